@@ -1,0 +1,1 @@
+//! Who may do what: credentials, scopes, and which requests are local.

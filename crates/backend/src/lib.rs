@@ -1,0 +1,1 @@
+//! HTTP client of model servers: discovery, streaming, abort; and the demo model.

@@ -1,0 +1,196 @@
+//! Identifiers as types of their own, so that no two kinds can be mixed up.
+
+use std::{fmt, str::FromStr, sync::Arc};
+
+use serde::{Deserialize, Serialize};
+
+/// One job: an inference request from its acceptance to its single ending.
+///
+/// 128 random bits, so that nobody can guess another's. Shown as `r-` and 32 hex digits, which is
+/// also its form on the wire (`request_id`) and in `x-request-id`.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct JobId(u128);
+
+impl JobId {
+    /// An id made of the caller's random bits.
+    pub const fn from_random(bits: u128) -> Self {
+        Self(bits)
+    }
+}
+
+impl fmt::Display for JobId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "r-{:032x}", self.0)
+    }
+}
+
+impl fmt::Debug for JobId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
+
+/// One connected provider. A worker that reconnects is a new provider.
+///
+/// 64 random bits, shown as `w-` and 16 hex digits, which is its `worker_id` on the wire.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct ProviderId(u64);
+
+impl ProviderId {
+    /// An id made of the caller's random bits.
+    pub const fn from_random(bits: u64) -> Self {
+        Self(bits)
+    }
+}
+
+impl fmt::Display for ProviderId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "w-{:016x}", self.0)
+    }
+}
+
+impl fmt::Debug for ProviderId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
+
+/// What was not an id of the kind asked for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NotAnId {
+    prefix: &'static str,
+    digits: usize,
+}
+
+impl fmt::Display for NotAnId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "expected {} and {} hex digits", self.prefix, self.digits)
+    }
+}
+
+impl std::error::Error for NotAnId {}
+
+fn parse_hex(text: &str, prefix: &'static str, digits: usize) -> Result<u128, NotAnId> {
+    let error = NotAnId { prefix, digits };
+    let hex = text.strip_prefix(prefix).ok_or_else(|| error.clone())?;
+    let plain = hex.len() == digits && hex.bytes().all(|byte| byte.is_ascii_hexdigit());
+    if !plain {
+        return Err(error);
+    }
+    u128::from_str_radix(hex, 16).map_err(|_| error)
+}
+
+impl FromStr for JobId {
+    type Err = NotAnId;
+
+    fn from_str(text: &str) -> Result<Self, NotAnId> {
+        parse_hex(text, "r-", 32).map(Self)
+    }
+}
+
+impl FromStr for ProviderId {
+    type Err = NotAnId;
+
+    fn from_str(text: &str) -> Result<Self, NotAnId> {
+        parse_hex(text, "w-", 16).map(|bits| Self(bits as u64))
+    }
+}
+
+macro_rules! names {
+    ($($(#[$doc:meta])* $name:ident),+ $(,)?) => {$(
+        $(#[$doc])*
+        #[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+        #[serde(transparent)]
+        pub struct $name(Arc<str>);
+
+        impl $name {
+            /// The name as text.
+            pub fn as_str(&self) -> &str {
+                &self.0
+            }
+        }
+
+        impl From<&str> for $name {
+            fn from(name: &str) -> Self {
+                Self(name.into())
+            }
+        }
+
+        impl From<String> for $name {
+            fn from(name: String) -> Self {
+                Self(name.into())
+            }
+        }
+
+        impl std::borrow::Borrow<str> for $name {
+            fn borrow(&self) -> &str {
+                &self.0
+            }
+        }
+
+        impl fmt::Display for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str(&self.0)
+            }
+        }
+
+        impl fmt::Debug for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                fmt::Debug::fmt(&self.0, f)
+            }
+        }
+    )+};
+}
+
+names! {
+    /// A set of providers and of the consumers who may use them: the whole server, or one room.
+    Scope,
+    /// A model as consumers ask for it. `*`, offered by a provider, stands for every model.
+    ModelName,
+    /// Whoever a request is counted for: a key's id, or `local` for requests that need none.
+    KeyId,
+}
+
+impl Scope {
+    /// The scope of everything that is in no room.
+    pub fn server() -> Self {
+        Self::from("server")
+    }
+}
+
+impl ModelName {
+    /// Whether this is the `*` by which a provider offers every model.
+    pub fn is_wildcard(&self) -> bool {
+        self.as_str() == "*"
+    }
+}
+
+impl KeyId {
+    /// All local requests that carry no key, together.
+    pub fn local() -> Self {
+        Self::from("local")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ids_read_back_what_they_show() {
+        let job = JobId::from_random(0x1f);
+        assert_eq!(job.to_string(), "r-0000000000000000000000000000001f");
+        assert_eq!(job.to_string().parse(), Ok(job));
+        let provider = ProviderId::from_random(u64::MAX);
+        assert_eq!(provider.to_string().parse(), Ok(provider));
+    }
+
+    #[test]
+    fn ids_refuse_what_is_not_theirs() {
+        let bad = ["", "r-", "w-1", "r-+000000000000000000000000000001f", "0000000000000000"];
+        for text in bad {
+            assert!(text.parse::<JobId>().is_err(), "{text}");
+            assert!(text.parse::<ProviderId>().is_err(), "{text}");
+        }
+    }
+}

@@ -1,0 +1,1 @@
+//! Config, roles, telemetry, start and drain: joins the machines to their shells.

@@ -1,0 +1,167 @@
+//! What can happen to the dispatcher.
+
+use std::time::{Duration, Instant};
+
+use base::{JobId, KeyId, ModelName, ProviderId, Scope};
+
+/// One event. Inputs about jobs or providers that are no longer known are ignored: the ends of a
+/// link may cross.
+#[derive(Debug, Clone)]
+pub enum Input {
+    /// A provider is connected and may be given jobs.
+    Join {
+        /// The new provider.
+        provider: ProviderId,
+        /// What it offers.
+        offer: Offer,
+    },
+    /// A provider serves another set of models from now on. Jobs it holds are not touched.
+    Models {
+        /// The provider.
+        provider: ProviderId,
+        /// All that it serves now.
+        models: Vec<ModelName>,
+        /// Its load as it counts it itself, in jobs.
+        load: u32,
+    },
+    /// A provider reports its load.
+    Load {
+        /// The provider.
+        provider: ProviderId,
+        /// Its load as it counts it itself, in jobs; other servers' jobs count too.
+        load: u32,
+    },
+    /// A provider is given nothing more; what it holds may finish within `grace`.
+    Drain {
+        /// The provider.
+        provider: ProviderId,
+        /// How long its jobs may go on before they are cancelled.
+        grace: Duration,
+    },
+    /// A provider is gone, with all that it held.
+    Leave {
+        /// The provider.
+        provider: ProviderId,
+        /// Why.
+        why: Gone,
+    },
+    /// A consumer asks.
+    Submit(JobSpec),
+    /// The head of a job's answer has come: from now on it is never moved to another provider.
+    Begun {
+        /// The job.
+        job: JobId,
+    },
+    /// The answer to [`Output::AskProgress`](crate::Output::AskProgress).
+    Progress {
+        /// The job.
+        job: JobId,
+        /// When bytes of its answer last moved.
+        at: Instant,
+        /// Whom it has been waiting for since.
+        waiting: Waiting,
+    },
+    /// A provider is done with a job.
+    Finished {
+        /// The job.
+        job: JobId,
+        /// The provider that says so; ignored when the job is no longer its.
+        provider: ProviderId,
+        /// How it went.
+        verdict: Verdict,
+    },
+    /// The consumer left before its job ended.
+    ClientGone {
+        /// The job.
+        job: JobId,
+    },
+    /// The server stops: queued jobs end, new ones are refused, what is assigned may finish.
+    Shutdown,
+    /// The time for finishing is over: every job ends now.
+    Abort,
+}
+
+/// What a provider offers when it joins.
+#[derive(Debug, Clone)]
+pub struct Offer {
+    /// Where its jobs come from.
+    pub scope: Scope,
+    /// What it serves; `*` stands for every model.
+    pub models: Vec<ModelName>,
+    /// How many jobs it takes at once; 0 counts as 1.
+    pub max_concurrent: u32,
+    /// Its load as it counts it itself, in jobs.
+    pub load: u32,
+    /// The largest job it can be sent, in the bytes of [`JobSpec::size`].
+    pub max_size: u64,
+}
+
+/// A job as far as the dispatcher needs to know it.
+#[derive(Debug, Clone)]
+pub struct JobSpec {
+    /// Its id, never used before.
+    pub id: JobId,
+    /// Where its providers are looked for.
+    pub scope: Scope,
+    /// What it asks for.
+    pub model: ModelName,
+    /// Whom it is counted for: queues are fair between keys.
+    pub key: KeyId,
+    /// How large it is on the wire, in bytes.
+    pub size: u64,
+    /// Which conversations it continues.
+    pub affinity: Affinity,
+    /// The only provider that may serve it, if the consumer named one.
+    pub pinned: Option<ProviderId>,
+    /// Whether the model has been served before, so that it is worth waiting for when nobody
+    /// serves it now.
+    pub known: bool,
+}
+
+/// Hashes over ever longer heads of a prompt, shortest first. Two prompts that share a hash share
+/// that much of their beginning, and so of a warm cache.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Affinity {
+    /// The hashes; 0 stands for a head that the prompt is too short for.
+    pub heads: [u64; 4],
+}
+
+impl Affinity {
+    /// The hashes that there are, longest head first.
+    pub fn longest_first(&self) -> impl Iterator<Item = u64> + '_ {
+        self.heads.iter().rev().copied().filter(|hash| *hash != 0)
+    }
+}
+
+/// How a provider was done with a job.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Verdict {
+    /// It answered, and nothing in the answer speaks against it (a 4xx is the consumer's doing).
+    Answered,
+    /// It answered with an error of its own, such as a 5xx: a fault.
+    AnsweredWithFault,
+    /// It could not answer: a fault. Unbegun, the job may go to another provider.
+    Failed,
+    /// It did not take the job, without fault (it is draining, or cannot carry this body).
+    Declined,
+}
+
+/// Whom a job's answer waits for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Waiting {
+    /// The provider sends nothing.
+    Provider,
+    /// The consumer reads nothing, and what was sent for it is held back.
+    Client,
+}
+
+/// Why a provider is gone.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Gone {
+    /// Its link closed or broke.
+    Closed,
+    /// It was silent for too long.
+    HeartbeatLost,
+    /// It left after a drain.
+    Drained,
+}

@@ -1,0 +1,99 @@
+//! What the dispatcher wants done.
+
+use std::time::Duration;
+
+use base::{JobId, ProviderId};
+
+/// One effect, to be carried out in order.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Output {
+    /// Send the job to the provider.
+    Assign {
+        /// The job.
+        job: JobId,
+        /// Who serves it.
+        provider: ProviderId,
+        /// 0 the first time, one more each time it is requeued.
+        attempt: u32,
+    },
+    /// Tell the provider to stop working on the job. No reply is waited for: its slot is free.
+    Cancel {
+        /// The job.
+        job: JobId,
+        /// Who has it.
+        provider: ProviderId,
+        /// Why.
+        reason: CancelReason,
+    },
+    /// The job has ended without an answer, or in the middle of one: tell the consumer. Jobs that
+    /// finish with their answer, or whose consumer left, have no such output.
+    End {
+        /// The job.
+        job: JobId,
+        /// How.
+        ending: Ending,
+    },
+    /// Say when bytes of the job's answer last moved, with
+    /// [`Input::Progress`](crate::Input::Progress), before anything else.
+    AskProgress {
+        /// The job.
+        job: JobId,
+    },
+    /// The provider was drained and holds nothing any more: close its link.
+    Retire {
+        /// The provider.
+        provider: ProviderId,
+        /// Whether all it held was finished, rather than cancelled at the end of its grace.
+        clean: bool,
+    },
+}
+
+/// Why a provider is told to stop (relay protocol, walkthrough 4).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum CancelReason {
+    /// The consumer dropped its connection.
+    ClientDisconnect,
+    /// The job took longer than it may.
+    Timeout,
+    /// The provider's drain is over.
+    GracefulShutdown,
+    /// The provider's link is closing.
+    WorkerDisconnect,
+    /// The job was lost too often.
+    RequeueExhausted,
+    /// The server ends.
+    ServerShutdown,
+}
+
+/// How a job ended that no provider finished.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Ending {
+    /// The queue, or this key's half of it, is full.
+    QueueFull {
+        /// An estimate of when a place will be free.
+        retry_after: Duration,
+    },
+    /// Nobody serves the model, nor ever did.
+    NoProvider,
+    /// Somebody serves the model, but nobody can be sent a job of this size.
+    TooLarge {
+        /// The largest that could be sent, in bytes.
+        limit: u64,
+    },
+    /// No provider was free within the queue time-out.
+    QueueTimeout,
+    /// The head of the answer did not come in time.
+    RequestTimeout,
+    /// The answer began, then nothing came for the idle time-out.
+    IdleTimeout,
+    /// The consumer read nothing for the idle time-out.
+    ClientStalled,
+    /// Its provider was lost once too often before the answer began.
+    RequeueExhausted,
+    /// Its provider was lost after the answer had begun.
+    ProviderLost,
+    /// Its provider failed it, and there is nobody else to try or the answer had begun.
+    ProviderFailed,
+    /// The server is stopping.
+    ShuttingDown,
+}

@@ -1,0 +1,1 @@
+//! Connections of providers, a file for each protocol.

@@ -1,0 +1,1 @@
+//! Runs the dispatcher: jobs, exchanges and the provider trait.

@@ -1,0 +1,1 @@
+//! Durable state behind traits, embedded in SQLite.

@@ -1,0 +1,2 @@
+//! The warren binary: every command.
+fn main() {}

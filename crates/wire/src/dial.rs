@@ -1,0 +1,188 @@
+//! A link to a server.
+
+use std::{io, sync::Arc, time::Duration};
+
+use http::{HeaderMap, HeaderValue, Request, Response, StatusCode, header};
+use http_body_util::{BodyExt, Empty, Limited};
+use hyper::body::Incoming;
+use hyper_util::rt::TokioIo;
+use rand::RngExt;
+use tokio::{net::TcpStream, time::timeout};
+use tokio_rustls::TlsConnector;
+use tungstenite::handshake::derive_accept_key;
+use url::Url;
+
+use crate::{
+    io::Io,
+    link::{Link, Role},
+    outbox::Outbox,
+    tls,
+};
+
+/// The most that is read of a refusal's body.
+const MAX_REFUSAL: usize = 4 * 1024;
+
+/// Where and how to dial.
+#[derive(Debug, Clone)]
+pub struct Dial<'a> {
+    /// `ws`, `wss`, `http` or `https`, with path and query.
+    pub url: &'a Url,
+    /// Headers of the upgrade request beside those of WebSocket.
+    pub headers: HeaderMap,
+    /// Subprotocols offered, the best first.
+    pub subprotocols: &'a [&'a str],
+    /// How long it may take until the link stands.
+    pub deadline: Duration,
+}
+
+/// A link that stands.
+#[derive(Debug)]
+pub struct Dialed {
+    /// The link.
+    pub link: Link,
+    /// The way into it.
+    pub outbox: Outbox,
+    /// The subprotocol that the server chose.
+    pub subprotocol: Option<String>,
+}
+
+/// Why no link came about.
+#[derive(Debug, thiserror::Error)]
+pub enum DialError {
+    /// The URL cannot be dialled.
+    #[error("{0} is no address of a server: it must begin with http://, https://, ws:// or wss://")]
+    Url(String),
+    /// Nobody answers at that address.
+    #[error("could not connect to {address}")]
+    Connect {
+        /// Host and port.
+        address: String,
+        /// Why.
+        source: io::Error,
+    },
+    /// The certificate was not accepted, or TLS failed otherwise.
+    #[error("no TLS connection to {host}")]
+    Tls {
+        /// The host.
+        host: String,
+        /// Why.
+        source: io::Error,
+    },
+    /// The server answered, but not with a WebSocket.
+    #[error("the server refused: {status} {body}")]
+    Refused {
+        /// Its status.
+        status: StatusCode,
+        /// The beginning of what it said.
+        body: String,
+    },
+    /// What the server answered is not WebSocket.
+    #[error("the server's answer is no WebSocket handshake: {0}")]
+    Handshake(String),
+    /// It took too long.
+    #[error("the server did not answer within {0:?}")]
+    Timeout(Duration),
+}
+
+/// Dials a server and upgrades to WebSocket.
+///
+/// # Errors
+/// [`DialError`], which says which step failed.
+pub async fn dial(dial: Dial<'_>) -> Result<Dialed, DialError> {
+    let deadline = dial.deadline;
+    timeout(deadline, dial_now(dial)).await.map_err(|_| DialError::Timeout(deadline))?
+}
+
+async fn dial_now(dial: Dial<'_>) -> Result<Dialed, DialError> {
+    let secure = match dial.url.scheme() {
+        "ws" | "http" => false,
+        "wss" | "https" => true,
+        _ => return Err(DialError::Url(base::redact_url(dial.url.as_str()))),
+    };
+    let io = connect(dial.url, secure).await?;
+    let key = tungstenite::handshake::client::generate_key();
+    let request = request(&dial, &key)?;
+    let response = send(io, request).await?;
+    if response.status() != StatusCode::SWITCHING_PROTOCOLS {
+        return Err(refusal(response).await);
+    }
+    let accept = response.headers().get(header::SEC_WEBSOCKET_ACCEPT);
+    if accept.is_none_or(|accept| accept != derive_accept_key(key.as_bytes()).as_str()) {
+        return Err(DialError::Handshake("its key does not match".to_owned()));
+    }
+    let chosen = response.headers().get(header::SEC_WEBSOCKET_PROTOCOL);
+    let subprotocol = chosen.and_then(|name| name.to_str().ok()).map(str::to_owned);
+    let upgraded = hyper::upgrade::on(response).await.map_err(not_http)?;
+    let (link, outbox) = Link::new(Box::pin(TokioIo::new(upgraded)), Role::Client);
+    Ok(Dialed { link, outbox, subprotocol })
+}
+
+async fn connect(url: &Url, secure: bool) -> Result<Io, DialError> {
+    let shown = || DialError::Url(base::redact_url(url.as_str()));
+    let host = url.host_str().ok_or_else(shown)?;
+    let port = url.port().unwrap_or(if secure { 443 } else { 80 });
+    // The resolver wants an IPv6 address without its brackets.
+    let bare = host.trim_start_matches('[').trim_end_matches(']');
+    let unreachable = |source| DialError::Connect { address: format!("{host}:{port}"), source };
+    let stream = TcpStream::connect((bare, port)).await.map_err(unreachable)?;
+    stream.set_nodelay(true).map_err(unreachable)?;
+    if !secure {
+        return Ok(Box::pin(stream));
+    }
+    let untrusted = |source| DialError::Tls { host: host.to_owned(), source };
+    let config = tls::client_config().map_err(untrusted)?;
+    let name = rustls_pki_types::ServerName::try_from(bare.to_owned()).map_err(|_| shown())?;
+    let stream =
+        TlsConnector::from(Arc::clone(&config)).connect(name, stream).await.map_err(untrusted)?;
+    Ok(Box::pin(stream))
+}
+
+fn request(dial: &Dial<'_>, key: &str) -> Result<Request<Empty<bytes::Bytes>>, DialError> {
+    let bad = |error: http::Error| DialError::Handshake(error.to_string());
+    let target = &dial.url[url::Position::BeforePath..url::Position::AfterQuery];
+    let host = &dial.url[url::Position::BeforeHost..url::Position::AfterPort];
+    let mut request = Request::get(target)
+        .header(header::HOST, host)
+        .header(header::CONNECTION, "Upgrade")
+        .header(header::UPGRADE, "websocket")
+        .header(header::SEC_WEBSOCKET_VERSION, "13")
+        .header(header::SEC_WEBSOCKET_KEY, key)
+        .body(Empty::new())
+        .map_err(bad)?;
+    request.headers_mut().extend(dial.headers.clone());
+    if !dial.subprotocols.is_empty() {
+        let offer = HeaderValue::try_from(dial.subprotocols.join(", "));
+        let offer = offer.map_err(|error| bad(error.into()))?;
+        request.headers_mut().insert(header::SEC_WEBSOCKET_PROTOCOL, offer);
+    }
+    Ok(request)
+}
+
+async fn send(
+    io: Io,
+    request: Request<Empty<bytes::Bytes>>,
+) -> Result<Response<Incoming>, DialError> {
+    let (mut sender, connection) =
+        hyper::client::conn::http1::handshake(TokioIo::new(io)).await.map_err(not_http)?;
+    // Ends with the connection, which ends with the response or the link.
+    tokio::spawn(connection.with_upgrades());
+    sender.send_request(request).await.map_err(not_http)
+}
+
+#[expect(clippy::needless_pass_by_value, reason = "made for map_err")]
+fn not_http(error: hyper::Error) -> DialError {
+    DialError::Handshake(error.to_string())
+}
+
+async fn refusal(response: Response<Incoming>) -> DialError {
+    let status = response.status();
+    let body = Limited::new(response.into_body(), MAX_REFUSAL);
+    #[expect(clippy::disallowed_methods, reason = "the body is limited")]
+    let body = body.collect().await.map(http_body_util::Collected::to_bytes).unwrap_or_default();
+    DialError::Refused { status, body: String::from_utf8_lossy(&body).trim().to_owned() }
+}
+
+/// A random number for a [`base::Backoff`].
+pub fn jitter() -> u32 {
+    rand::rng().random()
+}

@@ -1,0 +1,26 @@
+//! Sockets: how a WebSocket link is accepted, dialled and driven, and TLS.
+//!
+//! A [`Link`] is owned by one task, which asks it for the next frame; while it waits, the link
+//! writes what others have put into its [`Outbox`]. Frames that gather while the socket is busy
+//! leave in one write, and none waits while it is free. What a frame means is for others to know.
+//!
+//! - [`link`]: one WebSocket, read and written by one task
+//! - [`outbox`]: the bounded queue into a link
+//! - [`accept`]: a link out of an HTTP upgrade
+//! - [`dial`]: a link to a server
+//! - [`tls`]: certificates, ours and theirs
+//! - [`io`]: any byte stream, as one type
+
+pub mod accept;
+pub mod dial;
+pub mod io;
+pub mod link;
+pub mod outbox;
+pub mod tls;
+
+pub use accept::{Upgrade, UpgradeError};
+pub use dial::{Dial, DialError, Dialed, dial};
+pub use io::{Io, IoStream};
+pub use link::{Link, LinkError, Role};
+pub use outbox::{Closed, Frame, FrameSource, Outbox};
+pub use tungstenite::Utf8Bytes;

@@ -1,0 +1,287 @@
+//! The bounded queue into a link.
+
+use std::{
+    collections::VecDeque,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    task::{Context, Waker},
+};
+
+use bytes::Bytes;
+use tokio::sync::Notify;
+use tungstenite::Utf8Bytes;
+
+/// [`Outbox::send`] waits while more than this many bytes are queued.
+const SOFT_BOUND: usize = 256 * 1024;
+
+/// [`Outbox::push`] gives the link up when more than this many bytes are queued: the far end has
+/// not read for so long that it is as good as gone.
+const HARD_BOUND: usize = 128 * 1024 * 1024;
+
+/// One message of a link.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Frame {
+    /// A text message.
+    Text(Utf8Bytes),
+    /// A binary message.
+    Binary(Bytes),
+}
+
+impl Frame {
+    /// The length of its payload in bytes.
+    pub fn len(&self) -> usize {
+        match self {
+            Self::Text(text) => text.len(),
+            Self::Binary(bytes) => bytes.len(),
+        }
+    }
+
+    /// Whether its payload is empty.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+}
+
+impl From<String> for Frame {
+    fn from(text: String) -> Self {
+        Self::Text(text.into())
+    }
+}
+
+impl From<Bytes> for Frame {
+    fn from(bytes: Bytes) -> Self {
+        Self::Binary(bytes)
+    }
+}
+
+/// A long message that is cut into frames only as the socket takes them. Sources take turns, so
+/// that a large one does not hold up what is queued behind it.
+pub trait FrameSource: Send {
+    /// The next frame, and whether more follow it. `None`: there is nothing (any more).
+    fn next_frame(&mut self) -> Option<(Frame, bool)>;
+}
+
+/// The link no longer takes anything.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("the link is closed")]
+pub struct Closed;
+
+/// The way into a link, for any number of tasks.
+#[derive(Debug, Clone)]
+pub struct Outbox(Arc<Shared>);
+
+#[derive(Debug)]
+struct Shared {
+    state: Mutex<State>,
+    space: Notify,
+}
+
+#[derive(Default)]
+struct State {
+    queue: VecDeque<Item>,
+    bytes: usize,
+    closed: bool,
+    link: Option<Waker>,
+}
+
+impl std::fmt::Debug for State {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{} items, {} bytes, closed: {}", self.queue.len(), self.bytes, self.closed)
+    }
+}
+
+enum Item {
+    Frame(Frame),
+    Source(Box<dyn FrameSource>),
+}
+
+impl Outbox {
+    pub(crate) fn new() -> Self {
+        Self(Arc::new(Shared { state: Mutex::default(), space: Notify::new() }))
+    }
+
+    /// Queues a control frame without waiting.
+    ///
+    /// # Errors
+    /// [`Closed`] when the link is closed, or is given up now because its queue is over its bound.
+    pub fn push(&self, frame: impl Into<Frame>) -> Result<(), Closed> {
+        let frame = frame.into();
+        let len = frame.len();
+        self.put(Item::Frame(frame), len)
+    }
+
+    /// Queues a message that is cut into frames as it is written.
+    ///
+    /// # Errors
+    /// [`Closed`] when the link is closed.
+    pub fn push_source(&self, source: Box<dyn FrameSource>) -> Result<(), Closed> {
+        self.put(Item::Source(source), 0)
+    }
+
+    /// Queues a data frame, once there is room for it.
+    ///
+    /// # Errors
+    /// [`Closed`] when the link is closed, or closes while this waits.
+    pub async fn send(&self, frame: impl Into<Frame>) -> Result<(), Closed> {
+        self.room().await?;
+        self.push(frame)
+    }
+
+    /// Whether the link still takes frames.
+    pub fn is_closed(&self) -> bool {
+        self.lock().closed
+    }
+
+    /// Closes the link from outside: what is queued is dropped and the link's task is woken to
+    /// find it so.
+    pub fn close(&self) {
+        let mut state = self.lock();
+        state.closed = true;
+        state.queue.clear();
+        state.bytes = 0;
+        let link = state.link.take();
+        drop(state);
+        self.0.space.notify_waiters();
+        if let Some(waker) = link {
+            waker.wake();
+        }
+    }
+
+    async fn room(&self) -> Result<(), Closed> {
+        loop {
+            // Registered before the look, so that room made in between is not missed.
+            let notified = self.0.space.notified();
+            {
+                let state = self.lock();
+                if state.closed {
+                    return Err(Closed);
+                }
+                if state.bytes <= SOFT_BOUND {
+                    return Ok(());
+                }
+            }
+            notified.await;
+        }
+    }
+
+    fn put(&self, item: Item, len: usize) -> Result<(), Closed> {
+        let mut state = self.lock();
+        if state.closed {
+            return Err(Closed);
+        }
+        if state.bytes + len > HARD_BOUND && state.bytes > 0 {
+            drop(state);
+            tracing::warn!("the far end reads nothing: its link is given up");
+            self.close();
+            return Err(Closed);
+        }
+        state.queue.push_back(item);
+        state.bytes += len;
+        let link = state.link.take();
+        drop(state);
+        if let Some(waker) = link {
+            waker.wake();
+        }
+        Ok(())
+    }
+
+    /// The next frame to write; `None` when there is none now, and then the link's task is woken
+    /// when there is.
+    pub(crate) fn pop(&self, cx: &Context<'_>) -> Option<Frame> {
+        let mut state = self.lock();
+        loop {
+            match state.queue.pop_front() {
+                None => {
+                    state.link = Some(cx.waker().clone());
+                    return None;
+                }
+                Some(Item::Frame(frame)) => {
+                    let was_full = state.bytes > SOFT_BOUND;
+                    state.bytes -= frame.len();
+                    let has_room = state.bytes <= SOFT_BOUND;
+                    drop(state);
+                    if was_full && has_room {
+                        self.0.space.notify_waiters();
+                    }
+                    return Some(frame);
+                }
+                Some(Item::Source(mut source)) => {
+                    if let Some((frame, more)) = source.next_frame() {
+                        if more {
+                            state.queue.push_back(Item::Source(source));
+                        }
+                        return Some(frame);
+                    }
+                }
+            }
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.0.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::task::Waker;
+
+    use super::*;
+
+    struct Count(u8);
+
+    impl FrameSource for Count {
+        fn next_frame(&mut self) -> Option<(Frame, bool)> {
+            self.0 = self.0.checked_sub(1)?;
+            Some((Bytes::from(vec![self.0]).into(), self.0 > 0))
+        }
+    }
+
+    fn pop(outbox: &Outbox) -> Option<Frame> {
+        outbox.pop(&Context::from_waker(Waker::noop()))
+    }
+
+    #[test]
+    fn frames_overtake_the_rest_of_a_long_source() {
+        let outbox = Outbox::new();
+        outbox.push_source(Box::new(Count(3))).unwrap();
+        outbox.push("now".to_owned()).unwrap();
+        let order: Vec<_> = std::iter::from_fn(|| pop(&outbox)).collect();
+        let byte = |byte| Frame::from(Bytes::from(vec![byte]));
+        assert_eq!(order, [byte(2), Frame::from("now".to_owned()), byte(1), byte(0)]);
+    }
+
+    #[test]
+    fn a_queue_over_its_hard_bound_gives_the_link_up() {
+        let outbox = Outbox::new();
+        let piece = Bytes::from(vec![0; 32 << 20]);
+        for _ in 0..4 {
+            outbox.push(piece.clone()).unwrap();
+        }
+        assert_eq!(outbox.push(piece), Err(Closed));
+        assert!(outbox.is_closed() && pop(&outbox).is_none());
+    }
+
+    #[tokio::test]
+    async fn data_waits_for_room_and_control_does_not() {
+        let outbox = Outbox::new();
+        outbox.push(Bytes::from(vec![0; SOFT_BOUND + 1])).unwrap();
+        let sender = outbox.clone();
+        let sent = tokio::spawn(async move { sender.send(Bytes::from_static(b"data")).await });
+        tokio::task::yield_now().await;
+        assert!(!sent.is_finished());
+        outbox.push("control".to_owned()).unwrap();
+        pop(&outbox);
+        sent.await.unwrap().unwrap();
+    }
+
+    #[tokio::test]
+    async fn closing_frees_who_waits() {
+        let outbox = Outbox::new();
+        outbox.push(Bytes::from(vec![0; SOFT_BOUND + 1])).unwrap();
+        let sender = outbox.clone();
+        let sent = tokio::spawn(async move { sender.send(Bytes::from_static(b"data")).await });
+        tokio::task::yield_now().await;
+        outbox.close();
+        assert_eq!(sent.await.unwrap(), Err(Closed));
+    }
+}

@@ -1,0 +1,1 @@
+//! Lends a machine's backends to a server.

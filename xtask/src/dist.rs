@@ -1,0 +1,49 @@
+//! The release binary, ready to be given away.
+
+use std::fs;
+
+use anyhow::{Context, Result};
+use sha2::{Digest, Sha256};
+
+use crate::{
+    command,
+    workspace::{self, Workspace},
+};
+
+/// Builds the release binary into `dist/`, beside a `SHA256SUMS` for it.
+pub(crate) fn run(workspace: &Workspace) -> Result<()> {
+    command::run(workspace.cargo(&["build", "--release", "--locked", "--package", "warren"]))?;
+    let name = format!("warren-{}-{}", env!("CARGO_PKG_VERSION"), workspace::host()?);
+    let binary = built(workspace)?;
+    let directory = workspace.root().join("dist");
+    fs::create_dir_all(&directory)?;
+    fs::copy(workspace.root().join("target/release/warren"), directory.join(&name))?;
+    let sum = sha256(&binary);
+    fs::write(directory.join("SHA256SUMS"), format!("{sum}  {name}\n"))?;
+    println!("dist/{name}\n  {:.1} MiB\n  sha256 {sum}", mebibytes(binary.len()));
+    Ok(())
+}
+
+fn built(workspace: &Workspace) -> Result<Vec<u8>> {
+    let path = workspace.root().join("target/release/warren");
+    fs::read(&path).with_context(|| format!("no binary at {}", path.display()))
+}
+
+fn mebibytes(bytes: usize) -> f64 {
+    bytes as f64 / f64::from(1 << 20)
+}
+
+fn sha256(bytes: &[u8]) -> String {
+    Sha256::digest(bytes).iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_sum_is_the_well_known_one() {
+        let expected = "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad";
+        assert_eq!(sha256(b"abc"), expected);
+    }
+}

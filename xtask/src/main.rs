@@ -1,0 +1,61 @@
+//! The project's own tools, called as `cargo xtask COMMAND`.
+//!
+//! `layers` and `tidy` are also tests of this crate, so that `cargo test` says when the house is
+//! out of order.
+
+#![expect(clippy::print_stdout, reason = "a tool for the terminal")]
+
+mod command;
+mod dist;
+mod layers;
+mod soak;
+mod table;
+mod tidy;
+mod workspace;
+
+use std::process::Command;
+
+use anyhow::Result;
+use clap::{Parser, Subcommand};
+
+fn main() -> Result<()> {
+    let workspace = workspace::Workspace::here();
+    match Arguments::parse().task {
+        Task::Layers => layers::run(&workspace),
+        Task::Tidy => tidy::run(&workspace),
+        Task::Soak(arguments) => soak::run(&workspace, &arguments),
+        Task::Dist => dist::run(&workspace),
+        Task::Ci => command::run(Command::new(workspace.root().join(".ci/run"))),
+    }
+}
+
+#[derive(Parser)]
+#[command(name = "cargo xtask", about = "The project's own tools")]
+struct Arguments {
+    #[command(subcommand)]
+    task: Task,
+}
+
+#[derive(Subcommand)]
+enum Task {
+    /// Check the crates' edges against the table of ARCHITECTURE.md
+    Layers,
+    /// Check the rules of the house that no compiler knows
+    Tidy,
+    /// Run one of the long tests, from a fixed seed
+    Soak(soak::Arguments),
+    /// Build the release binary into dist/, with its size and SHA-256
+    Dist,
+    /// Run everything that continuous integration runs
+    Ci,
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory;
+
+    #[test]
+    fn the_command_line_is_consistent() {
+        super::Arguments::command().debug_assert();
+    }
+}

@@ -1,0 +1,132 @@
+//! The long tests: each runs for minutes, from a fixed seed, and is one command.
+
+use std::{env, path::Path, process::Command};
+
+use anyhow::{Context, Result, ensure};
+use clap::{Args, ValueEnum};
+
+use crate::{command, workspace::Workspace};
+
+/// Memory that a fuzz target may use before it counts as a finding.
+const FUZZ_MEMORY_MIB: u32 = 256;
+/// How long all fuzz targets run together when nothing is said.
+const FUZZ_MINUTES: u32 = 10;
+
+/// What to run, and for how long.
+#[derive(Args)]
+pub(crate) struct Arguments {
+    /// Which one
+    name: Soak,
+    /// How long to run; without it, for a fixed amount of work
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=10_080))]
+    minutes: Option<u32>,
+}
+
+#[derive(Clone, Copy, ValueEnum)]
+enum Soak {
+    /// Generated histories against the dispatcher and its reference model
+    Dispatch,
+    /// Every fuzz target in turn
+    Fuzz,
+    /// Requests over four workers, of which one is killed every second
+    Stress,
+}
+
+/// Runs one of them.
+pub(crate) fn run(workspace: &Workspace, arguments: &Arguments) -> Result<()> {
+    match arguments.name {
+        Soak::Dispatch => command::run(dispatch(workspace, arguments.minutes)),
+        Soak::Fuzz => fuzz(workspace, arguments.minutes.unwrap_or(FUZZ_MINUTES)),
+        Soak::Stress => stress(workspace, arguments.minutes),
+    }
+}
+
+fn dispatch(workspace: &Workspace, minutes: Option<u32>) -> Command {
+    let mut soak = example(workspace, "dispatch", "soak");
+    match minutes {
+        Some(minutes) => soak.args(["--minutes", &minutes.to_string()]),
+        None => soak.args(["--seeds", "10000"]),
+    };
+    soak
+}
+
+fn stress(workspace: &Workspace, minutes: Option<u32>) -> Result<()> {
+    command::run(workspace.cargo(&["build", "--release", "--package", "warren"]))?;
+    let mut stress = example(workspace, "testkit", "stress");
+    stress.args(["--requests", "20000", "--workers", "4", "--seed", "1", "--binary"]);
+    stress.arg(workspace.root().join("target/release/warren"));
+    if let Some(minutes) = minutes {
+        stress.args(["--minutes", &minutes.to_string()]);
+    }
+    command::run(stress)
+}
+
+fn example(workspace: &Workspace, package: &str, name: &str) -> Command {
+    workspace.cargo(&["run", "--release", "--package", package, "--example", name, "--"])
+}
+
+fn fuzz(workspace: &Workspace, minutes: u32) -> Result<()> {
+    let targets = fuzz_targets(&workspace.read("fuzz/Cargo.toml")?);
+    ensure!(!targets.is_empty(), "fuzz/Cargo.toml names no targets");
+    let seconds = (minutes as usize * 60 / targets.len()).max(1);
+    for target in &targets {
+        command::run(fuzz_one(workspace, target, seconds)?)
+            .with_context(|| format!("the fuzz target {target} found something"))?;
+    }
+    println!("fuzz: {} targets, {seconds} s each, nothing found", targets.len());
+    Ok(())
+}
+
+fn fuzz_one(workspace: &Workspace, target: &str, seconds: usize) -> Result<Command> {
+    let mut fuzz = workspace.cargo(&["fuzz", "run", "--sanitizer", "none", target, "--"]);
+    fuzz.args(["-seed=1", "-print_final_stats=1", "-verbosity=0"]);
+    fuzz.arg(format!("-max_total_time={seconds}"));
+    fuzz.arg(format!("-rss_limit_mb={FUZZ_MEMORY_MIB}"));
+    fuzz.env("PATH", path_with_tools(workspace.root())?);
+    Ok(fuzz)
+}
+
+/// `.ci/run` puts the tools that a machine lacks into `target/tools`.
+fn path_with_tools(root: &Path) -> Result<std::ffi::OsString> {
+    let path = env::var_os("PATH").unwrap_or_default();
+    let places = std::iter::once(root.join("target/tools/bin")).chain(env::split_paths(&path));
+    Ok(env::join_paths(places)?)
+}
+
+/// The names of the binaries in the manifest of `fuzz/`.
+fn fuzz_targets(manifest: &str) -> Vec<String> {
+    let sections = manifest.split("[[bin]]").skip(1);
+    let name = |section: &str| {
+        let line = section.lines().find_map(|line| line.trim().strip_prefix("name"))?;
+        Some(line.trim_matches([' ', '=', '"']).to_owned())
+    };
+    sections.filter_map(name).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn targets_are_the_binaries_of_the_manifest() {
+        let manifest = "[package]\nname = \"fuzz\"\n\n[[bin]]\nname = \"relay\"\npath = \"a.rs\"\n\n[[bin]]\npath = \"b.rs\"\nname = \"peek\"\n";
+        assert_eq!(fuzz_targets(manifest), ["relay", "peek"]);
+        assert!(fuzz_targets("[package]\nname = \"fuzz\"\n").is_empty());
+    }
+
+    #[test]
+    fn a_soak_without_minutes_does_a_fixed_amount_of_work() {
+        let words = |minutes| {
+            let command = dispatch(&Workspace::here(), minutes);
+            command.get_args().map(|word| word.to_string_lossy().into_owned()).collect::<Vec<_>>()
+        };
+        assert!(words(None).ends_with(&["--seeds".to_owned(), "10000".to_owned()]));
+        assert!(words(Some(2)).ends_with(&["--minutes".to_owned(), "2".to_owned()]));
+    }
+
+    #[test]
+    fn own_tools_come_first() {
+        let path = path_with_tools(Path::new("/house")).unwrap();
+        assert!(path.to_string_lossy().starts_with("/house/target/tools/bin:"));
+    }
+}

@@ -1,0 +1,33 @@
+//! The rules of the house that no compiler knows.
+
+mod manifests;
+mod pages;
+mod sources;
+
+use anyhow::{Result, bail};
+
+use crate::workspace::Workspace;
+
+/// Checks everything and names all that is out of order.
+pub(crate) fn run(workspace: &Workspace) -> Result<()> {
+    let mut findings = sources::check(workspace)?;
+    findings.extend(manifests::check(workspace)?);
+    findings.extend(pages::check(workspace)?);
+    if !findings.is_empty() {
+        bail!("the house is not tidy:\n  {}", findings.join("\n  "));
+    }
+    println!("tidy: nothing to do");
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_house_is_tidy() {
+        if let Err(error) = run(&Workspace::here()) {
+            panic!("{error:?}");
+        }
+    }
+}

@@ -1,0 +1,96 @@
+//! Where the workspace lies, and what `cargo` says of it.
+
+use std::{
+    fs,
+    path::{Path, PathBuf},
+    process::Command,
+};
+
+use anyhow::{Context, Result};
+use serde_json::Value;
+
+use crate::command;
+
+/// A checkout of the project.
+pub(crate) struct Workspace {
+    root: PathBuf,
+}
+
+impl Workspace {
+    /// The checkout that this tool was built from.
+    pub(crate) fn here() -> Self {
+        let manifest_dir = Path::new(env!("CARGO_MANIFEST_DIR"));
+        Self::at(manifest_dir.parent().unwrap_or(manifest_dir))
+    }
+
+    /// A checkout at a directory.
+    pub(crate) fn at(root: &Path) -> Self {
+        Self { root: root.to_owned() }
+    }
+
+    /// Its root directory.
+    pub(crate) fn root(&self) -> &Path {
+        &self.root
+    }
+
+    /// The text of a file, by its path from the root.
+    pub(crate) fn read(&self, path: &str) -> Result<String> {
+        fs::read_to_string(self.root.join(path)).with_context(|| format!("cannot read {path}"))
+    }
+
+    /// A `cargo` command that runs at the root.
+    pub(crate) fn cargo(&self, arguments: &[&str]) -> Command {
+        let mut cargo = Command::new("cargo");
+        cargo.args(arguments).current_dir(&self.root);
+        cargo
+    }
+
+    /// What `cargo metadata` says, for this machine's platform only: a fresh clone has fetched
+    /// nothing for the others.
+    pub(crate) fn metadata(&self) -> Result<Value> {
+        let host = host()?;
+        let arguments = ["metadata", "--format-version", "1", "--filter-platform", &host];
+        Ok(serde_json::from_str(&command::output(self.cargo(&arguments))?)?)
+    }
+
+    /// Every file under some of its directories whose name ends so, sorted, as paths from the
+    /// root. Directories that are missing, hidden or made by builds are left out.
+    pub(crate) fn files(&self, directories: &[&str], ending: &str) -> Result<Vec<String>> {
+        let mut found = Vec::new();
+        for directory in directories {
+            walk(&self.root.join(directory), ending, &mut found)?;
+        }
+        let mut names: Vec<_> = found
+            .iter()
+            .map(|path| path.strip_prefix(&self.root).unwrap_or(path).display().to_string())
+            .collect();
+        names.sort();
+        Ok(names)
+    }
+}
+
+/// The platform that this machine's compiler builds for when it is not told another.
+pub(crate) fn host() -> Result<String> {
+    let mut rustc = Command::new("rustc");
+    rustc.arg("-vV");
+    let told = command::output(rustc)?;
+    let host = told.lines().find_map(|line| line.strip_prefix("host: "));
+    Ok(host.context("rustc -vV names no host")?.to_owned())
+}
+
+fn walk(directory: &Path, ending: &str, found: &mut Vec<PathBuf>) -> Result<()> {
+    if !directory.is_dir() {
+        return Ok(());
+    }
+    for entry in fs::read_dir(directory)? {
+        let path = entry?.path();
+        let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        let skipped = name.starts_with('.') || ["target", "book", "dist"].contains(&name.as_str());
+        if path.is_dir() && !skipped {
+            walk(&path, ending, found)?;
+        } else if path.is_file() && name.ends_with(ending) {
+            found.push(path);
+        }
+    }
+    Ok(())
+}
