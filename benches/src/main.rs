@@ -1,2 +1,76 @@
-//! Benchmarks. 
-fn main() {}
+//! The benchmark suite: one command measures the same requests direct to a backend, behind nginx,
+//! and through a Warren server and worker, in alternating rounds of one run.
+//!
+//! The program is several. Without a subcommand it is the suite, which starts everything else;
+//! `benches backend` and `benches load` are the processes it starts from its own executable, so
+//! that each one's processor time is accounted apart.
+//!
+//! - [`cli`]: the options
+//! - [`suite`]: one run, from start to report
+//! - [`scenarios`]: what is measured: requests, startup, cancels, slow streams
+//! - [`targets`]: what it is measured on: direct, nginx, Warren
+//! - [`backend`]: the mock model server
+//! - [`load`]: the load generator
+//! - [`payload`]: request bodies and answers, known to both of these byte for byte
+//! - [`child`], [`proc`]: processes, and what they use
+//! - [`stats`], [`report`]: numbers, and how they are shown
+
+mod backend;
+mod child;
+mod cli;
+mod http1;
+mod load;
+mod payload;
+mod proc;
+mod report;
+mod scenarios;
+mod stats;
+mod suite;
+mod targets;
+
+use std::process::ExitCode;
+
+use clap::Parser;
+use tokio::signal::unix::{SignalKind, signal};
+
+use cli::{Cli, Role};
+
+fn main() -> ExitCode {
+    // Connections are file descriptors: ten thousand streams need the hard limit.
+    let _ = rlimit::increase_nofile_limit(u64::MAX);
+    let cli = Cli::parse();
+    // One thread in every role: the load and the backend must leave the machine to the target.
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+    let outcome = match runtime {
+        Ok(runtime) => runtime.block_on(until_interrupted(play(cli))),
+        Err(e) => Err(e.into()),
+    };
+    match outcome {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(e) => {
+            report::note(&format!("error: {e:#}"));
+            ExitCode::FAILURE
+        }
+    }
+}
+
+async fn play(cli: Cli) -> anyhow::Result<()> {
+    match cli.role {
+        Some(Role::Backend) => backend::run().await,
+        Some(Role::Load { plan }) => load::run(&plan).await,
+        None => suite::run(&cli.options).await,
+    }
+}
+
+/// Runs `work`; on a signal it drops it, and with it every child process.
+async fn until_interrupted(work: impl Future<Output = anyhow::Result<()>>) -> anyhow::Result<()> {
+    let mut interrupt = signal(SignalKind::interrupt())?;
+    let mut terminate = signal(SignalKind::terminate())?;
+    let mut hangup = signal(SignalKind::hangup())?;
+    tokio::select! {
+        done = work => done,
+        _ = interrupt.recv() => anyhow::bail!("interrupted"),
+        _ = terminate.recv() => anyhow::bail!("terminated"),
+        _ = hangup.recv() => anyhow::bail!("the terminal is gone"),
+    }
+}

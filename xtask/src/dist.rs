@@ -14,19 +14,16 @@ use crate::{
 pub(crate) fn run(workspace: &Workspace) -> Result<()> {
     command::run(workspace.cargo(&["build", "--release", "--locked", "--package", "warren"]))?;
     let name = format!("warren-{}-{}", env!("CARGO_PKG_VERSION"), workspace::host()?);
-    let binary = built(workspace)?;
+    let built = workspace.release_binary()?;
     let directory = workspace.root().join("dist");
     fs::create_dir_all(&directory)?;
-    fs::copy(workspace.root().join("target/release/warren"), directory.join(&name))?;
+    fs::copy(&built, directory.join(&name))
+        .with_context(|| format!("cannot copy {}", built.display()))?;
+    let binary = fs::read(directory.join(&name))?;
     let sum = sha256(&binary);
     fs::write(directory.join("SHA256SUMS"), format!("{sum}  {name}\n"))?;
     println!("dist/{name}\n  {:.1} MiB\n  sha256 {sum}", mebibytes(binary.len()));
     Ok(())
-}
-
-fn built(workspace: &Workspace) -> Result<Vec<u8>> {
-    let path = workspace.root().join("target/release/warren");
-    fs::read(&path).with_context(|| format!("no binary at {}", path.display()))
 }
 
 fn mebibytes(bytes: usize) -> f64 {

@@ -132,28 +132,29 @@ mod tests {
         }
     }
 
+    fn dependency(package: &str, kind: &Value) -> Value {
+        json!({ "pkg": package, "dep_kinds": [{ "kind": kind }] })
+    }
+
     /// A workspace of `base`, `pure` and `shell`, with the given dependencies of `pure`.
-    fn metadata(pure_uses: &Value) -> Value {
-        let kinds = |kind: &str| json!([{ "kind": if kind == "normal" { Value::Null } else { kind.into() } }]);
-        let uses = pure_uses.as_array().unwrap().iter();
-        let deps: Vec<_> = uses
-            .map(|pair| json!({ "pkg": pair[0], "dep_kinds": kinds(pair[1].as_str().unwrap()) }))
-            .collect();
+    fn metadata(pure_uses: &[(&str, Value)]) -> Value {
+        let names = ["base", "pure", "shell", "between", "tokio"];
+        let packages = names.map(|name| json!({ "id": name, "name": name }));
+        let of_pure: Vec<_> = pure_uses.iter().map(|(used, kind)| dependency(used, kind)).collect();
         json!({
             "workspace_members": ["base", "pure", "shell"],
-            "packages": ["base", "pure", "shell", "between", "tokio"]
-                .map(|name| json!({ "id": name, "name": name })),
+            "packages": packages,
             "resolve": { "nodes": [
                 { "id": "base", "deps": [] },
-                { "id": "pure", "deps": deps },
-                { "id": "shell", "deps": [{ "pkg": "tokio", "dep_kinds": kinds("normal") }] },
-                { "id": "between", "deps": [{ "pkg": "tokio", "dep_kinds": kinds("build") }] },
+                { "id": "pure", "deps": of_pure },
+                { "id": "shell", "deps": [dependency("tokio", &Value::Null)] },
+                { "id": "between", "deps": [dependency("tokio", &json!("build"))] },
                 { "id": "tokio", "deps": [] },
             ]},
         })
     }
 
-    fn wrong(pure_uses: &Value) -> Vec<String> {
+    fn wrong(pure_uses: &[(&str, Value)]) -> Vec<String> {
         let row = |pure, may_use: &[&str]| Row {
             pure,
             may_use: may_use.iter().map(|name| (*name).to_owned()).collect(),
@@ -168,29 +169,29 @@ mod tests {
 
     #[test]
     fn an_edge_of_the_table_passes_and_a_planned_crate_may_be_absent() {
-        assert!(wrong(&json!([["base", "normal"]])).is_empty());
+        assert!(wrong(&[("base", Value::Null)]).is_empty());
     }
 
     #[test]
     fn an_edge_that_is_not_in_the_table_is_named() {
-        let wrong = wrong(&json!([["shell", "build"]]));
+        let wrong = wrong(&[("shell", json!("build"))]);
         assert_eq!(wrong[0], "pure must not use shell");
     }
 
     #[test]
     fn edges_of_tests_are_free() {
-        assert!(wrong(&json!([["shell", "dev"], ["between", "dev"]])).is_empty());
+        assert!(wrong(&[("shell", json!("dev")), ("between", json!("dev"))]).is_empty());
     }
 
     #[test]
     fn tokio_is_found_however_far_down() {
         let expected = ["pure is pure, but tokio is reachable from it"];
-        assert_eq!(wrong(&json!([["between", "normal"]])), expected);
+        assert_eq!(wrong(&[("between", Value::Null)]), expected);
     }
 
     #[test]
     fn a_crate_without_a_row_is_named() {
-        let graph = Graph::from_metadata(&metadata(&json!([]))).unwrap();
+        let graph = Graph::from_metadata(&metadata(&[])).unwrap();
         let wrong = violations(&BTreeMap::new(), &graph);
         assert_eq!(wrong.len(), 3);
         assert_eq!(wrong[0], "base is not in the table");

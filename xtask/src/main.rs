@@ -3,7 +3,7 @@
 //! `layers` and `tidy` are also tests of this crate, so that `cargo test` says when the house is
 //! out of order.
 
-#![expect(clippy::print_stdout, reason = "a tool for the terminal")]
+#![expect(clippy::print_stdout, clippy::print_stderr, reason = "a tool for the terminal")]
 
 mod command;
 mod dist;
@@ -13,14 +13,24 @@ mod table;
 mod tidy;
 mod workspace;
 
-use std::process::Command;
+use std::process::{Command, ExitCode};
 
 use anyhow::Result;
 use clap::{Parser, Subcommand};
 
-fn main() -> Result<()> {
+fn main() -> ExitCode {
+    match run(Arguments::parse().task) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("xtask: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn run(task: Task) -> Result<()> {
     let workspace = workspace::Workspace::here();
-    match Arguments::parse().task {
+    match task {
         Task::Layers => layers::run(&workspace),
         Task::Tidy => tidy::run(&workspace),
         Task::Soak(arguments) => soak::run(&workspace, &arguments),

@@ -45,7 +45,8 @@ fn dispatch(workspace: &Workspace, minutes: Option<u32>) -> Command {
     let mut soak = example(workspace, "dispatch", "soak");
     match minutes {
         Some(minutes) => soak.args(["--minutes", &minutes.to_string()]),
-        None => soak.args(["--seeds", "10000"]),
+        // The time is only so that it ends on any machine.
+        None => soak.args(["--seeds", "10000", "--minutes", "60"]),
     };
     soak
 }
@@ -54,7 +55,7 @@ fn stress(workspace: &Workspace, minutes: Option<u32>) -> Result<()> {
     command::run(workspace.cargo(&["build", "--release", "--package", "warren"]))?;
     let mut stress = example(workspace, "testkit", "stress");
     stress.args(["--requests", "20000", "--workers", "4", "--seed", "1", "--binary"]);
-    stress.arg(workspace.root().join("target/release/warren"));
+    stress.arg(workspace.release_binary()?);
     if let Some(minutes) = minutes {
         stress.args(["--minutes", &minutes.to_string()]);
     }
@@ -120,8 +121,8 @@ mod tests {
             let command = dispatch(&Workspace::here(), minutes);
             command.get_args().map(|word| word.to_string_lossy().into_owned()).collect::<Vec<_>>()
         };
-        assert!(words(None).ends_with(&["--seeds".to_owned(), "10000".to_owned()]));
-        assert!(words(Some(2)).ends_with(&["--minutes".to_owned(), "2".to_owned()]));
+        assert!(words(None).ends_with(&["--seeds", "10000", "--minutes", "60"].map(str::to_owned)));
+        assert!(words(Some(2)).ends_with(&["--", "--minutes", "2"].map(str::to_owned)));
     }
 
     #[test]

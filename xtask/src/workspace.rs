@@ -53,6 +53,13 @@ impl Workspace {
         Ok(serde_json::from_str(&command::output(self.cargo(&arguments))?)?)
     }
 
+    /// Where the release binary is once it is built.
+    pub(crate) fn release_binary(&self) -> Result<PathBuf> {
+        let metadata = self.metadata()?;
+        let target = metadata["target_directory"].as_str().context("no target directory")?;
+        Ok(Path::new(target).join("release/warren"))
+    }
+
     /// Every file under some of its directories whose name ends so, sorted, as paths from the
     /// root. Directories that are missing, hidden or made by builds are left out.
     pub(crate) fn files(&self, directories: &[&str], ending: &str) -> Result<Vec<String>> {

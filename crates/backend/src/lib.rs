@@ -1,1 +1,37 @@
 //! HTTP client of model servers: discovery, streaming, abort; and the demo model.
+//!
+//! A [`Backend`] takes an [`Ask`] and gives an [`Answer`] whose body comes as the network brings
+//! it. Nothing is retried, buffered or understood here; dropping an answer, or the wait for one,
+//! closes the backend's connection at once, so that it stops computing.
+//!
+//! - [`backend`]: what every backend can do
+//! - [`config`]: where a backend is and how much it takes
+//! - [`address`]: a backend's base URL
+//! - [`exchange`]: asks, answers and their bodies
+//! - [`http`]: model servers over HTTP
+//! - [`headers`]: what passes to a backend and back
+//! - [`models`]: lists of models
+//! - [`discovery`]: the model servers of this machine
+//! - [`demo`]: a built-in backend without a model
+//! - [`error`]: what goes wrong
+
+pub mod address;
+pub mod backend;
+pub mod config;
+mod connect;
+pub mod demo;
+pub mod discovery;
+pub mod error;
+pub mod exchange;
+pub mod headers;
+pub mod http;
+pub mod models;
+
+pub use address::{BaseUrl, NotABackend};
+pub use backend::Backend;
+pub use config::{BackendConfig, ModelEntry, NotAModel, Timeouts};
+pub use demo::{DEMO_MODEL, DemoBackend, DemoConfig};
+pub use discovery::{Found, find_local};
+pub use error::{BackendError, Phase};
+pub use exchange::{Answer, AnswerBody, Ask};
+pub use http::HttpBackend;

@@ -10,9 +10,30 @@
 //!
 //! It has never heard of JSON, HTTP or a protocol: a model is a name, a body is a size, a
 //! conversation is a hash that the caller made.
+//!
+//! - [`Config`]: limits and delays
+//! - [`input`](Input), [`output`](Output): what happens, what is to be done
+//! - [`Dispatcher`]: the state machine; [`view`](ProviderView): looking into it
+//! - [`route`]: who of several free providers gets a job
 
+mod config;
+mod dispatcher;
+mod health;
 mod input;
+mod job;
 mod output;
+mod provider;
+mod queue;
+pub mod route;
+mod timers;
+mod view;
 
+#[cfg(test)]
+mod fixture;
+
+pub use config::Config;
+pub use dispatcher::Dispatcher;
 pub use input::{Affinity, Gone, Input, JobSpec, Offer, Verdict, Waiting};
 pub use output::{CancelReason, Ending, Output};
+pub use route::{Candidate, LeastLoaded, Policy, PrefixAffinity};
+pub use view::{ProviderView, QueueView};

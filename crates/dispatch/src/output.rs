@@ -68,12 +68,13 @@ pub enum CancelReason {
 /// How a job ended that no provider finished.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Ending {
-    /// The queue, or this key's half of it, is full.
+    /// The queue, or this key's half of it, is full, or too much waits in all queues together.
     QueueFull {
-        /// An estimate of when a place will be free.
+        /// When the queue will have been worked off, as far as the service times of those that
+        /// serve it tell; between 1 s and the queue time-out.
         retry_after: Duration,
     },
-    /// Nobody serves the model, nor ever did.
+    /// Nobody serves the model, nor ever did; or the pinned provider does not.
     NoProvider,
     /// Somebody serves the model, but nobody can be sent a job of this size.
     TooLarge {
@@ -90,7 +91,8 @@ pub enum Ending {
     ClientStalled,
     /// Its provider was lost once too often before the answer began.
     RequeueExhausted,
-    /// Its provider was lost after the answer had begun.
+    /// Its provider was lost after the answer had begun, or it is pinned to one that was lost or
+    /// drains.
     ProviderLost,
     /// Its provider failed it, and there is nobody else to try or the answer had begun.
     ProviderFailed,

@@ -1,1 +1,10 @@
-//! Connections of providers, a file for each protocol.
+//! Connections of providers, a module for each protocol.
+//!
+//! A connection joins the scheduler with what it offers, is assigned jobs, and writes their
+//! answers into exchanges. It knows nothing of the APIs that ask.
+//!
+//! - [`relay_worker`]: workers that dial out to the server (relay protocol)
+
+pub mod relay_worker;
+
+pub use relay_worker::{RelayWorkers, Settings as RelaySettings};

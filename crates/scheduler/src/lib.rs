@@ -1,1 +1,25 @@
-//! Runs the dispatcher: jobs, exchanges and the provider trait.
+//! Runs the dispatcher.
+//!
+//! An API hands over a [`Job`] and gets the reading end of its exchange; a provider connection
+//! joins with an [`Offer`] and is handed [`Assignment`]s, each with the writing end. In between,
+//! the [`Scheduler`] is the only driver of the pure [`dispatch::Dispatcher`]: one short lock for
+//! each event, no task hop, no polling. Bytes of answers never pass through it.
+//!
+//! - [`job`]: what is asked for, and how it ended
+//! - [`exchange`]: the two ends of a job's answer
+//! - [`provider`]: what a provider connection must be able to do
+//! - [`observer`]: who is told of each job
+//! - [`service`]: the scheduler itself
+
+pub mod exchange;
+pub mod job;
+pub mod observer;
+pub mod provider;
+pub mod service;
+
+pub use dispatch::{Affinity, CancelReason, Config, Ending, Gone};
+pub use exchange::{Answer, AnswerWriter, Event, Gone as ReaderGone, Head};
+pub use job::{Failure, Job, JobRequest, Meter, Usage};
+pub use observer::{Ended, JobFacts, Observer, Outcome};
+pub use provider::{Assignment, Membership, Offer, Provider};
+pub use service::{QueueStatus, Scheduler, Status, WorkerStatus};

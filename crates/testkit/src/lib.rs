@@ -1,1 +1,41 @@
-//! For tests only: fake workers and backends, a whole daemon on port 0.
+//! For tests only: fake workers and backends, a whole daemon on port 0, a lossy pipe.
+//!
+//! Everything here fails by panicking, and every wait has a deadline after which it does. Nothing
+//! sleeps: a test releases a [`Gate`], or waits for an event. The HTTP and WebSocket sides are
+//! written without the house's own shells, so that a fault in those cannot hide in its tests.
+//!
+//! - [`backend`]: a scriptable model server that counts what becomes of its requests
+//! - [`worker`]: a relay worker in the hands of a test, in the stock form and in the binary form
+//! - [`process`]: a child process with its log, its signals and its exit code
+//! - [`daemon`]: `warren serve` and `warren worker`, the real binary
+//! - [`client`]: an HTTP client that sees bytes as they arrive and hangs up where a test wants
+//! - [`http1`]: just enough HTTP/1.1 to read either side of a connection
+//! - [`lossy`]: a pipe in memory that delays, loses and reorders, mended by a small resend layer
+//! - [`random`]: numbers from a seed
+//! - [`wait`]: deadlines, and conditions that come true
+
+#![expect(
+    clippy::expect_used,
+    clippy::unwrap_used,
+    clippy::panic,
+    reason = "a test fails by panicking, and this crate is used by tests only"
+)]
+
+pub mod backend;
+pub mod client;
+pub mod daemon;
+pub mod http1;
+pub mod lossy;
+pub mod process;
+pub mod random;
+pub mod wait;
+pub mod worker;
+
+pub use backend::{Counts, Gate, MockBackend, Received, Reply};
+pub use client::{Client, Connection, Request, Response, Streaming};
+pub use daemon::{Daemon, Serve, WorkerProcess};
+pub use lossy::{LossyEnd, LossyReceiver, LossySender, lossy_pair, lossy_pipe};
+pub use process::ChildProcess;
+pub use random::Random;
+pub use wait::{DEADLINE, eventually, within};
+pub use worker::{Connect, FakeWorker, Form, Job, Refused};

@@ -1,1 +1,35 @@
-//! Lends a machine's backends to a server.
+//! Lends a machine's backends to servers.
+//!
+//! A [`Worker`] keeps one link for each server and backend, so that a server knows each backend's
+//! own concurrency. What a server says is judged by a pure session; the link only carries out
+//! what the session decides, and every job runs in a task of its own, which closes its backend's
+//! connection the moment it is dropped.
+//!
+//! - [`worker`]: all links together, from start to drain
+//! - [`config`]: which servers, which backends
+//! - [`dialer`]: how a link to a server comes about
+//! - [`event`]: what there is to tell people
+//! - `lent`, `models`: one backend, shared by all links, and what it offers
+//! - `link`, `serving`: one link to one server: again and again, and while it stands
+//! - `session`: what a server's messages mean (pure)
+//! - `job`, `reply`, `credit`: one request, from the backend's answer to the frames of the link
+//! - `reconnect`: how long to wait for the next try (pure)
+
+pub mod config;
+mod credit;
+pub mod dialer;
+pub mod event;
+mod job;
+mod lent;
+mod link;
+mod models;
+mod reconnect;
+mod reply;
+mod serving;
+mod session;
+pub mod worker;
+
+pub use config::{Lend, NotAServer, ServerTarget, WorkerConfig};
+pub use dialer::{Dialer, Dialing, NetDialer};
+pub use event::{Event, Observer};
+pub use worker::{Ended, Worker};

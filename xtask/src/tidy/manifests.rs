@@ -25,7 +25,8 @@ pub(crate) fn check(workspace: &Workspace) -> Result<Vec<String>> {
 }
 
 fn broken_rules<'a>(path: &'a str, text: &'a str) -> impl Iterator<Item = String> + 'a {
-    let missing = INHERITED.iter().filter(|line| !text.contains(**line));
+    let lines = format!("\n{text}");
+    let missing = INHERITED.iter().filter(move |line| !lines.contains(&format!("\n{line}\n")));
     let directory = path.rsplit('/').nth(1).unwrap_or_default();
     let named = text.contains(&format!("name = \"{directory}\""));
     let described = text.contains("\ndescription = \"");
@@ -70,7 +71,8 @@ mod tests {
     #[test]
     fn every_rule_is_found_broken() {
         for line in INHERITED {
-            assert_eq!(broken(&good().replace(line, "")).len(), 1, "{line}");
+            let without = good().replace(&format!("\n{line}\n"), "\n");
+            assert_eq!(broken(&without).len(), 1, "{line}");
         }
         assert_eq!(broken(&good().replace("name = \"a\"", "name = \"b\"")).len(), 1);
         assert_eq!(broken(&good().replace("\ndescription", "\nsaying")).len(), 1);

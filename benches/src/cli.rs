@@ -1,0 +1,146 @@
+//! The options of the suite.
+
+use std::path::PathBuf;
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+
+/// Measures a backend directly, behind nginx, and through Warren, in one run.
+#[derive(Debug, Parser)]
+#[command(name = "benches", args_conflicts_with_subcommands = true)]
+pub(crate) struct Cli {
+    /// Which of the suite's processes this one is; without it, the suite itself.
+    #[command(subcommand)]
+    pub(crate) role: Option<Role>,
+    #[command(flatten)]
+    pub(crate) options: Options,
+}
+
+/// The processes the suite starts from its own executable. Both end when their stdin ends.
+#[derive(Debug, Subcommand)]
+pub(crate) enum Role {
+    /// The mock model server
+    #[command(hide = true)]
+    Backend,
+    /// The load generator
+    #[command(hide = true)]
+    Load {
+        /// What to do, as JSON
+        plan: String,
+    },
+}
+
+/// What to measure, and how long.
+#[derive(Clone, Debug, Args)]
+pub(crate) struct Options {
+    /// Short rounds, fewer streams: a look, not a measurement
+    #[arg(long)]
+    pub(crate) quick: bool,
+    /// Measured seconds of each row on each target, over all rounds (default 6; quick 1)
+    #[arg(long, value_name = "N", value_parser = seconds)]
+    pub(crate) seconds: Option<f64>,
+    /// Rounds the seconds are split into (default 3; quick 1)
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=100))]
+    pub(crate) rounds: Option<u32>,
+    /// Only scenarios whose name contains PATTERN; several, separated by commas
+    #[arg(long, value_name = "PATTERN", value_delimiter = ',')]
+    pub(crate) only: Vec<String>,
+    /// Only these targets
+    #[arg(long, value_name = "NAME", value_delimiter = ',')]
+    pub(crate) targets: Vec<Kind>,
+    /// Concurrent slow streams (default 10000; quick 1000)
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=100_000))]
+    pub(crate) streams: Option<u32>,
+    /// The warren binary to measure; without it, a release build is made first
+    #[arg(long, value_name = "PATH")]
+    pub(crate) warren: Option<PathBuf>,
+    /// Write all numbers to FILE as JSON
+    #[arg(long, value_name = "FILE")]
+    pub(crate) json: Option<PathBuf>,
+    /// List the names of the scenarios and leave
+    #[arg(long)]
+    pub(crate) list: bool,
+}
+
+impl Options {
+    /// Whether a scenario of this name was asked for.
+    pub(crate) fn wants(&self, name: &str) -> bool {
+        self.only.is_empty() || self.only.iter().any(|pattern| name.contains(pattern.as_str()))
+    }
+
+    /// Whether this target was asked for.
+    pub(crate) fn targets(&self, kind: Kind) -> bool {
+        self.targets.is_empty() || self.targets.contains(&kind)
+    }
+
+    /// Rounds each row is split into.
+    pub(crate) fn rounds(&self) -> u32 {
+        self.rounds.unwrap_or(if self.quick { 1 } else { 3 })
+    }
+
+    /// Measured seconds of one round of one row on one target.
+    pub(crate) fn round_seconds(&self) -> f64 {
+        let total = self.seconds.unwrap_or(if self.quick { 1.0 } else { 6.0 });
+        total / f64::from(self.rounds())
+    }
+
+    /// Slow streams open at once.
+    pub(crate) fn streams(&self) -> u32 {
+        self.streams.unwrap_or(if self.quick { 1_000 } else { 10_000 })
+    }
+}
+
+/// What can be measured.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Kind {
+    /// The backend itself.
+    Direct,
+    /// The backend behind nginx as a plain reverse proxy.
+    Nginx,
+    /// The backend lent by a Warren worker to a Warren server.
+    Warren,
+}
+
+impl Kind {
+    /// All of them, in the order they are shown.
+    pub(crate) const ALL: [Self; 3] = [Self::Direct, Self::Nginx, Self::Warren];
+
+    /// Its name in tables and on the command line.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Direct => "direct",
+            Self::Nginx => "nginx",
+            Self::Warren => "warren",
+        }
+    }
+}
+
+fn seconds(text: &str) -> Result<f64, String> {
+    match text.parse::<f64>() {
+        Ok(value) if (0.05..=3600.0).contains(&value) => Ok(value),
+        _ => Err("between 0.05 and 3600 seconds".to_owned()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_seconds_of_a_row_are_split_into_its_rounds() {
+        let cli = Cli::parse_from(["benches", "--seconds", "9", "--rounds", "3"]);
+        assert!((cli.options.round_seconds() - 3.0).abs() < f64::EPSILON);
+        assert!(Cli::try_parse_from(["benches", "--seconds", "0"]).is_err());
+    }
+
+    #[test]
+    fn only_takes_several_patterns() {
+        let options = Cli::parse_from(["benches", "--only", "plain/1,cancel"]).options;
+        assert!(options.wants("plain/1/1KiB") && options.wants("cancel"));
+        assert!(!options.wants("stream/1/1KiB"));
+    }
+
+    #[test]
+    fn the_suites_own_processes_are_subcommands() {
+        assert!(matches!(Cli::parse_from(["benches", "backend"]).role, Some(Role::Backend)));
+    }
+}

@@ -1,0 +1,87 @@
+//! A connection to a server, for one request after another.
+
+use std::{net::SocketAddr, time::Duration};
+
+use anyhow::{Context, Result, anyhow, ensure};
+use bytes::Bytes;
+use http::{Request, Response, header};
+use http_body_util::{BodyExt, Full};
+use hyper::{body::Incoming, client::conn::http1};
+use hyper_util::rt::TokioIo;
+use tokio::{net::TcpStream, task::JoinHandle, time::timeout};
+
+/// How long a connection may take to open.
+const CONNECT: Duration = Duration::from_secs(10);
+
+/// One kept-alive HTTP/1.1 connection. Dropping it closes the socket at once, whatever is in
+/// flight.
+#[derive(Debug)]
+pub(crate) struct Link {
+    host: String,
+    sender: http1::SendRequest<Full<Bytes>>,
+    driver: JoinHandle<()>,
+}
+
+impl Link {
+    /// Connects.
+    pub(crate) async fn open(addr: SocketAddr) -> Result<Self> {
+        let socket = timeout(CONNECT, TcpStream::connect(addr)).await;
+        let socket = socket.map_err(|_| anyhow!("connect time-out"))?.context("connect")?;
+        socket.set_nodelay(true)?;
+        let (sender, connection) = http1::handshake(TokioIo::new(socket)).await?;
+        let driver = tokio::spawn(async move {
+            // Its errors reach the request in flight.
+            let _ = connection.await;
+        });
+        Ok(Self { host: addr.to_string(), sender, driver })
+    }
+
+    /// Whether the other end still takes a request; waits for the last answer to be finished.
+    pub(crate) async fn ready(&mut self) -> bool {
+        self.sender.ready().await.is_ok()
+    }
+
+    /// Posts a chat request; returns the head of the answer, its body still to be read.
+    pub(crate) async fn chat(&mut self, body: Bytes) -> Result<Response<Incoming>> {
+        let request = Request::post("/v1/chat/completions")
+            .header(header::HOST, &self.host)
+            .header(header::CONTENT_TYPE, "application/json")
+            .body(Full::new(body))?;
+        Ok(self.sender.send_request(request).await?)
+    }
+
+    async fn get(&mut self, path: &str) -> Result<Response<Incoming>> {
+        let request =
+            Request::get(path).header(header::HOST, &self.host).body(Full::new(Bytes::new()))?;
+        Ok(self.sender.send_request(request).await?)
+    }
+}
+
+impl Drop for Link {
+    fn drop(&mut self) {
+        self.driver.abort();
+    }
+}
+
+/// Fetches `path` within `limit`; at most 16 MiB, and only with status 200.
+pub(crate) async fn get(addr: SocketAddr, path: &str, limit: Duration) -> Result<Vec<u8>> {
+    let fetch = async {
+        let mut link = Link::open(addr).await?;
+        let response = link.get(path).await?;
+        ensure!(response.status() == 200, "status {} of {path}", response.status());
+        read(response.into_body()).await
+    };
+    timeout(limit, fetch).await.with_context(|| format!("time-out of {path}"))?
+}
+
+async fn read(mut body: Incoming) -> Result<Vec<u8>> {
+    const MOST: usize = 16 << 20;
+    let mut all = Vec::new();
+    while let Some(frame) = body.frame().await {
+        if let Ok(data) = frame?.into_data() {
+            ensure!(all.len() + data.len() <= MOST, "an answer over 16 MiB");
+            all.extend_from_slice(&data);
+        }
+    }
+    Ok(all)
+}

@@ -1,0 +1,286 @@
+//! A closed loop: each connection sends its next request when the last answer is whole. Every byte
+//! of every answer is compared.
+
+use std::{
+    net::SocketAddr,
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+    },
+    time::Duration,
+};
+
+use anyhow::{Result, bail, ensure};
+use bytes::Bytes;
+use http_body_util::BodyExt;
+use hyper::body::Incoming;
+use serde::{Deserialize, Serialize};
+use tokio::{
+    task::JoinSet,
+    time::{Instant, sleep, timeout},
+};
+
+use super::Failures;
+use crate::{
+    http1::Link,
+    payload::{Answer, Ask},
+    stats::{Pairs, Times},
+};
+
+/// The longest one request may take.
+pub(crate) const LIMIT: Duration = Duration::from_secs(60);
+
+/// The pause after a failure, so that a dead target is not hammered.
+const PAUSE: Duration = Duration::from_millis(10);
+
+/// One round of requests, all alike.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(crate) struct Closed {
+    /// The target.
+    pub(crate) addr: SocketAddr,
+    /// Connections, each with one request in flight.
+    pub(crate) connections: u32,
+    /// Bytes of each request body.
+    pub(crate) body: usize,
+    /// The answer asked for.
+    pub(crate) answer: Answer,
+    /// Seconds before measuring begins.
+    pub(crate) warmup: f64,
+    /// Seconds measured.
+    pub(crate) seconds: f64,
+    /// The most requests sent, warm-up included.
+    pub(crate) most: u64,
+}
+
+/// What one round brought.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub(crate) struct Outcome {
+    /// Requests answered rightly, warm-up included.
+    pub(crate) all: u64,
+    /// Requests answered rightly while measuring.
+    pub(crate) measured: u64,
+    /// Seconds from the begin of measuring to the last answer.
+    pub(crate) seconds: f64,
+    /// Time from sending to the last byte of the answer.
+    pub(crate) latency: Pairs,
+    /// Time from sending to the first byte of the answer's body.
+    pub(crate) first_byte: Pairs,
+    /// Connections opened anew because the target had closed the old one.
+    pub(crate) reconnects: u64,
+    /// Requests not answered, or wrongly.
+    pub(crate) failures: Failures,
+}
+
+/// Sends requests until the plan's time is over or its requests are sent.
+pub(crate) async fn run(plan: &Closed) -> Result<Outcome> {
+    let round = Arc::new(Round::new(plan));
+    let mut clients = JoinSet::new();
+    for _ in 0..plan.connections {
+        clients.spawn(client(round.clone()));
+    }
+    let mut sum = Tally::new(round.measure_from);
+    while let Some(tally) = clients.join_next().await {
+        sum.merge(&tally?);
+    }
+    Ok(sum.outcome(round.measure_from))
+}
+
+struct Round {
+    addr: SocketAddr,
+    body: Bytes,
+    expected: Bytes,
+    measure_from: Instant,
+    until: Instant,
+    left: AtomicU64,
+}
+
+impl Round {
+    fn new(plan: &Closed) -> Self {
+        let ask = Ask { id: 0, answer: plan.answer };
+        let (body, expected) = (ask.body(plan.body), plan.answer.expected());
+        let measure_from = Instant::now() + Duration::from_secs_f64(plan.warmup);
+        let until = measure_from + Duration::from_secs_f64(plan.seconds);
+        Self { addr: plan.addr, body, expected, measure_from, until, left: plan.most.into() }
+    }
+
+    fn goes_on(&self) -> bool {
+        let take = |left: u64| left.checked_sub(1);
+        Instant::now() < self.until
+            && self.left.fetch_update(Ordering::Relaxed, Ordering::Relaxed, take).is_ok()
+    }
+}
+
+async fn client(round: Arc<Round>) -> Tally {
+    let mut tally = Tally::new(round.measure_from);
+    let mut link = None;
+    while round.goes_on() {
+        let sent = Instant::now();
+        let outcome = match timeout(LIMIT, exchange(&mut link, &round, &mut tally)).await {
+            Ok(outcome) => outcome,
+            Err(_) => Err(anyhow::anyhow!("time-out")),
+        };
+        match outcome {
+            Ok(first) => tally.answered(sent, first, Instant::now()),
+            Err(e) => {
+                link = None;
+                tally.failures.add(&format!("{e:#}"));
+                sleep(PAUSE).await;
+            }
+        }
+    }
+    tally
+}
+
+/// One request and its answer; returns when the first byte of its body came.
+async fn exchange(link: &mut Option<Link>, round: &Round, tally: &mut Tally) -> Result<Instant> {
+    if let Some(open) = link
+        && !open.ready().await
+    {
+        *link = None;
+        tally.reconnects += 1;
+    }
+    let link = match link {
+        Some(link) => link,
+        None => link.insert(Link::open(round.addr).await?),
+    };
+    let response = link.chat(round.body.clone()).await?;
+    ensure!(response.status() == 200, "status {}", response.status().as_u16());
+    compare(response.into_body(), &round.expected).await
+}
+
+/// Reads a body to its end, byte by byte as expected.
+async fn compare(mut body: Incoming, expected: &[u8]) -> Result<Instant> {
+    let (mut rest, mut first) = (expected, None);
+    while let Some(frame) = body.frame().await {
+        let Ok(data) = frame?.into_data() else { continue };
+        first.get_or_insert_with(Instant::now);
+        match rest.strip_prefix(&data[..]) {
+            Some(left) => rest = left,
+            None => bail!("wrong bytes"),
+        }
+    }
+    ensure!(rest.is_empty(), "a short answer");
+    Ok(first.unwrap_or_else(Instant::now))
+}
+
+struct Tally {
+    measure_from: Instant,
+    last: Instant,
+    all: u64,
+    measured: u64,
+    latency: Times,
+    first_byte: Times,
+    reconnects: u64,
+    failures: Failures,
+}
+
+impl Tally {
+    fn new(measure_from: Instant) -> Self {
+        Self {
+            measure_from,
+            last: measure_from,
+            all: 0,
+            measured: 0,
+            latency: Times::new(),
+            first_byte: Times::new(),
+            reconnects: 0,
+            failures: Failures::default(),
+        }
+    }
+
+    /// What was sent before measuring began would be measured only in part.
+    fn answered(&mut self, sent: Instant, first: Instant, end: Instant) {
+        self.all += 1;
+        self.last = self.last.max(end);
+        if sent >= self.measure_from {
+            self.measured += 1;
+            self.latency.add(end - sent);
+            self.first_byte.add(first - sent);
+        }
+    }
+
+    fn merge(&mut self, other: &Self) {
+        self.all += other.all;
+        self.measured += other.measured;
+        self.last = self.last.max(other.last);
+        self.latency.merge(&other.latency.pairs());
+        self.first_byte.merge(&other.first_byte.pairs());
+        self.reconnects += other.reconnects;
+        self.failures.merge(&other.failures);
+    }
+
+    fn outcome(self, measure_from: Instant) -> Outcome {
+        Outcome {
+            all: self.all,
+            measured: self.measured,
+            seconds: (self.last - measure_from).as_secs_f64(),
+            latency: self.latency.pairs(),
+            first_byte: self.first_byte.pairs(),
+            reconnects: self.reconnects,
+            failures: self.failures,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tokio::{
+        io::{AsyncReadExt, AsyncWriteExt},
+        net::TcpListener,
+    };
+
+    use super::*;
+
+    fn plan(addr: SocketAddr, answer: Answer) -> Closed {
+        Closed { addr, connections: 4, body: 3000, answer, warmup: 0.0, seconds: 30.0, most: 100 }
+    }
+
+    #[tokio::test]
+    async fn every_request_is_answered_and_counted_once() {
+        let addr = crate::backend::start().await;
+        for answer in [Answer::Plain { bytes: 1024 }, Answer::back_to_back(64)] {
+            let outcome = run(&plan(addr, answer)).await.unwrap();
+            assert_eq!((outcome.all, outcome.measured, outcome.failures.total()), (100, 100, 0));
+            let mut latency = Times::new();
+            latency.merge(&outcome.latency);
+            assert!(latency.millis(0.5).unwrap() > 0.0);
+        }
+    }
+
+    /// Answers each connection's first read with `answer`, then closes.
+    async fn server(answer: &'static str) -> SocketAddr {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let addr = listener.local_addr().unwrap();
+        tokio::spawn(async move {
+            loop {
+                let (mut socket, _) = listener.accept().await.unwrap();
+                let mut request = [0; 3000];
+                socket.read_exact(&mut request).await.unwrap();
+                socket.write_all(answer.as_bytes()).await.unwrap();
+            }
+        });
+        addr
+    }
+
+    #[tokio::test]
+    async fn a_fast_wrong_answer_is_a_failure() {
+        for (answer, failure) in [
+            (
+                "HTTP/1.1 200 OK\r\nconnection: close\r\ncontent-length: 4\r\n\r\noops",
+                "wrong bytes",
+            ),
+            (
+                "HTTP/1.1 200 OK\r\nconnection: close\r\ncontent-length: 1\r\n\r\n{",
+                "a short answer",
+            ),
+            ("HTTP/1.1 503 Busy\r\nconnection: close\r\ncontent-length: 0\r\n\r\n", "status 503"),
+        ] {
+            let addr = server(answer).await;
+            let asked =
+                Closed { most: 3, connections: 1, ..plan(addr, Answer::Plain { bytes: 900 }) };
+            let outcome = run(&asked).await.unwrap();
+            assert_eq!(outcome.all, 0);
+            assert_eq!(outcome.failures.iter().collect::<Vec<_>>(), [(failure, 3)]);
+        }
+    }
+}

@@ -1,0 +1,217 @@
+//! Request bodies and the answers to them. Load generator and backend make both from the same
+//! code, so that every byte of an answer can be checked.
+//!
+//! What the backend shall answer is written at the head of the body, where any proxy lets it pass:
+//! `{"model":"bench","stream":true,"bench":"ID,SIZE,BYTES,CHUNKS,BURST,GAP","messages":[…]}`.
+
+use std::ops::Range;
+
+use bytes::Bytes;
+use serde::{Deserialize, Serialize};
+
+/// The one model the mock backend has.
+pub(crate) const MODEL: &str = "bench";
+
+/// How far into a body the backend looks for what is asked.
+pub(crate) const HEAD: usize = 1024;
+
+/// The event that ends a stream.
+pub(crate) const DONE: &[u8] = b"data: [DONE]\n\n";
+
+/// One request to the mock backend.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Ask {
+    /// Aborts are noted under this number; 0 is not noted.
+    pub(crate) id: u64,
+    /// The answer wanted.
+    pub(crate) answer: Answer,
+}
+
+/// What the mock backend shall answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum Answer {
+    /// One JSON object of this many bytes.
+    Plain {
+        /// Its length.
+        bytes: usize,
+    },
+    /// A stream of events, each written by itself, and `[DONE]`.
+    Stream {
+        /// Events before `[DONE]`.
+        chunks: u32,
+        /// How many of them come at once.
+        burst: u32,
+        /// Milliseconds before each of the others.
+        gap_ms: u64,
+    },
+}
+
+impl Answer {
+    /// A stream whose chunks follow each other without a pause.
+    pub(crate) fn back_to_back(chunks: u32) -> Self {
+        Self::Stream { chunks, burst: chunks, gap_ms: 0 }
+    }
+
+    /// Every byte of the answer.
+    pub(crate) fn expected(self) -> Bytes {
+        match self {
+            Self::Plain { bytes } => plain(bytes),
+            Self::Stream { chunks, .. } => {
+                let mut all: Vec<u8> = (0..chunks).flat_map(|i| chunk(i).into_bytes()).collect();
+                all.extend_from_slice(DONE);
+                all.into()
+            }
+        }
+    }
+}
+
+impl Ask {
+    /// A chat request of exactly `size` bytes (or the least possible, when `size` is smaller).
+    pub(crate) fn body(&self, size: usize) -> Bytes {
+        let (bytes, chunks, burst, gap_ms) = match self.answer {
+            Answer::Plain { bytes } => (bytes, 0, 0, 0),
+            Answer::Stream { chunks, burst, gap_ms } => (0, chunks, burst, gap_ms),
+        };
+        let head = format!(
+            "{{\"model\":\"{MODEL}\",\"stream\":{},\"bench\":\"{},{size},{bytes},{chunks},{burst},\
+             {gap_ms}\",\"messages\":[{{\"role\":\"user\",\"content\":\"",
+            chunks > 0,
+            self.id,
+        );
+        let tail = "\"}]}";
+        let mut body = Vec::with_capacity(size.max(head.len() + tail.len()));
+        body.extend_from_slice(head.as_bytes());
+        fill(&mut body, size.saturating_sub(head.len() + tail.len()));
+        body.extend_from_slice(tail.as_bytes());
+        body.into()
+    }
+
+    /// What a body whose beginning is `head` asks for, and how long the whole body was at least.
+    pub(crate) fn parse(head: &[u8]) -> Option<(Self, usize)> {
+        let text = &head[field(head)?];
+        let mut numbers = std::str::from_utf8(text).ok()?.split(',').map(str::parse::<u64>);
+        let mut next = || numbers.next()?.ok();
+        let (id, size, bytes) = (next()?, next()?, next()?);
+        let (chunks, burst, gap_ms) = (next()?, next()?, next()?);
+        let answer = match u32::try_from(chunks).ok()? {
+            0 => Answer::Plain { bytes: usize::try_from(bytes).ok()? },
+            chunks => Answer::Stream { chunks, burst: u32::try_from(burst).ok()?, gap_ms },
+        };
+        Some((Self { id, answer }, usize::try_from(size).ok()?))
+    }
+}
+
+/// The `index`th event of a stream, of the shape and size usual for one token. All have the same
+/// length up to the index 9999.
+pub(crate) fn chunk(index: u32) -> String {
+    format!(
+        "data: {{\"id\":\"chatcmpl-bench\",\"object\":\"chat.completion.chunk\",\"created\":0,\
+         \"model\":\"{MODEL}\",\"choices\":[{{\"index\":0,\"delta\":{{\"content\":\" w{index:04}\"}},\
+         \"finish_reason\":null}}]}}\n\n"
+    )
+}
+
+/// A whole chat answer of `bytes` bytes (or the least possible).
+pub(crate) fn plain(bytes: usize) -> Bytes {
+    let head = format!(
+        "{{\"id\":\"chatcmpl-bench\",\"object\":\"chat.completion\",\"created\":0,\"model\":\
+         \"{MODEL}\",\"choices\":[{{\"index\":0,\"message\":{{\"role\":\"assistant\",\"content\":\""
+    );
+    let tail = "\"},\"finish_reason\":\"stop\"}],\"usage\":{\"prompt_tokens\":1,\
+                \"completion_tokens\":1,\"total_tokens\":2}}";
+    let mut body = head.into_bytes();
+    let filler = bytes.saturating_sub(body.len() + tail.len());
+    fill(&mut body, filler);
+    body.extend_from_slice(tail.as_bytes());
+    body.into()
+}
+
+/// Counts the events (`data:` lines) of a stream that arrives in pieces of any size; comments and
+/// empty lines are not events.
+#[derive(Debug, Default)]
+pub(crate) struct Events {
+    line: usize,
+    event: bool,
+    /// Events seen so far.
+    pub(crate) count: u64,
+}
+
+impl Events {
+    /// Takes the next piece.
+    pub(crate) fn feed(&mut self, piece: &[u8]) {
+        for &byte in piece {
+            if byte == b'\n' {
+                self.count += u64::from(self.event);
+                (self.line, self.event) = (0, false);
+            } else {
+                self.event |= self.line == 0 && byte == b'd';
+                self.line += 1;
+            }
+        }
+    }
+}
+
+/// Appends `bytes` bytes of text in JSON form, with the escapes that prompts usually have.
+fn fill(body: &mut Vec<u8>, bytes: usize) {
+    const PHRASE: &[u8] = br#"The quick brown fox said: \"Jump over the lazy dog!\" \u00fcber.\n"#;
+    for _ in 0..bytes / PHRASE.len() {
+        body.extend_from_slice(PHRASE);
+    }
+    body.resize(body.len() + bytes % PHRASE.len(), b'x');
+}
+
+/// Where the value of `bench` stands.
+fn field(head: &[u8]) -> Option<Range<usize>> {
+    const KEY: &[u8] = b"\"bench\":\"";
+    let start = head.windows(KEY.len()).position(|at| at == KEY)? + KEY.len();
+    let length = head[start..].iter().position(|&byte| byte == b'"')?;
+    Some(start..start + length)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_body_is_json_of_the_exact_size_and_says_what_it_asks() {
+        for answer in [Answer::Plain { bytes: 1024 }, Answer::back_to_back(64)] {
+            for size in [1024, 100 * 1024] {
+                let ask = Ask { id: 7, answer };
+                let body = ask.body(size);
+                assert_eq!(body.len(), size);
+                let json: serde_json::Value = serde_json::from_slice(&body).unwrap();
+                assert_eq!(json["model"], MODEL);
+                assert_eq!(json["stream"], answer == Answer::back_to_back(64));
+                assert_eq!(Ask::parse(&body[..HEAD]), Some((ask, size)));
+            }
+        }
+    }
+
+    #[test]
+    fn a_head_without_an_ask_is_none() {
+        for head in
+            ["", "{}", "{\"bench\":\"", "{\"bench\":\"1,2\"}", "{\"bench\":\"a,b,c,d,e,f\"}"]
+        {
+            assert_eq!(Ask::parse(head.as_bytes()), None, "{head}");
+        }
+    }
+
+    #[test]
+    fn a_plain_answer_is_json_of_the_exact_size() {
+        let answer = Answer::Plain { bytes: 4096 }.expected();
+        assert_eq!(answer.len(), 4096);
+        serde_json::from_slice::<serde_json::Value>(&answer).unwrap();
+    }
+
+    #[test]
+    fn events_are_counted_however_they_are_cut() {
+        let stream = Answer::back_to_back(5).expected();
+        for piece in 1..40 {
+            let mut events = Events::default();
+            stream.chunks(piece).for_each(|bytes| events.feed(bytes));
+            events.feed(b": ping\n\n");
+            assert_eq!(events.count, 6);
+        }
+    }
+}

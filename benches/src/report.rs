@@ -1,0 +1,284 @@
+//! What the suite shows: a table for each scenario, with ratios to direct and to nginx, and the
+//! goals beside what was measured. The same as JSON.
+
+use std::io::Write;
+
+use anyhow::Result;
+use serde::Serialize;
+
+use crate::{cli::Kind, load::Failures};
+
+/// All numbers of a run.
+#[derive(Debug, Serialize)]
+pub(crate) struct Report {
+    machine: String,
+    sections: Vec<Section>,
+}
+
+/// The numbers of one scenario.
+#[derive(Debug, Serialize)]
+pub(crate) struct Section {
+    /// Its name.
+    pub(crate) name: String,
+    /// What it is, in words.
+    pub(crate) title: String,
+    /// What is measured.
+    pub(crate) columns: Vec<Column>,
+    /// One line per target.
+    pub(crate) lines: Vec<Line>,
+    /// What Warren shall reach.
+    pub(crate) goals: Vec<Goal>,
+}
+
+/// One thing measured.
+#[derive(Clone, Copy, Debug, Serialize)]
+pub(crate) struct Column {
+    /// Its name with its unit.
+    pub(crate) name: &'static str,
+    /// Digits shown behind the point.
+    #[serde(skip)]
+    pub(crate) decimals: usize,
+}
+
+/// One target's numbers, in the order of the columns.
+#[derive(Debug, Serialize)]
+pub(crate) struct Line {
+    /// The target's name.
+    pub(crate) target: &'static str,
+    /// `None`: not measured, or without meaning here.
+    pub(crate) values: Vec<Option<f64>>,
+    /// Connections the target closed and the clients opened anew.
+    pub(crate) reconnects: u64,
+    /// What went wrong.
+    pub(crate) failures: Failures,
+}
+
+/// What Warren shall reach in one column. Shown, never asserted.
+#[derive(Clone, Copy, Debug, Serialize)]
+pub(crate) struct Goal {
+    /// The column it is about.
+    pub(crate) column: &'static str,
+    /// As a ratio to nginx, not as a value.
+    pub(crate) ratio_to_nginx: bool,
+    /// Where it is reached.
+    pub(crate) bound: Bound,
+}
+
+/// On which side of a number a goal is reached.
+#[derive(Clone, Copy, Debug, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum Bound {
+    /// This or more.
+    AtLeast(f64),
+    /// This or less.
+    AtMost(f64),
+}
+
+impl Column {
+    /// A column.
+    pub(crate) const fn new(name: &'static str, decimals: usize) -> Self {
+        Self { name, decimals }
+    }
+}
+
+impl Report {
+    /// An empty one, of a run on this machine.
+    pub(crate) fn new(machine: String) -> Self {
+        Self { machine, sections: Vec::new() }
+    }
+
+    /// Its first line.
+    pub(crate) fn heading(&self) -> &str {
+        &self.machine
+    }
+
+    /// Shows a section and keeps it.
+    pub(crate) fn add(&mut self, section: Section) -> Result<()> {
+        show(&section.table())?;
+        self.sections.push(section);
+        Ok(())
+    }
+
+    /// All goals beside what was measured; empty when there is none.
+    pub(crate) fn goals(&self) -> String {
+        let all =
+            self.sections.iter().flat_map(Section::verdicts).map(|line| format!("\n  {line}"));
+        let lines: String = all.collect();
+        if lines.is_empty() { lines } else { format!("\nall goals{lines}") }
+    }
+}
+
+impl Section {
+    /// The table as text.
+    fn table(&self) -> String {
+        let mut rows = vec![self.header()];
+        for line in &self.lines {
+            rows.push(self.values(line));
+            for base in [Kind::Direct.name(), Kind::Nginx.name()] {
+                rows.extend(self.ratios(line, base));
+            }
+        }
+        let mut text = format!("\n{}: {}\n{}", self.name, self.title, align(&rows));
+        for line in self.lines.iter().filter(|line| line.failures.total() > 0) {
+            let kinds = line.failures.iter().map(|(what, count)| format!("{count} × {what}"));
+            text +=
+                &format!("  {} failed: {}\n", line.target, kinds.collect::<Vec<_>>().join("; "));
+        }
+        for line in self.lines.iter().filter(|line| line.reconnects > 0) {
+            text += &format!("  {} closed {} connections\n", line.target, line.reconnects);
+        }
+        self.verdicts().for_each(|verdict| text += &format!("  {verdict}\n"));
+        text
+    }
+
+    fn header(&self) -> Vec<String> {
+        let names = self.columns.iter().map(|column| column.name.to_owned());
+        [String::new()].into_iter().chain(names).chain(["failed".to_owned()]).collect()
+    }
+
+    fn values(&self, line: &Line) -> Vec<String> {
+        let mut row = vec![line.target.to_owned()];
+        for (column, value) in self.columns.iter().zip(&line.values) {
+            row.push(value.map_or("-".into(), |value| format!("{value:.*}", column.decimals)));
+        }
+        row.push(line.failures.total().to_string());
+        row
+    }
+
+    /// A line's values divided by those of `base`; `None` when it is that line or has nothing to
+    /// be compared with.
+    fn ratios(&self, line: &Line, base: &str) -> Option<Vec<String>> {
+        let order = |target| Kind::ALL.iter().position(|kind| kind.name() == target);
+        if order(line.target) <= order(base) {
+            return None;
+        }
+        let base = self.line(base)?;
+        let mut row = vec![format!("  ÷ {}", base.target)];
+        for column in 0..self.columns.len() {
+            row.push(
+                ratio(line, base, column).map_or(String::new(), |ratio| format!("{ratio:.2}")),
+            );
+        }
+        row.push(String::new());
+        Some(row)
+    }
+
+    fn verdicts(&self) -> impl Iterator<Item = String> {
+        self.goals.iter().filter_map(|goal| self.verdict(goal))
+    }
+
+    fn verdict(&self, goal: &Goal) -> Option<String> {
+        let warren = self.line(Kind::Warren.name())?;
+        let column = self.columns.iter().position(|column| column.name == goal.column)?;
+        let measured = match goal.ratio_to_nginx {
+            false => warren.values.get(column).copied().flatten(),
+            true => ratio(warren, self.line(Kind::Nginx.name())?, column),
+        }?;
+        let (reached, sign, bound) = match goal.bound {
+            Bound::AtLeast(bound) => (measured >= bound, "≥", bound),
+            Bound::AtMost(bound) => (measured <= bound, "≤", bound),
+        };
+        let of = if goal.ratio_to_nginx { " ÷ nginx" } else { "" };
+        let verdict = if reached { "reached" } else { "NOT reached" };
+        let what = format!("{}: {}{of}", self.name, goal.column);
+        Some(format!("goal {what} {sign} {bound}: measured {measured:.2}, {verdict}"))
+    }
+
+    fn line(&self, target: &str) -> Option<&Line> {
+        self.lines.iter().find(|line| line.target == target)
+    }
+}
+
+/// Prints a part of the report.
+pub(crate) fn show(text: &str) -> Result<()> {
+    let mut out = std::io::stdout().lock();
+    writeln!(out, "{}", text.trim_end_matches('\n'))?;
+    Ok(out.flush()?)
+}
+
+/// Tells on stderr what is going on. Where nobody listens, nobody misses it.
+pub(crate) fn note(text: &str) {
+    let _ = writeln!(std::io::stderr(), "benches: {text}");
+}
+
+fn ratio(line: &Line, base: &Line, column: usize) -> Option<f64> {
+    let value = line.values.get(column).copied().flatten()?;
+    let base = base.values.get(column).copied().flatten()?;
+    (base != 0.0).then(|| value / base)
+}
+
+/// The first column to the left, the others to the right, each as wide as its widest cell.
+fn align(rows: &[Vec<String>]) -> String {
+    let columns = rows.first().map_or(0, Vec::len);
+    let cells = |column: usize| rows.iter().filter_map(move |row| row.get(column));
+    let widths: Vec<usize> = (0..columns)
+        .map(|column| cells(column).map(|cell| cell.chars().count()).max().unwrap_or(0))
+        .collect();
+    let mut text = String::new();
+    for row in rows {
+        let line = row.iter().zip(&widths).enumerate().map(|(at, (cell, &width))| match at {
+            0 => format!("  {cell:<width$}"),
+            _ => format!("  {cell:>width$}"),
+        });
+        text += line.collect::<String>().trim_end();
+        text.push('\n');
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn line(target: &'static str, rate: f64, cpu: Option<f64>) -> Line {
+        Line { target, values: vec![Some(rate), cpu], reconnects: 0, failures: Failures::default() }
+    }
+
+    fn section() -> Section {
+        let goal = |bound, ratio_to_nginx| Goal { column: "req/s", ratio_to_nginx, bound };
+        Section {
+            name: "plain/32".into(),
+            title: "words".into(),
+            columns: vec![Column::new("req/s", 0), Column::new("cpu s", 3)],
+            lines: vec![
+                line("direct", 1000.0, None),
+                line("nginx", 500.0, Some(0.1)),
+                line("warren", 200.0, Some(0.3)),
+            ],
+            goals: vec![goal(Bound::AtLeast(0.5), true), goal(Bound::AtMost(250.0), false)],
+        }
+    }
+
+    #[test]
+    fn a_table_has_values_and_ratios_to_those_before() {
+        let expected = "
+plain/32: words
+              req/s  cpu s  failed
+  direct       1000      -       0
+  nginx         500  0.100       0
+    ÷ direct   0.50
+  warren        200  0.300       0
+    ÷ direct   0.20
+    ÷ nginx    0.40   3.00
+  goal plain/32: req/s ÷ nginx ≥ 0.5: measured 0.40, NOT reached
+  goal plain/32: req/s ≤ 250: measured 200.00, reached
+";
+        assert_eq!(section().table(), expected);
+    }
+
+    #[test]
+    fn failures_are_told() {
+        let mut section = section();
+        section.lines[1].failures.add("status 502");
+        section.lines[1].failures.add("status 502");
+        assert!(section.table().contains("nginx failed: 2 × status 502"));
+    }
+
+    #[test]
+    fn without_nginx_its_goals_are_silent() {
+        let mut section = section();
+        section.lines.remove(1);
+        assert_eq!(section.verdicts().count(), 1);
+        assert!(!section.table().contains("nginx"));
+    }
+}

@@ -1,0 +1,107 @@
+//! What is measured.
+//!
+//! - [`requests`]: plain and streamed, one connection and many, small and large bodies
+//! - [`startup`]: time to ready, idle memory, size of the binary
+//! - [`cancel`]: from a client that hangs up to the abort at the backend
+//! - [`slow_streams`]: memory of streams that wait
+
+mod cancel;
+mod requests;
+mod slow_streams;
+mod startup;
+
+use anyhow::Result;
+
+use crate::{cli::Options, report::Report, suite::Lab};
+use requests::Row;
+
+/// One of them.
+#[derive(Clone, Debug)]
+pub(crate) enum Scenario {
+    /// See [`startup`].
+    Startup,
+    /// See [`requests`].
+    Requests(Row),
+    /// See [`cancel`].
+    Cancel,
+    /// See [`slow_streams`].
+    SlowStreams,
+}
+
+impl Scenario {
+    /// All that were asked for, in the order they are measured.
+    pub(crate) fn all(options: &Options) -> Vec<Self> {
+        let mut all = vec![Self::Startup];
+        all.extend(Row::all().map(Self::Requests));
+        all.extend([Self::Cancel, Self::SlowStreams]);
+        all.retain(|scenario| options.wants(&scenario.name()));
+        all
+    }
+
+    /// Its name in tables and for `--only`.
+    pub(crate) fn name(&self) -> String {
+        match self {
+            Self::Startup => "startup".into(),
+            Self::Requests(row) => row.name(),
+            Self::Cancel => "cancel".into(),
+            Self::SlowStreams => "slow-streams".into(),
+        }
+    }
+
+    /// Whether both are measured on the same running targets: only request rows are. The others
+    /// start fresh ones, whose memory tells nothing of what went before.
+    pub(crate) fn same_targets(&self, next: &Self) -> bool {
+        matches!((self, next), (Self::Requests(_), Self::Requests(_)))
+    }
+
+    /// Measures a group with the same targets.
+    pub(crate) async fn measure(group: &[Self], lab: &Lab, report: &mut Report) -> Result<()> {
+        match group.first() {
+            None => Ok(()),
+            Some(Self::Startup) => startup::measure(lab, report).await,
+            Some(Self::Cancel) => cancel::measure(lab, report).await,
+            Some(Self::SlowStreams) => slow_streams::measure(lab, report).await,
+            Some(Self::Requests(_)) => {
+                let rows = group.iter().filter_map(|scenario| match scenario {
+                    Self::Requests(row) => Some(*row),
+                    _ => None,
+                });
+                requests::measure(&rows.collect::<Vec<_>>(), lab, report).await
+            }
+        }
+    }
+}
+
+/// Bytes as MiB.
+fn mib(bytes: u64) -> f64 {
+    bytes as f64 / f64::from(1 << 20)
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser;
+
+    use super::*;
+    use crate::cli::Cli;
+
+    fn asked(arguments: &[&str]) -> Vec<Scenario> {
+        Scenario::all(&Cli::parse_from(["benches"].iter().chain(arguments)).options)
+    }
+
+    #[test]
+    fn names_are_unique_and_select() {
+        let mut names: Vec<String> = asked(&[]).iter().map(Scenario::name).collect();
+        assert_eq!(names.len(), 15);
+        names.sort();
+        names.dedup();
+        assert_eq!(names.len(), 15);
+        assert_eq!(asked(&["--only", "plain/32/1KiB"]).len(), 1);
+    }
+
+    #[test]
+    fn request_rows_share_their_targets() {
+        let all = asked(&[]);
+        let groups: Vec<usize> = all.chunk_by(Scenario::same_targets).map(<[_]>::len).collect();
+        assert_eq!(groups, [1, 12, 1, 1]);
+    }
+}

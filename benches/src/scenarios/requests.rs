@@ -1,0 +1,240 @@
+//! Requests one after another on each connection. The targets take turns in each round, beginning
+//! with another one each time, so that whatever drifts on the machine hits all of them alike.
+
+use std::time::Duration;
+
+use anyhow::Result;
+
+use super::mib;
+use crate::{
+    load::{
+        Failures, Plan,
+        closed::{Closed, LIMIT, Outcome},
+    },
+    payload::Answer,
+    proc,
+    report::{Bound, Column, Goal, Line, Report, Section},
+    stats::Times,
+    suite::Lab,
+    targets::Target,
+};
+
+/// Chunks of a streamed answer.
+const CHUNKS: u32 = 64;
+
+/// Bytes of a plain answer.
+const PLAIN: usize = 1024;
+
+/// Warm-up, as a share of a round.
+const WARMUP: f64 = 0.15;
+
+/// Time a load generator may take beside its round and its last request.
+const MARGIN: Duration = Duration::from_secs(30);
+
+const RATE: Column = Column::new("req/s", 1);
+const P50: Column = Column::new("p50 ms", 3);
+const P99: Column = Column::new("p99 ms", 3);
+const FIRST50: Column = Column::new("ttfb p50 ms", 3);
+const FIRST99: Column = Column::new("ttfb p99 ms", 3);
+const CHUNK_RATE: Column = Column::new("chunks/s", 0);
+const CPU: Column = Column::new("cpu s/1000", 3);
+const PEAK: Column = Column::new("peak MiB", 1);
+
+/// One kind of request.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Row {
+    connections: u32,
+    stream: bool,
+    body: usize,
+}
+
+impl Row {
+    /// All of them.
+    pub(crate) fn all() -> impl Iterator<Item = Self> {
+        let of = |body| {
+            [(1, false), (1, true), (32, false), (32, true)].map(|(connections, stream)| Self {
+                connections,
+                stream,
+                body,
+            })
+        };
+        [1 << 10, 100 << 10, 10 << 20].into_iter().flat_map(of)
+    }
+
+    /// `plain/32/1KiB`.
+    pub(crate) fn name(&self) -> String {
+        let kind = if self.stream { "stream" } else { "plain" };
+        format!("{kind}/{}/{}", self.connections, size(self.body))
+    }
+
+    fn title(&self) -> String {
+        let kind = match self.stream {
+            true => format!("streamed answers of {CHUNKS} chunks"),
+            false => format!("plain answers of {}", size(PLAIN)),
+        };
+        format!("{} connection(s), {kind}, request bodies of {}", self.connections, size(self.body))
+    }
+
+    fn answer(&self) -> Answer {
+        match self.stream {
+            true => Answer::back_to_back(CHUNKS),
+            false => Answer::Plain { bytes: PLAIN },
+        }
+    }
+
+    fn goals(&self) -> Vec<Goal> {
+        let to_nginx =
+            |column: Column, bound| Goal { column: column.name, ratio_to_nginx: true, bound };
+        let rate = to_nginx(RATE, Bound::AtLeast(0.5));
+        match (self.connections, self.stream) {
+            (1, _) => vec![to_nginx(P50, Bound::AtMost(2.5))],
+            (_, false) => vec![rate],
+            (_, true) => vec![rate, to_nginx(CHUNK_RATE, Bound::AtLeast(0.5))],
+        }
+    }
+}
+
+/// Measures all rows on targets started once.
+pub(crate) async fn measure(rows: &[Row], lab: &Lab, report: &mut Report) -> Result<()> {
+    let mut targets = lab.launcher.launch_all(64).await?;
+    for row in rows {
+        report.add(section(*row, lab, &mut targets).await?)?;
+    }
+    for target in targets {
+        target.stop().await;
+    }
+    Ok(())
+}
+
+async fn section(row: Row, lab: &Lab, targets: &mut [Target]) -> Result<Section> {
+    let mut sums: Vec<Sum> = targets.iter().map(|_| Sum::new()).collect();
+    for round in 0..lab.options.rounds() as usize {
+        for turn in 0..targets.len() {
+            let at = (turn + round) % targets.len();
+            sums[at].add(&one_round(row, lab, &mut targets[at]).await?);
+        }
+    }
+    let lines = targets.iter().zip(sums).map(|(target, sum)| sum.line(row, target)).collect();
+    let columns = vec![RATE, P50, P99, FIRST50, FIRST99, CHUNK_RATE, CPU, PEAK];
+    Ok(Section { name: row.name(), title: row.title(), columns, lines, goals: row.goals() })
+}
+
+/// What one target did in one round.
+struct Round {
+    outcome: Outcome,
+    cpu: Duration,
+    peak: u64,
+}
+
+async fn one_round(row: Row, lab: &Lab, target: &mut Target) -> Result<Round> {
+    let seconds = lab.options.round_seconds();
+    let plan = Closed {
+        addr: target.addr,
+        connections: row.connections,
+        body: row.body,
+        answer: row.answer(),
+        warmup: seconds * WARMUP,
+        seconds,
+        most: u64::MAX,
+    };
+    let limit = Duration::from_secs_f64(seconds * (1.0 + WARMUP)) + LIMIT + MARGIN;
+    let pids = target.pids();
+    proc::reset_peak(&pids);
+    let before = proc::cpu(&pids)?;
+    let outcome = lab.load(&Plan::Closed(plan), limit).await?;
+    target.check()?;
+    Ok(Round { outcome, cpu: proc::cpu(&pids)?.saturating_sub(before), peak: proc::peak(&pids)? })
+}
+
+/// All rounds of one row on one target.
+struct Sum {
+    all: u64,
+    measured: u64,
+    seconds: f64,
+    latency: Times,
+    first_byte: Times,
+    cpu: Duration,
+    peak: u64,
+    reconnects: u64,
+    failures: Failures,
+}
+
+impl Sum {
+    fn new() -> Self {
+        Self {
+            all: 0,
+            measured: 0,
+            seconds: 0.0,
+            latency: Times::new(),
+            first_byte: Times::new(),
+            cpu: Duration::ZERO,
+            peak: 0,
+            reconnects: 0,
+            failures: Failures::default(),
+        }
+    }
+
+    fn add(&mut self, round: &Round) {
+        self.all += round.outcome.all;
+        self.measured += round.outcome.measured;
+        self.seconds += round.outcome.seconds;
+        self.latency.merge(&round.outcome.latency);
+        self.first_byte.merge(&round.outcome.first_byte);
+        self.cpu += round.cpu;
+        self.peak = self.peak.max(round.peak);
+        self.reconnects += round.outcome.reconnects;
+        self.failures.merge(&round.outcome.failures);
+    }
+
+    fn line(self, row: Row, target: &Target) -> Line {
+        let rate = (self.seconds > 0.0).then(|| self.measured as f64 / self.seconds);
+        let accounted = !target.parts.is_empty();
+        let chunks = rate.filter(|_| row.stream).map(|rate| rate * f64::from(CHUNKS));
+        let per_thousand =
+            (accounted && self.all > 0).then(|| self.cpu.as_secs_f64() * 1000.0 / self.all as f64);
+        let values = vec![
+            rate,
+            self.latency.millis(0.5),
+            self.latency.millis(0.99),
+            self.first_byte.millis(0.5),
+            self.first_byte.millis(0.99),
+            chunks,
+            per_thousand,
+            accounted.then(|| mib(self.peak)),
+        ];
+        Line {
+            target: target.kind.name(),
+            values,
+            reconnects: self.reconnects,
+            failures: self.failures,
+        }
+    }
+}
+
+fn size(bytes: usize) -> String {
+    match bytes {
+        0..=1023 => format!("{bytes}B"),
+        1024..=1_048_575 => format!("{}KiB", bytes >> 10),
+        _ => format!("{}MiB", bytes >> 20),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rows_are_named_by_what_they_do() {
+        let names: Vec<String> = Row::all().map(|row| row.name()).collect();
+        assert_eq!(names[0], "plain/1/1KiB");
+        assert_eq!(names[11], "stream/32/10MiB");
+    }
+
+    #[test]
+    fn goals_name_columns_that_exist() {
+        let columns = [RATE, P50, CHUNK_RATE].map(|column| column.name);
+        let goals: Vec<Goal> = Row::all().flat_map(|row| row.goals()).collect();
+        assert_eq!(goals.len(), 15);
+        assert!(goals.iter().all(|goal| columns.contains(&goal.column)));
+    }
+}

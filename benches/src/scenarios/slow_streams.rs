@@ -1,0 +1,129 @@
+//! Many streams open at once, each with a chunk every few seconds: what one that waits costs.
+//! Each target is started afresh, so that memory left over from other work is not counted as free.
+
+use std::time::Duration;
+
+use anyhow::{Result, ensure};
+
+use crate::{
+    load::{
+        Failures, Plan,
+        slow::{Closed, Opened, Slow},
+    },
+    proc,
+    report::{self, Bound, Column, Goal, Line, Report, Section},
+    suite::{self, Lab},
+    targets::Target,
+};
+
+/// Between two chunks of a stream.
+const GAP: Duration = Duration::from_secs(5);
+
+/// How long all streams are held.
+const HOLD: Duration = Duration::from_secs(12);
+
+/// The longest opening all of them may take.
+const OPENING: Duration = Duration::from_secs(300);
+
+/// The longest closing all of them may take.
+const CLOSING: Duration = Duration::from_secs(60);
+
+/// Bytes of each request body.
+const BODY: usize = 1024;
+
+const OPEN: Column = Column::new("open", 0);
+const OPENED: Column = Column::new("opened in s", 1);
+const SERVER: Column = Column::new("server KiB/stream", 1);
+const WORKER: Column = Column::new("worker KiB/stream", 1);
+const CHUNKS: Column = Column::new("chunks/s", 0);
+const CPU: Column = Column::new("cpu s/s", 3);
+
+/// Measures it on one target after another.
+pub(crate) async fn measure(lab: &Lab, report: &mut Report) -> Result<()> {
+    let streams = lab.options.streams();
+    warn_of_file_limit(streams);
+    let mut lines = Vec::new();
+    for &kind in lab.launcher.kinds() {
+        let mut target = lab.launcher.launch(kind, streams).await?;
+        let held = hold(streams, lab, &target).await;
+        target.check()?;
+        lines.push(held?.line(&target));
+        target.stop().await;
+    }
+    report.add(Section {
+        name: "slow-streams".into(),
+        title: format!("{streams} streams at once, one chunk each {} s", GAP.as_secs()),
+        columns: vec![OPEN, OPENED, SERVER, WORKER, CHUNKS, CPU],
+        lines,
+        goals: vec![Goal {
+            column: SERVER.name,
+            ratio_to_nginx: false,
+            bound: Bound::AtMost(20.0),
+        }],
+    })
+}
+
+/// Each process needs a file per stream; nginx's share two of each among them.
+fn warn_of_file_limit(streams: u32) {
+    let needed = u64::from(streams) + 512;
+    match rlimit::Resource::NOFILE.get() {
+        Ok((soft, _)) if soft < needed => report::note(&format!(
+            "{streams} streams need {needed} open files per process; the limit is {soft}"
+        )),
+        _ => {}
+    }
+}
+
+/// What one target did.
+struct Held {
+    opened: Opened,
+    closed: Closed,
+    /// Memory before and while, in bytes.
+    server: Option<(u64, u64)>,
+    worker: Option<(u64, u64)>,
+    /// Processor seconds per second while all are held.
+    cpu: f64,
+}
+
+async fn hold(streams: u32, lab: &Lab, target: &Target) -> Result<Held> {
+    let gap_ms = u64::try_from(GAP.as_millis())?;
+    let plan = Slow { addr: target.addr, streams, body: BODY, gap_ms };
+    let before = (target.resident("server"), target.resident("worker"));
+    let mut load = lab.start_load(&Plan::Slow(plan))?;
+    let opened: Opened = suite::outcome(&mut load, OPENING).await?;
+    ensure!(opened.open > 0, "no stream opened: {:?}", opened.failures);
+    let cpu = cpu_per_second(target).await?;
+    let server = before.0.zip(target.resident("server"));
+    let worker = before.1.zip(target.resident("worker"));
+    load.close_stdin();
+    let closed = suite::outcome(&mut load, CLOSING).await?;
+    load.stop().await;
+    Ok(Held { opened, closed, server, worker, cpu })
+}
+
+/// Waits out the time all streams are held.
+async fn cpu_per_second(target: &Target) -> Result<f64> {
+    let pids = target.pids();
+    let before = proc::cpu(&pids)?;
+    tokio::time::sleep(HOLD).await;
+    Ok(proc::cpu(&pids)?.saturating_sub(before).as_secs_f64() / HOLD.as_secs_f64())
+}
+
+impl Held {
+    fn line(self, target: &Target) -> Line {
+        let open = self.opened.open as f64;
+        let per_stream =
+            |(before, held): (u64, u64)| held.saturating_sub(before) as f64 / 1024.0 / open;
+        let mut failures: Failures = self.opened.failures;
+        failures.add_many("ended early", self.closed.ended);
+        let values = vec![
+            Some(open),
+            Some(self.opened.seconds),
+            self.server.map(per_stream),
+            self.worker.map(per_stream),
+            Some(self.closed.chunks as f64 / self.closed.seconds),
+            (!target.parts.is_empty()).then_some(self.cpu),
+        ];
+        Line { target: target.kind.name(), values, reconnects: 0, failures }
+    }
+}

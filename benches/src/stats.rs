@@ -1,0 +1,82 @@
+//! Histograms of nanoseconds, and their way from one process to another.
+
+use std::time::Duration;
+
+use hdrhistogram::Histogram;
+use serde::{Deserialize, Serialize};
+
+/// The longest time told apart, in nanoseconds: ten minutes.
+const LONGEST: u64 = 600_000_000_000;
+
+/// Times of many events. Kept to three digits, in bounded memory.
+#[derive(Clone, Debug)]
+pub(crate) struct Times(Option<Histogram<u64>>);
+
+/// The same as (nanoseconds, how often) pairs: what is sent from the load generator.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub(crate) struct Pairs(Vec<(u64, u64)>);
+
+impl Times {
+    /// No time yet.
+    pub(crate) fn new() -> Self {
+        Self(Histogram::new_with_bounds(1_000, LONGEST, 3).ok())
+    }
+
+    /// Adds one time.
+    pub(crate) fn add(&mut self, time: Duration) {
+        let nanos = u64::try_from(time.as_nanos()).unwrap_or(LONGEST);
+        self.add_many(nanos, 1);
+    }
+
+    /// Adds all times of another process.
+    pub(crate) fn merge(&mut self, pairs: &Pairs) {
+        for &(nanos, count) in &pairs.0 {
+            self.add_many(nanos, count);
+        }
+    }
+
+    /// Its form for sending.
+    pub(crate) fn pairs(&self) -> Pairs {
+        let recorded = self.0.iter().flat_map(Histogram::iter_recorded);
+        Pairs(recorded.map(|at| (at.value_iterated_to(), at.count_at_value())).collect())
+    }
+
+    /// The time within which this share (0 to 1) of events fell, in milliseconds; `None` of none.
+    pub(crate) fn millis(&self, share: f64) -> Option<f64> {
+        let times = self.0.as_ref().filter(|times| !times.is_empty())?;
+        Some(Duration::from_nanos(times.value_at_quantile(share)).as_secs_f64() * 1e3)
+    }
+
+    fn add_many(&mut self, nanos: u64, count: u64) {
+        if let Some(times) = &mut self.0 {
+            times.saturating_record_n(nanos, count);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn quantiles_survive_the_way_between_processes() {
+        let mut here = Times::new();
+        for i in 1..=100 {
+            here.add(Duration::from_millis(i));
+        }
+        let mut there = Times::new();
+        let sent = serde_json::to_string(&here.pairs()).unwrap();
+        there.merge(&serde_json::from_str(&sent).unwrap());
+        for (share, millis) in [(0.5, 50.0), (0.99, 99.0), (1.0, 100.0)] {
+            assert!((there.millis(share).unwrap() - millis).abs() < 0.2, "{share}");
+        }
+    }
+
+    #[test]
+    fn of_nothing_there_is_no_quantile_and_too_long_is_the_longest() {
+        let mut times = Times::new();
+        assert_eq!(times.millis(0.5), None);
+        times.add(Duration::from_secs(100_000));
+        assert!(times.millis(0.5).unwrap() >= 600_000.0);
+    }
+}

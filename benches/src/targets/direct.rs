@@ -1,0 +1,17 @@
+//! The backend itself: what the others are compared with.
+
+use std::net::SocketAddr;
+
+use super::Target;
+use crate::cli::Kind;
+
+/// No process of its own, so nothing to account.
+pub(crate) fn launch(backend: SocketAddr) -> Target {
+    Target {
+        kind: Kind::Direct,
+        addr: backend,
+        parts: Vec::new(),
+        processes: Vec::new(),
+        _dir: None,
+    }
+}

@@ -1,0 +1,140 @@
+//! What is measured: three ways to the same backend.
+//!
+//! - [`direct`]: no way at all
+//! - [`nginx`]: a plain reverse proxy
+//! - [`warren`]: a server and a worker
+
+pub(crate) mod direct;
+pub(crate) mod nginx;
+pub(crate) mod warren;
+
+use std::{net::SocketAddr, path::PathBuf, time::Duration};
+
+use anyhow::Result;
+use tempfile::TempDir;
+
+use crate::{
+    child::Process,
+    cli::{Kind, Options},
+    proc, report,
+};
+
+/// A target that takes requests. Dropping it ends its processes.
+#[derive(Debug)]
+pub(crate) struct Target {
+    /// Which it is.
+    pub(crate) kind: Kind,
+    /// Where requests go.
+    pub(crate) addr: SocketAddr,
+    /// What consists of which processes.
+    pub(crate) parts: Vec<Part>,
+    processes: Vec<Process>,
+    _dir: Option<TempDir>,
+}
+
+/// Processes accounted together.
+#[derive(Clone, Debug)]
+pub(crate) struct Part {
+    /// `server` (what the clients talk to) or `worker`.
+    pub(crate) name: &'static str,
+    /// Its processes.
+    pub(crate) pids: Vec<u32>,
+}
+
+impl Target {
+    /// The processes of all parts.
+    pub(crate) fn pids(&self) -> Vec<u32> {
+        self.parts.iter().flat_map(|part| part.pids.iter().copied()).collect()
+    }
+
+    /// Memory in use by one part, in bytes; `None` when there is no such part.
+    pub(crate) fn resident(&self, part: &str) -> Option<u64> {
+        let part = self.parts.iter().find(|at| at.name == part)?;
+        proc::resident(&part.pids).ok()
+    }
+
+    /// An error when one of its processes has ended.
+    pub(crate) fn check(&mut self) -> Result<()> {
+        self.processes.iter_mut().try_for_each(Process::check)
+    }
+
+    /// Ends it, last started first.
+    pub(crate) async fn stop(mut self) {
+        while let Some(process) = self.processes.pop() {
+            process.stop().await;
+        }
+    }
+}
+
+/// Starts targets on one backend.
+#[derive(Debug)]
+pub(crate) struct Launcher {
+    backend: SocketAddr,
+    kinds: Vec<Kind>,
+    nginx: Option<PathBuf>,
+    warren: Option<PathBuf>,
+}
+
+impl Launcher {
+    /// Looks for the programs needed; says which targets are left out and why.
+    pub(crate) async fn find(options: &Options, backend: SocketAddr) -> Result<Self> {
+        let mut launcher = Self { backend, kinds: Vec::new(), nginx: None, warren: None };
+        if options.targets(Kind::Nginx) {
+            launcher.nginx = nginx::find().await;
+            if launcher.nginx.is_none() {
+                report::note("nginx is not installed: left out");
+            }
+        }
+        if options.targets(Kind::Warren) {
+            launcher.warren = Some(warren::find(options.warren.as_deref()).await?);
+        }
+        let there = |kind: &Kind| match kind {
+            Kind::Direct => options.targets(Kind::Direct),
+            Kind::Nginx => launcher.nginx.is_some(),
+            Kind::Warren => launcher.warren.is_some(),
+        };
+        launcher.kinds = Kind::ALL.into_iter().filter(there).collect();
+        Ok(launcher)
+    }
+
+    /// The targets that can be started.
+    pub(crate) fn kinds(&self) -> &[Kind] {
+        &self.kinds
+    }
+
+    /// The Warren binary, when it is measured.
+    pub(crate) fn warren(&self) -> Option<&PathBuf> {
+        self.warren.as_ref()
+    }
+
+    /// Starts one, ready for `connections` at once.
+    pub(crate) async fn launch(&self, kind: Kind, connections: u32) -> Result<Target> {
+        match (kind, &self.nginx, &self.warren) {
+            (Kind::Nginx, Some(program), _) => {
+                nginx::launch(program, self.backend, connections).await
+            }
+            (Kind::Warren, _, Some(program)) => warren::launch(program, self.backend).await,
+            _ => Ok(direct::launch(self.backend)),
+        }
+    }
+
+    /// Starts all, one after another.
+    pub(crate) async fn launch_all(&self, connections: u32) -> Result<Vec<Target>> {
+        let mut targets = Vec::new();
+        for &kind in &self.kinds {
+            targets.push(self.launch(kind, connections).await?);
+        }
+        Ok(targets)
+    }
+}
+
+/// Asks again and again, until it is so or `limit` has passed; returns whether it is.
+async fn eventually(limit: Duration, mut so: impl AsyncFnMut() -> bool) -> bool {
+    const AGAIN: Duration = Duration::from_millis(20);
+    let asking = async {
+        while !so().await {
+            tokio::time::sleep(AGAIN).await;
+        }
+    };
+    tokio::time::timeout(limit, asking).await.is_ok()
+}

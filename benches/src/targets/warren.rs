@@ -1,0 +1,167 @@
+//! A Warren server, and a Warren worker that lends it the backend: two processes, started as
+//! their users start them.
+
+use std::{
+    ffi::OsStr,
+    net::SocketAddr,
+    path::{Path, PathBuf},
+    process::Stdio,
+    time::{Duration, SystemTime},
+};
+
+use anyhow::{Context, Result, ensure};
+use serde::Deserialize;
+use tempfile::TempDir;
+use tokio::process::Command;
+
+use super::{Part, Target, eventually};
+use crate::{child::Process, cli::Kind, http1, payload::MODEL, report};
+
+/// How long the server may take to listen.
+const LISTENS: Duration = Duration::from_secs(20);
+
+/// How long the worker may take to connect and tell its models.
+const CONNECTS: Duration = Duration::from_secs(30);
+
+/// How long the server may take for a question about itself.
+const ANSWERS: Duration = Duration::from_secs(5);
+
+/// Jobs the worker takes at once: more than the suite ever sends.
+const MAX_CONCURRENT: &str = "20000";
+
+/// The binary to measure: the one given, or a release build made now.
+pub(crate) async fn find(given: Option<&Path>) -> Result<PathBuf> {
+    match given {
+        Some(path) => path.canonicalize().with_context(|| format!("no {}", path.display())),
+        None => build().await,
+    }
+}
+
+/// Starts both on `backend` and waits until the model can be asked for.
+pub(crate) async fn launch(program: &Path, backend: SocketAddr) -> Result<Target> {
+    let dir = directory()?;
+    let secret = secret();
+    let mut server = serve(program, dir.path(), &secret)?;
+    let addr = server.listening(LISTENS).await?;
+    let mut worker = lend(program, dir.path(), addr, backend, &secret)?;
+    let up =
+        eventually(CONNECTS, async || worker.check().is_err() || knows_model(addr).await).await;
+    server.check()?;
+    worker.check()?;
+    ensure!(up, "the server has no worker: {} | {}", server.last_words(), worker.last_words());
+    let part = |name, process: &Process| Part { name, pids: vec![process.pid()] };
+    let parts = vec![part("server", &server), part("worker", &worker)];
+    let processes = vec![server, worker];
+    Ok(Target { kind: Kind::Warren, addr, parts, processes, _dir: Some(dir) })
+}
+
+/// A server alone, as it is right after its start.
+#[derive(Debug)]
+pub(crate) struct Started {
+    /// Its process.
+    pub(crate) process: Process,
+    /// From starting the program to its first answer on `/health`.
+    pub(crate) ready: Duration,
+    _dir: TempDir,
+}
+
+/// Starts a server with an empty data directory and takes the time.
+pub(crate) async fn start_server(program: &Path) -> Result<Started> {
+    let dir = directory()?;
+    let begun = tokio::time::Instant::now();
+    let mut process = serve(program, dir.path(), &secret())?;
+    let addr = process.listening(LISTENS).await?;
+    http1::get(addr, "/health", ANSWERS).await?;
+    Ok(Started { process, ready: begun.elapsed(), _dir: dir })
+}
+
+fn serve(program: &Path, dir: &Path, secret: &str) -> Result<Process> {
+    let mut command = clean(program, dir);
+    command.args(["serve", "--listen", "127.0.0.1:0", "--worker-secret", secret]);
+    command.arg("--data-dir").arg(dir.join("data"));
+    Process::spawn(command, "warren-serve", dir)
+}
+
+fn lend(
+    program: &Path,
+    dir: &Path,
+    server: SocketAddr,
+    backend: SocketAddr,
+    secret: &str,
+) -> Result<Process> {
+    let mut command = clean(program, dir);
+    command.args(["worker", "--secret", secret, "--max-concurrent", MAX_CONCURRENT]);
+    command.args(["--server", &format!("http://{server}")]);
+    command.args(["--backend", &format!("http://{backend}")]);
+    let mut worker = Process::spawn(command, "warren-worker", dir)?;
+    worker.discard_output();
+    Ok(worker)
+}
+
+/// No settings but ours: none from the environment, no file in the home or working directory.
+fn clean(program: &Path, dir: &Path) -> Command {
+    let mut command = Command::new(program);
+    command.env_clear().env("HOME", dir).env("PATH", "/usr/bin:/bin");
+    command
+}
+
+fn directory() -> Result<TempDir> {
+    Ok(tempfile::Builder::new().prefix("benches-warren-").tempdir()?)
+}
+
+/// For one run on loopback; it need not be unguessable.
+fn secret() -> String {
+    let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+    format!("bench-secret-{}-{}", std::process::id(), since.as_nanos())
+}
+
+async fn knows_model(addr: SocketAddr) -> bool {
+    let quoted = format!("\"{MODEL}\"");
+    let answer = http1::get(addr, "/v1/models", ANSWERS).await.unwrap_or_default();
+    String::from_utf8_lossy(&answer).contains(&quoted)
+}
+
+/// Builds it; cargo tells where the program is.
+async fn build() -> Result<PathBuf> {
+    report::note("building warren (release)");
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+    let mut command = Command::new("cargo");
+    command.args(["build", "--release", "--package", "warren", "--bin", "warren"]);
+    command.args(["--message-format", "json-render-diagnostics"]).current_dir(root);
+    let output = command.kill_on_drop(true).stderr(Stdio::inherit()).stdin(Stdio::null());
+    let output = output.output().await.context("start cargo")?;
+    ensure!(output.status.success(), "warren does not build; --targets direct,nginx goes without");
+    executable(&output.stdout).context("cargo built no warren")
+}
+
+/// The executable in cargo's messages, of which most are about libraries.
+fn executable(messages: &[u8]) -> Option<PathBuf> {
+    #[derive(Deserialize)]
+    struct Message {
+        executable: Option<PathBuf>,
+    }
+    let lines = messages.split(|&byte| byte == b'\n');
+    let mut paths =
+        lines.filter_map(|line| serde_json::from_slice::<Message>(line).ok()?.executable);
+    paths.rfind(|path| path.file_stem() == Some(OsStr::new("warren")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_executable_is_found_among_cargos_messages() {
+        let messages = b"{\"reason\":\"compiler-artifact\",\"executable\":null}\n\
+            {\"reason\":\"compiler-artifact\",\"executable\":\"/t/release/warren\"}\n\
+            {\"reason\":\"build-finished\",\"success\":true}\n";
+        assert_eq!(executable(messages), Some("/t/release/warren".into()));
+        assert_eq!(executable(b"nothing"), None);
+    }
+
+    #[tokio::test]
+    async fn a_missing_binary_is_said_by_name() {
+        let error = find(Some(Path::new("/nowhere/warren"))).await.unwrap_err();
+        assert!(error.to_string().contains("/nowhere/warren"));
+    }
+}

@@ -1,0 +1,142 @@
+//! Which requests come from this machine's own user.
+//!
+//! A TCP peer on loopback is not enough: a reverse proxy makes the whole internet loopback, and a
+//! web page anywhere can make a browser here send requests. So a local request also carries no
+//! trace of a proxy, names a loopback host, and comes from no foreign page.
+
+use std::net::IpAddr;
+
+use http::{HeaderMap, Uri, header, uri::Authority};
+
+/// Headers that only a proxy adds.
+const PROXY_TRACES: [&str; 4] = ["forwarded", "x-real-ip", "via", "x-forwarded"];
+
+/// What counts as local beside the loopback names and the server's own origin.
+#[derive(Debug, Clone, Default)]
+pub struct LocalRules {
+    /// Host names (without port) by which this server is reached locally.
+    pub allowed_hosts: Vec<String>,
+    /// Origins (`https://app.example`) whose pages may use this server.
+    pub allowed_origins: Vec<String>,
+}
+
+impl LocalRules {
+    /// Whether a request with this peer, target and headers is local.
+    pub fn is_local(&self, peer: IpAddr, uri: &Uri, headers: &HeaderMap) -> bool {
+        peer.to_canonical().is_loopback()
+            && !has_proxy_trace(headers)
+            && self.names_local_host(uri, headers)
+            && self.origin_allowed(uri, headers)
+    }
+
+    /// Whether a page of this origin may use the server from a browser.
+    pub fn allows_origin(&self, origin: &str) -> bool {
+        self.allowed_origins.iter().any(|allowed| allowed == "*" || same_origin(allowed, origin))
+    }
+
+    fn names_local_host(&self, uri: &Uri, headers: &HeaderMap) -> bool {
+        let Some(authority) = authority(uri, headers) else { return false };
+        let host = authority.host();
+        is_loopback_name(host)
+            || self.allowed_hosts.iter().any(|allowed| allowed.eq_ignore_ascii_case(host))
+    }
+
+    fn origin_allowed(&self, uri: &Uri, headers: &HeaderMap) -> bool {
+        let Some(origin) = headers.get(header::ORIGIN) else { return true };
+        let Ok(origin) = origin.to_str() else { return false };
+        let own = authority(uri, headers).is_some_and(|own| {
+            origin.split_once("://").is_some_and(|(_, rest)| rest.eq_ignore_ascii_case(own.as_str()))
+        });
+        own || self.allows_origin(origin)
+    }
+}
+
+fn has_proxy_trace(headers: &HeaderMap) -> bool {
+    headers.keys().any(|name| {
+        let name = name.as_str();
+        name.starts_with("x-forwarded-") || PROXY_TRACES.contains(&name)
+    })
+}
+
+/// The host that the client asked for: the `Host` header, or the target's in HTTP/2.
+fn authority(uri: &Uri, headers: &HeaderMap) -> Option<Authority> {
+    match headers.get(header::HOST) {
+        Some(host) => host.to_str().ok()?.parse().ok(),
+        None => uri.authority().cloned(),
+    }
+}
+
+fn is_loopback_name(host: &str) -> bool {
+    let bare = host.trim_start_matches('[').trim_end_matches(']');
+    bare.eq_ignore_ascii_case("localhost")
+        || bare.parse::<IpAddr>().is_ok_and(|address| address.to_canonical().is_loopback())
+}
+
+fn same_origin(allowed: &str, origin: &str) -> bool {
+    allowed.trim_end_matches('/').eq_ignore_ascii_case(origin.trim_end_matches('/'))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::Ipv4Addr;
+
+    use super::*;
+
+    fn local(rules: &LocalRules, headers: &[(&'static str, &str)]) -> bool {
+        let headers = headers
+            .iter()
+            .map(|(name, value)| (http::HeaderName::from_static(name), value.parse().unwrap()))
+            .collect();
+        rules.is_local(Ipv4Addr::LOCALHOST.into(), &Uri::from_static("/v1/models"), &headers)
+    }
+
+    #[test]
+    fn loopback_names_are_local() {
+        let rules = LocalRules::default();
+        for host in ["localhost", "LOCALHOST:9178", "127.0.0.1:9178", "127.9.9.9", "[::1]:80"] {
+            assert!(local(&rules, &[("host", host)]), "{host}");
+        }
+    }
+
+    #[test]
+    fn foreign_hosts_are_not_unless_allowed() {
+        let mut rules = LocalRules::default();
+        let foreign = ["evil.example", "localhost.evil.example", "192.168.1.4", "[::2]", ""];
+        for host in foreign {
+            assert!(!local(&rules, &[("host", host)]), "{host}");
+        }
+        assert!(!local(&rules, &[]), "no host at all");
+        rules.allowed_hosts.push("gpu.lan".into());
+        assert!(local(&rules, &[("host", "GPU.lan:9178")]));
+    }
+
+    #[test]
+    fn a_proxy_gives_itself_away() {
+        let rules = LocalRules::default();
+        let traces =
+            ["forwarded", "x-forwarded-for", "x-forwarded-proto", "x-real-ip", "via"];
+        for trace in traces {
+            assert!(!local(&rules, &[("host", "localhost"), (trace, "1")]), "{trace}");
+        }
+    }
+
+    #[test]
+    fn pages_of_other_origins_are_not_local_unless_allowed() {
+        let mut rules = LocalRules::default();
+        let host = ("host", "localhost:9178");
+        assert!(local(&rules, &[host, ("origin", "http://localhost:9178")]));
+        assert!(!local(&rules, &[host, ("origin", "http://localhost:3000")]));
+        assert!(!local(&rules, &[host, ("origin", "null")]));
+        rules.allowed_origins.push("http://localhost:3000/".into());
+        assert!(local(&rules, &[host, ("origin", "http://localhost:3000")]));
+    }
+
+    #[test]
+    fn other_machines_are_never_local() {
+        let headers = [(header::HOST, "localhost".parse().unwrap())].into_iter().collect();
+        let other = IpAddr::from([192, 168, 1, 9]);
+        assert!(!LocalRules::default().is_local(other, &Uri::from_static("/"), &headers));
+        let mapped: IpAddr = "::ffff:127.0.0.1".parse().unwrap();
+        assert!(LocalRules::default().is_local(mapped, &Uri::from_static("/"), &headers));
+    }
+}

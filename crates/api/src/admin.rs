@@ -1,0 +1,168 @@
+//! `/admin`: the operator's part, behind the administrator's token, on this machine too.
+
+use std::collections::BTreeMap;
+
+use axum::{
+    Json,
+    extract::{Path, State},
+    response::IntoResponse,
+};
+use base::ProviderId;
+use http::{HeaderMap, StatusCode};
+use scheduler::WorkerStatus;
+use serde::Serialize;
+
+use crate::{
+    error::{ApiError, Kind},
+    state::Api,
+};
+
+/// A worker, as `/admin/workers` and `/health` list it.
+#[derive(Serialize)]
+pub(crate) struct WorkerJson {
+    worker_id: String,
+    id: String,
+    worker_name: String,
+    scope: String,
+    models: Vec<String>,
+    max_concurrent: u32,
+    reported_load: u32,
+    in_flight_count: u32,
+    in_flight: u32,
+    is_draining: bool,
+    /// Seconds that it rests yet, after faults of its own.
+    resting_secs: Option<f64>,
+}
+
+impl From<&WorkerStatus> for WorkerJson {
+    fn from(worker: &WorkerStatus) -> Self {
+        Self {
+            worker_id: worker.id.to_string(),
+            id: worker.id.to_string(),
+            worker_name: worker.name.clone(),
+            scope: worker.scope.to_string(),
+            models: worker.models.iter().map(ToString::to_string).collect(),
+            max_concurrent: worker.max_concurrent,
+            reported_load: worker.reported_load,
+            in_flight_count: worker.in_flight,
+            in_flight: worker.in_flight,
+            is_draining: worker.draining,
+            resting_secs: worker.resting.map(|rest| rest.as_secs_f64()),
+        }
+    }
+}
+
+#[derive(Serialize)]
+struct Workers {
+    workers: Vec<WorkerJson>,
+}
+
+#[derive(Serialize)]
+struct Stats {
+    queue_depth: BTreeMap<String, usize>,
+    queues: Vec<QueueJson>,
+    active_workers: usize,
+    in_flight: usize,
+    uptime_secs: u64,
+}
+
+#[derive(Serialize)]
+struct QueueJson {
+    scope: String,
+    model: String,
+    depth: usize,
+    oldest_secs: f64,
+}
+
+#[derive(Serialize)]
+struct Done {
+    worker_id: String,
+    done: &'static str,
+}
+
+pub(crate) async fn workers(
+    State(api): State<Api>,
+    headers: HeaderMap,
+) -> Result<impl IntoResponse, ApiError> {
+    admit(&api, &headers)?;
+    let status = api.scheduler().status();
+    Ok(Json(Workers { workers: status.workers.iter().map(WorkerJson::from).collect() }))
+}
+
+pub(crate) async fn stats(
+    State(api): State<Api>,
+    headers: HeaderMap,
+) -> Result<impl IntoResponse, ApiError> {
+    admit(&api, &headers)?;
+    let status = api.scheduler().status();
+    let mut queue_depth = BTreeMap::from([("server".to_owned(), 0)]);
+    for queue in &status.queues {
+        *queue_depth.entry(queue.scope.to_string()).or_default() += queue.len;
+    }
+    let queues = status.queues.iter().map(|queue| QueueJson {
+        scope: queue.scope.to_string(),
+        model: queue.model.to_string(),
+        depth: queue.len,
+        oldest_secs: queue.oldest.as_secs_f64(),
+    });
+    Ok(Json(Stats {
+        queue_depth,
+        queues: queues.collect(),
+        active_workers: status.workers.len(),
+        in_flight: status.in_flight,
+        uptime_secs: api.uptime().as_secs(),
+    }))
+}
+
+/// Drains one worker: it is given nothing more, finishes what it has, and is disconnected.
+pub(crate) async fn drain(
+    State(api): State<Api>,
+    Path(id): Path<String>,
+    headers: HeaderMap,
+) -> Result<impl IntoResponse, ApiError> {
+    admit(&api, &headers)?;
+    let grace = api.limits().drain;
+    let found = worker(&id)?;
+    tracing::info!(worker = %found, "drained by the administrator");
+    answer(found, api.scheduler().drain(found, "maintenance", grace), "draining")
+}
+
+/// Asks one worker to list its models anew.
+pub(crate) async fn refresh(
+    State(api): State<Api>,
+    Path(id): Path<String>,
+    headers: HeaderMap,
+) -> Result<impl IntoResponse, ApiError> {
+    admit(&api, &headers)?;
+    let found = worker(&id)?;
+    answer(found, api.scheduler().refresh(found, "requested"), "refreshing")
+}
+
+fn admit(api: &Api, headers: &HeaderMap) -> Result<(), ApiError> {
+    if api.is_admin(headers) {
+        return Ok(());
+    }
+    let words = "the administrator's token is required: send the content of admin.token in the \
+                 server's data directory as `Authorization: Bearer TOKEN`";
+    Err(ApiError::new(StatusCode::UNAUTHORIZED, Kind::Authentication, words))
+}
+
+fn worker(id: &str) -> Result<ProviderId, ApiError> {
+    let bad = |error| {
+        let words = format!("{id} is no worker's id: {error}");
+        ApiError::new(StatusCode::NOT_FOUND, Kind::NotFound, words)
+    };
+    id.parse().map_err(bad)
+}
+
+fn answer(
+    id: ProviderId,
+    there: bool,
+    done: &'static str,
+) -> Result<(StatusCode, Json<Done>), ApiError> {
+    if there {
+        return Ok((StatusCode::ACCEPTED, Json(Done { worker_id: id.to_string(), done })));
+    }
+    let words = format!("no worker {id} is connected");
+    Err(ApiError::new(StatusCode::NOT_FOUND, Kind::NotFound, words))
+}

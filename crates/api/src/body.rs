@@ -1,0 +1,176 @@
+//! The answer on its way out.
+//!
+//! Each chunk of the exchange is one frame of the body: one write for what one read brought. Two
+//! things only are ever added, both between events of a stream: a sign of life after silence, and
+//! the API's own error event when the answer ends before its end.
+
+use std::{
+    future::Future,
+    pin::Pin,
+    task::{Context, Poll},
+    time::Duration,
+};
+
+use base::ModelName;
+use bytes::Bytes;
+use http::header;
+use http_body::{Body, Frame, SizeHint};
+use protocol::sse::Boundary;
+use scheduler::{Answer, Event, Failure, Head};
+use tokio::time::{Instant, Sleep, sleep_until};
+
+use crate::{error::ApiError, head::is_event_stream, shape::Shape};
+
+/// Why a body broke off: the connection is closed, so that nobody takes it for complete.
+#[derive(Debug)]
+pub struct BrokenOff(String);
+
+impl std::fmt::Display for BrokenOff {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "the answer broke off: {}", self.0)
+    }
+}
+
+impl std::error::Error for BrokenOff {}
+
+/// An answer as a response body.
+pub(crate) struct AnswerBody {
+    answer: Answer,
+    shape: &'static dyn Shape,
+    model: ModelName,
+    events: Option<Events>,
+    /// Bytes yet to come, where that is known.
+    left: Option<u64>,
+    done: bool,
+}
+
+/// What is known of a stream of events.
+struct Events {
+    boundary: Boundary,
+    keepalive: Option<Keepalive>,
+}
+
+/// When to send a sign of life. The timer is not moved with each chunk, which would cost more
+/// than the chunk: it fires, looks when something was last sent, and is set anew.
+struct Keepalive {
+    every: Duration,
+    sent: Instant,
+    timer: Pin<Box<Sleep>>,
+}
+
+impl AnswerBody {
+    pub(crate) fn new(
+        answer: Answer,
+        head: &Head,
+        shape: &'static dyn Shape,
+        model: ModelName,
+        keepalive: Duration,
+    ) -> Self {
+        let events = is_event_stream(head).then(|| Events::new(keepalive));
+        let announced = head.headers.get(header::CONTENT_LENGTH);
+        let announced = announced.and_then(|value| value.to_str().ok()?.parse().ok());
+        let left = announced.or_else(|| answer.rest().map(|rest| rest as u64));
+        Self { answer, shape, model, events, left, done: false }
+    }
+
+    fn chunk(&mut self, chunk: Bytes) -> Result<Frame<Bytes>, BrokenOff> {
+        if let Some(left) = &mut self.left {
+            let Some(rest) = left.checked_sub(chunk.len() as u64) else {
+                return Err(BrokenOff("it is longer than announced".to_owned()));
+            };
+            *left = rest;
+        }
+        if let Some(events) = &mut self.events {
+            events.passed(&chunk);
+        }
+        Ok(Frame::data(chunk))
+    }
+
+    fn end(&mut self) -> Option<Result<Frame<Bytes>, BrokenOff>> {
+        self.done = true;
+        let short = self.left.is_some_and(|left| left > 0);
+        short.then(|| Err(BrokenOff("it is shorter than announced".to_owned())))
+    }
+
+    fn failed(&mut self, failure: &Failure) -> Result<Frame<Bytes>, BrokenOff> {
+        self.done = true;
+        let error = ApiError::of_failure(failure, self.model.as_str());
+        let Some(events) = &self.events else {
+            return Err(BrokenOff(error.message.into_owned()));
+        };
+        let mut last = events.boundary.closing().to_vec();
+        last.extend_from_slice(self.shape.error_event(&error, self.answer.job()).as_bytes());
+        Ok(Frame::data(last.into()))
+    }
+}
+
+impl Body for AnswerBody {
+    type Data = Bytes;
+    type Error = BrokenOff;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, BrokenOff>>> {
+        let this = &mut *self;
+        if this.done {
+            return Poll::Ready(None);
+        }
+        match this.answer.poll_next(cx) {
+            Poll::Ready(Event::Chunk(chunk)) => Poll::Ready(Some(this.chunk(chunk))),
+            Poll::Ready(Event::End) => Poll::Ready(this.end()),
+            Poll::Ready(Event::Failed(failure)) => Poll::Ready(Some(this.failed(&failure))),
+            Poll::Pending => match &mut this.events {
+                Some(events) => events.poll_sign_of_life(cx, this.shape),
+                None => Poll::Pending,
+            },
+        }
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.done || (self.left == Some(0) && self.answer.rest() == Some(0))
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        self.left.map_or_else(SizeHint::default, SizeHint::with_exact)
+    }
+}
+
+impl Events {
+    fn new(every: Duration) -> Self {
+        let keepalive = (!every.is_zero()).then(|| {
+            let sent = Instant::now();
+            Keepalive { every, sent, timer: Box::pin(sleep_until(sent + every)) }
+        });
+        Self { boundary: Boundary::new(), keepalive }
+    }
+
+    fn passed(&mut self, chunk: &[u8]) {
+        self.boundary.feed(chunk);
+        if let Some(keepalive) = &mut self.keepalive {
+            keepalive.sent = Instant::now();
+        }
+    }
+
+    fn poll_sign_of_life(
+        &mut self,
+        cx: &mut Context<'_>,
+        shape: &dyn Shape,
+    ) -> Poll<Option<Result<Frame<Bytes>, BrokenOff>>> {
+        let Some(keepalive) = &mut self.keepalive else { return Poll::Pending };
+        while keepalive.timer.as_mut().poll(cx).is_ready() {
+            let now = Instant::now();
+            let due = now.duration_since(keepalive.sent) >= keepalive.every;
+            if due {
+                keepalive.sent = now;
+            }
+            keepalive.timer.as_mut().reset(keepalive.sent + keepalive.every);
+            // In the middle of an event nothing may be added: the next time, perhaps.
+            if due && self.boundary.at_event_start() {
+                let sign = Bytes::from_static(shape.keepalive());
+                return Poll::Ready(Some(Ok(Frame::data(sign))));
+            }
+        }
+        Poll::Pending
+    }
+}

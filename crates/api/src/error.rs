@@ -1,0 +1,232 @@
+//! The error table: what can go wrong, its status, its words, and its kind in each API.
+
+use std::{borrow::Cow, time::Duration};
+
+use access::Denied;
+use axum::{
+    body::Body,
+    response::{IntoResponse, Response},
+};
+use base::JobId;
+use http::{HeaderValue, StatusCode, Uri, header};
+use protocol::openai::BadBody;
+use rand::RngExt;
+use scheduler::{Ending, Failure};
+
+use crate::shape::{self, Shape};
+
+/// An error as consumers are told it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ApiError {
+    /// The HTTP status.
+    pub status: StatusCode,
+    /// Its kind, which each API names in its own way.
+    pub kind: Kind,
+    /// OpenAI's `code`.
+    pub code: Option<&'static str>,
+    /// OpenAI's `param`.
+    pub param: Option<&'static str>,
+    /// What went wrong, and what to do.
+    pub message: Cow<'static, str>,
+    /// When it is worth trying again.
+    pub retry_after: Option<Duration>,
+}
+
+/// What sort of error it is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
+    /// The request is at fault.
+    Invalid,
+    /// No valid key.
+    Authentication,
+    /// No such thing.
+    NotFound,
+    /// The body is too large.
+    TooLarge,
+    /// Too much is asked at once.
+    Overload,
+    /// It took too long.
+    Timeout,
+    /// The server or a provider is at fault.
+    Server,
+}
+
+impl Kind {
+    pub(crate) fn openai(self) -> &'static str {
+        match self {
+            Self::Invalid | Self::NotFound | Self::TooLarge => "invalid_request_error",
+            Self::Authentication => "authentication_error",
+            Self::Overload => "rate_limit_error",
+            Self::Timeout => "timeout_error",
+            Self::Server => "server_error",
+        }
+    }
+
+    pub(crate) fn anthropic(self) -> &'static str {
+        match self {
+            Self::Invalid => "invalid_request_error",
+            Self::Authentication => "authentication_error",
+            Self::NotFound => "not_found_error",
+            Self::TooLarge => "request_too_large",
+            Self::Overload => "rate_limit_error",
+            Self::Timeout => "timeout_error",
+            Self::Server => "api_error",
+        }
+    }
+}
+
+impl ApiError {
+    /// An error with these words.
+    pub fn new(status: StatusCode, kind: Kind, message: impl Into<Cow<'static, str>>) -> Self {
+        Self { status, kind, code: None, param: None, message: message.into(), retry_after: None }
+    }
+
+    fn code(self, code: &'static str) -> Self {
+        Self { code: Some(code), ..self }
+    }
+
+    fn retry_after(self, after: Duration) -> Self {
+        Self { retry_after: Some(after), ..self }
+    }
+
+    /// How a job failed (relay protocol, walkthroughs 5, 6, 7, 10 and 11).
+    pub fn of_failure(failure: &Failure, model: &str) -> Self {
+        use StatusCode as S;
+        let server = |status, words: String| Self::new(status, Kind::Server, words);
+        match &failure.ending {
+            Ending::QueueFull { retry_after } => {
+                Self::new(S::TOO_MANY_REQUESTS, Kind::Overload, "queue full")
+                    .code("queue_full")
+                    .retry_after(*retry_after)
+            }
+            Ending::NoProvider => {
+                let words = format!("no provider for model {model}");
+                Self::new(S::NOT_FOUND, Kind::NotFound, words).code("model_not_found")
+            }
+            Ending::TooLarge { limit } => {
+                let words = format!(
+                    "the request is too large for the workers that serve {model}: they take up \
+                     to {limit} bytes"
+                );
+                Self::new(S::PAYLOAD_TOO_LARGE, Kind::TooLarge, words).code("request_too_large")
+            }
+            Ending::QueueTimeout => {
+                let words = "queue timeout: no worker available within deadline";
+                Self::new(S::GATEWAY_TIMEOUT, Kind::Timeout, words).code("queue_timeout")
+            }
+            Ending::RequestTimeout => {
+                Self::new(S::GATEWAY_TIMEOUT, Kind::Timeout, "request timeout")
+                    .code("request_timeout")
+            }
+            Ending::IdleTimeout => {
+                let words = "request timeout: the answer stopped coming";
+                Self::new(S::GATEWAY_TIMEOUT, Kind::Timeout, words).code("idle_timeout")
+            }
+            Ending::ClientStalled => {
+                let words = "the answer was not read for too long";
+                Self::new(S::REQUEST_TIMEOUT, Kind::Timeout, words).code("client_stalled")
+            }
+            Ending::RequeueExhausted => {
+                server(S::SERVICE_UNAVAILABLE, "requeue attempts exhausted".to_owned())
+                    .code("requeue_exhausted")
+            }
+            Ending::ProviderLost => {
+                server(S::BAD_GATEWAY, "the worker was lost while it answered".to_owned())
+                    .code("worker_lost")
+            }
+            Ending::ProviderFailed => {
+                let why = failure.detail.as_deref().unwrap_or("it gave no reason");
+                server(S::BAD_GATEWAY, format!("the worker failed: {why}")).code("worker_failed")
+            }
+            Ending::ShuttingDown => {
+                server(S::SERVICE_UNAVAILABLE, "the server is shutting down".to_owned())
+                    .code("shutting_down")
+                    .retry_after(Duration::from_secs(5))
+            }
+        }
+    }
+
+    /// A response that tells it in an API's own form.
+    pub(crate) fn response(&self, shape: &dyn Shape, id: JobId) -> Response {
+        let mut response = Response::new(Body::from(shape.error_body(self, id)));
+        *response.status_mut() = self.status;
+        let headers = response.headers_mut();
+        headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
+        if let Some(after) = self.retry_after {
+            let seconds = after.as_secs() + u64::from(after.subsec_nanos() > 0);
+            headers.insert(header::RETRY_AFTER, seconds.max(1).into());
+        }
+        crate::head::put_request_id(headers, id);
+        response
+    }
+}
+
+impl From<&BadBody> for ApiError {
+    fn from(bad: &BadBody) -> Self {
+        let error = Self::new(StatusCode::BAD_REQUEST, Kind::Invalid, bad.to_string());
+        Self { param: bad.param(), ..error }
+    }
+}
+
+impl From<Denied> for ApiError {
+    fn from(denied: Denied) -> Self {
+        Self::new(StatusCode::UNAUTHORIZED, Kind::Authentication, denied.to_string())
+            .code("invalid_api_key")
+    }
+}
+
+/// In OpenAI's form, for paths that belong to no API.
+impl IntoResponse for ApiError {
+    fn into_response(self) -> Response {
+        self.response(shape::of_path(""), new_id())
+    }
+}
+
+pub(crate) fn new_id() -> JobId {
+    JobId::from_random(rand::rng().random())
+}
+
+pub(crate) async fn not_found(uri: Uri) -> ApiError {
+    let words = format!("there is nothing at {}", uri.path());
+    ApiError::new(StatusCode::NOT_FOUND, Kind::NotFound, words)
+}
+
+pub(crate) async fn method_not_allowed(uri: Uri, method: http::Method) -> Response {
+    let path = uri.path();
+    let words = format!("{method} is not a method of {path}");
+    let error = ApiError::new(StatusCode::METHOD_NOT_ALLOWED, Kind::Invalid, words);
+    error.response(shape::of_path(path), new_id())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn told(ending: Ending) -> (u16, String) {
+        let error = ApiError::of_failure(&ending.into(), "llama3-8b");
+        (error.status.as_u16(), error.message.into_owned())
+    }
+
+    #[test]
+    fn the_walkthroughs_words_are_kept() {
+        let after = Duration::from_secs(3);
+        let table = [
+            (Ending::QueueFull { retry_after: after }, 429, "queue full"),
+            (Ending::NoProvider, 404, "no provider for model llama3-8b"),
+            (Ending::RequeueExhausted, 503, "requeue attempts exhausted"),
+            (Ending::QueueTimeout, 504, "queue timeout: no worker available within deadline"),
+            (Ending::RequestTimeout, 504, "request timeout"),
+        ];
+        for (ending, status, words) in table {
+            assert_eq!(told(ending), (status, words.to_owned()));
+        }
+    }
+
+    #[test]
+    fn retry_after_is_told_in_whole_seconds() {
+        let ending = Ending::QueueFull { retry_after: Duration::from_millis(1_200) };
+        let error = ApiError::of_failure(&ending.into(), "m");
+        let response = error.response(shape::of_path("/v1/messages"), JobId::from_random(0));
+        assert_eq!(response.headers()["retry-after"], "2");
+    }
+}

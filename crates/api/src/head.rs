@@ -1,0 +1,86 @@
+//! Headers on their way in and out.
+
+use std::collections::HashSet;
+
+use axum::{body::Body, response::Response};
+use base::JobId;
+use http::{HeaderMap, HeaderName, HeaderValue, header};
+use protocol::headers::{is_hop_by_hop, named_by_connection, stays_at_server};
+use scheduler::Head;
+
+/// The headers that a provider is sent: all but the connection's own, the client's credentials
+/// and cookies, and those that tell where it is.
+pub(crate) fn for_provider(headers: &HeaderMap) -> HeaderMap {
+    let named = named(headers);
+    headers
+        .iter()
+        .filter(|(name, _)| {
+            let name = name.as_str();
+            !is_hop_by_hop(name) && !stays_at_server(name) && !named.contains(name)
+        })
+        .map(|(name, value)| (name.clone(), value.clone()))
+        .collect()
+}
+
+fn named(headers: &HeaderMap) -> HashSet<String> {
+    headers
+        .get_all(header::CONNECTION)
+        .iter()
+        .filter_map(|value| value.to_str().ok())
+        .flat_map(named_by_connection)
+        .collect()
+}
+
+/// The response to a client: the backend's status and headers, the job's id, and a word to proxies
+/// in between not to gather what should flow.
+pub(crate) fn for_client(head: Head, id: JobId, body: Body) -> Response {
+    let mut response = Response::new(body);
+    *response.status_mut() = head.status;
+    *response.headers_mut() = head.headers;
+    let headers = response.headers_mut();
+    headers.insert(HeaderName::from_static("x-accel-buffering"), HeaderValue::from_static("no"));
+    put_request_id(headers, id);
+    response
+}
+
+/// Tells the client which job it was.
+pub(crate) fn put_request_id(headers: &mut HeaderMap, id: JobId) {
+    if let Ok(id) = HeaderValue::try_from(id.to_string()) {
+        headers.insert(HeaderName::from_static("x-request-id"), id);
+    }
+}
+
+/// Whether a head announces a stream of events whose bytes can be added to.
+pub(crate) fn is_event_stream(head: &Head) -> bool {
+    let kind = head.headers.get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok());
+    kind.is_some_and(|kind| kind.trim_start().to_ascii_lowercase().starts_with("text/event-stream"))
+        && !head.headers.contains_key(header::CONTENT_ENCODING)
+        && !head.headers.contains_key(header::CONTENT_LENGTH)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn credentials_and_connection_headers_stay_here() {
+        let given = [
+            ("authorization", "Bearer k"),
+            ("cookie", "a=b"),
+            ("x-api-key", "k"),
+            ("connection", "keep-alive, x-hop"),
+            ("x-hop", "1"),
+            ("te", "trailers"),
+            ("host", "localhost"),
+            ("anthropic-version", "2023-06-01"),
+            ("x-foo", "1"),
+        ];
+        let given = given.map(|(name, value)| {
+            (HeaderName::from_static(name), HeaderValue::from_static(value))
+        });
+        let sent = for_provider(&given.into_iter().collect());
+        let mut names: Vec<_> = sent.keys().map(HeaderName::as_str).collect();
+        names.sort_unstable();
+        assert_eq!(names, ["anthropic-version", "x-foo"]);
+    }
+}

@@ -1,0 +1,19 @@
+//! Tokens, counted as they pass.
+
+use protocol::usage::UsageScanner;
+use scheduler::{Meter, Usage};
+
+/// Reads usage from a side copy of the answer.
+#[derive(Default)]
+pub(crate) struct UsageMeter(UsageScanner);
+
+impl Meter for UsageMeter {
+    fn feed(&mut self, chunk: &[u8]) {
+        self.0.feed(chunk);
+    }
+
+    fn usage(&self) -> Usage {
+        let usage = self.0.usage();
+        Usage { prompt_tokens: usage.prompt_tokens, completion_tokens: usage.completion_tokens }
+    }
+}

@@ -1,0 +1,139 @@
+//! A backend's base URL.
+
+use std::fmt;
+
+use bytes::Bytes;
+use http::{
+    Uri,
+    uri::{Authority, PathAndQuery, Scheme},
+};
+
+/// What cannot be used as a backend.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum NotABackend {
+    /// The address is no URL of a model server.
+    #[error("{url} is no address of a model server: {reason}")]
+    Url {
+        /// The address, without its secrets.
+        url: String,
+        /// What is wrong with it.
+        reason: &'static str,
+    },
+    /// The key cannot be sent in a header.
+    #[error("the API key of {url} holds characters that no header may hold")]
+    Key {
+        /// The address.
+        url: String,
+    },
+    /// TLS cannot be used on this machine.
+    #[error("no TLS to {url}: {reason}")]
+    Tls {
+        /// The address.
+        url: String,
+        /// Why not.
+        reason: String,
+    },
+}
+
+/// Scheme, host, port and path prefix of a backend.
+#[derive(Clone, PartialEq, Eq)]
+pub struct BaseUrl {
+    scheme: Scheme,
+    authority: Authority,
+    prefix: String,
+}
+
+impl BaseUrl {
+    /// Reads `http://HOST[:PORT][/PREFIX]`, or the same with `https`. A last `/v1` is dropped:
+    /// asks bring their own.
+    ///
+    /// # Errors
+    /// [`NotABackend::Url`] for anything else, a `user:password@` included.
+    pub fn parse(url: &str) -> Result<Self, NotABackend> {
+        let bad = |reason| NotABackend::Url { url: base::redact_url(url), reason };
+        let uri: Uri = url.trim().parse().map_err(|_| bad("it is not a URL"))?;
+        let (Some(scheme), Some(authority)) = (uri.scheme(), uri.authority()) else {
+            return Err(bad("it must begin with http:// or https://"));
+        };
+        if *scheme != Scheme::HTTP && *scheme != Scheme::HTTPS {
+            return Err(bad("it must begin with http:// or https://"));
+        }
+        if authority.as_str().contains('@') {
+            return Err(bad("name and password cannot be part of it, give an API key instead"));
+        }
+        if uri.query().is_some() {
+            return Err(bad("it must not hold a query"));
+        }
+        let path = uri.path().trim_end_matches('/');
+        let prefix = path.strip_suffix("/v1").unwrap_or(path).to_owned();
+        Ok(Self { scheme: scheme.clone(), authority: authority.clone(), prefix })
+    }
+
+    /// The full address of a path and query below this URL; `None` when it is none.
+    pub fn join(&self, path_and_query: &str) -> Option<Uri> {
+        if !path_and_query.starts_with('/') {
+            return None;
+        }
+        let full = [self.prefix.as_str(), path_and_query].concat();
+        let path = PathAndQuery::from_maybe_shared(Bytes::from(full)).ok()?;
+        let builder = Uri::builder().scheme(self.scheme.clone());
+        builder.authority(self.authority.clone()).path_and_query(path).build().ok()
+    }
+
+    /// Whether it is `https`.
+    pub fn is_secure(&self) -> bool {
+        self.scheme == Scheme::HTTPS
+    }
+
+    /// Host and port.
+    pub fn host(&self) -> &str {
+        self.authority.as_str()
+    }
+}
+
+impl fmt::Display for BaseUrl {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}://{}{}", self.scheme, self.authority, self.prefix)
+    }
+}
+
+impl fmt::Debug for BaseUrl {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn keeps_a_prefix_and_drops_a_last_v1() {
+        let cases = [
+            ("http://127.0.0.1:11434", "http://127.0.0.1:11434/v1/x?a=1"),
+            ("http://127.0.0.1:11434/v1/", "http://127.0.0.1:11434/v1/x?a=1"),
+            ("https://host/gpu/one/", "https://host/gpu/one/v1/x?a=1"),
+            ("http://[::1]:8080/p/v1", "http://[::1]:8080/p/v1/x?a=1"),
+        ];
+        for (url, full) in cases {
+            assert_eq!(BaseUrl::parse(url).unwrap().join("/v1/x?a=1").unwrap(), full);
+        }
+    }
+
+    #[test]
+    fn refuses_what_is_no_backend_and_shows_no_password() {
+        for url in ["", "localhost:1", "/v1", "ftp://host", "http://u:pw@host", "http://h/?k=v"] {
+            let error = BaseUrl::parse(url).unwrap_err().to_string();
+            assert!(!error.contains("pw"), "{error}");
+        }
+    }
+
+    #[test]
+    fn a_path_cannot_leave_the_host() {
+        let base = BaseUrl::parse("http://host").unwrap();
+        assert_eq!(base.join("//evil/v1").unwrap().host(), Some("host"));
+        for path in ["@evil/", "", "v1", "/v1 x", "/\n"] {
+            assert_eq!(base.join(path), None, "{path:?}");
+        }
+    }
+}

@@ -1,0 +1,66 @@
+//! What every backend can do.
+
+use crate::{
+    address::NotABackend,
+    config::BackendConfig,
+    demo::{DemoBackend, DemoConfig},
+    error::BackendError,
+    exchange::{Answer, Ask},
+    http::HttpBackend,
+};
+
+/// A model server, or what stands for one.
+#[derive(Debug)]
+pub enum Backend {
+    /// A model server over HTTP.
+    Http(Box<HttpBackend>),
+    /// The built-in demo.
+    Demo(DemoBackend),
+}
+
+impl Backend {
+    /// A model server at an address.
+    ///
+    /// # Errors
+    /// [`NotABackend`] when the address or the key cannot be used.
+    pub fn http(config: &BackendConfig) -> Result<Self, NotABackend> {
+        Ok(Self::Http(Box::new(HttpBackend::new(config)?)))
+    }
+
+    /// The demo model.
+    pub fn demo(config: DemoConfig) -> Self {
+        Self::Demo(DemoBackend::new(config))
+    }
+
+    /// Asks; the answer is here when its head is. Dropping this future, or the answer, closes the
+    /// connection at once.
+    ///
+    /// # Errors
+    /// [`BackendError`] when there is no head. A status of the backend's own, whatever it says, is
+    /// an answer.
+    pub async fn send(&self, ask: Ask) -> Result<Answer, BackendError> {
+        match self {
+            Self::Http(backend) => backend.send(ask).await,
+            Self::Demo(demo) => Ok(demo.send(&ask)),
+        }
+    }
+
+    /// The models it has, by the names it knows them by.
+    ///
+    /// # Errors
+    /// [`BackendError`] when it cannot be reached or gives no list.
+    pub async fn models(&self) -> Result<Vec<String>, BackendError> {
+        match self {
+            Self::Http(backend) => backend.models().await,
+            Self::Demo(demo) => Ok(demo.models()),
+        }
+    }
+
+    /// What to call it where one must be told from another: host and port, or `demo`.
+    pub fn label(&self) -> &str {
+        match self {
+            Self::Http(backend) => backend.label(),
+            Self::Demo(_) => "demo",
+        }
+    }
+}

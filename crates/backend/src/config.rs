@@ -1,0 +1,101 @@
+//! Where a backend is and how much it takes.
+
+use std::{str::FromStr, time::Duration};
+
+use base::Secret;
+
+/// How many requests a backend serves at once unless it is told otherwise.
+pub const DEFAULT_MAX_CONCURRENT: u32 = 4;
+
+/// A model server over HTTP.
+#[derive(Debug, Clone)]
+pub struct BackendConfig {
+    /// Its base URL, `http` or `https`. A path is kept as a prefix; a last `/v1` may be left out.
+    pub url: String,
+    /// Sent as `Authorization: Bearer`.
+    pub api_key: Option<Secret>,
+    /// The models to offer; none: all that it has, asked again and again.
+    pub models: Option<Vec<ModelEntry>>,
+    /// How many requests it serves at once, whoever sends them; 0 counts as 1.
+    pub max_concurrent: u32,
+    /// How long to wait for what.
+    pub timeouts: Timeouts,
+}
+
+impl BackendConfig {
+    /// A backend with all its models, no key and the usual bounds.
+    pub fn new(url: impl Into<String>) -> Self {
+        Self {
+            url: url.into(),
+            api_key: None,
+            models: None,
+            max_concurrent: DEFAULT_MAX_CONCURRENT,
+            timeouts: Timeouts::default(),
+        }
+    }
+}
+
+/// How long to wait for a backend.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Timeouts {
+    /// Until the connection stands, TLS included.
+    pub connect: Duration,
+    /// Until the head of the answer, with the connection and the sending of the request.
+    pub first_byte: Duration,
+    /// Between two pieces of the answer.
+    pub idle: Duration,
+}
+
+impl Default for Timeouts {
+    fn default() -> Self {
+        Self {
+            connect: Duration::from_secs(10),
+            first_byte: Duration::from_secs(300),
+            idle: Duration::from_secs(300),
+        }
+    }
+}
+
+/// One model of an explicit list: the name that is offered, and the one the backend knows.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ModelEntry {
+    /// The name that consumers use.
+    pub offered: String,
+    /// The backend's name for it.
+    pub real: String,
+}
+
+/// Not an entry of a list of models.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{0:?} names no model: write NAME, or NAME=NAME_AT_THE_BACKEND")]
+pub struct NotAModel(String);
+
+impl FromStr for ModelEntry {
+    type Err = NotAModel;
+
+    /// `NAME`, or `NAME=NAME_AT_THE_BACKEND`.
+    fn from_str(text: &str) -> Result<Self, NotAModel> {
+        let (offered, real) = text.split_once('=').unwrap_or((text, text));
+        let (offered, real) = (offered.trim(), real.trim());
+        if offered.is_empty() || real.is_empty() {
+            return Err(NotAModel(text.to_owned()));
+        }
+        Ok(Self { offered: offered.to_owned(), real: real.to_owned() })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn entries_may_rename() {
+        let entry: ModelEntry = " fast = llama3:8b ".parse().unwrap();
+        assert_eq!((entry.offered.as_str(), entry.real.as_str()), ("fast", "llama3:8b"));
+        let plain: ModelEntry = "llama3".parse().unwrap();
+        assert_eq!(plain.offered, plain.real);
+        for bad in ["", " ", "=b", "a="] {
+            assert!(bad.parse::<ModelEntry>().is_err(), "{bad}");
+        }
+    }
+}

@@ -1,0 +1,78 @@
+//! Connections to backends: TCP without delay, or TLS over it, each within a deadline.
+
+use std::{
+    error::Error,
+    future::Future,
+    pin::Pin,
+    sync::Arc,
+    task::{Context, Poll},
+    time::Duration,
+};
+
+use http::Uri;
+use hyper_rustls::{HttpsConnector, HttpsConnectorBuilder, MaybeHttpsStream};
+use hyper_util::{client::legacy::connect::HttpConnector, rt::TokioIo};
+use rustls::{ClientConfig, RootCertStore, crypto::ring};
+use tokio::{net::TcpStream, time::timeout};
+use tower::Service;
+
+use crate::address::{BaseUrl, NotABackend};
+
+type Failure = Box<dyn Error + Send + Sync>;
+type Stream = MaybeHttpsStream<TokioIo<TcpStream>>;
+
+/// The time for a connection was over.
+#[derive(Debug, thiserror::Error)]
+#[error("no connection in time")]
+pub(crate) struct TooLate;
+
+/// Connects within a deadline.
+#[derive(Debug, Clone)]
+pub(crate) struct Connector {
+    inner: HttpsConnector<HttpConnector>,
+    deadline: Duration,
+}
+
+impl Connector {
+    pub(crate) fn new(base: &BaseUrl, deadline: Duration) -> Result<Self, NotABackend> {
+        let mut tcp = HttpConnector::new();
+        tcp.set_nodelay(true);
+        tcp.enforce_http(false);
+        let tls = tls_config(base.is_secure())
+            .map_err(|reason| NotABackend::Tls { url: base.to_string(), reason })?;
+        let inner = HttpsConnectorBuilder::new()
+            .with_tls_config(tls)
+            .https_or_http()
+            .enable_http1()
+            .wrap_connector(tcp);
+        Ok(Self { inner, deadline })
+    }
+}
+
+impl Service<Uri> for Connector {
+    type Response = Stream;
+    type Error = Failure;
+    type Future = Pin<Box<dyn Future<Output = Result<Stream, Failure>> + Send>>;
+
+    fn poll_ready(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), Failure>> {
+        self.inner.poll_ready(cx)
+    }
+
+    fn call(&mut self, uri: Uri) -> Self::Future {
+        let connecting = self.inner.call(uri);
+        let deadline = self.deadline;
+        Box::pin(async move { timeout(deadline, connecting).await.map_err(|_| TooLate)? })
+    }
+}
+
+fn tls_config(secure: bool) -> Result<ClientConfig, String> {
+    if secure {
+        let shared = wire::tls::client_config().map_err(|error| error.to_string())?;
+        return Ok(ClientConfig::clone(&shared));
+    }
+    // Never used: a plain backend must not need the machine's certificates.
+    let builder = ClientConfig::builder_with_provider(Arc::new(ring::default_provider()))
+        .with_safe_default_protocol_versions()
+        .map_err(|error| error.to_string())?;
+    Ok(builder.with_root_certificates(RootCertStore::empty()).with_no_client_auth())
+}

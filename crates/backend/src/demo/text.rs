@@ -1,0 +1,58 @@
+//! The words.
+
+const OPENING: &str = "This is Warren's built-in demo. No model is running: these words are \
+fixed, and they travel the same way as a real answer would, from a worker over its link to the \
+server and from there to you, as they come.\n\n";
+
+const TOPICS: [&str; 4] = [
+    "Warren joins the machines that people own into one place to run language models. A worker \
+runs beside a model server and dials out, so it needs no open port and works behind any router. \
+The server keeps the queue: it knows which worker has which model and how many requests each one \
+takes, and it hands out work the moment there is room.\n\n",
+    "When you stop reading, Warren stops too. A request that is given up frees its place in the \
+queue, and the model server's connection is closed at once, so that no machine computes an answer \
+that nobody waits for. A worker that vanishes costs nothing that had not begun: another one takes \
+its requests over.\n\n",
+    "Whatever a model server sends passes through unchanged: status, headers and every byte of \
+the body, in the pieces in which they came. Warren reads along for the counts, but it never \
+rewrites an answer, so that fields it has never heard of reach you as well.\n\n",
+    "One slow reader slows its own answer and nothing else. Each request on a link has a credit \
+of bytes; when it is used up, that one stream waits at its model server, while all others on the \
+same link go on.\n\n",
+];
+
+const CLOSING: &str = "To get a real answer, start a model server on this machine, for example \
+Ollama, llama.cpp, vLLM or LM Studio, and start Warren again: it finds them by itself. On another \
+machine, run `warren worker` with the address of this server and its secret.";
+
+/// The answer to a prompt of this hash, in words, each with the space that ends it.
+pub(super) fn words(hash: u64) -> Vec<&'static str> {
+    // The remainder is less than four.
+    let topic = TOPICS[(hash % TOPICS.len() as u64) as usize];
+    [OPENING, topic, CLOSING].into_iter().flat_map(split).collect()
+}
+
+/// Cuts after each run of spaces or line ends.
+fn split(text: &'static str) -> impl Iterator<Item = &'static str> {
+    let mut rest = text;
+    std::iter::from_fn(move || {
+        let word = rest.find(char::is_whitespace).unwrap_or(rest.len());
+        let space = rest[word..].find(|c: char| !c.is_whitespace()).unwrap_or(rest.len() - word);
+        let (first, others) = rest.split_at(word + space);
+        rest = others;
+        (!first.is_empty()).then_some(first)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_topic_is_told_and_no_letter_is_lost() {
+        for (hash, topic) in (0..).zip(TOPICS) {
+            assert_eq!(words(hash).concat(), [OPENING, topic, CLOSING].concat());
+        }
+        assert_eq!(split("a  b\n\nc").collect::<Vec<_>>(), ["a  ", "b\n\n", "c"]);
+    }
+}

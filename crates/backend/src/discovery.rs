@@ -1,0 +1,50 @@
+//! The model servers of this machine, found by asking at their usual ports.
+
+use std::time::Duration;
+
+use futures_util::future::join_all;
+
+use crate::{
+    config::{BackendConfig, Timeouts},
+    http::HttpBackend,
+};
+
+/// How long a port may take to show that it is a model server.
+const DEADLINE: Duration = Duration::from_millis(500);
+
+/// The model servers that are looked for, and their usual ports.
+pub const USUAL_PORTS: [(&str, u16); 4] =
+    [("Ollama", 11434), ("LM Studio", 1234), ("llama.cpp", 8080), ("vLLM", 8000)];
+
+/// A model server that answers.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Found {
+    /// What usually listens there.
+    pub name: String,
+    /// Its base URL.
+    pub url: String,
+    /// Its models; none, when it runs without any.
+    pub models: Vec<String>,
+}
+
+/// Asks at the usual ports of this machine, all at once, and returns those that answer with a
+/// list of models. Takes half a second at most. Another Warren is no model server.
+pub async fn find_local() -> Vec<Found> {
+    find_at(&USUAL_PORTS).await
+}
+
+/// Like [`find_local`], at other ports of this machine.
+pub async fn find_at(ports: &[(&str, u16)]) -> Vec<Found> {
+    let probes = ports.iter().map(|&(name, port)| probe(name, port));
+    join_all(probes).await.into_iter().flatten().collect()
+}
+
+async fn probe(name: &str, port: u16) -> Option<Found> {
+    let url = format!("http://127.0.0.1:{port}");
+    let timeouts = Timeouts { connect: DEADLINE, first_byte: DEADLINE, idle: DEADLINE };
+    let backend = HttpBackend::new(&BackendConfig { timeouts, ..BackendConfig::new(&url) }).ok()?;
+    let list = backend.model_list(DEADLINE).await;
+    tracing::debug!(name, url, ?list, "looked for a model server");
+    let list = list.ok().filter(|list| !list.is_warren)?;
+    Some(Found { name: name.to_owned(), url, models: list.names })
+}

@@ -1,0 +1,84 @@
+//! What goes wrong with a backend, told so that somebody can mend it.
+
+use std::{sync::Arc, time::Duration};
+
+/// What a time-out was waiting for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Phase {
+    /// The connection.
+    Connect,
+    /// The head of the answer.
+    FirstByte,
+    /// The next piece of the answer.
+    Idle,
+    /// The list of models.
+    Models,
+}
+
+impl std::fmt::Display for Phase {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self {
+            Self::Connect => "did not accept a connection",
+            Self::FirstByte => "did not begin to answer",
+            Self::Idle => "stopped in the middle of its answer: nothing came",
+            Self::Models => "did not give its list of models",
+        })
+    }
+}
+
+/// Why a backend gave no answer, or not the whole of it. The address in it holds no secret.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum BackendError {
+    /// No connection came about.
+    #[error("could not connect to the backend {backend}: {reason}; is the model server running?")]
+    Unreachable {
+        /// Its address.
+        backend: Arc<str>,
+        /// Why.
+        reason: String,
+    },
+    /// It took too long.
+    #[error("the backend {backend} {phase} within {after:?}")]
+    Timeout {
+        /// Its address.
+        backend: Arc<str>,
+        /// What was waited for.
+        phase: Phase,
+        /// For how long.
+        after: Duration,
+    },
+    /// The connection broke, or what came was not HTTP.
+    #[error("the backend {backend} broke off: {reason}; its own log may say why")]
+    Broke {
+        /// Its address.
+        backend: Arc<str>,
+        /// What happened.
+        reason: String,
+    },
+    /// It answers, but not with a list of models.
+    #[error("the backend {backend} gives no list of models: {reason}")]
+    NoModels {
+        /// Its address.
+        backend: Arc<str>,
+        /// What it gave instead.
+        reason: String,
+    },
+    /// The ask cannot be sent to any backend.
+    #[error("the request cannot be sent to a backend: {0}")]
+    BadAsk(String),
+}
+
+/// An error and all that caused it, in one line.
+pub(crate) fn chain(error: &dyn std::error::Error) -> String {
+    let mut text = error.to_string();
+    let mut next = error.source();
+    while let Some(cause) = next {
+        let cause_text = cause.to_string();
+        if !text.contains(&cause_text) {
+            text.push_str(": ");
+            text.push_str(&cause_text);
+        }
+        next = cause.source();
+    }
+    text
+}

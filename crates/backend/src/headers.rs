@@ -1,0 +1,110 @@
+//! What passes to a backend and back: all but what belongs to one connection, and but what the
+//! client said about itself.
+
+use http::{HeaderMap, HeaderName, HeaderValue, header};
+use protocol::headers::{is_hop_by_hop, named_by_connection, stays_at_server};
+
+/// The headers of a request as a backend gets them, with the backend's own credential.
+pub fn to_backend(headers: HeaderMap, credential: Option<&HeaderValue>) -> HeaderMap {
+    let mut headers = without(headers, stays_at_server);
+    if let Some(credential) = credential {
+        headers.insert(header::AUTHORIZATION, credential.clone());
+    }
+    headers
+}
+
+/// The headers of an answer without those of the backend's connection. `content-length` stays,
+/// for the reader to know.
+pub fn from_backend(headers: HeaderMap) -> HeaderMap {
+    without(headers, |_| false)
+}
+
+/// The headers without those of one connection, and without those that `also` names.
+fn without(headers: HeaderMap, also: impl Fn(&str) -> bool) -> HeaderMap {
+    let named = named(&headers);
+    let goes = |name: &str| {
+        is_hop_by_hop(name)
+            || name.starts_with("proxy-")
+            || also(name)
+            || named.iter().any(|other| other == name)
+    };
+    let mut kept = HeaderMap::with_capacity(headers.keys_len());
+    let mut last: Option<HeaderName> = None;
+    for (name, value) in headers {
+        // A repeated header comes without its name.
+        last = name.map_or(last, |name| (!goes(name.as_str())).then_some(name));
+        if let Some(name) = &last {
+            kept.append(name, value);
+        }
+    }
+    kept
+}
+
+fn named(headers: &HeaderMap) -> Vec<String> {
+    let values = headers.get_all(header::CONNECTION).iter();
+    values.filter_map(|value| value.to_str().ok()).flat_map(named_by_connection).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn map(pairs: &[(&'static str, &'static str)]) -> HeaderMap {
+        let pair = |&(name, value): &(&'static str, &'static str)| {
+            (HeaderName::from_static(name), HeaderValue::from_static(value))
+        };
+        let mut headers = HeaderMap::new();
+        for (name, value) in pairs.iter().map(pair) {
+            headers.append(name, value);
+        }
+        headers
+    }
+
+    const HOP: [(&str, &str); 10] = [
+        ("connection", "close, X-Mine"),
+        ("connection", "x-too"),
+        ("x-mine", "1"),
+        ("x-too", "1"),
+        ("keep-alive", "timeout=5"),
+        ("proxy-authenticate", "x"),
+        ("te", "trailers"),
+        ("trailer", "x"),
+        ("transfer-encoding", "chunked"),
+        ("upgrade", "h2c"),
+    ];
+
+    #[test]
+    fn a_backend_never_sees_the_clients_credentials() {
+        let mut headers = map(&HOP);
+        headers.extend(map(&[
+            ("host", "warren"),
+            ("content-length", "3"),
+            ("accept-encoding", "gzip"),
+            ("authorization", "Bearer client"),
+            ("cookie", "a=b"),
+            ("x-api-key", "client"),
+            ("content-type", "application/json"),
+            ("x-foo", "2"),
+        ]));
+        let key = HeaderValue::from_static("Bearer own");
+        let expected = map(&[
+            ("content-type", "application/json"),
+            ("x-foo", "2"),
+            ("authorization", "Bearer own"),
+        ]);
+        assert_eq!(to_backend(headers, Some(&key)), expected);
+    }
+
+    #[test]
+    fn an_answer_keeps_all_but_the_connections() {
+        let rest = [
+            ("content-length", "3"),
+            ("retry-after", "7"),
+            ("set-cookie", "a"),
+            ("set-cookie", "b"),
+        ];
+        let mut headers = map(&HOP);
+        headers.extend(map(&rest));
+        assert_eq!(from_backend(headers), map(&rest));
+    }
+}

@@ -1,0 +1,168 @@
+//! Model servers over HTTP.
+
+use std::{error::Error, sync::Arc, time::Duration};
+
+use http::{HeaderMap, HeaderValue, Method, Request, Response};
+use hyper::body::Incoming;
+use hyper_util::{
+    client::legacy::{Client, Error as ClientError},
+    rt::{TokioExecutor, TokioTimer},
+};
+use tokio::time::timeout;
+
+use crate::{
+    address::{BaseUrl, NotABackend},
+    config::{BackendConfig, Timeouts},
+    connect::{Connector, TooLate},
+    error::{BackendError, Phase, chain},
+    exchange::{Answer, AnswerBody, Ask, Pieces},
+    headers::{from_backend, to_backend},
+    models::{self, ModelList},
+};
+
+/// How long an unused connection is kept. Common model servers close theirs after 5 s, and a
+/// request that meets the close is lost.
+const KEEP_IDLE: Duration = Duration::from_secs(4);
+
+/// The most unused connections that are kept.
+const MAX_IDLE: usize = 1024;
+
+/// A model server over HTTP.
+#[derive(Debug)]
+pub struct HttpBackend {
+    client: Client<Connector, Pieces>,
+    base: BaseUrl,
+    shown: Arc<str>,
+    credential: Option<HeaderValue>,
+    timeouts: Timeouts,
+}
+
+impl HttpBackend {
+    /// A backend at an address. Connects to nothing yet.
+    ///
+    /// # Errors
+    /// [`NotABackend`] when the address or the key cannot be used.
+    pub fn new(config: &BackendConfig) -> Result<Self, NotABackend> {
+        let base = BaseUrl::parse(&config.url)?;
+        let connector = Connector::new(&base, config.timeouts.connect)?;
+        // A request that meets a closed connection before any of it is written is sent again on
+        // a fresh one: the client does so by itself.
+        let client = Client::builder(TokioExecutor::new())
+            .pool_timer(TokioTimer::new())
+            .pool_idle_timeout(KEEP_IDLE)
+            .pool_max_idle_per_host(MAX_IDLE)
+            .build(connector);
+        let credential = credential(config, &base)?;
+        let shown = base.to_string().into();
+        Ok(Self { client, base, shown, credential, timeouts: config.timeouts })
+    }
+
+    /// Host and port.
+    pub fn label(&self) -> &str {
+        self.base.host()
+    }
+
+    /// Posts an ask. See [`crate::Backend::send`].
+    ///
+    /// # Errors
+    /// [`BackendError`] when no head of an answer came.
+    pub async fn send(&self, ask: Ask) -> Result<Answer, BackendError> {
+        let headers = to_backend(ask.headers, self.credential.as_ref());
+        let request = self.request(Method::POST, &ask.path_and_query, headers, ask.body)?;
+        let response = self.respond(request, Phase::FirstByte, self.timeouts.first_byte).await?;
+        let (head, body) = response.into_parts();
+        let body = AnswerBody::network(body, self.timeouts.idle, Arc::clone(&self.shown));
+        Ok(Answer { status: head.status, headers: from_backend(head.headers), body })
+    }
+
+    /// The models it has. See [`crate::Backend::models`].
+    ///
+    /// # Errors
+    /// [`BackendError`] when it cannot be reached or gives no list.
+    pub async fn models(&self) -> Result<Vec<String>, BackendError> {
+        self.model_list(models::DEADLINE).await.map(|list| list.names)
+    }
+
+    /// Its list of models, in the OpenAI form or, when that fails or is empty, in Ollama's.
+    pub(crate) async fn model_list(&self, deadline: Duration) -> Result<ModelList, BackendError> {
+        let listing = async {
+            match self.get_models("/v1/models").await {
+                Ok(list) if list.is_warren || !list.names.is_empty() => Ok(list),
+                Err(error @ BackendError::Unreachable { .. }) => Err(error),
+                first => self.get_models("/api/tags").await.or(first),
+            }
+        };
+        timeout(deadline, listing).await.unwrap_or_else(|_| Err(self.late(Phase::Models, deadline)))
+    }
+
+    async fn get_models(&self, path: &str) -> Result<ModelList, BackendError> {
+        let headers = to_backend(HeaderMap::new(), self.credential.as_ref());
+        let request = self.request(Method::GET, path, headers, Vec::new())?;
+        let response = self.respond(request, Phase::Models, models::DEADLINE).await?;
+        models::read(response)
+            .await
+            .map_err(|reason| BackendError::NoModels { backend: Arc::clone(&self.shown), reason })
+    }
+
+    fn request(
+        &self,
+        method: Method,
+        path: &str,
+        headers: HeaderMap,
+        body: Vec<bytes::Bytes>,
+    ) -> Result<Request<Pieces>, BackendError> {
+        let uri = self.base.join(path);
+        let uri = uri.ok_or_else(|| BackendError::BadAsk(format!("{path:?} is no path")))?;
+        let mut request = Request::new(body.into());
+        *request.method_mut() = method;
+        *request.uri_mut() = uri;
+        *request.headers_mut() = headers;
+        Ok(request)
+    }
+
+    async fn respond(
+        &self,
+        request: Request<Pieces>,
+        phase: Phase,
+        deadline: Duration,
+    ) -> Result<Response<Incoming>, BackendError> {
+        match timeout(deadline, self.client.request(request)).await {
+            Ok(response) => response.map_err(|error| self.failed(&error)),
+            Err(_) => Err(self.late(phase, deadline)),
+        }
+    }
+
+    fn failed(&self, error: &ClientError) -> BackendError {
+        let backend = Arc::clone(&self.shown);
+        if causes(error).any(|cause| cause.is::<TooLate>()) {
+            return self.late(Phase::Connect, self.timeouts.connect);
+        }
+        let reason = error.source().map_or_else(|| error.to_string(), chain);
+        if error.is_connect() {
+            BackendError::Unreachable { backend, reason }
+        } else {
+            BackendError::Broke { backend, reason }
+        }
+    }
+
+    fn late(&self, phase: Phase, after: Duration) -> BackendError {
+        BackendError::Timeout { backend: Arc::clone(&self.shown), phase, after }
+    }
+}
+
+fn credential(config: &BackendConfig, base: &BaseUrl) -> Result<Option<HeaderValue>, NotABackend> {
+    let Some(key) = &config.api_key else { return Ok(None) };
+    let value = HeaderValue::try_from(format!("Bearer {}", key.expose()));
+    let mut value = value.map_err(|_| NotABackend::Key { url: base.to_string() })?;
+    value.set_sensitive(true);
+    Ok(Some(value))
+}
+
+fn causes<'a>(error: &'a ClientError) -> impl Iterator<Item = &'a (dyn Error + 'static)> {
+    let mut next: Option<&'a (dyn Error + 'static)> = error.source();
+    std::iter::from_fn(move || {
+        let cause = next?;
+        next = cause.source();
+        Some(cause)
+    })
+}

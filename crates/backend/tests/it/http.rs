@@ -1,0 +1,186 @@
+//! Model servers over HTTP, with a server of raw bytes at the other end.
+
+use std::time::Duration;
+
+use crate::support::{DEADLINE, RawServer};
+use ::http::{HeaderMap, HeaderValue};
+use backend::{Ask, Backend, BackendConfig, BackendError, Phase, Timeouts};
+use bytes::Bytes;
+use tokio::time::timeout;
+
+fn backend(url: &str) -> Backend {
+    Backend::http(&BackendConfig::new(url)).unwrap()
+}
+
+fn with_timeouts(url: &str, timeouts: Timeouts) -> Backend {
+    Backend::http(&BackendConfig { timeouts, ..BackendConfig::new(url) }).unwrap()
+}
+
+fn ask(path: &str) -> Ask {
+    let body = vec![Bytes::from_static(b"{\"a\":"), Bytes::from_static(b"1}")];
+    Ask { path_and_query: path.to_owned(), headers: HeaderMap::new(), body }
+}
+
+const STREAM_HEAD: &str =
+    "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\n\r\n";
+
+#[tokio::test]
+async fn a_request_keeps_its_path_query_body_and_headers() {
+    let server = RawServer::start().await;
+    let config = BackendConfig {
+        api_key: Some("own".into()),
+        ..BackendConfig::new(format!("{}/gpu", server.url()))
+    };
+    let backend = Backend::http(&config).unwrap();
+    let mut ask = ask("/v1/embeddings?beta=true");
+    ask.headers.insert("authorization", HeaderValue::from_static("Bearer client"));
+    ask.headers.insert("x-foo", HeaderValue::from_static("2"));
+    let answering = async {
+        let (mut connection, request) = server.request().await;
+        connection.json("200 OK", "connection: x-hop\r\nx-hop: 1\r\nx-back: 1\r\n", "{}").await;
+        request
+    };
+    let (request, answer) = tokio::join!(answering, backend.send(ask));
+    assert_eq!(request.line, "POST /gpu/v1/embeddings?beta=true");
+    assert_eq!(request.body, b"{\"a\":1}");
+    assert!(request.headers.contains(&"authorization: bearer own".to_owned()));
+    assert!(request.headers.contains(&"x-foo: 2".to_owned()));
+    assert!(!request.headers.iter().any(|line| line.contains("client")));
+    let mut answer = answer.unwrap();
+    assert_eq!(answer.headers["x-back"], "1");
+    assert!(!answer.headers.contains_key("x-hop"));
+    assert_eq!(answer.body.next().await.unwrap().unwrap(), "{}");
+    assert!(answer.body.next().await.is_none());
+}
+
+#[tokio::test]
+async fn each_piece_arrives_before_the_next_is_sent() {
+    let server = RawServer::start().await;
+    let backend = backend(&server.url());
+    let asked = tokio::spawn(async move { backend.send(ask("/v1/x")).await });
+    let (mut connection, _) = server.request().await;
+    connection.write(STREAM_HEAD).await;
+    let mut answer = asked.await.unwrap().unwrap();
+    // Half a character, half an event, bytes that are no text: all as they come.
+    for piece in [&b"data: \xf0\x9f"[..], b"\x92\xa1\n", b"\n\xff\x00"] {
+        connection.write(format!("{:x}\r\n", piece.len())).await;
+        connection.write(piece).await;
+        connection.write("\r\n").await;
+        let mut got = Vec::new();
+        while got.len() < piece.len() {
+            got.extend(timeout(DEADLINE, answer.body.next()).await.unwrap().unwrap().unwrap());
+        }
+        assert_eq!(got, piece);
+    }
+    connection.write("0\r\n\r\n").await;
+    assert!(answer.body.next().await.is_none());
+}
+
+#[tokio::test]
+async fn dropping_the_answer_closes_the_connection() {
+    let server = RawServer::start().await;
+    let backend = backend(&server.url());
+    let asked = tokio::spawn(async move { (backend.send(ask("/v1/x")).await, backend) });
+    let (mut connection, _) = server.request().await;
+    connection.write(STREAM_HEAD).await;
+    connection.write("3\r\nabc\r\n").await;
+    let (answer, _backend) = asked.await.unwrap();
+    let mut answer = answer.unwrap();
+    assert_eq!(answer.body.next().await.unwrap().unwrap(), "abc");
+    drop(answer);
+    connection.closed().await;
+}
+
+#[tokio::test]
+async fn dropping_the_wait_for_the_head_closes_the_connection() {
+    let server = RawServer::start().await;
+    let backend = backend(&server.url());
+    let asking = tokio::spawn(async move { backend.send(ask("/v1/x")).await });
+    let (mut connection, _) = server.request().await;
+    asking.abort();
+    connection.closed().await;
+}
+
+#[tokio::test]
+async fn nobody_listening_is_said_with_the_address() {
+    let server = RawServer::start().await;
+    let url = server.url();
+    drop(server);
+    let error = backend(&url).send(ask("/v1/x")).await.unwrap_err();
+    assert!(matches!(error, BackendError::Unreachable { .. }), "{error:?}");
+    let text = error.to_string();
+    assert!(text.contains(&url) && text.contains("is the model server running?"), "{text}");
+}
+
+#[tokio::test]
+async fn a_backend_that_never_begins_is_given_up() {
+    let server = RawServer::start().await;
+    let timeouts = Timeouts { first_byte: Duration::from_millis(50), ..Timeouts::default() };
+    let backend = with_timeouts(&server.url(), timeouts);
+    let (connection, answer) = tokio::join!(server.request(), backend.send(ask("/v1/x")));
+    let error = answer.unwrap_err();
+    assert!(matches!(error, BackendError::Timeout { phase: Phase::FirstByte, .. }), "{error:?}");
+    let (mut connection, _) = connection;
+    connection.closed().await;
+}
+
+#[tokio::test]
+async fn a_backend_that_falls_silent_is_given_up() {
+    let server = RawServer::start().await;
+    let timeouts = Timeouts { idle: Duration::from_millis(50), ..Timeouts::default() };
+    let backend = with_timeouts(&server.url(), timeouts);
+    let answering = async {
+        let (mut connection, _) = server.request().await;
+        connection.write(STREAM_HEAD).await;
+        connection
+    };
+    let (_connection, answer) = tokio::join!(answering, backend.send(ask("/v1/x")));
+    let error = answer.unwrap().body.next().await.unwrap().unwrap_err();
+    assert!(matches!(error, BackendError::Timeout { phase: Phase::Idle, .. }), "{error:?}");
+}
+
+#[tokio::test]
+async fn a_backend_that_dies_in_the_middle_is_an_error_and_not_an_end() {
+    let server = RawServer::start().await;
+    let backend = backend(&server.url());
+    let answering = async {
+        let (mut connection, _) = server.request().await;
+        connection.write(STREAM_HEAD).await;
+        connection.write("3\r\nabc\r\n").await;
+    };
+    let ((), answer) = tokio::join!(answering, backend.send(ask("/v1/x")));
+    let mut body = answer.unwrap().body;
+    assert_eq!(body.next().await.unwrap().unwrap(), "abc");
+    let error = body.next().await.unwrap().unwrap_err();
+    assert!(matches!(error, BackendError::Broke { .. }), "{error:?}");
+}
+
+#[tokio::test]
+async fn connections_are_used_again_and_a_closed_one_costs_nothing() {
+    let server = RawServer::start().await;
+    let backend = backend(&server.url());
+    let twice = async {
+        let (mut connection, _) = server.request().await;
+        connection.json("200 OK", "", "{}").await;
+        connection.request().await;
+        connection.json("200 OK", "", "{}").await;
+        drop(connection);
+        let (mut connection, _) = server.request().await;
+        connection.json("200 OK", "", "{}").await;
+    };
+    let asks = async {
+        for _ in 0..3 {
+            let mut answer = backend.send(ask("/v1/x")).await.unwrap();
+            while let Some(piece) = answer.body.next().await {
+                piece.unwrap();
+            }
+        }
+    };
+    tokio::join!(twice, asks);
+}
+
+#[tokio::test]
+async fn a_path_that_is_none_is_refused_unsent() {
+    let error = backend("http://127.0.0.1:1").send(ask("v1 x")).await.unwrap_err();
+    assert!(matches!(error, BackendError::BadAsk(_)), "{error:?}");
+}

@@ -1,0 +1,101 @@
+//! Lists of models, and the model servers of this machine.
+
+use crate::support::RawServer;
+use backend::{Backend, BackendConfig, BackendError, discovery::find_at, models::MAX_LIST};
+
+const ONE: &str = r#"{"object":"list","data":[{"id":"m","owned_by":"me"}]}"#;
+
+/// Answers each request on a connection of its own with the next of `answers`.
+async fn serve(server: &RawServer, answers: &[(&str, &str, &str)]) -> Vec<String> {
+    let mut lines = Vec::new();
+    for (status, extra, body) in answers {
+        let (mut connection, request) = server.request().await;
+        let extra = format!("connection: close\r\n{extra}");
+        connection.json(status, &extra, body).await;
+        lines.push(request.line);
+    }
+    lines
+}
+
+async fn models(
+    answers: &[(&str, &str, &str)],
+) -> (Vec<String>, Result<Vec<String>, BackendError>) {
+    let server = RawServer::start().await;
+    let backend = Backend::http(&BackendConfig::new(server.url())).unwrap();
+    tokio::join!(serve(&server, answers), backend.models())
+}
+
+#[tokio::test]
+async fn the_openai_list_is_asked_first() {
+    let (lines, models) = models(&[("200 OK", "", ONE)]).await;
+    assert_eq!(lines, ["GET /v1/models"]);
+    assert_eq!(models.unwrap(), ["m"]);
+}
+
+#[tokio::test]
+async fn ollamas_list_is_asked_when_the_first_is_empty_or_missing() {
+    let tags = ("200 OK", "", r#"{"models":[{"name":"llama3:8b"}]}"#);
+    for first in [("200 OK", "", r#"{"data":[]}"#), ("404 Not Found", "", "no")] {
+        let (lines, models) = models(&[first, tags]).await;
+        assert_eq!(lines, ["GET /v1/models", "GET /api/tags"]);
+        assert_eq!(models.unwrap(), ["llama3:8b"]);
+    }
+}
+
+#[tokio::test]
+async fn no_list_at_all_is_said() {
+    let no = ("401 Unauthorized", "", "no");
+    let (_, models) = models(&[no, ("404 Not Found", "", "no")]).await;
+    let text = models.unwrap_err().to_string();
+    assert!(text.contains("gives no list of models: it answered 401"), "{text}");
+}
+
+#[tokio::test]
+async fn a_list_over_its_bound_is_not_read() {
+    let server = RawServer::start().await;
+    let backend = Backend::http(&BackendConfig::new(server.url())).unwrap();
+    let endless = async {
+        let (mut connection, _) = server.request().await;
+        connection.write("HTTP/1.1 200 OK\r\n\r\n").await;
+        connection.flood(MAX_LIST + 1).await;
+        connection.closed().await;
+        serve(&server, &[("404 Not Found", "", "")]).await
+    };
+    let (_, models) = tokio::join!(endless, backend.models());
+    assert!(matches!(models, Err(BackendError::NoModels { .. })), "{models:?}");
+}
+
+#[tokio::test]
+async fn local_servers_are_known_by_their_lists_and_a_warren_is_none() {
+    let (good, warren, told, other, silent) = tokio::join!(
+        RawServer::start(),
+        RawServer::start(),
+        RawServer::start(),
+        RawServer::start(),
+        RawServer::start()
+    );
+    let closed = {
+        let server = RawServer::start().await;
+        server.port
+    };
+    let ports = [
+        ("Good", good.port),
+        ("Warren", warren.port),
+        ("Told", told.port),
+        ("Other", other.port),
+        ("Silent", silent.port),
+        ("Closed", closed),
+    ];
+    let twice_other = [("200 OK", "", "<html>"); 2];
+    let (found, ..) = tokio::join!(
+        find_at(&ports),
+        serve(&good, &[("200 OK", "", ONE)]),
+        serve(&warren, &[("200 OK", "", r#"{"data":[{"id":"m","owned_by":"warren"}]}"#)]),
+        serve(&told, &[("200 OK", "x-warren-version: 0.1.0\r\n", r#"{"data":[]}"#)]),
+        serve(&other, &twice_other),
+        silent.request(),
+    );
+    assert_eq!(found.len(), 1, "{found:?}");
+    assert_eq!((found[0].name.as_str(), found[0].url.as_str()), ("Good", good.url().as_str()));
+    assert_eq!(found[0].models, ["m"]);
+}

@@ -1,0 +1,59 @@
+//! Runs generated histories against the plain model for as long as wanted:
+//! `cargo run --release -p dispatch --example soak -- --seeds 10000 --minutes 10`.
+//!
+//! Stops at whichever comes first, prints one line of account, and fails with the first seed whose
+//! history breaks a rule. Seeds are counted from 0, so that a run can be repeated.
+
+#[path = "../tests/history/mod.rs"]
+mod history;
+
+use std::{
+    io::{self, Write},
+    process::ExitCode,
+    time::{Duration, Instant},
+};
+
+use history::Account;
+
+fn main() -> ExitCode {
+    let outcome = wanted().and_then(|(seeds, time)| soak(seeds, time));
+    let (line, code) = match outcome {
+        Ok(line) => (line, ExitCode::SUCCESS),
+        Err(line) => (line, ExitCode::FAILURE),
+    };
+    // Nobody may be reading; the exit code says it all.
+    let _ = writeln!(io::stdout(), "{line}");
+    code
+}
+
+fn wanted() -> Result<(u64, Duration), String> {
+    let (mut seeds, mut minutes) = (u64::MAX, 1.0_f64);
+    let mut arguments = std::env::args().skip(1);
+    while let Some(name) = arguments.next() {
+        let value = arguments.next().unwrap_or_default();
+        let wrong = || format!("usage: soak --seeds N --minutes M; not {name} {value}");
+        match name.as_str() {
+            "--seeds" => seeds = value.parse().map_err(|_| wrong())?,
+            "--minutes" => minutes = value.parse().map_err(|_| wrong())?,
+            _ => return Err(wrong()),
+        }
+    }
+    let time = Duration::try_from_secs_f64(minutes * 60.0).map_err(|error| error.to_string())?;
+    Ok((seeds, time))
+}
+
+fn soak(seeds: u64, time: Duration) -> Result<String, String> {
+    let (start, mut total, mut run) = (Instant::now(), Account::default(), 0);
+    while run < seeds && start.elapsed() < time {
+        let count = 200 + (run as usize % 10) * 200;
+        let account = history::run(&history::steps(run, count))
+            .map_err(|rule| format!("seed {run} ({count} steps): {rule}"))?;
+        total.steps += account.steps;
+        total.jobs += account.jobs;
+        total.assigned += account.assigned;
+        total.requeued += account.requeued;
+        run += 1;
+    }
+    let seconds = start.elapsed().as_secs();
+    Ok(format!("{run} histories without a fault in {seconds} s: {total:?}"))
+}

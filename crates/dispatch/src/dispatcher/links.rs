@@ -1,0 +1,363 @@
+//! Providers that come, change, drain, rest and go; and the end of everything.
+
+use std::time::{Duration, Instant};
+
+use base::{JobId, ModelName, ProviderId};
+
+use super::Dispatcher;
+use crate::{
+    input::Offer,
+    job::Hold,
+    output::{CancelReason, Ending, Output},
+    provider::{Drain, Provider},
+    timers::Timer,
+};
+
+impl Dispatcher {
+    pub(super) fn join(&mut self, now: Instant, id: ProviderId, offer: Offer) {
+        if self.providers.get(id).is_none() {
+            self.providers.insert(id, Provider::new(offer));
+            self.fill(now, id);
+        }
+    }
+
+    pub(super) fn models(
+        &mut self,
+        now: Instant,
+        id: ProviderId,
+        models: Vec<ModelName>,
+        load: u32,
+    ) {
+        self.providers.set_models(id, models);
+        self.load(now, id, load);
+        self.fill_limited(now);
+    }
+
+    pub(super) fn load(&mut self, now: Instant, id: ProviderId, load: u32) {
+        if let Some(provider) = self.providers.get_mut(id) {
+            provider.reported = load;
+            self.fill(now, id);
+        }
+    }
+
+    /// A second drain can only shorten the grace.
+    pub(super) fn drain(&mut self, now: Instant, id: ProviderId, grace: Duration) {
+        let Some(provider) = self.providers.get_mut(id) else { return };
+        let first = provider.drain == Drain::No;
+        if first {
+            provider.drain = Drain::Draining;
+        }
+        if provider.drain == Drain::Draining && self.is_sooner(now, id, grace) {
+            self.timers.arm(Timer::Grace(id), now, grace, "end of a drain");
+        }
+        if first {
+            self.end_pinned(id);
+            self.has_room(now, id);
+            self.fill_limited(now);
+        }
+    }
+
+    pub(super) fn leave(&mut self, now: Instant, id: ProviderId) {
+        self.end_pinned(id);
+        let held = self.held_by(id);
+        self.timers.disarm(Timer::Grace(id));
+        self.timers.disarm(Timer::Rest(id));
+        if self.providers.remove(id).is_none() {
+            return;
+        }
+        for job in &held {
+            if let Some((job, hold)) = self.release(*job) {
+                self.lost(now, job, hold);
+            }
+        }
+        held.into_iter().for_each(|job| self.place(now, job));
+        self.fill_limited(now);
+    }
+
+    pub(super) fn grace_over(&mut self, now: Instant, id: ProviderId) {
+        let held = self.held_by(id);
+        for job in &held {
+            if let Some((job, hold)) = self.release(*job) {
+                self.cancel(job.id(), id, CancelReason::GracefulShutdown);
+                self.lost(now, job, hold);
+            }
+        }
+        self.retire(id, false);
+        held.into_iter().for_each(|job| self.place(now, job));
+    }
+
+    pub(super) fn rest_over(&mut self, now: Instant, id: ProviderId) {
+        if let Some(provider) = self.providers.get_mut(id) {
+            provider.health.rested();
+            self.fill(now, id);
+        }
+    }
+
+    /// Nothing is assigned from now on; what waits ends.
+    pub(super) fn shutdown(&mut self) {
+        self.stopping = true;
+        let waiting = self.jobs.values().filter(|job| job.hold().is_none());
+        for job in in_order(waiting.map(|job| (job.seq, job.id())).collect()) {
+            self.unqueue(job);
+            self.end(job, Ending::ShuttingDown);
+        }
+    }
+
+    /// Every job ends. Providers that were draining have nothing left, but not by themselves.
+    pub(super) fn abort(&mut self) {
+        self.shutdown();
+        let all = self.jobs.values().map(|job| (job.seq, job.id()));
+        for job in in_order(all.collect()) {
+            if let Some((_, hold)) = self.release(job) {
+                self.cancel(job, hold.provider, CancelReason::ServerShutdown);
+                self.end(job, Ending::ShuttingDown);
+            }
+        }
+        for id in self.providers.ids() {
+            self.retire(id, false);
+        }
+    }
+
+    /// A slot of the provider may have become free.
+    pub(super) fn has_room(&mut self, now: Instant, id: ProviderId) {
+        let idle = self.providers.get(id).is_some_and(|provider| provider.jobs.is_empty());
+        if idle {
+            self.retire(id, true);
+        }
+        self.fill(now, id);
+    }
+
+    /// The provider answered well. Returns false: it does not go to rest.
+    pub(super) fn answered(&mut self, now: Instant, hold: Hold) -> bool {
+        let Some(provider) = self.providers.get_mut(hold.provider) else { return false };
+        provider.took(now.saturating_duration_since(hold.since));
+        provider.health.answered(hold.rests);
+        if provider.health.is_healthy() {
+            self.timers.disarm(Timer::Rest(hold.provider));
+        }
+        self.providers.note_health(hold.provider);
+        false
+    }
+
+    /// The provider is to blame. Returns whether it goes to rest, so that others may be the last
+    /// of a model now.
+    pub(super) fn fault(&mut self, now: Instant, hold: Hold) -> bool {
+        let Some(provider) = self.providers.get_mut(hold.provider) else { return false };
+        let Some(rest) = provider.health.fault(hold.rests, now, &self.config) else { return false };
+        self.timers.arm(Timer::Rest(hold.provider), now, rest, "end of a rest");
+        self.providers.note_health(hold.provider);
+        true
+    }
+
+    /// Tells the driver, once, that a draining provider holds nothing any more.
+    fn retire(&mut self, id: ProviderId, clean: bool) {
+        let Some(provider) = self.providers.get_mut(id) else { return };
+        if provider.drain == Drain::Draining {
+            provider.drain = Drain::Retired;
+            self.timers.disarm(Timer::Grace(id));
+            self.outputs.push_back(Output::Retire { provider: id, clean });
+        }
+    }
+
+    fn is_sooner(&self, now: Instant, id: ProviderId, grace: Duration) -> bool {
+        let armed = self.timers.deadline(Timer::Grace(id));
+        armed.is_none_or(|armed| now.checked_add(grace).is_some_and(|end| end < armed))
+    }
+
+    /// Ends the jobs that wait for this provider alone: it will be given nothing any more.
+    fn end_pinned(&mut self, id: ProviderId) {
+        let Some(provider) = self.providers.get(id) else { return };
+        for job in self.queues.pinned_to(&provider.scope, id) {
+            self.unqueue(job);
+            self.end(job, Ending::ProviderLost);
+        }
+    }
+
+    /// The jobs at the provider, oldest first.
+    fn held_by(&self, id: ProviderId) -> Vec<JobId> {
+        let Some(provider) = self.providers.get(id) else { return Vec::new() };
+        let jobs = provider.jobs.iter().filter_map(|job| self.jobs.get(job));
+        in_order(jobs.map(|job| (job.seq, job.id())).collect())
+    }
+}
+
+fn in_order(mut jobs: Vec<(u64, JobId)>) -> Vec<JobId> {
+    jobs.sort_unstable();
+    jobs.into_iter().map(|(_, job)| job).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{
+        Config, Input, JobSpec, Verdict,
+        fixture::{Bench, SECOND, assign, cancel, end, offer, provider, retire, spec},
+    };
+
+    fn models(number: u64, models: &[&str], load: u32) -> Input {
+        let models = models.iter().map(|model| ModelName::from(*model)).collect();
+        Input::Models { provider: provider(number), models, load }
+    }
+
+    /// Sends provider 1, the only one, to rest for 5 s, with jobs 101 to 103.
+    fn send_to_rest(bench: &mut Bench) {
+        for number in 101..=103 {
+            bench.submit(spec(number));
+            bench.finished(number, 1, Verdict::AnsweredWithFault);
+        }
+    }
+
+    #[test]
+    fn the_reported_load_moves_with_what_is_given_and_ends() {
+        let mut bench = Bench::new();
+        bench.join(1, Offer { load: 2, ..offer(3) });
+        assert_eq!(bench.submit(spec(1)), [assign(1, 1, 0)]);
+        assert_eq!(bench.submit(spec(2)), []);
+        assert_eq!(bench.finished(1, 1, Verdict::Answered), [assign(2, 1, 0)]);
+        let view = bench.dispatcher.providers().next().unwrap();
+        assert_eq!((view.reported_load, view.in_flight), (3, 1));
+    }
+
+    #[test]
+    fn a_low_report_does_not_hide_our_own_jobs() {
+        let mut bench = Bench::new();
+        bench.join(1, offer(1));
+        bench.submit(spec(1));
+        bench.submit(spec(2));
+        assert_eq!(bench.input(Input::Load { provider: provider(1), load: 0 }), []);
+    }
+
+    #[test]
+    fn a_load_report_and_new_models_make_room() {
+        let mut bench = Bench::new();
+        bench.join(1, Offer { load: 1, ..offer(1) });
+        bench.submit(spec(1));
+        let report = Input::Load { provider: provider(1), load: 0 };
+        assert_eq!(bench.input(report), [assign(1, 1, 0)]);
+        bench.finished(1, 1, Verdict::Answered);
+        bench.submit(JobSpec { model: "n".into(), ..spec(2) });
+        assert_eq!(bench.input(models(1, &["n"], 0)), [assign(2, 1, 0)]);
+        assert!(!bench.dispatcher.serves(&base::Scope::server(), "m"));
+        bench.input(models(1, &["*", "n"], 1));
+        assert!(bench.dispatcher.serves(&base::Scope::server(), "m"));
+    }
+
+    #[test]
+    fn a_drain_lets_jobs_finish_and_then_retires() {
+        let mut bench = Bench::new();
+        bench.join(1, offer(2));
+        bench.submit(spec(1));
+        assert_eq!(bench.drain(1, SECOND * 30), []);
+        assert!(!bench.dispatcher.serves(&base::Scope::server(), "m"));
+        assert_eq!(bench.submit(spec(2)), []);
+        assert_eq!(bench.finished(1, 1, Verdict::Answered), [retire(1, true)]);
+        assert_eq!(bench.drain(1, SECOND), []);
+        bench.leave(1);
+        bench.client_gone(2);
+        assert_eq!(bench.dispatcher.poll_timeout(), None);
+        assert!(bench.dispatcher.providers.is_empty());
+    }
+
+    #[test]
+    fn at_the_end_of_its_grace_a_provider_loses_its_jobs() {
+        let mut bench = Bench::new();
+        bench.join(1, offer(2));
+        bench.submit(spec(1));
+        bench.submit(spec(2));
+        bench.begun(2);
+        bench.join(2, offer(2));
+        bench.drain(1, SECOND * 30);
+        bench.drain(1, SECOND * 60);
+        bench.drain(1, SECOND * 10);
+        let told = |number| cancel(number, 1, CancelReason::GracefulShutdown);
+        let lost = end(2, Ending::ProviderLost);
+        let expected = [told(1), told(2), lost, retire(1, false), assign(1, 2, 1)];
+        assert_eq!(bench.wait(SECOND * 10), expected);
+    }
+
+    #[test]
+    fn an_idle_provider_is_retired_at_once() {
+        let mut bench = Bench::new();
+        bench.join(1, offer(2));
+        assert_eq!(bench.drain(1, SECOND), [retire(1, true)]);
+        assert_eq!(bench.wait(SECOND * 9), []);
+    }
+
+    #[test]
+    fn a_resting_provider_gets_nothing_while_somebody_else_serves() {
+        let mut bench = Bench::new();
+        bench.join(1, offer(2));
+        send_to_rest(&mut bench);
+        bench.join(2, offer(1));
+        assert_eq!(bench.submit(spec(1)), [assign(1, 2, 0)]);
+        assert_eq!(bench.submit(spec(2)), []);
+        assert_eq!(bench.submit(spec(3)), []);
+        assert_eq!(bench.wait(SECOND * 5), [assign(2, 1, 0)], "one trial job");
+        assert_eq!(bench.finished(2, 1, Verdict::AnsweredWithFault), [], "rests again");
+        assert_eq!(bench.wait(SECOND * 9), []);
+        assert_eq!(bench.wait(SECOND), [assign(3, 1, 0)]);
+        bench.submit(spec(4));
+        bench.submit(spec(5));
+        let both = [assign(4, 1, 0), assign(5, 1, 0)];
+        assert_eq!(bench.finished(3, 1, Verdict::Answered), both, "healthy");
+    }
+
+    #[test]
+    fn the_last_of_a_model_never_rests() {
+        let mut bench = Bench::new();
+        bench.join(1, offer(2));
+        send_to_rest(&mut bench);
+        assert_eq!(bench.submit(spec(1)), [assign(1, 1, 0)]);
+        bench.join(2, offer(1));
+        bench.submit(spec(2));
+        assert_eq!(bench.submit(spec(3)), [], "another serves it now");
+        assert_eq!(bench.leave(2), [assign(2, 1, 1)], "and now nobody else does");
+        bench.finished(2, 1, Verdict::Declined);
+        assert_eq!(bench.dispatcher.queue_depth(), 1);
+    }
+
+    #[test]
+    fn a_rest_is_looked_past_when_the_others_do_not_fit() {
+        let mut bench = Bench::new();
+        bench.join(1, offer(2));
+        send_to_rest(&mut bench);
+        bench.join(2, Offer { max_size: 10, ..offer(1) });
+        bench.submit(spec(1));
+        assert_eq!(bench.submit(spec(2)), []);
+        assert_eq!(bench.submit(JobSpec { size: 11, ..spec(3) }), [assign(3, 1, 0)]);
+        assert_eq!(bench.input(models(2, &["n"], 1)), [assign(2, 1, 0)]);
+    }
+
+    #[test]
+    fn shutdown_ends_what_waits_and_lets_the_rest_finish() {
+        let mut bench = Bench::with(Config { max_queue_len: 9, ..Config::default() });
+        bench.join(1, offer(2));
+        for number in 1..=4 {
+            bench.submit(spec(number));
+        }
+        let over = |number| end(number, Ending::ShuttingDown);
+        assert_eq!(bench.input(Input::Shutdown), [over(3), over(4)]);
+        assert_eq!(bench.submit(spec(5)), [over(5)]);
+        assert_eq!(bench.finished(1, 1, Verdict::Answered), []);
+        assert_eq!(bench.leave(1), [over(2)]);
+        bench.assert_no_jobs();
+    }
+
+    #[test]
+    fn abort_ends_everything() {
+        let mut bench = Bench::new();
+        bench.join(1, offer(1));
+        bench.join(2, offer(1));
+        bench.submit(spec(1));
+        bench.submit(spec(2));
+        bench.submit(spec(3));
+        bench.begun(2);
+        bench.drain(2, SECOND * 9);
+        let told = |number, at| cancel(number, at, CancelReason::ServerShutdown);
+        let over = |number| end(number, Ending::ShuttingDown);
+        let expected = [over(3), told(1, 1), over(1), told(2, 2), over(2), retire(2, false)];
+        assert_eq!(bench.input(Input::Abort), expected);
+        bench.assert_no_jobs();
+        assert_eq!(bench.dispatcher.poll_timeout(), None);
+    }
+}

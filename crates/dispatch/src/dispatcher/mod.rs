@@ -1,0 +1,134 @@
+//! The state machine: its state, and what each input and each deadline leads to.
+//!
+//! - [`jobs`]: a job's way from acceptance to its end
+//! - [`links`]: providers that come, change, drain, rest and go
+//! - [`placing`]: which provider serves which job
+
+mod jobs;
+mod links;
+mod placing;
+
+use std::{
+    collections::{BTreeMap, VecDeque},
+    time::Instant,
+};
+
+use base::JobId;
+
+use crate::{
+    config::Config,
+    input::Input,
+    job::Job,
+    output::{CancelReason, Ending, Output},
+    provider::Providers,
+    queue::Queues,
+    route::{Candidate, Policy},
+    timers::{Timer, Timers},
+};
+
+/// Decides which provider serves which job, and when.
+///
+/// **Capacity.** A provider's load is what it reports or what it holds of ours, whichever is more;
+/// the report is moved by one with each job it is given and each that ends. It is given a job only
+/// while its load is below its capacity.
+///
+/// **Queues.** A job for which nobody is free waits in the queue of its scope and model: after
+/// requeued jobs, in the order of its key, keys taking turns. A provider that has room takes, of
+/// all queues it serves, the one whose next job is oldest, and in it the first job that fits it.
+/// Whatever makes room is followed at once by what then can be assigned: after each input, no job
+/// waits for which a provider is free.
+///
+/// **Requeues.** A job whose answer has not begun moves to another provider when its own is lost,
+/// drained to the end, fails it or declines it: before all jobs that were not requeued, with its
+/// age and the wait it had, and whatever the bounds of the queue. It avoids who failed or declined
+/// it.
+///
+/// **Rests.** Faults in a row send a provider to rest, then on trial. Rests and trials are looked
+/// past for a job that nobody healthy may be given.
+///
+/// **Bounds.** Waiting jobs are bounded by [`Config`], assigned ones by the capacity of the
+/// providers, providers by the links the driver accepts.
+#[derive(Debug)]
+pub struct Dispatcher {
+    pub(crate) config: Config,
+    pub(crate) policy: Box<dyn Policy>,
+    pub(crate) providers: Providers,
+    pub(crate) jobs: BTreeMap<JobId, Job>,
+    pub(crate) queues: Queues,
+    pub(crate) timers: Timers,
+    outputs: VecDeque<Output>,
+    candidates: Vec<Candidate>,
+    /// How many jobs were accepted.
+    accepted: u64,
+    /// How many assignments were made.
+    given: u64,
+    stopping: bool,
+}
+
+impl Dispatcher {
+    /// A dispatcher without providers or jobs.
+    pub fn new(config: Config, policy: Box<dyn Policy>) -> Self {
+        Self {
+            config,
+            policy,
+            providers: Providers::default(),
+            jobs: BTreeMap::new(),
+            queues: Queues::default(),
+            timers: Timers::default(),
+            outputs: VecDeque::new(),
+            candidates: Vec::new(),
+            accepted: 0,
+            given: 0,
+            stopping: false,
+        }
+    }
+
+    /// Takes in one event. Poll the outputs afterwards.
+    pub fn handle(&mut self, now: Instant, input: Input) {
+        match input {
+            Input::Join { provider, offer } => self.join(now, provider, offer),
+            Input::Models { provider, models, load } => self.models(now, provider, models, load),
+            Input::Load { provider, load } => self.load(now, provider, load),
+            Input::Drain { provider, grace } => self.drain(now, provider, grace),
+            Input::Leave { provider, why: _ } => self.leave(now, provider),
+            Input::Submit(spec) => self.submit(now, spec),
+            Input::Begun { job } => self.begun(now, job),
+            Input::Progress { job, at, waiting } => self.progress(now, job, at, waiting),
+            Input::Finished { job, provider, verdict } => {
+                self.finished(now, job, provider, verdict);
+            }
+            Input::ClientGone { job } => self.client_gone(now, job),
+            Input::Shutdown => self.shutdown(),
+            Input::Abort => self.abort(),
+        }
+    }
+
+    /// Does everything that is due. Poll the outputs afterwards.
+    pub fn handle_timeout(&mut self, now: Instant) {
+        while let Some(timer) = self.timers.pop_due(now) {
+            match timer {
+                Timer::Job(job) => self.job_due(now, job),
+                Timer::Grace(provider) => self.grace_over(now, provider),
+                Timer::Rest(provider) => self.rest_over(now, provider),
+            }
+        }
+    }
+
+    /// The next thing to do, in order.
+    pub fn poll_output(&mut self) -> Option<Output> {
+        self.outputs.pop_front()
+    }
+
+    /// When to call [`Dispatcher::handle_timeout`], and what for.
+    pub fn poll_timeout(&self) -> Option<(Instant, &'static str)> {
+        self.timers.next()
+    }
+
+    fn end(&mut self, job: JobId, ending: Ending) {
+        self.outputs.push_back(Output::End { job, ending });
+    }
+
+    fn cancel(&mut self, job: JobId, provider: base::ProviderId, reason: CancelReason) {
+        self.outputs.push_back(Output::Cancel { job, provider, reason });
+    }
+}

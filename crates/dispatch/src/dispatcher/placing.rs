@@ -1,0 +1,310 @@
+//! Which provider serves which job.
+
+use std::time::{Duration, Instant};
+
+use base::{JobId, ModelName, ProviderId};
+
+use super::Dispatcher;
+use crate::{
+    input::JobSpec,
+    job::{Hold, Job, Phase, State},
+    output::Output,
+    provider::Provider,
+    queue::Line,
+    timers::Timer,
+};
+
+impl Dispatcher {
+    /// Who should get the job now, if anybody is free for it.
+    pub(super) fn choose(&mut self, job: &Job) -> Option<ProviderId> {
+        let all = self.providers.only_limited(job);
+        let able = self.providers.able(job);
+        let free = able.filter(|(_, provider)| provider.is_free());
+        let usable = free.filter(|(_, provider)| all || provider.health.may_take());
+        self.candidates.clear();
+        self.candidates.extend(usable.map(|(id, provider)| provider.candidate(id)));
+        let first = self.candidates.first()?;
+        let position = self.policy.choose(&job.spec, &self.candidates);
+        Some(self.candidates.get(position).unwrap_or(first).provider)
+    }
+
+    /// Gives the job, which stands in no queue, to a provider that is connected.
+    pub(super) fn assign(&mut self, now: Instant, mut job: Job, provider: ProviderId) {
+        let id = job.id();
+        self.given += 1;
+        let mut rests = 0;
+        if let Some(provider) = self.providers.get_mut(provider) {
+            provider.give(id, self.given);
+            rests = provider.health.rests();
+        }
+        job.state = State::Held(Hold { provider, since: now, rests, phase: Phase::Unbegun });
+        self.timers.arm(Timer::Job(id), now, self.config.request_timeout, "request time-out");
+        self.policy.placed(&job.spec, provider);
+        self.outputs.push_back(Output::Assign { job: id, provider, attempt: job.attempt });
+        self.jobs.insert(id, job);
+    }
+
+    /// Lets the job wait, for what is left of its queue time-out.
+    pub(super) fn enqueue(&mut self, now: Instant, mut job: Job) {
+        job.state = State::Queued { since: now };
+        let left = self.config.queue_timeout.saturating_sub(job.waited);
+        self.timers.arm(Timer::Job(job.id()), now, left, "queue time-out");
+        self.queues.push(&job);
+        self.jobs.insert(job.id(), job);
+    }
+
+    /// Gives the provider what waits for it, as long as it has room.
+    pub(super) fn fill(&mut self, now: Instant, id: ProviderId) {
+        while self.give_next(now, id) {}
+    }
+
+    /// Finds a provider for a job that has just been requeued. Whoever is free for it takes first
+    /// what is before it.
+    pub(super) fn place(&mut self, now: Instant, id: JobId) {
+        while let Some(provider) = self.choose_for_queued(id)
+            && self.give_next(now, provider)
+        {}
+    }
+
+    /// Fills those at rest or on trial: somebody healthy may be gone, so that they are the last of
+    /// a model now.
+    pub(super) fn fill_limited(&mut self, now: Instant) {
+        for id in self.providers.limited() {
+            self.fill(now, id);
+        }
+    }
+
+    /// When the job's queue will have been worked off.
+    pub(super) fn retry_after(&self, spec: &JobSpec) -> Duration {
+        let serving = self.providers.of(&spec.scope, &spec.model);
+        let active = serving.filter(|(_, provider)| !provider.is_draining());
+        let rate: f64 = active.filter_map(|(_, provider)| provider.rate()).sum();
+        let len = self.queues.len(&spec.scope, &spec.model).max(1);
+        let longest = self.config.queue_timeout.max(Duration::from_secs(1));
+        if rate <= 0.0 {
+            return longest;
+        }
+        let estimate = Duration::try_from_secs_f64((len as f64 / rate).ceil().max(1.0));
+        estimate.map_or(longest, |estimate| estimate.min(longest))
+    }
+
+    /// Gives the provider the one job that is next for it, if it has room.
+    fn give_next(&mut self, now: Instant, id: ProviderId) -> bool {
+        let Some(job) = self.next_for(id).and_then(|job| self.jobs.remove(&job)) else {
+            return false;
+        };
+        self.queues.serve(&job);
+        self.assign(now, waited(job, now), id);
+        true
+    }
+
+    fn choose_for_queued(&mut self, id: JobId) -> Option<ProviderId> {
+        let job = self.jobs.remove(&id)?;
+        let queued = job.hold().is_none();
+        let chosen = if queued { self.choose(&job) } else { None };
+        self.jobs.insert(id, job);
+        chosen
+    }
+
+    /// The job that is next for this provider, if it may be given one now.
+    fn next_for(&self, id: ProviderId) -> Option<JobId> {
+        let provider = self.providers.get(id)?;
+        let nothing = self.queues.depth() == 0 || self.stopping;
+        if nothing || provider.is_draining() || !provider.is_free() {
+            return None;
+        }
+        let scope = &provider.scope;
+        let lines = self.queues.lines(scope, id);
+        if provider.is_wildcard() || lines <= provider.models.len() {
+            let mut served = self.queues.oldest_first(scope, id);
+            return served.find_map(|(model, pin)| self.first_fit(id, provider, model, pin));
+        }
+        let mut served = self.lines_of(id, provider);
+        served.sort_unstable();
+        served.into_iter().find_map(|(_, model, pin)| self.first_fit(id, provider, model, pin))
+    }
+
+    /// The lines of a provider that serves fewer models than jobs wait for.
+    fn lines_of<'a>(
+        &self,
+        id: ProviderId,
+        provider: &'a Provider,
+    ) -> Vec<(u64, &'a ModelName, Option<ProviderId>)> {
+        let pins = |model| [None, Some(id)].map(|pin| (model, pin));
+        let lines = provider.models.iter().flat_map(pins);
+        let heads = lines.filter_map(|(model, pin)| {
+            let line = self.queues.line(&provider.scope, model, pin)?;
+            Some((line.head()?, model, pin))
+        });
+        heads.collect()
+    }
+
+    /// The first job of the line that the provider may be given.
+    fn first_fit(
+        &self,
+        id: ProviderId,
+        provider: &Provider,
+        model: &ModelName,
+        pin: Option<ProviderId>,
+    ) -> Option<JobId> {
+        if !provider.serves(model) {
+            return None;
+        }
+        let line = self.queues.line(&provider.scope, model, pin)?;
+        if provider.health.may_take() {
+            return self.first(line.in_order(), |job| job.fits(id, provider));
+        }
+        let last = |job: &Job| job.fits(id, provider) && self.providers.only_limited(job);
+        // With somebody healthy who can be sent whatever this one can, only jobs that avoid that
+        // one are left, and those were requeued: no need to look at the whole line.
+        if pin.is_none() && self.providers.covered(&provider.scope, model, provider.max_size) {
+            return self.first(line.requeued(), last);
+        }
+        self.first(Line::in_order(line), last)
+    }
+
+    fn first(
+        &self,
+        mut jobs: impl Iterator<Item = JobId>,
+        fits: impl Fn(&Job) -> bool,
+    ) -> Option<JobId> {
+        jobs.find(|id| self.jobs.get(id).is_some_and(&fits))
+    }
+}
+
+/// The job with its present wait counted.
+fn waited(mut job: Job, now: Instant) -> Job {
+    if let State::Queued { since } = job.state {
+        job.waited = job.waited.saturating_add(now.saturating_duration_since(since));
+    }
+    job
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{
+        Config, Offer, Verdict,
+        fixture::{Bench, SECOND, assign, offer, provider, spec},
+    };
+
+    fn of_model(number: u128, model: &str) -> JobSpec {
+        JobSpec { model: model.into(), ..spec(number) }
+    }
+
+    fn serving(models: &[&str], max_concurrent: u32) -> Offer {
+        let models = models.iter().map(|model| ModelName::from(*model)).collect();
+        Offer { models, ..offer(max_concurrent) }
+    }
+
+    #[test]
+    fn single_requests_go_round() {
+        let mut bench = Bench::new();
+        for number in 1..=3 {
+            bench.join(number, offer(1));
+        }
+        for (number, to) in [(1, 1), (2, 2), (3, 3), (4, 1), (5, 2)] {
+            assert_eq!(bench.submit(spec(number)), [assign(number, to, 0)]);
+            bench.finished(number, to, Verdict::Answered);
+        }
+    }
+
+    #[test]
+    fn keys_take_turns() {
+        let mut bench = Bench::new();
+        for number in 1..=4 {
+            bench.submit(JobSpec { key: "heavy".into(), ..spec(number) });
+        }
+        bench.submit(JobSpec { key: "light".into(), ..spec(5) });
+        let order = [1, 5, 2, 3, 4].map(|number| assign(number, 1, 0));
+        assert_eq!(bench.join(1, offer(9)), order);
+    }
+
+    #[test]
+    fn the_queue_whose_head_is_oldest_goes_first() {
+        for models in [vec!["a", "b", "c", "d"], vec!["*"]] {
+            let mut bench = Bench::new();
+            for (number, model) in [(1, "b"), (2, "a"), (3, "b"), (4, "c"), (5, "x")] {
+                bench.submit(of_model(number, model));
+            }
+            let count = if models == ["*"] { 5 } else { 4 };
+            let order: Vec<_> = (1..=count).map(|number| assign(number, 1, 0)).collect();
+            assert_eq!(bench.join(1, serving(&models, 9)), order);
+        }
+    }
+
+    #[test]
+    fn few_models_among_many_queues_go_oldest_first_too() {
+        let mut bench = Bench::new();
+        for (number, model) in [(1, "z"), (2, "b"), (3, "y"), (4, "a"), (5, "x")] {
+            bench.submit(of_model(number, model));
+        }
+        let order = [2, 4].map(|number| assign(number, 1, 0));
+        assert_eq!(bench.join(1, serving(&["a", "b"], 9)), order);
+    }
+
+    #[test]
+    fn a_head_that_does_not_fit_blocks_nobody() {
+        let mut bench = Bench::new();
+        bench.submit(JobSpec { size: 11, ..spec(1) });
+        bench.submit(spec(2));
+        bench.submit(JobSpec { key: "other".into(), ..spec(3) });
+        let small = Offer { max_size: 10, ..offer(9) };
+        assert_eq!(bench.join(1, small), [assign(2, 1, 0), assign(3, 1, 0)]);
+        assert_eq!(bench.join(2, offer(9)), [assign(1, 2, 0)]);
+    }
+
+    #[test]
+    fn scopes_are_apart() {
+        let mut bench = Bench::new();
+        bench.join(1, Offer { scope: "room".into(), ..offer(1) });
+        assert_eq!(bench.submit(spec(1)), []);
+        assert_eq!(bench.submit(JobSpec { scope: "room".into(), ..spec(2) }), [assign(2, 1, 0)]);
+    }
+
+    #[test]
+    fn zero_capacity_counts_as_one() {
+        let mut bench = Bench::new();
+        bench.join(1, offer(0));
+        assert_eq!(bench.submit(spec(1)), [assign(1, 1, 0)]);
+        assert_eq!(bench.submit(spec(2)), []);
+    }
+
+    #[test]
+    fn ten_thousand_in_flight_and_a_hundred_thousand_waiting() {
+        let config = Config { max_queue_len: 200_000, ..Config::default() };
+        let mut bench = Bench::with(config);
+        for number in 1..=10 {
+            bench.join(number, offer(1_000));
+        }
+        for number in 0..110_000_u128 {
+            let key = format!("k{}", number % 1_000);
+            bench.submit(JobSpec { key: key.as_str().into(), ..spec(number) });
+        }
+        assert_eq!(bench.dispatcher.in_flight(), 10_000);
+        assert_eq!(bench.dispatcher.queue_depth(), 100_000);
+        for number in 1..=10 {
+            bench.leave(number);
+        }
+        assert_eq!(bench.dispatcher.queue_depth(), 110_000);
+        assert_eq!(bench.wait(SECOND * 30).len(), 110_000);
+        bench.assert_no_jobs();
+    }
+
+    #[test]
+    fn the_policy_hears_of_each_placement() {
+        let policy = Box::new(crate::PrefixAffinity::default());
+        let mut dispatcher = super::Dispatcher::new(Config::default(), policy);
+        let now = Instant::now();
+        let affinity = crate::Affinity { heads: [7, 0, 0, 0] };
+        for number in 1..=2 {
+            let join = crate::Input::Join { provider: provider(number), offer: offer(9) };
+            dispatcher.handle(now, join);
+        }
+        for number in 1..=3 {
+            dispatcher.handle(now, crate::Input::Submit(JobSpec { affinity, ..spec(number) }));
+        }
+        let outputs: Vec<_> = std::iter::from_fn(|| dispatcher.poll_output()).collect();
+        assert_eq!(outputs, [1, 2, 3].map(|number| assign(number, 1, 0)));
+    }
+}

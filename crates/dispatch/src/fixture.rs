@@ -1,0 +1,128 @@
+//! What the unit tests share: a dispatcher on a clock that is moved by hand.
+
+use std::time::{Duration, Instant};
+
+use base::{JobId, KeyId, ModelName, ProviderId, Scope};
+
+use crate::{
+    Affinity, CancelReason, Config, Dispatcher, Ending, Gone, Input, JobSpec, LeastLoaded, Offer,
+    Output, Verdict,
+};
+
+pub(crate) const SECOND: Duration = Duration::from_secs(1);
+
+pub(crate) fn job(number: u128) -> JobId {
+    JobId::from_random(number)
+}
+
+pub(crate) fn provider(number: u64) -> ProviderId {
+    ProviderId::from_random(number)
+}
+
+/// A job of model `m` and key `k`, known, of one byte.
+pub(crate) fn spec(number: u128) -> JobSpec {
+    JobSpec {
+        id: job(number),
+        scope: Scope::server(),
+        model: "m".into(),
+        key: KeyId::from("k"),
+        size: 1,
+        affinity: Affinity::default(),
+        pinned: None,
+        known: true,
+    }
+}
+
+/// An offer of model `m` for so many jobs at once.
+pub(crate) fn offer(max_concurrent: u32) -> Offer {
+    let models = vec![ModelName::from("m")];
+    Offer { scope: Scope::server(), models, max_concurrent, load: 0, max_size: u64::MAX }
+}
+
+pub(crate) fn assign(number: u128, to: u64, attempt: u32) -> Output {
+    Output::Assign { job: job(number), provider: provider(to), attempt }
+}
+
+pub(crate) fn cancel(number: u128, at: u64, reason: CancelReason) -> Output {
+    Output::Cancel { job: job(number), provider: provider(at), reason }
+}
+
+pub(crate) fn end(number: u128, ending: Ending) -> Output {
+    Output::End { job: job(number), ending }
+}
+
+pub(crate) fn retire(number: u64, clean: bool) -> Output {
+    Output::Retire { provider: provider(number), clean }
+}
+
+pub(crate) struct Bench {
+    pub(crate) dispatcher: Dispatcher,
+    pub(crate) now: Instant,
+}
+
+impl Bench {
+    pub(crate) fn new() -> Self {
+        Self::with(Config::default())
+    }
+
+    pub(crate) fn with(config: Config) -> Self {
+        let dispatcher = Dispatcher::new(config, Box::new(LeastLoaded));
+        Self { dispatcher, now: Instant::now() }
+    }
+
+    pub(crate) fn input(&mut self, input: Input) -> Vec<Output> {
+        self.dispatcher.handle(self.now, input);
+        self.outputs()
+    }
+
+    /// Moves the clock on and does all that becomes due on the way, each at its time.
+    pub(crate) fn wait(&mut self, time: Duration) -> Vec<Output> {
+        let end = self.now + time;
+        let mut outputs = Vec::new();
+        while let Some((at, _)) = self.dispatcher.poll_timeout().filter(|(at, _)| *at <= end) {
+            self.now = self.now.max(at);
+            self.dispatcher.handle_timeout(self.now);
+            outputs.extend(self.outputs());
+        }
+        self.now = end;
+        outputs
+    }
+
+    pub(crate) fn join(&mut self, number: u64, offer: Offer) -> Vec<Output> {
+        self.input(Input::Join { provider: provider(number), offer })
+    }
+
+    pub(crate) fn leave(&mut self, number: u64) -> Vec<Output> {
+        self.input(Input::Leave { provider: provider(number), why: Gone::Closed })
+    }
+
+    pub(crate) fn drain(&mut self, number: u64, grace: Duration) -> Vec<Output> {
+        self.input(Input::Drain { provider: provider(number), grace })
+    }
+
+    pub(crate) fn submit(&mut self, spec: JobSpec) -> Vec<Output> {
+        self.input(Input::Submit(spec))
+    }
+
+    pub(crate) fn begun(&mut self, number: u128) -> Vec<Output> {
+        self.input(Input::Begun { job: job(number) })
+    }
+
+    pub(crate) fn finished(&mut self, number: u128, by: u64, verdict: Verdict) -> Vec<Output> {
+        self.input(Input::Finished { job: job(number), provider: provider(by), verdict })
+    }
+
+    pub(crate) fn client_gone(&mut self, number: u128) -> Vec<Output> {
+        self.input(Input::ClientGone { job: job(number) })
+    }
+
+    /// Nothing is left of any job.
+    pub(crate) fn assert_no_jobs(&self) {
+        assert!(self.dispatcher.is_idle() && self.dispatcher.queues.is_empty());
+        assert_eq!((self.dispatcher.in_flight(), self.dispatcher.queue_depth()), (0, 0));
+    }
+
+    fn outputs(&mut self) -> Vec<Output> {
+        std::iter::from_fn(|| self.dispatcher.poll_output()).collect()
+    }
+}

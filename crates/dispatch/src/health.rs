@@ -1,0 +1,167 @@
+//! Faults of a provider, and the rests they lead to.
+
+use std::time::{Duration, Instant};
+
+use base::JobId;
+
+use crate::config::Config;
+
+/// How far a provider is trusted.
+///
+/// Enough faults in a row send it to rest; after the rest it gets one trial job at a time. A good
+/// answer makes it healthy again, a fault sends it to a rest twice as long. Jobs it was given
+/// before its last rest prove nothing about the time since, so their ends do not move it out of a
+/// rest nor into a longer one.
+#[derive(Debug)]
+pub(crate) struct Health {
+    standing: Standing,
+    /// Faults in a row.
+    faults: u32,
+    /// How often it went to rest.
+    rests: u32,
+    /// How long the last rest was, if nothing good has come since.
+    last_rest: Option<Duration>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Standing {
+    Healthy,
+    /// Until then; for good if that is too far away to be a point in time.
+    Resting(Option<Instant>),
+    Trial(Option<JobId>),
+}
+
+impl Health {
+    pub(crate) fn new() -> Self {
+        Self { standing: Standing::Healthy, faults: 0, rests: 0, last_rest: None }
+    }
+
+    pub(crate) fn is_healthy(&self) -> bool {
+        self.standing == Standing::Healthy
+    }
+
+    /// Whether it may be given a job although others are healthy.
+    pub(crate) fn may_take(&self) -> bool {
+        matches!(self.standing, Standing::Healthy | Standing::Trial(None))
+    }
+
+    pub(crate) fn rests(&self) -> u32 {
+        self.rests
+    }
+
+    pub(crate) fn resting_until(&self) -> Option<Instant> {
+        match self.standing {
+            Standing::Resting(until) => until,
+            Standing::Healthy | Standing::Trial(_) => None,
+        }
+    }
+
+    /// It was given the job.
+    pub(crate) fn given(&mut self, job: JobId) {
+        if self.standing == Standing::Trial(None) {
+            self.standing = Standing::Trial(Some(job));
+        }
+    }
+
+    /// The job is no longer at it, for whatever reason.
+    pub(crate) fn released(&mut self, job: JobId) {
+        if self.standing == Standing::Trial(Some(job)) {
+            self.standing = Standing::Trial(None);
+        }
+    }
+
+    /// It answered well a job that it was given after its rest number `rests`.
+    pub(crate) fn answered(&mut self, rests: u32) {
+        if self.is_healthy() || rests == self.rests {
+            *self = Self { rests: self.rests, ..Self::new() };
+        }
+    }
+
+    /// It failed a job that it was given after its rest number `rests`. Returns how long it rests
+    /// from now on, if it does because of this.
+    pub(crate) fn fault(&mut self, rests: u32, now: Instant, config: &Config) -> Option<Duration> {
+        let counts = self.is_healthy() || rests == self.rests;
+        if !counts || config.faults_to_rest == 0 {
+            return None;
+        }
+        self.faults = self.faults.saturating_add(1);
+        let enough = !self.is_healthy() || self.faults >= config.faults_to_rest;
+        enough.then(|| self.rest(now, config))
+    }
+
+    /// Its rest is over.
+    pub(crate) fn rested(&mut self) {
+        if matches!(self.standing, Standing::Resting(_)) {
+            self.standing = Standing::Trial(None);
+        }
+    }
+
+    fn rest(&mut self, now: Instant, config: &Config) -> Duration {
+        let twice = self.last_rest.map(|last| last.saturating_mul(2));
+        let rest = twice.unwrap_or(config.rest_first).min(config.rest_last);
+        self.standing = Standing::Resting(now.checked_add(rest));
+        self.rests = self.rests.wrapping_add(1);
+        self.last_rest = Some(rest);
+        rest
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn seconds(rest: Option<Duration>) -> Option<u64> {
+        rest.map(|rest| rest.as_secs())
+    }
+
+    #[test]
+    fn rests_after_three_faults_in_a_row_and_doubles() {
+        let (now, config) = (Instant::now(), Config::default());
+        let mut health = Health::new();
+        assert_eq!(health.fault(0, now, &config), None);
+        health.answered(0);
+        assert_eq!([0, 0].map(|rests| health.fault(rests, now, &config)), [None, None]);
+        assert_eq!(seconds(health.fault(0, now, &config)), Some(5));
+        let mut later = Vec::new();
+        for _ in 0..5 {
+            health.rested();
+            later.push(seconds(health.fault(health.rests(), now, &config)).unwrap());
+        }
+        assert_eq!(later, [10, 20, 40, 60, 60]);
+    }
+
+    #[test]
+    fn one_trial_at_a_time_until_it_answers_well() {
+        let (now, config) = (Instant::now(), Config { faults_to_rest: 1, ..Config::default() });
+        let [first, second] = [1, 2].map(JobId::from_random);
+        let mut health = Health::new();
+        health.fault(0, now, &config);
+        assert!(!health.may_take() && health.resting_until().is_some());
+        health.rested();
+        assert!(health.may_take() && !health.is_healthy());
+        health.given(first);
+        assert!(!health.may_take());
+        health.released(first);
+        health.given(second);
+        health.answered(health.rests());
+        assert!(health.is_healthy());
+        assert_eq!(seconds(health.fault(1, now, &config)), Some(5), "the doubling starts again");
+    }
+
+    #[test]
+    fn jobs_given_before_the_rest_change_nothing() {
+        let (now, config) = (Instant::now(), Config { faults_to_rest: 1, ..Config::default() });
+        let mut health = Health::new();
+        assert!(health.fault(0, now, &config).is_some());
+        assert_eq!(health.fault(0, now, &config), None);
+        health.answered(0);
+        assert!(!health.may_take());
+    }
+
+    #[test]
+    fn zero_never_rests() {
+        let config = Config { faults_to_rest: 0, ..Config::default() };
+        let mut health = Health::new();
+        assert!((0..9).all(|_| health.fault(0, Instant::now(), &config).is_none()));
+    }
+}

@@ -1,0 +1,87 @@
+//! A job that has been accepted and has not ended.
+
+use std::time::{Duration, Instant};
+
+use base::{JobId, ProviderId};
+
+use crate::{input::JobSpec, provider::Provider};
+
+#[derive(Debug)]
+pub(crate) struct Job {
+    pub(crate) spec: JobSpec,
+    /// Its place in the order of acceptance, which is its age; kept when it is requeued.
+    pub(crate) seq: u64,
+    pub(crate) accepted_at: Instant,
+    /// How long it has waited in queues, the present wait not counted.
+    pub(crate) waited: Duration,
+    /// How often it was requeued.
+    pub(crate) attempt: u32,
+    /// Who failed or declined it. At most one more than the requeues a job may have.
+    pub(crate) avoided: Vec<ProviderId>,
+    pub(crate) state: State,
+}
+
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum State {
+    /// In its queue, this time since then.
+    Queued { since: Instant },
+    /// At a provider.
+    Held(Hold),
+}
+
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Hold {
+    pub(crate) provider: ProviderId,
+    pub(crate) since: Instant,
+    /// How often the provider had gone to rest before it was given the job.
+    pub(crate) rests: u32,
+    pub(crate) phase: Phase,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Phase {
+    /// No head yet: it may move to another provider.
+    Unbegun,
+    /// The answer has begun.
+    Begun,
+    /// It has begun, and the driver was asked when it last moved.
+    Asked,
+}
+
+impl Job {
+    pub(crate) fn new(spec: JobSpec, seq: u64, now: Instant) -> Self {
+        Self {
+            spec,
+            seq,
+            accepted_at: now,
+            waited: Duration::ZERO,
+            attempt: 0,
+            avoided: Vec::new(),
+            state: State::Queued { since: now },
+        }
+    }
+
+    /// Whether the provider, as far as it is up to this job, may have it.
+    pub(crate) fn fits(&self, id: ProviderId, provider: &Provider) -> bool {
+        self.spec.size <= provider.max_size
+            && self.spec.pinned.is_none_or(|pinned| pinned == id)
+            && !self.avoided.contains(&id)
+    }
+
+    pub(crate) fn hold(&self) -> Option<Hold> {
+        match self.state {
+            State::Held(hold) => Some(hold),
+            State::Queued { .. } => None,
+        }
+    }
+
+    pub(crate) fn id(&self) -> JobId {
+        self.spec.id
+    }
+}
+
+impl Hold {
+    pub(crate) fn begun(self) -> bool {
+        self.phase != Phase::Unbegun
+    }
+}

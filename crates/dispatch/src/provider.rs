@@ -1,0 +1,241 @@
+//! A connected provider, and who serves what.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    time::Duration,
+};
+
+use base::{JobId, ModelName, ProviderId, Scope};
+
+use crate::{health::Health, input::Offer, job::Job, route::Candidate};
+
+#[derive(Debug)]
+pub(crate) struct Provider {
+    pub(crate) scope: Scope,
+    pub(crate) models: BTreeSet<ModelName>,
+    /// At least 1.
+    pub(crate) max_concurrent: u32,
+    pub(crate) max_size: u64,
+    /// Its own count, moved along with what it is given and what ends.
+    pub(crate) reported: u32,
+    /// The jobs it holds.
+    pub(crate) jobs: BTreeSet<JobId>,
+    pub(crate) drain: Drain,
+    pub(crate) health: Health,
+    /// The number of the last assignment that was its.
+    pub(crate) last_given: u64,
+    /// The moving average of the seconds it takes for a job.
+    service: Option<f64>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Drain {
+    No,
+    Draining,
+    /// Nothing is left, and the driver was told so.
+    Retired,
+}
+
+impl Provider {
+    pub(crate) fn new(offer: Offer) -> Self {
+        Self {
+            scope: offer.scope,
+            models: distinct(offer.models),
+            max_concurrent: offer.max_concurrent.max(1),
+            max_size: offer.max_size,
+            reported: offer.load,
+            jobs: BTreeSet::new(),
+            drain: Drain::No,
+            health: Health::new(),
+            last_given: 0,
+            service: None,
+        }
+    }
+
+    pub(crate) fn in_flight(&self) -> u32 {
+        u32::try_from(self.jobs.len()).unwrap_or(u32::MAX)
+    }
+
+    /// What it is busy with, by its own count or by ours, whichever is more.
+    pub(crate) fn load(&self) -> u32 {
+        self.reported.max(self.in_flight())
+    }
+
+    pub(crate) fn is_free(&self) -> bool {
+        self.load() < self.max_concurrent
+    }
+
+    pub(crate) fn is_draining(&self) -> bool {
+        self.drain != Drain::No
+    }
+
+    pub(crate) fn is_wildcard(&self) -> bool {
+        self.models.contains("*")
+    }
+
+    pub(crate) fn serves(&self, model: &ModelName) -> bool {
+        self.is_wildcard() || self.models.contains(model)
+    }
+
+    pub(crate) fn give(&mut self, job: JobId, number: u64) {
+        self.jobs.insert(job);
+        self.reported = self.reported.saturating_add(1);
+        self.last_given = number;
+        self.health.given(job);
+    }
+
+    pub(crate) fn release(&mut self, job: JobId) {
+        if self.jobs.remove(&job) {
+            self.reported = self.reported.saturating_sub(1);
+            self.health.released(job);
+        }
+    }
+
+    /// Counts a job that took this long into the average.
+    pub(crate) fn took(&mut self, time: Duration) {
+        let new = time.as_secs_f64();
+        self.service = Some(self.service.map_or(new, |old| old + (new - old) / 8.0));
+    }
+
+    /// How many jobs a second it gets done, once it has answered one.
+    pub(crate) fn rate(&self) -> Option<f64> {
+        let seconds = self.service?.max(0.001);
+        Some(f64::from(self.max_concurrent) / seconds)
+    }
+
+    pub(crate) fn candidate(&self, id: ProviderId) -> Candidate {
+        Candidate {
+            provider: id,
+            load: self.load(),
+            capacity: self.max_concurrent,
+            last_given: self.last_given,
+        }
+    }
+}
+
+/// The connected providers. As many as the driver has links.
+#[derive(Debug, Default)]
+pub(crate) struct Providers {
+    by_id: BTreeMap<ProviderId, Provider>,
+    /// Who serves a model by name; those that offer `*` stand under it alone.
+    serving: BTreeMap<(Scope, ModelName), BTreeSet<ProviderId>>,
+    /// Those at rest or on trial.
+    limited: BTreeSet<ProviderId>,
+}
+
+impl Providers {
+    pub(crate) fn insert(&mut self, id: ProviderId, provider: Provider) {
+        self.by_id.insert(id, provider);
+        self.list(id);
+    }
+
+    pub(crate) fn remove(&mut self, id: ProviderId) -> Option<Provider> {
+        self.unlist(id);
+        self.limited.remove(&id);
+        self.by_id.remove(&id)
+    }
+
+    pub(crate) fn set_models(&mut self, id: ProviderId, models: Vec<ModelName>) {
+        self.unlist(id);
+        if let Some(provider) = self.by_id.get_mut(&id) {
+            provider.models = distinct(models);
+        }
+        self.list(id);
+    }
+
+    /// Keeps the list of those at rest or on trial true, after a change of the provider's health.
+    pub(crate) fn note_health(&mut self, id: ProviderId) {
+        match self.by_id.get(&id) {
+            Some(provider) if !provider.health.is_healthy() => self.limited.insert(id),
+            _ => self.limited.remove(&id),
+        };
+    }
+
+    pub(crate) fn get(&self, id: ProviderId) -> Option<&Provider> {
+        self.by_id.get(&id)
+    }
+
+    pub(crate) fn get_mut(&mut self, id: ProviderId) -> Option<&mut Provider> {
+        self.by_id.get_mut(&id)
+    }
+
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (ProviderId, &Provider)> {
+        self.by_id.iter().map(|(id, provider)| (*id, provider))
+    }
+
+    pub(crate) fn ids(&self) -> Vec<ProviderId> {
+        self.by_id.keys().copied().collect()
+    }
+
+    pub(crate) fn limited(&self) -> Vec<ProviderId> {
+        self.limited.iter().copied().collect()
+    }
+
+    /// All that serve the model in the scope, draining and resting ones too.
+    pub(crate) fn of(
+        &self,
+        scope: &Scope,
+        model: &ModelName,
+    ) -> impl Iterator<Item = (ProviderId, &Provider)> {
+        let named = self.serving.get(&(scope.clone(), model.clone()));
+        let any = (!model.is_wildcard())
+            .then(|| self.serving.get(&(scope.clone(), ModelName::from("*"))))
+            .flatten();
+        let ids = named.into_iter().chain(any).flatten();
+        ids.filter_map(|id| self.by_id.get(id).map(|provider| (*id, provider)))
+    }
+
+    /// All that may be given this job, now or when they are free and rested.
+    pub(crate) fn able<'a>(
+        &'a self,
+        job: &'a Job,
+    ) -> impl Iterator<Item = (ProviderId, &'a Provider)> {
+        self.of(&job.spec.scope, &job.spec.model)
+            .filter(|(id, provider)| !provider.is_draining() && job.fits(*id, provider))
+    }
+
+    /// Whether rests and trials must be looked past, because nobody healthy may be given the job.
+    pub(crate) fn only_limited(&self, job: &Job) -> bool {
+        !self.able(job).any(|(_, provider)| provider.health.is_healthy())
+    }
+
+    /// Whether somebody healthy serves the model who is sent jobs at least as large as this.
+    pub(crate) fn covered(&self, scope: &Scope, model: &ModelName, max_size: u64) -> bool {
+        self.of(scope, model).any(|(_, provider)| {
+            provider.health.is_healthy() && !provider.is_draining() && provider.max_size >= max_size
+        })
+    }
+
+    #[cfg(test)]
+    pub(crate) fn is_empty(&self) -> bool {
+        self.by_id.is_empty() && self.serving.is_empty() && self.limited.is_empty()
+    }
+
+    fn list(&mut self, id: ProviderId) {
+        for name in self.names(id) {
+            self.serving.entry(name).or_default().insert(id);
+        }
+    }
+
+    fn unlist(&mut self, id: ProviderId) {
+        for name in self.names(id) {
+            if let Some(ids) = self.serving.get_mut(&name) {
+                ids.remove(&id);
+                if ids.is_empty() {
+                    self.serving.remove(&name);
+                }
+            }
+        }
+    }
+
+    fn names(&self, id: ProviderId) -> Vec<(Scope, ModelName)> {
+        let Some(provider) = self.by_id.get(&id) else { return Vec::new() };
+        let all = provider.is_wildcard();
+        let listed = provider.models.iter().filter(|model| !all || model.is_wildcard());
+        listed.map(|model| (provider.scope.clone(), model.clone())).collect()
+    }
+}
+
+fn distinct(models: Vec<ModelName>) -> BTreeSet<ModelName> {
+    models.into_iter().collect()
+}

@@ -1,0 +1,209 @@
+//! The queues: one for each scope and model that jobs wait for.
+
+mod line;
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    iter,
+};
+
+use base::{JobId, KeyId, ModelName, ProviderId, Scope};
+
+use crate::{config::Config, input::JobSpec, job::Job};
+
+pub(crate) use line::Line;
+
+/// Whom a line waits for: anybody, or the pinned provider.
+type Pin = Option<ProviderId>;
+
+/// All queues that hold a job.
+#[derive(Debug, Default)]
+pub(crate) struct Queues {
+    queues: BTreeMap<(Scope, ModelName), Queue>,
+    /// The lines of each scope and pin, the one whose next job is oldest first.
+    heads: BTreeMap<(Scope, Pin), BTreeSet<(u64, ModelName)>>,
+    jobs: usize,
+    bytes: u64,
+}
+
+/// The jobs of one scope and model. Those pinned to a provider stand in a line of their own, so
+/// that they are in nobody else's way.
+#[derive(Debug, Default)]
+pub(crate) struct Queue {
+    len: usize,
+    by_key: BTreeMap<KeyId, usize>,
+    lines: BTreeMap<Pin, Line>,
+}
+
+impl Queues {
+    /// How many jobs wait.
+    pub(crate) fn depth(&self) -> usize {
+        self.jobs
+    }
+
+    /// Whether a new job may be added within all bounds.
+    pub(crate) fn has_room(&self, spec: &JobSpec, config: &Config) -> bool {
+        let bytes = self.bytes.checked_add(spec.size);
+        let room = bytes.is_some_and(|bytes| bytes <= config.max_queued_bytes);
+        let (len, of_key) = match self.get(&spec.scope, &spec.model) {
+            Some(queue) => (queue.len, queue.by_key.get(&spec.key).copied().unwrap_or(0)),
+            None if self.queues.len() >= config.max_queues => return false,
+            None => (0, 0),
+        };
+        room && len < config.max_queue_len && of_key < config.max_queue_len.div_ceil(2)
+    }
+
+    /// Adds a job: behind its key's others, or in front if it is being requeued.
+    pub(crate) fn push(&mut self, job: &Job) {
+        let (spec, seq) = (&job.spec, job.seq);
+        self.change(spec, |queue| {
+            queue.len += 1;
+            *queue.by_key.entry(spec.key.clone()).or_default() += 1;
+            let line = queue.lines.entry(spec.pinned).or_default();
+            match job.attempt {
+                0 => line.push(seq, spec.id, &spec.key),
+                _ => line.push_requeued(seq, spec.id),
+            }
+        });
+        self.jobs += 1;
+        self.bytes = self.bytes.saturating_add(spec.size);
+    }
+
+    /// Takes out a job that leaves without being served.
+    pub(crate) fn remove(&mut self, job: &Job) {
+        self.take(job, Line::remove);
+    }
+
+    /// Takes out a job that is served now.
+    pub(crate) fn serve(&mut self, job: &Job) {
+        self.take(job, Line::serve);
+    }
+
+    /// How many jobs wait for the model.
+    pub(crate) fn len(&self, scope: &Scope, model: &ModelName) -> usize {
+        self.get(scope, model).map_or(0, |queue| queue.len)
+    }
+
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (&Scope, &ModelName, &Queue)> {
+        self.queues.iter().map(|((scope, model), queue)| (scope, model, queue))
+    }
+
+    pub(crate) fn line(&self, scope: &Scope, model: &ModelName, pin: Pin) -> Option<&Line> {
+        self.get(scope, model)?.lines.get(&pin)
+    }
+
+    /// How many lines a provider of the scope might serve.
+    pub(crate) fn lines(&self, scope: &Scope, provider: ProviderId) -> usize {
+        let count = |pin| self.heads_of(scope, pin).map_or(0, BTreeSet::len);
+        count(None) + count(Some(provider))
+    }
+
+    /// The lines that a provider of the scope might serve, the one whose next job is oldest first.
+    pub(crate) fn oldest_first<'a>(
+        &'a self,
+        scope: &Scope,
+        provider: ProviderId,
+    ) -> impl Iterator<Item = (&'a ModelName, Pin)> {
+        let pinned = Some(provider);
+        let mut any = self.heads_of(scope, None).into_iter().flatten().peekable();
+        let mut own = self.heads_of(scope, pinned).into_iter().flatten().peekable();
+        iter::from_fn(move || match (any.peek(), own.peek()) {
+            (Some((a, _)), Some((b, _))) if b < a => own.next().map(|(_, model)| (model, pinned)),
+            (None, _) => own.next().map(|(_, model)| (model, pinned)),
+            _ => any.next().map(|(_, model)| (model, None)),
+        })
+    }
+
+    /// All jobs that wait for this pinned provider.
+    pub(crate) fn pinned_to(&self, scope: &Scope, provider: ProviderId) -> Vec<JobId> {
+        let models = self.heads_of(scope, Some(provider)).into_iter().flatten();
+        let lines = models.filter_map(|(_, model)| self.line(scope, model, Some(provider)));
+        lines.flat_map(Line::in_order).collect()
+    }
+
+    #[cfg(test)]
+    pub(crate) fn is_empty(&self) -> bool {
+        self.queues.is_empty() && self.heads.is_empty() && self.jobs == 0 && self.bytes == 0
+    }
+
+    fn get(&self, scope: &Scope, model: &ModelName) -> Option<&Queue> {
+        self.queues.get(&(scope.clone(), model.clone()))
+    }
+
+    fn heads_of(&self, scope: &Scope, pin: Pin) -> Option<&BTreeSet<(u64, ModelName)>> {
+        self.heads.get(&(scope.clone(), pin))
+    }
+
+    fn take(&mut self, job: &Job, how: fn(&mut Line, u64, &KeyId)) {
+        self.change(&job.spec, |queue| {
+            if let Some(line) = queue.lines.get_mut(&job.spec.pinned) {
+                how(line, job.seq, &job.spec.key);
+            }
+            queue.uncount(&job.spec);
+        });
+        self.jobs -= 1;
+        self.bytes = self.bytes.saturating_sub(job.spec.size);
+    }
+
+    /// Changes the job's queue, and keeps the order of the lines true.
+    fn change(&mut self, spec: &JobSpec, change: impl FnOnce(&mut Queue)) {
+        let name = (spec.scope.clone(), spec.model.clone());
+        let queue = self.queues.entry(name.clone()).or_default();
+        let before = queue.head(spec.pinned);
+        change(queue);
+        let after = queue.head(spec.pinned);
+        if queue.len == 0 {
+            self.queues.remove(&name);
+        }
+        if before != after {
+            self.move_head(name, spec.pinned, before, after);
+        }
+    }
+
+    fn move_head(
+        &mut self,
+        (scope, model): (Scope, ModelName),
+        pin: Pin,
+        before: Option<u64>,
+        after: Option<u64>,
+    ) {
+        let heads = self.heads.entry((scope.clone(), pin)).or_default();
+        if let Some(seq) = before {
+            heads.remove(&(seq, model.clone()));
+        }
+        if let Some(seq) = after {
+            heads.insert((seq, model));
+        }
+        if heads.is_empty() {
+            self.heads.remove(&(scope, pin));
+        }
+    }
+}
+
+impl Queue {
+    pub(crate) fn len(&self) -> usize {
+        self.len
+    }
+
+    /// The job that was accepted first.
+    pub(crate) fn oldest(&self) -> Option<JobId> {
+        self.lines.values().filter_map(Line::oldest).min().map(|(_, job)| job)
+    }
+
+    fn head(&self, pin: Pin) -> Option<u64> {
+        self.lines.get(&pin)?.head()
+    }
+
+    fn uncount(&mut self, spec: &JobSpec) {
+        self.len -= 1;
+        if let Some(count) = self.by_key.get_mut(&spec.key) {
+            *count -= 1;
+            if *count == 0 {
+                self.by_key.remove(&spec.key);
+            }
+        }
+        if self.lines.get(&spec.pinned).is_some_and(Line::is_empty) {
+            self.lines.remove(&spec.pinned);
+        }
+    }
+}

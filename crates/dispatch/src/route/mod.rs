@@ -1,0 +1,46 @@
+//! Who of several free providers gets a job.
+//!
+//! - [`least_loaded`]: the one with the smallest share of its capacity in use
+//! - [`prefix_affinity`]: the one that has served the same beginning of a prompt
+//!
+//! A policy chooses among candidates only. Whether a provider is a candidate at all (scope, model,
+//! free slot, size, rest, drain, and the provider that the consumer pinned) is the dispatcher's
+//! business, so a pin is honoured whatever the policy.
+
+pub mod least_loaded;
+pub mod prefix_affinity;
+
+use std::fmt::Debug;
+
+use base::ProviderId;
+
+use crate::input::JobSpec;
+
+pub use least_loaded::LeastLoaded;
+pub use prefix_affinity::PrefixAffinity;
+
+/// A provider that could be given the job now.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Candidate {
+    /// Who it is.
+    pub provider: ProviderId,
+    /// How many jobs it is busy with; less than its capacity.
+    pub load: u32,
+    /// How many jobs it takes at once; at least 1.
+    pub capacity: u32,
+    /// The number of the last assignment that went to it, counted over all providers; 0 for none.
+    pub last_given: u64,
+}
+
+/// Chooses who gets a job.
+pub trait Policy: Debug + Send {
+    /// The position of the one to give the job to. `candidates` is never empty and ordered by
+    /// nothing in particular; a position outside it stands for the first.
+    fn choose(&mut self, job: &JobSpec, candidates: &[Candidate]) -> usize;
+
+    /// The job was given to this provider: the one chosen, or one that became free while the job
+    /// was waiting.
+    fn placed(&mut self, job: &JobSpec, provider: ProviderId) {
+        let _ = (job, provider);
+    }
+}

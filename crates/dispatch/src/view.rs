@@ -1,0 +1,102 @@
+//! Looking into the dispatcher: health, metrics and administration.
+
+use std::time::Instant;
+
+use base::{ModelName, ProviderId, Scope};
+
+use crate::{
+    dispatcher::Dispatcher,
+    provider::{Drain, Provider},
+    queue::Queue,
+};
+
+/// A connected provider.
+#[derive(Debug, Clone, Copy)]
+pub struct ProviderView<'a> {
+    /// Who it is.
+    pub id: ProviderId,
+    /// How many jobs it takes at once; at least 1.
+    pub max_concurrent: u32,
+    /// Its load as it counts it itself, moved along with what it was given since.
+    pub reported_load: u32,
+    /// How many of our jobs it holds.
+    pub in_flight: u32,
+    /// Whether it is given nothing more.
+    pub draining: bool,
+    /// Until when it rests after faults. After that it is on trial until a good answer.
+    pub resting_until: Option<Instant>,
+    provider: &'a Provider,
+}
+
+/// A queue that holds at least one job.
+#[derive(Debug, Clone, Copy)]
+pub struct QueueView<'a> {
+    /// Where its providers are looked for.
+    pub scope: &'a Scope,
+    /// What its jobs ask for.
+    pub model: &'a ModelName,
+    /// How many jobs wait.
+    pub len: usize,
+    /// When the one that was accepted first was accepted. Time it spent at a provider before it
+    /// was requeued is included.
+    pub oldest: Instant,
+}
+
+impl<'a> ProviderView<'a> {
+    /// Where its jobs come from.
+    pub fn scope(&self) -> &'a Scope {
+        &self.provider.scope
+    }
+
+    /// What it serves, in alphabetical order; `*` stands for every model.
+    pub fn models(&self) -> impl ExactSizeIterator<Item = &'a ModelName> + use<'a> {
+        self.provider.models.iter()
+    }
+}
+
+impl Dispatcher {
+    /// The connected providers, by id.
+    pub fn providers(&self) -> impl Iterator<Item = ProviderView<'_>> {
+        self.providers.iter().map(|(id, provider)| ProviderView {
+            id,
+            max_concurrent: provider.max_concurrent,
+            reported_load: provider.reported,
+            in_flight: provider.in_flight(),
+            draining: provider.drain != Drain::No,
+            resting_until: provider.health.resting_until(),
+            provider,
+        })
+    }
+
+    /// The queues that hold jobs, by scope and model. Looks at every key's first job.
+    pub fn queues(&self) -> impl Iterator<Item = QueueView<'_>> {
+        self.queues.iter().filter_map(|(scope, model, queue)| {
+            Some(QueueView { scope, model, len: queue.len(), oldest: self.oldest(queue)? })
+        })
+    }
+
+    /// Whether some connected provider that is not draining serves the model, by name or by `*`.
+    pub fn serves(&self, scope: &Scope, model: &str) -> bool {
+        let model = ModelName::from(model);
+        self.providers.of(scope, &model).any(|(_, provider)| !provider.is_draining())
+    }
+
+    /// How many jobs wait in queues.
+    pub fn queue_depth(&self) -> usize {
+        self.queues.depth()
+    }
+
+    /// How many jobs are at providers.
+    pub fn in_flight(&self) -> usize {
+        self.jobs.len() - self.queues.depth()
+    }
+
+    /// Whether there are no jobs at all.
+    pub fn is_idle(&self) -> bool {
+        self.jobs.is_empty()
+    }
+
+    fn oldest(&self, queue: &Queue) -> Option<Instant> {
+        self.jobs.get(&queue.oldest()?).map(|job| job.accepted_at)
+    }
+}

@@ -1,0 +1,26 @@
+//! Generated histories against the plain model.
+
+mod history;
+
+use proptest::{collection::vec, prelude::any, prelude::*};
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 192, failure_persistence: None, ..Default::default() })]
+
+    #[test]
+    fn no_history_breaks_a_rule(steps in vec(any::<history::Step>(), 0..400)) {
+        history::run(&steps).map_err(TestCaseError::fail)?;
+    }
+}
+
+#[test]
+fn long_histories_of_fixed_seeds_reach_everything() {
+    let mut requeued = 0;
+    for seed in 0..6 {
+        let account = history::run(&history::steps(seed, 3_000)).unwrap();
+        assert_eq!(account.steps, 3_000);
+        assert!(account.jobs > 500 && account.assigned > 0, "{account:?}");
+        requeued += account.requeued;
+    }
+    assert!(requeued > 100, "{requeued}");
+}

@@ -1,0 +1,283 @@
+//! Histories: a dispatcher and a plain, slow model of it live through the same events in simulated
+//! time, and every rule is checked after each of them.
+
+mod oracle;
+mod rules;
+
+use std::time::{Duration, Instant};
+
+use base::{JobId, KeyId, ModelName, ProviderId, Scope};
+use dispatch::{
+    Affinity, Config, Dispatcher, Gone, Input, JobSpec, LeastLoaded, Offer, Output, Verdict,
+    Waiting,
+};
+
+use oracle::{Oracle, Place};
+
+/// One event, as bytes that are read against the state it meets.
+pub(crate) type Step = [u8; 4];
+
+/// What happened in a history that broke no rule.
+#[derive(Debug, Default, Clone, Copy)]
+pub(crate) struct Account {
+    pub(crate) steps: u64,
+    pub(crate) jobs: u64,
+    pub(crate) assigned: u64,
+    pub(crate) requeued: u64,
+}
+
+/// Lives through the steps, then lets everything end. An error says which rule was broken, where.
+pub(crate) fn run(steps: &[Step]) -> Result<Account, String> {
+    let mut history = History::new();
+    for (number, step) in steps.iter().enumerate() {
+        history.step(*step).map_err(|rule| format!("step {number} {step:?}: {rule}"))?;
+    }
+    history.finish().map_err(|rule| format!("at the end: {rule}"))?;
+    Ok(Account { steps: steps.len() as u64, ..history.account })
+}
+
+/// The same steps for the same seed.
+pub(crate) fn steps(seed: u64, count: usize) -> Vec<Step> {
+    let mut state = seed;
+    let mut next = || {
+        // SplitMix64, by Sebastiano Vigna, in the public domain.
+        state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut bits = state;
+        bits = (bits ^ (bits >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        bits = (bits ^ (bits >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        let [a, b, c, d, ..] = (bits ^ (bits >> 31)).to_le_bytes();
+        [a, b, c, d]
+    };
+    (0..count).map(|_| next()).collect()
+}
+
+struct History {
+    dispatcher: Dispatcher,
+    oracle: Oracle,
+    now: Instant,
+    account: Account,
+    providers: u64,
+    jobs: u128,
+}
+
+fn config() -> Config {
+    let seconds = Duration::from_secs;
+    Config {
+        max_queue_len: 7,
+        max_queues: 4,
+        max_queued_bytes: 120,
+        queue_timeout: seconds(30),
+        request_timeout: seconds(40),
+        idle_timeout: seconds(50),
+        max_requeue_count: 3,
+        faults_to_rest: 2,
+        rest_first: seconds(5),
+        rest_last: seconds(20),
+    }
+}
+
+impl History {
+    fn new() -> Self {
+        let now = Instant::now();
+        Self {
+            dispatcher: Dispatcher::new(config(), Box::new(LeastLoaded)),
+            oracle: Oracle::new(config(), now),
+            now,
+            account: Account::default(),
+            providers: 0,
+            jobs: 0,
+        }
+    }
+
+    fn step(&mut self, [kind, a, b, c]: Step) -> Result<(), String> {
+        let input = match kind {
+            0..=15 => self.join(a, b, c),
+            16..=23 => Input::Models { provider: self.provider(a), models: models(b), load: 0 },
+            24..=31 => Input::Load { provider: self.provider(a), load: u32::from(b % 4) },
+            32..=35 => self.drain(a, b),
+            36..=45 => Input::Leave { provider: self.provider(a), why: Gone::Closed },
+            46..=135 => self.submit(a, b, c),
+            136..=155 => Input::Begun { job: self.held(a) },
+            156..=195 => self.finished(a, b),
+            196..=207 => Input::ClientGone { job: self.any_job(a) },
+            208..=211 => self.progress(a, b),
+            212 if a < 16 => Input::Shutdown,
+            213 if a < 8 => Input::Abort,
+            214..=229 => return self.wait(Duration::from_millis(u64::from(a) * 10)),
+            230..=247 => return self.wait(Duration::from_millis(u64::from(a) * 100)),
+            _ => return self.wait_for_deadline(),
+        };
+        self.input(input)
+    }
+
+    /// Everything leaves or is waited for, in one way or the other; nothing may be left.
+    fn finish(&mut self) -> Result<(), String> {
+        if self.jobs.is_multiple_of(2) {
+            self.input(Input::Abort)?;
+        }
+        for number in 0..=self.providers {
+            let provider = ProviderId::from_random(number);
+            self.input(Input::Leave { provider, why: Gone::Closed })?;
+        }
+        self.wait(Duration::from_secs(1_000))?;
+        let jobs = (self.oracle.ended, self.oracle.accepted);
+        let empty = self.dispatcher.is_idle()
+            && self.dispatcher.providers().next().is_none()
+            && self.dispatcher.queues().next().is_none()
+            && self.dispatcher.poll_timeout().is_none();
+        if !empty || jobs.0 != jobs.1 {
+            return Err(format!("something is left; {} of {} jobs ended", jobs.0, jobs.1));
+        }
+        self.account.jobs = self.oracle.accepted;
+        Ok(())
+    }
+
+    fn input(&mut self, input: Input) -> Result<(), String> {
+        self.oracle.now = self.now;
+        self.oracle.input(&input);
+        let told = format!("{input:?}");
+        self.dispatcher.handle(self.now, input);
+        self.follow(false).map_err(|rule| format!("{told}: {rule}"))
+    }
+
+    /// Moves the clock on, stopping at each deadline.
+    fn wait(&mut self, time: Duration) -> Result<(), String> {
+        let end = self.now + time;
+        while let Some((at, why)) = self.dispatcher.poll_timeout().filter(|(at, _)| *at <= end) {
+            self.now = at;
+            self.oracle.now = at;
+            self.dispatcher.handle_timeout(at);
+            self.follow(true).map_err(|rule| format!("{why}: {rule}"))?;
+        }
+        self.now = end;
+        Ok(())
+    }
+
+    fn wait_for_deadline(&mut self) -> Result<(), String> {
+        match self.dispatcher.poll_timeout() {
+            Some((at, _)) => self.wait(at - self.now),
+            None => Ok(()),
+        }
+    }
+
+    /// Takes the outputs of a call, and answers the questions among them.
+    fn follow(&mut self, deadline: bool) -> Result<(), String> {
+        let mut asked = Vec::new();
+        while let Some(output) = self.dispatcher.poll_output() {
+            self.oracle.output(&output)?;
+            match output {
+                Output::AskProgress { job } => asked.push(job),
+                Output::Assign { attempt, .. } => {
+                    self.account.assigned += 1;
+                    self.account.requeued += u64::from(attempt > 0);
+                }
+                _ => {}
+            }
+        }
+        if deadline {
+            self.oracle.rests_end();
+        }
+        self.oracle.check(&self.dispatcher, deadline)?;
+        asked.into_iter().try_for_each(|job| self.answer(job))
+    }
+
+    /// Some answers move, some hang, some are not read.
+    fn answer(&mut self, job: JobId) -> Result<(), String> {
+        let seq = self.oracle.jobs.get(&job).map_or(0, |job| job.seq);
+        let ago = Duration::from_secs(if seq.is_multiple_of(3) { 10 } else { 50 });
+        let waiting = if seq % 3 == 1 { Waiting::Client } else { Waiting::Provider };
+        self.input(Input::Progress { job, at: self.now - ago, waiting })
+    }
+
+    fn join(&mut self, a: u8, b: u8, c: u8) -> Input {
+        if c < 250 {
+            self.providers += 1;
+        }
+        let offer = Offer {
+            scope: scope(a),
+            models: models(b),
+            max_concurrent: u32::from(c % 4),
+            load: u32::from(a.is_multiple_of(32)),
+            max_size: [u64::MAX, 10, 20][usize::from(c / 4 % 3)],
+        };
+        Input::Join { provider: ProviderId::from_random(self.providers), offer }
+    }
+
+    fn submit(&mut self, a: u8, b: u8, c: u8) -> Input {
+        if a < 254 {
+            self.jobs += 1;
+        }
+        Input::Submit(JobSpec {
+            id: JobId::from_random(scattered(self.jobs)),
+            scope: scope(a),
+            model: model(b % 4),
+            key: KeyId::from(["red", "green", "blue"][usize::from(b / 4 % 3)]),
+            size: u64::from(c % 24),
+            affinity: Affinity::default(),
+            pinned: (c > 225).then(|| self.provider(c)),
+            known: !b.is_multiple_of(8),
+        })
+    }
+
+    fn drain(&mut self, a: u8, b: u8) -> Input {
+        Input::Drain { provider: self.provider(a), grace: Duration::from_secs(u64::from(b % 40)) }
+    }
+
+    fn finished(&mut self, a: u8, b: u8) -> Input {
+        use Verdict::{Answered, AnsweredWithFault, Declined, Failed};
+        let verdicts = [Answered, Answered, AnsweredWithFault, Failed, Failed, Declined];
+        let job = if b == 255 { self.any_job(a) } else { self.held(a) };
+        let holder = match self.oracle.jobs.get(&job).map(|job| job.place) {
+            Some(Place::Held(held)) if b < 250 => held.by,
+            _ => self.provider(a),
+        };
+        let verdict = verdicts[usize::from(b) % verdicts.len()];
+        Input::Finished { job, provider: holder, verdict }
+    }
+
+    fn progress(&mut self, a: u8, b: u8) -> Input {
+        let at = self.now - Duration::from_secs(u64::from(b));
+        Input::Progress { job: self.any_job(a), at, waiting: Waiting::Client }
+    }
+
+    /// One of the last ten providers, connected or not.
+    fn provider(&self, choice: u8) -> ProviderId {
+        let back = u64::from(choice % 10).min(self.providers);
+        ProviderId::from_random(self.providers - back)
+    }
+
+    /// One of the jobs at providers, if there is one.
+    fn held(&self, choice: u8) -> JobId {
+        let held = |place: Place| matches!(place, Place::Held(_));
+        let jobs: Vec<_> = self.oracle.jobs.values().filter(|job| held(job.place)).collect();
+        match jobs.len() {
+            0 => self.any_job(choice),
+            len => jobs[usize::from(choice) % len].spec.id,
+        }
+    }
+
+    /// One of the last jobs, in whatever state.
+    fn any_job(&self, choice: u8) -> JobId {
+        JobId::from_random(scattered(self.jobs.saturating_sub(u128::from(choice % 24))))
+    }
+}
+
+/// An id whose order says nothing about its age.
+fn scattered(number: u128) -> u128 {
+    number.wrapping_mul(0x9e37_79b9_7f4a_7c15_f39c_c060_5ced_c835)
+}
+
+fn scope(choice: u8) -> Scope {
+    if choice.is_multiple_of(8) { Scope::from("room") } else { Scope::server() }
+}
+
+fn model(choice: u8) -> ModelName {
+    ModelName::from(["a", "b", "c", "d"][usize::from(choice % 4)])
+}
+
+fn models(choice: u8) -> Vec<ModelName> {
+    if choice >= 240 {
+        return vec![ModelName::from("*"), ModelName::from("a")];
+    }
+    (0..4).filter(|bit| choice >> bit & 1 == 1).map(model).collect()
+}

@@ -1,0 +1,500 @@
+//! The dispatcher's rules once more, plain and slow: lists that are searched from end to end.
+
+use std::{
+    collections::BTreeMap,
+    time::{Duration, Instant},
+};
+
+use base::{JobId, KeyId, ModelName, ProviderId, Scope};
+use dispatch::{CancelReason, Config, Ending, Input, JobSpec, Offer, Output, Verdict, Waiting};
+
+/// What is known of a provider.
+#[derive(Debug)]
+pub(crate) struct Peer {
+    pub(crate) id: ProviderId,
+    pub(crate) offer: Offer,
+    pub(crate) reported: u32,
+    pub(crate) draining: bool,
+    pub(crate) retired: bool,
+    pub(crate) grace_end: Option<Instant>,
+    pub(crate) standing: Standing,
+    faults: u32,
+    rests: u32,
+    last_rest: Option<Duration>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Standing {
+    Healthy,
+    Resting(Instant),
+    Trial(Option<JobId>),
+    /// On trial, and whether the trial job is out depends on which of two deadlines of the same
+    /// moment came first.
+    Unsure,
+}
+
+/// What is known of a job.
+#[derive(Debug, Clone)]
+pub(crate) struct Known {
+    pub(crate) spec: JobSpec,
+    pub(crate) seq: u64,
+    pub(crate) accepted_at: Instant,
+    pub(crate) waited: Duration,
+    pub(crate) attempt: u32,
+    pub(crate) avoided: Vec<ProviderId>,
+    pub(crate) place: Place,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Place {
+    /// Just submitted, and somebody is free for it.
+    AtTheDoor,
+    Queued(Instant),
+    Held(Held),
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Held {
+    pub(crate) by: ProviderId,
+    pub(crate) since: Instant,
+    pub(crate) begun: bool,
+    pub(crate) asked: bool,
+    /// When its request or idle time-out is.
+    pub(crate) deadline: Instant,
+    pub(crate) rests: u32,
+}
+
+/// A scope, a model and whom its jobs are pinned to.
+pub(crate) type LineName = (Scope, ModelName, Option<ProviderId>);
+
+#[derive(Debug)]
+pub(crate) struct Oracle {
+    pub(crate) config: Config,
+    pub(crate) now: Instant,
+    pub(crate) peers: Vec<Peer>,
+    pub(crate) jobs: BTreeMap<JobId, Known>,
+    /// The keys of each line, whose turn is next first.
+    pub(crate) turns: BTreeMap<LineName, Vec<KeyId>>,
+    /// What must be put out before the call is over.
+    pub(crate) owed: Vec<Output>,
+    pub(crate) ended: u64,
+    pub(crate) accepted: u64,
+    pub(crate) stopping: bool,
+}
+
+impl Oracle {
+    pub(crate) fn new(config: Config, now: Instant) -> Self {
+        Self {
+            config,
+            now,
+            peers: Vec::new(),
+            jobs: BTreeMap::new(),
+            turns: BTreeMap::new(),
+            owed: Vec::new(),
+            ended: 0,
+            accepted: 0,
+            stopping: false,
+        }
+    }
+
+    /// Follows an input, up to what it allows and demands.
+    pub(crate) fn input(&mut self, input: &Input) {
+        match input {
+            Input::Join { provider, offer } => self.join(*provider, offer),
+            Input::Models { provider, models, load } => {
+                if let Some(peer) = self.peer_mut(*provider) {
+                    peer.offer.models.clone_from(models);
+                    peer.reported = *load;
+                }
+            }
+            Input::Load { provider, load } => {
+                if let Some(peer) = self.peer_mut(*provider) {
+                    peer.reported = *load;
+                }
+            }
+            Input::Drain { provider, grace } => self.drain(*provider, *grace),
+            Input::Leave { provider, .. } => self.leave(*provider),
+            Input::Submit(spec) => self.submit(spec),
+            Input::Begun { job } => self.begun(*job),
+            Input::Progress { job, at, waiting } => self.progress(*job, *at, *waiting),
+            Input::Finished { job, provider, verdict } => self.finish(*job, *provider, *verdict),
+            Input::ClientGone { job } => self.client_gone(*job),
+            Input::Shutdown => self.shutdown(),
+            Input::Abort => self.abort(),
+        }
+    }
+
+    pub(crate) fn peer(&self, id: ProviderId) -> Option<&Peer> {
+        self.peers.iter().find(|peer| peer.id == id)
+    }
+
+    pub(crate) fn peer_mut(&mut self, id: ProviderId) -> Option<&mut Peer> {
+        self.peers.iter_mut().find(|peer| peer.id == id)
+    }
+
+    /// The jobs at a provider, oldest first.
+    pub(crate) fn held_by(&self, id: ProviderId) -> Vec<JobId> {
+        self.sorted(|job| matches!(job.place, Place::Held(held) if held.by == id))
+    }
+
+    /// The jobs in queues, oldest first.
+    pub(crate) fn queued(&self) -> Vec<JobId> {
+        self.sorted(|job| matches!(job.place, Place::Queued(_)))
+    }
+
+    pub(crate) fn owe_end(&mut self, job: JobId, ending: Ending) {
+        self.owed.push(Output::End { job, ending });
+    }
+
+    /// Takes a job from its provider and out of the model.
+    pub(crate) fn release(&mut self, id: JobId) -> Option<(Known, Held)> {
+        let Some(Place::Held(held)) = self.jobs.get(&id).map(|job| job.place) else { return None };
+        let job = self.jobs.remove(&id)?;
+        if let Some(peer) = self.peer_mut(held.by) {
+            peer.reported = peer.reported.saturating_sub(1);
+            match peer.standing {
+                Standing::Trial(Some(trial)) if trial == id => {
+                    peer.standing = Standing::Trial(None);
+                }
+                _ => {}
+            }
+        }
+        Some((job, held))
+    }
+
+    /// After a release: the draining provider may have nothing left.
+    pub(crate) fn retire_if_idle(&mut self, id: ProviderId, clean: bool) {
+        let idle = self.held_by(id).is_empty();
+        if let Some(peer) = self.peer_mut(id)
+            && idle
+            && peer.draining
+            && !peer.retired
+        {
+            peer.retired = true;
+            self.owed.push(Output::Retire { provider: id, clean });
+        }
+    }
+
+    /// Puts a job into its queue.
+    pub(crate) fn queue(&mut self, mut job: Known) {
+        job.place = Place::Queued(self.now);
+        if job.attempt == 0 {
+            let turns = self.turns.entry(job.line()).or_default();
+            if !turns.contains(&job.spec.key) {
+                turns.push(job.spec.key.clone());
+            }
+        }
+        self.jobs.insert(job.spec.id, job);
+    }
+
+    /// Takes a job out of its queue. `served` costs its key the turn.
+    pub(crate) fn unqueue(&mut self, id: JobId, served: bool) -> Option<Known> {
+        let job = self.jobs.remove(&id)?;
+        if job.attempt > 0 || !matches!(job.place, Place::Queued(_)) {
+            return Some(job);
+        }
+        let mine = |other: &Known| {
+            let fresh = other.attempt == 0 && matches!(other.place, Place::Queued(_));
+            fresh && other.line() == job.line() && other.spec.key == job.spec.key
+        };
+        let more = self.jobs.values().any(mine);
+        let turns = self.turns.entry(job.line()).or_default();
+        if served || !more {
+            turns.retain(|key| *key != job.spec.key);
+        }
+        if served && more {
+            turns.push(job.spec.key.clone());
+        }
+        Some(job)
+    }
+
+    /// A job that was not begun, and is to be tried again.
+    pub(crate) fn requeue(&mut self, mut job: Known, told: Option<ProviderId>) {
+        let id = job.spec.id;
+        if self.stopping {
+            return self.owe_end(id, Ending::ShuttingDown);
+        }
+        if job.attempt >= self.config.max_requeue_count {
+            if let Some(provider) = told {
+                let reason = CancelReason::RequeueExhausted;
+                self.owed.push(Output::Cancel { job: id, provider, reason });
+            }
+            return self.owe_end(id, Ending::RequeueExhausted);
+        }
+        job.attempt += 1;
+        self.queue(job);
+    }
+
+    /// What becomes of a job whose provider is gone or drained to the end.
+    pub(crate) fn lost(&mut self, job: Known, held: Held) {
+        if held.begun || job.spec.pinned.is_some() {
+            self.owe_end(job.spec.id, Ending::ProviderLost);
+        } else {
+            self.requeue(job, None);
+        }
+    }
+
+    pub(crate) fn fault(&mut self, held: Held) {
+        let (now, config) = (self.now, self.config.clone());
+        let Some(peer) = self.peer_mut(held.by) else { return };
+        let healthy = peer.standing == Standing::Healthy;
+        if !healthy && held.rests != peer.rests {
+            return;
+        }
+        peer.faults += 1;
+        if healthy && peer.faults < config.faults_to_rest {
+            return;
+        }
+        let rest = peer.last_rest.map_or(config.rest_first, |last| last * 2).min(config.rest_last);
+        peer.last_rest = Some(rest);
+        peer.rests += 1;
+        peer.standing = Standing::Resting(now + rest);
+    }
+
+    pub(crate) fn rests(&self, id: ProviderId) -> u32 {
+        self.peer(id).map_or(0, |peer| peer.rests)
+    }
+
+    fn answered(&mut self, held: Held) {
+        let Some(peer) = self.peer_mut(held.by) else { return };
+        if peer.standing == Standing::Healthy || held.rests == peer.rests {
+            peer.standing = Standing::Healthy;
+            peer.faults = 0;
+            peer.last_rest = None;
+        }
+    }
+
+    fn join(&mut self, id: ProviderId, offer: &Offer) {
+        if self.peer(id).is_none() {
+            self.peers.push(Peer {
+                id,
+                offer: offer.clone(),
+                reported: offer.load,
+                draining: false,
+                retired: false,
+                grace_end: None,
+                standing: Standing::Healthy,
+                faults: 0,
+                rests: 0,
+                last_rest: None,
+            });
+        }
+    }
+
+    fn drain(&mut self, id: ProviderId, grace: Duration) {
+        let end = self.now + grace;
+        let Some(peer) = self.peer_mut(id) else { return };
+        let first = !peer.draining;
+        peer.draining = true;
+        peer.grace_end = Some(peer.grace_end.map_or(end, |before| before.min(end)));
+        if first {
+            self.end_pinned(id);
+            self.retire_if_idle(id, true);
+        }
+    }
+
+    fn leave(&mut self, id: ProviderId) {
+        if self.peer(id).is_none() {
+            return;
+        }
+        self.end_pinned(id);
+        let held = self.held_by(id);
+        self.peers.retain(|peer| peer.id != id);
+        for job in held {
+            if let Some((job, held)) = self.release(job) {
+                self.lost(job, held);
+            }
+        }
+    }
+
+    fn end_pinned(&mut self, id: ProviderId) {
+        for job in self.queued() {
+            if self.jobs.get(&job).is_some_and(|job| job.spec.pinned == Some(id)) {
+                self.unqueue(job, false);
+                self.owe_end(job, Ending::ProviderLost);
+            }
+        }
+    }
+
+    fn submit(&mut self, spec: &JobSpec) {
+        if self.jobs.contains_key(&spec.id) {
+            return;
+        }
+        self.accepted += 1;
+        if let Some(ending) = self.refusal(spec) {
+            return self.owe_end(spec.id, ending);
+        }
+        let mut job = Known {
+            spec: spec.clone(),
+            seq: self.accepted,
+            accepted_at: self.now,
+            waited: Duration::ZERO,
+            attempt: 0,
+            avoided: Vec::new(),
+            place: Place::AtTheDoor,
+        };
+        if self.peers.iter().any(|peer| self.may_take(peer, &job)) {
+            job.place = Place::AtTheDoor;
+            self.jobs.insert(spec.id, job);
+        } else if self.has_room(spec) {
+            self.queue(job);
+        } else {
+            self.owe_end(spec.id, Ending::QueueFull { retry_after: Duration::ZERO });
+        }
+    }
+
+    fn refusal(&self, spec: &JobSpec) -> Option<Ending> {
+        let serving = || self.peers.iter().filter(|peer| peer.serves(&spec.scope, &spec.model));
+        let pinned = |id| serving().find(|peer| peer.id == id && !peer.draining);
+        let limit = match spec.pinned {
+            _ if self.stopping => return Some(Ending::ShuttingDown),
+            Some(id) => pinned(id).map(|peer| peer.offer.max_size),
+            None => serving().map(|peer| peer.offer.max_size).max(),
+        };
+        match limit {
+            None if spec.known && spec.pinned.is_none() => None,
+            None => Some(Ending::NoProvider),
+            Some(limit) => (limit < spec.size).then_some(Ending::TooLarge { limit }),
+        }
+    }
+
+    fn has_room(&self, spec: &JobSpec) -> bool {
+        let queued: Vec<_> = self.queued().iter().filter_map(|id| self.jobs.get(id)).collect();
+        let same = |job: &&&Known| job.spec.scope == spec.scope && job.spec.model == spec.model;
+        let here: Vec<_> = queued.iter().filter(same).collect();
+        let of_key = here.iter().filter(|job| job.spec.key == spec.key).count();
+        let bytes: u64 = queued.iter().map(|job| job.spec.size).sum();
+        let mut queues: Vec<_> =
+            queued.iter().map(|job| (&job.spec.scope, &job.spec.model)).collect();
+        queues.sort();
+        queues.dedup();
+        here.len() < self.config.max_queue_len
+            && of_key < self.config.max_queue_len.div_ceil(2)
+            && bytes + spec.size <= self.config.max_queued_bytes
+            && (!here.is_empty() || queues.len() < self.config.max_queues)
+    }
+
+    fn begun(&mut self, id: JobId) {
+        let deadline = self.now + self.config.idle_timeout;
+        if let Some(Place::Held(held)) = self.jobs.get_mut(&id).map(|job| &mut job.place)
+            && !held.begun
+        {
+            held.begun = true;
+            held.deadline = deadline;
+        }
+    }
+
+    fn progress(&mut self, id: JobId, at: Instant, waiting: Waiting) {
+        let (now, idle) = (self.now, self.config.idle_timeout);
+        let Some(Place::Held(held)) = self.jobs.get_mut(&id).map(|job| &mut job.place) else {
+            return;
+        };
+        if !held.asked {
+            return;
+        }
+        held.asked = false;
+        if at + idle > now {
+            held.deadline = at.min(now) + idle;
+            return;
+        }
+        let Some((_, held)) = self.release(id) else { return };
+        let (reason, ending) = match waiting {
+            Waiting::Provider => (CancelReason::Timeout, Ending::IdleTimeout),
+            Waiting::Client => (CancelReason::ClientDisconnect, Ending::ClientStalled),
+        };
+        self.owed.push(Output::Cancel { job: id, provider: held.by, reason });
+        self.owe_end(id, ending);
+        if waiting == Waiting::Provider {
+            self.fault(held);
+        }
+        self.retire_if_idle(held.by, true);
+    }
+
+    fn finish(&mut self, id: JobId, by: ProviderId, verdict: Verdict) {
+        let place = self.jobs.get(&id).map(|job| job.place);
+        if !matches!(place, Some(Place::Held(held)) if held.by == by) {
+            return;
+        }
+        let Some((mut job, held)) = self.release(id) else { return };
+        match verdict {
+            Verdict::Answered => self.answered(held),
+            Verdict::AnsweredWithFault | Verdict::Failed => self.fault(held),
+            Verdict::Declined => {}
+        }
+        if matches!(verdict, Verdict::Answered | Verdict::AnsweredWithFault) {
+            self.ended += 1;
+        } else {
+            job.avoided.push(by);
+            let nobody = !self.peers.iter().any(|peer| !peer.draining && peer.fits(&job));
+            let hopeless = nobody && (verdict == Verdict::Failed || job.spec.pinned.is_some());
+            if held.begun || hopeless {
+                self.owe_end(id, Ending::ProviderFailed);
+            } else {
+                self.requeue(job, Some(by));
+            }
+        }
+        self.retire_if_idle(by, true);
+    }
+
+    fn client_gone(&mut self, id: JobId) {
+        if let Some((_, held)) = self.release(id) {
+            let reason = CancelReason::ClientDisconnect;
+            self.owed.push(Output::Cancel { job: id, provider: held.by, reason });
+            self.ended += 1;
+            self.retire_if_idle(held.by, true);
+        } else if self.unqueue(id, false).is_some() {
+            self.ended += 1;
+        }
+    }
+
+    fn shutdown(&mut self) {
+        self.stopping = true;
+        for job in self.queued() {
+            self.unqueue(job, false);
+            self.owe_end(job, Ending::ShuttingDown);
+        }
+    }
+
+    fn abort(&mut self) {
+        self.shutdown();
+        for id in self.sorted(|_| true) {
+            if let Some((_, held)) = self.release(id) {
+                let reason = CancelReason::ServerShutdown;
+                self.owed.push(Output::Cancel { job: id, provider: held.by, reason });
+                self.owe_end(id, Ending::ShuttingDown);
+            }
+        }
+        let all: Vec<_> = self.peers.iter().map(|peer| peer.id).collect();
+        all.into_iter().for_each(|id| self.retire_if_idle(id, false));
+    }
+
+    fn sorted(&self, which: impl Fn(&Known) -> bool) -> Vec<JobId> {
+        let mut jobs: Vec<_> = self.jobs.values().filter(|job| which(job)).collect();
+        jobs.sort_by_key(|job| job.seq);
+        jobs.iter().map(|job| job.spec.id).collect()
+    }
+}
+
+impl Known {
+    pub(crate) fn line(&self) -> LineName {
+        (self.spec.scope.clone(), self.spec.model.clone(), self.spec.pinned)
+    }
+}
+
+impl Peer {
+    pub(crate) fn serves(&self, scope: &Scope, model: &ModelName) -> bool {
+        let offered = |name: &ModelName| name == model || name.as_str() == "*";
+        self.offer.scope == *scope && self.offer.models.iter().any(offered)
+    }
+
+    pub(crate) fn fits(&self, job: &Known) -> bool {
+        self.serves(&job.spec.scope, &job.spec.model)
+            && job.spec.size <= self.offer.max_size
+            && job.spec.pinned.is_none_or(|pinned| pinned == self.id)
+            && !job.avoided.contains(&self.id)
+    }
+
+    pub(crate) fn capacity(&self) -> u32 {
+        self.offer.max_concurrent.max(1)
+    }
+}

@@ -1,0 +1,336 @@
+//! What each output must satisfy, and what must hold after each call.
+
+use std::time::{Duration, Instant};
+
+use base::{JobId, ProviderId};
+use dispatch::{CancelReason, Dispatcher, Ending, Output};
+
+use super::oracle::{Held, Known, LineName, Oracle, Peer, Place, Standing};
+
+type Verdict = Result<(), String>;
+
+impl Oracle {
+    /// Follows one output. An error says which rule it breaks.
+    pub(crate) fn output(&mut self, output: &Output) -> Verdict {
+        let broken = |rule: &str| Err(format!("{rule}: {output:?}"));
+        if self.settle(output)? {
+            return Ok(());
+        }
+        match output {
+            Output::Assign { job, provider, attempt } => self.assigned(*job, *provider, *attempt),
+            Output::AskProgress { job } => self.asked(*job),
+            Output::End { job, ending: Ending::QueueTimeout } => self.queue_timed_out(*job),
+            Output::Cancel { job, provider, reason: CancelReason::Timeout } => {
+                self.request_timed_out(*job, *provider)
+            }
+            Output::Cancel { job, provider, reason: CancelReason::GracefulShutdown } => {
+                self.drained(*job, *provider)
+            }
+            _ => broken("nothing leads to this"),
+        }
+    }
+
+    /// Rests that are over by now turn into trials.
+    pub(crate) fn rests_end(&mut self) {
+        let now = self.now;
+        for peer in &mut self.peers {
+            if matches!(peer.standing, Standing::Resting(until) if until <= now) {
+                peer.standing = Standing::Trial(None);
+            }
+        }
+    }
+
+    /// What must hold when a call and its outputs are over.
+    /// After a deadline, nothing that was due may be left.
+    pub(crate) fn check(&self, dispatcher: &Dispatcher, deadline: bool) -> Verdict {
+        if let Some(owed) = self.owed.first() {
+            return Err(format!("missing: {owed:?}"));
+        }
+        self.check_nobody_waits_in_vain()?;
+        self.check_providers(dispatcher)?;
+        self.check_queues(dispatcher)?;
+        let (told, own) = (dispatcher.poll_timeout().map(|(at, _)| at), self.next_deadline());
+        ensure(told == own, || format!("next deadline {told:?}, not {own:?}"))?;
+        let ahead = own.is_none_or(|at| if deadline { at > self.now } else { at >= self.now });
+        ensure(ahead, || "a deadline in the past".to_owned())
+    }
+
+    /// Whether the provider may be given the job now.
+    pub(crate) fn may_take(&self, peer: &Peer, job: &Known) -> bool {
+        self.allowed(peer, job, false)
+    }
+
+    /// The same; `lenient` where it cannot be known.
+    fn allowed(&self, peer: &Peer, job: &Known, lenient: bool) -> bool {
+        let in_flight = self.held_by(peer.id).len() as u32;
+        let free = peer.reported.max(in_flight) < peer.capacity();
+        let trusted = match peer.standing {
+            Standing::Healthy | Standing::Trial(None) => true,
+            Standing::Unsure => lenient,
+            Standing::Resting(_) | Standing::Trial(Some(_)) => false,
+        };
+        let able = |peer: &Peer| !peer.draining && peer.fits(job);
+        let healthy = |peer: &Peer| able(peer) && peer.standing == Standing::Healthy;
+        !self.stopping && able(peer) && free && (trusted || !self.peers.iter().any(healthy))
+    }
+
+    /// Whether the output was owed.
+    fn settle(&mut self, output: &Output) -> Result<bool, String> {
+        let same = |owed: &Output| match (owed, output) {
+            (
+                Output::End { job: a, ending: Ending::QueueFull { .. } },
+                Output::End { job: b, ending: Ending::QueueFull { retry_after } },
+            ) => a == b && self.is_honest(*retry_after),
+            _ => owed == output,
+        };
+        let Some(position) = self.owed.iter().position(same) else { return Ok(false) };
+        self.owed.remove(position);
+        if let Output::End { job, .. } = output {
+            self.ended += 1;
+            let about = |owed: &Output| matches!(owed, Output::Cancel { job: id, .. } if id == job);
+            ensure(!self.owed.iter().any(about), || format!("{job} ended before its cancel"))?;
+        }
+        Ok(true)
+    }
+
+    fn is_honest(&self, retry_after: Duration) -> bool {
+        (Duration::from_secs(1)..=self.config.queue_timeout).contains(&retry_after)
+    }
+
+    fn assigned(&mut self, id: JobId, by: ProviderId, attempt: u32) -> Verdict {
+        let job = self.known(id)?;
+        ensure(job.attempt == attempt, || format!("{id} is at attempt {}", job.attempt))?;
+        ensure(!matches!(job.place, Place::Held(_)), || format!("{id} is at a provider"))?;
+        self.check_standing(id, by)?;
+        let (job, peer) = self.pair(id, by)?;
+        match job.place {
+            Place::AtTheDoor => self.check_least_loaded(job, peer)?,
+            _ if peer.standing == Standing::Healthy => self.check_is_next(job, peer)?,
+            _ => self.check_order(job, peer)?,
+        }
+        self.give(id, by);
+        Ok(())
+    }
+
+    /// Whether the provider may have the job, once a rest that ends now has ended, if need be.
+    fn check_standing(&mut self, id: JobId, by: ProviderId) -> Verdict {
+        let now = self.now;
+        let (job, peer) = self.pair(id, by)?;
+        let as_it_is = self.allowed(peer, job, true);
+        let over = matches!(peer.standing, Standing::Resting(until) if until <= now);
+        if over {
+            let standing = if as_it_is { Standing::Unsure } else { Standing::Trial(None) };
+            if let Some(peer) = self.peer_mut(by) {
+                peer.standing = standing;
+            }
+        }
+        let (job, peer) = self.pair(id, by)?;
+        ensure(self.allowed(peer, job, true), || format!("{by} may not take {id}: {peer:?}"))
+    }
+
+    fn give(&mut self, id: JobId, by: ProviderId) {
+        let (since, deadline) = (self.now, self.now + self.config.request_timeout);
+        let rests = self.rests(by);
+        let Some(mut job) = self.unqueue(id, true) else { return };
+        if let Place::Queued(from) = job.place {
+            job.waited += since - from;
+        }
+        job.place = Place::Held(Held { by, since, begun: false, asked: false, deadline, rests });
+        self.jobs.insert(id, job);
+        if let Some(peer) = self.peer_mut(by) {
+            peer.reported += 1;
+            if peer.standing == Standing::Trial(None) {
+                peer.standing = Standing::Trial(Some(id));
+            }
+        }
+    }
+
+    /// A job that did not wait goes to the provider with the smallest share in use.
+    fn check_least_loaded(&self, job: &Known, peer: &Peer) -> Verdict {
+        let share = |peer: &Peer| {
+            let load = peer.reported.max(self.held_by(peer.id).len() as u32);
+            f64::from(load) / f64::from(peer.capacity())
+        };
+        let better = |other: &&Peer| self.may_take(other, job) && share(other) < share(peer);
+        let better = self.peers.iter().find(better);
+        ensure(better.is_none(), || format!("{} has more room", better.map_or(peer, |it| it).id))
+    }
+
+    /// Of all that waits, a healthy provider takes what is next for it.
+    fn check_is_next(&self, job: &Known, peer: &Peer) -> Verdict {
+        let next = self.next_for(peer);
+        ensure(next == Some(job.spec.id), || format!("{next:?} was next, not {:?}", job.spec))
+    }
+
+    fn next_for(&self, peer: &Peer) -> Option<JobId> {
+        let mut lines: Vec<(u64, LineName, Vec<JobId>)> = Vec::new();
+        for id in self.queued() {
+            let line = self.jobs.get(&id)?.line();
+            if lines.iter().all(|(_, name, _)| *name != line) {
+                let order = self.in_order(&line);
+                let head = order.first().and_then(|id| self.jobs.get(id))?.seq;
+                lines.push((head, line, order));
+            }
+        }
+        lines.sort();
+        let mut all = lines.into_iter().flat_map(|(_, _, order)| order);
+        all.find(|id| self.jobs.get(id).is_some_and(|job| self.may_take(peer, job)))
+    }
+
+    /// The jobs of a line as they are offered.
+    fn in_order(&self, line: &LineName) -> Vec<JobId> {
+        let here = |job: &&Known| job.line() == *line;
+        let queued = self.queued();
+        let jobs: Vec<_> = queued.iter().filter_map(|id| self.jobs.get(id)).filter(here).collect();
+        let mut order: Vec<_> = jobs.iter().filter(|job| job.attempt > 0).collect();
+        for key in self.turns.get(line).into_iter().flatten() {
+            order.extend(jobs.iter().filter(|job| job.attempt == 0 && job.spec.key == *key));
+        }
+        order.iter().map(|job| job.spec.id).collect()
+    }
+
+    /// Within a line: requeued jobs first, oldest first; then each key's in their order.
+    fn check_order(&self, job: &Known, peer: &Peer) -> Verdict {
+        let before = |other: &Known| {
+            let older = other.seq < job.seq;
+            let same_key = other.spec.key == job.spec.key;
+            match (other.attempt > 0, job.attempt > 0) {
+                (true, true) => older,
+                (true, false) => true,
+                (false, true) => false,
+                (false, false) => older && same_key,
+            }
+        };
+        let passed_over = self.queued().into_iter().find(|id| {
+            self.jobs.get(id).is_some_and(|other| {
+                other.line() == job.line() && before(other) && self.may_take(peer, other)
+            })
+        });
+        ensure(passed_over.is_none(), || format!("{passed_over:?} comes before {:?}", job.spec.id))
+    }
+
+    fn asked(&mut self, id: JobId) -> Verdict {
+        let now = self.now;
+        match self.jobs.get_mut(&id).map(|job| &mut job.place) {
+            Some(Place::Held(held)) if held.begun && !held.asked && held.deadline <= now => {
+                held.asked = true;
+                Ok(())
+            }
+            place => Err(format!("asked about {id}, which is {place:?}")),
+        }
+    }
+
+    fn queue_timed_out(&mut self, id: JobId) -> Verdict {
+        let job = self.known(id)?;
+        let due = self.deadline(job).is_some_and(|at| at <= self.now);
+        let queued = matches!(job.place, Place::Queued(_));
+        ensure(due && queued, || format!("{id} has not waited too long"))?;
+        self.unqueue(id, false);
+        self.ended += 1;
+        Ok(())
+    }
+
+    fn request_timed_out(&mut self, id: JobId, by: ProviderId) -> Verdict {
+        let now = self.now;
+        let due = |held: Held| held.by == by && !held.begun && held.deadline <= now;
+        let place = self.known(id)?.place;
+        ensure(matches!(place, Place::Held(held) if due(held)), || {
+            format!("{id} has not taken too long")
+        })?;
+        if let Some((_, held)) = self.release(id) {
+            self.owe_end(id, Ending::RequestTimeout);
+            self.fault(held);
+            self.retire_if_idle(by, true);
+        }
+        Ok(())
+    }
+
+    fn drained(&mut self, id: JobId, by: ProviderId) -> Verdict {
+        let over = self.peer(by).and_then(|peer| peer.grace_end).is_some_and(|at| at <= self.now);
+        ensure(over, || format!("the grace of {by} is not over"))?;
+        match self.release(id) {
+            Some((job, held)) if held.by == by => self.lost(job, held),
+            _ => return Err(format!("{id} is not at {by}")),
+        }
+        self.retire_if_idle(by, false);
+        Ok(())
+    }
+
+    fn check_nobody_waits_in_vain(&self) -> Verdict {
+        for job in self.jobs.values().filter(|job| !matches!(job.place, Place::Held(_))) {
+            if let Some(peer) = self.peers.iter().find(|peer| self.may_take(peer, job)) {
+                return Err(format!("{:?} waits, and {peer:?} is free", job.spec));
+            }
+        }
+        Ok(())
+    }
+
+    fn check_providers(&self, dispatcher: &Dispatcher) -> Verdict {
+        ensure(dispatcher.providers().count() == self.peers.len(), || "providers".to_owned())?;
+        for view in dispatcher.providers() {
+            let peer = self.peer(view.id).ok_or("an unknown provider")?;
+            let resting = match peer.standing {
+                Standing::Resting(until) => Some(until),
+                _ => None,
+            };
+            let held = self.held_by(view.id).len() as u32;
+            let same = (view.in_flight, view.reported_load, view.draining, view.resting_until)
+                == (held, peer.reported, peer.draining, resting);
+            ensure(same, || format!("{view:?} is not {peer:?}"))?;
+            ensure(held <= view.max_concurrent, || format!("{view:?} is over its capacity"))?;
+        }
+        Ok(())
+    }
+
+    fn check_queues(&self, dispatcher: &Dispatcher) -> Verdict {
+        let queued = self.queued();
+        let held = self.jobs.len() - queued.len();
+        let counts = (dispatcher.queue_depth(), dispatcher.in_flight(), dispatcher.is_idle());
+        let own = (queued.len(), held, self.jobs.is_empty());
+        ensure(counts == own, || format!("counts {counts:?}, not {own:?}"))?;
+        let mut seen = 0;
+        for view in dispatcher.queues() {
+            let jobs = queued.iter().filter_map(|id| self.jobs.get(id));
+            let here =
+                |job: &&Known| job.spec.scope == *view.scope && job.spec.model == *view.model;
+            let jobs: Vec<_> = jobs.filter(here).collect();
+            let oldest = jobs.iter().map(|job| job.accepted_at).min();
+            let same = jobs.len() == view.len && oldest == Some(view.oldest);
+            ensure(same, || format!("{view:?} is not {jobs:?}"))?;
+            seen += view.len;
+        }
+        ensure(seen == queued.len(), || "a queue is missing".to_owned())
+    }
+
+    fn next_deadline(&self) -> Option<Instant> {
+        let jobs = self.jobs.values().filter_map(|job| self.deadline(job));
+        let graces = self.peers.iter().filter(|peer| !peer.retired);
+        let graces = graces.filter_map(|peer| peer.grace_end);
+        let rests = self.peers.iter().filter_map(|peer| match peer.standing {
+            Standing::Resting(until) => Some(until),
+            _ => None,
+        });
+        jobs.chain(graces).chain(rests).min()
+    }
+
+    fn deadline(&self, job: &Known) -> Option<Instant> {
+        match job.place {
+            Place::AtTheDoor => None,
+            Place::Queued(since) => Some(since + self.config.queue_timeout - job.waited),
+            Place::Held(held) => (!held.asked).then_some(held.deadline),
+        }
+    }
+
+    fn pair(&self, id: JobId, by: ProviderId) -> Result<(&Known, &Peer), String> {
+        let peer = self.peer(by).ok_or_else(|| format!("{by} is not connected"))?;
+        Ok((self.known(id)?, peer))
+    }
+
+    fn known(&self, id: JobId) -> Result<&Known, String> {
+        self.jobs.get(&id).ok_or_else(|| format!("{id} is not known"))
+    }
+}
+
+fn ensure(holds: bool, otherwise: impl FnOnce() -> String) -> Verdict {
+    if holds { Ok(()) } else { Err(otherwise()) }
+}

@@ -1,0 +1,74 @@
+//! Which HTTP headers go no further than one connection, and which go to no provider.
+
+/// Whether a header is about one connection only (RFC 9110 section 7.6.1, and what older peers
+/// send of the kind). Those that a `Connection` header names are, too: see
+/// [`named_by_connection`]. Names are in lower case.
+pub fn is_hop_by_hop(name: &str) -> bool {
+    const NAMES: [&str; 9] = [
+        "connection",
+        "keep-alive",
+        "proxy-authenticate",
+        "proxy-authorization",
+        "proxy-connection",
+        "te",
+        "trailer",
+        "transfer-encoding",
+        "upgrade",
+    ];
+    NAMES.contains(&name)
+}
+
+/// The headers that the value of a `Connection` header names, in lower case.
+pub fn named_by_connection(value: &str) -> impl Iterator<Item = String> + '_ {
+    value.split(',').map(|name| name.trim().to_ascii_lowercase()).filter(|name| !name.is_empty())
+}
+
+/// Whether a request header goes to no provider: the client's credentials and cookies, what tells
+/// where it is, and what the next connection says for itself. Names are in lower case.
+pub fn stays_at_server(name: &str) -> bool {
+    const NAMES: [&str; 15] = [
+        "authorization",
+        "x-api-key",
+        "api-key",
+        "x-goog-api-key",
+        "cookie",
+        "host",
+        "content-length",
+        "accept-encoding",
+        "expect",
+        "forwarded",
+        "x-real-ip",
+        "via",
+        "origin",
+        "referer",
+        "x-worker-secret",
+    ];
+    const PREFIXES: [&str; 5] = ["x-forwarded-", "x-warren-", "sec-", "cf-", "proxy-"];
+    NAMES.contains(&name) || PREFIXES.iter().any(|prefix| name.starts_with(prefix))
+}
+
+/// Whether a response header of a provider goes to no client: it would set something for the
+/// server's own origin.
+pub fn stays_at_provider(name: &str) -> bool {
+    const NAMES: [&str; 4] = ["set-cookie", "set-cookie2", "alt-svc", "strict-transport-security"];
+    NAMES.contains(&name) || name.starts_with("x-warren-")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn connection_names_more() {
+        let named: Vec<_> = named_by_connection("Keep-Alive, X-Hop ,,").collect();
+        assert_eq!(named, ["keep-alive", "x-hop"]);
+    }
+
+    #[test]
+    fn credentials_stay_and_the_rest_goes() {
+        let stay = ["authorization", "cookie", "x-api-key", "x-forwarded-for", "sec-fetch-mode"];
+        assert!(stay.iter().all(|name| stays_at_server(name)));
+        let go = ["anthropic-version", "openai-beta", "x-foo", "content-type", "accept"];
+        assert!(!go.iter().any(|name| stays_at_server(name)));
+    }
+}

@@ -1,0 +1,296 @@
+//! What routing needs of a request body, read in one pass without building a value.
+
+use std::{fmt, ops::Range};
+
+use bytes::Bytes;
+use serde::{
+    Deserialize,
+    de::{DeserializeSeed, Deserializer, IgnoredAny, MapAccess, Visitor},
+};
+use serde_json::value::RawValue;
+
+use crate::json;
+
+/// The longest model name a request may carry, in bytes.
+pub const MAX_MODEL_NAME: usize = 256;
+
+/// What routing needs of a request body. Spans are byte offsets into the body.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Peek {
+    /// The model's name, unescaped.
+    pub model: String,
+    /// Whether a stream is asked for; false when the body does not say.
+    pub stream: bool,
+    /// Where the model's value is, quotes included. See [`replace_model`].
+    pub model_span: Range<usize>,
+    /// Where the value of the first of `messages`, `prompt` and `input` is, as it stands there.
+    pub prompt_span: Option<Range<usize>>,
+}
+
+/// Why a body cannot be routed; the text is meant for the one who sent it.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum BadBody {
+    /// Bytes that are no text.
+    #[error("the request body is not valid UTF-8 (byte {0})")]
+    NotUtf8(usize),
+    /// Text that is not JSON.
+    #[error("the request body is not valid JSON (line {line}, column {column})")]
+    NotJson {
+        /// The line, from 1.
+        line: usize,
+        /// The byte in the line, from 1; 0 when the body is empty.
+        column: usize,
+    },
+    /// JSON of another kind.
+    #[error("the request body must be a JSON object")]
+    NotAnObject,
+    /// No model.
+    #[error("the request body has no `model`")]
+    ModelMissing,
+    /// A model that is not a string.
+    #[error("`model` must be a string")]
+    ModelNotString,
+    /// A model without a name.
+    #[error("`model` must not be empty")]
+    ModelEmpty,
+    /// A model with an endless name.
+    #[error("`model` must not be longer than {MAX_MODEL_NAME} bytes")]
+    ModelTooLong,
+    /// A `stream` that is neither true nor false.
+    #[error("`stream` must be true or false")]
+    StreamNotBool,
+    /// Two values where readers could disagree on which one counts.
+    #[error("`{0}` must not appear twice")]
+    Twice(&'static str),
+}
+
+impl BadBody {
+    /// The field that is wrong, if it is one.
+    pub fn param(&self) -> Option<&'static str> {
+        match self {
+            Self::NotUtf8(_) | Self::NotJson { .. } | Self::NotAnObject => None,
+            Self::ModelMissing | Self::ModelNotString => Some("model"),
+            Self::ModelEmpty | Self::ModelTooLong => Some("model"),
+            Self::StreamNotBool => Some("stream"),
+            Self::Twice(field) => Some(field),
+        }
+    }
+}
+
+/// Reads what routing needs of a request body. The whole body is checked to be JSON.
+pub fn peek(body: &[u8]) -> Result<Peek, BadBody> {
+    let text = str::from_utf8(body).map_err(|error| BadBody::NotUtf8(error.valid_up_to()))?;
+    let mut fields = Fields::default();
+    let mut reader = serde_json::Deserializer::from_str(text);
+    (&mut fields).deserialize(&mut reader).and_then(|()| reader.end()).map_err(|e| not_json(&e))?;
+    if let Some(field) = fields.twice {
+        return Err(BadBody::Twice(field));
+    }
+    let model = fields.model.ok_or(BadBody::ModelMissing)?;
+    Ok(Peek {
+        model: model_name(model)?,
+        stream: fields.stream.map_or(Ok(false), stream_flag)?,
+        model_span: span(text, model),
+        prompt_span: fields.prompt.map(|prompt| span(text, prompt)),
+    })
+}
+
+/// The body with another model in the place where [`peek`] found one, and nothing else changed.
+/// A span that is not the body's leaves the body as it is.
+pub fn replace_model(body: &Bytes, span: Range<usize>, new: &str) -> Bytes {
+    let (Some(before), Some(after)) = (body.get(..span.start), body.get(span.end..)) else {
+        return body.clone();
+    };
+    let mut name = String::with_capacity(new.len() + 2);
+    name.push('"');
+    json::push_escaped(&mut name, new);
+    name.push('"');
+    [before, name.as_bytes(), after].concat().into()
+}
+
+fn not_json(error: &serde_json::Error) -> BadBody {
+    if error.is_data() {
+        return BadBody::NotAnObject;
+    }
+    BadBody::NotJson { line: error.line(), column: error.column() }
+}
+
+fn model_name(raw: &RawValue) -> Result<String, BadBody> {
+    let name: String = serde_json::from_str(raw.get()).map_err(|_| BadBody::ModelNotString)?;
+    match name.len() {
+        _ if name.trim().is_empty() => Err(BadBody::ModelEmpty),
+        0..=MAX_MODEL_NAME => Ok(name),
+        _ => Err(BadBody::ModelTooLong),
+    }
+}
+
+fn stream_flag(raw: &RawValue) -> Result<bool, BadBody> {
+    raw.get().parse().map_err(|_| BadBody::StreamNotBool)
+}
+
+/// Where a value borrowed from `text` lies in it.
+fn span(text: &str, raw: &RawValue) -> Range<usize> {
+    let start = raw.get().as_ptr().addr() - text.as_ptr().addr();
+    start..start + raw.get().len()
+}
+
+/// The values of interest, as they stand in the body.
+#[derive(Default)]
+struct Fields<'a> {
+    model: Option<&'a RawValue>,
+    stream: Option<&'a RawValue>,
+    prompt: Option<&'a RawValue>,
+    twice: Option<&'static str>,
+}
+
+#[derive(Deserialize)]
+#[serde(field_identifier, rename_all = "snake_case")]
+enum Key {
+    Model,
+    Stream,
+    Messages,
+    Prompt,
+    Input,
+    #[serde(other)]
+    Other,
+}
+
+impl<'a> DeserializeSeed<'a> for &mut Fields<'a> {
+    type Value = ();
+
+    fn deserialize<D: Deserializer<'a>>(self, deserializer: D) -> Result<(), D::Error> {
+        deserializer.deserialize_map(self)
+    }
+}
+
+impl<'a> Visitor<'a> for &mut Fields<'a> {
+    type Value = ();
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("an object")
+    }
+
+    fn visit_map<A: MapAccess<'a>>(self, mut map: A) -> Result<(), A::Error> {
+        while let Some(key) = map.next_key()? {
+            match key {
+                Key::Model if self.model.is_some() => self.again("model", &mut map)?,
+                Key::Stream if self.stream.is_some() => self.again("stream", &mut map)?,
+                Key::Model => self.model = Some(map.next_value()?),
+                Key::Stream => self.stream = Some(map.next_value()?),
+                Key::Messages | Key::Prompt | Key::Input if self.prompt.is_none() => {
+                    self.prompt = Some(map.next_value()?);
+                }
+                _ => drop(map.next_value::<IgnoredAny>()?),
+            }
+        }
+        Ok(())
+    }
+}
+
+impl<'a> Fields<'a> {
+    fn again<A: MapAccess<'a>>(&mut self, name: &'static str, map: &mut A) -> Result<(), A::Error> {
+        self.twice.get_or_insert(name);
+        map.next_value::<IgnoredAny>().map(drop)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn bad(body: &str) -> BadBody {
+        peek(body.as_bytes()).unwrap_err()
+    }
+
+    #[test]
+    fn finds_model_stream_and_prompt_wherever_they_stand() {
+        let body = br#" {"x":{"model":"no"}, "messages" : [ {"role":"user"} ],"stream":true , "model": "m-a" } "#;
+        let found = peek(body).unwrap();
+        assert_eq!((found.model.as_str(), found.stream), ("m-a", true));
+        assert_eq!(&body[found.model_span], b"\"m-a\"");
+        assert_eq!(&body[found.prompt_span.unwrap()], br#"[ {"role":"user"} ]"#);
+    }
+
+    #[test]
+    fn reads_escapes_in_names_and_keys() {
+        let body = br#"{"mod\u0065l":"a\/b\u00e9\n","input":"hi"}"#;
+        let found = peek(body).unwrap();
+        assert_eq!((found.model.as_str(), found.stream), ("a/bé\n", false));
+        assert_eq!(&body[found.prompt_span.unwrap()], b"\"hi\"");
+        assert_eq!(peek(br#"{"model":"m"}"#).unwrap().prompt_span, None);
+    }
+
+    #[test]
+    fn each_wrong_body_gets_its_own_words() {
+        let cases = [
+            ("", "the request body is not valid JSON (line 1, column 0)"),
+            ("{\n \"model\": }", "the request body is not valid JSON (line 2, column 11)"),
+            (r#"{"model":"m"} x"#, "the request body is not valid JSON (line 1, column 15)"),
+            (r#"{"model":"m""#, "the request body is not valid JSON (line 1, column 12)"),
+            ("[]", "the request body must be a JSON object"),
+            ("\"model\"", "the request body must be a JSON object"),
+            ("{}", "the request body has no `model`"),
+            (r#"{"model":null}"#, "`model` must be a string"),
+            (r#"{"model":["m"]}"#, "`model` must be a string"),
+            (r#"{"model":"\ud800"}"#, "`model` must be a string"),
+            (r#"{"model":" "}"#, "`model` must not be empty"),
+            (r#"{"model":"m","stream":null}"#, "`stream` must be true or false"),
+            (r#"{"model":"m","stream":"true"}"#, "`stream` must be true or false"),
+            (r#"{"model":"m","stream":1}"#, "`stream` must be true or false"),
+            (r#"{"model":"m","model":"m"}"#, "`model` must not appear twice"),
+            (
+                r#"{"stream":true,"model":"m","str\u0065am":false}"#,
+                "`stream` must not appear twice",
+            ),
+        ];
+        for (body, words) in cases {
+            assert_eq!(bad(body).to_string(), words, "{body}");
+        }
+        assert_eq!(peek(b"{\"model\":\"\xff\"}"), Err(BadBody::NotUtf8(10)));
+        assert_eq!((bad("{}").param(), bad("[]").param()), (Some("model"), None));
+    }
+
+    #[test]
+    fn a_name_may_reach_its_bound_and_not_pass_it() {
+        let body = |length: usize| format!(r#"{{"model":"{}"}}"#, "m".repeat(length));
+        assert_eq!(peek(body(MAX_MODEL_NAME).as_bytes()).unwrap().model.len(), MAX_MODEL_NAME);
+        assert_eq!(bad(&body(MAX_MODEL_NAME + 1)), BadBody::ModelTooLong);
+    }
+
+    #[test]
+    fn deep_nesting_is_passed_over() {
+        let deep = "[".repeat(100_000) + &"]".repeat(100_000);
+        let body = format!(r#"{{"messages":{deep},"y":{deep},"model":"m"}}"#);
+        assert_eq!(peek(body.as_bytes()).unwrap().model, "m");
+    }
+
+    #[test]
+    fn only_the_name_changes() {
+        let body = Bytes::from_static(br#"{"a":1.50, "model" : "x\u0041", "model_x":"x"}"#);
+        let span = peek(&body).unwrap().model_span;
+        let new = replace_model(&body, span, "y\"\\é");
+        assert_eq!(new, r#"{"a":1.50, "model" : "y\"\\é", "model_x":"x"}"#.as_bytes());
+        assert_eq!(replace_model(&body, 5..999, "y"), body);
+    }
+
+    proptest! {
+        #[test]
+        fn any_name_is_found_and_replaced(name in "\\PC{1,40}", new in "\\PC{1,40}", stream: bool) {
+            prop_assume!(!name.trim().is_empty() && !new.trim().is_empty());
+            let quoted = serde_json::to_string(&name).unwrap();
+            let body = format!(r#"{{"stream":{stream},"model":{quoted},"prompt":"p"}}"#);
+            let body = Bytes::from(body);
+            let found = peek(&body).unwrap();
+            prop_assert_eq!((&found.model, found.stream), (&name, stream));
+            let again = peek(&replace_model(&body, found.model_span, &new));
+            prop_assert_eq!(again.map(|found| found.model), Ok(new));
+        }
+
+        #[test]
+        fn any_bytes_are_no_panic(body: Vec<u8>) {
+            prop_assert!(peek(&body).is_err());
+        }
+    }
+}

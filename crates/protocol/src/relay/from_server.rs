@@ -1,0 +1,147 @@
+//! The bodies of what a server says to a worker (relay specification, "Message Type Summary").
+
+use std::fmt;
+
+use serde::{Deserialize, Deserializer, Serialize};
+
+use super::{Headers, decode::or_default};
+
+/// `register_ack`: the server's answer to a registration.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RegisterAck {
+    /// The server's name for this connection.
+    pub worker_id: String,
+    /// The models as the server took them.
+    pub models: Vec<String>,
+    /// What the server dropped or found odd, for people.
+    #[serde(default, deserialize_with = "or_default", skip_serializing_if = "Vec::is_empty")]
+    pub warnings: Vec<String>,
+    /// The version that the worker sent, if it sent one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub protocol_version: Option<String>,
+}
+
+/// `request`: one inference request.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Request {
+    /// The job, as the server names it.
+    pub request_id: String,
+    /// The model asked for.
+    pub model: String,
+    /// The path, with its query, below the backend's base address.
+    pub endpoint_path: String,
+    /// Whether the client asked for a stream.
+    pub is_streaming: bool,
+    /// The client's body as it was sent.
+    pub body: String,
+    /// The headers to pass on.
+    #[serde(default, deserialize_with = "or_default", skip_serializing_if = "Headers::is_empty")]
+    pub headers: Headers,
+}
+
+/// `cancel`: stop serving a request.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Cancel {
+    /// The job to stop.
+    pub request_id: String,
+    /// Why.
+    pub reason: CancelReason,
+}
+
+/// Why a request is canceled (walkthrough 4).
+///
+/// On the wire a bare word, or `{"other":"text"}`. A bare word that is none of the six is read as
+/// [`CancelReason::Other`].
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum CancelReason {
+    /// The client has left.
+    ClientDisconnect,
+    /// The request took too long.
+    Timeout,
+    /// The server is draining.
+    GracefulShutdown,
+    /// The worker's connection was lost.
+    WorkerDisconnect,
+    /// The request was lost by too many workers.
+    RequeueExhausted,
+    /// The server ends now.
+    ServerShutdown,
+    /// Anything else, in words.
+    Other(String),
+}
+
+impl CancelReason {
+    /// The word on the wire, or the text of another reason.
+    pub fn as_str(&self) -> &str {
+        match self {
+            Self::ClientDisconnect => "client_disconnect",
+            Self::Timeout => "timeout",
+            Self::GracefulShutdown => "graceful_shutdown",
+            Self::WorkerDisconnect => "worker_disconnect",
+            Self::RequeueExhausted => "requeue_exhausted",
+            Self::ServerShutdown => "server_shutdown",
+            Self::Other(text) => text,
+        }
+    }
+
+    fn from_word(word: String) -> Self {
+        match word.as_str() {
+            "client_disconnect" => Self::ClientDisconnect,
+            "timeout" => Self::Timeout,
+            "graceful_shutdown" => Self::GracefulShutdown,
+            "worker_disconnect" => Self::WorkerDisconnect,
+            "requeue_exhausted" => Self::RequeueExhausted,
+            "server_shutdown" => Self::ServerShutdown,
+            _ => Self::Other(word),
+        }
+    }
+}
+
+impl fmt::Display for CancelReason {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+impl<'de> Deserialize<'de> for CancelReason {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        #[derive(Deserialize)]
+        #[serde(untagged, expecting = "expected a reason: a word or {\"other\": text}")]
+        enum Wire {
+            Word(String),
+            Tagged { other: String },
+        }
+        Ok(match Wire::deserialize(deserializer)? {
+            Wire::Word(word) => Self::from_word(word),
+            Wire::Tagged { other } => Self::Other(other),
+        })
+    }
+}
+
+/// `ping`: the server's heartbeat.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Ping {
+    /// The server's clock, in milliseconds since 1970. A stock server sends none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub timestamp_unix_ms: Option<u64>,
+}
+
+/// `graceful_shutdown`: finish what is in flight.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct GracefulShutdown {
+    /// Why, for people.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
+    /// Seconds until the server closes whatever is left.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub drain_timeout_secs: Option<u64>,
+}
+
+/// `models_refresh`: report the models again.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ModelsRefresh {
+    /// Why, for people.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
+}

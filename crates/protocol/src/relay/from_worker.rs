@@ -1,0 +1,117 @@
+//! The bodies of what a worker says to a server (relay specification, "Message Type Summary").
+
+use serde::{Deserialize, Serialize};
+
+use super::{Headers, decode::or_default};
+use crate::usage::Usage;
+
+/// `register`: a worker introduces itself. See [`Register::normalised`].
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Register {
+    /// The worker's name, for people; need not be unique.
+    pub worker_name: String,
+    /// The models it offers; `*` stands for every model.
+    pub models: Vec<String>,
+    /// How many requests it serves at once, as sent; 0 counts as 1.
+    pub max_concurrent: u32,
+    /// The protocol version it speaks.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub protocol_version: Option<String>,
+    /// How many requests it is serving already, whoever sent them.
+    #[serde(default, deserialize_with = "or_default")]
+    pub current_load: u32,
+}
+
+/// `models_update`: the models offered from now on.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ModelsUpdate {
+    /// All models it offers now.
+    pub models: Vec<String>,
+    /// How many requests it is serving.
+    pub current_load: u32,
+}
+
+/// `response_chunk`: bytes of a streamed answer, to be forwarded as they are.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ResponseChunk {
+    /// The job.
+    pub request_id: String,
+    /// The bytes; not necessarily whole events.
+    pub chunk: String,
+}
+
+/// `response_complete`: the end of an answer, or the whole of it.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ResponseComplete {
+    /// The job.
+    pub request_id: String,
+    /// The backend's HTTP status.
+    pub status_code: u16,
+    /// The backend's headers.
+    #[serde(default, deserialize_with = "or_default", skip_serializing_if = "Headers::is_empty")]
+    pub headers: Headers,
+    /// The body; after chunks empty or absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub body: Option<String>,
+    /// Token counts, when the worker knows them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub token_counts: Option<TokenCounts>,
+}
+
+/// Token counts of one answer.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TokenCounts {
+    /// Tokens of the prompt.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub prompt_tokens: Option<u32>,
+    /// Tokens of the answer.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub completion_tokens: Option<u32>,
+    /// Both together.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub total_tokens: Option<u32>,
+}
+
+impl From<Usage> for TokenCounts {
+    fn from(usage: Usage) -> Self {
+        let narrow = |count: u64| u32::try_from(count).unwrap_or(u32::MAX);
+        let total = usage.prompt_tokens.zip(usage.completion_tokens);
+        Self {
+            prompt_tokens: usage.prompt_tokens.map(narrow),
+            completion_tokens: usage.completion_tokens.map(narrow),
+            total_tokens: total
+                .map(|(prompt, completion)| narrow(prompt.saturating_add(completion))),
+        }
+    }
+}
+
+impl From<TokenCounts> for Usage {
+    fn from(counts: TokenCounts) -> Self {
+        Self {
+            prompt_tokens: counts.prompt_tokens.map(u64::from),
+            completion_tokens: counts.completion_tokens.map(u64::from),
+        }
+    }
+}
+
+/// `pong`: the reply to a ping, or an unasked load report.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Pong {
+    /// How many requests it is serving.
+    pub current_load: u32,
+    /// The ping's timestamp, if it had one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub timestamp_unix_ms: Option<u64>,
+}
+
+/// `error`: a request has failed at the worker; without a `request_id`, something else has.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct WorkerError {
+    /// The job that failed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub request_id: Option<String>,
+    /// What failed, as a word.
+    pub code: String,
+    /// What failed, for people.
+    pub message: String,
+}

@@ -1,0 +1,57 @@
+//! The relay worker protocol: workers dial out to a server, which sends them requests.
+//!
+//! Control messages are JSON text ([`message`]). Requests and answers are JSON too toward stock
+//! peers, and raw bytes in binary frames ([`binary`]) once both ends have agreed on
+//! [`SUBPROTOCOL`]. What a worker registers with is cleaned by [`registration`]; a request for a
+//! stock worker is written by [`request`].
+
+pub mod binary;
+mod decode;
+mod from_server;
+mod from_worker;
+mod heads;
+pub mod message;
+pub mod registration;
+pub mod request;
+
+use std::collections::BTreeMap;
+
+pub use crate::json::escaped_len as json_escaped_len;
+pub use binary::{
+    FailureCode, FrameError, FrameProblem, HeaderPairs, JobFailure, RequestHead, ResponseEnd,
+    ResponseHead, ServerFrame, WorkerFrame, header_bytes, header_text,
+};
+pub use decode::{MessageError, Problem};
+pub use message::{
+    Cancel, CancelReason, GracefulShutdown, ModelsRefresh, ModelsUpdate, Ping, Pong, Register,
+    RegisterAck, Request, ResponseChunk, ResponseComplete, ServerMessage, TokenCounts, WorkerError,
+    WorkerMessage,
+};
+pub use registration::{Normalised, normalise_models};
+pub use request::{encode_request, encoded_request_len};
+
+/// The `protocol_version` of the specification, and of a Warren toward a Warren.
+pub const SPEC_VERSION: &str = "1";
+
+/// The only `protocol_version` that a stock server accepts.
+pub const STOCK_VERSION: &str = "2026-04-bridge-v1";
+
+/// The WebSocket subprotocol by which two Warrens agree on binary frames.
+pub const SUBPROTOCOL: &str = "warren.relay.2";
+
+/// A message longer than this many bytes is sent in fragments: a stock peer drops the connection
+/// on a single frame of 16 MiB.
+pub const FRAGMENT_AT: usize = 15 * 1024 * 1024;
+
+/// The longest encoded request, in bytes, that may be sent to a stock worker, which drops the
+/// connection on a message of 64 MiB.
+pub const STOCK_MAX_REQUEST: u64 = 60 * 1024 * 1024;
+
+/// How many bytes of its answer a worker may send for a job before the first credit frame.
+pub const INITIAL_CREDIT: u32 = 256 * 1024;
+
+/// The longest piece of a request body, in bytes, in one binary frame.
+pub const BODY_PIECE: usize = 64 * 1024;
+
+/// Headers of a JSON message: lower-cased names, one value each.
+pub type Headers = BTreeMap<String, String>;

@@ -1,0 +1,290 @@
+//! Token counts, read from a side copy of an answer while it is forwarded unchanged.
+
+use std::sync::LazyLock;
+
+use memchr::memmem::Finder;
+use serde::Deserialize;
+use serde_json::value::RawValue;
+
+/// Token counts of an answer, as far as its bytes told. An explicit zero is a count.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Usage {
+    /// Tokens of the prompt (`prompt_tokens` or `input_tokens`).
+    pub prompt_tokens: Option<u64>,
+    /// Tokens of the answer (`completion_tokens` or `output_tokens`).
+    pub completion_tokens: Option<u64>,
+}
+
+/// Finds the `usage` objects in an answer, JSON or events alike, however it is split into chunks.
+///
+/// It looks for the key `"usage"` followed by an object of at most [`MAX_OBJECT`] bytes and skips
+/// everything else with one substring search per chunk. Later counts replace earlier ones, each
+/// for itself.
+#[derive(Debug, Clone, Default)]
+pub struct UsageScanner {
+    usage: Usage,
+    state: State,
+    /// The last byte before the current one.
+    previous: u8,
+}
+
+/// The longest usage object that is read, in bytes; a longer one is passed over.
+pub const MAX_OBJECT: usize = 4096;
+
+const KEY: &[u8] = b"\"usage\"";
+
+static KEY_FINDER: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new(KEY));
+
+#[derive(Debug, Clone)]
+enum State {
+    /// Looking for the key, of which this many bytes are there.
+    Key(usize),
+    /// After the key, before the colon.
+    Colon,
+    /// After the colon, before the object.
+    Object,
+    /// In the object.
+    Inside(Object),
+}
+
+impl Default for State {
+    fn default() -> Self {
+        Self::Key(0)
+    }
+}
+
+#[derive(Debug, Clone, Default)]
+struct Object {
+    text: Vec<u8>,
+    depth: u32,
+    in_string: bool,
+    escaped: bool,
+}
+
+impl UsageScanner {
+    /// A scanner before the first byte of an answer.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Takes the next bytes of the answer.
+    pub fn feed(&mut self, chunk: &[u8]) {
+        let mut at = 0;
+        while at < chunk.len() {
+            at = if matches!(self.state, State::Key(0)) {
+                self.skip_to_key(chunk, at)
+            } else {
+                self.step(chunk[at]);
+                at + 1
+            };
+        }
+    }
+
+    /// What has been found so far.
+    pub fn usage(&self) -> Usage {
+        self.usage
+    }
+
+    /// Goes on behind the next whole key, or at the beginning of one that the chunk's end cuts.
+    fn skip_to_key(&mut self, chunk: &[u8], from: usize) -> usize {
+        let rest = &chunk[from..];
+        let found = KEY_FINDER.find(rest);
+        let at = found.unwrap_or_else(|| rest.len() - cut_key(rest));
+        if at > 0 {
+            self.previous = rest[at - 1];
+        }
+        if at < rest.len() {
+            // Stepping keeps the one rule about backslashes in one place.
+            self.step(rest[at]);
+            return from + at + 1;
+        }
+        chunk.len()
+    }
+
+    fn step(&mut self, byte: u8) {
+        let next = match std::mem::take(&mut self.state) {
+            State::Key(matched) => self.match_key(matched, byte),
+            State::Colon if byte == b':' => State::Object,
+            State::Object if byte == b'{' => State::Inside(Object::default().with(byte)),
+            waiting @ (State::Colon | State::Object) if byte.is_ascii_whitespace() => waiting,
+            State::Colon | State::Object => self.match_key(0, byte),
+            State::Inside(object) => self.collect(object.with(byte)),
+        };
+        self.state = next;
+        self.previous = byte;
+    }
+
+    fn match_key(&self, matched: usize, byte: u8) -> State {
+        match (matched, byte) {
+            // An escaped quote is inside some string.
+            (0, b'"') if self.previous == b'\\' => State::Key(0),
+            (6, b'"') => State::Colon,
+            _ if byte == KEY[matched] => State::Key(matched + 1),
+            (_, b'"') => State::Key(1),
+            _ => State::Key(0),
+        }
+    }
+
+    fn collect(&mut self, object: Object) -> State {
+        if object.depth > 0 && object.text.len() < MAX_OBJECT {
+            return State::Inside(object);
+        }
+        if object.depth == 0 {
+            self.take(&object.text);
+        }
+        State::Key(0)
+    }
+
+    fn take(&mut self, object: &[u8]) {
+        let Ok(counts) = serde_json::from_slice::<Counts<'_>>(object) else { return };
+        let prompt = counts.prompt_tokens.or(counts.input_tokens).and_then(count);
+        let completion = counts.completion_tokens.or(counts.output_tokens).and_then(count);
+        self.usage.prompt_tokens = prompt.or(self.usage.prompt_tokens);
+        self.usage.completion_tokens = completion.or(self.usage.completion_tokens);
+    }
+}
+
+impl Object {
+    fn with(mut self, byte: u8) -> Self {
+        self.text.push(byte);
+        if self.in_string {
+            let ends = byte == b'"' && !self.escaped;
+            self.in_string = !ends;
+            self.escaped = byte == b'\\' && !self.escaped;
+            return self;
+        }
+        match byte {
+            b'"' => self.in_string = true,
+            b'{' => self.depth += 1,
+            b'}' => self.depth -= 1,
+            _ => {}
+        }
+        self
+    }
+}
+
+#[derive(Deserialize)]
+struct Counts<'a> {
+    #[serde(borrow)]
+    prompt_tokens: Option<&'a RawValue>,
+    #[serde(borrow)]
+    input_tokens: Option<&'a RawValue>,
+    #[serde(borrow)]
+    completion_tokens: Option<&'a RawValue>,
+    #[serde(borrow)]
+    output_tokens: Option<&'a RawValue>,
+}
+
+fn count(raw: &RawValue) -> Option<u64> {
+    raw.get().parse().ok()
+}
+
+/// How many bytes at the end of `rest` are the beginning of a key.
+fn cut_key(rest: &[u8]) -> usize {
+    (1..KEY.len()).rev().find(|&length| rest.ends_with(&KEY[..length])).unwrap_or(0)
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::{collection::vec, prelude::*};
+
+    use super::*;
+
+    fn scan(answer: &str) -> (Option<u64>, Option<u64>) {
+        let mut scanner = UsageScanner::new();
+        scanner.feed(answer.as_bytes());
+        let mut bytewise = UsageScanner::new();
+        answer.bytes().for_each(|byte| bytewise.feed(&[byte]));
+        assert_eq!(scanner.usage(), bytewise.usage(), "{answer}");
+        (scanner.usage().prompt_tokens, scanner.usage().completion_tokens)
+    }
+
+    #[test]
+    fn reads_the_shapes_of_all_apis() {
+        let cases = [
+            (
+                r#"{"choices":[],"usage":{"prompt_tokens":42,"completion_tokens":128,"total_tokens":170}}"#,
+                (Some(42), Some(128)),
+            ),
+            (r#"{"usage" : { "input_tokens" : 3,"output_tokens": 4 } }"#, (Some(3), Some(4))),
+            (
+                r#"{"usage":{"prompt_tokens_details":{"cached_tokens":9},"prompt_tokens":1}}"#,
+                (Some(1), None),
+            ),
+            (r#"{"usage":{"prompt_tokens":0,"completion_tokens":0}}"#, (Some(0), Some(0))),
+            (r#"{"usage":null}"#, (None, None)),
+            (r#"{"usage":{"prompt_tokens":null,"completion_tokens":7}}"#, (None, Some(7))),
+            (r#"{"usage":{"prompt_tokens":-1,"completion_tokens":1e3}}"#, (None, None)),
+            (r#"{"usage":{"service":"a}\"{","prompt_tokens":5}}"#, (Some(5), None)),
+        ];
+        for (answer, expected) in cases {
+            assert_eq!(scan(answer), expected, "{answer}");
+        }
+    }
+
+    #[test]
+    fn later_counts_replace_earlier_ones_each_for_itself() {
+        let stream = concat!(
+            "event: message_start\ndata: {\"message\":{\"usage\":{\"input_tokens\":25,\"output_tokens\":1}}}\n\n",
+            "data: {\"usage\":null}\n\n",
+            "event: message_delta\ndata: {\"usage\":{\"output_tokens\":15}}\n\n",
+        );
+        assert_eq!(scan(stream), (Some(25), Some(15)));
+    }
+
+    #[test]
+    fn text_about_usage_is_not_usage() {
+        let cases = [
+            r#"{"content":"\"usage\":{\"prompt_tokens\":5}"}"#,
+            r#"{"content":"\"usage":{"prompt_tokens":5}}"#,
+            r#"["usage",{"prompt_tokens":5}]"#,
+            r#"{"usages":{"prompt_tokens":5}}"#,
+            r#"{"usage":[{"prompt_tokens":5}]}"#,
+            r#"{"usage":{"prompt_tokens":5,"#,
+        ];
+        for answer in cases {
+            assert_eq!(scan(answer), (None, None), "{answer}");
+        }
+    }
+
+    #[test]
+    fn an_object_may_reach_its_bound_and_not_pass_it() {
+        let object = |length: usize| {
+            let plain = r#"{"prompt_tokens":5,"x":""}"#;
+            plain.replace("\"\"", &format!("\"{}\"", "y".repeat(length - plain.len())))
+        };
+        assert_eq!(scan(&format!("\"usage\":{}", object(MAX_OBJECT))), (Some(5), None));
+        let over =
+            format!("\"usage\":{} \"usage\":{{\"output_tokens\":6}}", object(MAX_OBJECT + 1));
+        assert_eq!(scan(&over), (None, Some(6)));
+        let mut scanner = UsageScanner::new();
+        scanner.feed(b"\"usage\":{");
+        scanner.feed(&[b'{'; 100_000]);
+        assert!(matches!(scanner.state, State::Key(0)));
+    }
+
+    fn piece() -> impl Strategy<Value = String> {
+        prop_oneof![
+            Just("\"usage\"".to_owned()),
+            Just("\"usage\":{\"prompt_tokens\":7}".to_owned()),
+            Just("\"usage\":{\"output_tokens\":8,\"x\":\"}\\\"\"}".to_owned()),
+            "[\"\\\\:{}a, \n]{0,4}",
+            "\"?usa?ge?\"?:?",
+        ]
+    }
+
+    proptest! {
+        #[test]
+        fn splitting_changes_nothing(pieces in vec(piece(), 0..12), cuts in vec(0usize..80, 0..4)) {
+            let answer = pieces.concat();
+            let (prompt, completion) = scan(&answer);
+            let mut cuts: Vec<usize> = cuts.into_iter().map(|cut| cut.min(answer.len())).collect();
+            cuts.extend([0, answer.len()]);
+            cuts.sort_unstable();
+            let mut scanner = UsageScanner::new();
+            cuts.windows(2).for_each(|cut| scanner.feed(&answer.as_bytes()[cut[0]..cut[1]]));
+            let usage = Usage { prompt_tokens: prompt, completion_tokens: completion };
+            prop_assert_eq!(scanner.usage(), usage);
+        }
+    }
+}

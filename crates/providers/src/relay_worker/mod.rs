@@ -1,0 +1,45 @@
+//! Workers that dial out to the server (relay protocol).
+//!
+//! - [`accept`]: from an HTTP request to a link
+//! - [`link`]: the life of one link: registration, heartbeat, end
+//! - [`session`]: what each message of a worker means
+//! - [`plain`]: answers in JSON messages, as stock workers send them
+//! - [`sender`]: what the scheduler tells a worker
+//! - [`request`]: a request cut into frames
+//! - [`head`]: statuses and headers, checked
+
+mod accept;
+mod head;
+mod link;
+mod plain;
+mod request;
+mod sender;
+mod session;
+
+use std::{sync::Arc, time::Duration};
+
+use access::Token;
+use scheduler::Scheduler;
+
+/// How links to workers are kept.
+#[derive(Debug, Clone)]
+pub struct Settings {
+    /// What a worker must present.
+    pub secret: Token,
+    /// How often a worker is pinged. Three such intervals of silence are a lost worker.
+    pub heartbeat: Duration,
+}
+
+/// All links to workers.
+#[derive(Clone)]
+pub struct RelayWorkers {
+    settings: Arc<Settings>,
+    scheduler: Scheduler,
+}
+
+impl RelayWorkers {
+    /// Links that offer their capacity to `scheduler`.
+    pub fn new(settings: Settings, scheduler: Scheduler) -> Self {
+        Self { settings: Arc::new(settings), scheduler }
+    }
+}

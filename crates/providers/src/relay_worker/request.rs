@@ -1,0 +1,169 @@
+//! A request cut into frames as the socket takes them.
+
+use std::{
+    borrow::Cow,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+};
+
+use base::JobId;
+use bytes::Bytes;
+use http::HeaderMap;
+use protocol::relay::{
+    BODY_PIECE, Headers,
+    binary::{RequestHead, ServerFrame, header_text},
+    encode_request,
+};
+use scheduler::JobRequest;
+use wire::{Frame, FrameSource};
+
+/// Whether a job was cancelled, so that no more of its body is sent.
+pub(super) type Canceled = Arc<AtomicBool>;
+
+/// One JSON message (walkthroughs 2 and 3), made when the socket takes it.
+pub(super) struct PlainRequest {
+    pub(super) id: JobId,
+    pub(super) request: Arc<JobRequest>,
+    pub(super) canceled: Canceled,
+}
+
+impl FrameSource for PlainRequest {
+    fn next_frame(&mut self) -> Option<(Frame, bool)> {
+        if self.canceled.load(Ordering::Relaxed) {
+            return None;
+        }
+        let request = &self.request;
+        // The API has seen that the body is UTF-8; nothing is replaced here.
+        let body: Cow<'_, str> = String::from_utf8_lossy(&request.body);
+        let text = encode_request(
+            &self.id.to_string(),
+            request.model.as_str(),
+            &request.path_and_query,
+            request.streaming,
+            &body,
+            &joined(&request.headers),
+        );
+        Some((text.into(), false))
+    }
+}
+
+/// Repeated headers are one header with a list (RFC 9110 section 5.3); values that are not text
+/// cannot be sent in this form.
+fn joined(headers: &HeaderMap) -> Headers {
+    let mut joined = Headers::new();
+    for (name, value) in headers {
+        let Ok(value) = value.to_str() else { continue };
+        joined
+            .entry(name.as_str().to_owned())
+            .and_modify(|list| {
+                list.push_str(", ");
+                list.push_str(value);
+            })
+            .or_insert_with(|| value.to_owned());
+    }
+    joined
+}
+
+/// Binary frames: the head with the first piece of the body, then further pieces, between which
+/// other jobs' frames may go.
+pub(super) struct BinaryRequest {
+    number: u32,
+    id: JobId,
+    head: Option<Arc<JobRequest>>,
+    rest: Bytes,
+    canceled: Canceled,
+}
+
+impl BinaryRequest {
+    pub(super) fn new(
+        number: u32,
+        id: JobId,
+        request: Arc<JobRequest>,
+        canceled: Canceled,
+    ) -> Self {
+        Self { number, id, rest: request.body.clone(), head: Some(request), canceled }
+    }
+}
+
+impl FrameSource for BinaryRequest {
+    fn next_frame(&mut self) -> Option<(Frame, bool)> {
+        if self.canceled.load(Ordering::Relaxed) {
+            return None;
+        }
+        let piece = self.rest.split_to(self.rest.len().min(BODY_PIECE));
+        let frame = match self.head.take() {
+            Some(request) => {
+                let head = head(self.id, &request);
+                ServerFrame::Request { job: self.number, head, body: piece }
+            }
+            None => ServerFrame::Body { job: self.number, piece },
+        };
+        Some((frame.encode().into(), !self.rest.is_empty()))
+    }
+}
+
+fn head(id: JobId, request: &JobRequest) -> RequestHead {
+    let pairs = request.headers.iter();
+    RequestHead {
+        request_id: id.to_string(),
+        model: request.model.as_str().to_owned(),
+        endpoint_path: request.path_and_query.clone(),
+        is_streaming: request.streaming,
+        headers: pairs
+            .map(|(name, value)| (name.as_str().to_owned(), header_text(value.as_bytes())))
+            .collect(),
+        body_len: request.body.len() as u64,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn request(body: usize) -> Arc<JobRequest> {
+        let mut headers = HeaderMap::new();
+        headers.append("x-foo", "1".parse().unwrap());
+        headers.append("x-foo", "2".parse().unwrap());
+        Arc::new(JobRequest {
+            path_and_query: "/v1/chat/completions?a=b".into(),
+            model: "m".into(),
+            streaming: true,
+            headers,
+            body: vec![b'x'; body].into(),
+        })
+    }
+
+    #[test]
+    fn a_long_body_goes_in_pieces_and_stops_when_canceled() {
+        let canceled = Canceled::default();
+        let id = JobId::from_random(1);
+        let body = 2 * BODY_PIECE + 1;
+        let mut source = BinaryRequest::new(7, id, request(body), Arc::clone(&canceled));
+        let (first, more) = source.next_frame().unwrap();
+        let Frame::Binary(first) = first else { panic!("not binary") };
+        let ServerFrame::Request { job, head, body } = ServerFrame::decode(first).unwrap() else {
+            panic!("not a request")
+        };
+        assert!(more && job == 7 && body.len() == BODY_PIECE);
+        assert_eq!(head.body_len, 2 * BODY_PIECE as u64 + 1);
+        assert_eq!(head.headers.len(), 2);
+        assert!(source.next_frame().unwrap().1);
+        canceled.store(true, Ordering::Relaxed);
+        assert!(source.next_frame().is_none());
+    }
+
+    #[test]
+    fn a_plain_request_is_one_message_with_joined_headers() {
+        let id = JobId::from_random(1);
+        let mut source =
+            PlainRequest { id, request: request(3), canceled: Canceled::default() };
+        let (Frame::Text(text), more) = source.next_frame().unwrap() else { panic!("not text") };
+        let value: serde_json::Value = serde_json::from_str(text.as_str()).unwrap();
+        assert!(!more);
+        assert_eq!(value["headers"]["x-foo"], "1, 2");
+        assert_eq!(value["endpoint_path"], "/v1/chat/completions?a=b");
+        assert_eq!(value["body"], "xxx");
+    }
+}

@@ -1,0 +1,187 @@
+//! What the scheduler tells a worker.
+//!
+//! Called under the scheduler's lock: everything here puts a message into the link's outbox, or a
+//! note into its inbox, and returns. The link's own task keeps the jobs.
+
+use std::{
+    collections::HashMap,
+    sync::{
+        Arc, Mutex, MutexGuard, PoisonError,
+        atomic::{AtomicBool, Ordering},
+    },
+    time::Duration,
+};
+
+use base::JobId;
+use protocol::relay::{
+    CancelReason as WireReason, GracefulShutdown, INITIAL_CREDIT, ModelsRefresh, ServerMessage,
+    binary::ServerFrame, message::Cancel,
+};
+use scheduler::{AnswerWriter, Assignment, CancelReason, Provider, exchange::CreditSink};
+use tokio::sync::Notify;
+use wire::{Outbox, Closed};
+
+use super::request::{BinaryRequest, Canceled, PlainRequest};
+
+/// Credit is given back in portions of this, to save messages.
+const CREDIT_PORTION: u32 = INITIAL_CREDIT / 4;
+
+/// How jobs travel on a link.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Form {
+    /// JSON messages, as the spec has them.
+    Plain,
+    /// Binary frames, between two Warrens.
+    Binary,
+}
+
+/// The scheduler's side of a link.
+pub(super) struct Sender {
+    name: String,
+    form: Form,
+    outbox: Outbox,
+    inbox: Mutex<Inbox>,
+    /// Wakes the link's task for what cannot wait for the worker's next frame.
+    pub(super) wake: Notify,
+    credit: Arc<CreditOf>,
+}
+
+/// What the link's task has not seen yet. Bounded by the worker's capacity: no more jobs than
+/// that are assigned, and none is cancelled that was not assigned.
+#[derive(Default)]
+struct Inbox {
+    last_number: u32,
+    /// Jobs at the worker, with their numbers on this link.
+    numbers: HashMap<JobId, (u32, Canceled)>,
+    notes: Vec<Note>,
+}
+
+/// What the link's task must know.
+pub(super) enum Note {
+    /// A job was sent to the worker.
+    Assigned(Box<Assigned>),
+    /// A job is no longer the worker's.
+    Canceled(JobId),
+    /// The drain is over; whether everything was finished.
+    Retired(bool),
+}
+
+/// A job as it was sent.
+pub(super) struct Assigned {
+    pub(super) job: JobId,
+    pub(super) number: u32,
+    pub(super) streaming: bool,
+    pub(super) writer: AnswerWriter,
+}
+
+struct CreditOf(Outbox);
+
+impl CreditSink for CreditOf {
+    fn credit(&self, number: u32, bytes: u32) {
+        ignore_closed(self.0.push(ServerFrame::Credit { job: number, bytes }.encode()));
+    }
+}
+
+impl Sender {
+    pub(super) fn new(name: String, form: Form, outbox: Outbox) -> Self {
+        let credit = Arc::new(CreditOf(outbox.clone()));
+        Self { name, form, outbox, inbox: Mutex::default(), wake: Notify::new(), credit }
+    }
+
+    /// How jobs travel on this link.
+    pub(super) fn form(&self) -> Form {
+        self.form
+    }
+
+    /// What has come since the last call.
+    pub(super) fn notes(&self) -> Vec<Note> {
+        std::mem::take(&mut self.lock().notes)
+    }
+
+    /// The worker is done with a job.
+    pub(super) fn forget(&self, job: JobId) {
+        self.lock().numbers.remove(&job);
+    }
+
+    /// Sends a control message.
+    pub(super) fn say(&self, message: &ServerMessage) {
+        ignore_closed(self.outbox.push(message.encode()));
+    }
+
+    /// Tells the worker to stop, where the scheduler has not decided so.
+    pub(super) fn stop(&self, job: JobId, reason: WireReason) {
+        self.say(&ServerMessage::Cancel(Cancel { request_id: job.to_string(), reason }));
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Inbox> {
+        self.inbox.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Provider for Sender {
+    fn name(&self) -> &str {
+        &self.name
+    }
+
+    fn assign(&self, assignment: Assignment) {
+        let Assignment { job, request, answer, .. } = assignment;
+        let canceled = Arc::new(AtomicBool::new(false));
+        let streaming = request.streaming;
+        let mut inbox = self.lock();
+        inbox.last_number = inbox.last_number.wrapping_add(1);
+        let number = inbox.last_number;
+        inbox.numbers.insert(job, (number, Arc::clone(&canceled)));
+        if self.form == Form::Binary {
+            let sink: Arc<dyn CreditSink> = Arc::<CreditOf>::clone(&self.credit);
+            answer.give_credit(sink, number, CREDIT_PORTION);
+        }
+        let assigned = Assigned { job, number, streaming, writer: answer };
+        inbox.notes.push(Note::Assigned(Box::new(assigned)));
+        drop(inbox);
+        let source: Box<dyn wire::FrameSource> = match self.form {
+            Form::Plain => Box::new(PlainRequest { id: job, request, canceled }),
+            Form::Binary => Box::new(BinaryRequest::new(number, job, request, canceled)),
+        };
+        ignore_closed(self.outbox.push_source(source));
+    }
+
+    fn cancel(&self, job: JobId, reason: CancelReason) {
+        let mut inbox = self.lock();
+        let Some((_, canceled)) = inbox.numbers.remove(&job) else { return };
+        canceled.store(true, Ordering::Relaxed);
+        inbox.notes.push(Note::Canceled(job));
+        drop(inbox);
+        self.stop(job, wire_reason(reason));
+    }
+
+    fn drain(&self, reason: &str, grace: Duration) {
+        self.say(&ServerMessage::GracefulShutdown(GracefulShutdown {
+            reason: Some(reason.to_owned()),
+            drain_timeout_secs: Some(grace.as_secs().max(1)),
+        }));
+    }
+
+    fn retire(&self, clean: bool) {
+        self.lock().notes.push(Note::Retired(clean));
+        self.wake.notify_one();
+    }
+
+    fn refresh(&self, reason: &str) {
+        let reason = Some(reason.to_owned());
+        self.say(&ServerMessage::ModelsRefresh(ModelsRefresh { reason }));
+    }
+}
+
+fn wire_reason(reason: CancelReason) -> WireReason {
+    match reason {
+        CancelReason::ClientDisconnect => WireReason::ClientDisconnect,
+        CancelReason::Timeout => WireReason::Timeout,
+        CancelReason::GracefulShutdown => WireReason::GracefulShutdown,
+        CancelReason::WorkerDisconnect => WireReason::WorkerDisconnect,
+        CancelReason::RequeueExhausted => WireReason::RequeueExhausted,
+        CancelReason::ServerShutdown => WireReason::ServerShutdown,
+    }
+}
+
+/// A closed link is found closed by its own task, which then gives all its jobs back.
+fn ignore_closed(_: Result<(), Closed>) {}

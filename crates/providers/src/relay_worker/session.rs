@@ -1,0 +1,274 @@
+//! What each message of a worker means.
+
+use std::{collections::HashMap, sync::Arc};
+
+use base::{JobId, ModelName};
+use protocol::relay::{
+    CancelReason, WorkerMessage,
+    binary::{FailureCode, ResponseHead, WorkerFrame, header_bytes},
+    message::{ModelsUpdate, WorkerError},
+    registration::normalise_models,
+};
+use scheduler::{AnswerWriter, Membership, ReaderGone, Usage};
+use wire::Frame;
+
+use super::{
+    head,
+    plain::PlainAnswer,
+    sender::{Assigned, Form, Note, Sender},
+};
+
+/// One registered worker: its jobs, and how its messages reach their exchanges.
+pub(super) struct Session {
+    membership: Membership,
+    sender: Arc<Sender>,
+    jobs: HashMap<JobId, Current>,
+    /// The binary form's names of the jobs.
+    numbers: HashMap<u32, JobId>,
+}
+
+/// A job that the worker has.
+pub(super) struct Current {
+    pub(super) number: u32,
+    pub(super) writer: AnswerWriter,
+    pub(super) plain: PlainAnswer,
+}
+
+/// What the link must do besides.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Next {
+    /// Nothing.
+    GoOn,
+    /// Close: the drain is over; whether everything was finished.
+    Retire(bool),
+}
+
+impl Session {
+    pub(super) fn new(membership: Membership, sender: Arc<Sender>) -> Self {
+        Self { membership, sender, jobs: HashMap::new(), numbers: HashMap::new() }
+    }
+
+    /// Takes in what the scheduler has decided since.
+    pub(super) fn catch_up(&mut self) -> Next {
+        let mut next = Next::GoOn;
+        for note in self.sender.notes() {
+            match note {
+                Note::Assigned(assigned) => self.assigned(*assigned),
+                Note::Canceled(job) => self.canceled(job),
+                Note::Retired(clean) => next = Next::Retire(clean),
+            }
+        }
+        next
+    }
+
+    /// Takes in one frame. Whatever is wrong with it costs at most the job it is about.
+    pub(super) fn frame(&mut self, frame: Frame) {
+        match frame {
+            Frame::Text(text) => self.text(text.as_str()),
+            Frame::Binary(bytes) if self.sender.form() == Form::Binary => self.binary(bytes),
+            Frame::Binary(bytes) => {
+                tracing::warn!(len = bytes.len(), "a binary frame on a JSON link was ignored");
+            }
+        }
+    }
+
+    /// The worker is gone: its jobs are the scheduler's to move or to end.
+    pub(super) fn leave(mut self, why: scheduler::Gone) {
+        self.catch_up();
+        self.membership.leave(why);
+        for (_, job) in self.jobs {
+            job.writer.abandon();
+        }
+    }
+
+    fn assigned(&mut self, assigned: Assigned) {
+        let Assigned { job, number, streaming, writer } = assigned;
+        self.numbers.insert(number, job);
+        let plain = PlainAnswer::new(streaming);
+        self.jobs.insert(job, Current { number, writer, plain });
+    }
+
+    fn canceled(&mut self, job: JobId) {
+        if let Some(current) = self.jobs.remove(&job) {
+            self.numbers.remove(&current.number);
+            current.writer.abandon();
+        }
+    }
+
+    /// Takes a job out, to end it.
+    fn take(&mut self, job: JobId) -> Option<Current> {
+        let current = self.jobs.remove(&job)?;
+        self.numbers.remove(&current.number);
+        self.sender.forget(job);
+        Some(current)
+    }
+
+    fn text(&mut self, text: &str) {
+        match WorkerMessage::decode(text) {
+            Ok(message) => self.message(message),
+            Err(error) => {
+                tracing::warn!(%error, "a bad message of the worker was ignored");
+                if let Some(job) = error.request_id.as_deref().and_then(|id| id.parse().ok()) {
+                    self.spoil(job, &error.to_string());
+                }
+            }
+        }
+    }
+
+    fn message(&mut self, message: WorkerMessage) {
+        match message {
+            WorkerMessage::Pong(pong) => self.membership.load(pong.current_load),
+            WorkerMessage::ModelsUpdate(update) => self.models_update(&update),
+            WorkerMessage::ResponseChunk(chunk) => {
+                self.plain(&chunk.request_id, |current| current.plain_chunk(chunk.chunk));
+            }
+            WorkerMessage::ResponseComplete(complete) => {
+                let Some(current) = self.ending(&complete.request_id) else { return };
+                current.plain_complete(complete);
+            }
+            WorkerMessage::Error(error) => self.error(&error),
+            WorkerMessage::Register(_) => tracing::warn!("a second registration was ignored"),
+        }
+    }
+
+    fn models_update(&self, update: &ModelsUpdate) {
+        let (models, warnings) = normalise_models(&update.models);
+        for warning in warnings {
+            tracing::warn!(%warning, "models update");
+        }
+        let models: Vec<ModelName> = models.into_iter().map(ModelName::from).collect();
+        tracing::info!(models = models.len(), "the worker's models changed");
+        self.membership.models(models, update.current_load);
+    }
+
+    fn error(&mut self, error: &WorkerError) {
+        let WorkerError { request_id, code, message } = error;
+        match request_id.as_deref() {
+            None => tracing::warn!(%code, %message, "the worker reports an error"),
+            Some(id) => {
+                if let Some(current) = self.ending(id) {
+                    tracing::warn!(request_id = id, %code, %message, "the worker failed a job");
+                    current.writer.fail(&format!("{code}: {message}"));
+                }
+            }
+        }
+    }
+
+    /// Passes part of an answer on; what the exchange says of it may end the job.
+    fn plain(&mut self, id: &str, pass: impl FnOnce(&mut Current) -> Result<(), ReaderGone>) {
+        let job = id.parse::<JobId>().ok();
+        match job.and_then(|job| self.jobs.get_mut(&job).map(|current| (job, current))) {
+            Some((job, current)) => {
+                if let Err(gone) = pass(current) {
+                    self.unwanted(job, gone);
+                }
+            }
+            None => tracing::debug!(request_id = id, "a late message was ignored"),
+        }
+    }
+
+    fn ending(&mut self, id: &str) -> Option<Current> {
+        let current = id.parse().ok().and_then(|job| self.take(job));
+        if current.is_none() {
+            tracing::debug!(request_id = id, "a late message was ignored");
+        }
+        current
+    }
+
+    fn binary(&mut self, bytes: bytes::Bytes) {
+        match WorkerFrame::decode(bytes) {
+            Ok(frame) => self.worker_frame(frame),
+            Err(error) => {
+                tracing::warn!(%error, "a bad frame of the worker was ignored");
+                let job = error.job.and_then(|number| self.numbers.get(&number).copied());
+                if let Some(job) = job {
+                    self.spoil(job, &error.to_string());
+                }
+            }
+        }
+    }
+
+    fn worker_frame(&mut self, frame: WorkerFrame) {
+        let Some(job) = self.numbers.get(&frame.job()).copied() else {
+            tracing::debug!(number = frame.job(), "a late frame was ignored");
+            return;
+        };
+        match frame {
+            WorkerFrame::Head { head, .. } => self.binary_head(job, &head),
+            WorkerFrame::Chunk { bytes, .. } => self.binary_chunk(job, bytes),
+            WorkerFrame::End { end, .. } => {
+                let Some(current) = self.take(job) else { return };
+                if let Some(counts) = end.token_counts {
+                    current.writer.report(usage(protocol::usage::Usage::from(counts)));
+                }
+                current.writer.end();
+            }
+            WorkerFrame::Fail { failure, .. } => {
+                let Some(current) = self.take(job) else { return };
+                tracing::warn!(request_id = %job, code = %failure.code, message = failure.message,
+                    "the worker failed a job");
+                match failure.code {
+                    FailureCode::Draining if !current.writer.has_begun() => {
+                        current.writer.decline();
+                    }
+                    _ => current.writer.fail(&failure.message),
+                }
+            }
+        }
+    }
+
+    fn binary_head(&mut self, job: JobId, head: &ResponseHead) {
+        let headers = head.headers.iter().map(|(name, value)| (&**name, header_bytes(value)));
+        match head::head(head.status_code, headers) {
+            None => self.spoil(job, "the worker sent an impossible status"),
+            Some(head) => {
+                let Some(current) = self.jobs.get_mut(&job) else { return };
+                if let Err(gone) = current.writer.head(head) {
+                    self.unwanted(job, gone);
+                }
+            }
+        }
+    }
+
+    fn binary_chunk(&mut self, job: JobId, bytes: bytes::Bytes) {
+        let Some(current) = self.jobs.get_mut(&job) else { return };
+        if !current.writer.has_begun() {
+            return self.spoil(job, "the worker sent a chunk before the head");
+        }
+        if let Err(gone) = current.writer.chunk(bytes) {
+            self.unwanted(job, gone);
+        }
+    }
+
+    /// A job whose frame was bad: it fails, and the worker need not go on with it.
+    fn spoil(&mut self, job: JobId, why: &str) {
+        if let Some(current) = self.take(job) {
+            self.sender.stop(job, CancelReason::WorkerDisconnect);
+            current.writer.fail(why);
+        }
+    }
+
+    /// A job that nobody reads any more.
+    fn unwanted(&mut self, job: JobId, gone: ReaderGone) {
+        match gone {
+            // The cancellation is on its way, or the job is over: nothing is lost.
+            ReaderGone::Over => {
+                if let Some(current) = self.jobs.remove(&job) {
+                    self.numbers.remove(&current.number);
+                    current.writer.abandon();
+                }
+            }
+            ReaderGone::Stalled => {
+                if let Some(current) = self.jobs.remove(&job) {
+                    self.numbers.remove(&current.number);
+                    current.writer.stalled();
+                }
+            }
+        }
+    }
+}
+
+pub(super) fn usage(usage: protocol::usage::Usage) -> Usage {
+    Usage { prompt_tokens: usage.prompt_tokens, completion_tokens: usage.completion_tokens }
+}
+

@@ -1,0 +1,429 @@
+//! The two ends of a job's answer.
+//!
+//! The provider's side writes a head, chunks and an end through an [`AnswerWriter`]; the API's
+//! side reads them from an [`Answer`]. A writer never waits: it is told how much is held back for
+//! the reader, and a reader tells how much it has taken, so that a connection with credit stops a
+//! stream at its source. What no credit stops is bounded here.
+//!
+//! Dropping the [`Answer`] before the end cancels the job at its provider and frees its slot,
+//! whatever state it was in. Dropping the writer before the end fails the job. The two need not be
+//! on the same machine: whatever carries the writer's calls elsewhere may do so.
+
+use std::{
+    collections::VecDeque,
+    future::poll_fn,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    task::{Context, Poll, Waker},
+    time::Instant,
+};
+
+use base::{JobId, ProviderId};
+use bytes::Bytes;
+use dispatch::{Ending, Verdict, Waiting};
+use http::{HeaderMap, StatusCode};
+
+use crate::{
+    job::{Failure, Meter, Usage},
+    service::{Scheduler, now},
+};
+
+/// The most that is held back for a reader that does not read, in bytes. One more chunk may come
+/// on top of it.
+pub const HELD_BACK: usize = 8 * 1024 * 1024;
+
+/// Chunks up to this size are copied out of the buffer they came in, which may be far larger.
+const COPIED: usize = 4 * 1024;
+
+/// The head of an answer.
+#[derive(Debug, Clone)]
+pub struct Head {
+    /// The backend's status.
+    pub status: StatusCode,
+    /// The backend's headers, without those of its connection.
+    pub headers: HeaderMap,
+}
+
+/// What an [`Answer`] yields.
+#[derive(Debug)]
+pub enum Event {
+    /// Bytes of the answer, as one read at the provider brought them.
+    Chunk(Bytes),
+    /// The answer is complete.
+    End,
+    /// There will be no (more of the) answer.
+    Failed(Failure),
+}
+
+/// Why a writer need not go on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum Gone {
+    /// The job ended otherwise, or went to another provider.
+    #[error("the job is no longer this provider's")]
+    Over,
+    /// The reader holds back more than is kept for it.
+    #[error("the client does not read")]
+    Stalled,
+}
+
+/// Told how many bytes of an answer were read, so that as many may follow.
+pub trait CreditSink: Send + Sync {
+    /// `bytes` more may be sent for the provider's own `number` of the job.
+    fn credit(&self, number: u32, bytes: u32);
+}
+
+/// How bytes that were read are given back as credit.
+struct Credit {
+    sink: Arc<dyn CreditSink>,
+    number: u32,
+    /// Read, and not yet given back.
+    owed: u32,
+    /// Given back in portions of at least this, to save messages.
+    portion: u32,
+}
+
+pub(crate) struct Exchange {
+    state: Mutex<State>,
+}
+
+struct State {
+    /// The attempt whose writer may write.
+    attempt: u32,
+    head: Option<Head>,
+    status: Option<StatusCode>,
+    chunks: VecDeque<Bytes>,
+    held_back: usize,
+    passed: u64,
+    end: Option<Result<(), Failure>>,
+    moved: Instant,
+    reader: Option<Waker>,
+    meter: Box<dyn Meter>,
+    reported: Usage,
+    credit: Option<Credit>,
+}
+
+/// What an exchange knows of itself when its job ends.
+pub(crate) struct Account {
+    pub(crate) usage: Usage,
+    pub(crate) bytes: u64,
+    pub(crate) status: Option<StatusCode>,
+}
+
+impl Exchange {
+    pub(crate) fn new(meter: Box<dyn Meter>) -> Arc<Self> {
+        Arc::new(Self {
+            state: Mutex::new(State {
+                attempt: 0,
+                head: None,
+                status: None,
+                chunks: VecDeque::new(),
+                held_back: 0,
+                passed: 0,
+                end: None,
+                moved: now(),
+                reader: None,
+                meter,
+                reported: Usage::default(),
+                credit: None,
+            }),
+        })
+    }
+
+    /// Only the writer of `attempt` may write from now on.
+    pub(crate) fn begin_attempt(&self, attempt: u32) {
+        let mut state = self.lock();
+        state.attempt = attempt;
+        state.credit = None;
+    }
+
+    /// Ends the exchange, unless it has ended.
+    pub(crate) fn finish(&self, end: Result<(), Failure>) {
+        let mut state = self.lock();
+        if state.end.is_none() {
+            state.end = Some(end);
+            state.credit = None;
+            state.wake_reader();
+        }
+    }
+
+    /// When bytes last moved, and whom the exchange has been waiting for since.
+    pub(crate) fn progress(&self) -> (Instant, Waiting) {
+        let state = self.lock();
+        let waiting =
+            if state.chunks.is_empty() { Waiting::Provider } else { Waiting::Client };
+        (state.moved, waiting)
+    }
+
+    pub(crate) fn account(&self) -> Account {
+        let state = self.lock();
+        let usage = state.meter.usage().or(state.reported);
+        Account { usage, bytes: state.passed, status: state.status }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl State {
+    fn wake_reader(&mut self) {
+        if let Some(reader) = self.reader.take() {
+            reader.wake();
+        }
+    }
+
+    fn writable(&self, attempt: u32) -> Result<(), Gone> {
+        if self.attempt == attempt && self.end.is_none() { Ok(()) } else { Err(Gone::Over) }
+    }
+
+    fn took(&mut self, len: usize) -> Option<(Arc<dyn CreditSink>, u32, u32)> {
+        self.held_back -= len;
+        self.moved = now();
+        let credit = self.credit.as_mut()?;
+        credit.owed = credit.owed.saturating_add(u32::try_from(len).unwrap_or(u32::MAX));
+        if credit.owed < credit.portion {
+            return None;
+        }
+        Some((Arc::clone(&credit.sink), credit.number, std::mem::take(&mut credit.owed)))
+    }
+}
+
+/// The API's end: the head, then chunks, then the end.
+pub struct Answer {
+    exchange: Arc<Exchange>,
+    scheduler: Scheduler,
+    job: JobId,
+    ended: bool,
+}
+
+impl Answer {
+    pub(crate) fn new(exchange: Arc<Exchange>, scheduler: Scheduler, job: JobId) -> Self {
+        Self { exchange, scheduler, job, ended: false }
+    }
+
+    /// The job it answers.
+    pub fn job(&self) -> JobId {
+        self.job
+    }
+
+    /// Waits for the head.
+    ///
+    /// # Errors
+    /// The [`Failure`] when the job ends without one.
+    pub async fn head(&mut self) -> Result<Head, Failure> {
+        poll_fn(|cx| self.poll_head(cx)).await
+    }
+
+    fn poll_head(&mut self, cx: &mut Context<'_>) -> Poll<Result<Head, Failure>> {
+        let mut state = self.exchange.lock();
+        if let Some(head) = state.head.take() {
+            return Poll::Ready(Ok(head));
+        }
+        match &state.end {
+            Some(Err(failure)) => {
+                self.ended = true;
+                Poll::Ready(Err(failure.clone()))
+            }
+            // An end without a head is prevented by the writer.
+            Some(Ok(())) => Poll::Ready(Err(Ending::ProviderFailed.into())),
+            None => {
+                state.reader = Some(cx.waker().clone());
+                Poll::Pending
+            }
+        }
+    }
+
+    /// The next event after the head.
+    pub async fn next(&mut self) -> Event {
+        poll_fn(|cx| self.poll_next(cx)).await
+    }
+
+    /// As [`Answer::next`], for those who poll.
+    pub fn poll_next(&mut self, cx: &mut Context<'_>) -> Poll<Event> {
+        let mut state = self.exchange.lock();
+        if let Some(chunk) = state.chunks.pop_front() {
+            let credit = state.took(chunk.len());
+            drop(state);
+            if let Some((sink, number, bytes)) = credit {
+                sink.credit(number, bytes);
+            }
+            return Poll::Ready(Event::Chunk(chunk));
+        }
+        match &state.end {
+            Some(end) => {
+                self.ended = true;
+                Poll::Ready(match end {
+                    Ok(()) => Event::End,
+                    Err(failure) => Event::Failed(failure.clone()),
+                })
+            }
+            None => {
+                state.reader = Some(cx.waker().clone());
+                Poll::Pending
+            }
+        }
+    }
+
+    /// Whether nothing is left to come but the end that is already there, or the whole rest is
+    /// already here. A body that is complete can be sent in one piece.
+    pub fn rest(&self) -> Option<usize> {
+        let state = self.exchange.lock();
+        matches!(state.end, Some(Ok(()))).then_some(state.held_back)
+    }
+}
+
+impl Drop for Answer {
+    fn drop(&mut self) {
+        if self.ended {
+            return;
+        }
+        let over = self.exchange.lock().end.is_some();
+        if !over {
+            self.scheduler.client_gone(self.job);
+        }
+    }
+}
+
+/// The provider's end, for one attempt at a job.
+pub struct AnswerWriter {
+    exchange: Arc<Exchange>,
+    scheduler: Scheduler,
+    job: JobId,
+    provider: ProviderId,
+    attempt: u32,
+    status: Option<StatusCode>,
+    done: bool,
+}
+
+impl AnswerWriter {
+    pub(crate) fn new(
+        exchange: Arc<Exchange>,
+        scheduler: Scheduler,
+        job: JobId,
+        provider: ProviderId,
+        attempt: u32,
+    ) -> Self {
+        Self { exchange, scheduler, job, provider, attempt, status: None, done: false }
+    }
+
+    /// Gives bytes back to `sink` as they are read, in portions of at least `portion` bytes, under
+    /// the provider's own `number` for the job.
+    pub fn give_credit(&self, sink: Arc<dyn CreditSink>, number: u32, portion: u32) {
+        let mut state = self.exchange.lock();
+        if state.writable(self.attempt).is_ok() {
+            state.credit = Some(Credit { sink, number, owed: 0, portion });
+        }
+    }
+
+    /// Whether the head was written.
+    pub fn has_begun(&self) -> bool {
+        self.status.is_some()
+    }
+
+    /// Writes the head: from now on the job stays with this provider. A second head is ignored.
+    ///
+    /// # Errors
+    /// [`Gone::Over`] when the job is no longer this provider's.
+    pub fn head(&mut self, head: Head) -> Result<(), Gone> {
+        if self.has_begun() {
+            return Ok(());
+        }
+        {
+            let mut state = self.exchange.lock();
+            state.writable(self.attempt)?;
+            self.status = Some(head.status);
+            state.status = Some(head.status);
+            state.head = Some(head);
+            state.moved = now();
+            state.wake_reader();
+        }
+        self.scheduler.begun(self.job, self.provider);
+        Ok(())
+    }
+
+    /// Writes bytes after the head. Returns how much is held back for the reader now, in bytes.
+    ///
+    /// # Errors
+    /// [`Gone::Over`] when the job is no longer this provider's; [`Gone::Stalled`] when more than
+    /// [`HELD_BACK`] bytes wait for a reader that does not read: the job should be failed.
+    pub fn chunk(&mut self, chunk: Bytes) -> Result<usize, Gone> {
+        let mut state = self.exchange.lock();
+        state.writable(self.attempt)?;
+        if state.held_back > HELD_BACK {
+            return Err(Gone::Stalled);
+        }
+        if chunk.is_empty() {
+            return Ok(state.held_back);
+        }
+        state.meter.feed(&chunk);
+        state.held_back += chunk.len();
+        state.passed += chunk.len() as u64;
+        state.moved = now();
+        state.chunks.push_back(own(chunk));
+        state.wake_reader();
+        Ok(state.held_back)
+    }
+
+    /// What the provider itself says was used. What is read in the answer counts more.
+    pub fn report(&self, usage: Usage) {
+        self.exchange.lock().reported = usage;
+    }
+
+    /// The answer is complete. Without a head this is a failure.
+    pub fn end(mut self) {
+        let Some(status) = self.status else {
+            return self.fail("the provider ended the answer before it began");
+        };
+        self.done = true;
+        self.end_exchange();
+        let fault = status.is_server_error();
+        let verdict = if fault { Verdict::AnsweredWithFault } else { Verdict::Answered };
+        self.scheduler.finished(self.job, self.provider, verdict, None);
+    }
+
+    /// There is no (more of the) answer, through a fault of the provider. Unbegun, the job may go
+    /// to another.
+    pub fn fail(mut self, why: &str) {
+        self.done = true;
+        self.scheduler.finished(self.job, self.provider, Verdict::Failed, Some(why.to_owned()));
+    }
+
+    /// The provider does not take the job, through no fault of its own.
+    pub fn decline(mut self) {
+        self.done = true;
+        self.scheduler.finished(self.job, self.provider, Verdict::Declined, None);
+    }
+
+    /// The client does not read what was sent for it: the job ends, and nobody is to blame but
+    /// the client.
+    pub fn stalled(mut self) {
+        self.done = true;
+        self.scheduler.stalled(self.job);
+    }
+
+    /// Nothing is left to do: the job was cancelled, or its provider is leaving and the
+    /// dispatcher is told so in one piece.
+    pub fn abandon(mut self) {
+        self.done = true;
+    }
+
+    fn end_exchange(&self) {
+        let state = self.exchange.lock();
+        if state.writable(self.attempt).is_ok() {
+            drop(state);
+            self.exchange.finish(Ok(()));
+        }
+    }
+}
+
+impl Drop for AnswerWriter {
+    fn drop(&mut self) {
+        if !self.done {
+            // Later, not now: a provider may drop it while the scheduler is calling it.
+            self.scheduler.dropped(self.job, self.provider);
+        }
+    }
+}
+
+fn own(chunk: Bytes) -> Bytes {
+    if chunk.len() <= COPIED { Bytes::copy_from_slice(&chunk) } else { chunk }
+}

@@ -1,0 +1,80 @@
+//! Who is told of each job: metrics, the request log, later the ledger and room events.
+
+use std::{sync::Arc, time::Duration};
+
+use base::{JobId, KeyId, ModelName, ProviderId, Scope};
+use dispatch::{CancelReason, Gone};
+use http::StatusCode;
+
+use crate::job::{Failure, Usage};
+
+/// Told of each job and provider, and never waited for: an observer must be quick. What happens on
+/// two threads at the same moment may be told in either order.
+#[expect(unused_variables, reason = "an observer takes only what it wants")]
+pub trait Observer: Send + Sync {
+    /// A job was accepted. Refused ones are told of as ended only.
+    fn accepted(&self, job: &JobFacts) {}
+    /// A job was sent to a provider, after waiting this long.
+    fn assigned(&self, job: &JobFacts, provider: ProviderId, waited: Duration) {}
+    /// A job lost its provider before its answer began, and waits for another.
+    fn requeued(&self, job: &JobFacts) {}
+    /// The head of an answer came, this long after the job.
+    fn first_byte(&self, job: &JobFacts, after: Duration) {}
+    /// A provider was told to stop working on a job.
+    fn canceled(&self, job: &JobFacts, reason: CancelReason) {}
+    /// A job ended.
+    fn ended(&self, job: &JobFacts, ended: &Ended) {}
+    /// A provider joined, or says anew what it serves.
+    fn offers(&self, scope: &Scope, models: &[ModelName]) {}
+    /// A provider left.
+    fn left(&self, provider: ProviderId, why: Gone) {}
+}
+
+/// What there is to know about a job beside its content.
+#[derive(Debug, Clone)]
+pub struct JobFacts {
+    /// Its id.
+    pub id: JobId,
+    /// Where its providers are looked for.
+    pub scope: Scope,
+    /// The model it asks for.
+    pub model: ModelName,
+    /// Whom it is counted for.
+    pub key: KeyId,
+    /// The path it was posted to, without its query.
+    pub path: Arc<str>,
+    /// Whether it asked for a stream.
+    pub streaming: bool,
+}
+
+/// How a job ended, and what it took.
+#[derive(Debug, Clone)]
+pub struct Ended {
+    /// How.
+    pub outcome: Outcome,
+    /// The last provider that had it.
+    pub provider: Option<ProviderId>,
+    /// Tokens used, as far as they are known.
+    pub usage: Usage,
+    /// Bytes of the answer.
+    pub bytes: u64,
+    /// From acceptance to the last assignment, or to the end without one.
+    pub queued: Duration,
+    /// From acceptance to the head of the answer.
+    pub first_byte: Option<Duration>,
+    /// From acceptance to the end.
+    pub total: Duration,
+    /// How often it was moved to another provider.
+    pub requeues: u32,
+}
+
+/// How a job ended.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Outcome {
+    /// With an answer of this status.
+    Answered(StatusCode),
+    /// Without one, or in the middle of one.
+    Failed(Failure),
+    /// The consumer left before the end.
+    ClientGone,
+}

@@ -1,0 +1,85 @@
+//! What a provider connection must be able to do, and what it is given.
+
+use std::{sync::Arc, time::Duration};
+
+use base::{JobId, ModelName, ProviderId};
+use dispatch::{CancelReason, Gone, Input};
+pub use dispatch::Offer;
+
+use crate::{exchange::AnswerWriter, job::JobRequest, service::Scheduler};
+
+/// A provider connection. Its methods are called under the scheduler's lock: they put a message
+/// somewhere and return, and never call the scheduler back.
+pub trait Provider: Send + Sync {
+    /// The name it gave itself, for people.
+    fn name(&self) -> &str;
+
+    /// Serve this job.
+    fn assign(&self, assignment: Assignment);
+
+    /// Stop working on this job. Its slot is already free.
+    fn cancel(&self, job: JobId, reason: CancelReason);
+
+    /// Nothing more will be assigned; what is in flight may finish within `grace`.
+    fn drain(&self, reason: &str, grace: Duration);
+
+    /// The drain is over: close the connection. `clean`: nothing had to be cancelled.
+    fn retire(&self, clean: bool);
+
+    /// Say anew which models there are.
+    fn refresh(&self, reason: &str);
+}
+
+/// A job for one provider.
+pub struct Assignment {
+    /// The job.
+    pub job: JobId,
+    /// 0 the first time, one more each time the job was requeued.
+    pub attempt: u32,
+    /// What to send.
+    pub request: Arc<JobRequest>,
+    /// Where the answer goes.
+    pub answer: AnswerWriter,
+}
+
+/// A provider's place at the scheduler: it leaves when this is dropped.
+pub struct Membership {
+    scheduler: Scheduler,
+    id: ProviderId,
+    left: bool,
+}
+
+impl Membership {
+    pub(crate) fn new(scheduler: Scheduler, id: ProviderId) -> Self {
+        Self { scheduler, id, left: false }
+    }
+
+    /// The provider's id.
+    pub fn id(&self) -> ProviderId {
+        self.id
+    }
+
+    /// It serves these models from now on, and counts this load itself.
+    pub fn models(&self, models: Vec<ModelName>, load: u32) {
+        self.scheduler.models_of(self.id, models, load);
+    }
+
+    /// It counts this load itself.
+    pub fn load(&self, load: u32) {
+        self.scheduler.handle(Input::Load { provider: self.id, load });
+    }
+
+    /// It is gone, and why.
+    pub fn leave(mut self, why: Gone) {
+        self.left = true;
+        self.scheduler.leave(self.id, why);
+    }
+}
+
+impl Drop for Membership {
+    fn drop(&mut self) {
+        if !self.left {
+            self.scheduler.leave(self.id, Gone::Closed);
+        }
+    }
+}

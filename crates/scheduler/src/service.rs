@@ -1,0 +1,565 @@
+//! The scheduler: the dispatcher behind one lock, its effects carried out, its deadlines kept.
+//!
+//! Lock order: the scheduler's, then an exchange's. Providers are called under the scheduler's
+//! lock, so that an assignment and its cancellation reach them in the order they were decided;
+//! observers are called after it.
+
+use std::{
+    collections::HashMap,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    time::{Duration, Instant},
+};
+
+use base::{JobId, ModelName, ProviderId, Scope};
+use dispatch::{Config, Dispatcher, Ending, Gone, Input, JobSpec, Output, Verdict, Waiting, route};
+use tokio::sync::Notify;
+
+use crate::{
+    exchange::{Answer, AnswerWriter, Exchange},
+    job::{Failure, Job, JobRequest},
+    observer::{Ended, JobFacts, Observer, Outcome},
+    provider::{Assignment, Membership, Offer, Provider},
+};
+
+/// The current time, as the runtime counts it: tests can pause it.
+pub(crate) fn now() -> Instant {
+    tokio::time::Instant::now().into_std()
+}
+
+/// A handle to the scheduler; clones share it.
+#[derive(Clone)]
+pub struct Scheduler(Arc<Inner>);
+
+struct Inner {
+    core: Mutex<Core>,
+    /// Jobs whose writers were dropped, to be failed outside of any call.
+    dropped: Mutex<Vec<(JobId, ProviderId)>>,
+    /// Wakes [`Scheduler::run`] when there is something earlier to do than it sleeps for.
+    wake: Notify,
+    observers: Vec<Arc<dyn Observer>>,
+}
+
+struct Core {
+    dispatcher: Dispatcher,
+    jobs: HashMap<JobId, Entry>,
+    providers: HashMap<ProviderId, Arc<dyn Provider>>,
+    /// When [`Scheduler::run`] wakes up by itself. It may wake up for nothing, but never late.
+    armed: Option<Instant>,
+}
+
+/// A job that has not ended.
+struct Entry {
+    facts: Arc<JobFacts>,
+    exchange: Arc<Exchange>,
+    /// Kept until the answer begins, for another provider.
+    request: Option<Arc<JobRequest>>,
+    accepted: Instant,
+    assigned: Option<Instant>,
+    begun: Option<Instant>,
+    provider: Option<ProviderId>,
+    attempt: u32,
+    detail: Option<String>,
+}
+
+/// What observers are to be told, once the lock is free.
+enum Note {
+    Assigned(Arc<JobFacts>, ProviderId, Duration),
+    Requeued(Arc<JobFacts>),
+    FirstByte(Arc<JobFacts>, Duration),
+    Canceled(Arc<JobFacts>, dispatch::CancelReason),
+    Ended(Arc<JobFacts>, Box<Ended>),
+}
+
+/// What there is to know now about all of it.
+#[derive(Debug, Clone)]
+pub struct Status {
+    /// The connected workers.
+    pub workers: Vec<WorkerStatus>,
+    /// The queues that are not empty.
+    pub queues: Vec<QueueStatus>,
+    /// Jobs waiting.
+    pub queue_depth: usize,
+    /// Jobs at providers.
+    pub in_flight: usize,
+    /// When it was looked at.
+    pub at: Instant,
+}
+
+/// A connected worker, or another provider.
+#[derive(Debug, Clone)]
+pub struct WorkerStatus {
+    /// Its id.
+    pub id: ProviderId,
+    /// The name it gave itself.
+    pub name: String,
+    /// Where its jobs come from.
+    pub scope: Scope,
+    /// What it serves.
+    pub models: Vec<ModelName>,
+    /// How many jobs it takes at once.
+    pub max_concurrent: u32,
+    /// Its load as it counts it itself.
+    pub reported_load: u32,
+    /// Jobs it has from here.
+    pub in_flight: u32,
+    /// Whether it is given nothing more.
+    pub draining: bool,
+    /// How long it rests yet, after faults of its own.
+    pub resting: Option<Duration>,
+}
+
+/// A queue.
+#[derive(Debug, Clone)]
+pub struct QueueStatus {
+    /// Where its providers are.
+    pub scope: Scope,
+    /// Its model.
+    pub model: ModelName,
+    /// Jobs waiting in it.
+    pub len: usize,
+    /// How long the oldest has waited.
+    pub oldest: Duration,
+}
+
+impl Scheduler {
+    /// A scheduler that decides by `config` and `policy`, and tells `observers` of each job.
+    pub fn new(
+        config: Config,
+        policy: Box<dyn route::Policy>,
+        observers: Vec<Arc<dyn Observer>>,
+    ) -> Self {
+        let core = Core {
+            dispatcher: Dispatcher::new(config, policy),
+            jobs: HashMap::new(),
+            providers: HashMap::new(),
+            armed: None,
+        };
+        Self(Arc::new(Inner {
+            core: Mutex::new(core),
+            dropped: Mutex::default(),
+            wake: Notify::new(),
+            observers,
+        }))
+    }
+
+    /// Keeps deadlines, for ever. One task must run this.
+    pub async fn run(self) {
+        loop {
+            self.fail_dropped();
+            match self.arm() {
+                Some(at) if at <= now() => self.timeout(),
+                Some(at) => tokio::select! {
+                    () = tokio::time::sleep_until(at.into()) => self.timeout(),
+                    () = self.0.wake.notified() => {}
+                },
+                None => self.0.wake.notified().await,
+            }
+        }
+    }
+
+    /// Accepts a job. Its answer tells of every refusal, too.
+    pub fn submit(&self, job: Job) -> Answer {
+        let exchange = Exchange::new(job.meter);
+        let path = job.request.path_and_query.split('?').next().unwrap_or_default();
+        let facts = Arc::new(JobFacts {
+            id: job.id,
+            scope: job.scope.clone(),
+            model: job.model.clone(),
+            key: job.key.clone(),
+            path: path.into(),
+            streaming: job.request.streaming,
+        });
+        let entry = Entry {
+            facts: Arc::clone(&facts),
+            exchange: Arc::clone(&exchange),
+            request: Some(Arc::new(job.request)),
+            accepted: now(),
+            assigned: None,
+            begun: None,
+            provider: None,
+            attempt: 0,
+            detail: None,
+        };
+        let spec = JobSpec {
+            id: job.id,
+            scope: job.scope,
+            model: job.model,
+            key: job.key,
+            size: job.size,
+            affinity: job.affinity,
+            pinned: job.pinned,
+            known: job.known,
+        };
+        for observer in &self.0.observers {
+            observer.accepted(&facts);
+        }
+        let id = job.id;
+        self.with(|core, notes| {
+            core.jobs.insert(id, entry);
+            core.handle(self, Input::Submit(spec), notes);
+        });
+        Answer::new(exchange, self.clone(), id)
+    }
+
+    /// Takes a provider in.
+    pub fn join(&self, id: ProviderId, offer: Offer, provider: Arc<dyn Provider>) -> Membership {
+        self.offers(&offer.scope, &offer.models);
+        self.with(|core, notes| {
+            core.providers.insert(id, provider);
+            core.handle(self, Input::Join { provider: id, offer }, notes);
+        });
+        Membership::new(self.clone(), id)
+    }
+
+    /// Gives a provider nothing more, and lets it finish within `grace`. Whether it was there.
+    pub fn drain(&self, id: ProviderId, reason: &str, grace: Duration) -> bool {
+        self.with(|core, notes| {
+            let Some(provider) = core.providers.get(&id) else { return false };
+            provider.drain(reason, grace);
+            core.handle(self, Input::Drain { provider: id, grace }, notes);
+            true
+        })
+    }
+
+    /// Asks a provider for its models anew. Whether it was there.
+    pub fn refresh(&self, id: ProviderId, reason: &str) -> bool {
+        let core = self.lock();
+        let provider = core.providers.get(&id);
+        provider.inspect(|provider| provider.refresh(reason)).is_some()
+    }
+
+    /// Refuses new jobs, ends those that wait, and drains every provider.
+    pub fn shut_down(&self, reason: &str, grace: Duration) {
+        self.with(|core, notes| {
+            core.handle(self, Input::Shutdown, notes);
+            let all: Vec<_> = core.providers.keys().copied().collect();
+            for id in all {
+                if let Some(provider) = core.providers.get(&id) {
+                    provider.drain(reason, grace);
+                }
+                core.handle(self, Input::Drain { provider: id, grace }, notes);
+            }
+        });
+    }
+
+    /// Ends every job that is left.
+    pub fn abort(&self) {
+        self.handle(Input::Abort);
+    }
+
+    /// Whether no job is waiting or at a provider.
+    pub fn is_idle(&self) -> bool {
+        self.lock().dispatcher.is_idle()
+    }
+
+    /// Whether somebody serves the model now.
+    pub fn serves(&self, scope: &Scope, model: &str) -> bool {
+        self.lock().dispatcher.serves(scope, model)
+    }
+
+    /// The models that somebody serves now, sorted, without `*`.
+    pub fn models(&self, scope: &Scope) -> Vec<ModelName> {
+        let core = self.lock();
+        let mut models: Vec<ModelName> = core
+            .dispatcher
+            .providers()
+            .filter(|provider| provider.scope() == scope && !provider.draining)
+            .flat_map(|provider| provider.models())
+            .filter(|model| !model.is_wildcard())
+            .cloned()
+            .collect();
+        models.sort_unstable();
+        models.dedup();
+        models
+    }
+
+    /// What there is to know now about all of it.
+    pub fn status(&self) -> Status {
+        let core = self.lock();
+        let at = now();
+        Status {
+            workers: core.worker_status(at),
+            queues: core.queue_status(at),
+            queue_depth: core.dispatcher.queue_depth(),
+            in_flight: core.dispatcher.in_flight(),
+            at,
+        }
+    }
+
+    pub(crate) fn models_of(&self, id: ProviderId, models: Vec<ModelName>, load: u32) {
+        let scope = {
+            let core = self.lock();
+            core.dispatcher.providers().find(|view| view.id == id).map(|view| view.scope().clone())
+        };
+        if let Some(scope) = scope {
+            self.offers(&scope, &models);
+            self.handle(Input::Models { provider: id, models, load });
+        }
+    }
+
+    pub(crate) fn leave(&self, id: ProviderId, why: Gone) {
+        self.with(|core, notes| {
+            core.providers.remove(&id);
+            core.handle(self, Input::Leave { provider: id, why }, notes);
+        });
+        for observer in &self.0.observers {
+            observer.left(id, why);
+        }
+    }
+
+    pub(crate) fn begun(&self, job: JobId, provider: ProviderId) {
+        self.with(|core, notes| {
+            let Some(entry) = core.jobs.get_mut(&job) else { return };
+            if entry.provider != Some(provider) {
+                return;
+            }
+            let at = now();
+            entry.begun = Some(at);
+            entry.request = None;
+            notes.push(Note::FirstByte(Arc::clone(&entry.facts), at - entry.accepted));
+            core.handle(self, Input::Begun { job }, notes);
+        });
+    }
+
+    pub(crate) fn finished(
+        &self,
+        job: JobId,
+        provider: ProviderId,
+        verdict: Verdict,
+        detail: Option<String>,
+    ) {
+        self.with(|core, notes| {
+            let Some(entry) = core.jobs.get_mut(&job) else { return };
+            if entry.provider != Some(provider) {
+                return;
+            }
+            entry.detail = detail.or(entry.detail.take());
+            let answered = matches!(verdict, Verdict::Answered | Verdict::AnsweredWithFault);
+            if answered && let Some(entry) = core.jobs.remove(&job) {
+                let status = entry.exchange.account().status.unwrap_or_default();
+                notes.push(entry.ended(Outcome::Answered(status)));
+            }
+            core.handle(self, Input::Finished { job, provider, verdict }, notes);
+        });
+    }
+
+    pub(crate) fn client_gone(&self, job: JobId) {
+        self.with(|core, notes| {
+            core.handle(self, Input::ClientGone { job }, notes);
+            if let Some(entry) = core.jobs.remove(&job) {
+                notes.push(entry.ended(Outcome::ClientGone));
+            }
+        });
+    }
+
+    /// The client reads too slowly for what its provider sends.
+    pub(crate) fn stalled(&self, job: JobId) {
+        self.with(|core, notes| {
+            core.handle(self, Input::ClientGone { job }, notes);
+            core.end(job, Ending::ClientStalled, notes);
+        });
+    }
+
+    pub(crate) fn dropped(&self, job: JobId, provider: ProviderId) {
+        let mut dropped = self.0.dropped.lock().unwrap_or_else(PoisonError::into_inner);
+        dropped.push((job, provider));
+        drop(dropped);
+        self.0.wake.notify_one();
+    }
+
+    pub(crate) fn handle(&self, input: Input) {
+        self.with(|core, notes| core.handle(self, input, notes));
+    }
+
+    fn fail_dropped(&self) {
+        let dropped =
+            std::mem::take(&mut *self.0.dropped.lock().unwrap_or_else(PoisonError::into_inner));
+        for (job, provider) in dropped {
+            let why = Some("the provider dropped the job".to_owned());
+            self.finished(job, provider, Verdict::Failed, why);
+        }
+    }
+
+    fn timeout(&self) {
+        self.with(|core, notes| {
+            core.dispatcher.handle_timeout(now());
+            core.carry_out(self, notes);
+        });
+    }
+
+    /// Notes when the next deadline is, and returns it.
+    fn arm(&self) -> Option<Instant> {
+        let mut core = self.lock();
+        core.armed = core.dispatcher.poll_timeout().map(|(at, _)| at);
+        core.armed
+    }
+
+    fn offers(&self, scope: &Scope, models: &[ModelName]) {
+        for observer in &self.0.observers {
+            observer.offers(scope, models);
+        }
+    }
+
+    /// Does something under the lock, then tells the observers, and the timer if it must wake
+    /// earlier than it would.
+    fn with<T>(&self, act: impl FnOnce(&mut Core, &mut Vec<Note>) -> T) -> T {
+        let mut notes = Vec::new();
+        let mut core = self.lock();
+        let result = act(&mut core, &mut notes);
+        let earlier = core.deadline_moved_up();
+        drop(core);
+        if earlier {
+            self.0.wake.notify_one();
+        }
+        for note in notes {
+            self.tell(&note);
+        }
+        result
+    }
+
+    fn tell(&self, note: &Note) {
+        for observer in &self.0.observers {
+            match note {
+                Note::Assigned(job, provider, waited) => observer.assigned(job, *provider, *waited),
+                Note::Requeued(job) => observer.requeued(job),
+                Note::FirstByte(job, after) => observer.first_byte(job, *after),
+                Note::Canceled(job, reason) => observer.canceled(job, *reason),
+                Note::Ended(job, ended) => observer.ended(job, ended),
+            }
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Core> {
+        self.0.core.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Core {
+    fn handle(&mut self, scheduler: &Scheduler, input: Input, notes: &mut Vec<Note>) {
+        self.dispatcher.handle(now(), input);
+        self.carry_out(scheduler, notes);
+    }
+
+    fn carry_out(&mut self, scheduler: &Scheduler, notes: &mut Vec<Note>) {
+        while let Some(output) = self.dispatcher.poll_output() {
+            match output {
+                Output::Assign { job, provider, attempt } => {
+                    self.assign(scheduler, job, provider, attempt, notes);
+                }
+                Output::Cancel { job, provider, reason } => {
+                    if let Some(entry) = self.jobs.get(&job) {
+                        notes.push(Note::Canceled(Arc::clone(&entry.facts), reason));
+                    }
+                    if let Some(provider) = self.providers.get(&provider) {
+                        provider.cancel(job, reason);
+                    }
+                }
+                Output::End { job, ending } => self.end(job, ending, notes),
+                Output::AskProgress { job } => self.answer_progress(job),
+                Output::Retire { provider, clean } => {
+                    if let Some(provider) = self.providers.get(&provider) {
+                        provider.retire(clean);
+                    }
+                }
+            }
+        }
+    }
+
+    fn assign(
+        &mut self,
+        scheduler: &Scheduler,
+        job: JobId,
+        id: ProviderId,
+        attempt: u32,
+        notes: &mut Vec<Note>,
+    ) {
+        let (Some(entry), Some(provider)) = (self.jobs.get_mut(&job), self.providers.get(&id))
+        else {
+            return;
+        };
+        let Some(request) = entry.request.clone() else { return };
+        let at = now();
+        if attempt > entry.attempt {
+            notes.push(Note::Requeued(Arc::clone(&entry.facts)));
+        }
+        entry.assigned = Some(at);
+        entry.provider = Some(id);
+        entry.attempt = attempt;
+        entry.exchange.begin_attempt(attempt);
+        notes.push(Note::Assigned(Arc::clone(&entry.facts), id, at - entry.accepted));
+        let exchange = Arc::clone(&entry.exchange);
+        let answer = AnswerWriter::new(exchange, scheduler.clone(), job, id, attempt);
+        provider.assign(Assignment { job, attempt, request, answer });
+    }
+
+    fn end(&mut self, job: JobId, ending: Ending, notes: &mut Vec<Note>) {
+        let Some(entry) = self.jobs.remove(&job) else { return };
+        let failure = Failure { ending, detail: entry.detail.clone() };
+        entry.exchange.finish(Err(failure.clone()));
+        notes.push(entry.ended(Outcome::Failed(failure)));
+    }
+
+    fn answer_progress(&mut self, job: JobId) {
+        let progress = self.jobs.get(&job).map(|entry| entry.exchange.progress());
+        let (at, waiting) = progress.unwrap_or((now(), Waiting::Provider));
+        self.dispatcher.handle(now(), Input::Progress { job, at, waiting });
+    }
+
+    fn deadline_moved_up(&self) -> bool {
+        match (self.dispatcher.poll_timeout(), self.armed) {
+            (Some((at, _)), Some(armed)) => at < armed,
+            (Some(_), None) => true,
+            (None, _) => false,
+        }
+    }
+
+    fn worker_status(&self, at: Instant) -> Vec<WorkerStatus> {
+        let mut workers: Vec<_> = self
+            .dispatcher
+            .providers()
+            .map(|view| WorkerStatus {
+                id: view.id,
+                name: self.providers.get(&view.id).map_or("", |p| p.name()).to_owned(),
+                scope: view.scope().clone(),
+                models: view.models().cloned().collect(),
+                max_concurrent: view.max_concurrent,
+                reported_load: view.reported_load,
+                in_flight: view.in_flight,
+                draining: view.draining,
+                resting: view.resting_until.and_then(|until| until.checked_duration_since(at)),
+            })
+            .collect();
+        workers.sort_by(|a, b| (&a.name, a.id).cmp(&(&b.name, b.id)));
+        workers
+    }
+
+    fn queue_status(&self, at: Instant) -> Vec<QueueStatus> {
+        self.dispatcher
+            .queues()
+            .map(|view| QueueStatus {
+                scope: view.scope.clone(),
+                model: view.model.clone(),
+                len: view.len,
+                oldest: at.saturating_duration_since(view.oldest),
+            })
+            .collect()
+    }
+}
+
+impl Entry {
+    fn ended(&self, outcome: Outcome) -> Note {
+        let at = now();
+        let account = self.exchange.account();
+        let ended = Ended {
+            outcome,
+            provider: self.provider,
+            usage: account.usage,
+            bytes: account.bytes,
+            queued: self.assigned.unwrap_or(at) - self.accepted,
+            first_byte: self.begun.map(|begun| begun - self.accepted),
+            total: at - self.accepted,
+            requeues: self.attempt,
+        };
+        Note::Ended(Arc::clone(&self.facts), Box::new(ended))
+    }
+}

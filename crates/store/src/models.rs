@@ -1,0 +1,234 @@
+//! Which models have been served, and when last.
+//!
+//! A request for a model that has been served waits for it to come back; one for a model nobody
+//! ever served is refused at once. So the memory outlives a restart, and forgets.
+
+use std::{
+    collections::HashMap,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    time::{Duration, SystemTime, UNIX_EPOCH},
+};
+
+use base::{ModelName, Scope};
+
+use crate::StoreError;
+
+/// The most models that are remembered; the longest unseen are forgotten first.
+pub const MAX_MODELS: usize = 10_000;
+
+/// How long a model is remembered.
+pub const MEMORY: Duration = Duration::from_secs(7 * 24 * 60 * 60);
+
+/// When a model was seen.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SeenModel {
+    /// Where.
+    pub scope: Scope,
+    /// Its name.
+    pub model: ModelName,
+    /// First, in seconds since 1970.
+    pub first: u64,
+    /// Last, in seconds since 1970.
+    pub last: u64,
+}
+
+/// Where the memory is kept.
+pub trait ModelStore: Send + Sync {
+    /// All that is kept.
+    ///
+    /// # Errors
+    /// When it cannot be read.
+    fn load_models(&self) -> Result<Vec<SeenModel>, StoreError>;
+
+    /// Keeps these, in place of what was kept of the same models, and nothing last seen before
+    /// `oldest`.
+    ///
+    /// # Errors
+    /// When it cannot be written; then nothing is changed.
+    fn save_models(&self, models: &[SeenModel], oldest: u64) -> Result<(), StoreError>;
+}
+
+/// The memory of a running server: asked in memory, written by [`ModelMemory::flush`].
+pub struct ModelMemory {
+    store: Arc<dyn ModelStore>,
+    state: Mutex<State>,
+}
+
+#[derive(Default)]
+struct State {
+    models: HashMap<(Scope, ModelName), Times>,
+}
+
+#[derive(Clone, Copy)]
+struct Times {
+    first: u64,
+    last: u64,
+    /// Not yet written.
+    dirty: bool,
+}
+
+impl ModelMemory {
+    /// The memory kept in `store`, without what is too old at `now`.
+    ///
+    /// # Errors
+    /// When it cannot be read.
+    pub fn open(store: Arc<dyn ModelStore>, now: SystemTime) -> Result<Self, StoreError> {
+        let oldest = oldest(now);
+        let mut state = State::default();
+        for seen in store.load_models()?.into_iter().filter(|seen| seen.last >= oldest) {
+            let times = Times { first: seen.first, last: seen.last, dirty: false };
+            state.models.insert((seen.scope, seen.model), times);
+        }
+        state.forget();
+        Ok(Self { store, state: Mutex::new(state) })
+    }
+
+    /// Whether the model has been served within the memory's time.
+    pub fn knows(&self, scope: &Scope, model: &ModelName) -> bool {
+        self.lock().models.contains_key(&(scope.clone(), model.clone()))
+    }
+
+    /// When the model was first seen, in seconds since 1970.
+    pub fn first_seen(&self, scope: &Scope, model: &ModelName) -> Option<u64> {
+        self.lock().models.get(&(scope.clone(), model.clone())).map(|times| times.first)
+    }
+
+    /// These models are served at `now`. `*` is not a model.
+    pub fn saw(&self, scope: &Scope, models: &[ModelName], now: SystemTime) {
+        let now = seconds(now);
+        let mut state = self.lock();
+        for model in models.iter().filter(|model| !model.is_wildcard()) {
+            let times = state
+                .models
+                .entry((scope.clone(), model.clone()))
+                .or_insert(Times { first: now, last: now, dirty: true });
+            times.last = times.last.max(now);
+            times.dirty = true;
+        }
+        state.forget();
+    }
+
+    /// Writes what has changed, and forgets what is too old at `now`. Blocks on the disk.
+    ///
+    /// # Errors
+    /// When it cannot be written; the next flush tries again.
+    pub fn flush(&self, now: SystemTime) -> Result<(), StoreError> {
+        let oldest = oldest(now);
+        let changed = {
+            let mut state = self.lock();
+            state.models.retain(|_, times| times.last >= oldest);
+            state.take_dirty()
+        };
+        let saved = self.store.save_models(&changed, oldest);
+        if saved.is_err() {
+            self.lock().mark_dirty(&changed);
+        }
+        saved
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl State {
+    /// Drops the longest unseen when there are too many.
+    fn forget(&mut self) {
+        let over = self.models.len().saturating_sub(MAX_MODELS);
+        if over == 0 {
+            return;
+        }
+        let mut last: Vec<u64> = self.models.values().map(|times| times.last).collect();
+        let (_, limit, _) = last.select_nth_unstable(over - 1);
+        let limit = *limit;
+        let mut left = over;
+        self.models.retain(|_, times| {
+            let forgotten = left > 0 && times.last <= limit;
+            left -= usize::from(forgotten);
+            !forgotten
+        });
+    }
+
+    fn take_dirty(&mut self) -> Vec<SeenModel> {
+        let dirty = self.models.iter_mut().filter(|(_, times)| times.dirty);
+        dirty
+            .map(|((scope, model), times)| {
+                times.dirty = false;
+                let (scope, model) = (scope.clone(), model.clone());
+                SeenModel { scope, model, first: times.first, last: times.last }
+            })
+            .collect()
+    }
+
+    fn mark_dirty(&mut self, models: &[SeenModel]) {
+        for seen in models {
+            if let Some(times) = self.models.get_mut(&(seen.scope.clone(), seen.model.clone())) {
+                times.dirty = true;
+            }
+        }
+    }
+}
+
+fn seconds(time: SystemTime) -> u64 {
+    time.duration_since(UNIX_EPOCH).unwrap_or_default().as_secs()
+}
+
+fn oldest(now: SystemTime) -> u64 {
+    seconds(now).saturating_sub(MEMORY.as_secs())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::VolatileStore;
+
+    fn at(secs: u64) -> SystemTime {
+        UNIX_EPOCH + MEMORY + Duration::from_secs(secs)
+    }
+
+    fn memory(store: &Arc<VolatileStore>, now: SystemTime) -> ModelMemory {
+        let store: Arc<dyn ModelStore> = Arc::<VolatileStore>::clone(store);
+        ModelMemory::open(store, now).unwrap()
+    }
+
+    #[test]
+    fn models_survive_a_restart_for_a_week() {
+        let store = Arc::new(VolatileStore::default());
+        let scope = Scope::server();
+        let first = memory(&store, at(0));
+        first.saw(&scope, &["m".into(), "*".into()], at(0));
+        first.flush(at(0)).unwrap();
+        assert!(!first.knows(&scope, &"*".into()));
+        let second = memory(&store, at(MEMORY.as_secs()));
+        assert!(second.knows(&scope, &"m".into()));
+        assert_eq!(second.first_seen(&scope, &"m".into()), Some(MEMORY.as_secs()));
+        let third = memory(&store, at(MEMORY.as_secs() + 1));
+        assert!(!third.knows(&scope, &"m".into()));
+    }
+
+    #[test]
+    fn the_longest_unseen_are_forgotten_over_the_bound() {
+        let store = Arc::new(VolatileStore::default());
+        let scope = Scope::server();
+        let memory = memory(&store, at(0));
+        memory.saw(&scope, &["old".into()], at(0));
+        let many: Vec<ModelName> =
+            (0..MAX_MODELS).map(|number| ModelName::from(format!("m{number}"))).collect();
+        memory.saw(&scope, &many, at(1));
+        assert!(!memory.knows(&scope, &"old".into()));
+        assert!(many.iter().all(|model| memory.knows(&scope, model)));
+        assert_eq!(memory.lock().models.len(), MAX_MODELS);
+    }
+
+    #[test]
+    fn what_could_not_be_written_is_written_later() {
+        let store = Arc::new(VolatileStore::default());
+        let memory = memory(&store, at(0));
+        memory.saw(&Scope::server(), &["m".into()], at(0));
+        store.fail_writes(true);
+        assert!(memory.flush(at(0)).is_err());
+        store.fail_writes(false);
+        memory.flush(at(0)).unwrap();
+        assert_eq!(store.load_models().unwrap().len(), 1);
+    }
+}

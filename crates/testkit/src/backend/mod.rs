@@ -1,0 +1,274 @@
+//! A model server in the hands of a test: scriptable to the byte, and counting.
+
+mod reply;
+mod serve;
+
+use std::{
+    collections::VecDeque,
+    fmt,
+    net::SocketAddr,
+    sync::{Arc, Mutex},
+};
+
+use bytes::Bytes;
+use serde_json::Value;
+use tokio::{net::TcpListener, sync::watch, task::JoinHandle};
+
+pub use self::reply::{Gate, Reply, Step};
+use crate::{http1::Head, wait::within};
+
+/// How many requests are kept for [`MockBackend::request`]; the oldest are dropped.
+const MAX_KEPT: usize = 1_024;
+
+/// What has become of the requests to a backend. Model lists do not count.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Counts {
+    /// Requests that came in whole.
+    pub started: u64,
+    /// Of those, the ones that were answered to the end of their script.
+    pub answered: u64,
+    /// Of those, the ones whose connection the far end closed before that.
+    pub aborted: u64,
+}
+
+impl Counts {
+    /// Requests that are neither answered nor aborted.
+    pub fn in_flight(&self) -> u64 {
+        self.started - self.answered - self.aborted
+    }
+}
+
+/// A request as the backend got it.
+#[derive(Debug, Clone)]
+pub struct Received {
+    /// `POST` or the like.
+    pub method: String,
+    /// Path and query as sent.
+    pub target: String,
+    /// The whole head.
+    pub head: Head,
+    /// The body.
+    pub body: Bytes,
+}
+
+impl Received {
+    /// The value of a header.
+    pub fn header(&self, name: &str) -> Option<&str> {
+        self.head.header(name)
+    }
+
+    /// The body as JSON, or null when it is not.
+    pub fn json(&self) -> Value {
+        serde_json::from_slice(&self.body).unwrap_or_default()
+    }
+}
+
+/// How a request is answered that no reply was lined up for.
+type Script = Box<dyn Fn(&Received) -> Reply + Send + Sync>;
+
+/// What the connections of a backend share.
+pub(crate) struct Shared {
+    counts: watch::Sender<Counts>,
+    arrivals: watch::Sender<u64>,
+    kept: Mutex<VecDeque<Received>>,
+    lined_up: Mutex<VecDeque<Reply>>,
+    script: Mutex<Script>,
+    models: Mutex<Vec<String>>,
+}
+
+impl Shared {
+    fn keep(&self, received: Received) {
+        let mut kept = self.kept.lock().unwrap();
+        if kept.len() == MAX_KEPT {
+            kept.pop_front();
+        }
+        kept.push_back(received);
+        self.arrivals.send_modify(|arrivals| *arrivals += 1);
+    }
+
+    fn reply_to(&self, received: &Received) -> Reply {
+        let next = self.lined_up.lock().unwrap().pop_front();
+        next.unwrap_or_else(|| (self.script.lock().unwrap())(received))
+    }
+}
+
+/// A model server on a port of its own. Dropping it closes every connection.
+pub struct MockBackend {
+    address: SocketAddr,
+    shared: Arc<Shared>,
+    server: JoinHandle<()>,
+}
+
+impl fmt::Debug for MockBackend {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let counts = *self.shared.counts.borrow();
+        f.debug_struct("MockBackend")
+            .field("address", &self.address)
+            .field("counts", &counts)
+            .finish()
+    }
+}
+
+impl MockBackend {
+    /// A backend with these models that answers every request with [`Reply::completion`].
+    pub async fn start(models: &[&str]) -> Self {
+        Self::start_at("127.0.0.1:0".parse().unwrap(), models).await
+    }
+
+    /// The same at a given address, such as that of a backend that was stopped.
+    pub async fn start_at(address: SocketAddr, models: &[&str]) -> Self {
+        let listener = TcpListener::bind(address).await.expect("a port for the backend");
+        let address = listener.local_addr().expect("the backend's address");
+        let shared = Arc::new(Shared {
+            counts: watch::Sender::new(Counts::default()),
+            arrivals: watch::Sender::new(0),
+            kept: Mutex::default(),
+            lined_up: Mutex::default(),
+            script: Mutex::new(Box::new(|_| Reply::completion("hello"))),
+            models: Mutex::new(models.iter().map(|&model| model.to_owned()).collect()),
+        });
+        let server = tokio::spawn(serve::accept(listener, Arc::clone(&shared)));
+        Self { address, shared, server }
+    }
+
+    /// Where it listens.
+    pub fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// Its URL, without a slash at the end.
+    pub fn url(&self) -> String {
+        format!("http://{}", self.address)
+    }
+
+    /// Lines up the reply for the next request that has none; each is used once, in order.
+    pub fn then(&self, reply: Reply) {
+        self.shared.lined_up.lock().unwrap().push_back(reply);
+    }
+
+    /// Decides how to answer every request that no reply is lined up for.
+    pub fn answer_with(&self, script: impl Fn(&Received) -> Reply + Send + Sync + 'static) {
+        *self.shared.script.lock().unwrap() = Box::new(script);
+    }
+
+    /// Changes the model list.
+    pub fn set_models(&self, models: &[&str]) {
+        let models = models.iter().map(|&model| model.to_owned()).collect();
+        *self.shared.models.lock().unwrap() = models;
+    }
+
+    /// The next request, in the order they came in.
+    pub async fn request(&self) -> Received {
+        let mut arrivals = self.shared.arrivals.subscribe();
+        within("a request at the backend", async move {
+            loop {
+                arrivals.borrow_and_update();
+                let next = self.shared.kept.lock().unwrap().pop_front();
+                if let Some(received) = next {
+                    return received;
+                }
+                arrivals.changed().await.expect("the backend is there");
+            }
+        })
+        .await
+    }
+
+    /// What has become of its requests so far.
+    pub fn counts(&self) -> Counts {
+        *self.shared.counts.borrow()
+    }
+
+    /// Waits until the counts are as wished.
+    pub async fn reaches(&self, what: &str, wished: impl Fn(Counts) -> bool) -> Counts {
+        let mut counts = self.shared.counts.subscribe();
+        let reached = counts.wait_for(|counts| wished(*counts));
+        *within(what, reached).await.expect("the backend is there")
+    }
+
+    /// Waits until so many requests were aborted altogether.
+    pub async fn aborted(&self, times: u64) {
+        self.reaches("an abort at the backend", |counts| counts.aborted >= times).await;
+    }
+}
+
+impl Drop for MockBackend {
+    fn drop(&mut self) {
+        self.server.abort();
+    }
+}
+
+/// The address of a port where nobody listens.
+pub async fn refusing_address() -> SocketAddr {
+    let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
+    listener.local_addr().expect("its address")
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::client::Client;
+
+    #[tokio::test]
+    async fn answers_counts_and_keeps_what_it_got() {
+        let backend = MockBackend::start(&["m"]).await;
+        let client = Client::new(backend.address()).with_header("x-one", "1");
+        let answer = client.post_json("/v1/chat/completions?a=b", &json!({"model": "m"})).await;
+        assert_eq!(answer.status, 200);
+        assert_eq!(answer.json()["choices"][0]["message"]["content"], "hello");
+        let got = backend.request().await;
+        assert_eq!(
+            (got.method.as_str(), got.target.as_str()),
+            ("POST", "/v1/chat/completions?a=b")
+        );
+        assert_eq!((got.header("x-one"), got.json()), (Some("1"), json!({"model": "m"})));
+        assert_eq!(backend.counts(), Counts { started: 1, answered: 1, aborted: 0 });
+        let models = client.get("/v1/models").await.json();
+        assert_eq!(models["data"][0]["id"], "m");
+    }
+
+    #[tokio::test]
+    async fn a_stream_comes_step_by_step_and_its_abort_is_seen() {
+        let backend = MockBackend::start(&["m"]).await;
+        let gate = Gate::closed();
+        backend.then(Reply::stream(["data: 1\n\n", "data: 2\n\n"], &gate));
+        let client = Client::new(backend.address());
+        let mut answer = client.post("/v1/chat/completions", &json!({})).start().await;
+        assert_eq!(answer.header("content-type"), Some("text/event-stream"));
+        gate.open(1);
+        assert_eq!(answer.next_chunk().await.unwrap(), "data: 1\n\n");
+        assert_eq!(backend.counts().in_flight(), 1);
+        drop(answer);
+        backend.aborted(1).await;
+        assert_eq!(backend.counts().in_flight(), 0);
+    }
+
+    #[tokio::test]
+    async fn a_connection_is_kept_and_can_be_reset_mid_stream() {
+        let backend = MockBackend::start(&["m"]).await;
+        let client = Client::new(backend.address());
+        let request = client.post("/v1/chat/completions", &json!({}));
+        let (_, mut connection) = request.clone().start().await.finish_and_keep().await;
+        backend.then(Reply::stream(["data: 1\n\n"], &Gate::opened()).broken());
+        connection.send(&request).await;
+        let answer = connection.answer().await;
+        assert!(answer.try_finish().await.is_err());
+        assert_eq!(backend.counts().started, 2);
+    }
+
+    #[tokio::test]
+    async fn what_is_kept_is_bounded() {
+        let backend = MockBackend::start(&[]).await;
+        let received = Received {
+            method: String::new(),
+            target: String::new(),
+            head: Head::default(),
+            body: Bytes::new(),
+        };
+        for _ in 0..=MAX_KEPT {
+            backend.shared.keep(received.clone());
+        }
+        assert_eq!(backend.shared.kept.lock().unwrap().len(), MAX_KEPT);
+    }
+}

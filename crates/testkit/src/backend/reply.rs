@@ -1,0 +1,156 @@
+//! What a backend does about one request, step by step.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use serde_json::{Value, json};
+use tokio::sync::Semaphore;
+
+/// Holds a reply back until the test lets it go on, one step for each time it is opened.
+#[derive(Debug, Clone)]
+pub struct Gate(Arc<Semaphore>);
+
+impl Gate {
+    /// A gate that lets nothing through yet.
+    pub fn closed() -> Self {
+        Self(Arc::new(Semaphore::new(0)))
+    }
+
+    /// A gate that lets everything through.
+    pub fn opened() -> Self {
+        Self(Arc::new(Semaphore::new(Semaphore::MAX_PERMITS)))
+    }
+
+    /// Lets so many steps through, now or when they come.
+    pub fn open(&self, steps: usize) {
+        self.0.add_permits(steps);
+    }
+
+    pub(crate) async fn pass(&self) {
+        self.0.acquire().await.expect("gates are never closed for good").forget();
+    }
+}
+
+/// One step of a reply.
+#[derive(Debug, Clone)]
+pub enum Step {
+    /// Write these bytes to the socket, in one write.
+    Write(Bytes),
+    /// Wait for the gate.
+    Wait(Gate),
+    /// Close the connection.
+    Close,
+    /// Reset the connection.
+    Reset,
+    /// Do nothing more until the far end leaves.
+    Hang,
+}
+
+/// What a backend does about one request.
+#[derive(Debug, Clone, Default)]
+pub struct Reply {
+    pub(crate) steps: Vec<Step>,
+}
+
+impl Reply {
+    /// Exactly these steps.
+    pub fn steps(steps: impl IntoIterator<Item = Step>) -> Self {
+        Self { steps: steps.into_iter().collect() }
+    }
+
+    /// Exactly these bytes, in one write.
+    pub fn raw(bytes: impl Into<Bytes>) -> Self {
+        Self::steps([Step::Write(bytes.into())])
+    }
+
+    /// A status with headers and a body.
+    pub fn full(status: u16, headers: &[(&str, &str)], body: impl AsRef<[u8]>) -> Self {
+        let body = body.as_ref();
+        let mut message = head(status, headers);
+        message.push_str(&format!("content-length: {}\r\n\r\n", body.len()));
+        Self::raw([message.as_bytes(), body].concat())
+    }
+
+    /// A status with a JSON body.
+    pub fn json(status: u16, body: &Value) -> Self {
+        Self::full(status, &[("content-type", "application/json")], body.to_string())
+    }
+
+    /// A chat completion that says `text`, with a usage of 3 and 2 tokens.
+    pub fn completion(text: &str) -> Self {
+        let message = json!({"role": "assistant", "content": text});
+        Self::json(
+            200,
+            &json!({
+                "id": "chatcmpl-1", "object": "chat.completion", "created": 0, "model": "mock",
+                "choices": [{"index": 0, "message": message, "finish_reason": "stop"}],
+                "usage": {"prompt_tokens": 3, "completion_tokens": 2, "total_tokens": 5},
+            }),
+        )
+    }
+
+    /// A `text/event-stream` whose chunks each wait for the gate, as does its end.
+    pub fn stream<C: AsRef<[u8]>>(chunks: impl IntoIterator<Item = C>, gate: &Gate) -> Self {
+        Self::stream_with(200, &[("content-type", "text/event-stream")], chunks, gate)
+    }
+
+    /// The same with a status and headers of its own.
+    pub fn stream_with<C: AsRef<[u8]>>(
+        status: u16,
+        headers: &[(&str, &str)],
+        chunks: impl IntoIterator<Item = C>,
+        gate: &Gate,
+    ) -> Self {
+        let head = head(status, headers) + "transfer-encoding: chunked\r\n\r\n";
+        let mut steps = vec![Step::Write(head.into())];
+        for chunk in chunks {
+            steps.push(Step::Wait(gate.clone()));
+            steps.push(Step::Write(http_chunk(chunk.as_ref())));
+        }
+        steps.push(Step::Wait(gate.clone()));
+        steps.push(Step::Write(Bytes::from_static(b"0\r\n\r\n")));
+        Self { steps }
+    }
+
+    /// Nothing at all, not even a head.
+    pub fn hang() -> Self {
+        Self::steps([Step::Hang])
+    }
+
+    /// The same reply, its first byte held back by a gate.
+    #[must_use]
+    pub fn after(mut self, gate: &Gate) -> Self {
+        self.steps.insert(0, Step::Wait(gate.clone()));
+        self
+    }
+
+    /// The same reply, reset where its last step would be.
+    #[must_use]
+    pub fn broken(mut self) -> Self {
+        self.steps.pop();
+        self.steps.push(Step::Reset);
+        self
+    }
+
+    /// The same reply, and nothing more where its last step would be.
+    #[must_use]
+    pub fn stalled(mut self) -> Self {
+        self.steps.pop();
+        self.steps.push(Step::Hang);
+        self
+    }
+}
+
+/// Bytes as one chunk of a chunked body.
+fn http_chunk(bytes: &[u8]) -> Bytes {
+    let size = format!("{:x}\r\n", bytes.len());
+    [size.as_bytes(), bytes, b"\r\n"].concat().into()
+}
+
+fn head(status: u16, headers: &[(&str, &str)]) -> String {
+    let mut head = format!("HTTP/1.1 {status} Mock\r\n");
+    for (name, value) in headers {
+        head.push_str(&format!("{name}: {value}\r\n"));
+    }
+    head
+}

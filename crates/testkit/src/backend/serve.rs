@@ -1,0 +1,129 @@
+//! The sockets of a backend.
+
+use std::{io, sync::Arc};
+
+use serde_json::json;
+use tokio::{
+    io::AsyncWriteExt,
+    net::{
+        TcpListener, TcpStream,
+        tcp::{OwnedReadHalf, OwnedWriteHalf},
+    },
+    task::JoinSet,
+};
+
+use super::{Counts, Received, Reply, Shared, Step};
+use crate::http1::{Framing, Reader};
+
+/// How a reply ended.
+enum Outcome {
+    /// As scripted; the connection may be used again.
+    Done,
+    /// As scripted, with the connection.
+    Closed,
+    /// The far end left.
+    Aborted,
+}
+
+/// Takes connections until it is aborted, which closes them all.
+pub(super) async fn accept(listener: TcpListener, shared: Arc<Shared>) {
+    let mut connections = JoinSet::new();
+    loop {
+        tokio::select! {
+            Ok((stream, _)) = listener.accept() => {
+                let shared = Arc::clone(&shared);
+                connections.spawn(async move {
+                    // A connection that breaks is a matter of the test, not of the backend.
+                    let _broken = connection(stream, &shared).await;
+                });
+            }
+            Some(_) = connections.join_next() => {}
+        }
+    }
+}
+
+async fn connection(stream: TcpStream, shared: &Shared) -> io::Result<()> {
+    stream.set_nodelay(true)?;
+    let (reader, mut writer) = stream.into_split();
+    let mut reader = Reader::new(reader);
+    while let Some(received) = receive(&mut reader).await? {
+        if received.method == "GET" {
+            perform(&mut writer, listing(shared, &received)).await?;
+            continue;
+        }
+        match answer(&mut reader, &mut writer, shared, received).await {
+            Outcome::Done => {}
+            Outcome::Closed | Outcome::Aborted => break,
+        }
+    }
+    Ok(())
+}
+
+async fn receive(reader: &mut Reader<OwnedReadHalf>) -> io::Result<Option<Received>> {
+    let Some(head) = reader.head().await? else { return Ok(None) };
+    let body = reader.rest(Framing::of_request(&head)).await?;
+    let [method, target, _] = head.words().map(str::to_owned);
+    Ok(Some(Received { method, target, head, body }))
+}
+
+fn listing(shared: &Shared, received: &Received) -> Reply {
+    if received.target != "/v1/models" {
+        return Reply::json(404, &json!({"error": {"message": "not here"}}));
+    }
+    let models = shared.models.lock().unwrap();
+    let item = |id: &String| json!({"id": id, "object": "model", "owned_by": "mock"});
+    let data: Vec<_> = models.iter().map(item).collect();
+    Reply::json(200, &json!({"object": "list", "data": data}))
+}
+
+/// Counts a request as aborted unless it is told otherwise, so that a backend that is dropped in
+/// the middle of one still adds up.
+struct Counted<'a> {
+    shared: &'a Shared,
+    outcome: fn(&mut Counts),
+}
+
+impl Drop for Counted<'_> {
+    fn drop(&mut self) {
+        self.shared.counts.send_modify(self.outcome);
+    }
+}
+
+async fn answer(
+    reader: &mut Reader<OwnedReadHalf>,
+    writer: &mut OwnedWriteHalf,
+    shared: &Shared,
+    received: Received,
+) -> Outcome {
+    let reply = shared.reply_to(&received);
+    shared.counts.send_modify(|counts| counts.started += 1);
+    let mut counted = Counted { shared, outcome: |counts| counts.aborted += 1 };
+    shared.keep(received);
+    let outcome = tokio::select! {
+        performed = perform(writer, reply) => performed.unwrap_or(Outcome::Aborted),
+        () = reader.closed() => Outcome::Aborted,
+    };
+    if !matches!(outcome, Outcome::Aborted) {
+        counted.outcome = |counts| counts.answered += 1;
+    }
+    outcome
+}
+
+async fn perform(writer: &mut OwnedWriteHalf, reply: Reply) -> io::Result<Outcome> {
+    for step in reply.steps {
+        match step {
+            Step::Write(bytes) => writer.write_all(&bytes).await?,
+            Step::Wait(gate) => gate.pass().await,
+            Step::Hang => std::future::pending().await,
+            Step::Close => {
+                writer.shutdown().await?;
+                return Ok(Outcome::Closed);
+            }
+            Step::Reset => {
+                writer.as_ref().set_zero_linger()?;
+                return Ok(Outcome::Closed);
+            }
+        }
+    }
+    Ok(Outcome::Done)
+}

@@ -1,0 +1,105 @@
+//! How a worker comes in.
+
+use std::net::SocketAddr;
+
+use tokio::net::TcpStream;
+use tokio_tungstenite::{
+    client_async,
+    tungstenite::{
+        Error,
+        client::IntoClientRequest,
+        http::{HeaderMap, HeaderName, HeaderValue},
+    },
+};
+
+use super::{FakeWorker, Form};
+use crate::{
+    daemon::{Daemon, WORKER_SECRET},
+    wait::within,
+};
+
+/// A server that answered with something other than a WebSocket.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Refused {
+    /// Its status.
+    pub status: u16,
+    /// What it said, as far as it came with the head.
+    pub body: String,
+}
+
+/// An upgrade request to `/v1/worker/connect`, as the test wants it.
+#[derive(Debug, Clone)]
+pub struct Connect {
+    address: SocketAddr,
+    query: String,
+    headers: HeaderMap,
+}
+
+impl Connect {
+    /// One without credentials.
+    pub fn new(address: SocketAddr) -> Self {
+        Self { address, query: String::new(), headers: HeaderMap::new() }
+    }
+
+    /// One that a daemon of this kit lets in.
+    pub fn to(daemon: &Daemon) -> Self {
+        Self::new(daemon.address()).header("x-worker-secret", WORKER_SECRET)
+    }
+
+    /// Adds a header.
+    #[must_use]
+    pub fn header(mut self, name: &'static str, value: &str) -> Self {
+        let value = HeaderValue::from_str(value).expect("a header value");
+        self.headers.append(HeaderName::from_static(name), value);
+        self
+    }
+
+    /// Sets the query, without its question mark.
+    #[must_use]
+    pub fn query(mut self, query: &str) -> Self {
+        self.query = format!("?{query}");
+        self
+    }
+
+    /// Offers the binary form, if that is the one.
+    #[must_use]
+    pub fn form(self, form: Form) -> Self {
+        match form {
+            Form::Stock => self,
+            Form::Binary => self.header("sec-websocket-protocol", protocol::relay::SUBPROTOCOL),
+        }
+    }
+
+    /// Connects and upgrades.
+    ///
+    /// # Errors
+    /// When the server answers with something other than a WebSocket.
+    pub async fn open(self) -> Result<FakeWorker, Refused> {
+        let url = format!("ws://{}/v1/worker/connect{}", self.address, self.query);
+        let mut request = url.into_client_request().expect("a URL");
+        request.headers_mut().extend(self.headers);
+        let stream = within("connecting", TcpStream::connect(self.address)).await;
+        let stream = stream.expect("the server takes connections");
+        stream.set_nodelay(true).expect("a TCP connection");
+        match within("the upgrade", client_async(request, stream)).await {
+            Ok((socket, response)) => {
+                let agreed = response.headers().contains_key("sec-websocket-protocol");
+                let form = if agreed { Form::Binary } else { Form::Stock };
+                Ok(FakeWorker::on(socket, form))
+            }
+            Err(Error::Http(response)) => Err(Refused {
+                status: response.status().as_u16(),
+                body: String::from_utf8_lossy(response.body().as_deref().unwrap_or_default())
+                    .into_owned(),
+            }),
+            Err(error) => panic!("the upgrade failed: {error}"),
+        }
+    }
+
+    /// Connects, upgrades and registers.
+    pub async fn join(self, name: &str, models: &[&str], max_concurrent: u32) -> FakeWorker {
+        let mut worker = self.open().await.expect("the worker is let in");
+        worker.register(name, models, max_concurrent).await;
+        worker
+    }
+}

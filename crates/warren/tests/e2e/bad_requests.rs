@@ -1,0 +1,199 @@
+//! Requests that cannot be served are told why, in the form of their API.
+
+use serde_json::json;
+use testkit::{Client, Connect, Form, Response};
+
+use crate::common::{CHAT, MESSAGES, ask, join, openai_error, post, serve};
+
+async fn send(client: &Client, path: &str, body: &'static str) -> Response {
+    client.request("POST", path).header("content-type", "application/json").body(body).send().await
+}
+
+#[tokio::test]
+async fn a_body_that_makes_no_sense_is_a_400() {
+    let daemon = serve().start().await;
+    let client = daemon.client();
+    let bodies = [
+        "",
+        "{",
+        "not json",
+        "[]",
+        "\"m\"",
+        "null",
+        "{}",
+        r#"{"model":7}"#,
+        r#"{"model":null}"#,
+        r#"{"model":""}"#,
+        r#"{"model":["m"]}"#,
+        r#"{"model":"m","stream":null}"#,
+        r#"{"model":"m","stream":"yes"}"#,
+        r#"{"model":"m","stream":1}"#,
+        r#"{"model":"m"} trailing"#,
+        r#"{"model":"m","model":"n"}"#,
+    ];
+    for body in bodies {
+        for path in [CHAT, "/v1/completions", "/v1/embeddings", "/v1/responses"] {
+            let error = openai_error(&send(&client, path, body).await, 400);
+            assert_eq!(error["type"], "invalid_request_error", "{body}");
+        }
+        let answer = send(&client, MESSAGES, body).await;
+        assert_eq!(answer.status, 400, "{body}");
+        assert_eq!(answer.json()["type"], "error", "{body}");
+        assert_eq!(answer.json()["error"]["type"], "invalid_request_error", "{body}");
+    }
+    let long = json!({"model": "m".repeat(1_000)});
+    openai_error(&client.post_json(CHAT, &long).await, 400);
+    let latin: &[u8] = b"{\"model\":\"m\xe9\"}";
+    let request = client.request("POST", CHAT).header("content-type", "application/json");
+    openai_error(&request.body(latin).send().await, 400);
+    assert_eq!(daemon.health().await["status"], "ok");
+}
+
+#[tokio::test]
+async fn the_error_says_what_is_wrong_and_where() {
+    let daemon = serve().start().await;
+    let error = openai_error(&send(&daemon.client(), CHAT, "{}").await, 400);
+    assert!(error["message"].as_str().unwrap().contains("model"), "{error}");
+    assert_eq!(error["param"], "model", "{error}");
+    let body = r#"{"model":"m","stream":"yes"}"#;
+    let error = openai_error(&send(&daemon.client(), CHAT, body).await, 400);
+    assert_eq!(error["param"], "stream", "{error}");
+    let error = openai_error(&send(&daemon.client(), CHAT, "{\n  \"model\": m}").await, 400);
+    assert!(error["message"].as_str().unwrap().contains("line 2"), "{error}");
+}
+
+#[tokio::test]
+async fn a_body_over_the_limit_is_a_413() {
+    let daemon = serve().set("--max-body-mib", "1").start().await;
+    let mut worker = join(&daemon, Form::Stock, "w", 1).await;
+    let padded = |length: usize| {
+        let body = |pad: usize| json!({"model": "m", "pad": "x".repeat(pad)}).to_string();
+        body(length - body(0).len())
+    };
+    let request = daemon.client().request("POST", CHAT).header("content-type", "application/json");
+    let mib = 1024 * 1024;
+    let answer = tokio::spawn(request.clone().body(padded(mib)).send());
+    let job = worker.expect_job().await;
+    assert_eq!(job.body.len(), mib);
+    worker.complete(&job, 200, &json!({})).await;
+    assert_eq!(answer.await.unwrap().status, 200);
+    openai_error(&request.clone().body(padded(mib + 1)).send().await, 413);
+    let on_messages = daemon.client().request("POST", MESSAGES);
+    let on_messages = on_messages.header("content-type", "application/json");
+    let answer = on_messages.body(padded(mib + 1)).send().await;
+    assert_eq!((answer.status, &answer.json()["type"]), (413, &json!("error")));
+    assert_eq!(answer.json()["error"]["type"], "request_too_large");
+    // Chunked, so that the length is not known before it is too long.
+    let chunked = format!("{:x}\r\n{}\r\n0\r\n\r\n", mib + 1, padded(mib + 1));
+    let request = request.header("transfer-encoding", "chunked");
+    openai_error(&request.body(chunked).send().await, 413);
+    daemon.is_idle().await;
+}
+
+/// What is said to be too long is refused before it is sent.
+#[tokio::test]
+async fn a_length_over_the_limit_is_refused_unread() {
+    let daemon = serve().set("--max-body-mib", "1").start().await;
+    let request = daemon.client().request("POST", CHAT);
+    let request = request.header("content-type", "application/json");
+    let mut connection = request.header("content-length", "99999999999").open().await;
+    connection.write(b"{").await;
+    openai_error(&connection.answer().await.finish().await, 413);
+}
+
+/// A stock worker cannot carry more than 60 MiB: when only such workers have the model, the
+/// request is too large, and otherwise it goes to one that can.
+#[tokio::test]
+async fn a_body_too_large_for_stock_workers_is_a_413() {
+    let daemon = serve().start().await;
+    let mut stock = join(&daemon, Form::Stock, "stock", 1).await;
+    let body = json!({"model": "m", "pad": "x".repeat(61 * 1024 * 1024)}).to_string();
+    let request = daemon.client().request("POST", CHAT).header("content-type", "application/json");
+    let request = request.body(body.clone());
+    openai_error(&request.clone().send().await, 413);
+    let mut able = Connect::to(&daemon).form(Form::Binary).join("able", &["m"], 1).await;
+    let answer = tokio::spawn(request.send());
+    let job = able.expect_job().await;
+    assert!(job.body == body, "the body has changed");
+    able.complete(&job, 200, &json!({})).await;
+    assert_eq!(answer.await.unwrap().status, 200);
+    let small = post(&daemon.client(), CHAT, ask(false));
+    let (worker, job) = tokio::select! {
+        job = stock.expect_job() => (&mut stock, job),
+        job = able.expect_job() => (&mut able, job),
+    };
+    worker.complete(&job, 200, &json!({})).await;
+    assert_eq!(small.await.unwrap().status, 200);
+}
+
+/// A body over 16 MiB reaches a stock worker in fragments that it can take.
+#[tokio::test]
+async fn a_large_body_reaches_a_stock_worker() {
+    let daemon = serve().start().await;
+    let mut stock = join(&daemon, Form::Stock, "stock", 1).await;
+    let body = json!({"model": "m", "pad": "x".repeat(20 * 1024 * 1024)});
+    let answer = post(&daemon.client(), CHAT, body.clone());
+    let job = stock.expect_job().await;
+    assert!(job.body == body.to_string(), "the body has changed");
+    stock.complete(&job, 200, &json!({})).await;
+    assert_eq!(answer.await.unwrap().status, 200);
+}
+
+#[tokio::test]
+async fn a_wrong_method_is_a_405() {
+    let daemon = serve().start().await;
+    for method in ["GET", "PUT", "DELETE", "PATCH"] {
+        let answer = daemon.client().request(method, CHAT).send().await;
+        openai_error(&answer, 405);
+        let allowed = answer.header("allow").expect("an Allow header");
+        assert!(allowed.contains("POST"), "{allowed}");
+    }
+    let answer = daemon.client().request("POST", "/v1/models").send().await;
+    openai_error(&answer, 405);
+    let answer = daemon.client().request("GET", MESSAGES).send().await;
+    assert_eq!((answer.status, &answer.json()["type"]), (405, &json!("error")));
+}
+
+#[tokio::test]
+async fn a_wrong_content_type_is_a_415() {
+    let daemon = serve().start().await;
+    for content_type in ["text/plain", "multipart/form-data; boundary=x", "application/xml"] {
+        let request = daemon.client().request("POST", CHAT).header("content-type", content_type);
+        openai_error(&request.body(r#"{"model":"m"}"#).send().await, 415);
+    }
+    // Written another way, it is still JSON: what follows is the unknown model.
+    for content_type in ["application/json; charset=utf-8", "Application/JSON"] {
+        let request = daemon.client().request("POST", CHAT).header("content-type", content_type);
+        openai_error(&request.body(r#"{"model":"m"}"#).send().await, 404);
+    }
+}
+
+#[tokio::test]
+async fn an_unknown_path_is_a_404_in_json() {
+    let daemon = serve().start().await;
+    for path in ["/v1/nothing", "/v1/chat", "/v1/chat/completions/"] {
+        openai_error(&daemon.client().post_json(path, &ask(false)).await, 404);
+    }
+}
+
+#[tokio::test]
+async fn what_is_no_http_at_all_harms_nobody() {
+    let daemon = serve().start().await;
+    let garbage: [&[u8]; 4] = [
+        b"\x16\x03\x01\x02\x00\x01",
+        b"GET\r\n\r\n",
+        b"\0\0\0\0\r\n\r\n",
+        b"POST / HTTP/9.9\r\n\r\n",
+    ];
+    for bytes in garbage {
+        let mut connection = daemon.client().connect().await;
+        connection.write(bytes).await;
+        connection.half_close().await;
+        connection.closed().await;
+    }
+    let huge = "x".repeat(1024 * 1024);
+    let answer = daemon.client().request("GET", "/health").header("x-huge", &huge).open().await;
+    let answer = answer.try_answer().await;
+    assert!(answer.is_err() || answer.is_ok_and(|answer| answer.status == 431));
+    assert_eq!(daemon.health().await["status"], "ok");
+}

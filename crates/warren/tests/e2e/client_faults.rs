@@ -1,0 +1,140 @@
+//! Clients that leave at every point of a request's way: the backend sees the abort, the slot is
+//! free.
+
+use serde_json::json;
+use testkit::{Connection, Daemon, Form, Gate, MockBackend, Reply, WorkerProcess};
+
+use crate::common::{CHAT, ask, both_forms, catch_up, join, lend, post, serve};
+
+both_forms!(one_that_leaves_the_queue_never_reaches_a_worker, one_that_leaves_before_the_head);
+
+async fn one_that_leaves_the_queue_never_reaches_a_worker(form: Form) {
+    let daemon = serve().start().await;
+    let mut worker = join(&daemon, form, "w", 1).await;
+    let first = post(&daemon.client(), CHAT, ask(false));
+    let job = worker.expect_job().await;
+    for stream in [false, true] {
+        let waiting = daemon.client().post(CHAT, &ask(stream)).open().await;
+        daemon.has_queued(1).await;
+        drop(waiting);
+        daemon.has_queued(0).await;
+    }
+    worker.complete(&job, 200, &json!({})).await;
+    assert_eq!(first.await.unwrap().status, 200);
+    catch_up(&daemon, &mut worker).await;
+    assert!(!worker.has_unread(), "the worker was given a request that nobody waits for");
+    daemon.is_idle().await;
+}
+
+async fn one_that_leaves_before_the_head(form: Form) {
+    let daemon = serve().start().await;
+    let mut worker = join(&daemon, form, "w", 1).await;
+    for stream in [false, true] {
+        let asked = daemon.client().post(CHAT, &ask(stream)).open().await;
+        let job = worker.expect_job().await;
+        asked.reset();
+        let cancelled = (job.request_id, json!("client_disconnect"));
+        assert_eq!(worker.expect_cancel().await, cancelled);
+        daemon.is_idle().await;
+    }
+}
+
+/// A server with one slot, whose backend's next reply is held back.
+struct Held {
+    daemon: Daemon,
+    backend: MockBackend,
+    gate: Gate,
+    _worker: WorkerProcess,
+}
+
+impl Held {
+    async fn new() -> Self {
+        let daemon = serve().start().await;
+        let backend = MockBackend::start(&["m"]).await;
+        let worker = lend(&daemon, &backend, 1).await;
+        Self { daemon, backend, gate: Gate::closed(), _worker: worker }
+    }
+
+    async fn ask(&self, stream: bool) -> Connection {
+        self.daemon.client().post(CHAT, &ask(stream)).open().await
+    }
+
+    /// The backend has seen the abort, nothing is held, and the next request is answered.
+    async fn is_free(&self) {
+        self.backend.aborted(1).await;
+        self.daemon.is_idle().await;
+        assert_eq!(self.backend.counts().in_flight(), 0);
+        let next = self.daemon.client().post_json(CHAT, &ask(false)).await;
+        assert_eq!(next.status, 200);
+    }
+}
+
+#[tokio::test]
+async fn the_backend_sees_a_plain_request_being_left() {
+    let held = Held::new().await;
+    held.backend.then(Reply::completion("late").after(&held.gate));
+    let asked = held.ask(false).await;
+    held.backend.request().await;
+    drop(asked);
+    held.is_free().await;
+}
+
+#[tokio::test]
+async fn the_backend_sees_a_stream_being_left_before_its_head() {
+    let held = Held::new().await;
+    held.backend.then(Reply::stream(["data: 1\n\n"], &held.gate).after(&held.gate));
+    let asked = held.ask(true).await;
+    held.backend.request().await;
+    asked.reset();
+    held.is_free().await;
+}
+
+#[tokio::test]
+async fn the_backend_sees_a_stream_being_left_after_its_head() {
+    let held = Held::new().await;
+    held.backend.then(Reply::stream(["data: 1\n\n"], &held.gate));
+    let asked = held.ask(true).await;
+    let answer = asked.answer().await;
+    assert_eq!(answer.status, 200);
+    drop(answer);
+    held.is_free().await;
+}
+
+#[tokio::test]
+async fn the_backend_sees_a_stream_being_reset_in_its_middle() {
+    let held = Held::new().await;
+    held.backend.then(Reply::stream(["data: 1\n\n", "data: 2\n\n"], &held.gate));
+    let asked = held.ask(true).await;
+    held.gate.open(1);
+    let mut answer = asked.answer().await;
+    answer.expect("data: 1\n\n").await;
+    answer.reset();
+    held.is_free().await;
+}
+
+/// A client that closes its half is not to be told from one that hung up, until something is
+/// written to it. It counts as gone, so that a hang-up is seen at once.
+#[tokio::test]
+async fn half_closing_is_hanging_up() {
+    let held = Held::new().await;
+    held.backend.then(Reply::completion("late").after(&held.gate));
+    let mut asked = held.ask(false).await;
+    held.backend.request().await;
+    asked.half_close().await;
+    held.is_free().await;
+    asked.closed().await;
+}
+
+/// A request whose body never comes holds no slot and nobody up.
+#[tokio::test]
+async fn a_body_that_stops_half_way_holds_nothing() {
+    let held = Held::new().await;
+    let mut half = held.daemon.client().connect().await;
+    let head = "POST /v1/chat/completions HTTP/1.1\r\nhost: localhost\r\n\
+        content-type: application/json\r\ncontent-length: 1000\r\n\r\n{\"model\":";
+    half.write(head.as_bytes()).await;
+    assert_eq!(held.daemon.client().post_json(CHAT, &ask(false)).await.status, 200);
+    drop(half);
+    held.daemon.is_idle().await;
+    assert_eq!(held.backend.counts().started, 1);
+}

@@ -1,0 +1,117 @@
+//! What the tests share: a server, a worker in either form, a request, the shapes of errors.
+
+use std::path::Path;
+
+use serde_json::{Value, json};
+use testkit::{
+    Client, Connect, Daemon, FakeWorker, Form, MockBackend, Response, Serve, WorkerProcess,
+};
+
+pub(crate) const CHAT: &str = "/v1/chat/completions";
+pub(crate) const MESSAGES: &str = "/v1/messages";
+pub(crate) const RESPONSES: &str = "/v1/responses";
+
+/// Makes of each function that takes a [`Form`] two tests, one for each.
+macro_rules! both_forms {
+    ($($name:ident),+ $(,)?) => {$(
+        mod $name {
+            #[tokio::test]
+            async fn stock() {
+                super::$name(testkit::Form::Stock).await;
+            }
+
+            #[tokio::test]
+            async fn binary() {
+                super::$name(testkit::Form::Binary).await;
+            }
+        }
+    )+};
+}
+pub(crate) use both_forms;
+
+pub(crate) fn binary() -> &'static Path {
+    Path::new(env!("CARGO_BIN_EXE_warren"))
+}
+
+/// A server to be started, with its defaults.
+pub(crate) fn serve() -> Serve {
+    Serve::new(binary())
+}
+
+/// A fake worker `name` with the model `m`, which the server has agreed to speak `form` with.
+pub(crate) async fn join(daemon: &Daemon, form: Form, name: &str, slots: u32) -> FakeWorker {
+    let worker = Connect::to(daemon).form(form).join(name, &["m"], slots).await;
+    assert_eq!(worker.form(), form);
+    worker
+}
+
+/// A real worker that lends a backend, once it is connected; it asks for the binary form.
+pub(crate) async fn lend(daemon: &Daemon, backend: &MockBackend, slots: u32) -> WorkerProcess {
+    let before = daemon.workers().await.len();
+    let worker = start_worker(daemon, &backend.url(), slots);
+    daemon.has_workers(before + 1).await;
+    worker
+}
+
+/// A real worker that lends whatever is at `backend` as the model `m`.
+pub(crate) fn start_worker(daemon: &Daemon, backend: &str, slots: u32) -> WorkerProcess {
+    let slots = slots.to_string();
+    let args = ["--models", "m", "--max-concurrent", &slots];
+    WorkerProcess::start(binary(), &daemon.url(), backend, "lender", &args)
+}
+
+/// A request for the model `m` that works on every API.
+pub(crate) fn ask(stream: bool) -> Value {
+    ask_for("m", stream)
+}
+
+pub(crate) fn ask_for(model: &str, stream: bool) -> Value {
+    json!({
+        "model": model, "stream": stream, "max_tokens": 9,
+        "messages": [{"role": "user", "content": "hi"}],
+    })
+}
+
+/// Posts in the background, so that the test can go on meanwhile.
+pub(crate) fn post(client: &Client, path: &'static str, body: Value) -> Posted {
+    let client = client.clone();
+    tokio::spawn(async move { client.post_json(path, &body).await })
+}
+
+pub(crate) type Posted = tokio::task::JoinHandle<Response>;
+
+/// Checks an OpenAI-style error: its status and its exact words.
+#[track_caller]
+pub(crate) fn assert_openai_error(response: &Response, status: u16, words: &str) {
+    let error = openai_error(response, status);
+    assert_eq!(error["message"], words, "{error}");
+}
+
+/// Checks the status and the shape of an OpenAI-style error, and returns the error.
+#[track_caller]
+pub(crate) fn openai_error(response: &Response, status: u16) -> Value {
+    assert_eq!(response.status, status, "{}", response.text());
+    assert_eq!(response.header("content-type"), Some("application/json"));
+    let error = response.json()["error"].clone();
+    assert!(error["message"].is_string() && error["type"].is_string(), "{error}");
+    assert!(error.get("param").is_some() && error.get("code").is_some(), "{error}");
+    error
+}
+
+/// Checks an Anthropic error: its status, its type and its exact words.
+#[track_caller]
+pub(crate) fn assert_anthropic_error(response: &Response, status: u16, kind: &str, words: &str) {
+    let body = response.json();
+    assert_eq!(response.status, status, "{body}");
+    assert_eq!(body["type"], "error", "{body}");
+    assert_eq!(body["error"]["type"], kind, "{body}");
+    assert_eq!(body["error"]["message"], words, "{body}");
+}
+
+/// Makes a worker hear everything that the server has sent it so far.
+pub(crate) async fn catch_up(daemon: &Daemon, worker: &mut FakeWorker) {
+    let path = format!("/admin/workers/{}/refresh", worker.id());
+    let asked = daemon.admin().post_json(&path, &json!({})).await;
+    assert!((200..300).contains(&asked.status), "{}", asked.text());
+    worker.expect_message("models_refresh").await;
+}

@@ -1,0 +1,109 @@
+//! A client that does not read costs a bounded amount of memory, and nobody else anything.
+
+use testkit::{Form, Gate, MockBackend, Reply};
+
+use crate::common::{CHAT, ask, join, lend, serve};
+
+const MIB: usize = 1024 * 1024;
+
+/// What the server may grow by while it holds a stream back: far less than what is sent.
+const MAY_GROW: u64 = 24 * MIB as u64;
+
+/// A stream of 64 MiB.
+fn flood() -> Reply {
+    let event = format!("data: {}\n\n", "x".repeat(64 * 1024));
+    Reply::stream(vec![event; 1024], &Gate::opened())
+}
+
+#[tokio::test]
+async fn a_slow_client_stops_its_own_backend_only() {
+    let daemon = serve().start().await;
+    let backend = MockBackend::start(&["m"]).await;
+    let worker = lend(&daemon, &backend, 2).await;
+    // Grown to its usual size by a first request.
+    assert_eq!(daemon.client().post_json(CHAT, &ask(true)).await.status, 200);
+    let before = (daemon.resident_bytes(), worker.resident_bytes());
+    backend.then(flood());
+    let slow = daemon.client().post(CHAT, &ask(true)).open().await;
+    let mut slow = slow.answer().await;
+    let gate = Gate::closed();
+    let chunks: Vec<_> = (0..200).map(|number| format!("data: {number}\n\n")).collect();
+    backend.then(Reply::stream(&chunks, &gate));
+    let quick = daemon.client().post(CHAT, &ask(true)).open().await;
+    let mut quick = quick.answer().await;
+    for chunk in &chunks {
+        gate.open(1);
+        quick.expect(chunk).await;
+    }
+    assert_eq!(backend.counts().in_flight(), 2, "the flood is held back at its backend");
+    let after = (daemon.resident_bytes(), worker.resident_bytes());
+    assert!(after.0 < before.0 + MAY_GROW, "server: {} to {}", before.0, after.0);
+    assert!(after.1 < before.1 + MAY_GROW, "worker: {} to {}", before.1, after.1);
+    // Once it reads, it gets all of it.
+    let mut got = 0;
+    while let Some(chunk) = slow.next_chunk().await {
+        got += chunk.len();
+    }
+    assert_eq!(got, 1024 * (64 * 1024 + 8));
+    let after = daemon.resident_bytes();
+    assert!(after < before.0 + MAY_GROW, "server: {} to {after}", before.0);
+}
+
+/// In the binary form the server grants credit only as its client reads.
+#[tokio::test]
+async fn credit_follows_the_client() {
+    let daemon = serve().start().await;
+    let mut worker = join(&daemon, Form::Binary, "w", 1).await;
+    let asked = daemon.client().post(CHAT, &ask(true)).open().await;
+    let job = worker.expect_job().await;
+    let reading = tokio::spawn(async move { asked.answer().await.finish().await.body.len() });
+    let chunk = format!("data: {}\n\n", "x".repeat(32 * 1024 - 8));
+    let mut sent = 0;
+    // More than the initial credit, so it must be renewed as it is used up and read.
+    for _ in 0..64 {
+        while sent + chunk.len() as u64 > 256 * 1024 + worker.credit(&job) {
+            let so_far = worker.credit(&job);
+            worker.expect_credit(&job, so_far + 1).await;
+        }
+        worker.chunk(&job, &chunk).await;
+        sent += chunk.len() as u64;
+    }
+    worker.finish(&job).await;
+    assert_eq!(reading.await.unwrap() as u64, sent);
+}
+
+/// A stock worker knows no credit. The server does not grow for it either, nor let it hold others
+/// up.
+#[tokio::test]
+async fn a_slow_client_of_a_stock_worker_is_bounded_too() {
+    let daemon = serve().start().await;
+    let mut flooding = join(&daemon, Form::Stock, "flooding", 1).await;
+    let slow = daemon.client().post(CHAT, &ask(true)).open().await;
+    let job = flooding.expect_job().await;
+    let mut other = join(&daemon, Form::Stock, "other", 1).await;
+    flooding.chunk(&job, "data: 1\n\n").await;
+    let slow = slow.answer().await;
+    let before = daemon.resident_bytes();
+    let flood = tokio::spawn(async move {
+        let chunk = format!("data: {}\n\n", "x".repeat(64 * 1024));
+        for _ in 0..2048 {
+            flooding.chunk(&job, &chunk).await;
+        }
+    });
+    let quick = daemon.client().post(CHAT, &ask(true)).open().await;
+    let job = other.expect_job().await;
+    other.chunk(&job, "data: begin\n\n").await;
+    let mut quick = quick.answer().await;
+    quick.expect("data: begin\n\n").await;
+    for number in 0..500 {
+        let chunk = format!("data: {number}\n\n");
+        other.chunk(&job, &chunk).await;
+        quick.expect(&chunk).await;
+    }
+    let after = daemon.resident_bytes();
+    assert!(after < before + MAY_GROW, "{before} to {after}");
+    flood.abort();
+    drop(slow);
+    other.finish(&job).await;
+    daemon.is_idle().await;
+}

@@ -1,0 +1,119 @@
+//! How a server ends, and a worker.
+
+use serde_json::json;
+use testkit::{Connection, Form, Gate, MockBackend, Reply};
+
+use crate::common::{CHAT, ask, both_forms, join, lend, post, serve};
+
+both_forms!(it_finishes_what_is_in_flight, at_the_end_of_the_grace_it_ends_anyway);
+
+async fn it_finishes_what_is_in_flight(form: Form) {
+    let mut daemon = serve().start().await;
+    let mut worker = join(&daemon, form, "w", 1).await;
+    let asked = daemon.client().post(CHAT, &ask(true)).open().await;
+    let job = worker.expect_job().await;
+    worker.chunk(&job, "data: 1\n\n").await;
+    let mut answer = asked.answer().await;
+    answer.expect("data: 1\n\n").await;
+    let waiting = post(&daemon.client(), CHAT, ask(false));
+    daemon.has_queued(1).await;
+    daemon.sigterm();
+    worker.expect_message("graceful_shutdown").await;
+    // What was only waiting is told at once.
+    assert_eq!(waiting.await.unwrap().status, 503);
+    worker.chunk(&job, "data: 2\n\n").await;
+    answer.expect("data: 2\n\n").await;
+    worker.finish(&job).await;
+    assert_eq!(answer.next_chunk().await, None);
+    worker.expect_close().await;
+    assert_eq!(daemon.exit().await, Some(0));
+    assert!(Connection::try_open(daemon.address()).await.is_err());
+}
+
+async fn at_the_end_of_the_grace_it_ends_anyway(form: Form) {
+    let mut daemon = serve().set("--drain-timeout-secs", "0.5").start().await;
+    let mut worker = join(&daemon, form, "w", 2).await;
+    let asked = daemon.client().post(CHAT, &ask(true)).open().await;
+    let begun = worker.expect_job().await;
+    worker.chunk(&begun, "data: 1\n\n").await;
+    let mut answer = asked.answer().await;
+    answer.expect("data: 1\n\n").await;
+    let unbegun = post(&daemon.client(), CHAT, ask(false));
+    worker.expect_job().await;
+    daemon.sigterm();
+    for _ in 0..2 {
+        let (_, reason) = worker.expect_cancel().await;
+        let reasons = [json!("graceful_shutdown"), json!("server_shutdown")];
+        assert!(reasons.contains(&reason), "{reason}");
+    }
+    let rest = answer.finish().await.text();
+    assert!(rest.starts_with("data: {\"error\":"), "{rest}");
+    assert_eq!(unbegun.await.unwrap().status, 503);
+    assert_eq!(daemon.exit().await, Some(0));
+}
+
+#[tokio::test]
+async fn an_idle_server_ends_at_once() {
+    let mut daemon = serve().start().await;
+    let mut worker = join(&daemon, Form::Stock, "w", 1).await;
+    // A connection that is kept open, and one that has sent nothing, hold nothing up.
+    let _silent = daemon.client().connect().await;
+    let request = daemon.client().request("GET", "/health");
+    let kept = request.open().await.answer().await.finish_and_keep().await;
+    daemon.sigterm();
+    worker.expect_message("graceful_shutdown").await;
+    let (code, _) = worker.expect_close().await.expect("a close frame");
+    assert!([1000, 1001].contains(&code), "{code}");
+    assert_eq!(daemon.exit().await, Some(0));
+    drop(kept);
+}
+
+#[tokio::test]
+async fn a_second_signal_ends_it_now() {
+    let mut daemon = serve().start().await;
+    let mut worker = join(&daemon, Form::Stock, "w", 1).await;
+    let asked = daemon.client().post(CHAT, &ask(false)).open().await;
+    worker.expect_job().await;
+    daemon.sigterm();
+    worker.expect_message("graceful_shutdown").await;
+    assert!(daemon.is_running());
+    daemon.sigterm();
+    // Now: long before the 30 s that a drain may take, within which this must come.
+    let code = daemon.exit().await;
+    assert_ne!(code, Some(0), "it did not finish what it had");
+    assert!(asked.try_answer().await.is_err());
+}
+
+#[tokio::test]
+async fn a_real_worker_finishes_what_it_has_and_leaves() {
+    let daemon = serve().start().await;
+    let backend = MockBackend::start(&["m"]).await;
+    let mut worker = lend(&daemon, &backend, 2).await;
+    let gate = Gate::closed();
+    backend.then(Reply::stream(["data: 1\n\n", "data: 2\n\n"], &gate));
+    let asked = daemon.client().post(CHAT, &ask(true)).open().await;
+    gate.open(1);
+    let mut answer = asked.answer().await;
+    answer.expect("data: 1\n\n").await;
+    worker.sigterm();
+    // It has a free slot, but takes nothing more.
+    let next = post(&daemon.client(), CHAT, ask(false));
+    daemon.has_queued(1).await;
+    gate.open(2);
+    answer.expect("data: 2\n\n").await;
+    assert_eq!(answer.next_chunk().await, None);
+    assert_eq!(worker.exit().await, Some(0));
+    daemon.has_workers(0).await;
+    let mut other = join(&daemon, Form::Stock, "other", 1).await;
+    let job = other.expect_job().await;
+    other.complete(&job, 200, &json!({})).await;
+    assert_eq!(next.await.unwrap().status, 200);
+}
+
+#[tokio::test]
+async fn wrong_usage_is_exit_code_2() {
+    for args in [&["serve", "--no-such-flag"][..], &["no-such-command"], &["worker", "--models"]] {
+        let mut process = testkit::ChildProcess::start("wrong", crate::common::binary(), args);
+        assert_eq!(process.exit().await, Some(2), "{args:?}");
+    }
+}

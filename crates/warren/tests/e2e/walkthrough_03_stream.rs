@@ -1,0 +1,131 @@
+//! Walkthrough 3: a stream, forwarded as it comes.
+
+use serde_json::json;
+use testkit::{Form, Gate, MockBackend, Reply};
+
+use crate::common::{CHAT, MESSAGES, ask, both_forms, join, lend, serve};
+
+both_forms!(chunks_pass_one_by_one_and_unchanged, a_refused_stream_keeps_its_status);
+
+/// Chunks that no framing of ours would make: a comment, two events in one, half an event, CRLF.
+const CHUNKS: [&str; 5] = [
+    ": hello\n\n",
+    "data: {\"choices\":[]}\n\ndata: 2\n\n",
+    "data: {\"ha",
+    "lf\":  1}\r\n\r\n",
+    "data: [DONE]\n\n",
+];
+
+async fn chunks_pass_one_by_one_and_unchanged(form: Form) {
+    let daemon = serve().start().await;
+    let mut worker = join(&daemon, form, "w", 1).await;
+    let asked = daemon.client().post(CHAT, &ask(true)).open().await;
+    let job = worker.expect_job().await;
+    assert!(job.streaming);
+    worker.chunk(&job, CHUNKS[0]).await;
+    let mut answer = asked.answer().await;
+    assert_eq!(answer.status, 200);
+    assert_eq!(answer.header("content-type"), Some("text/event-stream"));
+    assert_eq!(answer.header("x-accel-buffering"), Some("no"));
+    // Each must be there before the next is sent.
+    answer.expect(CHUNKS[0]).await;
+    for chunk in &CHUNKS[1..] {
+        worker.chunk(&job, chunk).await;
+        answer.expect(chunk).await;
+    }
+    worker.finish(&job).await;
+    assert_eq!(answer.next_chunk().await, None);
+    daemon.is_idle().await;
+}
+
+/// A backend that answers a stream request with a status has that status and its headers reach the
+/// client, also when a stock worker sends the body as a chunk before it tells them.
+async fn a_refused_stream_keeps_its_status(form: Form) {
+    let daemon = serve().start().await;
+    let mut worker = join(&daemon, form, "w", 1).await;
+    let slow_down = json!({"error": {"message": "slow down"}});
+    let headers = [("content-type", "application/json"), ("retry-after", "7")];
+    for body_as_chunk in [false, true] {
+        let asked = daemon.client().post(CHAT, &ask(true)).open().await;
+        let job = worker.expect_job().await;
+        if body_as_chunk && form == Form::Stock {
+            worker.chunk(&job, &slow_down.to_string()).await;
+            worker.complete_with(&job, 429, &headers, "").await;
+        } else {
+            worker.complete_with(&job, 429, &headers, &slow_down.to_string()).await;
+        }
+        let answer = asked.answer().await.finish().await;
+        assert_eq!((answer.status, answer.json()), (429, slow_down.clone()));
+        assert_eq!(answer.header("content-type"), Some("application/json"));
+        assert_eq!(answer.header("retry-after"), Some("7"));
+    }
+}
+
+#[tokio::test]
+async fn a_real_worker_forwards_each_read_of_its_backend() {
+    let daemon = serve().start().await;
+    let backend = MockBackend::start(&["m"]).await;
+    let _worker = lend(&daemon, &backend, 1).await;
+    // The middle of an emoji is where the first read ends.
+    let emoji = "data: 🦀\n\n".as_bytes();
+    let chunks = [&emoji[..8], &emoji[8..], b"data: [DONE]\n\n"];
+    for path in [CHAT, MESSAGES, "/v1/responses"] {
+        let gate = Gate::closed();
+        backend.then(Reply::stream(chunks, &gate));
+        let asked = daemon.client().post(path, &ask(true)).open().await;
+        gate.open(1);
+        let mut answer = asked.answer().await;
+        assert_eq!(answer.header("content-type"), Some("text/event-stream"));
+        assert_eq!(answer.header("x-accel-buffering"), Some("no"));
+        assert_eq!(answer.next_chunk().await.unwrap(), chunks[0]);
+        for chunk in &chunks[1..] {
+            gate.open(1);
+            assert_eq!(answer.next_chunk().await.unwrap(), *chunk);
+        }
+        gate.open(1);
+        assert_eq!(answer.next_chunk().await, None);
+    }
+    daemon.is_idle().await;
+}
+
+#[tokio::test]
+async fn a_real_worker_keeps_status_and_headers_of_a_stream() {
+    let daemon = serve().start().await;
+    let backend = MockBackend::start(&["m"]).await;
+    let _worker = lend(&daemon, &backend, 1).await;
+    let headers = [("content-type", "text/event-stream; charset=utf-8"), ("x-back", "2")];
+    backend.then(Reply::stream_with(203, &headers, ["data: 1\n\n"], &Gate::opened()));
+    let answer = daemon.client().post_json(CHAT, &ask(true)).await;
+    assert_eq!((answer.status, answer.text().as_str()), (203, "data: 1\n\n"));
+    assert_eq!(answer.header("content-type"), Some("text/event-stream; charset=utf-8"));
+    assert_eq!(answer.header("x-back"), Some("2"));
+    let error = json!({"error": {"message": "slow down"}});
+    let headers = [("content-type", "application/json"), ("retry-after", "7")];
+    backend.then(Reply::full(429, &headers, error.to_string()));
+    let answer = daemon.client().post_json(CHAT, &ask(true)).await;
+    assert_eq!((answer.status, answer.json()), (429, error));
+    assert_eq!(answer.header("retry-after"), Some("7"));
+}
+
+/// With one slot and two clients, a stream that ends makes room at once.
+#[tokio::test]
+async fn streams_side_by_side_do_not_mix() {
+    let daemon = serve().start().await;
+    let mut worker = join(&daemon, Form::Binary, "w", 2).await;
+    let mut streams = Vec::new();
+    for _ in 0..2 {
+        let asked = daemon.client().post(CHAT, &ask(true)).open().await;
+        let job = worker.expect_job().await;
+        worker.chunk(&job, "data: begin\n\n").await;
+        let mut answer = asked.answer().await;
+        answer.expect("data: begin\n\n").await;
+        streams.push((job, answer));
+    }
+    for round in 0..20 {
+        for (number, (job, answer)) in streams.iter_mut().enumerate() {
+            let chunk = format!("data: {number} {round}\n\n");
+            worker.chunk(job, &chunk).await;
+            answer.expect(&chunk).await;
+        }
+    }
+}

@@ -1,0 +1,66 @@
+//! Walkthrough 4: a client hangs up in the middle of a stream.
+
+use serde_json::json;
+use testkit::{Form, Gate, MockBackend, Reply};
+
+use crate::common::{CHAT, ask, both_forms, catch_up, join, lend, post, serve};
+
+both_forms!(
+    the_worker_is_told_and_its_slot_is_free,
+    what_a_cancelled_worker_still_sends_is_ignored,
+);
+
+async fn the_worker_is_told_and_its_slot_is_free(form: Form) {
+    let daemon = serve().start().await;
+    let mut worker = join(&daemon, form, "w", 1).await;
+    let asked = daemon.client().post(CHAT, &ask(true)).open().await;
+    let job = worker.expect_job().await;
+    worker.chunk(&job, "data: 1\n\n").await;
+    let mut answer = asked.answer().await;
+    answer.expect("data: 1\n\n").await;
+    drop(answer);
+    let cancelled = (job.request_id.clone(), json!("client_disconnect"));
+    assert_eq!(worker.expect_cancel().await, cancelled);
+    daemon.is_idle().await;
+    // A stock worker says nothing back, and is given the next request all the same.
+    let next = post(&daemon.client(), CHAT, ask(false));
+    let job = worker.expect_job().await;
+    worker.complete(&job, 200, &json!({"next": 1})).await;
+    assert_eq!(next.await.unwrap().json(), json!({"next": 1}));
+}
+
+async fn what_a_cancelled_worker_still_sends_is_ignored(form: Form) {
+    let daemon = serve().start().await;
+    let mut worker = join(&daemon, form, "w", 1).await;
+    let asked = daemon.client().post(CHAT, &ask(true)).open().await;
+    let job = worker.expect_job().await;
+    worker.chunk(&job, "data: 1\n\n").await;
+    asked.answer().await.reset();
+    worker.expect_cancel().await;
+    worker.chunk(&job, "data: 2\n\n").await;
+    worker.finish(&job).await;
+    worker.fail(&job, "canceled", "it was cancelled").await;
+    catch_up(&daemon, &mut worker).await;
+    assert!(!worker.has_unread());
+    let next = post(&daemon.client(), CHAT, ask(false));
+    let job = worker.expect_job().await;
+    worker.complete(&job, 200, &json!({"next": 1})).await;
+    assert_eq!(next.await.unwrap().json(), json!({"next": 1}));
+}
+
+#[tokio::test]
+async fn a_real_worker_aborts_its_backend_at_once() {
+    let daemon = serve().start().await;
+    let backend = MockBackend::start(&["m"]).await;
+    let _worker = lend(&daemon, &backend, 1).await;
+    let gate = Gate::closed();
+    backend.then(Reply::stream(["data: 1\n\n", "data: 2\n\n"], &gate));
+    let asked = daemon.client().post(CHAT, &ask(true)).open().await;
+    gate.open(1);
+    let mut answer = asked.answer().await;
+    answer.expect("data: 1\n\n").await;
+    drop(answer);
+    backend.aborted(1).await;
+    daemon.is_idle().await;
+    assert_eq!(daemon.client().post_json(CHAT, &ask(false)).await.status, 200);
+}

@@ -1,0 +1,63 @@
+//! Walkthrough 7: nobody serves the model.
+
+use serde_json::json;
+use testkit::{Connect, Form};
+
+use crate::common::{
+    CHAT, MESSAGES, ask, ask_for, assert_anthropic_error, assert_openai_error, both_forms, join,
+    post, serve,
+};
+
+both_forms!(
+    an_unknown_model_is_refused_at_once,
+    a_known_model_is_waited_for,
+    a_wildcard_serves_every_model,
+);
+
+async fn an_unknown_model_is_refused_at_once(form: Form) {
+    let daemon = serve().start().await;
+    let _worker = join(&daemon, form, "w", 1).await;
+    let refused = daemon.client().post_json(CHAT, &ask_for("llama3-8b", false)).await;
+    assert_openai_error(&refused, 404, "no provider for model llama3-8b");
+    let refused = daemon.client().post_json(CHAT, &ask_for("llama3-8b", true)).await;
+    assert_openai_error(&refused, 404, "no provider for model llama3-8b");
+    let refused = daemon.client().post_json(MESSAGES, &ask_for("llama3-8b", false)).await;
+    let words = "no provider for model llama3-8b";
+    assert_anthropic_error(&refused, 404, "not_found_error", words);
+    let missing = daemon.client().get("/v1/models/llama3-8b").await;
+    assert_eq!(missing.status, 404);
+}
+
+async fn a_known_model_is_waited_for(form: Form) {
+    let mut daemon = serve().start().await;
+    join(&daemon, form, "w", 1).await.close().await;
+    daemon.has_workers(0).await;
+    let answer = post(&daemon.client(), CHAT, ask(false));
+    daemon.has_queued(1).await;
+    let mut worker = join(&daemon, form, "w", 1).await;
+    let job = worker.expect_job().await;
+    worker.complete(&job, 200, &json!({"waited": 1})).await;
+    assert_eq!(answer.await.unwrap().json(), json!({"waited": 1}));
+    // It is killed, so the model must have been written down when it came.
+    daemon.restart().await;
+    let answer = post(&daemon.client(), CHAT, ask(false));
+    daemon.has_queued(1).await;
+    let unknown = daemon.client().post_json(CHAT, &ask_for("other", false)).await;
+    assert_openai_error(&unknown, 404, "no provider for model other");
+    let mut worker = join(&daemon, form, "w", 1).await;
+    let job = worker.expect_job().await;
+    worker.complete(&job, 200, &json!({"waited": 2})).await;
+    assert_eq!(answer.await.unwrap().json(), json!({"waited": 2}));
+}
+
+async fn a_wildcard_serves_every_model(form: Form) {
+    let daemon = serve().start().await;
+    let mut worker = Connect::to(&daemon).form(form).join("any", &["*"], 1).await;
+    let answer = post(&daemon.client(), CHAT, ask_for("whatever", false));
+    let job = worker.expect_job().await;
+    assert_eq!(job.model, "whatever");
+    worker.complete(&job, 200, &json!({})).await;
+    assert_eq!(answer.await.unwrap().status, 200);
+    let models = daemon.client().get("/v1/models").await.json();
+    assert_eq!(models["data"], json!([]), "the wildcard is not a model's name");
+}

@@ -1,0 +1,113 @@
+//! Walkthrough 8: a worker is drained.
+
+use serde_json::json;
+use testkit::{Daemon, FakeWorker, Form, Gate, MockBackend, Reply};
+
+use crate::common::{CHAT, ask, both_forms, join, lend, post, serve};
+
+both_forms!(
+    what_is_in_flight_finishes_then_the_link_closes,
+    an_idle_worker_is_closed_at_once,
+    at_the_end_of_the_grace_the_request_goes_elsewhere,
+);
+
+async fn drain(daemon: &Daemon, id: &str) {
+    let path = format!("/admin/workers/{id}/drain");
+    let answer = daemon.admin().post_json(&path, &json!({})).await;
+    assert!((200..300).contains(&answer.status), "{}", answer.text());
+}
+
+async fn expect_shutdown(worker: &mut FakeWorker) {
+    let told = worker.expect_message("graceful_shutdown").await;
+    assert!(told["drain_timeout_secs"].as_u64().is_some_and(|secs| secs >= 1), "{told}");
+    assert!(told["reason"].is_string(), "{told}");
+}
+
+async fn what_is_in_flight_finishes_then_the_link_closes(form: Form) {
+    let daemon = serve().start().await;
+    let mut draining = join(&daemon, form, "draining", 2).await;
+    let asked = daemon.client().post(CHAT, &ask(true)).open().await;
+    let job = draining.expect_job().await;
+    draining.chunk(&job, "data: 1\n\n").await;
+    let mut answer = asked.answer().await;
+    answer.expect("data: 1\n\n").await;
+    drain(&daemon, draining.id()).await;
+    expect_shutdown(&mut draining).await;
+    assert_eq!(daemon.workers().await[0]["is_draining"], true);
+    // It has a free slot, and yet the next request waits for another worker.
+    let next = post(&daemon.client(), CHAT, ask(false));
+    daemon.has_queued(1).await;
+    let mut other = join(&daemon, form, "other", 1).await;
+    let moved = other.expect_job().await;
+    other.complete(&moved, 200, &json!({"by": "other"})).await;
+    assert_eq!(next.await.unwrap().json(), json!({"by": "other"}));
+    draining.chunk(&job, "data: 2\n\n").await;
+    answer.expect("data: 2\n\n").await;
+    draining.finish(&job).await;
+    assert_eq!(answer.next_chunk().await, None);
+    let (code, _) = draining.expect_close().await.expect("a close frame");
+    assert_eq!(code, 1000);
+    assert!(!draining.has_unread());
+    daemon.has_workers(1).await;
+}
+
+async fn an_idle_worker_is_closed_at_once(form: Form) {
+    let daemon = serve().start().await;
+    let mut worker = join(&daemon, form, "w", 1).await;
+    drain(&daemon, worker.id()).await;
+    expect_shutdown(&mut worker).await;
+    let (code, _) = worker.expect_close().await.expect("a close frame");
+    assert_eq!(code, 1000);
+    daemon.has_workers(0).await;
+}
+
+async fn at_the_end_of_the_grace_the_request_goes_elsewhere(form: Form) {
+    let daemon = serve().set("--drain-timeout-secs", "0.5").start().await;
+    let mut draining = join(&daemon, form, "draining", 1).await;
+    let answer = post(&daemon.client(), CHAT, ask(false));
+    let job = draining.expect_job().await;
+    let mut other = join(&daemon, form, "other", 1).await;
+    drain(&daemon, draining.id()).await;
+    let cancelled = draining.expect_cancel().await;
+    assert_eq!(cancelled, (job.request_id, json!("graceful_shutdown")));
+    let moved = other.expect_job().await;
+    other.complete(&moved, 200, &json!({"by": "other"})).await;
+    assert_eq!(answer.await.unwrap().json(), json!({"by": "other"}));
+    draining.expect_close().await.expect("a close frame");
+    daemon.is_idle().await;
+}
+
+#[tokio::test]
+async fn a_real_worker_finishes_and_comes_back() {
+    let daemon = serve().start().await;
+    let backend = MockBackend::start(&["m"]).await;
+    let _worker = lend(&daemon, &backend, 2).await;
+    let gate = Gate::closed();
+    backend.then(Reply::completion("late").after(&gate));
+    let answer = post(&daemon.client(), CHAT, ask(false));
+    backend.request().await;
+    let drained = daemon.workers().await[0]["worker_id"].clone();
+    drain(&daemon, drained.as_str().unwrap()).await;
+    gate.open(1);
+    let answer = answer.await.unwrap().json();
+    assert_eq!(answer["choices"][0]["message"]["content"], "late");
+    // It is not told to stay away: it reconnects, as a new worker, and takes what waits.
+    assert_eq!(daemon.client().post_json(CHAT, &ask(false)).await.status, 200);
+    assert_ne!(daemon.workers().await[0]["worker_id"], drained);
+}
+
+#[tokio::test]
+async fn draining_needs_the_admin_token_and_a_worker() {
+    let daemon = serve().start().await;
+    let worker = join(&daemon, Form::Stock, "w", 1).await;
+    let path = format!("/admin/workers/{}/drain", worker.id());
+    let wrong = daemon.client().with_token("wrong");
+    for client in [daemon.client(), wrong] {
+        assert_eq!(client.post_json(&path, &json!({})).await.status, 401);
+        assert_eq!(client.get("/admin/workers").await.status, 401);
+        assert_eq!(client.get("/admin/stats").await.status, 401);
+    }
+    let nobody = daemon.admin().post_json("/admin/workers/w-0/drain", &json!({})).await;
+    assert_eq!(nobody.status, 404);
+    assert_eq!(daemon.workers().await[0]["is_draining"], false);
+}

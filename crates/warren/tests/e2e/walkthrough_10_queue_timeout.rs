@@ -1,0 +1,40 @@
+//! Walkthrough 10: no worker is free in time.
+
+use serde_json::json;
+use testkit::Form;
+
+use crate::common::{
+    CHAT, MESSAGES, ask, assert_anthropic_error, assert_openai_error, both_forms, catch_up, join,
+    post, serve,
+};
+
+both_forms!(the_client_is_told_and_no_worker_is, waiting_again_after_a_loss_does_not_start_anew);
+
+const WORDS: &str = "queue timeout: no worker available within deadline";
+
+async fn the_client_is_told_and_no_worker_is(form: Form) {
+    let daemon = serve().set("--queue-timeout-secs", "0.3").start().await;
+    let mut worker = join(&daemon, form, "w", 1).await;
+    let first = post(&daemon.client(), CHAT, ask(false));
+    let job = worker.expect_job().await;
+    assert_openai_error(&daemon.client().post_json(CHAT, &ask(false)).await, 504, WORDS);
+    assert_openai_error(&daemon.client().post_json(CHAT, &ask(true)).await, 504, WORDS);
+    let refused = daemon.client().post_json(MESSAGES, &ask(true)).await;
+    // Anthropic's table of errors has `api_error` for what is not the client's fault.
+    assert_anthropic_error(&refused, 504, "api_error", WORDS);
+    worker.complete(&job, 200, &json!({})).await;
+    assert_eq!(first.await.unwrap().status, 200);
+    catch_up(&daemon, &mut worker).await;
+    assert!(!worker.has_unread(), "the worker heard of a request that never reached it");
+    daemon.is_idle().await;
+}
+
+async fn waiting_again_after_a_loss_does_not_start_anew(form: Form) {
+    let daemon = serve().set("--queue-timeout-secs", "0.5").start().await;
+    let mut worker = join(&daemon, form, "w", 1).await;
+    let answer = post(&daemon.client(), CHAT, ask(false));
+    worker.expect_job().await;
+    worker.vanish();
+    assert_openai_error(&answer.await.unwrap(), 504, WORDS);
+    daemon.is_idle().await;
+}

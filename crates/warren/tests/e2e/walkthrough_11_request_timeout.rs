@@ -1,0 +1,63 @@
+//! Walkthrough 11: a worker has the request and does not answer in time.
+
+use serde_json::json;
+use testkit::{Form, Gate, MockBackend, Reply};
+
+use crate::common::{
+    CHAT, MESSAGES, ask, assert_anthropic_error, assert_openai_error, both_forms, catch_up, join,
+    lend, post, serve,
+};
+
+both_forms!(worker_and_client_are_told, a_stream_that_has_begun_is_not_cut);
+
+async fn worker_and_client_are_told(form: Form) {
+    let daemon = serve().set("--request-timeout-secs", "0.3").start().await;
+    let mut worker = join(&daemon, form, "w", 1).await;
+    let answer = post(&daemon.client(), CHAT, ask(false));
+    let job = worker.expect_job().await;
+    assert_eq!(worker.expect_cancel().await, (job.request_id.clone(), json!("timeout")));
+    assert_openai_error(&answer.await.unwrap(), 504, "request timeout");
+    daemon.is_idle().await;
+    // What comes too late is for nobody, and the slot is free.
+    worker.complete(&job, 200, &json!({"late": 1})).await;
+    catch_up(&daemon, &mut worker).await;
+    let answer = post(&daemon.client(), MESSAGES, ask(true));
+    let job = worker.expect_job().await;
+    assert_eq!(worker.expect_cancel().await, (job.request_id, json!("timeout")));
+    assert_anthropic_error(&answer.await.unwrap(), 504, "api_error", "request timeout");
+}
+
+/// The request time-out is for the head; after it only silence counts.
+async fn a_stream_that_has_begun_is_not_cut(form: Form) {
+    let daemon =
+        serve().set("--request-timeout-secs", "0.3").set("--queue-timeout-secs", "0.6").start();
+    let daemon = daemon.await;
+    let mut worker = join(&daemon, form, "w", 1).await;
+    let asked = daemon.client().post(CHAT, &ask(true)).open().await;
+    let job = worker.expect_job().await;
+    worker.chunk(&job, "data: 1\n\n").await;
+    let mut answer = asked.answer().await;
+    answer.expect("data: 1\n\n").await;
+    // A second request waits longer than the request time-out, and so does the stream.
+    let waited = daemon.client().post_json(CHAT, &ask(false)).await;
+    assert_eq!(waited.status, 504);
+    worker.chunk(&job, "data: 2\n\n").await;
+    answer.expect("data: 2\n\n").await;
+    worker.finish(&job).await;
+    assert_eq!(answer.next_chunk().await, None);
+}
+
+#[tokio::test]
+async fn a_real_worker_aborts_a_backend_that_hangs() {
+    let daemon = serve().set("--request-timeout-secs", "0.3").start().await;
+    let backend = MockBackend::start(&["m"]).await;
+    let _worker = lend(&daemon, &backend, 1).await;
+    for stream in [false, true] {
+        backend.then(Reply::completion("late").after(&Gate::closed()));
+        let answer = daemon.client().post_json(CHAT, &ask(stream)).await;
+        assert_openai_error(&answer, 504, "request timeout");
+        backend.aborted(1 + u64::from(stream)).await;
+    }
+    daemon.is_idle().await;
+    assert_eq!(daemon.client().post_json(CHAT, &ask(false)).await.status, 200);
+}

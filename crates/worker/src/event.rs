@@ -1,0 +1,114 @@
+//! What there is to tell people.
+
+use std::{sync::Arc, time::Duration};
+
+/// Something that whoever runs the worker wants to know.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Event {
+    /// A server has accepted a backend.
+    Connected {
+        /// The server's address.
+        server: String,
+        /// The name of the link.
+        name: String,
+        /// What the server calls it.
+        worker_id: String,
+        /// Whether both ends are Warrens and speak binary frames.
+        binary: bool,
+        /// What the server found odd.
+        warnings: Vec<String>,
+    },
+    /// A server does not want this worker.
+    Refused {
+        /// The server's address.
+        server: String,
+        /// The name of the link.
+        name: String,
+        /// What it said.
+        reason: String,
+        /// When it is tried again.
+        retry_in: Duration,
+    },
+    /// There is no link, or no longer.
+    Disconnected {
+        /// The server's address.
+        server: String,
+        /// The name of the link.
+        name: String,
+        /// Why.
+        reason: String,
+        /// When it is tried again.
+        retry_in: Duration,
+    },
+    /// A server drains: it takes nothing new over this link.
+    Draining {
+        /// The server's address.
+        server: String,
+        /// The name of the link.
+        name: String,
+        /// Why, if it said so.
+        reason: String,
+    },
+    /// A backend offers other models than before.
+    Models {
+        /// The backend.
+        backend: String,
+        /// All that it offers now.
+        models: Vec<String>,
+    },
+    /// A backend gives no list of models.
+    BackendFailed {
+        /// The backend.
+        backend: String,
+        /// Why.
+        reason: String,
+    },
+}
+
+/// Called with each event; must return at once.
+pub type Observer = Arc<dyn Fn(&Event) + Send + Sync>;
+
+/// Tells the log, and the observer if there is one.
+#[derive(Clone, Default)]
+pub(crate) struct Teller(pub(crate) Option<Observer>);
+
+impl Teller {
+    pub(crate) fn tell(&self, event: &Event) {
+        log(event);
+        if let Some(observer) = &self.0 {
+            observer(event);
+        }
+    }
+}
+
+impl std::fmt::Debug for Teller {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Teller")
+    }
+}
+
+fn log(event: &Event) {
+    match event {
+        Event::Connected { server, name, worker_id, binary, warnings } => {
+            tracing::info!(server, name, worker_id, binary, "connected");
+            for warning in warnings {
+                tracing::warn!(server, name, "the server warns: {warning}");
+            }
+        }
+        Event::Refused { server, name, reason, retry_in } => {
+            tracing::warn!(server, name, ?retry_in, "the server refused this worker: {reason}");
+        }
+        Event::Disconnected { server, name, reason, retry_in } => {
+            tracing::info!(server, name, ?retry_in, "not connected: {reason}");
+        }
+        Event::Draining { server, name, reason } => {
+            tracing::info!(server, name, reason, "the server drains");
+        }
+        Event::Models { backend, models } => {
+            tracing::info!(backend, ?models, "the models changed");
+        }
+        Event::BackendFailed { backend, reason } => {
+            tracing::warn!(backend, "{reason}");
+        }
+    }
+}

@@ -1,0 +1,58 @@
+//! One job: the backend is asked, its answer becomes frames of the link.
+
+use std::sync::Arc;
+
+use protocol::relay::JobFailure;
+use tokio::sync::oneshot;
+
+use crate::{
+    lent::Lent,
+    reply::{Broken, Reply},
+    session::Order,
+};
+
+/// A job in its own task. Dropping it closes the backend's connection at once.
+#[derive(Debug)]
+pub(crate) struct Job {
+    pub(crate) order: Order,
+    pub(crate) lent: Arc<Lent>,
+    pub(crate) reply: Reply,
+    /// Brings the reason to stop, if there is one.
+    pub(crate) stop: oneshot::Receiver<JobFailure>,
+}
+
+impl Job {
+    /// Runs to the end, and tells the server how it ended: exactly once, and nothing after it.
+    pub(crate) async fn run(self) {
+        let Self { order, lent, mut reply, stop } = self;
+        let _counted = lent.count();
+        let request_id = order.request_id.clone();
+        let ending = tokio::select! {
+            biased;
+            why = told_to_stop(stop) => Err(Broken::Failed(why)),
+            done = serve(order, &lent, &mut reply) => done,
+        };
+        if let Err(Broken::Failed(failure)) = ending {
+            tracing::debug!(request_id, code = %failure.code, "{}", failure.message);
+            reply.fail(failure);
+        }
+    }
+}
+
+async fn serve(mut order: Order, lent: &Lent, reply: &mut Reply) -> Result<(), Broken> {
+    let _slot = lent.slot().await;
+    let mut answer = lent.backend().send(lent.ask(&mut order)).await?;
+    reply.head(answer.status, answer.headers).await?;
+    while let Some(bytes) = answer.body.next().await {
+        reply.chunk(bytes?).await?;
+    }
+    reply.end().await
+}
+
+async fn told_to_stop(stop: oneshot::Receiver<JobFailure>) -> JobFailure {
+    match stop.await {
+        Ok(why) => why,
+        // Nobody is left who could stop it.
+        Err(_) => std::future::pending().await,
+    }
+}

@@ -1,0 +1,204 @@
+//! One backend, shared by the links to all servers.
+
+use std::{
+    collections::HashMap,
+    sync::{
+        Arc,
+        atomic::{AtomicU32, Ordering},
+    },
+};
+
+use backend::{Ask, Backend, ModelEntry, NotABackend};
+use bytes::Bytes;
+use protocol::openai;
+use tokio::sync::{Notify, Semaphore, SemaphorePermit, watch};
+
+use crate::{config::Lend, session::Order};
+
+/// What a backend offers.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Offer {
+    /// The models, by the names that consumers use.
+    pub(crate) models: Arc<[String]>,
+    /// How often the backend has been asked so far.
+    pub(crate) polls: u64,
+}
+
+/// One backend with what all links share: its slots, its load, its offer.
+#[derive(Debug)]
+pub(crate) struct Lent {
+    backend: Backend,
+    max_concurrent: u32,
+    slots: Semaphore,
+    load: AtomicU32,
+    fixed: Option<Vec<String>>,
+    /// The backend's own names of models that are offered by another.
+    real_names: HashMap<String, String>,
+    offer: watch::Sender<Offer>,
+    refresh: Notify,
+}
+
+impl Lent {
+    pub(crate) fn new(lend: &Lend) -> Result<Self, NotABackend> {
+        let (backend, max_concurrent, entries) = match lend {
+            Lend::Http(config) => {
+                (Backend::http(config)?, config.max_concurrent, config.models.as_deref())
+            }
+            Lend::Demo(config) => (Backend::demo(*config), config.max_concurrent, None),
+        };
+        let max_concurrent = max_concurrent.max(1);
+        Ok(Self {
+            backend,
+            max_concurrent,
+            slots: Semaphore::new(max_concurrent as usize),
+            load: AtomicU32::new(0),
+            fixed: entries.map(|entries| entries.iter().map(|e| e.offered.clone()).collect()),
+            real_names: entries.map(renamed).unwrap_or_default(),
+            offer: watch::Sender::default(),
+            refresh: Notify::new(),
+        })
+    }
+
+    pub(crate) fn backend(&self) -> &Backend {
+        &self.backend
+    }
+
+    pub(crate) fn max_concurrent(&self) -> u32 {
+        self.max_concurrent
+    }
+
+    /// The explicit list of models, if there is one.
+    pub(crate) fn fixed_models(&self) -> Option<&[String]> {
+        self.fixed.as_deref()
+    }
+
+    /// How many jobs it has, whoever sent them.
+    pub(crate) fn load(&self) -> u32 {
+        self.load.load(Ordering::Relaxed)
+    }
+
+    /// Counts a job while the guard lives.
+    pub(crate) fn count(&self) -> Counted<'_> {
+        self.load.fetch_add(1, Ordering::Relaxed);
+        Counted(&self.load)
+    }
+
+    /// A slot of the backend, once there is one.
+    pub(crate) async fn slot(&self) -> Option<SemaphorePermit<'_>> {
+        // The semaphore is never closed.
+        self.slots.acquire().await.ok()
+    }
+
+    /// The offer, now and whenever it was asked for again.
+    pub(crate) fn offers(&self) -> watch::Receiver<Offer> {
+        self.offer.subscribe()
+    }
+
+    /// Says what the backend offers now.
+    pub(crate) fn publish(&self, models: &[String]) {
+        self.offer.send_modify(|offer| {
+            if *offer.models != *models {
+                offer.models = models.into();
+            }
+            offer.polls += 1;
+        });
+    }
+
+    /// Has the backend asked at once.
+    pub(crate) fn ask_to_refresh(&self) {
+        self.refresh.notify_one();
+    }
+
+    pub(crate) async fn asked_to_refresh(&self) {
+        self.refresh.notified().await;
+    }
+
+    /// What to ask of the backend for an order.
+    pub(crate) fn ask(&self, order: &mut Order) -> Ask {
+        let body = std::mem::take(&mut order.body);
+        Ask {
+            path_and_query: std::mem::take(&mut order.path),
+            headers: std::mem::take(&mut order.headers),
+            body: match self.real_names.get(&order.model) {
+                Some(real) => rename(body, real),
+                None => body,
+            },
+        }
+    }
+}
+
+/// A job that counts as load.
+#[derive(Debug)]
+pub(crate) struct Counted<'a>(&'a AtomicU32);
+
+impl Drop for Counted<'_> {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+fn renamed(entries: &[ModelEntry]) -> HashMap<String, String> {
+    let renamed = entries.iter().filter(|entry| entry.offered != entry.real);
+    renamed.map(|entry| (entry.offered.clone(), entry.real.clone())).collect()
+}
+
+/// The body with another model. What has no model to replace stays as it is: the backend will
+/// say what it thinks of it.
+fn rename(body: Vec<Bytes>, real: &str) -> Vec<Bytes> {
+    let whole = match <[Bytes; 1]>::try_from(body) {
+        Ok([whole]) => whole,
+        Err(pieces) => Bytes::from(pieces.concat()),
+    };
+    match openai::peek(&whole) {
+        Ok(peek) => vec![openai::replace_model(&whole, peek.model_span, real)],
+        Err(_) => vec![whole],
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use backend::BackendConfig;
+
+    use super::*;
+
+    fn lent() -> Lent {
+        let models = ["fast=llama3:8b", "same"].map(|entry| entry.parse().unwrap()).to_vec();
+        let config =
+            BackendConfig { models: Some(models), ..BackendConfig::new("http://127.0.0.1:1") };
+        Lent::new(&Lend::Http(config)).unwrap()
+    }
+
+    fn body(model: &str, pieces: &[&'static str]) -> String {
+        let body = pieces.iter().map(|piece| Bytes::from_static(piece.as_bytes())).collect();
+        let mut order = Order { model: model.to_owned(), body, ..Order::default() };
+        String::from_utf8(lent().ask(&mut order).body.concat()).unwrap()
+    }
+
+    #[test]
+    fn only_renamed_models_are_replaced_and_nothing_else_is_touched() {
+        let renamed = r#"{ "x":1,"model" : "llama3:8b","messages":[ ]}"#;
+        assert_eq!(body("fast", &[r#"{ "x":1,"mod"#, r#"el" : "fast","messages":[ ]}"#]), renamed);
+        assert_eq!(body("same", &[r#"{"model":"same"}"#]), r#"{"model":"same"}"#);
+        assert_eq!(body("fast", &["no json"]), "no json");
+    }
+
+    #[test]
+    fn the_load_counts_who_is_there() {
+        let lent = lent();
+        let (one, two) = (lent.count(), lent.count());
+        assert_eq!(lent.load(), 2);
+        drop((one, two));
+        assert_eq!(lent.load(), 0);
+    }
+
+    #[test]
+    fn an_offer_counts_every_poll() {
+        let lent = lent();
+        let mut offers = lent.offers();
+        lent.publish(&["a".to_owned()]);
+        lent.publish(&["a".to_owned()]);
+        assert!(offers.has_changed().unwrap());
+        let offer = offers.borrow_and_update().clone();
+        assert_eq!((offer.models.to_vec(), offer.polls), (vec!["a".to_owned()], 2));
+    }
+}

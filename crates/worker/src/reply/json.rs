@@ -1,0 +1,147 @@
+//! Answers as JSON text, as stock servers want them.
+//!
+//! A stream is sent chunk by chunk, and its status and headers at the end. Everything else,
+//! above all an error in answer to a request for a stream, is one message, so that its status and
+//! headers reach the client.
+
+use http::{HeaderMap, StatusCode};
+use protocol::{
+    anthropic, openai,
+    relay::{
+        FailureCode, Headers, JobFailure, ResponseChunk, ResponseComplete, STOCK_MAX_REQUEST,
+        WorkerMessage, header_text, json_escaped_len,
+    },
+};
+use wire::{Closed, Outbox};
+
+use super::{Broken, utf8::Utf8Joiner};
+
+/// The longest answer, in bytes of JSON text, that fits into one message.
+const MAX_WHOLE: usize = STOCK_MAX_REQUEST as usize;
+
+/// What a client that closed is answered; nobody reads it.
+const CLIENT_CLOSED: u16 = 499;
+
+#[derive(Debug)]
+pub(crate) struct JsonReply {
+    outbox: Outbox,
+    request_id: String,
+    anthropic: bool,
+    streaming: bool,
+    status: u16,
+    headers: Headers,
+    text: Utf8Joiner,
+    whole: String,
+    /// The length of `whole` in JSON.
+    escaped: usize,
+}
+
+impl JsonReply {
+    pub(crate) fn new(outbox: Outbox, request_id: String, path: &str, streaming: bool) -> Self {
+        Self {
+            outbox,
+            request_id,
+            anthropic: path.starts_with("/v1/messages"),
+            streaming,
+            status: 0,
+            headers: Headers::new(),
+            text: Utf8Joiner::default(),
+            whole: String::new(),
+            escaped: 0,
+        }
+    }
+
+    pub(super) fn head(&mut self, status: StatusCode, headers: &HeaderMap) {
+        self.streaming &= status.is_success();
+        self.status = status.as_u16();
+        self.headers = joined(headers);
+    }
+
+    pub(super) async fn chunk(&mut self, bytes: &[u8]) -> Result<(), Broken> {
+        let text = self.text.push(bytes);
+        self.pass_on(text).await
+    }
+
+    pub(super) async fn end(&mut self) -> Result<(), Broken> {
+        let rest = self.text.finish();
+        self.pass_on(rest).await?;
+        let complete = ResponseComplete {
+            request_id: self.request_id.clone(),
+            status_code: self.status,
+            headers: self.headers.clone(),
+            body: Some(std::mem::take(&mut self.whole)),
+            token_counts: None,
+        };
+        Ok(self.outbox.send(WorkerMessage::ResponseComplete(complete).encode()).await?)
+    }
+
+    pub(super) fn fail(&self, failure: &JobFailure) -> Result<(), Closed> {
+        let json = ("content-type".to_owned(), "application/json".to_owned());
+        let complete = ResponseComplete {
+            request_id: self.request_id.clone(),
+            status_code: status(&failure.code),
+            headers: [json].into(),
+            body: Some(self.error_body(failure)),
+            token_counts: None,
+        };
+        self.outbox.push(WorkerMessage::ResponseComplete(complete).encode())
+    }
+
+    async fn pass_on(&mut self, chunk: String) -> Result<(), Broken> {
+        if chunk.is_empty() {
+            return Ok(());
+        }
+        if !self.streaming {
+            return self.gather(&chunk);
+        }
+        let chunk = ResponseChunk { request_id: self.request_id.clone(), chunk };
+        Ok(self.outbox.send(WorkerMessage::ResponseChunk(chunk).encode()).await?)
+    }
+
+    fn gather(&mut self, chunk: &str) -> Result<(), Broken> {
+        self.escaped += json_escaped_len(chunk);
+        if self.escaped > MAX_WHOLE {
+            let message = format!("the backend's answer is longer than {MAX_WHOLE} bytes");
+            return Err(Broken::Failed(JobFailure { code: FailureCode::BackendBroke, message }));
+        }
+        self.whole.push_str(chunk);
+        Ok(())
+    }
+
+    fn error_body(&self, failure: &JobFailure) -> String {
+        let (message, code) = (failure.message.as_str(), failure.code.as_str());
+        let is_bad = failure.code == FailureCode::BadRequest;
+        if self.anthropic {
+            let kind = if is_bad { "invalid_request_error" } else { "api_error" };
+            return anthropic::error_body(kind, message, &self.request_id);
+        }
+        let kind = if is_bad { "invalid_request_error" } else { "server_error" };
+        openai::error_body(message, kind, None, Some(code))
+    }
+}
+
+fn status(code: &FailureCode) -> u16 {
+    match code {
+        FailureCode::BadRequest => 400,
+        FailureCode::Canceled => CLIENT_CLOSED,
+        FailureCode::Draining => 503,
+        FailureCode::BackendTimeout => 504,
+        FailureCode::BackendUnreachable | FailureCode::BackendBroke | FailureCode::Other(_) => 502,
+    }
+}
+
+/// One value for each name.
+fn joined(headers: &HeaderMap) -> Headers {
+    let mut joined = Headers::new();
+    for (name, value) in headers {
+        let value = header_text(value.as_bytes());
+        joined
+            .entry(name.as_str().to_owned())
+            .and_modify(|all| {
+                all.push_str(", ");
+                all.push_str(&value);
+            })
+            .or_insert(value);
+    }
+    joined
+}

@@ -1,0 +1,95 @@
+//! A job's answer, as frames of its link.
+
+mod binary;
+mod json;
+mod utf8;
+
+use backend::BackendError;
+use bytes::Bytes;
+use http::{HeaderMap, StatusCode, header};
+use protocol::relay::{FailureCode, JobFailure};
+use wire::{Closed, Outbox};
+
+pub(crate) use binary::BinaryReply;
+pub(crate) use json::JsonReply;
+
+/// Why an answer is not sent to its end.
+#[derive(Debug)]
+pub(crate) enum Broken {
+    /// The job has failed; the server wants to know.
+    Failed(JobFailure),
+    /// There is no link any more.
+    LinkGone,
+}
+
+impl From<Closed> for Broken {
+    fn from(_: Closed) -> Self {
+        Self::LinkGone
+    }
+}
+
+impl From<BackendError> for Broken {
+    fn from(error: BackendError) -> Self {
+        let code = match error {
+            BackendError::Unreachable { .. } => FailureCode::BackendUnreachable,
+            BackendError::Timeout { .. } => FailureCode::BackendTimeout,
+            BackendError::Broke { .. } | BackendError::NoModels { .. } => FailureCode::BackendBroke,
+            BackendError::BadAsk(_) => FailureCode::BadRequest,
+        };
+        Self::Failed(JobFailure { code, message: error.to_string() })
+    }
+}
+
+/// The way of an answer in either form. Exactly one of `end` and `fail` comes last.
+#[derive(Debug)]
+pub(crate) enum Reply {
+    Json(JsonReply),
+    Binary(BinaryReply),
+}
+
+impl Reply {
+    /// The head of the answer.
+    pub(crate) async fn head(
+        &mut self,
+        status: StatusCode,
+        mut headers: HeaderMap,
+    ) -> Result<(), Broken> {
+        // What frames the answer from here on is not this length.
+        headers.remove(header::CONTENT_LENGTH);
+        match self {
+            Self::Json(reply) => reply.head(status, &headers),
+            Self::Binary(reply) => reply.head(status, &headers).await?,
+        }
+        Ok(())
+    }
+
+    /// The next bytes of the answer.
+    pub(crate) async fn chunk(&mut self, bytes: Bytes) -> Result<(), Broken> {
+        match self {
+            Self::Json(reply) => reply.chunk(&bytes).await,
+            Self::Binary(reply) => Ok(reply.chunk(bytes).await?),
+        }
+    }
+
+    /// The end of the answer.
+    pub(crate) async fn end(&mut self) -> Result<(), Broken> {
+        match self {
+            Self::Json(reply) => reply.end().await,
+            Self::Binary(reply) => Ok(reply.end().await?),
+        }
+    }
+
+    /// The end of a job that has failed. Never waits.
+    pub(crate) fn fail(&self, failure: JobFailure) {
+        // A link that is gone has nobody to tell.
+        let _ = match self {
+            Self::Json(reply) => reply.fail(&failure),
+            Self::Binary(reply) => reply.fail(failure),
+        };
+    }
+
+    /// The answer to a job in the JSON form.
+    pub(crate) fn json(outbox: Outbox, request_id: String, path: &str, streaming: bool) -> Self {
+        Self::Json(JsonReply::new(outbox, request_id, path, streaming))
+    }
+}
