@@ -1,1 +1,29 @@
 //! Config, roles, telemetry, start and drain: joins the machines to their shells.
+//!
+//! The only crate that knows both the APIs and the providers, and the only one that decides which
+//! path belongs to whom.
+//!
+//! - [`options`]: settings as they are written: flags, environment, file
+//! - [`settings`]: what they mean
+//! - [`data`]: the data directory, its lock and its tokens
+//! - [`server`]: a running server, from start to drain
+//! - [`listener`]: TCP, TLS and HTTP connections
+//! - [`routes`]: which path belongs to whom
+//! - [`telemetry`]: logs and metrics
+//! - [`signals`]: when to stop, and when to stop at once
+
+pub mod data;
+pub mod listener;
+pub mod options;
+pub mod routes;
+pub mod server;
+pub mod settings;
+pub mod signals;
+pub mod telemetry;
+
+pub use options::{ConfigFile, ServeOptions};
+pub use server::Server;
+pub use settings::Settings;
+
+/// The version of this Warren.
+pub const VERSION: &str = env!("CARGO_PKG_VERSION");

@@ -214,8 +214,9 @@ async fn a_data_directory_is_locked() {
 async fn a_real_worker_says_that_its_secret_is_wrong() {
     let daemon = serve().start().await;
     let backend = testkit::MockBackend::start(&["m"]).await;
-    let args = ["worker", "--server", &daemon.url(), "--secret", "wrong", "--backend"];
-    let args = [&args[..], &[&backend.url(), "--models", "m", "--name", "w"]].concat();
+    let (server, lent) = (daemon.url(), backend.url());
+    let args = ["worker", "--server", &server, "--secret", "wrong", "--backend", &lent];
+    let args = [&args[..], &["--models", "m", "--name", "w"]].concat();
     let mut worker = testkit::ChildProcess::start("worker", crate::common::binary(), &args);
     worker.line_with("secret").await;
     assert!(worker.is_running());

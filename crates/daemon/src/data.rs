@@ -1,0 +1,123 @@
+//! The data directory, its lock and its tokens.
+
+use std::{
+    fs::{self, File, OpenOptions, Permissions},
+    io::{ErrorKind, Write},
+    os::unix::fs::{OpenOptionsExt, PermissionsExt},
+    path::{Path, PathBuf},
+};
+
+use access::new_token;
+use anyhow::{Context, bail};
+use base::Secret;
+use fs4::fs_std::FileExt;
+
+/// The directory of one running server. Nobody else uses it until this is dropped.
+#[derive(Debug)]
+pub struct DataDir {
+    path: PathBuf,
+    _lock: File,
+}
+
+impl DataDir {
+    /// Takes the directory, and makes it if there is none.
+    ///
+    /// # Errors
+    /// When it cannot be made or written, or another Warren uses it.
+    pub fn open(path: &Path) -> anyhow::Result<Self> {
+        let shown = path.display();
+        fs::create_dir_all(path)
+            .with_context(|| format!("the data directory {shown} cannot be made"))?;
+        fs::set_permissions(path, Permissions::from_mode(0o700))
+            .with_context(|| format!("the data directory {shown} is not this user's"))?;
+        let lock = OpenOptions::new()
+            .create(true)
+            .write(true)
+            .truncate(false)
+            .open(path.join("lock"))
+            .with_context(|| format!("the data directory {shown} cannot be written"))?;
+        if !FileExt::try_lock_exclusive(&lock)? {
+            bail!(
+                "another Warren uses the data directory {shown}: stop it, or give this one \
+                 another with --data-dir"
+            );
+        }
+        Ok(Self { path: path.to_owned(), _lock: lock })
+    }
+
+    /// The database file.
+    pub fn database(&self) -> PathBuf {
+        self.path.join("warren.db")
+    }
+
+    /// The token in a file of the directory, readable by its owner only; made, of `prefix` and
+    /// 256 random bits, when there is none.
+    ///
+    /// # Errors
+    /// When it cannot be read or made.
+    pub fn token(&self, name: &str, prefix: &str) -> anyhow::Result<Secret> {
+        match read_token(&self.path, name)? {
+            Some(token) => Ok(token),
+            None => self.make_token(name, prefix),
+        }
+    }
+
+    fn make_token(&self, name: &str, prefix: &str) -> anyhow::Result<Secret> {
+        let path = self.path.join(name);
+        let token = new_token(prefix);
+        let mut file = OpenOptions::new()
+            .create(true)
+            .write(true)
+            .truncate(true)
+            .mode(0o600)
+            .open(&path)
+            .with_context(|| format!("{} cannot be made", path.display()))?;
+        writeln!(file, "{}", token.expose())?;
+        Ok(token)
+    }
+}
+
+/// The token in a file of a data directory; `None` when there is none, or it is empty.
+///
+/// # Errors
+/// When the file is there and cannot be read.
+pub fn read_token(data_dir: &Path, name: &str) -> anyhow::Result<Option<Secret>> {
+    let path = data_dir.join(name);
+    match fs::read_to_string(&path) {
+        Ok(text) => Ok(Some(text.trim()).filter(|text| !text.is_empty()).map(Secret::from)),
+        Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(error).with_context(|| format!("{} cannot be read", path.display())),
+    }
+}
+
+/// The file of the administrator's token.
+pub const ADMIN_TOKEN: &str = "admin.token";
+/// The file of the workers' secret.
+pub const WORKER_SECRET: &str = "worker.secret";
+/// The file of the consumers' key that `warren up` makes.
+pub const CLIENT_TOKEN: &str = "client.token";
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tokens_are_made_once_and_for_the_owner_only() {
+        let directory = tempfile::tempdir().unwrap();
+        let data = DataDir::open(directory.path()).unwrap();
+        let token = data.token(ADMIN_TOKEN, "wa_").unwrap();
+        assert_eq!(data.token(ADMIN_TOKEN, "wa_").unwrap(), token);
+        let mode = fs::metadata(directory.path().join(ADMIN_TOKEN)).unwrap().permissions().mode();
+        assert_eq!(mode & 0o777, 0o600);
+    }
+
+    #[test]
+    fn a_directory_in_use_is_refused_until_it_is_free() {
+        let directory = tempfile::tempdir().unwrap();
+        let first = DataDir::open(directory.path()).unwrap();
+        let error = DataDir::open(directory.path()).unwrap_err().to_string();
+        assert!(error.contains("another Warren"), "{error}");
+        drop(first);
+        DataDir::open(directory.path()).unwrap();
+    }
+}

@@ -1,0 +1,354 @@
+//! Settings as they are written: a flag over an environment variable over the file.
+
+use std::{
+    fmt,
+    net::SocketAddr,
+    path::{Path, PathBuf},
+    str::FromStr,
+    time::Duration,
+};
+
+use anyhow::{Context, bail};
+use base::Secret;
+use clap::{Args, ValueEnum};
+use serde::{Deserialize, Deserializer};
+
+/// Seconds; fractions are allowed.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Seconds(pub Duration);
+
+impl FromStr for Seconds {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let seconds: f64 = text.trim().parse().map_err(|_| format!("{text:?} is no number"))?;
+        Self::try_from(seconds)
+    }
+}
+
+impl TryFrom<f64> for Seconds {
+    type Error = String;
+
+    fn try_from(seconds: f64) -> Result<Self, String> {
+        let longest = 366.0 * 24.0 * 3600.0;
+        if !(0.0..=longest).contains(&seconds) {
+            return Err(format!("{seconds} seconds are not between 0 and a year"));
+        }
+        Ok(Self(Duration::from_secs_f64(seconds)))
+    }
+}
+
+impl<'de> Deserialize<'de> for Seconds {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let seconds = f64::deserialize(deserializer)?;
+        Self::try_from(seconds).map_err(serde::de::Error::custom)
+    }
+}
+
+/// How log lines look.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum LogFormat {
+    /// For people.
+    #[default]
+    Human,
+    /// One JSON object a line.
+    Json,
+}
+
+/// How a worker is chosen among several that are free.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Routing {
+    /// The least loaded; ties take turns.
+    #[default]
+    LeastLoaded,
+    /// The one whose cache knows the beginning of the prompt, unless it is much more loaded.
+    PrefixAffinity,
+}
+
+macro_rules! options {
+    ($(#[$meta:meta])* $name:ident { $($(#[$field_meta:meta])* $field:ident: $kind:ty,)+ }) => {
+        $(#[$meta])*
+        #[derive(Debug, Clone, Default, Args, Deserialize)]
+        #[serde(deny_unknown_fields, default)]
+        pub struct $name { $($(#[$field_meta])* pub $field: $kind,)+ }
+
+        impl $name {
+            /// These settings, and those of `other` where these say nothing.
+            #[must_use]
+            pub fn or(self, other: Self) -> Self {
+                Self { $($field: self.$field.or(other.$field),)+ }
+            }
+        }
+    };
+}
+
+options! {
+    /// Settings of `warren serve`. None has a value unless somebody wrote one: the defaults are in
+    /// [`settings`](crate::settings).
+    ServeOptions {
+        /// Address and port for everything: HTTP and WebSocket [default: 127.0.0.1:9178]
+        #[arg(long, env = "WARREN_LISTEN", value_name = "ADDR:PORT")]
+        listen: Option<SocketAddr>,
+        /// Directory of the database and the tokens [default: $XDG_DATA_HOME/warren; as root
+        /// /var/lib/warren]
+        #[arg(long, env = "WARREN_DATA_DIR", value_name = "DIR")]
+        data_dir: Option<PathBuf>,
+        /// What workers must present [default: worker.secret in the data directory, made at the
+        /// first start]
+        #[arg(long, env = "WARREN_WORKER_SECRET", value_name = "SECRET", hide_env_values = true)]
+        worker_secret: Option<Secret>,
+        /// One ready-made key for consumers
+        #[arg(long, env = "WARREN_CLIENT_TOKEN", value_name = "KEY", hide_env_values = true)]
+        client_token: Option<Secret>,
+        /// What /admin asks for [default: admin.token in the data directory, made at the first
+        /// start]
+        #[arg(long, env = "WARREN_ADMIN_TOKEN", value_name = "TOKEN", hide_env_values = true)]
+        admin_token: Option<Secret>,
+        /// Jobs that may wait for one model; one key fills at most half of it [default: 100]
+        #[arg(long, env = "WARREN_MAX_QUEUE_LEN", value_name = "N")]
+        max_queue_len: Option<usize>,
+        /// How long a job may wait for a worker [default: 30]
+        #[arg(long, env = "WARREN_QUEUE_TIMEOUT_SECS", value_name = "SECONDS")]
+        queue_timeout_secs: Option<Seconds>,
+        /// How long a worker may take until its answer begins [default: 300]
+        #[arg(long, env = "WARREN_REQUEST_TIMEOUT_SECS", value_name = "SECONDS")]
+        request_timeout_secs: Option<Seconds>,
+        /// How long an answer that has begun may pause [default: 300]
+        #[arg(long, env = "WARREN_IDLE_TIMEOUT_SECS", value_name = "SECONDS")]
+        idle_timeout_secs: Option<Seconds>,
+        /// How often workers are pinged; three silent intervals are a lost worker [default: 15]
+        #[arg(long, env = "WARREN_HEARTBEAT_INTERVAL_SECS", value_name = "SECONDS")]
+        heartbeat_interval_secs: Option<Seconds>,
+        /// How often a job may lose its worker before it fails [default: 3]
+        #[arg(long, env = "WARREN_MAX_REQUEUE_COUNT", value_name = "N")]
+        max_requeue_count: Option<u32>,
+        /// The largest request body [default: 100]
+        #[arg(long, env = "WARREN_MAX_BODY_MIB", value_name = "MIB")]
+        max_body_mib: Option<usize>,
+        /// Bodies of waiting jobs, all together [default: 1024]
+        #[arg(long, env = "WARREN_MAX_QUEUED_MIB", value_name = "MIB")]
+        max_queued_mib: Option<u64>,
+        /// How long a stop, or the drain of a worker, waits for what is in flight [default: 30]
+        #[arg(long, env = "WARREN_DRAIN_TIMEOUT_SECS", value_name = "SECONDS")]
+        drain_timeout_secs: Option<Seconds>,
+        /// A host name by which this server is reached locally (repeatable)
+        #[arg(long, env = "WARREN_ALLOW_HOST", value_name = "HOST", value_delimiter = ',')]
+        allow_host: Option<Vec<String>>,
+        /// An origin whose web pages may use this server (repeatable)
+        #[arg(long, env = "WARREN_ALLOW_ORIGIN", value_name = "ORIGIN", value_delimiter = ',')]
+        allow_origin: Option<Vec<String>>,
+        /// Certificate chain for TLS, PEM
+        #[arg(long, env = "WARREN_TLS_CERT", value_name = "FILE")]
+        tls_cert: Option<PathBuf>,
+        /// Private key for TLS, PEM
+        #[arg(long, env = "WARREN_TLS_KEY", value_name = "FILE")]
+        tls_key: Option<PathBuf>,
+        /// How log lines look [default: human]
+        #[arg(long, env = "WARREN_LOG_FORMAT", value_name = "FORMAT")]
+        log_format: Option<LogFormat>,
+        /// What is logged: a level, or a filter such as info,wire=debug [default: info]
+        #[arg(long, env = "WARREN_LOG", value_name = "FILTER")]
+        log: Option<String>,
+        /// After so much silence a stream gets a comment as a sign of life; 0: never [default: 15]
+        #[arg(long, env = "WARREN_SSE_KEEPALIVE_SECS", value_name = "SECONDS")]
+        sse_keepalive_secs: Option<Seconds>,
+        /// How a worker is chosen among several that are free [default: least-loaded]
+        #[arg(long, env = "WARREN_ROUTING", value_name = "POLICY")]
+        routing: Option<Routing>,
+        /// Local consumers need a key, too
+        #[arg(long, env = "WARREN_REQUIRE_KEY", num_args = 0..=1, require_equals = true,
+            default_missing_value = "true", value_name = "BOOL")]
+        require_key: Option<bool>,
+        /// Serve consumers beyond loopback without a key
+        #[arg(long, env = "WARREN_OPEN", num_args = 0..=1, require_equals = true,
+            default_missing_value = "true", value_name = "BOOL")]
+        open: Option<bool>,
+    }
+}
+
+options! {
+    /// Settings of `warren worker`, and of `[worker]` in the file.
+    WorkerOptions {
+        /// A server to lend to: http(s):// or ws(s):// (repeatable) [default:
+        /// http://127.0.0.1:9178]
+        #[arg(long, env = "WARREN_SERVER", value_name = "URL", value_delimiter = ',')]
+        server: Option<Vec<String>>,
+        /// The server's worker secret [default: worker.secret in this machine's data directory]
+        #[arg(long, env = "WARREN_SECRET", value_name = "SECRET", hide_env_values = true)]
+        secret: Option<Secret>,
+        /// A model server to lend, such as http://127.0.0.1:11434 (repeatable) [default: those
+        /// found on this machine]
+        #[arg(long, env = "WARREN_BACKEND", value_name = "URL", value_delimiter = ',')]
+        backend: Option<Vec<String>>,
+        /// The models to offer, a=b offers b as a [default: all that the backend lists]
+        #[arg(long, env = "WARREN_MODELS", value_name = "MODEL,…", value_delimiter = ',')]
+        models: Option<Vec<String>>,
+        /// Jobs that one backend takes at once [default: 1]
+        #[arg(long, env = "WARREN_MAX_CONCURRENT", alias = "max-concurrency", value_name = "N")]
+        max_concurrent: Option<u32>,
+        /// The name that the server shows [default: the host name]
+        #[arg(long, env = "WARREN_NAME", value_name = "NAME")]
+        name: Option<String>,
+        /// The backend's own API key
+        #[arg(long, env = "WARREN_API_KEY", value_name = "KEY", hide_env_values = true)]
+        api_key: Option<Secret>,
+        /// How long a stop waits for what is in flight [default: 30]
+        #[arg(long = "worker-drain-timeout-secs", alias = "drain-timeout-secs",
+            env = "WARREN_WORKER_DRAIN_TIMEOUT_SECS", value_name = "SECONDS")]
+        drain_timeout_secs: Option<Seconds>,
+        /// Lend the built-in demo model, which is no model, instead of a backend
+        #[arg(long, env = "WARREN_DEMO", num_args = 0..=1, require_equals = true,
+            default_missing_value = "true", value_name = "BOOL")]
+        demo: Option<bool>,
+        /// Words a second of the demo model; 0: as fast as it can [default: 30]
+        #[arg(long, env = "WARREN_DEMO_PACE", value_name = "N")]
+        demo_pace: Option<u32>,
+        /// Backends with settings of their own: `[[worker.backends]]` in the file
+        #[arg(skip)]
+        backends: Option<Vec<BackendOptions>>,
+    }
+}
+
+/// One `[[worker.backends]]` of the file.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct BackendOptions {
+    /// Its URL.
+    pub url: String,
+    /// Its API key.
+    pub api_key: Option<Secret>,
+    /// The models to offer, `a=b` offers b as a.
+    pub models: Option<Vec<String>>,
+    /// Jobs that it takes at once.
+    pub max_concurrent: Option<u32>,
+}
+
+/// A configuration file: the settings of `warren serve`, and `[worker]`.
+#[derive(Debug, Clone, Default)]
+pub struct ConfigFile {
+    /// Where it was found; `None` when there is none.
+    pub path: Option<PathBuf>,
+    /// The settings of the server.
+    pub serve: ServeOptions,
+    /// The settings of the worker.
+    pub worker: WorkerOptions,
+}
+
+impl ConfigFile {
+    /// Reads the given file, or the first there is of `./warren.toml`,
+    /// `$XDG_CONFIG_HOME/warren/warren.toml` and `/etc/warren/warren.toml`.
+    ///
+    /// # Errors
+    /// When the given file is missing, or a file is no TOML or holds an unknown setting.
+    pub fn find(given: Option<&Path>) -> anyhow::Result<Self> {
+        match given {
+            Some(path) => Self::read(path),
+            None => match usual_places().into_iter().find(|path| path.is_file()) {
+                Some(path) => Self::read(&path),
+                None => Ok(Self::default()),
+            },
+        }
+    }
+
+    fn read(path: &Path) -> anyhow::Result<Self> {
+        let shown = path.display();
+        let text = std::fs::read_to_string(path)
+            .with_context(|| format!("the configuration file {shown} cannot be read"))?;
+        let file = Self::parse(&text)
+            .with_context(|| format!("the configuration file {shown} is not right"))?;
+        Ok(Self { path: Some(path.to_owned()), ..file })
+    }
+
+    fn parse(text: &str) -> anyhow::Result<Self> {
+        let mut table: toml::Table = text.parse()?;
+        let worker = match table.remove("worker") {
+            Some(worker) => worker.try_into().context("in [worker]")?,
+            None => WorkerOptions::default(),
+        };
+        if let Some((name, _)) = table.iter().find(|(_, value)| value.is_table()) {
+            bail!("[{name}] is no part of the configuration");
+        }
+        Ok(Self { path: None, serve: toml::Value::Table(table).try_into()?, worker })
+    }
+}
+
+impl fmt::Display for ConfigFile {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.path {
+            Some(path) => path.display().fmt(f),
+            None => f.write_str("none"),
+        }
+    }
+}
+
+fn usual_places() -> Vec<PathBuf> {
+    let mut places = vec![PathBuf::from("warren.toml")];
+    places.extend(home_directory("XDG_CONFIG_HOME", ".config").map(|dir| dir.join("warren.toml")));
+    places.push(PathBuf::from("/etc/warren/warren.toml"));
+    places
+}
+
+/// `$variable/warren`, or `$HOME/fallback/warren`.
+pub(crate) fn home_directory(variable: &str, fallback: &str) -> Option<PathBuf> {
+    let set = |name| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
+    let base = set(variable).or_else(|| set("HOME").map(|home| home.join(fallback)));
+    base.map(|base| base.join("warren"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn seconds_may_have_fractions_and_no_nonsense() {
+        assert_eq!("0.5".parse(), Ok(Seconds(Duration::from_millis(500))));
+        for bad in ["-1", "nan", "inf", "1e30", "soon", ""] {
+            assert!(bad.parse::<Seconds>().is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn a_file_has_server_and_worker_settings() {
+        let file = ConfigFile::parse(
+            r#"
+            listen = "127.0.0.1:1"
+            queue_timeout_secs = 0.5
+            routing = "prefix-affinity"
+            [worker]
+            server = ["http://a", "http://b"]
+            [[worker.backends]]
+            url = "http://127.0.0.1:11434"
+            models = ["fast=qwen3-8b"]
+            "#,
+        )
+        .unwrap();
+        assert_eq!(file.serve.queue_timeout_secs, Some(Seconds(Duration::from_millis(500))));
+        assert_eq!(file.serve.routing, Some(Routing::PrefixAffinity));
+        assert_eq!(file.worker.server.unwrap().len(), 2);
+        assert_eq!(file.worker.backends.unwrap()[0].url, "http://127.0.0.1:11434");
+    }
+
+    #[test]
+    fn unknown_settings_are_refused_by_name() {
+        let cases =
+            [("max_queue = 1", "max_queue"), ("[worker]\nfoo = 1", "foo"), ("[mesch]", "mesch")];
+        for (text, name) in cases {
+            let error = format!("{:#}", ConfigFile::parse(text).unwrap_err());
+            assert!(error.contains(name), "{error}");
+        }
+    }
+
+    #[test]
+    fn what_is_written_first_wins() {
+        let flags = ServeOptions { max_queue_len: Some(1), ..ServeOptions::default() };
+        let file = ServeOptions {
+            max_queue_len: Some(2),
+            max_body_mib: Some(3),
+            ..ServeOptions::default()
+        };
+        let both = flags.or(file);
+        assert_eq!((both.max_queue_len, both.max_body_mib), (Some(1), Some(3)));
+    }
+}

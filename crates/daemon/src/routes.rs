@@ -1,0 +1,53 @@
+//! Which path belongs to whom.
+
+use std::sync::Arc;
+
+use api::Api;
+use axum::{
+    Router,
+    body::Body,
+    extract::{Request, State},
+    response::{IntoResponse, Response},
+    routing::get,
+};
+use http::{HeaderValue, StatusCode, header};
+use providers::RelayWorkers;
+use scheduler::Scheduler;
+
+use crate::telemetry::metrics::Metrics;
+
+/// The content type of OpenMetrics.
+const OPENMETRICS: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
+
+#[derive(Clone)]
+struct Operator {
+    api: Api,
+    scheduler: Scheduler,
+    metrics: Arc<Metrics>,
+}
+
+/// All that the listener serves.
+pub fn router(
+    api: Api,
+    workers: RelayWorkers,
+    scheduler: Scheduler,
+    metrics: Arc<Metrics>,
+) -> Router {
+    let operator = Operator { api: api.clone(), scheduler, metrics };
+    let connect = get(async move |mut request: Request| workers.connect(&mut request).map(Body::from));
+    api::router(api)
+        .route("/v1/worker/connect", connect)
+        .route("/metrics", get(show_metrics).with_state(operator))
+}
+
+async fn show_metrics(State(operator): State<Operator>, request: Request) -> Response {
+    let Operator { api, scheduler, metrics } = operator;
+    let (uri, headers) = (request.uri(), request.headers());
+    if !api.may_read_metrics(request.extensions(), uri, headers) {
+        let words = "metrics are for local requests, or those with the administrator's token";
+        let kind = api::error::Kind::Authentication;
+        return api::ApiError::new(StatusCode::UNAUTHORIZED, kind, words).into_response();
+    }
+    let kind = HeaderValue::from_static(OPENMETRICS);
+    ([(header::CONTENT_TYPE, kind)], metrics.encode(&scheduler)).into_response()
+}

@@ -1,0 +1,219 @@
+//! A running server, from start to drain.
+
+use std::{
+    net::SocketAddr,
+    sync::Arc,
+    time::{Duration, SystemTime},
+};
+
+use access::{ConsumerRules, Token};
+use anyhow::Context;
+use api::{Api, Limits};
+use base::{KeyId, ModelName, Scope, Secret};
+use dispatch::route::{LeastLoaded, Policy, PrefixAffinity};
+use providers::{RelaySettings, RelayWorkers};
+use scheduler::{Observer, Scheduler};
+use store::{ModelMemory, SqliteStore};
+use tokio::{task::JoinHandle, time::timeout};
+use tokio_util::sync::CancellationToken;
+
+use crate::{
+    VERSION,
+    data::{ADMIN_TOKEN, DataDir, WORKER_SECRET},
+    listener::Listener,
+    options::Routing,
+    routes,
+    settings::Settings,
+    telemetry::{metrics::Metrics, requests::RequestLog},
+};
+
+/// How often what was learnt about models is written.
+const FLUSH: Duration = Duration::from_secs(5);
+
+/// How often a draining server looks whether it is done.
+const LOOK: Duration = Duration::from_millis(20);
+
+/// How long responses that are complete may take to reach their clients, at the end of a drain.
+const FAREWELL: Duration = Duration::from_secs(2);
+
+/// A server that is bound and ready, and serves once it is [`Server::run`].
+pub struct Server {
+    settings: Settings,
+    data: DataDir,
+    worker_secret: Secret,
+    scheduler: Scheduler,
+    workers: RelayWorkers,
+    models: Arc<ModelMemory>,
+    api: Api,
+    listener: Listener,
+}
+
+impl Server {
+    /// Takes the data directory, opens the database and binds the address.
+    ///
+    /// # Errors
+    /// When any of that fails; the text says what to do.
+    pub async fn start(settings: Settings) -> anyhow::Result<Self> {
+        let data = DataDir::open(&settings.data_dir)?;
+        let worker_secret = match &settings.worker_secret {
+            Some(secret) => secret.clone(),
+            None => data.token(WORKER_SECRET, "ws_")?,
+        };
+        let admin = match &settings.admin_token {
+            Some(token) => token.clone(),
+            None => data.token(ADMIN_TOKEN, "wa_")?,
+        };
+        let store = Arc::new(SqliteStore::open(&data.database())?);
+        let models = Arc::new(ModelMemory::open(store, SystemTime::now())?);
+        let metrics = Arc::new(Metrics::new());
+        let scheduler = scheduler(&settings, &models, &metrics);
+        let relay = RelaySettings {
+            secret: Token::new(&worker_secret),
+            heartbeat: settings.heartbeat,
+        };
+        let workers = RelayWorkers::new(relay, scheduler.clone());
+        let api = consumer_api(&settings, &admin, &scheduler, &models);
+        let router = routes::router(
+            api.clone(),
+            workers.clone(),
+            scheduler.clone(),
+            Arc::clone(&metrics),
+        );
+        let tls = match &settings.tls {
+            Some((certificate, key)) => Some(wire::tls::server_config(certificate, key)?),
+            None => None,
+        };
+        let listen = settings.listen;
+        let listener = Listener::bind(listen, tls, router, metrics).await.with_context(|| {
+            format!("{listen} cannot be listened on: is another server running there?")
+        })?;
+        Ok(Self { settings, data, worker_secret, scheduler, workers, models, api, listener })
+    }
+
+    /// Where it listens.
+    ///
+    /// # Errors
+    /// When the socket does not tell.
+    pub fn address(&self) -> std::io::Result<SocketAddr> {
+        self.listener.address()
+    }
+
+    /// The URL of the server on this machine.
+    ///
+    /// # Errors
+    /// When the socket does not tell.
+    pub fn url(&self) -> std::io::Result<String> {
+        let scheme = if self.settings.tls.is_some() { "https" } else { "http" };
+        Ok(format!("{scheme}://{}", self.address()?))
+    }
+
+    /// The data directory.
+    pub fn data(&self) -> &DataDir {
+        &self.data
+    }
+
+    /// What workers present.
+    pub fn worker_secret(&self) -> &Secret {
+        &self.worker_secret
+    }
+
+    /// The links to workers, for one in this process.
+    pub fn workers(&self) -> RelayWorkers {
+        self.workers.clone()
+    }
+
+    /// Serves until `stop`, then drains: nothing new is taken, what is in flight may finish within
+    /// the drain time-out, and then ends.
+    ///
+    /// # Errors
+    /// When what was learnt cannot be written at the end.
+    pub async fn run(self, stop: CancellationToken) -> anyhow::Result<()> {
+        let timers = tokio::spawn(self.scheduler.clone().run());
+        let flushing = flush_models(Arc::clone(&self.models), stop.clone());
+        let closing = CancellationToken::new();
+        let connections = tokio::spawn(self.listener.run(closing.clone()));
+        stop.cancelled().await;
+        self.api.start_draining();
+        self.scheduler.shut_down("the server is shutting down", self.settings.drain);
+        closing.cancel();
+        drain(&self.scheduler, self.settings.drain).await;
+        if let Ok(tasks) = connections.await {
+            // Whoever has not read its response by then is not waited for.
+            let _ = timeout(FAREWELL, tasks.wait()).await;
+        }
+        timers.abort();
+        flushing.await?;
+        Ok(())
+    }
+}
+
+fn scheduler(settings: &Settings, models: &Arc<ModelMemory>, metrics: &Arc<Metrics>) -> Scheduler {
+    let policy: Box<dyn Policy> = match settings.routing {
+        Routing::LeastLoaded => Box::new(LeastLoaded::default()),
+        Routing::PrefixAffinity => Box::new(PrefixAffinity::default()),
+    };
+    let metrics = Arc::<Metrics>::clone(metrics);
+    let observers: Vec<Arc<dyn Observer>> =
+        vec![Arc::new(Remember(Arc::clone(models))), metrics, Arc::new(RequestLog)];
+    Scheduler::new(settings.dispatch.clone(), policy, observers)
+}
+
+fn consumer_api(
+    settings: &Settings,
+    admin: &Secret,
+    scheduler: &Scheduler,
+    models: &Arc<ModelMemory>,
+) -> Api {
+    let client = settings.client_token.iter();
+    let rules = ConsumerRules {
+        keys: client.map(|key| (KeyId::from("client-token"), Token::new(key))).collect(),
+        require_key: settings.require_key,
+        open: settings.open,
+        local: settings.local.clone(),
+    };
+    let limits = Limits {
+        max_body: settings.max_body,
+        keepalive: settings.keepalive,
+        drain: settings.drain,
+        affinity: settings.routing == Routing::PrefixAffinity,
+    };
+    let (scheduler, models) = (scheduler.clone(), Arc::clone(models));
+    Api::new(scheduler, rules, Token::new(admin), models, limits, VERSION)
+}
+
+/// Remembers which models are served.
+struct Remember(Arc<ModelMemory>);
+
+impl Observer for Remember {
+    fn offers(&self, scope: &Scope, models: &[ModelName]) {
+        self.0.saw(scope, models, SystemTime::now());
+    }
+}
+
+/// Writes what was learnt about models, now and then and at the end.
+fn flush_models(models: Arc<ModelMemory>, stop: CancellationToken) -> JoinHandle<()> {
+    let flush = move |models: Arc<ModelMemory>| async move {
+        let flushed = tokio::task::spawn_blocking(move || models.flush(SystemTime::now())).await;
+        if let Ok(Err(error)) = flushed {
+            tracing::warn!(error = &error as &dyn std::error::Error, "models not remembered");
+        }
+    };
+    tokio::spawn(async move {
+        while timeout(FLUSH, stop.cancelled()).await.is_err() {
+            flush(Arc::clone(&models)).await;
+        }
+        flush(models).await;
+    })
+}
+
+async fn drain(scheduler: &Scheduler, within: Duration) {
+    let idle = async {
+        while !scheduler.is_idle() {
+            tokio::time::sleep(LOOK).await;
+        }
+    };
+    if timeout(within, idle).await.is_err() {
+        tracing::warn!("the drain took too long: what is left is ended");
+        scheduler.abort();
+    }
+}

@@ -1,0 +1,203 @@
+//! What the settings of a server mean.
+
+use std::{
+    net::{Ipv4Addr, SocketAddr},
+    path::PathBuf,
+    time::Duration,
+};
+
+use access::LocalRules;
+use anyhow::{Context, bail};
+use base::Secret;
+
+use crate::options::{LogFormat, Routing, Seconds, ServeOptions, home_directory};
+
+/// The port of every HTTP and WebSocket surface.
+pub const PORT: u16 = 9178;
+
+/// All settings of a server, each with its value.
+#[derive(Debug, Clone)]
+pub struct Settings {
+    /// Where to listen.
+    pub listen: SocketAddr,
+    /// Where the database and the tokens are.
+    pub data_dir: PathBuf,
+    /// What workers must present, unless it is the data directory's.
+    pub worker_secret: Option<Secret>,
+    /// The ready-made key of consumers.
+    pub client_token: Option<Secret>,
+    /// What `/admin` asks for, unless it is the data directory's.
+    pub admin_token: Option<Secret>,
+    /// Bounds and delays of the dispatcher.
+    pub dispatch: dispatch::Config,
+    /// How a worker is chosen.
+    pub routing: Routing,
+    /// How often workers are pinged.
+    pub heartbeat: Duration,
+    /// The largest request body, in bytes.
+    pub max_body: usize,
+    /// How long a stop or a drain waits.
+    pub drain: Duration,
+    /// After so much silence a stream gets a sign of life; zero: never.
+    pub keepalive: Duration,
+    /// What is local.
+    pub local: LocalRules,
+    /// Whether local consumers need a key.
+    pub require_key: bool,
+    /// Whether nobody needs one.
+    pub open: bool,
+    /// Certificate chain and key.
+    pub tls: Option<(PathBuf, PathBuf)>,
+    /// How log lines look.
+    pub log_format: LogFormat,
+    /// What is logged.
+    pub log: String,
+}
+
+impl Settings {
+    /// The settings that `options` make, with their defaults.
+    ///
+    /// # Errors
+    /// When they contradict each other, or would serve other machines without credentials.
+    pub fn new(options: ServeOptions) -> anyhow::Result<Self> {
+        let listen = options.listen.unwrap_or((Ipv4Addr::LOCALHOST, PORT).into());
+        let open = options.open.unwrap_or(false);
+        refuse_defenceless(listen, options.client_token.is_some(), open)?;
+        Ok(Self {
+            listen,
+            tls: tls(options.tls_cert.clone(), options.tls_key.clone())?,
+            data_dir: data_dir(options.data_dir.clone())?,
+            dispatch: dispatch_config(&options)?,
+            routing: options.routing.unwrap_or_default(),
+            heartbeat: heartbeat(options.heartbeat_interval_secs)?,
+            max_body: options.max_body_mib.unwrap_or(100).saturating_mul(1024 * 1024),
+            drain: seconds(options.drain_timeout_secs, 30),
+            keepalive: seconds(options.sse_keepalive_secs, 15),
+            local: LocalRules {
+                allowed_hosts: options.allow_host.unwrap_or_default(),
+                allowed_origins: options.allow_origin.unwrap_or_default(),
+            },
+            require_key: options.require_key.unwrap_or(false),
+            open,
+            worker_secret: non_empty(options.worker_secret, "worker-secret")?,
+            client_token: non_empty(options.client_token, "client-token")?,
+            admin_token: non_empty(options.admin_token, "admin-token")?,
+            log_format: options.log_format.unwrap_or_default(),
+            log: options.log.unwrap_or_else(|| "info".to_owned()),
+        })
+    }
+}
+
+/// Where this machine's Warren keeps its data: the given directory, or the usual one.
+///
+/// # Errors
+/// When there is no home directory to put it in.
+pub fn data_dir(given: Option<PathBuf>) -> anyhow::Result<PathBuf> {
+    if let Some(given) = given {
+        return Ok(given);
+    }
+    if is_root() && std::env::var_os("XDG_DATA_HOME").is_none() {
+        return Ok(PathBuf::from("/var/lib/warren"));
+    }
+    home_directory("XDG_DATA_HOME", ".local/share")
+        .context("there is no home directory for the data: give one with --data-dir")
+}
+
+fn is_root() -> bool {
+    use std::os::unix::fs::MetadataExt;
+    std::fs::metadata("/proc/self").is_ok_and(|own| own.uid() == 0)
+}
+
+fn refuse_defenceless(listen: SocketAddr, has_key: bool, open: bool) -> anyhow::Result<()> {
+    if listen.ip().is_loopback() || has_key || open {
+        return Ok(());
+    }
+    bail!(
+        "{listen} can be reached from other machines, and no credentials are set: give consumers \
+         a key with --client-token KEY, or serve everybody with --open"
+    )
+}
+
+fn tls(
+    certificate: Option<PathBuf>,
+    key: Option<PathBuf>,
+) -> anyhow::Result<Option<(PathBuf, PathBuf)>> {
+    match (certificate, key) {
+        (None, None) => Ok(None),
+        (Some(certificate), Some(key)) => Ok(Some((certificate, key))),
+        _ => bail!("TLS needs both --tls-cert and --tls-key"),
+    }
+}
+
+fn dispatch_config(options: &ServeOptions) -> anyhow::Result<dispatch::Config> {
+    let defaults = dispatch::Config::default();
+    let max_queued_bytes =
+        options.max_queued_mib.map_or(defaults.max_queued_bytes, |mib| mib.saturating_mul(1 << 20));
+    let config = dispatch::Config {
+        max_queue_len: options.max_queue_len.unwrap_or(defaults.max_queue_len),
+        max_queued_bytes,
+        queue_timeout: seconds(options.queue_timeout_secs, 30),
+        request_timeout: seconds(options.request_timeout_secs, 300),
+        idle_timeout: seconds(options.idle_timeout_secs, 300),
+        max_requeue_count: options.max_requeue_count.unwrap_or(defaults.max_requeue_count),
+        ..defaults
+    };
+    if config.request_timeout.is_zero() || config.idle_timeout.is_zero() {
+        bail!("--request-timeout-secs and --idle-timeout-secs must be over 0");
+    }
+    Ok(config)
+}
+
+fn heartbeat(given: Option<Seconds>) -> anyhow::Result<Duration> {
+    let heartbeat = seconds(given, 15);
+    // A stock worker takes a server that is silent for 90 s for dead.
+    if heartbeat.is_zero() || heartbeat > Duration::from_secs(60) {
+        bail!("--heartbeat-interval-secs must be over 0 and at most 60");
+    }
+    Ok(heartbeat)
+}
+
+fn seconds(given: Option<Seconds>, default: u64) -> Duration {
+    given.map_or(Duration::from_secs(default), |Seconds(duration)| duration)
+}
+
+fn non_empty(secret: Option<Secret>, flag: &str) -> anyhow::Result<Option<Secret>> {
+    if secret.as_ref().is_some_and(|secret| secret.expose().trim().is_empty()) {
+        bail!("--{flag} is empty");
+    }
+    Ok(secret)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn listening(address: &str) -> ServeOptions {
+        let directory = Some(PathBuf::from("/tmp"));
+        let listen = Some(address.parse().unwrap());
+        ServeOptions { listen, data_dir: directory, ..ServeOptions::default() }
+    }
+
+    #[test]
+    fn nothing_is_served_beyond_loopback_without_credentials() {
+        assert!(Settings::new(listening("127.0.0.1:0")).is_ok());
+        assert!(Settings::new(listening("[::1]:0")).is_ok());
+        let error = Settings::new(listening("0.0.0.0:0")).unwrap_err().to_string();
+        assert!(error.contains("--client-token"), "{error}");
+        let keyed = ServeOptions { client_token: Some("k".into()), ..listening("0.0.0.0:0") };
+        assert!(Settings::new(keyed).is_ok());
+        let open = ServeOptions { open: Some(true), ..listening("0.0.0.0:0") };
+        assert!(Settings::new(open).is_ok());
+    }
+
+    #[test]
+    fn contradictions_are_refused() {
+        let half = ServeOptions { tls_cert: Some("c.pem".into()), ..listening("127.0.0.1:0") };
+        assert!(Settings::new(half).is_err());
+        let empty = ServeOptions { worker_secret: Some(" ".into()), ..listening("127.0.0.1:0") };
+        assert!(Settings::new(empty).is_err());
+        let still = Some(Seconds(Duration::ZERO));
+        let still = ServeOptions { heartbeat_interval_secs: still, ..listening("127.0.0.1:0") };
+        assert!(Settings::new(still).is_err());
+    }
+}

@@ -1,0 +1,322 @@
+//! Prometheus metrics. What is counted as it happens, and what is looked at when it is asked for.
+
+use std::{
+    collections::HashMap,
+    sync::{
+        Arc, Mutex, PoisonError, RwLock,
+        atomic::{AtomicI64, AtomicU64},
+    },
+    time::Duration,
+};
+
+use base::{ModelName, ProviderId};
+use prometheus_client::{
+    encoding::{EncodeLabelSet, text::encode},
+    metrics::{
+        counter::Counter,
+        family::Family,
+        gauge::Gauge,
+        histogram::{Histogram, exponential_buckets},
+    },
+    registry::{Registry, Unit},
+};
+use scheduler::{CancelReason, Ended, Gone, JobFacts, Observer, Scheduler, Status};
+
+use super::requests::outcome;
+
+/// Models with metrics of their own; further ones share `other`.
+const MAX_MODELS: usize = 1_000;
+
+/// The metrics of one server.
+pub struct Metrics {
+    registry: Registry,
+    models: RwLock<HashMap<ModelName, Arc<ModelMetrics>>>,
+    families: Families,
+    canceled: Family<ReasonLabel, Counter>,
+    workers_lost: Family<ReasonLabel, Counter>,
+    http_connections: Gauge,
+    snapshot: Mutex<Snapshot>,
+}
+
+/// Counted for each model.
+#[derive(Clone)]
+struct Families {
+    requests: Family<OutcomeLabels, Counter>,
+    requeues: Family<ModelLabel, Counter>,
+    queue_wait: Family<ModelLabel, Histogram, fn() -> Histogram>,
+    first_byte: Family<ModelLabel, Histogram, fn() -> Histogram>,
+    duration: Family<ModelLabel, Histogram, fn() -> Histogram>,
+    tokens: Family<TokenLabels, Counter>,
+    bytes: Family<ModelLabel, Counter>,
+}
+
+/// One model's metrics, found once and kept: a family is looked up by its labels as strings.
+struct ModelMetrics {
+    label: String,
+    requeues: Counter,
+    queue_wait: Histogram,
+    first_byte: Histogram,
+    duration: Histogram,
+    prompt_tokens: Counter,
+    completion_tokens: Counter,
+    bytes: Counter,
+    outcomes: Mutex<HashMap<&'static str, Counter>>,
+}
+
+/// Looked at when metrics are asked for.
+#[derive(Clone, Default)]
+struct Snapshot {
+    queue_depth: Gauge,
+    in_flight: Gauge,
+    workers: Gauge,
+    queue: Family<QueueLabels, Gauge>,
+    oldest: Family<QueueLabels, Gauge<f64, AtomicU64>>,
+    worker_load: Family<WorkerLabels, Gauge<i64, AtomicI64>>,
+    worker_in_flight: Family<WorkerLabels, Gauge>,
+    worker_capacity: Family<WorkerLabels, Gauge>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct ModelLabel {
+    model: String,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct OutcomeLabels {
+    model: String,
+    outcome: &'static str,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct TokenLabels {
+    model: String,
+    kind: &'static str,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct ReasonLabel {
+    reason: &'static str,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct QueueLabels {
+    scope: String,
+    model: String,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct WorkerLabels {
+    worker: String,
+    id: String,
+}
+
+impl Metrics {
+    /// Metrics that count from zero.
+    pub fn new() -> Self {
+        let families = Families::new();
+        let (canceled, workers_lost) = (Family::default(), Family::default());
+        let (http_connections, snapshot) = (Gauge::default(), Snapshot::default());
+        let mut registry = Registry::with_prefix("warren");
+        families.register(&mut registry);
+        snapshot.register(&mut registry);
+        registry.register("cancels", "Jobs that a worker was told to stop", canceled.clone());
+        registry.register("workers_left", "Workers that left, by reason", workers_lost.clone());
+        let help = "Open HTTP connections";
+        registry.register("http_connections", help, http_connections.clone());
+        Self {
+            registry,
+            models: RwLock::default(),
+            families,
+            canceled,
+            workers_lost,
+            http_connections,
+            snapshot: Mutex::new(snapshot),
+        }
+    }
+
+    /// Open HTTP connections.
+    pub fn http_connections(&self) -> &Gauge {
+        &self.http_connections
+    }
+
+    /// All metrics, in OpenMetrics' text form.
+    pub fn encode(&self, scheduler: &Scheduler) -> String {
+        let status = scheduler.status();
+        let snapshot = self.snapshot.lock().unwrap_or_else(PoisonError::into_inner);
+        snapshot.take(&status);
+        let mut text = String::new();
+        // Writing to a string does not fail.
+        let _ = encode(&mut text, &self.registry);
+        text
+    }
+
+    fn of(&self, model: &ModelName) -> Arc<ModelMetrics> {
+        {
+            let models = self.models.read().unwrap_or_else(PoisonError::into_inner);
+            if let Some(metrics) = models.get(model) {
+                return Arc::clone(metrics);
+            }
+        }
+        let mut models = self.models.write().unwrap_or_else(PoisonError::into_inner);
+        let key = if models.len() < MAX_MODELS { model.clone() } else { ModelName::from("other") };
+        let made = || Arc::new(ModelMetrics::new(&self.families, key.as_str()));
+        Arc::clone(models.entry(key.clone()).or_insert_with(made))
+    }
+}
+
+impl Default for Metrics {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl Observer for Metrics {
+    fn assigned(&self, job: &JobFacts, _: ProviderId, waited: Duration) {
+        self.of(&job.model).queue_wait.observe(waited.as_secs_f64());
+    }
+
+    fn requeued(&self, job: &JobFacts) {
+        self.of(&job.model).requeues.inc();
+    }
+
+    fn first_byte(&self, job: &JobFacts, after: Duration) {
+        self.of(&job.model).first_byte.observe(after.as_secs_f64());
+    }
+
+    fn canceled(&self, _: &JobFacts, reason: CancelReason) {
+        let reason = match reason {
+            CancelReason::ClientDisconnect => "client_disconnect",
+            CancelReason::Timeout => "timeout",
+            CancelReason::GracefulShutdown => "graceful_shutdown",
+            CancelReason::WorkerDisconnect => "worker_disconnect",
+            CancelReason::RequeueExhausted => "requeue_exhausted",
+            CancelReason::ServerShutdown => "server_shutdown",
+        };
+        self.canceled.get_or_create(&ReasonLabel { reason }).inc();
+    }
+
+    fn ended(&self, job: &JobFacts, ended: &Ended) {
+        let word = outcome(&ended.outcome);
+        // Names that nobody serves are the client's invention: they get no metric of their own.
+        let unknown = ModelName::from("unknown");
+        let model = if word == "no_provider" { &unknown } else { &job.model };
+        self.of(model).ended(&self.families, word, ended);
+    }
+
+    fn left(&self, _: ProviderId, why: Gone) {
+        let reason = match why {
+            Gone::Closed => "closed",
+            Gone::HeartbeatLost => "heartbeat_lost",
+            Gone::Drained => "drained",
+        };
+        self.workers_lost.get_or_create(&ReasonLabel { reason }).inc();
+    }
+}
+
+impl Families {
+    fn new() -> Self {
+        let times: fn() -> Histogram = || Histogram::new(exponential_buckets(0.001, 2.0, 20));
+        Self {
+            queue_wait: Family::new_with_constructor(times),
+            first_byte: Family::new_with_constructor(times),
+            duration: Family::new_with_constructor(times),
+            requests: Family::default(),
+            requeues: Family::default(),
+            tokens: Family::default(),
+            bytes: Family::default(),
+        }
+    }
+
+    fn register(&self, registry: &mut Registry) {
+        registry.register("requests", "Jobs ended, by outcome", self.requests.clone());
+        registry.register("requeues", "Jobs moved to another worker", self.requeues.clone());
+        registry.register("tokens", "Tokens read and written", self.tokens.clone());
+        registry.register_with_unit(
+            "response",
+            "Bytes of answers",
+            Unit::Bytes,
+            self.bytes.clone(),
+        );
+        let times = [
+            ("queue_wait", "From acceptance to a worker", &self.queue_wait),
+            ("time_to_first_byte", "From acceptance to the answer's head", &self.first_byte),
+            ("request_duration", "From acceptance to the end", &self.duration),
+        ];
+        for (name, help, family) in times {
+            registry.register_with_unit(name, help, Unit::Seconds, family.clone());
+        }
+    }
+}
+
+impl ModelMetrics {
+    fn new(families: &Families, model: &str) -> Self {
+        let label = ModelLabel { model: model.to_owned() };
+        let tokens =
+            |kind| families.tokens.get_or_create_owned(&TokenLabels { model: model.into(), kind });
+        Self {
+            requeues: families.requeues.get_or_create_owned(&label),
+            queue_wait: families.queue_wait.get_or_create_owned(&label),
+            first_byte: families.first_byte.get_or_create_owned(&label),
+            duration: families.duration.get_or_create_owned(&label),
+            prompt_tokens: tokens("prompt"),
+            completion_tokens: tokens("completion"),
+            bytes: families.bytes.get_or_create_owned(&label),
+            outcomes: Mutex::default(),
+            label: label.model,
+        }
+    }
+
+    fn ended(&self, families: &Families, outcome: &'static str, ended: &Ended) {
+        self.duration.observe(ended.total.as_secs_f64());
+        self.bytes.inc_by(ended.bytes);
+        self.prompt_tokens.inc_by(ended.usage.prompt_tokens.unwrap_or(0));
+        self.completion_tokens.inc_by(ended.usage.completion_tokens.unwrap_or(0));
+        let labels = || OutcomeLabels { model: self.label.clone(), outcome };
+        let mut outcomes = self.outcomes.lock().unwrap_or_else(PoisonError::into_inner);
+        let made = || families.requests.get_or_create_owned(&labels());
+        outcomes.entry(outcome).or_insert_with(made).inc();
+    }
+}
+
+impl Snapshot {
+    fn register(&self, registry: &mut Registry) {
+        registry.register("queue_depth", "Jobs waiting", self.queue_depth.clone());
+        registry.register("in_flight", "Jobs at workers", self.in_flight.clone());
+        registry.register("workers", "Connected workers", self.workers.clone());
+        registry.register("queue", "Jobs waiting, by model", self.queue.clone());
+        let help = "How long the oldest job of a queue has waited";
+        registry.register_with_unit("queue_oldest", help, Unit::Seconds, self.oldest.clone());
+        registry.register("worker_load", "Load as the worker counts it", self.worker_load.clone());
+        let help = "Jobs at a worker";
+        registry.register("worker_in_flight", help, self.worker_in_flight.clone());
+        let help = "Jobs a worker takes at once";
+        registry.register("worker_capacity", help, self.worker_capacity.clone());
+    }
+
+    fn take(&self, status: &Status) {
+        self.queue_depth.set(count(status.queue_depth));
+        self.in_flight.set(count(status.in_flight));
+        self.workers.set(count(status.workers.len()));
+        self.queue.clear();
+        self.oldest.clear();
+        for queue in &status.queues {
+            let (scope, model) = (queue.scope.to_string(), queue.model.to_string());
+            let labels = QueueLabels { scope, model };
+            self.queue.get_or_create(&labels).set(count(queue.len));
+            self.oldest.get_or_create(&labels).set(queue.oldest.as_secs_f64());
+        }
+        self.worker_load.clear();
+        self.worker_in_flight.clear();
+        self.worker_capacity.clear();
+        for worker in &status.workers {
+            let labels = WorkerLabels { worker: worker.name.clone(), id: worker.id.to_string() };
+            self.worker_load.get_or_create(&labels).set(worker.reported_load.into());
+            self.worker_in_flight.get_or_create(&labels).set(worker.in_flight.into());
+            self.worker_capacity.get_or_create(&labels).set(worker.max_concurrent.into());
+        }
+    }
+}
+
+fn count(number: usize) -> i64 {
+    i64::try_from(number).unwrap_or(i64::MAX)
+}
