@@ -169,7 +169,7 @@ options! {
 }
 
 options! {
-    /// Settings of `warren worker`, and of `[worker]` in the file.
+    /// Settings of `warren worker` beside its [`ProcessOptions`], and of `[worker]` in the file.
     WorkerOptions {
         /// A server to lend to: http(s):// or ws(s):// (repeatable) [default:
         /// http://127.0.0.1:9178]
@@ -185,7 +185,7 @@ options! {
         /// The models to offer, a=b offers b as a [default: all that the backend lists]
         #[arg(long, env = "WARREN_MODELS", value_name = "MODEL,…", value_delimiter = ',')]
         models: Option<Vec<String>>,
-        /// Jobs that one backend takes at once [default: 1]
+        /// Jobs that one backend takes at once [default: 4]
         #[arg(long, env = "WARREN_MAX_CONCURRENT", alias = "max-concurrency", value_name = "N")]
         max_concurrent: Option<u32>,
         /// The name that the server shows [default: the host name]
@@ -194,10 +194,6 @@ options! {
         /// The backend's own API key
         #[arg(long, env = "WARREN_API_KEY", value_name = "KEY", hide_env_values = true)]
         api_key: Option<Secret>,
-        /// How long a stop waits for what is in flight [default: 30]
-        #[arg(long = "worker-drain-timeout-secs", alias = "drain-timeout-secs",
-            env = "WARREN_WORKER_DRAIN_TIMEOUT_SECS", value_name = "SECONDS")]
-        drain_timeout_secs: Option<Seconds>,
         /// Lend the built-in demo model, which is no model, instead of a backend
         #[arg(long, env = "WARREN_DEMO", num_args = 0..=1, require_equals = true,
             default_missing_value = "true", value_name = "BOOL")]
@@ -208,6 +204,36 @@ options! {
         /// Backends with settings of their own: `[[worker.backends]]` in the file
         #[arg(skip)]
         backends: Option<Vec<BackendOptions>>,
+    }
+}
+
+/// What `warren worker` shares with the server: in the file, the same settings serve both.
+#[derive(Debug, Clone, Default, Args)]
+pub struct ProcessOptions {
+    /// Directory of a server's data on this machine, where its worker secret is [default:
+    /// $XDG_DATA_HOME/warren; as root /var/lib/warren]
+    #[arg(long, env = "WARREN_DATA_DIR", value_name = "DIR")]
+    pub data_dir: Option<PathBuf>,
+    /// How long a stop waits for what is in flight [default: 30]
+    #[arg(long, env = "WARREN_DRAIN_TIMEOUT_SECS", value_name = "SECONDS")]
+    pub drain_timeout_secs: Option<Seconds>,
+    /// How log lines look [default: human]
+    #[arg(long, env = "WARREN_LOG_FORMAT", value_name = "FORMAT")]
+    pub log_format: Option<LogFormat>,
+    /// What is logged: a level, or a filter such as info,wire=debug [default: info]
+    #[arg(long, env = "WARREN_LOG", value_name = "FILTER")]
+    pub log: Option<String>,
+}
+
+impl From<ProcessOptions> for ServeOptions {
+    fn from(process: ProcessOptions) -> Self {
+        Self {
+            data_dir: process.data_dir,
+            drain_timeout_secs: process.drain_timeout_secs,
+            log_format: process.log_format,
+            log: process.log,
+            ..Self::default()
+        }
     }
 }
 

@@ -19,7 +19,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::{
     VERSION,
-    data::{ADMIN_TOKEN, DataDir, WORKER_SECRET},
+    data::{ADMIN_TOKEN, CLIENT_TOKEN, DataDir, WORKER_SECRET},
     listener::Listener,
     options::Routing,
     routes,
@@ -39,8 +39,10 @@ const FAREWELL: Duration = Duration::from_secs(2);
 /// A server that is bound and ready, and serves once it is [`Server::run`].
 pub struct Server {
     settings: Settings,
-    data: DataDir,
+    /// Held as long as the server runs.
+    _data: DataDir,
     worker_secret: Secret,
+    client_token: Option<Secret>,
     scheduler: Scheduler,
     workers: RelayWorkers,
     models: Arc<ModelMemory>,
@@ -55,13 +57,15 @@ impl Server {
     /// When any of that fails; the text says what to do.
     pub async fn start(settings: Settings) -> anyhow::Result<Self> {
         let data = DataDir::open(&settings.data_dir)?;
-        let worker_secret = match &settings.worker_secret {
-            Some(secret) => secret.clone(),
-            None => data.token(WORKER_SECRET, "ws_")?,
+        let kept = |given: &Option<Secret>, name, prefix| match given {
+            Some(secret) => Ok(secret.clone()),
+            None => data.token(name, prefix),
         };
-        let admin = match &settings.admin_token {
-            Some(token) => token.clone(),
-            None => data.token(ADMIN_TOKEN, "wa_")?,
+        let worker_secret = kept(&settings.worker_secret, WORKER_SECRET, "ws_")?;
+        let admin = kept(&settings.admin_token, ADMIN_TOKEN, "wa_")?;
+        let client_token = match settings.keep_client_token {
+            true => Some(kept(&settings.client_token, CLIENT_TOKEN, "wk_")?),
+            false => settings.client_token.clone(),
         };
         let store = Arc::new(SqliteStore::open(&data.database())?);
         let models = Arc::new(ModelMemory::open(store, SystemTime::now())?);
@@ -72,7 +76,7 @@ impl Server {
             heartbeat: settings.heartbeat,
         };
         let workers = RelayWorkers::new(relay, scheduler.clone());
-        let api = consumer_api(&settings, &admin, &scheduler, &models);
+        let api = consumer_api(&settings, client_token.as_ref(), &admin, &scheduler, &models);
         let router = routes::router(
             api.clone(),
             workers.clone(),
@@ -87,7 +91,17 @@ impl Server {
         let listener = Listener::bind(listen, tls, router, metrics).await.with_context(|| {
             format!("{listen} cannot be listened on: is another server running there?")
         })?;
-        Ok(Self { settings, data, worker_secret, scheduler, workers, models, api, listener })
+        Ok(Self {
+            settings,
+            _data: data,
+            worker_secret,
+            client_token,
+            scheduler,
+            workers,
+            models,
+            api,
+            listener,
+        })
     }
 
     /// Where it listens.
@@ -107,9 +121,9 @@ impl Server {
         Ok(format!("{scheme}://{}", self.address()?))
     }
 
-    /// The data directory.
-    pub fn data(&self) -> &DataDir {
-        &self.data
+    /// The ready-made key of consumers.
+    pub fn client_token(&self) -> Option<&Secret> {
+        self.client_token.as_ref()
     }
 
     /// What workers present.
@@ -160,13 +174,13 @@ fn scheduler(settings: &Settings, models: &Arc<ModelMemory>, metrics: &Arc<Metri
 
 fn consumer_api(
     settings: &Settings,
+    client_token: Option<&Secret>,
     admin: &Secret,
     scheduler: &Scheduler,
     models: &Arc<ModelMemory>,
 ) -> Api {
-    let client = settings.client_token.iter();
     let rules = ConsumerRules {
-        keys: client.map(|key| (KeyId::from("client-token"), Token::new(key))).collect(),
+        keys: client_token.into_iter().map(|key| (KeyId::from("client-token"), Token::new(key))).collect(),
         require_key: settings.require_key,
         open: settings.open,
         local: settings.local.clone(),

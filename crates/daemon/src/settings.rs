@@ -26,6 +26,8 @@ pub struct Settings {
     pub worker_secret: Option<Secret>,
     /// The ready-made key of consumers.
     pub client_token: Option<Secret>,
+    /// Whether a key for consumers is kept in the data directory when none is given.
+    pub keep_client_token: bool,
     /// What `/admin` asks for, unless it is the data directory's.
     pub admin_token: Option<Secret>,
     /// Bounds and delays of the dispatcher.
@@ -55,14 +57,16 @@ pub struct Settings {
 }
 
 impl Settings {
-    /// The settings that `options` make, with their defaults.
+    /// The settings that `options` make, with their defaults. `keep_client_token`: consumers get a
+    /// key that is kept in the data directory, when none is given.
     ///
     /// # Errors
     /// When they contradict each other, or would serve other machines without credentials.
-    pub fn new(options: ServeOptions) -> anyhow::Result<Self> {
+    pub fn new(options: ServeOptions, keep_client_token: bool) -> anyhow::Result<Self> {
         let listen = options.listen.unwrap_or((Ipv4Addr::LOCALHOST, PORT).into());
         let open = options.open.unwrap_or(false);
-        refuse_defenceless(listen, options.client_token.is_some(), open)?;
+        let has_key = options.client_token.is_some() || keep_client_token;
+        refuse_defenceless(listen, has_key, open)?;
         Ok(Self {
             listen,
             tls: tls(options.tls_cert.clone(), options.tls_key.clone())?,
@@ -81,6 +85,7 @@ impl Settings {
             open,
             worker_secret: non_empty(options.worker_secret, "worker-secret")?,
             client_token: non_empty(options.client_token, "client-token")?,
+            keep_client_token,
             admin_token: non_empty(options.admin_token, "admin-token")?,
             log_format: options.log_format.unwrap_or_default(),
             log: options.log.unwrap_or_else(|| "info".to_owned()),
@@ -180,24 +185,25 @@ mod tests {
 
     #[test]
     fn nothing_is_served_beyond_loopback_without_credentials() {
-        assert!(Settings::new(listening("127.0.0.1:0")).is_ok());
-        assert!(Settings::new(listening("[::1]:0")).is_ok());
-        let error = Settings::new(listening("0.0.0.0:0")).unwrap_err().to_string();
+        assert!(Settings::new(listening("127.0.0.1:0"), false).is_ok());
+        assert!(Settings::new(listening("[::1]:0"), false).is_ok());
+        let error = Settings::new(listening("0.0.0.0:0"), false).unwrap_err().to_string();
         assert!(error.contains("--client-token"), "{error}");
+        assert!(Settings::new(listening("0.0.0.0:0"), true).is_ok());
         let keyed = ServeOptions { client_token: Some("k".into()), ..listening("0.0.0.0:0") };
-        assert!(Settings::new(keyed).is_ok());
+        assert!(Settings::new(keyed, false).is_ok());
         let open = ServeOptions { open: Some(true), ..listening("0.0.0.0:0") };
-        assert!(Settings::new(open).is_ok());
+        assert!(Settings::new(open, false).is_ok());
     }
 
     #[test]
     fn contradictions_are_refused() {
         let half = ServeOptions { tls_cert: Some("c.pem".into()), ..listening("127.0.0.1:0") };
-        assert!(Settings::new(half).is_err());
+        assert!(Settings::new(half, false).is_err());
         let empty = ServeOptions { worker_secret: Some(" ".into()), ..listening("127.0.0.1:0") };
-        assert!(Settings::new(empty).is_err());
+        assert!(Settings::new(empty, false).is_err());
         let still = Some(Seconds(Duration::ZERO));
         let still = ServeOptions { heartbeat_interval_secs: still, ..listening("127.0.0.1:0") };
-        assert!(Settings::new(still).is_err());
+        assert!(Settings::new(still, false).is_err());
     }
 }

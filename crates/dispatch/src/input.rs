@@ -47,7 +47,8 @@ pub enum Input {
     },
     /// A consumer asks.
     Submit(JobSpec),
-    /// The head of a job's answer has come: from now on it is never moved to another provider.
+    /// The head of a job's answer has come: from now on it is never moved to another provider. The
+    /// driver sends this only for a head from the provider that the job was last assigned to.
     Begun {
         /// The job.
         job: JobId,

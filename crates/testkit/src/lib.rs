@@ -1,7 +1,7 @@
 //! For tests only: fake workers and backends, a whole daemon on port 0, a lossy pipe.
 //!
-//! Everything here fails by panicking, and every wait has a deadline after which it does. Nothing
-//! sleeps: a test releases a [`Gate`], or waits for an event. The HTTP and WebSocket sides are
+//! Everything here fails by panicking, and every wait has a deadline after which it does. A test
+//! does not sleep: it opens a [`Gate`], or waits for an event. The HTTP and WebSocket sides are
 //! written without the house's own shells, so that a fault in those cannot hide in its tests.
 //!
 //! - [`backend`]: a scriptable model server that counts what becomes of its requests

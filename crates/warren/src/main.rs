@@ -1,2 +1,61 @@
-//! The warren binary: every command.
-fn main() {}
+//! The `warren` binary: joins the machines people own into one place to run language models.
+//!
+//! - [`commands`]: every command, a file each
+//! - [`exit`]: what the process ends with
+
+mod commands;
+mod exit;
+
+use std::{path::PathBuf, process::ExitCode};
+
+use clap::{Parser, Subcommand};
+
+/// Joins the machines people own into one place to run language models
+#[derive(Parser)]
+#[command(name = "warren", version, max_term_width = 100)]
+struct Cli {
+    /// The configuration file [default: ./warren.toml, $XDG_CONFIG_HOME/warren/warren.toml,
+    /// /etc/warren/warren.toml, the first there is]
+    #[arg(long, global = true, env = "WARREN_CONFIG", value_name = "FILE")]
+    config: Option<PathBuf>,
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    /// Start here: a server, and a worker over every model server found on this machine
+    Up(Box<commands::up::Up>),
+    /// Run the server: takes requests, queues them and gives them to workers
+    Serve(Box<commands::serve::Serve>),
+    /// Lend this machine's model servers to a server
+    Worker(Box<commands::worker::Worker>),
+}
+
+fn main() -> ExitCode {
+    let cli = Cli::parse();
+    exit::code(run(cli))
+}
+
+fn run(cli: Cli) -> anyhow::Result<()> {
+    // Every connection is a file; the soft limit of most systems is far below what they allow.
+    let _ = rlimit::increase_nofile_limit(u64::MAX);
+    let file = daemon::ConfigFile::find(cli.config.as_deref()).map_err(exit::usage)?;
+    match cli.command {
+        Command::Up(up) => up.run(file),
+        Command::Serve(serve) => serve.run(file),
+        Command::Worker(worker) => worker.run(file),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory;
+
+    use super::*;
+
+    #[test]
+    fn the_command_line_is_consistent() {
+        Cli::command().debug_assert();
+    }
+}

@@ -7,8 +7,8 @@ use tokio::sync::oneshot;
 
 use crate::{
     lent::Lent,
+    order::Order,
     reply::{Broken, Reply},
-    session::Order,
 };
 
 /// A job in its own task. Dropping it closes the backend's connection at once.

@@ -13,7 +13,7 @@ use bytes::Bytes;
 use protocol::openai;
 use tokio::sync::{Notify, Semaphore, SemaphorePermit, watch};
 
-use crate::{config::Lend, session::Order};
+use crate::{config::Lend, order::Order};
 
 /// What a backend offers.
 #[derive(Debug, Clone, Default)]

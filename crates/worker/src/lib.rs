@@ -11,7 +11,7 @@
 //! - [`event`]: what there is to tell people
 //! - `lent`, `models`: one backend, shared by all links, and what it offers
 //! - `link`, `serving`: one link to one server: again and again, and while it stands
-//! - `session`: what a server's messages mean (pure)
+//! - `session`, `order`: what a server's messages mean (pure)
 //! - `job`, `reply`, `credit`: one request, from the backend's answer to the frames of the link
 //! - `reconnect`: how long to wait for the next try (pure)
 
@@ -23,13 +23,17 @@ mod job;
 mod lent;
 mod link;
 mod models;
+mod order;
 mod reconnect;
 mod reply;
 mod serving;
 mod session;
 pub mod worker;
 
+pub use backend::{
+    BackendConfig, DEMO_MODEL, DemoConfig, Found, ModelEntry, NotAModel, find_local,
+};
 pub use config::{Lend, NotAServer, ServerTarget, WorkerConfig};
-pub use dialer::{Dialer, Dialing, NetDialer};
+pub use dialer::{Dialer, Dialing, NetDialer, PipeDialer};
 pub use event::{Event, Observer};
-pub use worker::{Ended, Worker};
+pub use worker::{Ended, NotAWorker, Worker};

@@ -15,9 +15,12 @@ use crate::{
 /// failure may be a restart.
 const MISSES: u32 = 2;
 
+/// Backends are not asked more often than this.
+const SHORTEST: Duration = Duration::from_millis(10);
+
 /// Keeps a backend's offer up to date for ever: every so often, and when somebody asks for it.
 pub(crate) async fn watch(lent: Arc<Lent>, every: Duration, teller: Teller) {
-    let mut ticks = interval(every);
+    let mut ticks = interval(every.max(SHORTEST));
     ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
     let mut known = Known::default();
     loop {
@@ -67,7 +70,7 @@ impl Known {
         match polled {
             Ok(names) => {
                 (self.misses, self.failing) = (0, false);
-                self.take(names)
+                self.take(&names)
             }
             Err(error) => self.failed(&error),
         }
@@ -79,12 +82,12 @@ impl Known {
         if !std::mem::replace(&mut self.failing, true) {
             return News::Failed(error.to_string());
         }
-        if self.misses >= MISSES { self.take(Vec::new()) } else { News::Nothing }
+        if self.misses >= MISSES { self.take(&[]) } else { News::Nothing }
     }
 
     /// Takes a list. Sorted, since some backends list what was used last first.
-    fn take(&mut self, names: Vec<String>) -> News {
-        let (mut models, warnings) = normalise_models(&names);
+    fn take(&mut self, names: &[String]) -> News {
+        let (mut models, warnings) = normalise_models(names);
         warnings.iter().for_each(|warning| tracing::debug!("{warning}"));
         models.sort_unstable();
         if models == self.models {

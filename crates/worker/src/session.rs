@@ -3,11 +3,12 @@
 use std::{collections::HashMap, time::Duration};
 
 use bytes::Bytes;
-use http::{HeaderMap, HeaderName, HeaderValue};
 use protocol::relay::{
     Cancel, FailureCode, FrameError, GracefulShutdown, JobFailure, MessageError, Problem,
-    RegisterAck, Request, RequestHead, ServerFrame, ServerMessage, header_bytes,
+    RegisterAck, Request, RequestHead, ServerFrame, ServerMessage,
 };
+
+use crate::order::Order;
 
 /// The longest request body that is taken, in bytes.
 pub(crate) const MAX_BODY: u64 = 1024 * 1024 * 1024;
@@ -23,20 +24,6 @@ pub(crate) enum Form {
     Json,
     /// Binary frames, between two Warrens.
     Binary,
-}
-
-/// A job that is taken, complete with its body.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(crate) struct Order {
-    /// The server's number in the binary form, else one of our own.
-    pub(crate) number: u32,
-    pub(crate) request_id: String,
-    pub(crate) model: String,
-    /// With the query.
-    pub(crate) path: String,
-    pub(crate) streaming: bool,
-    pub(crate) headers: HeaderMap,
-    pub(crate) body: Vec<Bytes>,
 }
 
 /// What the link has to do.
@@ -81,7 +68,7 @@ struct Job {
 enum Phase {
     /// So many bytes of the body are missing.
     Collecting {
-        order: Order,
+        order: Box<Order>,
         missing: u64,
     },
     Running,
@@ -129,7 +116,9 @@ impl Session {
             Ok(ServerMessage::RegisterAck(ack)) => Some(Action::Registered(ack)),
             Ok(ServerMessage::Request(request)) => self.on_request(request),
             Ok(ServerMessage::Cancel(cancel)) => self.on_cancel(&cancel),
-            Ok(ServerMessage::Ping(ping)) => Some(Action::Pong { timestamp: ping.timestamp_unix_ms }),
+            Ok(ServerMessage::Ping(ping)) => {
+                Some(Action::Pong { timestamp: ping.timestamp_unix_ms })
+            }
             Ok(ServerMessage::GracefulShutdown(shutdown)) => Some(self.on_shutdown(shutdown)),
             Ok(ServerMessage::ModelsRefresh(_)) => Some(Action::Refresh),
             Err(error) => self.on_bad_message(error),
@@ -163,37 +152,23 @@ impl Session {
             return None;
         }
         self.last_number = self.last_number.wrapping_add(1);
-        let order = Order {
-            number: self.last_number,
-            request_id: request.request_id,
-            model: request.model,
-            path: request.endpoint_path,
-            streaming: request.is_streaming,
-            headers: headers(&request.headers),
-            body: vec![Bytes::from(request.body)],
-        };
+        let order = Order::from_request(self.last_number, request);
         self.take(order)
     }
 
     fn on_head(&mut self, number: u32, head: RequestHead, body: Bytes) -> Option<Action> {
-        let order = Order {
-            number,
-            request_id: head.request_id,
-            model: head.model,
-            path: head.endpoint_path,
-            streaming: head.is_streaming,
-            headers: headers(head.headers.iter().map(|(name, value)| (name, value))),
-            body: Vec::new(),
-        };
-        if head.body_len > MAX_BODY {
-            let why = bad_request(format!("a body of {} bytes is too large", head.body_len));
+        let body_len = head.body_len;
+        let order = Order::from_head(number, head);
+        if body_len > MAX_BODY {
+            let why = bad_request(format!("a body of {} bytes is too large", body_len));
             return self.refuse(order, why);
         }
         match self.take(order)? {
             // Its first piece is here already; nothing else is known of it yet.
-            Action::Start(order) if head.body_len > 0 || !body.is_empty() => {
-                let job = Phase::Collecting { order, missing: head.body_len };
-                self.jobs.get_mut(&number)?.phase = job;
+            Action::Start(order) if body_len > 0 || !body.is_empty() => {
+                let order = Box::new(order);
+                let phase = Phase::Collecting { order, missing: body_len };
+                self.jobs.get_mut(&number)?.phase = phase;
                 self.on_piece(number, body)
             }
             other => Some(other),
@@ -222,8 +197,7 @@ impl Session {
         if self.jobs.len() >= self.max_jobs {
             return Some(failure(FailureCode::Draining, "this worker has no room"));
         }
-        (!is_served(&order.path))
-            .then(|| bad_request("only paths below /v1/ are served".to_owned()))
+        (!order.is_served()).then(|| bad_request("only paths below /v1/ are served".to_owned()))
     }
 
     fn refuse(&self, order: Order, why: JobFailure) -> Option<Action> {
@@ -249,7 +223,7 @@ impl Session {
         if left > 0 {
             return None;
         }
-        let order = std::mem::take(order);
+        let order = std::mem::take(&mut **order);
         job.phase = Phase::Running;
         Some(Action::Start(order))
     }
@@ -299,7 +273,9 @@ impl Session {
                 let number = *self.numbers.get(&request_id)?;
                 self.give_up(number, failure(FailureCode::Canceled, "canceled"))
             }
-            (_, "request") if self.form == Form::Json && !self.numbers.contains_key(&request_id) => {
+            (_, "request")
+                if self.form == Form::Json && !self.numbers.contains_key(&request_id) =>
+            {
                 Some(Action::Decline { number: 0, request_id, path: String::new(), why })
             }
             _ => None,
@@ -315,24 +291,214 @@ fn bad_request(message: String) -> JobFailure {
     JobFailure { code: FailureCode::BadRequest, message }
 }
 
-/// Whether a path belongs to what is lent: the consumer APIs, and nothing else that a model
-/// server may offer to who is beside it, such as the deletion of models.
-fn is_served(path: &str) -> bool {
-    let path = path.split('?').next().unwrap_or_default().to_ascii_lowercase();
-    let plain = path.replace("%2e", ".").replace("%2f", "/").replace("%5c", "/").replace('\\', "/");
-    plain.starts_with("/v1/") && !plain.split('/').any(|part| part == "..")
-}
+#[cfg(test)]
+mod tests {
+    use protocol::relay::{CancelReason, FrameProblem, ModelsRefresh, Ping};
 
-/// The headers that can be sent; a name or value that cannot is dropped.
-fn headers<'a>(pairs: impl IntoIterator<Item = (&'a String, &'a String)>) -> HeaderMap {
-    let mut headers = HeaderMap::new();
-    for (name, value) in pairs {
-        let name = HeaderName::try_from(name.as_str());
-        let value = HeaderValue::from_bytes(&header_bytes(value));
-        if let (Ok(name), Ok(value)) = (name, value) {
-            // Over the map's own bound there is nothing more to do for it.
-            let _ = headers.try_append(name, value);
+    use super::*;
+
+    fn request(id: &str) -> Request {
+        Request {
+            request_id: id.to_owned(),
+            endpoint_path: "/v1/x".to_owned(),
+            body: "{}".to_owned(),
+            ..Request::default()
         }
     }
-    headers
+
+    fn text(session: &mut Session, id: &str) -> Option<Action> {
+        session.on_message(Ok(ServerMessage::Request(request(id))))
+    }
+
+    fn cancel(session: &mut Session, id: &str) -> Option<Action> {
+        let reason = CancelReason::ClientDisconnect;
+        session.on_message(Ok(ServerMessage::Cancel(Cancel { request_id: id.to_owned(), reason })))
+    }
+
+    fn frame(job: u32, id: &str, body_len: u64, body: &'static str) -> ServerFrame {
+        let head = RequestHead {
+            request_id: id.to_owned(),
+            endpoint_path: "/v1/x".to_owned(),
+            body_len,
+            ..RequestHead::default()
+        };
+        ServerFrame::Request { job, head, body: body.into() }
+    }
+
+    fn piece(session: &mut Session, job: u32, piece: &'static str) -> Option<Action> {
+        session.on_frame(Ok(ServerFrame::Body { job, piece: piece.into() }))
+    }
+
+    fn bad_text(kind: &str, id: Option<&str>, problem: Problem) -> MessageError {
+        let request_id = id.map(str::to_owned);
+        MessageError { kind: Some(kind.to_owned()), request_id, problem }
+    }
+
+    #[track_caller]
+    fn started(action: Option<Action>) -> Order {
+        match action {
+            Some(Action::Start(order)) => order,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    #[track_caller]
+    fn declined(action: Option<Action>) -> FailureCode {
+        match action {
+            Some(Action::Decline { why, .. }) => why.code,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    #[track_caller]
+    fn stopped(action: Option<Action>) -> (u32, FailureCode) {
+        match action {
+            Some(Action::Stop { number, why }) => (number, why.code),
+            other => panic!("{other:?}"),
+        }
+    }
+
+    #[test]
+    fn a_request_as_text_starts_at_once_and_is_canceled_by_its_id() {
+        let mut session = Session::new(Form::Json, 1);
+        let first = started(text(&mut session, "r-1"));
+        let second = started(text(&mut session, "r-2"));
+        assert_eq!((first.body.concat(), first.path.as_str()), (b"{}".to_vec(), "/v1/x"));
+        assert_eq!(stopped(cancel(&mut session, "r-2")), (second.number, FailureCode::Canceled));
+        session.ended(second.number);
+        assert_eq!(cancel(&mut session, "r-2"), None);
+        assert_eq!(session.jobs(), 1);
+    }
+
+    #[test]
+    fn a_body_in_pieces_starts_when_it_is_complete() {
+        let mut session = Session::new(Form::Binary, 1);
+        assert_eq!(session.on_frame(Ok(frame(7, "r-1", 5, "ab"))), None);
+        assert_eq!(piece(&mut session, 7, "c"), None);
+        let order = started(piece(&mut session, 7, "de"));
+        assert_eq!((order.number, order.body.concat()), (7, b"abcde".to_vec()));
+        assert_eq!(piece(&mut session, 7, ""), None);
+        let credit = session.on_frame(Ok(ServerFrame::Credit { job: 7, bytes: 9 }));
+        assert_eq!(credit, Some(Action::Credit { number: 7, bytes: 9 }));
+        let late = session.on_frame(Ok(ServerFrame::Credit { job: 8, bytes: 9 }));
+        assert_eq!(late, None);
+    }
+
+    #[test]
+    fn a_whole_or_empty_body_starts_at_once() {
+        let mut session = Session::new(Form::Binary, 2);
+        assert_eq!(started(session.on_frame(Ok(frame(1, "a", 2, "ab")))).body.concat(), b"ab");
+        assert!(started(session.on_frame(Ok(frame(2, "b", 0, "")))).body.is_empty());
+    }
+
+    #[test]
+    fn more_body_than_announced_costs_the_job() {
+        let mut session = Session::new(Form::Binary, 4);
+        let bad = FailureCode::BadRequest;
+        assert_eq!(declined(session.on_frame(Ok(frame(1, "a", 0, "x")))), bad);
+        assert_eq!(session.on_frame(Ok(frame(2, "b", 2, "x"))), None);
+        assert_eq!(declined(piece(&mut session, 2, "xx")), bad);
+        started(session.on_frame(Ok(frame(3, "c", 1, "x"))));
+        assert_eq!(stopped(piece(&mut session, 3, "x")), (3, bad));
+        assert_eq!(session.jobs(), 1);
+    }
+
+    #[test]
+    fn a_body_over_the_bound_is_not_waited_for() {
+        let mut session = Session::new(Form::Binary, 1);
+        let code = declined(session.on_frame(Ok(frame(1, "a", MAX_BODY + 1, "x"))));
+        assert_eq!((code, session.jobs()), (FailureCode::BadRequest, 0));
+        assert_eq!(piece(&mut session, 1, "x"), None);
+        assert_eq!(session.on_frame(Ok(frame(2, "b", MAX_BODY, "x"))), None);
+        assert_eq!(session.jobs(), 1);
+    }
+
+    #[test]
+    fn what_is_canceled_before_it_is_complete_never_starts() {
+        let mut session = Session::new(Form::Binary, 1);
+        session.on_frame(Ok(frame(1, "a", 2, "x")));
+        assert_eq!(declined(cancel(&mut session, "a")), FailureCode::Canceled);
+        assert_eq!(piece(&mut session, 1, "x"), None);
+        assert_eq!(session.jobs(), 0);
+    }
+
+    #[test]
+    fn jobs_beyond_the_bound_are_declined() {
+        let mut session = Session::new(Form::Json, 2);
+        for n in 0..2 + SLACK {
+            started(text(&mut session, &format!("r-{n}")));
+        }
+        assert_eq!(declined(text(&mut session, "more")), FailureCode::Draining);
+        assert_eq!(session.jobs(), 2 + SLACK);
+    }
+
+    #[test]
+    fn a_request_that_is_here_already_is_ignored() {
+        let mut session = Session::new(Form::Binary, 4);
+        started(session.on_frame(Ok(frame(1, "a", 0, ""))));
+        assert_eq!(session.on_frame(Ok(frame(2, "a", 0, ""))), None);
+        assert_eq!(session.on_frame(Ok(frame(1, "b", 0, ""))), None);
+        assert_eq!(session.jobs(), 1);
+    }
+
+    #[test]
+    fn a_draining_link_finishes_what_it_has_and_takes_nothing_new() {
+        let mut session = Session::new(Form::Json, 4);
+        let order = started(text(&mut session, "a"));
+        let shutdown = GracefulShutdown { drain_timeout_secs: Some(3), reason: None };
+        let action = session.on_message(Ok(ServerMessage::GracefulShutdown(shutdown)));
+        let timeout = Some(Duration::from_secs(3));
+        assert_eq!(action, Some(Action::Drain { reason: None, timeout }));
+        assert_eq!(declined(text(&mut session, "b")), FailureCode::Draining);
+        assert_eq!((session.jobs(), session.is_draining()), (1, true));
+        session.ended(order.number);
+        assert_eq!(session.jobs(), 0);
+    }
+
+    #[test]
+    fn control_messages_become_what_they_ask_for() {
+        let mut session = Session::new(Form::Binary, 1);
+        let ping = Ping { timestamp_unix_ms: Some(5) };
+        let pong = session.on_message(Ok(ServerMessage::Ping(ping)));
+        assert_eq!(pong, Some(Action::Pong { timestamp: Some(5) }));
+        let refresh = ServerMessage::ModelsRefresh(ModelsRefresh::default());
+        assert_eq!(session.on_message(Ok(refresh)), Some(Action::Refresh));
+    }
+
+    #[test]
+    fn a_bad_message_costs_its_job_at_most() {
+        let mut session = Session::new(Form::Json, 4);
+        let order = started(text(&mut session, "a"));
+        let field = || Problem::BadField("x".to_owned());
+        let mut hear = |error| session.on_message(Err(error));
+        assert_eq!(hear(bad_text("novelty", Some("a"), Problem::UnknownType)), None);
+        assert_eq!(hear(bad_text("ping", None, field())), None);
+        assert_eq!(hear(bad_text("request", Some("a"), field())), None);
+        assert_eq!(
+            declined(hear(bad_text("request", Some("b"), field()))),
+            FailureCode::BadRequest
+        );
+        let stop = stopped(hear(bad_text("cancel", Some("a"), field())));
+        assert_eq!(stop, (order.number, FailureCode::Canceled));
+    }
+
+    #[test]
+    fn a_bad_frame_costs_its_job_at_most() {
+        let mut session = Session::new(Form::Binary, 4);
+        started(session.on_frame(Ok(frame(1, "a", 0, ""))));
+        let mut hear =
+            |job| session.on_frame(Err(FrameError { job, problem: FrameProblem::Short }));
+        assert_eq!(hear(None), None);
+        assert_eq!(stopped(hear(Some(1))), (1, FailureCode::BadRequest));
+        assert_eq!(declined(hear(Some(2))), FailureCode::BadRequest);
+    }
+
+    #[test]
+    fn the_other_form_is_ignored() {
+        let mut json = Session::new(Form::Json, 1);
+        assert_eq!(json.on_frame(Ok(frame(1, "a", 0, ""))), None);
+        let mut binary = Session::new(Form::Binary, 1);
+        assert_eq!(text(&mut binary, "a"), None);
+        assert_eq!((json.jobs(), binary.jobs()), (0, 0));
+    }
 }

@@ -2,6 +2,7 @@
 
 mod manifests;
 mod pages;
+mod settings;
 mod sources;
 
 use anyhow::{Result, bail};
@@ -13,6 +14,7 @@ pub(crate) fn run(workspace: &Workspace) -> Result<()> {
     let mut findings = sources::check(workspace)?;
     findings.extend(manifests::check(workspace)?);
     findings.extend(pages::check(workspace)?);
+    findings.extend(settings::check(workspace)?);
     if !findings.is_empty() {
         bail!("the house is not tidy:\n  {}", findings.join("\n  "));
     }

@@ -13,7 +13,7 @@ use std::{
     time::Instant,
 };
 
-use base::JobId;
+use base::{JobId, ProviderId};
 
 use crate::{
     config::Config,
@@ -47,7 +47,7 @@ use crate::{
 /// past for a job that nobody healthy may be given.
 ///
 /// **Bounds.** Waiting jobs are bounded by [`Config`], assigned ones by the capacity of the
-/// providers, providers by the links the driver accepts.
+/// providers, providers by the links the driver accepts, and the models of one by its protocol.
 #[derive(Debug)]
 pub struct Dispatcher {
     pub(crate) config: Config,
@@ -128,7 +128,7 @@ impl Dispatcher {
         self.outputs.push_back(Output::End { job, ending });
     }
 
-    fn cancel(&mut self, job: JobId, provider: base::ProviderId, reason: CancelReason) {
+    fn cancel(&mut self, job: JobId, provider: ProviderId, reason: CancelReason) {
         self.outputs.push_back(Output::Cancel { job, provider, reason });
     }
 }

@@ -1,6 +1,6 @@
 //! What a backend does about one request, step by step.
 
-use std::sync::Arc;
+use std::{sync::Arc, time::Duration};
 
 use bytes::Bytes;
 use serde_json::{Value, json};
@@ -38,6 +38,8 @@ pub enum Step {
     Write(Bytes),
     /// Wait for the gate.
     Wait(Gate),
+    /// Take time, as a model does. For load only: a test opens a gate.
+    Think(Duration),
     /// Close the connection.
     Close,
     /// Reset the connection.
@@ -115,6 +117,17 @@ impl Reply {
     /// Nothing at all, not even a head.
     pub fn hang() -> Self {
         Self::steps([Step::Hang])
+    }
+
+    /// The same reply, thinking for `each` wherever it would wait for a gate.
+    #[must_use]
+    pub fn thinking(mut self, each: Duration) -> Self {
+        for step in &mut self.steps {
+            if matches!(step, Step::Wait(_)) {
+                *step = Step::Think(each);
+            }
+        }
+        self
     }
 
     /// The same reply, its first byte held back by a gate.

@@ -114,6 +114,7 @@ async fn perform(writer: &mut OwnedWriteHalf, reply: Reply) -> io::Result<Outcom
         match step {
             Step::Write(bytes) => writer.write_all(&bytes).await?,
             Step::Wait(gate) => gate.pass().await,
+            Step::Think(time) => tokio::time::sleep(time).await,
             Step::Hang => std::future::pending().await,
             Step::Close => {
                 writer.shutdown().await?;

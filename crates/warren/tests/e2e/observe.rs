@@ -67,7 +67,7 @@ async fn metrics_count_requests_and_tokens() {
     eventually("three requests in /metrics", Duration::from_secs(5), counted).await;
     // Each said that it had 3 tokens of prompt and 2 of completion.
     assert_eq!(metric(&daemon, "warren_tokens_total", &[]).await, 15.0);
-    assert_eq!(metric(&daemon, "warren_requests_in_flight", &[]).await, 0.0);
+    assert_eq!(metric(&daemon, "warren_in_flight", &[]).await, 0.0);
     let all = daemon.metrics().await;
     assert!(all.trim_end().ends_with("# EOF"), "{all}");
 }

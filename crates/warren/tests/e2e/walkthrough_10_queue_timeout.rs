@@ -20,8 +20,7 @@ async fn the_client_is_told_and_no_worker_is(form: Form) {
     assert_openai_error(&daemon.client().post_json(CHAT, &ask(false)).await, 504, WORDS);
     assert_openai_error(&daemon.client().post_json(CHAT, &ask(true)).await, 504, WORDS);
     let refused = daemon.client().post_json(MESSAGES, &ask(true)).await;
-    // Anthropic's table of errors has `api_error` for what is not the client's fault.
-    assert_anthropic_error(&refused, 504, "api_error", WORDS);
+    assert_anthropic_error(&refused, 504, "timeout_error", WORDS);
     worker.complete(&job, 200, &json!({})).await;
     assert_eq!(first.await.unwrap().status, 200);
     catch_up(&daemon, &mut worker).await;

@@ -24,7 +24,7 @@ async fn worker_and_client_are_told(form: Form) {
     let answer = post(&daemon.client(), MESSAGES, ask(true));
     let job = worker.expect_job().await;
     assert_eq!(worker.expect_cancel().await, (job.request_id, json!("timeout")));
-    assert_anthropic_error(&answer.await.unwrap(), 504, "api_error", "request timeout");
+    assert_anthropic_error(&answer.await.unwrap(), 504, "timeout_error", "request timeout");
 }
 
 /// The request time-out is for the head; after it only silence counts.

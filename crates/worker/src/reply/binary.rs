@@ -23,11 +23,7 @@ impl BinaryReply {
         Self { outbox, job, credit }
     }
 
-    pub(super) async fn head(
-        &self,
-        status: StatusCode,
-        headers: &HeaderMap,
-    ) -> Result<(), Closed> {
+    pub(super) async fn head(&self, status: StatusCode, headers: &HeaderMap) -> Result<(), Closed> {
         let pair = |(name, value): (&http::HeaderName, &http::HeaderValue)| {
             (name.as_str().to_owned(), header_text(value.as_bytes()))
         };
@@ -54,7 +50,6 @@ impl BinaryReply {
         self.outbox.push(WorkerFrame::Fail { job: self.job, failure }.encode())
     }
 
-    #[expect(clippy::needless_pass_by_value, reason = "the frame goes nowhere else")]
     async fn send(&self, frame: WorkerFrame) -> Result<(), Closed> {
         self.outbox.send(frame.encode()).await
     }

@@ -1,0 +1,163 @@
+//! The clients, and what they ask of the backend.
+
+use std::{
+    io,
+    sync::{
+        Mutex,
+        atomic::{AtomicU64, Ordering},
+    },
+    time::{Duration, Instant},
+};
+
+use serde_json::{Value, json};
+use testkit::{Client, Gate, MockBackend, Random, Reply, Response, Streaming};
+use tokio::time::timeout;
+
+use crate::settings::Settings;
+
+const PATH: &str = "/v1/chat/completions";
+
+/// A request that has not ended by then has been forgotten.
+const LOST_AFTER: Duration = Duration::from_secs(90);
+
+/// The share of requests whose client hangs up.
+const HANG_UPS: f64 = 0.1;
+
+/// What became of a request.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Fate {
+    /// Answered whole and right.
+    Answered,
+    /// Its client hung up, as it was meant to.
+    HungUp,
+    /// Its worker was lost after the answer had begun: the stream ended with the error event.
+    EndedByEvent,
+    /// Its worker was lost after a plain answer had begun: the connection was cut.
+    Cut,
+    /// Its workers were lost four times before the answer began.
+    Exhausted,
+    /// None of these.
+    Wrong(String),
+}
+
+/// Lets the backend answer each request with what its number asks for.
+pub(crate) fn script(backend: &MockBackend, seed: u64) {
+    let random = Mutex::new(Random::new(seed));
+    let gate = Gate::closed();
+    backend.answer_with(move |received| {
+        let mut random = random.lock().expect("nobody panics with it");
+        let body = received.json();
+        let number = body["number"].as_u64().unwrap_or_default();
+        let each = Duration::from_millis(random.below(12));
+        if body["stream"] == true {
+            Reply::stream(chunks(number), &gate).thinking(each)
+        } else {
+            let whole = Duration::from_millis(random.below(100));
+            Reply::json(200, &json!({"number": number})).after(&gate).thinking(whole)
+        }
+    });
+}
+
+fn chunks(number: u64) -> Vec<String> {
+    let chunk = |part: u64| format!("data: {{\"number\":{number},\"part\":{part}}}\n\n");
+    let mut chunks: Vec<_> = (0..number % 16).map(chunk).collect();
+    chunks.push("data: [DONE]\n\n".to_owned());
+    chunks
+}
+
+/// What all clients share.
+pub(crate) struct Load {
+    client: Client,
+    next: AtomicU64,
+    requests: u64,
+    until: Option<Instant>,
+}
+
+impl Load {
+    pub(crate) fn new(settings: &Settings, client: Client) -> Self {
+        let until = settings.time.map(|time| Instant::now() + time);
+        Self { client, next: AtomicU64::new(0), requests: settings.requests, until }
+    }
+
+    /// One client: request after request, until there are no more to make.
+    pub(crate) async fn client(self: std::sync::Arc<Self>, mut random: Random) -> Vec<Fate> {
+        let mut fates = Vec::new();
+        while let Some(number) = self.take() {
+            let ended = timeout(LOST_AFTER, self.ask(number, &mut random)).await;
+            let lost = |_| Fate::Wrong(format!("{number} was neither answered nor failed"));
+            fates.push(ended.unwrap_or_else(lost));
+        }
+        fates
+    }
+
+    fn take(&self) -> Option<u64> {
+        let number = self.next.fetch_add(1, Ordering::Relaxed);
+        let more = match self.until {
+            Some(until) => Instant::now() < until,
+            None => number < self.requests,
+        };
+        more.then_some(number)
+    }
+
+    async fn ask(&self, number: u64, random: &mut Random) -> Fate {
+        let stream = random.chance(0.5);
+        let leaves = random.chance(HANG_UPS);
+        let body = json!({"model": "m", "number": number, "stream": stream, "messages": []});
+        let connection = self.client.post(PATH, &body).open().await;
+        if leaves {
+            let patience = Duration::from_millis(random.below(60));
+            return hang_up(patience, connection.try_answer()).await;
+        }
+        match connection.try_answer().await {
+            Ok(answer) if stream && answer.status == 200 => judge_stream(number, answer).await,
+            Ok(answer) => judge(number, answer).await,
+            Err(error) => Fate::Wrong(format!("{number}: no answer at all: {error}")),
+        }
+    }
+}
+
+/// Reads for a while, then drops the connection, wherever the answer is.
+async fn hang_up(patience: Duration, answer: impl Future<Output = io::Result<Streaming>>) -> Fate {
+    let reading = async {
+        if let Ok(answer) = answer.await {
+            // However it ends: nobody is there to mind.
+            let _ended = answer.try_finish().await;
+        }
+    };
+    let _left = timeout(patience, reading).await;
+    Fate::HungUp
+}
+
+async fn judge(number: u64, answer: Streaming) -> Fate {
+    let status = answer.status;
+    match answer.try_finish().await {
+        Ok(answer) => judge_whole(number, &answer),
+        Err(_) if status == 200 => Fate::Cut,
+        Err(error) => Fate::Wrong(format!("{number}: {status}, then {error}")),
+    }
+}
+
+fn judge_whole(number: u64, answer: &Response) -> Fate {
+    let body: Value = serde_json::from_slice(&answer.body).unwrap_or_default();
+    match answer.status {
+        200 if body == json!({"number": number}) => Fate::Answered,
+        503 if body["error"]["message"] == "requeue attempts exhausted" => Fate::Exhausted,
+        status => Fate::Wrong(format!("{number}: {status} {}", answer.text())),
+    }
+}
+
+async fn judge_stream(number: u64, answer: Streaming) -> Fate {
+    let text = match answer.try_finish().await {
+        Ok(answer) => answer.text(),
+        Err(error) => return Fate::Wrong(format!("{number}: a stream was cut: {error}")),
+    };
+    let whole = chunks(number).concat();
+    if text == whole {
+        return Fate::Answered;
+    }
+    // A beginning of the stream as it should be, and one event that ends it.
+    let ended = text
+        .rsplit_once("data: {\"error\":")
+        .is_some_and(|(begun, event)| whole.starts_with(begun) && event.ends_with("}\n\n"));
+    if ended { Fate::EndedByEvent } else { Fate::Wrong(format!("{number}: {text:?}")) }
+}

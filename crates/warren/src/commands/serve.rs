@@ -1,0 +1,32 @@
+//! `warren serve`: the server.
+
+use clap::Args;
+use daemon::{ConfigFile, ServeOptions, Server, Settings, signals, telemetry};
+
+use super::{runtime, say};
+use crate::exit::usage;
+
+/// Run the server
+#[derive(Args)]
+pub(crate) struct Serve {
+    #[command(flatten)]
+    options: ServeOptions,
+}
+
+impl Serve {
+    pub(crate) fn run(self, file: ConfigFile) -> anyhow::Result<()> {
+        let settings = Settings::new(self.options.or(file.serve), false).map_err(usage)?;
+        let _log = telemetry::log::start(settings.log_format, &settings.log).map_err(usage)?;
+        runtime()?.block_on(serve(settings))
+    }
+}
+
+async fn serve(settings: Settings) -> anyhow::Result<()> {
+    let stop = signals::shutdown()?;
+    if settings.open && !settings.listen.ip().is_loopback() {
+        tracing::warn!("OPEN: everybody who reaches {} may use models", settings.listen);
+    }
+    let server = Server::start(settings).await?;
+    say(&format!("listening on {}", server.url()?))?;
+    server.run(stop).await
+}

@@ -1,0 +1,138 @@
+//! `warren worker`: lends this machine's model servers.
+
+use std::time::Duration;
+
+use anyhow::{Context, bail};
+use base::Secret;
+use clap::Args;
+use daemon::{
+    ConfigFile, ServeOptions,
+    data::{WORKER_SECRET, read_token},
+    options::{BackendOptions, ProcessOptions, WorkerOptions},
+    settings::data_dir,
+    signals, telemetry,
+};
+use worker::{
+    BackendConfig, DemoConfig, Lend, NetDialer, ServerTarget, WorkerConfig, find_local,
+};
+
+use super::runtime;
+use crate::exit::usage;
+
+/// Where a worker lends to when it is not told.
+const DEFAULT_SERVER: &str = "http://127.0.0.1:9178";
+
+/// How long a stop waits when it is not told.
+const DRAIN: Duration = Duration::from_secs(30);
+
+/// Lend this machine's model servers to a server
+#[derive(Args)]
+pub(crate) struct Worker {
+    #[command(flatten)]
+    worker: WorkerOptions,
+    #[command(flatten)]
+    process: ProcessOptions,
+}
+
+impl Worker {
+    pub(crate) fn run(self, file: ConfigFile) -> anyhow::Result<()> {
+        let process = ServeOptions::from(self.process).or(file.serve);
+        let options = self.worker.or(file.worker);
+        let format = process.log_format.unwrap_or_default();
+        let filter = process.log.clone().unwrap_or_else(|| "info".to_owned());
+        let _log = telemetry::log::start(format, &filter).map_err(usage)?;
+        runtime()?.block_on(lend(options, process))
+    }
+}
+
+async fn lend(options: WorkerOptions, process: ServeOptions) -> anyhow::Result<()> {
+    let stop = signals::shutdown()?;
+    let mut config = WorkerConfig::new(name(&options));
+    config.servers = servers(&options, &process).map_err(usage)?;
+    config.backends = backends(&options).await.map_err(usage)?;
+    if config.backends.is_empty() {
+        bail!(
+            "no model server was found on this machine: start one (Ollama, llama.cpp, vLLM, \
+             LM Studio), name one with --backend URL, or try --demo"
+        );
+    }
+    config.drain_timeout = process.drain_timeout_secs.map_or(DRAIN, |seconds| seconds.0);
+    let worker = worker::Worker::new(config, NetDialer)?;
+    worker.run(stop).await;
+    Ok(())
+}
+
+/// The name that a worker shows: as told, or the host's.
+pub(super) fn name(options: &WorkerOptions) -> String {
+    let host = || std::fs::read_to_string("/proc/sys/kernel/hostname").ok();
+    let name = options.name.clone().or_else(host).unwrap_or_default();
+    Some(name.trim()).filter(|name| !name.is_empty()).unwrap_or("worker").to_owned()
+}
+
+fn servers(options: &WorkerOptions, process: &ServeOptions) -> anyhow::Result<Vec<ServerTarget>> {
+    let urls = options.server.clone().unwrap_or_else(|| vec![DEFAULT_SERVER.to_owned()]);
+    let secret = secret(options, process)?;
+    urls.iter().map(|url| Ok(ServerTarget::new(url, Some(secret.clone()))?)).collect()
+}
+
+fn secret(options: &WorkerOptions, process: &ServeOptions) -> anyhow::Result<Secret> {
+    if let Some(secret) = &options.secret {
+        return Ok(secret.clone());
+    }
+    let directory = data_dir(process.data_dir.clone())?;
+    read_token(&directory, WORKER_SECRET)?.with_context(|| {
+        let shown = directory.join(WORKER_SECRET);
+        format!(
+            "the server's worker secret is needed: give it with --secret; on the server's machine \
+             it is in {}",
+            shown.display()
+        )
+    })
+}
+
+/// The backends that the options name, or those found on this machine.
+pub(super) async fn backends(options: &WorkerOptions) -> anyhow::Result<Vec<Lend>> {
+    if options.demo.unwrap_or(false) {
+        return Ok(vec![demo(options)]);
+    }
+    let urls = options.backend.iter().flatten();
+    let flags = urls.map(|url| backend(flag(url, options)));
+    let file = options.backends.iter().flatten().cloned().map(backend);
+    let named: Vec<Lend> = flags.chain(file).collect::<anyhow::Result<_>>()?;
+    if !named.is_empty() {
+        return Ok(named);
+    }
+    let found = find_local().await;
+    for found in &found {
+        tracing::info!(backend = found.name, url = found.url, "found");
+    }
+    found.into_iter().map(|found| backend(flag(&found.url, options))).collect()
+}
+
+/// The built-in demo.
+pub(super) fn demo(options: &WorkerOptions) -> Lend {
+    let usual = DemoConfig::default();
+    Lend::Demo(DemoConfig {
+        tokens_per_second: options.demo_pace.unwrap_or(usual.tokens_per_second),
+        max_concurrent: options.max_concurrent.unwrap_or(usual.max_concurrent),
+    })
+}
+
+fn flag(url: &str, options: &WorkerOptions) -> BackendOptions {
+    BackendOptions {
+        url: url.to_owned(),
+        api_key: options.api_key.clone(),
+        models: options.models.clone(),
+        max_concurrent: options.max_concurrent,
+    }
+}
+
+fn backend(options: BackendOptions) -> anyhow::Result<Lend> {
+    let mut config = BackendConfig::new(options.url);
+    config.api_key = options.api_key;
+    config.max_concurrent = options.max_concurrent.unwrap_or(config.max_concurrent).max(1);
+    let named = options.models.filter(|models| !models.iter().any(|model| model == "*"));
+    let parse = |models: Vec<String>| models.iter().map(|model| model.parse()).collect();
+    config.models = named.map(parse).transpose()?;
+    Ok(Lend::Http(config))
+}

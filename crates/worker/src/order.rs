@@ -1,0 +1,106 @@
+//! A request as a job is made of it, whichever form it came in.
+
+use bytes::Bytes;
+use http::{HeaderMap, HeaderName, HeaderValue};
+use protocol::relay::{Request, RequestHead, header_bytes};
+
+/// A job that is taken, complete with its body once it starts.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct Order {
+    /// The server's number in the binary form, else one of our own.
+    pub(crate) number: u32,
+    pub(crate) request_id: String,
+    pub(crate) model: String,
+    /// With the query.
+    pub(crate) path: String,
+    pub(crate) streaming: bool,
+    pub(crate) headers: HeaderMap,
+    pub(crate) body: Vec<Bytes>,
+}
+
+impl Order {
+    pub(crate) fn from_request(number: u32, request: Request) -> Self {
+        Self {
+            number,
+            headers: headers(&request.headers),
+            request_id: request.request_id,
+            model: request.model,
+            path: request.endpoint_path,
+            streaming: request.is_streaming,
+            body: vec![Bytes::from(request.body)],
+        }
+    }
+
+    /// The body is still to come.
+    pub(crate) fn from_head(number: u32, head: RequestHead) -> Self {
+        Self {
+            number,
+            headers: headers(head.headers.iter().map(|(name, value)| (name, value))),
+            request_id: head.request_id,
+            model: head.model,
+            path: head.endpoint_path,
+            streaming: head.is_streaming,
+            body: Vec::new(),
+        }
+    }
+
+    /// Whether its path belongs to what is lent: the consumer APIs, and nothing else that a model
+    /// server offers to who is beside it, such as the deletion of models.
+    pub(crate) fn is_served(&self) -> bool {
+        let path = self.path.split(['?', '#']).next().unwrap_or_default().to_ascii_lowercase();
+        let path = path.replace("%2e", ".").replace("%2f", "/").replace("%5c", "/");
+        let mut parts = path.split(['/', '\\']);
+        path.starts_with("/v1/") && !parts.any(|part| part == "..")
+    }
+}
+
+/// The headers that can be sent; a name or value that cannot is dropped.
+fn headers<'a>(pairs: impl IntoIterator<Item = (&'a String, &'a String)>) -> HeaderMap {
+    let mut headers = HeaderMap::new();
+    for (name, value) in pairs {
+        let name = HeaderName::try_from(name.as_str());
+        let value = HeaderValue::from_bytes(&header_bytes(value));
+        if let (Ok(name), Ok(value)) = (name, value) {
+            // What is over the map's own bound is dropped, too.
+            let _ = headers.try_append(name, value);
+        }
+    }
+    headers
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_the_consumer_apis_are_served() {
+        let served = |path: &str| Order { path: path.to_owned(), ..Order::default() }.is_served();
+        for good in ["/v1/chat/completions", "/v1/x?y=/../z", "/v1/models/a..b"] {
+            assert!(served(good), "{good}");
+        }
+        for bad in [
+            "",
+            "v1/x",
+            "/v1",
+            "/api/delete",
+            "/v1/../api/delete",
+            "/v1/%2E%2e/api/delete",
+            "/v1/..%2fapi",
+            "/v1/..\\api",
+            "//v1/x",
+        ] {
+            assert!(!served(bad), "{bad}");
+        }
+    }
+
+    #[test]
+    fn headers_that_cannot_be_sent_are_dropped_and_repeats_kept() {
+        let pairs = [("a", "1"), ("a", "caf\u{e9}"), ("b c", "1"), ("d", "x\ny"), ("", "1")];
+        let pairs: Vec<_> = pairs.iter().map(|(n, v)| ((*n).to_owned(), (*v).to_owned())).collect();
+        let head = RequestHead { headers: pairs, ..RequestHead::default() };
+        let order = Order::from_head(1, head);
+        assert_eq!(order.headers.len(), 2);
+        let values: Vec<_> = order.headers.get_all("a").iter().map(|v| v.as_bytes()).collect();
+        assert_eq!(values, [&b"1"[..], b"caf\xe9"]);
+    }
+}
