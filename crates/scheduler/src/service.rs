@@ -347,6 +347,8 @@ impl Scheduler {
         self.with(|core, notes| {
             core.handle(self, Input::ClientGone { job }, notes);
             if let Some(entry) = core.jobs.remove(&job) {
+                // Nobody reads it: whatever its provider still writes is refused.
+                entry.exchange.finish(Ok(()));
                 notes.push(entry.ended(Outcome::ClientGone));
             }
         });

@@ -164,9 +164,20 @@ impl Daemon {
         eventually("all slots being free", DEADLINE, idle).await;
     }
 
-    /// Kills it at once and starts it again at the same address with the same data.
-    pub async fn restart(&mut self) {
+    /// Kills it and starts it again at the same address with the same data.
+    pub async fn kill_and_restart(&mut self) {
         self.process.kill9().await;
+        self.start_again().await;
+    }
+
+    /// Ends it in order and starts it again at the same address with the same data.
+    pub async fn stop_and_restart(&mut self) {
+        self.process.sigterm();
+        assert_eq!(self.process.exit().await, Some(0), "it ends in order");
+        self.start_again().await;
+    }
+
+    async fn start_again(&mut self) {
         self.serve.listen = self.address.to_string();
         self.process = self.serve.spawn();
         self.address = listening(&self.process).await;

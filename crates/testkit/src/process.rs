@@ -5,20 +5,26 @@ use std::{
     ffi::OsStr,
     fmt,
     path::Path,
-    process::{ExitStatus, Stdio},
+    process::Stdio,
     sync::{Arc, Mutex},
+    time::Duration,
 };
 
 use tokio::{
     io::{AsyncBufReadExt, AsyncRead, BufReader},
     process::{Child, Command},
     sync::watch,
+    task::JoinSet,
+    time::timeout,
 };
 
 use crate::wait::within;
 
 /// Lines of log that are kept; the oldest are dropped.
 const MAX_LINES: usize = 5_000;
+
+/// How long the rest of the output may take after the end.
+const OUTPUT: Duration = Duration::from_secs(1);
 
 #[derive(Default)]
 struct Log {
@@ -43,6 +49,7 @@ pub struct ChildProcess {
     pid: u32,
     log: Arc<Mutex<Log>>,
     grown: watch::Receiver<()>,
+    outputs: JoinSet<()>,
 }
 
 impl fmt::Debug for ChildProcess {
@@ -66,9 +73,11 @@ impl ChildProcess {
         let pid = child.id().expect("it has just started");
         let log = Arc::new(Mutex::new(Log::default()));
         let (grows, grown) = watch::channel(());
-        collect(child.stdout.take().expect("it is piped"), &log, &grows);
-        collect(child.stderr.take().expect("it is piped"), &log, &grows);
-        Self { name: name.to_owned(), child, pid, log, grown }
+        let mut outputs = JoinSet::new();
+        let (stdout, stderr) = (child.stdout.take(), child.stderr.take());
+        outputs.spawn(collect(stdout.expect("it is piped"), Arc::clone(&log), grows.clone()));
+        outputs.spawn(collect(stderr.expect("it is piped"), Arc::clone(&log), grows));
+        Self { name: name.to_owned(), child, pid, log, grown, outputs }
     }
 
     /// Its process id.
@@ -135,12 +144,14 @@ impl ChildProcess {
         within("killing", self.child.kill()).await.expect("it can be killed");
     }
 
-    /// Waits for its end; its exit code, or nothing when a signal ended it.
+    /// Waits for its end, and for all it has printed; its exit code, or nothing when a signal ended
+    /// it.
     pub async fn exit(&mut self) -> Option<i32> {
-        let status: ExitStatus = within(&format!("the end of {}", self.name), self.child.wait())
-            .await
-            .expect("its status");
-        status.code()
+        let ended = within(&format!("the end of {}", self.name), self.child.wait()).await;
+        let outputs = async { while self.outputs.join_next().await.is_some() {} };
+        // A child of its own may hold them open.
+        let _held_open = timeout(OUTPUT, outputs).await;
+        ended.expect("its status").code()
     }
 
     /// Whether it still runs.
@@ -179,19 +190,12 @@ fn find(log: &Log, text: &str) -> Option<String> {
     log.lines.iter().find(|line| line.contains(text)).cloned()
 }
 
-fn collect(
-    output: impl AsyncRead + Unpin + Send + 'static,
-    log: &Arc<Mutex<Log>>,
-    grows: &watch::Sender<()>,
-) {
-    let (log, grows) = (Arc::clone(log), grows.clone());
-    tokio::spawn(async move {
-        let mut lines = BufReader::new(output).split(b'\n');
-        while let Ok(Some(line)) = lines.next_segment().await {
-            log.lock().unwrap().push(String::from_utf8_lossy(&line).into_owned());
-            grows.send_replace(());
-        }
-    });
+async fn collect(output: impl AsyncRead + Unpin, log: Arc<Mutex<Log>>, grows: watch::Sender<()>) {
+    let mut lines = BufReader::new(output).split(b'\n');
+    while let Ok(Some(line)) = lines.next_segment().await {
+        log.lock().unwrap().push(String::from_utf8_lossy(&line).into_owned());
+        grows.send_replace(());
+    }
 }
 
 #[cfg(test)]

@@ -3,7 +3,9 @@
 use std::{sync::Arc, time::Duration};
 
 use clap::Args;
-use daemon::{ConfigFile, ServeOptions, Server, Settings, options::WorkerOptions, signals, telemetry};
+use daemon::{
+    ConfigFile, ServeOptions, Server, Settings, options::WorkerOptions, signals, telemetry,
+};
 use tokio_util::sync::CancellationToken;
 use worker::{DEMO_MODEL, Event, Lend, PipeDialer, ServerTarget, WorkerConfig};
 
@@ -49,7 +51,11 @@ async fn up(settings: Settings, options: WorkerOptions) -> anyhow::Result<()> {
     served
 }
 
-async fn config(url: &str, options: &WorkerOptions, drain: Duration) -> anyhow::Result<WorkerConfig> {
+async fn config(
+    url: &str,
+    options: &WorkerOptions,
+    drain: Duration,
+) -> anyhow::Result<WorkerConfig> {
     let mut config = WorkerConfig::new(lending::name(options));
     config.servers = vec![ServerTarget::new(url, None)?];
     config.backends = lending::backends(options).await.map_err(usage)?;

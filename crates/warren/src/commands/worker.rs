@@ -12,9 +12,7 @@ use daemon::{
     settings::data_dir,
     signals, telemetry,
 };
-use worker::{
-    BackendConfig, DemoConfig, Lend, NetDialer, ServerTarget, WorkerConfig, find_local,
-};
+use worker::{BackendConfig, DemoConfig, Lend, NetDialer, ServerTarget, WorkerConfig, find_local};
 
 use super::runtime;
 use crate::exit::usage;

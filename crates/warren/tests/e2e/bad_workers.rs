@@ -3,7 +3,7 @@
 use serde_json::json;
 use testkit::{Connect, FakeWorker, Form};
 
-use crate::common::{CHAT, ask, both_forms, join, openai_error, post, serve};
+use crate::common::{CHAT, ask, both_forms, catch_up, join, openai_error, post, serve};
 
 both_forms!(
     bad_text_costs_only_itself,
@@ -49,6 +49,22 @@ async fn bad_text_costs_only_itself(form: Form) {
     for bytes in [&b""[..], b"\x00", b"\x11\0\0\0", b"\x11\0\0\0\x07{", b"\xff\0\0\0\x01garbage"] {
         worker.send_binary(bytes.to_vec()).await;
     }
+    // Read before there is a job that they could be taken to be about.
+    catch_up(&daemon, &mut worker).await;
+    works(&daemon, &mut worker).await;
+}
+
+/// In the binary form a frame that cannot be read, but says which job it is about, costs that job.
+#[tokio::test]
+async fn a_bad_frame_costs_its_job() {
+    let daemon = serve().start().await;
+    let mut worker = join(&daemon, Form::Binary, "w", 1).await;
+    let answer = post(&daemon.client(), CHAT, ask(false));
+    let job = worker.expect_job().await;
+    let bad = [&b"\x11"[..], &job.number.to_be_bytes(), b"{}"].concat();
+    worker.send_binary(bad).await;
+    openai_error(&answer.await.unwrap(), 502);
+    worker.expect_cancel().await;
     works(&daemon, &mut worker).await;
 }
 

@@ -55,10 +55,12 @@ async fn hop_by_hop_headers_stay_on_their_hop(form: Form) {
     let answer = post(&daemon.client(), CHAT, json!({"model": "m"}));
     let job = worker.expect_job().await;
     // A stock worker sends these as its backend sent them: wrong here, and fatal if passed on.
+    // The length it never sends; in the binary form it is meant.
+    let length = if form == Form::Stock { "1" } else { "14" };
     let headers = [
         ("content-type", "application/json"),
         ("transfer-encoding", "chunked"),
-        ("content-length", "1"),
+        ("content-length", length),
         ("connection", "close, x-only-here"),
         ("x-only-here", "1"),
         ("keep-alive", "timeout=5"),
@@ -73,6 +75,26 @@ async fn hop_by_hop_headers_stay_on_their_hop(form: Form) {
         assert_eq!(answer.header(name), None, "{name} reached the client");
     }
     assert_ne!(answer.header("content-length"), Some("1"));
+}
+
+/// A length that is not kept to must not let a client wait for what never comes, nor take half an
+/// answer for a whole one.
+#[tokio::test]
+async fn a_length_that_is_not_kept_to_is_cut() {
+    let daemon = serve().start().await;
+    let mut worker = join(&daemon, Form::Binary, "w", 1).await;
+    for length in ["5", "1000"] {
+        let asked = daemon.client().post(CHAT, &json!({"model": "m"})).open().await;
+        let job = worker.expect_job().await;
+        let headers = [("content-type", "application/json"), ("content-length", length)];
+        worker.complete_with(&job, 200, &headers, "{\"whole\":true}").await;
+        let cut = match asked.try_answer().await {
+            Ok(answer) => answer.try_finish().await.is_err(),
+            Err(_) => true,
+        };
+        assert!(cut, "{length} bytes were promised");
+        daemon.is_idle().await;
+    }
 }
 
 #[tokio::test]

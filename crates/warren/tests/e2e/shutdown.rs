@@ -1,7 +1,7 @@
 //! How a server ends, and a worker.
 
 use serde_json::json;
-use testkit::{Connection, Form, Gate, MockBackend, Reply};
+use testkit::{Connection, DEADLINE, Form, Gate, MockBackend, Reply, eventually};
 
 use crate::common::{CHAT, ask, both_forms, join, lend, post, serve};
 
@@ -96,7 +96,9 @@ async fn a_real_worker_finishes_what_it_has_and_leaves() {
     let mut answer = asked.answer().await;
     answer.expect("data: 1\n\n").await;
     worker.sigterm();
-    // It has a free slot, but takes nothing more.
+    // It says so by offering nothing; with a free slot, it is given nothing more.
+    let offers_nothing = async || daemon.workers().await[0]["models"] == json!([]);
+    eventually("the worker offering nothing", DEADLINE, offers_nothing).await;
     let next = post(&daemon.client(), CHAT, ask(false));
     daemon.has_queued(1).await;
     gate.open(2);

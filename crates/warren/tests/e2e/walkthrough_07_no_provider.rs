@@ -1,7 +1,7 @@
 //! Walkthrough 7: nobody serves the model.
 
 use serde_json::json;
-use testkit::{Connect, Form};
+use testkit::{Connect, Daemon, Form};
 
 use crate::common::{
     CHAT, MESSAGES, ask, ask_for, assert_anthropic_error, assert_openai_error, both_forms, join,
@@ -29,25 +29,44 @@ async fn an_unknown_model_is_refused_at_once(form: Form) {
 }
 
 async fn a_known_model_is_waited_for(form: Form) {
-    let mut daemon = serve().start().await;
+    let daemon = serve().start().await;
     join(&daemon, form, "w", 1).await.close().await;
     daemon.has_workers(0).await;
-    let answer = post(&daemon.client(), CHAT, ask(false));
-    daemon.has_queued(1).await;
-    let mut worker = join(&daemon, form, "w", 1).await;
-    let job = worker.expect_job().await;
-    worker.complete(&job, 200, &json!({"waited": 1})).await;
-    assert_eq!(answer.await.unwrap().json(), json!({"waited": 1}));
-    // It is killed, so the model must have been written down when it came.
-    daemon.restart().await;
+    waits_for_m_alone(&daemon, form).await;
+}
+
+/// A request for `m` waits for a worker; one for another model does not.
+async fn waits_for_m_alone(daemon: &Daemon, form: Form) {
     let answer = post(&daemon.client(), CHAT, ask(false));
     daemon.has_queued(1).await;
     let unknown = daemon.client().post_json(CHAT, &ask_for("other", false)).await;
     assert_openai_error(&unknown, 404, "no provider for model other");
-    let mut worker = join(&daemon, form, "w", 1).await;
+    let mut worker = join(daemon, form, "w", 1).await;
     let job = worker.expect_job().await;
-    worker.complete(&job, 200, &json!({"waited": 2})).await;
-    assert_eq!(answer.await.unwrap().json(), json!({"waited": 2}));
+    worker.complete(&job, 200, &json!({"waited": true})).await;
+    assert_eq!(answer.await.unwrap().json(), json!({"waited": true}));
+}
+
+#[tokio::test]
+async fn a_model_is_known_after_a_restart() {
+    let mut daemon = serve().start().await;
+    join(&daemon, Form::Stock, "w", 1).await.close().await;
+    daemon.has_workers(0).await;
+    daemon.stop_and_restart().await;
+    waits_for_m_alone(&daemon, Form::Stock).await;
+}
+
+/// It is written down when it comes, not only when the server ends.
+#[tokio::test]
+async fn a_model_is_known_after_a_kill() {
+    let mut daemon = serve().start().await;
+    let mut worker = join(&daemon, Form::Stock, "w", 1).await;
+    let answer = post(&daemon.client(), CHAT, ask(false));
+    let job = worker.expect_job().await;
+    worker.complete(&job, 200, &json!({})).await;
+    assert_eq!(answer.await.unwrap().status, 200);
+    daemon.kill_and_restart().await;
+    waits_for_m_alone(&daemon, Form::Stock).await;
 }
 
 async fn a_wildcard_serves_every_model(form: Form) {

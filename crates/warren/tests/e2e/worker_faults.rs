@@ -154,7 +154,7 @@ async fn workers_come_back_to_a_server_that_was_killed() {
     backend.then(Reply::completion("late").after(&gate));
     let asked = daemon.client().post(CHAT, &ask(false)).open().await;
     backend.request().await;
-    daemon.restart().await;
+    daemon.kill_and_restart().await;
     assert!(asked.try_answer().await.is_err(), "its server was killed");
     backend.aborted(1).await;
     daemon.has_workers(2).await;

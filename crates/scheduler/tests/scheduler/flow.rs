@@ -1,0 +1,77 @@
+//! How much is held back for a reader that does not read.
+
+use std::sync::{
+    Arc,
+    atomic::{AtomicU32, Ordering},
+};
+
+use bytes::Bytes;
+use dispatch::Ending;
+use scheduler::{
+    Config, Event, Outcome, ReaderGone,
+    exchange::{CreditSink, HELD_BACK},
+};
+
+use crate::kit::{Kit, ok};
+
+#[derive(Default)]
+struct Given(AtomicU32);
+
+impl CreditSink for Given {
+    fn credit(&self, number: u32, bytes: u32) {
+        assert_eq!(number, 7);
+        self.0.fetch_add(bytes, Ordering::Relaxed);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn credit_comes_back_as_the_reader_takes() {
+    let mut kit = Kit::new(Config::default());
+    let mut provider = kit.join(1);
+    let mut answer = kit.submit();
+    let mut writer = provider.assigned().await.answer;
+    let given = Arc::new(Given::default());
+    let sink: Arc<dyn CreditSink> = Arc::<Given>::clone(&given);
+    writer.give_credit(sink, 7, 100);
+    writer.head(ok()).unwrap();
+    for held_back in [60, 120, 180] {
+        assert_eq!(writer.chunk(Bytes::from(vec![0; 60])), Ok(held_back));
+    }
+    assert_eq!(given.0.load(Ordering::Relaxed), 0, "nothing was read");
+    answer.head().await.unwrap();
+    answer.next().await;
+    assert_eq!(given.0.load(Ordering::Relaxed), 0, "less than a portion");
+    answer.next().await;
+    assert_eq!(given.0.load(Ordering::Relaxed), 120);
+}
+
+#[tokio::test(start_paused = true)]
+async fn without_credit_a_stream_ends_at_the_bound() {
+    let mut kit = Kit::new(Config::default());
+    let mut provider = kit.join(1);
+    let mut answer = kit.submit();
+    let mut writer = provider.assigned().await.answer;
+    writer.head(ok()).unwrap();
+    let chunk = Bytes::from(vec![0; 1 << 20]);
+    let mut held_back = 0;
+    let stalled = loop {
+        match writer.chunk(chunk.clone()) {
+            Ok(now) => held_back = now,
+            Err(gone) => break gone,
+        }
+    };
+    assert_eq!(stalled, ReaderGone::Stalled);
+    assert!(held_back > HELD_BACK && held_back <= HELD_BACK + chunk.len());
+    writer.stalled();
+    answer.head().await.unwrap();
+    let failure = loop {
+        match answer.next().await {
+            Event::Chunk(_) => {}
+            Event::Failed(failure) => break failure,
+            Event::End => panic!("ended"),
+        }
+    };
+    assert_eq!(failure.ending, Ending::ClientStalled);
+    assert_eq!(kit.slots(), (0, 0));
+    assert!(matches!(kit.last_ended().outcome, Outcome::Failed(_)));
+}

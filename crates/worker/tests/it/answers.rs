@@ -1,0 +1,101 @@
+//! What a backend answers, and what the server gets of it.
+
+use protocol::relay::{ResponseEnd, WorkerFrame};
+
+use crate::support::{Bench, Connection, STREAM};
+
+async fn chunk(connection: &mut Connection, bytes: &[u8]) {
+    connection.write(format!("{:x}\r\n", bytes.len())).await;
+    connection.write(bytes).await;
+    connection.write("\r\n").await;
+}
+
+#[tokio::test]
+async fn a_binary_stream_arrives_read_by_read_and_byte_for_byte() {
+    let mut bench = Bench::new(true).await;
+    bench.server.request(7, true, r#"{"model":"m"}"#);
+    let (mut connection, request) = bench.raw.request().await;
+    assert_eq!(request.line, "POST /v1/chat/completions");
+    assert_eq!(request.body, br#"{"model":"m"}"#);
+    assert!(request.headers.contains(&"x-foo: 2".to_owned()));
+    connection.write(STREAM).await;
+    let WorkerFrame::Head { job: 7, head } = bench.server.frame().await else { panic!() };
+    assert_eq!(head.status_code, 200);
+    let content_type = ("content-type".to_owned(), "text/event-stream".to_owned());
+    assert_eq!(head.headers, [content_type]);
+    for piece in [&b"data: \xf0\x9f"[..], b"\x92\xa1\n\n", b"\xff\xfe\x00"] {
+        chunk(&mut connection, piece).await;
+        let mut got = Vec::new();
+        while got.len() < piece.len() {
+            got.extend(bench.server.bytes(7).await);
+        }
+        assert_eq!(got, piece);
+    }
+    connection.write("0\r\n\r\n").await;
+    let end = WorkerFrame::End { job: 7, end: ResponseEnd::default() };
+    assert_eq!(bench.server.frame().await, end);
+}
+
+#[tokio::test]
+async fn a_stream_as_text_is_cut_only_between_characters() {
+    let mut bench = Bench::new(false).await;
+    bench.server.request(1, true, "{}");
+    let (mut connection, _) = bench.raw.request().await;
+    connection.write(STREAM).await;
+    chunk(&mut connection, b"data: a\xf0\x9f").await;
+    assert_eq!(bench.server.chunk(1).await, "data: a");
+    chunk(&mut connection, b"\x92").await;
+    chunk(&mut connection, b"\xa1\n\n\xe2").await;
+    assert_eq!(bench.server.chunk(1).await, "💡\n\n");
+    connection.write("0\r\n\r\n").await;
+    assert_eq!(bench.server.chunk(1).await, "\u{fffd}");
+    let complete = bench.server.complete().await;
+    assert_eq!((complete.request_id.as_str(), complete.status_code), ("r-1", 200));
+    assert_eq!(complete.headers["content-type"], "text/event-stream");
+    assert!(!complete.headers.contains_key("transfer-encoding"));
+    assert_eq!(complete.body.as_deref(), Some(""));
+}
+
+#[tokio::test]
+async fn an_error_in_answer_to_a_stream_request_keeps_its_status_as_text() {
+    let mut bench = Bench::new(false).await;
+    bench.server.request(1, true, "{}");
+    let (mut connection, _) = bench.raw.request().await;
+    connection.json("429 Too Many", "retry-after: 7\r\n", r#"{"error":"slow down"}"#).await;
+    let complete = bench.server.complete().await;
+    assert_eq!(complete.status_code, 429);
+    assert_eq!(complete.headers["retry-after"], "7");
+    assert!(!complete.headers.contains_key("content-length"));
+    assert_eq!(complete.body.as_deref(), Some(r#"{"error":"slow down"}"#));
+}
+
+#[tokio::test]
+async fn an_error_in_answer_to_a_stream_request_keeps_its_status_as_frames() {
+    let mut bench = Bench::new(true).await;
+    bench.server.request(1, true, "{}");
+    let (mut connection, _) = bench.raw.request().await;
+    connection.json("429 Too Many", "retry-after: 7\r\nx-a: 1\r\nx-a: 2\r\n", "no").await;
+    let WorkerFrame::Head { head, .. } = bench.server.frame().await else { panic!() };
+    assert_eq!(head.status_code, 429);
+    let pair = |name: &str, value: &str| (name.to_owned(), value.to_owned());
+    for kept in [pair("retry-after", "7"), pair("x-a", "1"), pair("x-a", "2")] {
+        assert!(head.headers.contains(&kept), "{kept:?}");
+    }
+    assert_eq!(bench.server.bytes(1).await, "no");
+    assert!(matches!(bench.server.frame().await, WorkerFrame::End { .. }));
+}
+
+#[tokio::test]
+async fn a_whole_answer_as_text_is_one_message() {
+    let mut bench = Bench::new(false).await;
+    bench.server.request_at("/v1/embeddings?a=b", 1, false, "{}");
+    let (mut connection, request) = bench.raw.request().await;
+    assert_eq!(request.line, "POST /v1/embeddings?a=b");
+    connection.write("HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n").await;
+    chunk(&mut connection, b"{\"caf\xc3").await;
+    chunk(&mut connection, b"\xa9\":1}").await;
+    connection.write("0\r\n\r\n").await;
+    let complete = bench.server.complete().await;
+    assert_eq!(complete.body.as_deref(), Some("{\"café\":1}"));
+    assert!(complete.headers.is_empty(), "{:?}", complete.headers);
+}

@@ -1,0 +1,142 @@
+//! Links that fail and come back, on a clock that the test owns.
+
+use std::time::Duration;
+
+use http::StatusCode;
+use protocol::relay::{GracefulShutdown, ServerMessage, WorkerMessage};
+use tokio::time::Instant;
+use wire::DialError;
+use worker::Event;
+
+use crate::support::{Pipes, Running, config, demo};
+
+fn unreachable() -> DialError {
+    let source = std::io::ErrorKind::ConnectionRefused.into();
+    DialError::Connect { address: "server:80".to_owned(), source }
+}
+
+fn unauthorized() -> DialError {
+    DialError::Refused { status: StatusCode::UNAUTHORIZED, body: "bad secret".to_owned() }
+}
+
+async fn next_trouble(worker: &mut Running) -> (&'static str, String, Duration) {
+    loop {
+        match worker.event().await {
+            Event::Refused { reason, retry_in, .. } => return ("refused", reason, retry_in),
+            Event::Disconnected { reason, retry_in, .. } => return ("lost", reason, retry_in),
+            _ => {}
+        }
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_server_that_is_not_there_is_tried_for_ever() {
+    let (pipes, mut servers) = Pipes::new(true);
+    pipes.failures.lock().unwrap().extend((0..100).map(|_| unreachable()));
+    let start = Instant::now();
+    let mut worker = Running::start(config(vec![demo()]), pipes);
+    let (kind, reason, wait) = next_trouble(&mut worker).await;
+    assert_eq!(kind, "lost");
+    assert!(reason.contains("could not connect to server:80: connection refused"), "{reason}");
+    assert!(wait <= Duration::from_secs(1));
+    let mut server = servers.recv().await.unwrap();
+    server.register().await;
+    let minutes = start.elapsed().as_secs() / 60;
+    assert!((20..=50).contains(&minutes), "{minutes}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_refusal_is_told_once_and_tried_slowly() {
+    let (pipes, mut servers) = Pipes::new(true);
+    pipes.failures.lock().unwrap().extend((0..4).map(|_| unauthorized()));
+    let start = Instant::now();
+    let mut worker = Running::start(config(vec![demo()]), pipes);
+    let mut server = servers.recv().await.unwrap();
+    assert_eq!(start.elapsed().as_secs(), 120);
+    let (kind, reason, _) = next_trouble(&mut worker).await;
+    assert_eq!(kind, "refused");
+    assert!(reason.contains("the server refused the secret"), "{reason}");
+    server.register().await;
+    assert!(matches!(worker.event().await, Event::Connected { .. }));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_stock_servers_refusal_comes_as_a_close() {
+    let (pipes, mut servers) = Pipes::new(false);
+    let mut worker = Running::start(config(vec![demo()]), pipes);
+    servers.recv().await.unwrap().close(1008, "worker authentication failed");
+    let (kind, reason, wait) = next_trouble(&mut worker).await;
+    assert_eq!((kind, reason.as_str()), ("refused", "worker authentication failed"));
+    assert_eq!(wait.as_secs(), 30);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_server_that_went_away_gets_its_worker_back() {
+    let (pipes, mut servers) = Pipes::new(true);
+    let mut worker = Running::start(config(vec![demo()]), pipes);
+    let mut server = servers.recv().await.unwrap();
+    server.register().await;
+    drop(server);
+    let (kind, _, wait) = next_trouble(&mut worker).await;
+    assert_eq!(kind, "lost");
+    assert!(wait <= Duration::from_secs(1));
+    servers.recv().await.unwrap().register().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_server_that_falls_silent_is_left() {
+    let (pipes, mut servers) = Pipes::new(false);
+    let mut worker = Running::start(config(vec![demo()]), pipes);
+    let mut server = servers.recv().await.unwrap();
+    server.register().await;
+    let start = Instant::now();
+    let (_, reason, _) = next_trouble(&mut worker).await;
+    assert!(reason.contains("was silent for 9"), "{reason}");
+    assert!((90..=100).contains(&start.elapsed().as_secs()));
+    // Meanwhile it was told of the load, which makes a stock server hand out work.
+    assert!(matches!(server.message().await, WorkerMessage::Pong(_)));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_server_that_never_accepts_is_left() {
+    let (pipes, mut servers) = Pipes::new(true);
+    let mut worker = Running::start(config(vec![demo()]), pipes);
+    let _server = servers.recv().await.unwrap();
+    let (_, reason, _) = next_trouble(&mut worker).await;
+    assert_eq!(reason, "the server did not answer the registration");
+}
+
+fn graceful(seconds: u64) -> ServerMessage {
+    let reason = Some("maintenance".to_owned());
+    ServerMessage::GracefulShutdown(GracefulShutdown { reason, drain_timeout_secs: Some(seconds) })
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_server_that_drained_gets_its_worker_back_soon() {
+    let (pipes, mut servers) = Pipes::new(false);
+    let mut worker = Running::start(config(vec![demo()]), pipes);
+    let mut server = servers.recv().await.unwrap();
+    server.register().await;
+    server.say(&graceful(30));
+    server.request(1, false, "{}");
+    let declined = server.complete().await;
+    assert_eq!(declined.status_code, 503);
+    server.close(1000, "graceful shutdown complete");
+    let (_, reason, wait) = next_trouble(&mut worker).await;
+    assert!(reason.contains("graceful shutdown complete"), "{reason}");
+    assert!((2000..2500).contains(&wait.as_millis()), "{wait:?}");
+    servers.recv().await.unwrap().register().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_server_that_drains_and_never_closes_is_left() {
+    let (pipes, mut servers) = Pipes::new(true);
+    let _worker = Running::start(config(vec![demo()]), pipes);
+    let mut server = servers.recv().await.unwrap();
+    server.register().await;
+    let start = Instant::now();
+    server.say(&graceful(5));
+    let next = servers.recv().await.unwrap();
+    assert!((17..=18).contains(&start.elapsed().as_secs()), "{:?}", start.elapsed());
+    drop(next);
+}

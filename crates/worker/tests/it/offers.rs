@@ -1,0 +1,103 @@
+//! What a worker offers, and how it changes.
+
+use std::time::Duration;
+
+use backend::BackendConfig;
+use protocol::relay::{ModelsRefresh, RegisterAck, STOCK_VERSION, ServerMessage, WorkerMessage};
+use worker::{Event, Lend, WorkerConfig};
+
+use crate::support::{Bench, Pipes, RawServer, Running, config, demo};
+
+fn refresh() -> ServerMessage {
+    ServerMessage::ModelsRefresh(ModelsRefresh::default())
+}
+
+async fn list(raw: &RawServer, models: &[&str]) {
+    let (mut connection, request) = raw.request().await;
+    assert_eq!(request.line, "GET /v1/models");
+    let items: Vec<_> = models.iter().map(|model| format!(r#"{{"id":"{model}"}}"#)).collect();
+    let list = format!(r#"{{"data":[{}]}}"#, items.join(","));
+    connection.json("200 OK", "connection: close\r\n", &list).await;
+}
+
+#[tokio::test]
+async fn a_worker_registers_with_what_it_has() {
+    let (pipes, mut servers) = Pipes::new(false);
+    let mut worker = Running::start(config(vec![demo()]), pipes);
+    let mut server = servers.recv().await.unwrap();
+    let register = server.register().await;
+    assert_eq!((register.worker_name.as_str(), register.max_concurrent), ("w", 2));
+    assert_eq!(register.models, ["warren-demo"]);
+    assert_eq!(register.protocol_version.as_deref(), Some(STOCK_VERSION));
+    assert!(matches!(worker.event().await, Event::Models { .. }));
+    let Event::Connected { worker_id, binary: false, .. } = worker.event().await else { panic!() };
+    assert_eq!(worker_id, "w-1");
+}
+
+#[tokio::test]
+async fn each_backend_has_a_link_of_its_own() {
+    let raw = RawServer::start().await;
+    let models = Some(vec!["m".parse().unwrap()]);
+    let http = BackendConfig { models, ..BackendConfig::new(raw.url()) };
+    let (pipes, mut servers) = Pipes::new(true);
+    let _worker = Running::start(config(vec![demo(), Lend::Http(http)]), pipes);
+    let mut names = Vec::new();
+    for _ in 0..2 {
+        let mut server = servers.recv().await.unwrap();
+        names.push(server.register().await.worker_name);
+    }
+    names.sort();
+    assert_eq!(names, [format!("w/127.0.0.1:{}", raw.port), "w/demo".to_owned()]);
+}
+
+#[tokio::test]
+async fn a_fixed_list_is_reported_again_when_asked_for() {
+    let mut bench = Bench::new(false).await;
+    bench.server.say(&refresh());
+    assert_eq!(bench.server.models().await.models, ["fast", "m"]);
+}
+
+#[tokio::test]
+async fn a_change_at_the_backend_is_reported_when_it_is_seen() {
+    let raw = RawServer::start().await;
+    let (pipes, mut servers) = Pipes::new(true);
+    let config = WorkerConfig {
+        poll_interval: Duration::from_secs(3600),
+        ..config(vec![Lend::Http(BackendConfig::new(raw.url()))])
+    };
+    let _worker = Running::start(config, pipes);
+    list(&raw, &["a"]).await;
+    let mut server = servers.recv().await.unwrap();
+    assert_eq!(server.register().await.models, ["a"]);
+    server.say(&refresh());
+    list(&raw, &["b", "a"]).await;
+    assert_eq!(server.models().await.models, ["a", "b"]);
+}
+
+#[tokio::test]
+async fn a_backend_that_is_gone_offers_nothing_until_it_is_back() {
+    let raw = RawServer::start().await;
+    let (pipes, mut servers) = Pipes::new(true);
+    let config = WorkerConfig {
+        poll_interval: Duration::from_millis(10),
+        ..config(vec![Lend::Http(BackendConfig::new(raw.url()))])
+    };
+    let mut worker = Running::start(config, pipes);
+    list(&raw, &["a"]).await;
+    let mut server = servers.recv().await.unwrap();
+    let WorkerMessage::Register(register) = server.message().await else { panic!() };
+    assert_eq!(register.models, ["a"]);
+    server.say(&ServerMessage::RegisterAck(RegisterAck::default()));
+    assert_eq!(server.models().await.models, ["a"]);
+    let port = raw.port;
+    drop(raw);
+    assert!(server.models().await.models.is_empty());
+    let raw = RawServer::at(port).await;
+    list(&raw, &["a"]).await;
+    assert_eq!(server.models().await.models, ["a"]);
+    let mut failed = false;
+    while let Ok(event) = worker.events.try_recv() {
+        failed |= matches!(event, Event::BackendFailed { .. });
+    }
+    assert!(failed);
+}

@@ -1,0 +1,87 @@
+//! The two ends between which a worker is tested.
+
+mod raw;
+mod server;
+
+use std::{sync::Arc, time::Duration};
+
+use backend::{BackendConfig, DemoConfig};
+pub(crate) use raw::{Connection, DEADLINE, RawServer};
+pub(crate) use server::{Pipes, ServerEnd};
+use tokio::{sync::mpsc, task::JoinHandle, time::timeout};
+use tokio_util::sync::CancellationToken;
+use worker::{Ended, Event, Lend, ServerTarget, Worker, WorkerConfig};
+
+/// The head of a stream.
+pub(crate) const STREAM: &str =
+    "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\n\r\n";
+
+/// A worker that runs.
+pub(crate) struct Running {
+    pub(crate) events: mpsc::UnboundedReceiver<Event>,
+    pub(crate) shutdown: CancellationToken,
+    pub(crate) task: JoinHandle<Ended>,
+}
+
+impl Running {
+    pub(crate) fn start(config: WorkerConfig, pipes: Pipes) -> Self {
+        let (told, events) = mpsc::unbounded_channel();
+        let observer = Arc::new(move |event: &Event| drop(told.send(event.clone())));
+        let worker = Worker::new(config, pipes).unwrap().observed_by(observer);
+        let shutdown = CancellationToken::new();
+        let task = tokio::spawn(worker.run(shutdown.clone()));
+        Self { events, shutdown, task }
+    }
+
+    pub(crate) async fn event(&mut self) -> Event {
+        timeout(DEADLINE * 60, self.events.recv()).await.unwrap().unwrap()
+    }
+
+    pub(crate) async fn ended(self) -> Ended {
+        timeout(DEADLINE, self.task).await.unwrap().unwrap()
+    }
+}
+
+/// A worker named `w` for one server, with these backends.
+pub(crate) fn config(backends: Vec<Lend>) -> WorkerConfig {
+    let server = ServerTarget::new("http://server", None).unwrap();
+    WorkerConfig { servers: vec![server], backends, ..WorkerConfig::new("w") }
+}
+
+/// A backend with the models `m`, and `fast`, which it calls `slow`.
+pub(crate) fn backend(raw: &RawServer) -> BackendConfig {
+    let models = ["m", "fast=slow"].map(|entry| entry.parse().unwrap()).to_vec();
+    BackendConfig { models: Some(models), ..BackendConfig::new(raw.url()) }
+}
+
+pub(crate) fn demo() -> Lend {
+    Lend::Demo(DemoConfig { tokens_per_second: 0, max_concurrent: 2 })
+}
+
+/// A worker that is registered, its server, and its only backend.
+pub(crate) struct Bench {
+    pub(crate) worker: Running,
+    pub(crate) server: ServerEnd,
+    pub(crate) raw: RawServer,
+}
+
+impl Bench {
+    pub(crate) async fn new(binary: bool) -> Self {
+        Self::with(binary, |_| {}).await
+    }
+
+    pub(crate) async fn with(binary: bool, change: impl FnOnce(&mut BackendConfig)) -> Self {
+        let raw = RawServer::start().await;
+        let mut backend = backend(&raw);
+        change(&mut backend);
+        let config = config(vec![Lend::Http(backend)]);
+        let (pipes, mut servers) = Pipes::new(binary);
+        let worker = Running::start(
+            WorkerConfig { drain_timeout: Duration::from_millis(200), ..config },
+            pipes,
+        );
+        let mut server = servers.recv().await.unwrap();
+        server.register().await;
+        Self { worker, server, raw }
+    }
+}

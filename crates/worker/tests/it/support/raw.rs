@@ -1,0 +1,101 @@
+//! A model server of raw bytes: the test writes exactly what the network brings.
+
+use std::time::Duration;
+
+use tokio::{
+    io::{AsyncReadExt, AsyncWriteExt},
+    net::{TcpListener, TcpStream},
+    time::timeout,
+};
+
+/// Nothing on loopback takes so long: what waits longer has failed.
+pub(crate) const DEADLINE: Duration = Duration::from_secs(10);
+
+pub(crate) struct RawServer {
+    listener: TcpListener,
+    pub(crate) port: u16,
+}
+
+impl RawServer {
+    pub(crate) async fn start() -> Self {
+        Self::at(0).await
+    }
+
+    pub(crate) async fn at(port: u16) -> Self {
+        let listener = TcpListener::bind(("127.0.0.1", port)).await.unwrap();
+        let port = listener.local_addr().unwrap().port();
+        Self { listener, port }
+    }
+
+    pub(crate) fn url(&self) -> String {
+        format!("http://127.0.0.1:{}", self.port)
+    }
+
+    pub(crate) async fn accept(&self) -> Connection {
+        let (stream, _) = timeout(DEADLINE, self.listener.accept()).await.unwrap().unwrap();
+        stream.set_nodelay(true).unwrap();
+        Connection { stream }
+    }
+
+    /// Takes one connection and one request on it.
+    pub(crate) async fn request(&self) -> (Connection, Request) {
+        let mut connection = self.accept().await;
+        let request = connection.request().await;
+        (connection, request)
+    }
+}
+
+pub(crate) struct Request {
+    /// Method, path and query.
+    pub(crate) line: String,
+    /// Lower-cased header lines.
+    pub(crate) headers: Vec<String>,
+    pub(crate) body: Vec<u8>,
+}
+
+pub(crate) struct Connection {
+    stream: TcpStream,
+}
+
+impl Connection {
+    pub(crate) async fn request(&mut self) -> Request {
+        let mut head = Vec::new();
+        while !head.ends_with(b"\r\n\r\n") {
+            head.push(timeout(DEADLINE, self.stream.read_u8()).await.unwrap().unwrap());
+        }
+        let head = String::from_utf8(head).unwrap();
+        let mut lines = head.trim_end().split("\r\n");
+        let line = lines.next().unwrap().trim_end_matches(" HTTP/1.1").to_owned();
+        let headers: Vec<_> = lines.map(str::to_lowercase).collect();
+        let length = headers.iter().find_map(|line| line.strip_prefix("content-length: "));
+        let mut body = vec![0; length.map_or(0, |length| length.parse().unwrap())];
+        timeout(DEADLINE, self.stream.read_exact(&mut body)).await.unwrap().unwrap();
+        Request { line, headers, body }
+    }
+
+    pub(crate) async fn write(&mut self, bytes: impl AsRef<[u8]>) {
+        self.stream.write_all(bytes.as_ref()).await.unwrap();
+    }
+
+    /// Writes so many bytes, or as many as the other end takes.
+    pub(crate) async fn flood(&mut self, bytes: usize) {
+        // The other end may close in the middle.
+        let _ = self.stream.write_all(&vec![b' '; bytes]).await;
+    }
+
+    pub(crate) async fn json(&mut self, status: &str, extra: &str, body: &str) {
+        let length = body.len();
+        self.write(format!(
+            "HTTP/1.1 {status}\r\ncontent-type: application/json\r\n{extra}content-length: \
+             {length}\r\n\r\n{body}"
+        ))
+        .await;
+    }
+
+    /// Waits until the other end has closed.
+    pub(crate) async fn closed(&mut self) {
+        let mut rest = Vec::new();
+        // A reset is a close as well.
+        let _ = timeout(DEADLINE, self.stream.read_to_end(&mut rest)).await.unwrap();
+    }
+}
