@@ -32,6 +32,7 @@ pub(crate) async fn read(response: Response<Incoming>) -> Result<ModelList, Stri
     if !status.is_success() {
         return Err(format!("it answered {status}"));
     }
+    #[expect(clippy::disallowed_methods, reason = "the body is limited")]
     let body = Limited::new(response.into_body(), MAX_LIST).collect().await;
     let body = body.map_err(|error| error.to_string())?.to_bytes();
     let list = parse(&body).ok_or("what it answered is none")?;

@@ -77,3 +77,18 @@ where
         })
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_secret_goes_into_its_header_and_shows_nowhere() {
+        let target = |secret: &str| ServerTarget::new("http://host", Some(secret.into())).unwrap();
+        let headers = credentials(&target("hunter2")).unwrap();
+        assert_eq!(headers["x-worker-secret"], "hunter2");
+        assert!(!format!("{headers:?}").contains("hunter2"));
+        let error = credentials(&target("hunter2\n")).unwrap_err().to_string();
+        assert!(!error.contains("hunter2"), "{error}");
+    }
+}

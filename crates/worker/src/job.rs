@@ -1,12 +1,10 @@
 //! One job: the backend is asked, its answer becomes frames of the link.
 
-use std::sync::Arc;
-
 use protocol::relay::JobFailure;
 use tokio::sync::oneshot;
 
 use crate::{
-    lent::Lent,
+    lent::{Counted, Lent},
     order::Order,
     reply::{Broken, Reply},
 };
@@ -15,7 +13,7 @@ use crate::{
 #[derive(Debug)]
 pub(crate) struct Job {
     pub(crate) order: Order,
-    pub(crate) lent: Arc<Lent>,
+    pub(crate) lent: Counted,
     pub(crate) reply: Reply,
     /// Brings the reason to stop, if there is one.
     pub(crate) stop: oneshot::Receiver<JobFailure>,
@@ -25,7 +23,6 @@ impl Job {
     /// Runs to the end, and tells the server how it ended: exactly once, and nothing after it.
     pub(crate) async fn run(self) {
         let Self { order, lent, mut reply, stop } = self;
-        let _counted = lent.count();
         let request_id = order.request_id.clone();
         let ending = tokio::select! {
             biased;

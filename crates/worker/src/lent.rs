@@ -2,6 +2,7 @@
 
 use std::{
     collections::HashMap,
+    ops::Deref,
     sync::{
         Arc,
         atomic::{AtomicU32, Ordering},
@@ -78,9 +79,9 @@ impl Lent {
     }
 
     /// Counts a job while the guard lives.
-    pub(crate) fn count(&self) -> Counted<'_> {
+    pub(crate) fn count(self: &Arc<Self>) -> Counted {
         self.load.fetch_add(1, Ordering::Relaxed);
-        Counted(&self.load)
+        Counted(Arc::clone(self))
     }
 
     /// A slot of the backend, once there is one.
@@ -127,13 +128,21 @@ impl Lent {
     }
 }
 
-/// A job that counts as load.
+/// A backend as one job has it, which counts as load.
 #[derive(Debug)]
-pub(crate) struct Counted<'a>(&'a AtomicU32);
+pub(crate) struct Counted(Arc<Lent>);
 
-impl Drop for Counted<'_> {
+impl Deref for Counted {
+    type Target = Lent;
+
+    fn deref(&self) -> &Lent {
+        &self.0
+    }
+}
+
+impl Drop for Counted {
     fn drop(&mut self) {
-        self.0.fetch_sub(1, Ordering::Relaxed);
+        self.0.load.fetch_sub(1, Ordering::Relaxed);
     }
 }
 
@@ -184,7 +193,7 @@ mod tests {
 
     #[test]
     fn the_load_counts_who_is_there() {
-        let lent = lent();
+        let lent = Arc::new(lent());
         let (one, two) = (lent.count(), lent.count());
         assert_eq!(lent.load(), 2);
         drop((one, two));

@@ -210,7 +210,7 @@ impl<'a> Serving<'a> {
                 Reply::Binary(BinaryReply::new(self.outbox.clone(), number, Arc::clone(&credit)))
             }
         };
-        let job = Job { order, lent: Arc::clone(self.lent), reply, stop: stopped };
+        let job = Job { order, lent: self.lent.count(), reply, stop: stopped };
         let task = self.jobs.spawn(job.run());
         self.running.insert(task.id(), running);
         self.handles.insert(number, Handle { stop: Some(stop), credit });

@@ -160,7 +160,7 @@ impl Session {
         let body_len = head.body_len;
         let order = Order::from_head(number, head);
         if body_len > MAX_BODY {
-            let why = bad_request(format!("a body of {} bytes is too large", body_len));
+            let why = bad_request(format!("a body of {body_len} bytes is too large"));
             return self.refuse(order, why);
         }
         match self.take(order)? {

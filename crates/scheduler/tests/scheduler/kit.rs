@@ -25,7 +25,9 @@ pub(crate) struct Kit {
 pub(crate) enum Told {
     Assigned(Assignment),
     Canceled(JobId, CancelReason),
-    Retired(bool),
+    Retired(
+        #[expect(dead_code, reason = "matched, not read")] bool,
+    ),
 }
 
 pub(crate) struct TestProvider(mpsc::Sender<Told>);

@@ -41,7 +41,14 @@ async fn a_worker_without_the_secret_is_refused_before_the_upgrade() {
         assert_eq!(refused.status, 401);
     }
     assert_eq!(daemon.workers().await.len(), 0);
-    assert!(!daemon.log().contains("key-1"), "a credential is in the log");
+    assert_never_logged(daemon, "key-1").await;
+}
+
+/// Ends the server, so that its log is whole, and looks for what must not be in it.
+async fn assert_never_logged(mut daemon: Daemon, secret: &str) {
+    daemon.sigterm();
+    assert_eq!(daemon.exit().await, Some(0));
+    assert!(!daemon.log().contains(secret), "a secret is in the log:\n{}", daemon.log());
 }
 
 #[tokio::test]
@@ -50,7 +57,7 @@ async fn the_secret_in_the_query_is_not_logged() {
     let query = format!("worker_secret={WORKER_SECRET}");
     Connect::new(daemon.address()).query(&query).join("w", &["m"], 1).await.close().await;
     daemon.has_workers(0).await;
-    assert!(!daemon.log().contains(WORKER_SECRET), "the secret is in the log");
+    assert_never_logged(daemon, WORKER_SECRET).await;
 }
 
 #[tokio::test]
@@ -181,6 +188,20 @@ async fn beyond_loopback_it_starts_with_credentials() {
     assert_eq!(answer.status, 200);
 }
 
+/// Without keys at all only when told so, and then it says what that means.
+#[tokio::test]
+async fn beyond_loopback_it_can_be_open() {
+    let daemon = serve().flag("--open").listen("0.0.0.0:0").start().await;
+    let here = format!("127.0.0.1:{}", daemon.address().port()).parse().unwrap();
+    let models = Client::new(here).request("GET", "/v1/models").header("host", "evil.example");
+    assert_eq!(models.send().await.status, 200);
+    daemon.line_with("WARN").await;
+    // Open to consumers, not to workers and administrators.
+    let refused = Connect::new(here).open().await.expect_err("it must not be let in");
+    assert_eq!(refused.status, 401);
+    assert_eq!(Client::new(here).get("/admin/workers").await.status, 401);
+}
+
 /// The admin token is a secret of 256 bits that only its owner can read, and it stays.
 #[tokio::test]
 async fn the_admin_token_is_kept() {
@@ -193,9 +214,9 @@ async fn the_admin_token_is_kept() {
     assert!(token.trim().len() >= 43, "{} characters", token.trim().len());
     let mode = std::fs::metadata(&path).unwrap().permissions().mode();
     assert_eq!(mode & 0o777, 0o600);
-    assert!(!daemon.log().contains(token.trim()), "the token is in the log");
     daemon.stop_and_restart().await;
     assert_eq!(std::fs::read_to_string(&path).unwrap(), token);
+    assert_never_logged(daemon, token.trim()).await;
 }
 
 /// Two servers cannot share a data directory.

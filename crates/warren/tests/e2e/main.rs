@@ -20,6 +20,7 @@ mod headers;
 mod keepalive;
 mod memory;
 mod observe;
+mod routing;
 mod shutdown;
 mod stream_errors;
 mod walkthrough_01_registration;

@@ -72,6 +72,38 @@ async fn credit_follows_the_client() {
     assert_eq!(reading.await.unwrap() as u64, sent);
 }
 
+/// On one stock link, too, a stream that is not read holds up no other.
+#[tokio::test]
+async fn a_slow_client_does_not_hold_up_others_on_a_stock_link() {
+    let daemon = serve().start().await;
+    let mut worker = join(&daemon, Form::Stock, "w", 2).await;
+    let slow = daemon.client().post(CHAT, &ask(true)).open().await;
+    let slow_job = worker.expect_job().await;
+    worker.chunk(&slow_job, "data: 1\n\n").await;
+    let slow = slow.answer().await;
+    let quick = daemon.client().post(CHAT, &ask(true)).open().await;
+    let quick_job = worker.expect_job().await;
+    let before = daemon.resident_bytes();
+    let flood = format!("data: {}\n\n", "x".repeat(1024 * 1024));
+    let mut quick = {
+        worker.chunk(&quick_job, "data: begin\n\n").await;
+        quick.answer().await
+    };
+    quick.expect("data: begin\n\n").await;
+    for number in 0..64 {
+        worker.chunk(&slow_job, &flood).await;
+        let chunk = format!("data: {number}\n\n");
+        worker.chunk(&quick_job, &chunk).await;
+        quick.expect(&chunk).await;
+    }
+    let after = daemon.resident_bytes();
+    assert!(after < before + MAY_GROW, "{before} to {after}");
+    worker.finish(&quick_job).await;
+    assert_eq!(quick.next_chunk().await, None);
+    drop(slow);
+    daemon.is_idle().await;
+}
+
 /// A stock worker knows no credit. The server does not grow for it either, nor let it hold others
 /// up.
 #[tokio::test]

@@ -4,7 +4,7 @@
 //! above all an error in answer to a request for a stream, is one message, so that its status and
 //! headers reach the client.
 
-use http::{HeaderMap, StatusCode};
+use http::{HeaderMap, StatusCode, header};
 use protocol::{
     anthropic, openai,
     relay::{
@@ -51,10 +51,12 @@ impl JsonReply {
         }
     }
 
-    pub(super) fn head(&mut self, status: StatusCode, headers: &HeaderMap) {
+    pub(super) fn head(&mut self, status: StatusCode, mut headers: HeaderMap) {
+        // As text the length may be another, and a stock server would pass the wrong one on.
+        headers.remove(header::CONTENT_LENGTH);
         self.streaming &= status.is_success();
         self.status = status.as_u16();
-        self.headers = joined(headers);
+        self.headers = joined(&headers);
     }
 
     pub(super) async fn chunk(&mut self, bytes: &[u8]) -> Result<(), Broken> {
@@ -144,4 +146,55 @@ fn joined(headers: &HeaderMap) -> Headers {
             .or_insert(value);
     }
     joined
+}
+
+#[cfg(test)]
+mod tests {
+    use http::HeaderValue;
+    use wire::{Link, Role};
+
+    use super::*;
+
+    fn reply(streaming: bool) -> (Link, JsonReply) {
+        let (near, _) = tokio::io::duplex(64);
+        let (link, outbox) = Link::new(Box::pin(near), Role::Client);
+        (link, JsonReply::new(outbox, "r-1".to_owned(), "/v1/x", streaming))
+    }
+
+    #[tokio::test]
+    async fn a_whole_answer_that_fits_no_message_is_given_up() {
+        let (_link, mut reply) = reply(false);
+        reply.head(StatusCode::OK, HeaderMap::new());
+        // Six bytes each in JSON.
+        let control = vec![1; MAX_WHOLE / 6];
+        reply.chunk(&control).await.unwrap();
+        let Err(Broken::Failed(failure)) = reply.chunk(b"x").await else { panic!() };
+        assert_eq!((failure.code, reply.whole.len()), (FailureCode::BackendBroke, control.len()));
+    }
+
+    #[test]
+    fn repeated_headers_become_one_value() {
+        let mut headers = HeaderMap::new();
+        for value in ["a", "b"] {
+            headers.append("x-many", HeaderValue::from_static(value));
+        }
+        headers.insert("x-latin", HeaderValue::from_bytes(b"caf\xe9").unwrap());
+        let joined = joined(&headers);
+        assert_eq!((joined["x-many"].as_str(), joined["x-latin"].as_str()), ("a, b", "café"));
+    }
+
+    #[test]
+    fn every_failure_has_its_status() {
+        let expected = [
+            (FailureCode::BackendUnreachable, 502),
+            (FailureCode::BackendBroke, 502),
+            (FailureCode::BackendTimeout, 504),
+            (FailureCode::Canceled, 499),
+            (FailureCode::Draining, 503),
+            (FailureCode::BadRequest, 400),
+        ];
+        for (code, expected) in expected {
+            assert_eq!(status(&code), expected, "{code}");
+        }
+    }
 }

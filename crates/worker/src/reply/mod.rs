@@ -6,7 +6,7 @@ mod utf8;
 
 use backend::BackendError;
 use bytes::Bytes;
-use http::{HeaderMap, StatusCode, header};
+use http::{HeaderMap, StatusCode};
 use protocol::relay::{FailureCode, JobFailure};
 use wire::{Closed, Outbox};
 
@@ -52,12 +52,10 @@ impl Reply {
     pub(crate) async fn head(
         &mut self,
         status: StatusCode,
-        mut headers: HeaderMap,
+        headers: HeaderMap,
     ) -> Result<(), Broken> {
-        // What frames the answer from here on is not this length.
-        headers.remove(header::CONTENT_LENGTH);
         match self {
-            Self::Json(reply) => reply.head(status, &headers),
+            Self::Json(reply) => reply.head(status, headers),
             Self::Binary(reply) => reply.head(status, &headers).await?,
         }
         Ok(())

@@ -1,8 +1,13 @@
-//! Credit: a job whose server takes nothing stops its own backend's stream and nothing else.
+//! What holds a job up: its credit, which stops its own backend's stream and nothing else, and
+//! the slots of the backend.
 
-use protocol::relay::{INITIAL_CREDIT, ServerFrame, WorkerFrame};
+use backend::BackendConfig;
+use protocol::relay::{
+    INITIAL_CREDIT, Ping, ServerFrame, ServerMessage, WorkerFrame, WorkerMessage,
+};
+use worker::{Lend, ServerTarget};
 
-use crate::support::{Bench, ServerEnd};
+use crate::support::{Bench, Pipes, RawServer, Running, ServerEnd, backend, config};
 
 /// Takes chunks of job 1 until there are so many bytes.
 async fn take(server: &mut ServerEnd, bytes: usize) {
@@ -42,4 +47,37 @@ async fn a_job_without_credit_stops_and_the_others_go_on() {
     bench.server.cancel(1);
     assert!(matches!(bench.server.frame().await, WorkerFrame::Fail { job: 1, .. }));
     flood.await.unwrap().closed().await;
+}
+
+async fn load(server: &mut ServerEnd) -> u32 {
+    server.say(&ServerMessage::Ping(Ping::default()));
+    match server.message().await {
+        WorkerMessage::Pong(pong) => pong.current_load,
+        other => panic!("{other:?}"),
+    }
+}
+
+#[tokio::test]
+async fn the_slots_and_the_load_of_a_backend_count_over_all_servers() {
+    let raw = RawServer::start().await;
+    let lend = Lend::Http(BackendConfig { max_concurrent: 1, ..backend(&raw) });
+    let mut config = config(vec![lend]);
+    config.servers.push(ServerTarget::new("http://other", None).unwrap());
+    let (pipes, mut servers) = Pipes::new(true);
+    let _worker = Running::start(config, pipes);
+    let (mut one, mut two) = (servers.recv().await.unwrap(), servers.recv().await.unwrap());
+    one.register().await;
+    two.register().await;
+    one.request(1, false, "{}");
+    let (mut first, _) = raw.request().await;
+    two.request(1, false, "{}");
+    assert_eq!(load(&mut two).await, 2);
+    assert_eq!(load(&mut one).await, 2);
+    first.json("200 OK", "", "one").await;
+    assert!(matches!(one.frame().await, WorkerFrame::Head { .. }));
+    let second = first.request().await;
+    assert_eq!(second.line, "POST /v1/chat/completions");
+    first.json("200 OK", "", "two").await;
+    assert!(matches!(two.frame().await, WorkerFrame::Head { .. }));
+    assert_eq!(two.bytes(1).await, "two");
 }

@@ -76,7 +76,7 @@ async fn a_change_at_the_backend_is_reported_when_it_is_seen() {
 
 #[tokio::test]
 async fn a_backend_that_is_gone_offers_nothing_until_it_is_back() {
-    let raw = RawServer::start().await;
+    let (raw, spare) = RawServer::with_spare();
     let (pipes, mut servers) = Pipes::new(true);
     let config = WorkerConfig {
         poll_interval: Duration::from_millis(10),
@@ -89,10 +89,9 @@ async fn a_backend_that_is_gone_offers_nothing_until_it_is_back() {
     assert_eq!(register.models, ["a"]);
     server.say(&ServerMessage::RegisterAck(RegisterAck::default()));
     assert_eq!(server.models().await.models, ["a"]);
-    let port = raw.port;
     drop(raw);
     assert!(server.models().await.models.is_empty());
-    let raw = RawServer::at(port).await;
+    let raw = RawServer::on(spare);
     list(&raw, &["a"]).await;
     assert_eq!(server.models().await.models, ["a"]);
     let mut failed = false;

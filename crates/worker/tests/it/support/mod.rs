@@ -18,15 +18,15 @@ pub(crate) const STREAM: &str =
 
 /// A worker that runs.
 pub(crate) struct Running {
-    pub(crate) events: mpsc::UnboundedReceiver<Event>,
+    pub(crate) events: mpsc::Receiver<Event>,
     pub(crate) shutdown: CancellationToken,
     pub(crate) task: JoinHandle<Ended>,
 }
 
 impl Running {
     pub(crate) fn start(config: WorkerConfig, pipes: Pipes) -> Self {
-        let (told, events) = mpsc::unbounded_channel();
-        let observer = Arc::new(move |event: &Event| drop(told.send(event.clone())));
+        let (told, events) = mpsc::channel(1024);
+        let observer = Arc::new(move |event: &Event| told.try_send(event.clone()).unwrap());
         let worker = Worker::new(config, pipes).unwrap().observed_by(observer);
         let shutdown = CancellationToken::new();
         let task = tokio::spawn(worker.run(shutdown.clone()));

@@ -1,10 +1,10 @@
 //! A model server of raw bytes: the test writes exactly what the network brings.
 
-use std::time::Duration;
+use std::{net::Ipv4Addr, time::Duration};
 
 use tokio::{
     io::{AsyncReadExt, AsyncWriteExt},
-    net::{TcpListener, TcpStream},
+    net::{TcpListener, TcpSocket, TcpStream},
     time::timeout,
 };
 
@@ -18,11 +18,25 @@ pub(crate) struct RawServer {
 
 impl RawServer {
     pub(crate) async fn start() -> Self {
-        Self::at(0).await
+        Self::with_spare().0
     }
 
-    pub(crate) async fn at(port: u16) -> Self {
-        let listener = TcpListener::bind(("127.0.0.1", port)).await.unwrap();
+    /// A server, and a socket that keeps its port when the server is gone: it refuses until it
+    /// is made a server itself.
+    pub(crate) fn with_spare() -> (Self, TcpSocket) {
+        let socket = || {
+            let socket = TcpSocket::new_v4().unwrap();
+            socket.set_reuseport(true).unwrap();
+            socket
+        };
+        let (first, spare) = (socket(), socket());
+        first.bind((Ipv4Addr::LOCALHOST, 0).into()).unwrap();
+        spare.bind(first.local_addr().unwrap()).unwrap();
+        (Self::on(first), spare)
+    }
+
+    pub(crate) fn on(socket: TcpSocket) -> Self {
+        let listener = socket.listen(128).unwrap();
         let port = listener.local_addr().unwrap().port();
         Self { listener, port }
     }

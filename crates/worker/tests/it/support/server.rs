@@ -52,21 +52,21 @@ impl Dialer for Pipes {
 pub(crate) struct ServerEnd {
     pub(crate) binary: bool,
     outbox: Outbox,
-    frames: mpsc::UnboundedReceiver<Frame>,
+    frames: mpsc::Receiver<Frame>,
     close: oneshot::Sender<(u16, &'static str)>,
     closed: oneshot::Receiver<Option<(u16, String)>>,
 }
 
 impl ServerEnd {
     fn new(binary: bool, (mut link, outbox): (Link, Outbox)) -> Self {
-        let (hear, frames) = mpsc::unbounded_channel();
+        let (hear, frames) = mpsc::channel(4096);
         let (close, mut closing) = oneshot::channel();
         let (ended, closed) = oneshot::channel();
         tokio::spawn(async move {
             loop {
                 tokio::select! {
                     frame = link.next() => match frame {
-                        Ok(Some(frame)) => drop(hear.send(frame)),
+                        Ok(Some(frame)) => drop(hear.send(frame).await),
                         _ => break,
                     },
                     // A server that is dropped goes away without a word.

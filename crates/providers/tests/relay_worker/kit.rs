@@ -1,0 +1,165 @@
+//! A server's end of a link, and a worker in the hands of a test.
+
+use std::time::Duration;
+
+use access::Token;
+use base::{JobId, ModelName, Scope};
+use bytes::Bytes;
+use dispatch::route::LeastLoaded;
+use http::HeaderMap;
+use providers::{RelaySettings, RelayWorkers};
+use scheduler::{
+    Affinity, Answer, Config, Event, Failure, Job, JobRequest, Meter, Scheduler, Usage,
+};
+use serde_json::{Value, json};
+use tokio::io::duplex;
+use wire::{Frame, Link, Outbox, Role};
+
+pub(crate) const HEARTBEAT: Duration = Duration::from_secs(15);
+
+pub(crate) struct Kit {
+    pub(crate) scheduler: Scheduler,
+    workers: RelayWorkers,
+    next: u128,
+}
+
+/// The worker's end.
+pub(crate) struct Worker {
+    link: Link,
+    outbox: Outbox,
+}
+
+struct NoMeter;
+
+impl Meter for NoMeter {
+    fn feed(&mut self, _: &[u8]) {}
+    fn usage(&self) -> Usage {
+        Usage::default()
+    }
+}
+
+impl Kit {
+    pub(crate) fn new() -> Self {
+        let scheduler = Scheduler::new(Config::default(), Box::new(LeastLoaded), Vec::new());
+        tokio::spawn(scheduler.clone().run());
+        let settings = RelaySettings { secret: Token::new(&"s".into()), heartbeat: HEARTBEAT };
+        let workers = RelayWorkers::new(settings, scheduler.clone());
+        Self { scheduler, workers, next: 0 }
+    }
+
+    /// A link whose worker has said nothing yet.
+    pub(crate) fn link(&self, binary: bool) -> Worker {
+        let (near, far) = duplex(1 << 16);
+        let (server, server_outbox) = Link::new(Box::pin(near), Role::Server);
+        let workers = self.workers.clone();
+        tokio::spawn(async move { workers.serve(server, server_outbox, binary).await });
+        let (link, outbox) = Link::new(Box::pin(far), Role::Client);
+        Worker { link, outbox }
+    }
+
+    /// A registered worker of the model `m`.
+    pub(crate) async fn worker(&self, binary: bool) -> Worker {
+        let mut worker = self.link(binary);
+        worker.say(json!({
+            "type": "register", "worker_name": "gpu", "models": ["m"], "max_concurrent": 2,
+        }));
+        assert_eq!(worker.hear().await["type"], "register_ack");
+        worker
+    }
+
+    pub(crate) fn submit(&mut self, streaming: bool) -> Answer {
+        self.next += 1;
+        let request = JobRequest {
+            path_and_query: "/v1/chat/completions".into(),
+            model: "m".into(),
+            streaming,
+            headers: HeaderMap::new(),
+            body: Bytes::from_static(b"{\"model\":\"m\"}"),
+        };
+        self.scheduler.submit(Job {
+            id: JobId::from_random(self.next),
+            scope: Scope::server(),
+            model: ModelName::from("m"),
+            key: "local".into(),
+            size: 13,
+            affinity: Affinity::default(),
+            pinned: None,
+            known: true,
+            request,
+            meter: Box::new(NoMeter),
+        })
+    }
+}
+
+impl Worker {
+    pub(crate) fn say(&self, message: Value) {
+        self.outbox.push(message.to_string()).unwrap();
+    }
+
+    pub(crate) fn send(&self, frame: impl Into<Frame>) {
+        self.outbox.push(frame).unwrap();
+    }
+
+    pub(crate) async fn frame(&mut self) -> Option<Frame> {
+        self.link.next().await.unwrap()
+    }
+
+    /// The next message; pings are answered and passed over.
+    pub(crate) async fn hear(&mut self) -> Value {
+        loop {
+            let Some(Frame::Text(text)) = self.frame().await else { panic!("no message") };
+            let message: Value = serde_json::from_str(text.as_str()).unwrap();
+            if message["type"] != "ping" {
+                return message;
+            }
+            self.say(json!({"type": "pong", "current_load": 0}));
+        }
+    }
+
+    /// The id of the next request.
+    pub(crate) async fn request(&mut self) -> String {
+        let request = self.hear().await;
+        assert_eq!(request["type"], "request");
+        request["request_id"].as_str().unwrap().to_owned()
+    }
+
+    pub(crate) fn chunk(&self, id: &str, chunk: &str) {
+        self.say(json!({"type": "response_chunk", "request_id": id, "chunk": chunk}));
+    }
+
+    pub(crate) fn complete(&self, id: &str, status: u16, body: &str) {
+        self.say(json!({
+            "type": "response_complete", "request_id": id, "status_code": status,
+            "headers": {"content-type": "application/json", "x-back": "1"}, "body": body,
+        }));
+    }
+
+    /// Drives the link, saying nothing, until the server closes it; its code and reason.
+    pub(crate) async fn closed(&mut self) -> (u16, String) {
+        while self.frame().await.is_some() {}
+        self.link.close_reason().expect("closed with a reason")
+    }
+
+    /// Drives the link in the background.
+    pub(crate) fn drive(mut self) -> tokio::task::JoinHandle<()> {
+        tokio::spawn(async move { while let Ok(Some(_)) = self.link.next().await {} })
+    }
+}
+
+/// The whole answer: status, body, and how it failed if it did.
+pub(crate) async fn read(answer: &mut Answer) -> (u16, String, Option<Failure>) {
+    let head = match answer.head().await {
+        Ok(head) => head,
+        Err(failure) => return (0, String::new(), Some(failure)),
+    };
+    let mut body = Vec::new();
+    loop {
+        match answer.next().await {
+            Event::Chunk(chunk) => body.extend_from_slice(&chunk),
+            Event::End => return (head.status.as_u16(), String::from_utf8(body).unwrap(), None),
+            Event::Failed(failure) => {
+                return (head.status.as_u16(), String::from_utf8(body).unwrap(), Some(failure));
+            }
+        }
+    }
+}
