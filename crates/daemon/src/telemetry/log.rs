@@ -1,5 +1,7 @@
 //! Log lines on standard error, for people or as JSON.
 
+use std::io::BufWriter;
+
 use anyhow::Context;
 use tracing_appender::non_blocking::{NonBlockingBuilder, WorkerGuard};
 use tracing_subscriber::{EnvFilter, fmt};
@@ -8,6 +10,9 @@ use crate::options::LogFormat;
 
 /// Lines that may wait for standard error; more are dropped rather than hold up a job.
 const WAITING_LINES: usize = 10_000;
+
+/// Bytes that are written at once.
+const WRITE: usize = 64 * 1024;
 
 /// Starts logging. Lines are written until the guard is dropped.
 ///
@@ -19,7 +24,8 @@ pub fn start(format: LogFormat, filter: &str) -> anyhow::Result<WorkerGuard> {
     let (writer, guard) = NonBlockingBuilder::default()
         .buffered_lines_limit(WAITING_LINES)
         .lossy(true)
-        .finish(std::io::stderr());
+        // Flushed whenever no line is waiting: under load many lines are one write.
+        .finish(BufWriter::with_capacity(WRITE, std::io::stderr()));
     let builder = fmt().with_env_filter(filter).with_writer(writer);
     let started = match format {
         LogFormat::Human => {

@@ -3,7 +3,7 @@
 use serde_json::json;
 use testkit::{Connect, FakeWorker, Form};
 
-use crate::common::{CHAT, ask, both_forms, catch_up, join, openai_error, post, serve};
+use crate::common::{CHAT, all_read, ask, both_forms, join, openai_error, post, serve};
 
 both_forms!(
     bad_text_costs_only_itself,
@@ -50,7 +50,7 @@ async fn bad_text_costs_only_itself(form: Form) {
         worker.send_binary(bytes.to_vec()).await;
     }
     // Read before there is a job that they could be taken to be about.
-    catch_up(&daemon, &mut worker).await;
+    all_read(&daemon, &mut worker).await;
     works(&daemon, &mut worker).await;
 }
 

@@ -4,7 +4,8 @@ use std::path::Path;
 
 use serde_json::{Value, json};
 use testkit::{
-    Client, Connect, Daemon, FakeWorker, Form, MockBackend, Response, Serve, WorkerProcess,
+    Client, Connect, DEADLINE, Daemon, FakeWorker, Form, MockBackend, Response, Serve,
+    WorkerProcess, eventually,
 };
 
 pub(crate) const CHAT: &str = "/v1/chat/completions";
@@ -114,4 +115,18 @@ pub(crate) async fn catch_up(daemon: &Daemon, worker: &mut FakeWorker) {
     let asked = daemon.admin().post_json(&path, &json!({})).await;
     assert!((200..300).contains(&asked.status), "{}", asked.text());
     worker.expect_message("models_refresh").await;
+}
+
+/// Waits until the server has read all that a worker has sent it so far.
+pub(crate) async fn all_read(daemon: &Daemon, worker: &mut FakeWorker) {
+    for load in [7, 0] {
+        worker.pong(load).await;
+        let reported = async || {
+            let workers = daemon.workers().await;
+            workers
+                .iter()
+                .any(|listed| listed["worker_id"] == worker.id() && listed["reported_load"] == load)
+        };
+        eventually("a load being listed", DEADLINE, reported).await;
+    }
 }

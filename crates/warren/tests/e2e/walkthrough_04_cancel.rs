@@ -3,7 +3,7 @@
 use serde_json::json;
 use testkit::{Form, Gate, MockBackend, Reply};
 
-use crate::common::{CHAT, ask, both_forms, catch_up, join, lend, post, serve};
+use crate::common::{CHAT, all_read, ask, both_forms, catch_up, join, lend, post, serve};
 
 both_forms!(
     the_worker_is_told_and_its_slot_is_free,
@@ -40,6 +40,7 @@ async fn what_a_cancelled_worker_still_sends_is_ignored(form: Form) {
     worker.chunk(&job, "data: 2\n\n").await;
     worker.finish(&job).await;
     worker.fail(&job, "canceled", "it was cancelled").await;
+    all_read(&daemon, &mut worker).await;
     catch_up(&daemon, &mut worker).await;
     assert!(!worker.has_unread());
     let next = post(&daemon.client(), CHAT, ask(false));

@@ -4,8 +4,8 @@ use serde_json::json;
 use testkit::{Form, Gate, MockBackend, Reply};
 
 use crate::common::{
-    CHAT, MESSAGES, ask, assert_anthropic_error, assert_openai_error, both_forms, catch_up, join,
-    lend, post, serve,
+    CHAT, MESSAGES, all_read, ask, assert_anthropic_error, assert_openai_error, both_forms,
+    catch_up, join, lend, post, serve,
 };
 
 both_forms!(worker_and_client_are_told, a_stream_that_has_begun_is_not_cut);
@@ -20,6 +20,7 @@ async fn worker_and_client_are_told(form: Form) {
     daemon.is_idle().await;
     // What comes too late is for nobody, and the slot is free.
     worker.complete(&job, 200, &json!({"late": 1})).await;
+    all_read(&daemon, &mut worker).await;
     catch_up(&daemon, &mut worker).await;
     let answer = post(&daemon.client(), MESSAGES, ask(true));
     let job = worker.expect_job().await;

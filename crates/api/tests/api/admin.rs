@@ -1,0 +1,71 @@
+//! Models, health and administration.
+
+use axum::body::Body;
+use http::Request;
+use serde_json::Value;
+
+use crate::kit::{Kit, text};
+
+async fn get(kit: &Kit, path: &str, headers: &[(&str, &str)]) -> (u16, String) {
+    let mut request = Request::get(path);
+    for (name, value) in headers {
+        request = request.header(*name, *value);
+    }
+    let response = kit.send(request.body(Body::empty()).unwrap()).await;
+    (response.status().as_u16(), text(response).await)
+}
+
+#[tokio::test(start_paused = true)]
+async fn models_that_are_served_are_listed() {
+    let mut kit = Kit::new();
+    let (_, list) = get(&kit, "/v1/models", &[]).await;
+    let list: Value = serde_json::from_str(&list).unwrap();
+    assert_eq!((&list["object"], &list["data"][0]["id"]), (&"list".into(), &"m".into()));
+    assert_eq!(get(&kit, "/v1/models/m", &[]).await.0, 200);
+    assert_eq!(get(&kit, "/v1/models/org/name", &[]).await.0, 404, "ids may have slashes");
+    kit.lose_provider();
+    assert_eq!(get(&kit, "/v1/models/m", &[]).await.0, 404);
+}
+
+#[tokio::test(start_paused = true)]
+async fn health_tells_strangers_little() {
+    let kit = Kit::new();
+    let (_, own) = get(&kit, "/health", &[]).await;
+    let own: Value = serde_json::from_str(&own).unwrap();
+    assert_eq!((&own["status"], &own["ok"]), (&"ok".into(), &true.into()));
+    assert_eq!((&own["workers_connected"], &own["queue_depth"]), (&1.into(), &0.into()));
+    assert_eq!(own["models"][0], "m");
+    let (_, foreign) = get(&kit, "/health", &[("host", "evil.example")]).await;
+    let foreign: Value = serde_json::from_str(&foreign).unwrap();
+    assert!(foreign["workers"].is_null() && foreign["ok"] == true);
+    assert_eq!(get(&kit, "/health", &[("accept", "text/plain")]).await.1, "ok");
+}
+
+#[tokio::test(start_paused = true)]
+async fn administration_needs_its_token_on_this_machine_too() {
+    let kit = Kit::new();
+    assert_eq!(get(&kit, "/admin/workers", &[]).await.0, 401);
+    assert_eq!(get(&kit, "/admin/stats", &[("authorization", "Bearer nope")]).await.0, 401);
+    let token = [("authorization", "Bearer admin")];
+    let (status, workers) = get(&kit, "/admin/workers", &token).await;
+    let workers: Value = serde_json::from_str(&workers).unwrap();
+    assert_eq!((status, &workers["workers"][0]["worker_name"]), (200, &"test".into()));
+    let (_, stats) = get(&kit, "/admin/stats", &token).await;
+    let stats: Value = serde_json::from_str(&stats).unwrap();
+    assert_eq!((&stats["active_workers"], &stats["queue_depth"]["server"]), (&1.into(), &0.into()));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_worker_is_drained_by_its_id() {
+    let kit = Kit::new();
+    let drain = |id: &str| {
+        Request::post(format!("/admin/workers/{id}/drain"))
+            .header("authorization", "Bearer admin")
+            .body(Body::empty())
+            .unwrap()
+    };
+    assert_eq!(kit.send(drain("w-00000000000000ff")).await.status(), 404);
+    assert_eq!(kit.send(drain("gpu")).await.status(), 404);
+    assert_eq!(kit.send(drain("w-0000000000000001")).await.status(), 202);
+    assert!(kit.scheduler.status().workers[0].draining);
+}

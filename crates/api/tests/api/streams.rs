@@ -1,0 +1,113 @@
+//! What is added to a stream, and when.
+
+use std::time::Duration;
+
+use bytes::Bytes;
+use tokio::time::Instant;
+
+use crate::kit::{Kit, head, next, text};
+
+const CHAT: &str = r#"{"model":"m","stream":true,"messages":[]}"#;
+
+#[tokio::test(start_paused = true)]
+async fn each_chunk_is_one_frame_unchanged() {
+    let mut kit = Kit::new();
+    let (response, mut assignment) = kit.post("/v1/chat/completions?a=b", CHAT).await;
+    assert_eq!(assignment.request.path_and_query, "/v1/chat/completions?a=b");
+    assert_eq!(&*assignment.request.body, CHAT.as_bytes());
+    assert_eq!(response.headers()["x-accel-buffering"], "no");
+    assert_eq!(response.headers()["x-request-id"], assignment.job.to_string());
+    let mut body = response.into_body();
+    for chunk in [&b"data: {\"a\""[..], b":1}\n", b"\n", b"\xff\xfe"] {
+        assignment.answer.chunk(Bytes::from_static(chunk)).unwrap();
+        assert_eq!(next(&mut body).await.unwrap().unwrap(), chunk);
+    }
+    assignment.answer.end();
+    assert!(next(&mut body).await.is_none());
+}
+
+#[tokio::test(start_paused = true)]
+async fn silence_between_events_brings_a_comment_and_within_one_nothing() {
+    let mut kit = Kit::new();
+    let (response, mut assignment) = kit.post("/v1/chat/completions", CHAT).await;
+    let mut body = response.into_body();
+    let began = Instant::now();
+    assert_eq!(next(&mut body).await.unwrap().unwrap(), ": keep-alive\n\n");
+    assert_eq!(began.elapsed(), Duration::from_secs(15));
+    assignment.answer.chunk(Bytes::from_static(b"data: half")).unwrap();
+    next(&mut body).await;
+    let silent = tokio::time::timeout(Duration::from_secs(100), next(&mut body)).await;
+    assert!(silent.is_err(), "nothing may be added in the middle of an event");
+    assignment.answer.chunk(Bytes::from_static(b"\n\n")).unwrap();
+    assert_eq!(next(&mut body).await.unwrap().unwrap(), "\n\n");
+    assert_eq!(next(&mut body).await.unwrap().unwrap(), ": keep-alive\n\n");
+}
+
+#[tokio::test(start_paused = true)]
+async fn messages_are_kept_alive_by_pings_and_nobody_is_when_it_is_off() {
+    let mut kit = Kit::new();
+    let (response, _assignment) = kit.post("/v1/messages", CHAT).await;
+    let ping = next(&mut response.into_body()).await.unwrap().unwrap();
+    assert_eq!(ping, "event: ping\ndata: {\"type\": \"ping\"}\n\n");
+    let mut off = Kit::with(|_, limits| limits.keepalive = Duration::ZERO);
+    let (response, _assignment) = off.post("/v1/chat/completions", CHAT).await;
+    let mut body = response.into_body();
+    assert!(tokio::time::timeout(Duration::from_secs(200), next(&mut body)).await.is_err());
+}
+
+/// A stream that breaks off in the middle of an event.
+async fn broken(path: &str) -> String {
+    let mut kit = Kit::new();
+    let (response, mut assignment) = kit.post(path, CHAT).await;
+    assignment.answer.chunk(Bytes::from_static(b"data: {\"half")).unwrap();
+    kit.lose_provider();
+    text(response).await
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_broken_stream_closes_its_half_event_and_ends_with_its_apis_error_event() {
+    let words = "the worker was lost while it answered";
+    let chat = broken("/v1/chat/completions").await;
+    let rest = chat.strip_prefix("data: {\"half\n\ndata: {\"error\":{").expect(&chat);
+    assert!(rest.contains(words) && rest.ends_with("\n\n") && !rest.contains("[DONE]"));
+    let responses = broken("/v1/responses").await;
+    assert!(responses.starts_with("data: {\"half\n\nevent: error\ndata: {"), "{responses}");
+    let messages = broken("/v1/messages").await;
+    let start = "data: {\"half\n\nevent: error\ndata: {\"type\":\"error\",\"error\":{";
+    assert!(messages.starts_with(start) && messages.contains(words), "{messages}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_broken_answer_that_is_no_stream_breaks_off() {
+    let mut kit = Kit::new();
+    let json = head(&[("content-type", "application/json")]);
+    let (response, mut assignment) = kit.post_for("/v1/chat/completions", CHAT, json).await;
+    assignment.answer.chunk(Bytes::from_static(b"{\"half")).unwrap();
+    kit.lose_provider();
+    let mut body = response.into_body();
+    assert_eq!(next(&mut body).await.unwrap().unwrap(), "{\"half");
+    assert!(next(&mut body).await.unwrap().is_err(), "the connection is cut: nothing is made up");
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_answer_shorter_or_longer_than_announced_breaks_off() {
+    for announced in ["2", "4"] {
+        let mut kit = Kit::new();
+        let mut json = head(&[("content-type", "application/json")]);
+        json.headers.insert("content-length", announced.parse().unwrap());
+        let (response, mut assignment) = kit.post_for("/v1/chat/completions", CHAT, json).await;
+        assignment.answer.chunk(Bytes::from_static(b"abc")).unwrap();
+        assignment.answer.end();
+        let read = axum::body::to_bytes(response.into_body(), 100).await;
+        assert!(read.is_err(), "announced {announced}, sent 3");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_client_that_leaves_is_seen_by_the_provider() {
+    let mut kit = Kit::new();
+    let (response, mut assignment) = kit.post("/v1/chat/completions", CHAT).await;
+    drop(response);
+    assert!(assignment.answer.chunk(Bytes::from_static(b"x")).is_err());
+    assert!(kit.scheduler.is_idle());
+}
