@@ -45,7 +45,9 @@ impl LocalRules {
         let Some(origin) = headers.get(header::ORIGIN) else { return true };
         let Ok(origin) = origin.to_str() else { return false };
         let own = authority(uri, headers).is_some_and(|own| {
-            origin.split_once("://").is_some_and(|(_, rest)| rest.eq_ignore_ascii_case(own.as_str()))
+            origin
+                .split_once("://")
+                .is_some_and(|(_, rest)| rest.eq_ignore_ascii_case(own.as_str()))
         });
         own || self.allows_origin(origin)
     }
@@ -113,8 +115,7 @@ mod tests {
     #[test]
     fn a_proxy_gives_itself_away() {
         let rules = LocalRules::default();
-        let traces =
-            ["forwarded", "x-forwarded-for", "x-forwarded-proto", "x-real-ip", "via"];
+        let traces = ["forwarded", "x-forwarded-for", "x-forwarded-proto", "x-real-ip", "via"];
         for trace in traces {
             assert!(!local(&rules, &[("host", "localhost"), (trace, "1")]), "{trace}");
         }

@@ -14,9 +14,8 @@ const EXPOSED: &str = "x-request-id, retry-after";
 
 pub(crate) async fn cors(State(api): State<Api>, request: Request, next: Next) -> Response {
     let origin = request.headers().get(header::ORIGIN);
-    let allowed = origin.filter(|origin| {
-        origin.to_str().is_ok_and(|origin| api.local().allows_origin(origin))
-    });
+    let allowed = origin
+        .filter(|origin| origin.to_str().is_ok_and(|origin| api.local().allows_origin(origin)));
     let Some(origin) = allowed.cloned() else { return next.run(request).await };
     let asks = request.headers().contains_key(header::ACCESS_CONTROL_REQUEST_METHOD);
     let mut response = if asks && request.method() == Method::OPTIONS {

@@ -75,9 +75,8 @@ mod tests {
             ("anthropic-version", "2023-06-01"),
             ("x-foo", "1"),
         ];
-        let given = given.map(|(name, value)| {
-            (HeaderName::from_static(name), HeaderValue::from_static(value))
-        });
+        let given = given
+            .map(|(name, value)| (HeaderName::from_static(name), HeaderValue::from_static(value)));
         let sent = for_provider(&given.into_iter().collect());
         let mut names: Vec<_> = sent.keys().map(HeaderName::as_str).collect();
         names.sort_unstable();

@@ -16,10 +16,7 @@ use crate::{
 /// Who owns a model, as OpenAI's list has it; by this Warren knows itself.
 const OWNER: &str = "warren";
 
-pub(crate) async fn list(
-    State(api): State<Api>,
-    request: Request,
-) -> Result<Response, ApiError> {
+pub(crate) async fn list(State(api): State<Api>, request: Request) -> Result<Response, ApiError> {
     admit(&api, &request)?;
     let models = api.scheduler().models(&Scope::server());
     let known = models.iter().map(|model| (model.as_str(), created(&api, model), OWNER));
@@ -52,8 +49,7 @@ fn created(api: &Api, model: &ModelName) -> u64 {
 }
 
 fn json(api: &Api, body: String) -> Response {
-    let headers =
-        [(header::CONTENT_TYPE, "application/json"), (VERSION, api.version())];
+    let headers = [(header::CONTENT_TYPE, "application/json"), (VERSION, api.version())];
     (headers, body).into_response()
 }
 

@@ -30,7 +30,10 @@ impl std::fmt::Display for Phase {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum BackendError {
     /// No connection came about.
-    #[error("could not connect to the backend {backend}: {reason}; is the model server running?")]
+    #[error(
+        "could not connect to the backend {backend}: {reason}; is the model server running, and \
+         is this its address?"
+    )]
     Unreachable {
         /// Its address.
         backend: Arc<str>,

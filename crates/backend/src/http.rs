@@ -45,12 +45,12 @@ impl HttpBackend {
     pub fn new(config: &BackendConfig) -> Result<Self, NotABackend> {
         let base = BaseUrl::parse(&config.url)?;
         let connector = Connector::new(&base, config.timeouts.connect)?;
-        // A request that meets a closed connection before any of it is written is sent again on
-        // a fresh one: the client does so by itself.
         let client = Client::builder(TokioExecutor::new())
             .pool_timer(TokioTimer::new())
             .pool_idle_timeout(KEEP_IDLE)
             .pool_max_idle_per_host(MAX_IDLE)
+            // Of those that met a closed connection before any of them was written.
+            .retry_canceled_requests(true)
             .build(connector);
         let credential = credential(config, &base)?;
         let shown = base.to_string().into();

@@ -34,7 +34,8 @@ pub fn router(
     metrics: Arc<Metrics>,
 ) -> Router {
     let operator = Operator { api: api.clone(), scheduler, metrics };
-    let connect = get(async move |mut request: Request| workers.connect(&mut request).map(Body::from));
+    let connect =
+        get(async move |mut request: Request| workers.connect(&mut request).map(Body::from));
     api::router(api)
         .route("/v1/worker/connect", connect)
         .route("/metrics", get(show_metrics).with_state(operator))

@@ -71,18 +71,12 @@ impl Server {
         let models = Arc::new(ModelMemory::open(store, SystemTime::now())?);
         let metrics = Arc::new(Metrics::new());
         let scheduler = scheduler(&settings, &models, &metrics);
-        let relay = RelaySettings {
-            secret: Token::new(&worker_secret),
-            heartbeat: settings.heartbeat,
-        };
+        let relay =
+            RelaySettings { secret: Token::new(&worker_secret), heartbeat: settings.heartbeat };
         let workers = RelayWorkers::new(relay, scheduler.clone());
         let api = consumer_api(&settings, client_token.as_ref(), &admin, &scheduler, &models);
-        let router = routes::router(
-            api.clone(),
-            workers.clone(),
-            scheduler.clone(),
-            Arc::clone(&metrics),
-        );
+        let router =
+            routes::router(api.clone(), workers.clone(), scheduler.clone(), Arc::clone(&metrics));
         let tls = match &settings.tls {
             Some((certificate, key)) => Some(wire::tls::server_config(certificate, key)?),
             None => None,
@@ -180,7 +174,10 @@ fn consumer_api(
     models: &Arc<ModelMemory>,
 ) -> Api {
     let rules = ConsumerRules {
-        keys: client_token.into_iter().map(|key| (KeyId::from("client-token"), Token::new(key))).collect(),
+        keys: client_token
+            .into_iter()
+            .map(|key| (KeyId::from("client-token"), Token::new(key)))
+            .collect(),
         require_key: settings.require_key,
         open: settings.open,
         local: settings.local.clone(),

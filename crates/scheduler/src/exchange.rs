@@ -148,8 +148,7 @@ impl Exchange {
     /// When bytes last moved, and whom the exchange has been waiting for since.
     pub(crate) fn progress(&self) -> (Instant, Waiting) {
         let state = self.lock();
-        let waiting =
-            if state.chunks.is_empty() { Waiting::Provider } else { Waiting::Client };
+        let waiting = if state.chunks.is_empty() { Waiting::Provider } else { Waiting::Client };
         (state.moved, waiting)
     }
 

@@ -3,8 +3,8 @@
 use std::{sync::Arc, time::Duration};
 
 use base::{JobId, ModelName, ProviderId};
-use dispatch::{CancelReason, Gone, Input};
 pub use dispatch::Offer;
+use dispatch::{CancelReason, Gone, Input};
 
 use crate::{exchange::AnswerWriter, job::JobRequest, service::Scheduler};
 

@@ -98,10 +98,11 @@ impl ModelMemory {
         let now = seconds(now);
         let mut state = self.lock();
         for model in models.iter().filter(|model| !model.is_wildcard()) {
-            let times = state
-                .models
-                .entry((scope.clone(), model.clone()))
-                .or_insert(Times { first: now, last: now, dirty: true });
+            let times = state.models.entry((scope.clone(), model.clone())).or_insert(Times {
+                first: now,
+                last: now,
+                dirty: true,
+            });
             times.last = times.last.max(now);
             times.dirty = true;
         }

@@ -86,8 +86,7 @@ impl ModelStore for SqliteStore {
 }
 
 fn load_models(connection: &Connection) -> rusqlite::Result<Vec<SeenModel>> {
-    let mut query =
-        connection.prepare("SELECT scope, model, first_seen, last_seen FROM models")?;
+    let mut query = connection.prepare("SELECT scope, model, first_seen, last_seen FROM models")?;
     let rows = query.query_map([], |row| {
         Ok(SeenModel {
             scope: Scope::from(row.get::<_, String>(0)?),

@@ -31,7 +31,7 @@ pub mod random;
 pub mod wait;
 pub mod worker;
 
-pub use backend::{Counts, Gate, MockBackend, Received, Reply};
+pub use backend::{Counts, Gate, MockBackend, Received, RefusingPort, Reply};
 pub use client::{Client, Connection, Request, Response, Streaming};
 pub use daemon::{Daemon, Serve, WorkerProcess};
 pub use lossy::{LossyEnd, LossyReceiver, LossySender, lossy_pair, lossy_pipe};

@@ -63,9 +63,7 @@ impl Upgrade {
         let (true, Some(key)) = (proper, key) else { return Err(UpgradeError::Unsupported) };
         let accept = HeaderValue::try_from(derive_accept_key(key.as_bytes()))
             .map_err(|_| UpgradeError::Unsupported)?;
-        let offered = |name: &&&'static str| {
-            lists(headers, header::SEC_WEBSOCKET_PROTOCOL, name)
-        };
+        let offered = |name: &&&'static str| lists(headers, header::SEC_WEBSOCKET_PROTOCOL, name);
         let subprotocol = subprotocols.iter().find(offered).copied();
         Ok(Self { accept, subprotocol, upgrade: hyper::upgrade::on(request) })
     }

@@ -51,7 +51,7 @@ impl Lent {
         Ok(Self {
             backend,
             max_concurrent,
-            slots: Semaphore::new(max_concurrent as usize),
+            slots: Semaphore::new((max_concurrent as usize).min(Semaphore::MAX_PERMITS)),
             load: AtomicU32::new(0),
             fixed: entries.map(|entries| entries.iter().map(|e| e.offered.clone()).collect()),
             real_names: entries.map(renamed).unwrap_or_default(),

@@ -95,8 +95,10 @@ impl LinkLoop {
 
 fn failed(error: &DialError) -> Outcome {
     match error {
-        DialError::Refused { status: StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN, .. } => {
-            Outcome::Refused(format!("the server refused the secret: {error}"))
+        DialError::Refused { status, .. }
+            if matches!(*status, StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN) =>
+        {
+            Outcome::Refused(format!("the server refused the secret ({status})"))
         }
         _ => Outcome::Lost { reason: with_cause(error), stood: None },
     }

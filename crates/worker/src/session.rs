@@ -78,7 +78,7 @@ impl Session {
     pub(crate) fn new(form: Form, max_concurrent: u32) -> Self {
         Self {
             form,
-            max_jobs: max_concurrent as usize + SLACK,
+            max_jobs: (max_concurrent as usize).saturating_add(SLACK),
             draining: false,
             last_number: 0,
             jobs: HashMap::new(),
@@ -201,7 +201,7 @@ impl Session {
     }
 
     fn refuse(&self, order: Order, why: JobFailure) -> Option<Action> {
-        tracing::warn!(order.request_id, "a request was declined: {}", why.message);
+        tracing::debug!(order.request_id, "a request was declined: {}", why.message);
         let Order { number, request_id, path, .. } = order;
         Some(Action::Decline { number, request_id, path, why })
     }

@@ -76,10 +76,7 @@ async fn keys_are_asked_for_in_each_apis_shape() {
     let (status, error) = refused(&kit, "/v1/chat/completions", "{}").await;
     assert_eq!((status, &error["error"]["code"]), (401, &Value::from("invalid_api_key")));
     let (status, error) = refused(&kit, "/v1/messages", "{}").await;
-    assert_eq!(
-        (status, &error["error"]["type"]),
-        (401, &Value::from("authentication_error"))
-    );
+    assert_eq!((status, &error["error"]["type"]), (401, &Value::from("authentication_error")));
 }
 
 #[tokio::test(start_paused = true)]
@@ -105,8 +102,7 @@ async fn pages_of_other_origins_are_answered_when_allowed() {
     };
     let closed = Kit::new().send(preflight()).await;
     assert!(!closed.headers().contains_key("access-control-allow-origin"));
-    let kit =
-        Kit::with(|rules, _| rules.local.allowed_origins.push("https://app.example".into()));
+    let kit = Kit::with(|rules, _| rules.local.allowed_origins.push("https://app.example".into()));
     let allowed = kit.send(preflight()).await;
     assert_eq!(allowed.status(), 204);
     assert_eq!(allowed.headers()["access-control-allow-origin"], "https://app.example");

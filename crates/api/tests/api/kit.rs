@@ -10,9 +10,7 @@ use bytes::Bytes;
 use dispatch::route::LeastLoaded;
 use http::{HeaderMap, HeaderValue, Request, Response, StatusCode, header};
 use http_body_util::BodyExt;
-use scheduler::{
-    Assignment, CancelReason, Config, Head, Membership, Offer, Provider, Scheduler,
-};
+use scheduler::{Assignment, CancelReason, Config, Head, Membership, Offer, Provider, Scheduler};
 use store::{ModelMemory, VolatileStore};
 use tokio::sync::mpsc;
 use tower::ServiceExt;
@@ -113,9 +111,7 @@ impl Kit {
 pub(crate) fn head(headers: &[(&'static str, &'static str)]) -> Head {
     let headers: HeaderMap = headers
         .iter()
-        .map(|(name, value)| {
-            (http::HeaderName::from_static(name), HeaderValue::from_static(value))
-        })
+        .map(|(name, value)| (http::HeaderName::from_static(name), HeaderValue::from_static(value)))
         .collect();
     Head { status: StatusCode::OK, headers }
 }

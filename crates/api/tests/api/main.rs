@@ -1,7 +1,7 @@
 //! The consumer APIs as HTTP services, with a provider in the hands of the test, under paused
 //! time.
 
-mod admission;
 mod admin;
+mod admission;
 mod kit;
 mod streams;

@@ -158,8 +158,7 @@ async fn heartbeat(settings: &Settings, mut link: Link, mut session: Session, se
 }
 
 fn retired(clean: bool) -> (Gone, u16, &'static str) {
-    let reason =
-        if clean { "graceful shutdown complete" } else { "graceful shutdown timed out" };
+    let reason = if clean { "graceful shutdown complete" } else { "graceful shutdown timed out" };
     (Gone::Drained, NORMAL, reason)
 }
 

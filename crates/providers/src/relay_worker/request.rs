@@ -157,8 +157,7 @@ mod tests {
     #[test]
     fn a_plain_request_is_one_message_with_joined_headers() {
         let id = JobId::from_random(1);
-        let mut source =
-            PlainRequest { id, request: request(3), canceled: Canceled::default() };
+        let mut source = PlainRequest { id, request: request(3), canceled: Canceled::default() };
         let (Frame::Text(text), more) = source.next_frame().unwrap() else { panic!("not text") };
         let value: serde_json::Value = serde_json::from_str(text.as_str()).unwrap();
         assert!(!more);

@@ -19,7 +19,7 @@ use protocol::relay::{
 };
 use scheduler::{AnswerWriter, Assignment, CancelReason, Provider, exchange::CreditSink};
 use tokio::sync::Notify;
-use wire::{Outbox, Closed};
+use wire::{Closed, Outbox};
 
 use super::request::{BinaryRequest, Canceled, PlainRequest};
 

@@ -271,4 +271,3 @@ impl Session {
 pub(super) fn usage(usage: protocol::usage::Usage) -> Usage {
     Usage { prompt_tokens: usage.prompt_tokens, completion_tokens: usage.completion_tokens }
 }
-

@@ -17,7 +17,9 @@ async fn garbage_is_passed_over() {
     worker.send("no json".to_owned());
     worker.send(Bytes::from_static(b"\x00\x01binary"));
     worker.say(json!({"type": "unheard_of"}));
-    worker.say(json!({"type": "register", "worker_name": "again", "models": [], "max_concurrent": 1}));
+    worker.say(
+        json!({"type": "register", "worker_name": "again", "models": [], "max_concurrent": 1}),
+    );
     worker.chunk(unknown, "data: late\n\n");
     worker.chunk("not an id", "x");
     worker.complete(unknown, 200, "late");

@@ -25,9 +25,7 @@ pub(crate) struct Kit {
 pub(crate) enum Told {
     Assigned(Assignment),
     Canceled(JobId, CancelReason),
-    Retired(
-        #[expect(dead_code, reason = "matched, not read")] bool,
-    ),
+    Retired(#[expect(dead_code, reason = "matched, not read")] bool),
 }
 
 pub(crate) struct TestProvider(mpsc::Sender<Told>);

@@ -5,9 +5,7 @@ use std::{collections::HashMap, sync::Arc, time::Duration};
 
 use base::JobId;
 use bytes::Bytes;
-use scheduler::{
-    AnswerWriter, Assignment, CancelReason, Config, Event, Provider,
-};
+use scheduler::{AnswerWriter, Assignment, CancelReason, Config, Event, Provider};
 use testkit::{LossyEnd, LossySender, lossy_pair};
 use tokio::{sync::mpsc, task::JoinSet};
 

@@ -12,7 +12,11 @@ use std::{
 
 use bytes::Bytes;
 use serde_json::Value;
-use tokio::{net::TcpListener, sync::watch, task::JoinHandle};
+use tokio::{
+    net::{TcpListener, TcpSocket},
+    sync::watch,
+    task::JoinHandle,
+};
 
 pub use self::reply::{Gate, Reply, Step};
 use crate::{http1::Head, wait::within};
@@ -197,10 +201,27 @@ impl Drop for MockBackend {
     }
 }
 
-/// The address of a port where nobody listens.
-pub async fn refusing_address() -> SocketAddr {
-    let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
-    listener.local_addr().expect("its address")
+/// A port where connections are refused: it is taken, but nobody listens. Dropping it frees it.
+#[derive(Debug)]
+pub struct RefusingPort(TcpSocket);
+
+impl RefusingPort {
+    /// Takes a port.
+    pub fn take() -> Self {
+        let socket = TcpSocket::new_v4().expect("a socket");
+        socket.bind("127.0.0.1:0".parse().unwrap()).expect("a port");
+        Self(socket)
+    }
+
+    /// Its address.
+    pub fn address(&self) -> SocketAddr {
+        self.0.local_addr().expect("it is bound")
+    }
+
+    /// Its URL, without a slash at the end.
+    pub fn url(&self) -> String {
+        format!("http://{}", self.address())
+    }
 }
 
 #[cfg(test)]
@@ -255,6 +276,12 @@ mod tests {
         let answer = connection.answer().await;
         assert!(answer.try_finish().await.is_err());
         assert_eq!(backend.counts().started, 2);
+    }
+
+    #[tokio::test]
+    async fn a_refusing_port_refuses() {
+        let port = RefusingPort::take();
+        assert!(crate::Connection::try_open(port.address()).await.is_err());
     }
 
     #[tokio::test]

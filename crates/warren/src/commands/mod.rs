@@ -6,6 +6,8 @@ pub(crate) mod worker;
 
 use std::io::Write;
 
+use tokio::runtime::{Builder, Runtime};
+
 /// Writes a line to standard output, at once: whoever started the process waits for it.
 pub(crate) fn say(line: &str) -> std::io::Result<()> {
     let mut out = std::io::stdout().lock();
@@ -13,7 +15,14 @@ pub(crate) fn say(line: &str) -> std::io::Result<()> {
     out.flush()
 }
 
-/// The runtime that a command runs on.
-pub(crate) fn runtime() -> std::io::Result<tokio::runtime::Runtime> {
-    tokio::runtime::Builder::new_multi_thread().enable_all().build()
+/// The runtime of a server: half of the machine's cores. The other half is for whoever asks and
+/// answers; and fewer threads wake each other less, which costs more than the work itself.
+pub(crate) fn server_runtime() -> std::io::Result<Runtime> {
+    let cores = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
+    Builder::new_multi_thread().worker_threads((cores / 2).max(1)).enable_all().build()
+}
+
+/// The runtime of a worker: one thread forwards more than any backend answers.
+pub(crate) fn worker_runtime() -> std::io::Result<Runtime> {
+    Builder::new_current_thread().enable_all().build()
 }

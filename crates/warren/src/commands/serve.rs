@@ -3,7 +3,7 @@
 use clap::Args;
 use daemon::{ConfigFile, ServeOptions, Server, Settings, signals, telemetry};
 
-use super::{runtime, say};
+use super::{say, server_runtime};
 use crate::exit::usage;
 
 /// Run the server
@@ -17,7 +17,7 @@ impl Serve {
     pub(crate) fn run(self, file: ConfigFile) -> anyhow::Result<()> {
         let settings = Settings::new(self.options.or(file.serve), false).map_err(usage)?;
         let _log = telemetry::log::start(settings.log_format, &settings.log).map_err(usage)?;
-        runtime()?.block_on(serve(settings))
+        server_runtime()?.block_on(serve(settings))
     }
 }
 

@@ -9,7 +9,7 @@ use daemon::{
 use tokio_util::sync::CancellationToken;
 use worker::{DEMO_MODEL, Event, Lend, PipeDialer, ServerTarget, WorkerConfig};
 
-use super::{runtime, say, worker as lending};
+use super::{say, server_runtime, worker as lending};
 use crate::exit::usage;
 
 /// Start here
@@ -28,7 +28,7 @@ impl Up {
         serve.log.get_or_insert_with(|| "warn".to_owned());
         let settings = Settings::new(serve, true).map_err(usage)?;
         let _log = telemetry::log::start(settings.log_format, &settings.log).map_err(usage)?;
-        runtime()?.block_on(up(settings, self.worker.or(file.worker)))
+        server_runtime()?.block_on(up(settings, self.worker.or(file.worker)))
     }
 }
 

@@ -14,7 +14,7 @@ use daemon::{
 };
 use worker::{BackendConfig, DemoConfig, Lend, NetDialer, ServerTarget, WorkerConfig, find_local};
 
-use super::runtime;
+use super::worker_runtime;
 use crate::exit::usage;
 
 /// Where a worker lends to when it is not told.
@@ -39,7 +39,7 @@ impl Worker {
         let format = process.log_format.unwrap_or_default();
         let filter = process.log.clone().unwrap_or_else(|| "info".to_owned());
         let _log = telemetry::log::start(format, &filter).map_err(usage)?;
-        runtime()?.block_on(lend(options, process))
+        worker_runtime()?.block_on(lend(options, process))
     }
 }
 

@@ -3,10 +3,13 @@
 use std::time::Duration;
 
 use serde_json::json;
-use testkit::{Form, Gate, MockBackend, Reply, eventually};
+use testkit::{
+    Form, Gate, MockBackend, RefusingPort, Reply, WorkerProcess, backend::Step, eventually,
+};
 
 use crate::common::{
-    CHAT, ask, assert_openai_error, both_forms, join, lend, openai_error, post, serve, start_worker,
+    CHAT, ask, ask_for, assert_openai_error, binary, both_forms, join, lend, openai_error, post,
+    serve, start_worker,
 };
 
 both_forms!(a_failure_before_the_answer_goes_elsewhere, a_failure_with_nobody_else_is_a_502);
@@ -42,8 +45,8 @@ async fn a_failure_with_nobody_else_is_a_502(form: Form) {
 #[tokio::test]
 async fn a_backend_that_refuses_is_a_502() {
     let daemon = serve().start().await;
-    let nowhere = testkit::backend::refusing_address().await;
-    let _worker = start_worker(&daemon, &format!("http://{nowhere}"), 1);
+    let nowhere = RefusingPort::take();
+    let _worker = start_worker(&daemon, &nowhere.url(), 1);
     daemon.has_workers(1).await;
     openai_error(&daemon.client().post_json(CHAT, &ask(false)).await, 502);
     openai_error(&daemon.client().post_json(CHAT, &ask(true)).await, 502);
@@ -53,8 +56,8 @@ async fn a_backend_that_refuses_is_a_502() {
 #[tokio::test]
 async fn a_backend_that_refuses_is_passed_over() {
     let daemon = serve().start().await;
-    let nowhere = testkit::backend::refusing_address().await;
-    let _refusing = start_worker(&daemon, &format!("http://{nowhere}"), 4);
+    let nowhere = RefusingPort::take();
+    let _refusing = start_worker(&daemon, &nowhere.url(), 4);
     daemon.has_workers(1).await;
     let backend = MockBackend::start(&["m"]).await;
     let _worker = lend(&daemon, &backend, 4).await;
@@ -68,7 +71,7 @@ async fn a_backend_that_closes_without_an_answer_is_a_502() {
     let daemon = serve().start().await;
     let backend = MockBackend::start(&["m"]).await;
     let _worker = lend(&daemon, &backend, 1).await;
-    backend.answer_with(|_| Reply::steps([testkit::backend::Step::Reset]));
+    backend.answer_with(|_| Reply::steps([Step::Reset]));
     openai_error(&daemon.client().post_json(CHAT, &ask(false)).await, 502);
     backend.answer_with(|_| Reply::raw("this is not HTTP\r\n\r\n"));
     openai_error(&daemon.client().post_json(CHAT, &ask(true)).await, 502);
@@ -144,6 +147,27 @@ async fn a_killed_worker_ends_a_stream_that_has_begun() {
     daemon.is_idle().await;
 }
 
+/// A frozen worker's stream that has begun is ended.
+#[tokio::test]
+async fn a_stopped_worker_ends_a_stream_that_has_begun() {
+    let daemon = serve().set("--heartbeat-interval-secs", "0.2").start().await;
+    let backend = MockBackend::start(&["m"]).await;
+    let worker = lend(&daemon, &backend, 1).await;
+    let gate = Gate::closed();
+    backend.then(Reply::stream(["data: 1\n\n", "data: 2\n\n"], &gate));
+    let asked = daemon.client().post(CHAT, &ask(true)).open().await;
+    gate.open(1);
+    let mut answer = asked.answer().await;
+    answer.expect("data: 1\n\n").await;
+    worker.sigstop();
+    let rest = answer.finish().await.text();
+    assert!(rest.starts_with("data: {\"error\":"), "{rest}");
+    worker.sigcont();
+    backend.aborted(1).await;
+    daemon.has_workers(1).await;
+    daemon.is_idle().await;
+}
+
 #[tokio::test]
 async fn workers_come_back_to_a_server_that_was_killed() {
     let mut daemon = serve().start().await;
@@ -165,15 +189,15 @@ async fn workers_come_back_to_a_server_that_was_killed() {
 /// A worker may start before its server does, and keeps trying.
 #[tokio::test]
 async fn a_worker_waits_for_its_server() {
-    let address = testkit::backend::refusing_address().await;
+    let port = RefusingPort::take();
     let backend = MockBackend::start(&["m"]).await;
-    let url = format!("http://{address}");
     let args = ["--models", "m"];
-    let binary = crate::common::binary();
-    let mut worker = testkit::WorkerProcess::start(binary, &url, &backend.url(), "early", &args);
+    let mut worker = WorkerProcess::start(binary(), &port.url(), &backend.url(), "early", &args);
     let tried = async || !worker.log().is_empty();
     eventually("the worker saying that nobody answers", Duration::from_secs(10), tried).await;
-    let daemon = serve().listen(&address.to_string()).start().await;
+    let address = port.address().to_string();
+    drop(port);
+    let daemon = serve().listen(&address).start().await;
     daemon.has_workers(1).await;
     assert!(worker.is_running());
 }
@@ -223,7 +247,7 @@ async fn a_head_without_a_body_falls_silent_too() {
     assert!(answer.text().starts_with("data: {\"error\":"), "{}", answer.text());
     daemon.is_idle().await;
     assert_openai_error(
-        &daemon.client().post_json(CHAT, &crate::common::ask_for("x", true)).await,
+        &daemon.client().post_json(CHAT, &ask_for("x", true)).await,
         404,
         "no provider for model x",
     );

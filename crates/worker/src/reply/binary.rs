@@ -1,15 +1,21 @@
 //! Answers as binary frames: bytes as they are, within the job's credit.
 
-use std::sync::Arc;
+use std::{sync::Arc, time::Duration};
 
 use bytes::Bytes;
 use http::{HeaderMap, StatusCode};
 use protocol::relay::{
-    BODY_PIECE, JobFailure, ResponseEnd, ResponseHead, WorkerFrame, header_text,
+    BODY_PIECE, FailureCode, JobFailure, ResponseEnd, ResponseHead, WorkerFrame, header_text,
 };
+use tokio::time::timeout;
 use wire::{Closed, Outbox};
 
+use super::Broken;
 use crate::credit::Credit;
+
+/// How long a job holds its slot for a server that takes nothing of it. The server has shorter
+/// time-outs of its own; this one is for a server that has forgotten the job.
+const CREDIT_DEADLINE: Duration = Duration::from_secs(15 * 60);
 
 #[derive(Debug)]
 pub(crate) struct BinaryReply {
@@ -33,9 +39,10 @@ impl BinaryReply {
     }
 
     /// While there is no credit this waits, and the backend's stream is simply not read.
-    pub(super) async fn chunk(&self, mut bytes: Bytes) -> Result<(), Closed> {
+    pub(super) async fn chunk(&self, mut bytes: Bytes) -> Result<(), Broken> {
         while !bytes.is_empty() {
-            let length = self.credit.take(bytes.len().min(BODY_PIECE)).await;
+            let credit = self.credit.take(bytes.len().min(BODY_PIECE));
+            let length = timeout(CREDIT_DEADLINE, credit).await.map_err(|_| forgotten())?;
             let piece = bytes.split_to(length);
             self.send(WorkerFrame::Chunk { job: self.job, bytes: piece }).await?;
         }
@@ -52,5 +59,30 @@ impl BinaryReply {
 
     async fn send(&self, frame: WorkerFrame) -> Result<(), Closed> {
         self.outbox.send(frame.encode()).await
+    }
+}
+
+fn forgotten() -> Broken {
+    let message = format!("the server took nothing of the answer for {CREDIT_DEADLINE:?}");
+    Broken::Failed(JobFailure { code: FailureCode::Canceled, message })
+}
+
+#[cfg(test)]
+mod tests {
+    use tokio::time::Instant;
+    use wire::{Link, Role};
+
+    use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn a_job_that_the_server_has_forgotten_gives_up_its_slot() {
+        let (near, _far) = tokio::io::duplex(64);
+        let (_link, outbox) = Link::new(Box::pin(near), Role::Client);
+        let reply = BinaryReply::new(outbox, 1, Arc::new(Credit::new(2)));
+        let start = Instant::now();
+        let Err(Broken::Failed(failure)) = reply.chunk(Bytes::from_static(b"abc")).await else {
+            panic!();
+        };
+        assert_eq!((failure.code, start.elapsed()), (FailureCode::Canceled, CREDIT_DEADLINE));
     }
 }

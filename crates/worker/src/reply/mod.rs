@@ -65,7 +65,7 @@ impl Reply {
     pub(crate) async fn chunk(&mut self, bytes: Bytes) -> Result<(), Broken> {
         match self {
             Self::Json(reply) => reply.chunk(&bytes).await,
-            Self::Binary(reply) => Ok(reply.chunk(bytes).await?),
+            Self::Binary(reply) => reply.chunk(bytes).await,
         }
     }
 
