@@ -23,6 +23,9 @@ use crate::{
 /// The header by which a consumer names the only provider that may serve it.
 const PIN: &str = "x-warren-provider";
 
+/// Bodies up to this size, in bytes, are looked into between two other things.
+const LOOKED_INTO_AT_ONCE: usize = 256 * 1024;
+
 /// Bodies up to this size are not measured in their escaped form: they fit in any case.
 const SURELY_FITS: usize = 8 * 1024 * 1024;
 
@@ -49,13 +52,13 @@ async fn serve(
     request: Request<axum::body::Body>,
     id: JobId,
 ) -> Result<Response, ApiError> {
-    let (parts, body) = request.into_parts();
+    let (mut parts, body) = request.into_parts();
     let peer = Peer::of(&parts.extensions);
     let key = api.rules().admit(peer, &parts.uri, &parts.headers)?;
     let body = read::read(&parts.headers, body, api.limits().max_body).await?;
-    let peek = peek(&body).map_err(|bad| ApiError::from(&bad))?;
+    let peek = look_into(&body).await?;
     let model = ModelName::from(&*peek.model);
-    let job = job(api, id, key, &parts, body, &peek)?;
+    let job = job(api, id, key, &mut parts, body, &peek)?;
     let mut answer = api.scheduler().submit(job);
     let failed = |failure| ApiError::of_failure(&failure, model.as_str());
     let head = answer.head().await.map_err(failed)?;
@@ -63,17 +66,33 @@ async fn serve(
     Ok(head::for_client(head, id, axum::body::Body::new(body)))
 }
 
+/// A large body is looked into on a thread of its own, where it holds nobody up.
+async fn look_into(body: &Bytes) -> Result<Peek, ApiError> {
+    let looked = if body.len() <= LOOKED_INTO_AT_ONCE {
+        peek(body)
+    } else {
+        let body = body.clone();
+        let looked = tokio::task::spawn_blocking(move || peek(&body)).await;
+        looked.map_err(|_| {
+            let words = "the request body could not be read";
+            ApiError::new(StatusCode::INTERNAL_SERVER_ERROR, Kind::Server, words)
+        })?
+    };
+    looked.map_err(|bad| ApiError::from(&bad))
+}
+
 fn job(
     api: &Api,
     id: JobId,
     key: KeyId,
-    parts: &Parts,
+    parts: &mut Parts,
     body: Bytes,
     peek: &Peek,
 ) -> Result<Job, ApiError> {
     let scope = Scope::server();
     let model = ModelName::from(&*peek.model);
     let path_and_query = parts.uri.path_and_query().map_or("/", |path| path.as_str());
+    let pinned = pinned(&parts.headers)?;
     Ok(Job {
         id,
         known: api.models().knows(&scope, &model),
@@ -82,12 +101,12 @@ fn job(
         key,
         size: wire_size(&body),
         affinity: if api.limits().affinity { affinity(&body, peek) } else { Affinity::default() },
-        pinned: pinned(&parts.headers)?,
+        pinned,
         request: JobRequest {
             path_and_query: path_and_query.to_owned(),
             model,
             streaming: peek.stream,
-            headers: head::for_provider(&parts.headers),
+            headers: head::for_provider(std::mem::take(&mut parts.headers)),
             body,
         },
         meter: Box::<UsageMeter>::default(),

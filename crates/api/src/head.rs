@@ -1,7 +1,5 @@
 //! Headers on their way in and out.
 
-use std::collections::HashSet;
-
 use axum::{body::Body, response::Response};
 use base::JobId;
 use http::{HeaderMap, HeaderName, HeaderValue, header};
@@ -10,25 +8,23 @@ use scheduler::Head;
 
 /// The headers that a provider is sent: all but the connection's own, the client's credentials
 /// and cookies, and those that tell where it is.
-pub(crate) fn for_provider(headers: &HeaderMap) -> HeaderMap {
-    let named = named(headers);
+pub(crate) fn for_provider(mut headers: HeaderMap) -> HeaderMap {
+    let stays = |name: &str| is_hop_by_hop(name) || stays_at_server(name);
+    let staying = headers.keys().filter(|name| stays(name.as_str())).cloned();
+    let dropped: Vec<HeaderName> = staying.chain(named(&headers)).collect();
+    for name in dropped {
+        headers.remove(name);
+    }
     headers
-        .iter()
-        .filter(|(name, _)| {
-            let name = name.as_str();
-            !is_hop_by_hop(name) && !stays_at_server(name) && !named.contains(name)
-        })
-        .map(|(name, value)| (name.clone(), value.clone()))
-        .collect()
 }
 
-fn named(headers: &HeaderMap) -> HashSet<String> {
+fn named(headers: &HeaderMap) -> impl Iterator<Item = HeaderName> + '_ {
     headers
         .get_all(header::CONNECTION)
         .iter()
         .filter_map(|value| value.to_str().ok())
         .flat_map(named_by_connection)
-        .collect()
+        .filter_map(|name| HeaderName::try_from(name).ok())
 }
 
 /// The response to a client: the backend's status and headers, the job's id, and a word to proxies
@@ -77,7 +73,7 @@ mod tests {
         ];
         let given = given
             .map(|(name, value)| (HeaderName::from_static(name), HeaderValue::from_static(value)));
-        let sent = for_provider(&given.into_iter().collect());
+        let sent = for_provider(given.into_iter().collect());
         let mut names: Vec<_> = sent.keys().map(HeaderName::as_str).collect();
         names.sort_unstable();
         assert_eq!(names, ["anthropic-version", "x-foo"]);

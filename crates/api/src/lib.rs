@@ -40,7 +40,8 @@ pub fn router(api: Api) -> Router {
     let consumers = shape::ALL.into_iter().fold(Router::new(), |router, shape| {
         router.route(shape.path(), post(move |api, request| consume::consume(shape, api, request)))
     });
-    consumers
+    let with_cors = !api.local().allowed_origins.is_empty();
+    let router = consumers
         .route("/v1/models", get(models::list))
         .route("/v1/models/{*id}", get(models::show))
         .route("/health", get(health::health))
@@ -50,6 +51,9 @@ pub fn router(api: Api) -> Router {
         .route("/admin/workers/{id}/refresh", post(admin::refresh))
         .fallback(error::not_found)
         .method_not_allowed_fallback(error::method_not_allowed)
-        .layer(axum::middleware::from_fn_with_state(api.clone(), cors::cors))
-        .with_state(api)
+        .with_state(api.clone());
+    if !with_cors {
+        return router;
+    }
+    router.layer(axum::middleware::from_fn_with_state(api, cors::cors))
 }

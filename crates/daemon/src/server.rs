@@ -14,7 +14,7 @@ use dispatch::route::{LeastLoaded, Policy, PrefixAffinity};
 use providers::{RelaySettings, RelayWorkers};
 use scheduler::{Observer, Scheduler};
 use store::{ModelMemory, SqliteStore};
-use tokio::{task::JoinHandle, time::timeout};
+use tokio::{sync::Notify, time::timeout};
 use tokio_util::sync::CancellationToken;
 
 use crate::{
@@ -27,8 +27,8 @@ use crate::{
     telemetry::{metrics::Metrics, requests::RequestLog},
 };
 
-/// How often what was learnt about models is written.
-const FLUSH: Duration = Duration::from_secs(5);
+/// How often the last sight of known models is written; new ones are written at once.
+const FLUSH: Duration = Duration::from_secs(60);
 
 /// How often a draining server looks whether it is done.
 const LOOK: Duration = Duration::from_millis(20);
@@ -45,7 +45,7 @@ pub struct Server {
     client_token: Option<Secret>,
     scheduler: Scheduler,
     workers: RelayWorkers,
-    models: Arc<ModelMemory>,
+    models: Arc<Remember>,
     api: Api,
     listener: Listener,
 }
@@ -68,13 +68,14 @@ impl Server {
             false => settings.client_token.clone(),
         };
         let store = Arc::new(SqliteStore::open(&data.database())?);
-        let models = Arc::new(ModelMemory::open(store, SystemTime::now())?);
+        let memory = Arc::new(ModelMemory::open(store, SystemTime::now())?);
+        let models = Arc::new(Remember { memory: Arc::clone(&memory), new: Notify::new() });
         let metrics = Arc::new(Metrics::new());
         let scheduler = scheduler(&settings, &models, &metrics);
         let relay =
             RelaySettings { secret: Token::new(&worker_secret), heartbeat: settings.heartbeat };
         let workers = RelayWorkers::new(relay, scheduler.clone());
-        let api = consumer_api(&settings, client_token.as_ref(), &admin, &scheduler, &models);
+        let api = consumer_api(&settings, client_token.as_ref(), &admin, &scheduler, &memory);
         let router =
             routes::router(api.clone(), workers.clone(), scheduler.clone(), Arc::clone(&metrics));
         let tls = match &settings.tls {
@@ -137,7 +138,8 @@ impl Server {
     /// When what was learnt cannot be written at the end.
     pub async fn run(self, stop: CancellationToken) -> anyhow::Result<()> {
         let timers = tokio::spawn(self.scheduler.clone().run());
-        let flushing = flush_models(Arc::clone(&self.models), stop.clone());
+        let keeping =
+            tokio::spawn(Arc::clone(&self.models).keep(self.scheduler.clone(), stop.clone()));
         let closing = CancellationToken::new();
         let connections = tokio::spawn(self.listener.run(closing.clone()));
         stop.cancelled().await;
@@ -150,19 +152,19 @@ impl Server {
             let _ = timeout(FAREWELL, tasks.wait()).await;
         }
         timers.abort();
-        flushing.await?;
+        keeping.await?;
         Ok(())
     }
 }
 
-fn scheduler(settings: &Settings, models: &Arc<ModelMemory>, metrics: &Arc<Metrics>) -> Scheduler {
+fn scheduler(settings: &Settings, models: &Arc<Remember>, metrics: &Arc<Metrics>) -> Scheduler {
     let policy: Box<dyn Policy> = match settings.routing {
         Routing::LeastLoaded => Box::new(LeastLoaded::default()),
         Routing::PrefixAffinity => Box::new(PrefixAffinity::default()),
     };
     let metrics = Arc::<Metrics>::clone(metrics);
     let observers: Vec<Arc<dyn Observer>> =
-        vec![Arc::new(Remember(Arc::clone(models))), metrics, Arc::new(RequestLog)];
+        vec![Arc::<Remember>::clone(models), metrics, Arc::new(RequestLog)];
     Scheduler::new(settings.dispatch.clone(), policy, observers)
 }
 
@@ -193,28 +195,44 @@ fn consumer_api(
 }
 
 /// Remembers which models are served.
-struct Remember(Arc<ModelMemory>);
+struct Remember {
+    memory: Arc<ModelMemory>,
+    /// Something was learnt that a crash should not lose.
+    new: Notify,
+}
 
 impl Observer for Remember {
     fn offers(&self, scope: &Scope, models: &[ModelName]) {
-        self.0.saw(scope, models, SystemTime::now());
+        if self.memory.saw(scope, models, SystemTime::now()) {
+            self.new.notify_one();
+        }
     }
 }
 
-/// Writes what was learnt about models, now and then and at the end.
-fn flush_models(models: Arc<ModelMemory>, stop: CancellationToken) -> JoinHandle<()> {
-    let flush = move |models: Arc<ModelMemory>| async move {
-        let flushed = tokio::task::spawn_blocking(move || models.flush(SystemTime::now())).await;
+impl Remember {
+    /// Writes what was learnt: what is new at once, the rest now and then, and all at the end.
+    async fn keep(self: Arc<Self>, scheduler: Scheduler, stop: CancellationToken) {
+        let scope = Scope::server();
+        while !stop.is_cancelled() {
+            tokio::select! {
+                () = self.new.notified() => {}
+                () = tokio::time::sleep(FLUSH) => {}
+                () = stop.cancelled() => {}
+            }
+            // A model that is served all the time is seen all the time.
+            self.memory.saw(&scope, &scheduler.models(&scope), SystemTime::now());
+            self.flush().await;
+        }
+    }
+
+    async fn flush(&self) {
+        let memory = Arc::clone(&self.memory);
+        let flushed = tokio::task::spawn_blocking(move || memory.flush(SystemTime::now())).await;
         if let Ok(Err(error)) = flushed {
-            tracing::warn!(error = &error as &dyn std::error::Error, "models not remembered");
+            let error = &error as &dyn std::error::Error;
+            tracing::warn!(error, "models are not remembered over a restart");
         }
-    };
-    tokio::spawn(async move {
-        while timeout(FLUSH, stop.cancelled()).await.is_err() {
-            flush(Arc::clone(&models)).await;
-        }
-        flush(models).await;
-    })
+    }
 }
 
 async fn drain(scheduler: &Scheduler, within: Duration) {

@@ -93,10 +93,12 @@ impl ModelMemory {
         self.lock().models.get(&(scope.clone(), model.clone())).map(|times| times.first)
     }
 
-    /// These models are served at `now`. `*` is not a model.
-    pub fn saw(&self, scope: &Scope, models: &[ModelName], now: SystemTime) {
+    /// These models are served at `now`. `*` is not a model. Whether one of them is new, and so
+    /// worth a [`ModelMemory::flush`] at once.
+    pub fn saw(&self, scope: &Scope, models: &[ModelName], now: SystemTime) -> bool {
         let now = seconds(now);
         let mut state = self.lock();
+        let before = state.models.len();
         for model in models.iter().filter(|model| !model.is_wildcard()) {
             let times = state.models.entry((scope.clone(), model.clone())).or_insert(Times {
                 first: now,
@@ -106,7 +108,9 @@ impl ModelMemory {
             times.last = times.last.max(now);
             times.dirty = true;
         }
+        let new = state.models.len() > before;
         state.forget();
+        new
     }
 
     /// Writes what has changed, and forgets what is too old at `now`. Blocks on the disk.
@@ -197,7 +201,8 @@ mod tests {
         let store = Arc::new(VolatileStore::default());
         let scope = Scope::server();
         let first = memory(&store, at(0));
-        first.saw(&scope, &["m".into(), "*".into()], at(0));
+        assert!(first.saw(&scope, &["m".into(), "*".into()], at(0)), "new");
+        assert!(!first.saw(&scope, &["m".into()], at(0)), "known");
         first.flush(at(0)).unwrap();
         assert!(!first.knows(&scope, &"*".into()));
         let second = memory(&store, at(MEMORY.as_secs()));

@@ -68,6 +68,8 @@ pub struct Link {
     outbox: Outbox,
     blocked: bool,
     unflushed: bool,
+    /// Writing waits for one turn of the other tasks that are ready to run.
+    deferred: bool,
     reads: u32,
     heard: Instant,
     close_reason: Option<(u16, String)>,
@@ -88,6 +90,7 @@ impl Link {
             outbox: outbox.clone(),
             blocked: false,
             unflushed: false,
+            deferred: false,
             reads: 0,
             heard: Instant::now(),
             close_reason: None,
@@ -147,8 +150,23 @@ impl Link {
             }
         }
         self.reads = 0;
-        let _ = self.poll_write(cx)?;
-        if self.outbox.is_closed() { Poll::Ready(Err(LinkError::GivenUp)) } else { Poll::Pending }
+        if self.outbox.is_closed() {
+            return Poll::Ready(Err(LinkError::GivenUp));
+        }
+        if !self.defer(cx) {
+            let _ = self.poll_write(cx)?;
+        }
+        Poll::Pending
+    }
+
+    /// Lets the tasks that are ready run first, once: what they send leaves in the same write. A
+    /// task that wakes itself is put behind them; it waits for no clock and no socket.
+    fn defer(&mut self, cx: &Context<'_>) -> bool {
+        self.deferred = !self.deferred && !self.blocked && self.outbox.has_frames();
+        if self.deferred {
+            cx.waker().wake_by_ref();
+        }
+        self.deferred
     }
 
     /// One frame; `None` for what is none of the caller's business.

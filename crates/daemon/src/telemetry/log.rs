@@ -1,39 +1,183 @@
 //! Log lines on standard error, for people or as JSON.
+//!
+//! Lines are gathered in memory and written by a thread of their own, many at once: whoever logs
+//! neither waits for the terminal nor wakes anybody for each line.
 
-use std::io::BufWriter;
+use std::{
+    io::{self, Write},
+    mem,
+    sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError},
+    thread::JoinHandle,
+    time::Duration,
+};
 
 use anyhow::Context;
-use tracing_appender::non_blocking::{NonBlockingBuilder, WorkerGuard};
-use tracing_subscriber::{EnvFilter, fmt};
+use tracing_subscriber::{EnvFilter, fmt, fmt::MakeWriter};
 
 use crate::options::LogFormat;
 
-/// Lines that may wait for standard error; more are dropped rather than hold up a job.
-const WAITING_LINES: usize = 10_000;
+/// How long lines are gathered before they are written.
+const GATHER: Duration = Duration::from_millis(20);
 
-/// Bytes that are written at once.
-const WRITE: usize = 64 * 1024;
+/// Bytes that may wait for standard error; further lines are dropped, and counted.
+const WAITING: usize = 4 * 1024 * 1024;
 
-/// Starts logging. Lines are written until the guard is dropped.
+/// Starts logging. Lines are written until the guard is dropped, which writes the last of them.
 ///
 /// # Errors
 /// When the filter is not one, or logging was started before.
-pub fn start(format: LogFormat, filter: &str) -> anyhow::Result<WorkerGuard> {
+pub fn start(format: LogFormat, filter: &str) -> anyhow::Result<LogGuard> {
     let filter = EnvFilter::try_new(filter)
         .with_context(|| format!("{filter:?} is no log filter: try info, or debug,hyper=warn"))?;
-    let (writer, guard) = NonBlockingBuilder::default()
-        .buffered_lines_limit(WAITING_LINES)
-        .lossy(true)
-        // Flushed whenever no line is waiting: under load many lines are one write.
-        .finish(BufWriter::with_capacity(WRITE, std::io::stderr()));
-    let builder = fmt().with_env_filter(filter).with_writer(writer);
+    let lines = Lines::default();
+    let builder = fmt().with_env_filter(filter).with_writer(lines.clone());
     let started = match format {
         LogFormat::Human => {
-            let colours = std::io::IsTerminal::is_terminal(&std::io::stderr());
+            let colours = io::IsTerminal::is_terminal(&io::stderr());
             builder.with_ansi(colours).try_init()
         }
         LogFormat::Json => builder.json().flatten_event(true).try_init(),
     };
     started.map_err(|error| anyhow::anyhow!("logging cannot start: {error}"))?;
-    Ok(guard)
+    let writer = lines.clone();
+    let thread = std::thread::Builder::new()
+        .name("log".to_owned())
+        .spawn(move || writer.write_out(&mut io::stderr()))?;
+    Ok(LogGuard { lines, thread: Some(thread) })
+}
+
+/// Keeps the log going; dropping it writes what is left.
+#[derive(Debug)]
+pub struct LogGuard {
+    lines: Lines,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Drop for LogGuard {
+    fn drop(&mut self) {
+        self.lines.close();
+        // A log thread that panicked has nothing more to write.
+        let _ = self.thread.take().map(JoinHandle::join);
+    }
+}
+
+/// Lines that wait to be written.
+#[derive(Debug, Clone, Default)]
+struct Lines(Arc<(Mutex<Waiting>, Condvar)>);
+
+#[derive(Debug, Default)]
+struct Waiting {
+    text: Vec<u8>,
+    dropped: u64,
+    closed: bool,
+}
+
+impl Lines {
+    fn add(&self, line: &[u8]) {
+        let mut waiting = self.lock();
+        if waiting.text.len() + line.len() > WAITING {
+            waiting.dropped += 1;
+            return;
+        }
+        let first = waiting.text.is_empty();
+        waiting.text.extend_from_slice(line);
+        drop(waiting);
+        if first {
+            self.0.1.notify_one();
+        }
+    }
+
+    fn close(&self) {
+        self.lock().closed = true;
+        self.0.1.notify_one();
+    }
+
+    /// Writes lines as they come, until closed.
+    fn write_out(&self, out: &mut dyn Write) {
+        loop {
+            let (text, dropped, closed) = self.gathered();
+            // Nobody is left to tell when standard error is gone.
+            let _ = out.write_all(&text);
+            if dropped > 0 {
+                let _ = writeln!(out, "{dropped} log lines were dropped: too many at once");
+            }
+            if closed {
+                return;
+            }
+        }
+    }
+
+    /// Waits for a line, then a while for more, and takes them all.
+    fn gathered(&self) -> (Vec<u8>, u64, bool) {
+        let (_, wake) = &*self.0;
+        let empty = |waiting: &mut Waiting| waiting.text.is_empty() && !waiting.closed;
+        let open = |waiting: &mut Waiting| !waiting.closed;
+        let waiting = wake.wait_while(self.lock(), empty).unwrap_or_else(PoisonError::into_inner);
+        let (mut waiting, _) =
+            wake.wait_timeout_while(waiting, GATHER, open).unwrap_or_else(PoisonError::into_inner);
+        (mem::take(&mut waiting.text), mem::take(&mut waiting.dropped), waiting.closed)
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Waiting> {
+        self.0.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl<'a> MakeWriter<'a> for Lines {
+    type Writer = Line<'a>;
+
+    fn make_writer(&'a self) -> Line<'a> {
+        Line(self)
+    }
+}
+
+/// One event on its way into the lines: the formatter writes it whole.
+struct Line<'a>(&'a Lines);
+
+impl Write for Line<'_> {
+    fn write(&mut self, line: &[u8]) -> io::Result<usize> {
+        self.0.add(line);
+        Ok(line.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_are_written_in_order_and_all_of_them_at_the_end() {
+        let lines = Lines::default();
+        let writer = lines.clone();
+        let thread = std::thread::spawn(move || {
+            let mut out = Vec::new();
+            writer.write_out(&mut out);
+            out
+        });
+        for number in 0..100 {
+            lines.add(format!("line {number}\n").as_bytes());
+        }
+        lines.close();
+        let text = String::from_utf8(thread.join().unwrap()).unwrap();
+        let expected: String = (0..100).map(|number| format!("line {number}\n")).collect();
+        assert_eq!(text, expected);
+    }
+
+    #[test]
+    fn over_the_bound_lines_are_dropped_and_counted() {
+        let lines = Lines::default();
+        let line = vec![b'x'; WAITING / 2];
+        for _ in 0..5 {
+            lines.add(&line);
+        }
+        lines.close();
+        let mut out = Vec::new();
+        lines.write_out(&mut out);
+        let tail = String::from_utf8(out.split_off(WAITING)).unwrap();
+        assert_eq!(tail, "3 log lines were dropped: too many at once\n");
+    }
 }
