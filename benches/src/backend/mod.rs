@@ -1,7 +1,7 @@
 //! The mock model server: answers at once whatever a request asks for, in one thread, and notes
 //! when streams were aborted.
 //!
-//! - `POST /v1/chat/completions`: see [`payload`](crate::payload)
+//! - `POST /v1/chat/completions`: see [`crate::payload`]
 //! - `GET /v1/models`: the one model
 //! - `GET /bench/aborts?from=ID&count=N&wait_ms=MS`: see [`aborts`]
 

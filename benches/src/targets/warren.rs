@@ -102,6 +102,8 @@ fn lend(
 fn clean(program: &Path, dir: &Path) -> Command {
     let mut command = Command::new(program);
     command.env_clear().env("HOME", dir).env("PATH", "/usr/bin:/bin");
+    // No line for each request, as nginx is told to write none.
+    command.env("WARREN_LOG", "warn");
     command
 }
 

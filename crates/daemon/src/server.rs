@@ -159,7 +159,7 @@ impl Server {
 
 fn scheduler(settings: &Settings, models: &Arc<Remember>, metrics: &Arc<Metrics>) -> Scheduler {
     let policy: Box<dyn Policy> = match settings.routing {
-        Routing::LeastLoaded => Box::new(LeastLoaded::default()),
+        Routing::LeastLoaded => Box::new(LeastLoaded),
         Routing::PrefixAffinity => Box::new(PrefixAffinity::default()),
     };
     let metrics = Arc::<Metrics>::clone(metrics);

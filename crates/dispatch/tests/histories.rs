@@ -1,5 +1,12 @@
 //! Generated histories against the plain model.
 
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    reason = "a test fails by panicking"
+)]
+
 mod history;
 
 use proptest::{collection::vec, prelude::any, prelude::*};

@@ -102,15 +102,23 @@ impl UsageScanner {
     }
 
     fn step(&mut self, byte: u8) {
-        let next = match std::mem::take(&mut self.state) {
-            State::Key(matched) => self.match_key(matched, byte),
-            State::Colon if byte == b':' => State::Object,
-            State::Object if byte == b'{' => State::Inside(Object::default().with(byte)),
-            waiting @ (State::Colon | State::Object) if byte.is_ascii_whitespace() => waiting,
-            State::Colon | State::Object => self.match_key(0, byte),
-            State::Inside(object) => self.collect(object.with(byte)),
-        };
-        self.state = next;
+        match &mut self.state {
+            State::Inside(object) => {
+                object.push(byte);
+                if object.depth == 0 || object.text.len() >= MAX_OBJECT {
+                    self.leave_object();
+                }
+            }
+            &mut State::Key(matched) => self.state = self.match_key(matched, byte),
+            State::Colon if byte == b':' => self.state = State::Object,
+            State::Object if byte == b'{' => {
+                let mut object = Object::default();
+                object.push(byte);
+                self.state = State::Inside(object);
+            }
+            State::Colon | State::Object if byte.is_ascii_whitespace() => {}
+            State::Colon | State::Object => self.state = self.match_key(0, byte),
+        }
         self.previous = byte;
     }
 
@@ -125,14 +133,12 @@ impl UsageScanner {
         }
     }
 
-    fn collect(&mut self, object: Object) -> State {
-        if object.depth > 0 && object.text.len() < MAX_OBJECT {
-            return State::Inside(object);
-        }
-        if object.depth == 0 {
+    fn leave_object(&mut self) {
+        if let State::Inside(object) = std::mem::take(&mut self.state)
+            && object.depth == 0
+        {
             self.take(&object.text);
         }
-        State::Key(0)
     }
 
     fn take(&mut self, object: &[u8]) {
@@ -145,13 +151,13 @@ impl UsageScanner {
 }
 
 impl Object {
-    fn with(mut self, byte: u8) -> Self {
+    fn push(&mut self, byte: u8) {
         self.text.push(byte);
         if self.in_string {
             let ends = byte == b'"' && !self.escaped;
             self.in_string = !ends;
             self.escaped = byte == b'\\' && !self.escaped;
-            return self;
+            return;
         }
         match byte {
             b'"' => self.in_string = true,
@@ -159,7 +165,6 @@ impl Object {
             b'}' => self.depth -= 1,
             _ => {}
         }
-        self
     }
 }
 

@@ -31,9 +31,6 @@ use crate::{
 /// on top of it.
 pub const HELD_BACK: usize = 8 * 1024 * 1024;
 
-/// Chunks up to this size are copied out of the buffer they came in, which may be far larger.
-const COPIED: usize = 4 * 1024;
-
 /// The head of an answer.
 #[derive(Debug, Clone)]
 pub struct Head {
@@ -357,7 +354,7 @@ impl AnswerWriter {
         state.held_back += chunk.len();
         state.passed += chunk.len() as u64;
         state.moved = now();
-        state.chunks.push_back(own(chunk));
+        state.chunks.push_back(chunk);
         state.wake_reader();
         Ok(state.held_back)
     }
@@ -421,8 +418,4 @@ impl Drop for AnswerWriter {
             self.scheduler.dropped(self.job, self.provider);
         }
     }
-}
-
-fn own(chunk: Bytes) -> Bytes {
-    if chunk.len() <= COPIED { Bytes::copy_from_slice(&chunk) } else { chunk }
 }

@@ -1,5 +1,12 @@
 //! Every store does the same.
 
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    reason = "a test fails by panicking"
+)]
+
 use std::sync::Arc;
 
 use store::{ModelStore, SeenModel, SqliteStore, StoreError, VolatileStore};

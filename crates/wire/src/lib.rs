@@ -7,7 +7,7 @@
 //! - [`link`]: one WebSocket, read and written by one task
 //! - [`outbox`]: the bounded queue into a link
 //! - [`accept`]: a link out of an HTTP upgrade
-//! - [`dial`]: a link to a server
+//! - [`mod@dial`]: a link to a server
 //! - [`tls`]: certificates, ours and theirs
 //! - [`io`]: any byte stream, as one type
 

@@ -7,6 +7,7 @@ use std::{
     time::Duration,
 };
 
+use bytes::Bytes;
 use tokio::{
     io::ReadBuf,
     time::{Instant, timeout},
@@ -43,6 +44,10 @@ const FRAGMENT: usize = 15 * 1024 * 1024;
 
 /// Frames handed out before what is queued is written, even when more could be read at once.
 const READS_BETWEEN_WRITES: u32 = 32;
+
+/// Binary messages up to this size, in bytes, are handed out as copies. A slice would keep the
+/// whole buffer that it was read into, and force a new one for the next read.
+const COPIED: usize = 8 * 1024;
 
 /// How long a close waits for the far end.
 const CLOSE_DEADLINE: Duration = Duration::from_secs(2);
@@ -181,7 +186,7 @@ impl Link {
         self.heard = Instant::now();
         match message {
             Message::Text(text) => Ok(Some(Frame::Text(text))),
-            Message::Binary(bytes) => Ok(Some(Frame::Binary(bytes))),
+            Message::Binary(bytes) => Ok(Some(Frame::Binary(own(bytes)))),
             Message::Close(frame) => {
                 self.close_reason = frame.map(|f| (f.code.into(), f.reason.as_str().to_owned()));
                 Ok(None)
@@ -279,6 +284,10 @@ impl std::fmt::Debug for Link {
     }
 }
 
+fn own(bytes: Bytes) -> Bytes {
+    if bytes.len() <= COPIED { Bytes::copy_from_slice(&bytes) } else { bytes }
+}
+
 /// A close reason is at most 123 bytes long.
 fn cut(reason: &str) -> &str {
     let mut end = reason.len().min(123);
@@ -298,7 +307,7 @@ fn pass_would_block(error: WsError) -> Result<(), LinkError> {
 
 fn fragments(frame: Frame) -> impl Iterator<Item = RawFrame> {
     let (kind, mut rest) = match frame {
-        Frame::Text(text) => (Data::Text, bytes::Bytes::from(text)),
+        Frame::Text(text) => (Data::Text, Bytes::from(text)),
         Frame::Binary(bytes) => (Data::Binary, bytes),
     };
     let mut first = true;
@@ -357,7 +366,6 @@ impl Write for Blocking {
 
 #[cfg(test)]
 mod tests {
-    use bytes::Bytes;
     use tokio::io::{AsyncReadExt, AsyncWriteExt, duplex};
 
     use super::*;

@@ -1,6 +1,13 @@
 //! The consumer APIs as HTTP services, with a provider in the hands of the test, under paused
 //! time.
 
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    reason = "a test fails by panicking"
+)]
+
 mod admin;
 mod admission;
 mod kit;

@@ -1,8 +1,12 @@
 //! The client of model servers, against a server of raw bytes.
 
-#[cfg(test)]
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    reason = "a test fails by panicking"
+)]
+
 mod http;
-#[cfg(test)]
 mod models;
-#[cfg(test)]
 mod support;

@@ -2,7 +2,7 @@
 //!
 //! - [`log`]: log lines on standard error, for people or as JSON
 //! - [`requests`]: one log line for each job
-//! - [`metrics`]: Prometheus
+//! - [`metrics`]: the metrics, for Prometheus
 
 pub mod log;
 pub mod metrics;

@@ -1,12 +1,12 @@
 //! Workers that dial out to the server (relay protocol).
 //!
-//! - [`accept`]: from an HTTP request to a link
-//! - [`link`]: the life of one link: registration, heartbeat, end
-//! - [`session`]: what each message of a worker means
-//! - [`plain`]: answers in JSON messages, as stock workers send them
-//! - [`sender`]: what the scheduler tells a worker
-//! - [`request`]: a request cut into frames
-//! - [`head`]: statuses and headers, checked
+//! - `accept`: from an HTTP request to a link
+//! - `link`: the life of one link: registration, heartbeat, end
+//! - `session`: what each message of a worker means
+//! - `plain`: answers in JSON messages, as stock workers send them
+//! - `sender`: what the scheduler tells a worker
+//! - `request`: a request cut into frames
+//! - `head`: statuses and headers, checked
 
 mod accept;
 mod head;

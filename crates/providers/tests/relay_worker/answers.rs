@@ -39,7 +39,7 @@ async fn an_error_that_a_stock_worker_sends_as_a_chunk_keeps_its_status() {
     let id = worker.request().await;
     worker.chunk(&id, "{\"error\":");
     worker.chunk(&id, "{}}");
-    worker.say(json!({"type": "response_complete", "request_id": id, "status_code": 429,
+    worker.say(&json!({"type": "response_complete", "request_id": id, "status_code": 429,
         "headers": {"retry-after": "7"}, "body": ""}));
     let _driver = worker.drive();
     let head = answer.head().await.unwrap();
@@ -54,7 +54,7 @@ async fn a_whole_answer_has_the_length_it_has() {
     let mut worker = kit.worker(false).await;
     let mut answer = kit.submit(false);
     let id = worker.request().await;
-    worker.say(json!({"type": "response_complete", "request_id": id, "status_code": 200,
+    worker.say(&json!({"type": "response_complete", "request_id": id, "status_code": 200,
         "headers": {"content-length": "9999", "transfer-encoding": "chunked"}, "body": "{}"}));
     let _driver = worker.drive();
     let head = answer.head().await.unwrap();
@@ -68,8 +68,8 @@ async fn an_error_of_the_worker_ends_only_its_job() {
     let mut worker = kit.worker(false).await;
     let (mut failed, mut served) = (kit.submit(false), kit.submit(false));
     let (first, second) = (worker.request().await, worker.request().await);
-    worker.say(json!({"type": "error", "code": "odd", "message": "about nothing"}));
-    worker.say(json!({"type": "error", "request_id": first, "code": "oom", "message": "no room"}));
+    worker.say(&json!({"type": "error", "code": "odd", "message": "about nothing"}));
+    worker.say(&json!({"type": "error", "request_id": first, "code": "oom", "message": "no room"}));
     worker.complete(&second, 200, "{}");
     let _driver = worker.drive();
     let failure = read(&mut failed).await.2.unwrap();

@@ -16,9 +16,9 @@ async fn garbage_is_passed_over() {
     let unknown = "r-000000000000000000000000000000ff";
     worker.send("no json".to_owned());
     worker.send(Bytes::from_static(b"\x00\x01binary"));
-    worker.say(json!({"type": "unheard_of"}));
+    worker.say(&json!({"type": "unheard_of"}));
     worker.say(
-        json!({"type": "register", "worker_name": "again", "models": [], "max_concurrent": 1}),
+        &json!({"type": "register", "worker_name": "again", "models": [], "max_concurrent": 1}),
     );
     worker.chunk(unknown, "data: late\n\n");
     worker.chunk("not an id", "x");
@@ -36,7 +36,7 @@ async fn a_bad_message_about_a_job_fails_that_job() {
     let mut worker = kit.worker(false).await;
     let mut answer = kit.submit(false);
     let id = worker.request().await;
-    worker.say(json!({"type": "response_complete", "request_id": id, "status_code": "many"}));
+    worker.say(&json!({"type": "response_complete", "request_id": id, "status_code": "many"}));
     let cancel = worker.hear().await;
     assert_eq!((&cancel["type"], &cancel["request_id"]), (&json!("cancel"), &json!(id)));
     assert_eq!(read(&mut answer).await.2.unwrap().ending, Ending::ProviderFailed);

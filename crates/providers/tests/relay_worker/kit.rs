@@ -60,7 +60,7 @@ impl Kit {
     /// A registered worker of the model `m`.
     pub(crate) async fn worker(&self, binary: bool) -> Worker {
         let mut worker = self.link(binary);
-        worker.say(json!({
+        worker.say(&json!({
             "type": "register", "worker_name": "gpu", "models": ["m"], "max_concurrent": 2,
         }));
         assert_eq!(worker.hear().await["type"], "register_ack");
@@ -92,7 +92,7 @@ impl Kit {
 }
 
 impl Worker {
-    pub(crate) fn say(&self, message: Value) {
+    pub(crate) fn say(&self, message: &Value) {
         self.outbox.push(message.to_string()).unwrap();
     }
 
@@ -112,7 +112,7 @@ impl Worker {
             if message["type"] != "ping" {
                 return message;
             }
-            self.say(json!({"type": "pong", "current_load": 0}));
+            self.say(&json!({"type": "pong", "current_load": 0}));
         }
     }
 
@@ -124,11 +124,11 @@ impl Worker {
     }
 
     pub(crate) fn chunk(&self, id: &str, chunk: &str) {
-        self.say(json!({"type": "response_chunk", "request_id": id, "chunk": chunk}));
+        self.say(&json!({"type": "response_chunk", "request_id": id, "chunk": chunk}));
     }
 
     pub(crate) fn complete(&self, id: &str, status: u16, body: &str) {
-        self.say(json!({
+        self.say(&json!({
             "type": "response_complete", "request_id": id, "status_code": status,
             "headers": {"content-type": "application/json", "x-back": "1"}, "body": body,
         }));

@@ -41,7 +41,7 @@ async fn the_known_versions_and_none_are_accepted_and_echoed() {
     let kit = Kit::new();
     for version in [json!("1"), json!("2026-04-bridge-v1"), json!(null)] {
         let mut worker = kit.link(false);
-        worker.say(json!({
+        worker.say(&json!({
             "type": "register", "worker_name": " ", "models": [" m ", "m", ""],
             "max_concurrent": 0, "protocol_version": version,
         }));
@@ -78,7 +78,7 @@ async fn a_pong_keeps_a_worker_and_tells_its_load() {
     for load in 0..6 {
         let Some(wire::Frame::Text(text)) = worker.frame().await else { panic!("no ping") };
         assert!(text.as_str().contains("timestamp_unix_ms"), "{}", text.as_str());
-        worker.say(json!({"type": "pong", "current_load": load}));
+        worker.say(&json!({"type": "pong", "current_load": load}));
     }
     assert_eq!(kit.scheduler.status().workers[0].reported_load, 4, "the last is on its way");
 }
@@ -123,9 +123,9 @@ async fn models_change_and_are_asked_for() {
     let provider = kit.scheduler.status().workers[0].id;
     kit.scheduler.refresh(provider, "requested");
     assert_eq!(worker.hear().await, json!({"type": "models_refresh", "reason": "requested"}));
-    worker.say(json!({"type": "models_update", "models": ["other"], "current_load": 0}));
+    worker.say(&json!({"type": "models_update", "models": ["other"], "current_load": 0}));
     let mut answer = kit.submit(false);
-    worker.say(json!({"type": "models_update", "models": ["m"], "current_load": 0}));
+    worker.say(&json!({"type": "models_update", "models": ["m"], "current_load": 0}));
     let id = worker.request().await;
     worker.complete(&id, 200, "{}");
     let _driver = worker.drive();

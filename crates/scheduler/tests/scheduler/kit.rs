@@ -25,7 +25,7 @@ pub(crate) struct Kit {
 pub(crate) enum Told {
     Assigned(Assignment),
     Canceled(JobId, CancelReason),
-    Retired(#[expect(dead_code, reason = "matched, not read")] bool),
+    Retired(bool),
 }
 
 pub(crate) struct TestProvider(mpsc::Sender<Told>);

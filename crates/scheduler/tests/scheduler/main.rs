@@ -1,5 +1,12 @@
 //! The scheduler and its exchanges, under paused time.
 
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    reason = "a test fails by panicking"
+)]
+
 mod cancel;
 mod flow;
 mod kit;

@@ -1,19 +1,18 @@
 //! A worker between a server of the test's own, over a pipe in memory, and a model server of raw
 //! bytes.
 
-#[cfg(test)]
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    reason = "a test fails by panicking"
+)]
+
 mod answers;
-#[cfg(test)]
 mod cancel;
-#[cfg(test)]
 mod drain;
-#[cfg(test)]
 mod faults;
-#[cfg(test)]
 mod flow;
-#[cfg(test)]
 mod links;
-#[cfg(test)]
 mod offers;
-#[cfg(test)]
 mod support;
