@@ -77,6 +77,8 @@ pub struct Link {
     deferred: bool,
     reads: u32,
     heard: Instant,
+    /// Found by [`Link::ready`], to be told by [`Link::next`].
+    broken: Option<WsError>,
     close_reason: Option<(u16, String)>,
 }
 
@@ -98,6 +100,7 @@ impl Link {
             deferred: false,
             reads: 0,
             heard: Instant::now(),
+            broken: None,
             close_reason: None,
         };
         (link, outbox)
@@ -110,6 +113,20 @@ impl Link {
     /// [`LinkError`] when the link is broken; it cannot be used after that.
     pub async fn next(&mut self) -> Result<Option<Frame>, LinkError> {
         poll_fn(|cx| self.poll_next(cx)).await
+    }
+
+    /// A frame that is here already, without waiting and without writing: between two calls of
+    /// [`Link::next`], for those who wait for other things as well and would rather take several
+    /// frames in one go. `None` says nothing about the link.
+    pub fn ready(&mut self) -> Option<Frame> {
+        match self.read() {
+            Ok(frame) => frame,
+            Err(WsError::Io(error)) if error.kind() == io::ErrorKind::WouldBlock => None,
+            Err(error) => {
+                self.broken = Some(error);
+                None
+            }
+        }
     }
 
     /// When anything last came from the far end, a WebSocket ping or pong included.
@@ -176,6 +193,9 @@ impl Link {
 
     /// One frame; `None` for what is none of the caller's business.
     fn read(&mut self) -> Result<Option<Frame>, WsError> {
+        if let Some(error) = self.broken.take() {
+            return Err(error);
+        }
         let message = match self.socket.read() {
             Err(WsError::Utf8(_)) => {
                 tracing::warn!("a text frame that is not UTF-8 was passed over");
@@ -385,6 +405,19 @@ mod tests {
         assert_eq!(server.next().await.unwrap().unwrap().len(), 100_000);
         server.close(1000, "done").await;
         assert!(driver.await.unwrap().unwrap().is_none());
+    }
+
+    #[tokio::test]
+    async fn frames_that_are_here_are_taken_without_waiting_and_errors_are_not_lost() {
+        let (near, mut far) = duplex(1024);
+        let (mut link, _outbox) = Link::new(Box::pin(near), Role::Client);
+        assert_eq!(link.ready(), None);
+        // Two texts, then a frame of a kind that there is not.
+        far.write_all(&[0x81, 1, b'a', 0x81, 1, b'b', 0x83, 0]).await.unwrap();
+        assert_eq!(link.next().await.unwrap(), Some("a".to_owned().into()));
+        assert_eq!(link.ready(), Some("b".to_owned().into()));
+        assert_eq!(link.ready(), None);
+        assert!(matches!(link.next().await, Err(LinkError::Protocol(_))));
     }
 
     #[tokio::test]

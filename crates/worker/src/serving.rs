@@ -34,6 +34,9 @@ const BEAT: Duration = Duration::from_secs(10);
 /// A server that is silent for so long is gone.
 const SILENCE: Duration = Duration::from_secs(90);
 
+/// Frames taken in one go before anything else is looked at.
+const AT_ONCE: usize = 32;
+
 /// How long a server may take to drain, if it does not say; and what it gets beyond that to close.
 const SERVER_DRAIN: Duration = Duration::from_secs(30);
 const SERVER_CLOSE: Duration = Duration::from_secs(10);
@@ -132,10 +135,18 @@ impl<'a> Serving<'a> {
                 return self.leave().await;
             }
             let ending = match self.wait(&mut beat).await {
-                Wake::Frame(Ok(Some(frame))) => self.on_frame(frame),
+                Wake::Frame(Ok(Some(frame))) => {
+                    self.on_frame(frame);
+                    self.on_ready_frames();
+                    None
+                }
                 Wake::Frame(Ok(None)) => Some(self.closed()),
                 Wake::Frame(Err(error)) => Some(self.lost(error.to_string())),
-                Wake::JobEnded(ended) => self.on_ended(ended),
+                Wake::JobEnded(ended) => {
+                    self.on_ended(ended);
+                    self.on_ended_jobs();
+                    None
+                }
                 Wake::Offer => self.on_offer(),
                 Wake::Beat => self.on_beat(),
                 Wake::Shutdown => self.begin_to_leave(),
@@ -173,12 +184,29 @@ impl<'a> Serving<'a> {
         }));
     }
 
-    fn on_frame(&mut self, frame: Frame) -> Option<Outcome> {
+    /// What has come with a frame is taken with it: waiting anew costs more than most frames.
+    fn on_ready_frames(&mut self) {
+        for _ in 0..AT_ONCE {
+            match self.link.ready() {
+                Some(frame) => self.on_frame(frame),
+                None => return,
+            }
+        }
+    }
+
+    fn on_ended_jobs(&mut self) {
+        while let Some(ended) = self.jobs.try_join_next_with_id() {
+            self.on_ended(ended);
+        }
+    }
+
+    fn on_frame(&mut self, frame: Frame) {
         let action = match frame {
             Frame::Text(text) => self.session.on_message(ServerMessage::decode(&text)),
             Frame::Binary(bytes) => self.session.on_frame(ServerFrame::decode(bytes)),
         };
-        match action? {
+        let Some(action) = action else { return };
+        match action {
             Action::Start(order) => self.start(order),
             Action::Stop { number, why } => self.stop(number, why),
             Action::Decline { number, request_id, path, why } => {
@@ -193,7 +221,6 @@ impl<'a> Serving<'a> {
             }
             Action::Drain { reason, timeout } => self.on_drain(reason, timeout),
         }
-        None
     }
 
     fn start(&mut self, order: Order) {
@@ -272,12 +299,12 @@ impl<'a> Serving<'a> {
         });
     }
 
-    fn on_ended(&mut self, ended: Result<(Id, ()), JoinError>) -> Option<Outcome> {
+    fn on_ended(&mut self, ended: Result<(Id, ()), JoinError>) {
         let (id, panicked) = match ended {
             Ok((id, ())) => (id, false),
             Err(error) => (error.id(), error.is_panic()),
         };
-        let Running { number, request_id, path } = self.running.remove(&id)?;
+        let Some(Running { number, request_id, path }) = self.running.remove(&id) else { return };
         self.handles.remove(&number);
         self.session.ended(number);
         if panicked {
@@ -285,7 +312,6 @@ impl<'a> Serving<'a> {
             let message = "the worker failed at this request".to_owned();
             self.decline(number, request_id, &path, JobFailure { code, message });
         }
-        None
     }
 
     fn on_offer(&mut self) -> Option<Outcome> {

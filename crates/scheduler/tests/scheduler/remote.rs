@@ -88,13 +88,13 @@ async fn near(mut notes: mpsc::Receiver<Note>, mut pipe: LossyEnd<There, Back>) 
     }
 }
 
-/// The far end: each job counts to ten, until it is stopped. Returns how many were stopped.
+/// The far end: each job repeats its body and counts to ten, until it is stopped, which is told.
 async fn far(mut pipe: LossyEnd<Back, There>, stopped: mpsc::Sender<JobId>) {
     let mut running = HashMap::new();
     while let Some(message) = pipe.receiver.recv().await {
         match message {
-            There::Serve(job, _) => {
-                running.insert(job, tokio::spawn(count(job, pipe.sender.clone())));
+            There::Serve(job, body) => {
+                running.insert(job, tokio::spawn(count(job, body, pipe.sender.clone())));
             }
             There::Stop(job) => {
                 if let Some(task) = running.remove(&job) {
@@ -106,8 +106,9 @@ async fn far(mut pipe: LossyEnd<Back, There>, stopped: mpsc::Sender<JobId>) {
     }
 }
 
-async fn count(job: JobId, pipe: LossySender<Back>) {
+async fn count(job: JobId, body: Bytes, pipe: LossySender<Back>) {
     pipe.send(Back::Head(job)).await.unwrap();
+    pipe.send(Back::Chunk(job, body)).await.unwrap();
     for number in 0..10 {
         tokio::time::sleep(Duration::from_millis(50)).await;
         pipe.send(Back::Chunk(job, Bytes::from(format!("data: {number}\n\n")))).await.unwrap();
@@ -140,7 +141,9 @@ async fn its_answers_arrive_whole_and_in_order() {
             String::from_utf8(text).unwrap()
         });
     }
-    let whole: String = (0..10).map(|number| format!("data: {number}\n\n")).collect();
+    let whole: String = std::iter::once("{}".to_owned())
+        .chain((0..10).map(|number| format!("data: {number}\n\n")))
+        .collect();
     let answers = readers.join_all().await;
     assert_eq!(answers.len(), 40);
     assert!(answers.iter().all(|answer| *answer == whole));
