@@ -23,6 +23,7 @@ mod observe;
 mod routing;
 mod shutdown;
 mod stream_errors;
+mod transport;
 mod up;
 mod walkthrough_01_registration;
 mod walkthrough_02_plain_request;
