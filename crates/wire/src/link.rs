@@ -73,8 +73,6 @@ pub struct Link {
     outbox: Outbox,
     blocked: bool,
     unflushed: bool,
-    /// Writing waits for one turn of the other tasks that are ready to run.
-    deferred: bool,
     reads: u32,
     heard: Instant,
     /// Found by [`Link::ready`], to be told by [`Link::next`].
@@ -97,7 +95,6 @@ impl Link {
             outbox: outbox.clone(),
             blocked: false,
             unflushed: false,
-            deferred: false,
             reads: 0,
             heard: Instant::now(),
             broken: None,
@@ -175,20 +172,8 @@ impl Link {
         if self.outbox.is_closed() {
             return Poll::Ready(Err(LinkError::GivenUp));
         }
-        if !self.defer(cx) {
-            let _ = self.poll_write(cx)?;
-        }
+        let _ = self.poll_write(cx)?;
         Poll::Pending
-    }
-
-    /// Lets the tasks that are ready run first, once: what they send leaves in the same write. A
-    /// task that wakes itself is put behind them; it waits for no clock and no socket.
-    fn defer(&mut self, cx: &Context<'_>) -> bool {
-        self.deferred = !self.deferred && !self.blocked && self.outbox.has_frames();
-        if self.deferred {
-            cx.waker().wake_by_ref();
-        }
-        self.deferred
     }
 
     /// One frame; `None` for what is none of the caller's business.

@@ -184,10 +184,6 @@ impl Outbox {
         Ok(())
     }
 
-    pub(crate) fn has_frames(&self) -> bool {
-        !self.lock().queue.is_empty()
-    }
-
     /// The next frame to write; `None` when there is none now, and then the link's task is woken
     /// when there is.
     pub(crate) fn pop(&self, cx: &Context<'_>) -> Option<Frame> {

@@ -16,10 +16,13 @@ pub(crate) fn say(line: &str) -> std::io::Result<()> {
 }
 
 /// The runtime of a server: half of the machine's cores. The other half is for whoever asks and
-/// answers; and fewer threads wake each other less, which costs more than the work itself.
+/// answers; and threads that wake each other cost more than a small request.
 pub(crate) fn server_runtime() -> std::io::Result<Runtime> {
     let cores = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
-    Builder::new_multi_thread().worker_threads((cores / 2).max(1)).enable_all().build()
+    match cores / 2 {
+        0 | 1 => worker_runtime(),
+        threads => Builder::new_multi_thread().worker_threads(threads).enable_all().build(),
+    }
 }
 
 /// The runtime of a worker: one thread forwards more than any backend answers.
