@@ -12,6 +12,7 @@
 //! - [`http1`]: just enough HTTP/1.1 to read either side of a connection
 //! - [`lossy`]: a pipe in memory that delays, loses and reorders, mended by a small resend layer
 //! - [`random`]: numbers from a seed
+//! - [`raw`]: a server of raw bytes: a test writes exactly what the network brings
 //! - [`wait`]: deadlines, and conditions that come true
 
 #![expect(
@@ -28,6 +29,7 @@ pub mod http1;
 pub mod lossy;
 pub mod process;
 pub mod random;
+pub mod raw;
 pub mod wait;
 pub mod worker;
 
@@ -37,5 +39,6 @@ pub use daemon::{Daemon, Serve, WorkerProcess};
 pub use lossy::{LossyEnd, LossyReceiver, LossySender, lossy_pair, lossy_pipe};
 pub use process::ChildProcess;
 pub use random::Random;
+pub use raw::{RawConnection, RawRequest, RawServer};
 pub use wait::{DEADLINE, eventually, within};
 pub use worker::{Connect, FakeWorker, Form, Job, Refused};

@@ -2,10 +2,10 @@
 
 use std::time::Duration;
 
-use crate::support::{DEADLINE, RawServer};
 use ::http::{HeaderMap, HeaderValue};
 use backend::{Ask, Backend, BackendConfig, BackendError, Phase, Timeouts};
 use bytes::Bytes;
+use testkit::{DEADLINE, RawServer};
 use tokio::time::timeout;
 
 fn backend(url: &str) -> Backend {

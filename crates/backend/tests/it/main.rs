@@ -9,4 +9,3 @@
 
 mod http;
 mod models;
-mod support;

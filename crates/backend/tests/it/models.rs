@@ -1,7 +1,7 @@
 //! Lists of models, and the model servers of this machine.
 
-use crate::support::RawServer;
 use backend::{Backend, BackendConfig, BackendError, discovery::find_at, models::MAX_LIST};
+use testkit::RawServer;
 
 const ONE: &str = r#"{"object":"list","data":[{"id":"m","owned_by":"me"}]}"#;
 

@@ -1,13 +1,12 @@
 //! The two ends between which a worker is tested.
 
-mod raw;
 mod server;
 
 use std::{sync::Arc, time::Duration};
 
 use backend::{BackendConfig, DemoConfig};
-pub(crate) use raw::{Connection, DEADLINE, RawServer};
 pub(crate) use server::{Pipes, ServerEnd};
+pub(crate) use testkit::{DEADLINE, RawConnection as Connection, RawServer};
 use tokio::{sync::mpsc, task::JoinHandle, time::timeout};
 use tokio_util::sync::CancellationToken;
 use worker::{Ended, Event, Lend, ServerTarget, Worker, WorkerConfig};

@@ -1,60 +1,90 @@
 //! A model server of raw bytes: the test writes exactly what the network brings.
 
-use std::time::Duration;
+use std::net::Ipv4Addr;
 
 use tokio::{
     io::{AsyncReadExt, AsyncWriteExt},
-    net::{TcpListener, TcpStream},
+    net::{TcpListener, TcpSocket, TcpStream},
     time::timeout,
 };
 
-/// Nothing on loopback takes so long: what waits longer has failed.
-pub(crate) const DEADLINE: Duration = Duration::from_secs(10);
+use crate::wait::DEADLINE;
 
-pub(crate) struct RawServer {
+/// A listening socket.
+#[derive(Debug)]
+pub struct RawServer {
     listener: TcpListener,
-    pub(crate) port: u16,
+    /// Its port on 127.0.0.1.
+    pub port: u16,
 }
 
 impl RawServer {
-    pub(crate) async fn start() -> Self {
-        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    /// A server on a port of its own.
+    pub async fn start() -> Self {
+        Self::with_spare().0
+    }
+
+    /// A server, and a socket that keeps its port when the server is gone: it refuses until it
+    /// is made a server itself.
+    pub fn with_spare() -> (Self, TcpSocket) {
+        let socket = || {
+            let socket = TcpSocket::new_v4().unwrap();
+            socket.set_reuseport(true).unwrap();
+            socket
+        };
+        let (first, spare) = (socket(), socket());
+        first.bind((Ipv4Addr::LOCALHOST, 0).into()).unwrap();
+        spare.bind(first.local_addr().unwrap()).unwrap();
+        (Self::on(first), spare)
+    }
+
+    /// A server on a socket that is bound.
+    pub fn on(socket: TcpSocket) -> Self {
+        let listener = socket.listen(128).unwrap();
         let port = listener.local_addr().unwrap().port();
         Self { listener, port }
     }
 
-    pub(crate) fn url(&self) -> String {
+    /// Its URL, without a slash at the end.
+    pub fn url(&self) -> String {
         format!("http://127.0.0.1:{}", self.port)
     }
 
-    pub(crate) async fn accept(&self) -> Connection {
+    /// Takes one connection.
+    pub async fn accept(&self) -> RawConnection {
         let (stream, _) = timeout(DEADLINE, self.listener.accept()).await.unwrap().unwrap();
         stream.set_nodelay(true).unwrap();
-        Connection { stream }
+        RawConnection { stream }
     }
 
     /// Takes one connection and one request on it.
-    pub(crate) async fn request(&self) -> (Connection, Request) {
+    pub async fn request(&self) -> (RawConnection, RawRequest) {
         let mut connection = self.accept().await;
         let request = connection.request().await;
         (connection, request)
     }
 }
 
-pub(crate) struct Request {
+/// A request as it came.
+#[derive(Debug)]
+pub struct RawRequest {
     /// Method, path and query.
-    pub(crate) line: String,
+    pub line: String,
     /// Lower-cased header lines.
-    pub(crate) headers: Vec<String>,
-    pub(crate) body: Vec<u8>,
+    pub headers: Vec<String>,
+    /// The body, as long as announced.
+    pub body: Vec<u8>,
 }
 
-pub(crate) struct Connection {
+/// One connection of a client.
+#[derive(Debug)]
+pub struct RawConnection {
     stream: TcpStream,
 }
 
-impl Connection {
-    pub(crate) async fn request(&mut self) -> Request {
+impl RawConnection {
+    /// Reads one request.
+    pub async fn request(&mut self) -> RawRequest {
         let mut head = Vec::new();
         while !head.ends_with(b"\r\n\r\n") {
             head.push(timeout(DEADLINE, self.stream.read_u8()).await.unwrap().unwrap());
@@ -66,20 +96,22 @@ impl Connection {
         let length = headers.iter().find_map(|line| line.strip_prefix("content-length: "));
         let mut body = vec![0; length.map_or(0, |length| length.parse().unwrap())];
         timeout(DEADLINE, self.stream.read_exact(&mut body)).await.unwrap().unwrap();
-        Request { line, headers, body }
+        RawRequest { line, headers, body }
     }
 
-    pub(crate) async fn write(&mut self, bytes: impl AsRef<[u8]>) {
+    /// Writes these bytes, at once.
+    pub async fn write(&mut self, bytes: impl AsRef<[u8]>) {
         self.stream.write_all(bytes.as_ref()).await.unwrap();
     }
 
     /// Writes so many bytes, or as many as the other end takes.
-    pub(crate) async fn flood(&mut self, bytes: usize) {
+    pub async fn flood(&mut self, bytes: usize) {
         // The other end may close in the middle.
         let _ = self.stream.write_all(&vec![b' '; bytes]).await;
     }
 
-    pub(crate) async fn json(&mut self, status: &str, extra: &str, body: &str) {
+    /// Answers with JSON; `extra` are further header lines.
+    pub async fn json(&mut self, status: &str, extra: &str, body: &str) {
         let length = body.len();
         self.write(format!(
             "HTTP/1.1 {status}\r\ncontent-type: application/json\r\n{extra}content-length: \
@@ -89,7 +121,7 @@ impl Connection {
     }
 
     /// Waits until the other end has closed.
-    pub(crate) async fn closed(&mut self) {
+    pub async fn closed(&mut self) {
         let mut rest = Vec::new();
         // A reset is a close as well.
         let _ = timeout(DEADLINE, self.stream.read_to_end(&mut rest)).await.unwrap();
