@@ -48,10 +48,12 @@ pub fn stays_at_server(name: &str) -> bool {
 }
 
 /// Whether a response header of a provider goes to no client: it would set something for the
-/// server's own origin.
+/// server's own origin, or open it to pages of others.
 pub fn stays_at_provider(name: &str) -> bool {
-    const NAMES: [&str; 4] = ["set-cookie", "set-cookie2", "alt-svc", "strict-transport-security"];
-    NAMES.contains(&name) || name.starts_with("x-warren-")
+    const NAMES: [&str; 5] =
+        ["set-cookie", "set-cookie2", "alt-svc", "strict-transport-security", "clear-site-data"];
+    const PREFIXES: [&str; 2] = ["x-warren-", "access-control-"];
+    NAMES.contains(&name) || PREFIXES.iter().any(|prefix| name.starts_with(prefix))
 }
 
 #[cfg(test)]
@@ -62,6 +64,13 @@ mod tests {
     fn connection_names_more() {
         let named: Vec<_> = named_by_connection("Keep-Alive, X-Hop ,,").collect();
         assert_eq!(named, ["keep-alive", "x-hop"]);
+    }
+
+    #[test]
+    fn what_is_said_of_the_origin_stays_at_the_provider() {
+        let stay = ["set-cookie", "access-control-allow-origin", "clear-site-data", "x-warren-a"];
+        assert!(stay.iter().all(|name| stays_at_provider(name)));
+        assert!(!["content-type", "retry-after", "x-ratelimit"].iter().any(|n| stays_at_provider(n)));
     }
 
     #[test]

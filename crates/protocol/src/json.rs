@@ -65,7 +65,7 @@ fn push_escape(out: &mut String, byte: u8) {
 
 /// `text`, or its beginning when it is longer than `max` bytes. Errors repeat what a stranger
 /// sent; this keeps them short.
-pub(crate) fn clip(text: &str, max: usize) -> &str {
+pub fn clip(text: &str, max: usize) -> &str {
     &text[..text.floor_char_boundary(max)]
 }
 

@@ -123,12 +123,19 @@ impl<'de> Deserialize<'de> for FailureCode {
 /// A header value as text: each byte becomes the character of its number (Latin-1), so that
 /// values of any encoding pass unchanged. [`header_bytes`] undoes it.
 pub fn header_text(value: &[u8]) -> String {
+    // Nearly all values are ASCII, which is copied whole.
+    if let (true, Ok(text)) = (value.is_ascii(), std::str::from_utf8(value)) {
+        return text.to_owned();
+    }
     value.iter().map(|&byte| char::from(byte)).collect()
 }
 
 /// The bytes of a header value that [`header_text`] wrote. Text that it cannot have written, with
 /// characters above U+00FF, is taken as UTF-8.
 pub fn header_bytes(text: &str) -> Vec<u8> {
+    if text.is_ascii() {
+        return text.as_bytes().to_vec();
+    }
     let latin: Result<Vec<u8>, _> = text.chars().map(u8::try_from).collect();
     latin.unwrap_or_else(|_| text.as_bytes().to_vec())
 }
