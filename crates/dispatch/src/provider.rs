@@ -2,12 +2,16 @@
 
 use std::{
     collections::{BTreeMap, BTreeSet},
-    time::Duration,
+    time::{Duration, Instant},
 };
 
 use base::{JobId, ModelName, ProviderId, Scope};
 
 use crate::{health::Health, input::Offer, job::Job, route::Candidate};
+
+/// How long a provider's reports may still count jobs that it was told to stop: they may have
+/// crossed the cancellation, or the backend may need a moment.
+const SETTLES: Duration = Duration::from_secs(1);
 
 #[derive(Debug)]
 pub(crate) struct Provider {
@@ -26,6 +30,8 @@ pub(crate) struct Provider {
     pub(crate) last_given: u64,
     /// The moving average of the seconds it takes for a job.
     service: Option<f64>,
+    /// Jobs cancelled at it that it may still count, and until when.
+    settling: Option<(u32, Instant)>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -49,6 +55,7 @@ impl Provider {
             health: Health::new(),
             last_given: 0,
             service: None,
+            settling: None,
         }
     }
 
@@ -89,6 +96,24 @@ impl Provider {
             self.reported = self.reported.saturating_sub(1);
             self.health.released(job);
         }
+    }
+
+    /// A job that it had was cancelled.
+    pub(crate) fn canceled(&mut self, now: Instant) {
+        let count = self.settling_at(now).saturating_add(1).min(self.max_concurrent);
+        self.settling = now.checked_add(SETTLES).map(|until| (count, until));
+    }
+
+    /// It reports its load. Of what that is above the present count, so much is not believed as
+    /// lately cancelled jobs explain: without this, a report that crosses a cancellation would
+    /// leave the provider idle until the next one.
+    pub(crate) fn reports(&mut self, load: u32, now: Instant) {
+        let settled = load.saturating_sub(self.settling_at(now));
+        self.reported = settled.max(load.min(self.reported));
+    }
+
+    fn settling_at(&self, now: Instant) -> u32 {
+        self.settling.filter(|(_, until)| now < *until).map_or(0, |(count, _)| count)
     }
 
     /// Counts a job that took this long into the average.

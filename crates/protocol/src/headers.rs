@@ -70,7 +70,9 @@ mod tests {
     fn what_is_said_of_the_origin_stays_at_the_provider() {
         let stay = ["set-cookie", "access-control-allow-origin", "clear-site-data", "x-warren-a"];
         assert!(stay.iter().all(|name| stays_at_provider(name)));
-        assert!(!["content-type", "retry-after", "x-ratelimit"].iter().any(|n| stays_at_provider(n)));
+        assert!(
+            !["content-type", "retry-after", "x-ratelimit"].iter().any(|n| stays_at_provider(n))
+        );
     }
 
     #[test]

@@ -17,14 +17,14 @@ use std::{
     time::Instant,
 };
 
-use base::{JobId, ProviderId};
+use base::JobId;
 use bytes::Bytes;
 use dispatch::{Ending, Verdict, Waiting};
 use http::{HeaderMap, StatusCode};
 
 use crate::{
     job::{Failure, Meter, Usage},
-    service::{Scheduler, now},
+    service::{Claim, Scheduler, now},
 };
 
 /// The most that is held back for a reader that does not read, in bytes. One more chunk may come
@@ -83,12 +83,14 @@ pub(crate) struct Exchange {
 }
 
 struct State {
-    /// The attempt whose writer may write.
-    attempt: u32,
+    /// The attempt whose writer may write, if there is one.
+    attempt: Option<u32>,
     head: Option<Head>,
     status: Option<StatusCode>,
     chunks: VecDeque<Bytes>,
     held_back: usize,
+    /// The reader has all it wants: further bytes are nobody's.
+    discarding: bool,
     passed: u64,
     end: Option<Result<(), Failure>>,
     moved: Instant,
@@ -109,11 +111,12 @@ impl Exchange {
     pub(crate) fn new(meter: Box<dyn Meter>) -> Arc<Self> {
         Arc::new(Self {
             state: Mutex::new(State {
-                attempt: 0,
+                attempt: None,
                 head: None,
                 status: None,
                 chunks: VecDeque::new(),
                 held_back: 0,
+                discarding: false,
                 passed: 0,
                 end: None,
                 moved: now(),
@@ -128,14 +131,37 @@ impl Exchange {
     /// Only the writer of `attempt` may write from now on.
     pub(crate) fn begin_attempt(&self, attempt: u32) {
         let mut state = self.lock();
-        state.attempt = attempt;
+        state.attempt = Some(attempt);
         state.credit = None;
+    }
+
+    /// No writer may write until the next attempt begins.
+    pub(crate) fn end_attempt(&self) {
+        let mut state = self.lock();
+        state.attempt = None;
+        state.credit = None;
+    }
+
+    /// The head of this attempt's answer is here.
+    pub(crate) fn begin_answer(&self, attempt: u32, head: Head) -> Result<(), Gone> {
+        let mut state = self.lock();
+        state.writable(attempt)?;
+        state.status = Some(head.status);
+        state.head = Some(head);
+        state.moved = now();
+        state.wake_reader();
+        Ok(())
     }
 
     /// Ends the exchange, unless it has ended.
     pub(crate) fn finish(&self, end: Result<(), Failure>) {
         let mut state = self.lock();
         if state.end.is_none() {
+            let stalled = matches!(&end, Err(failure) if failure.ending == Ending::ClientStalled);
+            if stalled {
+                // Whoever did not read them will not: they would be kept as long as it stays.
+                state.forget_chunks();
+            }
             state.end = Some(end);
             state.credit = None;
             state.wake_reader();
@@ -167,8 +193,13 @@ impl State {
         }
     }
 
+    fn forget_chunks(&mut self) {
+        self.chunks = VecDeque::new();
+        self.held_back = 0;
+    }
+
     fn writable(&self, attempt: u32) -> Result<(), Gone> {
-        if self.attempt == attempt && self.end.is_none() { Ok(()) } else { Err(Gone::Over) }
+        if self.attempt == Some(attempt) && self.end.is_none() { Ok(()) } else { Err(Gone::Over) }
     }
 
     fn took(&mut self, len: usize) -> Option<(Arc<dyn CreditSink>, u32, u32)> {
@@ -265,6 +296,17 @@ impl Answer {
         let state = self.exchange.lock();
         matches!(state.end, Some(Ok(()))).then_some(state.held_back)
     }
+
+    /// The reader has all that it wants of the answer, and will not read its end: the job is not
+    /// cancelled when this is dropped, but goes on to its end. What still comes is thrown away, and
+    /// does not count as progress.
+    pub fn suffices(&mut self) {
+        self.ended = true;
+        let mut state = self.exchange.lock();
+        state.discarding = true;
+        state.credit = None;
+        state.forget_chunks();
+    }
 }
 
 impl Drop for Answer {
@@ -283,29 +325,21 @@ impl Drop for Answer {
 pub struct AnswerWriter {
     exchange: Arc<Exchange>,
     scheduler: Scheduler,
-    job: JobId,
-    provider: ProviderId,
-    attempt: u32,
+    claim: Claim,
     status: Option<StatusCode>,
     done: bool,
 }
 
 impl AnswerWriter {
-    pub(crate) fn new(
-        exchange: Arc<Exchange>,
-        scheduler: Scheduler,
-        job: JobId,
-        provider: ProviderId,
-        attempt: u32,
-    ) -> Self {
-        Self { exchange, scheduler, job, provider, attempt, status: None, done: false }
+    pub(crate) fn new(exchange: Arc<Exchange>, scheduler: Scheduler, claim: Claim) -> Self {
+        Self { exchange, scheduler, claim, status: None, done: false }
     }
 
     /// Gives bytes back to `sink` as they are read, in portions of at least `portion` bytes, under
     /// the provider's own `number` for the job.
     pub fn give_credit(&self, sink: Arc<dyn CreditSink>, number: u32, portion: u32) {
         let mut state = self.exchange.lock();
-        if state.writable(self.attempt).is_ok() {
+        if state.writable(self.claim.attempt).is_ok() {
             state.credit = Some(Credit { sink, number, owed: 0, portion });
         }
     }
@@ -323,16 +357,9 @@ impl AnswerWriter {
         if self.has_begun() {
             return Ok(());
         }
-        {
-            let mut state = self.exchange.lock();
-            state.writable(self.attempt)?;
-            self.status = Some(head.status);
-            state.status = Some(head.status);
-            state.head = Some(head);
-            state.moved = now();
-            state.wake_reader();
-        }
-        self.scheduler.begun(self.job, self.provider);
+        let status = head.status;
+        self.scheduler.begin(self.claim, head)?;
+        self.status = Some(status);
         Ok(())
     }
 
@@ -343,11 +370,11 @@ impl AnswerWriter {
     /// [`HELD_BACK`] bytes wait for a reader that does not read: the job should be failed.
     pub fn chunk(&mut self, chunk: Bytes) -> Result<usize, Gone> {
         let mut state = self.exchange.lock();
-        state.writable(self.attempt)?;
+        state.writable(self.claim.attempt)?;
         if state.held_back > HELD_BACK {
             return Err(Gone::Stalled);
         }
-        if chunk.is_empty() {
+        if chunk.is_empty() || state.discarding {
             return Ok(state.held_back);
         }
         state.meter.feed(&chunk);
@@ -361,7 +388,10 @@ impl AnswerWriter {
 
     /// What the provider itself says was used. What is read in the answer counts more.
     pub fn report(&self, usage: Usage) {
-        self.exchange.lock().reported = usage;
+        let mut state = self.exchange.lock();
+        if state.writable(self.claim.attempt).is_ok() {
+            state.reported = usage;
+        }
     }
 
     /// The answer is complete. Without a head this is a failure.
@@ -373,27 +403,27 @@ impl AnswerWriter {
         self.end_exchange();
         let fault = status.is_server_error();
         let verdict = if fault { Verdict::AnsweredWithFault } else { Verdict::Answered };
-        self.scheduler.finished(self.job, self.provider, verdict, None);
+        self.scheduler.finished(self.claim, verdict, None);
     }
 
     /// There is no (more of the) answer, through a fault of the provider. Unbegun, the job may go
     /// to another.
     pub fn fail(mut self, why: &str) {
         self.done = true;
-        self.scheduler.finished(self.job, self.provider, Verdict::Failed, Some(why.to_owned()));
+        self.scheduler.finished(self.claim, Verdict::Failed, Some(why.to_owned()));
     }
 
     /// The provider does not take the job, through no fault of its own.
     pub fn decline(mut self) {
         self.done = true;
-        self.scheduler.finished(self.job, self.provider, Verdict::Declined, None);
+        self.scheduler.finished(self.claim, Verdict::Declined, None);
     }
 
     /// The client does not read what was sent for it: the job ends, and nobody is to blame but
     /// the client.
     pub fn stalled(mut self) {
         self.done = true;
-        self.scheduler.stalled(self.job);
+        self.scheduler.stalled(self.claim.job);
     }
 
     /// Nothing is left to do: the job was cancelled, or its provider is leaving and the
@@ -404,7 +434,7 @@ impl AnswerWriter {
 
     fn end_exchange(&self) {
         let state = self.exchange.lock();
-        if state.writable(self.attempt).is_ok() {
+        if state.writable(self.claim.attempt).is_ok() {
             drop(state);
             self.exchange.finish(Ok(()));
         }
@@ -415,7 +445,7 @@ impl Drop for AnswerWriter {
     fn drop(&mut self) {
         if !self.done {
             // Later, not now: a provider may drop it while the scheduler is calling it.
-            self.scheduler.dropped(self.job, self.provider);
+            self.scheduler.dropped(self.claim);
         }
     }
 }

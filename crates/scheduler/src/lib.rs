@@ -10,16 +10,19 @@
 //! - [`provider`]: what a provider connection must be able to do
 //! - [`observer`]: who is told of each job
 //! - [`service`]: the scheduler itself
+//! - [`status`]: what there is to know now about queues and providers
 
 pub mod exchange;
 pub mod job;
 pub mod observer;
 pub mod provider;
 pub mod service;
+pub mod status;
 
 pub use dispatch::{Affinity, CancelReason, Config, Ending, Gone};
 pub use exchange::{Answer, AnswerWriter, Event, Gone as ReaderGone, Head};
 pub use job::{Failure, Job, JobRequest, Meter, Usage};
 pub use observer::{Ended, JobFacts, Observer, Outcome};
 pub use provider::{Assignment, Membership, Offer, Provider};
-pub use service::{QueueStatus, Scheduler, Status, WorkerStatus};
+pub use service::Scheduler;
+pub use status::{QueueStatus, Status, WorkerStatus};

@@ -15,10 +15,11 @@ use dispatch::{Config, Dispatcher, Ending, Gone, Input, JobSpec, Output, Verdict
 use tokio::sync::Notify;
 
 use crate::{
-    exchange::{Answer, AnswerWriter, Exchange},
+    exchange::{Answer, AnswerWriter, Exchange, Gone as ReaderGone, Head},
     job::{Failure, Job, JobRequest},
     observer::{Ended, JobFacts, Observer, Outcome},
     provider::{Assignment, Membership, Offer, Provider},
+    status::Status,
 };
 
 /// The current time, as the runtime counts it: tests can pause it.
@@ -33,7 +34,7 @@ pub struct Scheduler(Arc<Inner>);
 struct Inner {
     core: Mutex<Core>,
     /// Jobs whose writers were dropped, to be failed outside of any call.
-    dropped: Mutex<Vec<(JobId, ProviderId)>>,
+    dropped: Mutex<Vec<Claim>>,
     /// Wakes [`Scheduler::run`] when there is something earlier to do than it sleeps for.
     wake: Notify,
     observers: Vec<Arc<dyn Observer>>,
@@ -47,6 +48,14 @@ struct Core {
     armed: Option<Instant>,
 }
 
+/// One provider's try at a job.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Claim {
+    pub(crate) job: JobId,
+    pub(crate) provider: ProviderId,
+    pub(crate) attempt: u32,
+}
+
 /// A job that has not ended.
 struct Entry {
     facts: Arc<JobFacts>,
@@ -56,7 +65,9 @@ struct Entry {
     accepted: Instant,
     assigned: Option<Instant>,
     begun: Option<Instant>,
+    /// The last provider that it was given to, and whether it is still there.
     provider: Option<ProviderId>,
+    held: bool,
     attempt: u32,
     detail: Option<String>,
 }
@@ -68,57 +79,6 @@ enum Note {
     FirstByte(Arc<JobFacts>, Duration),
     Canceled(Arc<JobFacts>, dispatch::CancelReason),
     Ended(Arc<JobFacts>, Box<Ended>),
-}
-
-/// What there is to know now about all of it.
-#[derive(Debug, Clone)]
-pub struct Status {
-    /// The connected workers.
-    pub workers: Vec<WorkerStatus>,
-    /// The queues that are not empty.
-    pub queues: Vec<QueueStatus>,
-    /// Jobs waiting.
-    pub queue_depth: usize,
-    /// Jobs at providers.
-    pub in_flight: usize,
-    /// When it was looked at.
-    pub at: Instant,
-}
-
-/// A connected worker, or another provider.
-#[derive(Debug, Clone)]
-pub struct WorkerStatus {
-    /// Its id.
-    pub id: ProviderId,
-    /// The name it gave itself.
-    pub name: String,
-    /// Where its jobs come from.
-    pub scope: Scope,
-    /// What it serves.
-    pub models: Vec<ModelName>,
-    /// How many jobs it takes at once.
-    pub max_concurrent: u32,
-    /// Its load as it counts it itself.
-    pub reported_load: u32,
-    /// Jobs it has from here.
-    pub in_flight: u32,
-    /// Whether it is given nothing more.
-    pub draining: bool,
-    /// How long it rests yet, after faults of its own.
-    pub resting: Option<Duration>,
-}
-
-/// A queue.
-#[derive(Debug, Clone)]
-pub struct QueueStatus {
-    /// Where its providers are.
-    pub scope: Scope,
-    /// Its model.
-    pub model: ModelName,
-    /// Jobs waiting in it.
-    pub len: usize,
-    /// How long the oldest has waited.
-    pub oldest: Duration,
 }
 
 impl Scheduler {
@@ -177,6 +137,7 @@ impl Scheduler {
             assigned: None,
             begun: None,
             provider: None,
+            held: false,
             attempt: 0,
             detail: None,
         };
@@ -276,14 +237,7 @@ impl Scheduler {
     /// What there is to know now about all of it.
     pub fn status(&self) -> Status {
         let core = self.lock();
-        let at = now();
-        Status {
-            workers: core.worker_status(at),
-            queues: core.queue_status(at),
-            queue_depth: core.dispatcher.queue_depth(),
-            in_flight: core.dispatcher.in_flight(),
-            at,
-        }
+        Status::of(&core.dispatcher, &core.providers, now())
     }
 
     pub(crate) fn models_of(&self, id: ProviderId, models: Vec<ModelName>, load: u32) {
@@ -300,6 +254,8 @@ impl Scheduler {
     pub(crate) fn leave(&self, id: ProviderId, why: Gone) {
         self.with(|core, notes| {
             core.providers.remove(&id);
+            let jobs = core.jobs.values_mut();
+            jobs.filter(|entry| entry.provider == Some(id)).for_each(Entry::release);
             core.handle(self, Input::Leave { provider: id, why }, notes);
         });
         for observer in &self.0.observers {
@@ -307,35 +263,31 @@ impl Scheduler {
         }
     }
 
-    pub(crate) fn begun(&self, job: JobId, provider: ProviderId) {
+    /// The answer begins, unless the job is no longer this provider's. Both in one step: a job whose
+    /// head the client may have seen is never moved.
+    pub(crate) fn begin(&self, claim: Claim, head: Head) -> Result<(), ReaderGone> {
+        let job = claim.job;
         self.with(|core, notes| {
-            let Some(entry) = core.jobs.get_mut(&job) else { return };
-            if entry.provider != Some(provider) {
-                return;
-            }
+            let entry = core.held(claim).ok_or(ReaderGone::Over)?;
+            entry.exchange.begin_answer(claim.attempt, head)?;
             let at = now();
             entry.begun = Some(at);
             entry.request = None;
             notes.push(Note::FirstByte(Arc::clone(&entry.facts), at - entry.accepted));
             core.handle(self, Input::Begun { job }, notes);
-        });
+            Ok(())
+        })
     }
 
-    pub(crate) fn finished(
-        &self,
-        job: JobId,
-        provider: ProviderId,
-        verdict: Verdict,
-        detail: Option<String>,
-    ) {
+    pub(crate) fn finished(&self, claim: Claim, verdict: Verdict, detail: Option<String>) {
+        let Claim { job, provider, .. } = claim;
         self.with(|core, notes| {
-            let Some(entry) = core.jobs.get_mut(&job) else { return };
-            if entry.provider != Some(provider) {
-                return;
-            }
+            let Some(entry) = core.held(claim) else { return };
             entry.detail = detail.or(entry.detail.take());
             let answered = matches!(verdict, Verdict::Answered | Verdict::AnsweredWithFault);
-            if answered && let Some(entry) = core.jobs.remove(&job) {
+            if !answered {
+                entry.release();
+            } else if let Some(entry) = core.jobs.remove(&job) {
                 let status = entry.exchange.account().status.unwrap_or_default();
                 notes.push(entry.ended(Outcome::Answered(status)));
             }
@@ -362,9 +314,9 @@ impl Scheduler {
         });
     }
 
-    pub(crate) fn dropped(&self, job: JobId, provider: ProviderId) {
+    pub(crate) fn dropped(&self, claim: Claim) {
         let mut dropped = self.0.dropped.lock().unwrap_or_else(PoisonError::into_inner);
-        dropped.push((job, provider));
+        dropped.push(claim);
         drop(dropped);
         self.0.wake.notify_one();
     }
@@ -376,9 +328,9 @@ impl Scheduler {
     fn fail_dropped(&self) {
         let dropped =
             std::mem::take(&mut *self.0.dropped.lock().unwrap_or_else(PoisonError::into_inner));
-        for (job, provider) in dropped {
+        for claim in dropped {
             let why = Some("the provider dropped the job".to_owned());
-            self.finished(job, provider, Verdict::Failed, why);
+            self.finished(claim, Verdict::Failed, why);
         }
     }
 
@@ -449,7 +401,8 @@ impl Core {
                     self.assign(scheduler, job, provider, attempt, notes);
                 }
                 Output::Cancel { job, provider, reason } => {
-                    if let Some(entry) = self.jobs.get(&job) {
+                    if let Some(entry) = self.jobs.get_mut(&job) {
+                        entry.release();
                         notes.push(Note::Canceled(Arc::clone(&entry.facts), reason));
                     }
                     if let Some(provider) = self.providers.get(&provider) {
@@ -477,21 +430,37 @@ impl Core {
     ) {
         let (Some(entry), Some(provider)) = (self.jobs.get_mut(&job), self.providers.get(&id))
         else {
-            return;
+            return self.give_up(job, notes);
         };
-        let Some(request) = entry.request.clone() else { return };
+        let Some(request) = entry.request.clone() else { return self.give_up(job, notes) };
         let at = now();
         if attempt > entry.attempt {
             notes.push(Note::Requeued(Arc::clone(&entry.facts)));
         }
         entry.assigned = Some(at);
         entry.provider = Some(id);
+        entry.held = true;
         entry.attempt = attempt;
         entry.exchange.begin_attempt(attempt);
         notes.push(Note::Assigned(Arc::clone(&entry.facts), id, at - entry.accepted));
         let exchange = Arc::clone(&entry.exchange);
-        let answer = AnswerWriter::new(exchange, scheduler.clone(), job, id, attempt);
+        let answer =
+            AnswerWriter::new(exchange, scheduler.clone(), Claim { job, provider: id, attempt });
         provider.assign(Assignment { job, attempt, request, answer });
+    }
+
+    /// An assignment that cannot be carried out: rather than wait for nobody, the job ends.
+    fn give_up(&mut self, job: JobId, notes: &mut Vec<Note>) {
+        self.end(job, Ending::ProviderFailed, notes);
+        self.dispatcher.handle(now(), Input::ClientGone { job });
+    }
+
+    /// The job, if it is where and what the claim says.
+    fn held(&mut self, claim: Claim) -> Option<&mut Entry> {
+        let Claim { job, provider, attempt } = claim;
+        let entry = self.jobs.get_mut(&job)?;
+        let at = (entry.held, entry.provider, entry.attempt);
+        (at == (true, Some(provider), attempt)).then_some(entry)
     }
 
     fn end(&mut self, job: JobId, ending: Ending, notes: &mut Vec<Note>) {
@@ -514,41 +483,15 @@ impl Core {
             (None, _) => false,
         }
     }
-
-    fn worker_status(&self, at: Instant) -> Vec<WorkerStatus> {
-        let mut workers: Vec<_> = self
-            .dispatcher
-            .providers()
-            .map(|view| WorkerStatus {
-                id: view.id,
-                name: self.providers.get(&view.id).map_or("", |p| p.name()).to_owned(),
-                scope: view.scope().clone(),
-                models: view.models().cloned().collect(),
-                max_concurrent: view.max_concurrent,
-                reported_load: view.reported_load,
-                in_flight: view.in_flight,
-                draining: view.draining,
-                resting: view.resting_until.and_then(|until| until.checked_duration_since(at)),
-            })
-            .collect();
-        workers.sort_by(|a, b| (&a.name, a.id).cmp(&(&b.name, b.id)));
-        workers
-    }
-
-    fn queue_status(&self, at: Instant) -> Vec<QueueStatus> {
-        self.dispatcher
-            .queues()
-            .map(|view| QueueStatus {
-                scope: view.scope.clone(),
-                model: view.model.clone(),
-                len: view.len,
-                oldest: at.saturating_duration_since(view.oldest),
-            })
-            .collect()
-    }
 }
 
 impl Entry {
+    /// It is no longer its provider's, whatever that still writes.
+    fn release(&mut self) {
+        self.held = false;
+        self.exchange.end_attempt();
+    }
+
     fn ended(&self, outcome: Outcome) -> Note {
         let at = now();
         let account = self.exchange.account();

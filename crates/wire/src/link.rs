@@ -74,7 +74,6 @@ pub struct Link {
     blocked: bool,
     unflushed: bool,
     reads: u32,
-    heard: Instant,
     /// Found by [`Link::ready`], to be told by [`Link::next`].
     broken: Option<WsError>,
     close_reason: Option<(u16, String)>,
@@ -88,7 +87,7 @@ impl Link {
             .write_buffer_size(WRITE_BUFFER)
             .max_message_size(Some(MAX_MESSAGE))
             .max_frame_size(Some(MAX_MESSAGE));
-        let blocking = Blocking { io, waker: Waker::noop().clone() };
+        let blocking = Blocking { io, waker: Waker::noop().clone(), heard: Instant::now() };
         let outbox = Outbox::new();
         let link = Self {
             socket: WebSocket::from_raw_socket(blocking, role, Some(config)),
@@ -96,7 +95,6 @@ impl Link {
             blocked: false,
             unflushed: false,
             reads: 0,
-            heard: Instant::now(),
             broken: None,
             close_reason: None,
         };
@@ -126,9 +124,9 @@ impl Link {
         }
     }
 
-    /// When anything last came from the far end, a WebSocket ping or pong included.
+    /// When bytes last came from the far end, be they of a message that is not complete.
     pub fn heard(&self) -> Instant {
-        self.heard
+        self.socket.get_ref().heard
     }
 
     /// The code and reason with which the far end closed.
@@ -188,7 +186,6 @@ impl Link {
             }
             other => other?,
         };
-        self.heard = Instant::now();
         match message {
             Message::Text(text) => Ok(Some(Frame::Text(text))),
             Message::Binary(bytes) => Ok(Some(Frame::Binary(own(bytes)))),
@@ -220,6 +217,10 @@ impl Link {
         self.socket.get_mut().wake(cx);
         loop {
             if self.blocked && !self.flush()? {
+                // Nothing is popped meanwhile, so nothing else would tell this task.
+                if self.outbox.wait_for_close(cx) {
+                    return Poll::Ready(Err(LinkError::GivenUp));
+                }
                 return Poll::Pending;
             }
             match self.outbox.pop(cx) {
@@ -331,6 +332,8 @@ fn fragments(frame: Frame) -> impl Iterator<Item = RawFrame> {
 struct Blocking {
     io: Io,
     waker: Waker,
+    /// When bytes last came.
+    heard: Instant,
 }
 
 impl Blocking {
@@ -344,7 +347,10 @@ impl Read for Blocking {
         let mut buffer = ReadBuf::new(buffer);
         let mut cx = Context::from_waker(&self.waker);
         match self.io.as_mut().poll_read(&mut cx, &mut buffer) {
-            Poll::Ready(Ok(())) => Ok(buffer.filled().len()),
+            Poll::Ready(Ok(())) => {
+                self.heard = Instant::now();
+                Ok(buffer.filled().len())
+            }
             Poll::Ready(Err(error)) => Err(error),
             Poll::Pending => Err(io::ErrorKind::WouldBlock.into()),
         }
@@ -464,6 +470,35 @@ mod tests {
         assert_eq!(read, 100 * 4);
         drop(far);
         driver.await.unwrap().unwrap();
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn the_bytes_of_a_long_message_are_heard_before_it_is_complete() {
+        let (near, mut far) = duplex(1024);
+        let (mut link, _outbox) = Link::new(Box::pin(near), Role::Client);
+        far.write_all(&[0x81, 3, b'a']).await.unwrap();
+        for byte in [b'b', b'c'] {
+            tokio::time::advance(Duration::from_secs(60)).await;
+            assert_eq!(link.ready(), None);
+            assert_eq!(link.heard(), Instant::now());
+            far.write_all(&[byte]).await.unwrap();
+        }
+        assert_eq!(link.next().await.unwrap(), Some("abc".to_owned().into()));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_link_given_up_while_its_socket_is_blocked_wakes_its_task() {
+        let (near, _far) = duplex(16);
+        let (mut link, outbox) = Link::new(Box::pin(near), Role::Server);
+        outbox.push("x".repeat(1000)).unwrap();
+        let driver = tokio::spawn(async move { link.next().await });
+        tokio::task::yield_now().await;
+        // It is woken for this, and waits for the socket again.
+        outbox.push("y".to_owned()).unwrap();
+        tokio::task::yield_now().await;
+        outbox.close();
+        let ended = timeout(CLOSE_DEADLINE, driver).await.unwrap().unwrap();
+        assert!(matches!(ended, Err(LinkError::GivenUp)));
     }
 
     #[tokio::test]

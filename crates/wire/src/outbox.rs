@@ -17,6 +17,10 @@ const SOFT_BOUND: usize = 256 * 1024;
 /// not read for so long that it is as good as gone.
 const HARD_BOUND: usize = 128 * 1024 * 1024;
 
+/// What a waiting source counts for in those bounds, in bytes: about what it takes itself. The
+/// message it is cut from is not counted; who queues it keeps that bounded.
+const SOURCE: usize = 256;
+
 /// One message of a link.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Frame {
@@ -54,7 +58,8 @@ impl From<Bytes> for Frame {
 }
 
 /// A long message that is cut into frames only as the socket takes them. Sources take turns, so
-/// that a large one does not hold up what is queued behind it.
+/// that a large one does not hold up what is queued behind it. One that is no longer wanted stays
+/// in the queue until its turn comes: it should let go of its message at once.
 pub trait FrameSource: Send {
     /// The next frame, and whether more follow it. `None`: there is nothing (any more).
     fn next_frame(&mut self) -> Option<(Frame, bool)>;
@@ -80,7 +85,19 @@ struct State {
     queue: VecDeque<Item>,
     bytes: usize,
     closed: bool,
+    /// The link's task, which waits for something to write.
     link: Option<Waker>,
+    /// The link's task, which waits for the socket and must only hear of a close.
+    blocked: Option<Waker>,
+}
+
+impl State {
+    fn close(&mut self) -> [Option<Waker>; 2] {
+        self.closed = true;
+        self.queue.clear();
+        self.bytes = 0;
+        [self.link.take(), self.blocked.take()]
+    }
 }
 
 impl std::fmt::Debug for State {
@@ -112,9 +129,9 @@ impl Outbox {
     /// Queues a message that is cut into frames as it is written.
     ///
     /// # Errors
-    /// [`Closed`] when the link is closed.
+    /// [`Closed`] when the link is closed, or is given up now because its queue is over its bound.
     pub fn push_source(&self, source: Box<dyn FrameSource>) -> Result<(), Closed> {
-        self.put(Item::Source(source), 0)
+        self.put(Item::Source(source), SOURCE)
     }
 
     /// Queues a data frame, once there is room for it.
@@ -134,16 +151,9 @@ impl Outbox {
     /// Closes the link from outside: what is queued is dropped and the link's task is woken to
     /// find it so.
     pub fn close(&self) {
-        let mut state = self.lock();
-        state.closed = true;
-        state.queue.clear();
-        state.bytes = 0;
-        let link = state.link.take();
-        drop(state);
+        let tasks = self.lock().close();
         self.0.space.notify_waiters();
-        if let Some(waker) = link {
-            waker.wake();
-        }
+        tasks.into_iter().flatten().for_each(Waker::wake);
     }
 
     async fn room(&self) -> Result<(), Closed> {
@@ -184,6 +194,13 @@ impl Outbox {
         Ok(())
     }
 
+    /// Has the link's task woken when the link is closed from outside. Whether it is already.
+    pub(crate) fn wait_for_close(&self, cx: &Context<'_>) -> bool {
+        let mut state = self.lock();
+        state.blocked = Some(cx.waker().clone());
+        state.closed
+    }
+
     /// The next frame to write; `None` when there is none now, and then the link's task is woken
     /// when there is.
     pub(crate) fn pop(&self, cx: &Context<'_>) -> Option<Frame> {
@@ -195,24 +212,42 @@ impl Outbox {
                     return None;
                 }
                 Some(Item::Frame(frame)) => {
-                    let was_full = state.bytes > SOFT_BOUND;
-                    state.bytes -= frame.len();
-                    let has_room = state.bytes <= SOFT_BOUND;
-                    drop(state);
-                    if was_full && has_room {
-                        self.0.space.notify_waiters();
-                    }
+                    self.leaves(state, frame.len());
                     return Some(frame);
                 }
                 Some(Item::Source(mut source)) => {
-                    if let Some((frame, more)) = source.next_frame() {
-                        if more {
+                    // Cutting a frame may take long, and others queue theirs under their own locks.
+                    drop(state);
+                    let next = source.next_frame();
+                    state = self.lock();
+                    match next {
+                        Some((frame, true)) if !state.closed => {
                             state.queue.push_back(Item::Source(source));
+                            return Some(frame);
                         }
-                        return Some(frame);
+                        Some((frame, _)) => {
+                            self.leaves(state, SOURCE);
+                            return Some(frame);
+                        }
+                        None => {
+                            self.leaves(state, SOURCE);
+                            state = self.lock();
+                        }
                     }
                 }
             }
+        }
+    }
+
+    /// So many bytes are no longer queued.
+    fn leaves(&self, mut state: MutexGuard<'_, State>, len: usize) {
+        let was_full = state.bytes > SOFT_BOUND;
+        // A close in between has set this to nothing.
+        state.bytes = state.bytes.saturating_sub(len);
+        let has_room = state.bytes <= SOFT_BOUND;
+        drop(state);
+        if was_full && has_room {
+            self.0.space.notify_waiters();
         }
     }
 
@@ -259,6 +294,43 @@ mod tests {
         }
         assert_eq!(outbox.push(piece), Err(Closed));
         assert!(outbox.is_closed() && pop(&outbox).is_none());
+    }
+
+    /// Looks whether the outbox that it is popped from is free meanwhile.
+    struct Unlocked(Outbox);
+
+    impl FrameSource for Unlocked {
+        fn next_frame(&mut self) -> Option<(Frame, bool)> {
+            assert!(self.0.0.state.try_lock().is_ok(), "cut under the lock");
+            Some((Bytes::from_static(b"cut").into(), false))
+        }
+    }
+
+    #[test]
+    fn a_frame_is_cut_while_others_may_queue_theirs() {
+        let outbox = Outbox::new();
+        outbox.push_source(Box::new(Unlocked(outbox.clone()))).unwrap();
+        assert_eq!(pop(&outbox), Some(Bytes::from_static(b"cut").into()));
+        assert_eq!((pop(&outbox), outbox.lock().bytes), (None, 0));
+    }
+
+    #[test]
+    fn sources_that_nobody_takes_reach_the_bound_too() {
+        let outbox = Outbox::new();
+        let pushed = (0..=HARD_BOUND / SOURCE)
+            .take_while(|_| outbox.push_source(Box::new(Count(0))).is_ok())
+            .count();
+        assert_eq!(pushed, HARD_BOUND / SOURCE);
+        assert!(outbox.is_closed());
+    }
+
+    #[test]
+    fn sources_that_turn_out_empty_leave_nothing_behind() {
+        let outbox = Outbox::new();
+        outbox.push_source(Box::new(Count(0))).unwrap();
+        outbox.push_source(Box::new(Count(2))).unwrap();
+        assert_eq!(std::iter::from_fn(|| pop(&outbox)).count(), 2);
+        assert_eq!(outbox.lock().bytes, 0);
     }
 
     #[tokio::test]

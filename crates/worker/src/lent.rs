@@ -23,6 +23,8 @@ pub(crate) struct Offer {
     pub(crate) models: Arc<[String]>,
     /// How often the backend has been asked so far.
     pub(crate) polls: u64,
+    /// How often it has had room again after it had none, told where several links wait for it.
+    pub(crate) eased: u64,
 }
 
 /// One backend with what all links share: its slots, its load, its offer.
@@ -142,7 +144,11 @@ impl Deref for Counted {
 
 impl Drop for Counted {
     fn drop(&mut self) {
-        self.0.load.fetch_sub(1, Ordering::Relaxed);
+        let before = self.0.load.fetch_sub(1, Ordering::Relaxed);
+        // The server whose job this was has heard of its end. Others have not.
+        if before == self.0.max_concurrent && self.0.offer.receiver_count() > 1 {
+            self.0.offer.send_modify(|offer| offer.eased += 1);
+        }
     }
 }
 
@@ -198,6 +204,21 @@ mod tests {
         assert_eq!(lent.load(), 2);
         drop((one, two));
         assert_eq!(lent.load(), 0);
+    }
+
+    #[test]
+    fn who_shares_the_backend_is_told_when_it_is_no_longer_full() {
+        let config =
+            BackendConfig { max_concurrent: 2, ..BackendConfig::new("http://127.0.0.1:1") };
+        let lent = Arc::new(Lent::new(&Lend::Http(config)).unwrap());
+        let first = lent.offers();
+        drop([lent.count(), lent.count()]);
+        assert!(!first.has_changed().unwrap(), "nobody else is there");
+        let mut second = lent.offers();
+        drop(lent.count());
+        assert!(!second.has_changed().unwrap(), "it was not full");
+        drop([lent.count(), lent.count()]);
+        assert_eq!(second.borrow_and_update().eased, 1);
     }
 
     #[test]

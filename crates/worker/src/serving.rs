@@ -93,6 +93,8 @@ pub(crate) struct Serving<'a> {
     running: HashMap<Id, Running>,
     handles: HashMap<u32, Handle>,
     offers: watch::Receiver<Offer>,
+    /// The offer as it was last looked at.
+    seen: Offer,
     /// The models that the server knows of.
     told: Arc<[String]>,
     /// Whether the server waits for a fresh list.
@@ -118,6 +120,7 @@ impl<'a> Serving<'a> {
             running: HashMap::new(),
             handles: HashMap::new(),
             offers: lent.offers(),
+            seen: Offer::default(),
             told: Arc::default(),
             refresh: false,
             registered: None,
@@ -174,7 +177,8 @@ impl<'a> Serving<'a> {
     }
 
     fn register(&mut self) {
-        self.told = Arc::clone(&self.offers.borrow_and_update().models);
+        self.look_at_offer();
+        self.told = Arc::clone(&self.seen.models);
         self.tell(WorkerMessage::Register(Register {
             worker_name: self.context.name.clone(),
             models: self.told.to_vec(),
@@ -315,16 +319,28 @@ impl<'a> Serving<'a> {
     }
 
     fn on_offer(&mut self) -> Option<Outcome> {
-        let changed = *self.offers.borrow_and_update().models != *self.told;
-        if self.registered.is_some() && !self.session.is_draining() && (changed || self.refresh) {
+        let Offer { polls, eased, .. } = self.seen;
+        self.look_at_offer();
+        if self.registered.is_none() || self.session.is_draining() {
+            return None;
+        }
+        let asked_for = self.refresh && self.seen.polls != polls;
+        if self.seen.models != self.told || asked_for {
             self.report_models();
+        } else if self.seen.eased != eased {
+            self.pong(None);
         }
         None
     }
 
+    fn look_at_offer(&mut self) {
+        self.seen = self.offers.borrow_and_update().clone();
+    }
+
     fn report_models(&mut self) {
         self.refresh = false;
-        self.told = Arc::clone(&self.offers.borrow_and_update().models);
+        self.look_at_offer();
+        self.told = Arc::clone(&self.seen.models);
         let (models, current_load) = (self.told.to_vec(), self.lent.load());
         self.tell(WorkerMessage::ModelsUpdate(ModelsUpdate { models, current_load }));
     }

@@ -48,7 +48,7 @@ impl Dispatcher {
             Waiting::Provider => self.timed_out(now, id, Ending::IdleTimeout),
             Waiting::Client => {
                 let Some((_, hold)) = self.release(id) else { return };
-                self.cancel(id, hold.provider, CancelReason::ClientDisconnect);
+                self.stop(now, id, hold, CancelReason::ClientDisconnect);
                 self.end(id, Ending::ClientStalled);
                 self.has_room(now, hold.provider);
             }
@@ -77,7 +77,7 @@ impl Dispatcher {
 
     pub(super) fn client_gone(&mut self, now: Instant, id: JobId) {
         if let Some((_, hold)) = self.release(id) {
-            self.cancel(id, hold.provider, CancelReason::ClientDisconnect);
+            self.stop(now, id, hold, CancelReason::ClientDisconnect);
             self.has_room(now, hold.provider);
         } else {
             self.unqueue(id);
@@ -163,13 +163,21 @@ impl Dispatcher {
     /// Its provider took too long.
     fn timed_out(&mut self, now: Instant, id: JobId, ending: Ending) {
         let Some((_, hold)) = self.release(id) else { return };
-        self.cancel(id, hold.provider, CancelReason::Timeout);
+        self.stop(now, id, hold, CancelReason::Timeout);
         self.end(id, ending);
         let rests = self.fault(now, hold);
         self.has_room(now, hold.provider);
         if rests {
             self.fill_limited(now);
         }
+    }
+
+    /// Tells a provider, which may get others, to stop working on a job.
+    fn stop(&mut self, now: Instant, id: JobId, hold: Hold, reason: CancelReason) {
+        if let Some(provider) = self.providers.get_mut(hold.provider) {
+            provider.canceled(now);
+        }
+        self.cancel(id, hold.provider, reason);
     }
 
     /// Why the job is not accepted, as far as that does not depend on the queue.

@@ -35,7 +35,7 @@ impl Dispatcher {
 
     pub(super) fn load(&mut self, now: Instant, id: ProviderId, load: u32) {
         if let Some(provider) = self.providers.get_mut(id) {
-            provider.reported = load;
+            provider.reports(load, now);
             self.fill(now, id);
         }
     }
@@ -225,6 +225,38 @@ mod tests {
         bench.submit(spec(1));
         bench.submit(spec(2));
         assert_eq!(bench.input(Input::Load { provider: provider(1), load: 0 }), []);
+    }
+
+    #[test]
+    fn a_report_that_crosses_a_cancellation_leaves_nobody_idle() {
+        let mut bench = Bench::new();
+        bench.join(1, offer(1));
+        bench.submit(spec(1));
+        bench.client_gone(1);
+        let report = |load| Input::Load { provider: provider(1), load };
+        bench.input(report(1));
+        assert_eq!(bench.submit(spec(2)), [assign(2, 1, 0)]);
+        bench.input(report(2));
+        assert_eq!(bench.finished(2, 1, Verdict::Answered), []);
+        assert_eq!(bench.submit(spec(3)), [assign(3, 1, 0)]);
+    }
+
+    #[test]
+    fn after_a_cancellation_only_what_it_explains_is_not_believed() {
+        let mut bench = Bench::new();
+        bench.join(1, Offer { load: 2, ..offer(9) });
+        for number in 1..=2 {
+            bench.submit(spec(number));
+            bench.client_gone(number);
+        }
+        for (report, believed) in [(2, 2), (4, 2), (5, 3), (1, 1), (3, 1)] {
+            bench.input(Input::Load { provider: provider(1), load: report });
+            let view = bench.dispatcher.providers().next().unwrap();
+            assert_eq!(view.reported_load, believed, "{report}");
+        }
+        bench.wait(SECOND);
+        bench.input(Input::Load { provider: provider(1), load: 3 });
+        assert_eq!(bench.dispatcher.providers().next().unwrap().reported_load, 3);
     }
 
     #[test]

@@ -29,8 +29,9 @@ use crate::{
 /// Decides which provider serves which job, and when.
 ///
 /// **Capacity.** A provider's load is what it reports or what it holds of ours, whichever is more;
-/// the report is moved by one with each job it is given and each that ends. It is given a job only
-/// while its load is below its capacity.
+/// the report is moved by one with each job it is given and each that ends. For a second after a
+/// cancellation, what is reported above that is first put down to the cancelled jobs. It is given a
+/// job only while its load is below its capacity.
 ///
 /// **Queues.** A job for which nobody is free waits in the queue of its scope and model: after
 /// requeued jobs, in the order of its key, keys taking turns. A provider that has room takes, of

@@ -21,6 +21,8 @@ pub(crate) struct Peer {
     faults: u32,
     rests: u32,
     last_rest: Option<Duration>,
+    /// Jobs cancelled lately, and when the last was.
+    canceled: Option<(u32, Instant)>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -99,17 +101,18 @@ impl Oracle {
 
     /// Follows an input, up to what it allows and demands.
     pub(crate) fn input(&mut self, input: &Input) {
+        let now = self.now;
         match input {
             Input::Join { provider, offer } => self.join(*provider, offer),
             Input::Models { provider, models, load } => {
                 if let Some(peer) = self.peer_mut(*provider) {
                     peer.offer.models.clone_from(models);
-                    peer.reported = *load;
+                    peer.report(*load, now);
                 }
             }
             Input::Load { provider, load } => {
                 if let Some(peer) = self.peer_mut(*provider) {
-                    peer.reported = *load;
+                    peer.report(*load, now);
                 }
             }
             Input::Drain { provider, grace } => self.drain(*provider, *grace),
@@ -160,6 +163,15 @@ impl Oracle {
             }
         }
         Some((job, held))
+    }
+
+    /// For a second from now on, the provider may count a job more than it has.
+    pub(crate) fn note_cancel(&mut self, id: ProviderId) {
+        let now = self.now;
+        if let Some(peer) = self.peer_mut(id) {
+            let count = (peer.canceled_lately(now) + 1).min(peer.capacity());
+            peer.canceled = Some((count, now));
+        }
     }
 
     /// After a release: the draining provider may have nothing left.
@@ -277,6 +289,7 @@ impl Oracle {
                 faults: 0,
                 rests: 0,
                 last_rest: None,
+                canceled: None,
             });
         }
     }
@@ -403,6 +416,7 @@ impl Oracle {
             Waiting::Client => (CancelReason::ClientDisconnect, Ending::ClientStalled),
         };
         self.owed.push(Output::Cancel { job: id, provider: held.by, reason });
+        self.note_cancel(held.by);
         self.owe_end(id, ending);
         if waiting == Waiting::Provider {
             self.fault(held);
@@ -440,6 +454,7 @@ impl Oracle {
         if let Some((_, held)) = self.release(id) {
             let reason = CancelReason::ClientDisconnect;
             self.owed.push(Output::Cancel { job: id, provider: held.by, reason });
+            self.note_cancel(held.by);
             self.ended += 1;
             self.retire_if_idle(held.by, true);
         } else if self.unqueue(id, false).is_some() {
@@ -492,6 +507,20 @@ impl Peer {
             && job.spec.size <= self.offer.max_size
             && job.spec.pinned.is_none_or(|pinned| pinned == self.id)
             && !job.avoided.contains(&self.id)
+    }
+
+    /// A load above the known one is put down to cancelled jobs first.
+    fn report(&mut self, load: u32, now: Instant) {
+        let known = self.reported.min(load);
+        let above = load - known;
+        self.reported = known + above.saturating_sub(self.canceled_lately(now));
+    }
+
+    fn canceled_lately(&self, now: Instant) -> u32 {
+        match self.canceled {
+            Some((count, last)) if now < last + Duration::from_secs(1) => count,
+            _ => 0,
+        }
     }
 
     pub(crate) fn capacity(&self) -> u32 {

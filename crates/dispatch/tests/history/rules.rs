@@ -238,6 +238,7 @@ impl Oracle {
             format!("{id} has not taken too long")
         })?;
         if let Some((_, held)) = self.release(id) {
+            self.note_cancel(by);
             self.owe_end(id, Ending::RequestTimeout);
             self.fault(held);
             self.retire_if_idle(by, true);

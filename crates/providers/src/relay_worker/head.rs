@@ -6,17 +6,41 @@ use http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
 use protocol::headers::{is_hop_by_hop, named_by_connection, stays_at_provider};
 use scheduler::Head;
 
-/// The head of an answer, if its status is one that a client can be sent.
+/// The most headers that an answer may have, those that are dropped included.
+const MAX_HEADERS: usize = 256;
+
+/// A head that no client can be sent.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub(super) enum BadHead {
+    /// No status of HTTP, or one that is no answer.
+    #[error("the worker sent an impossible status")]
+    Status,
+    /// More than [`MAX_HEADERS`].
+    #[error("the worker sent more than {MAX_HEADERS} headers")]
+    TooMany,
+    /// A `content-length` that is no number, or several.
+    #[error("the worker sent an impossible content-length")]
+    Length,
+}
+
+/// The head of an answer, if it is one that a client can be sent.
 pub(super) fn head<'a>(
     status: u16,
     headers: impl Iterator<Item = (&'a str, Vec<u8>)> + Clone,
-) -> Option<Head> {
-    let status = StatusCode::from_u16(status).ok().filter(|s| !s.is_informational())?;
-    Some(Head { status, headers: clean(headers) })
+) -> Result<Head, BadHead> {
+    let status = StatusCode::from_u16(status).ok().filter(|status| !status.is_informational());
+    let status = status.ok_or(BadHead::Status)?;
+    if headers.clone().nth(MAX_HEADERS).is_some() {
+        return Err(BadHead::TooMany);
+    }
+    let headers = clean(headers)?;
+    if has_possible_length(&headers) { Ok(Head { status, headers }) } else { Err(BadHead::Length) }
 }
 
 /// What may reach the client: nothing of the worker's own connections, nothing malformed.
-fn clean<'a>(headers: impl Iterator<Item = (&'a str, Vec<u8>)> + Clone) -> HeaderMap {
+fn clean<'a>(
+    headers: impl Iterator<Item = (&'a str, Vec<u8>)> + Clone,
+) -> Result<HeaderMap, BadHead> {
     let named: HashSet<String> = headers
         .clone()
         .filter(|(name, _)| name.eq_ignore_ascii_case("connection"))
@@ -32,10 +56,22 @@ fn clean<'a>(headers: impl Iterator<Item = (&'a str, Vec<u8>)> + Clone) -> Heade
             || stays_at_provider(name.as_str())
             || named.contains(name.as_str());
         if let (false, Ok(value)) = (dropped, HeaderValue::try_from(value)) {
-            cleaned.append(name, value);
+            cleaned.try_append(name, value).map_err(|_| BadHead::TooMany)?;
         }
     }
-    cleaned
+    Ok(cleaned)
+}
+
+/// No length, or one that is a number: with any other, the connection to the client would break.
+fn has_possible_length(headers: &HeaderMap) -> bool {
+    let mut lengths = headers.get_all(header::CONTENT_LENGTH).iter();
+    let (first, second) = (lengths.next(), lengths.next());
+    let is_number = |value: &HeaderValue| {
+        let digits = value.as_bytes();
+        let text = value.to_str().ok().filter(|_| digits.iter().all(u8::is_ascii_digit));
+        text.is_some_and(|text| text.parse::<u64>().is_ok())
+    };
+    first.is_none_or(is_number) && second.is_none()
 }
 
 /// The head of a stream whose worker tells its status only at the end (walkthrough 3).
@@ -75,7 +111,31 @@ mod tests {
     #[test]
     fn impossible_statuses_are_refused() {
         for status in [0, 99, 100, 101, 1000] {
-            assert!(head(status, std::iter::empty()).is_none(), "{status}");
+            let refused = head(status, std::iter::empty()).unwrap_err();
+            assert_eq!(refused, BadHead::Status, "{status}");
+        }
+    }
+
+    #[test]
+    fn headers_without_end_are_refused() {
+        let headers = |count| std::iter::repeat_n(("x-many", b"1".to_vec()), count);
+        assert_eq!(head(200, headers(MAX_HEADERS)).unwrap().headers.len(), MAX_HEADERS);
+        for count in [MAX_HEADERS + 1, 40_000] {
+            assert_eq!(head(200, headers(count)).unwrap_err(), BadHead::TooMany);
+        }
+    }
+
+    #[test]
+    fn impossible_lengths_are_refused() {
+        let given = |values: &[&'static str]| {
+            let values: Vec<_> = values.iter().map(|value| value.as_bytes().to_vec()).collect();
+            head(200, values.into_iter().map(|value| ("content-length", value)))
+        };
+        assert_eq!(given(&["12"]).unwrap().headers["content-length"], "12");
+        assert!(given(&[]).is_ok());
+        let huge = "99999999999999999999";
+        for bad in [&["abc"][..], &["2, 2"], &["+2"], &["-2"], &[""], &[huge], &["2", "2"]] {
+            assert_eq!(given(bad).unwrap_err(), BadHead::Length, "{bad:?}");
         }
     }
 }

@@ -6,9 +6,12 @@ use std::{
 };
 
 use base::{ModelName, ProviderId, Scope};
-use protocol::relay::{
-    Ping, Register, RegisterAck, SPEC_VERSION, STOCK_MAX_REQUEST, STOCK_VERSION, ServerMessage,
-    WorkerMessage,
+use protocol::{
+    json::clip,
+    relay::{
+        Normalised, Ping, Register, RegisterAck, SPEC_VERSION, STOCK_MAX_REQUEST, STOCK_VERSION,
+        ServerMessage, WorkerMessage,
+    },
 };
 use rand::RngExt;
 use scheduler::{Gone, Offer, Provider, Scheduler};
@@ -19,7 +22,7 @@ use wire::{Frame, Link, Outbox};
 use super::{
     Settings,
     sender::{Form, Sender},
-    session::{Next, Session},
+    session::{MAX_WORDS, Next, Session},
 };
 
 /// How long a worker may take to register.
@@ -30,6 +33,9 @@ const SILENT_INTERVALS: u32 = 3;
 
 /// The largest capacity that a worker may claim.
 const MAX_CONCURRENT: u32 = 100_000;
+
+/// An unknown protocol version is logged up to so many bytes.
+const MAX_VERSION: usize = 64;
 
 /// Closed in order.
 const NORMAL: u16 = 1000;
@@ -50,8 +56,19 @@ pub(super) async fn run(
         Err(_) => return refuse(link, "no register message within 10 s").await,
     };
     let id = ProviderId::from_random(rand::rng().random());
-    let span = tracing::info_span!("worker", id = %id, name = register.worker_name);
-    serve(settings, scheduler, link, outbox, form, id, register).instrument(span).await;
+    let normalised = register.normalised();
+    let span = tracing::info_span!("worker", id = %id, name = normalised.worker_name);
+    let worker = Worker { id, register, normalised, form };
+    serve(settings, scheduler, link, outbox, worker).instrument(span).await;
+}
+
+/// Who has registered.
+struct Worker {
+    id: ProviderId,
+    register: Register,
+    /// The same, cleaned and bounded: only this is kept and logged.
+    normalised: Normalised,
+    form: Form,
 }
 
 async fn first_message(link: &mut Link) -> Result<Register, String> {
@@ -66,7 +83,9 @@ async fn first_message(link: &mut Link) -> Result<Register, String> {
     };
     match register.protocol_version.as_deref() {
         None | Some(SPEC_VERSION | STOCK_VERSION) => Ok(register),
-        Some(other) => Err(format!("protocol version {other:?} is not spoken here")),
+        Some(other) => {
+            Err(format!("protocol version {:?} is not spoken here", clip(other, MAX_VERSION)))
+        }
     }
 }
 
@@ -80,11 +99,9 @@ async fn serve(
     scheduler: &Scheduler,
     link: Link,
     outbox: Outbox,
-    form: Form,
-    id: ProviderId,
-    register: Register,
+    worker: Worker,
 ) {
-    let normalised = register.normalised();
+    let Worker { id, register, normalised, form } = worker;
     let offer = offer(&register, &normalised.models, form);
     let max_concurrent = offer.max_concurrent;
     let sender = Arc::new(Sender::new(normalised.worker_name.clone(), form, outbox));
@@ -92,12 +109,13 @@ async fn serve(
         worker_id: id.to_string(),
         models: normalised.models.clone(),
         warnings: normalised.warnings.clone(),
-        protocol_version: register.protocol_version,
+        protocol_version: register.protocol_version.clone(),
     }));
     for warning in &normalised.warnings {
         tracing::warn!(warning, "registration");
     }
     let models = normalised.models.join(", ");
+    let models = clip(&models, MAX_WORDS);
     tracing::info!(models, max_concurrent, ?form, "worker connected");
     let provider: Arc<dyn Provider> = Arc::<Sender>::clone(&sender);
     let membership = scheduler.join(id, offer, provider);

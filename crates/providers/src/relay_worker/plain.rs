@@ -6,9 +6,12 @@
 
 use bytes::Bytes;
 use protocol::{relay::message::ResponseComplete, sse::looks_like_sse, usage::Usage};
-use scheduler::{Head, ReaderGone};
+use scheduler::Head;
 
-use super::{head, session};
+use super::{
+    head,
+    session::{self, Stop},
+};
 
 /// What does not look like a stream is kept up to this size, then passed on as one.
 const KEPT_OF_STREAM: usize = 256 * 1024;
@@ -30,14 +33,15 @@ impl PlainAnswer {
 
 impl session::Current {
     /// `response_chunk`.
-    pub(super) fn plain_chunk(&mut self, chunk: String) -> Result<(), ReaderGone> {
+    pub(super) fn plain_chunk(&mut self, chunk: String) -> Result<(), Stop> {
         if self.writer.has_begun() {
-            return self.writer.chunk(chunk.into()).map(drop);
+            self.writer.chunk(chunk.into())?;
+            return Ok(());
         }
         let kept = &mut self.plain.kept;
         kept.extend_from_slice(chunk.as_bytes());
         if !self.plain.streaming {
-            return if kept.len() > KEPT_OF_BODY { Err(ReaderGone::Stalled) } else { Ok(()) };
+            return if kept.len() > KEPT_OF_BODY { Err(Stop::TooLong) } else { Ok(()) };
         }
         if looks_like_sse(kept) || kept.len() > KEPT_OF_STREAM {
             let kept = std::mem::take(kept);
@@ -55,10 +59,11 @@ impl session::Current {
         if self.writer.has_begun() {
             return self.writer.end();
         }
-        let headers = complete.headers.iter();
+        let headers = complete.headers.iter().filter(|(name, _)| !is_length(name));
         let headers = headers.map(|(name, value)| (&**name, value.clone().into_bytes()));
-        let Some(mut head) = head::head(complete.status_code, headers) else {
-            return self.writer.fail("the worker sent an impossible status");
+        let mut head = match head::head(complete.status_code, headers) {
+            Ok(head) => head,
+            Err(bad) => return self.writer.fail(&bad.to_string()),
         };
         let body = match complete.body {
             Some(body) if !body.is_empty() => Bytes::from(body),
@@ -71,6 +76,10 @@ impl session::Current {
             Err(_) => self.writer.abandon(),
         }
     }
+}
+
+fn is_length(name: &str) -> bool {
+    name.eq_ignore_ascii_case(http::header::CONTENT_LENGTH.as_str())
 }
 
 /// The length is what it is, whatever the worker said.

@@ -2,14 +2,10 @@
 
 use std::{
     borrow::Cow,
-    sync::{
-        Arc,
-        atomic::{AtomicBool, Ordering},
-    },
+    sync::{Arc, Mutex, PoisonError},
 };
 
 use base::JobId;
-use bytes::Bytes;
 use http::HeaderMap;
 use protocol::relay::{
     BODY_PIECE, Headers,
@@ -19,22 +15,38 @@ use protocol::relay::{
 use scheduler::JobRequest;
 use wire::{Frame, FrameSource};
 
-/// Whether a job was cancelled, so that no more of its body is sent.
-pub(super) type Canceled = Arc<AtomicBool>;
+/// What of a request is not sent yet, shared by the link's queue and by whoever may cancel the job.
+/// Empty once all of it is sent, or is no longer to be sent: a body is kept for neither.
+#[derive(Clone)]
+pub(super) struct Unsent(Arc<Mutex<Option<Arc<JobRequest>>>>);
+
+impl Unsent {
+    pub(super) fn new(request: Arc<JobRequest>) -> Self {
+        Self(Arc::new(Mutex::new(Some(request))))
+    }
+
+    /// No more of it is sent.
+    pub(super) fn clear(&self) {
+        let request = self.0.lock().unwrap_or_else(PoisonError::into_inner).take();
+        // Freed here, after the lock.
+        drop(request);
+    }
+
+    fn get(&self) -> Option<Arc<JobRequest>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+}
 
 /// One JSON message (walkthroughs 2 and 3), made when the socket takes it.
 pub(super) struct PlainRequest {
     pub(super) id: JobId,
-    pub(super) request: Arc<JobRequest>,
-    pub(super) canceled: Canceled,
+    pub(super) unsent: Unsent,
 }
 
 impl FrameSource for PlainRequest {
     fn next_frame(&mut self) -> Option<(Frame, bool)> {
-        if self.canceled.load(Ordering::Relaxed) {
-            return None;
-        }
-        let request = &self.request;
+        let request = self.unsent.get()?;
+        self.unsent.clear();
         // The API has seen that the body is UTF-8; nothing is replaced here.
         let body: Cow<'_, str> = String::from_utf8_lossy(&request.body);
         let text = encode_request(
@@ -71,36 +83,35 @@ fn joined(headers: &HeaderMap) -> Headers {
 pub(super) struct BinaryRequest {
     number: u32,
     id: JobId,
-    head: Option<Arc<JobRequest>>,
-    rest: Bytes,
-    canceled: Canceled,
+    unsent: Unsent,
+    /// Bytes of the body that are sent; `None` when nothing is.
+    sent: Option<usize>,
 }
 
 impl BinaryRequest {
-    pub(super) fn new(
-        number: u32,
-        id: JobId,
-        request: Arc<JobRequest>,
-        canceled: Canceled,
-    ) -> Self {
-        Self { number, id, rest: request.body.clone(), head: Some(request), canceled }
+    pub(super) fn new(number: u32, id: JobId, unsent: Unsent) -> Self {
+        Self { number, id, unsent, sent: None }
     }
 }
 
 impl FrameSource for BinaryRequest {
     fn next_frame(&mut self) -> Option<(Frame, bool)> {
-        if self.canceled.load(Ordering::Relaxed) {
-            return None;
-        }
-        let piece = self.rest.split_to(self.rest.len().min(BODY_PIECE));
-        let frame = match self.head.take() {
-            Some(request) => {
+        let request = self.unsent.get()?;
+        let from = self.sent.unwrap_or(0);
+        let to = request.body.len().min(from.saturating_add(BODY_PIECE));
+        let piece = request.body.slice(from..to);
+        let frame = match self.sent.replace(to) {
+            None => {
                 let head = head(self.id, &request);
                 ServerFrame::Request { job: self.number, head, body: piece }
             }
-            None => ServerFrame::Body { job: self.number, piece },
+            Some(_) => ServerFrame::Body { job: self.number, piece },
         };
-        Some((frame.encode().into(), !self.rest.is_empty()))
+        let more = to < request.body.len();
+        if !more {
+            self.unsent.clear();
+        }
+        Some((frame.encode().into(), more))
     }
 }
 
@@ -137,10 +148,10 @@ mod tests {
 
     #[test]
     fn a_long_body_goes_in_pieces_and_stops_when_canceled() {
-        let canceled = Canceled::default();
         let id = JobId::from_random(1);
-        let body = 2 * BODY_PIECE + 1;
-        let mut source = BinaryRequest::new(7, id, request(body), Arc::clone(&canceled));
+        let request = request(2 * BODY_PIECE + 1);
+        let unsent = Unsent::new(Arc::clone(&request));
+        let mut source = BinaryRequest::new(7, id, unsent.clone());
         let (first, more) = source.next_frame().unwrap();
         let Frame::Binary(first) = first else { panic!("not binary") };
         let ServerFrame::Request { job, head, body } = ServerFrame::decode(first).unwrap() else {
@@ -150,17 +161,32 @@ mod tests {
         assert_eq!(head.body_len, 2 * BODY_PIECE as u64 + 1);
         assert_eq!(head.headers.len(), 2);
         assert!(source.next_frame().unwrap().1);
-        canceled.store(true, Ordering::Relaxed);
+        assert_eq!(Arc::strong_count(&request), 2);
+        unsent.clear();
+        assert_eq!(Arc::strong_count(&request), 1, "the queue keeps nothing of it");
         assert!(source.next_frame().is_none());
+    }
+
+    #[test]
+    fn what_is_sent_is_not_kept() {
+        let id = JobId::from_random(1);
+        for (body, frames) in [(0, 1), (BODY_PIECE, 1), (BODY_PIECE + 1, 2)] {
+            let request = request(body);
+            let mut source = BinaryRequest::new(7, id, Unsent::new(Arc::clone(&request)));
+            assert_eq!(std::iter::from_fn(|| source.next_frame()).count(), frames);
+            assert_eq!(Arc::strong_count(&request), 1);
+        }
     }
 
     #[test]
     fn a_plain_request_is_one_message_with_joined_headers() {
         let id = JobId::from_random(1);
-        let mut source = PlainRequest { id, request: request(3), canceled: Canceled::default() };
+        let request = request(3);
+        let mut source = PlainRequest { id, unsent: Unsent::new(Arc::clone(&request)) };
         let (Frame::Text(text), more) = source.next_frame().unwrap() else { panic!("not text") };
         let value: serde_json::Value = serde_json::from_str(text.as_str()).unwrap();
-        assert!(!more);
+        assert!(!more && source.next_frame().is_none());
+        assert_eq!(Arc::strong_count(&request), 1);
         assert_eq!(value["headers"]["x-foo"], "1, 2");
         assert_eq!(value["endpoint_path"], "/v1/chat/completions?a=b");
         assert_eq!(value["body"], "xxx");

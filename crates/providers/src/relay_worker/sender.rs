@@ -5,10 +5,7 @@
 
 use std::{
     collections::HashMap,
-    sync::{
-        Arc, Mutex, MutexGuard, PoisonError,
-        atomic::{AtomicBool, Ordering},
-    },
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
     time::Duration,
 };
 
@@ -21,7 +18,7 @@ use scheduler::{AnswerWriter, Assignment, CancelReason, Provider, exchange::Cred
 use tokio::sync::Notify;
 use wire::{Closed, Outbox};
 
-use super::request::{BinaryRequest, Canceled, PlainRequest};
+use super::request::{BinaryRequest, PlainRequest, Unsent};
 
 /// Credit is given back in portions of this, to save messages.
 const CREDIT_PORTION: u32 = INITIAL_CREDIT / 4;
@@ -46,13 +43,14 @@ pub(super) struct Sender {
     credit: Arc<CreditOf>,
 }
 
-/// What the link's task has not seen yet. Bounded by the worker's capacity: no more jobs than
-/// that are assigned, and none is cancelled that was not assigned.
+/// What the link's task has not seen yet. Bounded by the worker's capacity: no more jobs than that
+/// are assigned at once, and each cancellation, which makes room for the next, wakes the task to
+/// take all of it, whether or not the worker's socket moves.
 #[derive(Default)]
 struct Inbox {
     last_number: u32,
-    /// Jobs at the worker, with their numbers on this link.
-    numbers: HashMap<JobId, (u32, Canceled)>,
+    /// Jobs at the worker, with what it has not been sent of them.
+    unsent: HashMap<JobId, Unsent>,
     notes: Vec<Note>,
 }
 
@@ -98,9 +96,12 @@ impl Sender {
         std::mem::take(&mut self.lock().notes)
     }
 
-    /// The worker is done with a job.
+    /// The worker is done with a job: what it was not sent of it yet, it need not be sent.
     pub(super) fn forget(&self, job: JobId) {
-        self.lock().numbers.remove(&job);
+        let unsent = self.lock().unsent.remove(&job);
+        if let Some(unsent) = unsent {
+            unsent.clear();
+        }
     }
 
     /// Sends a control message.
@@ -125,12 +126,12 @@ impl Provider for Sender {
 
     fn assign(&self, assignment: Assignment) {
         let Assignment { job, request, answer, .. } = assignment;
-        let canceled = Arc::new(AtomicBool::new(false));
         let streaming = request.streaming;
+        let unsent = Unsent::new(request);
         let mut inbox = self.lock();
         inbox.last_number = inbox.last_number.wrapping_add(1);
         let number = inbox.last_number;
-        inbox.numbers.insert(job, (number, Arc::clone(&canceled)));
+        inbox.unsent.insert(job, unsent.clone());
         if self.form == Form::Binary {
             let sink: Arc<dyn CreditSink> = Arc::<CreditOf>::clone(&self.credit);
             answer.give_credit(sink, number, CREDIT_PORTION);
@@ -139,18 +140,19 @@ impl Provider for Sender {
         inbox.notes.push(Note::Assigned(Box::new(assigned)));
         drop(inbox);
         let source: Box<dyn wire::FrameSource> = match self.form {
-            Form::Plain => Box::new(PlainRequest { id: job, request, canceled }),
-            Form::Binary => Box::new(BinaryRequest::new(number, job, request, canceled)),
+            Form::Plain => Box::new(PlainRequest { id: job, unsent }),
+            Form::Binary => Box::new(BinaryRequest::new(number, job, unsent)),
         };
         ignore_closed(self.outbox.push_source(source));
     }
 
     fn cancel(&self, job: JobId, reason: CancelReason) {
         let mut inbox = self.lock();
-        let Some((_, canceled)) = inbox.numbers.remove(&job) else { return };
-        canceled.store(true, Ordering::Relaxed);
+        let Some(unsent) = inbox.unsent.remove(&job) else { return };
         inbox.notes.push(Note::Canceled(job));
         drop(inbox);
+        unsent.clear();
+        self.wake.notify_one();
         self.stop(job, wire_reason(reason));
     }
 

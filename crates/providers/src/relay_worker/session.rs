@@ -3,11 +3,14 @@
 use std::{collections::HashMap, sync::Arc};
 
 use base::{JobId, ModelName};
-use protocol::relay::{
-    CancelReason, WorkerMessage,
-    binary::{FailureCode, ResponseHead, WorkerFrame, header_bytes},
-    message::{ModelsUpdate, WorkerError},
-    registration::normalise_models,
+use protocol::{
+    json::clip,
+    relay::{
+        CancelReason, WorkerMessage,
+        binary::{FailureCode, ResponseHead, WorkerFrame, header_bytes},
+        message::{ModelsUpdate, WorkerError},
+        registration::normalise_models,
+    },
 };
 use scheduler::{AnswerWriter, Membership, ReaderGone, Usage};
 use wire::Frame;
@@ -17,6 +20,9 @@ use super::{
     plain::PlainAnswer,
     sender::{Assigned, Form, Note, Sender},
 };
+
+/// A worker's words are cut to so many bytes before they are logged or passed on.
+pub(super) const MAX_WORDS: usize = 300;
 
 /// One registered worker: its jobs, and how its messages reach their exchanges.
 pub(super) struct Session {
@@ -32,6 +38,21 @@ pub(super) struct Current {
     pub(super) number: u32,
     pub(super) writer: AnswerWriter,
     pub(super) plain: PlainAnswer,
+}
+
+/// Why a part of an answer was not passed on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Stop {
+    /// Nobody reads it.
+    Gone(ReaderGone),
+    /// It is to be kept until it is whole, and is too long for that.
+    TooLong,
+}
+
+impl From<ReaderGone> for Stop {
+    fn from(gone: ReaderGone) -> Self {
+        Self::Gone(gone)
+    }
 }
 
 /// What the link must do besides.
@@ -107,9 +128,10 @@ impl Session {
         match WorkerMessage::decode(text) {
             Ok(message) => self.message(message),
             Err(error) => {
-                tracing::warn!(%error, "a bad message of the worker was ignored");
+                let problem = error.to_string();
+                tracing::warn!(problem, "a bad message of the worker was ignored");
                 if let Some(job) = error.request_id.as_deref().and_then(|id| id.parse().ok()) {
-                    self.spoil(job, &error.to_string());
+                    self.spoil(job, &problem);
                 }
             }
         }
@@ -143,34 +165,37 @@ impl Session {
 
     fn error(&mut self, error: &WorkerError) {
         let WorkerError { request_id, code, message } = error;
+        let (code, words) = (clip(code, MAX_WORDS), clip(message, MAX_WORDS));
         match request_id.as_deref() {
-            None => tracing::warn!(%code, %message, "the worker reports an error"),
+            None => tracing::warn!(code, words, "the worker reports an error"),
             Some(id) => {
                 if let Some(current) = self.ending(id) {
-                    tracing::warn!(request_id = id, %code, %message, "the worker failed a job");
-                    current.writer.fail(&format!("{code}: {message}"));
+                    tracing::warn!(request_id = id, code, words, "the worker failed a job");
+                    current.writer.fail(&format!("{code}: {words}"));
                 }
             }
         }
     }
 
     /// Passes part of an answer on; what the exchange says of it may end the job.
-    fn plain(&mut self, id: &str, pass: impl FnOnce(&mut Current) -> Result<(), ReaderGone>) {
+    fn plain(&mut self, id: &str, pass: impl FnOnce(&mut Current) -> Result<(), Stop>) {
         let job = id.parse::<JobId>().ok();
         match job.and_then(|job| self.jobs.get_mut(&job).map(|current| (job, current))) {
-            Some((job, current)) => {
-                if let Err(gone) = pass(current) {
-                    self.unwanted(job, gone);
-                }
+            Some((job, current)) => match pass(current) {
+                Ok(()) => {}
+                Err(Stop::Gone(gone)) => self.unwanted(job, gone),
+                Err(Stop::TooLong) => self.spoil(job, "the worker's answer is too long"),
+            },
+            None => {
+                tracing::debug!(request_id = clip(id, MAX_WORDS), "a late message was ignored");
             }
-            None => tracing::debug!(request_id = id, "a late message was ignored"),
         }
     }
 
     fn ending(&mut self, id: &str) -> Option<Current> {
         let current = id.parse().ok().and_then(|job| self.take(job));
         if current.is_none() {
-            tracing::debug!(request_id = id, "a late message was ignored");
+            tracing::debug!(request_id = clip(id, MAX_WORDS), "a late message was ignored");
         }
         current
     }
@@ -179,10 +204,11 @@ impl Session {
         match WorkerFrame::decode(bytes) {
             Ok(frame) => self.worker_frame(frame),
             Err(error) => {
-                tracing::warn!(%error, "a bad frame of the worker was ignored");
+                let problem = error.to_string();
+                tracing::warn!(problem, "a bad frame of the worker was ignored");
                 let job = error.job.and_then(|number| self.numbers.get(&number).copied());
                 if let Some(job) = job {
-                    self.spoil(job, &error.to_string());
+                    self.spoil(job, &problem);
                 }
             }
         }
@@ -205,13 +231,14 @@ impl Session {
             }
             WorkerFrame::Fail { failure, .. } => {
                 let Some(current) = self.take(job) else { return };
-                tracing::warn!(request_id = %job, code = %failure.code, message = failure.message,
-                    "the worker failed a job");
+                let code = clip(failure.code.as_str(), MAX_WORDS);
+                let words = clip(&failure.message, MAX_WORDS);
+                tracing::warn!(request_id = %job, code, words, "the worker failed a job");
                 match failure.code {
                     FailureCode::Draining if !current.writer.has_begun() => {
                         current.writer.decline();
                     }
-                    _ => current.writer.fail(&failure.message),
+                    _ => current.writer.fail(words),
                 }
             }
         }
@@ -220,8 +247,8 @@ impl Session {
     fn binary_head(&mut self, job: JobId, head: &ResponseHead) {
         let headers = head.headers.iter().map(|(name, value)| (&**name, header_bytes(value)));
         match head::head(head.status_code, headers) {
-            None => self.spoil(job, "the worker sent an impossible status"),
-            Some(head) => {
+            Err(bad) => self.spoil(job, &bad.to_string()),
+            Ok(head) => {
                 let Some(current) = self.jobs.get_mut(&job) else { return };
                 if let Err(gone) = current.writer.head(head) {
                     self.unwanted(job, gone);

@@ -2,7 +2,7 @@
 
 use bytes::Bytes;
 use dispatch::Ending;
-use protocol::relay::binary::{ResponseHead, WorkerFrame};
+use protocol::relay::binary::{JobFailure, ResponseHead, WorkerFrame};
 use serde_json::json;
 
 use crate::kit::{Kit, read};
@@ -52,6 +52,68 @@ async fn an_impossible_status_is_the_workers_fault() {
     worker.complete(&id, 1000, "{}");
     let _driver = worker.drive();
     assert_eq!(read(&mut answer).await.2.unwrap().ending, Ending::ProviderFailed);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_head_of_headers_without_end_fails_its_job_only() {
+    let mut kit = Kit::new();
+    let worker = kit.worker(true).await;
+    let mut answer = kit.submit(true);
+    let headers = vec![("a".to_owned(), "1".to_owned()); 40_000];
+    let head = ResponseHead { status_code: 200, headers };
+    worker.send(WorkerFrame::Head { job: 1, head }.encode());
+    let _driver = worker.drive();
+    let failure = read(&mut answer).await.2.unwrap();
+    assert_eq!(failure.ending, Ending::ProviderFailed);
+    assert_eq!(failure.detail.as_deref(), Some("the worker sent more than 256 headers"));
+    assert_eq!(kit.scheduler.status().workers.len(), 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_impossible_length_fails_its_job() {
+    let mut kit = Kit::new();
+    let worker = kit.worker(true).await;
+    let mut answer = kit.submit(true);
+    let headers = vec![("Content-Length".to_owned(), "2, 2".to_owned())];
+    let head = ResponseHead { status_code: 200, headers };
+    worker.send(WorkerFrame::Head { job: 1, head }.encode());
+    let _driver = worker.drive();
+    let failure = read(&mut answer).await.2.unwrap();
+    assert_eq!(failure.ending, Ending::ProviderFailed);
+    assert_eq!(failure.detail.as_deref(), Some("the worker sent an impossible content-length"));
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_answer_that_is_too_long_to_be_kept_is_the_workers_fault() {
+    let mut kit = Kit::new();
+    let mut worker = kit.worker(false).await;
+    let mut answer = kit.submit(false);
+    let id = worker.request().await;
+    for _ in 0..3 {
+        worker.chunk(&id, &"x".repeat(30 << 20));
+    }
+    assert_eq!(worker.hear().await["type"], "cancel");
+    let _driver = worker.drive();
+    assert_eq!(read(&mut answer).await.2.unwrap().ending, Ending::ProviderFailed);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_workers_words_are_cut() {
+    let mut kit = Kit::new();
+    let mut worker = kit.worker(false).await;
+    let mut answer = kit.submit(false);
+    let id = worker.request().await;
+    let long = "x".repeat(200_000);
+    worker.say(&json!({"type": "error", "request_id": id, "code": long, "message": long}));
+    let _driver = worker.drive();
+    assert_eq!(read(&mut answer).await.2.unwrap().detail.unwrap().len(), 602);
+
+    let worker = kit.worker(true).await;
+    let mut answer = kit.submit(false);
+    let failure = JobFailure { code: long.clone().into(), message: long };
+    worker.send(WorkerFrame::Fail { job: 1, failure }.encode());
+    let _driver = worker.drive();
+    assert_eq!(read(&mut answer).await.2.unwrap().detail.unwrap().len(), 300);
 }
 
 #[tokio::test(start_paused = true)]

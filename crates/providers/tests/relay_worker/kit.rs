@@ -68,13 +68,23 @@ impl Kit {
     }
 
     pub(crate) fn submit(&mut self, streaming: bool) -> Answer {
+        let body = Bytes::from_static(b"{\"model\":\"m\"}");
+        self.submit_with(streaming, body, Box::new(NoMeter))
+    }
+
+    pub(crate) fn submit_with(
+        &mut self,
+        streaming: bool,
+        body: Bytes,
+        meter: Box<dyn Meter>,
+    ) -> Answer {
         self.next += 1;
         let request = JobRequest {
             path_and_query: "/v1/chat/completions".into(),
             model: "m".into(),
             streaming,
             headers: HeaderMap::new(),
-            body: Bytes::from_static(b"{\"model\":\"m\"}"),
+            body,
         };
         self.scheduler.submit(Job {
             id: JobId::from_random(self.next),
@@ -86,7 +96,7 @@ impl Kit {
             pinned: None,
             known: true,
             request,
-            meter: Box::new(NoMeter),
+            meter,
         })
     }
 }

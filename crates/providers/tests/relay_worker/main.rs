@@ -11,3 +11,4 @@ mod answers;
 mod bad_frames;
 mod kit;
 mod life;
+mod unread;

@@ -75,3 +75,37 @@ async fn without_credit_a_stream_ends_at_the_bound() {
     assert_eq!(kit.slots(), (0, 0));
     assert!(matches!(kit.last_ended().outcome, Outcome::Failed(_)));
 }
+
+/// A reader knows from the announced length that it has all, before the end comes.
+#[tokio::test(start_paused = true)]
+async fn a_reader_that_has_enough_is_not_one_that_left() {
+    let mut kit = Kit::new(Config::default());
+    let mut provider = kit.join(1);
+    let mut answer = kit.submit();
+    let mut writer = provider.assigned().await.answer;
+    writer.head(ok()).unwrap();
+    writer.chunk(Bytes::from_static(b"all")).unwrap();
+    answer.head().await.unwrap();
+    answer.next().await;
+    answer.suffices();
+    drop(answer);
+    assert_eq!(kit.slots(), (1, 0), "the job goes on to its end");
+    assert_eq!(writer.chunk(Bytes::from_static(b"more")), Ok(0), "and nothing more is kept");
+    writer.end();
+    assert!(matches!(kit.last_ended().outcome, Outcome::Answered(_)));
+    assert_eq!(kit.slots(), (0, 0));
+    assert!(provider.told.try_recv().is_err(), "nothing was cancelled");
+}
+
+#[tokio::test(start_paused = true)]
+async fn nothing_is_kept_for_a_reader_that_was_given_up() {
+    let mut kit = Kit::new(Config::default());
+    let mut provider = kit.join(1);
+    let mut answer = kit.submit();
+    let mut writer = provider.assigned().await.answer;
+    writer.head(ok()).unwrap();
+    writer.chunk(Bytes::from_static(b"unread")).unwrap();
+    writer.stalled();
+    answer.head().await.unwrap();
+    assert!(matches!(answer.next().await, Event::Failed(_)));
+}

@@ -2,9 +2,10 @@
 
 use std::time::Duration;
 
+use bytes::Bytes;
 use dispatch::{Ending, Gone};
 use http::StatusCode;
-use scheduler::{Config, Event, Head, Outcome};
+use scheduler::{CancelReason, Config, Event, Head, Outcome, ReaderGone};
 
 use crate::kit::{Kit, Told, ok};
 
@@ -23,6 +24,41 @@ async fn moves_unseen_before_its_answer_begins() {
     again.answer.end();
     assert_eq!(answer.head().await.unwrap().status, StatusCode::OK);
     assert_eq!(kit.last_ended().requeues, 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_head_that_comes_after_the_job_was_taken_back_is_refused() {
+    let mut kit = Kit::new(Config::default());
+    let mut first = kit.join(1);
+    let mut answer = kit.submit();
+    let mut late = first.assigned().await;
+    kit.scheduler.drain(first.membership.id(), "maintenance", Duration::from_secs(1));
+    assert_eq!(first.canceled().await.1, CancelReason::GracefulShutdown);
+    assert_eq!(kit.slots(), (0, 1), "it waits for another");
+    assert_eq!(late.answer.head(ok()), Err(ReaderGone::Over));
+    late.answer.fail("and this is not heard");
+    let mut second = kit.join(1);
+    let mut again = second.assigned().await;
+    assert_eq!(again.attempt, 1);
+    let status = StatusCode::ACCEPTED;
+    again.answer.head(Head { status, ..ok() }).unwrap();
+    again.answer.chunk(Bytes::from_static(b"second")).unwrap();
+    again.answer.end();
+    assert_eq!(answer.head().await.unwrap().status, status);
+    assert!(matches!(answer.next().await, Event::Chunk(chunk) if chunk == "second"));
+    assert_eq!((kit.slots(), kit.last_ended().requeues), ((0, 0), 1));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_head_of_a_provider_that_left_is_refused() {
+    let mut kit = Kit::new(Config::default());
+    let mut first = kit.join(1);
+    let _answer = kit.submit();
+    let mut late = first.assigned().await;
+    first.membership.leave(Gone::Closed);
+    assert_eq!(late.answer.head(ok()), Err(ReaderGone::Over));
+    assert_eq!(kit.slots(), (0, 1));
+    assert_eq!(kit.join(1).assigned().await.attempt, 1);
 }
 
 #[tokio::test(start_paused = true)]

@@ -2,11 +2,12 @@
 
 use std::time::Duration;
 
+use backend::DemoConfig;
 use http::StatusCode;
-use protocol::relay::{GracefulShutdown, ServerMessage, WorkerMessage};
+use protocol::relay::{GracefulShutdown, Pong, ServerMessage, WorkerMessage};
 use tokio::time::Instant;
 use wire::DialError;
-use worker::Event;
+use worker::{Event, Lend, ServerTarget};
 
 use crate::support::{Pipes, Running, config, demo};
 
@@ -81,6 +82,23 @@ async fn a_server_that_went_away_gets_its_worker_back() {
     assert_eq!(kind, "lost");
     assert!(wait <= Duration::from_secs(1));
     servers.recv().await.unwrap().register().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_other_server_hears_at_once_that_there_is_room_again() {
+    let (pipes, mut servers) = Pipes::new(true);
+    let one = Lend::Demo(DemoConfig { tokens_per_second: 0, max_concurrent: 1 });
+    let target = ServerTarget::new("http://other", None).unwrap();
+    let mut config = config(vec![one]);
+    config.servers.push(target);
+    let _worker = Running::start(config, pipes);
+    let mut first = servers.recv().await.unwrap();
+    let mut second = servers.recv().await.unwrap();
+    first.register().await;
+    second.register().await;
+    first.request(1, false, r#"{"model":"demo","messages":[]}"#);
+    let room = WorkerMessage::Pong(Pong { current_load: 0, timestamp_unix_ms: None });
+    assert_eq!(second.message().await, room);
 }
 
 #[tokio::test(start_paused = true)]

@@ -1,0 +1,108 @@
+//! What there is to know now about queues and providers.
+
+use std::{
+    collections::HashMap,
+    sync::Arc,
+    time::{Duration, Instant},
+};
+
+use base::{ModelName, ProviderId, Scope};
+use dispatch::Dispatcher;
+
+use crate::provider::Provider;
+
+/// What there is to know now about all of it.
+#[derive(Debug, Clone)]
+pub struct Status {
+    /// The connected workers.
+    pub workers: Vec<WorkerStatus>,
+    /// The queues that are not empty.
+    pub queues: Vec<QueueStatus>,
+    /// Jobs waiting.
+    pub queue_depth: usize,
+    /// Jobs at providers.
+    pub in_flight: usize,
+    /// When it was looked at.
+    pub at: Instant,
+}
+
+/// A connected worker, or another provider.
+#[derive(Debug, Clone)]
+pub struct WorkerStatus {
+    /// Its id.
+    pub id: ProviderId,
+    /// The name it gave itself.
+    pub name: String,
+    /// Where its jobs come from.
+    pub scope: Scope,
+    /// What it serves.
+    pub models: Vec<ModelName>,
+    /// How many jobs it takes at once.
+    pub max_concurrent: u32,
+    /// Its load as it counts it itself.
+    pub reported_load: u32,
+    /// Jobs it has from here.
+    pub in_flight: u32,
+    /// Whether it is given nothing more.
+    pub draining: bool,
+    /// How long it rests yet, after faults of its own.
+    pub resting: Option<Duration>,
+}
+
+/// A queue.
+#[derive(Debug, Clone)]
+pub struct QueueStatus {
+    /// Where its providers are.
+    pub scope: Scope,
+    /// Its model.
+    pub model: ModelName,
+    /// Jobs waiting in it.
+    pub len: usize,
+    /// How long the oldest has waited.
+    pub oldest: Duration,
+}
+
+type ByLink = HashMap<ProviderId, Arc<dyn Provider>>;
+
+impl Status {
+    pub(crate) fn of(dispatcher: &Dispatcher, providers: &ByLink, at: Instant) -> Self {
+        Self {
+            workers: workers(dispatcher, providers, at),
+            queues: queues(dispatcher, at),
+            queue_depth: dispatcher.queue_depth(),
+            in_flight: dispatcher.in_flight(),
+            at,
+        }
+    }
+}
+
+fn workers(dispatcher: &Dispatcher, providers: &ByLink, at: Instant) -> Vec<WorkerStatus> {
+    let mut workers: Vec<_> = dispatcher
+        .providers()
+        .map(|view| WorkerStatus {
+            id: view.id,
+            name: providers.get(&view.id).map_or("", |p| p.name()).to_owned(),
+            scope: view.scope().clone(),
+            models: view.models().cloned().collect(),
+            max_concurrent: view.max_concurrent,
+            reported_load: view.reported_load,
+            in_flight: view.in_flight,
+            draining: view.draining,
+            resting: view.resting_until.and_then(|until| until.checked_duration_since(at)),
+        })
+        .collect();
+    workers.sort_by(|a, b| (&a.name, a.id).cmp(&(&b.name, b.id)));
+    workers
+}
+
+fn queues(dispatcher: &Dispatcher, at: Instant) -> Vec<QueueStatus> {
+    dispatcher
+        .queues()
+        .map(|view| QueueStatus {
+            scope: view.scope.clone(),
+            model: view.model.clone(),
+            len: view.len,
+            oldest: at.saturating_duration_since(view.oldest),
+        })
+        .collect()
+}
