@@ -53,6 +53,11 @@ impl ConsumerRules {
         Err(credential.map_or(Denied::KeyMissing, |_| Denied::KeyUnknown))
     }
 
+    /// Whether a request carries a valid key, needed or not.
+    pub fn has_key(&self, headers: &HeaderMap) -> bool {
+        presented(headers).is_some_and(|credential| self.key(credential).is_some())
+    }
+
     /// The key that has this text. Every key is compared, so that time tells nothing.
     fn key(&self, credential: &str) -> Option<KeyId> {
         let matching = |found: Option<KeyId>, (id, token): &(KeyId, Token)| {
@@ -101,5 +106,8 @@ mod tests {
         assert_eq!(admit(&rules, THERE, Some("good")), Ok(KeyId::from("client")));
         rules.open = true;
         assert_eq!(admit(&rules, THERE, None), Ok(KeyId::from("open")));
+        let carrying = |key: &str| [("x-api-key".parse().unwrap(), key.parse().unwrap())];
+        assert!(rules.has_key(&carrying("good").into_iter().collect()));
+        assert!(!rules.has_key(&carrying("bad").into_iter().collect()));
     }
 }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use axum::{
     Json,
-    extract::{Path, State},
+    extract::{Path, State, rejection::PathRejection},
     response::IntoResponse,
 };
 use base::ProviderId;
@@ -117,12 +117,12 @@ pub(crate) async fn stats(
 /// Drains one worker: it is given nothing more, finishes what it has, and is disconnected.
 pub(crate) async fn drain(
     State(api): State<Api>,
-    Path(id): Path<String>,
+    id: Result<Path<String>, PathRejection>,
     headers: HeaderMap,
 ) -> Result<impl IntoResponse, ApiError> {
     admit(&api, &headers)?;
     let grace = api.limits().drain;
-    let found = worker(&id)?;
+    let found = worker(id)?;
     tracing::info!(worker = %found, "drained by the administrator");
     answer(found, api.scheduler().drain(found, "maintenance", grace), "draining")
 }
@@ -130,11 +130,11 @@ pub(crate) async fn drain(
 /// Asks one worker to list its models anew.
 pub(crate) async fn refresh(
     State(api): State<Api>,
-    Path(id): Path<String>,
+    id: Result<Path<String>, PathRejection>,
     headers: HeaderMap,
 ) -> Result<impl IntoResponse, ApiError> {
     admit(&api, &headers)?;
-    let found = worker(&id)?;
+    let found = worker(id)?;
     answer(found, api.scheduler().refresh(found, "requested"), "refreshing")
 }
 
@@ -147,12 +147,10 @@ fn admit(api: &Api, headers: &HeaderMap) -> Result<(), ApiError> {
     Err(ApiError::new(StatusCode::UNAUTHORIZED, Kind::Authentication, words))
 }
 
-fn worker(id: &str) -> Result<ProviderId, ApiError> {
-    let bad = |error| {
-        let words = format!("{id} is no worker's id: {error}");
-        ApiError::new(StatusCode::NOT_FOUND, Kind::NotFound, words)
-    };
-    id.parse().map_err(bad)
+fn worker(id: Result<Path<String>, PathRejection>) -> Result<ProviderId, ApiError> {
+    let bad = |words| ApiError::new(StatusCode::NOT_FOUND, Kind::NotFound, words);
+    let Path(id) = id.map_err(|_| bad("that is no worker's id".to_owned()))?;
+    id.parse().map_err(|error| bad(format!("{id} is no worker's id: {error}")))
 }
 
 fn answer(

@@ -13,7 +13,7 @@ use std::{
 
 use base::ModelName;
 use bytes::Bytes;
-use http::header;
+use http::{StatusCode, header};
 use http_body::{Body, Frame, SizeHint};
 use protocol::sse::Boundary;
 use scheduler::{Answer, Event, Failure, Head};
@@ -41,6 +41,8 @@ pub(crate) struct AnswerBody {
     events: Option<Events>,
     /// Bytes yet to come, where that is known.
     left: Option<u64>,
+    /// Whether its status allows of no body at all.
+    bodyless: bool,
     done: bool,
 }
 
@@ -70,12 +72,14 @@ impl AnswerBody {
         let announced = head.headers.get(header::CONTENT_LENGTH);
         let announced = announced.and_then(|value| value.to_str().ok()?.parse().ok());
         let left = announced.or_else(|| answer.rest().map(|rest| rest as u64));
-        Self { answer, shape, model, events, left, done: false }
+        let bodyless = matches!(head.status, StatusCode::NO_CONTENT | StatusCode::NOT_MODIFIED);
+        Self { answer, shape, model, events, left, bodyless, done: false }
     }
 
     fn chunk(&mut self, chunk: Bytes) -> Result<Frame<Bytes>, BrokenOff> {
         if let Some(left) = &mut self.left {
             let Some(rest) = left.checked_sub(chunk.len() as u64) else {
+                self.left = None;
                 return Err(BrokenOff("it is longer than announced".to_owned()));
             };
             *left = rest;
@@ -101,6 +105,16 @@ impl AnswerBody {
         let mut last = events.boundary.closing().to_vec();
         last.extend_from_slice(self.shape.error_event(&error, self.answer.job()).as_bytes());
         Ok(Frame::data(last.into()))
+    }
+}
+
+/// Whoever writes it out stops at the announced length, or has nothing to write at all: it is not
+/// the client that left, though the answer's end has yet to come.
+impl Drop for AnswerBody {
+    fn drop(&mut self) {
+        if self.left == Some(0) || self.bodyless {
+            self.answer.suffices();
+        }
     }
 }
 

@@ -6,7 +6,7 @@ use bytes::Bytes;
 use http::{HeaderMap, Request, StatusCode, request::Parts};
 use protocol::{
     json::escaped_len,
-    openai::{Peek, peek, prompt_heads},
+    openai::{BadBody, Peek, peek, prompt_heads},
 };
 use scheduler::{Affinity, Job, JobRequest};
 
@@ -18,6 +18,7 @@ use crate::{
     read,
     shape::Shape,
     state::{Api, Peer},
+    uploads::Held,
 };
 
 /// The header by which a consumer names the only provider that may serve it.
@@ -36,44 +37,76 @@ pub(crate) async fn consume(
     request: Request<axum::body::Body>,
 ) -> Response {
     let id = new_id();
-    match serve(shape, &api, request, id).await {
-        Ok(response) => response,
+    let (mut parts, mut body) = request.into_parts();
+    let mut held = api.uploads().hold();
+    match accept(&api, &mut parts, &mut body, &mut held, id).await {
+        Ok(job) => {
+            let answered = answer(shape, &api, job).await;
+            answered.unwrap_or_else(|error| error.response(shape, id))
+        }
         Err(error) => {
-            tracing::debug!(request_id = %id, status = error.status.as_u16(),
-                message = %error.message, "refused");
+            refused(&api, &parts, &error, id);
+            read::discard(&parts.headers, body).await;
             error.response(shape, id)
         }
     }
 }
 
-async fn serve(
-    shape: &'static dyn Shape,
+/// Those that never become jobs are in no request log but this, and in no other count.
+fn refused(api: &Api, parts: &Parts, error: &ApiError, id: JobId) {
+    let status = error.status.as_u16();
+    api.refusals().count(error.status);
+    tracing::info!(target: "request", request_id = %id, path = parts.uri.path(),
+        outcome = "refused", status, message = %error.message);
+}
+
+async fn accept(
     api: &Api,
-    request: Request<axum::body::Body>,
+    parts: &mut Parts,
+    body: &mut axum::body::Body,
+    held: &mut Held<'_>,
     id: JobId,
-) -> Result<Response, ApiError> {
-    let (mut parts, body) = request.into_parts();
+) -> Result<Job, ApiError> {
     let peer = Peer::of(&parts.extensions);
     let key = api.rules().admit(peer, &parts.uri, &parts.headers)?;
-    let body = read::read(&parts.headers, body, api.limits().max_body).await?;
-    let peek = look_into(&body).await?;
-    let model = ModelName::from(&*peek.model);
-    let job = job(api, id, key, &mut parts, body, &peek)?;
+    let body = read::read(&parts.headers, body, api.limits().max_body, held).await?;
+    let looked = look_into(&body, api.limits().affinity).await?;
+    job(api, id, key, parts, body, looked)
+}
+
+async fn answer(shape: &'static dyn Shape, api: &Api, job: Job) -> Result<Response, ApiError> {
+    let (id, model) = (job.id, job.model.clone());
     let mut answer = api.scheduler().submit(job);
     let failed = |failure| ApiError::of_failure(&failure, model.as_str());
-    let head = answer.head().await.map_err(failed)?;
+    let mut head = answer.head().await.map_err(failed)?;
+    head::drop_bad_length(&mut head.headers);
     let body = AnswerBody::new(answer, &head, shape, model, api.limits().keepalive);
     Ok(head::for_client(head, id, axum::body::Body::new(body)))
 }
 
+/// What a job's body says of itself.
+struct Looked {
+    peek: Peek,
+    size: u64,
+    affinity: Affinity,
+}
+
+impl Looked {
+    fn into(body: &[u8], with_affinity: bool) -> Result<Self, BadBody> {
+        let peek = peek(body)?;
+        let affinity = if with_affinity { affinity(body, &peek) } else { Affinity::default() };
+        Ok(Self { size: wire_size(body), affinity, peek })
+    }
+}
+
 /// A large body is looked into on a thread of its own, where it holds nobody up.
-async fn look_into(body: &Bytes) -> Result<Peek, ApiError> {
+async fn look_into(body: &Bytes, with_affinity: bool) -> Result<Looked, ApiError> {
     let looked = if body.len() <= LOOKED_INTO_AT_ONCE {
-        peek(body)
+        Looked::into(body, with_affinity)
     } else {
         let body = body.clone();
-        let looked = tokio::task::spawn_blocking(move || peek(&body)).await;
-        looked.map_err(|_| {
+        let looking = tokio::task::spawn_blocking(move || Looked::into(&body, with_affinity));
+        looking.await.map_err(|_| {
             let words = "the request body could not be read";
             ApiError::new(StatusCode::INTERNAL_SERVER_ERROR, Kind::Server, words)
         })?
@@ -87,8 +120,9 @@ fn job(
     key: KeyId,
     parts: &mut Parts,
     body: Bytes,
-    peek: &Peek,
+    looked: Looked,
 ) -> Result<Job, ApiError> {
+    let Looked { peek, size, affinity } = looked;
     let scope = Scope::server();
     let model = ModelName::from(&*peek.model);
     let path_and_query = parts.uri.path_and_query().map_or("/", |path| path.as_str());
@@ -99,8 +133,8 @@ fn job(
         scope,
         model: model.clone(),
         key,
-        size: wire_size(&body),
-        affinity: if api.limits().affinity { affinity(&body, peek) } else { Affinity::default() },
+        size,
+        affinity,
         pinned,
         request: JobRequest {
             path_and_query: path_and_query.to_owned(),

@@ -186,7 +186,16 @@ pub(crate) fn new_id() -> JobId {
     JobId::from_random(rand::rng().random())
 }
 
+/// For a path whose encoding is no text.
+pub(crate) fn unreadable_path(uri: &Uri) -> ApiError {
+    nothing_at(uri)
+}
+
 pub(crate) async fn not_found(uri: Uri) -> ApiError {
+    nothing_at(&uri)
+}
+
+fn nothing_at(uri: &Uri) -> ApiError {
     let words = format!("there is nothing at {}", uri.path());
     ApiError::new(StatusCode::NOT_FOUND, Kind::NotFound, words)
 }

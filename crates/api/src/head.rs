@@ -6,6 +6,8 @@ use http::{HeaderMap, HeaderName, HeaderValue, header};
 use protocol::headers::{is_hop_by_hop, named_by_connection, stays_at_server};
 use scheduler::Head;
 
+use crate::error::new_id;
+
 /// The headers that a provider is sent: all but the connection's own, the client's credentials
 /// and cookies, and those that tell where it is.
 pub(crate) fn for_provider(mut headers: HeaderMap) -> HeaderMap {
@@ -46,6 +48,28 @@ pub(crate) fn put_request_id(headers: &mut HeaderMap, id: JobId) {
     }
 }
 
+/// Tells an id also where no job was: whatever is asked can be spoken of.
+pub fn with_request_id<B>(mut response: http::Response<B>) -> http::Response<B> {
+    if !response.headers().contains_key("x-request-id") {
+        put_request_id(response.headers_mut(), new_id());
+    }
+    response
+}
+
+/// Drops a length that is none. An answer with it could not be sent at all; without, it ends where
+/// it ends.
+pub(crate) fn drop_bad_length(headers: &mut HeaderMap) {
+    let is_length = |value: &HeaderValue| {
+        value.as_bytes().iter().all(u8::is_ascii_digit)
+            && value.to_str().is_ok_and(|value| value.parse::<u64>().is_ok())
+    };
+    let mut lengths = headers.get_all(header::CONTENT_LENGTH).iter();
+    let good = lengths.next().is_none_or(is_length) && lengths.next().is_none();
+    if !good {
+        headers.remove(header::CONTENT_LENGTH);
+    }
+}
+
 /// Whether a head announces a stream of events whose bytes can be added to.
 pub(crate) fn is_event_stream(head: &Head) -> bool {
     let kind = head.headers.get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok());
@@ -57,6 +81,33 @@ pub(crate) fn is_event_stream(head: &Head) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_length_that_is_none_is_dropped() {
+        let kept = |lengths: &[&'static str]| {
+            let length = |value: &&'static str| HeaderValue::from_static(value);
+            let mut headers: HeaderMap =
+                lengths.iter().map(|value| (header::CONTENT_LENGTH, length(value))).collect();
+            drop_bad_length(&mut headers);
+            !headers.is_empty()
+        };
+        assert!(kept(&["2"]));
+        for bad in [&["abc"][..], &["2, 2"], &["+2"], &[""], &["99999999999999999999"]] {
+            assert!(!kept(bad), "{bad:?}");
+        }
+        let mut twice = HeaderMap::new();
+        twice.append(header::CONTENT_LENGTH, HeaderValue::from_static("2"));
+        twice.append(header::CONTENT_LENGTH, HeaderValue::from_static("3"));
+        drop_bad_length(&mut twice);
+        assert!(twice.is_empty());
+    }
+
+    #[test]
+    fn an_id_is_told_once() {
+        let response = with_request_id(http::Response::new(()));
+        let id = response.headers()["x-request-id"].clone();
+        assert_eq!(with_request_id(response).headers()["x-request-id"], id);
+    }
 
     #[test]
     fn credentials_and_connection_headers_stay_here() {

@@ -6,6 +6,7 @@
 //! - [`state`]: what every handler needs
 //! - [`consume`]: from a request to a job, the same for every API
 //! - [`read`]: the request's body, within its bounds
+//! - `uploads`: the common bound of all bodies; `refusals`: what never became a job, counted
 //! - [`head`]: headers on their way in and out
 //! - [`body`]: the answer on its way out
 //! - [`shape`]: the APIs, a file each: how they tell errors, and how they keep a stream alive
@@ -24,8 +25,10 @@ pub mod health;
 pub mod meter;
 pub mod models;
 pub mod read;
+mod refusals;
 pub mod shape;
 pub mod state;
+mod uploads;
 
 use axum::{
     Router,

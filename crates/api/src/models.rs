@@ -1,7 +1,7 @@
 //! `GET /v1/models` and `/v1/models/{id}`: what is served now.
 
 use axum::{
-    extract::{Path, Request, State},
+    extract::{Path, Request, State, rejection::PathRejection},
     response::{IntoResponse, Response},
 };
 use base::{ModelName, Scope};
@@ -9,7 +9,7 @@ use http::{StatusCode, header};
 use protocol::openai::{model_list, model_object};
 
 use crate::{
-    error::{ApiError, Kind},
+    error::{self, ApiError, Kind},
     state::{Api, Peer},
 };
 
@@ -25,10 +25,11 @@ pub(crate) async fn list(State(api): State<Api>, request: Request) -> Result<Res
 
 pub(crate) async fn show(
     State(api): State<Api>,
-    Path(id): Path<String>,
+    id: Result<Path<String>, PathRejection>,
     request: Request,
 ) -> Result<Response, ApiError> {
     admit(&api, &request)?;
+    let Path(id) = id.map_err(|_| error::unreadable_path(request.uri()))?;
     let model = ModelName::from(id);
     if api.scheduler().serves(&Scope::server(), model.as_str()) {
         return Ok(json(&api, model_object(model.as_str(), created(&api, &model), OWNER)));

@@ -5,59 +5,99 @@ use std::time::Duration;
 use axum::body::Body;
 use bytes::{Bytes, BytesMut};
 use http::{HeaderMap, StatusCode, header};
+use http_body::Body as _;
 use http_body_util::BodyExt;
-use tokio::time::timeout;
+use tokio::time::{Instant, timeout};
 
-use crate::error::{ApiError, Kind};
+use crate::{
+    error::{ApiError, Kind},
+    uploads::Held,
+};
 
 /// How long a client may pause while it sends its body.
 const PAUSE: Duration = Duration::from_secs(30);
 
+/// How long a client may take for its whole body: so long, and a second more for each
+/// [`SLOWEST`] bytes that have come.
+const ALLOWED: Duration = Duration::from_secs(30);
+
+/// What a slow client must send at least, in bytes per second.
+const SLOWEST: u64 = 64 * 1024;
+
+/// What is read of a body that nobody wants, in bytes, and for how long at most.
+const DISCARDED: (usize, Duration) = (256 * 1024, Duration::from_secs(1));
+
 /// The most that is reserved on the word of a client.
 const RESERVED: usize = 1024 * 1024;
 
-/// Reads a JSON body of at most `limit` bytes.
+/// Reads a JSON body of at most `limit` bytes, into room that `held` takes for it.
 ///
 /// # Errors
 /// 415 when it is announced as something else or compressed, 413 when it is longer, 408 when it
-/// does not come, 400 when it breaks off.
+/// does not come, or too slowly, 429 when there is no room for it, 400 when it breaks off.
 pub(crate) async fn read(
     headers: &HeaderMap,
-    mut body: Body,
+    body: &mut Body,
     limit: usize,
+    held: &mut Held<'_>,
 ) -> Result<Bytes, ApiError> {
     expect_json(headers)?;
     let announced = announced_length(headers);
     if announced.is_some_and(|length| length > limit as u64) {
         return Err(too_large(limit));
     }
-    let Some(first) = next(&mut body).await? else { return Ok(Bytes::new()) };
+    let began = Instant::now();
+    let Some(first) = next(body, began, 0).await? else { return Ok(Bytes::new()) };
+    held.grow(first.len().min(limit)).await?;
     if announced == Some(first.len() as u64) {
         return Ok(first);
     }
     let announced = usize::try_from(announced.unwrap_or(0)).unwrap_or(0);
     let mut whole = BytesMut::with_capacity(announced.min(RESERVED).max(first.len()));
     whole.extend_from_slice(&first);
-    while let Some(piece) = next(&mut body).await? {
+    while let Some(piece) = next(body, began, whole.len()).await? {
         if whole.len() + piece.len() > limit {
             return Err(too_large(limit));
         }
+        held.grow(whole.len() + piece.len()).await?;
         whole.extend_from_slice(&piece);
     }
     if whole.len() > limit { Err(too_large(limit)) } else { Ok(whole.freeze()) }
 }
 
-async fn next(body: &mut Body) -> Result<Option<Bytes>, ApiError> {
+/// Reads what is left of a body that is refused, within bounds. A client that still writes when
+/// its connection is closed never sees why.
+pub(crate) async fn discard(headers: &HeaderMap, mut body: Body) {
+    // Who waits for a word before it sends the body has not begun.
+    if body.is_end_stream() || headers.contains_key(header::EXPECT) {
+        return;
+    }
+    let (mut left, within) = DISCARDED;
+    let reading = async {
+        while let Some(Ok(frame)) = body.frame().await {
+            let len = frame.data_ref().map_or(0, Bytes::len);
+            let Some(rest) = left.checked_sub(len) else { return };
+            left = rest;
+        }
+    };
+    // The answer is the same whether all of it came or not.
+    let _ = timeout(within, reading).await;
+}
+
+/// The next piece of a body that began to be read at `began`, and of which `read` bytes are here.
+async fn next(body: &mut Body, began: Instant, read: usize) -> Result<Option<Bytes>, ApiError> {
+    let allowed = ALLOWED + Duration::from_secs(read as u64 / SLOWEST);
+    let pause = PAUSE.min((began + allowed).saturating_duration_since(Instant::now()));
     loop {
         let late = |_| {
-            let words = "the request body did not come within 30 s";
+            let words = "the request body came too slowly";
             ApiError::new(StatusCode::REQUEST_TIMEOUT, Kind::Timeout, words)
         };
         let broken = |_| {
             let words = "the request body broke off";
             ApiError::new(StatusCode::BAD_REQUEST, Kind::Invalid, words)
         };
-        match timeout(PAUSE, body.frame()).await.map_err(late)? {
+        match timeout(pause, body.frame()).await.map_err(late)? {
             None => return Ok(None),
             Some(frame) => {
                 if let Ok(data) = frame.map_err(broken)?.into_data() {
@@ -101,6 +141,7 @@ mod tests {
     use http_body_util::StreamBody;
 
     use super::*;
+    use crate::uploads::Uploads;
 
     fn headers(list: &[(&'static str, &'static str)]) -> HeaderMap {
         list.iter()
@@ -111,7 +152,8 @@ mod tests {
     }
 
     async fn status(list: &[(&'static str, &'static str)], body: &'static str) -> u16 {
-        let read = read(&headers(list), Body::from(body), 4).await;
+        let uploads = Uploads::new(1024);
+        let read = read(&headers(list), &mut Body::from(body), 4, &mut uploads.hold()).await;
         read.map_or_else(|error| error.status.as_u16(), |_| 200)
     }
 
@@ -132,7 +174,34 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn a_body_that_never_comes_is_given_up() {
         let never = futures_util::stream::pending::<Result<http_body::Frame<Bytes>, axum::Error>>();
-        let body = Body::new(StreamBody::new(never));
-        assert_eq!(read(&HeaderMap::new(), body, 4).await.unwrap_err().status, 408);
+        assert_eq!(too_slow(Body::new(StreamBody::new(never))).await, PAUSE);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_body_that_trickles_in_is_given_up() {
+        let trickle = futures_util::stream::unfold((), |()| async {
+            tokio::time::sleep(Duration::from_secs(7)).await;
+            Some((Ok::<_, axum::Error>(http_body::Frame::data(Bytes::from_static(b" "))), ()))
+        });
+        assert_eq!(too_slow(Body::new(StreamBody::new(trickle))).await, ALLOWED);
+    }
+
+    async fn too_slow(mut body: Body) -> Duration {
+        let (uploads, began) = (Uploads::new(1 << 20), Instant::now());
+        let read = read(&HeaderMap::new(), &mut body, 1 << 20, &mut uploads.hold()).await;
+        assert_eq!(read.unwrap_err().status, 408);
+        began.elapsed()
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_refused_body_is_read_within_bounds() {
+        let began = Instant::now();
+        discard(&HeaderMap::new(), Body::from(vec![0; 2 * DISCARDED.0])).await;
+        let never = futures_util::stream::pending::<Result<http_body::Frame<Bytes>, axum::Error>>();
+        discard(&headers(&[("expect", "100-continue")]), Body::new(StreamBody::new(never))).await;
+        assert_eq!(began.elapsed(), Duration::ZERO);
+        let never = futures_util::stream::pending::<Result<http_body::Frame<Bytes>, axum::Error>>();
+        discard(&HeaderMap::new(), Body::new(StreamBody::new(never))).await;
+        assert_eq!(began.elapsed(), DISCARDED.1);
     }
 }

@@ -14,11 +14,15 @@ use http::{Extensions, HeaderMap, Uri};
 use scheduler::Scheduler;
 use store::ModelMemory;
 
+use crate::{refusals::Refusals, uploads::Uploads};
+
 /// Bounds and delays of this crate.
 #[derive(Debug, Clone, Copy)]
 pub struct Limits {
     /// The largest request body, in bytes.
     pub max_body: usize,
+    /// Bodies that are being read or wait for the head of their answer, all together, in bytes.
+    pub bodies: u64,
     /// A stream silent for so long gets a sign of life; zero: never.
     pub keepalive: Duration,
     /// How long a drained worker may go on with what it has.
@@ -37,6 +41,8 @@ struct Inner {
     admin: Token,
     models: Arc<ModelMemory>,
     limits: Limits,
+    uploads: Uploads,
+    refusals: Refusals,
     version: &'static str,
     started: Instant,
     draining: AtomicBool,
@@ -68,6 +74,8 @@ impl Api {
             rules,
             admin,
             models,
+            uploads: Uploads::new(limits.bodies),
+            refusals: Refusals::default(),
             limits,
             version,
             started: Instant::now(),
@@ -82,16 +90,28 @@ impl Api {
 
     /// Whether a request may see what only the server's own people should: local, or with any key.
     pub fn is_trusted(&self, extensions: &Extensions, uri: &Uri, headers: &HeaderMap) -> bool {
-        let peer = Peer::of(extensions);
-        self.0.rules.local.is_local(peer, uri, headers)
+        self.0.rules.local.is_local(Peer::of(extensions), uri, headers)
             || self.is_admin(headers)
-            || (!self.0.rules.open && self.0.rules.admit(peer, uri, headers).is_ok())
+            || self.0.rules.has_key(headers)
     }
 
     /// Whether a request is local, or carries the administrator's token: those may read
     /// `/metrics`.
     pub fn may_read_metrics(&self, ext: &Extensions, uri: &Uri, headers: &HeaderMap) -> bool {
         self.0.rules.local.is_local(Peer::of(ext), uri, headers) || self.is_admin(headers)
+    }
+
+    /// Requests that were refused before they became jobs: statuses, and how often each was told.
+    pub fn refused(&self) -> Vec<(u16, u64)> {
+        self.0.refusals.counts()
+    }
+
+    pub(crate) fn refusals(&self) -> &Refusals {
+        &self.0.refusals
+    }
+
+    pub(crate) fn uploads(&self) -> &Uploads {
+        &self.0.uploads
     }
 
     pub(crate) fn is_admin(&self, headers: &HeaderMap) -> bool {

@@ -1,9 +1,9 @@
 //! The data directory, its lock and its tokens.
 
 use std::{
-    fs::{self, File, OpenOptions, Permissions},
+    fs::{self, DirBuilder, File, OpenOptions},
     io::{ErrorKind, Write},
-    os::unix::fs::{OpenOptionsExt, PermissionsExt},
+    os::unix::fs::{DirBuilderExt, OpenOptionsExt},
     path::{Path, PathBuf},
 };
 
@@ -20,20 +20,14 @@ pub struct DataDir {
 }
 
 impl DataDir {
-    /// Takes the directory, and makes it if there is none.
+    /// Takes the directory, and makes it, for its owner only, if there is none.
     ///
     /// # Errors
     /// When it cannot be made or written, or another Warren uses it.
     pub fn open(path: &Path) -> anyhow::Result<Self> {
         let shown = path.display();
-        fs::create_dir_all(path)
-            .with_context(|| format!("the data directory {shown} cannot be made"))?;
-        fs::set_permissions(path, Permissions::from_mode(0o700))
-            .with_context(|| format!("the data directory {shown} is not this user's"))?;
-        let lock = OpenOptions::new()
-            .create(true)
-            .write(true)
-            .truncate(false)
+        make(path).with_context(|| format!("the data directory {shown} cannot be made"))?;
+        let lock = private()
             .open(path.join("lock"))
             .with_context(|| format!("the data directory {shown} cannot be written"))?;
         if !FileExt::try_lock_exclusive(&lock)? {
@@ -45,9 +39,15 @@ impl DataDir {
         Ok(Self { path: path.to_owned(), _lock: lock })
     }
 
-    /// The database file.
-    pub fn database(&self) -> PathBuf {
-        self.path.join("warren.db")
+    /// The database file, made empty and readable by its owner only when there is none; what the
+    /// database writes beside it is as readable as it is.
+    ///
+    /// # Errors
+    /// When it cannot be made or written.
+    pub fn database(&self) -> anyhow::Result<PathBuf> {
+        let path = self.path.join("warren.db");
+        private().open(&path).with_context(|| format!("{} cannot be written", path.display()))?;
+        Ok(path)
     }
 
     /// The token in a file of the directory, readable by its owner only; made, of `prefix` and
@@ -65,16 +65,32 @@ impl DataDir {
     fn make_token(&self, name: &str, prefix: &str) -> anyhow::Result<Secret> {
         let path = self.path.join(name);
         let token = new_token(prefix);
-        let mut file = OpenOptions::new()
-            .create(true)
-            .write(true)
+        let mut file = private()
             .truncate(true)
-            .mode(0o600)
             .open(&path)
             .with_context(|| format!("{} cannot be made", path.display()))?;
         writeln!(file, "{}", token.expose())?;
         Ok(token)
     }
+}
+
+/// Makes the directory unless it is there. One that is there keeps its mode: it may be others',
+/// too, as `/tmp` is.
+fn make(path: &Path) -> std::io::Result<()> {
+    if path.is_dir() {
+        return Ok(());
+    }
+    if let Some(parent) = path.parent() {
+        fs::create_dir_all(parent)?;
+    }
+    DirBuilder::new().mode(0o700).create(path)
+}
+
+/// A file that is written, and readable by its owner only when it is made.
+fn private() -> OpenOptions {
+    let mut options = OpenOptions::new();
+    options.create(true).write(true).truncate(false).mode(0o600);
+    options
 }
 
 /// The token in a file of a data directory; `None` when there is none, or it is empty.
@@ -99,7 +115,13 @@ pub const CLIENT_TOKEN: &str = "client.token";
 
 #[cfg(test)]
 mod tests {
+    use std::os::unix::fs::PermissionsExt;
+
     use super::*;
+
+    fn mode(path: &Path) -> u32 {
+        fs::metadata(path).unwrap().permissions().mode() & 0o777
+    }
 
     #[test]
     fn tokens_are_made_once_and_for_the_owner_only() {
@@ -107,8 +129,20 @@ mod tests {
         let data = DataDir::open(directory.path()).unwrap();
         let token = data.token(ADMIN_TOKEN, "wa_").unwrap();
         assert_eq!(data.token(ADMIN_TOKEN, "wa_").unwrap(), token);
-        let mode = fs::metadata(directory.path().join(ADMIN_TOKEN)).unwrap().permissions().mode();
-        assert_eq!(mode & 0o777, 0o600);
+        assert_eq!(mode(&directory.path().join(ADMIN_TOKEN)), 0o600);
+    }
+
+    #[test]
+    fn a_directory_that_is_there_keeps_its_mode_and_a_new_one_is_the_owners() {
+        let shared = tempfile::tempdir().unwrap();
+        fs::set_permissions(shared.path(), fs::Permissions::from_mode(0o755)).unwrap();
+        let data = DataDir::open(shared.path()).unwrap();
+        assert_eq!(mode(shared.path()), 0o755);
+        assert_eq!(mode(&data.database().unwrap()), 0o600);
+        assert_eq!(mode(&shared.path().join("lock")), 0o600);
+        let new = shared.path().join("a/b");
+        DataDir::open(&new).unwrap();
+        assert_eq!(mode(&new), 0o700);
     }
 
     #[test]

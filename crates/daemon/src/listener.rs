@@ -20,7 +20,7 @@ use tokio_util::{sync::CancellationToken, task::TaskTracker};
 use tower::ServiceExt;
 use wire::Io;
 
-use crate::telemetry::metrics::Metrics;
+use crate::{guard::Guarded, telemetry::metrics::Metrics};
 
 /// How long a TLS handshake may take.
 const HANDSHAKE: Duration = Duration::from_secs(10);
@@ -40,12 +40,14 @@ pub struct Listener {
     tls: Option<TlsAcceptor>,
     router: Router,
     metrics: Arc<Metrics>,
+    patience: Duration,
     connections: Arc<Semaphore>,
     tasks: TaskTracker,
 }
 
 impl Listener {
-    /// Binds the address.
+    /// Binds the address. A client that reads nothing of what waits for it for as long as
+    /// `patience` is given up.
     ///
     /// # Errors
     /// When it is taken, or not this machine's.
@@ -54,6 +56,7 @@ impl Listener {
         tls: Option<Arc<ServerConfig>>,
         router: Router,
         metrics: Arc<Metrics>,
+        patience: Duration,
     ) -> io::Result<Self> {
         let files = rlimit::getrlimit(rlimit::Resource::NOFILE).map_or(1024, |(soft, _)| soft);
         let most = usize::try_from(files.saturating_sub(SPARE_FILES).max(64)).unwrap_or(usize::MAX);
@@ -62,6 +65,7 @@ impl Listener {
             tls: tls.map(TlsAcceptor::from),
             router,
             metrics,
+            patience,
             connections: Arc::new(Semaphore::new(most.min(Semaphore::MAX_PERMITS))),
             tasks: TaskTracker::new(),
         })
@@ -116,15 +120,15 @@ impl Listener {
         peer: SocketAddr,
         stop: CancellationToken,
     ) -> impl Future<Output = ()> + use<> {
-        let (tls, router) = (self.tls.clone(), self.router.clone());
+        let (tls, router, patience) = (self.tls.clone(), self.router.clone(), self.patience);
         async move {
             // Without it a small write may wait for the acknowledgement of the one before.
             let _ = stream.set_nodelay(true);
             match tls {
-                None => serve(stream, router, peer, stop).await,
+                None => serve(Guarded::new(stream, patience), router, peer, stop).await,
                 Some(tls) => match timeout(HANDSHAKE, tls.accept(stream)).await {
                     Ok(Ok(stream)) => {
-                        let stream: Io = Box::pin(stream);
+                        let stream: Io = Box::pin(Guarded::new(stream, patience));
                         serve(stream, router, peer, stop).await;
                     }
                     Ok(Err(error)) => tracing::debug!(%peer, %error, "no TLS handshake"),
@@ -139,10 +143,11 @@ async fn serve<S>(stream: S, router: Router, peer: SocketAddr, stop: Cancellatio
 where
     S: tokio::io::AsyncRead + tokio::io::AsyncWrite + Unpin + Send + 'static,
 {
-    let service = router.map_request(move |mut request: http::Request<hyper::body::Incoming>| {
+    let from = move |mut request: http::Request<hyper::body::Incoming>| {
         request.extensions_mut().insert(Peer(peer.ip()));
         request.map(axum::body::Body::new)
-    });
+    };
+    let service = router.map_request(from).map_response(api::head::with_request_id);
     let mut builder = auto::Builder::new(TokioExecutor::new());
     builder.http1().timer(TokioTimer::new()).header_read_timeout(IDLE);
     builder.http2().timer(TokioTimer::new()).keep_alive_interval(IDLE);
@@ -158,5 +163,53 @@ where
     };
     if let Err(error) = served {
         tracing::debug!(%peer, %error, "a connection broke");
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use axum::routing::get;
+    use tokio::{
+        io::{AsyncReadExt, AsyncWriteExt},
+        time::Instant,
+    };
+
+    use super::*;
+
+    const PATIENCE: Duration = Duration::from_secs(60);
+
+    /// A listener whose one page is larger than what sockets hold.
+    async fn start(stop: &CancellationToken) -> (SocketAddr, tokio::task::JoinHandle<TaskTracker>) {
+        let router = Router::new().route("/", get(async || vec![b'x'; 64 << 20]));
+        let (address, metrics) = (([127, 0, 0, 1], 0).into(), Arc::new(Metrics::new()));
+        let listener = Listener::bind(address, None, router, metrics, PATIENCE).await.unwrap();
+        (listener.address().unwrap(), tokio::spawn(listener.run(stop.clone())))
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_client_that_says_nothing_is_closed() {
+        let (address, _listening) = start(&CancellationToken::new()).await;
+        for said in ["", "PRI * HT"] {
+            let mut client = TcpStream::connect(address).await.unwrap();
+            client.write_all(said.as_bytes()).await.unwrap();
+            let mut answer = Vec::new();
+            client.read_to_end(&mut answer).await.unwrap();
+            assert!(answer.is_empty(), "{answer:?}");
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_client_that_does_not_read_is_closed_and_whatever_is_asked_has_an_id() {
+        let stop = CancellationToken::new();
+        let (address, listening) = start(&stop).await;
+        let mut client = TcpStream::connect(address).await.unwrap();
+        client.write_all(b"GET / HTTP/1.1\r\nhost: a\r\n\r\n").await.unwrap();
+        let mut head = [0; 256];
+        client.read_exact(&mut head).await.unwrap();
+        assert!(String::from_utf8_lossy(&head).contains("x-request-id: r-"));
+        let began = Instant::now();
+        stop.cancel();
+        listening.await.unwrap().wait().await;
+        assert!(began.elapsed() >= PATIENCE, "{:?}", began.elapsed());
     }
 }

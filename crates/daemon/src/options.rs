@@ -10,7 +10,7 @@ use std::{
 
 use anyhow::{Context, bail};
 use base::Secret;
-use clap::{Args, ValueEnum};
+use clap::{Args, ValueEnum, builder::BoolishValueParser};
 use serde::{Deserialize, Deserializer};
 
 /// Seconds; fractions are allowed.
@@ -67,6 +67,21 @@ pub enum Routing {
     PrefixAffinity,
 }
 
+/// An address with its port; `localhost` is this machine's own.
+fn listen_address(text: &str) -> Result<SocketAddr, String> {
+    let numeric = match text.split_once(':') {
+        Some((host, port)) if host.eq_ignore_ascii_case("localhost") => format!("127.0.0.1:{port}"),
+        _ => text.to_owned(),
+    };
+    let wrong = |_| format!("{text:?} is no ADDRESS:PORT, such as 127.0.0.1:9178 or [::]:9178");
+    numeric.parse().map_err(wrong)
+}
+
+fn deserialize_listen<'de, D: Deserializer<'de>>(from: D) -> Result<Option<SocketAddr>, D::Error> {
+    let text = String::deserialize(from)?;
+    listen_address(&text).map(Some).map_err(serde::de::Error::custom)
+}
+
 macro_rules! options {
     ($(#[$meta:meta])* $name:ident { $($(#[$field_meta:meta])* $field:ident: $kind:ty,)+ }) => {
         $(#[$meta])*
@@ -89,7 +104,9 @@ options! {
     /// [`settings`](crate::settings).
     ServeOptions {
         /// Address and port for everything: HTTP and WebSocket [default: 127.0.0.1:9178]
-        #[arg(long, env = "WARREN_LISTEN", value_name = "ADDR:PORT")]
+        #[arg(long, env = "WARREN_LISTEN", value_name = "ADDR:PORT",
+            value_parser = listen_address)]
+        #[serde(deserialize_with = "deserialize_listen")]
         listen: Option<SocketAddr>,
         /// Directory of the database and the tokens [default: $XDG_DATA_HOME/warren; as root
         /// /var/lib/warren]
@@ -159,11 +176,13 @@ options! {
         routing: Option<Routing>,
         /// Local consumers need a key, too
         #[arg(long, env = "WARREN_REQUIRE_KEY", num_args = 0..=1, require_equals = true,
-            default_missing_value = "true", value_name = "BOOL")]
+            default_missing_value = "true", value_name = "BOOL",
+            value_parser = BoolishValueParser::new())]
         require_key: Option<bool>,
         /// Serve consumers beyond loopback without a key
         #[arg(long, env = "WARREN_OPEN", num_args = 0..=1, require_equals = true,
-            default_missing_value = "true", value_name = "BOOL")]
+            default_missing_value = "true", value_name = "BOOL",
+            value_parser = BoolishValueParser::new())]
         open: Option<bool>,
     }
 }
@@ -196,7 +215,8 @@ options! {
         api_key: Option<Secret>,
         /// Lend the built-in demo model, which is no model, instead of a backend
         #[arg(long, env = "WARREN_DEMO", num_args = 0..=1, require_equals = true,
-            default_missing_value = "true", value_name = "BOOL")]
+            default_missing_value = "true", value_name = "BOOL",
+            value_parser = BoolishValueParser::new())]
         demo: Option<bool>,
         /// Words a second of the demo model; 0: as fast as it can [default: 30]
         #[arg(long, env = "WARREN_DEMO_PACE", value_name = "N")]
@@ -332,6 +352,34 @@ mod tests {
         assert_eq!("0.5".parse(), Ok(Seconds(Duration::from_millis(500))));
         for bad in ["-1", "nan", "inf", "1e30", "soon", ""] {
             assert!(bad.parse::<Seconds>().is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn switches_are_turned_in_every_usual_way() {
+        #[derive(clap::Parser)]
+        struct Line {
+            #[command(flatten)]
+            options: ServeOptions,
+        }
+        let cases =
+            [("--open", true), ("--open=1", true), ("--open=yes", true), ("--open=0", false)];
+        for (flag, value) in cases {
+            let line = <Line as clap::Parser>::try_parse_from(["warren", flag]);
+            assert_eq!(line.map_err(|error| error.to_string()).unwrap().options.open, Some(value));
+        }
+    }
+
+    #[test]
+    fn localhost_can_be_listened_on() {
+        let here = "127.0.0.1:9178".parse().unwrap();
+        assert_eq!(listen_address("localhost:9178"), Ok(here));
+        assert_eq!(
+            ConfigFile::parse("listen = 'LOCALHOST:9178'").unwrap().serve.listen,
+            Some(here)
+        );
+        for bad in ["9178", "localhost", "example.org:9178", ""] {
+            assert!(listen_address(bad).is_err(), "{bad}");
         }
     }
 

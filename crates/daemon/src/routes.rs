@@ -34,11 +34,22 @@ pub fn router(
     metrics: Arc<Metrics>,
 ) -> Router {
     let operator = Operator { api: api.clone(), scheduler, metrics };
-    let connect =
-        get(async move |mut request: Request| workers.connect(&mut request).map(Body::from));
+    let connect = get(async move |mut request: Request| {
+        upgrade(workers.connect(&mut request).map(Body::from))
+    });
     api::router(api)
         .route("/v1/worker/connect", connect)
         .route("/metrics", get(show_metrics).with_state(operator))
+}
+
+/// A response that asks for an upgrade names what to.
+fn upgrade(mut response: Response) -> Response {
+    if response.status() == StatusCode::UPGRADE_REQUIRED {
+        let headers = response.headers_mut();
+        headers.insert(header::UPGRADE, HeaderValue::from_static("websocket"));
+        headers.insert(header::CONNECTION, HeaderValue::from_static("upgrade"));
+    }
+    response
 }
 
 async fn show_metrics(State(operator): State<Operator>, request: Request) -> Response {
@@ -50,5 +61,5 @@ async fn show_metrics(State(operator): State<Operator>, request: Request) -> Res
         return api::ApiError::new(StatusCode::UNAUTHORIZED, kind, words).into_response();
     }
     let kind = HeaderValue::from_static(OPENMETRICS);
-    ([(header::CONTENT_TYPE, kind)], metrics.encode(&scheduler)).into_response()
+    ([(header::CONTENT_TYPE, kind)], metrics.encode(&scheduler, &api.refused())).into_response()
 }

@@ -14,8 +14,11 @@ use dispatch::route::{LeastLoaded, Policy, PrefixAffinity};
 use providers::{RelaySettings, RelayWorkers};
 use scheduler::{Observer, Scheduler};
 use store::{ModelMemory, SqliteStore};
-use tokio::{sync::Notify, time::timeout};
-use tokio_util::sync::CancellationToken;
+use tokio::{
+    sync::Notify,
+    time::{Instant, timeout},
+};
+use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
 use crate::{
     VERSION,
@@ -33,7 +36,8 @@ const FLUSH: Duration = Duration::from_secs(60);
 /// How often a draining server looks whether it is done.
 const LOOK: Duration = Duration::from_millis(20);
 
-/// How long responses that are complete may take to reach their clients, at the end of a drain.
+/// How long responses that are complete may take to reach their clients, at the end of a drain
+/// that took all its time.
 const FAREWELL: Duration = Duration::from_secs(2);
 
 /// A server that is bound and ready, and serves once it is [`Server::run`].
@@ -67,7 +71,7 @@ impl Server {
             true => Some(kept(&settings.client_token, CLIENT_TOKEN, "wk_")?),
             false => settings.client_token.clone(),
         };
-        let store = Arc::new(SqliteStore::open(&data.database())?);
+        let store = Arc::new(SqliteStore::open(&data.database()?)?);
         let memory = Arc::new(ModelMemory::open(store, SystemTime::now())?);
         let models = Arc::new(Remember { memory: Arc::clone(&memory), new: Notify::new() });
         let metrics = Arc::new(Metrics::new());
@@ -78,12 +82,10 @@ impl Server {
         let api = consumer_api(&settings, client_token.as_ref(), &admin, &scheduler, &memory);
         let router =
             routes::router(api.clone(), workers.clone(), scheduler.clone(), Arc::clone(&metrics));
-        let tls = match &settings.tls {
-            Some((certificate, key)) => Some(wire::tls::server_config(certificate, key)?),
-            None => None,
-        };
         let listen = settings.listen;
-        let listener = Listener::bind(listen, tls, router, metrics).await.with_context(|| {
+        let (tls, patience) = (settings.tls.clone(), settings.dispatch.idle_timeout);
+        let bound = Listener::bind(listen, tls, router, metrics, patience).await;
+        let listener = bound.with_context(|| {
             format!("{listen} cannot be listened on: is another server running there?")
         })?;
         Ok(Self {
@@ -143,18 +145,25 @@ impl Server {
         let closing = CancellationToken::new();
         let connections = tokio::spawn(self.listener.run(closing.clone()));
         stop.cancelled().await;
+        let drained = Instant::now() + self.settings.drain;
         self.api.start_draining();
         self.scheduler.shut_down("the server is shutting down", self.settings.drain);
         closing.cancel();
         drain(&self.scheduler, self.settings.drain).await;
         if let Ok(tasks) = connections.await {
-            // Whoever has not read its response by then is not waited for.
-            let _ = timeout(FAREWELL, tasks.wait()).await;
+            see_off(&tasks, drained).await;
         }
         timers.abort();
         keeping.await?;
         Ok(())
     }
+}
+
+/// Waits for connections that still have a response to write. Whoever has not read its own by
+/// `until` is not waited for.
+async fn see_off(connections: &TaskTracker, until: Instant) {
+    let left = until.saturating_duration_since(Instant::now());
+    let _ = timeout(left.max(FAREWELL), connections.wait()).await;
 }
 
 fn scheduler(settings: &Settings, models: &Arc<Remember>, metrics: &Arc<Metrics>) -> Scheduler {
@@ -188,6 +197,7 @@ fn consumer_api(
         max_body: settings.max_body,
         keepalive: settings.keepalive,
         drain: settings.drain,
+        bodies: settings.dispatch.max_queued_bytes.saturating_mul(2),
         affinity: settings.routing == Routing::PrefixAffinity,
     };
     let (scheduler, models) = (scheduler.clone(), Arc::clone(models));
@@ -244,5 +254,28 @@ async fn drain(scheduler: &Scheduler, within: Duration) {
     if timeout(within, idle).await.is_err() {
         tracing::warn!("the drain took too long: what is left is ended");
         scheduler.abort();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tokio::time::sleep;
+
+    use super::*;
+
+    /// How long a connection that takes `takes` is waited for, when `left` of a drain is left.
+    async fn waited(takes: u64, left: u64) -> u64 {
+        let (connections, began) = (TaskTracker::new(), Instant::now());
+        connections.spawn(sleep(Duration::from_secs(takes)));
+        connections.close();
+        see_off(&connections, began + Duration::from_secs(left)).await;
+        began.elapsed().as_secs()
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn who_reads_a_finished_answer_has_what_is_left_of_the_drain() {
+        assert_eq!(waited(20, 30).await, 20);
+        assert_eq!(waited(40, 30).await, 30);
+        assert_eq!(waited(40, 0).await, FAREWELL.as_secs());
     }
 }

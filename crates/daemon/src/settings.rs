@@ -2,13 +2,15 @@
 
 use std::{
     net::{Ipv4Addr, SocketAddr},
-    path::PathBuf,
+    path::{Path, PathBuf},
+    sync::Arc,
     time::Duration,
 };
 
 use access::LocalRules;
 use anyhow::{Context, bail};
 use base::Secret;
+use rustls::ServerConfig;
 
 use crate::options::{LogFormat, Routing, Seconds, ServeOptions, home_directory};
 
@@ -48,8 +50,8 @@ pub struct Settings {
     pub require_key: bool,
     /// Whether nobody needs one.
     pub open: bool,
-    /// Certificate chain and key.
-    pub tls: Option<(PathBuf, PathBuf)>,
+    /// The certificate chain and its key, read.
+    pub tls: Option<Arc<ServerConfig>>,
     /// How log lines look.
     pub log_format: LogFormat,
     /// What is logged.
@@ -61,7 +63,8 @@ impl Settings {
     /// key that is kept in the data directory, when none is given.
     ///
     /// # Errors
-    /// When they contradict each other, or would serve other machines without credentials.
+    /// When they contradict each other, name files that are no certificate and key, or would serve
+    /// other machines without credentials.
     pub fn new(options: ServeOptions, keep_client_token: bool) -> anyhow::Result<Self> {
         let listen = options.listen.unwrap_or((Ipv4Addr::LOCALHOST, PORT).into());
         let open = options.open.unwrap_or(false);
@@ -69,7 +72,7 @@ impl Settings {
         refuse_defenceless(listen, has_key, open)?;
         Ok(Self {
             listen,
-            tls: tls(options.tls_cert.clone(), options.tls_key.clone())?,
+            tls: tls(options.tls_cert.as_deref(), options.tls_key.as_deref())?,
             data_dir: data_dir(options.data_dir.clone())?,
             dispatch: dispatch_config(&options)?,
             routing: options.routing.unwrap_or_default(),
@@ -124,12 +127,12 @@ fn refuse_defenceless(listen: SocketAddr, has_key: bool, open: bool) -> anyhow::
 }
 
 fn tls(
-    certificate: Option<PathBuf>,
-    key: Option<PathBuf>,
-) -> anyhow::Result<Option<(PathBuf, PathBuf)>> {
+    certificate: Option<&Path>,
+    key: Option<&Path>,
+) -> anyhow::Result<Option<Arc<ServerConfig>>> {
     match (certificate, key) {
         (None, None) => Ok(None),
-        (Some(certificate), Some(key)) => Ok(Some((certificate, key))),
+        (Some(certificate), Some(key)) => Ok(Some(wire::tls::server_config(certificate, key)?)),
         _ => bail!("TLS needs both --tls-cert and --tls-key"),
     }
 }
@@ -200,6 +203,10 @@ mod tests {
     fn contradictions_are_refused() {
         let half = ServeOptions { tls_cert: Some("c.pem".into()), ..listening("127.0.0.1:0") };
         assert!(Settings::new(half, false).is_err());
+        let missing = Some(PathBuf::from("/nowhere.pem"));
+        let (tls_cert, tls_key) = (missing.clone(), missing);
+        let unread = ServeOptions { tls_cert, tls_key, ..listening("127.0.0.1:0") };
+        assert!(Settings::new(unread, false).is_err());
         let empty = ServeOptions { worker_secret: Some(" ".into()), ..listening("127.0.0.1:0") };
         assert!(Settings::new(empty, false).is_err());
         let still = Some(Seconds(Duration::ZERO));

@@ -24,6 +24,8 @@ pub fn shutdown() -> std::io::Result<CancellationToken> {
             }
         }
         tracing::warn!("ended by a second signal");
+        // The guard of the log is not dropped by what follows.
+        crate::telemetry::log::finish();
         std::process::exit(1);
     });
     Ok(token)

@@ -46,6 +46,7 @@ impl Kit {
         let mut rules = ConsumerRules::default();
         let mut limits = Limits {
             max_body: 1 << 20,
+            bodies: 1 << 30,
             keepalive: Duration::from_secs(15),
             drain: Duration::from_secs(30),
             affinity: false,

@@ -3,6 +3,8 @@
 use std::time::Duration;
 
 use bytes::Bytes;
+use http::StatusCode;
+use scheduler::Head;
 use tokio::time::Instant;
 
 use crate::kit::{Kit, head, next, text};
@@ -110,4 +112,37 @@ async fn a_client_that_leaves_is_seen_by_the_provider() {
     drop(response);
     assert!(assignment.answer.chunk(Bytes::from_static(b"x")).is_err());
     assert!(kit.scheduler.is_idle());
+}
+
+/// Whoever writes a response out stops at the announced length, or before a body that may not be:
+/// the answer's end may come after that.
+#[tokio::test(start_paused = true)]
+async fn a_response_that_is_out_before_its_end_was_not_left() {
+    let mut kit = Kit::new();
+    let three = head(&[("content-length", "3")]);
+    let (response, mut assignment) = kit.post_for("/v1/chat/completions", CHAT, three).await;
+    assignment.answer.chunk(Bytes::from_static(b"abc")).unwrap();
+    let mut body = response.into_body();
+    next(&mut body).await.unwrap().unwrap();
+    drop(body);
+    assert!(!kit.scheduler.is_idle(), "its end is waited for");
+    assignment.answer.end();
+    assert!(kit.scheduler.is_idle());
+    let empty = Head { status: StatusCode::NO_CONTENT, ..head(&[]) };
+    let (response, assignment) = kit.post_for("/v1/chat/completions", CHAT, empty).await;
+    drop(response);
+    assert!(!kit.scheduler.is_idle());
+    assignment.answer.end();
+    assert!(kit.scheduler.is_idle());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_length_that_is_none_does_not_spoil_the_answer() {
+    let mut kit = Kit::new();
+    let odd = head(&[("content-length", "2, 2")]);
+    let (response, mut assignment) = kit.post_for("/v1/chat/completions", CHAT, odd).await;
+    assert!(!response.headers().contains_key("content-length"));
+    assignment.answer.chunk(Bytes::from_static(b"abc")).unwrap();
+    assignment.answer.end();
+    assert_eq!(text(response).await, "abc");
 }

@@ -6,7 +6,7 @@
 use std::{
     io::{self, Write},
     mem,
-    sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError},
+    sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError},
     thread::JoinHandle,
     time::Duration,
 };
@@ -18,6 +18,9 @@ use crate::options::LogFormat;
 
 /// How long lines are gathered before they are written.
 const GATHER: Duration = Duration::from_millis(20);
+
+/// How long [`finish`] waits at most.
+const FINISH: Duration = Duration::from_millis(500);
 
 /// Bytes that may wait for standard error; further lines are dropped, and counted.
 const WAITING: usize = 4 * 1024 * 1024;
@@ -39,12 +42,26 @@ pub fn start(format: LogFormat, filter: &str) -> anyhow::Result<LogGuard> {
         LogFormat::Json => builder.json().flatten_event(true).try_init(),
     };
     started.map_err(|error| anyhow::anyhow!("logging cannot start: {error}"))?;
+    // Logging starts once: so does this.
+    let _ = LINES.set(lines.clone());
     let writer = lines.clone();
     let thread = std::thread::Builder::new()
         .name("log".to_owned())
         .spawn(move || writer.write_out(&mut io::stderr()))?;
     Ok(LogGuard { lines, thread: Some(thread) })
 }
+
+/// Writes what is left of the log and ends it: for a process that ends without dropping its guard.
+/// It does not wait long: nobody may be reading standard error.
+pub fn finish() {
+    if let Some(lines) = LINES.get() {
+        lines.close();
+        lines.wait_until_written(FINISH);
+    }
+}
+
+/// The lines of this process's log.
+static LINES: OnceLock<Lines> = OnceLock::new();
 
 /// Keeps the log going; dropping it writes what is left.
 #[derive(Debug)]
@@ -70,6 +87,7 @@ struct Waiting {
     text: Vec<u8>,
     dropped: u64,
     closed: bool,
+    written: bool,
 }
 
 impl Lines {
@@ -89,7 +107,12 @@ impl Lines {
 
     fn close(&self) {
         self.lock().closed = true;
-        self.0.1.notify_one();
+        self.0.1.notify_all();
+    }
+
+    fn wait_until_written(&self, most: Duration) {
+        let unwritten = |waiting: &mut Waiting| !waiting.written;
+        drop(self.0.1.wait_timeout_while(self.lock(), most, unwritten));
     }
 
     /// Writes lines as they come, until closed.
@@ -102,6 +125,8 @@ impl Lines {
                 let _ = writeln!(out, "{dropped} log lines were dropped: too many at once");
             }
             if closed {
+                self.lock().written = true;
+                self.0.1.notify_all();
                 return;
             }
         }
@@ -165,6 +190,19 @@ mod tests {
         let text = String::from_utf8(thread.join().unwrap()).unwrap();
         let expected: String = (0..100).map(|number| format!("line {number}\n")).collect();
         assert_eq!(text, expected);
+    }
+
+    #[test]
+    fn who_ends_the_log_waits_until_it_is_written_and_not_for_ever() {
+        let lines = Lines::default();
+        lines.close();
+        lines.wait_until_written(Duration::from_millis(1));
+        assert!(!lines.lock().written, "nobody writes");
+        let writer = lines.clone();
+        let thread = std::thread::spawn(move || writer.write_out(&mut io::sink()));
+        lines.wait_until_written(Duration::from_secs(60));
+        assert!(lines.lock().written);
+        thread.join().unwrap();
     }
 
     #[test]

@@ -4,7 +4,7 @@ use std::{
     collections::HashMap,
     sync::{
         Arc, Mutex, PoisonError, RwLock,
-        atomic::{AtomicI64, AtomicU64},
+        atomic::{AtomicI64, AtomicU64, Ordering},
     },
     time::Duration,
 };
@@ -35,6 +35,7 @@ pub struct Metrics {
     canceled: Family<ReasonLabel, Counter>,
     workers_lost: Family<ReasonLabel, Counter>,
     http_connections: Gauge,
+    refused: Family<StatusLabel, Counter>,
     snapshot: Mutex<Snapshot>,
 }
 
@@ -99,6 +100,11 @@ struct ReasonLabel {
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct StatusLabel {
+    status: u16,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
 struct QueueLabels {
     scope: String,
     model: String,
@@ -121,6 +127,9 @@ impl Metrics {
         snapshot.register(&mut registry);
         registry.register("cancels", "Jobs that a worker was told to stop", canceled.clone());
         registry.register("workers_left", "Workers that left, by reason", workers_lost.clone());
+        let refused = Family::default();
+        let help = "Requests refused before they became jobs";
+        registry.register("refused_requests", help, refused.clone());
         let help = "Open HTTP connections";
         registry.register("http_connections", help, http_connections.clone());
         Self {
@@ -130,6 +139,7 @@ impl Metrics {
             canceled,
             workers_lost,
             http_connections,
+            refused,
             snapshot: Mutex::new(snapshot),
         }
     }
@@ -139,11 +149,17 @@ impl Metrics {
         &self.http_connections
     }
 
-    /// All metrics, in OpenMetrics' text form.
-    pub fn encode(&self, scheduler: &Scheduler) -> String {
+    /// All metrics, in OpenMetrics' text form. `refused`: the statuses of requests that never became
+    /// jobs, and how often each was told.
+    pub fn encode(&self, scheduler: &Scheduler, refused: &[(u16, u64)]) -> String {
         let status = scheduler.status();
         let snapshot = self.snapshot.lock().unwrap_or_else(PoisonError::into_inner);
         snapshot.take(&status);
+        for (status, count) in refused {
+            let counter = self.refused.get_or_create(&StatusLabel { status: *status });
+            // Counted elsewhere; under the snapshot's lock it only grows here, too.
+            counter.inner().store(*count, Ordering::Relaxed);
+        }
         let mut text = String::new();
         // Writing to a string does not fail.
         let _ = encode(&mut text, &self.registry);

@@ -65,7 +65,7 @@ async fn a_plain_get_of_the_worker_path_is_told_what_it_is() {
     let daemon = serve().start().await;
     let request = daemon.client().request("GET", "/v1/worker/connect");
     let answer = request.header("x-worker-secret", WORKER_SECRET).send().await;
-    assert!([400, 426].contains(&answer.status), "{}", answer.status);
+    assert_eq!((answer.status, answer.header("upgrade")), (426, Some("websocket")));
 }
 
 /// Requests that only look local, each by one trait.
@@ -148,6 +148,18 @@ async fn health_is_short_for_strangers() {
     assert!(long.get("models").is_some() && long.get("workers").is_some(), "{long}");
     let metrics = daemon.client().request("GET", "/metrics").header("x-forwarded-for", "10.0.0.1");
     assert_eq!(metrics.send().await.status, 401);
+}
+
+/// Where nobody needs a key, a valid one still shows who has it.
+#[tokio::test]
+async fn health_is_long_for_a_key_where_none_is_needed() {
+    let daemon = serve().flag("--open").set("--client-token", "key-1").start().await;
+    let health = daemon.client().request("GET", "/health").header("x-forwarded-for", "10.0.0.1");
+    assert_eq!(health.clone().send().await.json().get("models"), None);
+    let wrong = health.clone().header("authorization", "Bearer key-2").send().await;
+    assert_eq!(wrong.json().get("models"), None);
+    let long = health.header("authorization", "Bearer key-1").send().await;
+    assert!(long.json().get("models").is_some());
 }
 
 /// A page in a browser may not reach what needs no key: it is told nothing it could read.

@@ -197,3 +197,33 @@ async fn what_is_no_http_at_all_harms_nobody() {
     assert!(answer.is_err() || answer.is_ok_and(|answer| answer.status == 431));
     assert_eq!(daemon.health().await["status"], "ok");
 }
+
+/// Whatever is asked, the answer has an id, and is JSON.
+#[tokio::test]
+async fn every_answer_has_an_id() {
+    let daemon = serve().start().await;
+    for path in ["/health", "/metrics", "/v1/models", "/v1/worker/connect", "/nowhere"] {
+        let id = daemon.client().get(path).await.header("x-request-id").map(str::to_owned);
+        assert!(id.is_some_and(|id| id.starts_with("r-")), "{path}");
+    }
+    let unreadable = daemon.client().get("/v1/models/%ff").await;
+    openai_error(&unreadable, 404);
+    let path = "/admin/workers/%ff/drain";
+    openai_error(&daemon.admin().post_json(path, &json!({})).await, 404);
+}
+
+/// What never became a job is in the log and in the metrics all the same.
+#[tokio::test]
+async fn refusals_are_counted_and_logged() {
+    let daemon = serve().start().await;
+    for _ in 0..2 {
+        daemon.client().request("POST", CHAT).body("{").send().await;
+    }
+    let plain = daemon.client().request("POST", CHAT).header("content-type", "text/plain");
+    assert_eq!(plain.body("{}").send().await.status, 415);
+    let metrics = daemon.metrics().await;
+    let refused = |status| format!("warren_refused_requests_total{{status=\"{status}\"}}");
+    assert!(metrics.contains(&format!("{} 2", refused(400))), "{metrics}");
+    assert!(metrics.contains(&format!("{} 1", refused(415))), "{metrics}");
+    daemon.line_with("refused").await;
+}

@@ -83,6 +83,7 @@ async fn a_second_signal_ends_it_now() {
     let code = daemon.exit().await;
     assert_ne!(code, Some(0), "it did not finish what it had");
     assert!(asked.try_answer().await.is_err());
+    daemon.line_with("ended by a second signal").await;
 }
 
 #[tokio::test]
@@ -113,9 +114,13 @@ async fn a_real_worker_finishes_what_it_has_and_leaves() {
     assert_eq!(next.await.unwrap().status, 200);
 }
 
+const NO_FILES: [&str; 5] = ["serve", "--tls-cert", "/no.pem", "--tls-key", "/no.pem"];
+
 #[tokio::test]
 async fn wrong_usage_is_exit_code_2() {
-    for args in [&["serve", "--no-such-flag"][..], &["no-such-command"], &["worker", "--models"]] {
+    for args in
+        [&["serve", "--no-such-flag"][..], &["no-such-command"], &["worker", "--models"], &NO_FILES]
+    {
         let mut process = testkit::ChildProcess::start("wrong", crate::common::binary(), args);
         assert_eq!(process.exit().await, Some(2), "{args:?}");
     }

@@ -3,7 +3,7 @@
 use serde_json::json;
 use testkit::{Form, MockBackend, Reply};
 
-use crate::common::{CHAT, both_forms, join, lend, post, serve};
+use crate::common::{CHAT, ask, both_forms, catch_up, join, lend, post, serve};
 
 both_forms!(
     the_request_and_its_answer_pass_unchanged,
@@ -103,5 +103,25 @@ async fn one_connection_serves_one_request_after_another() {
         let (answer, kept) = connection.answer().await.finish_and_keep().await;
         assert_eq!(answer.status, 200);
         connection = kept;
+    }
+}
+
+/// In the binary form the end of an answer comes after its last byte. A client that has read as
+/// much as was announced has not left.
+#[tokio::test]
+async fn an_answer_that_ends_after_its_last_byte_is_whole() {
+    let daemon = serve().start().await;
+    let mut worker = join(&daemon, Form::Binary, "w", 1).await;
+    for (status, length, body) in [(200, "2", "{}"), (204, "0", "")] {
+        let answer = post(&daemon.client(), CHAT, ask(false));
+        let job = worker.expect_job().await;
+        worker.begin(&job, status, &[("content-length", length)]).await;
+        worker.chunk(&job, body).await;
+        assert_eq!(answer.await.unwrap().status, status);
+        catch_up(&daemon, &mut worker).await;
+        assert!(!worker.has_unread(), "it was cancelled");
+        worker.finish(&job).await;
+        daemon.is_idle().await;
+        daemon.line_with(&format!("outcome=\"answered\" status={status}")).await;
     }
 }

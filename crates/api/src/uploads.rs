@@ -1,0 +1,94 @@
+//! The common bound of all request bodies that are being read or wait for the head of an answer.
+
+use std::{sync::Arc, time::Duration};
+
+use http::StatusCode;
+use tokio::{
+    sync::{OwnedSemaphorePermit, Semaphore},
+    time::timeout,
+};
+
+use crate::error::{ApiError, Kind};
+
+/// How long a body waits for others to make room.
+const WAIT: Duration = Duration::from_secs(5);
+
+/// Room for bodies, in KiB.
+pub(crate) struct Uploads {
+    room: Arc<Semaphore>,
+    total: u32,
+}
+
+/// The room that one body takes, until this is dropped.
+pub(crate) struct Held<'a> {
+    uploads: &'a Uploads,
+    permit: Option<OwnedSemaphorePermit>,
+}
+
+impl Uploads {
+    /// Room for so many bytes.
+    pub(crate) fn new(bytes: u64) -> Self {
+        let most = u32::try_from(Semaphore::MAX_PERMITS).unwrap_or(u32::MAX);
+        let total = u32::try_from(bytes / 1024).unwrap_or(most).clamp(1, most);
+        Self { room: Arc::new(Semaphore::new(total as usize)), total }
+    }
+
+    /// A body of which nothing has come yet.
+    pub(crate) fn hold(&self) -> Held<'_> {
+        Held { uploads: self, permit: None }
+    }
+}
+
+impl Held<'_> {
+    /// Takes room for a body that has grown to `len` bytes. One that is larger than all the room
+    /// there is takes it all.
+    ///
+    /// # Errors
+    /// 429 when others do not make room in time.
+    pub(crate) async fn grow(&mut self, len: usize) -> Result<(), ApiError> {
+        let needed = u32::try_from(len.div_ceil(1024)).unwrap_or(u32::MAX).min(self.uploads.total);
+        let had = self.permit.as_ref().map_or(0, |permit| permit.num_permits());
+        let more = needed.saturating_sub(u32::try_from(had).unwrap_or(u32::MAX));
+        if more == 0 {
+            return Ok(());
+        }
+        let room = Arc::clone(&self.uploads.room).acquire_many_owned(more);
+        let Ok(Ok(permit)) = timeout(WAIT, room).await else { return Err(no_room()) };
+        match &mut self.permit {
+            Some(held) => held.merge(permit),
+            None => self.permit = Some(permit),
+        }
+        Ok(())
+    }
+}
+
+fn no_room() -> ApiError {
+    let words = "queue full: the bodies of other requests take all the room there is";
+    let error = ApiError::new(StatusCode::TOO_MANY_REQUESTS, Kind::Overload, words);
+    ApiError { code: Some("queue_full"), retry_after: Some(WAIT), ..error }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn bodies_wait_for_room_and_not_for_ever() {
+        let uploads = Uploads::new(4 * 1024);
+        let mut first = uploads.hold();
+        first.grow(1).await.unwrap();
+        first.grow(3 * 1024).await.unwrap();
+        let mut second = uploads.hold();
+        second.grow(1024).await.unwrap();
+        let refused = second.grow(1025).await.unwrap_err();
+        assert_eq!(
+            (refused.status, refused.retry_after),
+            (StatusCode::TOO_MANY_REQUESTS, Some(WAIT))
+        );
+        drop(first);
+        second.grow(1025).await.unwrap();
+        drop(second);
+        uploads.hold().grow(usize::MAX).await.unwrap();
+        assert_eq!(uploads.room.available_permits(), 4);
+    }
+}
