@@ -8,12 +8,13 @@
 //! - [`data`]: the data directory, its lock and its tokens
 //! - [`server`]: a running server, from start to drain
 //! - [`listener`]: TCP, TLS and HTTP connections
-//! - `guard`: deadlines of a connection
+//! - `greeting`, `guard`: which HTTP a client speaks; a deadline for what it does not read
 //! - [`routes`]: which path belongs to whom
 //! - [`telemetry`]: logs and metrics
 //! - [`signals`]: when to stop, and when to stop at once
 
 pub mod data;
+mod greeting;
 mod guard;
 pub mod listener;
 pub mod options;

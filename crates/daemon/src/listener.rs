@@ -4,13 +4,14 @@ use std::{io, net::SocketAddr, sync::Arc, time::Duration};
 
 use api::Peer;
 use axum::Router;
+use hyper::server::conn::{http1, http2};
 use hyper_util::{
     rt::{TokioExecutor, TokioIo, TokioTimer},
-    server::conn::auto,
     service::TowerToHyperService,
 };
 use rustls::ServerConfig;
 use tokio::{
+    io::{AsyncRead, AsyncWrite},
     net::{TcpListener, TcpStream},
     sync::Semaphore,
     time::timeout,
@@ -20,10 +21,17 @@ use tokio_util::{sync::CancellationToken, task::TaskTracker};
 use tower::ServiceExt;
 use wire::Io;
 
-use crate::{guard::Guarded, telemetry::metrics::Metrics};
+use crate::{
+    greeting::{Version, version},
+    guard::Guarded,
+    telemetry::metrics::Metrics,
+};
 
 /// How long a TLS handshake may take.
 const HANDSHAKE: Duration = Duration::from_secs(10);
+
+/// How long a client may take until it is known which version of HTTP it speaks.
+const GREETING: Duration = Duration::from_secs(10);
 
 /// How long a connection may be idle, or take for a request's head.
 const IDLE: Duration = Duration::from_secs(75);
@@ -124,45 +132,94 @@ impl Listener {
         async move {
             // Without it a small write may wait for the acknowledgement of the one before.
             let _ = stream.set_nodelay(true);
+            let client = Client { router, peer, stop, patience };
             match tls {
-                None => serve(Guarded::new(stream, patience), router, peer, stop).await,
-                Some(tls) => match timeout(HANDSHAKE, tls.accept(stream)).await {
-                    Ok(Ok(stream)) => {
-                        let stream: Io = Box::pin(Guarded::new(stream, patience));
-                        serve(stream, router, peer, stop).await;
-                    }
-                    Ok(Err(error)) => tracing::debug!(%peer, %error, "no TLS handshake"),
-                    Err(_) => tracing::debug!(%peer, "the TLS handshake took too long"),
-                },
+                None => client.greet(stream).await,
+                // Boxed: connections without TLS need not hold room for its handshake.
+                Some(tls) => Box::pin(client.secure(stream, tls)).await,
             }
         }
     }
 }
 
-async fn serve<S>(stream: S, router: Router, peer: SocketAddr, stop: CancellationToken)
-where
-    S: tokio::io::AsyncRead + tokio::io::AsyncWrite + Unpin + Send + 'static,
-{
-    let from = move |mut request: http::Request<hyper::body::Incoming>| {
-        request.extensions_mut().insert(Peer(peer.ip()));
-        request.map(axum::body::Body::new)
-    };
-    let service = router.map_request(from).map_response(api::head::with_request_id);
-    let mut builder = auto::Builder::new(TokioExecutor::new());
-    builder.http1().timer(TokioTimer::new()).header_read_timeout(IDLE);
-    builder.http2().timer(TokioTimer::new()).keep_alive_interval(IDLE);
-    let connection = builder
-        .serve_connection_with_upgrades(TokioIo::new(stream), TowerToHyperService::new(service));
-    let mut connection = std::pin::pin!(connection);
-    let served = tokio::select! {
-        served = connection.as_mut() => served,
-        () = stop.cancelled() => {
-            connection.as_mut().graceful_shutdown();
-            connection.await
+/// A client's connection.
+struct Client {
+    router: Router,
+    peer: SocketAddr,
+    stop: CancellationToken,
+    patience: Duration,
+}
+
+impl Client {
+    async fn secure(self, stream: TcpStream, tls: TlsAcceptor) {
+        let peer = self.peer;
+        match timeout(HANDSHAKE, tls.accept(stream)).await {
+            Ok(Ok(stream)) => {
+                let stream: Io = Box::pin(stream);
+                self.greet(stream).await;
+            }
+            Ok(Err(error)) => tracing::debug!(%peer, %error, "no TLS handshake"),
+            Err(_) => tracing::debug!(%peer, "the TLS handshake took too long"),
         }
-    };
-    if let Err(error) = served {
-        tracing::debug!(%peer, %error, "a connection broke");
+    }
+
+    async fn greet<S>(self, stream: S)
+    where
+        S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
+    {
+        let peer = self.peer;
+        let greeted = tokio::select! {
+            greeted = timeout(GREETING, version(stream)) => greeted,
+            () = self.stop.cancelled() => return,
+        };
+        match greeted {
+            Ok(Ok((version, stream))) => self.serve(version, stream).await,
+            Ok(Err(error)) => tracing::debug!(%peer, %error, "a connection broke"),
+            Err(_) => tracing::debug!(%peer, "a client said nothing"),
+        }
+    }
+
+    async fn serve<S>(self, version: Version, stream: S)
+    where
+        S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
+    {
+        let Self { router, peer, stop, patience } = self;
+        let io = TokioIo::new(Guarded::new(stream, patience));
+        let from = move |mut request: http::Request<hyper::body::Incoming>| {
+            request.extensions_mut().insert(Peer(peer.ip()));
+            request.map(axum::body::Body::new)
+        };
+        let service = router.map_request(from).map_response(api::head::with_request_id);
+        let service = TowerToHyperService::new(service);
+        // Finishes what is in flight once the server stops, however long that takes.
+        macro_rules! until_stopped {
+            ($connection:expr) => {{
+                let mut connection = std::pin::pin!($connection);
+                tokio::select! {
+                    served = connection.as_mut() => served,
+                    () = stop.cancelled() => {
+                        connection.as_mut().graceful_shutdown();
+                        connection.await
+                    }
+                }
+            }};
+        }
+        let served = match version {
+            Version::Http1 => {
+                let mut http = http1::Builder::new();
+                http.timer(TokioTimer::new()).header_read_timeout(IDLE);
+                until_stopped!(http.serve_connection(io, service).with_upgrades())
+            }
+            Version::Http2 => {
+                let mut http = http2::Builder::new(TokioExecutor::new());
+                http.timer(TokioTimer::new()).keep_alive_interval(IDLE);
+                // Boxed: it is large, and most connections are of the other kind.
+                Box::pin(async move { until_stopped!(http.serve_connection(io, service)) }).await
+            }
+        };
+        if let Err(error) = served {
+            tracing::debug!(%peer, %error, "a connection broke");
+        }
     }
 }
 
