@@ -17,12 +17,13 @@ pub(crate) fn say(line: &str) -> std::io::Result<()> {
 
 /// The runtime of a server: half of the machine's cores. The other half is for whoever asks and
 /// answers; and threads that wake each other cost more than a small request.
+///
+/// A runtime of threads even for one: what a task has woken runs next there, so that a request
+/// leaves for its worker while the next one is read. On a single-threaded runtime all requests
+/// that came together would leave together, and server, worker and backend take turns.
 pub(crate) fn server_runtime() -> std::io::Result<Runtime> {
     let cores = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
-    match cores / 2 {
-        0 | 1 => worker_runtime(),
-        threads => Builder::new_multi_thread().worker_threads(threads).enable_all().build(),
-    }
+    Builder::new_multi_thread().worker_threads((cores / 2).max(1)).enable_all().build()
 }
 
 /// The runtime of a worker: one thread forwards more than any backend answers.
