@@ -308,8 +308,12 @@ impl ConfigFile {
     }
 
     fn parse(text: &str) -> anyhow::Result<Self> {
-        let mut table: toml::Table = text.parse()?;
+        let mut table = spelled_with_underscores(text.parse()?);
         let worker = match table.remove("worker") {
+            Some(toml::Value::Table(worker)) => {
+                let worker = toml::Value::Table(spelled_with_underscores(worker));
+                worker.try_into().context("in [worker]")?
+            }
             Some(worker) => worker.try_into().context("in [worker]")?,
             None => WorkerOptions::default(),
         };
@@ -327,6 +331,11 @@ impl fmt::Display for ConfigFile {
             None => f.write_str("none"),
         }
     }
+}
+
+/// Settings may be spelled as their flags are: `max-queue-len` is `max_queue_len`.
+fn spelled_with_underscores(table: toml::Table) -> toml::Table {
+    table.into_iter().map(|(key, value)| (key.replace('-', "_"), value)).collect()
 }
 
 fn usual_places() -> Vec<PathBuf> {
@@ -388,9 +397,10 @@ mod tests {
         let file = ConfigFile::parse(
             r#"
             listen = "127.0.0.1:1"
-            queue_timeout_secs = 0.5
+            queue-timeout-secs = 0.5
             routing = "prefix-affinity"
             [worker]
+            max-concurrent = 2
             server = ["http://a", "http://b"]
             [[worker.backends]]
             url = "http://127.0.0.1:11434"
@@ -400,6 +410,7 @@ mod tests {
         .unwrap();
         assert_eq!(file.serve.queue_timeout_secs, Some(Seconds(Duration::from_millis(500))));
         assert_eq!(file.serve.routing, Some(Routing::PrefixAffinity));
+        assert_eq!(file.worker.max_concurrent, Some(2), "spelled as a flag");
         assert_eq!(file.worker.server.unwrap().len(), 2);
         assert_eq!(file.worker.backends.unwrap()[0].url, "http://127.0.0.1:11434");
     }
