@@ -27,8 +27,9 @@ const SLOWEST: u64 = 64 * 1024;
 /// What is read of a body that nobody wants, in bytes, and for how long at most.
 const DISCARDED: (usize, Duration) = (256 * 1024, Duration::from_secs(1));
 
-/// The most that is reserved on the word of a client.
-const RESERVED: usize = 1024 * 1024;
+/// The most that is reserved on the word of a client. Memory that nothing is written to is not
+/// taken from the machine.
+const RESERVED: usize = 16 * 1024 * 1024;
 
 /// Reads a JSON body of at most `limit` bytes, into room that `held` takes for it.
 ///
