@@ -2,7 +2,7 @@
 //!
 //! - [`models`]: which models have been served, and when last
 //! - [`sqlite`]: the database file
-//! - [`volatile`]: the same in memory, for tests and servers without a data directory
+//! - [`volatile`]: the same in memory, for tests
 
 pub mod models;
 pub mod sqlite;

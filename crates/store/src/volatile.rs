@@ -1,4 +1,4 @@
-//! Durable state that is not: kept in memory, for tests and servers without a data directory.
+//! Durable state that is not: kept in memory, for tests.
 
 use std::{
     collections::HashMap,
