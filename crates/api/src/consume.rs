@@ -1,14 +1,16 @@
 //! From a request to a job, the same for every API.
 
+use std::sync::Arc;
+
 use axum::{extract::State, response::Response};
-use base::{JobId, KeyId, ModelName, ProviderId, Scope};
+use base::{Endpoint, Endpoints, JobId, KeyId, ModelName, ProviderId, Scope};
 use bytes::Bytes;
 use http::{HeaderMap, Request, StatusCode, request::Parts};
 use protocol::{
     json::escaped_len,
     openai::{BadBody, Peek, peek, prompt_heads},
 };
-use scheduler::{Affinity, Job, JobRequest};
+use scheduler::{Affinity, Job, JobRequest, Unchanged};
 
 use crate::{
     body::AnswerBody,
@@ -128,11 +130,16 @@ fn job(
     let model = ModelName::from(&*peek.model);
     let path_and_query = parts.uri.path_and_query().map_or("/", |path| path.as_str());
     let pinned = pinned(&parts.headers)?;
+    let endpoint = Endpoint::of_path(parts.uri.path()).unwrap_or(Endpoint::ChatCompletions);
     Ok(Job {
         id,
         known: api.models().knows(&scope, &model),
         scope,
         model: model.clone(),
+        targets: vec![model.clone()],
+        endpoint,
+        serve_as: Endpoints::only(endpoint),
+        translator: Arc::new(Unchanged(endpoint)),
         key,
         size,
         affinity,

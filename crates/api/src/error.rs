@@ -103,6 +103,18 @@ impl ApiError {
                 let words = format!("no provider for model {model}");
                 Self::new(S::NOT_FOUND, Kind::NotFound, words).code("model_not_found")
             }
+            Ending::NotServed => {
+                let words = format!("no worker that serves {model} serves this endpoint");
+                Self::new(S::NOT_FOUND, Kind::NotFound, words).code("endpoint_not_served")
+            }
+            Ending::Untranslatable => {
+                let why = failure.detail.as_deref().unwrap_or("the request has no other form");
+                Self::new(S::BAD_REQUEST, Kind::Invalid, why.to_owned()).code("not_translatable")
+            }
+            Ending::Revoked => {
+                Self::new(S::UNAUTHORIZED, Kind::Authentication, "the API key was revoked")
+                    .code("invalid_api_key")
+            }
             Ending::TooLarge { limit } => {
                 let words = format!(
                     "the request is too large for the workers that serve {model}: they take up \

@@ -14,6 +14,7 @@ impl Meter for UsageMeter {
 
     fn usage(&self) -> Usage {
         let usage = self.0.usage();
-        Usage { prompt_tokens: usage.prompt_tokens, completion_tokens: usage.completion_tokens }
+        let protocol::usage::Usage { prompt_tokens, completion_tokens } = usage;
+        Usage { estimated: false, prompt_tokens, completion_tokens }
     }
 }

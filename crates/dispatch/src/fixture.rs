@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use base::{JobId, KeyId, ModelName, ProviderId, Scope};
+use base::{Endpoint, Endpoints, JobId, KeyId, ModelName, ProviderId, Scope};
 
 use crate::{
     Affinity, CancelReason, Config, Dispatcher, Ending, Gone, Input, JobSpec, LeastLoaded, Offer,
@@ -25,6 +25,9 @@ pub(crate) fn spec(number: u128) -> JobSpec {
         id: job(number),
         scope: Scope::server(),
         model: "m".into(),
+        fallbacks: Vec::new(),
+        endpoint: Endpoint::ChatCompletions,
+        serve_as: Endpoints::only(Endpoint::ChatCompletions),
         key: KeyId::from("k"),
         size: 1,
         affinity: Affinity::default(),
@@ -36,11 +39,24 @@ pub(crate) fn spec(number: u128) -> JobSpec {
 /// An offer of model `m` for so many jobs at once.
 pub(crate) fn offer(max_concurrent: u32) -> Offer {
     let models = vec![ModelName::from("m")];
-    Offer { scope: Scope::server(), models, max_concurrent, load: 0, max_size: u64::MAX }
+    Offer {
+        scope: Scope::server(),
+        models,
+        max_concurrent,
+        load: 0,
+        max_size: u64::MAX,
+        endpoints: Endpoints::ASSUMED,
+    }
 }
 
 pub(crate) fn assign(number: u128, to: u64, attempt: u32) -> Output {
-    Output::Assign { job: job(number), provider: provider(to), attempt }
+    Output::Assign {
+        job: job(number),
+        provider: provider(to),
+        model: "m".into(),
+        endpoints: Endpoints::ASSUMED,
+        attempt,
+    }
 }
 
 pub(crate) fn cancel(number: u128, at: u64, reason: CancelReason) -> Output {

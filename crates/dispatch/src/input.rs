@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use base::{JobId, KeyId, ModelName, ProviderId, Scope};
+use base::{Endpoint, Endpoints, JobId, KeyId, ModelName, ProviderId, Scope};
 
 /// One event. Inputs about jobs or providers that are no longer known are ignored: the ends of a
 /// link may cross.
@@ -23,6 +23,13 @@ pub enum Input {
         models: Vec<ModelName>,
         /// Its load as it counts it itself, in jobs.
         load: u32,
+    },
+    /// A provider serves other endpoints than it was taken to. Jobs it holds are not touched.
+    Endpoints {
+        /// The provider.
+        provider: ProviderId,
+        /// All that it serves now.
+        endpoints: Endpoints,
     },
     /// A provider reports its load.
     Load {
@@ -76,6 +83,11 @@ pub enum Input {
         /// The job.
         job: JobId,
     },
+    /// A key was revoked: each of its jobs ends.
+    Revoked {
+        /// The key.
+        key: KeyId,
+    },
     /// The server stops: queued jobs end, new ones are refused, what is assigned may finish.
     Shutdown,
     /// The time for finishing is over: every job ends now.
@@ -95,6 +107,8 @@ pub struct Offer {
     pub load: u32,
     /// The largest job it can be sent, in the bytes of [`JobSpec::size`].
     pub max_size: u64,
+    /// The shapes of request that it serves.
+    pub endpoints: Endpoints,
 }
 
 /// A job as far as the dispatcher needs to know it.
@@ -106,6 +120,13 @@ pub struct JobSpec {
     pub scope: Scope,
     /// What it asks for.
     pub model: ModelName,
+    /// What it asks for when that cannot be had, in order: each is tried where the job would
+    /// otherwise end unbegun for want of a provider, or through the fault of one.
+    pub fallbacks: Vec<ModelName>,
+    /// The shape that it has.
+    pub endpoint: Endpoint,
+    /// The shapes that it can be served in, its own among them where a provider could have it.
+    pub serve_as: Endpoints,
     /// Whom it is counted for: queues are fair between keys.
     pub key: KeyId,
     /// How large it is on the wire, in bytes.
@@ -145,6 +166,9 @@ pub enum Verdict {
     Failed,
     /// It did not take the job, without fault (it is draining, or cannot carry this body).
     Declined,
+    /// It does not serve the endpoint that it was asked for, which the driver has said before with
+    /// [`Input::Endpoints`]: no fault. The same provider may get the job again in another shape.
+    Unserved,
 }
 
 /// Whom a job's answer waits for.

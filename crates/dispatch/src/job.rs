@@ -64,6 +64,7 @@ impl Job {
     /// Whether the provider, as far as it is up to this job, may have it.
     pub(crate) fn fits(&self, id: ProviderId, provider: &Provider) -> bool {
         self.spec.size <= provider.max_size
+            && self.spec.serve_as.meets(provider.endpoints)
             && self.spec.pinned.is_none_or(|pinned| pinned == id)
             && !self.avoided.contains(&id)
     }

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use base::{JobId, ProviderId};
+use base::{Endpoints, JobId, ModelName, ProviderId};
 
 /// One effect, to be carried out in order.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -13,6 +13,10 @@ pub enum Output {
         job: JobId,
         /// Who serves it.
         provider: ProviderId,
+        /// The model that it is asked for: the job's own, or one of its fallbacks.
+        model: ModelName,
+        /// What it is known to serve.
+        endpoints: Endpoints,
         /// 0 the first time, one more each time it is requeued.
         attempt: u32,
     },
@@ -76,6 +80,8 @@ pub enum Ending {
     },
     /// Nobody serves the model, nor ever did; or the pinned provider does not.
     NoProvider,
+    /// Somebody serves the model, but nobody in a shape that the job can be served in.
+    NotServed,
     /// Somebody serves the model, but nobody can be sent a job of this size.
     TooLarge {
         /// The largest that could be sent, in bytes.
@@ -96,6 +102,10 @@ pub enum Ending {
     ProviderLost,
     /// Its provider failed it, and there is nobody else to try or the answer had begun.
     ProviderFailed,
+    /// What its provider was to be sent could not be made of it.
+    Untranslatable,
+    /// The key that it is counted for was revoked.
+    Revoked,
     /// The server is stopping.
     ShuttingDown,
 }

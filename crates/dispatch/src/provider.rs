@@ -5,7 +5,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use base::{JobId, ModelName, ProviderId, Scope};
+use base::{Endpoints, JobId, ModelName, ProviderId, Scope};
 
 use crate::{health::Health, input::Offer, job::Job, route::Candidate};
 
@@ -20,6 +20,7 @@ pub(crate) struct Provider {
     /// At least 1.
     pub(crate) max_concurrent: u32,
     pub(crate) max_size: u64,
+    pub(crate) endpoints: Endpoints,
     /// Its own count, moved along with what it is given and what ends.
     pub(crate) reported: u32,
     /// The jobs it holds.
@@ -49,6 +50,7 @@ impl Provider {
             models: distinct(offer.models),
             max_concurrent: offer.max_concurrent.max(1),
             max_size: offer.max_size,
+            endpoints: offer.endpoints,
             reported: offer.load,
             jobs: BTreeSet::new(),
             drain: Drain::No,

@@ -14,4 +14,5 @@ pub mod json;
 pub mod openai;
 pub mod relay;
 pub mod sse;
+pub mod translate;
 pub mod usage;

@@ -25,6 +25,7 @@ use http::{HeaderMap, StatusCode};
 use crate::{
     job::{Failure, Meter, Usage},
     service::{Claim, Scheduler, now},
+    translate::{AnswerMap, Untranslatable},
 };
 
 /// The most that is held back for a reader that does not read, in bytes. One more chunk may come
@@ -60,6 +61,9 @@ pub enum Gone {
     /// The reader holds back more than is kept for it.
     #[error("the client does not read")]
     Stalled,
+    /// The answer is none in the shape that the provider was asked in: the job should be failed.
+    #[error("the answer makes no sense")]
+    Unreadable,
 }
 
 /// Told how many bytes of an answer were read, so that as many may follow.
@@ -85,9 +89,11 @@ pub(crate) struct Exchange {
 struct State {
     /// The attempt whose writer may write, if there is one.
     attempt: Option<u32>,
+    /// Makes the client's answer of the provider's.
+    map: Option<Box<dyn AnswerMap>>,
     head: Option<Head>,
     status: Option<StatusCode>,
-    chunks: VecDeque<Bytes>,
+    chunks: VecDeque<Piece>,
     held_back: usize,
     /// The reader has all it wants: further bytes are nobody's.
     discarding: bool,
@@ -99,6 +105,17 @@ struct State {
     reported: Usage,
     credit: Option<Credit>,
 }
+
+/// Bytes for the client.
+struct Piece {
+    bytes: Bytes,
+    /// How many bytes of the provider's they are made of, which it may send again once they are
+    /// read.
+    cost: usize,
+}
+
+/// Credit to be given once no lock is held.
+type Due = Option<(Arc<dyn CreditSink>, u32, u32)>;
 
 /// What an exchange knows of itself when its job ends.
 pub(crate) struct Account {
@@ -112,6 +129,7 @@ impl Exchange {
         Arc::new(Self {
             state: Mutex::new(State {
                 attempt: None,
+                map: None,
                 head: None,
                 status: None,
                 chunks: VecDeque::new(),
@@ -129,8 +147,9 @@ impl Exchange {
     }
 
     /// Only the writer of `attempt` may write from now on.
-    pub(crate) fn begin_attempt(&self, attempt: u32) {
+    pub(crate) fn begin_attempt(&self, attempt: u32, map: Option<Box<dyn AnswerMap>>) {
         let mut state = self.lock();
+        state.map = map;
         state.attempt = Some(attempt);
         state.credit = None;
     }
@@ -146,6 +165,10 @@ impl Exchange {
     pub(crate) fn begin_answer(&self, attempt: u32, head: Head) -> Result<(), Gone> {
         let mut state = self.lock();
         state.writable(attempt)?;
+        let head = match &mut state.map {
+            Some(map) => map.head(head),
+            None => head,
+        };
         state.status = Some(head.status);
         state.head = Some(head);
         state.moved = now();
@@ -177,7 +200,10 @@ impl Exchange {
 
     pub(crate) fn account(&self) -> Account {
         let state = self.lock();
-        let usage = state.meter.usage().or(state.reported);
+        let mut usage = state.meter.usage().or(state.reported);
+        if state.status.is_some_and(|status| status.is_success()) {
+            usage = usage.or(state.meter.estimate());
+        }
         Account { usage, bytes: state.passed, status: state.status }
     }
 
@@ -202,11 +228,28 @@ impl State {
         if self.attempt == Some(attempt) && self.end.is_none() { Ok(()) } else { Err(Gone::Over) }
     }
 
-    fn took(&mut self, len: usize) -> Option<(Arc<dyn CreditSink>, u32, u32)> {
-        self.held_back -= len;
+    /// Keeps a piece for the reader. What is empty costs nothing.
+    fn put(&mut self, piece: Piece) -> Due {
+        if piece.bytes.is_empty() {
+            return self.spent(piece.cost);
+        }
+        self.held_back += piece.bytes.len();
+        self.passed += piece.bytes.len() as u64;
+        self.chunks.push_back(piece);
+        self.wake_reader();
+        None
+    }
+
+    fn took(&mut self, piece: &Piece) -> Due {
+        self.held_back -= piece.bytes.len();
         self.moved = now();
+        self.spent(piece.cost)
+    }
+
+    /// So many bytes of the provider's are kept no longer.
+    fn spent(&mut self, cost: usize) -> Due {
         let credit = self.credit.as_mut()?;
-        credit.owed = credit.owed.saturating_add(u32::try_from(len).unwrap_or(u32::MAX));
+        credit.owed = credit.owed.saturating_add(u32::try_from(cost).unwrap_or(u32::MAX));
         if credit.owed < credit.portion {
             return None;
         }
@@ -267,13 +310,11 @@ impl Answer {
     /// As [`Answer::next`], for those who poll.
     pub fn poll_next(&mut self, cx: &mut Context<'_>) -> Poll<Event> {
         let mut state = self.exchange.lock();
-        if let Some(chunk) = state.chunks.pop_front() {
-            let credit = state.took(chunk.len());
+        if let Some(piece) = state.chunks.pop_front() {
+            let due = state.took(&piece);
             drop(state);
-            if let Some((sink, number, bytes)) = credit {
-                sink.credit(number, bytes);
-            }
-            return Poll::Ready(Event::Chunk(chunk));
+            give(due);
+            return Poll::Ready(Event::Chunk(piece.bytes));
         }
         match &state.end {
             Some(end) => {
@@ -367,7 +408,8 @@ impl AnswerWriter {
     ///
     /// # Errors
     /// [`Gone::Over`] when the job is no longer this provider's; [`Gone::Stalled`] when more than
-    /// [`HELD_BACK`] bytes wait for a reader that does not read: the job should be failed.
+    /// [`HELD_BACK`] bytes wait for a reader that does not read; [`Gone::Unreadable`] when the chunk
+    /// has no form in the client's shape: in both cases the job should be failed.
     pub fn chunk(&mut self, chunk: Bytes) -> Result<usize, Gone> {
         let mut state = self.exchange.lock();
         state.writable(self.claim.attempt)?;
@@ -378,12 +420,17 @@ impl AnswerWriter {
             return Ok(state.held_back);
         }
         state.meter.feed(&chunk);
-        state.held_back += chunk.len();
-        state.passed += chunk.len() as u64;
         state.moved = now();
-        state.chunks.push_back(chunk);
-        state.wake_reader();
-        Ok(state.held_back)
+        let cost = chunk.len();
+        let bytes = match &mut state.map {
+            Some(map) => map.chunk(chunk).map_err(|_| Gone::Unreadable)?,
+            None => chunk,
+        };
+        let due = state.put(Piece { bytes, cost });
+        let held_back = state.held_back;
+        drop(state);
+        give(due);
+        Ok(held_back)
     }
 
     /// What the provider itself says was used. What is read in the answer counts more.
@@ -399,8 +446,10 @@ impl AnswerWriter {
         let Some(status) = self.status else {
             return self.fail("the provider ended the answer before it began");
         };
+        if self.end_exchange().is_err() {
+            return self.fail("the answer makes no sense");
+        }
         self.done = true;
-        self.end_exchange();
         let fault = status.is_server_error();
         let verdict = if fault { Verdict::AnsweredWithFault } else { Verdict::Answered };
         self.scheduler.finished(self.claim, verdict, None);
@@ -419,6 +468,13 @@ impl AnswerWriter {
         self.scheduler.finished(self.claim, Verdict::Declined, None);
     }
 
+    /// The provider does not serve the endpoint that it was asked for. Say what it serves first,
+    /// with [`Membership::endpoints`](crate::Membership::endpoints).
+    pub fn unserved(mut self) {
+        self.done = true;
+        self.scheduler.finished(self.claim, Verdict::Unserved, None);
+    }
+
     /// The client does not read what was sent for it: the job ends, and nobody is to blame but
     /// the client.
     pub fn stalled(mut self) {
@@ -432,12 +488,24 @@ impl AnswerWriter {
         self.done = true;
     }
 
-    fn end_exchange(&self) {
-        let state = self.exchange.lock();
-        if state.writable(self.claim.attempt).is_ok() {
-            drop(state);
-            self.exchange.finish(Ok(()));
+    fn end_exchange(&self) -> Result<(), Untranslatable> {
+        let mut state = self.exchange.lock();
+        if state.writable(self.claim.attempt).is_err() {
+            return Ok(());
         }
+        if let Some(map) = &mut state.map {
+            let bytes = map.end()?;
+            state.put(Piece { bytes, cost: 0 });
+        }
+        drop(state);
+        self.exchange.finish(Ok(()));
+        Ok(())
+    }
+}
+
+fn give(due: Due) {
+    if let Some((sink, number, bytes)) = due {
+        sink.credit(number, bytes);
     }
 }
 

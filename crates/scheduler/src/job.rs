@@ -1,9 +1,13 @@
 //! What is asked for, and how it can fail.
 
-use base::{JobId, KeyId, ModelName, ProviderId, Scope};
+use std::sync::Arc;
+
+use base::{Endpoint, Endpoints, JobId, KeyId, ModelName, ProviderId, Scope};
 use bytes::Bytes;
 use dispatch::{Affinity, Ending};
 use http::HeaderMap;
+
+use crate::translate::Translator;
 
 /// One inference request, as an API hands it over.
 pub struct Job {
@@ -11,8 +15,17 @@ pub struct Job {
     pub id: JobId,
     /// Where its providers are looked for.
     pub scope: Scope,
-    /// The model it asks for.
+    /// The model it asks for; under this name it is counted.
     pub model: ModelName,
+    /// The models that it is really asked of, in order: the model itself, or an alias's targets.
+    /// Not empty.
+    pub targets: Vec<ModelName>,
+    /// The shape that it has.
+    pub endpoint: Endpoint,
+    /// The shapes that it can be served in.
+    pub serve_as: Endpoints,
+    /// Makes of it what a provider is sent.
+    pub translator: Arc<dyn Translator>,
     /// Whom it is counted for.
     pub key: KeyId,
     /// How large it is on the wire in its largest form, in bytes.
@@ -44,18 +57,26 @@ pub struct JobRequest {
     pub body: Bytes,
 }
 
-/// Counts tokens as an answer passes. It sees every byte once, in order.
+/// Counts tokens as an answer passes. It sees every byte once, in order, as the provider sent it.
 pub trait Meter: Send {
     /// The next bytes of the answer.
     fn feed(&mut self, chunk: &[u8]);
 
-    /// What has been used so far.
+    /// What the answer says has been used so far.
     fn usage(&self) -> Usage;
+
+    /// What has been used so far by this meter's own count, for what no provider tells. Asked only
+    /// of answers that began well.
+    fn estimate(&self) -> Usage {
+        Usage::default()
+    }
 }
 
 /// Tokens used by one job, as far as they are known.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Usage {
+    /// Whether any of it is counted here, or by a provider that can only guess.
+    pub estimated: bool,
     /// Tokens read.
     pub prompt_tokens: Option<u64>,
     /// Tokens written.
@@ -67,9 +88,19 @@ impl Usage {
     #[must_use]
     pub fn or(self, other: Self) -> Self {
         Self {
+            estimated: self.estimated || (self.lacks(other) && other.estimated),
             prompt_tokens: self.prompt_tokens.or(other.prompt_tokens),
             completion_tokens: self.completion_tokens.or(other.completion_tokens),
         }
+    }
+}
+
+impl Usage {
+    /// Whether the other knows something that this does not.
+    fn lacks(self, other: Self) -> bool {
+        let lacks = |this: Option<u64>, other: Option<u64>| this.is_none() && other.is_some();
+        lacks(self.prompt_tokens, other.prompt_tokens)
+            || lacks(self.completion_tokens, other.completion_tokens)
     }
 }
 

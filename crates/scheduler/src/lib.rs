@@ -10,6 +10,7 @@
 //! - [`provider`]: what a provider connection must be able to do
 //! - [`observer`]: who is told of each job
 //! - [`service`]: the scheduler itself
+//! - [`translate`]: what stands between a job and a provider of another shape
 //! - [`status`]: what there is to know now about queues and providers
 
 pub mod exchange;
@@ -18,6 +19,7 @@ pub mod observer;
 pub mod provider;
 pub mod service;
 pub mod status;
+pub mod translate;
 
 pub use dispatch::{Affinity, CancelReason, Config, Ending, Gone};
 pub use exchange::{Answer, AnswerWriter, Event, Gone as ReaderGone, Head};
@@ -26,3 +28,4 @@ pub use observer::{Ended, JobFacts, Observer, Outcome};
 pub use provider::{Assignment, Membership, Offer, Provider};
 pub use service::Scheduler;
 pub use status::{QueueStatus, Status, WorkerStatus};
+pub use translate::{AnswerMap, Translated, Translator, Unchanged, Untranslatable};

@@ -2,7 +2,7 @@
 
 use std::{sync::Arc, time::Duration};
 
-use base::{JobId, KeyId, ModelName, ProviderId, Scope};
+use base::{Endpoint, JobId, KeyId, ModelName, ProviderId, Scope};
 use dispatch::{CancelReason, Gone};
 use http::StatusCode;
 
@@ -37,8 +37,10 @@ pub struct JobFacts {
     pub id: JobId,
     /// Where its providers are looked for.
     pub scope: Scope,
-    /// The model it asks for.
+    /// The model it asks for, by the name that the client used.
     pub model: ModelName,
+    /// The shape that it has.
+    pub endpoint: Endpoint,
     /// Whom it is counted for.
     pub key: KeyId,
     /// The path it was posted to, without its query.
@@ -54,6 +56,10 @@ pub struct Ended {
     pub outcome: Outcome,
     /// The last provider that had it.
     pub provider: Option<ProviderId>,
+    /// The name that this provider gave itself.
+    pub provider_name: Option<Arc<str>>,
+    /// The model that it was last asked of, where that is another than the job's.
+    pub served_model: Option<ModelName>,
     /// Tokens used, as far as they are known.
     pub usage: Usage,
     /// Bytes of the answer.

@@ -2,7 +2,7 @@
 
 use std::{sync::Arc, time::Duration};
 
-use base::{JobId, ModelName, ProviderId};
+use base::{Endpoint, Endpoints, JobId, ModelName, ProviderId};
 pub use dispatch::Offer;
 use dispatch::{CancelReason, Gone, Input};
 
@@ -38,6 +38,10 @@ pub struct Assignment {
     pub attempt: u32,
     /// What to send.
     pub request: Arc<JobRequest>,
+    /// The endpoint that it asks for.
+    pub endpoint: Endpoint,
+    /// Whether the job could be served in another shape, should this endpoint not be there.
+    pub alternatives: bool,
     /// Where the answer goes.
     pub answer: AnswerWriter,
 }
@@ -67,6 +71,11 @@ impl Membership {
     /// It counts this load itself.
     pub fn load(&self, load: u32) {
         self.scheduler.handle(Input::Load { provider: self.id, load });
+    }
+
+    /// It serves these endpoints from now on.
+    pub fn endpoints(&self, endpoints: Endpoints) {
+        self.scheduler.handle(Input::Endpoints { provider: self.id, endpoints });
     }
 
     /// It is gone, and why.

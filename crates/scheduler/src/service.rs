@@ -10,7 +10,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use base::{JobId, ModelName, ProviderId, Scope};
+use base::{Endpoints, JobId, KeyId, ModelName, ProviderId, Scope};
 use dispatch::{Config, Dispatcher, Ending, Gone, Input, JobSpec, Output, Verdict, Waiting, route};
 use tokio::sync::Notify;
 
@@ -20,6 +20,7 @@ use crate::{
     observer::{Ended, JobFacts, Observer, Outcome},
     provider::{Assignment, Membership, Offer, Provider},
     status::Status,
+    translate::{Translated, Translator, Untranslatable},
 };
 
 /// The current time, as the runtime counts it: tests can pause it.
@@ -62,11 +63,15 @@ struct Entry {
     exchange: Arc<Exchange>,
     /// Kept until the answer begins, for another provider.
     request: Option<Arc<JobRequest>>,
+    translator: Arc<dyn Translator>,
+    serve_as: Endpoints,
     accepted: Instant,
     assigned: Option<Instant>,
     begun: Option<Instant>,
     /// The last provider that it was given to, and whether it is still there.
     provider: Option<ProviderId>,
+    provider_name: Option<Arc<str>>,
+    served_model: Option<ModelName>,
     held: bool,
     attempt: u32,
     detail: Option<String>,
@@ -125,6 +130,7 @@ impl Scheduler {
             id: job.id,
             scope: job.scope.clone(),
             model: job.model.clone(),
+            endpoint: job.endpoint,
             key: job.key.clone(),
             path: path.into(),
             streaming: job.request.streaming,
@@ -133,6 +139,10 @@ impl Scheduler {
             facts: Arc::clone(&facts),
             exchange: Arc::clone(&exchange),
             request: Some(Arc::new(job.request)),
+            translator: job.translator,
+            serve_as: job.serve_as,
+            provider_name: None,
+            served_model: None,
             accepted: now(),
             assigned: None,
             begun: None,
@@ -141,10 +151,14 @@ impl Scheduler {
             attempt: 0,
             detail: None,
         };
+        let mut targets = job.targets.into_iter();
         let spec = JobSpec {
             id: job.id,
             scope: job.scope,
-            model: job.model,
+            model: targets.next().unwrap_or(job.model),
+            fallbacks: targets.collect(),
+            endpoint: job.endpoint,
+            serve_as: job.serve_as,
             key: job.key,
             size: job.size,
             affinity: job.affinity,
@@ -206,6 +220,11 @@ impl Scheduler {
     /// Ends every job that is left.
     pub fn abort(&self) {
         self.handle(Input::Abort);
+    }
+
+    /// Ends every job of a key that was revoked.
+    pub fn revoke(&self, key: &KeyId) {
+        self.handle(Input::Revoked { key: key.clone() });
     }
 
     /// Whether no job is waiting or at a provider.
@@ -397,8 +416,9 @@ impl Core {
     fn carry_out(&mut self, scheduler: &Scheduler, notes: &mut Vec<Note>) {
         while let Some(output) = self.dispatcher.poll_output() {
             match output {
-                Output::Assign { job, provider, attempt } => {
-                    self.assign(scheduler, job, provider, attempt, notes);
+                Output::Assign { job, provider, model, endpoints, attempt } => {
+                    let claim = Claim { job, provider, attempt };
+                    self.assign(scheduler, claim, &model, endpoints, notes);
                 }
                 Output::Cancel { job, provider, reason } => {
                     if let Some(entry) = self.jobs.get_mut(&job) {
@@ -423,35 +443,48 @@ impl Core {
     fn assign(
         &mut self,
         scheduler: &Scheduler,
-        job: JobId,
-        id: ProviderId,
-        attempt: u32,
+        claim: Claim,
+        model: &ModelName,
+        endpoints: Endpoints,
         notes: &mut Vec<Note>,
     ) {
+        let Claim { job, provider: id, attempt } = claim;
         let (Some(entry), Some(provider)) = (self.jobs.get_mut(&job), self.providers.get(&id))
         else {
-            return self.give_up(job, notes);
+            return self.give_up(job, Ending::ProviderFailed, notes);
         };
-        let Some(request) = entry.request.clone() else { return self.give_up(job, notes) };
+        let Some(request) = &entry.request else {
+            return self.give_up(job, Ending::ProviderFailed, notes);
+        };
+        let translated = match entry.translator.translate(request, model, endpoints) {
+            Ok(translated) => translated,
+            Err(Untranslatable(why)) => {
+                entry.detail = Some(why);
+                return self.give_up(job, Ending::Untranslatable, notes);
+            }
+        };
+        let Translated { request, endpoint, answer } = translated;
         let at = now();
         if attempt > entry.attempt {
             notes.push(Note::Requeued(Arc::clone(&entry.facts)));
         }
         entry.assigned = Some(at);
         entry.provider = Some(id);
+        entry.provider_name = Some(provider.name().into());
+        entry.served_model = (*model != entry.facts.model).then(|| model.clone());
         entry.held = true;
         entry.attempt = attempt;
-        entry.exchange.begin_attempt(attempt);
+        entry.exchange.begin_attempt(attempt, answer);
+        let alternatives = entry.serve_as.without(endpoint).meets(Endpoints::ASSUMED);
         notes.push(Note::Assigned(Arc::clone(&entry.facts), id, at - entry.accepted));
         let exchange = Arc::clone(&entry.exchange);
-        let answer =
-            AnswerWriter::new(exchange, scheduler.clone(), Claim { job, provider: id, attempt });
-        provider.assign(Assignment { job, attempt, request, answer });
+        let answer = AnswerWriter::new(exchange, scheduler.clone(), claim);
+        provider.assign(Assignment { job, attempt, request, endpoint, alternatives, answer });
     }
 
     /// An assignment that cannot be carried out: rather than wait for nobody, the job ends.
-    fn give_up(&mut self, job: JobId, notes: &mut Vec<Note>) {
-        self.end(job, Ending::ProviderFailed, notes);
+    fn give_up(&mut self, job: JobId, ending: Ending, notes: &mut Vec<Note>) {
+        self.end(job, ending, notes);
         self.dispatcher.handle(now(), Input::ClientGone { job });
     }
 
@@ -498,6 +531,8 @@ impl Entry {
         let ended = Ended {
             outcome,
             provider: self.provider,
+            provider_name: self.provider_name.clone(),
+            served_model: self.served_model.clone(),
             usage: account.usage,
             bytes: account.bytes,
             queued: self.assigned.unwrap_or(at) - self.accepted,

@@ -65,6 +65,7 @@ impl Kit {
             max_concurrent: 4,
             load: 0,
             max_size: u64::MAX,
+            endpoints: base::Endpoints::ASSUMED,
         };
         let provider = Arc::new(TestProvider(sender));
         let membership = scheduler.join(ProviderId::from_random(1), offer, provider);

@@ -52,6 +52,9 @@ pub fn outcome(outcome: &Outcome) -> &'static str {
             Ending::RequeueExhausted => "requeue_exhausted",
             Ending::ProviderLost => "worker_lost",
             Ending::ProviderFailed => "worker_failed",
+            Ending::NotServed => "not_served",
+            Ending::Untranslatable => "not_translatable",
+            Ending::Revoked => "key_revoked",
             Ending::ShuttingDown => "shutting_down",
         },
     }

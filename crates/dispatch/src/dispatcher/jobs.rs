@@ -2,7 +2,7 @@
 
 use std::time::Instant;
 
-use base::{JobId, ProviderId};
+use base::{JobId, KeyId, ProviderId};
 
 use super::Dispatcher;
 use crate::{
@@ -64,10 +64,12 @@ impl Dispatcher {
         let rests = match verdict {
             Verdict::Answered => self.answered(now, hold),
             Verdict::AnsweredWithFault | Verdict::Failed => self.fault(now, hold),
-            Verdict::Declined => false,
+            Verdict::Declined | Verdict::Unserved => false,
         };
-        if matches!(verdict, Verdict::Failed | Verdict::Declined) {
-            self.not_answered(now, job, hold, verdict);
+        match verdict {
+            Verdict::Failed | Verdict::Declined => self.not_answered(now, job, hold, verdict),
+            Verdict::Unserved => self.unserved(now, job),
+            Verdict::Answered | Verdict::AnsweredWithFault => {}
         }
         self.has_room(now, by);
         if rests {
@@ -81,6 +83,15 @@ impl Dispatcher {
             self.has_room(now, hold.provider);
         } else {
             self.unqueue(id);
+        }
+    }
+
+    pub(super) fn revoked(&mut self, now: Instant, key: &KeyId) {
+        let of_key = self.jobs.values().filter(|job| job.spec.key == *key);
+        let jobs: Vec<JobId> = of_key.map(Job::id).collect();
+        for id in jobs {
+            self.client_gone(now, id);
+            self.end(id, Ending::Revoked);
         }
     }
 
@@ -157,6 +168,13 @@ impl Dispatcher {
         }
         let id = job.id();
         self.requeue(now, job, Some(hold.provider));
+        self.place(now, id);
+    }
+
+    /// Its provider does not serve it in the shape that it was asked for.
+    fn unserved(&mut self, now: Instant, job: Job) {
+        let id = job.id();
+        self.requeue(now, job, None);
         self.place(now, id);
     }
 

@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use base::{JobId, ModelName, ProviderId};
+use base::{Endpoints, JobId, ModelName, ProviderId};
 
 use super::Dispatcher;
 use crate::{
@@ -31,6 +31,14 @@ impl Dispatcher {
         self.providers.set_models(id, models);
         self.load(now, id, load);
         self.fill_limited(now);
+    }
+
+    pub(super) fn endpoints(&mut self, now: Instant, id: ProviderId, endpoints: Endpoints) {
+        if let Some(provider) = self.providers.get_mut(id) {
+            provider.endpoints = endpoints;
+            self.fill(now, id);
+            self.fill_limited(now);
+        }
     }
 
     pub(super) fn load(&mut self, now: Instant, id: ProviderId, load: u32) {

@@ -89,6 +89,7 @@ impl Dispatcher {
         match input {
             Input::Join { provider, offer } => self.join(now, provider, offer),
             Input::Models { provider, models, load } => self.models(now, provider, models, load),
+            Input::Endpoints { provider, endpoints } => self.endpoints(now, provider, endpoints),
             Input::Load { provider, load } => self.load(now, provider, load),
             Input::Drain { provider, grace } => self.drain(now, provider, grace),
             Input::Leave { provider, why: _ } => self.leave(now, provider),
@@ -99,6 +100,7 @@ impl Dispatcher {
                 self.finished(now, job, provider, verdict);
             }
             Input::ClientGone { job } => self.client_gone(now, job),
+            Input::Revoked { key } => self.revoked(now, &key),
             Input::Shutdown => self.shutdown(),
             Input::Abort => self.abort(),
         }

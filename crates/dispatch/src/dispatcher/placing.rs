@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use base::{JobId, ModelName, ProviderId};
+use base::{Endpoints, JobId, ModelName, ProviderId};
 
 use super::Dispatcher;
 use crate::{
@@ -32,15 +32,22 @@ impl Dispatcher {
     pub(super) fn assign(&mut self, now: Instant, mut job: Job, provider: ProviderId) {
         let id = job.id();
         self.given += 1;
-        let mut rests = 0;
+        let (mut rests, mut endpoints) = (0, Endpoints::NONE);
         if let Some(provider) = self.providers.get_mut(provider) {
             provider.give(id, self.given);
             rests = provider.health.rests();
+            endpoints = provider.endpoints;
         }
         job.state = State::Held(Hold { provider, since: now, rests, phase: Phase::Unbegun });
         self.timers.arm(Timer::Job(id), now, self.config.request_timeout, "request time-out");
         self.policy.placed(&job.spec, provider);
-        self.outputs.push_back(Output::Assign { job: id, provider, attempt: job.attempt });
+        self.outputs.push_back(Output::Assign {
+            job: id,
+            provider,
+            model: job.spec.model.clone(),
+            endpoints,
+            attempt: job.attempt,
+        });
         self.jobs.insert(id, job);
     }
 

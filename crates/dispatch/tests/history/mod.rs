@@ -6,7 +6,7 @@ mod rules;
 
 use std::time::{Duration, Instant};
 
-use base::{JobId, KeyId, ModelName, ProviderId, Scope};
+use base::{Endpoint, Endpoints, JobId, KeyId, ModelName, ProviderId, Scope};
 use dispatch::{
     Affinity, Config, Dispatcher, Gone, Input, JobSpec, LeastLoaded, Offer, Output, Verdict,
     Waiting,
@@ -199,6 +199,7 @@ impl History {
             max_concurrent: u32::from(c % 4),
             load: u32::from(a.is_multiple_of(32)),
             max_size: [u64::MAX, 10, 20][usize::from(c / 4 % 3)],
+            endpoints: Endpoints::ASSUMED,
         };
         Input::Join { provider: ProviderId::from_random(self.providers), offer }
     }
@@ -211,6 +212,9 @@ impl History {
             id: JobId::from_random(scattered(self.jobs)),
             scope: scope(a),
             model: model(b % 4),
+            fallbacks: Vec::new(),
+            endpoint: Endpoint::ChatCompletions,
+            serve_as: Endpoints::only(Endpoint::ChatCompletions),
             key: KeyId::from(["red", "green", "blue"][usize::from(b / 4 % 3)]),
             size: u64::from(c % 24),
             affinity: Affinity::default(),

@@ -17,7 +17,9 @@ impl Oracle {
             return Ok(());
         }
         match output {
-            Output::Assign { job, provider, attempt } => self.assigned(*job, *provider, *attempt),
+            Output::Assign { job, provider, attempt, .. } => {
+                self.assigned(*job, *provider, *attempt)
+            }
             Output::AskProgress { job } => self.asked(*job),
             Output::End { job, ending: Ending::QueueTimeout } => self.queue_timed_out(*job),
             Output::Cancel { job, provider, reason: CancelReason::Timeout } => {

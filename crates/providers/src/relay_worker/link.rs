@@ -5,7 +5,7 @@ use std::{
     time::{Duration, SystemTime, UNIX_EPOCH},
 };
 
-use base::{ModelName, ProviderId, Scope};
+use base::{Endpoints, ModelName, ProviderId, Scope};
 use protocol::{
     json::clip,
     relay::{
@@ -133,6 +133,7 @@ fn offer(register: &Register, models: &[String], form: Form) -> Offer {
             Form::Plain => STOCK_MAX_REQUEST,
             Form::Binary => u64::MAX,
         },
+        endpoints: Endpoints::ASSUMED,
     }
 }
 

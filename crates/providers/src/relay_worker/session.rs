@@ -285,6 +285,9 @@ impl Session {
                     current.writer.abandon();
                 }
             }
+            ReaderGone::Unreadable => {
+                self.spoil(job, "the worker's answer makes no sense");
+            }
             ReaderGone::Stalled => {
                 if let Some(current) = self.jobs.remove(&job) {
                     self.numbers.remove(&current.number);
@@ -296,5 +299,6 @@ impl Session {
 }
 
 pub(super) fn usage(usage: protocol::usage::Usage) -> Usage {
-    Usage { prompt_tokens: usage.prompt_tokens, completion_tokens: usage.completion_tokens }
+    let protocol::usage::Usage { prompt_tokens, completion_tokens } = usage;
+    Usage { estimated: false, prompt_tokens, completion_tokens }
 }

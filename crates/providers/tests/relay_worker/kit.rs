@@ -1,15 +1,15 @@
 //! A server's end of a link, and a worker in the hands of a test.
 
-use std::time::Duration;
+use std::{sync::Arc, time::Duration};
 
 use access::Token;
-use base::{JobId, ModelName, Scope};
+use base::{Endpoint, Endpoints, JobId, ModelName, Scope};
 use bytes::Bytes;
 use dispatch::route::LeastLoaded;
 use http::HeaderMap;
 use providers::{RelaySettings, RelayWorkers};
 use scheduler::{
-    Affinity, Answer, Config, Event, Failure, Job, JobRequest, Meter, Scheduler, Usage,
+    Affinity, Answer, Config, Event, Failure, Job, JobRequest, Meter, Scheduler, Unchanged, Usage,
 };
 use serde_json::{Value, json};
 use tokio::io::duplex;
@@ -90,6 +90,10 @@ impl Kit {
             id: JobId::from_random(self.next),
             scope: Scope::server(),
             model: ModelName::from("m"),
+            targets: vec!["m".into()],
+            endpoint: Endpoint::ChatCompletions,
+            serve_as: Endpoints::only(Endpoint::ChatCompletions),
+            translator: Arc::new(Unchanged(Endpoint::ChatCompletions)),
             key: "local".into(),
             size: 13,
             affinity: Affinity::default(),

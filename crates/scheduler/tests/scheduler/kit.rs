@@ -5,13 +5,13 @@ use std::{
     time::Duration,
 };
 
-use base::{JobId, ProviderId, Scope};
+use base::{Endpoint, Endpoints, JobId, ProviderId, Scope};
 use bytes::Bytes;
 use dispatch::route::LeastLoaded;
 use http::{HeaderMap, StatusCode};
 use scheduler::{
     Affinity, Answer, Assignment, CancelReason, Config, Ended, Head, Job, JobFacts, JobRequest,
-    Membership, Meter, Observer, Offer, Provider, Scheduler, Usage,
+    Membership, Meter, Observer, Offer, Provider, Scheduler, Unchanged, Usage,
 };
 use tokio::sync::mpsc;
 
@@ -90,7 +90,7 @@ impl Meter for CountBytes {
     }
 
     fn usage(&self) -> Usage {
-        Usage { prompt_tokens: None, completion_tokens: Some(self.0) }
+        Usage { completion_tokens: Some(self.0), ..Usage::default() }
     }
 }
 
@@ -116,6 +116,10 @@ impl Kit {
             id: JobId::from_random(self.next),
             scope: Scope::server(),
             model: "m".into(),
+            targets: vec!["m".into()],
+            endpoint: Endpoint::ChatCompletions,
+            serve_as: Endpoints::only(Endpoint::ChatCompletions),
+            translator: Arc::new(Unchanged(Endpoint::ChatCompletions)),
             key: "local".into(),
             size: 2,
             affinity: Affinity::default(),
@@ -144,6 +148,7 @@ impl Kit {
             max_concurrent,
             load: 0,
             max_size: u64::MAX,
+            endpoints: Endpoints::ASSUMED,
         };
         self.scheduler.join(ProviderId::from_random(self.next as u64), offer, provider)
     }

@@ -1,0 +1,142 @@
+//! The shapes of requests, by the path that each is posted to.
+
+use std::fmt;
+
+/// A shape of request, and with it of answer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[repr(u8)]
+pub enum Endpoint {
+    /// OpenAI's Chat Completions.
+    ChatCompletions,
+    /// OpenAI's legacy Completions.
+    Completions,
+    /// OpenAI's Embeddings.
+    Embeddings,
+    /// OpenAI's Responses.
+    Responses,
+    /// Anthropic's Messages.
+    Messages,
+    /// Anthropic's count of a message's tokens.
+    CountTokens,
+    /// The node protocol's consumer side. No provider serves it as it is.
+    NodeChat,
+}
+
+impl Endpoint {
+    /// All there are.
+    pub const ALL: [Self; 7] = [
+        Self::ChatCompletions,
+        Self::Completions,
+        Self::Embeddings,
+        Self::Responses,
+        Self::Messages,
+        Self::CountTokens,
+        Self::NodeChat,
+    ];
+
+    /// Where it is posted to.
+    pub const fn path(self) -> &'static str {
+        match self {
+            Self::ChatCompletions => "/v1/chat/completions",
+            Self::Completions => "/v1/completions",
+            Self::Embeddings => "/v1/embeddings",
+            Self::Responses => "/v1/responses",
+            Self::Messages => "/v1/messages",
+            Self::CountTokens => "/v1/messages/count_tokens",
+            Self::NodeChat => "/api/chat",
+        }
+    }
+
+    /// The one that is posted to this path, which has no query.
+    pub fn of_path(path: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|endpoint| endpoint.path() == path)
+    }
+}
+
+impl fmt::Display for Endpoint {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.path())
+    }
+}
+
+/// A set of endpoints.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub struct Endpoints(u8);
+
+impl Endpoints {
+    /// None.
+    pub const NONE: Self = Self(0);
+
+    /// What a provider is taken to serve until it is known better: all but the node protocol's.
+    pub const ASSUMED: Self = Self(0b0011_1111);
+
+    /// This one alone.
+    pub const fn only(endpoint: Endpoint) -> Self {
+        Self(1 << endpoint as u8)
+    }
+
+    /// These and this one.
+    #[must_use]
+    pub const fn with(self, endpoint: Endpoint) -> Self {
+        Self(self.0 | 1 << endpoint as u8)
+    }
+
+    /// These but not this one.
+    #[must_use]
+    pub const fn without(self, endpoint: Endpoint) -> Self {
+        Self(self.0 & !(1 << endpoint as u8))
+    }
+
+    /// Whether this one is among them.
+    pub const fn contains(self, endpoint: Endpoint) -> bool {
+        self.0 & 1 << endpoint as u8 != 0
+    }
+
+    /// Whether both have one in common.
+    pub const fn meets(self, other: Self) -> bool {
+        self.0 & other.0 != 0
+    }
+
+    /// Whether there is none.
+    pub const fn is_empty(self) -> bool {
+        self.0 == 0
+    }
+
+    /// Each of them.
+    pub fn iter(self) -> impl Iterator<Item = Endpoint> {
+        Endpoint::ALL.into_iter().filter(move |endpoint| self.contains(*endpoint))
+    }
+}
+
+impl FromIterator<Endpoint> for Endpoints {
+    fn from_iter<T: IntoIterator<Item = Endpoint>>(endpoints: T) -> Self {
+        endpoints.into_iter().fold(Self::NONE, Self::with)
+    }
+}
+
+impl fmt::Debug for Endpoints {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_set().entries(self.iter()).finish()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn paths_and_endpoints_are_the_same_thing() {
+        for endpoint in Endpoint::ALL {
+            assert_eq!(Endpoint::of_path(endpoint.path()), Some(endpoint));
+        }
+        assert_eq!(Endpoint::of_path("/v1/models"), None);
+    }
+
+    #[test]
+    fn everything_but_the_node_protocol_is_assumed() {
+        let all: Endpoints = Endpoint::ALL.into_iter().collect();
+        assert_eq!(Endpoints::ASSUMED, all.without(Endpoint::NodeChat));
+        assert!(!Endpoints::ASSUMED.meets(Endpoints::only(Endpoint::NodeChat)));
+        assert!(Endpoints::NONE.is_empty() && Endpoints::NONE.iter().next().is_none());
+    }
+}

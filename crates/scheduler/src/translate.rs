@@ -1,0 +1,74 @@
+//! What stands between a job and a provider of another shape.
+
+use std::sync::Arc;
+
+use base::{Endpoint, Endpoints, ModelName};
+use bytes::Bytes;
+
+use crate::{exchange::Head, job::JobRequest};
+
+/// Makes of a job's request what a provider is sent, and of its answer what the client gets. The
+/// job keeps the bytes of its client, so that another provider may get those.
+///
+/// Called under the scheduler's lock: whoever submits a large job has the work done before, where
+/// it can know what will be asked for.
+pub trait Translator: Send + Sync {
+    /// The request for a provider that serves these endpoints, asked for this model.
+    ///
+    /// # Errors
+    /// [`Untranslatable`] when it cannot be made.
+    fn translate(
+        &self,
+        request: &Arc<JobRequest>,
+        model: &ModelName,
+        endpoints: Endpoints,
+    ) -> Result<Translated, Untranslatable>;
+}
+
+/// What one provider is sent, and how its answer is read.
+pub struct Translated {
+    /// What it is sent.
+    pub request: Arc<JobRequest>,
+    /// The endpoint that this asks for.
+    pub endpoint: Endpoint,
+    /// Makes the client's answer of the provider's; `None`: it passes unchanged.
+    pub answer: Option<Box<dyn AnswerMap>>,
+}
+
+/// Why something has no form in another shape; the text is meant for the client.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
+pub struct Untranslatable(pub String);
+
+/// Makes the client's answer of a provider's, piece by piece.
+pub trait AnswerMap: Send {
+    /// The head that the client gets.
+    fn head(&mut self, head: Head) -> Head;
+
+    /// What the client gets for these bytes, which may be nothing yet.
+    ///
+    /// # Errors
+    /// [`Untranslatable`] when the provider's answer makes no sense; the job fails by the
+    /// provider's fault.
+    fn chunk(&mut self, chunk: Bytes) -> Result<Bytes, Untranslatable>;
+
+    /// What the client gets when the provider's answer is complete.
+    ///
+    /// # Errors
+    /// As [`AnswerMap::chunk`].
+    fn end(&mut self) -> Result<Bytes, Untranslatable>;
+}
+
+/// Passes everything unchanged.
+pub struct Unchanged(pub Endpoint);
+
+impl Translator for Unchanged {
+    fn translate(
+        &self,
+        request: &Arc<JobRequest>,
+        _: &ModelName,
+        _: Endpoints,
+    ) -> Result<Translated, Untranslatable> {
+        Ok(Translated { request: Arc::clone(request), endpoint: self.0, answer: None })
+    }
+}
