@@ -105,7 +105,7 @@ impl Kind {
     pub(crate) const ALL: [Self; 3] = [Self::Direct, Self::Nginx, Self::Warren];
 
     /// Its name in tables and on the command line.
-    pub(crate) fn name(self) -> &'static str {
+    pub(crate) const fn name(self) -> &'static str {
         match self {
             Self::Direct => "direct",
             Self::Nginx => "nginx",

@@ -2,6 +2,7 @@
 
 use std::{net::SocketAddr, time::Duration};
 
+use crate::payload::Api;
 use anyhow::{Context, Result, anyhow, ensure};
 use bytes::Bytes;
 use http::{Request, Response, header};
@@ -43,11 +44,23 @@ impl Link {
 
     /// Posts a chat request; returns the head of the answer, its body still to be read.
     pub(crate) async fn chat(&mut self, body: Bytes) -> Result<Response<Incoming>> {
-        let request = Request::post("/v1/chat/completions")
+        self.post(Api::Chat.path(), None, body).await
+    }
+
+    /// Posts a request, with a key if there is one.
+    pub(crate) async fn post(
+        &mut self,
+        path: &str,
+        key: Option<&str>,
+        body: Bytes,
+    ) -> Result<Response<Incoming>> {
+        let mut request = Request::post(path)
             .header(header::HOST, &self.host)
-            .header(header::CONTENT_TYPE, "application/json")
-            .body(Full::new(body))?;
-        Ok(self.sender.send_request(request).await?)
+            .header(header::CONTENT_TYPE, "application/json");
+        if let Some(key) = key {
+            request = request.header(header::AUTHORIZATION, format!("Bearer {key}"));
+        }
+        Ok(self.sender.send_request(request.body(Full::new(body))?).await?)
     }
 
     async fn get(&mut self, path: &str) -> Result<Response<Incoming>> {

@@ -1,8 +1,8 @@
 //! Request bodies and the answers to them. Load generator and backend make both from the same
 //! code, so that every byte of an answer can be checked.
 //!
-//! What the backend shall answer is written at the head of the body, where any proxy lets it pass:
-//! `{"model":"bench","stream":true,"bench":"ID,SIZE,BYTES,CHUNKS,BURST,GAP","messages":[…]}`.
+//! What the backend shall answer is written at the beginning of the prompt, where any proxy and any
+//! translation lets it pass: `bench=ID,SIZE,BYTES,CHUNKS,BURST,GAP;`.
 
 use std::ops::Range;
 
@@ -15,8 +15,46 @@ pub(crate) const MODEL: &str = "bench";
 /// How far into a body the backend looks for what is asked.
 pub(crate) const HEAD: usize = 1024;
 
-/// The event that ends a stream.
-pub(crate) const DONE: &[u8] = b"data: [DONE]\n\n";
+/// The events that end a stream.
+pub(crate) const DONE: &[u8] = b"data: {\"id\":\"chatcmpl-bench\",\"object\":\"chat.completion.chunk\",\
+\"created\":0,\"model\":\"bench\",\"choices\":[{\"index\":0,\"delta\":{},\"finish_reason\":\"stop\"}]}\n\n\
+data: [DONE]\n\n";
+
+/// The API that a request is written for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum Api {
+    /// OpenAI's Chat Completions: the one that the backend speaks.
+    Chat,
+    /// Anthropic's Messages.
+    Messages,
+    /// OpenAI's Responses.
+    Responses,
+}
+
+impl Api {
+    /// Where it is posted to.
+    pub(crate) fn path(self) -> &'static str {
+        match self {
+            Self::Chat => "/v1/chat/completions",
+            Self::Messages => "/v1/messages",
+            Self::Responses => "/v1/responses",
+        }
+    }
+
+    /// What stands around a prompt, and what between it and the beginning.
+    fn around(self, stream: bool) -> (String, &'static str) {
+        let head = format!("{{\"model\":\"{MODEL}\",\"stream\":{stream},");
+        match self {
+            Self::Chat => (head + "\"messages\":[{\"role\":\"user\",\"content\":\"", "\"}]}"),
+            Self::Messages => (
+                head + "\"max_tokens\":99999,\"messages\":[{\"role\":\"user\",\"content\":\"",
+                "\"}]}",
+            ),
+            Self::Responses => (head + "\"input\":\"", "\"}"),
+        }
+    }
+}
 
 /// One request to the mock backend.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -69,17 +107,21 @@ impl Answer {
 impl Ask {
     /// A chat request of exactly `size` bytes (or the least possible, when `size` is smaller).
     pub(crate) fn body(&self, size: usize) -> Bytes {
+        self.body_for(Api::Chat, size, size)
+    }
+
+    /// A request for another API. Its translation may be shorter, so that its size is not checked.
+    pub(crate) fn foreign_body(&self, api: Api, size: usize) -> Bytes {
+        self.body_for(api, size, 0)
+    }
+
+    fn body_for(&self, api: Api, size: usize, least: usize) -> Bytes {
         let (bytes, chunks, burst, gap_ms) = match self.answer {
             Answer::Plain { bytes } => (bytes, 0, 0, 0),
             Answer::Stream { chunks, burst, gap_ms } => (0, chunks, burst, gap_ms),
         };
-        let head = format!(
-            "{{\"model\":\"{MODEL}\",\"stream\":{},\"bench\":\"{},{size},{bytes},{chunks},{burst},\
-             {gap_ms}\",\"messages\":[{{\"role\":\"user\",\"content\":\"",
-            chunks > 0,
-            self.id,
-        );
-        let tail = "\"}]}";
+        let (mut head, tail) = api.around(chunks > 0);
+        head += &format!("bench={},{least},{bytes},{chunks},{burst},{gap_ms};", self.id);
         let mut body = Vec::with_capacity(size.max(head.len() + tail.len()));
         body.extend_from_slice(head.as_bytes());
         fill(&mut body, size.saturating_sub(head.len() + tail.len()));
@@ -152,6 +194,38 @@ impl Events {
     }
 }
 
+/// Finds the words of a stream, each in a string of its own, however the stream is cut and whatever
+/// events carry them. A word out of order is not counted.
+#[derive(Debug, Default)]
+pub(crate) struct Words {
+    /// The end of what was read, too short to be told.
+    rest: Vec<u8>,
+    /// Words found so far.
+    pub(crate) count: u32,
+}
+
+impl Words {
+    /// Takes the next piece.
+    pub(crate) fn feed(&mut self, piece: &[u8]) {
+        self.rest.extend_from_slice(piece);
+        let mut from = 0;
+        while let Some(next) = memchr::memmem::find(&self.rest[from..], word(self.count).as_bytes())
+        {
+            from += next + WORD;
+            self.count += 1;
+        }
+        let kept = from.max(self.rest.len().saturating_sub(WORD - 1));
+        self.rest.drain(..kept);
+    }
+}
+
+/// The length of a word as it stands in an event, up to the index 9999.
+const WORD: usize = 8;
+
+fn word(index: u32) -> String {
+    format!("\" w{index:04}\"")
+}
+
 /// Appends `bytes` bytes of text in JSON form, with the escapes that prompts usually have.
 fn fill(body: &mut Vec<u8>, bytes: usize) {
     const PHRASE: &[u8] = br#"The quick brown fox said: \"Jump over the lazy dog!\" \u00fcber.\n"#;
@@ -163,9 +237,9 @@ fn fill(body: &mut Vec<u8>, bytes: usize) {
 
 /// Where the value of `bench` stands.
 fn field(head: &[u8]) -> Option<Range<usize>> {
-    const KEY: &[u8] = b"\"bench\":\"";
+    const KEY: &[u8] = b"bench=";
     let start = head.windows(KEY.len()).position(|at| at == KEY)? + KEY.len();
-    let length = head[start..].iter().position(|&byte| byte == b'"')?;
+    let length = head[start..].iter().position(|&byte| byte == b';')?;
     Some(start..start + length)
 }
 
@@ -189,10 +263,33 @@ mod tests {
     }
 
     #[test]
+    fn the_other_apis_say_the_same() {
+        let ask = Ask { id: 7, answer: Answer::back_to_back(64) };
+        for api in [Api::Messages, Api::Responses] {
+            let body = ask.foreign_body(api, 2000);
+            let json: serde_json::Value = serde_json::from_slice(&body).unwrap();
+            assert_eq!((body.len(), &json["stream"]), (2000, &serde_json::json!(true)));
+            assert_eq!(Ask::parse(&body[..HEAD]), Some((ask, 0)));
+        }
+    }
+
+    #[test]
+    fn words_are_found_in_order_however_they_are_cut() {
+        let stream = Answer::back_to_back(20).expected();
+        for piece in 1..40 {
+            let mut words = Words::default();
+            stream.chunks(piece).for_each(|bytes| words.feed(bytes));
+            words.feed(br#"{"text":" w0000 w0001"}"#);
+            assert_eq!(words.count, 20);
+        }
+        let mut words = Words::default();
+        words.feed(br#"" w0001"" w0000"" w0002""#);
+        assert_eq!(words.count, 1);
+    }
+
+    #[test]
     fn a_head_without_an_ask_is_none() {
-        for head in
-            ["", "{}", "{\"bench\":\"", "{\"bench\":\"1,2\"}", "{\"bench\":\"a,b,c,d,e,f\"}"]
-        {
+        for head in ["", "{}", "bench=", "bench=1,2;", "bench=a,b,c,d,e,f;"] {
             assert_eq!(Ask::parse(head.as_bytes()), None, "{head}");
         }
     }
@@ -211,7 +308,7 @@ mod tests {
             let mut events = Events::default();
             stream.chunks(piece).for_each(|bytes| events.feed(bytes));
             events.feed(b": ping\n\n");
-            assert_eq!(events.count, 6);
+            assert_eq!(events.count, 7);
         }
     }
 }

@@ -26,7 +26,10 @@ pub(crate) struct Section {
     pub(crate) columns: Vec<Column>,
     /// One line per target.
     pub(crate) lines: Vec<Line>,
-    /// What Warren shall reach.
+    /// The lines that those after them are compared with.
+    #[serde(skip)]
+    pub(crate) bases: &'static [&'static str],
+    /// What shall be reached.
     pub(crate) goals: Vec<Goal>,
 }
 
@@ -53,13 +56,18 @@ pub(crate) struct Line {
     pub(crate) failures: Failures,
 }
 
-/// What Warren shall reach in one column. Shown, never asserted.
+/// What is compared wherever a backend is asked in several ways.
+pub(crate) const BACKENDS: &[&str] = &[Kind::Direct.name(), Kind::Nginx.name()];
+
+/// What one line shall reach in one column. Shown, never asserted.
 #[derive(Clone, Copy, Debug, Serialize)]
 pub(crate) struct Goal {
+    /// The line it is about.
+    pub(crate) line: &'static str,
     /// The column it is about.
     pub(crate) column: &'static str,
-    /// As a ratio to nginx, not as a value.
-    pub(crate) ratio_to_nginx: bool,
+    /// As a ratio to this line, not as a value.
+    pub(crate) ratio_to: Option<&'static str>,
     /// Where it is reached.
     pub(crate) bound: Bound,
 }
@@ -114,7 +122,7 @@ impl Section {
         let mut rows = vec![self.header()];
         for line in &self.lines {
             rows.push(self.values(line));
-            for base in [Kind::Direct.name(), Kind::Nginx.name()] {
+            for base in self.bases {
                 rows.extend(self.ratios(line, base));
             }
         }
@@ -148,7 +156,7 @@ impl Section {
     /// A line's values divided by those of `base`; `None` when it is that line or has nothing to
     /// be compared with.
     fn ratios(&self, line: &Line, base: &str) -> Option<Vec<String>> {
-        let order = |target| Kind::ALL.iter().position(|kind| kind.name() == target);
+        let order = |target| self.lines.iter().position(|line| line.target == target);
         if order(line.target) <= order(base) {
             return None;
         }
@@ -168,17 +176,17 @@ impl Section {
     }
 
     fn verdict(&self, goal: &Goal) -> Option<String> {
-        let warren = self.line(Kind::Warren.name())?;
+        let line = self.line(goal.line)?;
         let column = self.columns.iter().position(|column| column.name == goal.column)?;
-        let measured = match goal.ratio_to_nginx {
-            false => warren.values.get(column).copied().flatten(),
-            true => ratio(warren, self.line(Kind::Nginx.name())?, column),
+        let measured = match goal.ratio_to {
+            None => line.values.get(column).copied().flatten(),
+            Some(base) => ratio(line, self.line(base)?, column),
         }?;
         let (reached, sign, bound) = match goal.bound {
             Bound::AtLeast(bound) => (measured >= bound, "≥", bound),
             Bound::AtMost(bound) => (measured <= bound, "≤", bound),
         };
-        let of = if goal.ratio_to_nginx { " ÷ nginx" } else { "" };
+        let of = goal.ratio_to.map_or(String::new(), |base| format!(" ÷ {base}"));
         let verdict = if reached { "reached" } else { "NOT reached" };
         let what = format!("{}: {}{of}", self.name, goal.column);
         Some(format!("goal {what} {sign} {bound}: measured {measured:.2}, {verdict}"))
@@ -235,7 +243,7 @@ mod tests {
     }
 
     fn section() -> Section {
-        let goal = |bound, ratio_to_nginx| Goal { column: "req/s", ratio_to_nginx, bound };
+        let goal = |bound, ratio_to| Goal { line: "warren", column: "req/s", ratio_to, bound };
         Section {
             name: "plain/32".into(),
             title: "words".into(),
@@ -245,7 +253,8 @@ mod tests {
                 line("nginx", 500.0, Some(0.1)),
                 line("warren", 200.0, Some(0.3)),
             ],
-            goals: vec![goal(Bound::AtLeast(0.5), true), goal(Bound::AtMost(250.0), false)],
+            bases: BACKENDS,
+            goals: vec![goal(Bound::AtLeast(0.5), Some("nginx")), goal(Bound::AtMost(250.0), None)],
         }
     }
 

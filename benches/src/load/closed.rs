@@ -23,7 +23,7 @@ use tokio::{
 use super::Failures;
 use crate::{
     http1::Link,
-    payload::{Answer, Ask},
+    payload::{Answer, Api, Ask, Words},
     stats::{Pairs, Times},
 };
 
@@ -44,6 +44,10 @@ pub(crate) struct Closed {
     pub(crate) body: usize,
     /// The answer asked for.
     pub(crate) answer: Answer,
+    /// The API that it is asked through.
+    pub(crate) api: Api,
+    /// The key that is sent along.
+    pub(crate) key: Option<String>,
     /// Seconds before measuring begins.
     pub(crate) warmup: f64,
     /// Seconds measured.
@@ -85,10 +89,30 @@ pub(crate) async fn run(plan: &Closed) -> Result<Outcome> {
     Ok(sum.outcome(round.measure_from))
 }
 
+/// What an answer is held against.
+enum Expected {
+    /// Every byte, where nothing is translated.
+    Bytes(Bytes),
+    /// The words of a stream, each once and in order, in whatever events.
+    Words(u32),
+}
+
+impl Expected {
+    fn of(plan: &Closed) -> Self {
+        match (plan.api, plan.answer) {
+            (Api::Chat, answer) => Self::Bytes(answer.expected()),
+            (_, Answer::Stream { chunks, .. }) => Self::Words(chunks),
+            (_, Answer::Plain { .. }) => Self::Words(0),
+        }
+    }
+}
+
 struct Round {
     addr: SocketAddr,
+    api: Api,
+    key: Option<String>,
     body: Bytes,
-    expected: Bytes,
+    expected: Expected,
     measure_from: Instant,
     until: Instant,
     left: AtomicU64,
@@ -97,10 +121,15 @@ struct Round {
 impl Round {
     fn new(plan: &Closed) -> Self {
         let ask = Ask { id: 0, answer: plan.answer };
-        let (body, expected) = (ask.body(plan.body), plan.answer.expected());
+        let body = match plan.api {
+            Api::Chat => ask.body(plan.body),
+            api => ask.foreign_body(api, plan.body),
+        };
+        let expected = Expected::of(plan);
         let measure_from = Instant::now() + Duration::from_secs_f64(plan.warmup);
         let until = measure_from + Duration::from_secs_f64(plan.seconds);
-        Self { addr: plan.addr, body, expected, measure_from, until, left: plan.most.into() }
+        let (addr, api, key) = (plan.addr, plan.api, plan.key.clone());
+        Self { addr, api, key, body, expected, measure_from, until, left: plan.most.into() }
     }
 
     fn goes_on(&self) -> bool {
@@ -143,9 +172,25 @@ async fn exchange(link: &mut Option<Link>, round: &Round, tally: &mut Tally) -> 
         Some(link) => link,
         None => link.insert(Link::open(round.addr).await?),
     };
-    let response = link.chat(round.body.clone()).await?;
+    let sent = link.post(round.api.path(), round.key.as_deref(), round.body.clone());
+    let response = sent.await?;
     ensure!(response.status() == 200, "status {}", response.status().as_u16());
-    compare(response.into_body(), &round.expected).await
+    match &round.expected {
+        Expected::Bytes(bytes) => compare(response.into_body(), bytes).await,
+        Expected::Words(words) => count(response.into_body(), *words).await,
+    }
+}
+
+/// Reads a stream of events to its end and finds its words in order.
+async fn count(mut body: Incoming, expected: u32) -> Result<Instant> {
+    let (mut words, mut first) = (Words::default(), None);
+    while let Some(frame) = body.frame().await {
+        let Ok(data) = frame?.into_data() else { continue };
+        first.get_or_insert_with(Instant::now);
+        words.feed(&data);
+    }
+    ensure!(words.count == expected, "{} of {expected} words", words.count);
+    Ok(first.unwrap_or_else(Instant::now))
 }
 
 /// Reads a body to its end, byte by byte as expected.
@@ -232,7 +277,17 @@ mod tests {
     use super::*;
 
     fn plan(addr: SocketAddr, answer: Answer) -> Closed {
-        Closed { addr, connections: 4, body: 3000, answer, warmup: 0.0, seconds: 30.0, most: 100 }
+        Closed {
+            addr,
+            connections: 4,
+            body: 3000,
+            answer,
+            api: Api::Chat,
+            key: None,
+            warmup: 0.0,
+            seconds: 30.0,
+            most: 100,
+        }
     }
 
     #[tokio::test]

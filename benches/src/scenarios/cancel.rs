@@ -6,11 +6,12 @@ use std::time::Duration;
 use anyhow::Result;
 
 use crate::{
+    cli::Kind,
     load::{
         Plan,
         cancel::{Cancel, Outcome},
     },
-    report::{Bound, Column, Goal, Line, Report, Section},
+    report::{BACKENDS, Bound, Column, Goal, Line, Report, Section},
     stats::Times,
     suite::Lab,
     targets::Target,
@@ -41,7 +42,13 @@ pub(crate) async fn measure(lab: &Lab, report: &mut Report) -> Result<()> {
         title: format!("{count} clients hang up mid-stream; time until the backend sees it"),
         columns: vec![SEEN, P50, P99, MAX],
         lines,
-        goals: vec![Goal { column: P99.name, ratio_to_nginx: false, bound: Bound::AtMost(50.0) }],
+        bases: BACKENDS,
+        goals: vec![Goal {
+            line: Kind::Warren.name(),
+            column: P99.name,
+            ratio_to: None,
+            bound: Bound::AtMost(50.0),
+        }],
     })
 }
 
@@ -54,5 +61,5 @@ fn line(outcome: Outcome, target: &Target) -> Line {
         latency.millis(0.99),
         latency.millis(1.0),
     ];
-    Line { target: target.kind.name(), values, reconnects: 0, failures: outcome.failures }
+    Line { target: target.name, values, reconnects: 0, failures: outcome.failures }
 }

@@ -1,14 +1,18 @@
 //! What is measured.
 //!
 //! - [`requests`]: plain and streamed, one connection and many, small and large bodies
+//! - [`accounting`]: what keys, limits and the ledger cost
+//! - [`translate`]: what translation costs
 //! - [`startup`]: time to ready, idle memory, size of the binary
 //! - [`cancel`]: from a client that hangs up to the abort at the backend
 //! - [`slow_streams`]: memory of streams that wait
 
+mod accounting;
 mod cancel;
 mod requests;
 mod slow_streams;
 mod startup;
+mod translate;
 
 use anyhow::Result;
 
@@ -22,6 +26,10 @@ pub(crate) enum Scenario {
     Startup,
     /// See [`requests`].
     Requests(Row),
+    /// See [`accounting`].
+    Accounting,
+    /// See [`translate`].
+    Translate,
     /// See [`cancel`].
     Cancel,
     /// See [`slow_streams`].
@@ -33,7 +41,7 @@ impl Scenario {
     pub(crate) fn all(options: &Options) -> Vec<Self> {
         let mut all = vec![Self::Startup];
         all.extend(Row::all().map(Self::Requests));
-        all.extend([Self::Cancel, Self::SlowStreams]);
+        all.extend([Self::Accounting, Self::Translate, Self::Cancel, Self::SlowStreams]);
         all.retain(|scenario| options.wants(&scenario.name()));
         all
     }
@@ -43,6 +51,8 @@ impl Scenario {
         match self {
             Self::Startup => "startup".into(),
             Self::Requests(row) => row.name(),
+            Self::Accounting => "accounting".into(),
+            Self::Translate => "translate".into(),
             Self::Cancel => "cancel".into(),
             Self::SlowStreams => "slow-streams".into(),
         }
@@ -59,6 +69,8 @@ impl Scenario {
         match group.first() {
             None => Ok(()),
             Some(Self::Startup) => startup::measure(lab, report).await,
+            Some(Self::Accounting) => accounting::measure(lab, report).await,
+            Some(Self::Translate) => translate::measure(lab, report).await,
             Some(Self::Cancel) => cancel::measure(lab, report).await,
             Some(Self::SlowStreams) => slow_streams::measure(lab, report).await,
             Some(Self::Requests(_)) => {
@@ -91,10 +103,10 @@ mod tests {
     #[test]
     fn names_are_unique_and_select() {
         let mut names: Vec<String> = asked(&[]).iter().map(Scenario::name).collect();
-        assert_eq!(names.len(), 15);
+        assert_eq!(names.len(), 17);
         names.sort();
         names.dedup();
-        assert_eq!(names.len(), 15);
+        assert_eq!(names.len(), 17);
         assert_eq!(asked(&["--only", "plain/32/1KiB"]).len(), 1);
     }
 
@@ -102,6 +114,6 @@ mod tests {
     fn request_rows_share_their_targets() {
         let all = asked(&[]);
         let groups: Vec<usize> = all.chunk_by(Scenario::same_targets).map(<[_]>::len).collect();
-        assert_eq!(groups, [1, 12, 1, 1]);
+        assert_eq!(groups, [1, 12, 1, 1, 1, 1]);
     }
 }

@@ -7,13 +7,14 @@ use anyhow::Result;
 
 use super::mib;
 use crate::{
+    cli::Kind,
     load::{
         Failures, Plan,
         closed::{Closed, LIMIT, Outcome},
     },
-    payload::Answer,
+    payload::{Answer, Api},
     proc,
-    report::{Bound, Column, Goal, Line, Report, Section},
+    report::{BACKENDS, Bound, Column, Goal, Line, Report, Section},
     stats::Times,
     suite::Lab,
     targets::Target,
@@ -31,7 +32,7 @@ const WARMUP: f64 = 0.15;
 /// Time a load generator may take beside its round and its last request.
 const MARGIN: Duration = Duration::from_secs(30);
 
-const RATE: Column = Column::new("req/s", 1);
+pub(super) const RATE: Column = Column::new("req/s", 1);
 const P50: Column = Column::new("p50 ms", 3);
 const P99: Column = Column::new("p99 ms", 3);
 const FIRST50: Column = Column::new("ttfb p50 ms", 3);
@@ -39,6 +40,9 @@ const FIRST99: Column = Column::new("ttfb p99 ms", 3);
 const CHUNK_RATE: Column = Column::new("chunks/s", 0);
 const CPU: Column = Column::new("cpu s/1000", 3);
 const PEAK: Column = Column::new("peak MiB", 1);
+
+/// What is told of each row.
+pub(super) const COLUMNS: [Column; 8] = [RATE, P50, P99, FIRST50, FIRST99, CHUNK_RATE, CPU, PEAK];
 
 /// One kind of request.
 #[derive(Clone, Copy, Debug)]
@@ -61,13 +65,18 @@ impl Row {
         [1 << 10, 100 << 10, 10 << 20].into_iter().flat_map(of)
     }
 
+    /// Many connections with small bodies: where what each request costs shows most.
+    pub(super) fn busiest() -> impl Iterator<Item = Self> {
+        [false, true].into_iter().map(|stream| Self { connections: 32, stream, body: 1 << 10 })
+    }
+
     /// `plain/32/1KiB`.
     pub(crate) fn name(&self) -> String {
         let kind = if self.stream { "stream" } else { "plain" };
         format!("{kind}/{}/{}", self.connections, size(self.body))
     }
 
-    fn title(&self) -> String {
+    pub(super) fn title(&self) -> String {
         let kind = match self.stream {
             true => format!("streamed answers of {CHUNKS} chunks"),
             false => format!("plain answers of {}", size(PLAIN)),
@@ -83,8 +92,12 @@ impl Row {
     }
 
     fn goals(&self) -> Vec<Goal> {
-        let to_nginx =
-            |column: Column, bound| Goal { column: column.name, ratio_to_nginx: true, bound };
+        let to_nginx = |column: Column, bound| Goal {
+            line: Kind::Warren.name(),
+            column: column.name,
+            ratio_to: Some(Kind::Nginx.name()),
+            bound,
+        };
         let rate = to_nginx(RATE, Bound::AtLeast(0.5));
         match (self.connections, self.stream) {
             (1, _) => vec![to_nginx(P50, Bound::AtMost(2.5))],
@@ -107,6 +120,18 @@ pub(crate) async fn measure(rows: &[Row], lab: &Lab, report: &mut Report) -> Res
 }
 
 async fn section(row: Row, lab: &Lab, targets: &mut [Target]) -> Result<Section> {
+    Ok(Section {
+        name: row.name(),
+        title: row.title(),
+        columns: COLUMNS.to_vec(),
+        lines: lines(row, lab, targets).await?,
+        bases: BACKENDS,
+        goals: row.goals(),
+    })
+}
+
+/// The numbers of each target, which take turns.
+pub(super) async fn lines(row: Row, lab: &Lab, targets: &mut [Target]) -> Result<Vec<Line>> {
     let mut sums: Vec<Sum> = targets.iter().map(|_| Sum::new()).collect();
     for round in 0..lab.options.rounds() as usize {
         for turn in 0..targets.len() {
@@ -114,9 +139,7 @@ async fn section(row: Row, lab: &Lab, targets: &mut [Target]) -> Result<Section>
             sums[at].add(&one_round(row, lab, &mut targets[at]).await?);
         }
     }
-    let lines = targets.iter().zip(sums).map(|(target, sum)| sum.line(row, target)).collect();
-    let columns = vec![RATE, P50, P99, FIRST50, FIRST99, CHUNK_RATE, CPU, PEAK];
-    Ok(Section { name: row.name(), title: row.title(), columns, lines, goals: row.goals() })
+    Ok(targets.iter().zip(sums).map(|(target, sum)| sum.line(row, target)).collect())
 }
 
 /// What one target did in one round.
@@ -133,6 +156,8 @@ async fn one_round(row: Row, lab: &Lab, target: &mut Target) -> Result<Round> {
         connections: row.connections,
         body: row.body,
         answer: row.answer(),
+        api: Api::Chat,
+        key: target.key.clone(),
         warmup: seconds * WARMUP,
         seconds,
         most: u64::MAX,
@@ -202,12 +227,7 @@ impl Sum {
             per_thousand,
             accounted.then(|| mib(self.peak)),
         ];
-        Line {
-            target: target.kind.name(),
-            values,
-            reconnects: self.reconnects,
-            failures: self.failures,
-        }
+        Line { target: target.name, values, reconnects: self.reconnects, failures: self.failures }
     }
 }
 

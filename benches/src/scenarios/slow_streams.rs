@@ -6,12 +6,13 @@ use std::time::Duration;
 use anyhow::{Result, ensure};
 
 use crate::{
+    cli::Kind,
     load::{
         Failures, Plan,
         slow::{Closed, Opened, Slow},
     },
     proc,
-    report::{self, Bound, Column, Goal, Line, Report, Section},
+    report::{self, BACKENDS, Bound, Column, Goal, Line, Report, Section},
     suite::{self, Lab},
     targets::Target,
 };
@@ -55,9 +56,11 @@ pub(crate) async fn measure(lab: &Lab, report: &mut Report) -> Result<()> {
         title: format!("{streams} streams at once, one chunk each {} s", GAP.as_secs()),
         columns: vec![OPEN, OPENED, SERVER, WORKER, CHUNKS, CPU],
         lines,
+        bases: BACKENDS,
         goals: vec![Goal {
+            line: Kind::Warren.name(),
             column: SERVER.name,
-            ratio_to_nginx: false,
+            ratio_to: None,
             bound: Bound::AtMost(20.0),
         }],
     })
@@ -124,6 +127,6 @@ impl Held {
             Some(self.closed.chunks as f64 / self.closed.seconds),
             (!target.parts.is_empty()).then_some(self.cpu),
         ];
-        Line { target: target.kind.name(), values, reconnects: 0, failures }
+        Line { target: target.name, values, reconnects: 0, failures }
     }
 }

@@ -10,7 +10,7 @@ use crate::{
     cli::Kind,
     load::Failures,
     proc,
-    report::{Bound, Column, Goal, Line, Report, Section},
+    report::{BACKENDS, Bound, Column, Goal, Line, Report, Section},
     stats::Times,
     suite::Lab,
     targets::warren::{Started, start_server},
@@ -51,7 +51,7 @@ fn section(starts: u32, ready: &Times, idle: Option<u64>, program: &Path) -> Res
     let values = vec![ready.millis(0.5), ready.millis(1.0), idle.map(mib), Some(mib(binary))];
     let at_most = |column: Column, most| {
         let bound = Bound::AtMost(most);
-        Goal { column: column.name, ratio_to_nginx: false, bound }
+        Goal { line: Kind::Warren.name(), column: column.name, ratio_to: None, bound }
     };
     Ok(Section {
         name: "startup".into(),
@@ -63,6 +63,7 @@ fn section(starts: u32, ready: &Times, idle: Option<u64>, program: &Path) -> Res
             reconnects: 0,
             failures: Failures::default(),
         }],
+        bases: BACKENDS,
         goals: vec![at_most(READY50, 100.0), at_most(IDLE, 20.0), at_most(BINARY, 25.0)],
     })
 }

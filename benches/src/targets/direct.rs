@@ -8,7 +8,8 @@ use crate::cli::Kind;
 /// No process of its own, so nothing to account.
 pub(crate) fn launch(backend: SocketAddr) -> Target {
     Target {
-        kind: Kind::Direct,
+        name: Kind::Direct.name(),
+        key: None,
         addr: backend,
         parts: Vec::new(),
         processes: Vec::new(),

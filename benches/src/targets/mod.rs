@@ -12,6 +12,7 @@ use std::{net::SocketAddr, path::PathBuf, time::Duration};
 
 use anyhow::Result;
 use tempfile::TempDir;
+use warren::Accounting;
 
 use crate::{
     child::Process,
@@ -22,8 +23,10 @@ use crate::{
 /// A target that takes requests. Dropping it ends its processes.
 #[derive(Debug)]
 pub(crate) struct Target {
-    /// Which it is.
-    pub(crate) kind: Kind,
+    /// What its lines are called.
+    pub(crate) name: &'static str,
+    /// The key that it asks of its clients, if it does.
+    pub(crate) key: Option<String>,
     /// Where requests go.
     pub(crate) addr: SocketAddr,
     /// What consists of which processes.
@@ -113,9 +116,17 @@ impl Launcher {
             (Kind::Nginx, Some(program), _) => {
                 nginx::launch(program, self.backend, connections).await
             }
-            (Kind::Warren, _, Some(program)) => warren::launch(program, self.backend).await,
+            (Kind::Warren, _, Some(program)) => {
+                warren::launch(program, self.backend, Accounting::Usual).await
+            }
             _ => Ok(direct::launch(self.backend)),
         }
+    }
+
+    /// Starts Warren, where it is measured, with another accounting than usual.
+    pub(crate) async fn warren_with(&self, accounting: Accounting) -> Result<Option<Target>> {
+        let Some(program) = &self.warren else { return Ok(None) };
+        warren::launch(program, self.backend, accounting).await.map(Some)
     }
 
     /// Starts all, one after another.

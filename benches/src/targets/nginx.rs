@@ -64,7 +64,8 @@ async fn attempt(program: &Path, backend: SocketAddr, connections: u32) -> Resul
         bail!("nginx does not listen: {}", process.last_words());
     }
     let parts = vec![Part { name: "server", pids: proc::children(process.pid()) }];
-    Ok(Target { kind: Kind::Nginx, addr, parts, processes: vec![process], _dir: Some(dir) })
+    let (name, key, processes) = (Kind::Nginx.name(), None, vec![process]);
+    Ok(Target { name, key, addr, parts, processes, _dir: Some(dir) })
 }
 
 fn free_port() -> Result<SocketAddr> {

@@ -37,11 +37,30 @@ pub(crate) async fn find(given: Option<&Path>) -> Result<PathBuf> {
     }
 }
 
+/// What a server counts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Accounting {
+    /// As it is when nothing is said: a ledger, and no key on this machine.
+    Usual,
+    /// Nothing.
+    None,
+    /// Each request has a key with limits of every kind, and is in the ledger.
+    Whole,
+}
+
 /// Starts both on `backend` and waits until the model can be asked for.
-pub(crate) async fn launch(program: &Path, backend: SocketAddr) -> Result<Target> {
+pub(crate) async fn launch(
+    program: &Path,
+    backend: SocketAddr,
+    accounting: Accounting,
+) -> Result<Target> {
     let dir = directory()?;
     let secret = secret();
-    let mut server = serve(program, dir.path(), &secret)?;
+    let key = match accounting {
+        Accounting::Whole => Some(make_key(program, dir.path()).await?),
+        Accounting::Usual | Accounting::None => None,
+    };
+    let mut server = serve(program, dir.path(), &secret, accounting)?;
     let addr = server.listening(LISTENS).await?;
     let mut worker = lend(program, dir.path(), addr, backend, &secret)?;
     let up =
@@ -52,7 +71,12 @@ pub(crate) async fn launch(program: &Path, backend: SocketAddr) -> Result<Target
     let part = |name, process: &Process| Part { name, pids: vec![process.pid()] };
     let parts = vec![part("server", &server), part("worker", &worker)];
     let processes = vec![server, worker];
-    Ok(Target { kind: Kind::Warren, addr, parts, processes, _dir: Some(dir) })
+    let name = match accounting {
+        Accounting::Usual => Kind::Warren.name(),
+        Accounting::None => "without",
+        Accounting::Whole => "with",
+    };
+    Ok(Target { name, key, addr, parts, processes, _dir: Some(dir) })
 }
 
 /// A server alone, as it is right after its start.
@@ -69,16 +93,41 @@ pub(crate) struct Started {
 pub(crate) async fn start_server(program: &Path) -> Result<Started> {
     let dir = directory()?;
     let begun = tokio::time::Instant::now();
-    let mut process = serve(program, dir.path(), &secret())?;
+    let mut process = serve(program, dir.path(), &secret(), Accounting::Usual)?;
     let addr = process.listening(LISTENS).await?;
     http1::get(addr, "/health", ANSWERS).await?;
     Ok(Started { process, ready: begun.elapsed(), _dir: dir })
 }
 
-fn serve(program: &Path, dir: &Path, secret: &str) -> Result<Process> {
+/// A key whose limits are never reached, made before the server starts.
+async fn make_key(program: &Path, dir: &Path) -> Result<String> {
+    let most = "1000000000";
+    let mut command = clean(program, dir);
+    command.args(["key", "create", "--name", "bench", "--scope", "inference", "--json"]);
+    command.args(["--rpm", most, "--tpm", "1000000000000", "--concurrent", most]);
+    command.args(["--budget-tokens", "1000000000000/day"]);
+    command.arg("--data-dir").arg(dir.join("data"));
+    let output = command.kill_on_drop(true).output().await.context("start warren key create")?;
+    let words = String::from_utf8_lossy(&output.stderr);
+    ensure!(output.status.success(), "no key could be made: {words}");
+    let made: Made = serde_json::from_slice(&output.stdout).context("an odd key")?;
+    Ok(made.key)
+}
+
+#[derive(Deserialize)]
+struct Made {
+    key: String,
+}
+
+fn serve(program: &Path, dir: &Path, secret: &str, accounting: Accounting) -> Result<Process> {
     let mut command = clean(program, dir);
     command.args(["serve", "--listen", "127.0.0.1:0", "--worker-secret", secret]);
     command.arg("--data-dir").arg(dir.join("data"));
+    match accounting {
+        Accounting::Usual => {}
+        Accounting::None => drop(command.arg("--ledger=false")),
+        Accounting::Whole => drop(command.arg("--require-key")),
+    }
     Process::spawn(command, "warren-serve", dir)
 }
 

@@ -1,0 +1,44 @@
+//! What keys, limits and the ledger cost: two Warrens side by side, one that counts nothing and one
+//! where each request has a key with limits of every kind and is in the ledger.
+
+use anyhow::Result;
+
+use super::requests::{COLUMNS, RATE, Row, lines};
+use crate::{
+    report::{Bound, Goal, Report, Section},
+    suite::Lab,
+    targets::warren::Accounting,
+};
+
+/// What the rate with accounting shall be at least, as a share of the rate without.
+const LEAST: f64 = 0.9;
+
+/// Measures both in turns, plain and streamed.
+pub(crate) async fn measure(lab: &Lab, report: &mut Report) -> Result<()> {
+    let mut targets = Vec::new();
+    for accounting in [Accounting::None, Accounting::Whole] {
+        targets.extend(lab.launcher.warren_with(accounting).await?);
+    }
+    if targets.is_empty() {
+        return Ok(());
+    }
+    for row in Row::busiest() {
+        report.add(Section {
+            name: format!("accounting/{}", row.name()),
+            title: format!("without and with keys, limits and ledger: {}", row.title()),
+            columns: COLUMNS.to_vec(),
+            lines: lines(row, lab, &mut targets).await?,
+            bases: &["without"],
+            goals: vec![Goal {
+                line: "with",
+                column: RATE.name,
+                ratio_to: Some("without"),
+                bound: Bound::AtLeast(LEAST),
+            }],
+        })?;
+    }
+    for target in targets {
+        target.stop().await;
+    }
+    Ok(())
+}
