@@ -60,7 +60,7 @@ impl fmt::Display for Endpoint {
 }
 
 /// A set of endpoints.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Default)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Default)]
 pub struct Endpoints(u8);
 
 impl Endpoints {
@@ -95,6 +95,17 @@ impl Endpoints {
     /// Whether both have one in common.
     pub const fn meets(self, other: Self) -> bool {
         self.0 & other.0 != 0
+    }
+
+    /// These and those.
+    #[must_use]
+    pub const fn union(self, other: Self) -> Self {
+        Self(self.0 | other.0)
+    }
+
+    /// Whether each of these is among those.
+    pub const fn is_within(self, other: Self) -> bool {
+        self.0 & !other.0 == 0
     }
 
     /// Whether there is none.
@@ -138,5 +149,14 @@ mod tests {
         assert_eq!(Endpoints::ASSUMED, all.without(Endpoint::NodeChat));
         assert!(!Endpoints::ASSUMED.meets(Endpoints::only(Endpoint::NodeChat)));
         assert!(Endpoints::NONE.is_empty() && Endpoints::NONE.iter().next().is_none());
+    }
+    #[test]
+    fn sets_are_joined_and_compared() {
+        let chat = Endpoints::only(Endpoint::ChatCompletions);
+        let messages = Endpoints::only(Endpoint::Messages);
+        let both = chat.union(messages);
+        assert_eq!(both, chat.with(Endpoint::Messages));
+        assert!(chat.is_within(both) && both.is_within(both) && Endpoints::NONE.is_within(chat));
+        assert!(!both.is_within(chat) && !messages.is_within(chat));
     }
 }

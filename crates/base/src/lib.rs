@@ -6,14 +6,20 @@
 //! - [`id`]: jobs, providers, scopes, models and keys as types of their own
 //! - [`endpoint`]: the shapes of requests
 //! - [`backoff`]: the next delay of a retry, as a value
+//! - [`key`]: what a key may do and how much
+//! - [`usage`]: by what usage is summed up
 //! - [`secret`]: text that never shows itself, and URLs without their tokens
 
 pub mod backoff;
 pub mod endpoint;
 pub mod id;
+pub mod key;
 pub mod secret;
+pub mod usage;
 
 pub use backoff::Backoff;
 pub use endpoint::{Endpoint, Endpoints};
 pub use id::{JobId, KeyId, ModelName, ProviderId, Scope};
+pub use key::{Budget, KeyLimits, KeyScope, Period};
 pub use secret::{Secret, redact_url};
+pub use usage::UsageBy;

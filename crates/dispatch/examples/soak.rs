@@ -52,6 +52,9 @@ fn soak(seeds: u64, time: Duration) -> Result<String, String> {
         total.jobs += account.jobs;
         total.assigned += account.assigned;
         total.requeued += account.requeued;
+        total.fell_back += account.fell_back;
+        total.unserved += account.unserved;
+        total.revoked += account.revoked;
         run += 1;
     }
     let seconds = start.elapsed().as_secs();

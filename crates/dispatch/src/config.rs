@@ -19,7 +19,8 @@ pub struct Config {
     pub request_timeout: Duration,
     /// How long nothing may move in an answer that has begun.
     pub idle_timeout: Duration,
-    /// How often a job may be requeued: it is tried at most once more than this.
+    /// How often a job may be requeued for one model: it is tried at most once more than this,
+    /// with each of its fallbacks anew.
     pub max_requeue_count: u32,
     /// How many faults in a row send a provider to rest; 0 for never.
     pub faults_to_rest: u32,

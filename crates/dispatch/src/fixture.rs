@@ -36,6 +36,12 @@ pub(crate) fn spec(number: u128) -> JobSpec {
     }
 }
 
+/// The same, with these models to fall back to.
+pub(crate) fn or_else(number: u128, fallbacks: &[&str]) -> JobSpec {
+    let fallbacks = fallbacks.iter().map(|model| ModelName::from(*model)).collect();
+    JobSpec { fallbacks, ..spec(number) }
+}
+
 /// An offer of model `m` for so many jobs at once.
 pub(crate) fn offer(max_concurrent: u32) -> Offer {
     let models = vec![ModelName::from("m")];
@@ -49,14 +55,28 @@ pub(crate) fn offer(max_concurrent: u32) -> Offer {
     }
 }
 
+/// The same for one job at a time, of these models.
+pub(crate) fn offer_of(models: &[&str]) -> Offer {
+    Offer { models: models.iter().map(|model| ModelName::from(*model)).collect(), ..offer(1) }
+}
+
 pub(crate) fn assign(number: u128, to: u64, attempt: u32) -> Output {
-    Output::Assign {
-        job: job(number),
-        provider: provider(to),
-        model: "m".into(),
-        endpoints: Endpoints::ASSUMED,
-        attempt,
-    }
+    assign_for(number, to, "m", attempt)
+}
+
+pub(crate) fn assign_for(number: u128, to: u64, model: &str, attempt: u32) -> Output {
+    assign_as(number, to, model, Endpoints::ASSUMED, attempt)
+}
+
+pub(crate) fn assign_as(
+    number: u128,
+    to: u64,
+    model: &str,
+    endpoints: Endpoints,
+    attempt: u32,
+) -> Output {
+    let (job, provider) = (job(number), provider(to));
+    Output::Assign { job, provider, model: model.into(), endpoints, attempt }
 }
 
 pub(crate) fn cancel(number: u128, at: u64, reason: CancelReason) -> Output {

@@ -120,8 +120,23 @@ pub struct JobSpec {
     pub scope: Scope,
     /// What it asks for.
     pub model: ModelName,
-    /// What it asks for when that cannot be had, in order: each is tried where the job would
-    /// otherwise end unbegun for want of a provider, or through the fault of one.
+    /// What it asks for when that cannot be had, in order. A job that nobody has begun goes on to
+    /// the next of them where it would otherwise end for want of a provider
+    /// ([`NoProvider`](crate::Ending::NoProvider), [`NotServed`](crate::Ending::NotServed),
+    /// [`TooLarge`](crate::Ending::TooLarge), [`QueueFull`](crate::Ending::QueueFull),
+    /// [`QueueTimeout`](crate::Ending::QueueTimeout)) or through the fault of one
+    /// ([`RequestTimeout`](crate::Ending::RequestTimeout),
+    /// [`RequeueExhausted`](crate::Ending::RequeueExhausted),
+    /// [`ProviderFailed`](crate::Ending::ProviderFailed)); never back.
+    ///
+    /// - When it is submitted, models that nobody serves now are passed over for the first that
+    ///   somebody does. If there is none, the first that is worth waiting for is waited for.
+    /// - Later, only models that somebody serves are gone on to; the others are passed over. If none
+    ///   is left, the job ends as it would have ended without them.
+    /// - Each model has its own requeues, and avoids nobody at first. The time in queues is the
+    ///   job's, over all its models: once it is used up, a fallback is taken only if somebody is
+    ///   free for it at once.
+    /// - For a pinned job, they are asked of the same provider.
     pub fallbacks: Vec<ModelName>,
     /// The shape that it has.
     pub endpoint: Endpoint,
@@ -135,8 +150,8 @@ pub struct JobSpec {
     pub affinity: Affinity,
     /// The only provider that may serve it, if the consumer named one.
     pub pinned: Option<ProviderId>,
-    /// Whether the model has been served before, so that it is worth waiting for when nobody
-    /// serves it now.
+    /// Whether one of its models has been served before, so that it is worth waiting when nobody
+    /// serves any of them now.
     pub known: bool,
 }
 
@@ -167,7 +182,8 @@ pub enum Verdict {
     /// It did not take the job, without fault (it is draining, or cannot carry this body).
     Declined,
     /// It does not serve the endpoint that it was asked for, which the driver has said before with
-    /// [`Input::Endpoints`]: no fault. The same provider may get the job again in another shape.
+    /// [`Input::Endpoints`]: no fault. The same provider may get the job again in another shape. If
+    /// it is still taken to serve all that it was taken to, this counts as [`Verdict::Declined`].
     Unserved,
 }
 

@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use base::{JobId, ProviderId};
+use base::{Endpoints, JobId, ProviderId};
 
 use crate::{input::JobSpec, provider::Provider};
 
@@ -14,9 +14,16 @@ pub(crate) struct Job {
     pub(crate) accepted_at: Instant,
     /// How long it has waited in queues, the present wait not counted.
     pub(crate) waited: Duration,
-    /// How often it was requeued.
-    pub(crate) attempt: u32,
-    /// Who failed or declined it. At most one more than the requeues a job may have.
+    /// How often it was assigned.
+    pub(crate) assigned: u32,
+    /// How often it was requeued for its present model, tries that were not served not counted.
+    pub(crate) requeued: u32,
+    /// How often a provider turned out not to serve the endpoint that it was asked for.
+    pub(crate) unserved: u32,
+    /// How many of its fallbacks it has gone on to, or passed over.
+    pub(crate) fallen_back: usize,
+    /// Who failed or declined it, asked for its present model. At most one more than the requeues
+    /// a job may have.
     pub(crate) avoided: Vec<ProviderId>,
     pub(crate) state: State,
 }
@@ -33,6 +40,8 @@ pub(crate) enum State {
 pub(crate) struct Hold {
     pub(crate) provider: ProviderId,
     pub(crate) since: Instant,
+    /// What the provider was known to serve when it was given the job.
+    pub(crate) endpoints: Endpoints,
     /// How often the provider had gone to rest before it was given the job.
     pub(crate) rests: u32,
     pub(crate) phase: Phase,
@@ -55,7 +64,10 @@ impl Job {
             seq,
             accepted_at: now,
             waited: Duration::ZERO,
-            attempt: 0,
+            assigned: 0,
+            requeued: 0,
+            unserved: 0,
+            fallen_back: 0,
             avoided: Vec::new(),
             state: State::Queued { since: now },
         }
@@ -67,6 +79,16 @@ impl Job {
             && self.spec.serve_as.meets(provider.endpoints)
             && self.spec.pinned.is_none_or(|pinned| pinned == id)
             && !self.avoided.contains(&id)
+    }
+
+    /// Goes on to the next of its models, for which nobody is avoided yet. Whether there is one.
+    pub(crate) fn next_model(&mut self) -> bool {
+        let Some(model) = self.spec.fallbacks.get(self.fallen_back) else { return false };
+        self.spec.model = model.clone();
+        self.fallen_back += 1;
+        self.requeued = 0;
+        self.avoided.clear();
+        true
     }
 
     pub(crate) fn hold(&self) -> Option<Hold> {

@@ -17,7 +17,7 @@ pub enum Output {
         model: ModelName,
         /// What it is known to serve.
         endpoints: Endpoints,
-        /// 0 the first time, one more each time it is requeued.
+        /// How often the job was assigned before.
         attempt: u32,
     },
     /// Tell the provider to stop working on the job. No reply is waited for: its slot is free.

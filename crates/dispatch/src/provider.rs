@@ -226,11 +226,15 @@ impl Providers {
         !self.able(job).any(|(_, provider)| provider.health.is_healthy())
     }
 
-    /// Whether somebody healthy serves the model who is sent jobs at least as large as this.
-    pub(crate) fn covered(&self, scope: &Scope, model: &ModelName, max_size: u64) -> bool {
-        self.of(scope, model).any(|(_, provider)| {
-            provider.health.is_healthy() && !provider.is_draining() && provider.max_size >= max_size
-        })
+    /// Whether for each shape that this provider serves somebody healthy serves the model in it,
+    /// and is sent jobs at least as large. O(providers of the model).
+    pub(crate) fn covered(&self, limited: &Provider, model: &ModelName) -> bool {
+        let others = self.of(&limited.scope, model).map(|(_, provider)| provider);
+        let healthy = others.filter(|other| {
+            other.health.is_healthy() && !other.is_draining() && other.max_size >= limited.max_size
+        });
+        let shapes = healthy.fold(Endpoints::NONE, |all, other| all.union(other.endpoints));
+        limited.endpoints.is_within(shapes)
     }
 
     #[cfg(test)]

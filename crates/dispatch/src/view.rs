@@ -2,7 +2,7 @@
 
 use std::time::Instant;
 
-use base::{ModelName, ProviderId, Scope};
+use base::{Endpoints, ModelName, ProviderId, Scope};
 
 use crate::{
     dispatcher::Dispatcher,
@@ -17,6 +17,8 @@ pub struct ProviderView<'a> {
     pub id: ProviderId,
     /// How many jobs it takes at once; at least 1.
     pub max_concurrent: u32,
+    /// The shapes of request that it serves.
+    pub endpoints: Endpoints,
     /// Its load as it counts it itself, moved along with what it was given since.
     pub reported_load: u32,
     /// How many of our jobs it holds.
@@ -60,6 +62,7 @@ impl Dispatcher {
         self.providers.iter().map(|(id, provider)| ProviderView {
             id,
             max_concurrent: provider.max_concurrent,
+            endpoints: provider.endpoints,
             reported_load: provider.reported,
             in_flight: provider.in_flight(),
             draining: provider.drain != Drain::No,
@@ -79,6 +82,14 @@ impl Dispatcher {
     pub fn serves(&self, scope: &Scope, model: &str) -> bool {
         let model = ModelName::from(model);
         self.providers.of(scope, &model).any(|(_, provider)| !provider.is_draining())
+    }
+
+    /// The shapes in which the connected providers that are not draining serve the model, together.
+    /// O(providers of the model).
+    pub fn endpoints_of(&self, scope: &Scope, model: &ModelName) -> Endpoints {
+        let serving = self.providers.of(scope, model).map(|(_, provider)| provider);
+        let open = serving.filter(|provider| !provider.is_draining());
+        open.fold(Endpoints::NONE, |all, provider| all.union(provider.endpoints))
     }
 
     /// How many jobs wait in queues.

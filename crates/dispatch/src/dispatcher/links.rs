@@ -7,7 +7,7 @@ use base::{Endpoints, JobId, ModelName, ProviderId};
 use super::Dispatcher;
 use crate::{
     input::Offer,
-    job::Hold,
+    job::{Hold, Job},
     output::{CancelReason, Ending, Output},
     provider::{Drain, Provider},
     timers::Timer,
@@ -33,6 +33,8 @@ impl Dispatcher {
         self.fill_limited(now);
     }
 
+    /// Fewer endpoints may leave a resting provider as the last that can serve a waiting job. What
+    /// waits and can be served by nobody now may wait for its time-out: another may come.
     pub(super) fn endpoints(&mut self, now: Instant, id: ProviderId, endpoints: Endpoints) {
         if let Some(provider) = self.providers.get_mut(id) {
             provider.endpoints = endpoints;
@@ -104,8 +106,7 @@ impl Dispatcher {
     /// Nothing is assigned from now on; what waits ends.
     pub(super) fn shutdown(&mut self) {
         self.stopping = true;
-        let waiting = self.jobs.values().filter(|job| job.hold().is_none());
-        for job in in_order(waiting.map(|job| (job.seq, job.id())).collect()) {
+        for job in in_order(self.jobs.values().filter(|job| job.hold().is_none())) {
             self.unqueue(job);
             self.end(job, Ending::ShuttingDown);
         }
@@ -114,8 +115,7 @@ impl Dispatcher {
     /// Every job ends. Providers that were draining have nothing left, but not by themselves.
     pub(super) fn abort(&mut self) {
         self.shutdown();
-        let all = self.jobs.values().map(|job| (job.seq, job.id()));
-        for job in in_order(all.collect()) {
+        for job in in_order(self.jobs.values()) {
             if let Some((_, hold)) = self.release(job) {
                 self.cancel(job, hold.provider, CancelReason::ServerShutdown);
                 self.end(job, Ending::ShuttingDown);
@@ -175,7 +175,8 @@ impl Dispatcher {
     /// Ends the jobs that wait for this provider alone: it will be given nothing any more.
     fn end_pinned(&mut self, id: ProviderId) {
         let Some(provider) = self.providers.get(id) else { return };
-        for job in self.queues.pinned_to(&provider.scope, id) {
+        let pinned = self.queues.pinned_to(&provider.scope, id);
+        for job in in_order(pinned.iter().filter_map(|job| self.jobs.get(job))) {
             self.unqueue(job);
             self.end(job, Ending::ProviderLost);
         }
@@ -184,12 +185,13 @@ impl Dispatcher {
     /// The jobs at the provider, oldest first.
     fn held_by(&self, id: ProviderId) -> Vec<JobId> {
         let Some(provider) = self.providers.get(id) else { return Vec::new() };
-        let jobs = provider.jobs.iter().filter_map(|job| self.jobs.get(job));
-        in_order(jobs.map(|job| (job.seq, job.id())).collect())
+        in_order(provider.jobs.iter().filter_map(|job| self.jobs.get(job)))
     }
 }
 
-fn in_order(mut jobs: Vec<(u64, JobId)>) -> Vec<JobId> {
+/// The jobs, oldest first.
+pub(super) fn in_order<'a>(jobs: impl Iterator<Item = &'a Job>) -> Vec<JobId> {
+    let mut jobs: Vec<_> = jobs.map(|job| (job.seq, job.id())).collect();
     jobs.sort_unstable();
     jobs.into_iter().map(|(_, job)| job).collect()
 }
@@ -199,7 +201,7 @@ mod tests {
     use super::*;
     use crate::{
         Config, Input, JobSpec, Verdict,
-        fixture::{Bench, SECOND, assign, cancel, end, offer, provider, retire, spec},
+        fixture::{Bench, SECOND, assign, assign_for, cancel, end, offer, provider, retire, spec},
     };
 
     fn models(number: u64, models: &[&str], load: u32) -> Input {
@@ -276,7 +278,7 @@ mod tests {
         assert_eq!(bench.input(report), [assign(1, 1, 0)]);
         bench.finished(1, 1, Verdict::Answered);
         bench.submit(JobSpec { model: "n".into(), ..spec(2) });
-        assert_eq!(bench.input(models(1, &["n"], 0)), [assign(2, 1, 0)]);
+        assert_eq!(bench.input(models(1, &["n"], 0)), [assign_for(2, 1, "n", 0)]);
         assert!(!bench.dispatcher.serves(&base::Scope::server(), "m"));
         bench.input(models(1, &["*", "n"], 1));
         assert!(bench.dispatcher.serves(&base::Scope::server(), "m"));

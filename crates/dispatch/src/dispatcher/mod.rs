@@ -1,12 +1,16 @@
 //! The state machine: its state, and what each input and each deadline leads to.
 //!
-//! - [`jobs`]: a job's way from acceptance to its end
+//! - [`accept`]: whether a job is taken in, and for which of its models
+//! - [`jobs`]: a job's way from its acceptance to its end
+//! - [`retry`]: a job that has to be tried again
 //! - [`links`]: providers that come, change, drain, rest and go
 //! - [`placing`]: which provider serves which job
 
+mod accept;
 mod jobs;
 mod links;
 mod placing;
+mod retry;
 
 use std::{
     collections::{BTreeMap, VecDeque},
@@ -42,7 +46,14 @@ use crate::{
 /// **Requeues.** A job whose answer has not begun moves to another provider when its own is lost,
 /// drained to the end, fails it or declines it: before all jobs that were not requeued, with its
 /// age and the wait it had, and whatever the bounds of the queue. It avoids who failed or declined
-/// it.
+/// it. A provider that turns out not to serve its endpoint is not avoided: it may get the job again
+/// in another shape, and that try is not counted as a requeue.
+///
+/// **Shapes.** A job goes only to providers that serve one of the endpoints it can be served in.
+/// Of those that are free for it, the ones that serve its own endpoint come first.
+///
+/// **Fallbacks.** A job that has not begun and cannot be had of its model goes on to the next of
+/// its fallbacks that somebody serves: see [`JobSpec::fallbacks`](crate::JobSpec::fallbacks).
 ///
 /// **Rests.** Faults in a row send a provider to rest, then on trial. Rests and trials are looked
 /// past for a job that nobody healthy may be given.

@@ -10,19 +10,14 @@ use crate::{
     job::{Hold, Job, Phase, State},
     output::Output,
     provider::Provider,
-    queue::Line,
     timers::Timer,
 };
 
 impl Dispatcher {
-    /// Who should get the job now, if anybody is free for it.
+    /// Who should get the job now, if anybody is free for it: one that serves it in its own shape
+    /// rather than in another. O(providers of the model).
     pub(super) fn choose(&mut self, job: &Job) -> Option<ProviderId> {
-        let all = self.providers.only_limited(job);
-        let able = self.providers.able(job);
-        let free = able.filter(|(_, provider)| provider.is_free());
-        let usable = free.filter(|(_, provider)| all || provider.health.may_take());
-        self.candidates.clear();
-        self.candidates.extend(usable.map(|(id, provider)| provider.candidate(id)));
+        self.list_candidates(job);
         let first = self.candidates.first()?;
         let position = self.policy.choose(&job.spec, &self.candidates);
         Some(self.candidates.get(position).unwrap_or(first).provider)
@@ -32,13 +27,16 @@ impl Dispatcher {
     pub(super) fn assign(&mut self, now: Instant, mut job: Job, provider: ProviderId) {
         let id = job.id();
         self.given += 1;
+        let attempt = job.assigned;
+        job.assigned = attempt.saturating_add(1);
         let (mut rests, mut endpoints) = (0, Endpoints::NONE);
         if let Some(provider) = self.providers.get_mut(provider) {
             provider.give(id, self.given);
             rests = provider.health.rests();
             endpoints = provider.endpoints;
         }
-        job.state = State::Held(Hold { provider, since: now, rests, phase: Phase::Unbegun });
+        let phase = Phase::Unbegun;
+        job.state = State::Held(Hold { provider, since: now, endpoints, rests, phase });
         self.timers.arm(Timer::Job(id), now, self.config.request_timeout, "request time-out");
         self.policy.placed(&job.spec, provider);
         self.outputs.push_back(Output::Assign {
@@ -46,7 +44,7 @@ impl Dispatcher {
             provider,
             model: job.spec.model.clone(),
             endpoints,
-            attempt: job.attempt,
+            attempt,
         });
         self.jobs.insert(id, job);
     }
@@ -84,7 +82,9 @@ impl Dispatcher {
     /// When the job's queue will have been worked off.
     pub(super) fn retry_after(&self, spec: &JobSpec) -> Duration {
         let serving = self.providers.of(&spec.scope, &spec.model);
-        let active = serving.filter(|(_, provider)| !provider.is_draining());
+        let active = serving.filter(|(_, provider)| {
+            !provider.is_draining() && spec.serve_as.meets(provider.endpoints)
+        });
         let rate: f64 = active.filter_map(|(_, provider)| provider.rate()).sum();
         let len = self.queues.len(&spec.scope, &spec.model).max(1);
         let longest = self.config.queue_timeout.max(Duration::from_secs(1));
@@ -103,6 +103,25 @@ impl Dispatcher {
         self.queues.serve(&job);
         self.assign(now, waited(job, now), id);
         true
+    }
+
+    fn list_candidates(&mut self, job: &Job) {
+        let all = self.providers.only_limited(job);
+        let mut native = false;
+        self.candidates.clear();
+        for (id, provider) in self.providers.able(job) {
+            if !provider.is_free() || !(all || provider.health.may_take()) {
+                continue;
+            }
+            let is_native = provider.endpoints.contains(job.spec.endpoint);
+            if is_native && !native {
+                native = true;
+                self.candidates.clear();
+            }
+            if is_native == native {
+                self.candidates.push(provider.candidate(id));
+            }
+        }
     }
 
     fn choose_for_queued(&mut self, id: JobId) -> Option<ProviderId> {
@@ -146,7 +165,9 @@ impl Dispatcher {
         heads.collect()
     }
 
-    /// The first job of the line that the provider may be given.
+    /// The first job of the line that the provider may be given. Jobs of shapes that it does not
+    /// serve are never looked at; those that are too large for it, or avoid it, are, one after
+    /// another: O(those before the first that fits).
     fn first_fit(
         &self,
         id: ProviderId,
@@ -159,15 +180,15 @@ impl Dispatcher {
         }
         let line = self.queues.line(&provider.scope, model, pin)?;
         if provider.health.may_take() {
-            return self.first(line.in_order(), |job| job.fits(id, provider));
+            return self.first(line.in_order(provider.endpoints), |job| job.fits(id, provider));
         }
         let last = |job: &Job| job.fits(id, provider) && self.providers.only_limited(job);
-        // With somebody healthy who can be sent whatever this one can, only jobs that avoid that
-        // one are left, and those were requeued: no need to look at the whole line.
-        if pin.is_none() && self.providers.covered(&provider.scope, model, provider.max_size) {
-            return self.first(line.requeued(), last);
+        // With others healthy who can be sent whatever this one can, only jobs that avoid those
+        // are left, and these were requeued: no need to look at the whole line.
+        if pin.is_none() && self.providers.covered(provider, model) {
+            return self.first(line.requeued(provider.endpoints), last);
         }
-        self.first(Line::in_order(line), last)
+        self.first(line.in_order(provider.endpoints), last)
     }
 
     fn first(
@@ -180,7 +201,7 @@ impl Dispatcher {
 }
 
 /// The job with its present wait counted.
-fn waited(mut job: Job, now: Instant) -> Job {
+pub(super) fn waited(mut job: Job, now: Instant) -> Job {
     if let State::Queued { since } = job.state {
         job.waited = job.waited.saturating_add(now.saturating_duration_since(since));
     }
@@ -192,7 +213,7 @@ mod tests {
     use super::*;
     use crate::{
         Config, Offer, Verdict,
-        fixture::{Bench, SECOND, assign, offer, provider, spec},
+        fixture::{Bench, SECOND, assign, assign_for, offer, provider, spec},
     };
 
     fn of_model(number: u128, model: &str) -> JobSpec {
@@ -231,11 +252,13 @@ mod tests {
     fn the_queue_whose_head_is_oldest_goes_first() {
         for models in [vec!["a", "b", "c", "d"], vec!["*"]] {
             let mut bench = Bench::new();
-            for (number, model) in [(1, "b"), (2, "a"), (3, "b"), (4, "c"), (5, "x")] {
+            let all = [(1, "b"), (2, "a"), (3, "b"), (4, "c"), (5, "x")];
+            for (number, model) in all {
                 bench.submit(of_model(number, model));
             }
             let count = if models == ["*"] { 5 } else { 4 };
-            let order: Vec<_> = (1..=count).map(|number| assign(number, 1, 0)).collect();
+            let order = all.map(|(number, model)| assign_for(number, 1, model, 0));
+            let order = order[..count].to_vec();
             assert_eq!(bench.join(1, serving(&models, 9)), order);
         }
     }
@@ -246,7 +269,7 @@ mod tests {
         for (number, model) in [(1, "z"), (2, "b"), (3, "y"), (4, "a"), (5, "x")] {
             bench.submit(of_model(number, model));
         }
-        let order = [2, 4].map(|number| assign(number, 1, 0));
+        let order = [(2, "b"), (4, "a")].map(|(number, model)| assign_for(number, 1, model, 0));
         assert_eq!(bench.join(1, serving(&["a", "b"], 9)), order);
     }
 

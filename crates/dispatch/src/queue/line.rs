@@ -1,120 +1,223 @@
 //! Jobs that wait for the same providers, in the order in which they are served.
 
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, iter};
 
-use base::{JobId, KeyId};
+use base::{Endpoints, JobId, KeyId};
+
+use crate::input::JobSpec;
 
 /// The requeued jobs first, oldest first; then one job of each key in turn, each key's in the
 /// order of acceptance. Jobs are found again by their place in that order (`seq`).
+///
+/// Jobs are kept apart by the shapes that they can be served in. Who serves few of these looks at
+/// none of the jobs that it cannot serve, however many stand before its own: finding the first that
+/// meets it costs O(log n) for each set of shapes that jobs in the line have.
 #[derive(Debug, Default)]
 pub(crate) struct Line {
-    requeued: BTreeMap<u64, JobId>,
-    lanes: BTreeMap<KeyId, Lane>,
-    /// Whose turn it is, the next first.
-    turns: BTreeMap<u64, KeyId>,
+    shapes: BTreeMap<Endpoints, Shape>,
+    turns: BTreeMap<KeyId, Turn>,
     last_turn: u64,
 }
 
+/// The jobs that can be served in the same shapes.
 #[derive(Debug, Default)]
-struct Lane {
-    turn: u64,
-    jobs: BTreeMap<u64, JobId>,
+struct Shape {
+    requeued: BTreeMap<u64, JobId>,
+    /// The jobs of each key, by the number of its turn.
+    lanes: BTreeMap<u64, BTreeMap<u64, JobId>>,
+}
+
+/// When a key is next: the smallest number first.
+#[derive(Debug)]
+struct Turn {
+    number: u64,
+    /// How many jobs of the key stand in lanes.
+    jobs: usize,
 }
 
 impl Line {
     /// Adds a job behind those of its key.
-    pub(crate) fn push(&mut self, seq: u64, job: JobId, key: &KeyId) {
-        let new = !self.lanes.contains_key(key);
-        self.lanes.entry(key.clone()).or_default().jobs.insert(seq, job);
-        if new {
-            self.move_back(key);
-        }
+    pub(crate) fn push(&mut self, seq: u64, spec: &JobSpec) {
+        let number = self.join_turns(&spec.key);
+        let shape = self.shapes.entry(spec.serve_as).or_default();
+        shape.lanes.entry(number).or_default().insert(seq, spec.id);
     }
 
     /// Adds a job before all that were not requeued.
-    pub(crate) fn push_requeued(&mut self, seq: u64, job: JobId) {
-        self.requeued.insert(seq, job);
+    pub(crate) fn push_requeued(&mut self, seq: u64, spec: &JobSpec) {
+        self.shapes.entry(spec.serve_as).or_default().requeued.insert(seq, spec.id);
     }
 
     /// Takes a job out that is not served. Its key keeps its turn.
-    pub(crate) fn remove(&mut self, seq: u64, key: &KeyId) {
-        if self.requeued.remove(&seq).is_some() {
-            return;
-        }
-        let Some(lane) = self.lanes.get_mut(key) else { return };
-        lane.jobs.remove(&seq);
-        if lane.jobs.is_empty() {
-            self.turns.remove(&lane.turn);
-            self.lanes.remove(key);
-        }
+    pub(crate) fn remove(&mut self, seq: u64, spec: &JobSpec) {
+        self.take(seq, spec);
     }
 
     /// Takes a job out to be served. Its key has had its turn, unless it had been requeued.
-    pub(crate) fn serve(&mut self, seq: u64, key: &KeyId) {
-        let requeued = self.requeued.contains_key(&seq);
-        self.remove(seq, key);
-        if !requeued {
-            self.move_back(key);
+    pub(crate) fn serve(&mut self, seq: u64, spec: &JobSpec) {
+        if self.take(seq, spec) {
+            self.move_back(&spec.key);
         }
     }
 
     /// The `seq` of the job that is next.
     pub(crate) fn head(&self) -> Option<u64> {
-        let requeued = self.requeued.keys().next();
-        let in_turn = || self.lanes_in_turn().find_map(|lane| lane.jobs.keys().next());
-        requeued.or_else(in_turn).copied()
+        let requeued = self.shapes.values().filter_map(|shape| shape.requeued.keys().next());
+        let in_turn = || self.shapes.values().filter_map(Shape::first).min();
+        requeued.min().copied().or_else(|| in_turn().map(|(_, seq)| seq))
     }
 
-    /// The requeued jobs, oldest first.
-    pub(crate) fn requeued(&self) -> impl Iterator<Item = JobId> {
-        self.requeued.values().copied()
+    /// The requeued jobs that can be served in one of these shapes, oldest first.
+    pub(crate) fn requeued(&self, served: Endpoints) -> impl Iterator<Item = JobId> {
+        merged(self.meeting(served).map(|shape| shape.requeued.iter().map(owned)).collect())
     }
 
-    /// All jobs, in the order in which they are offered: if the first of a key does not fit, the
-    /// next of the same key is tried before another key's.
-    pub(crate) fn in_order(&self) -> impl Iterator<Item = JobId> {
-        self.requeued().chain(self.lanes_in_turn().flat_map(|lane| lane.jobs.values().copied()))
+    /// All jobs that can be served in one of these shapes, in the order in which they are offered:
+    /// if the first of a key does not fit, the next of the same key is tried before another key's.
+    pub(crate) fn in_order(&self, served: Endpoints) -> impl Iterator<Item = JobId> {
+        let lanes = merged(self.meeting(served).map(Shape::in_turn).collect());
+        self.requeued(served).chain(lanes)
+    }
+
+    /// All jobs, in no order that matters to who is served.
+    pub(crate) fn all(&self) -> impl Iterator<Item = JobId> {
+        self.shapes.values().flat_map(|shape| {
+            let lanes = shape.lanes.values().flat_map(BTreeMap::values);
+            shape.requeued.values().chain(lanes).copied()
+        })
     }
 
     /// The smallest `seq` in the line: its oldest job's.
     pub(crate) fn oldest(&self) -> Option<(u64, JobId)> {
-        let firsts = self.lanes.values().filter_map(|lane| lane.jobs.first_key_value());
-        firsts.chain(self.requeued.first_key_value()).map(|(seq, job)| (*seq, *job)).min()
+        let firsts = self.shapes.values().flat_map(|shape| {
+            let lanes = shape.lanes.values().filter_map(BTreeMap::first_key_value);
+            lanes.chain(shape.requeued.first_key_value())
+        });
+        firsts.map(owned).min()
     }
 
     pub(crate) fn is_empty(&self) -> bool {
-        self.requeued.is_empty() && self.lanes.is_empty()
+        self.shapes.is_empty()
     }
 
-    fn lanes_in_turn(&self) -> impl Iterator<Item = &Lane> {
-        self.turns.values().filter_map(|key| self.lanes.get(key))
+    fn meeting(&self, served: Endpoints) -> impl Iterator<Item = &Shape> {
+        let meeting = self.shapes.iter().filter(move |(shapes, _)| shapes.meets(served));
+        meeting.map(|(_, shape)| shape)
+    }
+
+    /// Takes a job out. Whether it stood in the lane of its key.
+    fn take(&mut self, seq: u64, spec: &JobSpec) -> bool {
+        let Some(shape) = self.shapes.get_mut(&spec.serve_as) else { return false };
+        let in_lane = match self.turns.get_mut(&spec.key) {
+            _ if shape.requeued.remove(&seq).is_some() => false,
+            Some(turn) => shape.take(turn, seq),
+            None => false,
+        };
+        if shape.is_empty() {
+            self.shapes.remove(&spec.serve_as);
+        }
+        if self.turns.get(&spec.key).is_some_and(|turn| turn.jobs == 0) {
+            self.turns.remove(&spec.key);
+        }
+        in_lane
+    }
+
+    /// Counts a job of the key in. The number of its turn; a new key is the last.
+    fn join_turns(&mut self, key: &KeyId) -> u64 {
+        if !self.turns.contains_key(key) {
+            self.last_turn += 1;
+            self.turns.insert(key.clone(), Turn { number: self.last_turn, jobs: 0 });
+        }
+        self.turns.get_mut(key).map_or(0, |turn| {
+            turn.jobs += 1;
+            turn.number
+        })
     }
 
     fn move_back(&mut self, key: &KeyId) {
-        let Some(lane) = self.lanes.get_mut(key) else { return };
-        self.turns.remove(&lane.turn);
+        let Some(turn) = self.turns.get_mut(key) else { return };
         self.last_turn += 1;
-        lane.turn = self.last_turn;
-        self.turns.insert(lane.turn, key.clone());
+        let before = std::mem::replace(&mut turn.number, self.last_turn);
+        for shape in self.shapes.values_mut() {
+            if let Some(lane) = shape.lanes.remove(&before) {
+                shape.lanes.insert(self.last_turn, lane);
+            }
+        }
     }
+}
+
+impl Shape {
+    fn is_empty(&self) -> bool {
+        self.requeued.is_empty() && self.lanes.is_empty()
+    }
+
+    /// Turn and `seq` of the first job in a lane.
+    fn first(&self) -> Option<(u64, u64)> {
+        let (turn, lane) = self.lanes.first_key_value()?;
+        Some((*turn, *lane.keys().next()?))
+    }
+
+    /// The jobs in lanes, by turn and `seq`.
+    fn in_turn(&self) -> impl Iterator<Item = ((u64, u64), JobId)> {
+        self.lanes
+            .iter()
+            .flat_map(|(turn, lane)| lane.iter().map(move |(seq, job)| ((*turn, *seq), *job)))
+    }
+
+    /// Takes a job out of its key's lane, if it is there.
+    fn take(&mut self, turn: &mut Turn, seq: u64) -> bool {
+        let Some(lane) = self.lanes.get_mut(&turn.number) else { return false };
+        let was_there = lane.remove(&seq).is_some();
+        if lane.is_empty() {
+            self.lanes.remove(&turn.number);
+        }
+        turn.jobs -= usize::from(was_there);
+        was_there
+    }
+}
+
+fn owned((seq, job): (&u64, &JobId)) -> (u64, JobId) {
+    (*seq, *job)
+}
+
+/// The jobs of several orders in one order. There are few: as many as sets of shapes.
+fn merged<K: Ord, I>(orders: Vec<I>) -> impl Iterator<Item = JobId>
+where
+    I: Iterator<Item = (K, JobId)>,
+{
+    let mut orders: Vec<_> = orders.into_iter().map(Iterator::peekable).collect();
+    iter::from_fn(move || {
+        let heads = orders.iter_mut().enumerate();
+        let first = heads.filter_map(|(at, order)| Some((&order.peek()?.0, at))).min()?.1;
+        orders.get_mut(first)?.next().map(|(_, job)| job)
+    })
 }
 
 #[cfg(test)]
 mod tests {
+    use base::Endpoint;
+
     use super::*;
+    use crate::fixture::spec;
+
+    fn of_key(seq: u64, key: &str) -> JobSpec {
+        JobSpec { key: key.into(), ..spec(u128::from(seq)) }
+    }
+
+    fn in_shape(seq: u64, key: &str, endpoint: Endpoint) -> JobSpec {
+        JobSpec { serve_as: Endpoints::only(endpoint), ..of_key(seq, key) }
+    }
 
     fn line(jobs: &[(u64, &str)]) -> Line {
         let mut line = Line::default();
-        for (seq, key) in jobs {
-            line.push(*seq, JobId::from_random(u128::from(*seq)), &KeyId::from(*key));
-        }
+        jobs.iter().for_each(|(seq, key)| line.push(*seq, &of_key(*seq, key)));
         line
     }
 
     fn serve_all(line: &mut Line, keys: &BTreeMap<u64, &str>) -> Vec<u64> {
         let mut order = Vec::new();
         while let Some(seq) = line.head() {
-            line.serve(seq, &KeyId::from(keys[&seq]));
+            line.serve(seq, &of_key(seq, keys[&seq]));
             order.push(seq);
         }
         order
@@ -132,8 +235,8 @@ mod tests {
     fn requeued_jobs_come_first_oldest_first() {
         let jobs = [(3, "a"), (4, "b")];
         let mut line = line(&jobs);
-        line.push_requeued(2, JobId::from_random(2));
-        line.push_requeued(1, JobId::from_random(1));
+        line.push_requeued(2, &of_key(2, "a"));
+        line.push_requeued(1, &of_key(1, "a"));
         assert_eq!(line.oldest().map(|(seq, _)| seq), Some(1));
         let keys = BTreeMap::from([(1, "a"), (2, "a"), (3, "a"), (4, "b")]);
         assert_eq!(serve_all(&mut line, &keys), [1, 2, 3, 4]);
@@ -143,7 +246,28 @@ mod tests {
     fn a_job_that_leaves_does_not_cost_its_key_the_turn() {
         let jobs = [(1, "a"), (2, "a"), (3, "b")];
         let mut line = line(&jobs);
-        line.remove(1, &KeyId::from("a"));
+        line.remove(1, &of_key(1, "a"));
         assert_eq!(serve_all(&mut line, &BTreeMap::from(jobs)), [2, 3]);
+    }
+
+    #[test]
+    fn shapes_are_offered_in_one_order_to_who_serves_them() {
+        use Endpoint::{ChatCompletions as Chat, Messages};
+        let mut line = Line::default();
+        let jobs = [(2, "a", Messages), (3, "a", Chat), (4, "b", Messages), (5, "b", Chat)];
+        jobs.iter().for_each(|(seq, key, shape)| line.push(*seq, &in_shape(*seq, key, *shape)));
+        line.push_requeued(1, &in_shape(1, "c", Chat));
+        line.push_requeued(0, &in_shape(0, "c", Messages));
+        let offered = |line: &Line, shapes: Endpoints| -> Vec<u64> {
+            let ids = BTreeMap::from_iter((0..9).map(|seq| (spec(u128::from(seq)).id, seq)));
+            line.in_order(shapes).map(|job| ids[&job]).collect()
+        };
+        let (chat, both) = (Endpoints::only(Chat), Endpoints::only(Chat).with(Messages));
+        assert_eq!(offered(&line, both), [0, 1, 2, 3, 4, 5]);
+        assert_eq!(offered(&line, chat), [1, 3, 5]);
+        assert_eq!(offered(&line, Endpoints::only(Endpoint::Embeddings)), []);
+        line.serve(3, &in_shape(3, "a", Chat));
+        assert_eq!(offered(&line, both), [0, 1, 4, 5, 2], "in whatever shape, a has had its turn");
+        assert_eq!(line.head(), Some(0));
     }
 }

@@ -60,9 +60,9 @@ impl Queues {
             queue.len += 1;
             *queue.by_key.entry(spec.key.clone()).or_default() += 1;
             let line = queue.lines.entry(spec.pinned).or_default();
-            match job.attempt {
-                0 => line.push(seq, spec.id, &spec.key),
-                _ => line.push_requeued(seq, spec.id),
+            match job.assigned {
+                0 => line.push(seq, spec),
+                _ => line.push_requeued(seq, spec),
             }
         });
         self.jobs += 1;
@@ -118,7 +118,7 @@ impl Queues {
     pub(crate) fn pinned_to(&self, scope: &Scope, provider: ProviderId) -> Vec<JobId> {
         let models = self.heads_of(scope, Some(provider)).into_iter().flatten();
         let lines = models.filter_map(|(_, model)| self.line(scope, model, Some(provider)));
-        lines.flat_map(Line::in_order).collect()
+        lines.flat_map(Line::all).collect()
     }
 
     #[cfg(test)]
@@ -134,10 +134,10 @@ impl Queues {
         self.heads.get(&(scope.clone(), pin))
     }
 
-    fn take(&mut self, job: &Job, how: fn(&mut Line, u64, &KeyId)) {
+    fn take(&mut self, job: &Job, how: fn(&mut Line, u64, &JobSpec)) {
         self.change(&job.spec, |queue| {
             if let Some(line) = queue.lines.get_mut(&job.spec.pinned) {
-                how(line, job.seq, &job.spec.key);
+                how(line, job.seq, &job.spec);
             }
             queue.uncount(&job.spec);
         });

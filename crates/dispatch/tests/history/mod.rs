@@ -1,6 +1,7 @@
 //! Histories: a dispatcher and a plain, slow model of it live through the same events in simulated
 //! time, and every rule is checked after each of them.
 
+mod known;
 mod oracle;
 mod rules;
 
@@ -12,7 +13,8 @@ use dispatch::{
     Waiting,
 };
 
-use oracle::{Oracle, Place};
+use known::Place;
+use oracle::Oracle;
 
 /// One event, as bytes that are read against the state it meets.
 pub(crate) type Step = [u8; 4];
@@ -24,6 +26,9 @@ pub(crate) struct Account {
     pub(crate) jobs: u64,
     pub(crate) assigned: u64,
     pub(crate) requeued: u64,
+    pub(crate) fell_back: u64,
+    pub(crate) unserved: u64,
+    pub(crate) revoked: u64,
 }
 
 /// Lives through the steps, then lets everything end. An error says which rule was broken, where.
@@ -92,15 +97,20 @@ impl History {
     fn step(&mut self, [kind, a, b, c]: Step) -> Result<(), String> {
         let input = match kind {
             0..=15 => self.join(a, b, c),
-            16..=23 => Input::Models { provider: self.provider(a), models: models(b), load: 0 },
+            16..=20 => Input::Models { provider: self.provider(a), models: models(b), load: 0 },
+            21..=23 => Input::Endpoints { provider: self.provider(a), endpoints: endpoints(b) },
             24..=31 => Input::Load { provider: self.provider(a), load: u32::from(b % 4) },
             32..=35 => self.drain(a, b),
             36..=45 => Input::Leave { provider: self.provider(a), why: Gone::Closed },
-            46..=135 => self.submit(a, b, c),
+            46..=135 => match self.submit(a, b, c) {
+                Input::Submit(spec) if self.oracle.cannot_tell(&spec) => return Ok(()),
+                submit => submit,
+            },
             136..=155 => Input::Begun { job: self.held(a) },
-            156..=195 => self.finished(a, b),
+            156..=195 => self.finished(a, b)?,
             196..=207 => Input::ClientGone { job: self.any_job(a) },
-            208..=211 => self.progress(a, b),
+            208..=209 => self.progress(a, b),
+            210..=211 => Input::Revoked { key: key(a) },
             212 if a < 16 => Input::Shutdown,
             213 if a < 8 => Input::Abort,
             214..=229 => return self.wait(Duration::from_millis(u64::from(a) * 10)),
@@ -129,6 +139,9 @@ impl History {
             return Err(format!("something is left; {} of {} jobs ended", jobs.0, jobs.1));
         }
         self.account.jobs = self.oracle.accepted;
+        self.account.fell_back = self.oracle.fell_back;
+        self.account.unserved = self.oracle.unserved;
+        self.account.revoked = self.oracle.revoked;
         Ok(())
     }
 
@@ -199,7 +212,7 @@ impl History {
             max_concurrent: u32::from(c % 4),
             load: u32::from(a.is_multiple_of(32)),
             max_size: [u64::MAX, 10, 20][usize::from(c / 4 % 3)],
-            endpoints: Endpoints::ASSUMED,
+            endpoints: endpoints(a / 8),
         };
         Input::Join { provider: ProviderId::from_random(self.providers), offer }
     }
@@ -208,14 +221,16 @@ impl History {
         if a < 254 {
             self.jobs += 1;
         }
+        let fallbacks = [0, 0, 1, 2][usize::from(a / 8 % 4)];
+        let (endpoint, serve_as) = shapes(a / 32);
         Input::Submit(JobSpec {
             id: JobId::from_random(scattered(self.jobs)),
             scope: scope(a),
             model: model(b % 4),
-            fallbacks: Vec::new(),
-            endpoint: Endpoint::ChatCompletions,
-            serve_as: Endpoints::only(Endpoint::ChatCompletions),
-            key: KeyId::from(["red", "green", "blue"][usize::from(b / 4 % 3)]),
+            fallbacks: (1..=fallbacks).map(|next| model(b.wrapping_add(next))).collect(),
+            endpoint,
+            serve_as,
+            key: key(b / 4),
             size: u64::from(c % 24),
             affinity: Affinity::default(),
             pinned: (c > 225).then(|| self.provider(c)),
@@ -227,16 +242,30 @@ impl History {
         Input::Drain { provider: self.provider(a), grace: Duration::from_secs(u64::from(b % 40)) }
     }
 
-    fn finished(&mut self, a: u8, b: u8) -> Input {
-        use Verdict::{Answered, AnsweredWithFault, Declined, Failed};
-        let verdicts = [Answered, Answered, AnsweredWithFault, Failed, Failed, Declined];
+    fn finished(&mut self, a: u8, b: u8) -> Result<Input, String> {
+        use Verdict::{Answered, AnsweredWithFault, Declined, Failed, Unserved};
+        let verdicts = [Answered, Answered, AnsweredWithFault, Failed, Failed, Declined, Unserved];
         let job = if b == 255 { self.any_job(a) } else { self.held(a) };
         let holder = match self.oracle.jobs.get(&job).map(|job| job.place) {
             Some(Place::Held(held)) if b < 250 => held.by,
             _ => self.provider(a),
         };
         let verdict = verdicts[usize::from(b) % verdicts.len()];
-        Input::Finished { job, provider: holder, verdict }
+        if verdict == Unserved && !b.is_multiple_of(4) {
+            self.learn(job, holder)?;
+        }
+        Ok(Input::Finished { job, provider: holder, verdict })
+    }
+
+    /// The provider does not serve what it was asked for.
+    fn learn(&mut self, job: JobId, provider: ProviderId) -> Result<(), String> {
+        let (Some(job), Some(peer)) = (self.oracle.jobs.get(&job), self.oracle.peer(provider))
+        else {
+            return Ok(());
+        };
+        let (own, served) = (job.spec.endpoint, peer.offer.endpoints);
+        let asked = if served.contains(own) { own } else { Endpoint::ChatCompletions };
+        self.input(Input::Endpoints { provider, endpoints: served.without(asked) })
     }
 
     fn progress(&mut self, a: u8, b: u8) -> Input {
@@ -273,6 +302,34 @@ fn scattered(number: u128) -> u128 {
 
 fn scope(choice: u8) -> Scope {
     if choice.is_multiple_of(8) { Scope::from("room") } else { Scope::server() }
+}
+
+fn key(choice: u8) -> KeyId {
+    KeyId::from(["red", "green", "blue"][usize::from(choice % 3)])
+}
+
+/// What a provider serves.
+fn endpoints(choice: u8) -> Endpoints {
+    let chat = Endpoints::only(Endpoint::ChatCompletions);
+    let others = [Endpoint::Embeddings, Endpoint::Messages].map(Endpoints::only);
+    [Endpoints::ASSUMED, chat, chat.union(others[0]), others[1]][usize::from(choice % 4)]
+}
+
+/// The shape of a job, and those that it can be served in.
+fn shapes(choice: u8) -> (Endpoint, Endpoints) {
+    let endpoint = match choice % 8 {
+        0..=2 => Endpoint::ChatCompletions,
+        3..=5 => Endpoint::Messages,
+        6 => Endpoint::Embeddings,
+        _ => Endpoint::NodeChat,
+    };
+    let chat = Endpoints::only(Endpoint::ChatCompletions);
+    let serve_as = match endpoint {
+        Endpoint::Messages => chat.with(endpoint),
+        Endpoint::Embeddings => Endpoints::only(endpoint),
+        _ => chat,
+    };
+    (endpoint, serve_as)
 }
 
 fn model(choice: u8) -> ModelName {

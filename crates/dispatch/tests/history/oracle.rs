@@ -5,69 +5,18 @@ use std::{
     time::{Duration, Instant},
 };
 
-use base::{JobId, KeyId, ModelName, ProviderId, Scope};
+use base::{JobId, KeyId, ProviderId};
 use dispatch::{CancelReason, Config, Ending, Input, JobSpec, Offer, Output, Verdict, Waiting};
 
-/// What is known of a provider.
-#[derive(Debug)]
-pub(crate) struct Peer {
-    pub(crate) id: ProviderId,
-    pub(crate) offer: Offer,
-    pub(crate) reported: u32,
-    pub(crate) draining: bool,
-    pub(crate) retired: bool,
-    pub(crate) grace_end: Option<Instant>,
-    pub(crate) standing: Standing,
-    faults: u32,
-    rests: u32,
-    last_rest: Option<Duration>,
-    /// Jobs cancelled lately, and when the last was.
-    canceled: Option<(u32, Instant)>,
-}
+use super::known::{Held, Known, LineName, Peer, Place, Standing};
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Standing {
-    Healthy,
-    Resting(Instant),
-    Trial(Option<JobId>),
-    /// On trial, and whether the trial job is out depends on which of two deadlines of the same
-    /// moment came first.
-    Unsure,
+/// What may come of asking for a model.
+#[derive(Debug, PartialEq, Eq)]
+enum Outlook {
+    Now,
+    Later,
+    Never(Ending),
 }
-
-/// What is known of a job.
-#[derive(Debug, Clone)]
-pub(crate) struct Known {
-    pub(crate) spec: JobSpec,
-    pub(crate) seq: u64,
-    pub(crate) accepted_at: Instant,
-    pub(crate) waited: Duration,
-    pub(crate) attempt: u32,
-    pub(crate) avoided: Vec<ProviderId>,
-    pub(crate) place: Place,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Place {
-    /// Just submitted, and somebody is free for it.
-    AtTheDoor,
-    Queued(Instant),
-    Held(Held),
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Held {
-    pub(crate) by: ProviderId,
-    pub(crate) since: Instant,
-    pub(crate) begun: bool,
-    pub(crate) asked: bool,
-    /// When its request or idle time-out is.
-    pub(crate) deadline: Instant,
-    pub(crate) rests: u32,
-}
-
-/// A scope, a model and whom its jobs are pinned to.
-pub(crate) type LineName = (Scope, ModelName, Option<ProviderId>);
 
 #[derive(Debug)]
 pub(crate) struct Oracle {
@@ -81,6 +30,9 @@ pub(crate) struct Oracle {
     pub(crate) owed: Vec<Output>,
     pub(crate) ended: u64,
     pub(crate) accepted: u64,
+    pub(crate) fell_back: u64,
+    pub(crate) unserved: u64,
+    pub(crate) revoked: u64,
     pub(crate) stopping: bool,
 }
 
@@ -95,6 +47,9 @@ impl Oracle {
             owed: Vec::new(),
             ended: 0,
             accepted: 0,
+            fell_back: 0,
+            unserved: 0,
+            revoked: 0,
             stopping: false,
         }
     }
@@ -115,6 +70,11 @@ impl Oracle {
                     peer.report(*load, now);
                 }
             }
+            Input::Endpoints { provider, endpoints } => {
+                if let Some(peer) = self.peer_mut(*provider) {
+                    peer.offer.endpoints = *endpoints;
+                }
+            }
             Input::Drain { provider, grace } => self.drain(*provider, *grace),
             Input::Leave { provider, .. } => self.leave(*provider),
             Input::Submit(spec) => self.submit(spec),
@@ -122,6 +82,7 @@ impl Oracle {
             Input::Progress { job, at, waiting } => self.progress(*job, *at, *waiting),
             Input::Finished { job, provider, verdict } => self.finish(*job, *provider, *verdict),
             Input::ClientGone { job } => self.client_gone(*job),
+            Input::Revoked { key } => self.revoked(key),
             Input::Shutdown => self.shutdown(),
             Input::Abort => self.abort(),
         }
@@ -226,15 +187,34 @@ impl Oracle {
         if self.stopping {
             return self.owe_end(id, Ending::ShuttingDown);
         }
-        if job.attempt >= self.config.max_requeue_count {
+        if job.requeues >= self.config.max_requeue_count {
             if let Some(provider) = told {
                 let reason = CancelReason::RequeueExhausted;
                 self.owed.push(Output::Cancel { job: id, provider, reason });
             }
-            return self.owe_end(id, Ending::RequeueExhausted);
+            return self.fall_back(job, Ending::RequeueExhausted);
         }
-        job.attempt += 1;
+        job.requeues += 1;
         self.queue(job);
+    }
+
+    /// A job that nobody has begun cannot be had of its model.
+    pub(crate) fn fall_back(&mut self, mut job: Known, ending: Ending) {
+        while !self.stopping && job.go_on() {
+            self.fell_back += 1;
+            if self.outlook(&job.spec) != Outlook::Now {
+                continue;
+            }
+            if job.attempt > 0 {
+                return self.queue(job);
+            }
+            if let Some(refused) = self.take_in(job) {
+                job = refused;
+            } else {
+                return;
+            }
+        }
+        self.owe_end(job.spec.id, ending);
     }
 
     /// What becomes of a job whose provider is gone or drained to the end.
@@ -278,19 +258,7 @@ impl Oracle {
 
     fn join(&mut self, id: ProviderId, offer: &Offer) {
         if self.peer(id).is_none() {
-            self.peers.push(Peer {
-                id,
-                offer: offer.clone(),
-                reported: offer.load,
-                draining: false,
-                retired: false,
-                grace_end: None,
-                standing: Standing::Healthy,
-                faults: 0,
-                rests: 0,
-                last_rest: None,
-                canceled: None,
-            });
+            self.peers.push(Peer::new(id, offer));
         }
     }
 
@@ -334,41 +302,81 @@ impl Oracle {
             return;
         }
         self.accepted += 1;
-        if let Some(ending) = self.refusal(spec) {
-            return self.owe_end(spec.id, ending);
+        if self.stopping {
+            return self.owe_end(spec.id, Ending::ShuttingDown);
         }
-        let mut job = Known {
-            spec: spec.clone(),
-            seq: self.accepted,
-            accepted_at: self.now,
-            waited: Duration::ZERO,
-            attempt: 0,
-            avoided: Vec::new(),
-            place: Place::AtTheDoor,
-        };
-        if self.peers.iter().any(|peer| self.may_take(peer, &job)) {
-            job.place = Place::AtTheDoor;
-            self.jobs.insert(spec.id, job);
-        } else if self.has_room(spec) {
-            self.queue(job);
-        } else {
-            self.owe_end(spec.id, Ending::QueueFull { retry_after: Duration::ZERO });
+        let job = Known::new(spec, self.accepted, self.now);
+        match self.first_model(&job) {
+            Ok(job) => {
+                if let Some(refused) = self.take_in(job) {
+                    let retry_after = Duration::ZERO;
+                    self.fall_back(refused, Ending::QueueFull { retry_after });
+                }
+            }
+            Err(ending) => self.owe_end(spec.id, ending),
         }
     }
 
-    fn refusal(&self, spec: &JobSpec) -> Option<Ending> {
-        let serving = || self.peers.iter().filter(|peer| peer.serves(&spec.scope, &spec.model));
-        let pinned = |id| serving().find(|peer| peer.id == id && !peer.draining);
-        let limit = match spec.pinned {
-            _ if self.stopping => return Some(Ending::ShuttingDown),
-            Some(id) => pinned(id).map(|peer| peer.offer.max_size),
-            None => serving().map(|peer| peer.offer.max_size).max(),
-        };
-        match limit {
-            None if spec.known && spec.pinned.is_none() => None,
-            None => Some(Ending::NoProvider),
-            Some(limit) => (limit < spec.size).then_some(Ending::TooLarge { limit }),
+    /// Whether what becomes of this job hangs on a provider of which it is not known whether it may
+    /// be given anything.
+    pub(crate) fn cannot_tell(&self, spec: &JobSpec) -> bool {
+        let models = std::iter::once(&spec.model).chain(&spec.fallbacks);
+        let mut asked = models.map(|model| JobSpec { model: model.clone(), ..spec.clone() });
+        let unsure = self.peers.iter().any(|peer| peer.standing == Standing::Unsure);
+        unsure && asked.any(|spec| !self.has_room(&spec))
+    }
+
+    /// The job as it asks for the first of its models that is served, or else can be waited for.
+    fn first_model(&mut self, job: &Known) -> Result<Known, Ending> {
+        let mut stages = vec![job.clone()];
+        while let Some(mut next) = stages.last().cloned()
+            && next.go_on()
+        {
+            stages.push(next);
         }
+        for wanted in [Outlook::Now, Outlook::Later] {
+            let found = stages.iter().position(|stage| self.outlook(&stage.spec) == wanted);
+            if let Some(position) = found {
+                self.fell_back += position as u64;
+                return Ok(stages.swap_remove(position));
+            }
+        }
+        let Outlook::Never(ending) = self.outlook(&job.spec) else { return Ok(job.clone()) };
+        Err(ending)
+    }
+
+    /// A job that nobody had yet is assigned or waits; it is given back if there is no room.
+    fn take_in(&mut self, mut job: Known) -> Option<Known> {
+        if self.peers.iter().any(|peer| self.may_take(peer, &job)) {
+            job.place = Place::AtTheDoor;
+            self.jobs.insert(job.spec.id, job);
+        } else if self.has_room(&job.spec) {
+            self.queue(job);
+        } else {
+            return Some(job);
+        }
+        None
+    }
+
+    fn outlook(&self, spec: &JobSpec) -> Outlook {
+        let mut meant: Vec<_> = self.peers.iter().collect();
+        meant.retain(|peer| peer.serves(&spec.scope, &spec.model));
+        if let Some(pinned) = spec.pinned {
+            meant.retain(|peer| peer.id == pinned && !peer.draining);
+        }
+        if meant.is_empty() {
+            let wait = spec.known && spec.pinned.is_none();
+            return if wait { Outlook::Later } else { Outlook::Never(Ending::NoProvider) };
+        }
+        meant.retain(|peer| spec.serve_as.iter().any(|shape| peer.offer.endpoints.contains(shape)));
+        let Some(limit) = meant.iter().map(|peer| peer.offer.max_size).max() else {
+            return Outlook::Never(Ending::NotServed);
+        };
+        if limit < spec.size {
+            return Outlook::Never(Ending::TooLarge { limit });
+        }
+        let active = |peer: &&Peer| !peer.draining && peer.offer.max_size >= spec.size;
+        if meant.into_iter().any(|peer| active(&peer)) { Outlook::Now } else { Outlook::Later }
     }
 
     fn has_room(&self, spec: &JobSpec) -> bool {
@@ -433,21 +441,43 @@ impl Oracle {
         match verdict {
             Verdict::Answered => self.answered(held),
             Verdict::AnsweredWithFault | Verdict::Failed => self.fault(held),
-            Verdict::Declined => {}
+            Verdict::Declined | Verdict::Unserved => {}
         }
-        if matches!(verdict, Verdict::Answered | Verdict::AnsweredWithFault) {
+        let learnt = self.peer(by).is_some_and(|peer| {
+            held.shapes.iter().any(|shape| !peer.offer.endpoints.contains(shape))
+        });
+        if verdict == Verdict::Unserved && learnt && !held.begun {
+            self.unserved(job);
+        } else if matches!(verdict, Verdict::Answered | Verdict::AnsweredWithFault) {
             self.ended += 1;
         } else {
             job.avoided.push(by);
-            let nobody = !self.peers.iter().any(|peer| !peer.draining && peer.fits(&job));
-            let hopeless = nobody && (verdict == Verdict::Failed || job.spec.pinned.is_some());
-            if held.begun || hopeless {
+            let hopeless = verdict == Verdict::Failed || job.spec.pinned.is_some();
+            if held.begun {
                 self.owe_end(id, Ending::ProviderFailed);
+            } else if hopeless && self.nobody_is_left(&job) {
+                self.fall_back(job, Ending::ProviderFailed);
             } else {
                 self.requeue(job, Some(by));
             }
         }
         self.retire_if_idle(by, true);
+    }
+
+    /// Its provider does not serve its shape, but perhaps another.
+    fn unserved(&mut self, job: Known) {
+        self.unserved += 1;
+        if self.nobody_is_left(&job) {
+            self.fall_back(job, Ending::NotServed);
+        } else if self.stopping {
+            self.owe_end(job.spec.id, Ending::ShuttingDown);
+        } else {
+            self.queue(job);
+        }
+    }
+
+    fn nobody_is_left(&self, job: &Known) -> bool {
+        !self.peers.iter().any(|peer| !peer.draining && peer.fits(job))
     }
 
     fn client_gone(&mut self, id: JobId) {
@@ -459,6 +489,22 @@ impl Oracle {
             self.retire_if_idle(held.by, true);
         } else if self.unqueue(id, false).is_some() {
             self.ended += 1;
+        }
+    }
+
+    fn revoked(&mut self, key: &KeyId) {
+        for id in self.sorted(|job| job.spec.key == *key) {
+            self.revoked += 1;
+            if let Some((_, held)) = self.release(id) {
+                let reason = CancelReason::ClientDisconnect;
+                self.owed.push(Output::Cancel { job: id, provider: held.by, reason });
+                self.note_cancel(held.by);
+                self.owe_end(id, Ending::Revoked);
+                self.retire_if_idle(held.by, true);
+            } else {
+                self.unqueue(id, false);
+                self.owe_end(id, Ending::Revoked);
+            }
         }
     }
 
@@ -487,43 +533,5 @@ impl Oracle {
         let mut jobs: Vec<_> = self.jobs.values().filter(|job| which(job)).collect();
         jobs.sort_by_key(|job| job.seq);
         jobs.iter().map(|job| job.spec.id).collect()
-    }
-}
-
-impl Known {
-    pub(crate) fn line(&self) -> LineName {
-        (self.spec.scope.clone(), self.spec.model.clone(), self.spec.pinned)
-    }
-}
-
-impl Peer {
-    pub(crate) fn serves(&self, scope: &Scope, model: &ModelName) -> bool {
-        let offered = |name: &ModelName| name == model || name.as_str() == "*";
-        self.offer.scope == *scope && self.offer.models.iter().any(offered)
-    }
-
-    pub(crate) fn fits(&self, job: &Known) -> bool {
-        self.serves(&job.spec.scope, &job.spec.model)
-            && job.spec.size <= self.offer.max_size
-            && job.spec.pinned.is_none_or(|pinned| pinned == self.id)
-            && !job.avoided.contains(&self.id)
-    }
-
-    /// A load above the known one is put down to cancelled jobs first.
-    fn report(&mut self, load: u32, now: Instant) {
-        let known = self.reported.min(load);
-        let above = load - known;
-        self.reported = known + above.saturating_sub(self.canceled_lately(now));
-    }
-
-    fn canceled_lately(&self, now: Instant) -> u32 {
-        match self.canceled {
-            Some((count, last)) if now < last + Duration::from_secs(1) => count,
-            _ => 0,
-        }
-    }
-
-    pub(crate) fn capacity(&self) -> u32 {
-        self.offer.max_concurrent.max(1)
     }
 }

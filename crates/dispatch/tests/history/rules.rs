@@ -2,10 +2,13 @@
 
 use std::time::{Duration, Instant};
 
-use base::{JobId, ProviderId};
+use base::{Endpoints, JobId, ModelName, ProviderId};
 use dispatch::{CancelReason, Dispatcher, Ending, Output};
 
-use super::oracle::{Held, Known, LineName, Oracle, Peer, Place, Standing};
+use super::{
+    known::{Held, Known, LineName, Peer, Place, Standing},
+    oracle::Oracle,
+};
 
 type Verdict = Result<(), String>;
 
@@ -17,8 +20,13 @@ impl Oracle {
             return Ok(());
         }
         match output {
-            Output::Assign { job, provider, attempt, .. } => {
-                self.assigned(*job, *provider, *attempt)
+            Output::Assign { job, provider, model, endpoints, attempt } => {
+                self.waited_too_long(*job, model)?;
+                let job = self.assigned(*job, *provider, *attempt)?;
+                let shapes = self.peer(*provider).map(|peer| peer.offer.endpoints);
+                ensure(job == *model && shapes == Some(*endpoints), || {
+                    format!("asked for {job} of {shapes:?}, not {output:?}")
+                })
             }
             Output::AskProgress { job } => self.asked(*job),
             Output::End { job, ending: Ending::QueueTimeout } => self.queue_timed_out(*job),
@@ -99,7 +107,8 @@ impl Oracle {
         (Duration::from_secs(1)..=self.config.queue_timeout).contains(&retry_after)
     }
 
-    fn assigned(&mut self, id: JobId, by: ProviderId, attempt: u32) -> Verdict {
+    /// Returns the model that the job asks for.
+    fn assigned(&mut self, id: JobId, by: ProviderId, attempt: u32) -> Result<ModelName, String> {
         let job = self.known(id)?;
         ensure(job.attempt == attempt, || format!("{id} is at attempt {}", job.attempt))?;
         ensure(!matches!(job.place, Place::Held(_)), || format!("{id} is at a provider"))?;
@@ -110,8 +119,42 @@ impl Oracle {
             _ if peer.standing == Standing::Healthy => self.check_is_next(job, peer)?,
             _ => self.check_order(job, peer)?,
         }
+        let model = job.spec.model.clone();
         self.give(id, by);
+        Ok(model)
+    }
+
+    /// A job whose time in queues is over is assigned to who is free for a fallback, and for none
+    /// before it.
+    fn waited_too_long(&mut self, id: JobId, model: &ModelName) -> Verdict {
+        let job = self.known(id)?;
+        let queued = matches!(job.place, Place::Queued(_));
+        if !queued || !self.is_due(job) || job.spec.model == *model {
+            return Ok(());
+        }
+        let since = self.now;
+        let Some(mut job) = self.unqueue(id, false) else { return Ok(()) };
+        if let Place::Queued(from) = job.place {
+            job.waited += since - from;
+        }
+        job.place = Place::AtTheDoor;
+        while job.spec.model != *model {
+            let before = job.spec.model.clone();
+            ensure(job.go_on(), || format!("{id} was never to be asked of {model}"))?;
+            self.fell_back += 1;
+            let earlier = job.spec.model != *model && self.somebody_may_take(&job);
+            ensure(!earlier, || format!("{id}: {:?} after {before:?} is free", job.spec.model))?;
+        }
+        self.jobs.insert(id, job);
         Ok(())
+    }
+
+    fn somebody_may_take(&self, job: &Known) -> bool {
+        self.peers.iter().any(|peer| self.may_take(peer, job))
+    }
+
+    fn is_due(&self, job: &Known) -> bool {
+        self.deadline(job).is_some_and(|at| at <= self.now)
     }
 
     /// Whether the provider may have the job, once a rest that ends now has ended, if need be.
@@ -133,11 +176,14 @@ impl Oracle {
     fn give(&mut self, id: JobId, by: ProviderId) {
         let (since, deadline) = (self.now, self.now + self.config.request_timeout);
         let rests = self.rests(by);
+        let shapes = self.peer(by).map_or(Endpoints::NONE, |peer| peer.offer.endpoints);
         let Some(mut job) = self.unqueue(id, true) else { return };
+        job.attempt += 1;
         if let Place::Queued(from) = job.place {
             job.waited += since - from;
         }
-        job.place = Place::Held(Held { by, since, begun: false, asked: false, deadline, rests });
+        job.place =
+            Place::Held(Held { by, since, begun: false, asked: false, deadline, rests, shapes });
         self.jobs.insert(id, job);
         if let Some(peer) = self.peer_mut(by) {
             peer.reported += 1;
@@ -147,13 +193,18 @@ impl Oracle {
         }
     }
 
-    /// A job that did not wait goes to the provider with the smallest share in use.
+    /// A job that did not wait goes to a provider that serves its own shape, if one is free, and
+    /// among these to the one with the smallest share in use.
     fn check_least_loaded(&self, job: &Known, peer: &Peer) -> Verdict {
         let share = |peer: &Peer| {
             let load = peer.reported.max(self.held_by(peer.id).len() as u32);
             f64::from(load) / f64::from(peer.capacity())
         };
-        let better = |other: &&Peer| self.may_take(other, job) && share(other) < share(peer);
+        let native = |peer: &Peer| peer.offer.endpoints.contains(job.spec.endpoint);
+        let better = |other: &&Peer| {
+            let less = native(other) == native(peer) && share(other) < share(peer);
+            self.may_take(other, job) && (less || native(other) && !native(peer))
+        };
         let better = self.peers.iter().find(better);
         ensure(better.is_none(), || format!("{} has more room", better.map_or(peer, |it| it).id))
     }
@@ -224,9 +275,12 @@ impl Oracle {
 
     fn queue_timed_out(&mut self, id: JobId) -> Verdict {
         let job = self.known(id)?;
-        let due = self.deadline(job).is_some_and(|at| at <= self.now);
         let queued = matches!(job.place, Place::Queued(_));
-        ensure(due && queued, || format!("{id} has not waited too long"))?;
+        ensure(self.is_due(job) && queued, || format!("{id} has not waited too long"))?;
+        let mut other = job.clone();
+        while other.go_on() {
+            ensure(!self.somebody_may_take(&other), || format!("{other:?} could be served"))?;
+        }
         self.unqueue(id, false);
         self.ended += 1;
         Ok(())
@@ -239,9 +293,9 @@ impl Oracle {
         ensure(matches!(place, Place::Held(held) if due(held)), || {
             format!("{id} has not taken too long")
         })?;
-        if let Some((_, held)) = self.release(id) {
+        if let Some((job, held)) = self.release(id) {
             self.note_cancel(by);
-            self.owe_end(id, Ending::RequestTimeout);
+            self.fall_back(job, Ending::RequestTimeout);
             self.fault(held);
             self.retire_if_idle(by, true);
         }
@@ -277,6 +331,7 @@ impl Oracle {
                 _ => None,
             };
             let held = self.held_by(view.id).len() as u32;
+            ensure(view.endpoints == peer.offer.endpoints, || format!("{view:?} is not {peer:?}"))?;
             let same = (view.in_flight, view.reported_load, view.draining, view.resting_until)
                 == (held, peer.reported, peer.draining, resting);
             ensure(same, || format!("{view:?} is not {peer:?}"))?;

@@ -1,0 +1,393 @@
+//! A job that has to be tried again: elsewhere, in another shape, or for another model.
+
+use std::time::Instant;
+
+use base::{JobId, ProviderId};
+
+use super::{Dispatcher, accept::Prospect, placing::waited};
+use crate::{
+    input::Verdict,
+    job::{Hold, Job},
+    output::{CancelReason, Ending},
+};
+
+/// How often a job is tried anew, beside its requeues, because a provider does not serve the
+/// endpoint that it was taken to serve. Each time that provider is known better, so only
+/// providers that keep changing their word, or a crowd of new ones, get this far.
+const MAX_UNSERVED: u32 = 100;
+
+impl Dispatcher {
+    /// What becomes of a job that its provider, which is gone or drained, did not finish. Place it
+    /// afterwards. A pinned job's fallbacks are for the same provider, and so are lost with it.
+    pub(super) fn lost(&mut self, now: Instant, job: Job, hold: Hold) {
+        if hold.begun() || job.spec.pinned.is_some() {
+            self.end(job.id(), Ending::ProviderLost);
+        } else {
+            self.requeue(now, job, None);
+        }
+    }
+
+    /// Its provider failed or declined it.
+    pub(super) fn not_answered(&mut self, now: Instant, mut job: Job, hold: Hold, how: Verdict) {
+        let id = job.id();
+        if hold.begun() {
+            return self.end(id, Ending::ProviderFailed);
+        }
+        job.avoided.push(hold.provider);
+        // A pinned job has nobody to wait for, a declined one may yet see another provider join.
+        let hopeless = how == Verdict::Failed || job.spec.pinned.is_some();
+        if hopeless && self.nobody_is_able(&job) {
+            self.unmet(now, job, Ending::ProviderFailed);
+        } else {
+            self.requeue(now, job, Some(hold.provider));
+        }
+        self.place(now, id);
+    }
+
+    /// Its provider does not serve it in the shape that it was asked for. If nothing was learnt
+    /// from that, it would be asked for the same again, so it counts as declined.
+    pub(super) fn unserved(&mut self, now: Instant, mut job: Job, hold: Hold) {
+        if hold.begun() || job.unserved >= MAX_UNSERVED || !self.serves_less(hold) {
+            return self.not_answered(now, job, hold, Verdict::Declined);
+        }
+        let id = job.id();
+        job.unserved += 1;
+        if self.nobody_is_able(&job) {
+            self.unmet(now, job, Ending::NotServed);
+        } else {
+            self.try_again(now, job);
+        }
+        self.place(now, id);
+    }
+
+    /// A job that nobody has begun cannot be had of its present model: it goes on to the next that
+    /// somebody serves, or ends. Place it afterwards.
+    pub(super) fn unmet(&mut self, now: Instant, mut job: Job, ending: Ending) {
+        while !self.stopping && job.next_model() {
+            if self.providers.prospect(&job.spec, &job.spec.model) != Prospect::Served {
+                continue;
+            }
+            if job.assigned > 0 {
+                return self.enqueue(now, job);
+            }
+            match self.admit(now, job) {
+                Some(refused) => job = refused,
+                None => return,
+            }
+        }
+        self.end(job.id(), ending);
+    }
+
+    /// A job's time in queues is over: it may only go on to a model for which somebody is free.
+    pub(super) fn waited_too_long(&mut self, now: Instant, id: JobId) {
+        let Some(mut job) = self.unqueue(id).map(|job| waited(job, now)) else { return };
+        while job.next_model() {
+            if let Some(provider) = self.choose(&job) {
+                return self.assign(now, job, provider);
+            }
+        }
+        self.end(id, Ending::QueueTimeout);
+    }
+
+    /// Lets the job be tried again, unless that was once too often; place it afterwards. `told` is
+    /// the provider it comes from, if that is to be told then.
+    fn requeue(&mut self, now: Instant, mut job: Job, told: Option<ProviderId>) {
+        if self.stopping || job.requeued < self.config.max_requeue_count {
+            job.requeued += 1;
+            return self.try_again(now, job);
+        }
+        if let Some(provider) = told {
+            self.cancel(job.id(), provider, CancelReason::RequeueExhausted);
+        }
+        self.unmet(now, job, Ending::RequeueExhausted);
+    }
+
+    fn try_again(&mut self, now: Instant, job: Job) {
+        if self.stopping {
+            self.end(job.id(), Ending::ShuttingDown);
+        } else {
+            self.enqueue(now, job);
+        }
+    }
+
+    fn nobody_is_able(&self, job: &Job) -> bool {
+        self.providers.able(job).next().is_none()
+    }
+
+    /// Whether the provider is known to serve less than when it was given the job.
+    fn serves_less(&self, hold: Hold) -> bool {
+        let provider = self.providers.get(hold.provider);
+        provider.is_some_and(|provider| !hold.endpoints.is_within(provider.endpoints))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use base::{Endpoint, Endpoints};
+
+    use super::*;
+    use crate::{
+        Config, Input, JobSpec, Offer,
+        fixture::{
+            Bench, SECOND, assign, assign_as, assign_for, cancel, end, job, offer, offer_of,
+            or_else, provider, spec,
+        },
+    };
+
+    #[test]
+    fn a_requeued_job_is_next_and_keeps_its_age() {
+        let mut bench = Bench::new();
+        bench.join(1, offer(1));
+        bench.submit(spec(1));
+        let start = bench.now;
+        bench.wait(SECOND);
+        bench.submit(JobSpec { key: "other".into(), ..spec(2) });
+        bench.leave(1);
+        assert_eq!(bench.dispatcher.queues().next().map(|queue| queue.oldest), Some(start));
+        assert_eq!(bench.join(2, offer(2)), [assign(1, 2, 1), assign(2, 2, 0)]);
+    }
+
+    #[test]
+    fn a_requeue_ignores_the_bound_of_the_queue() {
+        let mut bench = Bench::with(Config { max_queue_len: 1, ..Config::default() });
+        bench.join(1, offer(2));
+        for number in 1..=3 {
+            bench.submit(spec(number));
+        }
+        assert_eq!(bench.leave(1), []);
+        assert_eq!(bench.dispatcher.queue_depth(), 3);
+    }
+
+    #[test]
+    fn four_losses_are_too_many() {
+        let mut bench = Bench::new();
+        bench.submit(spec(1));
+        for number in 1..=4 {
+            let attempt = number as u32 - 1;
+            assert_eq!(bench.join(number, offer(1)), [assign(1, number, attempt)]);
+            let left = bench.leave(number);
+            assert_eq!(left.is_empty(), number < 4);
+        }
+        bench.assert_no_jobs();
+    }
+
+    #[test]
+    fn who_declines_once_too_often_is_told() {
+        let mut bench = Bench::with(Config { max_requeue_count: 0, ..Config::default() });
+        bench.join(1, offer(1));
+        bench.submit(spec(1));
+        let told = cancel(1, 1, CancelReason::RequeueExhausted);
+        let ended = end(1, Ending::RequeueExhausted);
+        assert_eq!(bench.finished(1, 1, Verdict::Declined), [told, ended]);
+    }
+
+    #[test]
+    fn a_failed_job_goes_to_somebody_else_or_ends() {
+        let mut bench = Bench::new();
+        bench.join(1, offer(1));
+        bench.join(2, offer(1));
+        bench.submit(spec(1));
+        assert_eq!(bench.finished(1, 1, Verdict::Failed), [assign(1, 2, 1)]);
+        let failed = end(1, Ending::ProviderFailed);
+        assert_eq!(bench.finished(1, 2, Verdict::Failed), [failed]);
+    }
+
+    #[test]
+    fn a_declined_job_waits_for_somebody_else() {
+        let mut bench = Bench::new();
+        bench.join(1, offer(1));
+        bench.submit(spec(1));
+        assert_eq!(bench.finished(1, 1, Verdict::Declined), []);
+        assert_eq!(bench.submit(spec(2)), [assign(2, 1, 0)], "who avoids is in nobody's way");
+        assert_eq!(bench.join(2, offer(1)), [assign(1, 2, 1)]);
+    }
+
+    #[test]
+    fn after_the_head_nothing_is_tried_again() {
+        for verdict in [Verdict::Failed, Verdict::Declined] {
+            let mut bench = Bench::new();
+            bench.join(1, offer(1));
+            bench.join(2, offer(1));
+            bench.submit(spec(1));
+            bench.begun(1);
+            assert_eq!(bench.finished(1, 1, verdict), [end(1, Ending::ProviderFailed)]);
+        }
+        let mut bench = Bench::new();
+        bench.join(1, offer(1));
+        bench.submit(spec(1));
+        bench.begun(1);
+        assert_eq!(bench.leave(1), [end(1, Ending::ProviderLost)]);
+    }
+
+    const BOTH: Endpoints = Endpoints::only(Endpoint::ChatCompletions).with(Endpoint::Messages);
+    const CHAT: Endpoints = Endpoints::only(Endpoint::ChatCompletions);
+
+    /// A job in the shape of Messages that can be served as a chat completion, too.
+    fn either(number: u128) -> JobSpec {
+        JobSpec { endpoint: Endpoint::Messages, serve_as: BOTH, ..spec(number) }
+    }
+
+    fn serves(number: u64, endpoints: Endpoints) -> Input {
+        Input::Endpoints { provider: provider(number), endpoints }
+    }
+
+    #[test]
+    fn an_unserved_job_comes_again_in_another_shape_at_no_cost() {
+        let mut bench = Bench::with(Config { max_requeue_count: 0, ..Config::default() });
+        bench.join(1, offer(1));
+        bench.submit(either(1));
+        assert_eq!(bench.input(serves(1, CHAT)), []);
+        let again = assign_as(1, 1, "m", CHAT, 1);
+        assert_eq!(bench.finished(1, 1, Verdict::Unserved), [again]);
+        let view = bench.dispatcher.providers().next().unwrap();
+        assert_eq!((view.in_flight, view.resting_until), (1, None));
+    }
+
+    #[test]
+    fn an_unserved_job_ends_when_nobody_has_a_shape_for_it() {
+        let mut bench = Bench::new();
+        bench.join(1, offer(1));
+        bench.submit(spec(1));
+        bench.input(serves(1, Endpoints::only(Endpoint::Messages)));
+        assert_eq!(bench.finished(1, 1, Verdict::Unserved), [end(1, Ending::NotServed)]);
+        bench.join(2, offer_of(&["n"]));
+        bench.input(serves(1, CHAT));
+        bench.submit(or_else(2, &["n"]));
+        bench.input(serves(1, Endpoints::NONE));
+        let on = assign_for(2, 2, "n", 1);
+        assert_eq!(bench.finished(2, 1, Verdict::Unserved), [on]);
+    }
+
+    #[test]
+    fn an_unserved_job_whose_provider_takes_nothing_back_was_declined() {
+        let mut bench = Bench::with(Config { max_requeue_count: 1, ..Config::default() });
+        bench.join(1, offer(1));
+        bench.submit(either(1));
+        bench.input(serves(1, Endpoints::ASSUMED.with(Endpoint::NodeChat)));
+        assert_eq!(bench.finished(1, 1, Verdict::Unserved), [], "avoids the only one");
+        assert_eq!(bench.join(2, offer(1)), [assign(1, 2, 1)]);
+        let told = cancel(1, 2, CancelReason::RequeueExhausted);
+        let over = end(1, Ending::RequeueExhausted);
+        assert_eq!(bench.finished(1, 2, Verdict::Unserved), [told, over]);
+    }
+
+    #[test]
+    fn after_the_head_nothing_is_unserved() {
+        let mut bench = Bench::new();
+        bench.join(1, offer(1));
+        bench.submit(either(1));
+        bench.begun(1);
+        bench.input(serves(1, CHAT));
+        assert_eq!(bench.finished(1, 1, Verdict::Unserved), [end(1, Ending::ProviderFailed)]);
+    }
+
+    #[test]
+    fn a_provider_that_keeps_changing_its_word_is_avoided_in_the_end() {
+        let mut bench = Bench::new();
+        bench.join(1, offer(1));
+        bench.submit(either(1));
+        for attempt in 1..=MAX_UNSERVED {
+            bench.input(serves(1, CHAT));
+            let again = bench.finished(1, 1, Verdict::Unserved);
+            assert_eq!(again, [assign_as(1, 1, "m", CHAT, attempt)]);
+            bench.input(serves(1, Endpoints::NONE));
+            bench.input(serves(1, Endpoints::ASSUMED));
+            let id = job(1);
+            bench.dispatcher.jobs.entry(id).and_modify(|job| {
+                let hold = job.hold().map(|hold| Hold { endpoints: Endpoints::ASSUMED, ..hold });
+                job.state = hold.map_or(job.state, crate::job::State::Held);
+            });
+        }
+        bench.input(serves(1, CHAT));
+        assert_eq!(bench.finished(1, 1, Verdict::Unserved), []);
+        assert_eq!(bench.dispatcher.queue_depth(), 1);
+    }
+
+    #[test]
+    fn who_serves_the_shape_itself_comes_first() {
+        let mut bench = Bench::new();
+        bench.join(1, Offer { endpoints: CHAT, ..offer(2) });
+        bench.join(2, Offer { endpoints: BOTH, ..offer(2) });
+        assert_eq!(bench.submit(either(1)), [assign_as(1, 2, "m", BOTH, 0)]);
+        assert_eq!(bench.submit(either(2)), [assign_as(2, 2, "m", BOTH, 0)], "however busy");
+        assert_eq!(bench.submit(either(3)), [assign_as(3, 1, "m", CHAT, 0)]);
+    }
+
+    #[test]
+    fn more_endpoints_bring_what_now_fits() {
+        let mut bench = Bench::new();
+        bench.join(1, Offer { endpoints: BOTH, ..offer(1) });
+        bench.submit(spec(1));
+        bench.submit(spec(2));
+        bench.submit(either(3));
+        bench.input(serves(1, Endpoints::only(Endpoint::Messages)));
+        let third = assign_as(3, 1, "m", Endpoints::only(Endpoint::Messages), 0);
+        assert_eq!(bench.finished(1, 1, Verdict::Answered), [third], "passes what does not fit");
+        assert_eq!(bench.finished(3, 1, Verdict::Answered), []);
+        assert_eq!(bench.input(serves(1, CHAT)), [assign_as(2, 1, "m", CHAT, 0)]);
+    }
+
+    #[test]
+    fn each_fault_sends_on_to_the_next_model_with_its_own_requeues() {
+        let mut bench = Bench::with(Config { max_requeue_count: 1, ..Config::default() });
+        bench.join(1, offer_of(&["m", "n"]));
+        bench.join(2, offer_of(&["m"]));
+        assert_eq!(bench.submit(or_else(1, &["o", "n"])), [assign(1, 1, 0)]);
+        assert_eq!(bench.finished(1, 1, Verdict::Failed), [assign(1, 2, 1)]);
+        let avoids_nobody = assign_for(1, 1, "n", 2);
+        assert_eq!(bench.finished(1, 2, Verdict::Failed), [avoids_nobody], "o is passed over");
+        bench.join(3, offer_of(&["n"]));
+        assert_eq!(bench.leave(1), [assign_for(1, 3, "n", 3)]);
+        assert_eq!(bench.leave(3), [end(1, Ending::RequeueExhausted)]);
+        bench.assert_no_jobs();
+    }
+
+    #[test]
+    fn a_request_time_out_sends_on_to_the_next_model() {
+        let mut bench = Bench::new();
+        bench.join(1, offer_of(&["m", "n"]));
+        bench.submit(or_else(1, &["n"]));
+        let told = || cancel(1, 1, CancelReason::Timeout);
+        assert_eq!(bench.wait(SECOND * 300), [told(), assign_for(1, 1, "n", 1)]);
+        assert_eq!(bench.wait(SECOND * 300), [told(), end(1, Ending::RequestTimeout)]);
+    }
+
+    #[test]
+    fn a_job_that_has_waited_long_enough_takes_only_who_is_free() {
+        let mut bench = Bench::new();
+        bench.join(1, offer(1));
+        bench.join(2, offer_of(&["n"]));
+        bench.join(3, offer_of(&["o"]));
+        bench.submit(spec(1));
+        bench.submit(JobSpec { model: "n".into(), ..spec(2) });
+        bench.submit(or_else(3, &["n", "o"]));
+        bench.submit(or_else(4, &["n"]));
+        let expected = [assign_for(3, 3, "o", 0), end(4, Ending::QueueTimeout)];
+        assert_eq!(bench.wait(SECOND * 30), expected);
+        assert_eq!(bench.finished(3, 3, Verdict::Failed), [end(3, Ending::ProviderFailed)]);
+    }
+
+    #[test]
+    fn what_has_begun_or_is_nobodys_fault_does_not_fall_back() {
+        let mut bench = Bench::new();
+        let two = || Offer { max_concurrent: 9, ..offer_of(&["m", "n"]) };
+        bench.join(1, two());
+        for number in 1..=3 {
+            bench.submit(or_else(number, &["n"]));
+        }
+        bench.begun(1);
+        bench.join(2, two());
+        assert_eq!(bench.finished(1, 1, Verdict::Failed), [end(1, Ending::ProviderFailed)]);
+        assert_eq!(bench.client_gone(2), [cancel(2, 1, CancelReason::ClientDisconnect)]);
+        let revoked = bench.input(Input::Revoked { key: "k".into() });
+        let told = cancel(3, 1, CancelReason::ClientDisconnect);
+        assert_eq!(revoked, [told, end(3, Ending::Revoked)]);
+        let pinned = |number| JobSpec { pinned: Some(provider(1)), ..or_else(number, &["n"]) };
+        bench.submit(pinned(4));
+        assert_eq!(bench.finished(4, 1, Verdict::Failed), [assign_for(4, 1, "n", 1)]);
+        assert_eq!(bench.leave(1), [end(4, Ending::ProviderLost)]);
+        bench.submit(or_else(5, &["n"]));
+        bench.input(Input::Shutdown);
+        assert_eq!(bench.leave(2), [end(5, Ending::ShuttingDown)]);
+    }
+}

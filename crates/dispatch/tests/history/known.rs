@@ -1,0 +1,151 @@
+//! What the plain model knows of a provider and of a job.
+
+use std::time::{Duration, Instant};
+
+use base::{Endpoints, JobId, ModelName, ProviderId, Scope};
+use dispatch::{JobSpec, Offer};
+
+/// What is known of a provider.
+#[derive(Debug)]
+pub(crate) struct Peer {
+    pub(crate) id: ProviderId,
+    pub(crate) offer: Offer,
+    pub(crate) reported: u32,
+    pub(crate) draining: bool,
+    pub(crate) retired: bool,
+    pub(crate) grace_end: Option<Instant>,
+    pub(crate) standing: Standing,
+    pub(crate) faults: u32,
+    pub(crate) rests: u32,
+    pub(crate) last_rest: Option<Duration>,
+    /// Jobs cancelled lately, and when the last was.
+    pub(crate) canceled: Option<(u32, Instant)>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Standing {
+    Healthy,
+    Resting(Instant),
+    Trial(Option<JobId>),
+    /// On trial, and whether the trial job is out depends on which of two deadlines of the same
+    /// moment came first.
+    Unsure,
+}
+
+/// What is known of a job.
+#[derive(Debug, Clone)]
+pub(crate) struct Known {
+    pub(crate) spec: JobSpec,
+    pub(crate) seq: u64,
+    pub(crate) accepted_at: Instant,
+    pub(crate) waited: Duration,
+    /// How often it was assigned.
+    pub(crate) attempt: u32,
+    /// How often it was requeued for its present model.
+    pub(crate) requeues: u32,
+    pub(crate) avoided: Vec<ProviderId>,
+    pub(crate) place: Place,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Place {
+    /// Just submitted, and somebody is free for it.
+    AtTheDoor,
+    Queued(Instant),
+    Held(Held),
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Held {
+    pub(crate) by: ProviderId,
+    pub(crate) since: Instant,
+    pub(crate) begun: bool,
+    pub(crate) asked: bool,
+    /// When its request or idle time-out is.
+    pub(crate) deadline: Instant,
+    pub(crate) rests: u32,
+    /// What its provider served when it was given the job.
+    pub(crate) shapes: Endpoints,
+}
+
+/// A scope, a model and whom its jobs are pinned to.
+pub(crate) type LineName = (Scope, ModelName, Option<ProviderId>);
+
+impl Known {
+    pub(crate) fn new(spec: &JobSpec, seq: u64, now: Instant) -> Self {
+        Self {
+            spec: spec.clone(),
+            seq,
+            accepted_at: now,
+            waited: Duration::ZERO,
+            attempt: 0,
+            requeues: 0,
+            avoided: Vec::new(),
+            place: Place::AtTheDoor,
+        }
+    }
+
+    pub(crate) fn line(&self) -> LineName {
+        (self.spec.scope.clone(), self.spec.model.clone(), self.spec.pinned)
+    }
+
+    /// Asks for the next of its models, with nothing held against anybody.
+    pub(crate) fn go_on(&mut self) -> bool {
+        if self.spec.fallbacks.is_empty() {
+            return false;
+        }
+        self.spec.model = self.spec.fallbacks.remove(0);
+        self.requeues = 0;
+        self.avoided = Vec::new();
+        true
+    }
+}
+
+impl Peer {
+    pub(crate) fn new(id: ProviderId, offer: &Offer) -> Self {
+        Self {
+            id,
+            offer: offer.clone(),
+            reported: offer.load,
+            draining: false,
+            retired: false,
+            grace_end: None,
+            standing: Standing::Healthy,
+            faults: 0,
+            rests: 0,
+            last_rest: None,
+            canceled: None,
+        }
+    }
+
+    pub(crate) fn serves(&self, scope: &Scope, model: &ModelName) -> bool {
+        let offered = |name: &ModelName| name == model || name.as_str() == "*";
+        self.offer.scope == *scope && self.offer.models.iter().any(offered)
+    }
+
+    pub(crate) fn fits(&self, job: &Known) -> bool {
+        self.serves(&job.spec.scope, &job.spec.model)
+            && job.spec.size <= self.offer.max_size
+            && job.spec.serve_as.iter().any(|shape| self.offer.endpoints.contains(shape))
+            && job.spec.pinned.is_none_or(|pinned| pinned == self.id)
+            && !job.avoided.contains(&self.id)
+    }
+
+    /// A load above the known one is put down to cancelled jobs first.
+    pub(crate) fn report(&mut self, load: u32, now: Instant) {
+        let known = self.reported.min(load);
+        let above = load - known;
+        self.reported = known + above.saturating_sub(self.canceled_lately(now));
+    }
+
+    pub(crate) fn canceled_lately(&self, now: Instant) -> u32 {
+        match self.canceled {
+            Some((count, last)) if now < last + Duration::from_secs(1) => count,
+            _ => 0,
+        }
+    }
+
+    pub(crate) fn capacity(&self) -> u32 {
+        self.offer.max_concurrent.max(1)
+    }
+}
