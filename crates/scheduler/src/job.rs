@@ -93,9 +93,12 @@ impl Usage {
             completion_tokens: self.completion_tokens.or(other.completion_tokens),
         }
     }
-}
 
-impl Usage {
+    /// Whether there is nothing that another could add.
+    pub(crate) fn is_whole(self) -> bool {
+        self.prompt_tokens.is_some() && self.completion_tokens.is_some()
+    }
+
     /// Whether the other knows something that this does not.
     fn lacks(self, other: Self) -> bool {
         let lacks = |this: Option<u64>, other: Option<u64>| this.is_none() && other.is_some();
@@ -116,5 +119,33 @@ pub struct Failure {
 impl From<Ending> for Failure {
     fn from(ending: Ending) -> Self {
         Self { ending, detail: None }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn usage(estimated: bool, prompt: Option<u64>, completion: Option<u64>) -> Usage {
+        Usage { estimated, prompt_tokens: prompt, completion_tokens: completion }
+    }
+
+    #[test]
+    fn what_is_known_counts_more_than_what_another_says() {
+        let told = usage(false, Some(7), None);
+        assert_eq!(told.or(usage(false, Some(1), Some(2))), usage(false, Some(7), Some(2)));
+        assert_eq!(Usage::default().or(told), told);
+        assert_eq!(told.or(Usage::default()), told);
+    }
+
+    #[test]
+    fn an_estimate_marks_only_what_it_adds_to() {
+        let whole = usage(false, Some(7), Some(3));
+        let guess = usage(true, Some(1), Some(2));
+        assert_eq!(whole.or(guess), whole);
+        assert_eq!(usage(false, Some(7), None).or(guess), usage(true, Some(7), Some(2)));
+        let empty_guess = usage(true, None, None);
+        assert_eq!(usage(false, Some(7), None).or(empty_guess), usage(false, Some(7), None));
+        assert_eq!(guess.or(whole), guess, "an estimate stays one");
     }
 }

@@ -16,7 +16,7 @@ pub trait Observer: Send + Sync {
     fn accepted(&self, job: &JobFacts) {}
     /// A job was sent to a provider, after waiting this long.
     fn assigned(&self, job: &JobFacts, provider: ProviderId, waited: Duration) {}
-    /// A job lost its provider before its answer began, and waits for another.
+    /// A job is assigned anew: its last provider did not begin its answer.
     fn requeued(&self, job: &JobFacts) {}
     /// The head of an answer came, this long after the job.
     fn first_byte(&self, job: &JobFacts, after: Duration) {}
@@ -70,7 +70,7 @@ pub struct Ended {
     pub first_byte: Option<Duration>,
     /// From acceptance to the end.
     pub total: Duration,
-    /// How often it was moved to another provider.
+    /// How often it was assigned anew: to another provider, in another shape, or for another model.
     pub requeues: u32,
 }
 

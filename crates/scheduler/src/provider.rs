@@ -34,7 +34,7 @@ pub trait Provider: Send + Sync {
 pub struct Assignment {
     /// The job.
     pub job: JobId,
-    /// 0 the first time, one more each time the job was requeued.
+    /// How often the job was assigned before.
     pub attempt: u32,
     /// What to send.
     pub request: Arc<JobRequest>,

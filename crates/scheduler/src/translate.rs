@@ -45,14 +45,16 @@ pub trait AnswerMap: Send {
     /// The head that the client gets.
     fn head(&mut self, head: Head) -> Head;
 
-    /// What the client gets for these bytes, which may be nothing yet.
+    /// What the client gets for these bytes, which may be nothing yet. What is kept for later must
+    /// be bounded here: the provider may send on as if the client had read it.
     ///
     /// # Errors
     /// [`Untranslatable`] when the provider's answer makes no sense; the job fails by the
     /// provider's fault.
     fn chunk(&mut self, chunk: Bytes) -> Result<Bytes, Untranslatable>;
 
-    /// What the client gets when the provider's answer is complete.
+    /// What the client gets when the provider's answer is complete. Not called for an answer that
+    /// failed.
     ///
     /// # Errors
     /// As [`AnswerMap::chunk`].

@@ -17,7 +17,7 @@ use tokio::sync::mpsc;
 
 pub(crate) struct Kit {
     pub(crate) scheduler: Scheduler,
-    pub(crate) ended: Arc<Mutex<Vec<Ended>>>,
+    pub(crate) ended: Arc<Mutex<Vec<(JobFacts, Ended)>>>,
     next: u128,
 }
 
@@ -28,25 +28,28 @@ pub(crate) enum Told {
     Retired(bool),
 }
 
-pub(crate) struct TestProvider(mpsc::Sender<Told>);
+pub(crate) struct TestProvider {
+    name: &'static str,
+    told: mpsc::Sender<Told>,
+}
 
 impl Provider for TestProvider {
     fn name(&self) -> &str {
-        "test"
+        self.name
     }
 
     fn assign(&self, assignment: Assignment) {
-        self.0.try_send(Told::Assigned(assignment)).ok();
+        self.told.try_send(Told::Assigned(assignment)).ok();
     }
 
     fn cancel(&self, job: JobId, reason: CancelReason) {
-        self.0.try_send(Told::Canceled(job, reason)).ok();
+        self.told.try_send(Told::Canceled(job, reason)).ok();
     }
 
     fn drain(&self, _: &str, _: Duration) {}
 
     fn retire(&self, clean: bool) {
-        self.0.try_send(Told::Retired(clean)).ok();
+        self.told.try_send(Told::Retired(clean)).ok();
     }
 
     fn refresh(&self, _: &str) {}
@@ -74,11 +77,11 @@ impl Joined {
     }
 }
 
-struct Watch(Arc<Mutex<Vec<Ended>>>);
+struct Watch(Arc<Mutex<Vec<(JobFacts, Ended)>>>);
 
 impl Observer for Watch {
-    fn ended(&self, _: &JobFacts, ended: &Ended) {
-        self.0.lock().unwrap().push(ended.clone());
+    fn ended(&self, job: &JobFacts, ended: &Ended) {
+        self.0.lock().unwrap().push((job.clone(), ended.clone()));
     }
 }
 
@@ -104,6 +107,12 @@ impl Kit {
     }
 
     pub(crate) fn submit(&mut self) -> Answer {
+        let job = self.job();
+        self.scheduler.submit(job)
+    }
+
+    /// A chat completion of model `m`.
+    pub(crate) fn job(&mut self) -> Job {
         self.next += 1;
         let request = JobRequest {
             path_and_query: "/v1/chat/completions?x=1".into(),
@@ -112,7 +121,7 @@ impl Kit {
             headers: HeaderMap::new(),
             body: Bytes::from_static(b"{}"),
         };
-        self.scheduler.submit(Job {
+        Job {
             id: JobId::from_random(self.next),
             scope: Scope::server(),
             model: "m".into(),
@@ -127,12 +136,17 @@ impl Kit {
             known: true,
             request,
             meter: Box::new(CountBytes(0)),
-        })
+        }
     }
 
     pub(crate) fn join(&mut self, max_concurrent: u32) -> Joined {
+        self.join_as("test", offer(max_concurrent))
+    }
+
+    pub(crate) fn join_as(&mut self, name: &'static str, offer: Offer) -> Joined {
         let (sender, told) = mpsc::channel(64);
-        let membership = self.join_with(max_concurrent, Arc::new(TestProvider(sender)));
+        let provider = Arc::new(TestProvider { name, told: sender });
+        let membership = self.join_offering(offer, provider);
         Joined { membership, told }
     }
 
@@ -141,15 +155,11 @@ impl Kit {
         max_concurrent: u32,
         provider: Arc<dyn Provider>,
     ) -> Membership {
+        self.join_offering(offer(max_concurrent), provider)
+    }
+
+    fn join_offering(&mut self, offer: Offer, provider: Arc<dyn Provider>) -> Membership {
         self.next += 1;
-        let offer = Offer {
-            scope: Scope::server(),
-            models: vec!["m".into()],
-            max_concurrent,
-            load: 0,
-            max_size: u64::MAX,
-            endpoints: Endpoints::ASSUMED,
-        };
         self.scheduler.join(ProviderId::from_random(self.next as u64), offer, provider)
     }
 
@@ -160,7 +170,19 @@ impl Kit {
     }
 
     pub(crate) fn last_ended(&self) -> Ended {
-        self.ended.lock().unwrap().last().expect("a job has ended").clone()
+        self.ended.lock().unwrap().last().expect("a job has ended").1.clone()
+    }
+}
+
+/// Model `m`, in every shape.
+pub(crate) fn offer(max_concurrent: u32) -> Offer {
+    Offer {
+        scope: Scope::server(),
+        models: vec!["m".into()],
+        max_concurrent,
+        load: 0,
+        max_size: u64::MAX,
+        endpoints: Endpoints::ASSUMED,
     }
 }
 

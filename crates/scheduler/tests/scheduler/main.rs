@@ -8,8 +8,12 @@
 )]
 
 mod cancel;
+mod fallback;
 mod flow;
 mod kit;
 mod remote;
 mod requeue;
+mod revoke;
 mod timeouts;
+mod translation;
+mod usage;

@@ -3,24 +3,32 @@
 //! Lock order: the scheduler's, then an exchange's. Providers are called under the scheduler's
 //! lock, so that an assignment and its cancellation reach them in the order they were decided;
 //! observers are called after it.
+//!
+//! - [`core`]: what the lock guards, and how the dispatcher's effects are carried out
+//! - [`entry`]: a job that has not ended
+
+mod core;
+mod entry;
 
 use std::{
-    collections::HashMap,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
     time::{Duration, Instant},
 };
 
 use base::{Endpoints, JobId, KeyId, ModelName, ProviderId, Scope};
-use dispatch::{Config, Dispatcher, Ending, Gone, Input, JobSpec, Output, Verdict, Waiting, route};
+use dispatch::{Config, Ending, Gone, Input, JobSpec, Verdict, route};
 use tokio::sync::Notify;
 
+use self::{
+    core::Core,
+    entry::{Entry, Note, Wanted},
+};
 use crate::{
-    exchange::{Answer, AnswerWriter, Exchange, Gone as ReaderGone, Head},
-    job::{Failure, Job, JobRequest},
-    observer::{Ended, JobFacts, Observer, Outcome},
-    provider::{Assignment, Membership, Offer, Provider},
+    exchange::{Answer, Exchange, Gone as ReaderGone, Head},
+    job::Job,
+    observer::{JobFacts, Observer, Outcome},
+    provider::{Membership, Offer, Provider},
     status::Status,
-    translate::{Translated, Translator, Untranslatable},
 };
 
 /// The current time, as the runtime counts it: tests can pause it.
@@ -41,49 +49,12 @@ struct Inner {
     observers: Vec<Arc<dyn Observer>>,
 }
 
-struct Core {
-    dispatcher: Dispatcher,
-    jobs: HashMap<JobId, Entry>,
-    providers: HashMap<ProviderId, Arc<dyn Provider>>,
-    /// When [`Scheduler::run`] wakes up by itself. It may wake up for nothing, but never late.
-    armed: Option<Instant>,
-}
-
 /// One provider's try at a job.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Claim {
     pub(crate) job: JobId,
     pub(crate) provider: ProviderId,
     pub(crate) attempt: u32,
-}
-
-/// A job that has not ended.
-struct Entry {
-    facts: Arc<JobFacts>,
-    exchange: Arc<Exchange>,
-    /// Kept until the answer begins, for another provider.
-    request: Option<Arc<JobRequest>>,
-    translator: Arc<dyn Translator>,
-    serve_as: Endpoints,
-    accepted: Instant,
-    assigned: Option<Instant>,
-    begun: Option<Instant>,
-    /// The last provider that it was given to, and whether it is still there.
-    provider: Option<ProviderId>,
-    provider_name: Option<Arc<str>>,
-    served_model: Option<ModelName>,
-    held: bool,
-    attempt: u32,
-    detail: Option<String>,
-}
-
-/// What observers are to be told, once the lock is free.
-enum Note {
-    Assigned(Arc<JobFacts>, ProviderId, Duration),
-    Requeued(Arc<JobFacts>),
-    FirstByte(Arc<JobFacts>, Duration),
-    Canceled(Arc<JobFacts>, dispatch::CancelReason),
-    Ended(Arc<JobFacts>, Box<Ended>),
 }
 
 impl Scheduler {
@@ -93,14 +64,8 @@ impl Scheduler {
         policy: Box<dyn route::Policy>,
         observers: Vec<Arc<dyn Observer>>,
     ) -> Self {
-        let core = Core {
-            dispatcher: Dispatcher::new(config, policy),
-            jobs: HashMap::new(),
-            providers: HashMap::new(),
-            armed: None,
-        };
         Self(Arc::new(Inner {
-            core: Mutex::new(core),
+            core: Mutex::new(Core::new(config, policy)),
             dropped: Mutex::default(),
             wake: Notify::new(),
             observers,
@@ -135,22 +100,13 @@ impl Scheduler {
             path: path.into(),
             streaming: job.request.streaming,
         });
-        let entry = Entry {
-            facts: Arc::clone(&facts),
-            exchange: Arc::clone(&exchange),
-            request: Some(Arc::new(job.request)),
+        let exchange_end = Arc::clone(&exchange);
+        let wanted = Wanted {
+            request: Arc::new(job.request),
             translator: job.translator,
             serve_as: job.serve_as,
-            provider_name: None,
-            served_model: None,
-            accepted: now(),
-            assigned: None,
-            begun: None,
-            provider: None,
-            held: false,
-            attempt: 0,
-            detail: None,
         };
+        let entry = Entry::new(Arc::clone(&facts), exchange_end, wanted, now());
         let mut targets = job.targets.into_iter();
         let spec = JobSpec {
             id: job.id,
@@ -237,6 +193,11 @@ impl Scheduler {
         self.lock().dispatcher.serves(scope, model)
     }
 
+    /// The shapes in which somebody serves the model now.
+    pub fn endpoints(&self, scope: &Scope, model: &ModelName) -> Endpoints {
+        self.lock().dispatcher.endpoints_of(scope, model)
+    }
+
     /// The models that somebody serves now, sorted, without `*`.
     pub fn models(&self, scope: &Scope) -> Vec<ModelName> {
         let core = self.lock();
@@ -291,7 +252,7 @@ impl Scheduler {
             entry.exchange.begin_answer(claim.attempt, head)?;
             let at = now();
             entry.begun = Some(at);
-            entry.request = None;
+            entry.wanted = None;
             notes.push(Note::FirstByte(Arc::clone(&entry.facts), at - entry.accepted));
             core.handle(self, Input::Begun { job }, notes);
             Ok(())
@@ -404,142 +365,5 @@ impl Scheduler {
 
     fn lock(&self) -> MutexGuard<'_, Core> {
         self.0.core.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-impl Core {
-    fn handle(&mut self, scheduler: &Scheduler, input: Input, notes: &mut Vec<Note>) {
-        self.dispatcher.handle(now(), input);
-        self.carry_out(scheduler, notes);
-    }
-
-    fn carry_out(&mut self, scheduler: &Scheduler, notes: &mut Vec<Note>) {
-        while let Some(output) = self.dispatcher.poll_output() {
-            match output {
-                Output::Assign { job, provider, model, endpoints, attempt } => {
-                    let claim = Claim { job, provider, attempt };
-                    self.assign(scheduler, claim, &model, endpoints, notes);
-                }
-                Output::Cancel { job, provider, reason } => {
-                    if let Some(entry) = self.jobs.get_mut(&job) {
-                        entry.release();
-                        notes.push(Note::Canceled(Arc::clone(&entry.facts), reason));
-                    }
-                    if let Some(provider) = self.providers.get(&provider) {
-                        provider.cancel(job, reason);
-                    }
-                }
-                Output::End { job, ending } => self.end(job, ending, notes),
-                Output::AskProgress { job } => self.answer_progress(job),
-                Output::Retire { provider, clean } => {
-                    if let Some(provider) = self.providers.get(&provider) {
-                        provider.retire(clean);
-                    }
-                }
-            }
-        }
-    }
-
-    fn assign(
-        &mut self,
-        scheduler: &Scheduler,
-        claim: Claim,
-        model: &ModelName,
-        endpoints: Endpoints,
-        notes: &mut Vec<Note>,
-    ) {
-        let Claim { job, provider: id, attempt } = claim;
-        let (Some(entry), Some(provider)) = (self.jobs.get_mut(&job), self.providers.get(&id))
-        else {
-            return self.give_up(job, Ending::ProviderFailed, notes);
-        };
-        let Some(request) = &entry.request else {
-            return self.give_up(job, Ending::ProviderFailed, notes);
-        };
-        let translated = match entry.translator.translate(request, model, endpoints) {
-            Ok(translated) => translated,
-            Err(Untranslatable(why)) => {
-                entry.detail = Some(why);
-                return self.give_up(job, Ending::Untranslatable, notes);
-            }
-        };
-        let Translated { request, endpoint, answer } = translated;
-        let at = now();
-        if attempt > entry.attempt {
-            notes.push(Note::Requeued(Arc::clone(&entry.facts)));
-        }
-        entry.assigned = Some(at);
-        entry.provider = Some(id);
-        entry.provider_name = Some(provider.name().into());
-        entry.served_model = (*model != entry.facts.model).then(|| model.clone());
-        entry.held = true;
-        entry.attempt = attempt;
-        entry.exchange.begin_attempt(attempt, answer);
-        let alternatives = entry.serve_as.without(endpoint).meets(Endpoints::ASSUMED);
-        notes.push(Note::Assigned(Arc::clone(&entry.facts), id, at - entry.accepted));
-        let exchange = Arc::clone(&entry.exchange);
-        let answer = AnswerWriter::new(exchange, scheduler.clone(), claim);
-        provider.assign(Assignment { job, attempt, request, endpoint, alternatives, answer });
-    }
-
-    /// An assignment that cannot be carried out: rather than wait for nobody, the job ends.
-    fn give_up(&mut self, job: JobId, ending: Ending, notes: &mut Vec<Note>) {
-        self.end(job, ending, notes);
-        self.dispatcher.handle(now(), Input::ClientGone { job });
-    }
-
-    /// The job, if it is where and what the claim says.
-    fn held(&mut self, claim: Claim) -> Option<&mut Entry> {
-        let Claim { job, provider, attempt } = claim;
-        let entry = self.jobs.get_mut(&job)?;
-        let at = (entry.held, entry.provider, entry.attempt);
-        (at == (true, Some(provider), attempt)).then_some(entry)
-    }
-
-    fn end(&mut self, job: JobId, ending: Ending, notes: &mut Vec<Note>) {
-        let Some(entry) = self.jobs.remove(&job) else { return };
-        let failure = Failure { ending, detail: entry.detail.clone() };
-        entry.exchange.finish(Err(failure.clone()));
-        notes.push(entry.ended(Outcome::Failed(failure)));
-    }
-
-    fn answer_progress(&mut self, job: JobId) {
-        let progress = self.jobs.get(&job).map(|entry| entry.exchange.progress());
-        let (at, waiting) = progress.unwrap_or((now(), Waiting::Provider));
-        self.dispatcher.handle(now(), Input::Progress { job, at, waiting });
-    }
-
-    fn deadline_moved_up(&self) -> bool {
-        match (self.dispatcher.poll_timeout(), self.armed) {
-            (Some((at, _)), Some(armed)) => at < armed,
-            (Some(_), None) => true,
-            (None, _) => false,
-        }
-    }
-}
-
-impl Entry {
-    /// It is no longer its provider's, whatever that still writes.
-    fn release(&mut self) {
-        self.held = false;
-        self.exchange.end_attempt();
-    }
-
-    fn ended(&self, outcome: Outcome) -> Note {
-        let at = now();
-        let account = self.exchange.account();
-        let ended = Ended {
-            outcome,
-            provider: self.provider,
-            provider_name: self.provider_name.clone(),
-            served_model: self.served_model.clone(),
-            usage: account.usage,
-            bytes: account.bytes,
-            queued: self.assigned.unwrap_or(at) - self.accepted,
-            first_byte: self.begun.map(|begun| begun - self.accepted),
-            total: at - self.accepted,
-            requeues: self.attempt,
-        };
-        Note::Ended(Arc::clone(&self.facts), Box::new(ended))
     }
 }

@@ -1,0 +1,121 @@
+//! The API's end.
+
+use std::{
+    future::poll_fn,
+    sync::Arc,
+    task::{Context, Poll},
+};
+
+use base::JobId;
+use dispatch::Ending;
+
+use super::{
+    Event, Head,
+    state::{Exchange, give},
+};
+use crate::{job::Failure, service::Scheduler};
+
+/// The API's end: the head, then chunks, then the end.
+pub struct Answer {
+    exchange: Arc<Exchange>,
+    scheduler: Scheduler,
+    job: JobId,
+    ended: bool,
+}
+
+impl Answer {
+    pub(crate) fn new(exchange: Arc<Exchange>, scheduler: Scheduler, job: JobId) -> Self {
+        Self { exchange, scheduler, job, ended: false }
+    }
+
+    /// The job it answers.
+    pub fn job(&self) -> JobId {
+        self.job
+    }
+
+    /// Waits for the head.
+    ///
+    /// # Errors
+    /// The [`Failure`] when the job ends without one.
+    pub async fn head(&mut self) -> Result<Head, Failure> {
+        poll_fn(|cx| self.poll_head(cx)).await
+    }
+
+    fn poll_head(&mut self, cx: &mut Context<'_>) -> Poll<Result<Head, Failure>> {
+        let mut state = self.exchange.lock();
+        if let Some(head) = state.head.take() {
+            return Poll::Ready(Ok(head));
+        }
+        match &state.end {
+            Some(Err(failure)) => {
+                self.ended = true;
+                Poll::Ready(Err(failure.clone()))
+            }
+            // An end without a head is prevented by the writer.
+            Some(Ok(())) => Poll::Ready(Err(Ending::ProviderFailed.into())),
+            None => {
+                state.reader = Some(cx.waker().clone());
+                Poll::Pending
+            }
+        }
+    }
+
+    /// The next event after the head.
+    pub async fn next(&mut self) -> Event {
+        poll_fn(|cx| self.poll_next(cx)).await
+    }
+
+    /// As [`Answer::next`], for those who poll.
+    pub fn poll_next(&mut self, cx: &mut Context<'_>) -> Poll<Event> {
+        let mut state = self.exchange.lock();
+        if let Some(piece) = state.chunks.pop_front() {
+            let due = state.took(&piece);
+            drop(state);
+            give(due);
+            return Poll::Ready(Event::Chunk(piece.bytes));
+        }
+        match &state.end {
+            Some(end) => {
+                self.ended = true;
+                Poll::Ready(match end {
+                    Ok(()) => Event::End,
+                    Err(failure) => Event::Failed(failure.clone()),
+                })
+            }
+            None => {
+                state.reader = Some(cx.waker().clone());
+                Poll::Pending
+            }
+        }
+    }
+
+    /// Whether nothing is left to come but the end that is already there, or the whole rest is
+    /// already here. A body that is complete can be sent in one piece.
+    pub fn rest(&self) -> Option<usize> {
+        let state = self.exchange.lock();
+        matches!(state.end, Some(Ok(()))).then_some(state.held_back)
+    }
+
+    /// The reader has all that it wants of the answer, and will not read its end: the job is not
+    /// cancelled when this is dropped, but goes on to its end. What still comes is thrown away, and
+    /// does not count as progress.
+    pub fn suffices(&mut self) {
+        self.ended = true;
+        let mut state = self.exchange.lock();
+        state.discarding = true;
+        state.credit = None;
+        state.forget_chunks();
+    }
+}
+
+impl Drop for Answer {
+    fn drop(&mut self) {
+        if self.ended {
+            return;
+        }
+        let over = self.exchange.lock().end.is_some();
+        if !over {
+            self.scheduler.client_gone(self.job);
+        }
+    }
+}

@@ -1,0 +1,76 @@
+//! The two ends of a job's answer.
+//!
+//! The provider's side writes a head, chunks and an end through an [`AnswerWriter`]; the API's
+//! side reads them from an [`Answer`]. A writer never waits: it is told how much is held back for
+//! the reader, and a reader tells how much it has taken, so that a connection with credit stops a
+//! stream at its source. What no credit stops is bounded here.
+//!
+//! Dropping the [`Answer`] before the end cancels the job at its provider and frees its slot,
+//! whatever state it was in. Dropping the writer before the end fails the job. The two need not be
+//! on the same machine: whatever carries the writer's calls elsewhere may do so.
+//!
+//! - [`Answer`]: the API's end
+//! - [`AnswerWriter`]: the provider's end
+//! - [`state`]: what lies between them
+
+mod answer;
+mod state;
+mod writer;
+
+use bytes::Bytes;
+use http::{HeaderMap, HeaderName, StatusCode};
+
+pub(crate) use self::state::Exchange;
+pub use self::{answer::Answer, writer::AnswerWriter};
+use crate::job::Failure;
+
+/// The most that is held back for a reader that does not read, in bytes. One more chunk may come
+/// on top of it.
+pub const HELD_BACK: usize = 8 * 1024 * 1024;
+
+/// The header that says of what kind an answer's usage is: [`ESTIMATED`], if it was not counted.
+pub const USAGE_HEADER: HeaderName = HeaderName::from_static("x-warren-usage");
+
+/// What [`USAGE_HEADER`] says of usage that was not counted.
+pub const ESTIMATED: &str = "estimated";
+
+/// The head of an answer.
+#[derive(Debug, Clone)]
+pub struct Head {
+    /// The backend's status.
+    pub status: StatusCode,
+    /// The backend's headers, without those of its connection. A provider that can only guess what
+    /// it used says so in [`USAGE_HEADER`].
+    pub headers: HeaderMap,
+}
+
+/// What an [`Answer`] yields.
+#[derive(Debug)]
+pub enum Event {
+    /// Bytes of the answer, as one read at the provider brought them.
+    Chunk(Bytes),
+    /// The answer is complete.
+    End,
+    /// There will be no (more of the) answer.
+    Failed(Failure),
+}
+
+/// Why a writer need not go on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum Gone {
+    /// The job ended otherwise, or went to another provider.
+    #[error("the job is no longer this provider's")]
+    Over,
+    /// The reader holds back more than is kept for it.
+    #[error("the client does not read")]
+    Stalled,
+    /// The answer is none in the shape that the provider was asked in: the job should be failed.
+    #[error("the answer makes no sense")]
+    Unreadable,
+}
+
+/// Told how many bytes of an answer were read, so that as many may follow.
+pub trait CreditSink: Send + Sync {
+    /// `bytes` more may be sent for the provider's own `number` of the job.
+    fn credit(&self, number: u32, bytes: u32);
+}

@@ -1,0 +1,241 @@
+//! What lies between the two ends.
+
+use std::{
+    collections::VecDeque,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    task::Waker,
+    time::Instant,
+};
+
+use bytes::Bytes;
+use dispatch::{Ending, Waiting};
+use http::StatusCode;
+
+use super::{CreditSink, ESTIMATED, Gone, Head, USAGE_HEADER};
+use crate::{
+    job::{Failure, Meter, Usage},
+    service::now,
+    translate::AnswerMap,
+};
+
+/// How bytes that were read are given back as credit.
+pub(super) struct Credit {
+    sink: Arc<dyn CreditSink>,
+    number: u32,
+    /// Read, and not yet given back.
+    owed: u32,
+    /// Given back in portions of at least this, to save messages.
+    portion: u32,
+}
+
+pub(crate) struct Exchange {
+    state: Mutex<State>,
+}
+
+pub(super) struct State {
+    /// The attempt whose writer may write, if there is one.
+    pub(super) attempt: Option<u32>,
+    /// Makes the client's answer of the provider's.
+    pub(super) map: Option<Box<dyn AnswerMap>>,
+    pub(super) head: Option<Head>,
+    pub(super) status: Option<StatusCode>,
+    pub(super) chunks: VecDeque<Piece>,
+    pub(super) held_back: usize,
+    /// The reader has all it wants: further bytes are nobody's.
+    pub(super) discarding: bool,
+    pub(super) passed: u64,
+    pub(super) end: Option<Result<(), Failure>>,
+    pub(super) moved: Instant,
+    pub(super) reader: Option<Waker>,
+    pub(super) meter: Box<dyn Meter>,
+    pub(super) reported: Usage,
+    /// The provider can only guess what it used.
+    estimated: bool,
+    pub(super) credit: Option<Credit>,
+}
+
+/// Bytes for the client.
+pub(super) struct Piece {
+    pub(super) bytes: Bytes,
+    /// How many bytes of the provider's they are made of, which it may send again once they are
+    /// read.
+    pub(super) cost: usize,
+}
+
+/// Credit to be given once no lock is held.
+pub(super) type Due = Option<(Arc<dyn CreditSink>, u32, u32)>;
+
+/// What an exchange knows of itself when its job ends.
+pub(crate) struct Account {
+    pub(crate) usage: Usage,
+    pub(crate) bytes: u64,
+    pub(crate) status: Option<StatusCode>,
+}
+
+impl Exchange {
+    pub(crate) fn new(meter: Box<dyn Meter>) -> Arc<Self> {
+        Arc::new(Self {
+            state: Mutex::new(State {
+                attempt: None,
+                map: None,
+                head: None,
+                status: None,
+                chunks: VecDeque::new(),
+                held_back: 0,
+                discarding: false,
+                passed: 0,
+                end: None,
+                moved: now(),
+                reader: None,
+                meter,
+                reported: Usage::default(),
+                estimated: false,
+                credit: None,
+            }),
+        })
+    }
+
+    /// Only the writer of `attempt` may write from now on.
+    pub(crate) fn begin_attempt(&self, attempt: u32, map: Option<Box<dyn AnswerMap>>) {
+        let mut state = self.lock();
+        state.map = map;
+        state.attempt = Some(attempt);
+        state.credit = None;
+        state.reported = Usage::default();
+    }
+
+    /// No writer may write until the next attempt begins.
+    pub(crate) fn end_attempt(&self) {
+        let mut state = self.lock();
+        state.attempt = None;
+        state.credit = None;
+    }
+
+    /// The head of this attempt's answer is here.
+    pub(crate) fn begin_answer(&self, attempt: u32, head: Head) -> Result<(), Gone> {
+        let mut state = self.lock();
+        state.writable(attempt)?;
+        state.estimated = is_estimated(&head);
+        let head = match &mut state.map {
+            Some(map) => map.head(head),
+            None => head,
+        };
+        state.status = Some(head.status);
+        state.head = Some(head);
+        state.moved = now();
+        state.wake_reader();
+        Ok(())
+    }
+
+    /// The answer is complete, if this attempt may still say so.
+    pub(super) fn finish_attempt(&self, attempt: u32) {
+        let writable = self.lock().writable(attempt).is_ok();
+        if writable {
+            self.finish(Ok(()));
+        }
+    }
+
+    /// Ends the exchange, unless it has ended.
+    pub(crate) fn finish(&self, end: Result<(), Failure>) {
+        let mut state = self.lock();
+        if state.end.is_none() {
+            let stalled = matches!(&end, Err(failure) if failure.ending == Ending::ClientStalled);
+            if stalled {
+                // Whoever did not read them will not: they would be kept as long as it stays.
+                state.forget_chunks();
+            }
+            state.end = Some(end);
+            state.credit = None;
+            state.wake_reader();
+        }
+    }
+
+    /// When bytes last moved, and whom the exchange has been waiting for since.
+    pub(crate) fn progress(&self) -> (Instant, Waiting) {
+        let state = self.lock();
+        let waiting = if state.chunks.is_empty() { Waiting::Provider } else { Waiting::Client };
+        (state.moved, waiting)
+    }
+
+    pub(crate) fn account(&self) -> Account {
+        let state = self.lock();
+        Account { usage: state.usage(), bytes: state.passed, status: state.status }
+    }
+
+    pub(super) fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Gives credit. Not to be called with an exchange's lock.
+pub(super) fn give(due: Due) {
+    if let Some((sink, number, bytes)) = due {
+        sink.credit(number, bytes);
+    }
+}
+
+fn is_estimated(head: &Head) -> bool {
+    head.headers.get(USAGE_HEADER).is_some_and(|kind| kind == ESTIMATED)
+}
+
+impl Credit {
+    pub(super) fn new(sink: Arc<dyn CreditSink>, number: u32, portion: u32) -> Self {
+        Self { sink, number, owed: 0, portion }
+    }
+}
+
+impl State {
+    /// What the answer tells, or else the provider, or else, for answers that began well, the meter
+    /// by its own count.
+    fn usage(&self) -> Usage {
+        let mut usage = self.meter.usage().or(self.reported);
+        usage.estimated |= self.estimated;
+        if self.status.is_some_and(|status| status.is_success()) && !usage.is_whole() {
+            return usage.or(Usage { estimated: true, ..self.meter.estimate() });
+        }
+        usage
+    }
+
+    pub(super) fn wake_reader(&mut self) {
+        if let Some(reader) = self.reader.take() {
+            reader.wake();
+        }
+    }
+
+    pub(super) fn forget_chunks(&mut self) {
+        self.chunks = VecDeque::new();
+        self.held_back = 0;
+    }
+
+    pub(super) fn writable(&self, attempt: u32) -> Result<(), Gone> {
+        if self.attempt == Some(attempt) && self.end.is_none() { Ok(()) } else { Err(Gone::Over) }
+    }
+
+    /// Keeps a piece for the reader. What is empty costs nothing.
+    pub(super) fn put(&mut self, piece: Piece) -> Due {
+        if piece.bytes.is_empty() {
+            return self.spent(piece.cost);
+        }
+        self.held_back += piece.bytes.len();
+        self.passed += piece.bytes.len() as u64;
+        self.chunks.push_back(piece);
+        self.wake_reader();
+        None
+    }
+
+    pub(super) fn took(&mut self, piece: &Piece) -> Due {
+        self.held_back -= piece.bytes.len();
+        self.moved = now();
+        self.spent(piece.cost)
+    }
+
+    /// So many bytes of the provider's are kept no longer.
+    fn spent(&mut self, cost: usize) -> Due {
+        let credit = self.credit.as_mut()?;
+        credit.owed = credit.owed.saturating_add(u32::try_from(cost).unwrap_or(u32::MAX));
+        if credit.owed < credit.portion {
+            return None;
+        }
+        Some((Arc::clone(&credit.sink), credit.number, std::mem::take(&mut credit.owed)))
+    }
+}

@@ -1,0 +1,178 @@
+//! The provider's end.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use dispatch::Verdict;
+use http::StatusCode;
+
+use super::{
+    CreditSink, Gone, HELD_BACK, Head,
+    state::{Credit, Exchange, Piece, give},
+};
+use crate::{
+    job::Usage,
+    service::{Claim, Scheduler, now},
+    translate::Untranslatable,
+};
+
+/// The provider's end, for one attempt at a job.
+pub struct AnswerWriter {
+    exchange: Arc<Exchange>,
+    scheduler: Scheduler,
+    claim: Claim,
+    status: Option<StatusCode>,
+    /// Why the answer has no form in the client's shape, if it has none.
+    unreadable: Option<String>,
+    done: bool,
+}
+
+impl AnswerWriter {
+    pub(crate) fn new(exchange: Arc<Exchange>, scheduler: Scheduler, claim: Claim) -> Self {
+        Self { exchange, scheduler, claim, status: None, unreadable: None, done: false }
+    }
+
+    /// Gives bytes back to `sink` as they are read, in portions of at least `portion` bytes, under
+    /// the provider's own `number` for the job.
+    pub fn give_credit(&self, sink: Arc<dyn CreditSink>, number: u32, portion: u32) {
+        let mut state = self.exchange.lock();
+        if state.writable(self.claim.attempt).is_ok() {
+            state.credit = Some(Credit::new(sink, number, portion));
+        }
+    }
+
+    /// Whether the head was written.
+    pub fn has_begun(&self) -> bool {
+        self.status.is_some()
+    }
+
+    /// Writes the head: from now on the job stays with this provider. A second head is ignored.
+    ///
+    /// # Errors
+    /// [`Gone::Over`] when the job is no longer this provider's.
+    pub fn head(&mut self, head: Head) -> Result<(), Gone> {
+        if self.has_begun() {
+            return Ok(());
+        }
+        let status = head.status;
+        self.scheduler.begin(self.claim, head)?;
+        self.status = Some(status);
+        Ok(())
+    }
+
+    /// Writes bytes after the head. Returns how much is held back for the reader now, in bytes.
+    ///
+    /// # Errors
+    /// [`Gone::Over`] when the job is no longer this provider's; [`Gone::Stalled`] when more than
+    /// [`HELD_BACK`] bytes wait for a reader that does not read; [`Gone::Unreadable`] when the chunk
+    /// has no form in the client's shape: in both cases the job should be failed.
+    pub fn chunk(&mut self, chunk: Bytes) -> Result<usize, Gone> {
+        let mut state = self.exchange.lock();
+        state.writable(self.claim.attempt)?;
+        if self.unreadable.is_some() {
+            return Err(Gone::Unreadable);
+        }
+        if state.held_back > HELD_BACK {
+            return Err(Gone::Stalled);
+        }
+        if chunk.is_empty() || state.discarding {
+            return Ok(state.held_back);
+        }
+        state.meter.feed(&chunk);
+        state.moved = now();
+        let cost = chunk.len();
+        let bytes = match &mut state.map {
+            Some(map) => map.chunk(chunk).map_err(|Untranslatable(why)| {
+                self.unreadable = Some(why);
+                Gone::Unreadable
+            })?,
+            None => chunk,
+        };
+        let due = state.put(Piece { bytes, cost });
+        let held_back = state.held_back;
+        drop(state);
+        give(due);
+        Ok(held_back)
+    }
+
+    /// What the provider itself says was used. What is read in the answer counts more.
+    pub fn report(&self, usage: Usage) {
+        let mut state = self.exchange.lock();
+        if state.writable(self.claim.attempt).is_ok() {
+            state.reported = usage;
+        }
+    }
+
+    /// The answer is complete. Without a head, or with an end that makes no sense, this is a
+    /// failure.
+    pub fn end(mut self) {
+        let Some(status) = self.status else {
+            return self.fail("the provider ended the answer before it began");
+        };
+        if let Err(Untranslatable(why)) = self.flush() {
+            return self.fail(&why);
+        }
+        self.done = true;
+        self.exchange.finish_attempt(self.claim.attempt);
+        let fault = status.is_server_error();
+        let verdict = if fault { Verdict::AnsweredWithFault } else { Verdict::Answered };
+        self.scheduler.finished(self.claim, verdict, None);
+    }
+
+    /// There is no (more of the) answer, through a fault of the provider. Unbegun, the job may go
+    /// to another. Why an answer could not be read counts more than `why`.
+    pub fn fail(mut self, why: &str) {
+        self.done = true;
+        let why = self.unreadable.take().unwrap_or_else(|| why.to_owned());
+        self.scheduler.finished(self.claim, Verdict::Failed, Some(why));
+    }
+
+    /// The provider does not take the job, through no fault of its own.
+    pub fn decline(mut self) {
+        self.done = true;
+        self.scheduler.finished(self.claim, Verdict::Declined, None);
+    }
+
+    /// The provider does not serve the endpoint that it was asked for. Say what it serves first,
+    /// with [`Membership::endpoints`](crate::Membership::endpoints).
+    pub fn unserved(mut self) {
+        self.done = true;
+        self.scheduler.finished(self.claim, Verdict::Unserved, None);
+    }
+
+    /// The client does not read what was sent for it: the job ends, and nobody is to blame but
+    /// the client.
+    pub fn stalled(mut self) {
+        self.done = true;
+        self.scheduler.stalled(self.claim.job);
+    }
+
+    /// Nothing is left to do: the job was cancelled, or its provider is leaving and the
+    /// dispatcher is told so in one piece.
+    pub fn abandon(mut self) {
+        self.done = true;
+    }
+
+    /// Writes what is left in the map of the answer.
+    fn flush(&self) -> Result<(), Untranslatable> {
+        if let Some(why) = &self.unreadable {
+            return Err(Untranslatable(why.clone()));
+        }
+        let mut state = self.exchange.lock();
+        let writable = state.writable(self.claim.attempt).is_ok() && !state.discarding;
+        if let Some(map) = state.map.as_mut().filter(|_| writable) {
+            let bytes = map.end()?;
+            state.put(Piece { bytes, cost: 0 });
+        }
+        Ok(())
+    }
+}
+
+impl Drop for AnswerWriter {
+    fn drop(&mut self) {
+        if !self.done {
+            // Later, not now: a provider may drop it while the scheduler is calling it.
+            self.scheduler.dropped(self.claim);
+        }
+    }
+}

@@ -1,0 +1,136 @@
+//! What the scheduler's lock guards: the dispatcher, and whom its effects concern.
+
+use std::{collections::HashMap, sync::Arc, time::Instant};
+
+use base::{Endpoints, JobId, ModelName, ProviderId};
+use dispatch::{CancelReason, Config, Dispatcher, Ending, Input, Output, Waiting, route};
+
+use super::{
+    Claim, Scheduler,
+    entry::{Entry, Note},
+    now,
+};
+use crate::{
+    exchange::AnswerWriter,
+    job::Failure,
+    observer::Outcome,
+    provider::{Assignment, Provider},
+    translate::{Translated, Untranslatable},
+};
+
+pub(super) struct Core {
+    pub(super) dispatcher: Dispatcher,
+    pub(super) jobs: HashMap<JobId, Entry>,
+    pub(super) providers: HashMap<ProviderId, Arc<dyn Provider>>,
+    /// When [`Scheduler::run`] wakes up by itself. It may wake up for nothing, but never late.
+    pub(super) armed: Option<Instant>,
+}
+
+impl Core {
+    pub(super) fn new(config: Config, policy: Box<dyn route::Policy>) -> Self {
+        Self {
+            dispatcher: Dispatcher::new(config, policy),
+            jobs: HashMap::new(),
+            providers: HashMap::new(),
+            armed: None,
+        }
+    }
+
+    pub(super) fn handle(&mut self, scheduler: &Scheduler, input: Input, notes: &mut Vec<Note>) {
+        self.dispatcher.handle(now(), input);
+        self.carry_out(scheduler, notes);
+    }
+
+    pub(super) fn carry_out(&mut self, scheduler: &Scheduler, notes: &mut Vec<Note>) {
+        while let Some(output) = self.dispatcher.poll_output() {
+            match output {
+                Output::Assign { job, provider, model, endpoints, attempt } => {
+                    let claim = Claim { job, provider, attempt };
+                    self.assign(scheduler, claim, &model, endpoints, notes);
+                }
+                Output::Cancel { job, provider, reason } => {
+                    self.cancel(job, provider, reason, notes);
+                }
+                Output::End { job, ending } => self.end(job, ending, notes),
+                Output::AskProgress { job } => self.answer_progress(job),
+                Output::Retire { provider, clean } => {
+                    if let Some(provider) = self.providers.get(&provider) {
+                        provider.retire(clean);
+                    }
+                }
+            }
+        }
+    }
+
+    /// A job that is not there any more was ended because its provider could not be told of it.
+    fn cancel(&mut self, job: JobId, id: ProviderId, reason: CancelReason, notes: &mut Vec<Note>) {
+        let Some(entry) = self.jobs.get_mut(&job) else { return };
+        entry.release();
+        notes.push(Note::Canceled(Arc::clone(&entry.facts), reason));
+        if let Some(provider) = self.providers.get(&id) {
+            provider.cancel(job, reason);
+        }
+    }
+
+    fn assign(
+        &mut self,
+        scheduler: &Scheduler,
+        claim: Claim,
+        model: &ModelName,
+        endpoints: Endpoints,
+        notes: &mut Vec<Note>,
+    ) {
+        let Claim { job, provider: id, attempt } = claim;
+        let (Some(entry), Some(provider)) = (self.jobs.get_mut(&job), self.providers.get(&id))
+        else {
+            return self.give_up(job, Ending::ProviderFailed, notes);
+        };
+        let translated = match entry.translate(model, endpoints) {
+            Ok(translated) => translated,
+            Err(Untranslatable(why)) => {
+                entry.detail = Some(why);
+                return self.give_up(job, Ending::Untranslatable, notes);
+            }
+        };
+        let Translated { request, endpoint, answer } = translated;
+        entry.give(claim, provider.name(), model, notes);
+        entry.exchange.begin_attempt(attempt, answer);
+        let alternatives = entry.has_alternatives(endpoint);
+        let exchange = Arc::clone(&entry.exchange);
+        let answer = AnswerWriter::new(exchange, scheduler.clone(), claim);
+        provider.assign(Assignment { job, attempt, request, endpoint, alternatives, answer });
+    }
+
+    /// An assignment that cannot be carried out: rather than wait for nobody, the job ends. Only
+    /// then is the slot freed: the provider, which was told nothing, is told of no cancellation.
+    fn give_up(&mut self, job: JobId, ending: Ending, notes: &mut Vec<Note>) {
+        self.end(job, ending, notes);
+        self.dispatcher.handle(now(), Input::ClientGone { job });
+    }
+
+    /// The job, if it is where and what the claim says.
+    pub(super) fn held(&mut self, claim: Claim) -> Option<&mut Entry> {
+        self.jobs.get_mut(&claim.job).filter(|entry| entry.is_at(claim))
+    }
+
+    pub(super) fn end(&mut self, job: JobId, ending: Ending, notes: &mut Vec<Note>) {
+        let Some(entry) = self.jobs.remove(&job) else { return };
+        let failure = Failure { ending, detail: entry.detail.clone() };
+        entry.exchange.finish(Err(failure.clone()));
+        notes.push(entry.ended(Outcome::Failed(failure)));
+    }
+
+    fn answer_progress(&mut self, job: JobId) {
+        let progress = self.jobs.get(&job).map(|entry| entry.exchange.progress());
+        let (at, waiting) = progress.unwrap_or((now(), Waiting::Provider));
+        self.dispatcher.handle(now(), Input::Progress { job, at, waiting });
+    }
+
+    pub(super) fn deadline_moved_up(&self) -> bool {
+        match (self.dispatcher.poll_timeout(), self.armed) {
+            (Some((at, _)), Some(armed)) => at < armed,
+            (Some(_), None) => true,
+            (None, _) => false,
+        }
+    }
+}
