@@ -1,16 +1,21 @@
 //! Messages and framings of every protocol, pure: bytes in, values out, and back.
 //!
 //! - [`relay`]: the relay worker protocol, its JSON messages and, between two Warrens, its frames
+//! - [`node`]: the node protocol, its tasks and results
 //! - [`openai`], [`anthropic`]: what the consumer APIs need of request bodies, errors and lists
+//! - [`admin`]: keys, usage and the audit log, as they are administered over HTTP
 //! - [`sse`]: where events begin and end in a stream that is forwarded unchanged
 //! - [`usage`]: token counts, read from a side copy of an answer
-//! - [`headers`]: which HTTP headers cross a connection, and which do not
+//! - [`endpoint`]: whether a backend serves an endpoint at all, told from how it answers there
 //! - [`json`]: text as JSON, without building values
 //! - [`headers`]: which HTTP headers go no further than one connection, or to no provider
 
+pub mod admin;
 pub mod anthropic;
+pub mod endpoint;
 pub mod headers;
 pub mod json;
+pub mod node;
 pub mod openai;
 pub mod relay;
 pub mod sse;

@@ -46,6 +46,12 @@ impl Boundary {
         self.place == Place::EventStart
     }
 
+    /// Whether the stream so far ends with a whole line, for those whose unit is the line. Also true
+    /// before the first byte.
+    pub fn at_line_start(&self) -> bool {
+        self.place != Place::InLine
+    }
+
     /// What to write to end a half event; nothing between events.
     pub fn closing(&self) -> &'static [u8] {
         match self.place {
@@ -105,6 +111,8 @@ mod tests {
             assert!(!after(format!("data: x{end}").as_bytes()).at_event_start(), "{end:?}");
         }
         assert!(after(b"").at_event_start() && after(b"\n").at_event_start());
+        assert!(after(b"").at_line_start() && after(b"{}\n").at_line_start());
+        assert!(!after(b"{}\n{").at_line_start());
     }
 
     #[test]

@@ -1,10 +1,19 @@
-//! The OpenAI-style APIs: what a server must know of a body it forwards, and what it answers
-//! itself.
+//! The OpenAI-style APIs: what a server must know of a body it forwards, what it changes in one,
+//! and what it answers itself.
 
+mod ask_usage;
+pub(crate) mod chat_request;
+mod defaults;
 mod peek;
 mod prompt;
 mod reply;
+mod splice;
+mod usage_filter;
 
-pub use peek::{BadBody, MAX_MODEL_NAME, Peek, peek, replace_model};
+pub use ask_usage::{AskUsage, ask_usage};
+pub use defaults::{Defaults, Reserved};
+pub use peek::{BadBody, MAX_MODEL_NAME, Peek, peek};
 pub use prompt::{PROMPT_HEADS, prompt_heads};
 pub use reply::{error_body, error_event, model_list, model_object, response_error_event};
+pub use splice::{Edit, model_edit, replace_model, splice};
+pub use usage_filter::{MAX_HELD, UsageFilter};

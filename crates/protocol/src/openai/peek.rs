@@ -2,14 +2,11 @@
 
 use std::{fmt, ops::Range};
 
-use bytes::Bytes;
 use serde::{
     Deserialize,
     de::{DeserializeSeed, Deserializer, IgnoredAny, MapAccess, Visitor},
 };
 use serde_json::value::RawValue;
-
-use crate::json;
 
 /// The longest model name a request may carry, in bytes.
 pub const MAX_MODEL_NAME: usize = 256;
@@ -21,10 +18,12 @@ pub struct Peek {
     pub model: String,
     /// Whether a stream is asked for; false when the body does not say.
     pub stream: bool,
-    /// Where the model's value is, quotes included. See [`replace_model`].
+    /// Where the model's value is, quotes included. See [`replace_model`](super::replace_model).
     pub model_span: Range<usize>,
     /// Where the value of the first of `messages`, `prompt` and `input` is, as it stands there.
     pub prompt_span: Option<Range<usize>>,
+    /// Where the value of `stream_options` is. See [`ask_usage`](super::ask_usage).
+    pub stream_options_span: Option<Range<usize>>,
 }
 
 /// Why a body cannot be routed; the text is meant for the one who sent it.
@@ -92,20 +91,8 @@ pub fn peek(body: &[u8]) -> Result<Peek, BadBody> {
         stream: fields.stream.map_or(Ok(false), stream_flag)?,
         model_span: span(text, model),
         prompt_span: fields.prompt.map(|prompt| span(text, prompt)),
+        stream_options_span: fields.stream_options.map(|options| span(text, options)),
     })
-}
-
-/// The body with another model in the place where [`peek`] found one, and nothing else changed.
-/// A span that is not the body's leaves the body as it is.
-pub fn replace_model(body: &Bytes, span: Range<usize>, new: &str) -> Bytes {
-    let (Some(before), Some(after)) = (body.get(..span.start), body.get(span.end..)) else {
-        return body.clone();
-    };
-    let mut name = String::with_capacity(new.len() + 2);
-    name.push('"');
-    json::push_escaped(&mut name, new);
-    name.push('"');
-    [before, name.as_bytes(), after].concat().into()
 }
 
 fn not_json(error: &serde_json::Error) -> BadBody {
@@ -129,7 +116,7 @@ fn stream_flag(raw: &RawValue) -> Result<bool, BadBody> {
 }
 
 /// Where a value borrowed from `text` lies in it.
-fn span(text: &str, raw: &RawValue) -> Range<usize> {
+pub(super) fn span(text: &str, raw: &RawValue) -> Range<usize> {
     let start = raw.get().as_ptr().addr() - text.as_ptr().addr();
     start..start + raw.get().len()
 }
@@ -140,6 +127,7 @@ struct Fields<'a> {
     model: Option<&'a RawValue>,
     stream: Option<&'a RawValue>,
     prompt: Option<&'a RawValue>,
+    stream_options: Option<&'a RawValue>,
     twice: Option<&'static str>,
 }
 
@@ -151,6 +139,7 @@ enum Key {
     Messages,
     Prompt,
     Input,
+    StreamOptions,
     #[serde(other)]
     Other,
 }
@@ -175,8 +164,12 @@ impl<'a> Visitor<'a> for &mut Fields<'a> {
             match key {
                 Key::Model if self.model.is_some() => self.again("model", &mut map)?,
                 Key::Stream if self.stream.is_some() => self.again("stream", &mut map)?,
+                Key::StreamOptions if self.stream_options.is_some() => {
+                    self.again("stream_options", &mut map)?;
+                }
                 Key::Model => self.model = Some(map.next_value()?),
                 Key::Stream => self.stream = Some(map.next_value()?),
+                Key::StreamOptions => self.stream_options = Some(map.next_value()?),
                 Key::Messages | Key::Prompt | Key::Input if self.prompt.is_none() => {
                     self.prompt = Some(map.next_value()?);
                 }
@@ -211,6 +204,15 @@ mod tests {
         assert_eq!((found.model.as_str(), found.stream), ("m-a", true));
         assert_eq!(&body[found.model_span], b"\"m-a\"");
         assert_eq!(&body[found.prompt_span.unwrap()], br#"[ {"role":"user"} ]"#);
+    }
+
+    #[test]
+    fn finds_the_options_of_streams_once() {
+        let body = br#"{"model":"m","stream_options" : {"x":{}} }"#;
+        let found = peek(body).unwrap();
+        assert_eq!(&body[found.stream_options_span.unwrap()], br#"{"x":{}}"#);
+        let twice = r#"{"model":"m","stream_options":null,"stream_options":null}"#;
+        assert_eq!(bad(twice).to_string(), "`stream_options` must not appear twice");
     }
 
     #[test]
@@ -266,28 +268,7 @@ mod tests {
         assert_eq!(peek(body.as_bytes()).unwrap().model, "m");
     }
 
-    #[test]
-    fn only_the_name_changes() {
-        let body = Bytes::from_static(br#"{"a":1.50, "model" : "x\u0041", "model_x":"x"}"#);
-        let span = peek(&body).unwrap().model_span;
-        let new = replace_model(&body, span, "y\"\\é");
-        assert_eq!(new, r#"{"a":1.50, "model" : "y\"\\é", "model_x":"x"}"#.as_bytes());
-        assert_eq!(replace_model(&body, 5..999, "y"), body);
-    }
-
     proptest! {
-        #[test]
-        fn any_name_is_found_and_replaced(name in "\\PC{1,40}", new in "\\PC{1,40}", stream: bool) {
-            prop_assume!(!name.trim().is_empty() && !new.trim().is_empty());
-            let quoted = serde_json::to_string(&name).unwrap();
-            let body = format!(r#"{{"stream":{stream},"model":{quoted},"prompt":"p"}}"#);
-            let body = Bytes::from(body);
-            let found = peek(&body).unwrap();
-            prop_assert_eq!((&found.model, found.stream), (&name, stream));
-            let again = peek(&replace_model(&body, found.model_span, &new));
-            prop_assert_eq!(again.map(|found| found.model), Ok(new));
-        }
-
         #[test]
         fn any_bytes_are_no_panic(body: Vec<u8>) {
             prop_assert!(peek(&body).is_err());

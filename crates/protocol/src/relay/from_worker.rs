@@ -1,8 +1,9 @@
 //! The bodies of what a worker says to a server (relay specification, "Message Type Summary").
 
+use base::Endpoints;
 use serde::{Deserialize, Serialize};
 
-use super::{Headers, decode::or_default};
+use super::{Headers, decode::or_default, endpoints};
 use crate::usage::Usage;
 
 /// `register`: a worker introduces itself. See [`Register::normalised`].
@@ -20,6 +21,9 @@ pub struct Register {
     /// How many requests it is serving already, whoever sent them.
     #[serde(default, deserialize_with = "or_default")]
     pub current_load: u32,
+    /// What its backend serves; absent when it does not know. Not part of the specification.
+    #[serde(default, with = "endpoints", skip_serializing_if = "Option::is_none")]
+    pub endpoints: Option<Endpoints>,
 }
 
 /// `models_update`: the models offered from now on.
@@ -29,6 +33,9 @@ pub struct ModelsUpdate {
     pub models: Vec<String>,
     /// How many requests it is serving.
     pub current_load: u32,
+    /// What its backend serves now; absent: as before. Not part of the specification.
+    #[serde(default, with = "endpoints", skip_serializing_if = "Option::is_none")]
+    pub endpoints: Option<Endpoints>,
 }
 
 /// `response_chunk`: bytes of a streamed answer, to be forwarded as they are.

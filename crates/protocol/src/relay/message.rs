@@ -105,6 +105,7 @@ impl WorkerMessage {
 
 #[cfg(test)]
 mod tests {
+    use base::Endpoints;
     use proptest::{collection::vec, option, prelude::*};
 
     use super::*;
@@ -224,6 +225,7 @@ mod tests {
                 max_concurrent: 4,
                 protocol_version: Some("2026-04-bridge-v1".into()),
                 current_load: 0,
+                endpoints: None,
             }),
         );
         let least = r#"{"type":"register","worker_name":"","models":[],"max_concurrent":0,"current_load":null,"new":[{}]}"#;
@@ -283,6 +285,7 @@ mod tests {
             WorkerMessage::ModelsUpdate(ModelsUpdate {
                 models: texts(&["m-a", "m-b"]),
                 current_load: 0,
+                endpoints: None,
             }),
         );
         let error = |request_id| {
@@ -333,6 +336,12 @@ mod tests {
         ]
     }
 
+    fn any_endpoints() -> impl Strategy<Value = Endpoints> {
+        let assumed: Vec<_> = Endpoints::ASSUMED.iter().collect();
+        proptest::sample::subsequence(assumed.clone(), 0..=assumed.len())
+            .prop_map(|endpoints| endpoints.into_iter().collect())
+    }
+
     fn any_worker_message() -> impl Strategy<Value = WorkerMessage> {
         let names = || vec(any::<String>(), 0..3);
         let text = || any::<String>();
@@ -344,15 +353,25 @@ mod tests {
             },
         );
         prop_oneof![
-            (text(), names(), any::<u32>(), option::of(text()), any::<u32>()).prop_map(
-                |(worker_name, models, max_concurrent, protocol_version, current_load)| {
+            (
+                (text(), names(), any::<u32>(), option::of(text()), any::<u32>()),
+                option::of(any_endpoints())
+            )
+                .prop_map(|(told, endpoints)| {
+                    let (worker_name, models, max_concurrent, protocol_version, current_load) =
+                        told;
                     WorkerMessage::Register(Register {
                         worker_name,
                         models,
                         max_concurrent,
                         protocol_version,
                         current_load,
+                        endpoints,
                     })
+                }),
+            (names(), any::<u32>(), option::of(any_endpoints())).prop_map(
+                |(models, current_load, endpoints)| {
+                    WorkerMessage::ModelsUpdate(ModelsUpdate { models, current_load, endpoints })
                 }
             ),
             (text(), text()).prop_map(|(request_id, chunk)| WorkerMessage::ResponseChunk(

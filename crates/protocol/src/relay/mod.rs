@@ -7,6 +7,7 @@
 
 pub mod binary;
 mod decode;
+mod endpoints;
 mod from_server;
 mod from_worker;
 mod heads;

@@ -4,9 +4,43 @@
 //! Everything here is pure: a request is mapped whole, an answer piece by piece as it comes. Chat
 //! Completions is the shape that every other one can be put into; two pairs make the rest.
 //!
+//! Each pair is two functions:
+//!
+//! - `pub fn request(body: &[u8], context: &Context) -> Result<Vec<u8>, BadRequest>`
+//! - `pub fn answer(context: &Context, request: &[u8]) -> impl Answer + use<>`, where `request` is
+//!   the client's own body, of which an answer repeats parts
+//!
+//! Callers take [`route`], [`request`] and [`answer`], which know every pair and how two of them
+//! make a way: a Messages client of a provider that has only Responses is read as Chat Completions
+//! in between.
+//!
+//! - [`registry`]: which endpoint serves which shape, and what maps the bytes
 //! - [`events`]: a stream of events, read incrementally
+//! - [`chat`]: the Chat Completions answer of any backend, as every pair reads it
+//! - [`tokens`]: how many tokens a text has, estimated
+//! - [`messages_chat`], [`chat_messages`]: Messages and Chat Completions
+//! - [`responses_chat`], [`chat_responses`]: Responses and Chat Completions
+//! - [`completions_chat`]: legacy Completions for Chat Completions
+//! - [`chat_node`]: Chat Completions for a model node, which has no endpoint
+//! - [`node_chat`]: the node protocol's consumers for Chat Completions
+//! - `fields`: the parts of a request, with the path of the one that is wrong
+//! - `errors`: a backend's error for a client of OpenAI's APIs
 
+pub mod chat;
+pub mod chat_messages;
+pub mod chat_node;
+pub mod chat_responses;
+pub mod completions_chat;
+mod errors;
 pub mod events;
+mod fields;
+pub mod messages_chat;
+pub mod node_chat;
+pub mod registry;
+pub mod responses_chat;
+pub mod tokens;
+
+pub use registry::{answer, request, route, served_as};
 
 /// What a translation knows beside the bytes.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -17,6 +51,8 @@ pub struct Context {
     pub created: u64,
     /// The model by the name that the client used, which the answer repeats.
     pub model: String,
+    /// Whether the client asked for a stream. It gets one even of a provider that answers whole.
+    pub streaming: bool,
 }
 
 /// A request that cannot be carried over, told to the client with status 400.
@@ -60,6 +96,20 @@ pub trait Answer: Send {
     /// # Errors
     /// As [`Answer::feed`].
     fn end(&mut self, out: &mut Vec<u8>) -> Result<(), BadAnswer>;
+}
+
+impl<A: Answer + ?Sized> Answer for Box<A> {
+    fn head(&mut self, status: u16, body: Body) -> (u16, Body) {
+        (**self).head(status, body)
+    }
+
+    fn feed(&mut self, chunk: &[u8], out: &mut Vec<u8>) -> Result<(), BadAnswer> {
+        (**self).feed(chunk, out)
+    }
+
+    fn end(&mut self, out: &mut Vec<u8>) -> Result<(), BadAnswer> {
+        (**self).end(out)
+    }
 }
 
 /// The kind of an answer's body.

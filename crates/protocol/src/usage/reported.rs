@@ -1,4 +1,4 @@
-//! Token counts, read from a side copy of an answer while it is forwarded unchanged.
+//! Token counts that an answer tells of itself.
 
 use std::sync::LazyLock;
 
@@ -6,14 +6,7 @@ use memchr::memmem::Finder;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-/// Token counts of an answer, as far as its bytes told. An explicit zero is a count.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Usage {
-    /// Tokens of the prompt (`prompt_tokens` or `input_tokens`).
-    pub prompt_tokens: Option<u64>,
-    /// Tokens of the answer (`completion_tokens` or `output_tokens`).
-    pub completion_tokens: Option<u64>,
-}
+use super::Usage;
 
 /// Finds the `usage` objects in an answer, JSON or events alike, however it is split into chunks.
 ///

@@ -1,0 +1,116 @@
+//! Administration over HTTP: the JSON of `/admin/keys`, `/admin/usage` and `/admin/audit`.
+//!
+//! The server writes it and the client reads it, so that the two cannot drift apart. Times are
+//! RFC 3339 in UTC.
+//!
+//! - this module: keys and the audit log
+//! - [`usage`]: what was used
+//! - [`time`]: times as people write them
+
+pub mod time;
+pub mod usage;
+
+use base::{KeyLimits, KeyScope};
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+
+/// A key, as it is shown. Its text is shown once: when it is made, and when it is rotated.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct KeyJson {
+    /// Its id, which stays the same when it is rotated.
+    pub id: String,
+    /// What its owner calls it.
+    pub name: String,
+    /// The first characters of its text, for telling keys apart.
+    pub prefix: String,
+    /// What it lets its holder do.
+    pub scopes: Vec<KeyScope>,
+    /// The models it may be used for, with `*` at the end for all that begin so. Empty: every one.
+    pub models: Vec<String>,
+    /// How much may be done with it.
+    pub limits: KeyLimits,
+    /// When it was made.
+    pub created_at: Timestamp,
+    /// When it stops working.
+    pub expires_at: Option<Timestamp>,
+    /// When it was revoked.
+    pub revoked_at: Option<Timestamp>,
+    /// When it was last used, to the minute or so.
+    pub last_used_at: Option<Timestamp>,
+    /// Its text, when it has just been made.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub key: Option<String>,
+}
+
+/// Answer of `GET /admin/keys`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct KeyList {
+    /// Every key, the revoked included, the oldest first.
+    pub keys: Vec<KeyJson>,
+}
+
+/// Body of `POST /admin/keys`.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct CreateKey {
+    /// What to call it.
+    pub name: String,
+    /// What it lets its holder do; `None`: use models.
+    pub scopes: Option<Vec<KeyScope>>,
+    /// The models it may be used for; `None` or empty: every one.
+    pub models: Option<Vec<String>>,
+    /// How much may be done with it.
+    pub limits: Option<KeyLimits>,
+    /// When it stops working.
+    pub expires_at: Option<Timestamp>,
+}
+
+/// One administrative action.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct AuditJson {
+    /// When it was done.
+    pub at: Timestamp,
+    /// Who did it: a key's id, `admin-token`, or `command-line` on a stopped server.
+    pub who: String,
+    /// What was done, such as `key.create`.
+    pub action: String,
+    /// What it was done to: a key's or a worker's id.
+    pub target: String,
+    /// `done`, or why it was not.
+    pub outcome: String,
+}
+
+/// Answer of `GET /admin/audit`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct AuditList {
+    /// The newest first.
+    pub entries: Vec<AuditJson>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_key_shows_its_text_only_when_it_has_it() {
+        let json = r#"{"id":"k-1","name":"n","prefix":"wk_12345","scopes":["inference","admin"],
+            "models":[],"limits":{"rpm":5,"tpm":null,"concurrent":null,
+            "budget":{"tokens":9,"per":"month"}},"created_at":"2026-11-20T16:00:00Z",
+            "expires_at":null,"revoked_at":null,"last_used_at":null}"#;
+        let key: KeyJson = serde_json::from_str(json).unwrap();
+        let shown = serde_json::to_value(&key).unwrap();
+        assert_eq!(shown, serde_json::from_str::<serde_json::Value>(json).unwrap());
+        let fresh = KeyJson { key: Some("wk_abc".to_owned()), ..key };
+        assert_eq!(serde_json::to_value(&fresh).unwrap()["key"], "wk_abc");
+    }
+
+    #[test]
+    fn a_mistyped_limit_is_refused_by_name() {
+        let error = serde_json::from_str::<CreateKey>(r#"{"limits":{"rmp":5}}"#).unwrap_err();
+        assert!(error.to_string().contains("rmp"), "{error}");
+        let error = serde_json::from_str::<CreateKey>(r#"{"rpm":5}"#).unwrap_err();
+        assert!(error.to_string().contains("rpm"), "{error}");
+        let least: CreateKey = serde_json::from_str(r#"{"name":"a"}"#).unwrap();
+        assert_eq!(least, CreateKey { name: "a".to_owned(), ..CreateKey::default() });
+    }
+}

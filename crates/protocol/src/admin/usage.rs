@@ -1,0 +1,161 @@
+//! What was used: answer of `GET /admin/usage`, and the same as CSV.
+
+use base::UsageBy;
+use serde::{Deserialize, Serialize};
+
+/// Usage, summed up.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct UsageReport {
+    /// One for each combination of what it is told apart by, the most used first.
+    pub rows: Vec<UsageRow>,
+    /// All that was asked about, rows that are left out included.
+    pub totals: UsageCounts,
+    /// Whether there are more rows than are told.
+    #[serde(default)]
+    pub truncated: bool,
+}
+
+/// One combination. It holds what the report is told apart by, and not the rest.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct UsageRow {
+    /// Whom it is counted for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub key: Option<String>,
+    /// The model that was asked for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub model: Option<String>,
+    /// The name of the provider; empty when none had it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub provider: Option<String>,
+    /// The path that was asked.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub api: Option<String>,
+    /// The day in UTC, `YYYY-MM-DD`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub day: Option<String>,
+    /// What was counted.
+    #[serde(flatten)]
+    pub counts: UsageCounts,
+}
+
+/// What was counted.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct UsageCounts {
+    /// Requests that ended.
+    pub requests: u64,
+    /// Tokens read.
+    pub prompt_tokens: u64,
+    /// Tokens written.
+    pub completion_tokens: u64,
+    /// Both.
+    pub total_tokens: u64,
+    /// Those requests whose tokens are estimated, or partly so.
+    pub estimated: u64,
+    /// Those requests that did not end with an answer that was read to its end.
+    pub errors: u64,
+}
+
+impl UsageRow {
+    /// What it is told apart by in this way, if it is.
+    pub fn get(&self, by: UsageBy) -> Option<&str> {
+        match by {
+            UsageBy::Key => self.key.as_deref(),
+            UsageBy::Model => self.model.as_deref(),
+            UsageBy::Provider => self.provider.as_deref(),
+            UsageBy::Api => self.api.as_deref(),
+            UsageBy::Day => self.day.as_deref(),
+        }
+    }
+
+    /// Notes what it is told apart by.
+    pub fn set(&mut self, by: UsageBy, value: String) {
+        let place = match by {
+            UsageBy::Key => &mut self.key,
+            UsageBy::Model => &mut self.model,
+            UsageBy::Provider => &mut self.provider,
+            UsageBy::Api => &mut self.api,
+            UsageBy::Day => &mut self.day,
+        };
+        *place = Some(value);
+    }
+}
+
+impl UsageCounts {
+    /// The names of the counts, in the order of [`UsageCounts::values`].
+    pub const NAMES: [&'static str; 6] =
+        ["requests", "prompt_tokens", "completion_tokens", "total_tokens", "estimated", "errors"];
+
+    /// The counts, in the order of [`UsageCounts::NAMES`].
+    pub fn values(&self) -> [u64; 6] {
+        [
+            self.requests,
+            self.prompt_tokens,
+            self.completion_tokens,
+            self.total_tokens,
+            self.estimated,
+            self.errors,
+        ]
+    }
+}
+
+impl UsageReport {
+    /// The rows as CSV (RFC 4180) with a header line, told apart as they are in `by`. Without any
+    /// `by`, one line with the totals.
+    pub fn to_csv(&self, by: &[UsageBy]) -> String {
+        let names = by.iter().map(|by| by.as_str()).chain(UsageCounts::NAMES);
+        let mut csv = line(names.map(str::to_owned));
+        if by.is_empty() {
+            csv.push_str(&line(self.totals.values().map(|count| count.to_string()).into_iter()));
+        }
+        for row in self.rows.iter().filter(|_| !by.is_empty()) {
+            let names = by.iter().map(|by| field(row.get(*by).unwrap_or_default()));
+            let counts = row.counts.values().map(|count| count.to_string());
+            csv.push_str(&line(names.chain(counts)));
+        }
+        csv
+    }
+}
+
+fn line(fields: impl Iterator<Item = String>) -> String {
+    let fields: Vec<String> = fields.collect();
+    format!("{}\r\n", fields.join(","))
+}
+
+fn field(text: &str) -> String {
+    if !text.contains(['"', ',', '\r', '\n']) {
+        return text.to_owned();
+    }
+    format!("\"{}\"", text.replace('"', "\"\""))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn report() -> UsageReport {
+        let counts = UsageCounts { requests: 2, prompt_tokens: 5, ..UsageCounts::default() };
+        let mut row = UsageRow { counts, ..UsageRow::default() };
+        row.set(UsageBy::Model, "a,\"b\"".to_owned());
+        row.set(UsageBy::Day, "2026-11-20".to_owned());
+        UsageReport { rows: vec![row], totals: counts, truncated: false }
+    }
+
+    #[test]
+    fn csv_quotes_what_would_break_it() {
+        let csv = report().to_csv(&[UsageBy::Day, UsageBy::Model]);
+        assert_eq!(
+            csv,
+            "day,model,requests,prompt_tokens,completion_tokens,total_tokens,estimated,errors\r\n\
+             2026-11-20,\"a,\"\"b\"\"\",2,5,0,0,0,0\r\n"
+        );
+        assert!(report().to_csv(&[]).ends_with("\r\n2,5,0,0,0,0\r\n"));
+    }
+
+    #[test]
+    fn a_row_tells_only_what_it_is_told_apart_by() {
+        let shown = serde_json::to_value(report()).unwrap();
+        let row = &shown["rows"][0];
+        assert!(row.get("key").is_none() && row["day"] == "2026-11-20" && row["requests"] == 2);
+        assert_eq!(serde_json::from_value::<UsageReport>(shown).unwrap(), report());
+    }
+}

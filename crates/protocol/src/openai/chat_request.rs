@@ -1,0 +1,286 @@
+//! A Chat Completions request as it is written for a provider, of the fields that every server of
+//! the API knows. What is absent is left out, so that the server's own default holds.
+
+use std::{borrow::Cow, sync::LazyLock};
+
+use serde::Serialize;
+use serde_json::value::RawValue;
+
+/// The body of `POST /v1/chat/completions`.
+#[derive(Debug, Default, Serialize)]
+pub(crate) struct ChatRequest<'a> {
+    pub(crate) model: Cow<'a, str>,
+    pub(crate) messages: Vec<Message<'a>>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(crate) tools: Vec<Tool<'a>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) tool_choice: Option<ToolChoice<'a>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) parallel_tool_calls: Option<bool>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) response_format: Option<ResponseFormat<'a>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) reasoning_effort: Option<Cow<'a, str>>,
+    /// The older name of `max_completion_tokens`, which more servers know.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) max_tokens: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) temperature: Option<&'a RawValue>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) top_p: Option<&'a RawValue>,
+    /// No field of OpenAI's own, but one that local servers know.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) top_k: Option<&'a RawValue>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) stop: Option<&'a RawValue>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) seed: Option<&'a RawValue>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) frequency_penalty: Option<&'a RawValue>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) presence_penalty: Option<&'a RawValue>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) logit_bias: Option<&'a RawValue>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) user: Option<Cow<'a, str>>,
+    pub(crate) stream: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) stream_options: Option<StreamOptions>,
+}
+
+/// What a stream tells beside the text.
+#[derive(Debug, Serialize)]
+pub(crate) struct StreamOptions {
+    pub(crate) include_usage: bool,
+}
+
+impl StreamOptions {
+    /// Usage at the end, for a request that streams.
+    pub(crate) fn with_usage(stream: bool) -> Option<Self> {
+        stream.then_some(Self { include_usage: true })
+    }
+}
+
+/// One message. `content` is `null` where a message has tool calls only.
+#[derive(Debug, Serialize)]
+pub(crate) struct Message<'a> {
+    pub(crate) role: Role,
+    pub(crate) content: Option<Content<'a>>,
+    /// What an assistant thought before it spoke; no field of OpenAI's own, but one that local
+    /// servers put into their templates.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) reasoning_content: Option<Cow<'a, str>>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(crate) tool_calls: Vec<ToolCall<'a>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) tool_call_id: Option<Cow<'a, str>>,
+}
+
+impl<'a> Message<'a> {
+    /// A message that is nothing but content.
+    pub(crate) fn new(role: Role, content: Content<'a>) -> Self {
+        Self { content: Some(content), ..Self::empty(role) }
+    }
+
+    /// A message without content, to be filled.
+    pub(crate) fn empty(role: Role) -> Self {
+        Self {
+            role,
+            content: None,
+            reasoning_content: None,
+            tool_calls: Vec::new(),
+            tool_call_id: None,
+        }
+    }
+
+    /// The result of a tool call.
+    pub(crate) fn tool(call_id: Cow<'a, str>, content: Cow<'a, str>) -> Self {
+        let message = Self::new(Role::Tool, Content::Text(content));
+        Self { tool_call_id: Some(call_id), ..message }
+    }
+}
+
+/// Whose message it is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum Role {
+    System,
+    User,
+    Assistant,
+    Tool,
+}
+
+/// What a message says.
+#[derive(Debug, Serialize)]
+#[serde(untagged)]
+pub(crate) enum Content<'a> {
+    Text(Cow<'a, str>),
+    Parts(Vec<Part<'a>>),
+}
+
+impl<'a> Content<'a> {
+    /// A string if all parts are text, one to a line: every server reads that, and not every one
+    /// reads a list.
+    pub(crate) fn of_parts(parts: Vec<Part<'a>>) -> Self {
+        if parts.iter().any(|part| matches!(part, Part::ImageUrl { .. })) {
+            return Self::Parts(parts);
+        }
+        let mut texts = parts.into_iter().filter_map(Part::into_text);
+        let Some(first) = texts.next() else { return Self::Text(Cow::Borrowed("")) };
+        Self::Text(texts.fold(first, |all, text| join(all, "\n", &text)))
+    }
+}
+
+/// Both texts with something between.
+pub(crate) fn join<'a>(first: Cow<'a, str>, between: &str, second: &str) -> Cow<'a, str> {
+    let mut first = first.into_owned();
+    first.push_str(between);
+    first.push_str(second);
+    Cow::Owned(first)
+}
+
+/// A piece of a message's content.
+#[derive(Debug, Serialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+pub(crate) enum Part<'a> {
+    Text { text: Cow<'a, str> },
+    ImageUrl { image_url: ImageUrl<'a> },
+}
+
+impl<'a> Part<'a> {
+    fn into_text(self) -> Option<Cow<'a, str>> {
+        match self {
+            Self::Text { text } => Some(text),
+            Self::ImageUrl { .. } => None,
+        }
+    }
+}
+
+/// Where an image is: an address, or the image itself as a `data:` URL.
+#[derive(Debug, Serialize)]
+pub(crate) struct ImageUrl<'a> {
+    pub(crate) url: Cow<'a, str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) detail: Option<Cow<'a, str>>,
+}
+
+/// A call that an assistant made.
+#[derive(Debug, Serialize)]
+pub(crate) struct ToolCall<'a> {
+    id: Cow<'a, str>,
+    #[serde(rename = "type")]
+    kind: &'static str,
+    function: Function<'a>,
+}
+
+#[derive(Debug, Serialize)]
+struct Function<'a> {
+    name: Cow<'a, str>,
+    /// JSON, as text.
+    arguments: Cow<'a, str>,
+}
+
+impl<'a> ToolCall<'a> {
+    /// A call of a function. `arguments` is JSON as text.
+    pub(crate) fn new(id: Cow<'a, str>, name: Cow<'a, str>, arguments: Cow<'a, str>) -> Self {
+        Self { id, kind: "function", function: Function { name, arguments } }
+    }
+}
+
+/// A function that may be called.
+#[derive(Debug, Serialize)]
+pub(crate) struct Tool<'a> {
+    #[serde(rename = "type")]
+    kind: &'static str,
+    pub(crate) function: FunctionTool<'a>,
+}
+
+impl<'a> Tool<'a> {
+    /// A function to be offered.
+    pub(crate) fn new(function: FunctionTool<'a>) -> Self {
+        Self { kind: "function", function }
+    }
+}
+
+/// What a function is called, does and takes.
+#[derive(Debug, Serialize)]
+pub(crate) struct FunctionTool<'a> {
+    pub(crate) name: Cow<'a, str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) description: Option<Cow<'a, str>>,
+    /// A JSON schema.
+    pub(crate) parameters: &'a RawValue,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) strict: Option<bool>,
+}
+
+/// The schema of an object without properties.
+pub(crate) fn no_parameters() -> &'static RawValue {
+    static SCHEMA: LazyLock<Box<RawValue>> =
+        LazyLock::new(|| constant(r#"{"type":"object","properties":{}}"#));
+    &SCHEMA
+}
+
+/// The schema of an object whose one property, `input`, is a string.
+pub(crate) fn input_parameter() -> &'static RawValue {
+    static SCHEMA: LazyLock<Box<RawValue>> = LazyLock::new(|| {
+        constant(
+            r#"{"type":"object","properties":{"input":{"type":"string"}},"required":["input"],"additionalProperties":false}"#,
+        )
+    });
+    &SCHEMA
+}
+
+#[expect(clippy::expect_used, reason = "called with the constants above only, which are JSON")]
+fn constant(json: &str) -> Box<RawValue> {
+    RawValue::from_string(json.to_owned()).expect("a constant is JSON")
+}
+
+/// What an answer must look like.
+#[derive(Debug, Serialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+pub(crate) enum ResponseFormat<'a> {
+    JsonObject,
+    JsonSchema { json_schema: JsonSchema<'a> },
+}
+
+/// A schema that an answer must keep to.
+#[derive(Debug, Serialize)]
+pub(crate) struct JsonSchema<'a> {
+    pub(crate) name: Cow<'a, str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) description: Option<Cow<'a, str>>,
+    pub(crate) schema: &'a RawValue,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) strict: Option<bool>,
+}
+
+/// Whether tools are to be called.
+#[derive(Debug, Serialize)]
+#[serde(untagged)]
+pub(crate) enum ToolChoice<'a> {
+    /// `auto`, `none` or `required`.
+    Mode(&'static str),
+    /// This one.
+    Function(ForcedFunction<'a>),
+}
+
+/// The tool that is to be called.
+#[derive(Debug, Serialize)]
+pub(crate) struct ForcedFunction<'a> {
+    #[serde(rename = "type")]
+    kind: &'static str,
+    function: FunctionName<'a>,
+}
+
+#[derive(Debug, Serialize)]
+struct FunctionName<'a> {
+    name: Cow<'a, str>,
+}
+
+impl<'a> ToolChoice<'a> {
+    /// The function of this name, and no other.
+    pub(crate) fn function(name: Cow<'a, str>) -> Self {
+        Self::Function(ForcedFunction { kind: "function", function: FunctionName { name } })
+    }
+}

@@ -1,0 +1,127 @@
+//! Parameters that a body gets where it has none of that name.
+
+use std::{collections::BTreeMap, fmt};
+
+use bytes::Bytes;
+use serde::de::{Deserializer, IgnoredAny, MapAccess, Visitor};
+use serde_json::Value;
+
+use super::splice::{Edit, object_end, splice};
+use crate::json;
+
+/// Parameters by name, each with its value as JSON text.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Defaults(BTreeMap<String, String>);
+
+/// The parameters that make the request what it is: nobody else may give them.
+const RESERVED: [&str; 6] = ["model", "stream", "stream_options", "messages", "prompt", "input"];
+
+/// A parameter that can have no default.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("`{0}` can have no default: it is the request's own")]
+pub struct Reserved(pub String);
+
+impl Defaults {
+    /// These parameters.
+    ///
+    /// # Errors
+    /// [`Reserved`] for one that only the request itself may give.
+    pub fn new(parameters: impl IntoIterator<Item = (String, Value)>) -> Result<Self, Reserved> {
+        let text = |(name, value): (String, Value)| {
+            if RESERVED.contains(&&*name) {
+                Err(Reserved(name))
+            } else {
+                Ok((name, value.to_string()))
+            }
+        };
+        parameters.into_iter().map(text).collect::<Result<_, _>>().map(Self)
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// The body with those parameters that it lacks added at its end. Offsets into the body stay
+    /// what they were. A body that is no object with a member, as [`peek`](super::peek) makes sure
+    /// of, is left as it is.
+    pub fn complete(&self, body: &Bytes) -> Bytes {
+        let (Some(lacking), Some(end)) = (self.lacking(body), object_end(body)) else {
+            return body.clone();
+        };
+        if lacking.is_empty() { body.clone() } else { splice(body, vec![added(end, &lacking)]) }
+    }
+
+    fn lacking(&self, body: &[u8]) -> Option<BTreeMap<&str, &str>> {
+        let all = self.0.iter().map(|(name, value)| (&**name, &**value)).collect();
+        let mut reader = serde_json::Deserializer::from_slice(body);
+        reader.deserialize_map(Lacking(all)).ok()
+    }
+}
+
+fn added(end: usize, lacking: &BTreeMap<&str, &str>) -> Edit {
+    let mut text = String::new();
+    for (name, value) in lacking {
+        text.push_str(",\"");
+        json::push_escaped(&mut text, name);
+        text.push_str("\":");
+        text.push_str(value);
+    }
+    Edit { span: end..end, text }
+}
+
+/// What is left of the defaults when those that an object has are taken away.
+struct Lacking<'a>(BTreeMap<&'a str, &'a str>);
+
+impl<'de, 'a> Visitor<'de> for Lacking<'a> {
+    type Value = BTreeMap<&'a str, &'a str>;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("an object")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(mut self, mut map: A) -> Result<Self::Value, A::Error> {
+        while let Some(name) = map.next_key::<std::borrow::Cow<'de, str>>()? {
+            self.0.remove(&*name);
+            map.next_value::<IgnoredAny>()?;
+        }
+        Ok(self.0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn complete(defaults: &Value, body: &'static str) -> String {
+        let parameters = defaults.as_object().unwrap().clone();
+        let body =
+            Defaults::new(parameters).unwrap().complete(&Bytes::from_static(body.as_bytes()));
+        String::from_utf8(body.to_vec()).unwrap()
+    }
+
+    #[test]
+    fn what_is_absent_is_added_and_what_is_there_stays() {
+        let defaults = json!({"temperature": 0.2, "stop": ["a\n"], "x\"y": null});
+        assert_eq!(
+            complete(&defaults, "{\"model\":\"m\", \"t\":{\"temperature\":1} }\n"),
+            "{\"model\":\"m\", \"t\":{\"temperature\":1} ,\"stop\":[\"a\\n\"],\"temperature\":0.2,\"x\\\"y\":null}\n"
+        );
+        assert_eq!(
+            complete(&defaults, r#"{"temp\u0065rature":null,"stop":1,"x\"y":2}"#),
+            r#"{"temp\u0065rature":null,"stop":1,"x\"y":2}"#
+        );
+        assert_eq!(complete(&json!({}), r#"{"model":"m"}"#), r#"{"model":"m"}"#);
+        assert_eq!(complete(&defaults, "[]"), "[]");
+    }
+
+    #[test]
+    fn what_makes_the_request_has_no_default() {
+        for name in RESERVED {
+            let refused = Defaults::new([(name.to_owned(), Value::Null)]);
+            assert_eq!(refused, Err(Reserved(name.to_owned())));
+        }
+    }
+}

@@ -1,0 +1,262 @@
+//! The messages, and the system prompt among them.
+
+use std::borrow::Cow;
+
+use serde::Deserialize;
+use serde_json::value::RawValue;
+
+use crate::{
+    anthropic::message_request::{Block, Message, Role, Source},
+    json,
+    openai::chat_request::join,
+    translate::{
+        BadRequest,
+        fields::{self, Text, TextOrList},
+    },
+};
+
+/// What is between two system messages that become one.
+const BETWEEN: &str = "\n\n";
+
+/// The system prompt, if there is one, and the turns.
+type Conversation<'a> = (Option<Cow<'a, str>>, Vec<Message<'a>>);
+
+/// Reads `messages`.
+pub(super) fn messages(asked: Option<&RawValue>) -> Result<Conversation<'_>, BadRequest> {
+    let missing = || BadRequest::new("messages", "`messages` is missing");
+    let asked: Vec<&RawValue> = fields::value(asked.ok_or_else(missing)?, "messages")?;
+    let mut read = Reading::default();
+    for (at, raw) in asked.iter().enumerate() {
+        read.add(raw, &format!("messages[{at}]"))?;
+    }
+    if read.turns.is_empty() {
+        let message = "`messages` must hold at least one message of a user or an assistant";
+        return Err(BadRequest::new("messages", message));
+    }
+    Ok((read.system, read.turns))
+}
+
+/// What has been read so far.
+#[derive(Default)]
+struct Reading<'a> {
+    system: Option<Cow<'a, str>>,
+    turns: Vec<Message<'a>>,
+}
+
+impl<'a> Reading<'a> {
+    fn add(&mut self, raw: &'a RawValue, path: &str) -> Result<(), BadRequest> {
+        let asked: AskedMessage<'a> = fields::value(raw, path)?;
+        match &*asked.role.0 {
+            "system" | "developer" => self.system(&asked, path),
+            "user" => {
+                let blocks = asked.blocks(path)?;
+                self.turn(Role::User, blocks);
+                Ok(())
+            }
+            "assistant" => self.assistant(&asked, path),
+            "tool" => self.result(&asked, path),
+            role => {
+                let role = json::clip(role, 64);
+                let message = format!(
+                    "`{path}.role` is `{role}`; it must be system, developer, user, assistant or tool"
+                );
+                Err(BadRequest::new(format!("{path}.role"), message))
+            }
+        }
+    }
+
+    fn system(&mut self, asked: &AskedMessage<'a>, path: &str) -> Result<(), BadRequest> {
+        for block in asked.blocks(path)? {
+            let Block::Text { text } = block else {
+                let path = format!("{path}.content");
+                return Err(BadRequest::new(&*path, format!("`{path}` must be text")));
+            };
+            self.system = Some(match self.system.take() {
+                Some(before) => join(before, BETWEEN, &text),
+                None => text,
+            });
+        }
+        Ok(())
+    }
+
+    fn assistant(&mut self, asked: &AskedMessage<'a>, path: &str) -> Result<(), BadRequest> {
+        fields::refuse(
+            &[("function_call", asked.function_call)],
+            "is no longer spoken; use `tool_calls`",
+        )?;
+        let mut blocks = asked.blocks(path)?;
+        if blocks.is_empty() {
+            let refusal = asked.refusal.as_ref().map(|Text(text)| text.clone());
+            blocks.extend(refusal.map(|text| Block::Text { text }));
+        }
+        for (at, raw) in asked.tool_calls.iter().flatten().enumerate() {
+            blocks.push(call(raw, &format!("{path}.tool_calls[{at}]"))?);
+        }
+        self.turn(Role::Assistant, blocks);
+        Ok(())
+    }
+
+    fn result(&mut self, asked: &AskedMessage<'a>, path: &str) -> Result<(), BadRequest> {
+        let tool_use_id = fields::text(asked.tool_call_id, format!("{path}.tool_call_id"))?;
+        let content = asked.blocks(path)?;
+        self.turn(Role::User, vec![Block::ToolResult { tool_use_id, content }]);
+        Ok(())
+    }
+
+    /// Adds to the last turn if it is of the same role. A turn of nothing is none.
+    fn turn(&mut self, role: Role, mut blocks: Vec<Block<'a>>) {
+        match self.turns.last_mut().filter(|last| last.role == role) {
+            Some(last) => last.content.append(&mut blocks),
+            None if blocks.is_empty() => {}
+            None => self.turns.push(Message { role, content: blocks }),
+        }
+    }
+}
+
+/// A call that was made. Its arguments are a text in which JSON should be.
+fn call<'a>(raw: &'a RawValue, path: &str) -> Result<Block<'a>, BadRequest> {
+    let asked: AskedCall<'a> = fields::value(raw, path)?;
+    let id = fields::text(asked.id, format!("{path}.id"))?;
+    let path = format!("{path}.function");
+    let missing = || BadRequest::new(&*path, format!("`{path}` is missing"));
+    let function = asked.function.ok_or_else(missing)?;
+    let name = fields::text(function.name, format!("{path}.name"))?;
+    let arguments = function.arguments.map_or(Cow::Borrowed(""), |Text(text)| text);
+    Ok(Block::ToolUse { id, name, input: input(&arguments, &path)? })
+}
+
+fn input(arguments: &str, path: &str) -> Result<Box<RawValue>, BadRequest> {
+    let object = match arguments.trim() {
+        "" => "{}".to_owned(),
+        text if text.starts_with('{') && serde_json::from_str::<&RawValue>(text).is_ok() => {
+            text.to_owned()
+        }
+        text => format!(r#"{{"arguments":{}}}"#, json::write(&text)),
+    };
+    let wrong = |error| BadRequest::new(path, format!("`{path}.arguments`: {error}"));
+    RawValue::from_string(object).map_err(wrong)
+}
+
+impl<'a> AskedMessage<'a> {
+    /// Its content; Messages knows no empty text.
+    fn blocks(&self, path: &str) -> Result<Vec<Block<'a>>, BadRequest> {
+        let path = format!("{path}.content");
+        let parts = match self.content.map(|raw| TextOrList::read(raw, &path)).transpose()? {
+            None => return Ok(Vec::new()),
+            Some(TextOrList::Text(text)) => {
+                let text = Some(text).filter(|text| !text.is_empty());
+                return Ok(text.map(|text| Block::Text { text }).into_iter().collect());
+            }
+            Some(TextOrList::List(parts)) => parts,
+        };
+        let read = parts.iter().enumerate().map(|(at, raw)| part(raw, &format!("{path}[{at}]")));
+        let mut blocks = read.collect::<Result<Vec<_>, _>>()?;
+        blocks.retain(|block| !matches!(block, Block::Text { text } if text.is_empty()));
+        Ok(blocks)
+    }
+}
+
+fn part<'a>(raw: &'a RawValue, path: &str) -> Result<Block<'a>, BadRequest> {
+    let asked: AskedPart<'a> = fields::value(raw, path)?;
+    match &*asked.kind.0 {
+        "text" => Ok(Block::Text { text: fields::text(asked.text, format!("{path}.text"))? }),
+        "refusal" => {
+            Ok(Block::Text { text: fields::text(asked.refusal, format!("{path}.refusal"))? })
+        }
+        "image_url" => {
+            let url = asked.image_url.and_then(|image| image.url);
+            let url = fields::text(url, format!("{path}.image_url.url"))?;
+            Ok(Block::Image { source: source(url, &format!("{path}.image_url.url"))? })
+        }
+        "file" => file(asked, path),
+        kind => {
+            let kind = json::clip(kind, 64);
+            let message = format!(
+                "`{path}` is of type `{kind}`, which cannot be carried over to the model server"
+            );
+            Err(BadRequest::new(path, message))
+        }
+    }
+}
+
+fn file<'a>(asked: AskedPart<'a>, path: &str) -> Result<Block<'a>, BadRequest> {
+    let data = asked.file.and_then(|file| file.file_data);
+    let path = format!("{path}.file.file_data");
+    let source = source(fields::text(data, &*path)?, &path)?;
+    match &source {
+        Source::Base64 { media_type, .. } if media_type == "application/pdf" => {
+            Ok(Block::Document { source })
+        }
+        _ => Err(BadRequest::new(&*path, format!("`{path}` must be a PDF as a data URL"))),
+    }
+}
+
+/// An address, or what is in a `data:` URL.
+fn source<'a>(url: Cow<'a, str>, path: &str) -> Result<Source<'a>, BadRequest> {
+    let Some(inline) = url.strip_prefix("data:") else { return Ok(Source::Url { url }) };
+    let Some((media_type, data)) = inline.split_once(";base64,") else {
+        let message = format!("`{path}` is a data URL that is not in base64");
+        return Err(BadRequest::new(path, message));
+    };
+    // A type may have parameters, which Messages does not know.
+    let media_type = media_type.split(';').next().unwrap_or_default().to_owned().into();
+    Ok(Source::Base64 { media_type, data: data.to_owned().into() })
+}
+
+#[derive(Deserialize)]
+struct AskedMessage<'a> {
+    #[serde(borrow)]
+    role: Text<'a>,
+    #[serde(borrow)]
+    content: Option<&'a RawValue>,
+    #[serde(borrow)]
+    refusal: Option<Text<'a>>,
+    #[serde(borrow)]
+    tool_calls: Option<Vec<&'a RawValue>>,
+    #[serde(borrow)]
+    tool_call_id: Option<&'a RawValue>,
+    #[serde(borrow)]
+    function_call: Option<&'a RawValue>,
+}
+
+#[derive(Deserialize)]
+struct AskedCall<'a> {
+    #[serde(borrow)]
+    id: Option<&'a RawValue>,
+    #[serde(borrow)]
+    function: Option<AskedFunction<'a>>,
+}
+
+#[derive(Deserialize)]
+struct AskedFunction<'a> {
+    #[serde(borrow)]
+    name: Option<&'a RawValue>,
+    #[serde(borrow)]
+    arguments: Option<Text<'a>>,
+}
+
+#[derive(Deserialize)]
+struct AskedPart<'a> {
+    #[serde(rename = "type", borrow)]
+    kind: Text<'a>,
+    #[serde(borrow)]
+    text: Option<&'a RawValue>,
+    #[serde(borrow)]
+    refusal: Option<&'a RawValue>,
+    #[serde(borrow)]
+    image_url: Option<AskedImage<'a>>,
+    #[serde(borrow)]
+    file: Option<AskedFile<'a>>,
+}
+
+#[derive(Deserialize)]
+struct AskedImage<'a> {
+    #[serde(borrow)]
+    url: Option<&'a RawValue>,
+}
+
+#[derive(Deserialize)]
+struct AskedFile<'a> {
+    #[serde(borrow)]
+    file_data: Option<&'a RawValue>,
+}

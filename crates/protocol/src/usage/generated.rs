@@ -1,0 +1,308 @@
+//! What an answer is seen to carry, counted as it passes.
+
+/// The longest key of interest, in bytes.
+const LONGEST_KEY: usize = 17;
+
+/// Counts what a model has written in an answer of any of the shapes, JSON or events, however it is
+/// split into chunks.
+///
+/// Of a stream each event counts one that carries text, reasoning or arguments of tools: backends
+/// send a token at a time. Of an answer in one piece, four bytes of such text count one. The
+/// answer's first byte says which of both it is. Events that repeat what was sent before (those
+/// that end an item in Responses) do not count.
+#[derive(Debug, Clone, Default)]
+pub struct GeneratedCounter {
+    kind: Kind,
+    place: Place,
+    /// The last string that ended, up to its bound: a key, if a colon follows.
+    last: Word,
+    /// What lies between the last string and here.
+    gap: Gap,
+    line: Line,
+    events: u64,
+    bytes: u64,
+}
+
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+enum Kind {
+    #[default]
+    Unknown,
+    Plain,
+    Stream,
+}
+
+#[derive(Debug, Clone, Copy, Default)]
+enum Place {
+    #[default]
+    Outside,
+    /// In a string, which is text of the model or is not, and so long yet.
+    Inside { is_text: bool, len: u64 },
+    /// As `Inside`, behind a backslash.
+    Escaped { is_text: bool, len: u64 },
+    /// In a line of which no more need be known.
+    Skipping,
+}
+
+/// The bytes between two strings.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+enum Gap {
+    /// White space at most.
+    #[default]
+    Nothing,
+    /// One colon, and white space: the next string is the value of the last one.
+    Colon,
+    Other,
+}
+
+/// What the current line of a stream has shown.
+#[derive(Debug, Clone, Copy, Default)]
+struct Line {
+    has_delta: bool,
+    has_choices: bool,
+}
+
+/// The beginning of a string.
+#[derive(Debug, Clone, Copy, Default)]
+struct Word {
+    bytes: [u8; LONGEST_KEY],
+    /// Its whole length; over the bound, it is no key of interest.
+    len: usize,
+}
+
+impl GeneratedCounter {
+    /// Takes the next bytes of the answer.
+    pub fn feed(&mut self, chunk: &[u8]) {
+        let mut rest = chunk;
+        while let Some(&first) = rest.first() {
+            let taken = match self.place {
+                Place::Outside => {
+                    self.outside(first);
+                    1
+                }
+                Place::Inside { is_text, len } => self.inside(rest, is_text, len),
+                Place::Escaped { is_text, len } => {
+                    self.last.push(&rest[..1]);
+                    self.place = Place::Inside { is_text, len: len + 1 };
+                    1
+                }
+                Place::Skipping => {
+                    let end = memchr::memchr2(b'\n', b'\r', rest);
+                    if end.is_some() {
+                        self.place = Place::Outside;
+                    }
+                    end.unwrap_or(rest.len())
+                }
+            };
+            rest = &rest[taken..];
+        }
+    }
+
+    /// The tokens that it has carried so far, by this count.
+    pub fn tokens(&self) -> u64 {
+        match self.kind {
+            Kind::Stream => self.events,
+            Kind::Unknown | Kind::Plain => self.bytes.div_ceil(4),
+        }
+    }
+
+    fn outside(&mut self, byte: u8) {
+        if self.kind == Kind::Unknown {
+            self.kind = match byte {
+                b'{' | b'[' => Kind::Plain,
+                b' ' | b'\t' | b'\n' | b'\r' | 0xef | 0xbb | 0xbf => return,
+                _ => Kind::Stream,
+            };
+        }
+        match byte {
+            b'"' => self.open(),
+            b'\n' | b'\r' => self.end_line(),
+            b' ' | b'\t' => {}
+            b':' if self.gap == Gap::Nothing => self.key_ends(),
+            _ => self.gap = Gap::Other,
+        }
+    }
+
+    fn open(&mut self) {
+        let is_text = self.gap == Gap::Colon && self.holds_text();
+        self.place = Place::Inside { is_text, len: 0 };
+        self.last = Word::default();
+        self.gap = Gap::Nothing;
+    }
+
+    /// Goes through a string; how many bytes of it are here.
+    fn inside(&mut self, rest: &[u8], is_text: bool, len: u64) -> usize {
+        let Some(at) = memchr::memchr3(b'"', b'\\', b'\n', rest) else {
+            self.last.push(rest);
+            self.place = Place::Inside { is_text, len: len + rest.len() as u64 };
+            return rest.len();
+        };
+        self.last.push(&rest[..at]);
+        let len = len + at as u64;
+        match rest[at] {
+            b'\\' => {
+                self.last.push(b"\\");
+                self.place = Place::Escaped { is_text, len };
+            }
+            b'"' => self.close(is_text, len),
+            // No JSON: a line of something else.
+            _ => self.end_line(),
+        }
+        at + 1
+    }
+
+    fn close(&mut self, is_text: bool, len: u64) {
+        self.place = Place::Outside;
+        if !is_text || len == 0 {
+            return;
+        }
+        self.bytes += len;
+        if self.kind == Kind::Stream {
+            self.events += 1;
+            self.place = Place::Skipping;
+        }
+    }
+
+    fn key_ends(&mut self) {
+        self.gap = Gap::Colon;
+        match self.last.get() {
+            b"delta" => self.line.has_delta = true,
+            b"choices" => self.line.has_choices = true,
+            _ => {}
+        }
+    }
+
+    fn end_line(&mut self) {
+        self.place = Place::Outside;
+        if self.kind == Kind::Stream {
+            self.line = Line::default();
+            self.gap = Gap::Other;
+        }
+    }
+
+    /// Whether the value of the last key is what a model wrote.
+    fn holds_text(&self) -> bool {
+        let of_stream = self.kind == Kind::Stream;
+        let Line { has_delta, has_choices } = self.line;
+        match self.last.get() {
+            // Responses has the text itself there.
+            b"delta" => of_stream,
+            // Completions has no delta, Messages has one.
+            b"text" => !of_stream || has_delta || has_choices,
+            b"content" | b"reasoning_content" | b"reasoning" | b"refusal" | b"arguments"
+            | b"partial_json" | b"thinking" => !of_stream || has_delta,
+            _ => false,
+        }
+    }
+}
+
+impl Word {
+    fn push(&mut self, piece: &[u8]) {
+        if let Some(room) = self.bytes.get_mut(self.len..) {
+            let len = room.len().min(piece.len());
+            room[..len].copy_from_slice(&piece[..len]);
+        }
+        self.len += piece.len();
+    }
+
+    fn get(&self) -> &[u8] {
+        self.bytes.get(..self.len).unwrap_or_default()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::{collection::vec, prelude::*};
+
+    use super::*;
+
+    fn count(answer: &str) -> u64 {
+        let mut counter = GeneratedCounter::default();
+        counter.feed(answer.as_bytes());
+        let mut bytewise = GeneratedCounter::default();
+        answer.bytes().for_each(|byte| bytewise.feed(&[byte]));
+        assert_eq!(counter.tokens(), bytewise.tokens(), "{answer}");
+        counter.tokens()
+    }
+
+    fn event(data: &str) -> String {
+        format!("event: x\ndata: {data}\n\n")
+    }
+
+    #[test]
+    fn events_with_text_of_the_model_count_one_each() {
+        let carrying = [
+            r#"{"choices":[{"index":0,"delta":{"role":"assistant","content":"a \" b"}}]}"#,
+            r#"{"choices": [{"delta": {"content": null, "reasoning_content": "hm"}}]}"#,
+            r#"{"choices":[{"delta":{"reasoning":"hm"}}]}"#,
+            r#"{"choices":[{"delta":{"refusal":"no"}}]}"#,
+            r#"{"choices":[{"delta":{"tool_calls":[{"function":{"arguments":"{\"a"}}]}}]}"#,
+            r#"{"id":"c","object":"text_completion","choices":[{"text":"a","index":0}]}"#,
+            r#"{"type":"content_block_delta","delta":{"type":"text_delta","text":"a"}}"#,
+            r#"{"type":"content_block_delta","delta":{"type":"thinking_delta","thinking":"a"}}"#,
+            r#"{"type":"x","delta":{"type":"input_json_delta","partial_json":"{\"a\":"}}"#,
+            r#"{"type":"response.output_text.delta","item_id":"i","delta":"a"}"#,
+            r#"{"type":"response.function_call_arguments.delta","delta":"{"}"#,
+        ];
+        for data in carrying {
+            assert_eq!(count(&event(data)), 1, "{data}");
+            assert_eq!(count(&event(data).replace('\n', "\r\n").repeat(3)), 3, "{data}");
+        }
+    }
+
+    #[test]
+    fn events_without_it_count_nothing() {
+        let bare = [
+            r#"{"choices":[{"delta":{"role":"assistant","content":""}}]}"#,
+            r#"{"choices":[{"delta":{},"finish_reason":"stop"}]}"#,
+            r#"{"choices":[],"usage":{"completion_tokens":7}}"#,
+            r#"{"choices":[{"delta":{"tool_calls":[{"id":"1","function":{"name":"f","arguments":""}}]}}]}"#,
+            r#"{"type":"message_start","message":{"content":[],"model":"m"}}"#,
+            r#"{"type":"content_block_start","content_block":{"type":"text","text":""}}"#,
+            r#"{"type":"message_delta","delta":{"stop_reason":"end_turn"}}"#,
+            r#"{"type":"content_block_delta","delta":{"type":"signature_delta","signature":"x"}}"#,
+            r#"{"type":"response.output_text.done","text":"all of it"}"#,
+            r#"{"type":"response.completed","response":{"output":[{"content":[{"text":"all"}]}]}}"#,
+            r#"{"error":{"message":"\"delta\":\"x\""}}"#,
+            "[DONE]",
+        ];
+        for data in bare {
+            assert_eq!(count(&event(data)), 0, "{data}");
+        }
+        assert_eq!(count(": {\"delta\":1}\n\n"), 0);
+    }
+
+    #[test]
+    fn an_answer_in_one_piece_counts_by_the_length_of_its_text() {
+        let text = "x".repeat(40);
+        let answers = [
+            format!(r#"{{"choices":[{{"message":{{"role":"assistant","content":"{text}"}}}}]}}"#),
+            format!("{{\n \"choices\" : [\n {{ \"text\" :\n \"{text}\" }} ] }}"),
+            format!(r#" {{"content":[{{"type":"text","text":"{text}"}}],"id":"m"}}"#),
+            format!(r#"{{"output":[{{"content":[{{"type":"output_text","text":"{text}"}}]}}]}}"#),
+            format!(
+                r#"{{"choices":[{{"message":{{"content":null,"tool_calls":[{{"function":{{"arguments":"{text}"}}}}]}}}}]}}"#
+            ),
+        ];
+        for answer in answers {
+            assert_eq!(count(&answer), 10, "{answer}");
+        }
+        assert_eq!(count(r#"{"error":{"message":"no"}}"#), 0);
+        assert_eq!(count(""), 0);
+    }
+
+    fn piece() -> impl Strategy<Value = String> {
+        prop_oneof![
+            Just("\"delta\":".to_owned()),
+            Just("{\"content\":\"a\"}".to_owned()),
+            Just("\n\ndata: ".to_owned()),
+            "[\"\\\\:{}a, \n]{0,4}",
+        ]
+    }
+
+    proptest! {
+        #[test]
+        fn splitting_changes_nothing(pieces in vec(piece(), 0..12)) {
+            count(&pieces.concat());
+        }
+    }
+}

@@ -1,0 +1,22 @@
+//! Token counts, read from a side copy of an answer while it is forwarded unchanged.
+//!
+//! - `reported`: what the answer tells of itself
+//! - `generated`: what it is seen to carry, for answers that tell nothing or break off
+//! - `prompt`: what a request asks a model to read, estimated
+
+mod generated;
+mod prompt;
+mod reported;
+
+pub use generated::GeneratedCounter;
+pub use prompt::prompt_tokens;
+pub use reported::{MAX_OBJECT, UsageScanner};
+
+/// Token counts of an answer, as far as its bytes told. An explicit zero is a count.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Usage {
+    /// Tokens of the prompt (`prompt_tokens` or `input_tokens`).
+    pub prompt_tokens: Option<u64>,
+    /// Tokens of the answer (`completion_tokens` or `output_tokens`).
+    pub completion_tokens: Option<u64>,
+}
