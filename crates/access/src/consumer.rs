@@ -1,23 +1,37 @@
 //! Whether a request may use models, and whom it is counted for.
 
-use std::net::IpAddr;
+use std::{net::IpAddr, sync::Arc};
 
-use base::KeyId;
+use base::{KeyId, KeyScope};
 use http::{HeaderMap, Uri};
 
-use crate::{credential::Token, credential::presented, local::LocalRules};
+use crate::{
+    credential::{has_key_form, presented},
+    keys::{Key, Keys},
+    local::LocalRules,
+    moment::Moment,
+};
 
 /// Who may use models.
 #[derive(Debug, Clone, Default)]
 pub struct ConsumerRules {
     /// The keys there are.
-    pub keys: Vec<(KeyId, Token)>,
+    pub keys: Keys,
     /// Whether local requests need a key, too.
     pub require_key: bool,
     /// Whether everybody may, from anywhere, without a key.
     pub open: bool,
     /// What is local.
     pub local: LocalRules,
+}
+
+/// Somebody who may use models.
+#[derive(Debug, Clone)]
+pub struct Admitted {
+    /// Whom it is counted for.
+    pub id: KeyId,
+    /// The key, with its models and limits; `None` for those who need none.
+    pub key: Option<Arc<Key>>,
 }
 
 /// Why a request may not.
@@ -29,59 +43,77 @@ pub enum Denied {
     /// Its key is not known here.
     #[error("the API key is not valid")]
     KeyUnknown,
+    /// Its key was revoked.
+    #[error("the API key was revoked")]
+    KeyRevoked,
+    /// Its key has expired.
+    #[error("the API key has expired")]
+    KeyExpired,
+    /// Its key is for something else.
+    #[error("the API key may not be used for this: it has no scope `{0}`")]
+    Scope(KeyScope),
 }
 
 impl ConsumerRules {
     /// Whom a request is counted for.
     ///
-    /// A key that is not known does no harm to a local request that needs none: clients insist on
-    /// sending one.
+    /// A text that is no key of this server does no harm to a request that needs none: clients
+    /// insist on sending one. One that was a key, or looks as if it had been one, does: whoever
+    /// sends it takes it for good.
     ///
     /// # Errors
-    /// [`Denied`] when it needs a key and has no valid one.
-    pub fn admit(&self, peer: IpAddr, uri: &Uri, headers: &HeaderMap) -> Result<KeyId, Denied> {
+    /// [`Denied`] when it needs a key and has no valid one, or has one that is not for models.
+    pub fn admit(
+        &self,
+        peer: IpAddr,
+        uri: &Uri,
+        headers: &HeaderMap,
+        now: Moment,
+    ) -> Result<Admitted, Denied> {
         let credential = presented(headers);
-        if let Some(key) = credential.and_then(|credential| self.key(credential)) {
-            return Ok(key);
+        if let Some(credential) = credential
+            && let Some(key) = self.keys.present(credential, KeyScope::Inference, now)?
+        {
+            return Ok(Admitted { id: key.id().clone(), key: Some(key) });
         }
+        if credential.is_some_and(has_key_form) {
+            return Err(Denied::KeyUnknown);
+        }
+        let unnamed = |id| Ok(Admitted { id, key: None });
         if self.open {
-            return Ok(KeyId::from("open"));
+            return unnamed(KeyId::from("open"));
         }
         if !self.require_key && self.local.is_local(peer, uri, headers) {
-            return Ok(KeyId::local());
+            return unnamed(KeyId::local());
         }
         Err(credential.map_or(Denied::KeyMissing, |_| Denied::KeyUnknown))
     }
 
-    /// Whether a request carries a valid key, needed or not.
-    pub fn has_key(&self, headers: &HeaderMap) -> bool {
-        presented(headers).is_some_and(|credential| self.key(credential).is_some())
-    }
-
-    /// The key that has this text. Every key is compared, so that time tells nothing.
-    fn key(&self, credential: &str) -> Option<KeyId> {
-        let matching = |found: Option<KeyId>, (id, token): &(KeyId, Token)| {
-            if token.matches(credential) { Some(id.clone()) } else { found }
-        };
-        self.keys.iter().fold(None, matching)
+    /// Whether a request carries a valid key of any scope, needed or not.
+    pub fn has_key(&self, headers: &HeaderMap, now: Moment) -> bool {
+        presented(headers).is_some_and(|credential| self.keys.is_valid(credential, now))
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::keys::NewKey;
 
     fn admit(rules: &ConsumerRules, peer: [u8; 4], key: Option<&str>) -> Result<KeyId, Denied> {
+        let now = Moment::now();
         let mut headers = HeaderMap::new();
         headers.insert("host", "localhost".parse().unwrap());
         if let Some(key) = key {
             headers.insert("authorization", format!("Bearer {key}").parse().unwrap());
         }
-        rules.admit(peer.into(), &Uri::from_static("/v1/models"), &headers)
+        let uri = Uri::from_static("/v1/models");
+        rules.admit(peer.into(), &uri, &headers, now).map(|admitted| admitted.id)
     }
 
     fn rules() -> ConsumerRules {
-        let keys = vec![(KeyId::from("client"), Token::new(&"good".into()))];
+        let (keys, scopes) = (Keys::default(), [KeyScope::Inference]);
+        keys.add_ready_made("client".into(), &"good".into(), &scopes, Moment::now());
         ConsumerRules { keys, ..ConsumerRules::default() }
     }
 
@@ -107,7 +139,32 @@ mod tests {
         rules.open = true;
         assert_eq!(admit(&rules, THERE, None), Ok(KeyId::from("open")));
         let carrying = |key: &str| [("x-api-key".parse().unwrap(), key.parse().unwrap())];
-        assert!(rules.has_key(&carrying("good").into_iter().collect()));
-        assert!(!rules.has_key(&carrying("bad").into_iter().collect()));
+        assert!(rules.has_key(&carrying("good").into_iter().collect(), Moment::now()));
+        assert!(!rules.has_key(&carrying("bad").into_iter().collect(), Moment::now()));
+    }
+
+    /// Otherwise a local client would go on with a key that was taken from it, and without its
+    /// limits.
+    #[test]
+    fn a_key_that_no_longer_works_is_refused_where_none_is_needed() {
+        let rules = rules();
+        let (now, name) = (Moment::now(), "n".to_owned());
+        let new = NewKey { name, scopes: vec![KeyScope::Inference], ..NewKey::default() };
+        let (record, old) = rules.keys.create(new, now).unwrap();
+        let (_, text) = rules.keys.rotate(&record.id).unwrap();
+        assert_eq!(admit(&rules, HERE, Some(old.expose())), Err(Denied::KeyUnknown), "rotated");
+        assert_eq!(admit(&rules, HERE, Some(text.expose())), Ok(record.id.clone()));
+        rules.keys.revoke(&record.id, now).unwrap();
+        assert_eq!(admit(&rules, HERE, Some(text.expose())), Err(Denied::KeyRevoked));
+    }
+
+    #[test]
+    fn a_key_for_something_else_is_refused_and_says_so() {
+        let rules = rules();
+        let scopes = [KeyScope::Worker];
+        rules.keys.add_ready_made("worker".into(), &"lend".into(), &scopes, Moment::now());
+        let denied = admit(&rules, THERE, Some("lend")).unwrap_err();
+        assert_eq!(denied, Denied::Scope(KeyScope::Inference));
+        assert!(denied.to_string().contains("inference"), "{denied}");
     }
 }

@@ -4,7 +4,11 @@ use base::Secret;
 use http::{HeaderMap, header};
 use rand::RngExt;
 use sha2::{Digest, Sha256};
+use store::KeyDigest;
 use subtle::ConstantTimeEq;
+
+/// What the text of every key begins with.
+pub(crate) const PREFIX: &str = "wk_";
 
 /// A token that somebody must present, kept as its SHA-256 and compared in constant time.
 #[derive(Clone)]
@@ -29,11 +33,22 @@ impl std::fmt::Debug for Token {
     }
 }
 
+/// The SHA-256 of a key's text.
+pub(crate) fn digest(text: &str) -> KeyDigest {
+    KeyDigest(Sha256::digest(text.as_bytes()).into())
+}
+
 /// A new token: `prefix`, then 256 random bits in hex.
 pub fn new_token(prefix: &str) -> Secret {
     let bits: [u8; 32] = rand::rng().random();
     let hex: String = bits.iter().map(|byte| format!("{byte:02x}")).collect();
     Secret::from(format!("{prefix}{hex}"))
+}
+
+/// Whether a text looks like a key that [`new_token`] made: nobody invents such a dummy.
+pub(crate) fn has_key_form(text: &str) -> bool {
+    let hex = text.strip_prefix(PREFIX).unwrap_or_default();
+    hex.len() == 64 && hex.bytes().all(|byte| byte.is_ascii_hexdigit())
 }
 
 /// The credential that a request carries, as `Authorization: Bearer`, or as `x-api-key`, which

@@ -1,13 +1,25 @@
-//! Who may do what.
+//! Who may do what, and how much.
 //!
 //! - [`credential`]: tokens kept as hashes, and where requests carry them
+//! - [`keys`]: the keys there are, found by their text, made, rotated and revoked
+//! - [`limits`]: how much may be done with a key
 //! - [`local`]: which requests come from this machine's own user
 //! - [`consumer`]: whether a request may use models, and whom it is counted for
+//! - [`lender`]: whether somebody may lend models
+//! - [`moment`]: what time it is, for a wall and for a stopwatch
 
 pub mod consumer;
 pub mod credential;
+pub mod keys;
+pub mod lender;
+pub mod limits;
 pub mod local;
+pub mod moment;
 
-pub use consumer::{ConsumerRules, Denied};
+pub use consumer::{Admitted, ConsumerRules, Denied};
 pub use credential::{Token, new_token, presented};
+pub use keys::{Key, KeyError, Keys, NewKey};
+pub use lender::{Lender, LenderRules};
+pub use limits::{Gauge, OverLimit, Standing};
 pub use local::LocalRules;
+pub use moment::Moment;

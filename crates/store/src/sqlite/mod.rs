@@ -1,4 +1,14 @@
 //! The database file: SQLite with a write-ahead log.
+//!
+//! One connection writes and another reads, so that a long question about the ledger holds nobody
+//! up who writes.
+//!
+//! - `keys`, `usage`, `audit`, `models`: a table each
+
+mod audit;
+mod keys;
+mod models;
+mod usage;
 
 use std::{
     path::Path,
@@ -6,29 +16,25 @@ use std::{
     time::Duration,
 };
 
-use base::{ModelName, Scope};
-use rusqlite::{Connection, Transaction, TransactionBehavior, params};
-use rusqlite_migration::{M, Migrations};
+use rusqlite::{Connection, OpenFlags, Transaction, TransactionBehavior};
+use rusqlite_migration::{Error as MigrationError, M, MigrationDefinitionError, Migrations};
 
-use crate::{ModelStore, SeenModel, StoreError};
+use crate::StoreError;
 
 /// How long a writer waits for another process.
-const BUSY: Duration = Duration::from_secs(5);
+const BUSY: Duration = Duration::from_secs(2);
+
+/// A database up to this size, in bytes, is looked through when it is opened.
+const LOOKED_THROUGH: u64 = 64 * 1024 * 1024;
 
 /// Each step from one version to the next, never changed once released.
-const STEPS: &[M<'_>] = &[M::up(
-    "CREATE TABLE models (
-        scope TEXT NOT NULL,
-        model TEXT NOT NULL,
-        first_seen INTEGER NOT NULL,
-        last_seen INTEGER NOT NULL,
-        PRIMARY KEY (scope, model)
-    ) STRICT, WITHOUT ROWID;",
-)];
+const STEPS: &[M<'_>] =
+    &[M::up(models::TABLE), M::up(keys::TABLE), M::up(usage::TABLE), M::up(audit::TABLE)];
 
 /// A store in a database file.
 pub struct SqliteStore {
-    connection: Mutex<Connection>,
+    writer: Mutex<Connection>,
+    reader: Mutex<Connection>,
     path: String,
 }
 
@@ -36,30 +42,61 @@ impl SqliteStore {
     /// Opens the file, makes it if there is none, and brings it up to date.
     ///
     /// # Errors
-    /// [`StoreError`] when it cannot be opened, is no database, or is of a newer version.
+    /// [`StoreError`] when it cannot be opened or written, is no database or a damaged one, or is
+    /// of a newer version.
     pub fn open(path: &Path) -> Result<Self, StoreError> {
         let shown = path.display().to_string();
-        let database = |source| StoreError::Database {
-            path: shown.clone(),
-            hint: "check that the directory is writable and the file is intact; moving the file \
-                   away lets Warren start with an empty one",
-            source,
+        let failed = |source| StoreError::of(&shown, source);
+        let mut writer = Connection::open(path).map_err(failed)?;
+        check(&writer, path)?;
+        prepare(&writer).map_err(failed)?;
+        migrate(&mut writer, &shown)?;
+        let reader = reader(path).map_err(failed)?;
+        Ok(Self { writer: Mutex::new(writer), reader: Mutex::new(reader), path: shown })
+    }
+
+    /// Reads something.
+    fn read<T>(
+        &self,
+        read: impl FnOnce(&Connection) -> rusqlite::Result<T>,
+    ) -> Result<T, StoreError> {
+        read(&lock(&self.reader)).map_err(|source| StoreError::of(&self.path, source))
+    }
+
+    /// Writes something, all of it or nothing.
+    fn write<T>(
+        &self,
+        write: impl FnOnce(&Transaction<'_>) -> rusqlite::Result<T>,
+    ) -> Result<T, StoreError> {
+        let write = |connection: &mut Connection| {
+            let transaction =
+                connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
+            let written = write(&transaction)?;
+            transaction.commit()?;
+            Ok(written)
         };
-        let mut connection = Connection::open(path).map_err(database)?;
-        prepare(&connection).map_err(database)?;
-        let migrate = Migrations::from_slice(STEPS).to_latest(&mut connection);
-        migrate.map_err(|source| StoreError::Migration { path: shown.clone(), source })?;
-        Ok(Self { connection: Mutex::new(connection), path: shown })
+        write(&mut lock(&self.writer)).map_err(|source| StoreError::of(&self.path, source))
     }
+}
 
-    fn lock(&self) -> MutexGuard<'_, Connection> {
-        self.connection.lock().unwrap_or_else(PoisonError::into_inner)
-    }
+fn lock(connection: &Mutex<Connection>) -> MutexGuard<'_, Connection> {
+    connection.lock().unwrap_or_else(PoisonError::into_inner)
+}
 
-    fn error(&self, source: rusqlite::Error) -> StoreError {
-        let hint = "what is to be kept is kept in memory, and written when it can be";
-        StoreError::Database { path: self.path.clone(), hint, source }
+/// Refuses a file that cannot be written or is damaged, before anything is changed in it.
+fn check(connection: &Connection, path: &Path) -> Result<(), StoreError> {
+    let shown = path.display().to_string();
+    let failed = |source| StoreError::of(&shown, source);
+    // Without the right to write, SQLite opens a file for reading, and says nothing.
+    if connection.is_readonly("main").map_err(failed)? {
+        return Err(StoreError::ReadOnly { path: shown });
     }
+    if std::fs::metadata(path).is_ok_and(|file| file.len() > LOOKED_THROUGH) {
+        return Ok(());
+    }
+    let found = |row: &rusqlite::Row<'_>| row.get::<_, String>(0);
+    let problem = connection.query_row("PRAGMA quick_check(1)", [], found).map_err(failed)?;
+    if problem == "ok" { Ok(()) } else { Err(StoreError::Damaged { path: shown, problem }) }
 }
 
 fn prepare(connection: &Connection) -> rusqlite::Result<()> {
@@ -69,52 +106,30 @@ fn prepare(connection: &Connection) -> rusqlite::Result<()> {
     connection.pragma_update(None, "foreign_keys", "ON")
 }
 
-impl ModelStore for SqliteStore {
-    fn load_models(&self) -> Result<Vec<SeenModel>, StoreError> {
-        load_models(&self.lock()).map_err(|error| self.error(error))
-    }
-
-    fn save_models(&self, models: &[SeenModel], oldest: u64) -> Result<(), StoreError> {
-        let save = |connection: &mut Connection| {
-            let transaction =
-                connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
-            save_models(&transaction, models, oldest)?;
-            transaction.commit()
-        };
-        save(&mut self.lock()).map_err(|error| self.error(error))
+fn migrate(connection: &mut Connection, path: &str) -> Result<(), StoreError> {
+    let path = path.to_owned();
+    match Migrations::from_slice(STEPS).to_latest(connection) {
+        Ok(()) => Ok(()),
+        Err(MigrationError::MigrationDefinition(MigrationDefinitionError::DatabaseTooFarAhead)) => {
+            Err(StoreError::TooNew { path })
+        }
+        Err(source) => Err(StoreError::Migration { path, source }),
     }
 }
 
-fn load_models(connection: &Connection) -> rusqlite::Result<Vec<SeenModel>> {
-    let mut query = connection.prepare("SELECT scope, model, first_seen, last_seen FROM models")?;
-    let rows = query.query_map([], |row| {
-        Ok(SeenModel {
-            scope: Scope::from(row.get::<_, String>(0)?),
-            model: ModelName::from(row.get::<_, String>(1)?),
-            first: row.get::<_, i64>(2)?.unsigned_abs(),
-            last: row.get::<_, i64>(3)?.unsigned_abs(),
-        })
-    })?;
-    rows.collect()
+fn reader(path: &Path) -> rusqlite::Result<Connection> {
+    let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    let reader = Connection::open_with_flags(path, flags)?;
+    reader.busy_timeout(BUSY)?;
+    Ok(reader)
 }
 
-fn save_models(
-    transaction: &Transaction<'_>,
-    models: &[SeenModel],
-    oldest: u64,
-) -> rusqlite::Result<()> {
-    let mut insert = transaction.prepare(
-        "INSERT OR REPLACE INTO models (scope, model, first_seen, last_seen)
-         VALUES (?1, ?2, ?3, ?4)",
-    )?;
-    for seen in models {
-        let (scope, model) = (seen.scope.as_str(), seen.model.as_str());
-        insert.execute(params![scope, model, signed(seen.first), signed(seen.last)])?;
-    }
-    let delete = "DELETE FROM models WHERE last_seen < ?1";
-    transaction.execute(delete, [signed(oldest)]).map(drop)
+/// A number as SQLite has it.
+fn signed(number: u64) -> i64 {
+    i64::try_from(number).unwrap_or(i64::MAX)
 }
 
-fn signed(seconds: u64) -> i64 {
-    i64::try_from(seconds).unwrap_or(i64::MAX)
+/// A number of a column that only ever gets such.
+fn unsigned(number: i64) -> u64 {
+    number.unsigned_abs()
 }

@@ -1,21 +1,31 @@
 //! Durable state that is not: kept in memory, for tests.
+//!
+//! - `ledger`: sums, the plain way
+
+mod ledger;
 
 use std::{
-    collections::HashMap,
+    collections::{HashMap, VecDeque},
     sync::{
-        Mutex, PoisonError,
+        Mutex, MutexGuard, PoisonError,
         atomic::{AtomicBool, Ordering},
     },
 };
 
-use base::{ModelName, Scope};
+use base::{KeyId, ModelName, Scope};
 
-use crate::{ModelStore, SeenModel, StoreError};
+use crate::{
+    Action, AuditStore, KeyRecord, KeyStore, ModelStore, SeenModel, StoreError, UsageAnswer,
+    UsageEntry, UsageQuery, UsageStore, audit::MAX_ACTIONS,
+};
 
 /// A store in memory.
 #[derive(Default)]
 pub struct VolatileStore {
     models: Mutex<HashMap<(Scope, ModelName), SeenModel>>,
+    keys: Mutex<Vec<KeyRecord>>,
+    usage: Mutex<Vec<UsageEntry>>,
+    audit: Mutex<VecDeque<Action>>,
     failing: AtomicBool,
 }
 
@@ -24,15 +34,8 @@ impl VolatileStore {
     pub fn fail_writes(&self, fail: bool) {
         self.failing.store(fail, Ordering::Relaxed);
     }
-}
 
-impl ModelStore for VolatileStore {
-    fn load_models(&self) -> Result<Vec<SeenModel>, StoreError> {
-        let models = self.models.lock().unwrap_or_else(PoisonError::into_inner);
-        Ok(models.values().cloned().collect())
-    }
-
-    fn save_models(&self, models: &[SeenModel], oldest: u64) -> Result<(), StoreError> {
+    fn writes<'a, T>(&self, table: &'a Mutex<T>) -> Result<MutexGuard<'a, T>, StoreError> {
         if self.failing.load(Ordering::Relaxed) {
             return Err(StoreError::Database {
                 path: "memory".to_owned(),
@@ -40,11 +43,89 @@ impl ModelStore for VolatileStore {
                 source: rusqlite::Error::InvalidQuery,
             });
         }
-        let mut kept = self.models.lock().unwrap_or_else(PoisonError::into_inner);
+        Ok(lock(table))
+    }
+}
+
+fn lock<T>(table: &Mutex<T>) -> MutexGuard<'_, T> {
+    table.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl ModelStore for VolatileStore {
+    fn load_models(&self) -> Result<Vec<SeenModel>, StoreError> {
+        Ok(lock(&self.models).values().cloned().collect())
+    }
+
+    fn save_models(&self, models: &[SeenModel], oldest: u64) -> Result<(), StoreError> {
+        let mut kept = self.writes(&self.models)?;
         for seen in models {
             kept.insert((seen.scope.clone(), seen.model.clone()), seen.clone());
         }
         kept.retain(|_, seen| seen.last >= oldest);
         Ok(())
+    }
+}
+
+impl KeyStore for VolatileStore {
+    fn load_keys(&self) -> Result<Vec<KeyRecord>, StoreError> {
+        let mut keys = lock(&self.keys).clone();
+        keys.sort_by(|a, b| (a.created, &a.id).cmp(&(b.created, &b.id)));
+        Ok(keys)
+    }
+
+    fn save_key(&self, key: &KeyRecord) -> Result<(), StoreError> {
+        let mut keys = self.writes(&self.keys)?;
+        if keys.iter().any(|kept| kept.digest == key.digest && kept.id != key.id) {
+            return Err(StoreError::of("memory", rusqlite::Error::InvalidQuery));
+        }
+        keys.retain(|kept| kept.id != key.id);
+        keys.push(key.clone());
+        Ok(())
+    }
+
+    fn forget_key(&self, id: &KeyId) -> Result<(), StoreError> {
+        self.writes(&self.keys)?.retain(|kept| kept.id != *id);
+        Ok(())
+    }
+
+    fn touch_keys(&self, used: &[(KeyId, u64)]) -> Result<(), StoreError> {
+        let mut keys = self.writes(&self.keys)?;
+        for (id, at) in used {
+            keys.iter_mut().filter(|key| key.id == *id).for_each(|key| key.last_used = Some(*at));
+        }
+        Ok(())
+    }
+}
+
+impl UsageStore for VolatileStore {
+    fn add_usage(&self, entries: &[UsageEntry]) -> Result<(), StoreError> {
+        self.writes(&self.usage)?.extend_from_slice(entries);
+        Ok(())
+    }
+
+    fn usage(&self, query: &UsageQuery) -> Result<UsageAnswer, StoreError> {
+        Ok(ledger::answer(&lock(&self.usage), query))
+    }
+
+    fn forget_usage(&self, before_ms: u64, most: usize) -> Result<usize, StoreError> {
+        let mut usage = self.writes(&self.usage)?;
+        let before = usage.len();
+        usage.sort_by_key(|entry| entry.at_ms);
+        let old = usage.iter().take_while(|entry| entry.at_ms < before_ms).count().min(most);
+        usage.drain(..old);
+        Ok(before - usage.len())
+    }
+}
+
+impl AuditStore for VolatileStore {
+    fn add_action(&self, action: &Action) -> Result<(), StoreError> {
+        let mut audit = self.writes(&self.audit)?;
+        audit.push_front(action.clone());
+        audit.truncate(MAX_ACTIONS);
+        Ok(())
+    }
+
+    fn actions(&self, most: usize) -> Result<Vec<Action>, StoreError> {
+        Ok(lock(&self.audit).iter().take(most).cloned().collect())
     }
 }

@@ -1,0 +1,188 @@
+//! Keys made, rotated and revoked. What is changed is written first and takes effect then; only a
+//! revocation takes effect in any case.
+
+use std::sync::{Arc, MutexGuard, PoisonError};
+
+use base::{KeyId, KeyLimits, KeyScope, Secret};
+use rand::RngExt;
+use store::{KeyRecord, StoreError};
+
+use super::{Key, Keys, MAX_KEYS};
+use crate::{
+    credential::{PREFIX, digest, new_token},
+    moment::Moment,
+};
+
+/// Characters of a key's text that are kept for people.
+const SHOWN: usize = PREFIX.len() + 8;
+
+/// The longest name of a key, in bytes.
+const MAX_NAME: usize = 128;
+
+/// The most models that a key may name, and the longest name of one in bytes.
+const MAX_MODELS: usize = 1_000;
+const MAX_MODEL: usize = 256;
+
+/// What is to be made.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct NewKey {
+    /// What to call it.
+    pub name: String,
+    /// What it lets its holder do.
+    pub scopes: Vec<KeyScope>,
+    /// The models it may be used for, with `*` at the end for all that begin so. Empty: every one.
+    pub models: Vec<String>,
+    /// How much may be done with it.
+    pub limits: KeyLimits,
+    /// From when on it does not work, in seconds since 1970.
+    pub expires: Option<u64>,
+}
+
+/// Why a key was not changed.
+#[derive(Debug, thiserror::Error)]
+pub enum KeyError {
+    /// It cannot be as it is asked for.
+    #[error("{0}")]
+    Invalid(String),
+    /// There is none.
+    #[error("there is no key {0}")]
+    NotFound(KeyId),
+    /// It is no use any more.
+    #[error("the key {0} is revoked: make a new one")]
+    Revoked(KeyId),
+    /// There are too many.
+    #[error("there are {MAX_KEYS} keys already: revoke some that are not used")]
+    TooMany,
+    /// It could not be written.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    /// It no longer works, but that could not be written.
+    #[error("the key no longer works, but a restart would bring it back: revoke it again later")]
+    NotWritten(#[source] StoreError),
+}
+
+impl Keys {
+    /// Makes a key. Its text is told here, and kept nowhere. Blocks on the disk.
+    ///
+    /// # Errors
+    /// [`KeyError`] when it cannot be as it is asked for, there are too many, or it cannot be
+    /// written.
+    pub fn create(&self, new: NewKey, now: Moment) -> Result<(KeyRecord, Secret), KeyError> {
+        new.check(now)?;
+        let _changing = self.changing();
+        self.make_room()?;
+        let text = new_token(PREFIX);
+        let record = KeyRecord {
+            id: KeyId::from(format!("k-{:016x}", rand::rng().random::<u64>())),
+            digest: digest(text.expose()),
+            prefix: shown(&text),
+            name: new.name,
+            scopes: new.scopes,
+            models: new.models,
+            limits: new.limits,
+            created: now.seconds(),
+            expires: new.expires,
+            revoked: None,
+            last_used: None,
+        };
+        self.0.store.save_key(&record)?;
+        self.put(Key::new(record.clone(), now));
+        Ok((record, text))
+    }
+
+    /// Gives a key another text; the old one no longer works, and what is connected with it ends.
+    /// Its limits stand where they stood. Blocks on the disk.
+    ///
+    /// # Errors
+    /// [`KeyError`] when there is none, it is revoked, or it cannot be written.
+    pub fn rotate(&self, id: &KeyId) -> Result<(KeyRecord, Secret), KeyError> {
+        let _changing = self.changing();
+        let old = self.kept(id)?;
+        let text = new_token(PREFIX);
+        let record =
+            KeyRecord { digest: digest(text.expose()), prefix: shown(&text), ..old.record() };
+        if record.revoked.is_some() {
+            return Err(KeyError::Revoked(id.clone()));
+        }
+        self.0.store.save_key(&record)?;
+        self.put(old.changed(record.clone()));
+        old.end();
+        Ok((record, text))
+    }
+
+    /// Revokes a key, for good, and ends what is connected with it. One that is revoked stays as
+    /// it is. Blocks on the disk.
+    ///
+    /// # Errors
+    /// [`KeyError`] when there is none, or it cannot be written: it no longer works all the same.
+    pub fn revoke(&self, id: &KeyId, now: Moment) -> Result<KeyRecord, KeyError> {
+        let _changing = self.changing();
+        let old = self.kept(id)?;
+        let record = old.record();
+        let record = KeyRecord { revoked: record.revoked.or(Some(now.seconds())), ..record };
+        self.put(old.changed(record.clone()));
+        old.end();
+        self.0.store.save_key(&record).map_err(KeyError::NotWritten)?;
+        Ok(record)
+    }
+
+    /// Makes room for one more: of too many, the one that was revoked first is forgotten.
+    fn make_room(&self) -> Result<(), KeyError> {
+        let kept = self.live().by_id.values().filter(|key| !key.is_ready_made()).count();
+        if kept < MAX_KEYS {
+            return Ok(());
+        }
+        let records = self.list();
+        let revoked = records.iter().filter(|record| record.revoked.is_some());
+        let first = revoked.min_by_key(|record| record.revoked).ok_or(KeyError::TooMany)?;
+        self.0.store.forget_key(&first.id)?;
+        self.0.live.write().unwrap_or_else(PoisonError::into_inner).remove(&first.id);
+        Ok(())
+    }
+
+    fn kept(&self, id: &KeyId) -> Result<Arc<Key>, KeyError> {
+        let kept = self.get(id).filter(|key| !key.is_ready_made());
+        kept.ok_or_else(|| KeyError::NotFound(id.clone()))
+    }
+
+    fn put(&self, key: Key) {
+        self.0.live.write().unwrap_or_else(PoisonError::into_inner).put(Arc::new(key));
+    }
+
+    fn changing(&self) -> MutexGuard<'_, ()> {
+        self.0.changing.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl NewKey {
+    fn check(&self, now: Moment) -> Result<(), KeyError> {
+        let invalid = |words: String| Err(KeyError::Invalid(words));
+        let is_line = |text: &str| !text.trim().is_empty() && !text.chars().any(char::is_control);
+        if !is_line(&self.name) || self.name.len() > MAX_NAME {
+            return invalid(format!("a key needs a name, of at most {MAX_NAME} bytes in one line"));
+        }
+        if self.scopes.is_empty() {
+            return invalid("a key needs a scope, such as inference".to_owned());
+        }
+        if self.models.len() > MAX_MODELS {
+            return invalid(format!("a key may name at most {MAX_MODELS} models"));
+        }
+        let is_model = |model: &&String| {
+            is_line(model) && model.len() <= MAX_MODEL && !model.trim_end_matches('*').contains('*')
+        };
+        if let Some(model) = self.models.iter().find(|model| !is_model(model)) {
+            return invalid(format!("{model:?} is no model: its only * may be its last character"));
+        }
+        if let Some(limit) = self.limits.zero() {
+            return invalid(format!("a limit of 0 ({limit}) lets nothing through"));
+        }
+        if self.expires.is_some_and(|at| at <= now.seconds()) {
+            return invalid("a key cannot expire in the past".to_owned());
+        }
+        Ok(())
+    }
+}
+
+fn shown(text: &Secret) -> String {
+    text.expose().chars().take(SHOWN).collect()
+}

@@ -1,0 +1,188 @@
+//! One key.
+
+use std::sync::{
+    Arc,
+    atomic::{AtomicU64, Ordering},
+};
+
+use base::{JobId, KeyId, KeyLimits, KeyScope};
+use store::{KeyDigest, KeyRecord};
+use tokio_util::sync::CancellationToken;
+
+use crate::{
+    consumer::Denied,
+    limits::{Limits, OverLimit, Standing},
+    moment::Moment,
+};
+
+/// A key, and where its limits stand.
+pub struct Key {
+    record: KeyRecord,
+    /// The same for a key that takes this one's place.
+    limits: Arc<Limits>,
+    /// In seconds since 1970; 0: never.
+    last_used: AtomicU64,
+    saved_use: AtomicU64,
+    /// What is connected with it has to end.
+    ended: CancellationToken,
+    ready_made: bool,
+}
+
+impl Key {
+    pub(super) fn new(record: KeyRecord, now: Moment) -> Self {
+        let limits = Arc::new(Limits::new(record.limits, now));
+        Self::with(record, limits, false)
+    }
+
+    pub(super) fn ready_made(
+        id: KeyId,
+        digest: KeyDigest,
+        scopes: &[KeyScope],
+        now: Moment,
+    ) -> Self {
+        let record = KeyRecord {
+            name: id.to_string(),
+            id,
+            digest,
+            prefix: String::new(),
+            scopes: scopes.to_vec(),
+            models: Vec::new(),
+            limits: KeyLimits::default(),
+            created: now.seconds(),
+            expires: None,
+            revoked: None,
+            last_used: None,
+        };
+        let limits = Arc::new(Limits::new(KeyLimits::default(), now));
+        Self::with(record, limits, true)
+    }
+
+    /// The same key with another record: its limits stand where they stood.
+    pub(super) fn changed(&self, record: KeyRecord) -> Self {
+        Self::with(record, Arc::clone(&self.limits), self.ready_made)
+    }
+
+    fn with(record: KeyRecord, limits: Arc<Limits>, ready_made: bool) -> Self {
+        let used = record.last_used.unwrap_or(0);
+        let (last_used, saved_use) = (used.into(), used.into());
+        let ended = CancellationToken::new();
+        Self { record, limits, last_used, saved_use, ended, ready_made }
+    }
+
+    /// Its id.
+    pub fn id(&self) -> &KeyId {
+        &self.record.id
+    }
+
+    /// What there is to know about it.
+    pub fn record(&self) -> KeyRecord {
+        let last_used = Some(self.last_used.load(Ordering::Relaxed)).filter(|at| *at > 0);
+        KeyRecord { last_used, ..self.record.clone() }
+    }
+
+    /// Whether it may be used for this model.
+    pub fn allows(&self, model: &str) -> bool {
+        let models = &self.record.models;
+        models.is_empty() || models.iter().any(|allowed| matches(allowed, model))
+    }
+
+    /// Whether tokens are limited: otherwise nobody need estimate them.
+    pub fn counts_tokens(&self) -> bool {
+        self.limits().tpm.is_some() || self.limits().budget.is_some()
+    }
+
+    /// Takes in a job that is likely to use so many tokens. It must be settled when it is over.
+    ///
+    /// # Errors
+    /// [`OverLimit`] when one of the key's limits is used up; then nothing is taken.
+    pub fn reserve(&self, job: JobId, tokens: u64, now: Moment) -> Result<Standing, OverLimit> {
+        self.limits.reserve(job, tokens, now)
+    }
+
+    /// A job is over, and has used so many tokens. The second time nothing happens.
+    pub fn settle(&self, job: JobId, tokens: u64, now: Moment) {
+        self.limits.settle(job, tokens, now);
+    }
+
+    /// Until it is revoked, rotated or expired: then whatever is connected with it has to end.
+    pub async fn ended(&self) {
+        self.ended.cancelled().await;
+    }
+
+    pub(super) fn check(&self, scope: KeyScope, now: Moment) -> Result<(), Denied> {
+        if self.record.revoked.is_some() {
+            return Err(Denied::KeyRevoked);
+        }
+        if self.is_expired(now) {
+            return Err(Denied::KeyExpired);
+        }
+        if !self.record.scopes.contains(&scope) {
+            return Err(Denied::Scope(scope));
+        }
+        Ok(())
+    }
+
+    pub(super) fn is_valid(&self, now: Moment) -> bool {
+        self.record.revoked.is_none() && !self.is_expired(now)
+    }
+
+    pub(super) fn is_expired(&self, now: Moment) -> bool {
+        self.record.expires.is_some_and(|at| now.seconds() >= at)
+    }
+
+    /// Ends what is connected with it. Whether it was the first time.
+    pub(super) fn end(&self) -> bool {
+        let first = !self.ended.is_cancelled();
+        self.ended.cancel();
+        first
+    }
+
+    pub(super) fn used(&self, now: Moment) {
+        let now = now.seconds();
+        // Most requests find the second noted already, and leave the cache line alone.
+        if self.last_used.load(Ordering::Relaxed) != now {
+            self.last_used.store(now, Ordering::Relaxed);
+        }
+    }
+
+    /// When it was last used, unless that is written already.
+    pub(super) fn unsaved_use(&self) -> Option<u64> {
+        let used = self.last_used.load(Ordering::Relaxed);
+        let saved = self.saved_use.load(Ordering::Relaxed);
+        (used != saved && !self.ready_made).then_some(used)
+    }
+
+    pub(super) fn saved_use(&self, at: u64) {
+        self.saved_use.store(at, Ordering::Relaxed);
+    }
+
+    pub(super) fn restore(&self, tokens: u64, now: Moment) {
+        self.limits.restore(tokens, now);
+    }
+
+    pub(super) fn limits(&self) -> &KeyLimits {
+        self.limits.limits()
+    }
+
+    pub(super) fn digest(&self) -> &KeyDigest {
+        &self.record.digest
+    }
+
+    pub(super) fn is_ready_made(&self) -> bool {
+        self.ready_made
+    }
+}
+
+impl std::fmt::Debug for Key {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Key({})", self.record.id)
+    }
+}
+
+/// Whether a model is the allowed one, or begins as it does before its `*`.
+fn matches(allowed: &str, model: &str) -> bool {
+    match allowed.strip_suffix('*') {
+        Some(beginning) => model.starts_with(beginning),
+        None => model == allowed,
+    }
+}

@@ -1,0 +1,208 @@
+//! The keys there are: a live set in memory, found by their text without asking the database, so
+//! that they work while that is down.
+//!
+//! - `key`: one key
+//! - `change`: keys made, rotated and revoked
+
+mod change;
+mod key;
+
+use std::{
+    collections::HashMap,
+    sync::{Arc, Mutex, PoisonError, RwLock, RwLockReadGuard},
+};
+
+use base::{JobId, KeyId, KeyScope, Period, Secret, UsageBy};
+use store::{KeyDigest, KeyRecord, KeyStore, StoreError, UsageQuery, UsageStore, VolatileStore};
+use subtle::ConstantTimeEq;
+
+pub use self::{
+    change::{KeyError, NewKey},
+    key::Key,
+};
+use crate::{consumer::Denied, credential::digest, limits::allowance::began, moment::Moment};
+
+/// The most keys there may be, the revoked included.
+pub const MAX_KEYS: usize = 10_000;
+
+/// The keys of a server; clones share them.
+#[derive(Clone)]
+pub struct Keys(Arc<Inner>);
+
+struct Inner {
+    store: Arc<dyn KeyStore>,
+    live: RwLock<Live>,
+    /// Held for a whole change, the writing to the disk included.
+    changing: Mutex<()>,
+}
+
+#[derive(Default)]
+struct Live {
+    by_digest: HashMap<KeyDigest, Arc<Key>>,
+    by_id: HashMap<KeyId, Arc<Key>>,
+}
+
+impl Keys {
+    /// The keys that are kept in `store`.
+    ///
+    /// # Errors
+    /// When they cannot be read.
+    pub fn open(store: Arc<dyn KeyStore>, now: Moment) -> Result<Self, StoreError> {
+        let mut live = Live::default();
+        for record in store.load_keys()? {
+            live.put(Arc::new(Key::new(record, now)));
+        }
+        Ok(Self(Arc::new(Inner { store, live: RwLock::new(live), changing: Mutex::default() })))
+    }
+
+    /// Adds a key that somebody set in the configuration: it is kept nowhere, never expires, and
+    /// has no limits.
+    pub fn add_ready_made(&self, id: KeyId, text: &Secret, scopes: &[KeyScope], now: Moment) {
+        let key = Arc::new(Key::ready_made(id, digest(text.expose()), scopes, now));
+        self.0.live.write().unwrap_or_else(PoisonError::into_inner).put(key);
+    }
+
+    /// The key that has this text, if it may be used for `scope` now; `None` when nobody has it.
+    ///
+    /// # Errors
+    /// [`Denied`] when there is such a key, and it may not.
+    pub fn present(
+        &self,
+        text: &str,
+        scope: KeyScope,
+        now: Moment,
+    ) -> Result<Option<Arc<Key>>, Denied> {
+        let Some(key) = self.find(text) else { return Ok(None) };
+        key.check(scope, now)?;
+        key.used(now);
+        Ok(Some(key))
+    }
+
+    /// Whether this is the text of a key that may be used for anything now.
+    pub fn is_valid(&self, text: &str, now: Moment) -> bool {
+        self.find(text).is_some_and(|key| key.is_valid(now))
+    }
+
+    /// The key of this id.
+    pub fn get(&self, id: &KeyId) -> Option<Arc<Key>> {
+        self.live().by_id.get(id).cloned()
+    }
+
+    /// All keys that are kept, the oldest first.
+    pub fn list(&self) -> Vec<KeyRecord> {
+        let mut records: Vec<KeyRecord> = {
+            let live = self.live();
+            live.by_id.values().filter(|key| !key.is_ready_made()).map(|key| key.record()).collect()
+        };
+        records.sort_by(|a, b| (a.created, &a.id).cmp(&(b.created, &b.id)));
+        records
+    }
+
+    /// A job of a key is over, and has used so many tokens.
+    pub fn settle(&self, id: &KeyId, job: JobId, tokens: u64, now: Moment) {
+        let key = self.live().by_id.get(id).cloned();
+        if let Some(key) = key {
+            key.settle(job, tokens, now);
+        }
+    }
+
+    /// Budgets go on where they were: what the ledger knows of the current day and month is used.
+    ///
+    /// # Errors
+    /// When the ledger cannot be read.
+    pub fn restore_budgets(&self, ledger: &dyn UsageStore, now: Moment) -> Result<(), StoreError> {
+        for per in [Period::Day, Period::Month] {
+            let keys = self.with_budget(per);
+            if keys.is_empty() {
+                continue;
+            }
+            let since_ms = Some(began(per, now.wall_ms));
+            let query = UsageQuery { since_ms, by: vec![UsageBy::Key], ..UsageQuery::default() };
+            for group in ledger.usage(&query)?.groups {
+                let id = group.names.first().map(String::as_str).unwrap_or_default();
+                if let Some(key) = keys.get(id) {
+                    key.restore(group.sums.tokens(), now);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn with_budget(&self, per: Period) -> HashMap<KeyId, Arc<Key>> {
+        let live = self.live();
+        let has = |key: &&Arc<Key>| key.limits().budget.is_some_and(|budget| budget.per == per);
+        let found = live.by_id.values().filter(has);
+        found.map(|key| (key.id().clone(), Arc::clone(key))).collect()
+    }
+
+    /// Ends what is connected with keys that have expired since it was last asked. Their ids.
+    pub fn end_expired(&self, now: Moment) -> Vec<KeyId> {
+        let live = self.live();
+        let expired = live.by_id.values().filter(|key| key.is_expired(now) && key.end());
+        expired.map(|key| key.id().clone()).collect()
+    }
+
+    /// Writes when keys were last used. Blocks on the disk.
+    ///
+    /// # Errors
+    /// When it cannot be written; the next time tries again.
+    pub fn save_last_used(&self) -> Result<(), StoreError> {
+        let used: Vec<(Arc<Key>, u64)> = {
+            let live = self.live();
+            let used = |key: &Arc<Key>| Some((Arc::clone(key), key.unsaved_use()?));
+            live.by_id.values().filter_map(used).collect()
+        };
+        if used.is_empty() {
+            return Ok(());
+        }
+        let rows: Vec<_> = used.iter().map(|(key, at)| (key.id().clone(), *at)).collect();
+        self.0.store.touch_keys(&rows)?;
+        used.iter().for_each(|(key, at)| key.saved_use(*at));
+        Ok(())
+    }
+
+    fn find(&self, text: &str) -> Option<Arc<Key>> {
+        let digest = digest(text);
+        let key = self.live().by_digest.get(&digest).cloned()?;
+        // The map compares digests as it likes; this does so in constant time.
+        let same: bool = key.digest().0.ct_eq(&digest.0).into();
+        same.then_some(key)
+    }
+
+    fn live(&self) -> RwLockReadGuard<'_, Live> {
+        self.0.live.read().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// No keys, kept nowhere.
+impl Default for Keys {
+    fn default() -> Self {
+        let store = Arc::new(VolatileStore::default());
+        Self(Arc::new(Inner { store, live: RwLock::default(), changing: Mutex::default() }))
+    }
+}
+
+impl std::fmt::Debug for Keys {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Keys({})", self.live().by_id.len())
+    }
+}
+
+impl Live {
+    /// Takes a key in, in place of the one that had its id.
+    fn put(&mut self, key: Arc<Key>) {
+        if let Some(old) = self.by_id.insert(key.id().clone(), Arc::clone(&key)) {
+            self.by_digest.remove(old.digest());
+        }
+        self.by_digest.insert(*key.digest(), key);
+    }
+
+    fn remove(&mut self, id: &KeyId) {
+        if let Some(old) = self.by_id.remove(id) {
+            self.by_digest.remove(old.digest());
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

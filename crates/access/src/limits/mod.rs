@@ -1,0 +1,229 @@
+//! How much may be done with a key: requests and tokens a minute, requests at the same time, and a
+//! budget of tokens.
+//!
+//! A job reserves what it is likely to use before it begins, and is settled when it has ended, all
+//! limits of a key in one step.
+//!
+//! - `rate`: requests a minute
+//! - `allowance`: tokens a minute, a day or a month
+
+pub(crate) mod allowance;
+mod rate;
+
+use std::{
+    collections::HashMap,
+    num::NonZeroU32,
+    sync::{Mutex, MutexGuard, PoisonError},
+    time::Duration,
+};
+
+use base::{JobId, KeyLimits};
+
+use self::{
+    allowance::{Bucket, Calendar},
+    rate::Rate,
+};
+use crate::moment::Moment;
+
+/// How long to wait for another request of the same key to end.
+const NEXT_FREE: Duration = Duration::from_secs(1);
+
+/// Where one limit stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Gauge {
+    /// The limit.
+    pub limit: u64,
+    /// How much of it is left.
+    pub remaining: u64,
+    /// How long until all of it is there again.
+    pub reset: Duration,
+}
+
+/// Where a key stands: what clients are told with every answer.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Standing {
+    /// Requests a minute, if they are limited.
+    pub requests: Option<Gauge>,
+    /// Tokens a minute, or else of the budget, if they are limited.
+    pub tokens: Option<Gauge>,
+}
+
+/// Which limit stands in the way.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Limited {
+    /// Requests a minute.
+    Requests(u32),
+    /// Tokens a minute.
+    Tokens(u64),
+    /// Requests at the same time.
+    Concurrent(u32),
+    /// The budget of tokens.
+    Budget(base::Budget),
+}
+
+impl std::fmt::Display for Limited {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Requests(limit) => write!(f, "{limit} requests a minute"),
+            Self::Tokens(limit) => write!(f, "{limit} tokens a minute"),
+            Self::Concurrent(limit) => write!(f, "{limit} requests at the same time"),
+            Self::Budget(budget) => {
+                write!(f, "{} tokens a {}", budget.tokens, budget.per.as_str())
+            }
+        }
+    }
+}
+
+/// Why a request may not be made now.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("this API key is limited to {limited}")]
+pub struct OverLimit {
+    /// The limit in the way.
+    pub limited: Limited,
+    /// When it is worth trying again.
+    pub retry_after: Duration,
+    /// Where the key stands.
+    pub standing: Standing,
+}
+
+/// The limits of one key, and where they stand.
+pub(crate) struct Limits {
+    limits: KeyLimits,
+    state: Mutex<State>,
+}
+
+struct State {
+    /// What each job in flight has reserved. As many as the scheduler takes in, no more.
+    open: HashMap<JobId, u64>,
+    rate: Option<Rate>,
+    bucket: Option<Bucket>,
+    budget: Option<Calendar>,
+}
+
+impl Limits {
+    pub(crate) fn new(limits: KeyLimits, now: Moment) -> Self {
+        let rate = limits.rpm.and_then(NonZeroU32::new);
+        let state = State {
+            open: HashMap::new(),
+            rate: rate.map(|rpm| Rate::new(rpm, now.steady)),
+            bucket: limits.tpm.map(|tpm| Bucket::full(tpm, now.steady)),
+            budget: limits.budget.map(|budget| Calendar::new(budget, now.wall_ms)),
+        };
+        Self { limits, state: Mutex::new(state) }
+    }
+
+    /// Takes in a job that is likely to use so many tokens.
+    pub(crate) fn reserve(
+        &self,
+        job: JobId,
+        estimate: u64,
+        now: Moment,
+    ) -> Result<Standing, OverLimit> {
+        if self.limits.is_unlimited() {
+            return Ok(Standing::default());
+        }
+        let mut state = self.lock();
+        let refused = |state: &mut State, limited, retry_after| {
+            let standing = Standing { requests: None, tokens: state.tokens(&self.limits, now) };
+            Err(OverLimit { limited, retry_after, standing })
+        };
+        if let Some((limited, wait)) = state.full(&self.limits, now) {
+            return refused(&mut state, limited, wait);
+        }
+        let requests = match (&state.rate, self.limits.rpm) {
+            (Some(rate), Some(rpm)) => match rate.take(now.steady) {
+                Ok(gauge) => Some(gauge),
+                Err(wait) => {
+                    let requests = Some(rate.gauge(0));
+                    let over = refused(&mut state, Limited::Requests(rpm), wait);
+                    return over.map_err(|mut over: OverLimit| {
+                        over.standing.requests = requests;
+                        over
+                    });
+                }
+            },
+            _ => None,
+        };
+        state.open(job, self.capped(estimate));
+        Ok(Standing { requests, tokens: state.tokens(&self.limits, now) })
+    }
+
+    /// A job is over, and has used so many tokens. One that is not open is passed over.
+    pub(crate) fn settle(&self, job: JobId, used: u64, now: Moment) {
+        if self.limits.is_unlimited() {
+            return;
+        }
+        let mut state = self.lock();
+        let Some(reserved) = state.open.remove(&job) else { return };
+        if let Some(bucket) = &mut state.bucket {
+            bucket.correct(reserved, used);
+        }
+        if let Some(budget) = &mut state.budget {
+            budget.settle(reserved, used, now.wall_ms);
+        }
+    }
+
+    /// So much of the budget was used before the server started.
+    pub(crate) fn restore(&self, used: u64, now: Moment) {
+        if let Some(budget) = &mut self.lock().budget {
+            budget.settle(0, used, now.wall_ms);
+        }
+    }
+
+    pub(crate) fn limits(&self) -> &KeyLimits {
+        &self.limits
+    }
+
+    /// An estimate takes all there is, but no more: a client that asks for a million tokens is
+    /// let in, alone.
+    fn capped(&self, estimate: u64) -> u64 {
+        let tpm = self.limits.tpm.unwrap_or(u64::MAX);
+        let budget = self.limits.budget.map_or(u64::MAX, |budget| budget.tokens);
+        estimate.max(1).min(tpm).min(budget)
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl State {
+    /// The limit that is used up, but for the rate, and how long it stays so.
+    fn full(&mut self, limits: &KeyLimits, now: Moment) -> Option<(Limited, Duration)> {
+        let open = u32::try_from(self.open.len()).unwrap_or(u32::MAX);
+        if let Some(most) = limits.concurrent.filter(|most| open >= *most) {
+            return Some((Limited::Concurrent(most), NEXT_FREE));
+        }
+        if let (Some(calendar), Some(budget)) = (&mut self.budget, limits.budget)
+            && calendar.left(now.wall_ms) == 0
+        {
+            return Some((Limited::Budget(budget), calendar.until_new(now.wall_ms)));
+        }
+        let wait = self.bucket.as_mut().and_then(|bucket| bucket.wait(now.steady))?;
+        Some((Limited::Tokens(limits.tpm?), wait))
+    }
+
+    fn open(&mut self, job: JobId, tokens: u64) {
+        self.open.insert(job, tokens);
+        if let Some(bucket) = &mut self.bucket {
+            bucket.take(tokens);
+        }
+        if let Some(budget) = &mut self.budget {
+            budget.reserve(tokens);
+        }
+    }
+
+    fn tokens(&mut self, limits: &KeyLimits, now: Moment) -> Option<Gauge> {
+        if let (Some(bucket), Some(limit)) = (&mut self.bucket, limits.tpm) {
+            let remaining = bucket.left(now.steady);
+            return Some(Gauge { limit, remaining, reset: bucket.until_full(now.steady) });
+        }
+        let limit = limits.budget?.tokens;
+        let calendar = self.budget.as_mut()?;
+        let remaining = calendar.left(now.wall_ms);
+        Some(Gauge { limit, remaining, reset: calendar.until_new(now.wall_ms) })
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,36 @@
+//! What time it is, for a wall and for a stopwatch.
+
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+
+/// A moment, by two clocks. Keys expire and budgets begin anew by the calendar; rates are measured
+/// by the clock that nobody sets.
+#[derive(Debug, Clone, Copy)]
+pub struct Moment {
+    /// Milliseconds since 1970.
+    pub wall_ms: u64,
+    /// By the clock that nobody sets.
+    pub steady: Instant,
+}
+
+impl Moment {
+    /// This moment.
+    pub fn now() -> Self {
+        let wall = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+        Self {
+            wall_ms: u64::try_from(wall.as_millis()).unwrap_or(u64::MAX),
+            steady: Instant::now(),
+        }
+    }
+
+    /// Seconds since 1970.
+    pub fn seconds(&self) -> u64 {
+        self.wall_ms / 1000
+    }
+
+    /// The moment after this one by so much.
+    #[must_use]
+    pub fn after(self, by: Duration) -> Self {
+        let millis = u64::try_from(by.as_millis()).unwrap_or(u64::MAX);
+        Self { wall_ms: self.wall_ms.saturating_add(millis), steady: self.steady + by }
+    }
+}

@@ -1,0 +1,193 @@
+//! One request over HTTP or HTTPS, within a deadline.
+
+use std::{error::Error, sync::Arc, time::Duration};
+
+use base::{Secret, redact_url};
+use bytes::Bytes;
+use http::{HeaderValue, Method, Request, Response, StatusCode, header};
+use http_body_util::{BodyExt, Full, Limited};
+use hyper::body::Incoming;
+use hyper_rustls::{HttpsConnector, HttpsConnectorBuilder};
+use hyper_util::{
+    client::legacy::{Client, connect::HttpConnector},
+    rt::TokioExecutor,
+};
+use rustls::{ClientConfig, RootCertStore, crypto::ring};
+use tokio::time::timeout;
+use url::Url;
+
+use crate::error::ClientError;
+
+/// How long a whole answer may take. A long question about the ledger takes a few seconds.
+const DEADLINE: Duration = Duration::from_secs(30);
+
+/// The longest answer that is read, in bytes.
+const MAX_ANSWER: usize = 64 * 1024 * 1024;
+
+/// Connections to one server.
+#[derive(Debug, Clone)]
+pub(crate) struct Connection {
+    client: Client<HttpsConnector<HttpConnector>, Full<Bytes>>,
+    base: Url,
+    token: Option<HeaderValue>,
+}
+
+impl Connection {
+    /// A server's URL, and what it is shown. Connects to nothing yet.
+    pub(crate) fn new(url: &str, token: Option<&Secret>) -> Result<Self, ClientError> {
+        let base = base_url(url)?;
+        let tls = tls_config(base.scheme() == "https").map_err(ClientError::NoTls)?;
+        let mut tcp = HttpConnector::new();
+        tcp.enforce_http(false);
+        let connector = HttpsConnectorBuilder::new()
+            .with_tls_config(tls)
+            .https_or_http()
+            .enable_http1()
+            .wrap_connector(tcp);
+        let client = Client::builder(TokioExecutor::new()).build(connector);
+        Ok(Self { client, base, token: token.map(bearer).transpose()? })
+    }
+
+    /// Sends one request and reads the whole answer, if it is a good one.
+    pub(crate) async fn ask(
+        &self,
+        method: Method,
+        path: &str,
+        body: Option<Vec<u8>>,
+    ) -> Result<Bytes, ClientError> {
+        let request = self.request(method, path, body)?;
+        let answered = timeout(DEADLINE, async {
+            let response = self.client.request(request).await.map_err(|e| self.unreachable(&e))?;
+            self.read(response).await
+        });
+        let late = || ClientError::Late { url: self.shown(), after: DEADLINE };
+        answered.await.map_err(|_| late())?
+    }
+
+    /// The server's URL, without secrets.
+    pub(crate) fn shown(&self) -> String {
+        redact_url(self.base.as_str().trim_end_matches('/'))
+    }
+
+    fn request(
+        &self,
+        method: Method,
+        path: &str,
+        body: Option<Vec<u8>>,
+    ) -> Result<Request<Full<Bytes>>, ClientError> {
+        let url = format!("{}{path}", self.base.as_str().trim_end_matches('/'));
+        let mut request = Request::builder().method(method).uri(url);
+        if let Some(token) = &self.token {
+            request = request.header(header::AUTHORIZATION, token);
+        }
+        if body.is_some() {
+            request = request.header(header::CONTENT_TYPE, "application/json");
+        }
+        let request = request.body(Full::from(body.unwrap_or_default()));
+        let reason = "it has no form that can be sent";
+        request.map_err(|_| ClientError::NotAServer { url: self.shown(), reason })
+    }
+
+    async fn read(&self, response: Response<Incoming>) -> Result<Bytes, ClientError> {
+        let status = response.status();
+        let body = Limited::new(response.into_body(), MAX_ANSWER);
+        #[expect(clippy::disallowed_methods, reason = "limited to MAX_ANSWER")]
+        let body = body.collect().await.map_err(|error| self.strange(error.to_string()))?;
+        let body = body.to_bytes();
+        if status.is_success() {
+            return Ok(body);
+        }
+        let words = words(&body, status);
+        match status {
+            StatusCode::NOT_FOUND => Err(ClientError::NotFound { words }),
+            _ => Err(ClientError::Refused { status: status.as_u16(), words }),
+        }
+    }
+
+    fn unreachable(&self, error: &(dyn Error + 'static)) -> ClientError {
+        let mut reason = error.to_string();
+        let mut source = error.source();
+        while let Some(cause) = source {
+            reason = cause.to_string();
+            source = cause.source();
+        }
+        ClientError::Unreachable { url: self.shown(), reason }
+    }
+
+    pub(crate) fn strange(&self, reason: String) -> ClientError {
+        ClientError::Strange { url: self.shown(), reason }
+    }
+}
+
+fn base_url(url: &str) -> Result<Url, ClientError> {
+    let bad = |reason| ClientError::NotAServer { url: redact_url(url), reason };
+    let base = Url::parse(url.trim()).map_err(|_| bad("it is not a URL"))?;
+    if !matches!(base.scheme(), "http" | "https") || !base.has_host() {
+        return Err(bad("it must begin with http:// or https://"));
+    }
+    if base.query().is_some() || base.fragment().is_some() {
+        return Err(bad("it must end with its host, port or path"));
+    }
+    if !base.username().is_empty() || base.password().is_some() {
+        return Err(bad("a token is given on its own, not as part of it"));
+    }
+    Ok(base)
+}
+
+fn tls_config(secure: bool) -> Result<ClientConfig, String> {
+    if secure {
+        let shared = wire::tls::client_config().map_err(|error| error.to_string())?;
+        return Ok(ClientConfig::clone(&shared));
+    }
+    // Never used: a plain server must not need the machine's certificates.
+    let builder = ClientConfig::builder_with_provider(Arc::new(ring::default_provider()))
+        .with_safe_default_protocol_versions()
+        .map_err(|error| error.to_string())?;
+    Ok(builder.with_root_certificates(RootCertStore::empty()).with_no_client_auth())
+}
+
+fn bearer(token: &Secret) -> Result<HeaderValue, ClientError> {
+    let mut value = HeaderValue::try_from(format!("Bearer {}", token.expose()))
+        .map_err(|_| ClientError::BadToken)?;
+    value.set_sensitive(true);
+    Ok(value)
+}
+
+/// What an error of a Warren says, or what else came.
+fn words(body: &[u8], status: StatusCode) -> String {
+    let said = serde_json::from_slice::<serde_json::Value>(body).ok();
+    let said = said.and_then(|said| Some(said["error"]["message"].as_str()?.to_owned()));
+    said.unwrap_or_else(|| {
+        let reason = status.canonical_reason().unwrap_or("an error");
+        format!("the server answered {reason}; is it a Warren?")
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn addresses_are_checked_and_show_no_password() {
+        for url in ["", "localhost:1", "ftp://h", "http://", "http://u:pw@h", "http://h/?a=1"] {
+            let error = Connection::new(url, None).unwrap_err().to_string();
+            assert!(!error.contains("pw"), "{error}");
+        }
+        let secret = Secret::from("a\nb");
+        assert_eq!(Connection::new("http://h", Some(&secret)).unwrap_err(), ClientError::BadToken);
+    }
+
+    #[test]
+    fn a_path_of_the_url_is_kept() {
+        let connection = Connection::new("https://h:1/warren/", None).unwrap();
+        let request = connection.request(Method::GET, "/admin/keys", None).unwrap();
+        assert_eq!(request.uri(), "https://h:1/warren/admin/keys");
+    }
+
+    #[test]
+    fn errors_speak_the_servers_words() {
+        let body = br#"{"error":{"message":"there is no key k-1"}}"#;
+        assert_eq!(words(body, StatusCode::NOT_FOUND), "there is no key k-1");
+        assert!(words(b"<html>", StatusCode::BAD_GATEWAY).contains("Bad Gateway"));
+    }
+}

@@ -1,0 +1,67 @@
+//! Why a server did not answer as it should, told so that somebody can mend it.
+
+use std::time::Duration;
+
+/// Why a server did not answer as it should. The URL in it holds no secret.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum ClientError {
+    /// The URL cannot be used.
+    #[error("{url} is no address of a server: {reason}")]
+    NotAServer {
+        /// The URL.
+        url: String,
+        /// What is wrong with it.
+        reason: &'static str,
+    },
+    /// The token cannot be sent in a header.
+    #[error("the token holds characters that no header may hold")]
+    BadToken,
+    /// TLS cannot be used on this machine.
+    #[error("TLS cannot be used here: {0}")]
+    NoTls(String),
+    /// No connection came about, or it broke.
+    #[error("could not reach the server {url}: {reason}; does it run, and is this its address?")]
+    Unreachable {
+        /// The URL.
+        url: String,
+        /// Why.
+        reason: String,
+    },
+    /// It took too long.
+    #[error("the server {url} did not answer within {} s", .after.as_secs())]
+    Late {
+        /// The URL.
+        url: String,
+        /// How long it had.
+        after: Duration,
+    },
+    /// It says no.
+    #[error("{words} (HTTP {status})")]
+    Refused {
+        /// The HTTP status.
+        status: u16,
+        /// The server's own words.
+        words: String,
+    },
+    /// What was asked for is not there.
+    #[error("{words}")]
+    NotFound {
+        /// The server's own words.
+        words: String,
+    },
+    /// The answer is not what this client knows.
+    #[error("the server {url} answered something else than was asked for: {reason}")]
+    Strange {
+        /// The URL.
+        url: String,
+        /// What is wrong with it.
+        reason: String,
+    },
+}
+
+impl ClientError {
+    /// Whether the server was never heard.
+    pub fn is_unreachable(&self) -> bool {
+        matches!(self, Self::Unreachable { .. } | Self::Late { .. })
+    }
+}

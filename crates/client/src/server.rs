@@ -1,0 +1,170 @@
+//! A server, and what can be asked of it.
+
+use base::{Secret, UsageBy};
+use http::Method;
+use protocol::admin::{AuditList, CreateKey, KeyJson, KeyList, usage::UsageReport};
+use serde::de::DeserializeOwned;
+use url::form_urlencoded;
+
+use crate::{connection::Connection, error::ClientError};
+
+/// A running server.
+#[derive(Debug, Clone)]
+pub struct Warren(Connection);
+
+/// What is asked about usage. Times are as the server reads them: RFC 3339, a day, or a span
+/// such as `7d`.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct UsageAsked {
+    /// What it is told apart by.
+    pub by: Vec<UsageBy>,
+    /// From this time on.
+    pub since: Option<String>,
+    /// Before this time.
+    pub until: Option<String>,
+    /// Of this key only, by its id.
+    pub key: Option<String>,
+    /// Of this model only.
+    pub model: Option<String>,
+    /// Of the providers of this name only.
+    pub provider: Option<String>,
+}
+
+impl UsageAsked {
+    /// The same as a query.
+    pub fn query(&self) -> String {
+        let by: Vec<&str> = self.by.iter().map(|by| by.as_str()).collect();
+        let mut query = form_urlencoded::Serializer::new(String::new());
+        query.append_pair("by", &by.join(","));
+        let rest = [
+            ("since", &self.since),
+            ("until", &self.until),
+            ("key", &self.key),
+            ("model", &self.model),
+            ("provider", &self.provider),
+        ];
+        for (name, value) in rest {
+            if let Some(value) = value {
+                query.append_pair(name, value);
+            }
+        }
+        query.finish()
+    }
+}
+
+impl Warren {
+    /// The server at `url`, shown `token`. Connects to nothing yet.
+    ///
+    /// # Errors
+    /// When the URL or the token cannot be used.
+    pub fn new(url: &str, token: Option<&Secret>) -> Result<Self, ClientError> {
+        Connection::new(url, token).map(Self)
+    }
+
+    /// Every key, the oldest first.
+    ///
+    /// # Errors
+    /// When the server cannot be reached, or says no.
+    pub async fn keys(&self) -> Result<Vec<KeyJson>, ClientError> {
+        let list: KeyList = self.get("/admin/keys").await?;
+        Ok(list.keys)
+    }
+
+    /// One key.
+    ///
+    /// # Errors
+    /// When the server cannot be reached, or says no; [`ClientError::NotFound`] when there is none.
+    pub async fn key(&self, id: &str) -> Result<KeyJson, ClientError> {
+        self.get(&format!("/admin/keys/{}", segment(id))).await
+    }
+
+    /// Makes a key; its text is in the answer, and nowhere else.
+    ///
+    /// # Errors
+    /// When the server cannot be reached, or says no.
+    pub async fn create_key(&self, key: &CreateKey) -> Result<KeyJson, ClientError> {
+        let body = serde_json::to_vec(key).map_err(|error| self.0.strange(error.to_string()))?;
+        self.ask(Method::POST, "/admin/keys", Some(body)).await
+    }
+
+    /// Gives a key another text, which is in the answer, and nowhere else.
+    ///
+    /// # Errors
+    /// When the server cannot be reached, or says no; [`ClientError::NotFound`] when there is none.
+    pub async fn rotate_key(&self, id: &str) -> Result<KeyJson, ClientError> {
+        self.ask(Method::POST, &format!("/admin/keys/{}/rotate", segment(id)), None).await
+    }
+
+    /// Revokes a key, for good.
+    ///
+    /// # Errors
+    /// When the server cannot be reached, or says no; [`ClientError::NotFound`] when there is none.
+    pub async fn revoke_key(&self, id: &str) -> Result<KeyJson, ClientError> {
+        self.ask(Method::DELETE, &format!("/admin/keys/{}", segment(id)), None).await
+    }
+
+    /// What was used.
+    ///
+    /// # Errors
+    /// When the server cannot be reached, or says no.
+    pub async fn usage(&self, asked: &UsageAsked) -> Result<UsageReport, ClientError> {
+        self.get(&format!("/admin/usage?{}", asked.query())).await
+    }
+
+    /// What was done to the server, the newest first, so many at most.
+    ///
+    /// # Errors
+    /// When the server cannot be reached, or says no.
+    pub async fn audit(&self, most: usize) -> Result<AuditList, ClientError> {
+        self.get(&format!("/admin/audit?limit={most}")).await
+    }
+
+    async fn get<T: DeserializeOwned>(&self, path: &str) -> Result<T, ClientError> {
+        self.ask(Method::GET, path, None).await
+    }
+
+    async fn ask<T: DeserializeOwned>(
+        &self,
+        method: Method,
+        path: &str,
+        body: Option<Vec<u8>>,
+    ) -> Result<T, ClientError> {
+        let answer = self.0.ask(method, path, body).await?;
+        serde_json::from_slice(&answer).map_err(|error| self.0.strange(error.to_string()))
+    }
+}
+
+/// A name as one segment of a path.
+fn segment(name: &str) -> String {
+    form_urlencoded::byte_serialize(name.as_bytes()).collect::<String>().replace('+', "%20")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_stays_one_segment_of_the_path() {
+        assert_eq!(segment("k-01ab"), "k-01ab");
+        assert_eq!(segment("a/../b c?d#e"), "a%2F..%2Fb%20c%3Fd%23e");
+    }
+
+    #[test]
+    fn what_is_asked_is_a_query() {
+        let asked = UsageAsked {
+            by: vec![UsageBy::Key, UsageBy::Day],
+            since: Some("7d".to_owned()),
+            model: Some("a b&c".to_owned()),
+            ..UsageAsked::default()
+        };
+        assert_eq!(asked.query(), "by=key%2Cday&since=7d&model=a+b%26c");
+    }
+
+    #[tokio::test]
+    async fn a_server_that_is_not_there_is_told() {
+        let refusing = testkit::RefusingPort::take();
+        let warren = Warren::new(&refusing.url(), None).unwrap();
+        let error = warren.keys().await.unwrap_err();
+        assert!(error.is_unreachable(), "{error}");
+    }
+}

@@ -1,0 +1,78 @@
+//! Why durable state cannot be read or written, and what to do about it.
+
+use rusqlite::ErrorCode;
+
+/// Why durable state cannot be read or written.
+#[derive(Debug, thiserror::Error)]
+pub enum StoreError {
+    /// The database cannot be opened, read or written.
+    #[error("the database {path} cannot be used: {hint}")]
+    Database {
+        /// The file.
+        path: String,
+        /// What to do.
+        hint: &'static str,
+        /// Why.
+        source: rusqlite::Error,
+    },
+    /// The database file is not for writing.
+    #[error(
+        "the database {path} is read-only: make it and its directory writable for the user that \
+         runs Warren, or give another directory with --data-dir"
+    )]
+    ReadOnly {
+        /// The file.
+        path: String,
+    },
+    /// The database is damaged.
+    #[error(
+        "the database {path} is damaged ({problem}): restore it from a backup, or move it away, \
+         and Warren starts with an empty one, without its keys and its usage"
+    )]
+    Damaged {
+        /// The file.
+        path: String,
+        /// What was found first.
+        problem: String,
+    },
+    /// The database was made by a newer Warren.
+    #[error(
+        "the database {path} was made by a newer version of Warren: run that version, or give \
+         this one another directory with --data-dir"
+    )]
+    TooNew {
+        /// The file.
+        path: String,
+    },
+    /// The database was made by an older version of Warren, and cannot be changed to this one's.
+    #[error("the database {path} cannot be brought up to date; it is left as it was")]
+    Migration {
+        /// The file.
+        path: String,
+        /// Why.
+        source: rusqlite_migration::Error,
+    },
+}
+
+impl StoreError {
+    pub(crate) fn of(path: &str, source: rusqlite::Error) -> Self {
+        Self::Database { path: path.to_owned(), hint: hint(&source), source }
+    }
+}
+
+fn hint(error: &rusqlite::Error) -> &'static str {
+    match error.sqlite_error_code() {
+        Some(ErrorCode::NotADatabase | ErrorCode::DatabaseCorrupt) => {
+            "it is damaged, or no database at all; restore it from a backup, or move it away, and \
+             Warren starts with an empty one, without its keys and its usage"
+        }
+        Some(ErrorCode::ReadOnly | ErrorCode::PermissionDenied | ErrorCode::CannotOpen) => {
+            "make it and its directory writable for the user that runs Warren"
+        }
+        Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => {
+            "another process holds it locked; it is tried again when that lets go"
+        }
+        Some(ErrorCode::DiskFull) => "the disk is full; make room on it",
+        _ => "check that its directory is writable and its disk is well",
+    }
+}

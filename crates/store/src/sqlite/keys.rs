@@ -1,0 +1,120 @@
+//! The table of keys.
+
+use base::{Budget, KeyId, KeyLimits};
+use rusqlite::{Connection, Row, Transaction, named_params, params, types::Type};
+
+use super::{SqliteStore, signed, unsigned};
+use crate::{KeyDigest, KeyRecord, KeyStore, StoreError};
+
+pub(super) const TABLE: &str = "CREATE TABLE keys (
+        id TEXT NOT NULL PRIMARY KEY,
+        digest BLOB NOT NULL UNIQUE,
+        name TEXT NOT NULL,
+        prefix TEXT NOT NULL,
+        -- one a line
+        scopes TEXT NOT NULL,
+        models TEXT NOT NULL,
+        rpm INTEGER,
+        tpm INTEGER,
+        concurrent INTEGER,
+        -- TOKENS/day or TOKENS/month
+        budget TEXT,
+        -- seconds since 1970
+        created INTEGER NOT NULL,
+        expires INTEGER,
+        revoked INTEGER,
+        last_used INTEGER
+    ) STRICT, WITHOUT ROWID;";
+
+impl KeyStore for SqliteStore {
+    fn load_keys(&self) -> Result<Vec<KeyRecord>, StoreError> {
+        self.read(load_keys)
+    }
+
+    fn save_key(&self, key: &KeyRecord) -> Result<(), StoreError> {
+        self.write(|transaction| save_key(transaction, key))
+    }
+
+    fn forget_key(&self, id: &KeyId) -> Result<(), StoreError> {
+        let delete = "DELETE FROM keys WHERE id = ?1";
+        self.write(|transaction| transaction.execute(delete, [id.as_str()]).map(drop))
+    }
+
+    fn touch_keys(&self, used: &[(KeyId, u64)]) -> Result<(), StoreError> {
+        self.write(|transaction| {
+            let mut update = transaction.prepare("UPDATE keys SET last_used = ?2 WHERE id = ?1")?;
+            for (id, at) in used {
+                update.execute(params![id.as_str(), signed(*at)])?;
+            }
+            Ok(())
+        })
+    }
+}
+
+fn load_keys(connection: &Connection) -> rusqlite::Result<Vec<KeyRecord>> {
+    let mut query = connection.prepare("SELECT * FROM keys ORDER BY created, id")?;
+    let rows = query.query_map([], record)?;
+    rows.collect()
+}
+
+fn record(row: &Row<'_>) -> rusqlite::Result<KeyRecord> {
+    let seconds = |name| row.get::<_, Option<i64>>(name).map(|at| at.map(unsigned));
+    Ok(KeyRecord {
+        id: KeyId::from(row.get::<_, String>("id")?),
+        digest: KeyDigest(row.get("digest")?),
+        name: row.get("name")?,
+        prefix: row.get("prefix")?,
+        scopes: lines(&row.get::<_, String>("scopes")?).map(parsed).collect::<Result<_, _>>()?,
+        models: lines(&row.get::<_, String>("models")?).map(str::to_owned).collect(),
+        limits: KeyLimits {
+            rpm: row.get("rpm")?,
+            tpm: row.get::<_, Option<i64>>("tpm")?.map(unsigned),
+            concurrent: row.get("concurrent")?,
+            budget: row.get::<_, Option<String>>("budget")?.as_deref().map(parsed).transpose()?,
+        },
+        created: unsigned(row.get("created")?),
+        expires: seconds("expires")?,
+        revoked: seconds("revoked")?,
+        last_used: seconds("last_used")?,
+    })
+}
+
+fn save_key(transaction: &Transaction<'_>, key: &KeyRecord) -> rusqlite::Result<()> {
+    // Not OR REPLACE: that would also drop another key of the same digest.
+    let insert = "INSERT INTO keys VALUES (:id, :digest, :name, :prefix, :scopes, :models, :rpm,
+            :tpm, :concurrent, :budget, :created, :expires, :revoked, :last_used)
+        ON CONFLICT (id) DO UPDATE SET digest = :digest, name = :name, prefix = :prefix,
+            scopes = :scopes, models = :models, rpm = :rpm, tpm = :tpm,
+            concurrent = :concurrent, budget = :budget, created = :created,
+            expires = :expires, revoked = :revoked, last_used = :last_used";
+    let scopes: Vec<&str> = key.scopes.iter().map(|scope| scope.as_str()).collect();
+    let values = named_params! {
+        ":id": key.id.as_str(),
+        ":digest": key.digest.0,
+        ":name": key.name,
+        ":prefix": key.prefix,
+        ":scopes": scopes.join("\n"),
+        ":models": key.models.join("\n"),
+        ":rpm": key.limits.rpm,
+        ":tpm": key.limits.tpm.map(signed),
+        ":concurrent": key.limits.concurrent,
+        ":budget": key.limits.budget.as_ref().map(Budget::to_string),
+        ":created": signed(key.created),
+        ":expires": key.expires.map(signed),
+        ":revoked": key.revoked.map(signed),
+        ":last_used": key.last_used.map(signed),
+    };
+    transaction.execute(insert, values).map(drop)
+}
+
+fn lines(text: &str) -> impl Iterator<Item = &str> {
+    text.split('\n').filter(|line| !line.is_empty())
+}
+
+fn parsed<T>(text: &str) -> rusqlite::Result<T>
+where
+    T: std::str::FromStr<Err: std::error::Error + Send + Sync + 'static>,
+{
+    let wrong = |error| rusqlite::Error::FromSqlConversionFailure(0, Type::Text, Box::new(error));
+    text.parse().map_err(wrong)
+}

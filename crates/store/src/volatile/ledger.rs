@@ -1,0 +1,78 @@
+//! Sums over the ledger, the plain way: what the database is compared with.
+
+use std::collections::BTreeMap;
+
+use base::UsageBy;
+
+use crate::usage::{
+    MAX_GROUPS, UsageAnswer, UsageEntry, UsageGroup, UsageQuery, UsageSums, is_well,
+};
+
+pub(super) fn answer(entries: &[UsageEntry], query: &UsageQuery) -> UsageAnswer {
+    let mut groups: BTreeMap<Vec<String>, UsageSums> = BTreeMap::new();
+    let mut totals = UsageSums::default();
+    for entry in entries.iter().filter(|entry| is_asked_about(entry, query)) {
+        let names = query.by.iter().map(|by| name(entry, *by)).collect();
+        let one = sums(entry);
+        let group = groups.entry(names).or_default();
+        *group = group.plus(&one);
+        totals = totals.plus(&one);
+    }
+    let truncated = groups.len() > MAX_GROUPS;
+    let group = |(names, sums)| UsageGroup { names, sums };
+    let mut groups: Vec<UsageGroup> = groups.into_iter().map(group).collect();
+    groups.sort_by_key(|group| std::cmp::Reverse(group.sums.tokens()));
+    groups.truncate(if query.by.is_empty() { 0 } else { MAX_GROUPS });
+    UsageAnswer { groups, truncated, totals }
+}
+
+fn is_asked_about(entry: &UsageEntry, query: &UsageQuery) -> bool {
+    let is = |asked: &Option<String>, value: &str| asked.as_deref().is_none_or(|a| a == value);
+    query.since_ms.is_none_or(|since| entry.at_ms >= since)
+        && query.until_ms.is_none_or(|until| entry.at_ms < until)
+        && is(&query.key, entry.key.as_str())
+        && is(&query.model, entry.model.as_str())
+        && query.provider.as_deref().is_none_or(|asked| entry.provider.as_deref() == Some(asked))
+}
+
+fn name(entry: &UsageEntry, by: UsageBy) -> String {
+    match by {
+        UsageBy::Key => entry.key.to_string(),
+        UsageBy::Model => entry.model.to_string(),
+        UsageBy::Provider => entry.provider.as_deref().unwrap_or_default().to_owned(),
+        UsageBy::Api => entry.endpoint.path().to_owned(),
+        UsageBy::Day => day(entry.at_ms / 86_400_000),
+    }
+}
+
+fn sums(entry: &UsageEntry) -> UsageSums {
+    UsageSums {
+        requests: 1,
+        prompt_tokens: entry.prompt_tokens.unwrap_or(0),
+        completion_tokens: entry.completion_tokens.unwrap_or(0),
+        estimated: u64::from(entry.estimated),
+        errors: u64::from(!is_well(entry.outcome)),
+    }
+}
+
+/// The day so many days after the first of 1970, counted year by year and month by month.
+fn day(mut days: u64) -> String {
+    let is_leap = |year: u64| {
+        year.is_multiple_of(4) && (!year.is_multiple_of(100) || year.is_multiple_of(400))
+    };
+    let mut year = 1970;
+    while days >= 365 + u64::from(is_leap(year)) {
+        days -= 365 + u64::from(is_leap(year));
+        year += 1;
+    }
+    let february = 28 + u64::from(is_leap(year));
+    let mut month = 1;
+    for length in [31, february, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31] {
+        if days < length {
+            break;
+        }
+        days -= length;
+        month += 1;
+    }
+    format!("{year:04}-{month:02}-{:02}", days + 1)
+}

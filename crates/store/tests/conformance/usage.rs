@@ -1,0 +1,139 @@
+//! The ledger.
+
+use base::{Endpoint, JobId, UsageBy};
+use store::{UsageEntry, UsageGroup, UsageQuery, UsageSums, usage::MAX_GROUPS};
+
+use super::{Store, every_store};
+
+const DAY: u64 = 86_400_000;
+
+fn entry(at_ms: u64, key: &str, model: &str, tokens: (u64, u64)) -> UsageEntry {
+    UsageEntry {
+        at_ms,
+        job: JobId::from_random(at_ms.into()),
+        key: key.into(),
+        model: model.into(),
+        served_model: Some("other".into()),
+        provider: Some("gpu".into()),
+        endpoint: Endpoint::Messages,
+        outcome: "answered",
+        status: Some(200),
+        prompt_tokens: Some(tokens.0),
+        completion_tokens: Some(tokens.1),
+        estimated: false,
+        queue_ms: 1,
+        first_byte_ms: Some(2),
+        total_ms: 3,
+        streaming: true,
+        requeues: 0,
+    }
+}
+
+fn refused(at_ms: u64) -> UsageEntry {
+    UsageEntry {
+        provider: None,
+        outcome: "queue_full",
+        status: None,
+        prompt_tokens: None,
+        completion_tokens: None,
+        first_byte_ms: None,
+        ..entry(at_ms, "b", "m", (0, 0))
+    }
+}
+
+fn some_usage(store: &dyn Store) {
+    let left = UsageEntry { outcome: "client_gone", estimated: true, ..entry(3, "a", "n", (1, 1)) };
+    let first = [entry(1, "a", "m", (10, 5)), refused(2), left];
+    store.add_usage(&first).unwrap();
+    store.add_usage(&[entry(DAY * 18_000, "b", "m", (100, 50))]).unwrap();
+}
+
+fn by(by: &[UsageBy]) -> UsageQuery {
+    UsageQuery { by: by.to_vec(), ..UsageQuery::default() }
+}
+
+fn named(groups: &[UsageGroup]) -> Vec<(String, u64, u64)> {
+    let named =
+        |group: &UsageGroup| (group.names.join(" "), group.sums.requests, group.sums.tokens());
+    groups.iter().map(named).collect()
+}
+
+#[test]
+fn usage_is_summed_up_by_what_is_asked_for() {
+    every_store(|store| {
+        some_usage(store);
+        let found = |dimensions: &[UsageBy]| named(&store.usage(&by(dimensions)).unwrap().groups);
+        let row = |name: &str, requests, tokens| (name.to_owned(), requests, tokens);
+        assert_eq!(found(&[UsageBy::Key]), [row("b", 2, 150), row("a", 2, 17)]);
+        assert_eq!(found(&[UsageBy::Model]), [row("m", 3, 165), row("n", 1, 2)]);
+        assert_eq!(found(&[UsageBy::Provider]), [row("gpu", 3, 167), row("", 1, 0)]);
+        assert_eq!(found(&[UsageBy::Api]), [row("/v1/messages", 4, 167)]);
+        assert_eq!(found(&[UsageBy::Day]), [row("2019-04-14", 1, 150), row("1970-01-01", 3, 17)]);
+        assert_eq!(
+            found(&[UsageBy::Model, UsageBy::Key]),
+            [row("m b", 2, 150), row("m a", 1, 15), row("n a", 1, 2)]
+        );
+    });
+}
+
+#[test]
+fn totals_are_told_with_and_without_groups() {
+    every_store(|store| {
+        some_usage(store);
+        let totals = UsageSums {
+            requests: 4,
+            prompt_tokens: 111,
+            completion_tokens: 56,
+            estimated: 1,
+            errors: 1,
+        };
+        for dimensions in [&[][..], &[UsageBy::Key, UsageBy::Day]] {
+            let answer = store.usage(&by(dimensions)).unwrap();
+            assert_eq!((answer.totals, answer.truncated), (totals, false));
+            assert_eq!(answer.groups.is_empty(), dimensions.is_empty());
+        }
+        let nothing = UsageQuery { since_ms: Some(u64::MAX), ..by(&[UsageBy::Key]) };
+        assert_eq!(store.usage(&nothing).unwrap(), store::UsageAnswer::default());
+    });
+}
+
+#[test]
+fn usage_is_asked_of_a_time_a_key_a_model_or_a_provider() {
+    every_store(|store| {
+        some_usage(store);
+        let requests = |query: UsageQuery| store.usage(&query).unwrap().totals.requests;
+        let all = UsageQuery::default;
+        assert_eq!(requests(UsageQuery { since_ms: Some(2), until_ms: Some(3), ..all() }), 1);
+        assert_eq!(requests(UsageQuery { since_ms: Some(3), ..all() }), 2);
+        assert_eq!(requests(UsageQuery { key: Some("a".to_owned()), ..all() }), 2);
+        assert_eq!(requests(UsageQuery { model: Some("n".to_owned()), ..all() }), 1);
+        assert_eq!(requests(UsageQuery { provider: Some("gpu".to_owned()), ..all() }), 3);
+        let injected = "a' OR '1'='1".to_owned();
+        assert_eq!(requests(UsageQuery { key: Some(injected), ..all() }), 0);
+    });
+}
+
+#[test]
+fn old_usage_is_forgotten_in_small_steps() {
+    every_store(|store| {
+        let entries: Vec<_> = (0..10).map(|at| entry(at, "a", "m", (1, 0))).collect();
+        store.add_usage(&entries).unwrap();
+        assert_eq!(store.forget_usage(7, 5).unwrap(), 5);
+        assert_eq!(store.forget_usage(7, 5).unwrap(), 2);
+        assert_eq!(store.forget_usage(7, 5).unwrap(), 0);
+        assert_eq!(store.usage(&UsageQuery::default()).unwrap().totals.requests, 3);
+    });
+}
+
+#[test]
+fn more_groups_than_the_bound_are_left_out_but_counted() {
+    every_store(|store| {
+        let many = MAX_GROUPS as u64 + 1;
+        let of = |at: u64| entry(at, &format!("k-{at}"), "m", (at, 0));
+        store.add_usage(&(0..many).map(of).collect::<Vec<_>>()).unwrap();
+        let answer = store.usage(&by(&[UsageBy::Key])).unwrap();
+        assert_eq!((answer.groups.len(), answer.truncated), (MAX_GROUPS, true));
+        assert_eq!(answer.totals.requests, many);
+        assert!(answer.groups.iter().all(|group| group.names != ["k-0"]), "the least used");
+    });
+}
