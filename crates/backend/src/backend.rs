@@ -1,5 +1,7 @@
 //! What every backend can do.
 
+use base::Endpoints;
+
 use crate::{
     address::NotABackend,
     config::BackendConfig,
@@ -53,6 +55,19 @@ impl Backend {
         match self {
             Self::Http(backend) => backend.models().await,
             Self::Demo(demo) => Ok(demo.models()),
+        }
+    }
+
+    /// The endpoints that it serves. A model server that was not told of is asked at each, which
+    /// takes [`crate::probe::DEADLINE`] at most; an endpoint that gives no clear answer is taken to be
+    /// there. `None`: it answers, but what it says does not tell.
+    ///
+    /// # Errors
+    /// [`BackendError`] when it cannot be reached.
+    pub async fn endpoints(&self) -> Result<Option<Endpoints>, BackendError> {
+        match self {
+            Self::Http(backend) => backend.endpoints().await,
+            Self::Demo(demo) => Ok(Some(demo.endpoints())),
         }
     }
 

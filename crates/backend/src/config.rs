@@ -2,7 +2,7 @@
 
 use std::{str::FromStr, time::Duration};
 
-use base::Secret;
+use base::{Endpoints, Secret};
 
 /// How many requests a backend serves at once unless it is told otherwise.
 pub const DEFAULT_MAX_CONCURRENT: u32 = 4;
@@ -16,6 +16,8 @@ pub struct BackendConfig {
     pub api_key: Option<Secret>,
     /// The models to offer; none: all that it has, asked again and again.
     pub models: Option<Vec<ModelEntry>>,
+    /// The endpoints that it serves, if they are known; else it is asked.
+    pub endpoints: Option<Endpoints>,
     /// How many requests it serves at once, whoever sends them; 0 counts as 1.
     pub max_concurrent: u32,
     /// How long to wait for what.
@@ -29,6 +31,7 @@ impl BackendConfig {
             url: url.into(),
             api_key: None,
             models: None,
+            endpoints: None,
             max_concurrent: DEFAULT_MAX_CONCURRENT,
             timeouts: Timeouts::default(),
         }

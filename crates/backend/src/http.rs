@@ -2,6 +2,7 @@
 
 use std::{error::Error, sync::Arc, time::Duration};
 
+use base::Endpoints;
 use http::{HeaderMap, HeaderValue, Method, Request, Response};
 use hyper::body::Incoming;
 use hyper_util::{
@@ -33,7 +34,8 @@ pub struct HttpBackend {
     client: Client<Connector, Pieces>,
     base: BaseUrl,
     shown: Arc<str>,
-    credential: Option<HeaderValue>,
+    pub(crate) credential: Option<HeaderValue>,
+    endpoints: Option<Endpoints>,
     timeouts: Timeouts,
 }
 
@@ -54,7 +56,8 @@ impl HttpBackend {
             .build(connector);
         let credential = credential(config, &base)?;
         let shown = base.to_string().into();
-        Ok(Self { client, base, shown, credential, timeouts: config.timeouts })
+        let (endpoints, timeouts) = (config.endpoints, config.timeouts);
+        Ok(Self { client, base, shown, credential, endpoints, timeouts })
     }
 
     /// Host and port.
@@ -83,6 +86,17 @@ impl HttpBackend {
         self.model_list(models::DEADLINE).await.map(|list| list.names)
     }
 
+    /// The endpoints that it serves. See [`crate::Backend::endpoints`].
+    ///
+    /// # Errors
+    /// [`BackendError`] when it cannot be reached.
+    pub async fn endpoints(&self) -> Result<Option<Endpoints>, BackendError> {
+        match self.endpoints {
+            Some(known) => Ok(Some(known)),
+            None => self.probe().await,
+        }
+    }
+
     /// Its list of models, in the OpenAI form or, when that fails or is empty, in Ollama's.
     pub(crate) async fn model_list(&self, deadline: Duration) -> Result<ModelList, BackendError> {
         let listing = async {
@@ -104,7 +118,7 @@ impl HttpBackend {
             .map_err(|reason| BackendError::NoModels { backend: Arc::clone(&self.shown), reason })
     }
 
-    fn request(
+    pub(crate) fn request(
         &self,
         method: Method,
         path: &str,
@@ -120,7 +134,7 @@ impl HttpBackend {
         Ok(request)
     }
 
-    async fn respond(
+    pub(crate) async fn respond(
         &self,
         request: Request<Pieces>,
         phase: Phase,

@@ -11,6 +11,7 @@
 //! - [`http`]: model servers over HTTP
 //! - [`headers`]: what passes to a backend and back
 //! - [`models`]: lists of models
+//! - [`probe`]: which endpoints a model server has
 //! - [`discovery`]: the model servers of this machine
 //! - [`demo`]: a built-in backend without a model
 //! - [`error`]: what goes wrong
@@ -26,6 +27,7 @@ pub mod exchange;
 pub mod headers;
 pub mod http;
 pub mod models;
+pub mod probe;
 
 pub use address::{BaseUrl, NotABackend};
 pub use backend::Backend;

@@ -6,6 +6,8 @@
 //!
 //! - [`backend`]: a scriptable model server that counts what becomes of its requests
 //! - [`worker`]: a relay worker in the hands of a test, in the stock form and in the binary form
+//! - [`node`]: a bare model node in the hands of a test
+//! - [`node_server`]: a stock-shaped API server in the hands of a test
 //! - [`process`]: a child process with its log, its signals and its exit code
 //! - [`daemon`]: `warren serve` and `warren worker`, the real binary
 //! - [`client`]: an HTTP client that sees bytes as they arrive and hangs up where a test wants
@@ -27,16 +29,22 @@ pub mod client;
 pub mod daemon;
 pub mod http1;
 pub mod lossy;
+pub mod node;
+pub mod node_server;
 pub mod process;
 pub mod random;
 pub mod raw;
 pub mod wait;
 pub mod worker;
 
-pub use backend::{Counts, Gate, MockBackend, Received, RefusingPort, Reply};
+pub use backend::{
+    CHAT_MODELS, ChatScript, Counts, Gate, MockBackend, Received, RefusingPort, Reply,
+};
 pub use client::{Client, Connection, Request, Response, Streaming};
 pub use daemon::{Daemon, Serve, WorkerProcess};
 pub use lossy::{LossyEnd, LossyReceiver, LossySender, lossy_pair, lossy_pipe};
+pub use node::{FakeNode, Knock, NodeTask};
+pub use node_server::{NodeLink, NodeServer, Said};
 pub use process::ChildProcess;
 pub use random::Random;
 pub use raw::{RawConnection, RawRequest, RawServer};

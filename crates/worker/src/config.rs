@@ -4,6 +4,7 @@ use std::{fmt, time::Duration};
 
 use backend::{BackendConfig, DemoConfig};
 use base::{Secret, redact_url};
+use protocol::node;
 use url::Url;
 
 /// All that a worker needs to know.
@@ -15,6 +16,8 @@ pub struct WorkerConfig {
     pub servers: Vec<ServerTarget>,
     /// The backends to lend.
     pub backends: Vec<Lend>,
+    /// What is spoken with the servers.
+    pub protocol: Protocol,
     /// How often each backend is asked for its models.
     pub poll_interval: Duration,
     /// How long requests in flight may take to finish when the worker is told to end.
@@ -28,10 +31,21 @@ impl WorkerConfig {
             name: name.into(),
             servers: Vec::new(),
             backends: Vec::new(),
+            protocol: Protocol::default(),
             poll_interval: Duration::from_secs(10),
             drain_timeout: Duration::from_secs(30),
         }
     }
+}
+
+/// How a worker lends.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Protocol {
+    /// As a relay worker: one link for each server and backend, any API, any number of models.
+    #[default]
+    Relay,
+    /// As model nodes: one connection for each server, backend, model and slot, chat only.
+    Node,
 }
 
 /// A backend to lend.
@@ -50,6 +64,8 @@ pub struct ServerTarget {
     pub url: Url,
     /// The secret that it asks of workers.
     pub secret: Option<Secret>,
+    /// The query of a node, which is told in the URL; `None`: a relay worker. It holds the secret.
+    node: Option<String>,
 }
 
 /// Not the address of a server.
@@ -69,12 +85,47 @@ impl ServerTarget {
         if !known || !parsed.has_host() {
             return Err(bad());
         }
-        Ok(Self { url: parsed, secret })
+        Ok(Self { url: parsed, secret, node: None })
     }
 
-    /// Where workers connect.
+    /// The same server, where a node of this model and name connects for one task at a time. Its
+    /// token is the server's secret.
+    #[must_use]
+    pub fn for_node(&self, model: &str, name: &str) -> Self {
+        let query = node::Query {
+            token: self.secret.clone().unwrap_or_else(|| Secret::from("")),
+            model: model.to_owned(),
+            max_concurrency: 1,
+            name: name.to_owned(),
+        };
+        Self { node: Some(query.encode()), ..self.clone() }
+    }
+
+    /// A text without the server's secret, should it hold it in some form.
+    pub(crate) fn without_secret(&self, text: String) -> String {
+        let Some(secret) = self.secret.as_ref().map(Secret::expose).filter(|s| !s.is_empty())
+        else {
+            return text;
+        };
+        let encoded: String = url::form_urlencoded::byte_serialize(secret.as_bytes()).collect();
+        text.replace(secret, "***").replace(&encoded, "***")
+    }
+
+    /// Whether nodes connect there, and not relay workers.
+    pub fn is_for_node(&self) -> bool {
+        self.node.is_some()
+    }
+
+    /// Where to connect. For a node it holds the token: log it only redacted.
     pub fn connect_url(&self) -> Url {
         let mut url = self.url.clone();
+        if let Some(node) = &self.node {
+            if matches!(url.path(), "" | "/") {
+                url.set_path("/ws");
+            }
+            url.set_query(Some(node));
+            return url;
+        }
         let path = format!("{}/v1/worker/connect", url.path().trim_end_matches('/'));
         url.set_path(&path);
         url
@@ -107,6 +158,32 @@ mod tests {
         for (url, full) in cases {
             assert_eq!(ServerTarget::new(url, None).unwrap().connect_url().as_str(), full);
         }
+    }
+
+    #[test]
+    fn a_node_says_all_in_its_url_and_keeps_a_path() {
+        let cases = [
+            ("http://host:8120", "http://host:8120/ws"),
+            ("wss://host/", "wss://host/ws"),
+            ("ws://host/gpu/nodes", "ws://host/gpu/nodes"),
+        ];
+        for (url, full) in cases {
+            let target = ServerTarget::new(url, Some("t&k".into())).unwrap();
+            let node = target.for_node("org/m:8b", "box 1-1");
+            let query = "name=box+1-1&model=org%2Fm%3A8b&token=t%26k&max_concurrency=1";
+            assert_eq!(node.connect_url().as_str(), format!("{full}?{query}"));
+            assert!(node.is_for_node());
+            assert!(!format!("{node} {node:?}").contains('k'), "{node:?}");
+        }
+    }
+
+    #[test]
+    fn a_secret_that_a_server_repeats_is_not_shown() {
+        let target = ServerTarget::new("http://host", Some("t&k".into())).unwrap();
+        let shown = target.without_secret("404 /ws?token=t%26k or t&k".to_owned());
+        assert_eq!(shown, "404 /ws?token=*** or ***");
+        let open = ServerTarget::new("http://host", Some("".into())).unwrap();
+        assert_eq!(open.without_secret("ab".to_owned()), "ab");
     }
 
     #[test]

@@ -30,7 +30,7 @@ impl Dialer for NetDialer {
         Box::pin(async move {
             let url = server.connect_url();
             let headers = credentials(server)?;
-            let subprotocols = &[SUBPROTOCOL];
+            let subprotocols: &[&str] = if server.is_for_node() { &[] } else { &[SUBPROTOCOL] };
             wire::dial(Dial { url: &url, headers, subprotocols, deadline: DEADLINE }).await
         })
     }
@@ -38,7 +38,7 @@ impl Dialer for NetDialer {
 
 fn credentials(server: &ServerTarget) -> Result<HeaderMap, DialError> {
     let mut headers = HeaderMap::new();
-    if let Some(secret) = &server.secret {
+    if let Some(secret) = server.secret.as_ref().filter(|_| !server.is_for_node()) {
         let bad = |_| DialError::Handshake("the secret holds what no header may hold".to_owned());
         let mut value = HeaderValue::try_from(secret.expose()).map_err(bad)?;
         value.set_sensitive(true);
@@ -88,6 +88,8 @@ mod tests {
         let headers = credentials(&target("hunter2")).unwrap();
         assert_eq!(headers["x-worker-secret"], "hunter2");
         assert!(!format!("{headers:?}").contains("hunter2"));
+        let node = target("hunter2").for_node("m", "n");
+        assert!(credentials(&node).unwrap().is_empty(), "a node tells it in its URL");
         let error = credentials(&target("hunter2\n")).unwrap_err().to_string();
         assert!(!error.contains("hunter2"), "{error}");
     }

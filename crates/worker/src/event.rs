@@ -18,6 +18,15 @@ pub enum Event {
         /// What the server found odd.
         warnings: Vec<String>,
     },
+    /// A server keeps the connection of a node.
+    NodeConnected {
+        /// The server's address.
+        server: String,
+        /// The name of the node.
+        name: String,
+        /// The model that it serves.
+        model: String,
+    },
     /// A server does not want this worker.
     Refused {
         /// The server's address.
@@ -94,6 +103,9 @@ fn log(event: &Event) {
             for warning in warnings {
                 tracing::warn!(server, name, "the server warns: {warning}");
             }
+        }
+        Event::NodeConnected { server, name, model } => {
+            tracing::info!(server, name, model, "connected");
         }
         Event::Refused { server, name, reason, retry_in } => {
             tracing::warn!(server, name, ?retry_in, "the server refused this worker: {reason}");

@@ -38,7 +38,7 @@ impl Job {
 
 async fn serve(mut order: Order, lent: &Lent, reply: &mut Reply) -> Result<(), Broken> {
     let _slot = lent.slot().await;
-    let mut answer = lent.backend().send(lent.ask(&mut order)).await?;
+    let mut answer = lent.send(&mut order).await?;
     reply.head(answer.status, answer.headers).await?;
     while let Some(bytes) = answer.body.next().await {
         reply.chunk(bytes?).await?;

@@ -5,11 +5,12 @@ use std::{
     ops::Deref,
     sync::{
         Arc,
-        atomic::{AtomicU32, Ordering},
+        atomic::{AtomicBool, AtomicU32, Ordering},
     },
 };
 
-use backend::{Ask, Backend, ModelEntry, NotABackend};
+use backend::{Answer, Ask, Backend, BackendError, ModelEntry, NotABackend};
+use base::Endpoints;
 use bytes::Bytes;
 use protocol::openai;
 use tokio::sync::{Notify, Semaphore, SemaphorePermit, watch};
@@ -21,10 +22,19 @@ use crate::{config::Lend, order::Order};
 pub(crate) struct Offer {
     /// The models, by the names that consumers use.
     pub(crate) models: Arc<[String]>,
+    /// The endpoints it serves, once that is known.
+    pub(crate) endpoints: Option<Endpoints>,
     /// How often the backend has been asked so far.
     pub(crate) polls: u64,
     /// How often it has had room again after it had none, told where several links wait for it.
     pub(crate) eased: u64,
+}
+
+impl Offer {
+    /// Whether a server that was told the other need not be told this.
+    pub(crate) fn is_as_told(&self, told: &Self) -> bool {
+        self.models == told.models && self.endpoints == told.endpoints
+    }
 }
 
 /// One backend with what all links share: its slots, its load, its offer.
@@ -34,6 +44,8 @@ pub(crate) struct Lent {
     max_concurrent: u32,
     slots: Semaphore,
     load: AtomicU32,
+    /// A job did not reach the backend, and nobody has looked after it since.
+    lost: AtomicBool,
     fixed: Option<Vec<String>>,
     /// The backend's own names of models that are offered by another.
     real_names: HashMap<String, String>,
@@ -55,6 +67,7 @@ impl Lent {
             max_concurrent,
             slots: Semaphore::new((max_concurrent as usize).min(Semaphore::MAX_PERMITS)),
             load: AtomicU32::new(0),
+            lost: AtomicBool::new(false),
             fixed: entries.map(|entries| entries.iter().map(|e| e.offered.clone()).collect()),
             real_names: entries.map(renamed).unwrap_or_default(),
             offer: watch::Sender::default(),
@@ -98,11 +111,12 @@ impl Lent {
     }
 
     /// Says what the backend offers now.
-    pub(crate) fn publish(&self, models: &[String]) {
+    pub(crate) fn publish(&self, models: &[String], endpoints: Option<Endpoints>) {
         self.offer.send_modify(|offer| {
             if *offer.models != *models {
                 offer.models = models.into();
             }
+            offer.endpoints = endpoints;
             offer.polls += 1;
         });
     }
@@ -116,8 +130,23 @@ impl Lent {
         self.refresh.notified().await;
     }
 
+    /// Asks the backend; see [`Backend::send`].
+    pub(crate) async fn send(&self, order: &mut Order) -> Result<Answer, BackendError> {
+        let answer = self.backend.send(self.ask(order)).await;
+        // A restart shows in either way, the second over a connection that was kept.
+        if matches!(answer, Err(BackendError::Unreachable { .. } | BackendError::Broke { .. })) {
+            self.lost.store(true, Ordering::Relaxed);
+        }
+        answer
+    }
+
+    /// Whether a job did not reach the backend since this was last asked.
+    pub(crate) fn was_lost(&self) -> bool {
+        self.lost.swap(false, Ordering::Relaxed)
+    }
+
     /// What to ask of the backend for an order.
-    pub(crate) fn ask(&self, order: &mut Order) -> Ask {
+    fn ask(&self, order: &mut Order) -> Ask {
         let body = std::mem::take(&mut order.body);
         Ask {
             path_and_query: std::mem::take(&mut order.path),
@@ -225,10 +254,12 @@ mod tests {
     fn an_offer_counts_every_poll() {
         let lent = lent();
         let mut offers = lent.offers();
-        lent.publish(&["a".to_owned()]);
-        lent.publish(&["a".to_owned()]);
+        let chat = Some(Endpoints::only(base::Endpoint::ChatCompletions));
+        lent.publish(&["a".to_owned()], None);
+        lent.publish(&["a".to_owned()], chat);
         assert!(offers.has_changed().unwrap());
         let offer = offers.borrow_and_update().clone();
         assert_eq!((offer.models.to_vec(), offer.polls), (vec!["a".to_owned()], 2));
+        assert_eq!(offer.endpoints, chat);
     }
 }

@@ -13,6 +13,7 @@
 //! - `link`, `serving`: one link to one server: again and again, and while it stands
 //! - `session`, `order`: what a server's messages mean (pure)
 //! - `job`, `reply`, `credit`: one request, from the backend's answer to the frames of the link
+//! - `node`: the same for a stock API server, whose protocol has one task a connection
 //! - `reconnect`: how long to wait for the next try (pure)
 
 pub mod config;
@@ -23,6 +24,7 @@ mod job;
 mod lent;
 mod link;
 mod models;
+mod node;
 mod order;
 mod reconnect;
 mod reply;
@@ -33,7 +35,7 @@ pub mod worker;
 pub use backend::{
     BackendConfig, DEMO_MODEL, DemoConfig, Found, ModelEntry, NotAModel, find_local,
 };
-pub use config::{Lend, NotAServer, ServerTarget, WorkerConfig};
+pub use config::{Lend, NotAServer, Protocol, ServerTarget, WorkerConfig};
 pub use dialer::{Dialer, Dialing, NetDialer, PipeDialer};
 pub use event::{Event, Observer};
 pub use worker::{Ended, NotAWorker, Worker};

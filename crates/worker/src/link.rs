@@ -12,13 +12,25 @@ use crate::{
     dialer::Dialer,
     event::{Event, Teller},
     lent::Lent,
+    node,
     reconnect::{Outcome, Reconnect},
     serving::{Ending, Serving},
 };
 
+/// What is spoken on a link.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Speaks {
+    /// The relay protocol.
+    Relay,
+    /// The node protocol, for one model.
+    Node { model: String },
+}
+
 /// Lends one backend to one server until the worker ends.
+#[derive(Clone)]
 pub(crate) struct LinkLoop {
     pub(crate) server: ServerTarget,
+    pub(crate) speaks: Speaks,
     /// The name of the link.
     pub(crate) name: String,
     pub(crate) lent: Arc<Lent>,
@@ -53,8 +65,26 @@ impl LinkLoop {
     async fn once(&self) -> Ending {
         match self.or_shutdown(self.dialer.dial(&self.server)).await {
             None => Ending::Left(0),
-            Some(Ok(dialed)) => Serving::new(self, dialed).run().await,
-            Some(Err(error)) => Ending::Again(failed(&error)),
+            Some(Ok(dialed)) => match &self.speaks {
+                Speaks::Relay => Serving::new(self, dialed).run().await,
+                Speaks::Node { model } => node::Serving::new(self, model, dialed).run().await,
+            },
+            Some(Err(error)) => Ending::Again(self.failed(&error)),
+        }
+    }
+
+    fn failed(&self, error: &DialError) -> Outcome {
+        match error {
+            DialError::Refused { status, .. }
+                if matches!(*status, StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN) =>
+            {
+                Outcome::Refused(format!("the server refused the secret ({status})"))
+            }
+            // A refusal may repeat the URL that was asked for.
+            _ => {
+                let reason = self.server.without_secret(with_cause(error));
+                Outcome::Lost { reason, stood: None }
+            }
         }
     }
 
@@ -90,17 +120,6 @@ impl LinkLoop {
                 self.teller.tell(&Event::Disconnected { server, name, reason, retry_in });
             }
         }
-    }
-}
-
-fn failed(error: &DialError) -> Outcome {
-    match error {
-        DialError::Refused { status, .. }
-            if matches!(*status, StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN) =>
-        {
-            Outcome::Refused(format!("the server refused the secret ({status})"))
-        }
-        _ => Outcome::Lost { reason: with_cause(error), stood: None },
     }
 }
 

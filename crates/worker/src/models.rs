@@ -1,8 +1,9 @@
-//! What a backend offers, asked again and again.
+//! What a backend offers, models and endpoints, asked again and again.
 
 use std::{sync::Arc, time::Duration};
 
-use backend::BackendError;
+use backend::{Backend, BackendError};
+use base::Endpoints;
 use protocol::relay::normalise_models;
 use tokio::time::{MissedTickBehavior, interval};
 
@@ -22,19 +23,30 @@ const SHORTEST: Duration = Duration::from_millis(10);
 pub(crate) async fn watch(lent: Arc<Lent>, every: Duration, teller: Teller) {
     let mut ticks = interval(every.max(SHORTEST));
     ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
-    let mut known = Known::default();
+    let (mut known, mut served) = (Known::default(), Served::default());
     loop {
         tokio::select! {
             _ = ticks.tick() => {}
             () = lent.asked_to_refresh() => {}
         }
-        let news = match lent.fixed_models() {
-            Some(models) => known.observe(Ok(models.to_vec())),
-            None => known.observe(lent.backend().models().await),
+        let polled = match lent.fixed_models() {
+            Some(models) => Ok(models.to_vec()),
+            None => lent.backend().models().await,
         };
+        if lent.was_lost() || is_unreachable(&polled) {
+            served.lost();
+        }
+        if polled.is_ok() {
+            served.learn(lent.backend()).await;
+        }
+        let news = known.observe(polled);
         tell(&lent, &known, news, &teller);
-        lent.publish(&known.models);
+        lent.publish(&known.models, served.endpoints);
     }
+}
+
+fn is_unreachable(polled: &Result<Vec<String>, BackendError>) -> bool {
+    matches!(polled, Err(BackendError::Unreachable { .. }))
 }
 
 fn tell(lent: &Lent, known: &Known, news: News, teller: &Teller) {
@@ -43,6 +55,34 @@ fn tell(lent: &Lent, known: &Known, news: News, teller: &Teller) {
         News::Nothing => {}
         News::Models => teller.tell(&Event::Models { backend, models: known.models.clone() }),
         News::Failed(reason) => teller.tell(&Event::BackendFailed { backend, reason }),
+    }
+}
+
+/// What is known of a backend's endpoints. They are asked for when it is first reached, and again
+/// when it is back after it was not: it may be another one then, or started otherwise.
+#[derive(Debug, Default)]
+struct Served {
+    endpoints: Option<Endpoints>,
+    /// Whether it was asked since it was last lost.
+    fresh: bool,
+}
+
+impl Served {
+    fn lost(&mut self) {
+        self.fresh = false;
+    }
+
+    async fn learn(&mut self, backend: &Backend) {
+        if self.fresh {
+            return;
+        }
+        // One that cannot be reached is asked again with the next poll.
+        let Ok(endpoints) = backend.endpoints().await else { return };
+        self.fresh = true;
+        if self.endpoints != endpoints {
+            self.endpoints = endpoints;
+            tracing::info!(backend = backend.label(), ?endpoints, "what it serves");
+        }
     }
 }
 

@@ -95,8 +95,8 @@ pub(crate) struct Serving<'a> {
     offers: watch::Receiver<Offer>,
     /// The offer as it was last looked at.
     seen: Offer,
-    /// The models that the server knows of.
-    told: Arc<[String]>,
+    /// The offer as the server knows it.
+    told: Offer,
     /// Whether the server waits for a fresh list.
     refresh: bool,
     registered: Option<Instant>,
@@ -121,7 +121,7 @@ impl<'a> Serving<'a> {
             handles: HashMap::new(),
             offers: lent.offers(),
             seen: Offer::default(),
-            told: Arc::default(),
+            told: Offer::default(),
             refresh: false,
             registered: None,
             deadline: Some((Instant::now() + REGISTER_DEADLINE, Due::Registration)),
@@ -178,13 +178,14 @@ impl<'a> Serving<'a> {
 
     fn register(&mut self) {
         self.look_at_offer();
-        self.told = Arc::clone(&self.seen.models);
+        self.told = self.seen.clone();
         self.tell(WorkerMessage::Register(Register {
             worker_name: self.context.name.clone(),
-            models: self.told.to_vec(),
+            models: self.told.models.to_vec(),
             max_concurrent: self.lent.max_concurrent(),
             protocol_version: Some(STOCK_VERSION.to_owned()),
             current_load: self.lent.load(),
+            endpoints: self.told.endpoints,
         }));
     }
 
@@ -325,7 +326,7 @@ impl<'a> Serving<'a> {
             return None;
         }
         let asked_for = self.refresh && self.seen.polls != polls;
-        if self.seen.models != self.told || asked_for {
+        if !self.seen.is_as_told(&self.told) || asked_for {
             self.report_models();
         } else if self.seen.eased != eased {
             self.pong(None);
@@ -340,9 +341,10 @@ impl<'a> Serving<'a> {
     fn report_models(&mut self) {
         self.refresh = false;
         self.look_at_offer();
-        self.told = Arc::clone(&self.seen.models);
-        let (models, current_load) = (self.told.to_vec(), self.lent.load());
-        self.tell(WorkerMessage::ModelsUpdate(ModelsUpdate { models, current_load }));
+        self.told = self.seen.clone();
+        let Offer { ref models, endpoints, .. } = self.told;
+        let (models, current_load) = (models.to_vec(), self.lent.load());
+        self.tell(WorkerMessage::ModelsUpdate(ModelsUpdate { models, current_load, endpoints }));
     }
 
     fn on_beat(&mut self) -> Option<Outcome> {
@@ -376,7 +378,8 @@ impl<'a> Serving<'a> {
         self.deadline = Some((Instant::now() + self.context.drain_timeout, Due::Leaving));
         if self.registered.is_some() {
             let current_load = self.lent.load();
-            self.tell(WorkerMessage::ModelsUpdate(ModelsUpdate { models: vec![], current_load }));
+            let nothing = ModelsUpdate { current_load, ..ModelsUpdate::default() };
+            self.tell(WorkerMessage::ModelsUpdate(nothing));
         }
         None
     }

@@ -7,12 +7,13 @@ use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
 use crate::{
-    config::WorkerConfig,
+    config::{Protocol, WorkerConfig},
     dialer::Dialer,
     event::{Observer, Teller},
     lent::Lent,
-    link::LinkLoop,
+    link::{LinkLoop, Speaks},
     models,
+    node::slots,
 };
 
 /// Why a worker cannot begin.
@@ -76,7 +77,13 @@ impl Worker {
             let (lent, teller) = (Arc::clone(lent), self.teller.clone());
             keepers.spawn(models::watch(lent, self.config.poll_interval, teller));
         }
-        let mut links: JoinSet<usize> = self.links(&shutdown).map(LinkLoop::run).collect();
+        let mut links = JoinSet::new();
+        for link in self.links(&shutdown) {
+            match self.config.protocol {
+                Protocol::Relay => links.spawn(link.run()),
+                Protocol::Node => links.spawn(slots::run(link)),
+            };
+        }
         let mut cut_off = 0;
         while let Some(link) = links.join_next().await {
             // A link that has failed must not take the others down.
@@ -93,6 +100,7 @@ impl Worker {
             .flat_map(|server| self.lent.iter().map(move |l| (server, l)));
         pairs.map(|(server, lent)| LinkLoop {
             server: server.clone(),
+            speaks: Speaks::Relay,
             name: self.link_name(lent),
             lent: Arc::clone(lent),
             dialer: Arc::clone(&self.dialer),

@@ -21,6 +21,7 @@ use std::{
     time::{SystemTime, UNIX_EPOCH},
 };
 
+use base::{Endpoint, Endpoints};
 use bytes::Bytes;
 use http::{HeaderMap, HeaderValue, StatusCode, header};
 use serde_json::Value;
@@ -80,17 +81,23 @@ impl DemoBackend {
         vec![DEMO_MODEL.to_owned()]
     }
 
+    /// The APIs that it answers in.
+    pub fn endpoints(&self) -> Endpoints {
+        Endpoint::ALL.into_iter().filter(|endpoint| Api::of(*endpoint).is_some()).collect()
+    }
+
     /// Answers; never fails, as nothing is behind it.
     pub fn send(&self, ask: &Ask) -> Answer {
         let path = ask.path_and_query.split('?').next().unwrap_or_default();
-        let api = match path {
-            "/v1/models" => return json(StatusCode::OK, model_list()),
-            "/v1/chat/completions" => Api::Chat,
-            "/v1/completions" => Api::Completions,
-            "/v1/messages" => Api::Messages,
-            "/v1/responses" => Api::Responses,
-            "/v1/embeddings" => return not_found("the demo model has no embeddings"),
-            _ => return not_found("the demo model has no such path"),
+        if path == "/v1/models" {
+            return json(StatusCode::OK, model_list());
+        }
+        let endpoint = Endpoint::of_path(path);
+        let Some(api) = endpoint.and_then(Api::of) else {
+            return not_found(match endpoint {
+                Some(Endpoint::Embeddings) => "the demo model has no embeddings",
+                _ => "the demo model has no such path",
+            });
         };
         match Question::read(api, &ask.body) {
             Ok(question) => self.reply(question).answer(self.config.tokens_per_second),
@@ -232,6 +239,17 @@ mod tests {
         let (status, text) = answer("/v1/messages", Value::Null).await;
         assert_eq!(status, 400);
         assert!(text.starts_with(r#"{"type":"error""#), "{text}");
+    }
+
+    #[tokio::test]
+    async fn answers_at_the_endpoints_that_it_tells_and_at_no_other() {
+        let told = DemoBackend::new(DemoConfig::default()).endpoints();
+        for endpoint in Endpoint::ALL {
+            let body = serde_json::json!({"model": DEMO_MODEL});
+            let (status, _) = answer(endpoint.path(), body).await;
+            assert_eq!(status == 200, told.contains(endpoint), "{endpoint}");
+        }
+        assert_eq!(told.iter().count(), 4);
     }
 
     #[tokio::test]

@@ -1,5 +1,6 @@
 //! What is asked, in any of the APIs.
 
+use base::Endpoint;
 use bytes::Bytes;
 use serde::Deserialize;
 use serde_json::value::RawValue;
@@ -13,6 +14,19 @@ pub(super) enum Api {
     Completions,
     Messages,
     Responses,
+}
+
+impl Api {
+    /// The API of an endpoint, if it is one that the demo speaks.
+    pub(super) fn of(endpoint: Endpoint) -> Option<Self> {
+        match endpoint {
+            Endpoint::ChatCompletions => Some(Self::Chat),
+            Endpoint::Completions => Some(Self::Completions),
+            Endpoint::Messages => Some(Self::Messages),
+            Endpoint::Responses => Some(Self::Responses),
+            Endpoint::Embeddings | Endpoint::CountTokens | Endpoint::NodeChat => None,
+        }
+    }
 }
 
 /// All that the demo takes from a request.

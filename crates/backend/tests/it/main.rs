@@ -9,3 +9,4 @@
 
 mod http;
 mod models;
+mod probe;

@@ -1,5 +1,8 @@
 //! From an HTTP request to a link (relay protocol, walkthrough 1).
 
+use std::borrow::Cow;
+
+use access::{Denied, Lender, Moment};
 use http::{HeaderMap, Request, Response, StatusCode, header};
 use protocol::{openai, relay::SUBPROTOCOL};
 use wire::{Link, Outbox, Upgrade};
@@ -17,34 +20,60 @@ impl RelayWorkers {
             Ok(upgrade) => upgrade,
             Err(error) => return refuse(error.status(), &error.to_string()),
         };
-        if !self.knows_secret(request) {
-            tracing::warn!("a worker was refused: its secret is not this server's");
-            let words = "worker authentication failed: the secret is missing or wrong";
-            return refuse(StatusCode::UNAUTHORIZED, words);
-        }
+        let lender = match self.admit(request) {
+            Ok(lender) => lender,
+            Err(denied) => return turn_away(denied),
+        };
         let response = upgrade.response();
         let form = upgrade.subprotocol().map_or(Form::Plain, |_| Form::Binary);
         let workers = self.clone();
         tokio::spawn(async move {
             match upgrade.link().await {
-                Ok((link, outbox)) => workers.serve(link, outbox, form == Form::Binary).await,
+                Ok((link, outbox)) => workers.serve_as(lender, link, outbox, form).await,
                 Err(error) => tracing::debug!(%error, "a worker left before its link stood"),
             }
         });
         response
     }
 
-    /// Serves a link until it ends. `binary`: both ends speak `warren.relay.2`.
+    /// Serves a link of this process until it ends. `binary`: both ends speak `warren.relay.2`.
     pub async fn serve(&self, link: Link, outbox: Outbox, binary: bool) {
         let form = if binary { Form::Binary } else { Form::Plain };
-        link::run(&self.settings, &self.scheduler, link, outbox, form).await;
+        self.serve_as(Lender::own(), link, outbox, form).await;
     }
 
-    fn knows_secret<B>(&self, request: &Request<B>) -> bool {
-        let secret = &self.settings.secret;
-        let in_headers = in_headers(request.headers()).any(|given| secret.matches(given));
-        in_headers || in_query(request.uri().query()).any(|given| secret.matches(&given))
+    /// Serves a link until it ends, or its lender may no longer lend.
+    async fn serve_as(&self, lender: Lender, link: Link, outbox: Outbox, form: Form) {
+        link::run(&self.settings, &self.scheduler, lender, link, outbox, form).await;
     }
+
+    /// Whoever one of the request's credentials belongs to.
+    fn admit<B>(&self, request: &Request<B>) -> Result<Lender, Denied> {
+        let mut denied = Denied::KeyMissing;
+        let in_headers = in_headers(request.headers()).map(Cow::Borrowed);
+        for given in in_headers.chain(in_query(request.uri().query()).map(Cow::Owned)) {
+            match self.settings.lenders.admit(&given, Moment::now()) {
+                Ok(lender) => return Ok(lender),
+                // The first that is known to be no good tells more than one that is not known.
+                Err(Denied::KeyUnknown) if denied != Denied::KeyMissing => {}
+                Err(why) => denied = why,
+            }
+        }
+        Err(denied)
+    }
+}
+
+fn turn_away(denied: Denied) -> Response<String> {
+    tracing::warn!(%denied, "a worker was refused");
+    let words = match denied {
+        Denied::KeyMissing | Denied::KeyUnknown => "the secret is missing or wrong".to_owned(),
+        known => known.to_string(),
+    };
+    let status = match denied {
+        Denied::Scope(_) => StatusCode::FORBIDDEN,
+        _ => StatusCode::UNAUTHORIZED,
+    };
+    refuse(status, &format!("worker authentication failed: {words}"))
 }
 
 fn in_headers(headers: &HeaderMap) -> impl Iterator<Item = &str> {
@@ -59,10 +88,10 @@ fn in_query(query: Option<&str>) -> impl Iterator<Item = String> {
 }
 
 fn refuse(status: StatusCode, words: &str) -> Response<String> {
-    let kind = if status == StatusCode::UNAUTHORIZED {
-        "authentication_error"
-    } else {
-        "invalid_request_error"
+    let kind = match status {
+        StatusCode::UNAUTHORIZED => "authentication_error",
+        StatusCode::FORBIDDEN => "permission_error",
+        _ => "invalid_request_error",
     };
     let mut response = Response::new(openai::error_body(words, kind, None, None));
     *response.status_mut() = status;

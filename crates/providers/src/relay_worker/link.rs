@@ -1,11 +1,13 @@
 //! The life of one link: registration, heartbeat, end (walkthroughs 1, 5 and 8).
 
 use std::{
+    pin::pin,
     sync::Arc,
     time::{Duration, SystemTime, UNIX_EPOCH},
 };
 
-use base::{Endpoints, ModelName, ProviderId, Scope};
+use access::Lender;
+use base::{ModelName, ProviderId, Scope};
 use protocol::{
     json::clip,
     relay::{
@@ -22,6 +24,7 @@ use wire::{Frame, Link, Outbox};
 use super::{
     Settings,
     sender::{Form, Sender},
+    served::Served,
     session::{MAX_WORDS, Next, Session},
 };
 
@@ -39,6 +42,8 @@ const MAX_VERSION: usize = 64;
 
 /// Closed in order.
 const NORMAL: u16 = 1000;
+/// Closed because the worker may no longer lend.
+const POLICY: u16 = 1008;
 /// Closed because the worker broke the protocol.
 const PROTOCOL_ERROR: u16 = 1002;
 
@@ -46,6 +51,7 @@ const PROTOCOL_ERROR: u16 = 1002;
 pub(super) async fn run(
     settings: &Settings,
     scheduler: &Scheduler,
+    lender: Lender,
     mut link: Link,
     outbox: Outbox,
     form: Form,
@@ -58,13 +64,14 @@ pub(super) async fn run(
     let id = ProviderId::from_random(rand::rng().random());
     let normalised = register.normalised();
     let span = tracing::info_span!("worker", id = %id, name = normalised.worker_name);
-    let worker = Worker { id, register, normalised, form };
+    let worker = Worker { id, lender, register, normalised, form };
     serve(settings, scheduler, link, outbox, worker).instrument(span).await;
 }
 
 /// Who has registered.
 struct Worker {
     id: ProviderId,
+    lender: Lender,
     register: Register,
     /// The same, cleaned and bounded: only this is kept and logged.
     normalised: Normalised,
@@ -101,8 +108,9 @@ async fn serve(
     outbox: Outbox,
     worker: Worker,
 ) {
-    let Worker { id, register, normalised, form } = worker;
-    let offer = offer(&register, &normalised.models, form);
+    let Worker { id, lender, register, normalised, form } = worker;
+    let served = Served::new(register.endpoints);
+    let offer = offer(&register, &normalised.models, form, served);
     let max_concurrent = offer.max_concurrent;
     let sender = Arc::new(Sender::new(normalised.worker_name.clone(), form, outbox));
     sender.say(&ServerMessage::RegisterAck(RegisterAck {
@@ -116,14 +124,15 @@ async fn serve(
     }
     let models = normalised.models.join(", ");
     let models = clip(&models, MAX_WORDS);
-    tracing::info!(models, max_concurrent, ?form, "worker connected");
+    let key = lender.key().map(|key| tracing::field::display(key.id()));
+    tracing::info!(models, max_concurrent, ?form, key, "worker connected");
     let provider: Arc<dyn Provider> = Arc::<Sender>::clone(&sender);
     let membership = scheduler.join(id, offer, provider);
-    let session = Session::new(membership, Arc::clone(&sender));
-    heartbeat(settings, link, session, &sender).await;
+    let session = Session::new(membership, Arc::clone(&sender), served);
+    heartbeat(settings, &lender, link, session, &sender).await;
 }
 
-fn offer(register: &Register, models: &[String], form: Form) -> Offer {
+fn offer(register: &Register, models: &[String], form: Form, served: Served) -> Offer {
     Offer {
         scope: Scope::server(),
         models: models.iter().map(|model| ModelName::from(&**model)).collect(),
@@ -133,17 +142,25 @@ fn offer(register: &Register, models: &[String], form: Form) -> Offer {
             Form::Plain => STOCK_MAX_REQUEST,
             Form::Binary => u64::MAX,
         },
-        endpoints: Endpoints::ASSUMED,
+        endpoints: served.endpoints(),
     }
 }
 
-async fn heartbeat(settings: &Settings, mut link: Link, mut session: Session, sender: &Sender) {
+async fn heartbeat(
+    settings: &Settings,
+    lender: &Lender,
+    mut link: Link,
+    mut session: Session,
+    sender: &Sender,
+) {
+    let mut ended = pin!(lender.ended());
     let mut ticks = interval(settings.heartbeat);
     ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
     ticks.reset();
     let (why, code, reason) = loop {
         tokio::select! {
             biased;
+            () = &mut ended => break (Gone::Closed, POLICY, "the key is no longer valid"),
             frame = link.next() => {
                 if let Next::Retire(clean) = session.catch_up() {
                     break retired(clean);

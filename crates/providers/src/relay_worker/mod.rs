@@ -4,28 +4,32 @@
 //! - `link`: the life of one link: registration, heartbeat, end
 //! - `session`: what each message of a worker means
 //! - `plain`: answers in JSON messages, as stock workers send them
+//! - `frames`: answers in binary frames, as another Warren's workers send them
 //! - `sender`: what the scheduler tells a worker
 //! - `request`: a request cut into frames
 //! - `head`: statuses and headers, checked
+//! - `served`: what a worker's backend serves, told or learnt
 
 mod accept;
+mod frames;
 mod head;
 mod link;
 mod plain;
 mod request;
 mod sender;
+mod served;
 mod session;
 
 use std::{sync::Arc, time::Duration};
 
-use access::Token;
+use access::LenderRules;
 use scheduler::Scheduler;
 
 /// How links to workers are kept.
 #[derive(Debug, Clone)]
 pub struct Settings {
-    /// What a worker must present.
-    pub secret: Token,
+    /// Who is let in: whoever has the worker secret, or a key for lending.
+    pub lenders: LenderRules,
     /// How often a worker is pinged. Three such intervals of silence are a lost worker.
     pub heartbeat: Duration,
 }

@@ -51,6 +51,14 @@ impl session::Current {
         Ok(())
     }
 
+    /// The whole body of an answer that nothing has been passed on of.
+    pub(super) fn plain_body<'a>(&'a self, complete: &'a ResponseComplete) -> &'a [u8] {
+        match &complete.body {
+            Some(body) if !body.is_empty() => body.as_bytes(),
+            _ => &self.plain.kept,
+        }
+    }
+
     /// `response_complete`: the end of a stream that has begun, else the whole answer.
     pub(super) fn plain_complete(mut self, complete: ResponseComplete) {
         if let Some(counts) = complete.token_counts {
@@ -71,10 +79,7 @@ impl session::Current {
         };
         describe(&mut head, body.len());
         let written = self.writer.head(head).and_then(|()| self.writer.chunk(body));
-        match written {
-            Ok(_) => self.writer.end(),
-            Err(_) => self.writer.abandon(),
-        }
+        self.finish(written.map(|_| ()));
     }
 }
 

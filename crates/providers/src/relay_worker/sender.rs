@@ -18,7 +18,10 @@ use scheduler::{AnswerWriter, Assignment, CancelReason, Provider, exchange::Cred
 use tokio::sync::Notify;
 use wire::{Closed, Outbox};
 
-use super::request::{BinaryRequest, PlainRequest, Unsent};
+use super::{
+    request::{BinaryRequest, PlainRequest, Unsent},
+    served::Asked,
+};
 
 /// Credit is given back in portions of this, to save messages.
 const CREDIT_PORTION: u32 = INITIAL_CREDIT / 4;
@@ -69,6 +72,7 @@ pub(super) struct Assigned {
     pub(super) job: JobId,
     pub(super) number: u32,
     pub(super) streaming: bool,
+    pub(super) asked: Asked,
     pub(super) writer: AnswerWriter,
 }
 
@@ -125,8 +129,9 @@ impl Provider for Sender {
     }
 
     fn assign(&self, assignment: Assignment) {
-        let Assignment { job, request, answer, .. } = assignment;
+        let Assignment { job, request, endpoint, alternatives, answer, .. } = assignment;
         let streaming = request.streaming;
+        let asked = Asked { endpoint, alternatives, model: request.model.as_str().to_owned() };
         let unsent = Unsent::new(request);
         let mut inbox = self.lock();
         inbox.last_number = inbox.last_number.wrapping_add(1);
@@ -136,7 +141,7 @@ impl Provider for Sender {
             let sink: Arc<dyn CreditSink> = Arc::<CreditOf>::clone(&self.credit);
             answer.give_credit(sink, number, CREDIT_PORTION);
         }
-        let assigned = Assigned { job, number, streaming, writer: answer };
+        let assigned = Assigned { job, number, streaming, asked, writer: answer };
         inbox.notes.push(Note::Assigned(Box::new(assigned)));
         drop(inbox);
         let source: Box<dyn wire::FrameSource> = match self.form {

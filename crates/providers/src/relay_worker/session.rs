@@ -3,12 +3,13 @@
 use std::{collections::HashMap, sync::Arc};
 
 use base::{JobId, ModelName};
+use bytes::Bytes;
 use protocol::{
     json::clip,
     relay::{
         CancelReason, WorkerMessage,
-        binary::{FailureCode, ResponseHead, WorkerFrame, header_bytes},
-        message::{ModelsUpdate, WorkerError},
+        binary::{FailureCode, ResponseEnd, ResponseHead, WorkerFrame, header_bytes},
+        message::{ModelsUpdate, ResponseComplete, WorkerError},
         registration::normalise_models,
     },
 };
@@ -19,15 +20,20 @@ use super::{
     head,
     plain::PlainAnswer,
     sender::{Assigned, Form, Note, Sender},
+    served::{Asked, Held, Served},
 };
 
 /// A worker's words are cut to so many bytes before they are logged or passed on.
 pub(super) const MAX_WORDS: usize = 300;
 
+/// Why a job fails whose answer is none in the shape that the worker was asked in.
+const NO_SENSE: &str = "the worker's answer makes no sense";
+
 /// One registered worker: its jobs, and how its messages reach their exchanges.
 pub(super) struct Session {
     membership: Membership,
     sender: Arc<Sender>,
+    served: Served,
     jobs: HashMap<JobId, Current>,
     /// The binary form's names of the jobs.
     numbers: HashMap<u32, JobId>,
@@ -38,6 +44,20 @@ pub(super) struct Current {
     pub(super) number: u32,
     pub(super) writer: AnswerWriter,
     pub(super) plain: PlainAnswer,
+    pub(super) asked: Asked,
+    /// Its answer so far, while it may say that the endpoint is not there.
+    pub(super) held: Option<Held>,
+}
+
+impl Current {
+    /// Ends a job whose answer is complete, after its last part was written.
+    pub(super) fn finish(self, written: Result<(), ReaderGone>) {
+        match written {
+            Ok(()) => self.writer.end(),
+            Err(ReaderGone::Unreadable) => self.writer.fail(NO_SENSE),
+            Err(ReaderGone::Over | ReaderGone::Stalled) => self.writer.abandon(),
+        }
+    }
 }
 
 /// Why a part of an answer was not passed on.
@@ -65,8 +85,8 @@ pub(super) enum Next {
 }
 
 impl Session {
-    pub(super) fn new(membership: Membership, sender: Arc<Sender>) -> Self {
-        Self { membership, sender, jobs: HashMap::new(), numbers: HashMap::new() }
+    pub(super) fn new(membership: Membership, sender: Arc<Sender>, served: Served) -> Self {
+        Self { membership, sender, served, jobs: HashMap::new(), numbers: HashMap::new() }
     }
 
     /// Takes in what the scheduler has decided since.
@@ -103,10 +123,10 @@ impl Session {
     }
 
     fn assigned(&mut self, assigned: Assigned) {
-        let Assigned { job, number, streaming, writer } = assigned;
+        let Assigned { job, number, streaming, asked, writer } = assigned;
         self.numbers.insert(number, job);
         let plain = PlainAnswer::new(streaming);
-        self.jobs.insert(job, Current { number, writer, plain });
+        self.jobs.insert(job, Current { number, writer, plain, asked, held: None });
     }
 
     fn canceled(&mut self, job: JobId) {
@@ -146,14 +166,37 @@ impl Session {
             }
             WorkerMessage::ResponseComplete(complete) => {
                 let Some(current) = self.ending(&complete.request_id) else { return };
-                current.plain_complete(complete);
+                self.plain_complete(current, complete);
             }
             WorkerMessage::Error(error) => self.error(&error),
             WorkerMessage::Register(_) => tracing::warn!("a second registration was ignored"),
         }
     }
 
-    fn models_update(&self, update: &ModelsUpdate) {
+    fn plain_complete(&mut self, current: Current, complete: ResponseComplete) {
+        let (status, body) = (complete.status_code, current.plain_body(&complete));
+        let learns = self.served.may_learn(&current.asked) && !current.writer.has_begun();
+        if learns && current.asked.is_unserved(status, body) {
+            return self.unserved(current);
+        }
+        current.plain_complete(complete);
+    }
+
+    /// The endpoint that a job was sent to is not there: it goes on in another shape.
+    fn unserved(&mut self, current: Current) {
+        let endpoint = current.asked.endpoint;
+        if self.served.lacks(endpoint) {
+            tracing::info!(%endpoint, "the worker's backend does not serve this: translating");
+            self.membership.endpoints(self.served.endpoints());
+        }
+        current.writer.unserved();
+    }
+
+    fn models_update(&mut self, update: &ModelsUpdate) {
+        if let Some(endpoints) = update.endpoints {
+            self.served.told(endpoints);
+            self.membership.endpoints(endpoints);
+        }
         let (models, warnings) = normalise_models(&update.models);
         for warning in warnings {
             tracing::warn!(%warning, "models update");
@@ -200,7 +243,7 @@ impl Session {
         current
     }
 
-    fn binary(&mut self, bytes: bytes::Bytes) {
+    fn binary(&mut self, bytes: Bytes) {
         match WorkerFrame::decode(bytes) {
             Ok(frame) => self.worker_frame(frame),
             Err(error) => {
@@ -222,13 +265,7 @@ impl Session {
         match frame {
             WorkerFrame::Head { head, .. } => self.binary_head(job, &head),
             WorkerFrame::Chunk { bytes, .. } => self.binary_chunk(job, bytes),
-            WorkerFrame::End { end, .. } => {
-                let Some(current) = self.take(job) else { return };
-                if let Some(counts) = end.token_counts {
-                    current.writer.report(usage(protocol::usage::Usage::from(counts)));
-                }
-                current.writer.end();
-            }
+            WorkerFrame::End { end, .. } => self.binary_end(job, &end),
             WorkerFrame::Fail { failure, .. } => {
                 let Some(current) = self.take(job) else { return };
                 let code = clip(failure.code.as_str(), MAX_WORDS);
@@ -250,21 +287,33 @@ impl Session {
             Err(bad) => self.spoil(job, &bad.to_string()),
             Ok(head) => {
                 let Some(current) = self.jobs.get_mut(&job) else { return };
-                if let Err(gone) = current.writer.head(head) {
+                if let Err(gone) = current.head(head, self.served) {
                     self.unwanted(job, gone);
                 }
             }
         }
     }
 
-    fn binary_chunk(&mut self, job: JobId, bytes: bytes::Bytes) {
+    fn binary_chunk(&mut self, job: JobId, bytes: Bytes) {
         let Some(current) = self.jobs.get_mut(&job) else { return };
-        if !current.writer.has_begun() {
+        if !current.writer.has_begun() && current.held.is_none() {
             return self.spoil(job, "the worker sent a chunk before the head");
         }
-        if let Err(gone) = current.writer.chunk(bytes) {
+        if let Err(gone) = current.chunk(bytes) {
             self.unwanted(job, gone);
         }
+    }
+
+    fn binary_end(&mut self, job: JobId, end: &ResponseEnd) {
+        let Some(mut current) = self.take(job) else { return };
+        if current.held.as_ref().is_some_and(|held| held.is_unserved(&current.asked)) {
+            return self.unserved(current);
+        }
+        if let Some(counts) = end.token_counts {
+            current.writer.report(usage(protocol::usage::Usage::from(counts)));
+        }
+        let written = current.release();
+        current.finish(written);
     }
 
     /// A job whose frame was bad: it fails, and the worker need not go on with it.
@@ -286,7 +335,7 @@ impl Session {
                 }
             }
             ReaderGone::Unreadable => {
-                self.spoil(job, "the worker's answer makes no sense");
+                self.spoil(job, NO_SENSE);
             }
             ReaderGone::Stalled => {
                 if let Some(current) = self.jobs.remove(&job) {

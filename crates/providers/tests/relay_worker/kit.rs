@@ -2,14 +2,16 @@
 
 use std::{sync::Arc, time::Duration};
 
-use access::Token;
+use access::{Keys, LenderRules, Token};
 use base::{Endpoint, Endpoints, JobId, ModelName, Scope};
 use bytes::Bytes;
 use dispatch::route::LeastLoaded;
 use http::HeaderMap;
+use protocol::relay::binary::ServerFrame;
 use providers::{RelaySettings, RelayWorkers};
 use scheduler::{
-    Affinity, Answer, Config, Event, Failure, Job, JobRequest, Meter, Scheduler, Unchanged, Usage,
+    Affinity, Answer, Config, Event, Failure, Job, JobRequest, Meter, Scheduler, Translated,
+    Translator, Unchanged, Untranslatable, Usage,
 };
 use serde_json::{Value, json};
 use tokio::io::duplex;
@@ -38,11 +40,31 @@ impl Meter for NoMeter {
     }
 }
 
+/// Asks for Messages where they are served, else for Chat Completions; changes nothing but the path.
+struct MessagesOrChat;
+
+impl Translator for MessagesOrChat {
+    fn translate(
+        &self,
+        request: &Arc<JobRequest>,
+        _: &ModelName,
+        endpoints: Endpoints,
+    ) -> Result<Translated, Untranslatable> {
+        let both = [Endpoint::Messages, Endpoint::ChatCompletions];
+        let endpoint = both.into_iter().find(|endpoint| endpoints.contains(*endpoint)).unwrap();
+        let path_and_query = endpoint.path().to_owned();
+        let request = JobRequest { path_and_query, ..JobRequest::clone(request) };
+        Ok(Translated { request: Arc::new(request), endpoint, answer: None })
+    }
+}
+
 impl Kit {
     pub(crate) fn new() -> Self {
         let scheduler = Scheduler::new(Config::default(), Box::new(LeastLoaded), Vec::new());
         tokio::spawn(scheduler.clone().run());
-        let settings = RelaySettings { secret: Token::new(&"s".into()), heartbeat: HEARTBEAT };
+        let (secret, keys) = (Some(Token::new(&"s".into())), Keys::default());
+        let settings =
+            RelaySettings { lenders: LenderRules { secret, keys }, heartbeat: HEARTBEAT };
         let workers = RelayWorkers::new(settings, scheduler.clone());
         Self { scheduler, workers, next: 0 }
     }
@@ -59,10 +81,18 @@ impl Kit {
 
     /// A registered worker of the model `m`.
     pub(crate) async fn worker(&self, binary: bool) -> Worker {
+        self.worker_with(binary, json!({})).await
+    }
+
+    /// The same with further fields in its registration.
+    pub(crate) async fn worker_with(&self, binary: bool, further: Value) -> Worker {
         let mut worker = self.link(binary);
-        worker.say(&json!({
+        let mut register = json!({
             "type": "register", "worker_name": "gpu", "models": ["m"], "max_concurrent": 2,
-        }));
+        });
+        let fields = register.as_object_mut().unwrap();
+        fields.extend(further.as_object().unwrap().clone());
+        worker.say(&register);
         assert_eq!(worker.hear().await["type"], "register_ack");
         worker
     }
@@ -78,22 +108,46 @@ impl Kit {
         body: Bytes,
         meter: Box<dyn Meter>,
     ) -> Answer {
-        self.next += 1;
-        let request = JobRequest {
+        let chat = Endpoint::ChatCompletions;
+        let request = Kit::request(streaming, body);
+        self.submit_job(chat, Endpoints::only(chat), Arc::new(Unchanged(chat)), request, meter)
+    }
+
+    /// A request of Messages that can be served as Chat Completions, too.
+    pub(crate) fn submit_messages(&mut self, streaming: bool) -> Answer {
+        let messages = Endpoint::Messages;
+        let serve_as = Endpoints::only(messages).with(Endpoint::ChatCompletions);
+        let request = Kit::request(streaming, Bytes::from_static(b"{\"model\":\"m\"}"));
+        self.submit_job(messages, serve_as, Arc::new(MessagesOrChat), request, Box::new(NoMeter))
+    }
+
+    fn request(streaming: bool, body: Bytes) -> JobRequest {
+        JobRequest {
             path_and_query: "/v1/chat/completions".into(),
             model: "m".into(),
             streaming,
             headers: HeaderMap::new(),
             body,
-        };
+        }
+    }
+
+    fn submit_job(
+        &mut self,
+        endpoint: Endpoint,
+        serve_as: Endpoints,
+        translator: Arc<dyn Translator>,
+        request: JobRequest,
+        meter: Box<dyn Meter>,
+    ) -> Answer {
+        self.next += 1;
         self.scheduler.submit(Job {
             id: JobId::from_random(self.next),
             scope: Scope::server(),
             model: ModelName::from("m"),
             targets: vec!["m".into()],
-            endpoint: Endpoint::ChatCompletions,
-            serve_as: Endpoints::only(Endpoint::ChatCompletions),
-            translator: Arc::new(Unchanged(Endpoint::ChatCompletions)),
+            endpoint,
+            serve_as,
+            translator,
             key: "local".into(),
             size: 13,
             affinity: Affinity::default(),
@@ -130,6 +184,27 @@ impl Worker {
         }
     }
 
+    /// Drives the link until something comes that is neither a ping nor credit.
+    pub(crate) async fn other_frame(&mut self) -> Frame {
+        loop {
+            match self.frame().await.expect("the link stands") {
+                Frame::Text(text) if text.contains("\"ping\"") => {
+                    self.say(&json!({"type": "pong", "current_load": 0}));
+                }
+                Frame::Binary(bytes) if is_credit(&bytes) => {}
+                other => return other,
+            }
+        }
+    }
+
+    /// Waits until the server has taken in all that was said: it pings when there is nothing else to
+    /// do.
+    pub(crate) async fn heard(&mut self) {
+        let Some(Frame::Text(text)) = self.frame().await else { panic!("no ping") };
+        assert!(text.contains("\"ping\""), "{text}");
+        self.say(&json!({"type": "pong", "current_load": 0}));
+    }
+
     /// The id of the next request.
     pub(crate) async fn request(&mut self) -> String {
         let request = self.hear().await;
@@ -158,6 +233,10 @@ impl Worker {
     pub(crate) fn drive(mut self) -> tokio::task::JoinHandle<()> {
         tokio::spawn(async move { while let Ok(Some(_)) = self.link.next().await {} })
     }
+}
+
+fn is_credit(frame: &Bytes) -> bool {
+    matches!(ServerFrame::decode(frame.clone()), Ok(ServerFrame::Credit { .. }))
 }
 
 /// The whole answer: status, body, and how it failed if it did.

@@ -9,6 +9,7 @@
 
 mod answers;
 mod bad_frames;
+mod endpoints;
 mod kit;
 mod life;
 mod unread;

@@ -1,5 +1,6 @@
 //! A model server in the hands of a test: scriptable to the byte, and counting.
 
+mod chat;
 mod reply;
 mod serve;
 
@@ -18,13 +19,17 @@ use tokio::{
     task::JoinHandle,
 };
 
-pub use self::reply::{Gate, Reply, Step};
+pub use self::{
+    chat::{CHAT_MODELS, ChatScript},
+    reply::{Gate, Reply, Step},
+};
 use crate::{http1::Head, wait::within};
 
 /// How many requests are kept for [`MockBackend::request`]; the oldest are dropped.
 const MAX_KEPT: usize = 1_024;
 
-/// What has become of the requests to a backend. Model lists do not count.
+/// What has become of the requests to a backend. Model lists do not count, nor do probes of
+/// whether a path is there (see [`is_probe`]).
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Counts {
     /// Requests that came in whole.
@@ -67,6 +72,12 @@ impl Received {
     }
 }
 
+/// Whether a request only asks if its path is there: it has an empty object for a body. It is told
+/// so (400, or 404), is not counted or kept, and uses up no reply.
+pub fn is_probe(received: &Received) -> bool {
+    received.method == "POST" && &*received.body == b"{}"
+}
+
 /// How a request is answered that no reply was lined up for.
 type Script = Box<dyn Fn(&Received) -> Reply + Send + Sync>;
 
@@ -78,9 +89,18 @@ pub(crate) struct Shared {
     lined_up: Mutex<VecDeque<Reply>>,
     script: Mutex<Script>,
     models: Mutex<Vec<String>>,
+    /// The paths that are answered; `None`: every path.
+    only: Mutex<Option<Vec<String>>>,
 }
 
 impl Shared {
+    /// Whether a request asks for a path, without its query, that is not there.
+    fn is_missing(&self, received: &Received) -> bool {
+        let path = received.target.split('?').next().unwrap_or_default();
+        let only = self.only.lock().unwrap();
+        only.as_ref().is_some_and(|only| !only.iter().any(|served| served == path))
+    }
+
     fn keep(&self, received: Received) {
         let mut kept = self.kept.lock().unwrap();
         if kept.len() == MAX_KEPT {
@@ -91,6 +111,9 @@ impl Shared {
     }
 
     fn reply_to(&self, received: &Received) -> Reply {
+        if self.is_missing(received) {
+            return Reply::file_not_found();
+        }
         let next = self.lined_up.lock().unwrap().pop_front();
         next.unwrap_or_else(|| (self.script.lock().unwrap())(received))
     }
@@ -130,6 +153,7 @@ impl MockBackend {
             lined_up: Mutex::default(),
             script: Mutex::new(Box::new(|_| Reply::completion("hello"))),
             models: Mutex::new(models.iter().map(|&model| model.to_owned()).collect()),
+            only: Mutex::default(),
         });
         let server = tokio::spawn(serve::accept(listener, Arc::clone(&shared)));
         Self { address, shared, server }
@@ -153,6 +177,13 @@ impl MockBackend {
     /// Decides how to answer every request that no reply is lined up for.
     pub fn answer_with(&self, script: impl Fn(&Received) -> Reply + Send + Sync + 'static) {
         *self.shared.script.lock().unwrap() = Box::new(script);
+    }
+
+    /// Answers posts to these paths only. Any other is not found, in the words of llama.cpp; such a
+    /// request counts, but uses up no reply.
+    pub fn only(&self, paths: &[&str]) {
+        let paths = paths.iter().map(|&path| path.to_owned()).collect();
+        *self.shared.only.lock().unwrap() = Some(paths);
     }
 
     /// Changes the model list.
@@ -255,7 +286,7 @@ mod tests {
         let gate = Gate::closed();
         backend.then(Reply::stream(["data: 1\n\n", "data: 2\n\n"], &gate));
         let client = Client::new(backend.address());
-        let mut answer = client.post("/v1/chat/completions", &json!({})).start().await;
+        let mut answer = client.post("/v1/chat/completions", &json!({"model": "m"})).start().await;
         assert_eq!(answer.header("content-type"), Some("text/event-stream"));
         gate.open(1);
         assert_eq!(answer.next_chunk().await.unwrap(), "data: 1\n\n");
@@ -269,13 +300,33 @@ mod tests {
     async fn a_connection_is_kept_and_can_be_reset_mid_stream() {
         let backend = MockBackend::start(&["m"]).await;
         let client = Client::new(backend.address());
-        let request = client.post("/v1/chat/completions", &json!({}));
+        let request = client.post("/v1/chat/completions", &json!({"model": "m"}));
         let (_, mut connection) = request.clone().start().await.finish_and_keep().await;
         backend.then(Reply::stream(["data: 1\n\n"], &Gate::opened()).broken());
         connection.send(&request).await;
         let answer = connection.answer().await;
         assert!(answer.try_finish().await.is_err());
         assert_eq!(backend.counts().started, 2);
+    }
+
+    #[tokio::test]
+    async fn what_is_not_there_uses_up_no_reply_and_a_probe_does_not_count() {
+        let backend = MockBackend::start(&["m"]).await;
+        backend.only(&["/v1/chat/completions"]);
+        backend.then(Reply::completion("kept"));
+        let client = Client::new(backend.address());
+        let probe = async |path| client.post_json(path, &json!({})).await;
+        assert_eq!(probe("/v1/chat/completions").await.status, 400);
+        assert_eq!(probe("/v1/messages").await.status, 404);
+        assert_eq!(backend.counts().started, 0);
+        let ask = async |path| client.post_json(path, &json!({"model": "m"})).await;
+        let missing = ask("/v1/messages?a=b").await;
+        assert_eq!(
+            (missing.status, &missing.json()["error"]["message"]),
+            (404, &"File Not Found".into())
+        );
+        assert!(ask("/v1/chat/completions").await.text().contains("kept"));
+        assert_eq!(backend.counts().answered, 2);
     }
 
     #[tokio::test]

@@ -78,6 +78,12 @@ impl Reply {
         Self::full(status, &[("content-type", "application/json")], body.to_string())
     }
 
+    /// What llama.cpp says of a path that it does not have.
+    pub fn file_not_found() -> Self {
+        let error = json!({"code": 404, "message": "File Not Found", "type": "not_found_error"});
+        Self::json(404, &json!({"error": error}))
+    }
+
     /// A chat completion that says `text`, with a usage of 3 and 2 tokens.
     pub fn completion(text: &str) -> Self {
         let message = json!({"role": "assistant", "content": text});

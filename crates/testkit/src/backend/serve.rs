@@ -12,7 +12,7 @@ use tokio::{
     task::JoinSet,
 };
 
-use super::{Counts, Received, Reply, Shared, Step};
+use super::{Counts, Received, Reply, Shared, Step, is_probe};
 use crate::http1::{Framing, Reader};
 
 /// How a reply ended.
@@ -51,6 +51,10 @@ async fn connection(stream: TcpStream, shared: &Shared) -> io::Result<()> {
             perform(&mut writer, listing(shared, &received)).await?;
             continue;
         }
+        if is_probe(&received) {
+            perform(&mut writer, probed(shared, &received)).await?;
+            continue;
+        }
         match answer(&mut reader, &mut writer, shared, received).await {
             Outcome::Done => {}
             Outcome::Closed | Outcome::Aborted => break,
@@ -74,6 +78,13 @@ fn listing(shared: &Shared, received: &Received) -> Reply {
     let item = |id: &String| json!({"id": id, "object": "model", "owned_by": "mock"});
     let data: Vec<_> = models.iter().map(item).collect();
     Reply::json(200, &json!({"object": "list", "data": data}))
+}
+
+fn probed(shared: &Shared, received: &Received) -> Reply {
+    if shared.is_missing(received) {
+        return Reply::file_not_found();
+    }
+    Reply::json(400, &json!({"error": {"message": "'model' is required", "code": 400}}))
 }
 
 /// Counts a request as aborted unless it is told otherwise, so that a backend that is dropped in

@@ -11,8 +11,10 @@
 mod answers;
 mod cancel;
 mod drain;
+mod endpoints;
 mod faults;
 mod flow;
 mod links;
+mod nodes;
 mod offers;
 mod support;

@@ -6,7 +6,7 @@ use backend::BackendConfig;
 use protocol::relay::{ModelsRefresh, RegisterAck, STOCK_VERSION, ServerMessage, WorkerMessage};
 use worker::{Event, Lend, WorkerConfig};
 
-use crate::support::{Bench, Pipes, RawServer, Running, config, demo};
+use crate::support::{Bench, Pipes, RawServer, Running, config, demo, known};
 
 fn refresh() -> ServerMessage {
     ServerMessage::ModelsRefresh(ModelsRefresh::default())
@@ -38,7 +38,7 @@ async fn a_worker_registers_with_what_it_has() {
 async fn each_backend_has_a_link_of_its_own() {
     let raw = RawServer::start().await;
     let models = Some(vec!["m".parse().unwrap()]);
-    let http = BackendConfig { models, ..BackendConfig::new(raw.url()) };
+    let http = BackendConfig { models, ..known(&raw) };
     let (pipes, mut servers) = Pipes::new(true);
     let _worker = Running::start(config(vec![demo(), Lend::Http(http)]), pipes);
     let mut names = Vec::new();
@@ -63,7 +63,7 @@ async fn a_change_at_the_backend_is_reported_when_it_is_seen() {
     let (pipes, mut servers) = Pipes::new(true);
     let config = WorkerConfig {
         poll_interval: Duration::from_secs(3600),
-        ..config(vec![Lend::Http(BackendConfig::new(raw.url()))])
+        ..config(vec![Lend::Http(known(&raw))])
     };
     let _worker = Running::start(config, pipes);
     list(&raw, &["a"]).await;
@@ -80,7 +80,7 @@ async fn a_backend_that_is_gone_offers_nothing_until_it_is_back() {
     let (pipes, mut servers) = Pipes::new(true);
     let config = WorkerConfig {
         poll_interval: Duration::from_millis(10),
-        ..config(vec![Lend::Http(BackendConfig::new(raw.url()))])
+        ..config(vec![Lend::Http(known(&raw))])
     };
     let mut worker = Running::start(config, pipes);
     list(&raw, &["a"]).await;

@@ -5,11 +5,12 @@ mod server;
 use std::{sync::Arc, time::Duration};
 
 use backend::{BackendConfig, DemoConfig};
+use base::Endpoints;
 pub(crate) use server::{Pipes, ServerEnd};
 pub(crate) use testkit::{DEADLINE, RawConnection as Connection, RawServer};
 use tokio::{sync::mpsc, task::JoinHandle, time::timeout};
 use tokio_util::sync::CancellationToken;
-use worker::{Ended, Event, Lend, ServerTarget, Worker, WorkerConfig};
+use worker::{Dialer, Ended, Event, Lend, ServerTarget, Worker, WorkerConfig};
 
 /// The head of a stream.
 pub(crate) const STREAM: &str =
@@ -23,10 +24,10 @@ pub(crate) struct Running {
 }
 
 impl Running {
-    pub(crate) fn start(config: WorkerConfig, pipes: Pipes) -> Self {
+    pub(crate) fn start(config: WorkerConfig, dialer: impl Dialer) -> Self {
         let (told, events) = mpsc::channel(1024);
         let observer = Arc::new(move |event: &Event| told.try_send(event.clone()).unwrap());
-        let worker = Worker::new(config, pipes).unwrap().observed_by(observer);
+        let worker = Worker::new(config, dialer).unwrap().observed_by(observer);
         let shutdown = CancellationToken::new();
         let task = tokio::spawn(worker.run(shutdown.clone()));
         Self { events, shutdown, task }
@@ -50,7 +51,12 @@ pub(crate) fn config(backends: Vec<Lend>) -> WorkerConfig {
 /// A backend with the models `m`, and `fast`, which it calls `slow`.
 pub(crate) fn backend(raw: &RawServer) -> BackendConfig {
     let models = ["m", "fast=slow"].map(|entry| entry.parse().unwrap()).to_vec();
-    BackendConfig { models: Some(models), ..BackendConfig::new(raw.url()) }
+    BackendConfig { models: Some(models), ..known(raw) }
+}
+
+/// A backend that is not asked what it serves.
+pub(crate) fn known(raw: &RawServer) -> BackendConfig {
+    BackendConfig { endpoints: Some(Endpoints::ASSUMED), ..BackendConfig::new(raw.url()) }
 }
 
 pub(crate) fn demo() -> Lend {

@@ -191,7 +191,8 @@ impl ServerEnd {
         }
     }
 
-    async fn next(&mut self) -> Frame {
+    /// The next frame.
+    pub(crate) async fn next(&mut self) -> Frame {
         timeout(DEADLINE, self.frames.recv()).await.unwrap().unwrap()
     }
 

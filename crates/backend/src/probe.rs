@@ -1,0 +1,72 @@
+//! Which endpoints a model server has, found out by asking.
+//!
+//! Each is posted an empty object. A server that has the endpoint says what is missing from it; no
+//! model is named, so none is loaded and nothing is computed.
+
+use std::time::Duration;
+
+use base::{Endpoint, Endpoints};
+use bytes::Bytes;
+use futures_util::future::join_all;
+use http::{HeaderMap, HeaderValue, Method, Response, header};
+use http_body_util::BodyExt;
+use hyper::body::Incoming;
+use protocol::endpoint::{may_be_unserved, not_served};
+use tokio::time::{Instant, timeout_at};
+
+use crate::{
+    error::{BackendError, Phase},
+    headers::to_backend,
+    http::HttpBackend,
+};
+
+/// How long a server may take to answer a probe.
+pub const DEADLINE: Duration = Duration::from_secs(3);
+
+/// The most that is read of its answer, in bytes.
+pub const MAX_ANSWER: usize = 16 * 1024;
+
+impl HttpBackend {
+    /// Asks at every endpoint at once. See [`crate::Backend::endpoints`].
+    ///
+    /// # Errors
+    /// [`BackendError`] when none of the probes had an answer.
+    pub(crate) async fn probe(&self) -> Result<Option<Endpoints>, BackendError> {
+        let probes = Endpoints::ASSUMED.iter().map(|endpoint| self.probe_one(endpoint));
+        let probed = join_all(probes).await;
+        if probed.iter().all(Result::is_err) {
+            return probed.into_iter().collect::<Result<Vec<_>, _>>().map(|_| None);
+        }
+        let missing = probed.into_iter().flatten().flatten();
+        let served = missing.fold(Endpoints::ASSUMED, Endpoints::without);
+        // A server with models and no endpoint is more likely one that probes do not reach.
+        Ok(Some(served).filter(|served| !served.is_empty()))
+    }
+
+    /// The endpoint, if it is not there.
+    async fn probe_one(&self, endpoint: Endpoint) -> Result<Option<Endpoint>, BackendError> {
+        let by = Instant::now() + DEADLINE;
+        let json = (header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
+        let headers = to_backend(HeaderMap::from_iter([json]), self.credential.as_ref());
+        let body = vec![Bytes::from_static(b"{}")];
+        let request = self.request(Method::POST, endpoint.path(), headers, body)?;
+        let response = self.respond(request, Phase::FirstByte, DEADLINE).await?;
+        let status = response.status().as_u16();
+        let body = beginning(status, response, by).await;
+        let missing = not_served(status, &body, "");
+        tracing::debug!(backend = self.label(), %endpoint, status, missing, "probed");
+        Ok(missing.then_some(endpoint))
+    }
+}
+
+/// What there is to judge by: no more of a body than it takes, nor longer than it may take.
+async fn beginning(status: u16, response: Response<Incoming>, by: Instant) -> Vec<u8> {
+    let mut body = response.into_body();
+    let mut read = Vec::new();
+    while read.len() < MAX_ANSWER && may_be_unserved(status, &read) {
+        let Ok(Some(Ok(frame))) = timeout_at(by, body.frame()).await else { break };
+        read.extend_from_slice(&frame.into_data().unwrap_or_default());
+    }
+    read.truncate(MAX_ANSWER);
+    read
+}

@@ -1,0 +1,107 @@
+//! Which endpoints a model server has.
+
+use backend::{Backend, BackendConfig, BackendError, probe::MAX_ANSWER};
+use base::{Endpoint, Endpoints};
+use testkit::{MockBackend, RawServer};
+
+const MISSING: (&str, &str) = ("404 Not Found", r#"{"detail":"Not Found"}"#);
+
+fn at(url: impl Into<String>) -> Backend {
+    Backend::http(&BackendConfig { api_key: Some("k".into()), ..BackendConfig::new(url) }).unwrap()
+}
+
+/// Answers the six probes, each by its path.
+async fn probed(answer: impl Fn(Endpoint) -> (&'static str, &'static str)) -> Option<Endpoints> {
+    let server = RawServer::start().await;
+    let backend = at(server.url());
+    let serve = async {
+        for _ in Endpoints::ASSUMED.iter() {
+            let (mut connection, request) = server.request().await;
+            assert_eq!(request.body, b"{}", "no model is named");
+            assert!(request.headers.iter().any(|line| line == "authorization: bearer k"));
+            assert!(request.headers.iter().any(|line| line == "content-type: application/json"));
+            let path = request.line.strip_prefix("POST ").unwrap();
+            let (status, body) = answer(Endpoint::of_path(path).unwrap());
+            connection.json(status, "connection: close\r\n", body).await;
+        }
+    };
+    let (endpoints, ()) = tokio::join!(backend.endpoints(), serve);
+    endpoints.unwrap()
+}
+
+#[tokio::test]
+async fn what_is_not_found_is_not_served() {
+    let chat = Endpoints::only(Endpoint::ChatCompletions);
+    let told = probed(|endpoint| match endpoint {
+        Endpoint::ChatCompletions => ("400 Bad Request", r#"{"error":"'messages' is required"}"#),
+        Endpoint::Embeddings => {
+            ("501 Not Implemented", r#"{"error":"This server does not support embeddings"}"#)
+        }
+        Endpoint::Responses => {
+            ("200 OK", r#"{"error":"Unexpected endpoint or method. (POST /v1/responses)"}"#)
+        }
+        _ => MISSING,
+    });
+    assert_eq!(told.await, Some(chat));
+}
+
+#[tokio::test]
+async fn what_gives_no_clear_answer_is_taken_to_be_there() {
+    let told = probed(|endpoint| match endpoint {
+        Endpoint::ChatCompletions => ("401 Unauthorized", "{}"),
+        Endpoint::Completions => ("503 Service Unavailable", "{}"),
+        Endpoint::Embeddings => ("404 Not Found", r#"{"error":"model '' not found"}"#),
+        Endpoint::Responses => ("403 Forbidden", ""),
+        _ => MISSING,
+    });
+    let missing = [Endpoint::Messages, Endpoint::CountTokens];
+    assert_eq!(told.await, Some(missing.into_iter().fold(Endpoints::ASSUMED, Endpoints::without)));
+}
+
+#[tokio::test]
+async fn a_server_that_has_nothing_does_not_tell() {
+    assert_eq!(probed(|_| MISSING).await, None);
+}
+
+#[tokio::test]
+async fn a_server_that_is_not_there_is_an_error() {
+    let (server, spare) = RawServer::with_spare();
+    let backend = at(server.url());
+    drop(server);
+    let error = backend.endpoints().await.unwrap_err();
+    assert!(matches!(error, BackendError::Unreachable { .. }), "{error}");
+    drop(spare);
+}
+
+#[tokio::test]
+async fn a_body_without_end_is_not_read_to_its_end() {
+    let server = RawServer::start().await;
+    let backend = at(server.url());
+    let serve = async {
+        for _ in Endpoints::ASSUMED.iter() {
+            let (mut connection, _) = server.request().await;
+            connection.write("HTTP/1.1 404 Not Found\r\n\r\n").await;
+            connection.flood(MAX_ANSWER + 1).await;
+            connection.closed().await;
+        }
+    };
+    let (told, ()) = tokio::join!(backend.endpoints(), serve);
+    assert_eq!(told, Ok(None));
+}
+
+#[tokio::test]
+async fn what_is_known_is_not_asked_for() {
+    let chat = Endpoints::only(Endpoint::ChatCompletions);
+    let config =
+        BackendConfig { endpoints: Some(chat), ..BackendConfig::new("http://127.0.0.1:1") };
+    assert_eq!(Backend::http(&config).unwrap().endpoints().await, Ok(Some(chat)));
+}
+
+#[tokio::test]
+async fn probes_do_not_count_as_requests() {
+    let mock = MockBackend::start(&["m"]).await;
+    mock.only(&[Endpoint::Messages.path()]);
+    let told = at(mock.url()).endpoints().await.unwrap();
+    assert_eq!(told, Some(Endpoints::only(Endpoint::Messages)));
+    assert_eq!(mock.counts().started, 0);
+}

@@ -1,0 +1,112 @@
+//! One task and its answer.
+
+use base::JobId;
+use bytes::Bytes;
+use http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
+use protocol::translate::{
+    BadAnswer, Body,
+    chat_node::{Next, NodeAnswer},
+};
+use scheduler::{AnswerWriter, Head, ReaderGone, Usage};
+
+/// Tells the client that tokens are counted by estimate.
+const USAGE: HeaderName = HeaderName::from_static("x-warren-usage");
+
+/// A task that the node has.
+pub(super) struct Current {
+    pub(super) job: JobId,
+    pub(super) writer: AnswerWriter,
+    pub(super) answer: NodeAnswer,
+}
+
+/// Why a part of an answer was not passed on.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Trouble {
+    /// Nobody reads it.
+    Gone(ReaderGone),
+    /// It makes no sense.
+    Bad(BadAnswer),
+}
+
+impl From<ReaderGone> for Trouble {
+    fn from(gone: ReaderGone) -> Self {
+        Self::Gone(gone)
+    }
+}
+
+impl From<BadAnswer> for Trouble {
+    fn from(bad: BadAnswer) -> Self {
+        Self::Bad(bad)
+    }
+}
+
+impl Current {
+    /// More text of the node.
+    pub(super) fn more(&mut self, text: &[u8]) -> Result<Next, Trouble> {
+        let mut out = String::new();
+        let next = self.answer.feed(text, &mut out)?;
+        self.report();
+        if !out.is_empty() {
+            self.begin(None)?;
+            self.writer.chunk(Bytes::from(out))?;
+        }
+        Ok(next)
+    }
+
+    /// The answer is whole, or it is stopped here: sends the rest of it. The writer is still to be
+    /// ended.
+    pub(super) fn rest(&mut self, next: Next) -> Result<(), Trouble> {
+        let mut out = String::new();
+        self.answer.end(next, &mut out)?;
+        self.report();
+        self.begin(Some(out.len()))?;
+        self.writer.chunk(Bytes::from(out))?;
+        Ok(())
+    }
+
+    /// Writes the head, unless it is there. `length`: of the whole body, if this is all of it.
+    fn begin(&mut self, length: Option<usize>) -> Result<(), Trouble> {
+        if self.writer.has_begun() {
+            return Ok(());
+        }
+        let length = length.filter(|_| self.answer.body() == Body::Json);
+        Ok(self.writer.head(head(self.answer.body(), length))?)
+    }
+
+    /// So that a client that leaves is counted for what it got.
+    fn report(&self) {
+        let used = self.answer.usage();
+        self.writer.report(Usage {
+            estimated: true,
+            prompt_tokens: used.prompt_tokens,
+            completion_tokens: used.completion_tokens,
+        });
+    }
+}
+
+fn head(body: Body, length: Option<usize>) -> Head {
+    let mut headers = HeaderMap::new();
+    headers.insert(USAGE, HeaderValue::from_static("estimated"));
+    if body == Body::Events {
+        headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("text/event-stream"));
+        headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-cache"));
+    } else {
+        headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
+    }
+    if let Some(length) = length {
+        headers.insert(header::CONTENT_LENGTH, length.into());
+    }
+    Head { status: StatusCode::OK, headers }
+}
+
+/// Answers a job that no node could be sent: the client's own fault.
+pub(super) fn refuse(mut writer: AnswerWriter, status: StatusCode, body: String) {
+    let mut headers = HeaderMap::new();
+    headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
+    headers.insert(header::CONTENT_LENGTH, body.len().into());
+    let head = Head { status, headers };
+    match writer.head(head).and_then(|()| writer.chunk(body.into())) {
+        Ok(_) => writer.end(),
+        Err(_) => writer.abandon(),
+    }
+}

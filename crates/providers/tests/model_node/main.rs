@@ -1,0 +1,14 @@
+//! Links to nodes, over a pipe in memory and under paused time.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    reason = "a test fails by panicking"
+)]
+
+mod answers;
+mod bad_frames;
+mod kit;
+mod life;
+mod refusals;

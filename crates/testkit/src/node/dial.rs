@@ -1,0 +1,111 @@
+//! How a node comes in.
+
+use std::net::SocketAddr;
+
+use tokio::net::TcpStream;
+use tokio_tungstenite::{client_async, tungstenite::Error};
+
+use super::FakeNode;
+use crate::{wait::within, worker::Refused};
+
+/// What a node says of itself as it dials.
+#[derive(Debug, Clone)]
+pub struct Knock {
+    address: SocketAddr,
+    path: String,
+    query: Option<String>,
+    token: String,
+    model: String,
+    name: String,
+    max_concurrency: u32,
+}
+
+impl Knock {
+    /// A node `node` of the model `m` that takes one task at once, with an empty token, at `/ws`.
+    pub fn new(address: SocketAddr) -> Self {
+        Self {
+            address,
+            path: "/ws".to_owned(),
+            query: None,
+            token: String::new(),
+            model: "m".to_owned(),
+            name: "node".to_owned(),
+            max_concurrency: 1,
+        }
+    }
+
+    /// Sets the token.
+    #[must_use]
+    pub fn token(mut self, token: &str) -> Self {
+        token.clone_into(&mut self.token);
+        self
+    }
+
+    /// Sets the model.
+    #[must_use]
+    pub fn model(mut self, model: &str) -> Self {
+        model.clone_into(&mut self.model);
+        self
+    }
+
+    /// Sets the name.
+    #[must_use]
+    pub fn name(mut self, name: &str) -> Self {
+        name.clone_into(&mut self.name);
+        self
+    }
+
+    /// Sets how many tasks it takes at once.
+    #[must_use]
+    pub fn slots(mut self, slots: u32) -> Self {
+        self.max_concurrency = slots;
+        self
+    }
+
+    /// Dials another path than `/ws`.
+    #[must_use]
+    pub fn path(mut self, path: &str) -> Self {
+        path.clone_into(&mut self.path);
+        self
+    }
+
+    /// Says this of itself instead, without the question mark.
+    #[must_use]
+    pub fn query(mut self, query: &str) -> Self {
+        self.query = Some(query.to_owned());
+        self
+    }
+
+    /// Connects and upgrades, which every server lets it.
+    pub async fn open(self) -> FakeNode {
+        self.try_open().await.expect("the upgrade is answered")
+    }
+
+    /// Connects and upgrades.
+    ///
+    /// # Errors
+    /// When the server answers with something other than a WebSocket.
+    pub async fn try_open(self) -> Result<FakeNode, Refused> {
+        let stream = within("connecting", TcpStream::connect(self.address)).await;
+        let stream = stream.expect("the server takes connections");
+        stream.set_nodelay(true).expect("a TCP connection");
+        match within("the upgrade", client_async(self.url(), stream)).await {
+            Ok((socket, _)) => Ok(FakeNode::on(socket)),
+            Err(Error::Http(response)) => Err(Refused {
+                status: response.status().as_u16(),
+                body: String::from_utf8_lossy(response.body().as_deref().unwrap_or_default())
+                    .into_owned(),
+            }),
+            Err(error) => panic!("the upgrade failed: {error}"),
+        }
+    }
+
+    /// As stock nodes write it: nothing is escaped.
+    fn url(&self) -> String {
+        let Self { address, path, token, model, name, max_concurrency, .. } = self;
+        let query = self.query.clone().unwrap_or_else(|| {
+            format!("name={name}&model={model}&token={token}&max_concurrency={max_concurrency}")
+        });
+        format!("ws://{address}{path}?{query}")
+    }
+}

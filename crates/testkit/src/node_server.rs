@@ -1,0 +1,311 @@
+//! An API server in the hands of a test, as stock nodes meet it.
+//!
+//! It takes any path, lets a node in or closes it as a stock server does, and hands the connection
+//! to the test, which says and hears frames. Its JSON is written out literally, and it shares no
+//! code with the house.
+
+use std::{
+    collections::HashMap,
+    net::SocketAddr,
+    sync::{Arc, Mutex},
+};
+
+use futures_util::{SinkExt, StreamExt};
+use serde_json::{Value, json};
+use tokio::{
+    net::{TcpListener, TcpStream},
+    sync::{Mutex as AsyncMutex, mpsc},
+    task::{JoinHandle, JoinSet},
+};
+use tokio_tungstenite::{
+    WebSocketStream, accept_hdr_async,
+    tungstenite::{
+        Message,
+        handshake::server::{Request, Response},
+        protocol::{CloseFrame, frame::coding::CloseCode},
+    },
+};
+
+use crate::wait::within;
+
+/// Frames that are kept until the test takes them; one that takes none fails there.
+const MAX_FRAMES: usize = 10_000;
+
+/// Connections that are kept until the test takes them.
+const MAX_NODES: usize = 1_000;
+
+/// What a node said.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Said {
+    /// The empty text frame that keeps the connection.
+    KeepAlive,
+    /// Any other text.
+    Text(String),
+    /// More text of a task.
+    Piece(u32, String),
+    /// A task is finished.
+    End(u32),
+    /// It closed the connection, with this code and reason.
+    Closed(Option<(u16, String)>),
+}
+
+/// What the test has a connection do.
+enum Do {
+    Send(Message),
+    Close(u16, &'static str),
+    Vanish,
+}
+
+/// The connections by model and name, each with the way to end it.
+type Names = Mutex<HashMap<(String, String), mpsc::Sender<Do>>>;
+
+/// A server on a port of its own. Dropping it resets every connection.
+#[derive(Debug)]
+pub struct NodeServer {
+    address: SocketAddr,
+    nodes: AsyncMutex<mpsc::Receiver<NodeLink>>,
+    accepting: JoinHandle<()>,
+}
+
+/// A node that was let in.
+#[derive(Debug)]
+pub struct NodeLink {
+    /// The path that it asked for.
+    pub path: String,
+    /// Its parameters, but for the token.
+    pub model: String,
+    /// Its name.
+    pub name: String,
+    /// How many tasks it says it takes.
+    pub max_concurrency: String,
+    orders: mpsc::Sender<Do>,
+    said: mpsc::Receiver<Said>,
+}
+
+impl NodeServer {
+    /// A server that lets nodes with this token in.
+    pub async fn start(token: &str) -> Self {
+        Self::start_at("127.0.0.1:0".parse().expect("an address"), token).await
+    }
+
+    /// The same at a given address, such as that of a server that was stopped.
+    pub async fn start_at(address: SocketAddr, token: &str) -> Self {
+        let listener = TcpListener::bind(address).await.expect("a port for the server");
+        let address = listener.local_addr().expect("its address");
+        let (joined, nodes) = mpsc::channel(MAX_NODES);
+        let accepting = tokio::spawn(accept(listener, token.to_owned(), joined));
+        Self { address, nodes: AsyncMutex::new(nodes), accepting }
+    }
+
+    /// Where it listens.
+    pub fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// Its URL, without a path.
+    pub fn url(&self) -> String {
+        format!("ws://{}", self.address)
+    }
+
+    /// The next node that is let in.
+    pub async fn node(&self) -> NodeLink {
+        let mut nodes = self.nodes.lock().await;
+        within("a node", nodes.recv()).await.expect("the server is there")
+    }
+
+    /// Ends it: when this returns, its port is free and every connection is reset.
+    pub async fn stop(mut self) {
+        self.accepting.abort();
+        // It was aborted, and says so.
+        let _aborted = (&mut self.accepting).await;
+    }
+
+    /// Whether no node is there that the test has not taken.
+    pub async fn is_deserted(&self) -> bool {
+        self.nodes.lock().await.is_empty()
+    }
+}
+
+impl Drop for NodeServer {
+    fn drop(&mut self) {
+        self.accepting.abort();
+    }
+}
+
+impl NodeLink {
+    /// Sends a task of one user message, in the form of stock servers.
+    pub async fn task(&self, id: u32, content: &str) {
+        self.say(&json!({
+            "state": 0, "id": id, "system": "You are a helper.",
+            "messages": [{"role": "user", "content": content}],
+            "max_new_tokens": 50, "temperature": 0, "created_at": 1_633_028_302,
+        }))
+        .await;
+    }
+
+    /// Stops a task.
+    pub async fn stop(&self, id: u32) {
+        self.say(&json!({"id": id, "stop": true})).await;
+    }
+
+    /// Sends JSON.
+    pub async fn say(&self, message: &Value) {
+        self.raw(Message::text(message.to_string())).await;
+    }
+
+    /// Sends a frame as it is.
+    pub async fn raw(&self, frame: Message) {
+        self.order(Do::Send(frame)).await;
+    }
+
+    /// Closes the connection.
+    pub async fn close(&self, code: u16, reason: &'static str) {
+        self.order(Do::Close(code, reason)).await;
+    }
+
+    /// Ends the connection without a word.
+    pub async fn vanish(&self) {
+        self.order(Do::Vanish).await;
+    }
+
+    /// What the node says next.
+    pub async fn said(&mut self) -> Said {
+        within("a frame of the node", self.said.recv()).await.expect("the node is there")
+    }
+
+    /// What the node says next about its tasks.
+    pub async fn answer(&mut self) -> Said {
+        loop {
+            match self.said().await {
+                Said::KeepAlive => {}
+                other => return other,
+            }
+        }
+    }
+
+    /// The whole text of a task, which must be the only one that is answered.
+    pub async fn text(&mut self, id: u32) -> String {
+        let mut text = String::new();
+        loop {
+            match self.answer().await {
+                Said::Piece(piece_of, piece) if piece_of == id => text.push_str(&piece),
+                Said::End(end_of) if end_of == id => return text,
+                other => panic!("{other:?} instead of the answer to {id}"),
+            }
+        }
+    }
+
+    async fn order(&self, order: Do) {
+        self.orders.send(order).await.expect("the connection is there");
+    }
+}
+
+async fn accept(listener: TcpListener, token: String, joined: mpsc::Sender<NodeLink>) {
+    let names = Arc::new(Names::default());
+    let mut connections = JoinSet::new();
+    loop {
+        tokio::select! {
+            Ok((stream, _)) = listener.accept() => {
+                let (token, joined, names) = (token.clone(), joined.clone(), Arc::clone(&names));
+                connections.spawn(connection(stream, token, joined, names));
+            }
+            Some(_) = connections.join_next() => {}
+        }
+    }
+}
+
+async fn connection(
+    stream: TcpStream,
+    token: String,
+    joined: mpsc::Sender<NodeLink>,
+    names: Arc<Names>,
+) {
+    let mut target = String::new();
+    #[expect(clippy::result_large_err, reason = "the library's callback")]
+    let look = |request: &Request, response: Response| {
+        target = request.uri().to_string();
+        Ok(response)
+    };
+    // Whoever is no WebSocket is none of the test's business.
+    let Ok(mut socket) = accept_hdr_async(stream, look).await else { return };
+    let (path, query) = target.split_once('?').unwrap_or((&target, ""));
+    let query: HashMap<_, _> = form_urlencoded::parse(query.as_bytes()).into_owned().collect();
+    let whole = ["token", "model", "max_concurrency", "name"].map(|name| query.get(name).cloned());
+    let [Some(given), Some(model), Some(max_concurrency), Some(name)] = whole else {
+        return refuse(socket, 4001, "Missing token, model, max_concurrency, or name").await;
+    };
+    if given != token {
+        return refuse(socket, 4002, "Invalid token").await;
+    }
+    let (orders, ordered) = mpsc::channel(MAX_FRAMES);
+    let place = (model.clone(), name.clone());
+    let before = names.lock().unwrap().insert(place, orders.clone());
+    if let Some(before) = before {
+        // One that is gone needs no goodbye.
+        let _gone = before.send(Do::Close(4000, "Bye")).await;
+    }
+    let (heard, said) = mpsc::channel(MAX_FRAMES);
+    let path = path.to_owned();
+    let node = NodeLink { path, model, name, max_concurrency, orders, said };
+    joined.send(node).await.expect("the test is there");
+    serve(&mut socket, ordered, &heard).await;
+}
+
+async fn refuse(mut socket: WebSocketStream<TcpStream>, code: u16, reason: &'static str) {
+    close(&mut socket, code, reason).await;
+    while let Some(Ok(_)) = socket.next().await {}
+}
+
+async fn close(socket: &mut WebSocketStream<TcpStream>, code: u16, reason: &'static str) {
+    let frame = CloseFrame { code: CloseCode::from(code), reason: reason.into() };
+    // The node may have gone first.
+    let _gone = socket.close(Some(frame)).await;
+}
+
+async fn serve(
+    socket: &mut WebSocketStream<TcpStream>,
+    mut ordered: mpsc::Receiver<Do>,
+    heard: &mpsc::Sender<Said>,
+) {
+    loop {
+        tokio::select! {
+            Some(order) = ordered.recv() => match order {
+                Do::Send(message) => drop(socket.send(message).await),
+                Do::Close(code, reason) => close(socket, code, reason).await,
+                Do::Vanish => {
+                    // A reset, so that nothing waits for a goodbye.
+                    return socket.get_ref().set_zero_linger().expect("a TCP connection");
+                }
+            },
+            message = socket.next() => {
+                let Some(said) = said(message) else { continue };
+                let over = matches!(said, Said::Closed(_));
+                // A test that looks no more may let its connection go.
+                let _unheard = heard.send(said).await;
+                if over {
+                    // The goodbye is answered by reading on.
+                    while let Some(Ok(_)) = socket.next().await {}
+                    return;
+                }
+            }
+        }
+    }
+}
+
+fn said(message: Option<Result<Message, tokio_tungstenite::tungstenite::Error>>) -> Option<Said> {
+    Some(match message {
+        Some(Ok(Message::Text(text))) if text.is_empty() => Said::KeepAlive,
+        Some(Ok(Message::Text(text))) => Said::Text(text.to_string()),
+        Some(Ok(Message::Binary(bytes))) => {
+            let (id, text) = bytes.split_first_chunk().expect("four bytes at least");
+            let id = u32::from_be_bytes(*id);
+            let text = str::from_utf8(text).expect("whole characters").to_owned();
+            if text.is_empty() { Said::End(id) } else { Said::Piece(id, text) }
+        }
+        Some(Ok(Message::Close(frame))) => {
+            Said::Closed(frame.map(|frame| (frame.code.into(), frame.reason.to_string())))
+        }
+        Some(Ok(_)) => return None,
+        Some(Err(_)) | None => Said::Closed(None),
+    })
+}

@@ -1,0 +1,126 @@
+//! One task: the backend is asked, the text of its answer becomes binary frames.
+
+use std::time::Duration;
+
+use backend::{Answer, AnswerBody, BackendError};
+use bytes::Bytes;
+use http::{HeaderMap, HeaderValue, header};
+use protocol::{
+    node::{Task, end_frame, text_frame},
+    translate::{BadAnswer, Body},
+};
+use tokio::time::timeout;
+use wire::{Closed, Outbox};
+
+use super::chat::{self, TextOf};
+use crate::{lent::Counted, order::Order};
+
+/// The longest text in one frame, in bytes.
+const FRAME: usize = 64 * 1024;
+
+/// The most that is read of a backend's refusal, in bytes.
+const MAX_REFUSAL: usize = 16 * 1024;
+
+/// How long a task holds its slot for a server that reads nothing of it.
+const UNREAD: Duration = Duration::from_secs(5 * 60);
+
+/// A task in its own future. Dropping it closes the backend's connection at once.
+#[derive(Debug)]
+pub(super) struct Job {
+    pub(super) model: String,
+    pub(super) task: Task,
+    pub(super) lent: Counted,
+    pub(super) outbox: Outbox,
+}
+
+/// Why a task was not done.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum Failed {
+    /// The backend gave no answer, or not the whole of it.
+    #[error(transparent)]
+    Backend(#[from] BackendError),
+    /// The backend does not want to answer.
+    #[error("{0}")]
+    Refused(String),
+    /// What the backend sends is no answer.
+    #[error("{0}")]
+    Answer(#[from] BadAnswer),
+    /// There is no connection any more.
+    #[error(transparent)]
+    Closed(#[from] Closed),
+    /// The server takes nothing of the answer.
+    #[error("the server took nothing of the answer for {UNREAD:?}")]
+    Unread,
+}
+
+impl Job {
+    /// Runs to the end of the task.
+    ///
+    /// # Errors
+    /// [`Failed`], of which the server hears by the end of the connection alone.
+    pub(super) async fn run(self) -> Result<(), Failed> {
+        let _slot = self.lent.slot().await;
+        let Answer { status, headers, body } = self.lent.send(&mut self.order()).await?;
+        if !status.is_success() {
+            let beginning = beginning(body).await;
+            return Err(Failed::Refused(chat::refusal(status.as_u16(), &beginning)));
+        }
+        self.forward(TextOf::new(kind(&headers)), body).await?;
+        Ok(self.outbox.send(end_frame(self.task.id)).await?)
+    }
+
+    fn order(&self) -> Order {
+        let json = (header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
+        Order {
+            model: self.model.clone(),
+            path: chat::PATH.to_owned(),
+            streaming: true,
+            headers: HeaderMap::from_iter([json]),
+            body: vec![Bytes::from(chat::request(&self.model, &self.task))],
+            ..Order::default()
+        }
+    }
+
+    async fn forward(&self, mut reader: TextOf, mut body: AnswerBody) -> Result<(), Failed> {
+        while let Some(bytes) = body.next().await {
+            let mut text = Vec::new();
+            let read = reader.feed(&bytes?, &mut text);
+            // What came before a fault is the server's all the same.
+            self.say(&text).await?;
+            read?;
+        }
+        let mut text = Vec::new();
+        reader.end(&mut text)?;
+        self.say(&text).await
+    }
+
+    /// Sends text at once, as the backend brought it.
+    async fn say(&self, text: &[u8]) -> Result<(), Failed> {
+        let mut rest = str::from_utf8(text).map_err(|error| BadAnswer(error.to_string()))?;
+        while !rest.is_empty() {
+            let (piece, later) = rest.split_at(rest.floor_char_boundary(FRAME));
+            let sending = self.outbox.send(text_frame(self.task.id, piece));
+            timeout(UNREAD, sending).await.map_err(|_| Failed::Unread)??;
+            rest = later;
+        }
+        Ok(())
+    }
+}
+
+fn kind(headers: &HeaderMap) -> Body {
+    let kind = headers.get(header::CONTENT_TYPE).and_then(|kind| kind.to_str().ok());
+    match kind {
+        Some(kind) if kind.trim_start().starts_with("application/json") => Body::Json,
+        _ => Body::Events,
+    }
+}
+
+async fn beginning(mut body: AnswerBody) -> Vec<u8> {
+    let mut read = Vec::new();
+    while read.len() < MAX_REFUSAL {
+        let Some(Ok(bytes)) = body.next().await else { break };
+        read.extend_from_slice(&bytes);
+    }
+    read.truncate(MAX_REFUSAL);
+    read
+}

@@ -1,0 +1,204 @@
+//! One connection while it stands.
+
+use std::time::Duration;
+
+use protocol::node::{KEEP_ALIVE, Task, close};
+use tokio::{
+    task::{JoinError, JoinSet},
+    time::{Instant, Interval, MissedTickBehavior, interval_at, sleep_until},
+};
+use wire::{Dialed, Frame, Link, LinkError, Outbox};
+
+use super::{
+    job::{Failed, Job},
+    session::{Action, Session},
+};
+use crate::{event::Event, link::LinkLoop, reconnect::Outcome, serving::Ending};
+
+/// A server that wants this node keeps the connection for longer than this. It has no other word
+/// for it.
+const SETTLED: Duration = Duration::from_secs(1);
+
+/// The close code for a task that failed here.
+const FAILED: u16 = 1011;
+
+/// Closed because the server stops, for now.
+const GOING_AWAY: u16 = 1001;
+
+/// Closed because the server does not want this node as it is.
+const POLICY: u16 = 1008;
+
+/// What wakes the connection.
+enum Wake {
+    Frame(Result<Option<Frame>, LinkError>),
+    Ended(Result<Result<(), Failed>, JoinError>),
+    KeepAlive,
+    Settled,
+    Late,
+    Shutdown,
+}
+
+/// A connection that stands, with at most one task.
+pub(crate) struct Serving<'a> {
+    context: &'a LinkLoop,
+    model: &'a str,
+    link: Link,
+    outbox: Outbox,
+    session: Session,
+    /// The running task, if there is one.
+    job: JoinSet<Result<(), Failed>>,
+    since: Instant,
+    settled: bool,
+    /// When a task that still runs is cut off.
+    leave_by: Option<Instant>,
+}
+
+impl<'a> Serving<'a> {
+    pub(crate) fn new(context: &'a LinkLoop, model: &'a str, dialed: Dialed) -> Self {
+        let Dialed { link, outbox, .. } = dialed;
+        Self {
+            context,
+            model,
+            link,
+            outbox,
+            session: Session::default(),
+            job: JoinSet::new(),
+            since: Instant::now(),
+            settled: false,
+            leave_by: None,
+        }
+    }
+
+    /// Serves until the connection ends.
+    pub(crate) async fn run(mut self) -> Ending {
+        let mut keep_alive = interval_at(self.since + KEEP_ALIVE, KEEP_ALIVE);
+        keep_alive.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        loop {
+            if self.leave_by.is_some() && !self.session.is_busy() {
+                return self.leave().await;
+            }
+            match self.wait(&mut keep_alive).await {
+                Wake::Frame(Ok(Some(frame))) => self.on_frame(&frame),
+                Wake::Frame(Ok(None)) => return self.over(Self::closed),
+                Wake::Frame(Err(error)) => return self.over(|it| it.lost(error.to_string())),
+                Wake::Ended(Ok(Ok(()))) => self.session.ended(),
+                Wake::Ended(ended) => return self.failed(ended).await,
+                Wake::KeepAlive => self.send(Frame::from(String::new())),
+                Wake::Settled => self.settle(),
+                Wake::Shutdown => self.begin_to_leave(),
+                Wake::Late => return self.leave().await,
+            }
+        }
+    }
+
+    async fn wait(&mut self, keep_alive: &mut Interval) -> Wake {
+        let settled_at = self.since + SETTLED;
+        tokio::select! {
+            biased;
+            () = self.context.shutdown.cancelled(), if self.leave_by.is_none() => Wake::Shutdown,
+            Some(ended) = self.job.join_next() => Wake::Ended(ended),
+            _ = keep_alive.tick() => Wake::KeepAlive,
+            () = sleep_until(settled_at), if !self.settled => Wake::Settled,
+            () = sleep_until(self.leave_by.unwrap_or(settled_at)), if self.leave_by.is_some() => {
+                Wake::Late
+            }
+            frame = self.link.next() => Wake::Frame(frame),
+        }
+    }
+
+    fn on_frame(&mut self, frame: &Frame) {
+        let Frame::Text(text) = frame else {
+            return tracing::warn!(len = frame.len(), "a binary frame of the server was ignored");
+        };
+        self.settle();
+        match self.session.on_text(text.as_str()) {
+            Some(Action::Start(task)) => self.start(task),
+            // Dropped, and with it the backend's connection.
+            Some(Action::Stop) => self.job = JoinSet::new(),
+            None => {}
+        }
+    }
+
+    fn start(&mut self, task: Task) {
+        let lent = self.context.lent.count();
+        let job = Job { model: self.model.to_owned(), task, lent, outbox: self.outbox.clone() };
+        self.job.spawn(job.run());
+    }
+
+    fn settle(&mut self) {
+        if !std::mem::replace(&mut self.settled, true) {
+            let (server, name) = (self.context.server.to_string(), self.context.name.clone());
+            self.context.teller.tell(&Event::NodeConnected {
+                server,
+                name,
+                model: self.model.to_owned(),
+            });
+        }
+    }
+
+    fn begin_to_leave(&mut self) {
+        self.session.drain();
+        self.leave_by = Some(Instant::now() + self.context.drain_timeout);
+    }
+
+    async fn leave(mut self) -> Ending {
+        let cut_off = usize::from(self.session.is_busy());
+        self.job.shutdown().await;
+        let (code, reason) = close::NORMAL;
+        self.link.close(code, reason).await;
+        Ending::Left(cut_off)
+    }
+
+    /// A task that failed ends the connection: the protocol has no other word for it.
+    async fn failed(mut self, ended: Result<Result<(), Failed>, JoinError>) -> Ending {
+        let reason = match ended {
+            Ok(Err(Failed::Closed(closed))) => return self.over(|it| it.lost(closed.to_string())),
+            Ok(Err(failed)) => failed.to_string(),
+            Ok(Ok(())) | Err(_) => "the worker failed at it".to_owned(),
+        };
+        let (name, task) = (&self.context.name, self.session.running());
+        tracing::error!(name, task, "a task failed: {reason}");
+        self.session.ended();
+        let ending = self.ending(self.lost(format!("a task failed: {reason}")), 0);
+        self.link.close(FAILED, "the task failed").await;
+        ending
+    }
+
+    /// There is no connection any more; a running task is dropped with its unsent frames.
+    fn over(self, outcome: impl FnOnce(&Self) -> Outcome) -> Ending {
+        let cut_off = usize::from(self.session.is_busy());
+        self.ending(outcome(&self), cut_off)
+    }
+
+    fn ending(&self, outcome: Outcome, cut_off: usize) -> Ending {
+        if self.leave_by.is_some() { Ending::Left(cut_off) } else { Ending::Again(outcome) }
+    }
+
+    fn closed(&self) -> Outcome {
+        let Some((code, reason)) = self.link.close_reason() else {
+            return self.lost("the server went away".to_owned());
+        };
+        match code {
+            code if code == close::INVALID_TOKEN.0 => {
+                Outcome::Refused(format!("the server refused the token: {reason}"))
+            }
+            code if code == close::REPLACED.0 => Outcome::Refused(
+                "another node of the same model and name took its place; give each its --name"
+                    .to_owned(),
+            ),
+            close::BAD_QUERY | POLICY => Outcome::Refused(reason),
+            GOING_AWAY => Outcome::Drained(reason),
+            code if code == close::NORMAL.0 => Outcome::Drained(reason),
+            code => self.lost(format!("the server closed: {code} {reason}")),
+        }
+    }
+
+    fn lost(&self, reason: String) -> Outcome {
+        Outcome::Lost { reason, stood: self.settled.then(|| self.since.elapsed()) }
+    }
+
+    fn send(&self, frame: Frame) {
+        // A link that is closed says so when it is read next.
+        let _ = self.outbox.push(frame);
+    }
+}

@@ -1,0 +1,89 @@
+//! The connections of one backend to one server: a set for each model that it offers, a connection
+//! for each task at once.
+
+use std::collections::HashMap;
+
+use tokio::task::JoinSet;
+use tokio_util::sync::CancellationToken;
+
+use crate::link::{LinkLoop, Speaks};
+
+/// The most connections of one backend to one server.
+pub(crate) const MAX_CONNECTIONS: usize = 1024;
+
+/// Keeps the connections of `backend`, which stands for all of them, until its shutdown. Returns how
+/// many tasks were cut off.
+pub(crate) async fn run(backend: LinkLoop) -> usize {
+    let mut offers = backend.lent.offers();
+    let mut slots = Slots { backend, models: HashMap::new(), tasks: JoinSet::new() };
+    let mut cut_off = 0;
+    loop {
+        let models = offers.borrow_and_update().models.clone();
+        slots.lend(&models);
+        tokio::select! {
+            biased;
+            () = slots.backend.shutdown.cancelled() => break,
+            Some(ended) = slots.tasks.join_next() => cut_off += ended.unwrap_or_default(),
+            changed = offers.changed() => if changed.is_err() { break },
+        }
+    }
+    while let Some(ended) = slots.tasks.join_next().await {
+        // A slot that has failed must not take the others down.
+        cut_off += ended.unwrap_or_default();
+    }
+    cut_off
+}
+
+struct Slots {
+    backend: LinkLoop,
+    /// The models that are lent, each with what ends its connections.
+    models: HashMap<String, CancellationToken>,
+    tasks: JoinSet<usize>,
+}
+
+impl Slots {
+    /// Lends exactly these models. What is no longer among them finishes its task and leaves.
+    fn lend(&mut self, models: &[String]) {
+        self.models.retain(|model, stop| {
+            let stays = models.contains(model);
+            if !stays {
+                stop.cancel();
+            }
+            stays
+        });
+        let each = slots_of_a_model(self.backend.lent.max_concurrent());
+        for model in models {
+            if self.models.contains_key(model) {
+                continue;
+            }
+            if (self.models.len() + 1) * each > MAX_CONNECTIONS {
+                tracing::warn!(model, "not lent: more than {MAX_CONNECTIONS} connections");
+                return;
+            }
+            self.open(model, each);
+        }
+    }
+
+    fn open(&mut self, model: &str, slots: usize) {
+        let stop = self.backend.shutdown.child_token();
+        for number in 1..=slots {
+            self.tasks.spawn(self.slot(model, number, stop.clone()).run());
+        }
+        self.models.insert(model.to_owned(), stop);
+    }
+
+    fn slot(&self, model: &str, number: usize, shutdown: CancellationToken) -> LinkLoop {
+        let name = format!("{}-{number}", self.backend.name);
+        LinkLoop {
+            server: self.backend.server.for_node(model, &name),
+            speaks: Speaks::Node { model: model.to_owned() },
+            name,
+            shutdown,
+            ..self.backend.clone()
+        }
+    }
+}
+
+fn slots_of_a_model(max_concurrent: u32) -> usize {
+    usize::try_from(max_concurrent).map_or(MAX_CONNECTIONS, |slots| slots.min(MAX_CONNECTIONS))
+}
