@@ -5,6 +5,7 @@
 
 #![expect(clippy::print_stdout, clippy::print_stderr, reason = "a tool for the terminal")]
 
+mod clients;
 mod command;
 mod dist;
 mod layers;
@@ -34,6 +35,7 @@ fn run(task: Task) -> Result<()> {
         Task::Layers => layers::run(&workspace),
         Task::Tidy => tidy::run(&workspace),
         Task::Soak(arguments) => soak::run(&workspace, &arguments),
+        Task::Clients(arguments) => clients::run(&workspace, &arguments),
         Task::Dist => dist::run(&workspace),
         Task::Ci => command::run(Command::new(workspace.root().join(".ci/run"))),
     }
@@ -54,6 +56,8 @@ enum Task {
     Tidy,
     /// Run one of the long tests, from a fixed seed
     Soak(soak::Arguments),
+    /// Test with real clients and a real model server, installed under target/clients
+    Clients(clients::Arguments),
     /// Build the release binary into dist/, with its size and SHA-256
     Dist,
     /// Run everything that continuous integration runs

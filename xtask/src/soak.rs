@@ -28,6 +28,8 @@ enum Soak {
     Dispatch,
     /// Every fuzz target in turn
     Fuzz,
+    /// Ten thousand requests through every API: what the ledger holds, and what the backend counted
+    Ledger,
     /// Requests over four workers, of which one is killed every second
     Stress,
 }
@@ -37,6 +39,7 @@ pub(crate) fn run(workspace: &Workspace, arguments: &Arguments) -> Result<()> {
     match arguments.name {
         Soak::Dispatch => command::run(dispatch(workspace, arguments.minutes)),
         Soak::Fuzz => fuzz(workspace, arguments.minutes.unwrap_or(FUZZ_MINUTES)),
+        Soak::Ledger => ledger(workspace),
         Soak::Stress => stress(workspace, arguments.minutes),
     }
 }
@@ -60,6 +63,14 @@ fn stress(workspace: &Workspace, minutes: Option<u32>) -> Result<()> {
         stress.args(["--minutes", &minutes.to_string()]);
     }
     command::run(stress)
+}
+
+fn ledger(workspace: &Workspace) -> Result<()> {
+    command::run(workspace.cargo(&["build", "--release", "--package", "warren"]))?;
+    let mut ledger = example(workspace, "testkit", "ledger");
+    ledger.args(["--requests", "10000", "--seed", "1", "--binary"]);
+    ledger.arg(workspace.release_binary()?);
+    command::run(ledger)
 }
 
 fn example(workspace: &Workspace, package: &str, name: &str) -> Command {

@@ -102,7 +102,7 @@ impl AnswerBody {
         let Some(events) = &self.events else {
             return Err(BrokenOff(error.message.into_owned()));
         };
-        let mut last = events.boundary.closing().to_vec();
+        let mut last = self.shape.closing(&events.boundary).to_vec();
         last.extend_from_slice(self.shape.error_event(&error, self.answer.job()).as_bytes());
         Ok(Frame::data(last.into()))
     }
@@ -180,7 +180,7 @@ impl Events {
             }
             keepalive.timer.as_mut().reset(keepalive.sent + keepalive.every);
             // In the middle of an event nothing may be added: the next time, perhaps.
-            if due && self.boundary.at_event_start() {
+            if due && shape.may_add(&self.boundary) {
                 let sign = Bytes::from_static(shape.keepalive());
                 return Poll::Ready(Some(Ok(Frame::data(sign))));
             }

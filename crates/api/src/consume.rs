@@ -1,37 +1,34 @@
 //! From a request to a job, the same for every API.
 
-use std::sync::Arc;
+use std::{
+    sync::Arc,
+    time::{SystemTime, UNIX_EPOCH},
+};
 
+use access::Moment;
 use axum::{extract::State, response::Response};
-use base::{Endpoint, Endpoints, JobId, KeyId, ModelName, ProviderId, Scope};
+use base::{JobId, KeyId, ModelName, ProviderId, Scope};
 use bytes::Bytes;
 use http::{HeaderMap, Request, StatusCode, request::Parts};
-use protocol::{
-    json::escaped_len,
-    openai::{BadBody, Peek, peek, prompt_heads},
-};
-use scheduler::{Affinity, Job, JobRequest, Unchanged};
+use protocol::translate::{BadRequest, Context, served_as};
+use scheduler::{Answer, Job, JobRequest};
 
 use crate::{
+    admission::{Admission, put_standing},
     body::AnswerBody,
     error::{ApiError, Kind, new_id},
     head,
+    looked::{Looked, look_into, off_the_way, wire_size},
     meter::UsageMeter,
     read,
     shape::Shape,
     state::{Api, Peer},
+    translation::Translation,
     uploads::Held,
 };
 
 /// The header by which a consumer names the only provider that may serve it.
 const PIN: &str = "x-warren-provider";
-
-/// Bodies up to this size, in bytes, are looked into between two other things.
-const LOOKED_INTO_AT_ONCE: usize = 256 * 1024;
-
-/// Bodies up to this size, in bytes, are not measured in their escaped form: they fit into the
-/// 60 MiB of a stock worker in any case, since no byte of JSON takes more than two there.
-const SURELY_FITS: usize = 29 * 1024 * 1024;
 
 /// Handles one request of an API.
 pub(crate) async fn consume(
@@ -42,130 +39,212 @@ pub(crate) async fn consume(
     let id = new_id();
     let (mut parts, mut body) = request.into_parts();
     let mut held = api.uploads().hold();
-    match accept(&api, &mut parts, &mut body, &mut held, id).await {
-        Ok(job) => {
-            let answered = answer(shape, &api, job).await;
+    match accept(shape, &api, &mut parts, &mut body, &mut held, id).await {
+        Ok(accepted) => {
+            let answered = answer(shape, &api, accepted).await;
             answered.unwrap_or_else(|error| error.response(shape, id))
         }
-        Err(error) => {
-            refused(&api, &parts, &error, id);
-            read::discard(&parts.headers, body).await;
-            error.response(shape, id)
-        }
+        Err(error) => refuse(shape, &api, &parts, body, &error, id).await,
     }
 }
 
-/// Those that never become jobs are in no request log but this, and in no other count.
-fn refused(api: &Api, parts: &Parts, error: &ApiError, id: JobId) {
+/// Tells why a request is none. Those that never become jobs are in no request log but this, and
+/// in no other count.
+pub(crate) async fn refuse(
+    shape: &'static dyn Shape,
+    api: &Api,
+    parts: &Parts,
+    body: axum::body::Body,
+    error: &ApiError,
+    id: JobId,
+) -> Response {
     let status = error.status.as_u16();
     api.refusals().count(error.status);
     tracing::info!(target: "request", request_id = %id, path = parts.uri.path(),
         outcome = "refused", status, message = %error.message);
+    read::discard(&parts.headers, body).await;
+    error.response(shape, id)
 }
 
-async fn accept(
+/// A request that was found good.
+pub(crate) struct Accepted {
+    pub(crate) job: Job,
+    translation: Arc<Translation>,
+    admission: Admission,
+}
+
+/// Finds out who asks, reads the body and makes a job of it.
+///
+/// # Errors
+/// What is wrong with the request.
+pub(crate) async fn accept(
+    shape: &'static dyn Shape,
     api: &Api,
     parts: &mut Parts,
     body: &mut axum::body::Body,
     held: &mut Held<'_>,
     id: JobId,
-) -> Result<Job, ApiError> {
+) -> Result<Accepted, ApiError> {
+    shape.adapt(&mut parts.headers);
     let peer = Peer::of(&parts.extensions);
-    let key = api.rules().admit(peer, &parts.uri, &parts.headers)?;
+    let admitted = api.rules().admit(peer, &parts.uri, &parts.headers, Moment::now())?;
+    if shape.says_json() {
+        read::expect_json(&parts.headers)?;
+    }
     let body = read::read(&parts.headers, body, api.limits().max_body, held).await?;
     let looked = look_into(&body, api.limits().affinity).await?;
-    job(api, id, key, parts, body, looked)
+    let pinned = pinned(&parts.headers)?;
+    let model = ModelName::from(&*looked.peek.model);
+    let admission = Admission::new(&admitted, id, &model, looked.prompt_tokens, &body).await?;
+    let asked = Asked { shape, id, key: admitted.id, pinned, looked };
+    asked.of(api, parts, body, held, admission).await
 }
 
-async fn answer(shape: &'static dyn Shape, api: &Api, job: Job) -> Result<Response, ApiError> {
-    let (id, model) = (job.id, job.model.clone());
-    let mut answer = api.scheduler().submit(job);
-    let failed = |failure| ApiError::of_failure(&failure, model.as_str());
-    let mut head = answer.head().await.map_err(failed)?;
-    head::drop_bad_length(&mut head.headers);
-    let body = AnswerBody::new(answer, &head, shape, model, api.limits().keepalive);
-    Ok(head::for_client(head, id, axum::body::Body::new(body)))
-}
-
-/// What a job's body says of itself.
-struct Looked {
-    peek: Peek,
-    size: u64,
-    affinity: Affinity,
-}
-
-impl Looked {
-    fn into(body: &[u8], with_affinity: bool) -> Result<Self, BadBody> {
-        let peek = peek(body)?;
-        let affinity = if with_affinity { affinity(body, &peek) } else { Affinity::default() };
-        Ok(Self { size: wire_size(body), affinity, peek })
-    }
-}
-
-/// A large body is looked into on a thread of its own, where it holds nobody up.
-async fn look_into(body: &Bytes, with_affinity: bool) -> Result<Looked, ApiError> {
-    let looked = if body.len() <= LOOKED_INTO_AT_ONCE {
-        Looked::into(body, with_affinity)
-    } else {
-        let body = body.clone();
-        let looking = tokio::task::spawn_blocking(move || Looked::into(&body, with_affinity));
-        looking.await.map_err(|_| {
-            let words = "the request body could not be read";
-            ApiError::new(StatusCode::INTERNAL_SERVER_ERROR, Kind::Server, words)
-        })?
-    };
-    looked.map_err(|bad| ApiError::from(&bad))
-}
-
-fn job(
+/// Submits a job; the response to its client.
+///
+/// # Errors
+/// How the job failed, if it did so before its answer began.
+pub(crate) async fn answer(
+    shape: &'static dyn Shape,
     api: &Api,
+    accepted: Accepted,
+) -> Result<Response, ApiError> {
+    let Accepted { job, translation, admission } = accepted;
+    let (id, model) = (job.id, job.model.clone());
+    let mut answer: Answer = api.scheduler().submit(job);
+    let standing = admission.submitted();
+    let failed = |failure| {
+        let standing = Some(Box::new(standing));
+        ApiError { standing, ..ApiError::of_failure(&failure, model.as_str()) }
+    };
+    let mut head = answer.head().await.map_err(failed)?;
+    translation.forget();
+    head::drop_bad_length(&mut head.headers);
+    put_standing(&mut head.headers, shape.endpoint(), &standing);
+    let body = AnswerBody::new(answer, &head, shape, model, api.limits().keepalive);
+    Ok(head::for_client(head, shape, id, axum::body::Body::new(body)))
+}
+
+/// What is asked for, but for its body and headers.
+struct Asked {
+    shape: &'static dyn Shape,
     id: JobId,
     key: KeyId,
-    parts: &mut Parts,
-    body: Bytes,
+    pinned: Option<ProviderId>,
     looked: Looked,
-) -> Result<Job, ApiError> {
-    let Looked { peek, size, affinity } = looked;
-    let scope = Scope::server();
-    let model = ModelName::from(&*peek.model);
-    let path_and_query = parts.uri.path_and_query().map_or("/", |path| path.as_str());
-    let pinned = pinned(&parts.headers)?;
-    let endpoint = Endpoint::of_path(parts.uri.path()).unwrap_or(Endpoint::ChatCompletions);
-    Ok(Job {
-        id,
-        known: api.models().knows(&scope, &model),
-        scope,
-        model: model.clone(),
-        targets: vec![model.clone()],
-        endpoint,
-        serve_as: Endpoints::only(endpoint),
-        translator: Arc::new(Unchanged(endpoint)),
-        key,
-        size,
-        affinity,
-        pinned,
-        request: JobRequest {
+}
+
+impl Asked {
+    async fn of(
+        self,
+        api: &Api,
+        parts: &mut Parts,
+        body: Bytes,
+        held: &mut Held<'_>,
+        admission: Admission,
+    ) -> Result<Accepted, ApiError> {
+        let model = ModelName::from(&*self.looked.peek.model);
+        let body = with_defaults(api, &model, body).await?;
+        let targets = match api.aliases().get(&model) {
+            Some(alias) => alias.targets.clone(),
+            None => vec![model.clone()],
+        };
+        let request = self.request(parts, model.clone(), body);
+        let translation = Arc::new(self.translation(&request));
+        let prepared = prepare(api, &translation, request, &targets).await?;
+        if let Some(more) = &prepared.body {
+            held.grow(prepared.request.body.len() + more.len()).await?;
+        }
+        let job = self.job(api, model, targets, prepared, &translation);
+        Ok(Accepted { job, translation, admission })
+    }
+
+    fn request(&self, parts: &mut Parts, model: ModelName, body: Bytes) -> JobRequest {
+        let path_and_query = parts.uri.path_and_query().map_or("/", |path| path.as_str());
+        JobRequest {
             path_and_query: path_and_query.to_owned(),
             model,
-            streaming: peek.stream,
+            streaming: self.looked.peek.stream || self.shape.always_streams(),
             headers: head::for_provider(std::mem::take(&mut parts.headers)),
             body,
-        },
-        meter: Box::<UsageMeter>::default(),
-    })
-}
-
-/// The size in the larger of the two forms that a body travels in: as a JSON string.
-fn wire_size(body: &[u8]) -> u64 {
-    if body.len() <= SURELY_FITS {
-        return body.len() as u64;
+        }
     }
-    std::str::from_utf8(body).map_or(body.len(), escaped_len) as u64
+
+    fn translation(&self, request: &JobRequest) -> Translation {
+        let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+        let context = Context {
+            id: self.id.to_string().trim_start_matches("r-").to_owned(),
+            created: since.as_secs(),
+            model: request.model.to_string(),
+            streaming: request.streaming,
+        };
+        Translation::new(self.shape.endpoint(), context, self.looked.peek.clone())
+    }
+
+    fn job(
+        self,
+        api: &Api,
+        model: ModelName,
+        targets: Vec<ModelName>,
+        prepared: Prepared,
+        translation: &Arc<Translation>,
+    ) -> Job {
+        let scope = Scope::server();
+        let endpoint = self.shape.endpoint();
+        let Prepared { request, body } = prepared;
+        let sent = body.map_or(0, |body| wire_size(&body));
+        Job {
+            id: self.id,
+            known: targets.iter().any(|target| api.models().knows(&scope, target)),
+            scope,
+            model,
+            targets,
+            endpoint,
+            serve_as: served_as(endpoint),
+            translator: Arc::<Translation>::clone(translation),
+            key: self.key,
+            size: self.looked.size.max(sent),
+            affinity: self.looked.affinity,
+            pinned: self.pinned,
+            request,
+            meter: Box::new(UsageMeter::new(endpoint, self.looked.prompt_tokens)),
+        }
+    }
 }
 
-fn affinity(body: &[u8], peek: &Peek) -> Affinity {
-    let prompt = peek.prompt_span.clone().and_then(|span| body.get(span)).unwrap_or_default();
-    Affinity { heads: prompt_heads(prompt) }
+/// The body with those parameters that its alias has for it.
+async fn with_defaults(api: &Api, model: &ModelName, body: Bytes) -> Result<Bytes, ApiError> {
+    let Some(alias) = api.aliases().get(model) else { return Ok(body) };
+    if alias.defaults.is_empty() {
+        return Ok(body);
+    }
+    let defaults = alias.defaults.clone();
+    off_the_way(body.len(), move || defaults.complete(&body)).await
+}
+
+/// A request, and the body that will most likely be sent for it, if that is another.
+struct Prepared {
+    request: JobRequest,
+    body: Option<Bytes>,
+}
+
+/// Makes ready what the first target that is served now will be sent.
+async fn prepare(
+    api: &Api,
+    translation: &Arc<Translation>,
+    request: JobRequest,
+    targets: &[ModelName],
+) -> Result<Prepared, ApiError> {
+    let scope = Scope::server();
+    let endpoints = |target| (target, api.scheduler().endpoints(&scope, target));
+    let served = targets.iter().map(endpoints).find(|(_, endpoints)| !endpoints.is_empty());
+    let Some((model, endpoints)) = served else { return Ok(Prepared { request, body: None }) };
+    let (translation, model, len) = (Arc::clone(translation), model.clone(), request.body.len());
+    let preparing = move || {
+        let body = translation.prepare(&request, &model, endpoints)?;
+        Ok(Prepared { request, body })
+    };
+    off_the_way(len, preparing).await?.map_err(|bad: BadRequest| ApiError::from(bad))
 }
 
 fn pinned(headers: &HeaderMap) -> Result<Option<ProviderId>, ApiError> {

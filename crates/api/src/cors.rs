@@ -10,7 +10,7 @@ use http::{HeaderValue, Method, StatusCode, header};
 use crate::state::Api;
 
 /// What an allowed page may read of a response, beside what every page may.
-const EXPOSED: &str = "x-request-id, retry-after";
+const EXPOSED: &str = "x-request-id, request-id, retry-after, x-warren-usage";
 
 pub(crate) async fn cors(State(api): State<Api>, request: Request, next: Next) -> Response {
     let origin = request.headers().get(header::ORIGIN);

@@ -2,18 +2,24 @@
 
 use std::{borrow::Cow, time::Duration};
 
-use access::Denied;
+use access::{Denied, OverLimit, Standing, limits::Limited};
 use axum::{
     body::Body,
     response::{IntoResponse, Response},
 };
 use base::JobId;
-use http::{HeaderValue, StatusCode, Uri, header};
-use protocol::openai::BadBody;
+use http::{HeaderName, HeaderValue, StatusCode, Uri, header};
+use protocol::{openai::BadBody, translate::BadRequest};
 use rand::RngExt;
 use scheduler::{Ending, Failure};
 
-use crate::shape::{self, Shape};
+use crate::{
+    admission, head,
+    shape::{self, Shape},
+};
+
+/// Tells the official clients whether to try again by themselves.
+const SHOULD_RETRY: HeaderName = HeaderName::from_static("x-should-retry");
 
 /// An error as consumers are told it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -25,11 +31,13 @@ pub struct ApiError {
     /// OpenAI's `code`.
     pub code: Option<&'static str>,
     /// OpenAI's `param`.
-    pub param: Option<&'static str>,
+    pub param: Option<Cow<'static, str>>,
     /// What went wrong, and what to do.
     pub message: Cow<'static, str>,
     /// When it is worth trying again.
     pub retry_after: Option<Duration>,
+    /// Where the key's limits stand, if it has any.
+    pub standing: Option<Box<Standing>>,
 }
 
 /// What sort of error it is.
@@ -39,12 +47,16 @@ pub enum Kind {
     Invalid,
     /// No valid key.
     Authentication,
+    /// A valid key that may not do this.
+    Permission,
     /// No such thing.
     NotFound,
     /// The body is too large.
     TooLarge,
     /// Too much is asked at once.
     Overload,
+    /// All that the key may use in its day or month is used.
+    Quota,
     /// It took too long.
     Timeout,
     /// The server or a provider is at fault.
@@ -56,7 +68,9 @@ impl Kind {
         match self {
             Self::Invalid | Self::NotFound | Self::TooLarge => "invalid_request_error",
             Self::Authentication => "authentication_error",
+            Self::Permission => "permission_error",
             Self::Overload => "rate_limit_error",
+            Self::Quota => "insufficient_quota",
             Self::Timeout => "timeout_error",
             Self::Server => "server_error",
         }
@@ -66,9 +80,10 @@ impl Kind {
         match self {
             Self::Invalid => "invalid_request_error",
             Self::Authentication => "authentication_error",
+            Self::Permission => "permission_error",
             Self::NotFound => "not_found_error",
             Self::TooLarge => "request_too_large",
-            Self::Overload => "rate_limit_error",
+            Self::Overload | Self::Quota => "rate_limit_error",
             Self::Timeout => "timeout_error",
             Self::Server => "api_error",
         }
@@ -78,7 +93,8 @@ impl Kind {
 impl ApiError {
     /// An error with these words.
     pub fn new(status: StatusCode, kind: Kind, message: impl Into<Cow<'static, str>>) -> Self {
-        Self { status, kind, code: None, param: None, message: message.into(), retry_after: None }
+        let message = message.into();
+        Self { status, kind, code: None, param: None, message, retry_after: None, standing: None }
     }
 
     fn code(self, code: &'static str) -> Self {
@@ -158,6 +174,11 @@ impl ApiError {
         }
     }
 
+    /// Whether trying again would meet the same end, though the status is one that clients retry.
+    fn is_in_vain(&self) -> bool {
+        self.kind == Kind::Quota || self.code == Some("request_timeout")
+    }
+
     /// A response that tells it in an API's own form.
     pub(crate) fn response(&self, shape: &dyn Shape, id: JobId) -> Response {
         let mut response = Response::new(Body::from(shape.error_body(self, id)));
@@ -168,7 +189,13 @@ impl ApiError {
             let seconds = after.as_secs() + u64::from(after.subsec_nanos() > 0);
             headers.insert(header::RETRY_AFTER, seconds.max(1).into());
         }
-        crate::head::put_request_id(headers, id);
+        if self.is_in_vain() {
+            headers.insert(SHOULD_RETRY, HeaderValue::from_static("false"));
+        }
+        if let Some(standing) = &self.standing {
+            admission::put_standing(headers, shape.endpoint(), standing);
+        }
+        head::put_job_id(headers, shape, id);
         response
     }
 }
@@ -176,14 +203,37 @@ impl ApiError {
 impl From<&BadBody> for ApiError {
     fn from(bad: &BadBody) -> Self {
         let error = Self::new(StatusCode::BAD_REQUEST, Kind::Invalid, bad.to_string());
-        Self { param: bad.param(), ..error }
+        Self { param: bad.param().map(Cow::Borrowed), ..error }
+    }
+}
+
+impl From<BadRequest> for ApiError {
+    fn from(bad: BadRequest) -> Self {
+        let error = Self::new(StatusCode::BAD_REQUEST, Kind::Invalid, bad.message);
+        Self { param: bad.param.map(Cow::Owned), ..error }
     }
 }
 
 impl From<Denied> for ApiError {
     fn from(denied: Denied) -> Self {
+        if let Denied::Scope(_) = denied {
+            return Self::new(StatusCode::FORBIDDEN, Kind::Permission, denied.to_string())
+                .code("insufficient_permissions");
+        }
         Self::new(StatusCode::UNAUTHORIZED, Kind::Authentication, denied.to_string())
             .code("invalid_api_key")
+    }
+}
+
+impl From<OverLimit> for ApiError {
+    fn from(over: OverLimit) -> Self {
+        let (kind, code) = match over.limited {
+            Limited::Budget(_) => (Kind::Quota, "insufficient_quota"),
+            _ => (Kind::Overload, "rate_limit_exceeded"),
+        };
+        let error = Self::new(StatusCode::TOO_MANY_REQUESTS, kind, over.to_string());
+        let standing = Some(Box::new(over.standing));
+        Self { standing, ..error.code(code).retry_after(over.retry_after) }
     }
 }
 
@@ -249,5 +299,17 @@ mod tests {
         let error = ApiError::of_failure(&ending.into(), "m");
         let response = error.response(shape::of_path("/v1/messages"), JobId::from_random(0));
         assert_eq!(response.headers()["retry-after"], "2");
+        assert_eq!(response.headers()["request-id"], response.headers()["x-request-id"]);
+        assert!(!response.headers().contains_key("x-should-retry"));
+    }
+
+    #[test]
+    fn what_would_end_the_same_way_is_not_to_be_tried_again() {
+        let slow = ApiError::of_failure(&Ending::RequestTimeout.into(), "m");
+        let used_up = ApiError::new(StatusCode::TOO_MANY_REQUESTS, Kind::Quota, "used up");
+        for error in [slow, used_up] {
+            let response = error.response(shape::of_path(""), JobId::from_random(0));
+            assert_eq!(response.headers()["x-should-retry"], "false");
+        }
     }
 }

@@ -6,7 +6,10 @@ use http::{HeaderMap, HeaderName, HeaderValue, header};
 use protocol::headers::{is_hop_by_hop, named_by_connection, stays_at_server};
 use scheduler::Head;
 
-use crate::error::new_id;
+use crate::{error::new_id, shape::Shape};
+
+/// Where every client finds the job's id.
+const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 
 /// The headers that a provider is sent: all but the connection's own, the client's credentials
 /// and cookies, and those that tell where it is.
@@ -29,28 +32,35 @@ fn named(headers: &HeaderMap) -> impl Iterator<Item = HeaderName> + '_ {
         .filter_map(|name| HeaderName::try_from(name).ok())
 }
 
-/// The response to a client: the backend's status and headers, the job's id, and a word to proxies
-/// in between not to gather what should flow.
-pub(crate) fn for_client(head: Head, id: JobId, body: Body) -> Response {
+/// The response to a client: the backend's status and headers, the job's id where `shape`'s clients
+/// look for it, and a word to proxies in between not to gather what should flow.
+pub(crate) fn for_client(head: Head, shape: &dyn Shape, id: JobId, body: Body) -> Response {
     let mut response = Response::new(body);
     *response.status_mut() = head.status;
     *response.headers_mut() = head.headers;
     let headers = response.headers_mut();
     headers.insert(HeaderName::from_static("x-accel-buffering"), HeaderValue::from_static("no"));
-    put_request_id(headers, id);
+    put_job_id(headers, shape, id);
     response
 }
 
 /// Tells the client which job it was.
-pub(crate) fn put_request_id(headers: &mut HeaderMap, id: JobId) {
+pub(crate) fn put_job_id(headers: &mut HeaderMap, shape: &dyn Shape, id: JobId) {
+    put_request_id(headers, id);
+    if let (Some(name), Some(id)) = (shape.id_header(), headers.get(REQUEST_ID).cloned()) {
+        headers.insert(HeaderName::from_static(name), id);
+    }
+}
+
+fn put_request_id(headers: &mut HeaderMap, id: JobId) {
     if let Ok(id) = HeaderValue::try_from(id.to_string()) {
-        headers.insert(HeaderName::from_static("x-request-id"), id);
+        headers.insert(REQUEST_ID, id);
     }
 }
 
 /// Tells an id also where no job was: whatever is asked can be spoken of.
 pub fn with_request_id<B>(mut response: http::Response<B>) -> http::Response<B> {
-    if !response.headers().contains_key("x-request-id") {
+    if !response.headers().contains_key(REQUEST_ID) {
         put_request_id(response.headers_mut(), new_id());
     }
     response
@@ -72,10 +82,14 @@ pub(crate) fn drop_bad_length(headers: &mut HeaderMap) {
 
 /// Whether a head announces a stream of events whose bytes can be added to.
 pub(crate) fn is_event_stream(head: &Head) -> bool {
+    is_plain_event_stream(head) && !head.headers.contains_key(header::CONTENT_LENGTH)
+}
+
+/// Whether a head announces a stream of events that is not compressed.
+pub(crate) fn is_plain_event_stream(head: &Head) -> bool {
     let kind = head.headers.get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok());
     kind.is_some_and(|kind| kind.trim_start().to_ascii_lowercase().starts_with("text/event-stream"))
         && !head.headers.contains_key(header::CONTENT_ENCODING)
-        && !head.headers.contains_key(header::CONTENT_LENGTH)
 }
 
 #[cfg(test)]

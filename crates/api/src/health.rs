@@ -21,9 +21,24 @@ struct Health {
     details: Option<Details>,
 }
 
+/// What may ail a server that goes on serving.
+pub trait Condition: Send + Sync {
+    /// What is not as it should be, and what that means; `None` when all is well.
+    fn degraded(&self) -> Option<String>;
+}
+
+/// Nothing ails it.
+impl Condition for () {
+    fn degraded(&self) -> Option<String> {
+        None
+    }
+}
+
 /// For local requests and those with a key.
 #[derive(Serialize)]
 struct Details {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    degraded: Option<String>,
     uptime_secs: u64,
     workers_connected: usize,
     workers: Vec<WorkerJson>,
@@ -39,15 +54,21 @@ pub(crate) async fn health(State(api): State<Api>, request: Request) -> Response
         return "ok".into_response();
     }
     let trusted = api.is_trusted(request.extensions(), request.uri(), request.headers());
-    let status = if api.is_draining() { "draining" } else { "ok" };
-    let details = trusted.then(|| details(&api));
+    let degraded = api.condition().degraded();
+    let status = match &degraded {
+        _ if api.is_draining() => "draining",
+        Some(_) => "degraded",
+        None => "ok",
+    };
+    let details = trusted.then(|| details(&api, degraded));
     let version = api.version();
     Json(Health { status, ok: !api.is_draining(), version, peers: 0, details }).into_response()
 }
 
-fn details(api: &Api) -> Details {
+fn details(api: &Api, degraded: Option<String>) -> Details {
     let status = api.scheduler().status();
     Details {
+        degraded,
         uptime_secs: api.uptime().as_secs(),
         workers_connected: status.workers.len(),
         workers: status.workers.iter().map(WorkerJson::from).collect(),

@@ -5,6 +5,11 @@
 //!
 //! - [`state`]: what every handler needs
 //! - [`consume`]: from a request to a job, the same for every API
+//! - `admission`: whether a key may have a request served now
+//! - `count_tokens`: a message's tokens, by a model's server or estimated
+//! - `looked`: what a body says of itself
+//! - [`aliases`]: names that stand for models
+//! - `translation`: what stands between a request and its provider
 //! - [`read`]: the request's body, within its bounds
 //! - `uploads`: the common bound of all bodies; `refusals`: what never became a job, counted
 //! - [`head`]: headers on their way in and out
@@ -16,42 +21,48 @@
 //! - [`meter`]: tokens, counted as they pass
 
 pub mod admin;
+mod admission;
+pub mod aliases;
 pub mod body;
 pub mod consume;
 pub mod cors;
+mod count_tokens;
 pub mod error;
 pub mod head;
 pub mod health;
+mod looked;
 pub mod meter;
 pub mod models;
 pub mod read;
 mod refusals;
 pub mod shape;
 pub mod state;
+mod translation;
 mod uploads;
 
 use axum::{
     Router,
-    routing::{get, post},
+    routing::{MethodRouter, get, post},
 };
+use base::Endpoint;
 
+pub use admin::Administration;
+pub use aliases::{Alias, Aliases, BadAlias};
 pub use error::ApiError;
+pub use health::Condition;
 pub use state::{Api, Limits, Peer};
 
 /// All paths of this crate.
 pub fn router(api: Api) -> Router {
     let consumers = shape::ALL.into_iter().fold(Router::new(), |router, shape| {
-        router.route(shape.path(), post(move |api, request| consume::consume(shape, api, request)))
+        router.route(shape.endpoint().path(), consumer(shape))
     });
     let with_cors = !api.local().allowed_origins.is_empty();
     let router = consumers
         .route("/v1/models", get(models::list))
         .route("/v1/models/{*id}", get(models::show))
         .route("/health", get(health::health))
-        .route("/admin/workers", get(admin::workers))
-        .route("/admin/stats", get(admin::stats))
-        .route("/admin/workers/{id}/drain", post(admin::drain))
-        .route("/admin/workers/{id}/refresh", post(admin::refresh))
+        .merge(administration())
         .fallback(error::not_found)
         .method_not_allowed_fallback(error::method_not_allowed)
         .with_state(api.clone());
@@ -59,4 +70,29 @@ pub fn router(api: Api) -> Router {
         return router;
     }
     router.layer(axum::middleware::from_fn_with_state(api, cors::cors))
+}
+
+/// The operator's paths.
+fn administration() -> Router<Api> {
+    use admin::{audit, keys, usage, workers};
+    Router::new()
+        .route("/admin/workers", get(workers::workers))
+        .route("/admin/stats", get(workers::stats))
+        .route("/admin/workers/{id}/drain", post(workers::drain))
+        .route("/admin/workers/{id}/refresh", post(workers::refresh))
+        .route("/admin/keys", get(keys::list).post(keys::create))
+        .route("/admin/keys/{id}", get(keys::show).delete(keys::revoke))
+        .route("/admin/keys/{id}/rotate", post(keys::rotate))
+        .route("/admin/usage", get(usage::show))
+        .route("/admin/audit", get(audit::list))
+}
+
+/// What answers at the path of a shape.
+fn consumer(shape: &'static dyn shape::Shape) -> MethodRouter<Api> {
+    match shape.endpoint() {
+        Endpoint::CountTokens => {
+            post(move |api, request| count_tokens::count_tokens(shape, api, request))
+        }
+        _ => post(move |api, request| consume::consume(shape, api, request)),
+    }
 }

@@ -1,20 +1,90 @@
 //! Tokens, counted as they pass.
 
-use protocol::usage::UsageScanner;
+use base::Endpoint;
+use protocol::usage::{GeneratedCounter, UsageScanner};
 use scheduler::{Meter, Usage};
 
-/// Reads usage from a side copy of the answer.
-#[derive(Default)]
-pub(crate) struct UsageMeter(UsageScanner);
+/// Reads usage from a side copy of the answer, and counts itself for answers that do not tell.
+pub(crate) struct UsageMeter {
+    told: UsageScanner,
+    /// `None` where nothing is generated.
+    generated: Option<GeneratedCounter>,
+    /// What the request has a model read, estimated; `None` where no model reads it.
+    prompt: Option<u64>,
+}
+
+impl UsageMeter {
+    /// A meter for a request of this shape and of about so many tokens.
+    pub(crate) fn new(endpoint: Endpoint, prompt_tokens: u64) -> Self {
+        let generates = !matches!(endpoint, Endpoint::Embeddings | Endpoint::CountTokens);
+        Self {
+            told: UsageScanner::new(),
+            generated: generates.then(GeneratedCounter::default),
+            prompt: (endpoint != Endpoint::CountTokens).then_some(prompt_tokens),
+        }
+    }
+}
 
 impl Meter for UsageMeter {
     fn feed(&mut self, chunk: &[u8]) {
-        self.0.feed(chunk);
+        self.told.feed(chunk);
+        if let Some(generated) = &mut self.generated {
+            generated.feed(chunk);
+        }
     }
 
     fn usage(&self) -> Usage {
-        let usage = self.0.usage();
+        let usage = self.told.usage();
         let protocol::usage::Usage { prompt_tokens, completion_tokens } = usage;
         Usage { estimated: false, prompt_tokens, completion_tokens }
+    }
+
+    fn estimate(&self) -> Usage {
+        let completion_tokens = self.generated.as_ref().map(GeneratedCounter::tokens);
+        Usage { estimated: true, prompt_tokens: self.prompt, completion_tokens }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn used(endpoint: Endpoint, answer: &str) -> (Option<u64>, Option<u64>, bool) {
+        let mut meter = UsageMeter::new(endpoint, 9);
+        meter.feed(answer.as_bytes());
+        let Usage { estimated, prompt_tokens, completion_tokens } =
+            meter.usage().or(meter.estimate());
+        (prompt_tokens, completion_tokens, estimated)
+    }
+
+    #[test]
+    fn what_is_told_counts_and_only_gaps_are_estimated() {
+        let chat = Endpoint::ChatCompletions;
+        let delta = "data: {\"choices\":[{\"delta\":{\"content\":\"a\"}}]}\n\n";
+        assert_eq!(used(chat, &delta.repeat(3)), (Some(9), Some(3), true));
+        let told = format!(
+            "{delta}data: {{\"usage\":{{\"prompt_tokens\":0,\"completion_tokens\":0}}}}\n\n"
+        );
+        assert_eq!(used(chat, &told), (Some(0), Some(0), false));
+        let half = r#"{"type":"message_start","message":{"usage":{"input_tokens":5}}}"#;
+        assert_eq!(
+            used(Endpoint::Messages, &format!("data: {half}\n\n")),
+            (Some(5), Some(0), true)
+        );
+    }
+
+    #[test]
+    fn where_nothing_is_generated_nothing_is_counted() {
+        let embedding = r#"{"data":[{"embedding":[0.1]}],"usage":{"prompt_tokens":7}}"#;
+        assert_eq!(used(Endpoint::Embeddings, embedding), (Some(7), None, false));
+        assert_eq!(used(Endpoint::Embeddings, "{}"), (Some(9), None, true));
+        let counted = meter_of_a_count();
+        assert_eq!((counted.prompt_tokens, counted.completion_tokens), (None, None));
+    }
+
+    fn meter_of_a_count() -> Usage {
+        let mut meter = UsageMeter::new(Endpoint::CountTokens, 9);
+        meter.feed(br#"{"input_tokens":9}"#);
+        meter.usage().or(meter.estimate())
     }
 }

@@ -9,12 +9,19 @@ use std::{
     time::{Duration, Instant},
 };
 
-use access::{ConsumerRules, LocalRules, Token};
+use access::{ConsumerRules, LocalRules, Moment};
+use base::KeyScope;
 use http::{Extensions, HeaderMap, Uri};
 use scheduler::Scheduler;
 use store::ModelMemory;
 
-use crate::{refusals::Refusals, uploads::Uploads};
+use crate::{
+    admin::{self, Administration},
+    aliases::Aliases,
+    health::Condition,
+    refusals::Refusals,
+    uploads::Uploads,
+};
 
 /// Bounds and delays of this crate.
 #[derive(Debug, Clone, Copy)]
@@ -38,8 +45,10 @@ pub struct Api(Arc<Inner>);
 struct Inner {
     scheduler: Scheduler,
     rules: ConsumerRules,
-    admin: Token,
+    administration: Administration,
+    condition: Arc<dyn Condition>,
     models: Arc<ModelMemory>,
+    aliases: Aliases,
     limits: Limits,
     uploads: Uploads,
     refusals: Refusals,
@@ -64,16 +73,20 @@ impl Api {
     pub fn new(
         scheduler: Scheduler,
         rules: ConsumerRules,
-        admin: Token,
+        administration: Administration,
+        condition: Arc<dyn Condition>,
         models: Arc<ModelMemory>,
+        aliases: Aliases,
         limits: Limits,
         version: &'static str,
     ) -> Self {
         Self(Arc::new(Inner {
             scheduler,
             rules,
-            admin,
+            administration,
+            condition,
             models,
+            aliases,
             uploads: Uploads::new(limits.bodies),
             refusals: Refusals::default(),
             limits,
@@ -91,14 +104,17 @@ impl Api {
     /// Whether a request may see what only the server's own people should: local, or with any key.
     pub fn is_trusted(&self, extensions: &Extensions, uri: &Uri, headers: &HeaderMap) -> bool {
         self.0.rules.local.is_local(Peer::of(extensions), uri, headers)
-            || self.is_admin(headers)
-            || self.0.rules.has_key(headers)
+            || admin::operator(self, headers).is_ok()
+            || self.0.rules.has_key(headers, Moment::now())
     }
 
-    /// Whether a request is local, or carries the administrator's token: those may read
-    /// `/metrics`.
+    /// Whether a request is local, or carries the administrator's token or a key of scope `admin`
+    /// or `metrics`: those may read `/metrics`.
     pub fn may_read_metrics(&self, ext: &Extensions, uri: &Uri, headers: &HeaderMap) -> bool {
-        self.0.rules.local.is_local(Peer::of(ext), uri, headers) || self.is_admin(headers)
+        let has_key = |text| self.0.rules.keys.present(text, KeyScope::Metrics, Moment::now());
+        self.0.rules.local.is_local(Peer::of(ext), uri, headers)
+            || admin::operator(self, headers).is_ok()
+            || access::presented(headers).is_some_and(|text| matches!(has_key(text), Ok(Some(_))))
     }
 
     /// Requests that were refused before they became jobs: statuses, and how often each was told.
@@ -114,8 +130,12 @@ impl Api {
         &self.0.uploads
     }
 
-    pub(crate) fn is_admin(&self, headers: &HeaderMap) -> bool {
-        access::presented(headers).is_some_and(|given| self.0.admin.matches(given))
+    pub(crate) fn administration(&self) -> &Administration {
+        &self.0.administration
+    }
+
+    pub(crate) fn condition(&self) -> &dyn Condition {
+        &*self.0.condition
     }
 
     pub(crate) fn scheduler(&self) -> &Scheduler {
@@ -132,6 +152,10 @@ impl Api {
 
     pub(crate) fn models(&self) -> &ModelMemory {
         &self.0.models
+    }
+
+    pub(crate) fn aliases(&self) -> &Aliases {
+        &self.0.aliases
     }
 
     pub(crate) fn limits(&self) -> &Limits {

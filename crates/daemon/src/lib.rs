@@ -7,26 +7,35 @@
 //! - [`settings`]: what they mean
 //! - [`data`]: the data directory, its lock and its tokens
 //! - [`server`]: a running server, from start to drain
+//! - [`ledger`]: a row for each job, written off the request path
+//! - `keeper`: keys expire, are settled, and remember their last use
+//! - [`stopped`]: administration of a server that is not running
 //! - [`listener`]: TCP, TLS and HTTP connections
 //! - `greeting`, `guard`: which HTTP a client speaks; a deadline for what it does not read
 //! - [`routes`]: which path belongs to whom
+//! - `sockets`: whom a WebSocket is for, where several protocols share a path
 //! - [`telemetry`]: logs and metrics
 //! - [`signals`]: when to stop, and when to stop at once
 
 pub mod data;
 mod greeting;
 mod guard;
+mod keeper;
+pub mod ledger;
 pub mod listener;
 pub mod options;
 pub mod routes;
 pub mod server;
 pub mod settings;
 pub mod signals;
+pub mod stopped;
+mod sockets;
 pub mod telemetry;
 
 pub use options::{ConfigFile, ServeOptions};
 pub use server::Server;
 pub use settings::Settings;
+pub use stopped::Stopped;
 
 /// The version of this Warren.
 pub const VERSION: &str = env!("CARGO_PKG_VERSION");

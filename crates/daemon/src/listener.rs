@@ -24,6 +24,7 @@ use wire::Io;
 use crate::{
     greeting::{Version, version},
     guard::Guarded,
+    sockets,
     telemetry::metrics::Metrics,
 };
 
@@ -187,6 +188,7 @@ impl Client {
         let io = TokioIo::new(Guarded::new(stream, patience));
         let from = move |mut request: http::Request<hyper::body::Incoming>| {
             request.extensions_mut().insert(Peer(peer.ip()));
+            sockets::lead(&mut request);
             request.map(axum::body::Body::new)
         };
         let service = router.map_request(from).map_response(api::head::with_request_id);

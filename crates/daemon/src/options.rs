@@ -1,6 +1,7 @@
 //! Settings as they are written: a flag over an environment variable over the file.
 
 use std::{
+    collections::BTreeMap,
     fmt,
     net::SocketAddr,
     path::{Path, PathBuf},
@@ -54,6 +55,17 @@ pub enum LogFormat {
     Human,
     /// One JSON object a line.
     Json,
+}
+
+/// What a worker speaks with its servers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum LendAs {
+    /// The relay protocol: every API, any number of models, over one connection.
+    #[default]
+    Relay,
+    /// The node protocol, for stock API servers: chat alone, a connection for each model and slot.
+    Node,
 }
 
 /// How a worker is chosen among several that are free.
@@ -116,6 +128,9 @@ options! {
         /// first start]
         #[arg(long, env = "WARREN_WORKER_SECRET", value_name = "SECRET", hide_env_values = true)]
         worker_secret: Option<Secret>,
+        /// What model nodes may present, beside keys of scope worker [default: none]
+        #[arg(long, env = "WARREN_NODE_TOKEN", value_name = "TOKEN", hide_env_values = true)]
+        node_token: Option<Secret>,
         /// One ready-made key for consumers
         #[arg(long, env = "WARREN_CLIENT_TOKEN", value_name = "KEY", hide_env_values = true)]
         client_token: Option<Secret>,
@@ -174,6 +189,9 @@ options! {
         /// How a worker is chosen among several that are free [default: least-loaded]
         #[arg(long, env = "WARREN_ROUTING", value_name = "POLICY")]
         routing: Option<Routing>,
+        /// How long usage is kept, in days; 0: for ever [default: 365]
+        #[arg(long, env = "WARREN_USAGE_RETENTION_DAYS", value_name = "DAYS")]
+        usage_retention_days: Option<u32>,
         /// Local consumers need a key, too
         #[arg(long, env = "WARREN_REQUIRE_KEY", num_args = 0..=1, require_equals = true,
             default_missing_value = "true", value_name = "BOOL",
@@ -184,6 +202,9 @@ options! {
             default_missing_value = "true", value_name = "BOOL",
             value_parser = BoolishValueParser::new())]
         open: Option<bool>,
+        /// Names that stand for models: `[models."NAME"]` in the file
+        #[arg(skip)]
+        models: Option<BTreeMap<String, AliasOptions>>,
     }
 }
 
@@ -194,7 +215,11 @@ options! {
         /// http://127.0.0.1:9178]
         #[arg(long, env = "WARREN_SERVER", value_name = "URL", value_delimiter = ',')]
         server: Option<Vec<String>>,
-        /// The server's worker secret [default: worker.secret in this machine's data directory]
+        /// What is spoken with the server [default: relay]
+        #[arg(long, env = "WARREN_PROTOCOL", value_name = "PROTOCOL")]
+        protocol: Option<LendAs>,
+        /// The server's worker secret, or its node token [default: worker.secret in this machine's
+        /// data directory]
         #[arg(long, env = "WARREN_SECRET", value_name = "SECRET", hide_env_values = true)]
         secret: Option<Secret>,
         /// A model server to lend, such as http://127.0.0.1:11434 (repeatable) [default: those
@@ -269,6 +294,19 @@ pub struct BackendOptions {
     pub models: Option<Vec<String>>,
     /// Jobs that it takes at once.
     pub max_concurrent: Option<u32>,
+    /// The paths of the APIs that it serves, such as `/v1/chat/completions`; else it is asked.
+    pub endpoints: Option<Vec<String>>,
+}
+
+/// One `[models."NAME"]` of the file.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct AliasOptions {
+    /// The models that it stands for, the preferred one first.
+    pub targets: Vec<String>,
+    /// The parameters that requests for it get where they have none of that name.
+    #[serde(default)]
+    pub defaults: BTreeMap<String, serde_json::Value>,
 }
 
 /// A configuration file: the settings of `warren serve`, and `[worker]`.
@@ -317,7 +355,9 @@ impl ConfigFile {
             Some(worker) => worker.try_into().context("in [worker]")?,
             None => WorkerOptions::default(),
         };
-        if let Some((name, _)) = table.iter().find(|(_, value)| value.is_table()) {
+        let is_part = |name: &str| name == "models";
+        let mut tables = table.iter().filter(|(_, value)| value.is_table());
+        if let Some((name, _)) = tables.find(|(name, _)| !is_part(name)) {
             bail!("[{name}] is no part of the configuration");
         }
         Ok(Self { path: None, serve: toml::Value::Table(table).try_into()?, worker })
@@ -401,24 +441,46 @@ mod tests {
             routing = "prefix-affinity"
             [worker]
             max-concurrent = 2
+            protocol = "node"
             server = ["http://a", "http://b"]
             [[worker.backends]]
             url = "http://127.0.0.1:11434"
             models = ["fast=qwen3-8b"]
+            endpoints = ["/v1/chat/completions"]
             "#,
         )
         .unwrap();
         assert_eq!(file.serve.queue_timeout_secs, Some(Seconds(Duration::from_millis(500))));
         assert_eq!(file.serve.routing, Some(Routing::PrefixAffinity));
         assert_eq!(file.worker.max_concurrent, Some(2), "spelled as a flag");
+        assert_eq!(file.worker.protocol, Some(LendAs::Node));
         assert_eq!(file.worker.server.unwrap().len(), 2);
-        assert_eq!(file.worker.backends.unwrap()[0].url, "http://127.0.0.1:11434");
+        let backend = &file.worker.backends.unwrap()[0];
+        assert_eq!(backend.url, "http://127.0.0.1:11434");
+        assert_eq!(backend.endpoints.as_deref(), Some(&["/v1/chat/completions".to_owned()][..]));
+    }
+
+    #[test]
+    fn aliases_are_read_with_their_defaults() {
+        let text = "[models.'fast-one']\ntargets = ['a', 'b:3b']\n\
+                    defaults = { temperature = 0.2, stop = ['x'], nested = { a = 1 } }";
+        let models = ConfigFile::parse(text).unwrap().serve.models.unwrap();
+        let alias = &models["fast-one"];
+        assert_eq!(alias.targets, ["a", "b:3b"]);
+        assert_eq!(alias.defaults["temperature"], 0.2);
+        assert_eq!(alias.defaults["nested"]["a"], 1);
     }
 
     #[test]
     fn unknown_settings_are_refused_by_name() {
-        let cases =
-            [("max_queue = 1", "max_queue"), ("[worker]\nfoo = 1", "foo"), ("[mesch]", "mesch")];
+        let cases = [
+            ("max_queue = 1", "max_queue"),
+            ("[worker]\nfoo = 1", "foo"),
+            ("[mesch]", "mesch"),
+            ("[models.fast]\ntargets = ['m']\ndefault = {}", "default"),
+            ("[models.fast]\ndefaults = {}", "targets"),
+            ("models = ['fast']", "models"),
+        ];
         for (text, name) in cases {
             let error = format!("{:#}", ConfigFile::parse(text).unwrap_err());
             assert!(error.contains(name), "{error}");

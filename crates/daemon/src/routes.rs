@@ -11,10 +11,10 @@ use axum::{
     routing::get,
 };
 use http::{HeaderValue, StatusCode, header};
-use providers::RelayWorkers;
+use providers::{ModelNodes, RelayWorkers};
 use scheduler::Scheduler;
 
-use crate::telemetry::metrics::Metrics;
+use crate::{sockets, telemetry::metrics::Metrics};
 
 /// The content type of OpenMetrics.
 const OPENMETRICS: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
@@ -30,6 +30,7 @@ struct Operator {
 pub fn router(
     api: Api,
     workers: RelayWorkers,
+    nodes: ModelNodes,
     scheduler: Scheduler,
     metrics: Arc<Metrics>,
 ) -> Router {
@@ -37,8 +38,10 @@ pub fn router(
     let connect = get(async move |mut request: Request| {
         upgrade(workers.connect(&mut request).map(Body::from))
     });
+    let socket = get(async move |request: Request| upgrade(sockets::answer(&nodes, request)));
     api::router(api)
         .route("/v1/worker/connect", connect)
+        .route(sockets::PATH, socket)
         .route("/metrics", get(show_metrics).with_state(operator))
 }
 
@@ -56,7 +59,8 @@ async fn show_metrics(State(operator): State<Operator>, request: Request) -> Res
     let Operator { api, scheduler, metrics } = operator;
     let (uri, headers) = (request.uri(), request.headers());
     if !api.may_read_metrics(request.extensions(), uri, headers) {
-        let words = "metrics are for local requests, or those with the administrator's token";
+        let words = "metrics are for local requests, or those with the administrator's token \
+                     or a key of scope metrics or admin";
         let kind = api::error::Kind::Authentication;
         return api::ApiError::new(StatusCode::UNAUTHORIZED, kind, words).into_response();
     }

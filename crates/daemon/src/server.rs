@@ -6,14 +6,14 @@ use std::{
     time::{Duration, SystemTime},
 };
 
-use access::{ConsumerRules, Token};
+use access::{ConsumerRules, Keys, LenderRules, Moment, Token};
 use anyhow::Context;
-use api::{Api, Limits};
-use base::{KeyId, ModelName, Scope, Secret};
+use api::{Administration, Api, Limits};
+use base::{KeyId, KeyScope, ModelName, Scope, Secret};
 use dispatch::route::{LeastLoaded, Policy, PrefixAffinity};
-use providers::{RelaySettings, RelayWorkers};
+use providers::{ModelNodes, NodeSettings, RelaySettings, RelayWorkers};
 use scheduler::{Observer, Scheduler};
-use store::{ModelMemory, SqliteStore};
+use store::{KeyStore, ModelMemory, ModelStore, SqliteStore, UsageStore};
 use tokio::{
     sync::Notify,
     time::{Instant, timeout},
@@ -23,6 +23,8 @@ use tokio_util::{sync::CancellationToken, task::TaskTracker};
 use crate::{
     VERSION,
     data::{ADMIN_TOKEN, CLIENT_TOKEN, DataDir, WORKER_SECRET},
+    keeper::{self, Settling},
+    ledger::Ledger,
     listener::Listener,
     options::Routing,
     routes,
@@ -40,6 +42,9 @@ const LOOK: Duration = Duration::from_millis(20);
 /// that took all its time.
 const FAREWELL: Duration = Duration::from_secs(2);
 
+/// How long the last rows of usage may take to be written.
+const FLUSH_WITHIN: Duration = Duration::from_secs(10);
+
 /// A server that is bound and ready, and serves once it is [`Server::run`].
 pub struct Server {
     settings: Settings,
@@ -50,6 +55,8 @@ pub struct Server {
     scheduler: Scheduler,
     workers: RelayWorkers,
     models: Arc<Remember>,
+    keys: Keys,
+    ledger: Arc<Ledger>,
     api: Api,
     listener: Listener,
 }
@@ -72,16 +79,47 @@ impl Server {
             false => settings.client_token.clone(),
         };
         let store = Arc::new(SqliteStore::open(&data.database()?)?);
-        let memory = Arc::new(ModelMemory::open(store, SystemTime::now())?);
+        let keys = keys(&store, client_token.as_ref())?;
+        let memory: Arc<dyn ModelStore> = Arc::<SqliteStore>::clone(&store);
+        let memory = Arc::new(ModelMemory::open(memory, SystemTime::now())?);
         let models = Arc::new(Remember { memory: Arc::clone(&memory), new: Notify::new() });
         let metrics = Arc::new(Metrics::new());
-        let scheduler = scheduler(&settings, &models, &metrics);
-        let relay =
-            RelaySettings { secret: Token::new(&worker_secret), heartbeat: settings.heartbeat };
+        let usage: Arc<dyn UsageStore> = Arc::<SqliteStore>::clone(&store);
+        let ledger = Ledger::new(Arc::clone(&usage), settings.usage_retention, metrics.ledger());
+        let ledger = Arc::new(ledger);
+        let scheduler = scheduler(
+            &settings,
+            vec![
+                Arc::new(Settling(keys.clone())),
+                Arc::<Ledger>::clone(&ledger),
+                Arc::<Remember>::clone(&models),
+                Arc::<Metrics>::clone(&metrics),
+                Arc::new(RequestLog),
+            ],
+        );
+        let lenders = LenderRules { secret: Some(Token::new(&worker_secret)), keys: keys.clone() };
+        let relay = RelaySettings { lenders, heartbeat: settings.heartbeat };
         let workers = RelayWorkers::new(relay, scheduler.clone());
-        let api = consumer_api(&settings, client_token.as_ref(), &admin, &scheduler, &memory);
-        let router =
-            routes::router(api.clone(), workers.clone(), scheduler.clone(), Arc::clone(&metrics));
+        let administration = Administration { token: Token::new(&admin), usage, audit: store };
+        let rules = consumer_rules(&settings, keys.clone());
+        let api = Api::new(
+            scheduler.clone(),
+            rules,
+            administration,
+            Arc::<Ledger>::clone(&ledger),
+            memory,
+            settings.aliases.clone(),
+            limits(&settings),
+            VERSION,
+        );
+        let nodes = model_nodes(&settings, keys.clone(), &scheduler);
+        let router = routes::router(
+            api.clone(),
+            workers.clone(),
+            nodes,
+            scheduler.clone(),
+            Arc::clone(&metrics),
+        );
         let listen = settings.listen;
         let (tls, patience) = (settings.tls.clone(), settings.dispatch.idle_timeout);
         let bound = Listener::bind(listen, tls, router, metrics, patience).await;
@@ -96,6 +134,8 @@ impl Server {
             scheduler,
             workers,
             models,
+            keys,
+            ledger,
             api,
             listener,
         })
@@ -142,6 +182,10 @@ impl Server {
         let timers = tokio::spawn(self.scheduler.clone().run());
         let keeping =
             tokio::spawn(Arc::clone(&self.models).keep(self.scheduler.clone(), stop.clone()));
+        let keeper = keeper::keep(self.keys.clone(), self.scheduler.clone(), stop.clone());
+        let keeper = tokio::spawn(keeper);
+        let ledger = Arc::clone(&self.ledger);
+        let writer = tokio::task::spawn_blocking(move || ledger.write());
         let closing = CancellationToken::new();
         let connections = tokio::spawn(self.listener.run(closing.clone()));
         stop.cancelled().await;
@@ -154,6 +198,10 @@ impl Server {
             see_off(&tasks, drained).await;
         }
         timers.abort();
+        // Every job has ended, and told so.
+        self.ledger.close(FLUSH_WITHIN);
+        writer.await?;
+        keeper.await?;
         keeping.await?;
         Ok(())
     }
@@ -166,42 +214,44 @@ async fn see_off(connections: &TaskTracker, until: Instant) {
     let _ = timeout(left.max(FAREWELL), connections.wait()).await;
 }
 
-fn scheduler(settings: &Settings, models: &Arc<Remember>, metrics: &Arc<Metrics>) -> Scheduler {
+/// The keys that are kept, and the ready-made one.
+fn keys(store: &Arc<SqliteStore>, client_token: Option<&Secret>) -> anyhow::Result<Keys> {
+    let now = Moment::now();
+    let kept: Arc<dyn KeyStore> = Arc::<SqliteStore>::clone(store);
+    let keys = Keys::open(kept, now)?;
+    keys.restore_budgets(&**store, now)?;
+    if let Some(token) = client_token {
+        keys.add_ready_made(KeyId::from("client-token"), token, &[KeyScope::Inference], now);
+    }
+    Ok(keys)
+}
+
+fn scheduler(settings: &Settings, observers: Vec<Arc<dyn Observer>>) -> Scheduler {
     let policy: Box<dyn Policy> = match settings.routing {
         Routing::LeastLoaded => Box::new(LeastLoaded),
         Routing::PrefixAffinity => Box::new(PrefixAffinity::default()),
     };
-    let metrics = Arc::<Metrics>::clone(metrics);
-    let observers: Vec<Arc<dyn Observer>> =
-        vec![Arc::<Remember>::clone(models), metrics, Arc::new(RequestLog)];
     Scheduler::new(settings.dispatch.clone(), policy, observers)
 }
 
-fn consumer_api(
-    settings: &Settings,
-    client_token: Option<&Secret>,
-    admin: &Secret,
-    scheduler: &Scheduler,
-    models: &Arc<ModelMemory>,
-) -> Api {
-    let rules = ConsumerRules {
-        keys: client_token
-            .into_iter()
-            .map(|key| (KeyId::from("client-token"), Token::new(key)))
-            .collect(),
-        require_key: settings.require_key,
-        open: settings.open,
-        local: settings.local.clone(),
-    };
-    let limits = Limits {
+fn model_nodes(settings: &Settings, keys: Keys, scheduler: &Scheduler) -> ModelNodes {
+    let secret = settings.node_token.as_ref().map(Token::new);
+    ModelNodes::new(NodeSettings { lenders: LenderRules { secret, keys } }, scheduler.clone())
+}
+
+fn consumer_rules(settings: &Settings, keys: Keys) -> ConsumerRules {
+    let Settings { require_key, open, local, .. } = settings;
+    ConsumerRules { keys, require_key: *require_key, open: *open, local: local.clone() }
+}
+
+fn limits(settings: &Settings) -> Limits {
+    Limits {
         max_body: settings.max_body,
         keepalive: settings.keepalive,
         drain: settings.drain,
         bodies: settings.dispatch.max_queued_bytes.saturating_mul(2),
         affinity: settings.routing == Routing::PrefixAffinity,
-    };
-    let (scheduler, models) = (scheduler.clone(), Arc::clone(models));
-    Api::new(scheduler, rules, Token::new(admin), models, limits, VERSION)
+    }
 }
 
 /// Remembers which models are served.

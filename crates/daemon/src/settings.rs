@@ -1,6 +1,7 @@
 //! What the settings of a server mean.
 
 use std::{
+    collections::BTreeMap,
     net::{Ipv4Addr, SocketAddr},
     path::{Path, PathBuf},
     sync::Arc,
@@ -9,10 +10,11 @@ use std::{
 
 use access::LocalRules;
 use anyhow::{Context, bail};
+use api::Aliases;
 use base::Secret;
 use rustls::ServerConfig;
 
-use crate::options::{LogFormat, Routing, Seconds, ServeOptions, home_directory};
+use crate::options::{AliasOptions, LogFormat, Routing, Seconds, ServeOptions, home_directory};
 
 /// The port of every HTTP and WebSocket surface.
 pub const PORT: u16 = 9178;
@@ -26,6 +28,8 @@ pub struct Settings {
     pub data_dir: PathBuf,
     /// What workers must present, unless it is the data directory's.
     pub worker_secret: Option<Secret>,
+    /// What model nodes may present, beside keys.
+    pub node_token: Option<Secret>,
     /// The ready-made key of consumers.
     pub client_token: Option<Secret>,
     /// Whether a key for consumers is kept in the data directory when none is given.
@@ -46,6 +50,10 @@ pub struct Settings {
     pub keepalive: Duration,
     /// What is local.
     pub local: LocalRules,
+    /// Names that stand for models.
+    pub aliases: Aliases,
+    /// How long usage is kept; zero: for ever.
+    pub usage_retention: Duration,
     /// Whether local consumers need a key.
     pub require_key: bool,
     /// Whether nobody needs one.
@@ -68,7 +76,9 @@ impl Settings {
     pub fn new(options: ServeOptions, keep_client_token: bool) -> anyhow::Result<Self> {
         let listen = options.listen.unwrap_or((Ipv4Addr::LOCALHOST, PORT).into());
         let open = options.open.unwrap_or(false);
-        let has_key = options.client_token.is_some() || keep_client_token;
+        // With --require-key nobody is let in without a key, however many there are yet.
+        let require_key = options.require_key.unwrap_or(false);
+        let has_key = options.client_token.is_some() || keep_client_token || require_key;
         refuse_defenceless(listen, has_key, open)?;
         Ok(Self {
             listen,
@@ -84,9 +94,12 @@ impl Settings {
                 allowed_hosts: options.allow_host.unwrap_or_default(),
                 allowed_origins: options.allow_origin.unwrap_or_default(),
             },
+            aliases: aliases(options.models.unwrap_or_default())?,
+            usage_retention: days(options.usage_retention_days.unwrap_or(365)),
             require_key: options.require_key.unwrap_or(false),
             open,
             worker_secret: non_empty(options.worker_secret, "worker-secret")?,
+            node_token: non_empty(options.node_token, "node-token")?,
             client_token: non_empty(options.client_token, "client-token")?,
             keep_client_token,
             admin_token: non_empty(options.admin_token, "admin-token")?,
@@ -94,6 +107,11 @@ impl Settings {
             log: options.log.unwrap_or_else(|| "info".to_owned()),
         })
     }
+}
+
+fn aliases(models: BTreeMap<String, AliasOptions>) -> anyhow::Result<Aliases> {
+    let named = models.into_iter().map(|(name, alias)| (name, alias.targets, alias.defaults));
+    Aliases::new(named).context("in the configuration file")
 }
 
 /// Where this machine's Warren keeps its data: the given directory, or the usual one.
@@ -122,7 +140,8 @@ fn refuse_defenceless(listen: SocketAddr, has_key: bool, open: bool) -> anyhow::
     }
     bail!(
         "{listen} can be reached from other machines, and no credentials are set: give consumers \
-         a key with --client-token KEY, or serve everybody with --open"
+         a key with --client-token KEY, ask everybody for one of `warren key create` with \
+         --require-key, or serve everybody with --open"
     )
 }
 
@@ -169,6 +188,10 @@ fn seconds(given: Option<Seconds>, default: u64) -> Duration {
     given.map_or(Duration::from_secs(default), |Seconds(duration)| duration)
 }
 
+fn days(days: u32) -> Duration {
+    Duration::from_secs(u64::from(days) * 24 * 60 * 60)
+}
+
 fn non_empty(secret: Option<Secret>, flag: &str) -> anyhow::Result<Option<Secret>> {
     if secret.as_ref().is_some_and(|secret| secret.expose().trim().is_empty()) {
         bail!("--{flag} is empty");
@@ -195,6 +218,8 @@ mod tests {
         assert!(Settings::new(listening("0.0.0.0:0"), true).is_ok());
         let keyed = ServeOptions { client_token: Some("k".into()), ..listening("0.0.0.0:0") };
         assert!(Settings::new(keyed, false).is_ok());
+        let asking = ServeOptions { require_key: Some(true), ..listening("0.0.0.0:0") };
+        assert!(Settings::new(asking, false).is_ok());
         let open = ServeOptions { open: Some(true), ..listening("0.0.0.0:0") };
         assert!(Settings::new(open, false).is_ok());
     }

@@ -1,6 +1,10 @@
-//! What the process ends with: 0 done, 1 failed, 2 wrong usage.
+//! What the process ends with: 0 done, 1 failed, 2 wrong usage, 3 could not reach the server, 4 not
+//! found.
 
 use std::{fmt, process::ExitCode};
+
+use client::ClientError;
+use daemon::stopped::KeyError;
 
 /// An error that the one who typed the command can mend.
 #[derive(Debug)]
@@ -22,11 +26,42 @@ pub(crate) fn usage(error: anyhow::Error) -> anyhow::Error {
 /// Tells an error, and the code that says what kind it was.
 pub(crate) fn code(result: anyhow::Result<()>) -> ExitCode {
     let Err(error) = result else { return ExitCode::SUCCESS };
-    let is_usage = error.is::<Usage>();
+    let code = number(&error);
     // Wrapped by a context, an error's text is its whole chain, from the outermost in.
     #[expect(clippy::print_stderr, reason = "the last word of the process")]
     {
         eprintln!("error: {error:#}");
     }
-    if is_usage { ExitCode::from(2) } else { ExitCode::FAILURE }
+    ExitCode::from(code)
+}
+
+fn number(error: &anyhow::Error) -> u8 {
+    if error.is::<Usage>() {
+        return 2;
+    }
+    match (error.downcast_ref::<ClientError>(), error.downcast_ref::<KeyError>()) {
+        (Some(ClientError::Refused { status: 400, .. }), _) | (_, Some(KeyError::Invalid(_))) => 2,
+        (Some(error), _) if error.is_unreachable() => 3,
+        (Some(ClientError::NotFound { .. }), _) | (_, Some(KeyError::NotFound(_))) => 4,
+        _ => 1,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_kind_of_failure_has_its_code() {
+        let words = String::new;
+        let refused = |status| ClientError::Refused { status, words: words() };
+        let unreachable = ClientError::Unreachable { url: words(), reason: words() };
+        let not_found = ClientError::NotFound { words: words() };
+        let told = |error: ClientError| number(&anyhow::Error::from(error).context("asking"));
+        assert_eq!([refused(400), refused(401), unreachable, not_found].map(told), [2, 1, 3, 4]);
+        assert_eq!(number(&KeyError::NotFound("k".into()).into()), 4);
+        assert_eq!(number(&KeyError::Invalid(words()).into()), 2);
+        assert_eq!(number(&usage(anyhow::anyhow!("no"))), 2);
+        assert_eq!(number(&anyhow::anyhow!("no")), 1);
+    }
 }

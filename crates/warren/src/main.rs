@@ -30,6 +30,10 @@ enum Command {
     Serve(Box<commands::serve::Serve>),
     /// Lend this machine's model servers to a server
     Worker(Box<commands::worker::Worker>),
+    /// Make, list, rotate and revoke keys
+    Key(Box<commands::key::Key>),
+    /// Tell what was used, by key, model, provider, API or day
+    Usage(Box<commands::usage::Usage>),
 }
 
 fn main() -> ExitCode {
@@ -45,6 +49,8 @@ fn run(cli: Cli) -> anyhow::Result<()> {
         Command::Up(up) => up.run(file),
         Command::Serve(serve) => serve.run(file),
         Command::Worker(worker) => worker.run(file),
+        Command::Key(key) => key.run(&file),
+        Command::Usage(usage) => usage.run(&file),
     }
 }
 

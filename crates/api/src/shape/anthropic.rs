@@ -1,16 +1,16 @@
-//! Anthropic's Messages.
+//! Anthropic's Messages, and the count of a message's tokens.
 
-use base::JobId;
+use base::{Endpoint, JobId};
 use protocol::anthropic;
 
 use super::Shape;
 use crate::error::ApiError;
 
-pub(super) struct Messages;
+pub(super) struct Anthropic(pub(super) Endpoint);
 
-impl Shape for Messages {
-    fn path(&self) -> &'static str {
-        "/v1/messages"
+impl Shape for Anthropic {
+    fn endpoint(&self) -> Endpoint {
+        self.0
     }
 
     fn error_body(&self, error: &ApiError, id: JobId) -> String {
@@ -23,5 +23,9 @@ impl Shape for Messages {
 
     fn keepalive(&self) -> &'static [u8] {
         anthropic::PING
+    }
+
+    fn id_header(&self) -> Option<&'static str> {
+        Some("request-id")
     }
 }

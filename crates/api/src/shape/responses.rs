@@ -1,6 +1,6 @@
 //! OpenAI's Responses.
 
-use base::JobId;
+use base::{Endpoint, JobId};
 use protocol::{openai, sse};
 
 use super::Shape;
@@ -9,12 +9,12 @@ use crate::error::ApiError;
 pub(super) struct Responses;
 
 impl Shape for Responses {
-    fn path(&self) -> &'static str {
-        "/v1/responses"
+    fn endpoint(&self) -> Endpoint {
+        Endpoint::Responses
     }
 
     fn error_body(&self, error: &ApiError, _: JobId) -> String {
-        openai::error_body(&error.message, error.kind.openai(), error.param, error.code)
+        openai::error_body(&error.message, error.kind.openai(), error.param.as_deref(), error.code)
     }
 
     fn error_event(&self, error: &ApiError, _: JobId) -> String {

@@ -3,14 +3,15 @@
 use std::{net::Ipv4Addr, sync::Arc, time::Duration};
 
 use access::{ConsumerRules, Token};
-use api::{Api, Limits, Peer};
+use api::{Administration, Aliases, Api, Limits, Peer};
 use axum::{Router, body::Body};
-use base::{JobId, ProviderId, Scope};
+use base::{Endpoint, Endpoints, JobId, ProviderId, Scope};
 use bytes::Bytes;
 use dispatch::route::LeastLoaded;
 use http::{HeaderMap, HeaderValue, Request, Response, StatusCode, header};
 use http_body_util::BodyExt;
 use scheduler::{Assignment, CancelReason, Config, Head, Membership, Offer, Provider, Scheduler};
+use serde_json::Value;
 use store::{ModelMemory, VolatileStore};
 use tokio::sync::mpsc;
 use tower::ServiceExt;
@@ -18,6 +19,7 @@ use tower::ServiceExt;
 pub(crate) struct Kit {
     pub(crate) router: Router,
     pub(crate) scheduler: Scheduler,
+    sender: mpsc::Sender<Assignment>,
     assignments: mpsc::Receiver<Assignment>,
     membership: Option<Membership>,
 }
@@ -43,6 +45,13 @@ impl Kit {
     }
 
     pub(crate) fn with(change: impl FnOnce(&mut ConsumerRules, &mut Limits)) -> Self {
+        Self::with_aliases(Aliases::default(), change)
+    }
+
+    pub(crate) fn with_aliases(
+        aliases: Aliases,
+        change: impl FnOnce(&mut ConsumerRules, &mut Limits),
+    ) -> Self {
         let mut rules = ConsumerRules::default();
         let mut limits = Limits {
             max_body: 1 << 20,
@@ -55,29 +64,57 @@ impl Kit {
         let scheduler = Scheduler::new(Config::default(), Box::new(LeastLoaded), Vec::new());
         tokio::spawn(scheduler.clone().run());
         let store = Arc::new(VolatileStore::default());
-        let models = ModelMemory::open(store, std::time::SystemTime::now()).unwrap();
-        let admin = Token::new(&"admin".into());
-        let api = Api::new(scheduler.clone(), rules, admin, Arc::new(models), limits, "0.0.0");
-        let (sender, assignments) = mpsc::channel(16);
-        let offer = Offer {
-            scope: Scope::server(),
-            models: vec!["m".into()],
-            max_concurrent: 4,
-            load: 0,
-            max_size: u64::MAX,
-            endpoints: base::Endpoints::ASSUMED,
+        let administration = Administration {
+            token: Token::new(&"admin".into()),
+            usage: Arc::<VolatileStore>::clone(&store),
+            audit: Arc::<VolatileStore>::clone(&store),
         };
-        let provider = Arc::new(TestProvider(sender));
-        let membership = scheduler.join(ProviderId::from_random(1), offer, provider);
+        let models = ModelMemory::open(store, std::time::SystemTime::now()).unwrap();
+        let (models, well) = (Arc::new(models), Arc::new(()));
+        let scheduling = scheduler.clone();
+        let api =
+            Api::new(scheduling, rules, administration, well, models, aliases, limits, "0.0.0");
+        let (sender, assignments) = mpsc::channel(16);
+        let provider = Arc::new(TestProvider(sender.clone()));
+        let membership = scheduler.join(ProviderId::from_random(1), offer(&["m"]), provider);
         let router = api::router(api);
-        Self { router, scheduler, assignments, membership: Some(membership) }
+        Self { router, scheduler, sender, assignments, membership: Some(membership) }
     }
 
-    pub(crate) async fn send(&self, mut request: Request<Body>) -> Response<Body> {
+    /// Another provider, which serves this.
+    pub(crate) fn join(&self, id: u64, models: &[&str], endpoints: &[Endpoint]) -> Membership {
+        let provider = Arc::new(TestProvider(self.sender.clone()));
+        let endpoints = endpoints.iter().copied().collect();
+        let offer = Offer { endpoints, ..offer(models) };
+        self.scheduler.join(ProviderId::from_random(id), offer, provider)
+    }
+
+    /// The next job that a provider was given.
+    pub(crate) async fn assigned(&mut self) -> Assignment {
+        self.assignments.recv().await.expect("an assignment")
+    }
+
+    /// What the provider serves from now on.
+    pub(crate) fn serves(&self, models: &[&str], endpoints: &[Endpoint]) {
+        let membership = self.membership.as_ref().unwrap();
+        membership.endpoints(endpoints.iter().copied().collect());
+        membership.models(models.iter().map(|&model| model.into()).collect(), 0);
+    }
+
+    pub(crate) async fn send(&self, request: Request<Body>) -> Response<Body> {
+        self.meanwhile(request).await
+    }
+
+    /// Sends a request meanwhile; for [`tokio::spawn`].
+    pub(crate) fn meanwhile(
+        &self,
+        mut request: Request<Body>,
+    ) -> impl Future<Output = Response<Body>> + use<> {
+        let router = self.router.clone();
         request.extensions_mut().insert(Peer(Ipv4Addr::LOCALHOST.into()));
         let headers = request.headers_mut();
         headers.entry(header::HOST).or_insert(HeaderValue::from_static("localhost"));
-        self.router.clone().oneshot(request).await.unwrap()
+        async move { router.oneshot(request).await.unwrap() }
     }
 
     /// Posts a body; the response, a stream of events, and the assignment that it led to.
@@ -92,22 +129,45 @@ impl Kit {
         body: &str,
         head: Head,
     ) -> (Response<Body>, Assignment) {
-        let mut request = Request::post(path).body(Body::from(body.to_owned())).unwrap();
-        request.extensions_mut().insert(Peer(Ipv4Addr::LOCALHOST.into()));
-        request.headers_mut().insert(header::HOST, HeaderValue::from_static("localhost"));
-        let response = self.router.clone().oneshot(request);
+        let request = Request::post(path).body(Body::from(body.to_owned())).unwrap();
+        self.send_for(request, head).await
+    }
+
+    /// Sends a request, to be answered with this head.
+    pub(crate) async fn send_for(
+        &mut self,
+        request: Request<Body>,
+        head: Head,
+    ) -> (Response<Body>, Assignment) {
+        let response = self.meanwhile(request);
         let serve = async {
             let mut assignment = self.assignments.recv().await.expect("an assignment");
             assignment.answer.head(head).unwrap();
             assignment
         };
         let (response, assignment) = tokio::join!(response, serve);
-        (response.unwrap(), assignment)
+        (response, assignment)
     }
 
     pub(crate) fn lose_provider(&mut self) {
         self.membership = None;
     }
+}
+
+fn offer(models: &[&str]) -> Offer {
+    Offer {
+        scope: Scope::server(),
+        models: models.iter().map(|&model| model.into()).collect(),
+        max_concurrent: 4,
+        load: 0,
+        max_size: u64::MAX,
+        endpoints: Endpoints::ASSUMED,
+    }
+}
+
+/// The body that a provider was sent, as JSON.
+pub(crate) fn sent(assignment: &Assignment) -> Value {
+    serde_json::from_slice(&assignment.request.body).unwrap()
 }
 
 pub(crate) fn head(headers: &[(&'static str, &'static str)]) -> Head {

@@ -10,5 +10,10 @@
 
 mod admin;
 mod admission;
+mod aliases;
+mod count_tokens;
 mod kit;
+mod node_chat;
 mod streams;
+mod translation;
+mod usage;

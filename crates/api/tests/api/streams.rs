@@ -16,7 +16,8 @@ async fn each_chunk_is_one_frame_unchanged() {
     let mut kit = Kit::new();
     let (response, mut assignment) = kit.post("/v1/chat/completions?a=b", CHAT).await;
     assert_eq!(assignment.request.path_and_query, "/v1/chat/completions?a=b");
-    assert_eq!(&*assignment.request.body, CHAT.as_bytes());
+    let asking = CHAT.replace("[]}", "[],\"stream_options\":{\"include_usage\":true}}");
+    assert_eq!(assignment.request.body, asking, "nothing but the question for usage is added");
     assert_eq!(response.headers()["x-accel-buffering"], "no");
     assert_eq!(response.headers()["x-request-id"], assignment.job.to_string());
     let mut body = response.into_body();

@@ -23,6 +23,7 @@ use prometheus_client::{
 use scheduler::{CancelReason, Ended, Gone, JobFacts, Observer, Scheduler, Status};
 
 use super::requests::outcome;
+use crate::ledger::LedgerMetrics;
 
 /// Models with metrics of their own; further ones share `other`.
 const MAX_MODELS: usize = 1_000;
@@ -35,6 +36,7 @@ pub struct Metrics {
     canceled: Family<ReasonLabel, Counter>,
     workers_lost: Family<ReasonLabel, Counter>,
     http_connections: Gauge,
+    ledger: LedgerMetrics,
     refused: Family<StatusLabel, Counter>,
     snapshot: Mutex<Snapshot>,
 }
@@ -132,6 +134,11 @@ impl Metrics {
         registry.register("refused_requests", help, refused.clone());
         let help = "Open HTTP connections";
         registry.register("http_connections", help, http_connections.clone());
+        let ledger = LedgerMetrics::default();
+        let help = "Rows of usage that wait to be written";
+        registry.register("usage_rows_waiting", help, ledger.waiting.clone());
+        let help = "Rows of usage that could not be kept until they were written";
+        registry.register("usage_rows_lost", help, ledger.lost.clone());
         Self {
             registry,
             models: RwLock::default(),
@@ -139,6 +146,7 @@ impl Metrics {
             canceled,
             workers_lost,
             http_connections,
+            ledger,
             refused,
             snapshot: Mutex::new(snapshot),
         }
@@ -147,6 +155,11 @@ impl Metrics {
     /// Open HTTP connections.
     pub fn http_connections(&self) -> &Gauge {
         &self.http_connections
+    }
+
+    /// What the ledger tells.
+    pub fn ledger(&self) -> LedgerMetrics {
+        self.ledger.clone()
     }
 
     /// All metrics, in OpenMetrics' text form. `refused`: the statuses of requests that never became

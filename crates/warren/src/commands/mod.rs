@@ -1,7 +1,12 @@
-//! Every command, a file each.
+//! Every command, a file each; and what those share that ask a server: `target`, whom they speak to,
+//! and `table`, lists for people.
 
+pub(crate) mod key;
 pub(crate) mod serve;
+mod table;
+mod target;
 pub(crate) mod up;
+pub(crate) mod usage;
 pub(crate) mod worker;
 
 use std::io::Write;

@@ -3,16 +3,18 @@
 use std::time::Duration;
 
 use anyhow::{Context, bail};
-use base::Secret;
+use base::{Endpoint, Endpoints, Secret};
 use clap::Args;
 use daemon::{
     ConfigFile, ServeOptions,
     data::{WORKER_SECRET, read_token},
-    options::{BackendOptions, ProcessOptions, WorkerOptions},
+    options::{BackendOptions, LendAs, ProcessOptions, WorkerOptions},
     settings::data_dir,
     signals, telemetry,
 };
-use worker::{BackendConfig, DemoConfig, Lend, NetDialer, ServerTarget, WorkerConfig, find_local};
+use worker::{
+    BackendConfig, DemoConfig, Lend, NetDialer, Protocol, ServerTarget, WorkerConfig, find_local,
+};
 
 use super::worker_runtime;
 use crate::exit::usage;
@@ -47,6 +49,7 @@ async fn lend(options: WorkerOptions, process: ServeOptions) -> anyhow::Result<(
     let stop = signals::shutdown()?;
     let mut config = WorkerConfig::new(name(&options));
     config.servers = servers(&options, &process).map_err(usage)?;
+    config.protocol = protocol(&options);
     config.backends = backends(&options).await.map_err(usage)?;
     if config.backends.is_empty() {
         bail!(
@@ -67,6 +70,13 @@ pub(super) fn name(options: &WorkerOptions) -> String {
     Some(name.trim()).filter(|name| !name.is_empty()).unwrap_or("worker").to_owned()
 }
 
+fn protocol(options: &WorkerOptions) -> Protocol {
+    match options.protocol.unwrap_or_default() {
+        LendAs::Relay => Protocol::Relay,
+        LendAs::Node => Protocol::Node,
+    }
+}
+
 fn servers(options: &WorkerOptions, process: &ServeOptions) -> anyhow::Result<Vec<ServerTarget>> {
     let urls = options.server.clone().unwrap_or_else(|| vec![DEFAULT_SERVER.to_owned()]);
     let secret = secret(options, process)?;
@@ -76,6 +86,9 @@ fn servers(options: &WorkerOptions, process: &ServeOptions) -> anyhow::Result<Ve
 fn secret(options: &WorkerOptions, process: &ServeOptions) -> anyhow::Result<Secret> {
     if let Some(secret) = &options.secret {
         return Ok(secret.clone());
+    }
+    if protocol(options) == Protocol::Node {
+        bail!("the server's node token is needed: give it with --secret, or as WARREN_SECRET");
     }
     let directory = data_dir(process.data_dir.clone())?;
     read_token(&directory, WORKER_SECRET)?.with_context(|| {
@@ -122,6 +135,7 @@ fn flag(url: &str, options: &WorkerOptions) -> BackendOptions {
         api_key: options.api_key.clone(),
         models: options.models.clone(),
         max_concurrent: options.max_concurrent,
+        endpoints: None,
     }
 }
 
@@ -132,5 +146,41 @@ fn backend(options: BackendOptions) -> anyhow::Result<Lend> {
     let named = options.models.filter(|models| !models.iter().any(|model| model == "*"));
     let parse = |models: Vec<String>| models.iter().map(|model| model.parse()).collect();
     config.models = named.map(parse).transpose()?;
+    config.endpoints = options.endpoints.as_deref().map(endpoints).transpose()?;
     Ok(Lend::Http(config))
+}
+
+fn endpoints(paths: &[String]) -> anyhow::Result<Endpoints> {
+    let endpoint = |path: &String| {
+        let known =
+            Endpoint::of_path(path).filter(|endpoint| Endpoints::ASSUMED.contains(*endpoint));
+        known.with_context(|| {
+            let paths: Vec<_> = Endpoints::ASSUMED.iter().map(Endpoint::path).collect();
+            format!("{path:?} is no endpoint of a backend: write any of {}", paths.join(", "))
+        })
+    };
+    paths.iter().map(endpoint).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn endpoints_are_told_by_their_paths() {
+        let told = endpoints(&["/v1/messages".to_owned(), "/v1/embeddings".to_owned()]).unwrap();
+        let expected = Endpoints::only(Endpoint::Messages).with(Endpoint::Embeddings);
+        assert_eq!(told, expected);
+        for bad in ["chat", "/api/chat", ""] {
+            let error = endpoints(&[bad.to_owned()]).unwrap_err().to_string();
+            assert!(error.contains("/v1/chat/completions"), "{error}");
+        }
+    }
+
+    #[test]
+    fn a_node_needs_its_token() {
+        let options = WorkerOptions { protocol: Some(LendAs::Node), ..WorkerOptions::default() };
+        let error = servers(&options, &ServeOptions::default()).unwrap_err().to_string();
+        assert!(error.contains("node token"), "{error}");
+    }
 }

@@ -12,19 +12,32 @@
 )]
 
 mod access;
+mod aliases;
 mod bad_requests;
 mod bad_workers;
+mod cli;
 mod client_faults;
 mod common;
+mod database;
 mod headers;
 mod keepalive;
+mod keys;
+mod limits;
 mod memory;
+mod node_chat;
+mod node_entry;
+mod node_faults;
+mod node_tasks;
+mod node_worker;
 mod observe;
 mod routing;
 mod shutdown;
 mod stream_errors;
+mod translation;
 mod transport;
 mod up;
+mod usage;
+mod usage_stream;
 mod walkthrough_01_registration;
 mod walkthrough_02_plain_request;
 mod walkthrough_03_stream;

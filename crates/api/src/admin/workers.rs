@@ -1,4 +1,4 @@
-//! `/admin`: the operator's part, behind the administrator's token, on this machine too.
+//! `/admin/workers` and `/admin/stats`: the connected providers, and the queues.
 
 use std::collections::BTreeMap;
 
@@ -12,6 +12,7 @@ use http::{HeaderMap, StatusCode};
 use scheduler::WorkerStatus;
 use serde::Serialize;
 
+use super::operator;
 use crate::{
     error::{ApiError, Kind},
     state::Api,
@@ -84,7 +85,7 @@ pub(crate) async fn workers(
     State(api): State<Api>,
     headers: HeaderMap,
 ) -> Result<impl IntoResponse, ApiError> {
-    admit(&api, &headers)?;
+    operator(&api, &headers)?;
     let status = api.scheduler().status();
     Ok(Json(Workers { workers: status.workers.iter().map(WorkerJson::from).collect() }))
 }
@@ -93,7 +94,7 @@ pub(crate) async fn stats(
     State(api): State<Api>,
     headers: HeaderMap,
 ) -> Result<impl IntoResponse, ApiError> {
-    admit(&api, &headers)?;
+    operator(&api, &headers)?;
     let status = api.scheduler().status();
     let mut queue_depth = BTreeMap::from([("server".to_owned(), 0)]);
     for queue in &status.queues {
@@ -120,11 +121,13 @@ pub(crate) async fn drain(
     id: Result<Path<String>, PathRejection>,
     headers: HeaderMap,
 ) -> Result<impl IntoResponse, ApiError> {
-    admit(&api, &headers)?;
+    let operator = operator(&api, &headers)?;
     let grace = api.limits().drain;
     let found = worker(id)?;
-    tracing::info!(worker = %found, "drained by the administrator");
-    answer(found, api.scheduler().drain(found, "maintenance", grace), "draining")
+    let there = api.scheduler().drain(found, "maintenance", grace);
+    let answer = answer(found, there, "draining");
+    operator.did(&api, "worker.drain", &found.to_string(), &answer).await;
+    answer
 }
 
 /// Asks one worker to list its models anew.
@@ -133,18 +136,11 @@ pub(crate) async fn refresh(
     id: Result<Path<String>, PathRejection>,
     headers: HeaderMap,
 ) -> Result<impl IntoResponse, ApiError> {
-    admit(&api, &headers)?;
+    let operator = operator(&api, &headers)?;
     let found = worker(id)?;
-    answer(found, api.scheduler().refresh(found, "requested"), "refreshing")
-}
-
-fn admit(api: &Api, headers: &HeaderMap) -> Result<(), ApiError> {
-    if api.is_admin(headers) {
-        return Ok(());
-    }
-    let words = "the administrator's token is required: send the content of admin.token in the \
-                 server's data directory as `Authorization: Bearer TOKEN`";
-    Err(ApiError::new(StatusCode::UNAUTHORIZED, Kind::Authentication, words))
+    let answer = answer(found, api.scheduler().refresh(found, "requested"), "refreshing");
+    operator.did(&api, "worker.refresh", &found.to_string(), &answer).await;
+    answer
 }
 
 fn worker(id: Result<Path<String>, PathRejection>) -> Result<ProviderId, ApiError> {

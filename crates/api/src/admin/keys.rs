@@ -1,0 +1,175 @@
+//! `/admin/keys`: keys made, listed, rotated and revoked.
+
+use access::{KeyError, Keys, Moment, NewKey};
+use axum::{
+    Json,
+    body::Bytes,
+    extract::{Path, State, rejection::PathRejection},
+    response::IntoResponse,
+};
+use base::{KeyId, KeyScope};
+use http::{HeaderMap, StatusCode};
+use jiff::Timestamp;
+use protocol::admin::{CreateKey, KeyJson, KeyList};
+use store::KeyRecord;
+
+use super::{blocking, failed, operator};
+use crate::{
+    error::{ApiError, Kind},
+    state::Api,
+};
+
+type Id = Result<Path<String>, PathRejection>;
+
+pub(crate) async fn list(
+    State(api): State<Api>,
+    headers: HeaderMap,
+) -> Result<impl IntoResponse, ApiError> {
+    operator(&api, &headers)?;
+    let keys = api.rules().keys.list();
+    Ok(Json(KeyList { keys: keys.iter().map(shown).collect() }))
+}
+
+pub(crate) async fn show(
+    State(api): State<Api>,
+    id: Id,
+    headers: HeaderMap,
+) -> Result<impl IntoResponse, ApiError> {
+    operator(&api, &headers)?;
+    let id = key_id(id)?;
+    let found = api.rules().keys.list().into_iter().find(|key| key.id == id);
+    found.map(|key| Json(shown(&key))).ok_or_else(|| KeyError::NotFound(id).into())
+}
+
+pub(crate) async fn create(
+    State(api): State<Api>,
+    headers: HeaderMap,
+    body: Bytes,
+) -> Result<impl IntoResponse, ApiError> {
+    let operator = operator(&api, &headers)?;
+    let asked = serde_json::from_slice::<CreateKey>(&body).map_err(|error| {
+        let words = format!("that is no key to be made: {error}");
+        ApiError::new(StatusCode::BAD_REQUEST, Kind::Invalid, words)
+    })?;
+    let made = change(&api, move |keys| made(&keys, asked, Moment::now())).await;
+    let target = made.as_ref().map_or("", |key| key.id.as_str());
+    operator.did(&api, "key.create", target, &made).await;
+    Ok((StatusCode::CREATED, Json(made?)))
+}
+
+pub(crate) async fn rotate(
+    State(api): State<Api>,
+    id: Id,
+    headers: HeaderMap,
+) -> Result<impl IntoResponse, ApiError> {
+    let operator = operator(&api, &headers)?;
+    let id = key_id(id)?;
+    let target = id.clone();
+    let rotated = change(&api, move |keys| rotated(&keys, &target)).await;
+    operator.did(&api, "key.rotate", id.as_str(), &rotated).await;
+    Ok(Json(rotated?))
+}
+
+pub(crate) async fn revoke(
+    State(api): State<Api>,
+    id: Id,
+    headers: HeaderMap,
+) -> Result<impl IntoResponse, ApiError> {
+    let operator = operator(&api, &headers)?;
+    let id = key_id(id)?;
+    let target = id.clone();
+    let revoked = change(&api, move |keys| revoked(&keys, &target, Moment::now())).await;
+    // Also when it could not be written: it no longer works.
+    api.scheduler().revoke(&id);
+    operator.did(&api, "key.revoke", id.as_str(), &revoked).await;
+    Ok(Json(revoked?))
+}
+
+/// Makes a key; its text is shown in the answer, and never again.
+///
+/// # Errors
+/// [`KeyError`] when it cannot be made.
+pub fn made(keys: &Keys, asked: CreateKey, now: Moment) -> Result<KeyJson, KeyError> {
+    let new = NewKey {
+        name: asked.name,
+        scopes: asked.scopes.unwrap_or_else(|| vec![KeyScope::Inference]),
+        models: asked.models.unwrap_or_default(),
+        limits: asked.limits.unwrap_or_default(),
+        expires: asked.expires_at.map(seconds),
+    };
+    let (record, text) = keys.create(new, now)?;
+    Ok(KeyJson { key: Some(text.expose().to_owned()), ..shown(&record) })
+}
+
+/// Gives a key another text, which is shown in the answer, and never again.
+///
+/// # Errors
+/// [`KeyError`] when it cannot be rotated.
+pub fn rotated(keys: &Keys, id: &KeyId) -> Result<KeyJson, KeyError> {
+    let (record, text) = keys.rotate(id)?;
+    Ok(KeyJson { key: Some(text.expose().to_owned()), ..shown(&record) })
+}
+
+/// Revokes a key.
+///
+/// # Errors
+/// [`KeyError`] when there is none, or that cannot be written.
+pub fn revoked(keys: &Keys, id: &KeyId, now: Moment) -> Result<KeyJson, KeyError> {
+    keys.revoke(id, now).map(|record| shown(&record))
+}
+
+/// A key as it is shown.
+pub fn shown(key: &KeyRecord) -> KeyJson {
+    KeyJson {
+        id: key.id.to_string(),
+        name: key.name.clone(),
+        prefix: key.prefix.clone(),
+        scopes: key.scopes.clone(),
+        models: key.models.clone(),
+        limits: key.limits,
+        created_at: timestamp(key.created),
+        expires_at: key.expires.map(timestamp),
+        revoked_at: key.revoked.map(timestamp),
+        last_used_at: key.last_used.map(timestamp),
+        key: None,
+    }
+}
+
+/// A time in seconds since 1970. What is beyond the calendar's end is its end.
+pub(super) fn timestamp(seconds: u64) -> Timestamp {
+    let seconds = i64::try_from(seconds).unwrap_or(i64::MAX);
+    Timestamp::from_second(seconds).unwrap_or(Timestamp::MAX)
+}
+
+/// Seconds since 1970, or 0 for a time before that.
+fn seconds(at: Timestamp) -> u64 {
+    u64::try_from(at.as_second()).unwrap_or(0)
+}
+
+async fn change(
+    api: &Api,
+    change: impl FnOnce(Keys) -> Result<KeyJson, KeyError> + Send + 'static,
+) -> Result<KeyJson, ApiError> {
+    let keys = api.rules().keys.clone();
+    blocking(move || change(keys)).await?.map_err(ApiError::from)
+}
+
+fn key_id(id: Id) -> Result<KeyId, ApiError> {
+    let Path(id) = id.map_err(|_| {
+        let words = "that is no key's id";
+        ApiError::new(StatusCode::NOT_FOUND, Kind::NotFound, words)
+    })?;
+    Ok(KeyId::from(id))
+}
+
+impl From<KeyError> for ApiError {
+    fn from(error: KeyError) -> Self {
+        let (status, kind) = match &error {
+            KeyError::Invalid(_) => (StatusCode::BAD_REQUEST, Kind::Invalid),
+            KeyError::NotFound(_) => (StatusCode::NOT_FOUND, Kind::NotFound),
+            KeyError::Revoked(_) | KeyError::TooMany => (StatusCode::CONFLICT, Kind::Invalid),
+            KeyError::Store(_) | KeyError::NotWritten(_) => return failed(&error),
+        };
+        Self::new(status, kind, error.to_string())
+    }
+}

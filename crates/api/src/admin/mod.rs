@@ -1,0 +1,116 @@
+//! `/admin`: the operator's part, behind the administrator's token or a key of scope `admin`, on
+//! this machine too. Every action is noted in the audit log.
+//!
+//! - [`workers`]: the connected providers, and the queues
+//! - [`keys`]: keys made, rotated and revoked
+//! - [`usage`]: what was used
+//! - [`audit`]: what was done here
+
+pub mod audit;
+pub mod keys;
+pub mod usage;
+pub mod workers;
+
+use std::sync::Arc;
+
+use access::{Moment, Token};
+use base::KeyScope;
+use http::{HeaderMap, StatusCode};
+use store::{Action, AuditStore, UsageStore};
+
+use crate::{
+    error::{ApiError, Kind},
+    state::Api,
+};
+pub(crate) use workers::WorkerJson;
+
+/// How the administrator's token is called where it acted.
+const ADMIN_TOKEN: &str = "admin-token";
+
+/// What administration needs beside the keys and the scheduler.
+pub struct Administration {
+    /// The administrator's token.
+    pub token: Token,
+    /// The ledger.
+    pub usage: Arc<dyn UsageStore>,
+    /// Where actions are noted.
+    pub audit: Arc<dyn AuditStore>,
+}
+
+/// Somebody who may administer.
+pub(crate) struct Operator {
+    who: String,
+}
+
+/// Who administers.
+///
+/// # Errors
+/// 401 without the token or a valid key, 403 with a key that is for something else.
+pub(crate) fn operator(api: &Api, headers: &HeaderMap) -> Result<Operator, ApiError> {
+    let presented = access::presented(headers).ok_or_else(unknown)?;
+    if api.administration().token.matches(presented) {
+        return Ok(Operator { who: ADMIN_TOKEN.to_owned() });
+    }
+    let key = api.rules().keys.present(presented, KeyScope::Admin, Moment::now())?;
+    key.map(|key| Operator { who: key.id().to_string() }).ok_or_else(unknown)
+}
+
+fn unknown() -> ApiError {
+    let words = "the administrator's token, or a key of scope admin, is required: send the content \
+                 of admin.token in the server's data directory as `Authorization: Bearer TOKEN`";
+    ApiError::new(StatusCode::UNAUTHORIZED, Kind::Authentication, words)
+}
+
+impl Operator {
+    /// Notes what was done, and how it went. A log that cannot be written holds nobody up.
+    pub(crate) async fn did<T>(
+        &self,
+        api: &Api,
+        what: &str,
+        target: &str,
+        went: &Result<T, ApiError>,
+    ) {
+        let outcome = went.as_ref().map_or_else(|error| error.message.to_string(), |_| done());
+        let action = action(&self.who, what, target, outcome);
+        tracing::info!(who = action.who, what, target, outcome = action.outcome, "administration");
+        let audit = Arc::clone(&api.administration().audit);
+        let noted = blocking(move || audit.add_action(&action)).await;
+        if let Err(error) | Ok(Err(error)) = noted.map(|noted| noted.map_err(|e| failed(&e))) {
+            tracing::warn!(error = %error.message, "an action is not in the audit log");
+        }
+    }
+}
+
+fn done() -> String {
+    "done".to_owned()
+}
+
+/// An action, now.
+pub fn action(who: &str, what: &str, target: &str, outcome: String) -> Action {
+    let (who, what, target) = (who.to_owned(), what.to_owned(), target.to_owned());
+    Action { at: Moment::now().seconds(), who, what, target, outcome }
+}
+
+/// Does something that waits for the disk, where that holds nobody up.
+///
+/// # Errors
+/// 500 when it broke off.
+async fn blocking<T: Send + 'static>(
+    work: impl FnOnce() -> T + Send + 'static,
+) -> Result<T, ApiError> {
+    tokio::task::spawn_blocking(work).await.map_err(|_| {
+        let words = "the server could not do this; its log tells more";
+        ApiError::new(StatusCode::INTERNAL_SERVER_ERROR, Kind::Server, words)
+    })
+}
+
+/// What the database did not do.
+fn failed(error: &(dyn std::error::Error + 'static)) -> ApiError {
+    let mut words = error.to_string();
+    let mut source = error.source();
+    while let Some(cause) = source {
+        words.push_str(&format!(": {cause}"));
+        source = cause.source();
+    }
+    ApiError::new(StatusCode::SERVICE_UNAVAILABLE, Kind::Server, words)
+}

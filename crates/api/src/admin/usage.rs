@@ -1,0 +1,159 @@
+//! `GET /admin/usage`: what was used, summed up as asked for, as JSON or CSV.
+
+use std::{borrow::Cow, sync::Arc};
+
+use axum::{
+    Json,
+    extract::{Request, State},
+    response::{IntoResponse, Response},
+};
+use base::UsageBy;
+use http::{StatusCode, header};
+use jiff::Timestamp;
+use protocol::admin::{
+    time,
+    usage::{UsageCounts, UsageReport, UsageRow},
+};
+use store::{UsageAnswer, UsageQuery, UsageSums};
+
+use super::{blocking, failed, operator};
+use crate::{
+    error::{ApiError, Kind},
+    state::Api,
+};
+
+pub(crate) async fn show(State(api): State<Api>, request: Request) -> Result<Response, ApiError> {
+    operator(&api, request.headers())?;
+    let bad = |words| ApiError::new(StatusCode::BAD_REQUEST, Kind::Invalid, words);
+    let asked = Asked::parse(request.uri().query(), Timestamp::now()).map_err(bad)?;
+    let (ledger, query) = (Arc::clone(&api.administration().usage), asked.query.clone());
+    let answer = blocking(move || ledger.usage(&query)).await?.map_err(|error| failed(&error))?;
+    let report = report(answer, &asked.query.by);
+    Ok(match asked.csv {
+        true => {
+            let kind = [(header::CONTENT_TYPE, "text/csv; charset=utf-8")];
+            (kind, report.to_csv(&asked.query.by)).into_response()
+        }
+        false => Json(report).into_response(),
+    })
+}
+
+/// What is asked for in a query.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub struct Asked {
+    /// Of the ledger.
+    pub query: UsageQuery,
+    /// Whether the answer is to be CSV.
+    pub csv: bool,
+}
+
+impl Asked {
+    /// Reads `by`, `since`, `until`, `key`, `model`, `provider` and `format` of a query.
+    ///
+    /// # Errors
+    /// What is wrong with it.
+    pub fn parse(query: Option<&str>, now: Timestamp) -> Result<Self, String> {
+        let mut asked = Self::default();
+        for (name, value) in parameters(query).filter(|(_, value)| !value.is_empty()) {
+            asked.take(&name, &value, now).map_err(|why| format!("{name}={value}: {why}"))?;
+        }
+        Ok(asked)
+    }
+
+    fn take(&mut self, name: &str, value: &str, now: Timestamp) -> Result<(), String> {
+        let query = &mut self.query;
+        match name {
+            "by" => query.by = dimensions(value)?,
+            "since" => query.since_ms = Some(millis(value, now)?),
+            "until" => query.until_ms = Some(millis(value, now)?),
+            "key" => query.key = Some(value.to_owned()),
+            "model" => query.model = Some(value.to_owned()),
+            "provider" => query.provider = Some(value.to_owned()),
+            "format" if matches!(value, "json" | "csv") => self.csv = value == "csv",
+            "format" => return Err("expected json or csv".to_owned()),
+            _ => {
+                let known = "by, since, until, key, model, provider and format";
+                return Err(format!("there is no such parameter, only {known}"));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The answer of the ledger as it is told.
+pub fn report(answer: UsageAnswer, by: &[UsageBy]) -> UsageReport {
+    let row = |group: store::UsageGroup| {
+        let mut row = UsageRow { counts: counts(&group.sums), ..UsageRow::default() };
+        by.iter().zip(group.names).for_each(|(by, name)| row.set(*by, name));
+        row
+    };
+    UsageReport {
+        totals: counts(&answer.totals),
+        truncated: answer.truncated,
+        rows: answer.groups.into_iter().map(row).collect(),
+    }
+}
+
+fn counts(sums: &UsageSums) -> UsageCounts {
+    UsageCounts {
+        requests: sums.requests,
+        prompt_tokens: sums.prompt_tokens,
+        completion_tokens: sums.completion_tokens,
+        total_tokens: sums.tokens(),
+        estimated: sums.estimated,
+        errors: sums.errors,
+    }
+}
+
+fn dimensions(text: &str) -> Result<Vec<UsageBy>, String> {
+    let mut dimensions = Vec::new();
+    for name in text.split(',').map(str::trim) {
+        let by: UsageBy = name.parse().map_err(|error| format!("{error}, not {name:?}"))?;
+        if !dimensions.contains(&by) {
+            dimensions.push(by);
+        }
+    }
+    Ok(dimensions)
+}
+
+fn millis(text: &str, now: Timestamp) -> Result<u64, String> {
+    let at = time::past(text, now).map_err(|error| error.to_string())?;
+    Ok(u64::try_from(at.as_millisecond()).unwrap_or(0))
+}
+
+pub(super) fn parameters(
+    query: Option<&str>,
+) -> impl Iterator<Item = (Cow<'_, str>, Cow<'_, str>)> {
+    form_urlencoded::parse(query.unwrap_or_default().as_bytes())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parse(query: &str) -> Result<Asked, String> {
+        Asked::parse(Some(query), "2026-11-20T16:00:00Z".parse().unwrap())
+    }
+
+    #[test]
+    fn a_query_is_read() {
+        let query = "by=key,%20day,key&since=1970-01-02&until=1h&model=a%20b&provider=&format=csv";
+        let asked = parse(query).unwrap();
+        assert_eq!(asked.query.by, [UsageBy::Key, UsageBy::Day]);
+        assert_eq!(asked.query.since_ms, Some(86_400_000));
+        assert_eq!(asked.query.until_ms, Some(1_795_186_800_000));
+        assert_eq!((asked.query.model.as_deref(), asked.query.provider), (Some("a b"), None));
+        assert!(asked.csv);
+        assert_eq!(Asked::parse(None, Timestamp::UNIX_EPOCH), Ok(Asked::default()));
+    }
+
+    #[test]
+    fn what_is_wrong_with_a_query_is_named() {
+        for (query, named) in
+            [("by=week", "week"), ("since=soon", "soon"), ("format=xml", "csv"), ("b=key", "b=key")]
+        {
+            let error = parse(query).unwrap_err();
+            assert!(error.contains(named), "{error}");
+        }
+    }
+}

@@ -1,0 +1,169 @@
+//! Names that stand for models, in order of preference.
+
+use std::collections::BTreeMap;
+
+use base::ModelName;
+use protocol::openai::{Defaults, MAX_MODEL_NAME, Reserved};
+use serde_json::Value;
+
+/// The most models that one name may stand for.
+pub const MAX_TARGETS: usize = 16;
+
+/// What one name stands for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Alias {
+    /// The models that it is asked of, in order. Not empty.
+    pub targets: Vec<ModelName>,
+    /// The parameters that requests for it get where they have none of that name.
+    pub defaults: Defaults,
+}
+
+/// All names that stand for others.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Aliases(BTreeMap<ModelName, Alias>);
+
+/// Why a set of aliases is none; the text is meant for the one who wrote it.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum BadAlias {
+    /// A name or target that no request could carry.
+    #[error(
+        "{0:?} is no model's name: it must have between 1 and {MAX_MODEL_NAME} bytes, and not be `*`"
+    )]
+    Name(String),
+    /// It stands for nothing.
+    #[error("[models.\"{0}\"] names no model: give it targets = [\"MODEL\", …]")]
+    NoTarget(ModelName),
+    /// It stands for too much.
+    #[error("[models.\"{0}\"] has more than {MAX_TARGETS} targets")]
+    TooManyTargets(ModelName),
+    /// It stands for a name that itself stands for others.
+    #[error(
+        "[models.\"{alias}\"] has the target \"{target}\", which is an alias itself: name its models instead"
+    )]
+    Nested {
+        /// The alias.
+        alias: ModelName,
+        /// The target that is one, too.
+        target: ModelName,
+    },
+    /// A default for what only a request can say.
+    #[error("in the defaults of [models.\"{alias}\"]: {reserved}")]
+    Default {
+        /// The alias.
+        alias: ModelName,
+        /// The parameter.
+        reserved: Reserved,
+    },
+}
+
+impl Aliases {
+    /// Aliases by name, each with its targets and its defaults.
+    ///
+    /// # Errors
+    /// [`BadAlias`] for the first that is none.
+    pub fn new<Parameters: IntoIterator<Item = (String, Value)>>(
+        aliases: impl IntoIterator<Item = (String, Vec<String>, Parameters)>,
+    ) -> Result<Self, BadAlias> {
+        let named = aliases.into_iter().map(|(name, targets, defaults)| {
+            let name = model(name)?;
+            let alias = Alias::new(&name, targets, defaults)?;
+            Ok((name, alias))
+        });
+        let aliases = Self(named.collect::<Result<_, _>>()?);
+        aliases.refuse_nesting()?;
+        Ok(aliases)
+    }
+
+    /// What a name stands for, if it is an alias. A model of the same name is hidden by it.
+    pub fn get(&self, name: &ModelName) -> Option<&Alias> {
+        self.0.get(name)
+    }
+
+    /// All of them, by name.
+    pub fn iter(&self) -> impl Iterator<Item = (&ModelName, &Alias)> {
+        self.0.iter()
+    }
+
+    fn refuse_nesting(&self) -> Result<(), BadAlias> {
+        for (name, alias) in &self.0 {
+            if let Some(target) = alias.targets.iter().find(|target| self.0.contains_key(*target)) {
+                return Err(BadAlias::Nested { alias: name.clone(), target: target.clone() });
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Alias {
+    fn new(
+        name: &ModelName,
+        targets: Vec<String>,
+        defaults: impl IntoIterator<Item = (String, Value)>,
+    ) -> Result<Self, BadAlias> {
+        match targets.len() {
+            0 => return Err(BadAlias::NoTarget(name.clone())),
+            len if len > MAX_TARGETS => return Err(BadAlias::TooManyTargets(name.clone())),
+            _ => {}
+        }
+        let defaults = Defaults::new(defaults)
+            .map_err(|reserved| BadAlias::Default { alias: name.clone(), reserved })?;
+        Ok(Self { targets: targets.into_iter().map(model).collect::<Result<_, _>>()?, defaults })
+    }
+}
+
+fn model(name: String) -> Result<ModelName, BadAlias> {
+    let is_name = !name.trim().is_empty() && name.len() <= MAX_MODEL_NAME && name != "*";
+    if is_name { Ok(ModelName::from(name)) } else { Err(BadAlias::Name(name)) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    type Parameters = Vec<(String, Value)>;
+
+    fn aliases(list: &[(&str, &[&str])]) -> Result<Aliases, BadAlias> {
+        Aliases::new(list.iter().map(|(name, targets)| {
+            let targets = targets.iter().map(|&target| target.to_owned()).collect();
+            ((*name).to_owned(), targets, Parameters::new())
+        }))
+    }
+
+    #[test]
+    fn a_name_stands_for_models_in_order() {
+        let aliases = aliases(&[("fast", &["b", "a"])]).unwrap();
+        assert_eq!(aliases.get(&"fast".into()).unwrap().targets, ["b".into(), "a".into()]);
+        assert_eq!(aliases.get(&"b".into()), None);
+    }
+
+    #[test]
+    fn what_could_never_be_served_is_refused() {
+        let long = "m".repeat(MAX_MODEL_NAME + 1);
+        let many = vec!["m"; MAX_TARGETS + 1];
+        let refused: [(&[(&str, &[&str])], &str); 8] = [
+            (&[("fast", &[])], "names no model"),
+            (&[("", &["m"])], "no model's name"),
+            (&[("*", &["m"])], "no model's name"),
+            (&[("fast", &[" "])], "no model's name"),
+            (&[("fast", &[&long])], "no model's name"),
+            (&[("fast", &many)], "more than 16"),
+            (&[("fast", &["fast"])], "an alias itself"),
+            (&[("fast", &["m", "good"]), ("good", &["m"])], "an alias itself"),
+        ];
+        for (list, words) in refused {
+            let error = aliases(list).unwrap_err().to_string();
+            assert!(error.contains(words), "{error}");
+        }
+    }
+
+    #[test]
+    fn a_default_for_the_requests_own_is_refused_by_name() {
+        let defaults = [("stream".to_owned(), Value::Bool(true))];
+        let error =
+            Aliases::new([("fast".to_owned(), vec!["m".to_owned()], defaults)]).unwrap_err();
+        assert_eq!(
+            error.to_string(),
+            "in the defaults of [models.\"fast\"]: `stream` can have no default: it is the request's own"
+        );
+    }
+}

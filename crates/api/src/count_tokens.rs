@@ -1,0 +1,79 @@
+//! `POST /v1/messages/count_tokens`: by the model's own server where one can, else an estimate.
+
+use axum::{extract::State, response::Response};
+use base::{Endpoint, JobId, ModelName, Scope};
+use bytes::Bytes;
+use http::{HeaderName, HeaderValue, Request, StatusCode, header};
+use protocol::anthropic;
+
+use crate::{
+    consume::{Accepted, accept, answer, refuse},
+    error::{ApiError, new_id},
+    head,
+    looked::off_the_way,
+    shape::Shape,
+    state::Api,
+};
+
+/// Says that a number was estimated here.
+const USAGE: HeaderName = HeaderName::from_static("x-warren-usage");
+
+/// Handles one request. It is answered whether a model is there or not: clients ask this in passing,
+/// and go on with what they are told.
+pub(crate) async fn count_tokens(
+    shape: &'static dyn Shape,
+    State(api): State<Api>,
+    request: Request<axum::body::Body>,
+) -> Response {
+    let id = new_id();
+    let (mut parts, mut body) = request.into_parts();
+    let mut held = api.uploads().hold();
+    let counted = match accept(shape, &api, &mut parts, &mut body, &mut held, id).await {
+        Ok(accepted) => count(shape, &api, accepted).await,
+        Err(error) => Err(error),
+    };
+    match counted {
+        Ok(response) => response,
+        Err(error) => refuse(shape, &api, &parts, body, &error, id).await,
+    }
+}
+
+async fn count(
+    shape: &'static dyn Shape,
+    api: &Api,
+    accepted: Accepted,
+) -> Result<Response, ApiError> {
+    let (id, body) = (accepted.job.id, accepted.job.request.body.clone());
+    if can_count(api, &accepted.job.targets)
+        && let Ok(response) = answer(shape, api, accepted).await
+        && !is_no_count(response.status())
+    {
+        return Ok(response);
+    }
+    let tokens = off_the_way(body.len(), move || anthropic::count_tokens(&body)).await??;
+    tracing::info!(target: "request", request_id = %id, path = shape.endpoint().path(),
+        outcome = "estimated", tokens);
+    Ok(estimated(shape, id, tokens))
+}
+
+fn can_count(api: &Api, targets: &[ModelName]) -> bool {
+    let scope = Scope::server();
+    let endpoints = |target| api.scheduler().endpoints(&scope, target);
+    targets.iter().any(|target| endpoints(target).contains(Endpoint::CountTokens))
+}
+
+/// Whether a backend's answer says only that it does not do this, or cannot now.
+fn is_no_count(status: StatusCode) -> bool {
+    let unserved = [StatusCode::NOT_FOUND, StatusCode::METHOD_NOT_ALLOWED];
+    unserved.contains(&status) || status.is_server_error()
+}
+
+fn estimated(shape: &dyn Shape, id: JobId, tokens: u64) -> Response {
+    let body = Bytes::from(format!("{{\"input_tokens\":{tokens}}}"));
+    let mut response = Response::new(axum::body::Body::from(body));
+    let headers = response.headers_mut();
+    headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
+    headers.insert(USAGE, HeaderValue::from_static("estimated"));
+    head::put_job_id(headers, shape, id);
+    response
+}

@@ -1,0 +1,81 @@
+//! What a body says of itself, found out before it becomes a job.
+
+use bytes::Bytes;
+use http::StatusCode;
+use protocol::{
+    json::escaped_len,
+    openai::{BadBody, Peek, peek, prompt_heads},
+    usage::prompt_tokens,
+};
+use scheduler::Affinity;
+
+use crate::error::{ApiError, Kind};
+
+/// Bodies up to this size, in bytes, are worked on between two other things; larger ones on a
+/// thread of their own, where they hold nobody up.
+pub(crate) const WORKED_ON_AT_ONCE: usize = 256 * 1024;
+
+/// Bodies up to this size, in bytes, are not measured in their escaped form: they fit into the
+/// 60 MiB of a stock worker in any case, since no byte of JSON takes more than two there.
+const SURELY_FITS: usize = 29 * 1024 * 1024;
+
+/// What a job's body says of itself.
+pub(crate) struct Looked {
+    /// What routing needs of it.
+    pub(crate) peek: Peek,
+    /// Its size on the wire, in bytes.
+    pub(crate) size: u64,
+    /// About how many tokens it has a model read.
+    pub(crate) prompt_tokens: u64,
+    /// Which conversations it continues.
+    pub(crate) affinity: Affinity,
+}
+
+/// Looks into a body.
+///
+/// # Errors
+/// 400 when it cannot be routed.
+pub(crate) async fn look_into(body: &Bytes, with_affinity: bool) -> Result<Looked, ApiError> {
+    let given = body.clone();
+    let looked = off_the_way(body.len(), move || Looked::into(&given, with_affinity)).await?;
+    looked.map_err(|bad| ApiError::from(&bad))
+}
+
+/// Does some work on a body of this length where it holds nobody up.
+///
+/// # Errors
+/// 500 when the work broke off.
+pub(crate) async fn off_the_way<T: Send + 'static>(
+    len: usize,
+    work: impl FnOnce() -> T + Send + 'static,
+) -> Result<T, ApiError> {
+    if len <= WORKED_ON_AT_ONCE {
+        return Ok(work());
+    }
+    tokio::task::spawn_blocking(work).await.map_err(|_| {
+        let words = "the request body could not be worked on";
+        ApiError::new(StatusCode::INTERNAL_SERVER_ERROR, Kind::Server, words)
+    })
+}
+
+/// The size in the larger of the two forms that a body travels in: as a JSON string.
+pub(crate) fn wire_size(body: &[u8]) -> u64 {
+    if body.len() <= SURELY_FITS {
+        return body.len() as u64;
+    }
+    std::str::from_utf8(body).map_or(body.len(), escaped_len) as u64
+}
+
+impl Looked {
+    fn into(body: &[u8], with_affinity: bool) -> Result<Self, BadBody> {
+        let peek = peek(body)?;
+        let affinity = if with_affinity { affinity(body, &peek) } else { Affinity::default() };
+        let (size, prompt_tokens) = (wire_size(body), prompt_tokens(body));
+        Ok(Self { size, prompt_tokens, affinity, peek })
+    }
+}
+
+fn affinity(body: &[u8], peek: &Peek) -> Affinity {
+    let prompt = peek.prompt_span.clone().and_then(|span| body.get(span)).unwrap_or_default();
+    Affinity { heads: prompt_heads(prompt) }
+}

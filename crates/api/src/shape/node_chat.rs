@@ -1,0 +1,123 @@
+//! The node protocol's consumer side: JSON values, one a line.
+
+use base::{Endpoint, JobId};
+use http::{HeaderMap, HeaderValue, header};
+use protocol::sse::Boundary;
+use serde::Serialize;
+
+use super::Shape;
+use crate::error::{ApiError, Kind};
+
+pub(super) struct NodeChat;
+
+/// An error: in `err` the word that stock clients know, beside it what is meant by it here.
+#[derive(Serialize)]
+struct ErrorLine<'a> {
+    err: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    message: Option<&'a str>,
+}
+
+impl Shape for NodeChat {
+    fn endpoint(&self) -> Endpoint {
+        Endpoint::NodeChat
+    }
+
+    fn error_body(&self, error: &ApiError, _: JobId) -> String {
+        let message = &*error.message;
+        let line = match stock_word(error) {
+            Some(err) => ErrorLine { err, message: Some(message) },
+            None => ErrorLine { err: message, message: None },
+        };
+        // Plain text under fixed names: it serialises.
+        let mut line = serde_json::to_string(&line).unwrap_or_default();
+        // Stock clients read nothing before the end of its line.
+        line.push('\n');
+        line
+    }
+
+    fn error_event(&self, error: &ApiError, id: JobId) -> String {
+        self.error_body(error, id)
+    }
+
+    /// An empty line, which stock clients pass over.
+    fn keepalive(&self) -> &'static [u8] {
+        b"\n"
+    }
+
+    fn may_add(&self, at: &Boundary) -> bool {
+        at.at_line_start()
+    }
+
+    fn closing(&self, at: &Boundary) -> &'static [u8] {
+        if at.at_line_start() { b"" } else { b"\n" }
+    }
+
+    fn always_streams(&self) -> bool {
+        true
+    }
+
+    /// Stock pages send JSON as `text/plain`, and people as a form.
+    fn says_json(&self) -> bool {
+        false
+    }
+
+    /// Stock pages send the bare token, without `Bearer`.
+    fn adapt(&self, headers: &mut HeaderMap) {
+        let given = headers.get(header::AUTHORIZATION).and_then(|value| value.to_str().ok());
+        let bare = given.filter(|given| !given.trim().contains(' '));
+        let bearer = bare.and_then(|token| HeaderValue::try_from(format!("Bearer {token}")).ok());
+        if let Some(mut bearer) = bearer {
+            bearer.set_sensitive(true);
+            headers.insert(header::AUTHORIZATION, bearer);
+        }
+    }
+}
+
+/// What stock servers say of it, where they have a word.
+fn stock_word(error: &ApiError) -> Option<&'static str> {
+    match (error.kind, error.code) {
+        (Kind::Authentication, _) => Some("unauthorized"),
+        (Kind::NotFound, _) => Some("unknown model"),
+        (Kind::Invalid | Kind::TooLarge, _) => Some("invalid request"),
+        (Kind::Timeout, Some("queue_timeout")) => Some("timeout waiting for node"),
+        (Kind::Timeout, Some("request_timeout" | "idle_timeout")) => {
+            Some("timeout waiting for finish")
+        }
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use http::StatusCode;
+
+    use super::*;
+
+    fn told(error: &ApiError) -> String {
+        NodeChat.error_body(error, JobId::from_random(0))
+    }
+
+    #[test]
+    fn errors_have_the_stock_words_and_ours_where_there_is_none() {
+        let unknown = ApiError::new(StatusCode::NOT_FOUND, Kind::NotFound, "no provider for \"m\"");
+        assert_eq!(
+            told(&unknown),
+            "{\"err\":\"unknown model\",\"message\":\"no provider for \\\"m\\\"\"}\n"
+        );
+        let full = ApiError::new(StatusCode::TOO_MANY_REQUESTS, Kind::Overload, "queue full");
+        assert_eq!(told(&full), "{\"err\":\"queue full\"}\n");
+    }
+
+    #[test]
+    fn a_bare_token_is_read_as_a_bearers() {
+        for (given, read) in
+            [("t", "Bearer t"), ("Bearer t", "Bearer t"), ("Basic dDp0", "Basic dDp0")]
+        {
+            let value = HeaderValue::from_static(given);
+            let mut headers: HeaderMap = [(header::AUTHORIZATION, value)].into_iter().collect();
+            NodeChat.adapt(&mut headers);
+            assert_eq!(headers[header::AUTHORIZATION], read);
+        }
+    }
+}

@@ -1,0 +1,69 @@
+//! The answer of a provider of another shape.
+
+use bytes::Bytes;
+use http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
+use protocol::translate::{Answer, BadAnswer, Body};
+use scheduler::{AnswerMap, Head, Untranslatable};
+
+/// Makes the client's answer, its head included.
+pub(super) struct TranslatedAnswer(Box<dyn Answer>);
+
+impl TranslatedAnswer {
+    pub(super) fn new(map: Box<dyn Answer>) -> Self {
+        Self(map)
+    }
+}
+
+impl AnswerMap for TranslatedAnswer {
+    fn head(&mut self, mut head: Head) -> Head {
+        let (status, body) = self.0.head(head.status.as_u16(), kind(&head.headers));
+        // What is no status at all stays the provider's.
+        head.status = StatusCode::from_u16(status).unwrap_or(head.status);
+        for name in OF_THE_OTHER_BYTES {
+            head.headers.remove(name);
+        }
+        head.headers.insert(header::CONTENT_TYPE, content_type(body));
+        head
+    }
+
+    fn chunk(&mut self, chunk: Bytes) -> Result<Bytes, Untranslatable> {
+        let mut out = Vec::new();
+        self.0.feed(&chunk, &mut out).map_err(unreadable)?;
+        Ok(out.into())
+    }
+
+    fn end(&mut self) -> Result<Bytes, Untranslatable> {
+        let mut out = Vec::new();
+        self.0.end(&mut out).map_err(unreadable)?;
+        Ok(out.into())
+    }
+}
+
+/// What told of bytes that the client does not get.
+const OF_THE_OTHER_BYTES: [HeaderName; 5] = [
+    header::CONTENT_LENGTH,
+    header::CONTENT_ENCODING,
+    header::CONTENT_RANGE,
+    header::ACCEPT_RANGES,
+    header::ETAG,
+];
+
+fn unreadable(BadAnswer(why): BadAnswer) -> Untranslatable {
+    Untranslatable(why)
+}
+
+/// What is neither of the streams is taken for one JSON value: error pages, too, are read as one,
+/// and told as what they are.
+fn kind(headers: &HeaderMap) -> Body {
+    let kind = headers.get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok());
+    let kind = kind.unwrap_or_default().trim_start().to_ascii_lowercase();
+    if kind.starts_with("text/event-stream") { Body::Events } else { Body::Json }
+}
+
+/// Lines are named as stock servers of the node protocol name them.
+fn content_type(body: Body) -> HeaderValue {
+    HeaderValue::from_static(match body {
+        Body::Json => "application/json",
+        Body::Events | Body::Lines => "text/event-stream",
+    })
+}

@@ -1,0 +1,197 @@
+//! What stands between a client's request and a provider: another shape, another model's name, and
+//! the question for usage.
+//!
+//! A provider of the client's own shape gets the client's bytes, with at most two edits spliced in;
+//! any other gets the request translated. The work is done before the job is submitted, for the
+//! provider that will most likely have it; only a job that moves to another sort of provider has it
+//! done again at its assignment.
+
+mod answer;
+mod usage;
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use base::{Endpoint, Endpoints, ModelName};
+use bytes::Bytes;
+use http::{HeaderMap, HeaderValue, header};
+use protocol::{
+    openai::{self, AskUsage, Edit, Peek},
+    translate::{self, BadRequest, Context},
+};
+use scheduler::{AnswerMap, JobRequest, Translated, Translator, Untranslatable};
+
+use self::{answer::TranslatedAnswer, usage::StripUsage};
+
+/// Makes of one client's request what providers are sent.
+pub(crate) struct Translation {
+    endpoint: Endpoint,
+    context: Context,
+    peek: Peek,
+    /// What was made last, until it is taken.
+    made: Mutex<Option<Made>>,
+}
+
+/// What a provider is sent, asked at one endpoint for one model.
+struct Made {
+    model: ModelName,
+    to: Endpoint,
+    /// `None`: the client's request as it is.
+    request: Option<Arc<JobRequest>>,
+    answer: Option<Box<dyn AnswerMap>>,
+}
+
+impl Translation {
+    /// For a request of shape `endpoint`, in whose body `peek` was found.
+    pub(crate) fn new(endpoint: Endpoint, context: Context, peek: Peek) -> Self {
+        Self { endpoint, context, peek, made: Mutex::default() }
+    }
+
+    /// Makes ready what a provider that serves these endpoints is sent when it is asked for this
+    /// model. Returns the body that it would be sent, if that is another than the client's.
+    ///
+    /// # Errors
+    /// [`BadRequest`] when the request has no form in any shape that these endpoints have.
+    pub(crate) fn prepare(
+        &self,
+        request: &JobRequest,
+        model: &ModelName,
+        endpoints: Endpoints,
+    ) -> Result<Option<Bytes>, BadRequest> {
+        let Some(to) = translate::route(self.endpoint, endpoints) else { return Ok(None) };
+        let made = self.make(request, model, to)?;
+        let body = made.request.as_ref().map(|request| request.body.clone());
+        self.keep(Some(made));
+        Ok(body)
+    }
+
+    /// The answer has begun: nothing will be sent again.
+    pub(crate) fn forget(&self) {
+        self.keep(None);
+    }
+
+    fn keep(&self, made: Option<Made>) {
+        *self.made.lock().unwrap_or_else(PoisonError::into_inner) = made;
+    }
+
+    fn take_or_make(
+        &self,
+        request: &JobRequest,
+        model: &ModelName,
+        to: Endpoint,
+    ) -> Result<Made, BadRequest> {
+        let made = self.made.lock().unwrap_or_else(PoisonError::into_inner).take();
+        match made.filter(|made| made.to == to && made.model == *model) {
+            Some(made) => Ok(made),
+            None => self.make(request, model, to),
+        }
+    }
+
+    fn make(
+        &self,
+        request: &JobRequest,
+        model: &ModelName,
+        to: Endpoint,
+    ) -> Result<Made, BadRequest> {
+        let (request, answer) = if to == self.endpoint {
+            self.edited(request, model)
+        } else {
+            self.translated(request, model, to)?
+        };
+        Ok(Made { model: model.clone(), to, request, answer })
+    }
+
+    /// The client's own body, as it is or with what must be changed in it.
+    fn edited(
+        &self,
+        request: &JobRequest,
+        model: &ModelName,
+    ) -> (Option<Arc<JobRequest>>, Option<Box<dyn AnswerMap>>) {
+        let Edits { edits, asks_usage } = edits(&request.body, &self.peek, model, self.endpoint);
+        if edits.is_empty() {
+            return (None, None);
+        }
+        let body = openai::splice(&request.body, edits);
+        let edited = JobRequest { model: model.clone(), body, ..request.clone() };
+        let strip = || Box::<StripUsage>::default() as Box<dyn AnswerMap>;
+        (Some(Arc::new(edited)), asks_usage.then(strip))
+    }
+
+    fn translated(
+        &self,
+        request: &JobRequest,
+        model: &ModelName,
+        to: Endpoint,
+    ) -> Result<(Option<Arc<JobRequest>>, Option<Box<dyn AnswerMap>>), BadRequest> {
+        let body = translate::request(self.endpoint, to, &request.body, &self.context)?;
+        let body = Bytes::from(body);
+        let peek = openai::peek(&body).map_err(|bad| BadRequest {
+            param: bad.param().map(str::to_owned),
+            message: format!("in {to}, as which it would be served: {bad}"),
+        })?;
+        let body = openai::splice(&body, edits(&body, &peek, model, to).edits);
+        let translated = JobRequest {
+            path_and_query: to.path().to_owned(),
+            model: model.clone(),
+            streaming: peek.stream,
+            headers: for_another_shape(request.headers.clone()),
+            body,
+        };
+        let answer = translate::answer(self.endpoint, to, &self.context, &request.body);
+        let answer = answer.map(|map| Box::new(TranslatedAnswer::new(map)) as Box<dyn AnswerMap>);
+        Ok((Some(Arc::new(translated)), answer))
+    }
+}
+
+impl Translator for Translation {
+    fn translate(
+        &self,
+        request: &Arc<JobRequest>,
+        model: &ModelName,
+        endpoints: Endpoints,
+    ) -> Result<Translated, Untranslatable> {
+        let to = translate::route(self.endpoint, endpoints).ok_or_else(|| {
+            Untranslatable(format!("{} cannot be served by this provider", self.endpoint))
+        })?;
+        let made = self.take_or_make(request, model, to);
+        let Made { request: made, answer, .. } = made.map_err(|bad| Untranslatable(bad.message))?;
+        let request = made.unwrap_or_else(|| Arc::clone(request));
+        Ok(Translated { request, endpoint: to, answer })
+    }
+}
+
+/// What is changed in a body, in which `peek` was found, before it is sent.
+struct Edits {
+    edits: Vec<Edit>,
+    /// Whether usage is asked for that the body did not ask for.
+    asks_usage: bool,
+}
+
+fn edits(body: &[u8], peek: &Peek, model: &ModelName, to: Endpoint) -> Edits {
+    let mut edits = Vec::new();
+    if peek.model != model.as_str() {
+        edits.push(openai::model_edit(peek.model_span.clone(), model.as_str()));
+    }
+    // The other shapes tell usage unasked.
+    let can_ask = matches!(to, Endpoint::ChatCompletions | Endpoint::Completions) && peek.stream;
+    let mut asks_usage = false;
+    if can_ask
+        && let AskUsage::Edit(edit) = openai::ask_usage(body, peek.stream_options_span.clone())
+    {
+        edits.push(edit);
+        asks_usage = true;
+    }
+    Edits { edits, asks_usage }
+}
+
+/// The client's headers without those that only its own API understands.
+fn for_another_shape(mut headers: HeaderMap) -> HeaderMap {
+    const PREFIXES: [&str; 3] = ["anthropic-", "openai-", "x-stainless-"];
+    let foreign = |name: &str| PREFIXES.iter().any(|prefix| name.starts_with(prefix));
+    let dropped: Vec<_> = headers.keys().filter(|name| foreign(name.as_str())).cloned().collect();
+    for name in dropped {
+        headers.remove(name);
+    }
+    headers.remove(header::ACCEPT);
+    headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
+    headers
+}

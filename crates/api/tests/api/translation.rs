@@ -1,0 +1,163 @@
+//! Clients of one API, providers of another.
+
+use axum::body::Body;
+use base::Endpoint;
+use bytes::Bytes;
+use http::{Request, StatusCode};
+use scheduler::Head;
+use serde_json::{Value, json};
+
+use crate::kit::{Kit, head, sent, text};
+
+const CHAT: Endpoint = Endpoint::ChatCompletions;
+const ASK: &str =
+    r#"{"model":"m","max_tokens":9,"stream":true,"messages":[{"role":"user","content":"hi"}]}"#;
+
+/// A server whose only provider has Chat Completions.
+fn chat_only() -> Kit {
+    let kit = Kit::new();
+    kit.serves(&["m"], &[CHAT]);
+    kit
+}
+
+fn json_head() -> Head {
+    head(&[("content-type", "application/json"), ("content-length", "9999"), ("x-of-backend", "1")])
+}
+
+/// The names of a stream's events, in order.
+fn events(stream: &str) -> Vec<&str> {
+    stream.lines().filter_map(|line| line.strip_prefix("event: ")).collect()
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_messages_client_is_served_by_chat_completions() {
+    let mut kit = chat_only();
+    let request = Request::post("/v1/messages?beta=true")
+        .header("anthropic-version", "2023-06-01")
+        .header("anthropic-beta", "x")
+        .header("x-stainless-lang", "js")
+        .header("x-own", "1")
+        .body(Body::from(ASK))
+        .unwrap();
+    let events_head = head(&[("content-type", "text/event-stream")]);
+    let (response, mut assignment) = kit.send_for(request, events_head).await;
+    assert_eq!(assignment.endpoint, CHAT);
+    assert_eq!(assignment.request.path_and_query, "/v1/chat/completions");
+    assert!(assignment.request.streaming);
+    let mut names: Vec<&str> =
+        assignment.request.headers.keys().map(|name| name.as_str()).collect();
+    names.sort_unstable();
+    assert_eq!(names, ["content-type", "x-own"]);
+    let body = sent(&assignment);
+    assert_eq!((&body["model"], &body["stream"]), (&json!("m"), &json!(true)));
+    assert_eq!(body["stream_options"], json!({"include_usage": true}));
+    assert_eq!(response.headers()["content-type"], "text/event-stream");
+    assert_eq!(response.headers()["request-id"], assignment.job.to_string());
+    for data in [
+        r#"{"choices":[{"index":0,"delta":{"role":"assistant","content":"hel"}}]}"#,
+        r#"{"choices":[{"index":0,"delta":{"content":"lo"},"finish_reason":null}]}"#,
+        r#"{"choices":[{"index":0,"delta":{},"finish_reason":"stop"}]}"#,
+        r#"{"choices":[],"usage":{"prompt_tokens":3,"completion_tokens":2}}"#,
+        "[DONE]",
+    ] {
+        let event = format!("data: {data}\n\n");
+        assignment.answer.chunk(Bytes::from(event)).unwrap();
+    }
+    assignment.answer.end();
+    let stream = text(response).await;
+    let events = events(&stream);
+    assert_eq!(
+        (events[0], events[events.len() - 1]),
+        ("message_start", "message_stop"),
+        "{stream}"
+    );
+    assert!(stream.contains("hel") && stream.contains("\"output_tokens\":2"), "{stream}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_plain_answer_and_an_error_get_the_clients_form() {
+    let mut kit = chat_only();
+    let plain = ASK.replace("true", "false");
+    let (response, mut assignment) = kit.post_for("/v1/messages", &plain, json_head()).await;
+    assert!(!response.headers().contains_key("content-length"), "the length was another's");
+    assert_eq!(response.headers()["x-of-backend"], "1");
+    let answer = json!({
+        "id": "c", "object": "chat.completion", "model": "real",
+        "choices": [{"index": 0, "finish_reason": "stop",
+            "message": {"role": "assistant", "content": "hello"}}],
+        "usage": {"prompt_tokens": 3, "completion_tokens": 2, "total_tokens": 5},
+    });
+    assignment.answer.chunk(Bytes::from(answer.to_string())).unwrap();
+    assignment.answer.end();
+    let message: Value = serde_json::from_str(&text(response).await).unwrap();
+    assert_eq!((&message["type"], &message["model"]), (&json!("message"), &json!("m")));
+    assert_eq!(message["content"][0]["text"], "hello");
+    let refusal = Head { status: StatusCode::TOO_MANY_REQUESTS, ..json_head() };
+    let (response, mut assignment) = kit.post_for("/v1/messages", ASK, refusal).await;
+    assignment.answer.chunk(Bytes::from_static(br#"{"error":{"message":"slow down"}}"#)).unwrap();
+    assignment.answer.end();
+    assert_eq!(response.status(), 429);
+    let error: Value = serde_json::from_str(&text(response).await).unwrap();
+    assert_eq!(error["type"], "error");
+    assert_eq!(error["error"], json!({"type": "rate_limit_error", "message": "slow down"}));
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_cannot_be_carried_over_is_refused_by_name_and_nobody_is_asked() {
+    let kit = chat_only();
+    let body = r#"{"model":"m","input":"hi","previous_response_id":"resp_1"}"#;
+    let request = Request::post("/v1/responses").body(Body::from(body)).unwrap();
+    let response = kit.send(request).await;
+    assert_eq!(response.status(), 400);
+    let error: Value = serde_json::from_str(&text(response).await).unwrap();
+    assert_eq!(error["error"]["param"], "previous_response_id", "{error}");
+    assert_eq!(error["error"]["type"], "invalid_request_error");
+    assert!(kit.scheduler.is_idle());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_provider_of_the_clients_shape_gets_the_clients_bytes() {
+    let mut kit = Kit::new();
+    kit.serves(&["m"], &[CHAT, Endpoint::Messages]);
+    let (_response, assignment) = kit.post("/v1/messages?beta=true", ASK).await;
+    assert_eq!(assignment.request.path_and_query, "/v1/messages?beta=true");
+    assert_eq!(assignment.request.body, ASK);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_job_that_moves_to_another_sort_of_provider_is_made_anew() {
+    let mut kit = Kit::new();
+    kit.serves(&["m"], &[Endpoint::Messages]);
+    let _other = kit.join(2, &["m"], &[CHAT]);
+    let request = Request::post("/v1/messages").body(Body::from(ASK)).unwrap();
+    let response = tokio::spawn(kit.meanwhile(request));
+    let native = kit.assigned().await;
+    assert_eq!((native.endpoint, &native.request.body), (Endpoint::Messages, &Bytes::from(ASK)));
+    native.answer.fail("it is out of memory");
+    let mut translated = kit.assigned().await;
+    assert_eq!(translated.endpoint, CHAT);
+    assert_eq!(sent(&translated)["stream_options"], json!({"include_usage": true}));
+    translated.answer.head(head(&[("content-type", "text/event-stream")])).unwrap();
+    let response = response.await.unwrap();
+    drop(translated);
+    let stream = text(response).await;
+    assert!(stream.contains("event: error\ndata: {\"type\":\"error\""), "{stream}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_no_provider_has_in_any_shape_is_not_served() {
+    let kit = Kit::new();
+    kit.serves(&["m"], &[Endpoint::Embeddings]);
+    let request = Request::post("/v1/messages").body(Body::from(ASK)).unwrap();
+    let response = kit.send(request).await;
+    assert_eq!(response.status(), 404);
+    assert!(text(response).await.contains("no worker that serves m serves this endpoint"));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_large_body_is_translated_as_a_small_one_is() {
+    let mut kit = chat_only();
+    let long = "x".repeat(600 * 1024);
+    let (_response, assignment) = kit.post("/v1/messages", &ASK.replace("hi", &long)).await;
+    assert_eq!(sent(&assignment)["messages"][0]["content"], long);
+}

@@ -1,0 +1,55 @@
+//! Keeps keys: ends what has expired, settles what jobs used, and writes when keys were last used.
+
+use std::time::Duration;
+
+use access::{Keys, Moment};
+use scheduler::{Ended, JobFacts, Observer, Scheduler};
+use tokio::time::{Instant, MissedTickBehavior, interval};
+use tokio_util::sync::CancellationToken;
+
+/// How soon after it has expired a key's connections end.
+const LOOK: Duration = Duration::from_secs(1);
+
+/// How often the last use of keys is written.
+const WRITE: Duration = Duration::from_secs(30);
+
+/// Settles jobs with their keys.
+pub(crate) struct Settling(pub(crate) Keys);
+
+impl Observer for Settling {
+    fn ended(&self, job: &JobFacts, ended: &Ended) {
+        let read = ended.usage.prompt_tokens.unwrap_or(0);
+        let written = ended.usage.completion_tokens.unwrap_or(0);
+        self.0.settle(&job.key, job.id, read.saturating_add(written), Moment::now());
+    }
+}
+
+/// Looks after the keys until `stop`.
+pub(crate) async fn keep(keys: Keys, scheduler: Scheduler, stop: CancellationToken) {
+    let mut looks = interval(LOOK);
+    looks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    let mut written = Instant::now();
+    while !stop.is_cancelled() {
+        tokio::select! {
+            _ = looks.tick() => {}
+            () = stop.cancelled() => {}
+        }
+        for id in keys.end_expired(Moment::now()) {
+            tracing::info!(key = %id, "a key has expired");
+            scheduler.revoke(&id);
+        }
+        if written.elapsed() >= WRITE || stop.is_cancelled() {
+            written = Instant::now();
+            write(&keys).await;
+        }
+    }
+}
+
+async fn write(keys: &Keys) {
+    let keys = keys.clone();
+    let saved = tokio::task::spawn_blocking(move || keys.save_last_used()).await;
+    if let Ok(Err(error)) = saved {
+        let error = &error as &dyn std::error::Error;
+        tracing::warn!(error, "the last use of keys is not written");
+    }
+}

@@ -1,0 +1,238 @@
+//! The ledger: a row for each job that ended, queued where it ended and written by one thread, so
+//! that no request ever waits for the disk.
+//!
+//! While the database cannot be written, rows wait in memory, up to a bound, and are tried again;
+//! meanwhile the server says that it is degraded. Beyond the bound new rows are lost, and counted.
+//!
+//! - `row`: a job as a row
+
+mod row;
+
+use std::{
+    collections::VecDeque,
+    error::Error,
+    sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError},
+    time::{Duration, Instant},
+};
+
+use access::Moment;
+use api::Condition;
+use base::Backoff;
+use prometheus_client::metrics::{counter::Counter, gauge::Gauge};
+use scheduler::{Ended, JobFacts, Observer};
+use store::{StoreError, UsageEntry, UsageStore};
+
+/// Rows that may wait. A row takes some 300 bytes.
+const MAX_WAITING: usize = 100_000;
+
+/// Rows that are written in one transaction.
+const BATCH: usize = 1_000;
+
+/// How long rows are gathered before they are written.
+const GATHER: Duration = Duration::from_millis(200);
+
+/// The delays of further tries while the database cannot be written.
+const RETRY: Backoff = Backoff::new(Duration::from_millis(500), Duration::from_secs(5));
+
+/// How often old rows are looked for, and how many are forgotten at once.
+const FORGET: (Duration, usize) = (Duration::from_secs(3_600), 5_000);
+
+/// Told to Prometheus.
+#[derive(Debug, Clone, Default)]
+pub struct LedgerMetrics {
+    /// Rows that wait to be written.
+    pub waiting: Gauge,
+    /// Rows that were never written.
+    pub lost: Counter,
+}
+
+/// The ledger of a running server.
+pub struct Ledger {
+    store: Arc<dyn UsageStore>,
+    /// How long rows are kept; zero: for ever.
+    retention: Duration,
+    metrics: LedgerMetrics,
+    state: Mutex<State>,
+    /// Told when there is something to write, and when it is closing.
+    wake: Condvar,
+}
+
+#[derive(Default)]
+struct State {
+    waiting: VecDeque<UsageEntry>,
+    /// What the last try to write failed for.
+    problem: Option<String>,
+    /// The writer has to be done by then.
+    closing: Option<Instant>,
+}
+
+impl Ledger {
+    /// A ledger kept in `store`. Nothing is written until somebody calls [`Ledger::write`].
+    pub fn new(store: Arc<dyn UsageStore>, retention: Duration, metrics: LedgerMetrics) -> Self {
+        Self { store, retention, metrics, state: Mutex::default(), wake: Condvar::new() }
+    }
+
+    /// Writes rows as they come, until it is closed. Blocks; one thread runs this.
+    pub fn write(&self) {
+        let mut retry = RETRY;
+        let mut forget_at = Instant::now();
+        while let Some(batch) = self.gather(forget_at) {
+            match self.store.add_usage(&batch) {
+                Ok(()) => {
+                    retry.reset();
+                    self.recovered();
+                }
+                Err(error) if !self.keep(batch, &error, retry.next(rand::random())) => break,
+                Err(_) => {}
+            }
+            if Instant::now() >= forget_at {
+                forget_at = Instant::now() + self.forget(Moment::now());
+            }
+        }
+        self.give_up();
+    }
+
+    /// From now on the writer has so long to write what waits, and ends.
+    pub fn close(&self, within: Duration) {
+        self.lock().closing = Some(Instant::now() + within);
+        self.wake.notify_all();
+    }
+
+    fn push(&self, entry: UsageEntry) {
+        let mut state = self.lock();
+        if state.waiting.len() >= MAX_WAITING {
+            self.metrics.lost.inc();
+            return;
+        }
+        state.waiting.push_back(entry);
+        let len = state.waiting.len();
+        drop(state);
+        self.metrics.waiting.inc();
+        // The writer sleeps only while there is nothing, or waits for a whole batch.
+        if len == 1 || len == BATCH {
+            self.wake.notify_one();
+        }
+    }
+
+    /// The next rows, after waiting for them; none when it is time for something else; `None` when
+    /// it is closed and nothing is left.
+    fn gather(&self, until: Instant) -> Option<Vec<UsageEntry>> {
+        let mut state = self.lock();
+        if state.waiting.is_empty() && state.closing.is_none() {
+            let left = until.saturating_duration_since(Instant::now());
+            state = self.wait(state, left, |state| state.waiting.is_empty());
+        }
+        if !state.waiting.is_empty() {
+            state = self.wait(state, GATHER, |state| state.waiting.len() < BATCH);
+        }
+        if state.waiting.is_empty() && state.closing.is_some() {
+            return None;
+        }
+        let len = state.waiting.len().min(BATCH);
+        Some(state.waiting.drain(..len).collect())
+    }
+
+    /// Waits while something is so, and it is not closing.
+    fn wait<'a>(
+        &'a self,
+        state: MutexGuard<'a, State>,
+        longest: Duration,
+        so: impl Fn(&State) -> bool,
+    ) -> MutexGuard<'a, State> {
+        let waits = |state: &mut State| state.closing.is_none() && so(state);
+        let waited = self.wake.wait_timeout_while(state, longest, waits);
+        waited.unwrap_or_else(PoisonError::into_inner).0
+    }
+
+    fn recovered(&self) {
+        let mut state = self.lock();
+        self.metrics.waiting.set(i64::try_from(state.waiting.len()).unwrap_or(i64::MAX));
+        if state.problem.take().is_some() {
+            tracing::info!("usage is written again");
+        }
+    }
+
+    /// Keeps rows that could not be written, and waits before the next try. Whether there may be
+    /// one.
+    fn keep(&self, batch: Vec<UsageEntry>, error: &StoreError, delay: Duration) -> bool {
+        let problem = whole_text(error);
+        let mut state = self.lock();
+        if state.problem.is_none() {
+            tracing::error!(problem, "usage cannot be written: it is kept in memory");
+        }
+        state.problem = Some(problem);
+        batch.into_iter().rev().for_each(|entry| state.waiting.push_front(entry));
+        let (closing, now) = (state.closing, Instant::now());
+        if closing.is_some_and(|by| now >= by) {
+            return false;
+        }
+        match closing {
+            // In a hurry: the database waits a moment of its own before it says no.
+            Some(_) => drop(self.wake.wait_timeout(state, RETRY_CLOSING)),
+            None => drop(self.wait(state, delay, |_| true)),
+        }
+        true
+    }
+
+    /// Forgets some old rows. How long until more are looked for.
+    fn forget(&self, now: Moment) -> Duration {
+        let (seldom, most) = FORGET;
+        if self.retention.is_zero() {
+            return seldom;
+        }
+        let kept = u64::try_from(self.retention.as_millis()).unwrap_or(u64::MAX);
+        match self.store.forget_usage(now.wall_ms.saturating_sub(kept), most) {
+            Ok(forgotten) if forgotten == most => GATHER,
+            Ok(_) => seldom,
+            Err(error) => {
+                tracing::warn!(problem = whole_text(&error), "old usage is not forgotten");
+                seldom
+            }
+        }
+    }
+
+    fn give_up(&self) {
+        let lost = std::mem::take(&mut self.lock().waiting).len();
+        if lost > 0 {
+            self.metrics.lost.inc_by(lost as u64);
+            tracing::error!(lost, "usage of the last jobs could not be written and is lost");
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// The delay between two tries of a ledger that is closing.
+const RETRY_CLOSING: Duration = Duration::from_millis(50);
+
+impl Observer for Ledger {
+    fn ended(&self, job: &JobFacts, ended: &Ended) {
+        self.push(row::entry(job, ended, Moment::now()));
+    }
+}
+
+impl Condition for Ledger {
+    fn degraded(&self) -> Option<String> {
+        let state = self.lock();
+        let problem = state.problem.as_ref()?;
+        let (waiting, lost) = (state.waiting.len(), self.metrics.lost.get());
+        Some(format!(
+            "usage cannot be written: {problem}; {waiting} rows wait in memory, {lost} are lost"
+        ))
+    }
+}
+
+fn whole_text(error: &StoreError) -> String {
+    let mut text = error.to_string();
+    let mut source = error.source();
+    while let Some(cause) = source {
+        text.push_str(&format!(": {cause}"));
+        source = cause.source();
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests;

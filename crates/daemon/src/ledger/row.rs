@@ -1,0 +1,44 @@
+//! A job as a row.
+
+use std::time::Duration;
+
+use access::Moment;
+use scheduler::{Ended, JobFacts, Outcome};
+use store::UsageEntry;
+
+use crate::telemetry::requests::outcome;
+
+/// Tokens that one row counts at most. Some backends invent numbers; the sums must not overflow.
+const MAX_TOKENS: u64 = 1 << 36;
+
+/// The row of a job that ended now.
+pub(super) fn entry(job: &JobFacts, ended: &Ended, now: Moment) -> UsageEntry {
+    let status = match &ended.outcome {
+        Outcome::Answered(status) => Some(status.as_u16()),
+        _ => None,
+    };
+    let tokens = |tokens: Option<u64>| tokens.map(|tokens| tokens.min(MAX_TOKENS));
+    UsageEntry {
+        at_ms: now.wall_ms,
+        job: job.id,
+        key: job.key.clone(),
+        model: job.model.clone(),
+        served_model: ended.served_model.clone(),
+        provider: ended.provider_name.clone(),
+        endpoint: job.endpoint,
+        outcome: outcome(&ended.outcome),
+        status,
+        prompt_tokens: tokens(ended.usage.prompt_tokens),
+        completion_tokens: tokens(ended.usage.completion_tokens),
+        estimated: ended.usage.estimated,
+        queue_ms: millis(ended.queued),
+        first_byte_ms: ended.first_byte.map(millis),
+        total_ms: millis(ended.total),
+        streaming: job.streaming,
+        requeues: ended.requeues,
+    }
+}
+
+fn millis(duration: Duration) -> u64 {
+    u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
+}

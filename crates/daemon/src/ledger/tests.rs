@@ -1,0 +1,125 @@
+//! Rows written in time, kept while they cannot be, and lost only beyond the bound.
+
+use std::thread;
+
+use base::{Endpoint, JobId};
+use store::{UsageQuery, VolatileStore};
+
+use super::*;
+
+fn entry(at_ms: u64) -> UsageEntry {
+    UsageEntry {
+        at_ms,
+        job: JobId::from_random(at_ms.into()),
+        key: "k".into(),
+        model: "m".into(),
+        served_model: None,
+        provider: None,
+        endpoint: Endpoint::ChatCompletions,
+        outcome: "answered",
+        status: Some(200),
+        prompt_tokens: Some(1),
+        completion_tokens: Some(1),
+        estimated: false,
+        queue_ms: 0,
+        first_byte_ms: None,
+        total_ms: 0,
+        streaming: false,
+        requeues: 0,
+    }
+}
+
+fn ledger(retention: Duration) -> (Arc<VolatileStore>, Arc<Ledger>) {
+    let store = Arc::new(VolatileStore::default());
+    let kept: Arc<dyn UsageStore> = Arc::<VolatileStore>::clone(&store);
+    (store, Arc::new(Ledger::new(kept, retention, LedgerMetrics::default())))
+}
+
+fn writing(ledger: &Arc<Ledger>) -> thread::JoinHandle<()> {
+    let ledger = Arc::clone(ledger);
+    thread::spawn(move || ledger.write())
+}
+
+fn rows(store: &VolatileStore) -> u64 {
+    store.usage(&UsageQuery::default()).unwrap().totals.requests
+}
+
+/// Waits for something that another thread does.
+fn until(what: &str, is_so: impl Fn() -> bool) {
+    let deadline = Instant::now() + Duration::from_secs(20);
+    while !is_so() {
+        assert!(Instant::now() < deadline, "{what} never came");
+        thread::yield_now();
+    }
+}
+
+#[test]
+fn what_waits_is_written_at_once_when_it_is_closed() {
+    let (store, ledger) = ledger(Duration::ZERO);
+    let writer = writing(&ledger);
+    (0..2_500).for_each(|at| ledger.push(entry(at)));
+    ledger.close(Duration::from_secs(10));
+    writer.join().unwrap();
+    assert_eq!((rows(&store), ledger.metrics.lost.get()), (2_500, 0));
+}
+
+#[test]
+fn rows_are_written_by_themselves() {
+    let (store, ledger) = ledger(Duration::ZERO);
+    let writer = writing(&ledger);
+    ledger.push(entry(1));
+    until("the row", || rows(&store) == 1);
+    ledger.close(Duration::ZERO);
+    writer.join().unwrap();
+}
+
+#[test]
+fn a_database_that_fails_is_told_and_loses_nothing() {
+    let (store, ledger) = ledger(Duration::ZERO);
+    store.fail_writes(true);
+    let writer = writing(&ledger);
+    ledger.push(entry(1));
+    until("the problem", || ledger.degraded().is_some());
+    ledger.push(entry(2));
+    assert!(ledger.degraded().unwrap().contains("told to fail"));
+    store.fail_writes(false);
+    until("its end", || ledger.degraded().is_none());
+    ledger.close(Duration::from_secs(10));
+    writer.join().unwrap();
+    assert_eq!((rows(&store), ledger.metrics.lost.get()), (2, 0));
+}
+
+#[test]
+fn a_database_that_never_comes_back_does_not_hold_up_the_end() {
+    let (store, ledger) = ledger(Duration::ZERO);
+    store.fail_writes(true);
+    let writer = writing(&ledger);
+    (0..3).for_each(|at| ledger.push(entry(at)));
+    ledger.close(Duration::ZERO);
+    writer.join().unwrap();
+    assert_eq!((rows(&store), ledger.metrics.lost.get()), (0, 3));
+}
+
+#[test]
+fn rows_over_the_bound_are_lost_and_counted() {
+    let (store, ledger) = ledger(Duration::ZERO);
+    (0..MAX_WAITING as u64 + 7).for_each(|at| ledger.push(entry(at)));
+    assert_eq!(ledger.metrics.lost.get(), 7);
+    let writer = writing(&ledger);
+    ledger.close(Duration::from_secs(60));
+    writer.join().unwrap();
+    assert_eq!(rows(&store), MAX_WAITING as u64);
+}
+
+#[test]
+fn old_rows_are_forgotten_unless_they_are_kept_for_ever() {
+    let day = Duration::from_secs(86_400);
+    for (retention, left) in [(day, 1), (Duration::ZERO, 3)] {
+        let (store, ledger) = ledger(retention);
+        let now = Moment::now();
+        let before = |days: u64| now.wall_ms - days * 86_400_000;
+        store.add_usage(&[entry(before(5)), entry(before(2)), entry(now.wall_ms)]).unwrap();
+        ledger.forget(now);
+        assert_eq!(rows(&store), left);
+    }
+}

@@ -1,0 +1,79 @@
+//! Whom a WebSocket is for, where several protocols share a path.
+//!
+//! On [`PATH`], a query with `token`, `model` or `max_concurrency` is a model node's, one with
+//! `node` alone a mesh peer's; without any of them it is a workspace client. On any other path only
+//! an upgrade whose query has all four parameters of a node is one: it is led to [`PATH`].
+
+use axum::{
+    body::Body,
+    extract::Request,
+    response::{IntoResponse, Response},
+};
+use http::{StatusCode, Uri, header, uri::PathAndQuery};
+use protocol::node::Parameters;
+use providers::ModelNodes;
+
+/// The path that the protocols share.
+pub(crate) const PATH: &str = "/ws";
+
+/// Leads a node that knocks elsewhere to [`PATH`]. Requests that ask for no upgrade are left alone,
+/// whatever their query.
+pub(crate) fn lead<B>(request: &mut http::Request<B>) {
+    if !request.headers().contains_key(header::UPGRADE) || request.uri().path() == PATH {
+        return;
+    }
+    let Some(query) = request.uri().query() else { return };
+    if Parameters::of(query).complete()
+        && let Ok(path_and_query) = PathAndQuery::try_from(format!("{PATH}?{query}"))
+    {
+        *request.uri_mut() = Uri::from(path_and_query);
+    }
+}
+
+/// Answers a request to [`PATH`].
+pub(crate) fn answer(nodes: &ModelNodes, mut request: Request) -> Response {
+    let there = Parameters::of(request.uri().query().unwrap_or_default());
+    let upgrades = request.headers().contains_key(header::UPGRADE);
+    if there.names_node() || !upgrades {
+        return nodes.connect(&mut request).map(Body::from);
+    }
+    not_here(if there.node { "mesh peers" } else { "workspace clients" })
+}
+
+fn not_here(who: &str) -> Response {
+    let words = format!("this server does not take {who} over WebSocket");
+    let kind = api::error::Kind::NotFound;
+    api::ApiError::new(StatusCode::NOT_IMPLEMENTED, kind, words).into_response()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn led(uri: &str, upgrades: bool) -> String {
+        let mut request = http::Request::get(uri).body(()).unwrap();
+        if upgrades {
+            request.headers_mut().insert(header::UPGRADE, "websocket".parse().unwrap());
+        }
+        lead(&mut request);
+        request.uri().to_string()
+    }
+
+    const WHOLE: &str = "token=a%20b&model=m&max_concurrency=1&name=n";
+
+    #[test]
+    fn a_node_is_found_wherever_it_knocks() {
+        for path in ["/", "/v1/models", "/nowhere/at/all", PATH] {
+            assert_eq!(led(&format!("{path}?{WHOLE}"), true), format!("/ws?{WHOLE}"));
+        }
+    }
+
+    #[test]
+    fn nothing_else_is_led_away() {
+        let plain = format!("/v1/models?{WHOLE}");
+        assert_eq!(led(&plain, false), plain, "no upgrade");
+        for uri in ["/v1/models", "/v1/worker/connect?token=t&model=m&name=n", "/?node=x"] {
+            assert_eq!(led(uri, true), uri);
+        }
+    }
+}

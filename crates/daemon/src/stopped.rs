@@ -1,0 +1,112 @@
+//! Administration of a server that is not running: its data directory is opened in its place.
+
+use std::{path::Path, sync::Arc};
+
+pub use access::KeyError;
+use access::{Keys, Moment};
+use anyhow::Context;
+use api::admin::{
+    action,
+    keys::{made, revoked, rotated, shown},
+    usage::{Asked, report},
+};
+use base::KeyId;
+use jiff::Timestamp;
+use protocol::admin::{CreateKey, KeyJson, usage::UsageReport};
+use store::{AuditStore, KeyStore, SqliteStore, UsageStore};
+
+use crate::data::DataDir;
+
+/// How the command line is called where it acted on a stopped server.
+const WHO: &str = "command-line";
+
+/// A query of `/admin/usage`, read here: `by=key&since=7d`.
+///
+/// # Errors
+/// What is wrong with it.
+pub fn asked(query: &str) -> anyhow::Result<Asked> {
+    Asked::parse(Some(query), Timestamp::now()).map_err(anyhow::Error::msg)
+}
+
+/// A server that is not running. Nobody starts it until this is dropped.
+pub struct Stopped {
+    _data: DataDir,
+    store: Arc<SqliteStore>,
+    keys: Keys,
+}
+
+impl Stopped {
+    /// Takes the data directory, and makes it if there is none.
+    ///
+    /// # Errors
+    /// When a server uses it, or it or its database cannot be used.
+    pub fn open(data_dir: &Path) -> anyhow::Result<Self> {
+        let data = DataDir::open(data_dir).context(
+            "only a stopped server's data directory can be used; ask a running one with --server",
+        )?;
+        let store = Arc::new(SqliteStore::open(&data.database()?)?);
+        let kept: Arc<dyn KeyStore> = Arc::<SqliteStore>::clone(&store);
+        let keys = Keys::open(kept, Moment::now())?;
+        Ok(Self { _data: data, store, keys })
+    }
+
+    /// Every key, the oldest first.
+    pub fn keys(&self) -> Vec<KeyJson> {
+        self.keys.list().iter().map(shown).collect()
+    }
+
+    /// One key.
+    ///
+    /// # Errors
+    /// When there is none.
+    pub fn key(&self, id: &str) -> Result<KeyJson, KeyError> {
+        let found = self.keys().into_iter().find(|key| key.id == id);
+        found.ok_or_else(|| KeyError::NotFound(id.into()))
+    }
+
+    /// Makes a key.
+    ///
+    /// # Errors
+    /// When it cannot be made.
+    pub fn create(&self, asked: CreateKey) -> Result<KeyJson, KeyError> {
+        let key = made(&self.keys, asked, Moment::now());
+        let id = key.as_ref().map_or("", |key| key.id.as_str());
+        self.did("key.create", id, key.as_ref().err());
+        key
+    }
+
+    /// Gives a key another text.
+    ///
+    /// # Errors
+    /// When there is none, or it cannot be rotated.
+    pub fn rotate(&self, id: &str) -> Result<KeyJson, KeyError> {
+        let key = rotated(&self.keys, &KeyId::from(id));
+        self.did("key.rotate", id, key.as_ref().err());
+        key
+    }
+
+    /// Revokes a key.
+    ///
+    /// # Errors
+    /// When there is none, or that cannot be written.
+    pub fn revoke(&self, id: &str) -> Result<KeyJson, KeyError> {
+        let key = revoked(&self.keys, &KeyId::from(id), Moment::now());
+        self.did("key.revoke", id, key.as_ref().err());
+        key
+    }
+
+    /// What was used.
+    ///
+    /// # Errors
+    /// When the ledger cannot be read.
+    pub fn usage(&self, asked: &Asked) -> anyhow::Result<UsageReport> {
+        Ok(report(self.store.usage(&asked.query)?, &asked.query.by))
+    }
+
+    fn did(&self, what: &str, target: &str, failed: Option<&KeyError>) {
+        let outcome = failed.map_or_else(|| "done".to_owned(), ToString::to_string);
+        if let Err(error) = self.store.add_action(&action(WHO, what, target, outcome)) {
+            tracing::warn!(%error, "an action is not in the audit log");
+        }
+    }
+}

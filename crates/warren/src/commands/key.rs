@@ -1,0 +1,241 @@
+//! `warren key`: keys made, listed, rotated and revoked.
+
+use anyhow::anyhow;
+use base::{Budget, KeyLimits, KeyScope};
+use clap::{Args, Subcommand};
+use client::admin::{CreateKey, KeyJson, KeyList, time};
+use daemon::ConfigFile;
+
+use super::{
+    say,
+    table::{plain, table},
+    target::{Chosen, Target},
+    worker_runtime,
+};
+use crate::exit::usage;
+
+/// Make, list, rotate and revoke keys
+#[derive(Args)]
+pub(crate) struct Key {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    /// Make a key; it is shown once
+    Create(Create),
+    /// List all keys
+    List(Listing),
+    /// Show one key
+    Show(One),
+    /// Give a key another text, which is shown once; the old one no longer works
+    Rotate(One),
+    /// Revoke a key for good, and end what is connected with it
+    Revoke(One),
+}
+
+#[derive(Args)]
+struct Create {
+    /// What to call it
+    #[arg(long)]
+    name: String,
+    /// What it is for: inference, worker, workspace, peer, admin, metrics (repeatable) [default:
+    /// inference]
+    #[arg(long, value_name = "SCOPE,…", value_delimiter = ',')]
+    scope: Vec<KeyScope>,
+    /// The models it may be used for; llama* are all that begin so (repeatable) [default: all]
+    #[arg(long, value_name = "MODEL,…", value_delimiter = ',')]
+    models: Vec<String>,
+    /// Requests a minute [default: no limit]
+    #[arg(long, value_name = "N")]
+    rpm: Option<u32>,
+    /// Tokens a minute [default: no limit]
+    #[arg(long, value_name = "N")]
+    tpm: Option<u64>,
+    /// Requests at the same time [default: no limit]
+    #[arg(long, value_name = "N")]
+    concurrent: Option<u32>,
+    /// Tokens a day or a month (UTC) [default: no limit]
+    #[arg(long, value_name = "N/day|N/month")]
+    budget_tokens: Option<Budget>,
+    /// When it stops working: 30d, 12h, or a time such as 2027-01-31T00:00:00Z [default: never]
+    #[arg(long, value_name = "WHEN")]
+    expires: Option<String>,
+    #[command(flatten)]
+    output: Listing,
+}
+
+#[derive(Args)]
+struct One {
+    /// The key's id, as `warren key list` shows it
+    id: String,
+    #[command(flatten)]
+    output: Listing,
+}
+
+#[derive(Args)]
+struct Listing {
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+    #[command(flatten)]
+    target: Target,
+}
+
+impl Key {
+    pub(crate) fn run(self, file: &ConfigFile) -> anyhow::Result<()> {
+        worker_runtime()?.block_on(self.command.run(file))
+    }
+}
+
+impl Command {
+    async fn run(self, file: &ConfigFile) -> anyhow::Result<()> {
+        match self {
+            Self::Create(create) => create.run(file).await,
+            Self::List(listing) => listing.run(file).await,
+            Self::Show(one) => one.run(file, Act::Show).await,
+            Self::Rotate(one) => one.run(file, Act::Rotate).await,
+            Self::Revoke(one) => one.run(file, Act::Revoke).await,
+        }
+    }
+}
+
+impl Create {
+    async fn run(self, file: &ConfigFile) -> anyhow::Result<()> {
+        let asked = self.asked().map_err(usage)?;
+        let key = match self.output.target.choose(&file.serve)? {
+            Chosen::Running(warren) => warren.create_key(&asked).await?,
+            Chosen::Stopped(stopped) => stopped.create(asked)?,
+        };
+        tell(&key, self.output.json)
+    }
+
+    fn asked(&self) -> anyhow::Result<CreateKey> {
+        let expires = self.expires.as_deref();
+        let expires_at = expires.map(|when| time::future(when, jiff::Timestamp::now()));
+        let expires_at = expires_at.transpose().map_err(|error| anyhow!("--expires: {error}"))?;
+        Ok(CreateKey {
+            name: self.name.clone(),
+            scopes: Some(self.scope.clone()).filter(|scopes| !scopes.is_empty()),
+            models: Some(self.models.clone()),
+            limits: Some(KeyLimits {
+                rpm: self.rpm,
+                tpm: self.tpm,
+                concurrent: self.concurrent,
+                budget: self.budget_tokens,
+            }),
+            expires_at,
+        })
+    }
+}
+
+/// What is done with one key.
+#[derive(Clone, Copy)]
+enum Act {
+    Show,
+    Rotate,
+    Revoke,
+}
+
+impl One {
+    async fn run(self, file: &ConfigFile, act: Act) -> anyhow::Result<()> {
+        let id = &self.id;
+        let key = match (self.output.target.choose(&file.serve)?, act) {
+            (Chosen::Running(warren), Act::Show) => warren.key(id).await?,
+            (Chosen::Running(warren), Act::Rotate) => warren.rotate_key(id).await?,
+            (Chosen::Running(warren), Act::Revoke) => warren.revoke_key(id).await?,
+            (Chosen::Stopped(stopped), Act::Show) => stopped.key(id)?,
+            (Chosen::Stopped(stopped), Act::Rotate) => stopped.rotate(id)?,
+            (Chosen::Stopped(stopped), Act::Revoke) => stopped.revoke(id)?,
+        };
+        tell(&key, self.output.json)
+    }
+}
+
+impl Listing {
+    async fn run(self, file: &ConfigFile) -> anyhow::Result<()> {
+        let keys = match self.target.choose(&file.serve)? {
+            Chosen::Running(warren) => warren.keys().await?,
+            Chosen::Stopped(stopped) => stopped.keys(),
+        };
+        if self.json {
+            return Ok(say(&serde_json::to_string_pretty(&KeyList { keys })?)?);
+        }
+        if keys.is_empty() {
+            return Ok(say("There are no keys yet. Make one: warren key create --name NAME")?);
+        }
+        let header = ["id", "name", "prefix", "scopes", "models", "limits", "state", "last used"];
+        let rows: Vec<Vec<String>> = keys.iter().map(row).collect();
+        Ok(say(&table(&header, &rows, 0))?)
+    }
+}
+
+fn row(key: &KeyJson) -> Vec<String> {
+    let [.., scopes, models, limits, state, last_used] = fields(key).map(|(_, value)| value);
+    vec![
+        key.id.clone(),
+        plain(&key.name),
+        key.prefix.clone(),
+        scopes,
+        models,
+        limits,
+        state,
+        last_used,
+    ]
+}
+
+/// Shows one key: its text, if it has just been made, on a line of its own.
+fn tell(key: &KeyJson, json: bool) -> anyhow::Result<()> {
+    if json {
+        return Ok(say(&serde_json::to_string_pretty(key)?)?);
+    }
+    for (name, value) in fields(key) {
+        say(&format!("{name:<11}{value}"))?;
+    }
+    if let Some(text) = &key.key {
+        say(&format!(
+            "\n{text}\n\nThis is the key. It is shown now and never again: keep it somewhere safe.\n\
+             Clients send it as `Authorization: Bearer KEY` or `x-api-key: KEY`."
+        ))?;
+    }
+    Ok(())
+}
+
+fn fields(key: &KeyJson) -> [(&'static str, String); 9] {
+    let scopes: Vec<&str> = key.scopes.iter().map(|scope| scope.as_str()).collect();
+    let models =
+        if key.models.is_empty() { "all".to_owned() } else { plain(&key.models.join(",")) };
+    let last_used = key.last_used_at.map_or_else(|| "never".to_owned(), |at| at.to_string());
+    [
+        ("id", key.id.clone()),
+        ("name", plain(&key.name)),
+        ("prefix", key.prefix.clone()),
+        ("created", key.created_at.to_string()),
+        ("scopes", scopes.join(",")),
+        ("models", models),
+        ("limits", limits(&key.limits)),
+        ("state", state(key)),
+        ("last used", last_used),
+    ]
+}
+
+fn limits(limits: &KeyLimits) -> String {
+    let all = [
+        limits.rpm.map(|rpm| format!("{rpm} rpm")),
+        limits.tpm.map(|tpm| format!("{tpm} tpm")),
+        limits.concurrent.map(|concurrent| format!("{concurrent} at once")),
+        limits.budget.map(|budget| format!("{budget} tokens")),
+    ];
+    let all: Vec<String> = all.into_iter().flatten().collect();
+    if all.is_empty() { "none".to_owned() } else { all.join(", ") }
+}
+
+fn state(key: &KeyJson) -> String {
+    match (key.revoked_at, key.expires_at) {
+        (Some(at), _) => format!("revoked {at}"),
+        (None, Some(at)) if at <= jiff::Timestamp::now() => format!("expired {at}"),
+        (None, Some(at)) => format!("until {at}"),
+        (None, None) => "valid".to_owned(),
+    }
+}

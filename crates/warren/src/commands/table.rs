@@ -1,0 +1,46 @@
+//! Lists for people: aligned columns.
+
+/// Rows under a header, each column as wide as its widest cell. `right`: how many columns, from
+/// the last, hold numbers.
+pub(crate) fn table(header: &[&str], rows: &[Vec<String>], right: usize) -> String {
+    let header: Vec<String> = header.iter().map(|name| name.to_uppercase()).collect();
+    let all: Vec<&Vec<String>> = std::iter::once(&header).chain(rows).collect();
+    let width = |at: usize| all.iter().map(|row| row[at].chars().count()).max().unwrap_or(0);
+    let widths: Vec<usize> = (0..header.len()).map(width).collect();
+    let lines: Vec<String> = all.iter().map(|row| line(row, &widths, right)).collect();
+    lines.join("\n")
+}
+
+fn line(row: &[String], widths: &[usize], right: usize) -> String {
+    let cell = |(at, (text, width)): (usize, (&String, &usize))| {
+        if at + right >= row.len() { format!("{text:>width$}") } else { format!("{text:<width$}") }
+    };
+    let cells: Vec<String> = row.iter().zip(widths).enumerate().map(cell).collect();
+    cells.join("  ").trim_end().to_owned()
+}
+
+/// What a terminal may be shown of a name that somebody else chose.
+pub(crate) fn plain(text: &str) -> String {
+    if text.is_empty() {
+        return "-".to_owned();
+    }
+    text.chars().map(|c| if c.is_control() { '\u{fffd}' } else { c }).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn columns_are_aligned() {
+        let row = |name: &str, count: u32| vec![name.to_owned(), count.to_string()];
+        let rows = [row("a", 1_000), row("größer", 7)];
+        assert_eq!(table(&["name", "n"], &rows, 1), "NAME       N\na       1000\ngrößer     7");
+    }
+
+    #[test]
+    fn control_characters_do_not_reach_the_terminal() {
+        assert_eq!(plain("a\u{1b}[2Jb"), "a\u{fffd}[2Jb");
+        assert_eq!(plain(""), "-");
+    }
+}

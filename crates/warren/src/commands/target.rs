@@ -1,0 +1,74 @@
+//! Whom the administration commands speak to: a running server, or a stopped one's data directory.
+
+use std::{path::PathBuf, sync::LazyLock};
+
+use anyhow::Context;
+use base::Secret;
+use clap::Args;
+use client::Warren;
+use daemon::{
+    ServeOptions, Stopped,
+    data::{ADMIN_TOKEN, read_token},
+    settings::data_dir,
+};
+
+use crate::exit::usage;
+
+/// Where a server is when nobody says so.
+static DEFAULT_SERVER: LazyLock<String> =
+    LazyLock::new(|| format!("http://127.0.0.1:{}", daemon::settings::PORT));
+
+/// Whom to speak to
+#[derive(Args)]
+pub(crate) struct Target {
+    /// The server [default: http://127.0.0.1:9178]
+    #[arg(long, env = "WARREN_SERVER", value_name = "URL")]
+    server: Option<String>,
+    /// Its administrator's token, or a key of scope admin [default: admin.token in the data
+    /// directory]
+    #[arg(long, env = "WARREN_ADMIN_TOKEN", value_name = "TOKEN", hide_env_values = true)]
+    admin_token: Option<Secret>,
+    /// The data directory of a stopped server on this machine, to work on without it; with
+    /// --server, only where its admin.token is
+    #[arg(long, value_name = "DIR")]
+    data_dir: Option<PathBuf>,
+}
+
+/// Whom a command speaks to.
+pub(crate) enum Chosen {
+    /// A running server.
+    Running(Warren),
+    /// A server that is not running.
+    Stopped(Box<Stopped>),
+}
+
+impl Target {
+    /// The one to speak to, by what was said and what the file says.
+    pub(crate) fn choose(self, file: &ServeOptions) -> anyhow::Result<Chosen> {
+        if let (None, Some(directory)) = (&self.server, &self.data_dir) {
+            return Ok(Chosen::Stopped(Box::new(Stopped::open(directory)?)));
+        }
+        let token = self.token(file)?;
+        let server = self.server.as_ref().unwrap_or(&DEFAULT_SERVER);
+        let warren = Warren::new(server, Some(&token)).map_err(|error| usage(error.into()))?;
+        Ok(Chosen::Running(warren))
+    }
+
+    fn token(&self, file: &ServeOptions) -> anyhow::Result<Secret> {
+        if let Some(token) = self.admin_token.as_ref().or(file.admin_token.as_ref()) {
+            return Ok(token.clone());
+        }
+        let from_environment = || std::env::var_os("WARREN_DATA_DIR").map(PathBuf::from);
+        let given = self.data_dir.clone().or_else(from_environment);
+        let directory = data_dir(given.or_else(|| file.data_dir.clone()))?;
+        let token = read_token(&directory, ADMIN_TOKEN)?;
+        let shown = directory.join(ADMIN_TOKEN);
+        token.with_context(|| {
+            format!(
+                "the administrator's token is needed: give it with --admin-token; on the server's \
+                 machine it is in {}",
+                shown.display()
+            )
+        })
+    }
+}

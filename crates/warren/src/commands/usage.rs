@@ -1,0 +1,131 @@
+//! `warren usage`: what was used.
+
+use base::UsageBy;
+use clap::Args;
+use client::{
+    admin::usage::{UsageCounts, UsageReport, UsageRow},
+    server::UsageAsked,
+};
+use daemon::ConfigFile;
+
+use super::{
+    say,
+    table::{plain, table},
+    target::{Chosen, Target},
+    worker_runtime,
+};
+use crate::exit::usage;
+
+/// Tell what was used
+#[derive(Args)]
+pub(crate) struct Usage {
+    /// What it is told apart by: key, model, provider, api, day [default: key]
+    #[arg(long, value_name = "WHAT,…", value_delimiter = ',')]
+    by: Option<Vec<UsageBy>>,
+    /// From this time on: 2026-11-01, 2026-11-01T12:00:00Z, or 7d ago
+    #[arg(long, value_name = "WHEN")]
+    since: Option<String>,
+    /// Before this time
+    #[arg(long, value_name = "WHEN")]
+    until: Option<String>,
+    /// Of this key only, by its id
+    #[arg(long, value_name = "ID")]
+    key: Option<String>,
+    /// Of this model only
+    #[arg(long, value_name = "MODEL")]
+    model: Option<String>,
+    /// Of the workers or nodes of this name only
+    #[arg(long, value_name = "NAME")]
+    provider: Option<String>,
+    /// Print JSON
+    #[arg(long, conflicts_with = "csv")]
+    json: bool,
+    /// Print CSV
+    #[arg(long)]
+    csv: bool,
+    #[command(flatten)]
+    target: Target,
+}
+
+impl Usage {
+    pub(crate) fn run(self, file: &ConfigFile) -> anyhow::Result<()> {
+        worker_runtime()?.block_on(self.report(file))
+    }
+
+    async fn report(self, file: &ConfigFile) -> anyhow::Result<()> {
+        let asked = self.asked();
+        let query = daemon::stopped::asked(&asked.query()).map_err(usage)?;
+        let report = match self.target.choose(&file.serve)? {
+            Chosen::Running(warren) => warren.usage(&asked).await?,
+            Chosen::Stopped(stopped) => stopped.usage(&query)?,
+        };
+        if self.json {
+            return Ok(say(&serde_json::to_string_pretty(&report)?)?);
+        }
+        if self.csv {
+            return Ok(say(report.to_csv(&query.query.by).trim_end())?);
+        }
+        Ok(say(&readable(&report, &query.query.by))?)
+    }
+
+    fn asked(&self) -> UsageAsked {
+        UsageAsked {
+            by: self.by.clone().unwrap_or_else(|| vec![UsageBy::Key]),
+            since: self.since.clone(),
+            until: self.until.clone(),
+            key: self.key.clone(),
+            model: self.model.clone(),
+            provider: self.provider.clone(),
+        }
+    }
+}
+
+fn readable(report: &UsageReport, by: &[UsageBy]) -> String {
+    if report.totals.requests == 0 {
+        return "Nothing was used.".to_owned();
+    }
+    let names = by.iter().map(|by| by.as_str());
+    let counts = UsageCounts::NAMES.map(|name| name.strip_suffix("_tokens").unwrap_or(name));
+    let header: Vec<&str> = names.chain(counts).collect();
+    let mut rows: Vec<Vec<String>> = report.rows.iter().map(|row| cells(row, by)).collect();
+    if rows.len() != 1 {
+        let mut totals = vec![String::new(); by.len()];
+        totals.iter_mut().take(1).for_each(|name| "all".clone_into(name));
+        rows.push(totals.into_iter().chain(numbers(&report.totals)).collect());
+    }
+    let table = table(&header, &rows, counts.len());
+    let more = "\nThere are more rows than these: ask for less time, or for one key or model.";
+    if report.truncated { table + more } else { table }
+}
+
+fn cells(row: &UsageRow, by: &[UsageBy]) -> Vec<String> {
+    let names = by.iter().map(|by| plain(row.get(*by).unwrap_or_default()));
+    names.chain(numbers(&row.counts)).collect()
+}
+
+fn numbers(counts: &UsageCounts) -> impl Iterator<Item = String> {
+    counts.values().map(|count| count.to_string()).into_iter()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rows_are_told_with_their_sum() {
+        let counts = UsageCounts { requests: 2, prompt_tokens: 30, ..UsageCounts::default() };
+        let row = |model: &str| {
+            let mut row = UsageRow { counts, ..UsageRow::default() };
+            row.set(UsageBy::Model, model.to_owned());
+            row
+        };
+        let totals = UsageCounts { requests: 4, prompt_tokens: 60, ..UsageCounts::default() };
+        let report = UsageReport { rows: vec![row("m"), row("")], totals, truncated: false };
+        let told = readable(&report, &[UsageBy::Model]);
+        let lines: Vec<&str> = told.lines().collect();
+        assert!(lines[0].starts_with("MODEL  REQUESTS  PROMPT"), "{told}");
+        assert!(lines[2].starts_with("-  ") && lines[3].starts_with("all"), "{told}");
+        let nothing = readable(&UsageReport::default(), &[UsageBy::Model]);
+        assert_eq!(nothing, "Nothing was used.");
+    }
+}

@@ -1,0 +1,182 @@
+//! llama.cpp's own server on a model of random weights: what a real backend does with what Warren
+//! sends it, and Warren with what it says.
+
+use std::collections::BTreeSet;
+
+use serde_json::{Value, json};
+use testkit::{Client, DEADLINE, eventually};
+
+use crate::{
+    house::House,
+    program::{Program, Running, beside, installed},
+    sdk,
+};
+
+const MODEL: &str = "tiny";
+const CHAT: &str = "/v1/chat/completions";
+
+/// The server behind a worker. Dropping it kills it.
+struct Llama {
+    house: House,
+    /// Straight to the server, without Warren.
+    direct: Client,
+    _server: Running,
+}
+
+impl Llama {
+    /// With a model that was made with these options.
+    async fn start(options: &[&str]) -> Self {
+        let python = installed("python").join("bin/python");
+        let models = tempfile::tempdir().unwrap();
+        let model = models.path().join("tiny.gguf");
+        let made = Program::new(&python).args([beside("tiny_model.py"), model.clone()]);
+        made.args(options).run().await.well();
+        let server = Program::new(&python).args([beside("llama_cpp_server.py"), model]);
+        let mut server = server.args(["0", MODEL]).start();
+        let line = server.line_with("listening on http://").await;
+        let url = line.split_whitespace().last().unwrap().to_owned();
+        let house = House::lending(&["--backend", &url], MODEL).await;
+        let address = url.trim_start_matches("http://").parse().unwrap();
+        Self { house, direct: Client::new(address), _server: server }
+    }
+
+    /// How many requests it works on, as it says itself.
+    async fn at_work(&self) -> usize {
+        let slots = self.direct.get("/slots").await.json();
+        let slots = slots.as_array().expect("a list of slots").clone();
+        slots.iter().filter(|slot| slot["is_processing"] == true).count()
+    }
+
+    async fn ask(&self, path: &str, body: &Value) -> Value {
+        let answer = self.house.client().post_json(path, body).await;
+        assert_eq!(answer.status, 200, "{}", answer.text());
+        answer.json()
+    }
+}
+
+fn hi(more: Value) -> Value {
+    let mut body = json!({
+        "model": MODEL, "max_tokens": 12, "messages": [{"role": "user", "content": "hi there"}],
+    });
+    body.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+    body
+}
+
+#[tokio::test]
+async fn answers_every_api_that_it_serves_itself() {
+    let llama = Llama::start(&[]).await;
+    let chat = llama.ask(CHAT, &hi(json!({}))).await;
+    assert_eq!(chat["choices"][0]["finish_reason"], "length");
+    assert_eq!(chat["usage"]["completion_tokens"], 12);
+    // Its own fields are still there: nothing was written anew.
+    assert!(chat["timings"]["predicted_n"].is_number(), "{chat}");
+    let message = llama.ask("/v1/messages", &hi(json!({}))).await;
+    assert_eq!(
+        (&message["type"], &message["usage"]["output_tokens"]),
+        (&json!("message"), &json!(12))
+    );
+    let asked = json!({"model": MODEL, "input": "hi", "max_output_tokens": 12});
+    let response = llama.ask("/v1/responses", &asked).await;
+    assert_eq!(response["object"], "response");
+    let asked = json!({"model": MODEL, "prompt": "hi", "max_tokens": 12});
+    let completion = llama.ask("/v1/completions", &asked).await;
+    assert_eq!(completion["choices"][0]["finish_reason"], "length");
+}
+
+/// It answers 501 to embeddings, which the worker has found out beforehand.
+#[tokio::test]
+async fn what_it_does_not_serve_is_told_as_such() {
+    let llama = Llama::start(&[]).await;
+    let body = json!({"model": MODEL, "input": "hi"});
+    let answer = llama.house.client().post_json("/v1/embeddings", &body).await;
+    assert_eq!(
+        (answer.status, &answer.json()["error"]["code"]),
+        (404, &json!("endpoint_not_served"))
+    );
+}
+
+#[tokio::test]
+async fn streams() {
+    let llama = Llama::start(&[]).await;
+    let answer = llama.house.client().post_json(CHAT, &hi(json!({"stream": true}))).await;
+    let text = answer.text();
+    assert!(text.ends_with("data: [DONE]\n\n"), "{text}");
+    assert!(text.matches("\"content\":").count() > 6, "{text}");
+    assert!(!text.contains("\"usage\":{"), "nobody asked for the usage: {text}");
+    let body = hi(json!({"stream": true, "stream_options": {"include_usage": true}}));
+    let text = llama.house.client().post_json(CHAT, &body).await.text();
+    assert!(text.contains("\"completion_tokens\":12"), "{text}");
+}
+
+/// The model never ends by itself: only a client that leaves frees its slot.
+#[tokio::test]
+async fn stops_when_the_client_leaves() {
+    let llama = Llama::start(&[]).await;
+    let endless = hi(json!({"stream": true, "max_tokens": 1_000_000}));
+    let mut answer = llama.house.client().post(CHAT, &endless).start().await;
+    answer.next_chunk().await.expect("a word");
+    assert_eq!(llama.at_work().await, 1);
+    drop(answer);
+    eventually("the slot being free", DEADLINE, async || llama.at_work().await == 0).await;
+    llama.house.daemon.is_idle().await;
+}
+
+#[tokio::test]
+async fn serves_many_at_once() {
+    let llama = Llama::start(&["--ends-after", "60"]).await;
+    let asked = (0..16).map(|seed| {
+        let body = hi(json!({"seed": seed, "temperature": 1, "max_tokens": 200}));
+        let client = llama.house.client();
+        tokio::spawn(async move { client.post_json(CHAT, &body).await })
+    });
+    let mut texts = BTreeSet::new();
+    for answer in asked.collect::<Vec<_>>() {
+        let answer = answer.await.unwrap();
+        assert_eq!(answer.status, 200, "{}", answer.text());
+        texts.insert(answer.json()["choices"][0]["message"]["content"].to_string());
+    }
+    assert!(texts.len() > 8, "random answers are not the same: {texts:?}");
+}
+
+#[tokio::test]
+async fn calls_tools_and_keeps_to_schemas() {
+    let llama = Llama::start(&["--ends-after", "60", "--calls-every", "12"]).await;
+    let schema = json!({
+        "type": "object", "properties": {"x": {"type": "boolean"}}, "required": ["x"],
+        "additionalProperties": false,
+    });
+    let tools = json!([{"name": "dig", "input_schema": schema}]);
+    let more = json!({"tools": tools, "tool_choice": {"type": "any"}, "max_tokens": 400});
+    let message = llama.ask("/v1/messages", &hi(more)).await;
+    let blocks = message["content"].as_array().unwrap();
+    let call = blocks.iter().find(|block| block["type"] == "tool_use");
+    assert!(call.is_some_and(|call| call["input"]["x"].is_boolean()), "{message}");
+    let format = json!({"type": "json_schema", "json_schema": {"name": "x", "schema": schema}});
+    let chat = llama.ask(CHAT, &hi(json!({"response_format": format, "max_tokens": 400}))).await;
+    let text = chat["choices"][0]["message"]["content"].as_str().unwrap();
+    assert!(serde_json::from_str::<Value>(text).unwrap()["x"].is_boolean(), "{text}");
+}
+
+#[tokio::test]
+async fn its_errors_reach_the_client() {
+    let llama = Llama::start(&[]).await;
+    let body = json!({"model": MODEL, "messages": "none"});
+    let answer = llama.house.client().post_json(CHAT, &body).await;
+    assert_eq!(answer.status, 400, "{}", answer.text());
+    assert!(answer.json()["error"]["message"].is_string(), "{}", answer.text());
+}
+
+#[tokio::test]
+async fn serves_the_sdks() {
+    let llama = Llama::start(&["--ends-after", "60"]).await;
+    for (script, scenarios) in [
+        ("openai_python.py", &["any_plain", "any_stream", "any_responses"][..]),
+        ("anthropic_python.py", &["any_plain", "any_stream", "any_count_tokens"]),
+        ("openai_node.mjs", &["any_plain", "any_stream", "any_responses"]),
+        ("anthropic_node.mjs", &["any_plain", "any_stream"]),
+    ] {
+        for scenario in scenarios {
+            sdk::native(script, scenario, &llama.house, MODEL).await;
+        }
+    }
+}

@@ -1,0 +1,32 @@
+"""llama.cpp's own server on a port of loopback, until standard input ends.
+
+    llama_cpp_server.py MODEL PORT NAME
+"""
+import sys
+
+import xllamacpp
+
+SLOTS = 4
+
+
+def main():
+    path, port, name = sys.argv[1:]
+    params = xllamacpp.CommonParams()
+    params.model.path = path
+    params.model_alias = {name}
+    params.hostnames = ["127.0.0.1"]
+    params.port = int(port)
+    params.n_parallel = SLOTS
+    # All slots together. Prompts of coding agents have tens of thousands of tokens.
+    params.n_ctx = SLOTS * 65_536
+    params.cpuparams.n_threads = 2
+    params.endpoint_metrics = True
+    params.endpoint_slots = True
+    params.sampling.seed = 1
+    server = xllamacpp.Server(params)
+    print(f"listening on {server.listening_address}", flush=True)
+    sys.stdin.read()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,206 @@
+// The official OpenAI package for Node, as it is, against Warren.
+import assert from "node:assert/strict";
+import { KEY, MODEL, PNG, URL, hungUp, installed, run, throws, told } from "./scenario.mjs";
+
+const OpenAI = installed("openai");
+const options = { baseURL: `${URL}/v1`, apiKey: KEY, maxRetries: 0, timeout: 30_000 };
+const client = new OpenAI(options);
+const HI = [{ role: "user", content: "hi" }];
+const city = { type: "object", properties: { city: { type: "string" } }, required: ["city"] };
+const FLAT_TOOLS = ["get_weather", "get_time"].map((name) => ({
+  type: "function", name, parameters: city, strict: false,
+}));
+const TOOLS = FLAT_TOOLS.map(({ name, parameters }) => ({
+  type: "function", function: { name, parameters },
+}));
+const PARIS = { city: "Paris" };
+const RESULTS = ["sunny", "noon"];
+const PERSON = {
+  name: "person", strict: true,
+  schema: {
+    type: "object",
+    properties: { name: { type: "string" }, age: { type: "integer" } },
+    required: ["name", "age"], additionalProperties: false,
+  },
+};
+
+const chat = (more) => client.chat.completions.create({ model: MODEL, messages: HI, ...more });
+const respond = (more) => client.responses.create({ model: MODEL, input: "hi", ...more });
+
+async function collect(stream) {
+  const items = [];
+  for await (const item of stream) items.push(item);
+  return items;
+}
+
+await run({
+  // ── any backend ──
+
+  async any_plain() {
+    const answer = await chat({ max_tokens: 8 });
+    assert.ok(answer.choices[0].message.content && answer.usage.completion_tokens > 0);
+  },
+
+  async any_stream() {
+    const more = { max_tokens: 8, stream: true, stream_options: { include_usage: true } };
+    const chunks = await collect(await chat(more));
+    assert.ok(chunks.some((chunk) => chunk.choices[0]?.delta.content));
+    assert.ok(chunks.at(-1).usage.completion_tokens > 0);
+  },
+
+  async any_responses() {
+    assert.ok((await respond({ max_output_tokens: 8 })).output_text);
+  },
+
+  // ── models ──
+
+  async models() {
+    const models = await collect(client.models.list());
+    assert.ok(models.some((model) => model.id === MODEL));
+    assert.equal((await client.models.retrieve(MODEL)).id, MODEL);
+  },
+
+  // ── chat ──
+
+  async plain() {
+    const answer = await chat({ messages: [{ role: "system", content: "Be brief." }, ...HI] });
+    assert.equal(answer.choices[0].message.content, "You said: hi");
+    assert.equal(answer.choices[0].finish_reason, "stop");
+    assert.equal(answer.usage.total_tokens, 6);
+  },
+
+  async stream() {
+    const chunks = await collect(await chat({ stream: true }));
+    const texts = chunks.map((chunk) => chunk.choices[0].delta.content).filter(Boolean);
+    assert.ok(texts.length > 1, "it came in one piece");
+    assert.equal(texts.join(""), "You said: hi");
+  },
+
+  async stream_helper() {
+    const stream = client.chat.completions.stream({ model: MODEL, messages: HI });
+    assert.equal(await stream.finalContent(), "You said: hi");
+  },
+
+  async tools() {
+    const first = await chat({ tools: TOOLS });
+    const { message } = first.choices[0];
+    assert.deepEqual(message.tool_calls.map((call) => call.function.name), ["get_weather", "get_time"]);
+    assert.deepEqual(JSON.parse(message.tool_calls[0].function.arguments), PARIS);
+    const told = message.tool_calls.map((call, n) => ({
+      role: "tool", tool_call_id: call.id, content: RESULTS[n],
+    }));
+    const second = await chat({ tools: TOOLS, messages: [...HI, message, ...told] });
+    assert.equal(second.choices[0].message.content, "The tools said: sunny; noon");
+  },
+
+  async tools_run() {
+    // The package's own loop calls the functions and sends their results.
+    const tools = TOOLS.map((tool, n) => ({
+      type: "function", function: { ...tool.function, parse: JSON.parse, function: () => RESULTS[n] },
+    }));
+    const runner = client.chat.completions.runTools({ model: MODEL, messages: HI, tools, stream: true });
+    assert.equal(await runner.finalContent(), "The tools said: sunny; noon");
+  },
+
+  async structured() {
+    const answer = await chat({ response_format: { type: "json_schema", json_schema: PERSON } });
+    assert.deepEqual(JSON.parse(answer.choices[0].message.content), { name: "example", age: 7 });
+  },
+
+  async vision() {
+    const url = `data:image/png;base64,${PNG}`;
+    const content = [{ type: "text", text: "look" }, { type: "image_url", image_url: { url } }];
+    const answer = await chat({ messages: [{ role: "user", content }] });
+    assert.equal(answer.choices[0].message.content, "You said: look (images: 1)");
+  },
+
+  async errors() {
+    const ask = (model, more) => () => chat({ model, ...more });
+    await throws(OpenAI.RateLimitError, ask("error-429"), 429, "the backend says 429");
+    await throws(OpenAI.BadRequestError, ask("error-400"), 400, "the backend says 400");
+    await throws(OpenAI.BadRequestError, ask("error-400", { stream: true }), 400, "the backend says 400");
+    const error = await throws(OpenAI.NotFoundError, ask("nobody-has-it"), 404, "nobody-has-it");
+    assert.ok(error.requestID, "an error can be told by its id");
+  },
+
+  async wrong_key() {
+    const stranger = new OpenAI({ ...options, apiKey: "not-a-key" });
+    await throws(OpenAI.AuthenticationError, () => stranger.models.list(), 401, "key");
+  },
+
+  async cancel() {
+    const stream = await chat({ model: "endless", stream: true });
+    // Leaving the loop aborts the request.
+    for await (const chunk of stream) if (chunk) break;
+    await hungUp();
+  },
+
+  async cancel_plain() {
+    const leaving = new AbortController();
+    const body = { model: "endless", messages: HI };
+    const asked = client.chat.completions.create(body, { signal: leaving.signal });
+    await told("asked");
+    leaving.abort();
+    await assert.rejects(asked, OpenAI.APIUserAbortError);
+    await hungUp();
+  },
+
+  // ── legacy completions ──
+
+  async completions() {
+    const answer = await client.completions.create({ model: MODEL, prompt: "hi" });
+    assert.equal(answer.choices[0].text, "You said: hi");
+    const stream = await client.completions.create({ model: MODEL, prompt: "hi", stream: true });
+    const texts = (await collect(stream)).map((chunk) => chunk.choices[0]?.text ?? "");
+    assert.equal(texts.join(""), "You said: hi");
+  },
+
+  // ── responses ──
+
+  async responses() {
+    const answer = await respond({ instructions: "Be brief." });
+    assert.equal(answer.status, "completed");
+    assert.equal(answer.output_text, "You said: hi");
+    assert.equal(answer.usage.total_tokens, 6);
+  },
+
+  async responses_stream() {
+    const stream = client.responses.stream({ model: MODEL, input: "hi" });
+    const events = await collect(stream);
+    assert.equal((await stream.finalResponse()).output_text, "You said: hi");
+    assert.equal(events[0].type, "response.created");
+    assert.equal(events.at(-1).type, "response.completed");
+    assert.deepEqual(events.map((event) => event.sequence_number), events.map((_, n) => n));
+  },
+
+  async responses_tools() {
+    const first = await client.responses.stream({ model: MODEL, input: "hi", tools: FLAT_TOOLS }).finalResponse();
+    const calls = first.output.filter((item) => item.type === "function_call");
+    assert.deepEqual(calls.map((call) => call.name), ["get_weather", "get_time"]);
+    assert.deepEqual(calls.map((call) => JSON.parse(call.arguments)), [PARIS, PARIS]);
+    const told = calls.map(({ call_id }, n) => ({
+      type: "function_call_output", call_id, output: RESULTS[n],
+    }));
+    // What the helper added to the items for its user is not for the server.
+    const items = calls.map(({ parsed_arguments, ...item }) => item);
+    const second = await respond({ input: [...HI, ...items, ...told], tools: FLAT_TOOLS });
+    assert.equal(second.output_text, "The tools said: sunny; noon");
+  },
+
+  async responses_structured() {
+    const answer = await respond({ text: { format: { type: "json_schema", ...PERSON } } });
+    assert.deepEqual(JSON.parse(answer.output_text), { name: "example", age: 7 });
+  },
+
+  async responses_errors() {
+    await throws(OpenAI.RateLimitError, () => respond({ model: "error-429" }), 429, "the backend says 429");
+    const more = { previous_response_id: "resp_1" };
+    await throws(OpenAI.BadRequestError, () => respond(more), 400, "previous_response_id");
+  },
+
+  async responses_cancel() {
+    const stream = await respond({ model: "endless", stream: true });
+    for await (const event of stream) if (event.type === "response.output_text.delta") break;
+    await hungUp();
+  },
+});

@@ -1,0 +1,13 @@
+//! The `openai` package of npm.
+
+use crate::sdk::scenarios;
+
+scenarios!(
+    "openai_node.mjs",
+    translated: [
+        models, plain, stream, stream_helper, tools, tools_run, structured, vision, errors,
+        wrong_key, cancel, cancel_plain, completions, responses, responses_stream, responses_tools,
+        responses_structured, responses_errors, responses_cancel,
+    ],
+    native: [any_plain, any_stream, any_responses],
+);

@@ -1,0 +1,282 @@
+"""The official OpenAI package for Python, as it is, against Warren."""
+import asyncio
+import json
+
+import openai
+import pydantic
+from scenario import KEY, MODEL, PNG, URL, equal, hung_up, raises, run
+
+OPTIONS = {"base_url": f"{URL}/v1", "api_key": KEY, "max_retries": 0, "timeout": 30}
+HI = [{"role": "user", "content": "hi"}]
+PARAMETERS = {"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]}
+TOOLS = [{"type": "function", "function": {"name": name, "parameters": PARAMETERS}}
+         for name in ("get_weather", "get_time")]
+FLAT_TOOLS = [{"type": "function", **tool["function"], "strict": False} for tool in TOOLS]
+PARIS = {"city": "Paris"}
+
+
+class Person(pydantic.BaseModel):
+    name: str
+    age: int
+
+
+def _client():
+    return openai.OpenAI(**OPTIONS)
+
+
+def _async_client():
+    return openai.AsyncOpenAI(**OPTIONS)
+
+
+# ── any backend ──
+
+
+def any_plain():
+    answer = _client().chat.completions.create(model=MODEL, messages=HI, max_tokens=8)
+    assert answer.choices[0].message.content
+    assert answer.usage.completion_tokens > 0
+
+
+def any_stream():
+    stream = _client().chat.completions.create(
+        model=MODEL, messages=HI, max_tokens=8, stream=True, stream_options={"include_usage": True})
+    chunks = list(stream)
+    text = "".join(chunk.choices[0].delta.content or "" for chunk in chunks if chunk.choices)
+    assert text and chunks[-1].usage.completion_tokens > 0
+
+
+def any_responses():
+    answer = _client().responses.create(model=MODEL, input="hi", max_output_tokens=8)
+    assert answer.output_text
+
+
+# ── models ──
+
+
+def models():
+    assert MODEL in [model.id for model in _client().models.list()]
+    equal(_client().models.retrieve(MODEL).id, MODEL)
+
+
+# ── chat ──
+
+
+def plain():
+    messages = [{"role": "system", "content": "Be brief."}, *HI]
+    answer = _client().chat.completions.create(model=MODEL, messages=messages)
+    equal(answer.choices[0].message.content, "You said: hi")
+    equal(answer.choices[0].finish_reason, "stop")
+    equal((answer.usage.prompt_tokens, answer.usage.completion_tokens), (3, 3))
+
+
+async def plain_async():
+    async with _async_client() as client:
+        asked = [client.chat.completions.create(model=MODEL, messages=HI) for _ in range(4)]
+        for answer in await asyncio.gather(*asked):
+            equal(answer.choices[0].message.content, "You said: hi")
+
+
+def stream():
+    chunks = list(_client().chat.completions.create(model=MODEL, messages=HI, stream=True))
+    texts = [chunk.choices[0].delta.content or "" for chunk in chunks]
+    equal("".join(texts), "You said: hi")
+    assert sum(map(bool, texts)) > 1, "it came in one piece"
+    # Nobody asked for the usage.
+    equal([chunk.usage for chunk in chunks if chunk.usage], [])
+
+
+def stream_usage():
+    chunks = list(_client().chat.completions.create(
+        model=MODEL, messages=HI, stream=True, stream_options={"include_usage": True}))
+    equal(chunks[-1].choices, [])
+    equal((chunks[-1].usage.prompt_tokens, chunks[-1].usage.completion_tokens), (1, 3))
+
+
+async def stream_async():
+    async with _async_client() as client:
+        stream = await client.chat.completions.create(model=MODEL, messages=HI, stream=True)
+        texts = [chunk.choices[0].delta.content or "" async for chunk in stream]
+        equal("".join(texts), "You said: hi")
+
+
+def tools():
+    messages = list(HI)
+    answer = _client().chat.completions.create(model=MODEL, messages=messages, tools=TOOLS)
+    message = answer.choices[0].message
+    equal(answer.choices[0].finish_reason, "tool_calls")
+    equal([call.function.name for call in message.tool_calls], ["get_weather", "get_time"])
+    equal(json.loads(message.tool_calls[0].function.arguments), PARIS)
+    messages.append(message)
+    for call, result in zip(message.tool_calls, ("sunny", "noon")):
+        messages.append({"role": "tool", "tool_call_id": call.id, "content": result})
+    answer = _client().chat.completions.create(model=MODEL, messages=messages, tools=TOOLS)
+    equal(answer.choices[0].message.content, "The tools said: sunny; noon")
+
+
+def tools_streamed():
+    with _client().chat.completions.stream(model=MODEL, messages=HI, tools=TOOLS) as stream:
+        calls = stream.get_final_completion().choices[0].message.tool_calls
+    equal([call.function.name for call in calls], ["get_weather", "get_time"])
+    equal([json.loads(call.function.arguments) for call in calls], [PARIS, PARIS])
+
+
+def structured():
+    answer = _client().chat.completions.parse(model=MODEL, messages=HI, response_format=Person)
+    equal(answer.choices[0].message.parsed, Person(name="example", age=7))
+
+
+def vision():
+    url = f"data:image/png;base64,{PNG}"
+    content = [{"type": "text", "text": "look"}, {"type": "image_url", "image_url": {"url": url}}]
+    answer = _client().chat.completions.create(
+        model=MODEL, messages=[{"role": "user", "content": content}])
+    equal(answer.choices[0].message.content, "You said: look (images: 1)")
+
+
+def reasoning():
+    answer = _client().chat.completions.create(model="reasoning", messages=HI)
+    equal(answer.choices[0].message.reasoning_content, "Let me think about it.")
+
+
+def errors():
+    def ask(model, **more):
+        return lambda: _client().chat.completions.create(model=model, messages=HI, **more)
+    raises(openai.RateLimitError, ask("error-429"), 429, "the backend says 429")
+    raises(openai.BadRequestError, ask("error-400"), 400, "the backend says 400")
+    raises(openai.BadRequestError, ask("error-400", stream=True), 400, "the backend says 400")
+    raises(openai.NotFoundError, ask("nobody-has-it"), 404, "nobody-has-it")
+    missing = raises(openai.BadRequestError, lambda: _client().post("/chat/completions", cast_to=object, body={}), 400, "model")
+    assert missing.request_id, "an error can be told by its id"
+
+
+def embeddings_are_not_served():
+    error = raises(openai.NotFoundError,
+                   lambda: _client().embeddings.create(model=MODEL, input="hi"), 404, "this endpoint")
+    assert error.body, "the error is of OpenAI's shape"
+
+
+def wrong_key():
+    client = openai.OpenAI(**{**OPTIONS, "api_key": "not-a-key"})
+    ask = lambda: client.chat.completions.create(model=MODEL, messages=HI)
+    raises(openai.AuthenticationError, ask, 401, "key")
+
+
+def cancel():
+    stream = _client().chat.completions.create(model="endless", messages=HI, stream=True)
+    next(iter(stream))
+    stream.close()
+    hung_up()
+
+
+async def cancel_async():
+    async def read(begun):
+        stream = await _async_client().chat.completions.create(
+            model="endless", messages=HI, stream=True)
+        async for _ in stream:
+            begun.set()
+
+    begun = asyncio.Event()
+    reading = asyncio.create_task(read(begun))
+    waiting = asyncio.create_task(begun.wait())
+    await asyncio.wait([reading, waiting], return_when=asyncio.FIRST_COMPLETED)
+    assert begun.is_set(), reading.exception()
+    reading.cancel()
+    await asyncio.gather(reading, return_exceptions=True)
+    hung_up()
+
+
+# ── legacy completions ──
+
+
+def completions():
+    answer = _client().completions.create(model=MODEL, prompt="hi")
+    equal((answer.choices[0].text, answer.choices[0].finish_reason), ("You said: hi", "stop"))
+    stream = _client().completions.create(model=MODEL, prompt="hi", stream=True)
+    equal("".join(chunk.choices[0].text for chunk in stream if chunk.choices), "You said: hi")
+
+
+# ── responses ──
+
+
+def responses():
+    answer = _client().responses.create(model=MODEL, instructions="Be brief.", input="hi")
+    equal((answer.status, answer.output_text), ("completed", "You said: hi"))
+    equal((answer.usage.input_tokens, answer.usage.output_tokens), (3, 3))
+    cut = _client().responses.create(model=MODEL, input="hi", max_output_tokens=2)
+    equal((cut.status, cut.incomplete_details.reason), ("incomplete", "max_output_tokens"))
+
+
+async def responses_async():
+    async with _async_client() as client:
+        answer = await client.responses.create(model=MODEL, input=HI)
+        equal(answer.output_text, "You said: hi")
+        stream = await client.responses.create(model=MODEL, input=HI, stream=True)
+        types = [event.type async for event in stream]
+        equal((types[0], types[-1]), ("response.created", "response.completed"))
+
+
+def responses_stream():
+    with _client().responses.stream(model=MODEL, input="hi") as stream:
+        events = list(stream)
+        equal(stream.get_final_response().output_text, "You said: hi")
+    texts = [event.delta for event in events if event.type == "response.output_text.delta"]
+    assert len(texts) > 1 and "".join(texts) == "You said: hi", texts
+    numbers = [event.sequence_number for event in events]
+    equal(numbers, sorted(set(numbers)))
+
+
+def responses_tools():
+    asked = [{"role": "user", "content": "hi"}]
+    with _client().responses.stream(model=MODEL, input=asked, tools=FLAT_TOOLS) as stream:
+        answer = stream.until_done().get_final_response()
+    calls = [item for item in answer.output if item.type == "function_call"]
+    equal([call.name for call in calls], ["get_weather", "get_time"])
+    equal([json.loads(call.arguments) for call in calls], [PARIS, PARIS])
+    asked += answer.output
+    for call, result in zip(calls, ("sunny", "noon")):
+        asked.append({"type": "function_call_output", "call_id": call.call_id, "output": result})
+    answer = _client().responses.create(model=MODEL, input=asked, tools=FLAT_TOOLS)
+    equal(answer.output_text, "The tools said: sunny; noon")
+
+
+def responses_structured():
+    answer = _client().responses.parse(model=MODEL, input="hi", text_format=Person)
+    equal(answer.output_parsed, Person(name="example", age=7))
+
+
+def responses_vision():
+    content = [{"type": "input_text", "text": "look"},
+               {"type": "input_image", "image_url": f"data:image/png;base64,{PNG}"}]
+    answer = _client().responses.create(model=MODEL, input=[{"role": "user", "content": content}])
+    equal(answer.output_text, "You said: look (images: 1)")
+
+
+def responses_reasoning():
+    answer = _client().responses.create(model="reasoning", input="hi")
+    equal([item.type for item in answer.output], ["reasoning", "message"])
+    equal(answer.output_text, "You said: hi")
+    with _client().responses.stream(model="reasoning", input="hi") as stream:
+        answer = stream.get_final_response()
+    equal([item.type for item in answer.output], ["reasoning", "message"])
+
+
+def responses_errors():
+    def ask(model, **more):
+        return lambda: _client().responses.create(model=model, input="hi", **more)
+    raises(openai.RateLimitError, ask("error-429"), 429, "the backend says 429")
+    raises(openai.RateLimitError, ask("error-429", stream=True), 429, "the backend says 429")
+    raises(openai.NotFoundError, ask("nobody-has-it"), 404, "nobody-has-it")
+    raises(openai.BadRequestError, ask(MODEL, previous_response_id="resp_1"), 400, "previous_response_id")
+
+
+def responses_cancel():
+    stream = _client().responses.create(model="endless", input="hi", stream=True)
+    for event in stream:
+        if event.type == "response.output_text.delta":
+            break
+    stream.close()
+    hung_up()
+
+
+if __name__ == "__main__":
+    run(dict(globals()))

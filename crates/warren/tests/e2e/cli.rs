@@ -1,0 +1,62 @@
+//! The command line, run to its end, and keys as tests make them.
+
+use std::process::Stdio;
+
+use serde_json::{Value, json};
+use testkit::{Client, Daemon, Response, within};
+use tokio::process::Command;
+
+use crate::common::binary;
+
+/// What a command came to.
+#[derive(Debug)]
+pub(crate) struct Ran {
+    pub(crate) code: Option<i32>,
+    pub(crate) out: String,
+    pub(crate) err: String,
+}
+
+impl Ran {
+    /// Its output as JSON, if it did what it should.
+    #[track_caller]
+    pub(crate) fn json(&self) -> Value {
+        assert_eq!(self.code, Some(0), "{self:?}");
+        serde_json::from_str(&self.out).unwrap_or_else(|error| panic!("{error}: {self:?}"))
+    }
+}
+
+/// Runs `warren` with these arguments, and without settings of this environment.
+pub(crate) async fn warren(args: &[&str]) -> Ran {
+    let mut command = Command::new(binary());
+    command.args(args).stdin(Stdio::null()).kill_on_drop(true);
+    for (variable, _) in std::env::vars_os() {
+        if variable.to_string_lossy().starts_with("WARREN_") {
+            command.env_remove(variable);
+        }
+    }
+    let output = within("a command", command.output()).await.expect("the binary runs");
+    let text = |bytes| String::from_utf8(bytes).expect("text");
+    Ran { code: output.status.code(), out: text(output.stdout), err: text(output.stderr) }
+}
+
+/// Makes a key of this kind: `(id, text)`.
+pub(crate) async fn make_key(daemon: &Daemon, key: Value) -> (String, String) {
+    let mut asked = json!({"name": "test"});
+    for (name, value) in key.as_object().expect("an object") {
+        asked[name] = value.clone();
+    }
+    let made = daemon.admin().post_json("/admin/keys", &asked).await;
+    assert_eq!(made.status, 201, "{}", made.text());
+    let text = |name: &str| made.json()[name].as_str().expect("text").to_owned();
+    (text("id"), text("key"))
+}
+
+/// Revokes a key.
+pub(crate) async fn revoke(daemon: &Daemon, id: &str) -> Response {
+    daemon.admin().request("DELETE", &format!("/admin/keys/{id}")).send().await
+}
+
+/// A client with a key.
+pub(crate) fn with_key(daemon: &Daemon, key: &str) -> Client {
+    daemon.client().with_token(key)
+}

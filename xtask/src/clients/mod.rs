@@ -1,0 +1,217 @@
+//! Real clients and a real model server: installs them under `target/clients`, at fixed versions,
+//! and runs Warren's tests with them, cut off from every network but loopback.
+
+mod install;
+
+use std::{
+    path::Path,
+    process::{Command, Stdio},
+};
+
+use anyhow::{Result, bail};
+use clap::{Args, Subcommand, ValueEnum};
+
+use crate::{command, workspace::Workspace};
+
+/// Where the tests, their scripts and the lists of packages lie.
+const TESTS: &str = "crates/warren/tests/clients";
+
+/// What to do, and with which clients.
+#[derive(Args)]
+#[command(args_conflicts_with_subcommands = true)]
+pub(crate) struct Arguments {
+    #[command(subcommand)]
+    step: Option<Step>,
+    #[command(flatten)]
+    named: Named,
+}
+
+#[derive(Subcommand)]
+enum Step {
+    /// Only install them
+    Install(Named),
+    /// Only run the tests with those that are installed
+    Run(Named),
+}
+
+#[derive(Args)]
+struct Named {
+    /// Which ones; without it, all
+    #[arg(value_name = "NAME")]
+    names: Vec<Client>,
+}
+
+impl Named {
+    fn clients(&self) -> Vec<Client> {
+        if self.names.is_empty() { Client::value_variants().to_vec() } else { self.names.clone() }
+    }
+}
+
+/// What is tested with, each in a module of the test of its name.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Client {
+    OpenaiPython,
+    AnthropicPython,
+    OpenaiNode,
+    AnthropicNode,
+    ClaudeCode,
+    Codex,
+    Opencode,
+    LlamaCpp,
+}
+
+impl Client {
+    /// What it is part of, by the name of its list of packages.
+    fn part(self) -> &'static str {
+        match self {
+            Self::OpenaiPython | Self::AnthropicPython | Self::LlamaCpp => install::PYTHON,
+            Self::OpenaiNode | Self::AnthropicNode => "sdks",
+            Self::ClaudeCode => "claude-code",
+            Self::Codex => "codex",
+            Self::Opencode => "opencode",
+        }
+    }
+
+    /// The command line tools are large, and no registry must have them.
+    fn may_be_left_out(self) -> bool {
+        matches!(self, Self::ClaudeCode | Self::Codex | Self::Opencode)
+    }
+
+    /// Its module in the test.
+    fn tests(self) -> String {
+        format!("{}::", self.name().replace('-', "_"))
+    }
+
+    fn name(self) -> String {
+        let value = self.to_possible_value();
+        value.map(|value| value.get_name().to_owned()).unwrap_or_default()
+    }
+}
+
+/// Installs, runs, or both.
+pub(crate) fn run(workspace: &Workspace, arguments: &Arguments) -> Result<()> {
+    match &arguments.step {
+        Some(Step::Install(named)) => install_all(workspace, &named.clients()).map(drop),
+        Some(Step::Run(named)) => test(workspace, &installed(workspace, &named.clients())),
+        None => {
+            let clients = arguments.named.clients();
+            let tried = install_all(workspace, &clients)?;
+            test(workspace, &tried)?;
+            tell(&clients, &tried);
+            Ok(())
+        }
+    }
+}
+
+/// Installs what is not there yet, and gives back what there is then.
+fn install_all(workspace: &Workspace, clients: &[Client]) -> Result<Vec<Client>> {
+    let mut there = Vec::new();
+    for &client in clients {
+        match install::part(workspace, client.part()) {
+            Ok(()) => there.push(client),
+            Err(error) if client.may_be_left_out() => {
+                println!("clients: {} cannot be had here: {error:#}", client.name());
+            }
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(there)
+}
+
+fn installed(workspace: &Workspace, clients: &[Client]) -> Vec<Client> {
+    let is_there =
+        |client: &&Client| !client.may_be_left_out() || install::is_done(workspace, client.part());
+    let there: Vec<_> = clients.iter().filter(is_there).copied().collect();
+    tell(clients, &there);
+    there
+}
+
+fn tell(clients: &[Client], tried: &[Client]) {
+    let names = |clients: &mut dyn Iterator<Item = &Client>| {
+        clients.map(|client| client.name()).collect::<Vec<_>>().join(", ")
+    };
+    println!("clients: with {}", names(&mut tried.iter()));
+    let left_out = names(&mut clients.iter().filter(|client| !tried.contains(client)));
+    if !left_out.is_empty() {
+        println!("clients: LEFT OUT: {left_out}");
+    }
+}
+
+/// Runs the tests of these clients. They are built first, with the network.
+fn test(workspace: &Workspace, clients: &[Client]) -> Result<()> {
+    if clients.is_empty() {
+        bail!("none of these clients is installed");
+    }
+    let build = ["test", "--package", "warren", "--test", "clients"];
+    command::run(workspace.cargo(&[&build[..], &["--no-run"]].concat()))?;
+    let mut tests = cut_off(workspace.root());
+    tests.args(["cargo", "--offline"]).args(build).arg("--");
+    tests.args(clients.iter().map(|client| client.tests())).current_dir(workspace.root());
+    command::run(tests)
+}
+
+/// What runs another command where there is no network but loopback. Where namespaces are not
+/// allowed, the tests' own settings (a proxy that is not there) have to do.
+fn cut_off(root: &Path) -> Command {
+    let alone = [&["--net"][..], &["--map-root-user", "--net"]];
+    let Some(options) = alone.into_iter().find(|options| may_unshare(options)) else {
+        println!("clients: no network namespace can be made here: the clients are not cut off");
+        return Command::new("env");
+    };
+    let mut command = Command::new("unshare");
+    command.args(options).arg("python3").arg(root.join(TESTS).join("loopback_only.py"));
+    command
+}
+
+fn may_unshare(options: &[&str]) -> bool {
+    let mut probe = Command::new("unshare");
+    probe.args(options).arg("true").stderr(Stdio::null());
+    probe.status().is_ok_and(|status| status.success())
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser;
+
+    use super::*;
+
+    #[derive(Parser)]
+    struct Line {
+        #[command(flatten)]
+        arguments: Arguments,
+    }
+
+    fn parsed(words: &[&str]) -> Arguments {
+        Line::try_parse_from([&["clients"], words].concat()).map(|line| line.arguments).unwrap()
+    }
+
+    #[test]
+    fn clients_are_named_alone_or_after_a_step() {
+        assert_eq!(parsed(&[]).named.clients().len(), 8);
+        assert_eq!(parsed(&["codex"]).named.clients(), [Client::Codex]);
+        let Some(Step::Run(named)) = parsed(&["run", "codex", "llama-cpp"]).step else {
+            panic!("a step")
+        };
+        assert_eq!(named.clients(), [Client::Codex, Client::LlamaCpp]);
+        assert!(Line::try_parse_from(["clients", "nobody"]).is_err());
+    }
+
+    #[test]
+    fn every_client_has_a_module_of_tests_and_a_list_of_packages() {
+        let workspace = Workspace::here();
+        let root = workspace.read(&format!("{TESTS}/main.rs")).unwrap();
+        for client in Client::value_variants() {
+            let module = client.tests().replace("::", ";");
+            assert!(root.contains(&format!("mod {module}")), "{client:?}");
+            assert!(!install::digest(&workspace, client.part()).unwrap().is_empty());
+        }
+    }
+
+    #[test]
+    fn lists_of_packages_name_no_registry() {
+        let workspace = Workspace::here();
+        for path in workspace.files(&[&format!("{TESTS}/packages")], "").unwrap() {
+            assert!(!workspace.read(&path).unwrap().contains("://"), "{path}");
+        }
+    }
+}
