@@ -5,23 +5,31 @@
 use base::Endpoint;
 use libfuzzer_sys::fuzz_target;
 use protocol::translate::{Context, request, served_as};
-use serde_json::Value;
+use serde_json::{Value, value::RawValue};
 
 fuzz_target!(|data: &[u8]| {
     let Some((&choice, body)) = data.split_first() else { return };
+    // The peek, which comes first, lets nothing else pass.
+    let Ok(text) = str::from_utf8(body) else { return };
     let pairs: Vec<_> = pairs().collect();
     let (from, to) = pairs[usize::from(choice) % pairs.len()];
     let context =
         Context { id: "0".repeat(32), created: 1, model: "m".to_owned(), streaming: choice > 127 };
     match request(from, to, body, &context) {
         Ok(written) => {
-            let written: Value = serde_json::from_slice(&written).unwrap();
-            let asked: Value = serde_json::from_slice(body).unwrap();
-            assert_eq!(written["model"], asked["model"]);
+            let written = str::from_utf8(&written).unwrap();
+            assert_eq!(model(written), model(text));
         }
         Err(refused) => assert!(!refused.message.is_empty()),
     }
 });
+
+/// The model of a body. What is passed on as it stands need not be read: numbers may be endless and
+/// lists deep.
+fn model(body: &str) -> Value {
+    let fields: std::collections::BTreeMap<String, &RawValue> = serde_json::from_str(body).unwrap();
+    serde_json::from_str(fields["model"].get()).unwrap()
+}
 
 fn pairs() -> impl Iterator<Item = (Endpoint, Endpoint)> {
     let to = |from| served_as(from).iter().map(move |to| (from, to));

@@ -122,7 +122,10 @@ mod tests {
 
     type Parameters = Vec<(String, Value)>;
 
-    fn aliases(list: &[(&str, &[&str])]) -> Result<Aliases, BadAlias> {
+    /// Names, each with its targets.
+    type List<'a> = &'a [(&'a str, &'a [&'a str])];
+
+    fn aliases(list: List<'_>) -> Result<Aliases, BadAlias> {
         Aliases::new(list.iter().map(|(name, targets)| {
             let targets = targets.iter().map(|&target| target.to_owned()).collect();
             ((*name).to_owned(), targets, Parameters::new())
@@ -140,7 +143,7 @@ mod tests {
     fn what_could_never_be_served_is_refused() {
         let long = "m".repeat(MAX_MODEL_NAME + 1);
         let many = vec!["m"; MAX_TARGETS + 1];
-        let refused: [(&[(&str, &[&str])], &str); 8] = [
+        let refused: [(List<'_>, &str); 8] = [
             (&[("fast", &[])], "names no model"),
             (&[("", &["m"])], "no model's name"),
             (&[("*", &["m"])], "no model's name"),

@@ -50,7 +50,7 @@ pub use admin::Administration;
 pub use aliases::{Alias, Aliases, BadAlias};
 pub use error::ApiError;
 pub use health::Condition;
-pub use state::{Api, Limits, Peer};
+pub use state::{Api, Limits, Names, Peer};
 
 /// All paths of this crate.
 pub fn router(api: Api) -> Router {

@@ -47,14 +47,21 @@ struct Inner {
     rules: ConsumerRules,
     administration: Administration,
     condition: Arc<dyn Condition>,
-    models: Arc<ModelMemory>,
-    aliases: Aliases,
+    names: Names,
     limits: Limits,
     uploads: Uploads,
     refusals: Refusals,
     version: &'static str,
     started: Instant,
     draining: AtomicBool,
+}
+
+/// What a request may name.
+pub struct Names {
+    /// The models that were seen.
+    pub models: Arc<ModelMemory>,
+    /// The names that stand for others.
+    pub aliases: Aliases,
 }
 
 /// The far end of a request's TCP connection, as a request extension.
@@ -75,8 +82,7 @@ impl Api {
         rules: ConsumerRules,
         administration: Administration,
         condition: Arc<dyn Condition>,
-        models: Arc<ModelMemory>,
-        aliases: Aliases,
+        names: Names,
         limits: Limits,
         version: &'static str,
     ) -> Self {
@@ -85,8 +91,7 @@ impl Api {
             rules,
             administration,
             condition,
-            models,
-            aliases,
+            names,
             uploads: Uploads::new(limits.bodies),
             refusals: Refusals::default(),
             limits,
@@ -151,11 +156,11 @@ impl Api {
     }
 
     pub(crate) fn models(&self) -> &ModelMemory {
-        &self.0.models
+        &self.0.names.models
     }
 
     pub(crate) fn aliases(&self) -> &Aliases {
-        &self.0.aliases
+        &self.0.names.aliases
     }
 
     pub(crate) fn limits(&self) -> &Limits {

@@ -189,6 +189,11 @@ options! {
         /// How a worker is chosen among several that are free [default: least-loaded]
         #[arg(long, env = "WARREN_ROUTING", value_name = "POLICY")]
         routing: Option<Routing>,
+        /// Whether usage is written down, a row for each request, without its content [default: true]
+        #[arg(long, env = "WARREN_LEDGER", num_args = 0..=1, require_equals = true,
+            default_missing_value = "true", value_name = "BOOL",
+            value_parser = BoolishValueParser::new())]
+        ledger: Option<bool>,
         /// How long usage is kept, in days; 0: for ever [default: 365]
         #[arg(long, env = "WARREN_USAGE_RETENTION_DAYS", value_name = "DAYS")]
         usage_retention_days: Option<u32>,

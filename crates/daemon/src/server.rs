@@ -8,7 +8,7 @@ use std::{
 
 use access::{ConsumerRules, Keys, LenderRules, Moment, Token};
 use anyhow::Context;
-use api::{Administration, Api, Limits};
+use api::{Administration, Api, Limits, Names};
 use base::{KeyId, KeyScope, ModelName, Scope, Secret};
 use dispatch::route::{LeastLoaded, Policy, PrefixAffinity};
 use providers::{ModelNodes, NodeSettings, RelaySettings, RelayWorkers};
@@ -87,16 +87,16 @@ impl Server {
         let usage: Arc<dyn UsageStore> = Arc::<SqliteStore>::clone(&store);
         let ledger = Ledger::new(Arc::clone(&usage), settings.usage_retention, metrics.ledger());
         let ledger = Arc::new(ledger);
-        let scheduler = scheduler(
-            &settings,
-            vec![
-                Arc::new(Settling(keys.clone())),
-                Arc::<Ledger>::clone(&ledger),
-                Arc::<Remember>::clone(&models),
-                Arc::<Metrics>::clone(&metrics),
-                Arc::new(RequestLog),
-            ],
-        );
+        let mut observers: Vec<Arc<dyn Observer>> = vec![
+            Arc::new(Settling(keys.clone())),
+            Arc::<Remember>::clone(&models),
+            Arc::<Metrics>::clone(&metrics),
+            Arc::new(RequestLog),
+        ];
+        if settings.ledger {
+            observers.push(Arc::<Ledger>::clone(&ledger));
+        }
+        let scheduler = scheduler(&settings, observers);
         let lenders = LenderRules { secret: Some(Token::new(&worker_secret)), keys: keys.clone() };
         let relay = RelaySettings { lenders, heartbeat: settings.heartbeat };
         let workers = RelayWorkers::new(relay, scheduler.clone());
@@ -107,8 +107,7 @@ impl Server {
             rules,
             administration,
             Arc::<Ledger>::clone(&ledger),
-            memory,
-            settings.aliases.clone(),
+            Names { models: memory, aliases: settings.aliases.clone() },
             limits(&settings),
             VERSION,
         );

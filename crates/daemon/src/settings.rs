@@ -54,6 +54,8 @@ pub struct Settings {
     pub aliases: Aliases,
     /// How long usage is kept; zero: for ever.
     pub usage_retention: Duration,
+    /// Whether usage is written down at all.
+    pub ledger: bool,
     /// Whether local consumers need a key.
     pub require_key: bool,
     /// Whether nobody needs one.
@@ -95,6 +97,7 @@ impl Settings {
                 allowed_origins: options.allow_origin.unwrap_or_default(),
             },
             aliases: aliases(options.models.unwrap_or_default())?,
+            ledger: options.ledger.unwrap_or(true),
             usage_retention: days(options.usage_retention_days.unwrap_or(365)),
             require_key: options.require_key.unwrap_or(false),
             open,

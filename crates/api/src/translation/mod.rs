@@ -92,28 +92,25 @@ impl Translation {
         model: &ModelName,
         to: Endpoint,
     ) -> Result<Made, BadRequest> {
-        let (request, answer) = if to == self.endpoint {
-            self.edited(request, model)
+        if to == self.endpoint {
+            Ok(self.edited(request, model))
         } else {
-            self.translated(request, model, to)?
-        };
-        Ok(Made { model: model.clone(), to, request, answer })
+            self.translated(request, model, to)
+        }
     }
 
     /// The client's own body, as it is or with what must be changed in it.
-    fn edited(
-        &self,
-        request: &JobRequest,
-        model: &ModelName,
-    ) -> (Option<Arc<JobRequest>>, Option<Box<dyn AnswerMap>>) {
-        let Edits { edits, asks_usage } = edits(&request.body, &self.peek, model, self.endpoint);
+    fn edited(&self, request: &JobRequest, model: &ModelName) -> Made {
+        let to = self.endpoint;
+        let Edits { edits, asks_usage } = edits(&request.body, &self.peek, model, to);
+        let unchanged = Made { model: model.clone(), to, request: None, answer: None };
         if edits.is_empty() {
-            return (None, None);
+            return unchanged;
         }
         let body = openai::splice(&request.body, edits);
         let edited = JobRequest { model: model.clone(), body, ..request.clone() };
         let strip = || Box::<StripUsage>::default() as Box<dyn AnswerMap>;
-        (Some(Arc::new(edited)), asks_usage.then(strip))
+        Made { request: Some(Arc::new(edited)), answer: asks_usage.then(strip), ..unchanged }
     }
 
     fn translated(
@@ -121,7 +118,7 @@ impl Translation {
         request: &JobRequest,
         model: &ModelName,
         to: Endpoint,
-    ) -> Result<(Option<Arc<JobRequest>>, Option<Box<dyn AnswerMap>>), BadRequest> {
+    ) -> Result<Made, BadRequest> {
         let body = translate::request(self.endpoint, to, &request.body, &self.context)?;
         let body = Bytes::from(body);
         let peek = openai::peek(&body).map_err(|bad| BadRequest {
@@ -138,7 +135,7 @@ impl Translation {
         };
         let answer = translate::answer(self.endpoint, to, &self.context, &request.body);
         let answer = answer.map(|map| Box::new(TranslatedAnswer::new(map)) as Box<dyn AnswerMap>);
-        Ok((Some(Arc::new(translated)), answer))
+        Ok(Made { model: model.clone(), to, request: Some(Arc::new(translated)), answer })
     }
 }
 
@@ -194,4 +191,73 @@ fn for_another_shape(mut headers: HeaderMap) -> HeaderMap {
     headers.remove(header::ACCEPT);
     headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
     headers
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const CHAT: Endpoints = Endpoints::only(Endpoint::ChatCompletions);
+
+    fn request() -> (Translation, Arc<JobRequest>) {
+        let body = Bytes::from_static(
+            br#"{"model":"m","max_tokens":1,"messages":[{"role":"user","content":"hi"}]}"#,
+        );
+        let peek = openai::peek(&body).unwrap();
+        let context = Context {
+            id: "0".repeat(32),
+            created: 0,
+            model: "m".to_owned(),
+            streaming: peek.stream,
+        };
+        let request = JobRequest {
+            path_and_query: "/v1/messages".to_owned(),
+            model: "m".into(),
+            streaming: peek.stream,
+            headers: HeaderMap::new(),
+            body,
+        };
+        (Translation::new(Endpoint::Messages, context, peek), Arc::new(request))
+    }
+
+    #[test]
+    fn what_was_made_ready_is_sent_and_made_again_for_others() {
+        let (translation, request) = request();
+        let ready = translation.prepare(&request, &"m".into(), CHAT).unwrap().unwrap();
+        let sent = |model: &str| {
+            let translated = translation.translate(&request, &model.into(), CHAT);
+            translated.map(|translated| translated.request.body.clone()).unwrap()
+        };
+        assert_eq!(sent("m").as_ptr(), ready.as_ptr());
+        let again = sent("m");
+        assert!(again == ready && again.as_ptr() != ready.as_ptr(), "it was given away");
+        assert_eq!(openai::peek(&sent("other")).unwrap().model, "other");
+    }
+
+    #[test]
+    fn what_was_made_ready_for_another_model_is_not_sent() {
+        let (translation, request) = request();
+        translation.prepare(&request, &"other".into(), CHAT).unwrap();
+        let translated = translation.translate(&request, &"m".into(), CHAT).unwrap();
+        assert_eq!(openai::peek(&translated.request.body).unwrap().model, "m");
+        let native = Endpoints::only(Endpoint::Messages);
+        let unchanged = translation.translate(&request, &"m".into(), native).unwrap();
+        assert!(Arc::ptr_eq(&unchanged.request, &request) && unchanged.answer.is_none());
+    }
+
+    #[test]
+    fn nothing_is_kept_once_the_answer_has_begun() {
+        let (translation, request) = request();
+        translation.prepare(&request, &"m".into(), CHAT).unwrap();
+        translation.forget();
+        assert!(translation.made.lock().unwrap().is_none());
+    }
+
+    #[test]
+    fn what_has_no_form_there_is_told() {
+        let (translation, request) = request();
+        let embeddings = Endpoints::only(Endpoint::Embeddings);
+        assert!(translation.translate(&request, &"m".into(), embeddings).is_err());
+        assert_eq!(translation.prepare(&request, &"m".into(), embeddings), Ok(None));
+    }
 }

@@ -3,7 +3,7 @@
 use std::{net::Ipv4Addr, sync::Arc, time::Duration};
 
 use access::{ConsumerRules, Token};
-use api::{Administration, Aliases, Api, Limits, Peer};
+use api::{Administration, Aliases, Api, Limits, Names, Peer};
 use axum::{Router, body::Body};
 use base::{Endpoint, Endpoints, JobId, ProviderId, Scope};
 use bytes::Bytes;
@@ -70,10 +70,9 @@ impl Kit {
             audit: Arc::<VolatileStore>::clone(&store),
         };
         let models = ModelMemory::open(store, std::time::SystemTime::now()).unwrap();
-        let (models, well) = (Arc::new(models), Arc::new(()));
+        let (names, well) = (Names { models: Arc::new(models), aliases }, Arc::new(()));
         let scheduling = scheduler.clone();
-        let api =
-            Api::new(scheduling, rules, administration, well, models, aliases, limits, "0.0.0");
+        let api = Api::new(scheduling, rules, administration, well, names, limits, "0.0.0");
         let (sender, assignments) = mpsc::channel(16);
         let provider = Arc::new(TestProvider(sender.clone()));
         let membership = scheduler.join(ProviderId::from_random(1), offer(&["m"]), provider);

@@ -1,6 +1,7 @@
 //! What a worker serves: told by it, or learnt from its answers.
 
 use bytes::Bytes;
+use dispatch::Ending;
 use protocol::relay::binary::{ResponseEnd, ResponseHead, ServerFrame, WorkerFrame};
 use scheduler::Answer;
 use serde_json::json;
@@ -167,5 +168,19 @@ async fn what_a_worker_tells_counts_at_once_and_can_change() {
         worker.heard().await;
         let _second = kit.submit_messages(false);
         assert_eq!(got(&mut worker, binary).await.path, MESSAGES);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_answer_that_cannot_be_translated_ends_its_job_as_a_failure() {
+    for binary in [false, true] {
+        let mut kit = Kit::new();
+        let mut worker = kit.worker(binary).await;
+        let mut job = kit.submit_senseless();
+        let asked = got(&mut worker, binary).await;
+        answer(&worker, binary, &asked, 200, "{\"id\":1}");
+        let _driver = worker.drive();
+        let failure = read(&mut job).await.2.unwrap();
+        assert_eq!(failure.ending, Ending::ProviderFailed, "{binary}");
     }
 }

@@ -10,8 +10,8 @@ use http::HeaderMap;
 use protocol::relay::binary::ServerFrame;
 use providers::{RelaySettings, RelayWorkers};
 use scheduler::{
-    Affinity, Answer, Config, Event, Failure, Job, JobRequest, Meter, Scheduler, Translated,
-    Translator, Unchanged, Untranslatable, Usage,
+    Affinity, Answer, AnswerMap, Config, Event, Failure, Head, Job, JobRequest, Meter, Scheduler,
+    Translated, Translator, Unchanged, Untranslatable, Usage,
 };
 use serde_json::{Value, json};
 use tokio::io::duplex;
@@ -55,6 +55,35 @@ impl Translator for MessagesOrChat {
         let path_and_query = endpoint.path().to_owned();
         let request = JobRequest { path_and_query, ..JobRequest::clone(request) };
         Ok(Translated { request: Arc::new(request), endpoint, answer: None })
+    }
+}
+
+/// Understands no answer.
+struct Senseless;
+
+impl Translator for Senseless {
+    fn translate(
+        &self,
+        request: &Arc<JobRequest>,
+        _: &ModelName,
+        _: Endpoints,
+    ) -> Result<Translated, Untranslatable> {
+        let (request, endpoint) = (Arc::clone(request), Endpoint::ChatCompletions);
+        Ok(Translated { request, endpoint, answer: Some(Box::new(Self)) })
+    }
+}
+
+impl AnswerMap for Senseless {
+    fn head(&mut self, head: Head) -> Head {
+        head
+    }
+
+    fn chunk(&mut self, _: Bytes) -> Result<Bytes, Untranslatable> {
+        Err(Untranslatable("it makes no sense".to_owned()))
+    }
+
+    fn end(&mut self) -> Result<Bytes, Untranslatable> {
+        Ok(Bytes::new())
     }
 }
 
@@ -119,6 +148,19 @@ impl Kit {
         let serve_as = Endpoints::only(messages).with(Endpoint::ChatCompletions);
         let request = Kit::request(streaming, Bytes::from_static(b"{\"model\":\"m\"}"));
         self.submit_job(messages, serve_as, Arc::new(MessagesOrChat), request, Box::new(NoMeter))
+    }
+
+    /// A request whose answers make no sense, whatever they are.
+    pub(crate) fn submit_senseless(&mut self) -> Answer {
+        let chat = Endpoint::ChatCompletions;
+        let request = Kit::request(false, Bytes::from_static(b"{\"model\":\"m\"}"));
+        self.submit_job(
+            chat,
+            Endpoints::only(chat),
+            Arc::new(Senseless),
+            request,
+            Box::new(NoMeter),
+        )
     }
 
     fn request(streaming: bool, body: Bytes) -> JobRequest {

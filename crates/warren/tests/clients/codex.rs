@@ -51,7 +51,8 @@ async fn tells_an_error_in_words() {
 #[tokio::test]
 async fn its_death_stops_the_backend() {
     let (house, backend) = House::chat_only(ChatScript::new()).await;
-    let running = codex(&house, "endless", "hi").start();
+    let mut running = codex(&house, "endless", "hi").start();
+    running.end_input();
     backend.reaches("a request", |counts| counts.in_flight() > 0).await;
     drop(running);
     backend.reaches("everything ending", |counts| counts.in_flight() == 0).await;

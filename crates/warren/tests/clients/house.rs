@@ -3,8 +3,8 @@
 use std::path::Path;
 
 use testkit::{
-    ChatScript, ChildProcess, Client, DEADLINE, Daemon, MockBackend, Serve,
-    daemon::WORKER_SECRET, eventually,
+    ChatScript, ChildProcess, Client, DEADLINE, Daemon, MockBackend, Serve, daemon::WORKER_SECRET,
+    eventually,
 };
 
 /// The key that the clients show. Without it, even local ones are refused.
@@ -20,7 +20,7 @@ impl House {
     /// A server, and a worker with these arguments that lends `model`.
     pub(crate) async fn lending(backend: &[&str], model: &str) -> Self {
         let serve = Serve::new(binary()).set("--client-token", KEY).flag("--require-key");
-        let daemon = serve.start().await;
+        let daemon = serve.set("--node-token", WORKER_SECRET).start().await;
         let worker = worker(&daemon, backend);
         let house = Self { daemon, _worker: worker };
         house.offers(model).await;

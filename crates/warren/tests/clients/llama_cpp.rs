@@ -26,6 +26,11 @@ struct Llama {
 impl Llama {
     /// With a model that was made with these options.
     async fn start(options: &[&str]) -> Self {
+        Self::lent(options, &[]).await
+    }
+
+    /// The same, behind a worker with further arguments.
+    async fn lent(options: &[&str], worker: &[&str]) -> Self {
         let python = installed("python").join("bin/python");
         let models = tempfile::tempdir().unwrap();
         let model = models.path().join("tiny.gguf");
@@ -35,7 +40,7 @@ impl Llama {
         let mut server = server.args(["0", MODEL]).start();
         let line = server.line_with("listening on http://").await;
         let url = line.split_whitespace().last().unwrap().to_owned();
-        let house = House::lending(&["--backend", &url], MODEL).await;
+        let house = House::lending(&[&["--backend", &url], worker].concat(), MODEL).await;
         let address = url.trim_start_matches("http://").parse().unwrap();
         Self { house, direct: Client::new(address), _server: server }
     }
@@ -54,11 +59,14 @@ impl Llama {
     }
 }
 
+/// A request of twelve tokens, and what more it shall say.
 fn hi(more: Value) -> Value {
     let mut body = json!({
         "model": MODEL, "max_tokens": 12, "messages": [{"role": "user", "content": "hi there"}],
     });
-    body.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+    if let (Value::Object(body), Value::Object(more)) = (&mut body, more) {
+        body.extend(more);
+    }
     body
 }
 
@@ -157,6 +165,21 @@ async fn calls_tools_and_keeps_to_schemas() {
     assert!(serde_json::from_str::<Value>(text).unwrap()["x"].is_boolean(), "{text}");
 }
 
+/// The node protocol carries text only; its worker asks the server for it as chat.
+#[tokio::test]
+async fn serves_as_a_model_node() {
+    let llama =
+        Llama::lent(&["--ends-after", "60"], &["--protocol", "node", "--models", MODEL]).await;
+    let chat = llama.ask(CHAT, &hi(json!({}))).await;
+    let text = chat["choices"][0]["message"]["content"].as_str().unwrap();
+    assert!(!text.is_empty(), "{chat}");
+    let message = llama.ask("/v1/messages", &hi(json!({}))).await;
+    assert_eq!(message["content"][0]["type"], "text", "{message}");
+    let asked = json!({"model": MODEL, "messages": [{"role": "user", "content": "hi"}]});
+    let answer = llama.house.client().post_json("/api/chat", &asked).await.text();
+    assert!(answer.contains("{\"done\":true}"), "{answer}");
+}
+
 #[tokio::test]
 async fn its_errors_reach_the_client() {
     let llama = Llama::start(&[]).await;
@@ -170,9 +193,12 @@ async fn its_errors_reach_the_client() {
 async fn serves_the_sdks() {
     let llama = Llama::start(&["--ends-after", "60"]).await;
     for (script, scenarios) in [
-        ("openai_python.py", &["any_plain", "any_stream", "any_responses"][..]),
+        (
+            "openai_python.py",
+            &["any_plain", "any_stream", "any_responses", "any_responses_stream"][..],
+        ),
         ("anthropic_python.py", &["any_plain", "any_stream", "any_count_tokens"]),
-        ("openai_node.mjs", &["any_plain", "any_stream", "any_responses"]),
+        ("openai_node.mjs", &["any_plain", "any_stream", "any_responses", "any_responses_stream"]),
         ("anthropic_node.mjs", &["any_plain", "any_stream"]),
     ] {
         for scenario in scenarios {

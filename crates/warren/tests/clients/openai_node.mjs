@@ -52,6 +52,15 @@ await run({
     assert.ok((await respond({ max_output_tokens: 8 })).output_text);
   },
 
+  async any_responses_stream() {
+    const stream = client.responses.stream({ model: MODEL, input: "hi", max_output_tokens: 8 });
+    const events = await collect(stream);
+    const deltas = events.filter((event) => event.type === "response.output_text.delta");
+    assert.ok(deltas.length > 0);
+    const text = deltas.map((event) => event.delta).join("");
+    assert.equal((await stream.finalResponse()).output_text, text);
+  },
+
   // ── models ──
 
   async models() {

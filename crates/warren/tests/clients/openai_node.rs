@@ -9,5 +9,5 @@ scenarios!(
         wrong_key, cancel, cancel_plain, completions, responses, responses_stream, responses_tools,
         responses_structured, responses_errors, responses_cancel,
     ],
-    native: [any_plain, any_stream, any_responses],
+    native: [any_plain, any_stream, any_responses, any_responses_stream],
 );

@@ -11,5 +11,5 @@ scenarios!(
         responses_structured, responses_vision, responses_reasoning, responses_errors,
         responses_cancel,
     ],
-    native: [any_plain, any_stream, any_responses],
+    native: [any_plain, any_stream, any_responses, any_responses_stream],
 );

@@ -58,7 +58,8 @@ impl Program {
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
         let work = home.path().join("work");
         std::fs::create_dir(&work).unwrap();
-        command.current_dir(work).kill_on_drop(true);
+        // A group of its own: some are launchers, and their real process must go with them.
+        command.current_dir(work).process_group(0).kill_on_drop(true);
         Self { command, home }
     }
 
@@ -95,7 +96,7 @@ impl Program {
     }
 }
 
-/// A running program. Dropping it kills it.
+/// A running program. Dropping it kills it, and all that it has started.
 pub(crate) struct Running {
     child: Child,
     stdin: Option<ChildStdin>,
@@ -137,13 +138,28 @@ impl Running {
         stdin.write_all(format!("{line}\n").as_bytes()).await.expect("it reads");
     }
 
+    /// Closes its standard input: some programs begin only then.
+    pub(crate) fn end_input(&mut self) {
+        self.stdin = None;
+    }
+
     /// Closes its standard input and waits for its end.
     pub(crate) async fn finish(mut self) -> Finished {
-        self.stdin = None;
+        self.end_input();
         while self.line().await.is_some() {}
         let ended = timeout(DEADLINE, self.child.wait()).await;
         let status = ended.unwrap_or_else(|_| panic!("it does not end:\n{}", self.log)).unwrap();
-        Finished { code: status.code(), log: self.log }
+        Finished { code: status.code(), log: std::mem::take(&mut self.log) }
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        // Only while it runs: afterwards the number may be another's.
+        if let Some(group) = self.child.id() {
+            let kill = format!("kill -KILL -{group}");
+            let _gone = std::process::Command::new("sh").args(["-c", &kill]).status();
+        }
     }
 }
 

@@ -55,7 +55,7 @@ async fn the_next_target_takes_over_before_the_first_byte() {
     let asked = post(&daemon.client(), CHAT, ask_for("fast", false));
     let job = big.expect_job().await;
     assert_eq!(job.model, "big");
-    big.vanish();
+    big.fail(&job, "backend_error", "out of memory").await;
     let job = worker.expect_job().await;
     assert_eq!(job.model, "m");
     worker.complete(&job, 200, &json!({"it": "works"})).await;

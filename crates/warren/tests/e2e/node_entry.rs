@@ -1,6 +1,6 @@
 //! Model nodes: how they come in, and who does not.
 
-use serde_json::json;
+use serde_json::{Value, json};
 use testkit::{Daemon, FakeNode, Knock, Refused, Streaming};
 
 use crate::common::{CHAT, ask, post, serve};
@@ -108,6 +108,28 @@ async fn a_wrong_token_is_told_and_no_token_is_ever_logged() {
 async fn without_a_token_of_its_own_a_server_lets_no_stranger_in() {
     let daemon = serve().start().await;
     assert_eq!(refused(knock(&daemon)).await, closed(4002, "Invalid token"));
+}
+
+#[tokio::test]
+async fn a_key_for_lending_lets_a_node_in_until_it_is_revoked() {
+    let daemon = serve().start().await;
+    let key = async |scope: &str| {
+        let asked = json!({"name": "node", "scopes": [scope]});
+        daemon.admin().post_json("/admin/keys", &asked).await.json()
+    };
+    let text = |key: &Value| key["key"].as_str().expect("a key").to_owned();
+    let consumer = key("inference").await;
+    assert_eq!(
+        refused(knock(&daemon).token(&text(&consumer))).await,
+        closed(4002, "Invalid token")
+    );
+    let lender = key("worker").await;
+    let mut node = knock(&daemon).token(&text(&lender)).open().await;
+    daemon.has_workers(1).await;
+    let path = format!("/admin/keys/{}", lender["id"].as_str().expect("an id"));
+    assert_eq!(daemon.admin().request("DELETE", &path).send().await.status, 200);
+    assert_eq!(node.expect_close().await, closed(4002, "Invalid token"));
+    daemon.has_workers(0).await;
 }
 
 #[tokio::test]

@@ -5,6 +5,7 @@ use crate::{
     node_entry::{NODE_TOKEN, hears, join_node, with_nodes},
 };
 use serde_json::{Value, json};
+use testkit::{DEADLINE, eventually};
 
 const TEXT: &str = "Héllo from a bare node, in pieces 💡.";
 
@@ -225,4 +226,58 @@ async fn a_drained_server_lets_a_node_finish() {
     assert!(answer.await.unwrap().text().contains("in time"));
     assert_eq!(node.expect_close().await, Some((1000, "goodbye".to_owned())));
     assert_eq!(daemon.exit().await, Some(0));
+}
+
+#[tokio::test]
+async fn stock_consumers_are_served_by_stock_nodes() {
+    let daemon = with_nodes().await;
+    let mut node = join_node(&daemon, "gpu", 1).await;
+    let asked = json!({
+        "model": "m", "system": "Be brief.", "temperature": 3, "max_new_tokens": 12,
+        "messages": [{"role": "user", "content": "Hi"}],
+    });
+    let answer = post(&daemon.client(), "/api/chat", asked);
+    let task = node.expect_task().await;
+    assert_eq!(
+        (&task.json["system"], &task.json["max_new_tokens"]),
+        (&json!("Be brief."), &json!(12))
+    );
+    assert_eq!(task.json["temperature"], 0.0, "out of range, as stock servers have it");
+    node.answer(&task, TEXT).await;
+    let answer = answer.await.unwrap();
+    assert_eq!(answer.status, 200, "{}", answer.text());
+    let lines: Vec<Value> =
+        answer.text().lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let text: String = lines.iter().filter_map(|line| line["o"].as_str()).collect();
+    assert_eq!((&*text, lines.last()), (TEXT, Some(&json!({"done": true}))));
+    let asked = json!({"model": "m", "messages": [{"role": "user", "content": "Hi"}]});
+    let left = daemon.client().post("/api/chat", &asked).open().await;
+    let task = node.expect_task().await;
+    left.reset();
+    node.expect_stop(task.id).await;
+}
+
+#[tokio::test]
+async fn the_ledger_has_a_nodes_tokens_as_estimates_also_of_a_client_that_left() {
+    let daemon = with_nodes().await;
+    let mut node = join_node(&daemon, "gpu", 1).await;
+    let whole = post(&daemon.client(), CHAT, ask(false));
+    let task = node.expect_task().await;
+    node.answer(&task, "sixteen letters!").await;
+    assert_eq!(whole.await.unwrap().status, 200);
+    let asked = daemon.client().post(CHAT, &ask(true)).open().await;
+    let task = node.expect_task().await;
+    node.say(task.id, b"four letters").await;
+    let mut answer = asked.answer().await;
+    hears(&mut answer, "four letters").await;
+    answer.reset();
+    node.expect_stop(task.id).await;
+    let counted = async || {
+        let usage = daemon.admin().get("/admin/usage?by=provider").await.json();
+        let row = &usage["rows"][0];
+        row["provider"] == "gpu"
+            && (&row["requests"], &row["estimated"]) == (&json!(2), &json!(2))
+            && row["completion_tokens"] == 4 + 3
+    };
+    eventually("both answers in the ledger", DEADLINE, counted).await;
 }

@@ -49,13 +49,15 @@ async fn every_consumer_path_is_passed_through(form: Form) {
 async fn a_backend_error_is_the_clients(form: Form) {
     let daemon = serve().start().await;
     let mut worker = join(&daemon, form, "w", 1).await;
+    // A 404 that is not about the model would say that the endpoint is not there.
+    let error = json!({"error": {"message": "no such model"}});
     for status in [400, 404, 422, 500, 503] {
         let answer = post(&daemon.client(), CHAT, json!({"model": "m"}));
         let job = worker.expect_job().await;
-        worker.complete(&job, status, &json!({"error": {"message": "mine"}})).await;
+        worker.complete(&job, status, &error).await;
         let answer = answer.await.unwrap();
         assert_eq!(answer.status, status);
-        assert_eq!(answer.json(), json!({"error": {"message": "mine"}}));
+        assert_eq!(answer.json(), error);
     }
 }
 
