@@ -161,9 +161,10 @@ mod tests {
     #[test]
     fn a_key_for_something_else_is_refused_and_says_so() {
         let rules = rules();
-        let scopes = [KeyScope::Worker];
-        rules.keys.add_ready_made("worker".into(), &"lend".into(), &scopes, Moment::now());
-        let denied = admit(&rules, THERE, Some("lend")).unwrap_err();
+        let (now, name) = (Moment::now(), "n".to_owned());
+        let new = NewKey { name, scopes: vec![KeyScope::Worker], ..NewKey::default() };
+        let (_, text) = rules.keys.create(new, now).unwrap();
+        let denied = admit(&rules, THERE, Some(text.expose())).unwrap_err();
         assert_eq!(denied, Denied::Scope(KeyScope::Inference));
         assert!(denied.to_string().contains("inference"), "{denied}");
     }

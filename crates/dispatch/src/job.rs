@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use base::{Endpoints, JobId, ProviderId};
+use base::{Endpoints, JobId, ModelName, ProviderId};
 
 use crate::{input::JobSpec, provider::Provider};
 
@@ -83,12 +83,17 @@ impl Job {
 
     /// Goes on to the next of its models, for which nobody is avoided yet. Whether there is one.
     pub(crate) fn next_model(&mut self) -> bool {
-        let Some(model) = self.spec.fallbacks.get(self.fallen_back) else { return false };
+        let Some(model) = self.fallbacks_left().first() else { return false };
         self.spec.model = model.clone();
         self.fallen_back += 1;
         self.requeued = 0;
         self.avoided.clear();
         true
+    }
+
+    /// The models that it may yet go on to.
+    pub(crate) fn fallbacks_left(&self) -> &[ModelName] {
+        self.spec.fallbacks.get(self.fallen_back..).unwrap_or_default()
     }
 
     pub(crate) fn hold(&self) -> Option<Hold> {

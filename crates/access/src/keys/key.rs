@@ -116,10 +116,14 @@ impl Key {
         if self.is_expired(now) {
             return Err(Denied::KeyExpired);
         }
-        if !self.record.scopes.contains(&scope) {
+        if !self.has(scope) {
             return Err(Denied::Scope(scope));
         }
         Ok(())
+    }
+
+    pub(super) fn has(&self, scope: KeyScope) -> bool {
+        self.record.scopes.contains(&scope)
     }
 
     pub(super) fn is_valid(&self, now: Moment) -> bool {

@@ -73,6 +73,10 @@ impl Keys {
         now: Moment,
     ) -> Result<Option<Arc<Key>>, Denied> {
         let Some(key) = self.find(text) else { return Ok(None) };
+        // A token of the configuration is one thing only; elsewhere it is no key at all.
+        if key.is_ready_made() && !key.has(scope) {
+            return Ok(None);
+        }
         key.check(scope, now)?;
         key.used(now);
         Ok(Some(key))

@@ -162,6 +162,7 @@ fn a_ready_made_key_works_and_is_not_administered() {
     keys.add_ready_made("client-token".into(), &"secret".into(), &[KeyScope::Inference], now);
     let id = KeyId::from("client-token");
     assert_eq!(present(&keys, &"secret".into(), now), Ok(Some(id.clone())));
+    assert!(keys.present("secret", KeyScope::Worker, now).unwrap().is_none(), "it is one thing");
     assert_eq!(keys.list(), []);
     assert!(matches!(keys.revoke(&id, now), Err(KeyError::NotFound(_))));
     keys.save_last_used().unwrap();

@@ -1,6 +1,7 @@
 //! The queues: one for each scope and model that jobs wait for.
 
 mod line;
+mod outlooks;
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -12,6 +13,7 @@ use base::{JobId, KeyId, ModelName, ProviderId, Scope};
 use crate::{config::Config, input::JobSpec, job::Job};
 
 pub(crate) use line::Line;
+use outlooks::Outlooks;
 
 /// Whom a line waits for: anybody, or the pinned provider.
 type Pin = Option<ProviderId>;
@@ -22,6 +24,8 @@ pub(crate) struct Queues {
     queues: BTreeMap<(Scope, ModelName), Queue>,
     /// The lines of each scope and pin, the one whose next job is oldest first.
     heads: BTreeMap<(Scope, Pin), BTreeSet<(u64, ModelName)>>,
+    /// The jobs that have fallbacks left.
+    outlooks: Outlooks,
     jobs: usize,
     bytes: u64,
 }
@@ -65,6 +69,7 @@ impl Queues {
                 _ => line.push_requeued(seq, spec),
             }
         });
+        self.outlooks.add(job);
         self.jobs += 1;
         self.bytes = self.bytes.saturating_add(spec.size);
     }
@@ -121,9 +126,16 @@ impl Queues {
         lines.flat_map(Line::all).collect()
     }
 
+    /// The jobs that have fallbacks left and may be asked of one of these models, now or later,
+    /// oldest first; `*` stands for every model. O(those jobs).
+    pub(crate) fn with_fallbacks(&self, scope: &Scope, models: &BTreeSet<ModelName>) -> Vec<JobId> {
+        self.outlooks.of(scope, models)
+    }
+
     #[cfg(test)]
     pub(crate) fn is_empty(&self) -> bool {
-        self.queues.is_empty() && self.heads.is_empty() && self.jobs == 0 && self.bytes == 0
+        let maps = (self.queues.is_empty(), self.heads.is_empty(), self.outlooks.is_empty());
+        maps == (true, true, true) && self.jobs == 0 && self.bytes == 0
     }
 
     fn get(&self, scope: &Scope, model: &ModelName) -> Option<&Queue> {
@@ -141,6 +153,7 @@ impl Queues {
             }
             queue.uncount(&job.spec);
         });
+        self.outlooks.remove(job);
         self.jobs -= 1;
         self.bytes = self.bytes.saturating_sub(job.spec.size);
     }

@@ -51,7 +51,7 @@ pub struct UsageCounts {
     pub total_tokens: u64,
     /// Those requests whose tokens are estimated, or partly so.
     pub estimated: u64,
-    /// Those requests that did not end with an answer that was read to its end.
+    /// Those requests that failed. One whose client left did not.
     pub errors: u64,
 }
 

@@ -37,7 +37,7 @@ pub(crate) struct Target {
 /// Whom a command speaks to.
 pub(crate) enum Chosen {
     /// A running server.
-    Running(Warren),
+    Running(Box<Warren>),
     /// A server that is not running.
     Stopped(Box<Stopped>),
 }
@@ -51,7 +51,7 @@ impl Target {
         let token = self.token(file)?;
         let server = self.server.as_ref().unwrap_or(&DEFAULT_SERVER);
         let warren = Warren::new(server, Some(&token)).map_err(|error| usage(error.into()))?;
-        Ok(Chosen::Running(warren))
+        Ok(Chosen::Running(Box::new(warren)))
     }
 
     fn token(&self, file: &ServeOptions) -> anyhow::Result<Secret> {

@@ -19,7 +19,9 @@ def main():
     params.n_parallel = SLOTS
     # All slots together. Prompts of coding agents have tens of thousands of tokens.
     params.n_ctx = SLOTS * 65_536
-    params.cpuparams.n_threads = 2
+    # Threads of one answer wait for each other by spinning: on a busy machine two are far slower.
+    params.cpuparams.n_threads = 1
+    params.cpuparams_batch.n_threads = 1
     params.endpoint_metrics = True
     params.endpoint_slots = True
     params.sampling.seed = 1

@@ -154,7 +154,15 @@ impl Running {
 }
 
 impl Drop for Running {
+    #[expect(clippy::print_stderr, reason = "the log belongs to the failure of the test")]
     fn drop(&mut self) {
+        if std::thread::panicking() {
+            while let Ok(line) = self.lines.try_recv() {
+                self.log.push_str(&line);
+                self.log.push('\n');
+            }
+            eprintln!("--- a client, or its model server\n{}---", self.log);
+        }
         // Only while it runs: afterwards the number may be another's.
         if let Some(group) = self.child.id() {
             let kill = format!("kill -KILL -{group}");
