@@ -55,6 +55,7 @@ impl Program {
             command.env(name, NOWHERE);
         }
         command.env("NO_PROXY", "127.0.0.1,localhost");
+        command.env("PYTHONDONTWRITEBYTECODE", "1");
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
         let work = home.path().join("work");
         std::fs::create_dir(&work).unwrap();
