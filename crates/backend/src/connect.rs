@@ -1,4 +1,5 @@
-//! Connections to backends: TCP without delay, or TLS over it, each within a deadline.
+//! Connections to backends: TCP without delay, or TLS over it, each within a deadline, and each
+//! noting its progress.
 
 use std::{
     error::Error,
@@ -16,10 +17,14 @@ use rustls::{ClientConfig, RootCertStore, crypto::ring};
 use tokio::{net::TcpStream, time::timeout};
 use tower::Service;
 
-use crate::address::{BaseUrl, NotABackend};
+use crate::{
+    address::{BaseUrl, NotABackend},
+    connection::Noted,
+};
 
 type Failure = Box<dyn Error + Send + Sync>;
-type Stream = MaybeHttpsStream<TokioIo<TcpStream>>;
+type Plain = MaybeHttpsStream<TokioIo<TcpStream>>;
+type Stream = TokioIo<Noted<TokioIo<Plain>>>;
 
 /// The time for a connection was over.
 #[derive(Debug, thiserror::Error)]
@@ -61,7 +66,10 @@ impl Service<Uri> for Connector {
     fn call(&mut self, uri: Uri) -> Self::Future {
         let connecting = self.inner.call(uri);
         let deadline = self.deadline;
-        Box::pin(async move { timeout(deadline, connecting).await.map_err(|_| TooLate)? })
+        Box::pin(async move {
+            let stream = timeout(deadline, connecting).await.map_err(|_| TooLate)??;
+            Ok(TokioIo::new(Noted::new(TokioIo::new(stream))))
+        })
     }
 }
 

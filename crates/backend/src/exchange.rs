@@ -108,8 +108,8 @@ impl NetworkBody {
     }
 }
 
-/// The body of a request: pieces whose length is known together.
-#[derive(Debug)]
+/// The body of a request: pieces whose length is known together. A clone shares their bytes.
+#[derive(Debug, Clone)]
 pub(crate) struct Pieces {
     pieces: VecDeque<Bytes>,
     left: u64,

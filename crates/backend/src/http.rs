@@ -1,18 +1,20 @@
 //! Model servers over HTTP.
+//!
+//! Connections are kept for 4 s after an answer, a second less than the common servers keep theirs.
+//! A request that meets the end of such a connection all the same, before any byte of its answer, is
+//! sent once more over a new one, within the same deadline. No other request is sent twice.
 
 use std::{error::Error, sync::Arc, time::Duration};
 
 use base::Endpoints;
 use http::{HeaderMap, HeaderValue, Method, Request, Response};
 use hyper::body::Incoming;
-use hyper_util::{
-    client::legacy::{Client, Error as ClientError},
-    rt::{TokioExecutor, TokioTimer},
-};
+use hyper_util::client::legacy::Error as ClientError;
 use tokio::time::timeout;
 
 use crate::{
     address::{BaseUrl, NotABackend},
+    client::Client,
     config::{BackendConfig, Timeouts},
     connect::{Connector, TooLate},
     error::{BackendError, Phase, chain},
@@ -21,17 +23,10 @@ use crate::{
     models::{self, ModelList},
 };
 
-/// How long an unused connection is kept. Common model servers close theirs after 5 s, and a
-/// request that meets the close is lost.
-const KEEP_IDLE: Duration = Duration::from_secs(4);
-
-/// The most unused connections that are kept.
-const MAX_IDLE: usize = 1024;
-
 /// A model server over HTTP.
 #[derive(Debug)]
 pub struct HttpBackend {
-    client: Client<Connector, Pieces>,
+    client: Client,
     base: BaseUrl,
     shown: Arc<str>,
     pub(crate) credential: Option<HeaderValue>,
@@ -46,14 +41,7 @@ impl HttpBackend {
     /// [`NotABackend`] when the address or the key cannot be used.
     pub fn new(config: &BackendConfig) -> Result<Self, NotABackend> {
         let base = BaseUrl::parse(&config.url)?;
-        let connector = Connector::new(&base, config.timeouts.connect)?;
-        let client = Client::builder(TokioExecutor::new())
-            .pool_timer(TokioTimer::new())
-            .pool_idle_timeout(KEEP_IDLE)
-            .pool_max_idle_per_host(MAX_IDLE)
-            // Of those that met a closed connection before any of them was written.
-            .retry_canceled_requests(true)
-            .build(connector);
+        let client = Client::new(Connector::new(&base, config.timeouts.connect)?);
         let credential = credential(config, &base)?;
         let shown = base.to_string().into();
         let (endpoints, timeouts) = (config.endpoints, config.timeouts);
@@ -140,7 +128,7 @@ impl HttpBackend {
         phase: Phase,
         deadline: Duration,
     ) -> Result<Response<Incoming>, BackendError> {
-        match timeout(deadline, self.client.request(request)).await {
+        match timeout(deadline, self.client.send(request)).await {
             Ok(response) => response.map_err(|error| self.failed(&error)),
             Err(_) => Err(self.late(phase, deadline)),
         }

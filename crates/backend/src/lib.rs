@@ -1,8 +1,9 @@
 //! HTTP client of model servers: discovery, streaming, abort; and the demo model.
 //!
 //! A [`Backend`] takes an [`Ask`] and gives an [`Answer`] whose body comes as the network brings
-//! it. Nothing is retried, buffered or understood here; dropping an answer, or the wait for one,
-//! closes the backend's connection at once, so that it stops computing.
+//! it. Nothing is buffered or understood here, and nothing is sent twice but what met the end of an
+//! idle connection (see [`http`]). Dropping an answer, or the wait for one, closes the backend's
+//! connection at once, so that it stops computing.
 //!
 //! - [`backend`]: what every backend can do
 //! - [`config`]: where a backend is and how much it takes
@@ -18,8 +19,10 @@
 
 pub mod address;
 pub mod backend;
+mod client;
 pub mod config;
 mod connect;
+mod connection;
 pub mod demo;
 pub mod discovery;
 pub mod error;

@@ -29,12 +29,7 @@ pub(super) fn script(reply: &Reply) -> Script {
         script.word("", &chunk(reply, &json!({"content": word}), None));
     }
     script.event("", &chunk(reply, &json!({}), Some(reply.finish_reason())));
-    if reply.question.include_usage {
-        let mut last = envelope(reply, &json!([]));
-        last["usage"] = reply.usage();
-        script.event("", &last);
-    }
-    script.done();
+    reply.end_chunks(&mut script, envelope(reply, &json!([])));
     script
 }
 
@@ -67,7 +62,7 @@ fn id(reply: &Reply) -> String {
 #[cfg(test)]
 mod tests {
     use super::{
-        super::tests::{events, whole},
+        super::tests::{chunks, events, whole},
         *,
     };
 
@@ -93,12 +88,7 @@ mod tests {
 
     #[tokio::test]
     async fn a_stream_brings_the_same_words_and_the_usage_when_asked() {
-        let events = events(PATH, body(true, true)).await;
-        assert_eq!(events.last().unwrap().1, "[DONE]");
-        let chunks: Vec<Value> = events[..events.len() - 1]
-            .iter()
-            .map(|e| serde_json::from_str(&e.1).unwrap())
-            .collect();
+        let chunks = chunks(PATH, body(true, true)).await;
         let words: String =
             chunks.iter().filter_map(|c| c["choices"][0]["delta"]["content"].as_str()).collect();
         assert_eq!(words, "This is Warren's ");

@@ -16,12 +16,7 @@ pub(super) fn script(reply: &Reply) -> Script {
         script.word("", &chunk(reply, &choices(word, None)));
     }
     script.event("", &chunk(reply, &choices("", Some(reply.finish_reason()))));
-    if reply.question.include_usage {
-        let mut last = envelope(reply, &json!([]));
-        last["usage"] = reply.usage();
-        script.event("", &last);
-    }
-    script.done();
+    reply.end_chunks(&mut script, envelope(reply, &json!([])));
     script
 }
 
@@ -51,7 +46,7 @@ fn envelope(reply: &Reply, choices: &Value) -> Value {
 #[cfg(test)]
 mod tests {
     use super::{
-        super::tests::{events, whole},
+        super::tests::{chunks, whole},
         *,
     };
 
@@ -68,12 +63,7 @@ mod tests {
         assert_eq!(answer["object"], "text_completion");
         assert_eq!(answer["choices"][0]["text"], "This is Warren's ");
         assert_eq!(answer["choices"][0]["finish_reason"], "length");
-        let events = events("/v1/completions", body(true)).await;
-        assert_eq!(events.last().unwrap().1, "[DONE]");
-        let chunks: Vec<Value> = events[..events.len() - 1]
-            .iter()
-            .map(|e| serde_json::from_str(&e.1).unwrap())
-            .collect();
+        let chunks = chunks("/v1/completions", body(true)).await;
         let words: String =
             chunks.iter().filter_map(|c| c["choices"][0]["text"].as_str()).collect();
         assert_eq!(words, "This is Warren's ");

@@ -159,6 +159,16 @@ impl Reply {
             "total_tokens": prompt + answer,
         })
     }
+
+    /// Ends a stream of chat completions or completions. Its usage, if it was asked for, comes in a
+    /// chunk without choices.
+    fn end_chunks(&self, script: &mut Script, mut without_choices: Value) {
+        if self.question.include_usage {
+            without_choices["usage"] = self.usage();
+            script.event("", &without_choices);
+        }
+        script.done();
+    }
 }
 
 fn stream(script: Script, pace: u32) -> Answer {
@@ -229,6 +239,13 @@ mod tests {
             None => (String::new(), event.strip_prefix("data: ").unwrap().to_owned()),
         };
         events.map(read).collect()
+    }
+
+    /// The chunks of a stream of chat completions or completions, up to its last word.
+    pub(super) async fn chunks(path: &str, body: Value) -> Vec<Value> {
+        let mut events = events(path, body).await;
+        assert_eq!(events.pop().unwrap().1, "[DONE]");
+        events.iter().map(|(_, data)| serde_json::from_str(data).unwrap()).collect()
     }
 
     #[tokio::test]

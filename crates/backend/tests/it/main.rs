@@ -8,5 +8,6 @@
 )]
 
 mod http;
+mod keepalive;
 mod models;
 mod probe;

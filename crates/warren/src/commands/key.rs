@@ -7,6 +7,7 @@ use client::admin::{CreateKey, KeyJson, KeyList, time};
 use daemon::ConfigFile;
 
 use super::{
+    named::named,
     say,
     table::{plain, table},
     target::{Chosen, Target},
@@ -68,8 +69,8 @@ struct Create {
 
 #[derive(Args)]
 struct One {
-    /// The key's id, as `warren key list` shows it
-    id: String,
+    /// The key: its id, its name, or the beginning of its text that `warren key list` shows
+    key: String,
     #[command(flatten)]
     output: Listing,
 }
@@ -104,7 +105,7 @@ impl Command {
 impl Create {
     async fn run(self, file: &ConfigFile) -> anyhow::Result<()> {
         let asked = self.asked().map_err(usage)?;
-        let key = match self.output.target.choose(&file.serve)? {
+        let key = match self.output.target.choose_or_make(&file.serve)? {
             Chosen::Running(warren) => warren.create_key(&asked).await?,
             Chosen::Stopped(stopped) => stopped.create(asked)?,
         };
@@ -140,12 +141,13 @@ enum Act {
 
 impl One {
     async fn run(self, file: &ConfigFile, act: Act) -> anyhow::Result<()> {
-        let id = &self.id;
-        let key = match (self.output.target.choose(&file.serve)?, act) {
-            (Chosen::Running(warren), Act::Show) => warren.key(id).await?,
+        let chosen = self.output.target.choose(&file.serve)?;
+        let keys = keys(&chosen).await?;
+        let id = &named(&keys, &self.key)?.id;
+        let key = match (chosen, act) {
+            (_, Act::Show) => named(&keys, id)?.clone(),
             (Chosen::Running(warren), Act::Rotate) => warren.rotate_key(id).await?,
             (Chosen::Running(warren), Act::Revoke) => warren.revoke_key(id).await?,
-            (Chosen::Stopped(stopped), Act::Show) => stopped.key(id)?,
             (Chosen::Stopped(stopped), Act::Rotate) => stopped.rotate(id)?,
             (Chosen::Stopped(stopped), Act::Revoke) => stopped.revoke(id)?,
         };
@@ -155,10 +157,7 @@ impl One {
 
 impl Listing {
     async fn run(self, file: &ConfigFile) -> anyhow::Result<()> {
-        let keys = match self.target.choose(&file.serve)? {
-            Chosen::Running(warren) => warren.keys().await?,
-            Chosen::Stopped(stopped) => stopped.keys(),
-        };
+        let keys = keys(&self.target.choose(&file.serve)?).await?;
         if self.json {
             return Ok(say(&serde_json::to_string_pretty(&KeyList { keys })?)?);
         }
@@ -169,6 +168,13 @@ impl Listing {
         let rows: Vec<Vec<String>> = keys.iter().map(row).collect();
         Ok(say(&table(&header, &rows, 0))?)
     }
+}
+
+async fn keys(chosen: &Chosen) -> anyhow::Result<Vec<KeyJson>> {
+    Ok(match chosen {
+        Chosen::Running(warren) => warren.keys().await?,
+        Chosen::Stopped(stopped) => stopped.keys(),
+    })
 }
 
 fn row(key: &KeyJson) -> Vec<String> {

@@ -1,7 +1,8 @@
 //! Every command, a file each; and what those share that ask a server: `target`, whom they speak to,
-//! and `table`, lists for people.
+//! `named`, which key is meant, and `table`, lists for people.
 
 pub(crate) mod key;
+mod named;
 pub(crate) mod serve;
 mod table;
 mod target;

@@ -1,6 +1,9 @@
 //! Whom the administration commands speak to: a running server, or a stopped one's data directory.
 
-use std::{path::PathBuf, sync::LazyLock};
+use std::{
+    path::{Path, PathBuf},
+    sync::LazyLock,
+};
 
 use anyhow::Context;
 use base::Secret;
@@ -44,9 +47,22 @@ pub(crate) enum Chosen {
 
 impl Target {
     /// The one to speak to, by what was said and what the file says.
-    pub(crate) fn choose(self, file: &ServeOptions) -> anyhow::Result<Chosen> {
+    pub(crate) fn choose(&self, file: &ServeOptions) -> anyhow::Result<Chosen> {
+        self.choose_by(file, Stopped::open)
+    }
+
+    /// The same, for what may be done before a server has ever run.
+    pub(crate) fn choose_or_make(&self, file: &ServeOptions) -> anyhow::Result<Chosen> {
+        self.choose_by(file, Stopped::open_or_make)
+    }
+
+    fn choose_by(
+        &self,
+        file: &ServeOptions,
+        open: impl FnOnce(&Path) -> anyhow::Result<Stopped>,
+    ) -> anyhow::Result<Chosen> {
         if let (None, Some(directory)) = (&self.server, &self.data_dir) {
-            return Ok(Chosen::Stopped(Box::new(Stopped::open(directory)?)));
+            return Ok(Chosen::Stopped(Box::new(open(directory)?)));
         }
         let token = self.token(file)?;
         let server = self.server.as_ref().unwrap_or(&DEFAULT_SERVER);

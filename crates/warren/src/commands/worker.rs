@@ -135,7 +135,7 @@ fn flag(url: &str, options: &WorkerOptions) -> BackendOptions {
         api_key: options.api_key.clone(),
         models: options.models.clone(),
         max_concurrent: options.max_concurrent,
-        endpoints: None,
+        endpoints: options.endpoints.clone(),
     }
 }
 
@@ -151,12 +151,14 @@ fn backend(options: BackendOptions) -> anyhow::Result<Lend> {
 }
 
 fn endpoints(paths: &[String]) -> anyhow::Result<Endpoints> {
+    let any_of = || Endpoints::ASSUMED.iter().map(Endpoint::path).collect::<Vec<_>>().join(", ");
+    if paths.is_empty() {
+        bail!("a backend without endpoints serves nobody: write any of {}, or no list", any_of());
+    }
     let endpoint = |path: &String| {
-        let known =
-            Endpoint::of_path(path).filter(|endpoint| Endpoints::ASSUMED.contains(*endpoint));
+        let known = Endpoint::of_path(path).filter(|known| Endpoints::ASSUMED.contains(*known));
         known.with_context(|| {
-            let paths: Vec<_> = Endpoints::ASSUMED.iter().map(Endpoint::path).collect();
-            format!("{path:?} is no endpoint of a backend: write any of {}", paths.join(", "))
+            format!("{path:?} is no endpoint of a backend: write any of {}", any_of())
         })
     };
     paths.iter().map(endpoint).collect()
@@ -175,6 +177,7 @@ mod tests {
             let error = endpoints(&[bad.to_owned()]).unwrap_err().to_string();
             assert!(error.contains("/v1/chat/completions"), "{error}");
         }
+        assert!(endpoints(&[]).unwrap_err().to_string().contains("serves nobody"));
     }
 
     #[test]
