@@ -53,6 +53,7 @@ fn soak(seeds: u64, time: Duration) -> Result<String, String> {
         total.assigned += account.assigned;
         total.requeued += account.requeued;
         total.fell_back += account.fell_back;
+        total.moved += account.moved;
         total.unserved += account.unserved;
         total.revoked += account.revoked;
         run += 1;

@@ -6,9 +6,10 @@ use std::time::Duration;
 #[derive(Debug, Clone)]
 pub struct Config {
     /// How many jobs of one scope and model may wait. One key may fill half of these places,
-    /// rounded up. Requeued jobs count, but are never refused a place.
+    /// rounded up. Requeued jobs, and those that go on to a fallback while they wait, count, but
+    /// are never refused a place: they had one.
     pub max_queue_len: usize,
-    /// How many queues may hold jobs at once, all scopes together.
+    /// How many queues may hold jobs at once, all scopes together, for a new job to open another.
     pub max_queues: usize,
     /// How many bytes of jobs ([`JobSpec::size`](crate::JobSpec::size)) may wait, all queues
     /// together.

@@ -131,8 +131,12 @@ pub struct JobSpec {
     ///
     /// - When it is submitted, models that nobody serves now are passed over for the first that
     ///   somebody does. If there is none, the first that is worth waiting for is waited for.
-    /// - Later, only models that somebody serves are gone on to; the others are passed over. If none
-    ///   is left, the job ends as it would have ended without them.
+    /// - While it waits, it does not wait for nobody: when no provider that is here can have it of
+    ///   its present model, because the last one left, drains, serves less or is avoided, or
+    ///   because none has come yet, it goes on to the next that somebody serves, at once or when
+    ///   somebody comes. Its age and its wait so far go with it, and it is refused no place.
+    /// - Only models that somebody serves are gone on to; the others are passed over. If none is
+    ///   left where it would otherwise end, it ends as it would have ended without them.
     /// - Each model has its own requeues, and avoids nobody at first. The time in queues is the
     ///   job's, over all its models: once it is used up, a fallback is taken only if somebody is
     ///   free for it at once.

@@ -91,6 +91,11 @@ impl Job {
         true
     }
 
+    /// Goes on by so many models.
+    pub(crate) fn go_on(&mut self, models_on: usize) {
+        (0..models_on).for_each(|_| _ = self.next_model());
+    }
+
     /// The models that it may yet go on to.
     pub(crate) fn fallbacks_left(&self) -> &[ModelName] {
         self.spec.fallbacks.get(self.fallen_back..).unwrap_or_default()

@@ -22,16 +22,18 @@ proptest! {
 
 #[test]
 fn long_histories_of_fixed_seeds_reach_everything() {
-    let (mut requeued, mut fell_back, mut unserved, mut revoked) = (0, 0, 0, 0);
+    let (mut requeued, mut fell_back, mut moved) = (0, 0, 0);
+    let (mut unserved, mut revoked) = (0, 0);
     for seed in 0..6 {
         let account = history::run(&history::steps(seed, 3_000)).unwrap();
         assert_eq!(account.steps, 3_000);
         assert!(account.jobs > 500 && account.assigned > 0, "{account:?}");
         requeued += account.requeued;
         fell_back += account.fell_back;
+        moved += account.moved;
         unserved += account.unserved;
         revoked += account.revoked;
     }
-    assert!(requeued > 100 && fell_back > 100, "{requeued} {fell_back}");
+    assert!(requeued > 100 && fell_back > 100 && moved > 30, "{requeued} {fell_back} {moved}");
     assert!(unserved > 20 && revoked > 20, "{unserved} {revoked}");
 }

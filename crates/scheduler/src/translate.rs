@@ -10,9 +10,14 @@ use crate::{exchange::Head, job::JobRequest};
 /// Makes of a job's request what a provider is sent, and of its answer what the client gets. The
 /// job keeps the bytes of its client, so that another provider may get those.
 ///
-/// Called under the scheduler's lock: whoever submits a large job has the work done before, where
-/// it can know what will be asked for.
+/// Called under the scheduler's lock, but for what takes its time.
 pub trait Translator: Send + Sync {
+    /// Whether [`Translator::translate`] would take next to no time, because little is to be done
+    /// or it was done before. If not, it is called on a thread of its own, with no lock held.
+    fn is_quick(&self, _: &JobRequest, _: &ModelName, _: Endpoints) -> bool {
+        true
+    }
+
     /// The request for a provider that serves these endpoints, asked for this model.
     ///
     /// # Errors
@@ -44,6 +49,11 @@ pub struct Untranslatable(pub String);
 pub trait AnswerMap: Send {
     /// The head that the client gets.
     fn head(&mut self, head: Head) -> Head;
+
+    /// Whether it gives nothing before its end; known once it has the head.
+    fn gathers(&self) -> bool {
+        false
+    }
 
     /// What the client gets for these bytes, which may be nothing yet. What is kept for later must
     /// be bounded here: the provider may send on as if the client had read it.

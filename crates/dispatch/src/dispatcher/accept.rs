@@ -34,7 +34,7 @@ impl Dispatcher {
         self.accepted += 1;
         let mut job = Job::new(spec, self.accepted, now);
         match self.providers.aim(&job.spec) {
-            Ok(passed_over) => (0..passed_over).for_each(|_| _ = job.next_model()),
+            Ok(passed_over) => job.go_on(passed_over),
             Err(ending) => return self.end(job.id(), ending),
         }
         if let Some(job) = self.admit(now, job) {
@@ -239,8 +239,13 @@ mod tests {
         bench.join(1, offer_of(&["n"]));
         assert_eq!(bench.submit(or_else(1, &["o", "n"])), [assign_for(1, 1, "n", 0)]);
         assert_eq!(bench.submit(or_else(2, &["o"])), [], "nobody serves either");
-        assert_eq!(bench.join(2, offer_of(&["o"])), [], "the first is waited for");
-        assert_eq!(bench.join(3, offer(1)), [assign(2, 3, 0)]);
+        assert_eq!(
+            bench.join(2, offer_of(&["o"])),
+            [assign_for(2, 2, "o", 0)],
+            "who is here first"
+        );
+        assert_eq!(bench.submit(or_else(3, &["p"])), []);
+        assert_eq!(bench.join(3, offer(1)), [assign(3, 3, 0)]);
     }
 
     #[test]

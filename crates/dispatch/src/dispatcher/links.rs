@@ -17,6 +17,8 @@ impl Dispatcher {
     pub(super) fn join(&mut self, now: Instant, id: ProviderId, offer: Offer) {
         if self.providers.get(id).is_none() {
             self.providers.insert(id, Provider::new(offer));
+            // Whoever goes on now goes to this provider: filling it places them.
+            self.go_on(self.concerned(id));
             self.fill(now, id);
         }
     }
@@ -28,17 +30,25 @@ impl Dispatcher {
         models: Vec<ModelName>,
         load: u32,
     ) {
+        let Some(provider) = self.providers.get(id) else { return };
+        let changed = provider.models.iter().chain(&models).cloned().collect();
+        let concerned = self.queues.with_fallbacks(&provider.scope, &changed);
         self.providers.set_models(id, models);
+        let moved = self.go_on(concerned);
         self.load(now, id, load);
+        self.place_all(now, moved);
         self.fill_limited(now);
     }
 
     /// Fewer endpoints may leave a resting provider as the last that can serve a waiting job. What
-    /// waits and can be served by nobody now may wait for its time-out: another may come.
+    /// waits, can be served by nobody now and has no fallback that is served may wait for its
+    /// time-out: another may come.
     pub(super) fn endpoints(&mut self, now: Instant, id: ProviderId, endpoints: Endpoints) {
         if let Some(provider) = self.providers.get_mut(id) {
             provider.endpoints = endpoints;
+            let moved = self.go_on(self.concerned(id));
             self.fill(now, id);
+            self.place_all(now, moved);
             self.fill_limited(now);
         }
     }
@@ -62,7 +72,9 @@ impl Dispatcher {
         }
         if first {
             self.end_pinned(id);
+            let moved = self.go_on(self.concerned(id));
             self.has_room(now, id);
+            self.place_all(now, moved);
             self.fill_limited(now);
         }
     }
@@ -72,15 +84,16 @@ impl Dispatcher {
         let held = self.held_by(id);
         self.timers.disarm(Timer::Grace(id));
         self.timers.disarm(Timer::Rest(id));
-        if self.providers.remove(id).is_none() {
-            return;
-        }
+        let Some(gone) = self.providers.remove(id) else { return };
+        let concerned = self.queues.with_fallbacks(&gone.scope, &gone.models);
         for job in &held {
             if let Some((job, hold)) = self.release(*job) {
                 self.lost(now, job, hold);
             }
         }
-        held.into_iter().for_each(|job| self.place(now, job));
+        let moved = self.go_on(concerned);
+        self.place_all(now, held);
+        self.place_all(now, moved);
         self.fill_limited(now);
     }
 
@@ -93,7 +106,7 @@ impl Dispatcher {
             }
         }
         self.retire(id, false);
-        held.into_iter().for_each(|job| self.place(now, job));
+        self.place_all(now, held);
     }
 
     pub(super) fn rest_over(&mut self, now: Instant, id: ProviderId) {

@@ -3,10 +3,12 @@
 //! - [`accept`]: whether a job is taken in, and for which of its models
 //! - [`jobs`]: a job's way from its acceptance to its end
 //! - [`retry`]: a job that has to be tried again
+//! - [`fallback`]: a job that goes on to another of its models
 //! - [`links`]: providers that come, change, drain, rest and go
 //! - [`placing`]: which provider serves which job
 
 mod accept;
+mod fallback;
 mod jobs;
 mod links;
 mod placing;
@@ -53,7 +55,8 @@ use crate::{
 /// Of those that are free for it, the ones that serve its own endpoint come first.
 ///
 /// **Fallbacks.** A job that has not begun and cannot be had of its model goes on to the next of
-/// its fallbacks that somebody serves: see [`JobSpec::fallbacks`](crate::JobSpec::fallbacks).
+/// its fallbacks that somebody serves: see [`JobSpec::fallbacks`](crate::JobSpec::fallbacks). After
+/// each input, no job waits for a model that nobody here can serve it while a fallback is served.
 ///
 /// **Rests.** Faults in a row send a provider to rest, then on trial. Rests and trials are looked
 /// past for a job that nobody healthy may be given.

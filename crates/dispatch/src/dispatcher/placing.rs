@@ -63,7 +63,12 @@ impl Dispatcher {
         while self.give_next(now, id) {}
     }
 
-    /// Finds a provider for a job that has just been requeued. Whoever is free for it takes first
+    /// Finds providers for jobs that have just been requeued, or have gone on to another model.
+    pub(super) fn place_all(&mut self, now: Instant, jobs: Vec<JobId>) {
+        jobs.into_iter().for_each(|job| self.place(now, job));
+    }
+
+    /// The same for one job. Whoever is free for it takes first
     /// what is before it.
     pub(super) fn place(&mut self, now: Instant, id: JobId) {
         while let Some(provider) = self.choose_for_queued(id)

@@ -1,10 +1,10 @@
-//! A job that has to be tried again: elsewhere, in another shape, or for another model.
+//! A job that has to be tried again, elsewhere or in another shape.
 
 use std::time::Instant;
 
 use base::{JobId, ProviderId};
 
-use super::{Dispatcher, accept::Prospect, placing::waited};
+use super::{Dispatcher, accept::Prospect};
 use crate::{
     input::Verdict,
     job::{Hold, Job},
@@ -17,6 +17,17 @@ use crate::{
 const MAX_UNSERVED: u32 = 100;
 
 impl Dispatcher {
+    /// Whether a job that its provider declines now would go to another: one that serves its model,
+    /// at once or when it is free, or one that serves a later model of it.
+    pub fn has_alternative(&self, job: JobId) -> bool {
+        let may_move = |job: &&Job| !self.stopping && job.requeued < self.config.max_requeue_count;
+        let Some(job) = self.jobs.get(&job).filter(may_move) else { return false };
+        let Some(hold) = job.hold().filter(|hold| !hold.begun()) else { return false };
+        let served = |model| self.providers.prospect(&job.spec, model) == Prospect::Served;
+        self.providers.able(job).any(|(other, _)| other != hold.provider)
+            || job.fallbacks_left().iter().any(served)
+    }
+
     /// What becomes of a job that its provider, which is gone or drained, did not finish. Place it
     /// afterwards. A pinned job's fallbacks are for the same provider, and so are lost with it.
     pub(super) fn lost(&mut self, now: Instant, job: Job, hold: Hold) {
@@ -60,35 +71,6 @@ impl Dispatcher {
         self.place(now, id);
     }
 
-    /// A job that nobody has begun cannot be had of its present model: it goes on to the next that
-    /// somebody serves, or ends. Place it afterwards.
-    pub(super) fn unmet(&mut self, now: Instant, mut job: Job, ending: Ending) {
-        while !self.stopping && job.next_model() {
-            if self.providers.prospect(&job.spec, &job.spec.model) != Prospect::Served {
-                continue;
-            }
-            if job.assigned > 0 {
-                return self.enqueue(now, job);
-            }
-            match self.admit(now, job) {
-                Some(refused) => job = refused,
-                None => return,
-            }
-        }
-        self.end(job.id(), ending);
-    }
-
-    /// A job's time in queues is over: it may only go on to a model for which somebody is free.
-    pub(super) fn waited_too_long(&mut self, now: Instant, id: JobId) {
-        let Some(mut job) = self.unqueue(id).map(|job| waited(job, now)) else { return };
-        while job.next_model() {
-            if let Some(provider) = self.choose(&job) {
-                return self.assign(now, job, provider);
-            }
-        }
-        self.end(id, Ending::QueueTimeout);
-    }
-
     /// Lets the job be tried again, unless that was once too often; place it afterwards. `told` is
     /// the provider it comes from, if that is to be told then.
     fn requeue(&mut self, now: Instant, mut job: Job, told: Option<ProviderId>) {
@@ -102,15 +84,17 @@ impl Dispatcher {
         self.unmet(now, job, Ending::RequeueExhausted);
     }
 
-    fn try_again(&mut self, now: Instant, job: Job) {
+    fn try_again(&mut self, now: Instant, mut job: Job) {
         if self.stopping {
-            self.end(job.id(), Ending::ShuttingDown);
-        } else {
-            self.enqueue(now, job);
+            return self.end(job.id(), Ending::ShuttingDown);
         }
+        if let Some(models_on) = self.better_served(&job) {
+            job.go_on(models_on);
+        }
+        self.enqueue(now, job);
     }
 
-    fn nobody_is_able(&self, job: &Job) -> bool {
+    pub(super) fn nobody_is_able(&self, job: &Job) -> bool {
         self.providers.able(job).next().is_none()
     }
 
@@ -200,6 +184,32 @@ mod tests {
         assert_eq!(bench.finished(1, 1, Verdict::Declined), []);
         assert_eq!(bench.submit(spec(2)), [assign(2, 1, 0)], "who avoids is in nobody's way");
         assert_eq!(bench.join(2, offer(1)), [assign(1, 2, 1)]);
+    }
+
+    #[test]
+    fn a_declined_job_has_an_alternative_while_somebody_else_could_be_asked() {
+        let mut bench = Bench::with(Config { max_requeue_count: 1, ..Config::default() });
+        let has = |bench: &Bench, number| bench.dispatcher.has_alternative(job(number));
+        bench.join(1, offer(1));
+        bench.submit(spec(1));
+        assert!(!has(&bench, 1), "nobody else");
+        bench.join(2, offer(1));
+        bench.submit(spec(2));
+        assert!(has(&bench, 1), "one that is busy");
+        bench.submit(spec(3));
+        assert!(!has(&bench, 3), "it waits");
+        assert_eq!(bench.finished(1, 1, Verdict::Declined), [assign(3, 1, 0)]);
+        bench.finished(2, 2, Verdict::Answered);
+        assert!(!has(&bench, 1), "it avoids the one, and is at the other");
+        bench.join(4, offer(1));
+        assert!(!has(&bench, 1), "it was requeued as often as it may be");
+        assert!(has(&bench, 3));
+        bench.begun(3);
+        assert!(!has(&bench, 3), "it has begun");
+        bench.join(5, offer_of(&["n"]));
+        bench.join(6, offer_of(&["o"]));
+        bench.submit(JobSpec { model: "o".into(), ..or_else(4, &["n"]) });
+        assert!(has(&bench, 4), "of its next model");
     }
 
     #[test]
@@ -325,69 +335,5 @@ mod tests {
         assert_eq!(bench.finished(1, 1, Verdict::Answered), [third], "passes what does not fit");
         assert_eq!(bench.finished(3, 1, Verdict::Answered), []);
         assert_eq!(bench.input(serves(1, CHAT)), [assign_as(2, 1, "m", CHAT, 0)]);
-    }
-
-    #[test]
-    fn each_fault_sends_on_to_the_next_model_with_its_own_requeues() {
-        let mut bench = Bench::with(Config { max_requeue_count: 1, ..Config::default() });
-        bench.join(1, offer_of(&["m", "n"]));
-        bench.join(2, offer_of(&["m"]));
-        assert_eq!(bench.submit(or_else(1, &["o", "n"])), [assign(1, 1, 0)]);
-        assert_eq!(bench.finished(1, 1, Verdict::Failed), [assign(1, 2, 1)]);
-        let avoids_nobody = assign_for(1, 1, "n", 2);
-        assert_eq!(bench.finished(1, 2, Verdict::Failed), [avoids_nobody], "o is passed over");
-        bench.join(3, offer_of(&["n"]));
-        assert_eq!(bench.leave(1), [assign_for(1, 3, "n", 3)]);
-        assert_eq!(bench.leave(3), [end(1, Ending::RequeueExhausted)]);
-        bench.assert_no_jobs();
-    }
-
-    #[test]
-    fn a_request_time_out_sends_on_to_the_next_model() {
-        let mut bench = Bench::new();
-        bench.join(1, offer_of(&["m", "n"]));
-        bench.submit(or_else(1, &["n"]));
-        let told = || cancel(1, 1, CancelReason::Timeout);
-        assert_eq!(bench.wait(SECOND * 300), [told(), assign_for(1, 1, "n", 1)]);
-        assert_eq!(bench.wait(SECOND * 300), [told(), end(1, Ending::RequestTimeout)]);
-    }
-
-    #[test]
-    fn a_job_that_has_waited_long_enough_takes_only_who_is_free() {
-        let mut bench = Bench::new();
-        bench.join(1, offer(1));
-        bench.join(2, offer_of(&["n"]));
-        bench.join(3, offer_of(&["o"]));
-        bench.submit(spec(1));
-        bench.submit(JobSpec { model: "n".into(), ..spec(2) });
-        bench.submit(or_else(3, &["n", "o"]));
-        bench.submit(or_else(4, &["n"]));
-        let expected = [assign_for(3, 3, "o", 0), end(4, Ending::QueueTimeout)];
-        assert_eq!(bench.wait(SECOND * 30), expected);
-        assert_eq!(bench.finished(3, 3, Verdict::Failed), [end(3, Ending::ProviderFailed)]);
-    }
-
-    #[test]
-    fn what_has_begun_or_is_nobodys_fault_does_not_fall_back() {
-        let mut bench = Bench::new();
-        let two = || Offer { max_concurrent: 9, ..offer_of(&["m", "n"]) };
-        bench.join(1, two());
-        for number in 1..=3 {
-            bench.submit(or_else(number, &["n"]));
-        }
-        bench.begun(1);
-        bench.join(2, two());
-        assert_eq!(bench.finished(1, 1, Verdict::Failed), [end(1, Ending::ProviderFailed)]);
-        assert_eq!(bench.client_gone(2), [cancel(2, 1, CancelReason::ClientDisconnect)]);
-        let revoked = bench.input(Input::Revoked { key: "k".into() });
-        let told = cancel(3, 1, CancelReason::ClientDisconnect);
-        assert_eq!(revoked, [told, end(3, Ending::Revoked)]);
-        let pinned = |number| JobSpec { pinned: Some(provider(1)), ..or_else(number, &["n"]) };
-        bench.submit(pinned(4));
-        assert_eq!(bench.finished(4, 1, Verdict::Failed), [assign_for(4, 1, "n", 1)]);
-        assert_eq!(bench.leave(1), [end(4, Ending::ProviderLost)]);
-        bench.submit(or_else(5, &["n"]));
-        bench.input(Input::Shutdown);
-        assert_eq!(bench.leave(2), [end(5, Ending::ShuttingDown)]);
     }
 }

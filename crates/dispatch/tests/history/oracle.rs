@@ -10,14 +10,6 @@ use dispatch::{CancelReason, Config, Ending, Input, JobSpec, Offer, Output, Verd
 
 use super::known::{Held, Known, LineName, Peer, Place, Standing};
 
-/// What may come of asking for a model.
-#[derive(Debug, PartialEq, Eq)]
-enum Outlook {
-    Now,
-    Later,
-    Never(Ending),
-}
-
 #[derive(Debug)]
 pub(crate) struct Oracle {
     pub(crate) config: Config,
@@ -31,6 +23,7 @@ pub(crate) struct Oracle {
     pub(crate) ended: u64,
     pub(crate) accepted: u64,
     pub(crate) fell_back: u64,
+    pub(crate) moved: u64,
     pub(crate) unserved: u64,
     pub(crate) revoked: u64,
     pub(crate) stopping: bool,
@@ -48,6 +41,7 @@ impl Oracle {
             ended: 0,
             accepted: 0,
             fell_back: 0,
+            moved: 0,
             unserved: 0,
             revoked: 0,
             stopping: false,
@@ -86,6 +80,7 @@ impl Oracle {
             Input::Shutdown => self.shutdown(),
             Input::Abort => self.abort(),
         }
+        self.go_on();
     }
 
     pub(crate) fn peer(&self, id: ProviderId) -> Option<&Peer> {
@@ -148,9 +143,14 @@ impl Oracle {
         }
     }
 
+    /// Lets a job wait from now on, for a later model if it is better served there.
+    pub(crate) fn queue(&mut self, job: Known) {
+        let job = self.better_served(&job).unwrap_or(job);
+        self.enter_queue(Known { place: Place::Queued(self.now), ..job });
+    }
+
     /// Puts a job into its queue.
-    pub(crate) fn queue(&mut self, mut job: Known) {
-        job.place = Place::Queued(self.now);
+    pub(crate) fn enter_queue(&mut self, job: Known) {
         if job.attempt == 0 {
             let turns = self.turns.entry(job.line()).or_default();
             if !turns.contains(&job.spec.key) {
@@ -196,25 +196,6 @@ impl Oracle {
         }
         job.requeues += 1;
         self.queue(job);
-    }
-
-    /// A job that nobody has begun cannot be had of its model.
-    pub(crate) fn fall_back(&mut self, mut job: Known, ending: Ending) {
-        while !self.stopping && job.go_on() {
-            self.fell_back += 1;
-            if self.outlook(&job.spec) != Outlook::Now {
-                continue;
-            }
-            if job.attempt > 0 {
-                return self.queue(job);
-            }
-            if let Some(refused) = self.take_in(job) {
-                job = refused;
-            } else {
-                return;
-            }
-        }
-        self.owe_end(job.spec.id, ending);
     }
 
     /// What becomes of a job whose provider is gone or drained to the end.
@@ -317,84 +298,6 @@ impl Oracle {
         }
     }
 
-    /// Whether what becomes of this job hangs on a provider of which it is not known whether it may
-    /// be given anything.
-    pub(crate) fn cannot_tell(&self, spec: &JobSpec) -> bool {
-        let models = std::iter::once(&spec.model).chain(&spec.fallbacks);
-        let mut asked = models.map(|model| JobSpec { model: model.clone(), ..spec.clone() });
-        let unsure = self.peers.iter().any(|peer| peer.standing == Standing::Unsure);
-        unsure && asked.any(|spec| !self.has_room(&spec))
-    }
-
-    /// The job as it asks for the first of its models that is served, or else can be waited for.
-    fn first_model(&mut self, job: &Known) -> Result<Known, Ending> {
-        let mut stages = vec![job.clone()];
-        while let Some(mut next) = stages.last().cloned()
-            && next.go_on()
-        {
-            stages.push(next);
-        }
-        for wanted in [Outlook::Now, Outlook::Later] {
-            let found = stages.iter().position(|stage| self.outlook(&stage.spec) == wanted);
-            if let Some(position) = found {
-                self.fell_back += position as u64;
-                return Ok(stages.swap_remove(position));
-            }
-        }
-        let Outlook::Never(ending) = self.outlook(&job.spec) else { return Ok(job.clone()) };
-        Err(ending)
-    }
-
-    /// A job that nobody had yet is assigned or waits; it is given back if there is no room.
-    fn take_in(&mut self, mut job: Known) -> Option<Known> {
-        if self.peers.iter().any(|peer| self.may_take(peer, &job)) {
-            job.place = Place::AtTheDoor;
-            self.jobs.insert(job.spec.id, job);
-        } else if self.has_room(&job.spec) {
-            self.queue(job);
-        } else {
-            return Some(job);
-        }
-        None
-    }
-
-    fn outlook(&self, spec: &JobSpec) -> Outlook {
-        let mut meant: Vec<_> = self.peers.iter().collect();
-        meant.retain(|peer| peer.serves(&spec.scope, &spec.model));
-        if let Some(pinned) = spec.pinned {
-            meant.retain(|peer| peer.id == pinned && !peer.draining);
-        }
-        if meant.is_empty() {
-            let wait = spec.known && spec.pinned.is_none();
-            return if wait { Outlook::Later } else { Outlook::Never(Ending::NoProvider) };
-        }
-        meant.retain(|peer| spec.serve_as.iter().any(|shape| peer.offer.endpoints.contains(shape)));
-        let Some(limit) = meant.iter().map(|peer| peer.offer.max_size).max() else {
-            return Outlook::Never(Ending::NotServed);
-        };
-        if limit < spec.size {
-            return Outlook::Never(Ending::TooLarge { limit });
-        }
-        let active = |peer: &&Peer| !peer.draining && peer.offer.max_size >= spec.size;
-        if meant.into_iter().any(|peer| active(&peer)) { Outlook::Now } else { Outlook::Later }
-    }
-
-    fn has_room(&self, spec: &JobSpec) -> bool {
-        let queued: Vec<_> = self.queued().iter().filter_map(|id| self.jobs.get(id)).collect();
-        let same = |job: &&&Known| job.spec.scope == spec.scope && job.spec.model == spec.model;
-        let here: Vec<_> = queued.iter().filter(same).collect();
-        let of_key = here.iter().filter(|job| job.spec.key == spec.key).count();
-        let bytes: u64 = queued.iter().map(|job| job.spec.size).sum();
-        let mut queues: Vec<_> =
-            queued.iter().map(|job| (&job.spec.scope, &job.spec.model)).collect();
-        queues.sort();
-        queues.dedup();
-        here.len() < self.config.max_queue_len
-            && of_key < self.config.max_queue_len.div_ceil(2)
-            && bytes + spec.size <= self.config.max_queued_bytes
-            && (!here.is_empty() || queues.len() < self.config.max_queues)
-    }
-
     fn begun(&mut self, id: JobId) {
         let deadline = self.now + self.config.idle_timeout;
         if let Some(Place::Held(held)) = self.jobs.get_mut(&id).map(|job| &mut job.place)
@@ -474,10 +377,6 @@ impl Oracle {
         } else {
             self.queue(job);
         }
-    }
-
-    fn nobody_is_left(&self, job: &Known) -> bool {
-        !self.peers.iter().any(|peer| !peer.draining && peer.fits(job))
     }
 
     fn client_gone(&mut self, id: JobId) {

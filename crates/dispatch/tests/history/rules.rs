@@ -318,6 +318,9 @@ impl Oracle {
             if let Some(peer) = self.peers.iter().find(|peer| self.may_take(peer, job)) {
                 return Err(format!("{:?} waits, and {peer:?} is free", job.spec));
             }
+            if let Some(better) = self.better_served(job) {
+                return Err(format!("{:?} waits, and not as {:?}", job.spec, better.spec.model));
+            }
         }
         Ok(())
     }

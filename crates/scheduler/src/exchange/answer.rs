@@ -60,6 +60,36 @@ impl Answer {
         }
     }
 
+    /// Whether nothing is to be read before the provider's answer is complete. Only once all of it
+    /// is there is it known whether it makes sense, whatever the head says.
+    pub fn comes_whole(&self) -> bool {
+        self.exchange.lock().map.as_ref().is_some_and(|map| map.gathers())
+    }
+
+    /// Waits, after the head, until an event is there to be read.
+    ///
+    /// # Errors
+    /// The [`Failure`] when the job ends with nothing after the head.
+    pub async fn first_byte(&mut self) -> Result<(), Failure> {
+        poll_fn(|cx| self.poll_first_byte(cx)).await
+    }
+
+    fn poll_first_byte(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), Failure>> {
+        let mut state = self.exchange.lock();
+        match &state.end {
+            _ if !state.chunks.is_empty() => Poll::Ready(Ok(())),
+            Some(Ok(())) => Poll::Ready(Ok(())),
+            Some(Err(failure)) => {
+                self.ended = true;
+                Poll::Ready(Err(failure.clone()))
+            }
+            None => {
+                state.reader = Some(cx.waker().clone());
+                Poll::Pending
+            }
+        }
+    }
+
     /// The next event after the head.
     pub async fn next(&mut self) -> Event {
         poll_fn(|cx| self.poll_next(cx)).await

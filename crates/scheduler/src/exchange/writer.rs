@@ -133,6 +133,16 @@ impl AnswerWriter {
         self.scheduler.finished(self.claim, Verdict::Declined, None);
     }
 
+    /// The provider cannot take a job of this kind: another one is asked.
+    ///
+    /// # Errors
+    /// The writer, when there is no other that could be: what is wrong with the job is this
+    /// provider's to tell.
+    pub fn pass_on(mut self) -> Result<(), Self> {
+        self.done = self.scheduler.pass_on(self.claim);
+        if self.done { Ok(()) } else { Err(self) }
+    }
+
     /// The provider does not serve the endpoint that it was asked for. Say what it serves first,
     /// with [`Membership::endpoints`](crate::Membership::endpoints).
     pub fn unserved(mut self) {

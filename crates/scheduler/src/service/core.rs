@@ -4,10 +4,11 @@ use std::{collections::HashMap, sync::Arc, time::Instant};
 
 use base::{Endpoints, JobId, ModelName, ProviderId};
 use dispatch::{CancelReason, Config, Dispatcher, Ending, Input, Output, Waiting, route};
+use tokio::runtime::Handle;
 
 use super::{
     Claim, Scheduler,
-    entry::{Entry, Note},
+    entry::{Entry, Note, Ready},
     now,
 };
 use crate::{
@@ -46,7 +47,7 @@ impl Core {
             match output {
                 Output::Assign { job, provider, model, endpoints, attempt } => {
                     let claim = Claim { job, provider, attempt };
-                    self.assign(scheduler, claim, &model, endpoints, notes);
+                    self.assign(scheduler, claim, model, endpoints, notes);
                 }
                 Output::Cancel { job, provider, reason } => {
                     self.cancel(job, provider, reason, notes);
@@ -62,10 +63,15 @@ impl Core {
         }
     }
 
-    /// A job that is not there any more was ended because its provider could not be told of it.
+    /// A job that is not there any more was ended because its provider could not be told of it. Of
+    /// one that was still being translated, nobody was told.
     fn cancel(&mut self, job: JobId, id: ProviderId, reason: CancelReason, notes: &mut Vec<Note>) {
         let Some(entry) = self.jobs.get_mut(&job) else { return };
+        let untold = entry.is_preparing();
         entry.release();
+        if untold {
+            return;
+        }
         notes.push(Note::Canceled(Arc::clone(&entry.facts), reason));
         if let Some(provider) = self.providers.get(&id) {
             provider.cancel(job, reason);
@@ -76,24 +82,53 @@ impl Core {
         &mut self,
         scheduler: &Scheduler,
         claim: Claim,
-        model: &ModelName,
+        model: ModelName,
         endpoints: Endpoints,
         notes: &mut Vec<Note>,
     ) {
+        let entry = self.jobs.get_mut(&claim.job);
+        let wanted = entry.as_ref().and_then(|entry| entry.wanted.clone());
+        let (Some(entry), Some(wanted)) = (entry, wanted) else {
+            return self.give_up(claim.job, Ending::ProviderFailed, notes);
+        };
+        // Without a runtime there are no other threads, nor anybody whom it would hold up.
+        let runtime = Handle::try_current().ok().filter(|_| !wanted.is_quick(&model, endpoints));
+        let Some(runtime) = runtime else {
+            let ready = wanted.ready(claim, model, endpoints);
+            return self.hand_over(scheduler, ready, notes);
+        };
+        entry.prepare(claim);
+        let scheduler = scheduler.clone();
+        runtime.spawn_blocking(move || {
+            let ready = wanted.ready(claim, model, endpoints);
+            scheduler.with(|core, notes| core.prepared(&scheduler, ready, notes));
+        });
+    }
+
+    /// Goes on with an assignment, unless the job has been taken back meanwhile.
+    fn prepared(&mut self, scheduler: &Scheduler, ready: Ready, notes: &mut Vec<Note>) {
+        let entry = self.jobs.get_mut(&ready.claim.job);
+        if entry.is_some_and(|entry| entry.prepared(ready.claim)) {
+            self.hand_over(scheduler, ready, notes);
+            self.carry_out(scheduler, notes);
+        }
+    }
+
+    fn hand_over(&mut self, scheduler: &Scheduler, ready: Ready, notes: &mut Vec<Note>) {
+        let Ready { claim, model, translated } = ready;
         let Claim { job, provider: id, attempt } = claim;
         let (Some(entry), Some(provider)) = (self.jobs.get_mut(&job), self.providers.get(&id))
         else {
             return self.give_up(job, Ending::ProviderFailed, notes);
         };
-        let translated = match entry.translate(model, endpoints) {
+        let Translated { request, endpoint, answer } = match translated {
             Ok(translated) => translated,
             Err(Untranslatable(why)) => {
                 entry.detail = Some(why);
                 return self.give_up(job, Ending::Untranslatable, notes);
             }
         };
-        let Translated { request, endpoint, answer } = translated;
-        entry.give(claim, provider.name(), model, notes);
+        entry.give(claim, provider.name(), &model, notes);
         entry.exchange.begin_attempt(attempt, answer);
         let alternatives = entry.has_alternatives(endpoint);
         let exchange = Arc::clone(&entry.exchange);

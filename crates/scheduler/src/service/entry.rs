@@ -33,13 +33,36 @@ pub(super) struct Entry {
     /// Whether it is still at its last provider.
     held: bool,
     attempt: u32,
+    /// Whose it will be once its request is translated. That provider has not heard of it yet.
+    preparing: Option<Claim>,
 }
 
 /// What providers are asked for.
+#[derive(Clone)]
 pub(super) struct Wanted {
     pub(super) request: Arc<JobRequest>,
     pub(super) translator: Arc<dyn Translator>,
     pub(super) serve_as: Endpoints,
+}
+
+impl Wanted {
+    /// Whether [`Wanted::ready`] takes next to no time.
+    pub(super) fn is_quick(&self, model: &ModelName, endpoints: Endpoints) -> bool {
+        self.translator.is_quick(&self.request, model, endpoints)
+    }
+
+    /// Makes what a provider of these endpoints is sent, asked for this model.
+    pub(super) fn ready(&self, claim: Claim, model: ModelName, endpoints: Endpoints) -> Ready {
+        let translated = self.translator.translate(&self.request, &model, endpoints);
+        Ready { claim, model, translated }
+    }
+}
+
+/// What the provider of a claim is to be sent, asked for this model.
+pub(super) struct Ready {
+    pub(super) claim: Claim,
+    pub(super) model: ModelName,
+    pub(super) translated: Result<Translated, Untranslatable>,
 }
 
 /// What observers are to be told, once the lock is free.
@@ -71,18 +94,28 @@ impl Entry {
             served_model: None,
             held: false,
             attempt: 0,
+            preparing: None,
         }
     }
 
-    /// What a provider of these endpoints is sent, asked for this model.
-    pub(super) fn translate(
-        &self,
-        model: &ModelName,
-        endpoints: Endpoints,
-    ) -> Result<Translated, Untranslatable> {
-        let begun = || Untranslatable("the answer has begun already".to_owned());
-        let wanted = self.wanted.as_ref().ok_or_else(begun)?;
-        wanted.translator.translate(&wanted.request, model, endpoints)
+    /// From now on its request is translated for this provider, with no lock held.
+    pub(super) fn prepare(&mut self, claim: Claim) {
+        self.preparing = Some(claim);
+    }
+
+    /// Its request has been translated for this provider. Whether it is still meant for it.
+    pub(super) fn prepared(&mut self, claim: Claim) -> bool {
+        self.preparing.take_if(|preparing| *preparing == claim).is_some()
+    }
+
+    /// Whether its provider is yet to hear of it.
+    pub(super) fn is_preparing(&self) -> bool {
+        self.preparing.is_some()
+    }
+
+    /// Whether this provider has it, or is to have it.
+    pub(super) fn is_with(&self, id: ProviderId) -> bool {
+        self.provider == Some(id) || self.preparing.is_some_and(|claim| claim.provider == id)
     }
 
     /// It is at a provider of this name, asked for this model.
@@ -122,6 +155,7 @@ impl Entry {
     /// It is no longer its provider's, whatever that still writes.
     pub(super) fn release(&mut self) {
         self.held = false;
+        self.preparing = None;
         self.exchange.end_attempt();
     }
 

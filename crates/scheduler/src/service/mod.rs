@@ -235,7 +235,7 @@ impl Scheduler {
         self.with(|core, notes| {
             core.providers.remove(&id);
             let jobs = core.jobs.values_mut();
-            jobs.filter(|entry| entry.provider == Some(id)).for_each(Entry::release);
+            jobs.filter(|entry| entry.is_with(id)).for_each(Entry::release);
             core.handle(self, Input::Leave { provider: id, why }, notes);
         });
         for observer in &self.0.observers {
@@ -273,6 +273,19 @@ impl Scheduler {
             }
             core.handle(self, Input::Finished { job, provider, verdict }, notes);
         });
+    }
+
+    /// Has another provider asked, if there is one that could be. Whether there is.
+    pub(crate) fn pass_on(&self, claim: Claim) -> bool {
+        let Claim { job, provider, .. } = claim;
+        self.with(|core, notes| {
+            let has_alternative = core.dispatcher.has_alternative(job);
+            let Some(entry) = core.held(claim).filter(|_| has_alternative) else { return false };
+            entry.release();
+            let verdict = Verdict::Declined;
+            core.handle(self, Input::Finished { job, provider, verdict }, notes);
+            true
+        })
     }
 
     pub(crate) fn client_gone(&self, job: JobId) {

@@ -11,6 +11,7 @@ mod cancel;
 mod fallback;
 mod flow;
 mod kit;
+mod preparing;
 mod remote;
 mod requeue;
 mod revoke;

@@ -103,6 +103,33 @@ async fn goes_to_another_when_its_provider_fails_it_and_says_why_when_there_is_n
 }
 
 #[tokio::test(start_paused = true)]
+async fn who_cannot_take_a_job_passes_it_on_or_tells_why_itself() {
+    let mut kit = Kit::new(Config::default());
+    let (mut first, mut second) = (kit.join(1), kit.join(1));
+    let mut answer = kit.submit();
+    let cannot = first.assigned().await;
+    assert!(cannot.answer.pass_on().is_ok());
+    let neither = second.assigned().await;
+    let Err(mut writer) = neither.answer.pass_on() else { panic!("there is nobody else") };
+    writer.head(Head { status: StatusCode::BAD_REQUEST, ..ok() }).unwrap();
+    writer.end();
+    assert_eq!(answer.head().await.unwrap().status, StatusCode::BAD_REQUEST);
+    assert_eq!(kit.slots(), (0, 0));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_job_that_was_cancelled_cannot_be_passed_on() {
+    let mut kit = Kit::new(Config::default());
+    let (mut first, mut second) = (kit.join(1), kit.join(1));
+    let answer = kit.submit();
+    let assigned = first.assigned().await;
+    drop(answer);
+    assert!(assigned.answer.pass_on().is_err());
+    first.canceled().await;
+    assert!(second.told.try_recv().is_err(), "it was given to nobody");
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_writer_dropped_inside_a_call_of_the_scheduler_fails_the_job() {
     let mut kit = Kit::new(Config::default());
     let mut provider = kit.join(1);

@@ -1,0 +1,143 @@
+//! Which of its models a job is asked of: at the door, when it falls back, and while it waits.
+
+use dispatch::{Ending, JobSpec};
+
+use super::{
+    known::{Known, Peer, Place, Standing},
+    oracle::Oracle,
+};
+
+/// What may come of asking for a model.
+#[derive(Debug, PartialEq, Eq)]
+enum Outlook {
+    Now,
+    Later,
+    Never(Ending),
+}
+
+impl Oracle {
+    /// A job that nobody has begun cannot be had of its model.
+    pub(crate) fn fall_back(&mut self, mut job: Known, ending: Ending) {
+        while !self.stopping && job.go_on() {
+            self.fell_back += 1;
+            if self.outlook(&job.spec) != Outlook::Now {
+                continue;
+            }
+            if job.attempt > 0 {
+                return self.queue(job);
+            }
+            if let Some(refused) = self.take_in(job) {
+                job = refused;
+            } else {
+                return;
+            }
+        }
+        self.owe_end(job.spec.id, ending);
+    }
+
+    /// Nobody goes on waiting for a model that nobody has for it, when a later one is served.
+    pub(crate) fn go_on(&mut self) {
+        for id in self.queued() {
+            let better = self.jobs.get(&id).and_then(|job| self.better_served(job));
+            if let Some(better) = better {
+                self.unqueue(id, false);
+                self.enter_queue(better);
+                self.moved += 1;
+            }
+        }
+    }
+
+    /// The waiting job as it asks for the first later model that is served, if nobody is left for
+    /// its present one.
+    pub(crate) fn better_served(&self, job: &Known) -> Option<Known> {
+        let mut later = job.clone();
+        while self.nobody_is_left(job) && later.go_on() {
+            if self.outlook(&later.spec) == Outlook::Now {
+                return Some(later);
+            }
+        }
+        None
+    }
+
+    /// Whether what becomes of this job hangs on a provider of which it is not known whether it may
+    /// be given anything.
+    pub(crate) fn cannot_tell(&self, spec: &JobSpec) -> bool {
+        let models = std::iter::once(&spec.model).chain(&spec.fallbacks);
+        let mut asked = models.map(|model| JobSpec { model: model.clone(), ..spec.clone() });
+        let unsure = self.peers.iter().any(|peer| peer.standing == Standing::Unsure);
+        unsure && asked.any(|spec| !self.has_room(&spec))
+    }
+
+    /// The job as it asks for the first of its models that is served, or else can be waited for.
+    pub(crate) fn first_model(&mut self, job: &Known) -> Result<Known, Ending> {
+        let mut stages = vec![job.clone()];
+        while let Some(mut next) = stages.last().cloned()
+            && next.go_on()
+        {
+            stages.push(next);
+        }
+        for wanted in [Outlook::Now, Outlook::Later] {
+            let found = stages.iter().position(|stage| self.outlook(&stage.spec) == wanted);
+            if let Some(position) = found {
+                self.fell_back += position as u64;
+                return Ok(stages.swap_remove(position));
+            }
+        }
+        let Outlook::Never(ending) = self.outlook(&job.spec) else { return Ok(job.clone()) };
+        Err(ending)
+    }
+
+    /// A job that nobody had yet is assigned or waits; it is given back if there is no room.
+    pub(crate) fn take_in(&mut self, mut job: Known) -> Option<Known> {
+        if self.peers.iter().any(|peer| self.may_take(peer, &job)) {
+            job.place = Place::AtTheDoor;
+            self.jobs.insert(job.spec.id, job);
+        } else if self.has_room(&job.spec) {
+            self.queue(job);
+        } else {
+            return Some(job);
+        }
+        None
+    }
+
+    fn outlook(&self, spec: &JobSpec) -> Outlook {
+        let mut meant: Vec<_> = self.peers.iter().collect();
+        meant.retain(|peer| peer.serves(&spec.scope, &spec.model));
+        if let Some(pinned) = spec.pinned {
+            meant.retain(|peer| peer.id == pinned && !peer.draining);
+        }
+        if meant.is_empty() {
+            let wait = spec.known && spec.pinned.is_none();
+            return if wait { Outlook::Later } else { Outlook::Never(Ending::NoProvider) };
+        }
+        meant.retain(|peer| spec.serve_as.iter().any(|shape| peer.offer.endpoints.contains(shape)));
+        let Some(limit) = meant.iter().map(|peer| peer.offer.max_size).max() else {
+            return Outlook::Never(Ending::NotServed);
+        };
+        if limit < spec.size {
+            return Outlook::Never(Ending::TooLarge { limit });
+        }
+        let active = |peer: &&Peer| !peer.draining && peer.offer.max_size >= spec.size;
+        if meant.into_iter().any(|peer| active(&peer)) { Outlook::Now } else { Outlook::Later }
+    }
+
+    fn has_room(&self, spec: &JobSpec) -> bool {
+        let queued: Vec<_> = self.queued().iter().filter_map(|id| self.jobs.get(id)).collect();
+        let same = |job: &&&Known| job.spec.scope == spec.scope && job.spec.model == spec.model;
+        let here: Vec<_> = queued.iter().filter(same).collect();
+        let of_key = here.iter().filter(|job| job.spec.key == spec.key).count();
+        let bytes: u64 = queued.iter().map(|job| job.spec.size).sum();
+        let mut queues: Vec<_> =
+            queued.iter().map(|job| (&job.spec.scope, &job.spec.model)).collect();
+        queues.sort();
+        queues.dedup();
+        here.len() < self.config.max_queue_len
+            && of_key < self.config.max_queue_len.div_ceil(2)
+            && bytes + spec.size <= self.config.max_queued_bytes
+            && (!here.is_empty() || queues.len() < self.config.max_queues)
+    }
+
+    pub(crate) fn nobody_is_left(&self, job: &Known) -> bool {
+        !self.peers.iter().any(|peer| !peer.draining && peer.fits(job))
+    }
+}
