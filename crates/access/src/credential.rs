@@ -46,7 +46,7 @@ pub fn new_token(prefix: &str) -> Secret {
 }
 
 /// Whether a text looks like a key that [`new_token`] made: nobody invents such a dummy.
-pub(crate) fn has_key_form(text: &str) -> bool {
+pub fn has_key_form(text: &str) -> bool {
     let hex = text.strip_prefix(PREFIX).unwrap_or_default();
     hex.len() == 64 && hex.bytes().all(|byte| byte.is_ascii_hexdigit())
 }

@@ -17,7 +17,7 @@ pub mod local;
 pub mod moment;
 
 pub use consumer::{Admitted, ConsumerRules, Denied};
-pub use credential::{Token, new_token, presented};
+pub use credential::{Token, has_key_form, new_token, presented};
 pub use keys::{Key, KeyError, Keys, NewKey};
 pub use lender::{Lender, LenderRules};
 pub use limits::{Gauge, OverLimit, Standing};

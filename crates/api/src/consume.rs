@@ -117,8 +117,12 @@ pub(crate) async fn answer(
         let standing = Some(Box::new(standing));
         ApiError { standing, ..ApiError::of_failure(&failure, model.as_str()) }
     };
-    let mut head = answer.head().await.map_err(failed)?;
+    let mut head = answer.head().await.map_err(&failed)?;
     translation.forget();
+    if answer.comes_whole() {
+        // Nothing is lost by waiting, and a failure can still be told as what it is.
+        answer.first_byte().await.map_err(failed)?;
+    }
     head::drop_bad_length(&mut head.headers);
     put_standing(&mut head.headers, shape.endpoint(), &standing);
     let body = AnswerBody::new(answer, &head, shape, model, api.limits().keepalive);

@@ -10,7 +10,12 @@ use http::{HeaderValue, Method, StatusCode, header};
 use crate::state::Api;
 
 /// What an allowed page may read of a response, beside what every page may.
-const EXPOSED: &str = "x-request-id, request-id, retry-after, x-warren-usage";
+const EXPOSED: &str = "x-request-id, request-id, retry-after, x-should-retry, x-warren-usage, \
+    x-ratelimit-limit-requests, x-ratelimit-remaining-requests, x-ratelimit-reset-requests, \
+    x-ratelimit-limit-tokens, x-ratelimit-remaining-tokens, x-ratelimit-reset-tokens, \
+    anthropic-ratelimit-requests-limit, anthropic-ratelimit-requests-remaining, \
+    anthropic-ratelimit-requests-reset, anthropic-ratelimit-tokens-limit, \
+    anthropic-ratelimit-tokens-remaining, anthropic-ratelimit-tokens-reset";
 
 pub(crate) async fn cors(State(api): State<Api>, request: Request, next: Next) -> Response {
     let origin = request.headers().get(header::ORIGIN);

@@ -16,6 +16,8 @@ use fs4::fs_std::FileExt;
 #[derive(Debug)]
 pub struct DataDir {
     path: PathBuf,
+    /// Whether somebody has used it before.
+    used: bool,
     _lock: File,
 }
 
@@ -27,26 +29,37 @@ impl DataDir {
     pub fn open(path: &Path) -> anyhow::Result<Self> {
         let shown = path.display();
         make(path).with_context(|| format!("the data directory {shown} cannot be made"))?;
-        let lock = private()
-            .open(path.join("lock"))
-            .with_context(|| format!("the data directory {shown} cannot be written"))?;
+        let lock = path.join("lock");
+        let used = lock.exists();
+        let lock = private().open(lock).with_context(|| {
+            format!("the data directory {shown} cannot be written: {}", way_out())
+        })?;
         if !FileExt::try_lock_exclusive(&lock)? {
             bail!(
                 "another Warren uses the data directory {shown}: stop it, or give this one \
                  another with --data-dir"
             );
         }
-        Ok(Self { path: path.to_owned(), _lock: lock })
+        Ok(Self { path: path.to_owned(), used, _lock: lock })
     }
 
     /// The database file, made empty and readable by its owner only when there is none; what the
-    /// database writes beside it is as readable as it is.
+    /// database writes beside it is as readable as it is. That one is gone is said in the log.
     ///
     /// # Errors
     /// When it cannot be made or written.
     pub fn database(&self) -> anyhow::Result<PathBuf> {
-        let path = self.path.join("warren.db");
-        private().open(&path).with_context(|| format!("{} cannot be written", path.display()))?;
+        let path = self.path.join(DATABASE);
+        let shown = path.display();
+        if self.used && !path.exists() {
+            tracing::warn!(
+                "the database {shown} is gone: an empty one is made, without keys and usage; if it \
+                 was moved by mistake, stop this server and move it back"
+            );
+        }
+        private()
+            .open(&path)
+            .with_context(|| format!("the database {shown} cannot be written: {}", way_out()))?;
         Ok(path)
     }
 
@@ -72,6 +85,15 @@ impl DataDir {
         writeln!(file, "{}", token.expose())?;
         Ok(token)
     }
+}
+
+/// Whether there is a database in a data directory.
+pub fn has_database(data_dir: &Path) -> bool {
+    data_dir.join(DATABASE).exists()
+}
+
+fn way_out() -> &'static str {
+    "make it writable for the user that runs Warren, or give another directory with --data-dir"
 }
 
 /// Makes the directory unless it is there. One that is there keeps its mode: it may be others',
@@ -106,6 +128,8 @@ pub fn read_token(data_dir: &Path, name: &str) -> anyhow::Result<Option<Secret>>
     }
 }
 
+/// The file of the database.
+const DATABASE: &str = "warren.db";
 /// The file of the administrator's token.
 pub const ADMIN_TOKEN: &str = "admin.token";
 /// The file of the workers' secret.

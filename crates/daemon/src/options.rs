@@ -234,6 +234,10 @@ options! {
         /// The models to offer, a=b offers b as a [default: all that the backend lists]
         #[arg(long, env = "WARREN_MODELS", value_name = "MODEL,…", value_delimiter = ',')]
         models: Option<Vec<String>>,
+        /// The APIs that the backend serves, such as /v1/chat/completions; others are translated
+        /// [default: it is asked]
+        #[arg(long, env = "WARREN_ENDPOINTS", value_name = "PATH,…", value_delimiter = ',')]
+        endpoints: Option<Vec<String>>,
         /// Jobs that one backend takes at once [default: 4]
         #[arg(long, env = "WARREN_MAX_CONCURRENT", alias = "max-concurrency", value_name = "N")]
         max_concurrent: Option<u32>,
@@ -299,7 +303,8 @@ pub struct BackendOptions {
     pub models: Option<Vec<String>>,
     /// Jobs that it takes at once.
     pub max_concurrent: Option<u32>,
-    /// The paths of the APIs that it serves, such as `/v1/chat/completions`; else it is asked.
+    /// The paths of the APIs that it is asked at, such as `/v1/chat/completions`; else those that it
+    /// is found to serve.
     pub endpoints: Option<Vec<String>>,
 }
 

@@ -4,7 +4,7 @@ use std::{path::Path, sync::Arc};
 
 pub use access::KeyError;
 use access::{Keys, Moment};
-use anyhow::Context;
+use anyhow::{Context, bail};
 use api::admin::{
     action,
     keys::{made, revoked, rotated, shown},
@@ -15,7 +15,7 @@ use jiff::Timestamp;
 use protocol::admin::{CreateKey, KeyJson, usage::UsageReport};
 use store::{AuditStore, KeyStore, SqliteStore, UsageStore};
 
-use crate::data::DataDir;
+use crate::data::{DataDir, has_database};
 
 /// How the command line is called where it acted on a stopped server.
 const WHO: &str = "command-line";
@@ -36,11 +36,25 @@ pub struct Stopped {
 }
 
 impl Stopped {
-    /// Takes the data directory, and makes it if there is none.
+    /// Takes the data directory of a server that has run.
+    ///
+    /// # Errors
+    /// When there is no database in it, a server uses it, or one of them cannot be used.
+    pub fn open(data_dir: &Path) -> anyhow::Result<Self> {
+        if !has_database(data_dir) {
+            bail!(
+                "there is no database in {}: is this the server's data directory?",
+                data_dir.display()
+            );
+        }
+        Self::open_or_make(data_dir)
+    }
+
+    /// Takes a data directory, and makes it if there is none: for a server that has yet to run.
     ///
     /// # Errors
     /// When a server uses it, or it or its database cannot be used.
-    pub fn open(data_dir: &Path) -> anyhow::Result<Self> {
+    pub fn open_or_make(data_dir: &Path) -> anyhow::Result<Self> {
         let data = DataDir::open(data_dir).context(
             "only a stopped server's data directory can be used; ask a running one with --server",
         )?;
@@ -53,15 +67,6 @@ impl Stopped {
     /// Every key, the oldest first.
     pub fn keys(&self) -> Vec<KeyJson> {
         self.keys.list().iter().map(shown).collect()
-    }
-
-    /// One key.
-    ///
-    /// # Errors
-    /// When there is none.
-    pub fn key(&self, id: &str) -> Result<KeyJson, KeyError> {
-        let found = self.keys().into_iter().find(|key| key.id == id);
-        found.ok_or_else(|| KeyError::NotFound(id.into()))
     }
 
     /// Makes a key.

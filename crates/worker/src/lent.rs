@@ -133,7 +133,7 @@ impl Lent {
     /// Asks the backend; see [`Backend::send`].
     pub(crate) async fn send(&self, order: &mut Order) -> Result<Answer, BackendError> {
         let answer = self.backend.send(self.ask(order)).await;
-        // A restart shows in either way, the second over a connection that was kept.
+        // A restart shows in either way: nobody listens yet, or what was being asked broke off.
         if matches!(answer, Err(BackendError::Unreachable { .. } | BackendError::Broke { .. })) {
             self.lost.store(true, Ordering::Relaxed);
         }

@@ -114,7 +114,7 @@ impl LinkLoop {
                 let reason = reason.clone();
                 self.teller.tell(&Event::Refused { server, name, reason, retry_in });
             }
-            Outcome::Drained(reason) | Outcome::Lost { reason, .. } => {
+            Outcome::Drained(reason) | Outcome::Spent(reason) | Outcome::Lost { reason, .. } => {
                 *refused = None;
                 let reason = reason.clone();
                 self.teller.tell(&Event::Disconnected { server, name, reason, retry_in });

@@ -23,6 +23,8 @@ pub(crate) enum Outcome {
     Refused(String),
     /// The server drained, as it had said it would.
     Drained(String),
+    /// The link was given up over a job that was wrong in itself: nobody is at fault.
+    Spent(String),
     /// The link broke or never came about.
     Lost {
         reason: String,
@@ -47,6 +49,10 @@ impl Reconnect {
             Outcome::Drained(_) => {
                 self.0.reset();
                 AFTER_DRAIN + Duration::from_millis(u64::from(random % 500))
+            }
+            Outcome::Spent(_) => {
+                self.0.reset();
+                self.0.next(random)
             }
             Outcome::Lost { stood, .. } => {
                 if stood.is_some_and(|stood| stood >= GOOD) {
@@ -82,6 +88,15 @@ mod tests {
         assert_eq!(after(&mut reconnect, &lost(Some(9))), 30);
         assert_eq!(after(&mut reconnect, &lost(Some(10))), 1);
         assert_eq!(after(&mut reconnect, &lost(None)), 2);
+    }
+
+    #[test]
+    fn bad_jobs_keep_a_link_away_no_longer_than_the_shortest_wait() {
+        let mut reconnect = Reconnect::new();
+        after(&mut reconnect, &lost(None));
+        let spent = Outcome::Spent(String::new());
+        let waits: Vec<_> = (0..5).map(|_| after(&mut reconnect, &spent)).collect();
+        assert_eq!(waits, [1; 5]);
     }
 
     #[test]

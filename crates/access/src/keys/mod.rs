@@ -50,7 +50,12 @@ impl Keys {
     pub fn open(store: Arc<dyn KeyStore>, now: Moment) -> Result<Self, StoreError> {
         let mut live = Live::default();
         for record in store.load_keys()? {
-            live.put(Arc::new(Key::new(record, now)));
+            let key = Key::new(record, now);
+            if key.is_expired(now) {
+                // Nothing is connected with it yet: that it has expired is no news.
+                key.end();
+            }
+            live.put(Arc::new(key));
         }
         Ok(Self(Arc::new(Inner { store, live: RwLock::new(live), changing: Mutex::default() })))
     }

@@ -82,7 +82,7 @@ fn a_rotated_key_has_another_text_and_the_same_limits() {
 
 #[tokio::test]
 async fn what_is_connected_ends_when_its_key_expires() {
-    let (_, keys, now) = opened();
+    let (store, keys, now) = opened();
     let expires = Some(now.seconds() + 3_600);
     let (record, text) = keys.create(NewKey { expires, ..new("a") }, now).unwrap();
     let key = keys.get(&record.id).unwrap();
@@ -92,6 +92,7 @@ async fn what_is_connected_ends_when_its_key_expires() {
     assert_eq!(keys.end_expired(later), [record.id]);
     key.ended().await;
     assert_eq!(keys.end_expired(later), [], "told once");
+    assert_eq!(reopened(&store, later).end_expired(later), [], "nor again after a restart");
 }
 
 #[test]

@@ -123,29 +123,14 @@ impl Limits {
             return Ok(Standing::default());
         }
         let mut state = self.lock();
-        let refused = |state: &mut State, limited, retry_after| {
-            let standing = Standing { requests: None, tokens: state.tokens(&self.limits, now) };
-            Err(OverLimit { limited, retry_after, standing })
-        };
-        if let Some((limited, wait)) = state.full(&self.limits, now) {
-            return refused(&mut state, limited, wait);
+        let limited =
+            state.full(&self.limits, now).map_or_else(|| state.take(&self.limits, now), Err);
+        if let Err((limited, retry_after)) = limited {
+            let standing = state.standing(&self.limits, now);
+            return Err(OverLimit { limited, retry_after, standing });
         }
-        let requests = match (&state.rate, self.limits.rpm) {
-            (Some(rate), Some(rpm)) => match rate.take(now.steady) {
-                Ok(gauge) => Some(gauge),
-                Err(wait) => {
-                    let requests = Some(rate.gauge(0));
-                    let over = refused(&mut state, Limited::Requests(rpm), wait);
-                    return over.map_err(|mut over: OverLimit| {
-                        over.standing.requests = requests;
-                        over
-                    });
-                }
-            },
-            _ => None,
-        };
         state.open(job, self.capped(estimate));
-        Ok(Standing { requests, tokens: state.tokens(&self.limits, now) })
+        Ok(state.standing(&self.limits, now))
     }
 
     /// A job is over, and has used so many tokens. One that is not open is passed over.
@@ -203,6 +188,12 @@ impl State {
         Some((Limited::Tokens(limits.tpm?), wait))
     }
 
+    /// Counts a request, or says which limit stands in the way and how long it does so.
+    fn take(&mut self, limits: &KeyLimits, now: Moment) -> Result<(), (Limited, Duration)> {
+        let (Some(rate), Some(rpm)) = (&mut self.rate, limits.rpm) else { return Ok(()) };
+        rate.take(now.steady).map_err(|wait| (Limited::Requests(rpm), wait))
+    }
+
     fn open(&mut self, job: JobId, tokens: u64) {
         self.open.insert(job, tokens);
         if let Some(bucket) = &mut self.bucket {
@@ -211,6 +202,11 @@ impl State {
         if let Some(budget) = &mut self.budget {
             budget.reserve(tokens);
         }
+    }
+
+    fn standing(&mut self, limits: &KeyLimits, now: Moment) -> Standing {
+        let requests = self.rate.as_ref().map(|rate| rate.gauge(now.steady));
+        Standing { requests, tokens: self.tokens(limits, now) }
     }
 
     fn tokens(&mut self, limits: &KeyLimits, now: Moment) -> Option<Gauge> {

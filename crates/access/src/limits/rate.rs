@@ -39,6 +39,8 @@ pub(crate) struct Rate {
     began: Instant,
     clock: GivenClock,
     limiter: RateLimiter<NotKeyed, InMemoryState, GivenClock, StateInformationMiddleware>,
+    /// How many might yet have come at once after the last one, and when that was.
+    last: (u32, Instant),
 }
 
 impl Rate {
@@ -46,24 +48,27 @@ impl Rate {
         let clock = GivenClock::default();
         let limiter = RateLimiter::direct_with_clock(Quota::per_minute(limit), clock.clone())
             .with_middleware::<StateInformationMiddleware>();
-        Self { limit, began: now, clock, limiter }
+        Self { limit, began: now, clock, limiter, last: (limit.get(), now) }
     }
 
     /// Counts a request, or says how long until one may come.
-    pub(crate) fn take(&self, now: Instant) -> Result<Gauge, Duration> {
+    pub(crate) fn take(&mut self, now: Instant) -> Result<(), Duration> {
         let passed = now.saturating_duration_since(self.began).as_nanos();
         self.clock.0.fetch_max(u64::try_from(passed).unwrap_or(u64::MAX), Ordering::Relaxed);
-        match self.limiter.check() {
-            Ok(state) => Ok(self.gauge(state.remaining_burst_capacity())),
-            Err(until) => Err(until.wait_time_from(self.clock.now())),
-        }
+        let state = self.limiter.check();
+        let state = state.map_err(|until| until.wait_time_from(self.clock.now()))?;
+        self.last = (state.remaining_burst_capacity(), now);
+        Ok(())
     }
 
-    /// Where it stands, when so many may yet come at once.
-    pub(crate) fn gauge(&self, remaining: u32) -> Gauge {
+    /// Where it stands.
+    pub(crate) fn gauge(&self, now: Instant) -> Gauge {
+        let (left, at) = self.last;
         let limit = self.limit.get();
-        let taken = limit.saturating_sub(remaining);
-        let reset = MINUTE.mul_f64(f64::from(taken) / f64::from(limit));
+        let passed = now.saturating_duration_since(at).min(MINUTE).as_nanos();
+        let back = passed * u128::from(limit) / MINUTE.as_nanos();
+        let remaining = u32::try_from(u128::from(left) + back).unwrap_or(limit).min(limit);
+        let reset = MINUTE.mul_f64(f64::from(limit - remaining) / f64::from(limit));
         Gauge { limit: limit.into(), remaining: remaining.into(), reset }
     }
 }
@@ -75,15 +80,28 @@ mod tests {
     #[test]
     fn a_minutes_worth_at_once_then_evenly() {
         let start = Instant::now();
-        let rate = Rate::new(NonZeroU32::new(6).unwrap(), start);
-        let left: Vec<u64> = (0..6).map(|_| rate.take(start).unwrap().remaining).collect();
+        let mut rate = Rate::new(NonZeroU32::new(6).unwrap(), start);
+        let mut taken = |at| rate.take(at).map(|()| rate.gauge(at).remaining);
+        let left: Vec<u64> = (0..6).map(|_| taken(start).unwrap()).collect();
         assert_eq!(left, [5, 4, 3, 2, 1, 0]);
-        assert_eq!(rate.take(start), Err(Duration::from_secs(10)));
+        assert_eq!(taken(start), Err(Duration::from_secs(10)));
         let later = start + Duration::from_secs(10);
-        assert_eq!(rate.take(later).unwrap().remaining, 0);
-        assert!(rate.take(later).is_err());
-        let rested = later + MINUTE;
-        assert_eq!(rate.take(rested).unwrap(), rate.gauge(5));
-        assert_eq!(rate.gauge(0).reset, MINUTE);
+        assert_eq!(taken(later), Ok(0));
+        assert!(taken(later).is_err());
+        assert_eq!(taken(later + MINUTE), Ok(5));
+    }
+
+    #[test]
+    fn where_it_stands_is_told_at_any_time() {
+        let start = Instant::now();
+        let after = |secs| start + Duration::from_secs(secs);
+        let mut rate = Rate::new(NonZeroU32::new(6).unwrap(), start);
+        let told = |rate: &Rate, at| (rate.gauge(at).remaining, rate.gauge(at).reset.as_secs());
+        assert_eq!(told(&rate, start), (6, 0));
+        (0..6).for_each(|_| rate.take(start).unwrap());
+        assert_eq!(
+            [0, 9, 10, 35, 60, 6_000].map(|secs| told(&rate, after(secs))),
+            [(0, 60), (0, 60), (1, 50), (3, 30), (6, 0), (6, 0)]
+        );
     }
 }

@@ -41,6 +41,7 @@ fn requests_a_minute_are_counted_only_when_let_in() {
     for _ in 0..5 {
         let over = limits.reserve(job(2), 1, now).unwrap_err();
         assert_eq!(over.limited, Limited::Concurrent(1));
+        assert_eq!(over.standing, standing, "told with every refusal");
     }
     limits.settle(job(1), 0, now);
     limits.reserve(job(2), 1, now).unwrap();

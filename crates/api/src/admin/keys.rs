@@ -3,8 +3,8 @@
 use access::{KeyError, Keys, Moment, NewKey};
 use axum::{
     Json,
-    body::Bytes,
-    extract::{Path, State, rejection::PathRejection},
+    body::Body,
+    extract::{Path, Request, State, rejection::PathRejection},
     response::IntoResponse,
 };
 use base::{KeyId, KeyScope};
@@ -13,11 +13,15 @@ use jiff::Timestamp;
 use protocol::admin::{CreateKey, KeyJson, KeyList};
 use store::KeyRecord;
 
-use super::{blocking, failed, operator};
+use super::{Operator, blocking, failed, operator};
 use crate::{
     error::{ApiError, Kind},
+    read,
     state::Api,
 };
+
+/// The longest request for a key, in bytes. It may name many models.
+const LONGEST: usize = 1024 * 1024;
 
 type Id = Result<Path<String>, PathRejection>;
 
@@ -43,18 +47,35 @@ pub(crate) async fn show(
 
 pub(crate) async fn create(
     State(api): State<Api>,
-    headers: HeaderMap,
-    body: Bytes,
+    request: Request,
 ) -> Result<impl IntoResponse, ApiError> {
-    let operator = operator(&api, &headers)?;
-    let asked = serde_json::from_slice::<CreateKey>(&body).map_err(|error| {
-        let words = format!("that is no key to be made: {error}");
-        ApiError::new(StatusCode::BAD_REQUEST, Kind::Invalid, words)
-    })?;
+    let (parts, mut body) = request.into_parts();
+    let (operator, asked) = match asked(&api, &parts.headers, &mut body).await {
+        Ok(asked) => asked,
+        Err(error) => {
+            read::discard(&parts.headers, body).await;
+            return Err(error);
+        }
+    };
     let made = change(&api, move |keys| made(&keys, asked, Moment::now())).await;
     let target = made.as_ref().map_or("", |key| key.id.as_str());
     operator.did(&api, "key.create", target, &made).await;
     Ok((StatusCode::CREATED, Json(made?)))
+}
+
+/// Who asks, and then for what: of a stranger nothing is read.
+async fn asked(
+    api: &Api,
+    headers: &HeaderMap,
+    body: &mut Body,
+) -> Result<(Operator, CreateKey), ApiError> {
+    let operator = operator(api, headers)?;
+    let body = read::read(headers, body, LONGEST, &mut api.uploads().hold()).await?;
+    let asked = serde_json::from_slice(&body).map_err(|error| {
+        let words = format!("that is no key to be made: {error}");
+        ApiError::new(StatusCode::BAD_REQUEST, Kind::Invalid, words)
+    })?;
+    Ok((operator, asked))
 }
 
 pub(crate) async fn rotate(
@@ -159,6 +180,11 @@ fn key_id(id: Id) -> Result<KeyId, ApiError> {
         let words = "that is no key's id";
         ApiError::new(StatusCode::NOT_FOUND, Kind::NotFound, words)
     })?;
+    if access::has_key_form(&id) {
+        // Nor is it said again, nor noted anywhere.
+        let words = "that is a key, not its id, which begins with k-: GET /admin/keys tells it";
+        return Err(ApiError::new(StatusCode::NOT_FOUND, Kind::NotFound, words));
+    }
     Ok(KeyId::from(id))
 }
 

@@ -47,6 +47,16 @@ pub(crate) struct Operator {
 /// # Errors
 /// 401 without the token or a valid key, 403 with a key that is for something else.
 pub(crate) fn operator(api: &Api, headers: &HeaderMap) -> Result<Operator, ApiError> {
+    let found = known_operator(api, headers);
+    if let Err(error) = &found {
+        // Not in the audit log: anybody can come here as often as they like.
+        let status = error.status.as_u16();
+        tracing::info!(outcome = "refused", status, message = %error.message, "administration");
+    }
+    found
+}
+
+fn known_operator(api: &Api, headers: &HeaderMap) -> Result<Operator, ApiError> {
     let presented = access::presented(headers).ok_or_else(unknown)?;
     if api.administration().token.matches(presented) {
         return Ok(Operator { who: ADMIN_TOKEN.to_owned() });

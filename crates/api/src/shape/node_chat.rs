@@ -2,7 +2,10 @@
 
 use base::{Endpoint, JobId};
 use http::{HeaderMap, HeaderValue, header};
-use protocol::sse::Boundary;
+use protocol::{
+    sse::Boundary,
+    translate::node_chat::{INVALID, UNKNOWN_MODEL},
+};
 use serde::Serialize;
 
 use super::Shape;
@@ -78,8 +81,8 @@ impl Shape for NodeChat {
 fn stock_word(error: &ApiError) -> Option<&'static str> {
     match (error.kind, error.code) {
         (Kind::Authentication, _) => Some("unauthorized"),
-        (Kind::NotFound, _) => Some("unknown model"),
-        (Kind::Invalid | Kind::TooLarge, _) => Some("invalid request"),
+        (Kind::NotFound, _) => Some(UNKNOWN_MODEL),
+        (Kind::Invalid | Kind::TooLarge, _) => Some(INVALID),
         (Kind::Timeout, Some("queue_timeout")) => Some("timeout waiting for node"),
         (Kind::Timeout, Some("request_timeout" | "idle_timeout")) => {
             Some("timeout waiting for finish")

@@ -6,17 +6,22 @@ use protocol::translate::{Answer, BadAnswer, Body};
 use scheduler::{AnswerMap, Head, Untranslatable};
 
 /// Makes the client's answer, its head included.
-pub(super) struct TranslatedAnswer(Box<dyn Answer>);
+pub(super) struct TranslatedAnswer {
+    map: Box<dyn Answer>,
+    /// What the client gets, once the head is there.
+    body: Option<Body>,
+}
 
 impl TranslatedAnswer {
     pub(super) fn new(map: Box<dyn Answer>) -> Self {
-        Self(map)
+        Self { map, body: None }
     }
 }
 
 impl AnswerMap for TranslatedAnswer {
     fn head(&mut self, mut head: Head) -> Head {
-        let (status, body) = self.0.head(head.status.as_u16(), kind(&head.headers));
+        let (status, body) = self.map.head(head.status.as_u16(), kind(&head.headers));
+        self.body = Some(body);
         // What is no status at all stays the provider's.
         head.status = StatusCode::from_u16(status).unwrap_or(head.status);
         for name in OF_THE_OTHER_BYTES {
@@ -26,15 +31,19 @@ impl AnswerMap for TranslatedAnswer {
         head
     }
 
+    fn gathers(&self) -> bool {
+        self.body == Some(Body::Json)
+    }
+
     fn chunk(&mut self, chunk: Bytes) -> Result<Bytes, Untranslatable> {
         let mut out = Vec::new();
-        self.0.feed(&chunk, &mut out).map_err(unreadable)?;
+        self.map.feed(&chunk, &mut out).map_err(unreadable)?;
         Ok(out.into())
     }
 
     fn end(&mut self) -> Result<Bytes, Untranslatable> {
         let mut out = Vec::new();
-        self.0.end(&mut out).map_err(unreadable)?;
+        self.map.end(&mut out).map_err(unreadable)?;
         Ok(out.into())
     }
 }

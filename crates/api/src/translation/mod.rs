@@ -3,8 +3,8 @@
 //!
 //! A provider of the client's own shape gets the client's bytes, with at most two edits spliced in;
 //! any other gets the request translated. The work is done before the job is submitted, for the
-//! provider that will most likely have it; only a job that moves to another sort of provider has it
-//! done again at its assignment.
+//! provider that will most likely have it; only a job that moves to another sort of provider, or to
+//! another model, has it done again at its assignment: a large one on a thread of its own.
 
 mod answer;
 mod usage;
@@ -21,6 +21,7 @@ use protocol::{
 use scheduler::{AnswerMap, JobRequest, Translated, Translator, Untranslatable};
 
 use self::{answer::TranslatedAnswer, usage::StripUsage};
+use crate::looked::WORKED_ON_AT_ONCE;
 
 /// Makes of one client's request what providers are sent.
 pub(crate) struct Translation {
@@ -80,7 +81,7 @@ impl Translation {
         to: Endpoint,
     ) -> Result<Made, BadRequest> {
         let made = self.made.lock().unwrap_or_else(PoisonError::into_inner).take();
-        match made.filter(|made| made.to == to && made.model == *model) {
+        match made.filter(|made| made.is_for(model, to)) {
             Some(made) => Ok(made),
             None => self.make(request, model, to),
         }
@@ -139,7 +140,22 @@ impl Translation {
     }
 }
 
+impl Made {
+    fn is_for(&self, model: &ModelName, to: Endpoint) -> bool {
+        self.to == to && self.model == *model
+    }
+}
+
 impl Translator for Translation {
+    fn is_quick(&self, request: &JobRequest, model: &ModelName, endpoints: Endpoints) -> bool {
+        let ready = |to| {
+            let made = self.made.lock().unwrap_or_else(PoisonError::into_inner);
+            made.as_ref().is_some_and(|made| made.is_for(model, to))
+        };
+        let small = request.body.len() <= WORKED_ON_AT_ONCE;
+        small || translate::route(self.endpoint, endpoints).is_none_or(ready)
+    }
+
     fn translate(
         &self,
         request: &Arc<JobRequest>,
@@ -243,6 +259,19 @@ mod tests {
         let native = Endpoints::only(Endpoint::Messages);
         let unchanged = translation.translate(&request, &"m".into(), native).unwrap();
         assert!(Arc::ptr_eq(&unchanged.request, &request) && unchanged.answer.is_none());
+    }
+
+    #[test]
+    fn only_a_large_body_that_was_not_made_ready_takes_its_time() {
+        let (translation, request) = request();
+        let body = Bytes::from(vec![b' '; WORKED_ON_AT_ONCE + 1]);
+        let large = JobRequest { body, ..(*request).clone() };
+        let quick = |request, model: &str| translation.is_quick(request, &model.into(), CHAT);
+        assert!(quick(&request, "m") && !quick(&large, "m"));
+        translation.prepare(&request, &"m".into(), CHAT).unwrap();
+        assert!(quick(&large, "m") && !quick(&large, "other"));
+        let nowhere = Endpoints::only(Endpoint::Embeddings);
+        assert!(translation.is_quick(&large, &"m".into(), nowhere), "it is refused");
     }
 
     #[test]

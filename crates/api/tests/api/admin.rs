@@ -1,6 +1,7 @@
 //! Models, health and administration.
 
 use axum::body::Body;
+use bytes::Bytes;
 use http::Request;
 use serde_json::Value;
 
@@ -68,4 +69,40 @@ async fn a_worker_is_drained_by_its_id() {
     assert_eq!(kit.send(drain("gpu")).await.status(), 404);
     assert_eq!(kit.send(drain("w-0000000000000001")).await.status(), 202);
     assert!(kit.scheduler.status().workers[0].draining);
+}
+
+fn key_request(token: &str, body: Body) -> Request<Body> {
+    let request = Request::post("/admin/keys").header("authorization", format!("Bearer {token}"));
+    request.body(body).unwrap()
+}
+
+/// The bounds of a body that makes a key are those of every other: its length and its time.
+#[tokio::test(start_paused = true)]
+async fn a_body_that_makes_a_key_is_bounded() {
+    let kit = Kit::new();
+    let never = || Body::from_stream(futures_util::stream::pending::<std::io::Result<Bytes>>());
+    let long = Body::from(vec![b' '; 2 * 1024 * 1024]);
+    assert_eq!(kit.send(key_request("admin", long)).await.status(), 413);
+    assert_eq!(kit.send(key_request("admin", never())).await.status(), 408);
+    let began = tokio::time::Instant::now();
+    assert_eq!(kit.send(key_request("stranger", never())).await.status(), 401);
+    assert!(began.elapsed().as_secs() <= 1, "a stranger is not waited for");
+    let refused = kit.send(key_request("admin", Body::from("[1]"))).await;
+    assert_eq!(refused.status(), 400);
+    assert_eq!(refused.headers()["content-type"], "application/json");
+}
+
+/// Somebody who puts a key where its id belongs is told so, and the key is written nowhere.
+#[tokio::test(start_paused = true)]
+async fn a_key_in_place_of_its_id_is_not_repeated() {
+    let kit = Kit::new();
+    let key = format!("wk_{}", "0f".repeat(32));
+    let token = [("authorization", "Bearer admin")];
+    let (status, told) = get(&kit, &format!("/admin/keys/{key}"), &token).await;
+    assert!(status == 404 && told.contains("not its id") && !told.contains(&key), "{told}");
+    let delete = Request::delete(format!("/admin/keys/{key}"));
+    let delete = delete.header("authorization", "Bearer admin").body(Body::empty()).unwrap();
+    assert_eq!(kit.send(delete).await.status(), 404);
+    let (_, audit) = get(&kit, "/admin/audit", &token).await;
+    assert!(!audit.contains(&key), "{audit}");
 }

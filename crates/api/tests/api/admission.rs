@@ -108,4 +108,15 @@ async fn pages_of_other_origins_are_answered_when_allowed() {
     assert_eq!(allowed.headers()["access-control-allow-origin"], "https://app.example");
     let headers = &allowed.headers()["access-control-allow-headers"];
     assert_eq!(headers, "content-type, authorization");
+    let exposed = allowed.headers()["access-control-expose-headers"].to_str().unwrap();
+    let exposed: Vec<&str> = exposed.split(", ").collect();
+    for name in ["retry-after", "x-request-id", "request-id", "x-warren-usage"] {
+        assert!(exposed.contains(&name), "{name} is not in {exposed:?}");
+    }
+    for what in ["requests", "tokens"] {
+        for of in ["limit", "remaining", "reset"] {
+            assert!(exposed.contains(&&*format!("x-ratelimit-{of}-{what}")), "{exposed:?}");
+            assert!(exposed.contains(&&*format!("anthropic-ratelimit-{what}-{of}")), "{exposed:?}");
+        }
+    }
 }

@@ -132,6 +132,25 @@ impl Kit {
         self.send_for(request, head).await
     }
 
+    /// Posts a body, to be answered with this head and all of this.
+    pub(crate) async fn post_for_all(
+        &mut self,
+        path: &str,
+        body: &str,
+        head: Head,
+        answer: impl Into<Bytes>,
+    ) -> Response<Body> {
+        let request = Request::post(path).body(Body::from(body.to_owned())).unwrap();
+        let response = self.meanwhile(request);
+        let serve = async {
+            let mut assignment = self.assignments.recv().await.expect("an assignment");
+            assignment.answer.head(head).unwrap();
+            assignment.answer.chunk(answer.into()).unwrap();
+            assignment.answer.end();
+        };
+        tokio::join!(response, serve).0
+    }
+
     /// Sends a request, to be answered with this head.
     pub(crate) async fn send_for(
         &mut self,

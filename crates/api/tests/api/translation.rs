@@ -78,28 +78,46 @@ async fn a_messages_client_is_served_by_chat_completions() {
 async fn a_plain_answer_and_an_error_get_the_clients_form() {
     let mut kit = chat_only();
     let plain = ASK.replace("true", "false");
-    let (response, mut assignment) = kit.post_for("/v1/messages", &plain, json_head()).await;
-    assert!(!response.headers().contains_key("content-length"), "the length was another's");
-    assert_eq!(response.headers()["x-of-backend"], "1");
     let answer = json!({
         "id": "c", "object": "chat.completion", "model": "real",
         "choices": [{"index": 0, "finish_reason": "stop",
             "message": {"role": "assistant", "content": "hello"}}],
         "usage": {"prompt_tokens": 3, "completion_tokens": 2, "total_tokens": 5},
     });
-    assignment.answer.chunk(Bytes::from(answer.to_string())).unwrap();
-    assignment.answer.end();
-    let message: Value = serde_json::from_str(&text(response).await).unwrap();
+    let answered = kit.post_for_all("/v1/messages", &plain, json_head(), answer.to_string());
+    let response = answered.await;
+    let length: usize = response.headers()["content-length"].to_str().unwrap().parse().unwrap();
+    assert_eq!(response.headers()["x-of-backend"], "1");
+    let message = text(response).await;
+    assert_eq!(length, message.len(), "the backend's length was that of other bytes");
+    let message: Value = serde_json::from_str(&message).unwrap();
     assert_eq!((&message["type"], &message["model"]), (&json!("message"), &json!("m")));
     assert_eq!(message["content"][0]["text"], "hello");
     let refusal = Head { status: StatusCode::TOO_MANY_REQUESTS, ..json_head() };
-    let (response, mut assignment) = kit.post_for("/v1/messages", ASK, refusal).await;
-    assignment.answer.chunk(Bytes::from_static(br#"{"error":{"message":"slow down"}}"#)).unwrap();
-    assignment.answer.end();
+    let error = r#"{"error":{"message":"slow down"}}"#;
+    let response = kit.post_for_all("/v1/messages", ASK, refusal, error).await;
     assert_eq!(response.status(), 429);
     let error: Value = serde_json::from_str(&text(response).await).unwrap();
     assert_eq!(error["type"], "error");
     assert_eq!(error["error"], json!({"type": "rate_limit_error", "message": "slow down"}));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_plain_answer_without_sense_is_an_error_with_a_status() {
+    let mut kit = chat_only();
+    let plain = ASK.replace("true", "false");
+    for (answer, words) in [
+        ("<html>", "not understood"),
+        (r#"{"choices":[]}"#, "no choices"),
+        (r#"{"error":{"message":"out of memory"}}"#, "out of memory"),
+    ] {
+        let response = kit.post_for_all("/v1/messages", &plain, json_head(), answer).await;
+        assert_eq!(response.status(), 502);
+        let error: Value = serde_json::from_str(&text(response).await).unwrap();
+        assert_eq!(error["error"]["type"], "api_error");
+        assert!(error["error"]["message"].as_str().unwrap().contains(words), "{error}");
+    }
+    assert!(kit.scheduler.is_idle());
 }
 
 #[tokio::test(start_paused = true)]
@@ -160,4 +178,21 @@ async fn a_large_body_is_translated_as_a_small_one_is() {
     let long = "x".repeat(600 * 1024);
     let (_response, assignment) = kit.post("/v1/messages", &ASK.replace("hi", &long)).await;
     assert_eq!(sent(&assignment)["messages"][0]["content"], long);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_large_body_that_moves_to_another_sort_of_provider_is_made_anew() {
+    let mut kit = Kit::new();
+    kit.serves(&["m"], &[Endpoint::Messages]);
+    let _other = kit.join(2, &["m"], &[CHAT]);
+    let long = "x".repeat(600 * 1024);
+    let request = Request::post("/v1/messages").body(Body::from(ASK.replace("hi", &long))).unwrap();
+    let response = tokio::spawn(kit.meanwhile(request));
+    kit.assigned().await.answer.fail("it is out of memory");
+    let mut translated = kit.assigned().await;
+    assert_eq!((translated.endpoint, translated.attempt), (CHAT, 1));
+    assert_eq!(sent(&translated)["messages"][0]["content"], long);
+    translated.answer.head(json_head()).unwrap();
+    translated.answer.fail("enough");
+    response.await.unwrap();
 }

@@ -12,7 +12,11 @@ use std::{
 };
 
 use anyhow::Context;
-use tracing_subscriber::{EnvFilter, fmt, fmt::MakeWriter};
+use tracing::{Level, Metadata};
+use tracing_subscriber::{
+    EnvFilter, filter::filter_fn, fmt, fmt::MakeWriter, layer::SubscriberExt,
+    util::SubscriberInitExt,
+};
 
 use crate::options::LogFormat;
 
@@ -37,9 +41,12 @@ pub fn start(format: LogFormat, filter: &str) -> anyhow::Result<LogGuard> {
     let started = match format {
         LogFormat::Human => {
             let colours = io::IsTerminal::is_terminal(&io::stderr());
-            builder.with_ansi(colours).try_init()
+            builder.with_ansi(colours).finish().with(filter_fn(tells_no_content)).try_init()
         }
-        LogFormat::Json => builder.json().flatten_event(true).try_init(),
+        LogFormat::Json => {
+            let builder = builder.json().flatten_event(true);
+            builder.finish().with(filter_fn(tells_no_content)).try_init()
+        }
     };
     started.map_err(|error| anyhow::anyhow!("logging cannot start: {error}"))?;
     // Logging starts once: so does this.
@@ -49,6 +56,12 @@ pub fn start(format: LogFormat, filter: &str) -> anyhow::Result<LogGuard> {
         .name("log".to_owned())
         .spawn(move || writer.write_out(&mut io::stderr()))?;
     Ok(LogGuard { lines, thread: Some(thread) })
+}
+
+/// Whether lines of this kind are fit for a log. At its lowest levels the WebSocket library writes
+/// whole frames and handshakes: what people ask, and secrets.
+fn tells_no_content(line: &Metadata<'_>) -> bool {
+    !line.target().starts_with("tungstenite") || *line.level() <= Level::INFO
 }
 
 /// Writes what is left of the log and ends it: for a process that ends without dropping its guard.

@@ -4,6 +4,7 @@
 mod ask_usage;
 pub(crate) mod chat_request;
 mod defaults;
+pub(crate) mod instruct;
 mod peek;
 mod prompt;
 mod reply;

@@ -15,11 +15,7 @@ pub(crate) struct Text<'a>(#[serde(borrow)] pub(crate) Cow<'a, str>);
 
 /// The whole body.
 pub(crate) fn body<'a, T: Deserialize<'a>>(body: &'a [u8]) -> Result<T, BadRequest> {
-    let unreadable = |error: serde_json::Error| BadRequest {
-        param: None,
-        message: format!("the request body cannot be read: {}", told(&error)),
-    };
-    serde_json::from_slice(body).map_err(unreadable)
+    serde_json::from_slice(body).map_err(|_| wrong::<T>(body, ""))
 }
 
 /// One value of the body. `path` is where it stands, as `input[2].content`.
@@ -27,13 +23,52 @@ pub(crate) fn value<'a, T: Deserialize<'a>>(
     raw: &'a RawValue,
     path: impl Display,
 ) -> Result<T, BadRequest> {
-    serde_json::from_str(raw.get())
-        .map_err(|error| BadRequest::new(path.to_string(), format!("`{path}`: {}", told(&error))))
+    serde_json::from_str(raw.get()).map_err(|_| wrong::<T>(raw.get().as_bytes(), &path.to_string()))
 }
 
-/// What is wrong, of which the value itself may be a long part.
+/// Says what is wrong with a value that stands at `path`, and where in it. Reading it again, with
+/// an eye on the way, costs nothing where nothing is wrong.
+fn wrong<'a, T: Deserialize<'a>>(value: &'a [u8], path: &str) -> BadRequest {
+    let mut json = serde_json::Deserializer::from_slice(value);
+    let Err(error) = serde_path_to_error::deserialize::<_, T>(&mut json) else {
+        return BadRequest { param: None, message: "the request body cannot be read".to_owned() };
+    };
+    let within = error.path().to_string();
+    let path = match (path, within.as_str()) {
+        (path, ".") => path.to_owned(),
+        ("", within) => within.to_owned(),
+        (path, within) if within.starts_with('[') => format!("{path}{within}"),
+        (path, within) => format!("{path}.{within}"),
+    };
+    let why = told(error.inner());
+    if path.is_empty() {
+        return BadRequest {
+            param: None,
+            message: format!("the request body cannot be read: {why}"),
+        };
+    }
+    let path = json::clip(&path, 256);
+    BadRequest::new(path, format!("`{path}`: {why}"))
+}
+
+/// What is wrong, of which the value itself may be a long part. The names are JSON's; where it is
+/// the path tells, and no line or column.
 fn told(error: &serde_json::Error) -> String {
-    json::clip(&error.to_string(), 256).to_owned()
+    let whole = error.to_string();
+    let words = whole.rsplit_once(" at line ").map_or(whole.as_str(), |(words, _)| words);
+    let Some((found, expected)) = words.rsplit_once(", expected ") else {
+        return json::clip(words, 256).to_owned();
+    };
+    let found = found.replace("invalid type: map", "invalid type: object");
+    let found = found.replace("invalid type: sequence", "invalid type: list");
+    let expected = match expected {
+        "u64" => "a whole number",
+        "f64" => "a number",
+        "a sequence" => "a list",
+        structure if structure.starts_with("struct ") => "an object",
+        other => other,
+    };
+    format!("{}, expected {expected}", json::clip(&found, 256))
 }
 
 /// A string that must be there.
@@ -43,6 +78,16 @@ pub(crate) fn text<'a>(
 ) -> Result<Cow<'a, str>, BadRequest> {
     let missing = || BadRequest::new(path.to_string(), format!("`{path}` is missing"));
     value(raw.ok_or_else(missing)?, &path).map(|Text(text)| text)
+}
+
+/// An object that must be there, as it stands: a JSON schema.
+pub(crate) fn object(raw: Option<&RawValue>, path: impl Display) -> Result<&RawValue, BadRequest> {
+    let wrong = |why| BadRequest::new(path.to_string(), format!("`{path}` {why}"));
+    match raw {
+        Some(raw) if raw.get().starts_with('{') => Ok(raw),
+        Some(_) => Err(wrong("must be an object")),
+        None => Err(wrong("is missing")),
+    }
 }
 
 /// A value that is a string or a list: the form that content has in several APIs.
@@ -117,6 +162,50 @@ mod tests {
         }
         let refused = refuse(&[("a", None), ("b", Some(&raw("0")))], "is not here").unwrap_err();
         assert_eq!(refused, BadRequest::new("b", "`b` is not here"));
+    }
+
+    #[test]
+    fn the_parameter_that_is_wrong_is_named_in_the_words_of_json() {
+        #[derive(Debug, Deserialize)]
+        #[expect(dead_code, reason = "only read")]
+        struct Request<'a> {
+            #[serde(borrow)]
+            tools: Option<Vec<&'a RawValue>>,
+            limit: Option<u64>,
+            #[serde(borrow)]
+            text: Option<Inner<'a>>,
+        }
+        #[derive(Debug, Deserialize)]
+        #[expect(dead_code, reason = "only read")]
+        struct Inner<'a> {
+            #[serde(borrow)]
+            name: Option<Text<'a>>,
+        }
+        for (text, param, message) in [
+            (r#"{"tools":{}}"#, "tools", "`tools`: invalid type: object, expected a list"),
+            (r#"{"tools":"x"}"#, "tools", "`tools`: invalid type: string \"x\", expected a list"),
+            (
+                r#"{"limit":-1}"#,
+                "limit",
+                "`limit`: invalid value: integer `-1`, expected a whole number",
+            ),
+            (r#"{"text":5}"#, "text", "`text`: invalid type: integer `5`, expected an object"),
+            (
+                r#"{"tools":[{"a":1}],"text":{"name":[]}}"#,
+                "text.name",
+                "`text.name`: invalid type: list, expected a string",
+            ),
+        ] {
+            assert_eq!(
+                body::<Request<'_>>(text.as_bytes()).unwrap_err(),
+                BadRequest::new(param, message)
+            );
+        }
+        let inner = value::<Inner<'_>>(&raw(r#"{"name":1}"#), "input[2]").unwrap_err();
+        assert_eq!(inner.param.as_deref(), Some("input[2].name"));
+        let list = value::<Vec<u64>>(&raw("[1, {}]"), "stop").unwrap_err();
+        assert_eq!(list.message, "`stop[1]`: invalid type: object, expected a whole number");
+        assert_eq!(body::<Inner<'_>>(b"[]]").unwrap_err().param, None);
     }
 
     #[test]

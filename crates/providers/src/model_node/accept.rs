@@ -15,15 +15,15 @@ use super::{ModelNodes, link};
 enum Refusal {
     #[error("{0}")]
     Query(#[from] BadQuery),
-    #[error("its token: {0}")]
-    Token(#[from] Denied),
+    #[error("the token of {name:?}, a node of {model:?}: {denied}")]
+    Token { name: String, model: String, denied: Denied },
 }
 
 impl Refusal {
     fn close(self) -> (u16, String) {
         match self {
             Self::Query(bad) => (close::BAD_QUERY, bad.to_string()),
-            Self::Token(_) => (close::INVALID_TOKEN.0, close::INVALID_TOKEN.1.to_owned()),
+            Self::Token { .. } => (close::INVALID_TOKEN.0, close::INVALID_TOKEN.1.to_owned()),
         }
     }
 }
@@ -63,8 +63,11 @@ impl ModelNodes {
 
     fn admit(&self, query: &str) -> Result<(Query, Lender), Refusal> {
         let query = Query::parse(query)?;
-        let lender = self.settings.lenders.admit(query.token.expose(), Moment::now())?;
-        Ok((query, lender))
+        let lender = self.settings.lenders.admit(query.token.expose(), Moment::now());
+        match lender {
+            Ok(lender) => Ok((query, lender)),
+            Err(denied) => Err(Refusal::Token { name: query.name, model: query.model, denied }),
+        }
     }
 }
 

@@ -17,7 +17,7 @@ use protocol::{
         chat_node::{self, Next},
     },
 };
-use scheduler::{Assignment, Gone, Membership, ReaderGone};
+use scheduler::{AnswerWriter, Assignment, Gone, Membership, ReaderGone};
 use tokio::time::Instant;
 use wire::{Frame, Outbox};
 
@@ -25,7 +25,7 @@ use super::{
     complaints::Complaints,
     numbers::Numbers,
     sender::Note,
-    task::{Current, Trouble, refuse},
+    task::{Current, Trouble, answer_error},
 };
 
 /// The longest task that a node is sent, in bytes: stock nodes break the connection over a longer
@@ -118,7 +118,7 @@ impl Session {
         }
         let order = match chat_node::request(&request.body) {
             Ok(order) => order,
-            Err(bad) => return not_sent(job, writer, StatusCode::BAD_REQUEST, &bad),
+            Err(bad) => return refuse(job, writer, StatusCode::BAD_REQUEST, &bad),
         };
         let context = Context {
             id: job.to_string().split_off("r-".len()),
@@ -130,7 +130,7 @@ impl Session {
         let id = self.new_id();
         let task = order.task(id, context.created).encode();
         if task.len() > MAX_TASK {
-            return not_sent(job, writer, StatusCode::PAYLOAD_TOO_LARGE, &too_large());
+            return refuse(job, writer, StatusCode::PAYLOAD_TOO_LARGE, &too_large());
         }
         if self.outbox.push(task).is_err() {
             // The link is found broken next, and gives the job back.
@@ -252,11 +252,15 @@ impl Session {
     }
 }
 
-/// A job that no node can be sent is answered as its API would refuse it.
-fn not_sent(job: JobId, writer: scheduler::AnswerWriter, status: StatusCode, bad: &BadRequest) {
+/// A job that no node can be sent goes to a provider that may be no node. Without one it is answered
+/// as its API would refuse it.
+fn refuse(job: JobId, writer: AnswerWriter, status: StatusCode, bad: &BadRequest) {
+    let Err(writer) = writer.pass_on() else {
+        return tracing::debug!(request_id = %job, why = %bad, "a task went to another provider");
+    };
     tracing::warn!(request_id = %job, why = %bad, "a task was not sent to the node");
     let param = bad.param.as_deref();
-    refuse(writer, status, error_body(&bad.message, "invalid_request_error", param, None));
+    answer_error(writer, status, error_body(&bad.message, "invalid_request_error", param, None));
 }
 
 fn too_large() -> BadRequest {

@@ -100,7 +100,7 @@ fn head(body: Body, length: Option<usize>) -> Head {
 }
 
 /// Answers a job that no node could be sent: the client's own fault.
-pub(super) fn refuse(mut writer: AnswerWriter, status: StatusCode, body: String) {
+pub(super) fn answer_error(mut writer: AnswerWriter, status: StatusCode, body: String) {
     let mut headers = HeaderMap::new();
     headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
     headers.insert(header::CONTENT_LENGTH, body.len().into());

@@ -28,13 +28,19 @@ const BUSY: Duration = Duration::from_secs(2);
 const LOOKED_THROUGH: u64 = 64 * 1024 * 1024;
 
 /// Each step from one version to the next, never changed once released.
-const STEPS: &[M<'_>] =
-    &[M::up(models::TABLE), M::up(keys::TABLE), M::up(usage::TABLE), M::up(audit::TABLE)];
+const STEPS: &[M<'_>] = &[
+    M::up(models::TABLE),
+    M::up(keys::TABLE),
+    M::up(usage::TABLE),
+    M::up(audit::TABLE),
+    M::up(usage::DAYS),
+];
 
 /// A store in a database file.
 pub struct SqliteStore {
-    writer: Mutex<Connection>,
+    /// Closed first: the writer, closed last, moves the write-ahead log into the file.
     reader: Mutex<Connection>,
+    writer: Mutex<Connection>,
     path: String,
 }
 
@@ -52,7 +58,7 @@ impl SqliteStore {
         prepare(&writer).map_err(failed)?;
         migrate(&mut writer, &shown)?;
         let reader = reader(path).map_err(failed)?;
-        Ok(Self { writer: Mutex::new(writer), reader: Mutex::new(reader), path: shown })
+        Ok(Self { reader: Mutex::new(reader), writer: Mutex::new(writer), path: shown })
     }
 
     /// Reads something.

@@ -1,7 +1,7 @@
 //! The ledger's table.
 
 use base::UsageBy;
-use rusqlite::{Connection, Row, Transaction, named_params};
+use rusqlite::{Connection, Row, Transaction, named_params, params_from_iter};
 
 use super::{SqliteStore, signed, unsigned};
 use crate::{
@@ -32,15 +32,50 @@ pub(super) const TABLE: &str = "CREATE TABLE usage (
     ) STRICT;
     CREATE INDEX usage_at ON usage (at);";
 
-/// What is added up, in the order of [`sums`].
-const SUMS: &str = "COUNT(*), COALESCE(SUM(prompt_tokens), 0),
-    COALESCE(SUM(completion_tokens), 0), COALESCE(SUM(estimated), 0),
-    COALESCE(SUM(outcome NOT IN ('answered', 'client_gone')), 0)";
+/// The sums of each whole day, so that a question about a year need not read every row of it.
+///
+/// They change in the transaction that adds or forgets rows, once for all rows of a batch.
+pub(super) const DAYS: &str = "CREATE TABLE usage_days (
+        -- days since 1970
+        day INTEGER NOT NULL,
+        key TEXT NOT NULL,
+        model TEXT NOT NULL,
+        -- empty: not known
+        provider TEXT NOT NULL,
+        api TEXT NOT NULL,
+        requests INTEGER NOT NULL,
+        prompt_tokens INTEGER NOT NULL,
+        completion_tokens INTEGER NOT NULL,
+        estimated INTEGER NOT NULL,
+        errors INTEGER NOT NULL,
+        PRIMARY KEY (day, key, model, provider, api)
+    ) STRICT, WITHOUT ROWID;
+    INSERT INTO usage_days
+        SELECT at / 86400000, key, model, COALESCE(provider, ''), api, COUNT(*),
+            COALESCE(SUM(prompt_tokens), 0), COALESCE(SUM(completion_tokens), 0), SUM(estimated),
+            SUM(outcome NOT IN ('answered', 'client_gone'))
+        FROM usage GROUP BY 1, 2, 3, 4, 5;";
 
-/// Which rows are asked about.
-const WHICH: &str = "FROM usage WHERE at >= :since AND at < :until
-    AND (:key IS NULL OR key = :key) AND (:model IS NULL OR model = :model)
-    AND (:provider IS NULL OR provider = :provider)";
+/// A day, in milliseconds.
+const DAY: i64 = 86_400_000;
+
+/// What is asked about: the sums of whole days, and the rows before and after those.
+fn asked() -> String {
+    let rows = "SELECT at / 86400000, key, model, COALESCE(provider, ''), api, 1,
+        COALESCE(prompt_tokens, 0), COALESCE(completion_tokens, 0), estimated,
+        outcome NOT IN ('answered', 'client_gone') FROM usage";
+    format!(
+        "FROM (SELECT * FROM usage_days WHERE day >= :days_from AND day < :days_to
+            UNION ALL {rows} WHERE at >= :before_from AND at < :before_to
+            UNION ALL {rows} WHERE at >= :after_from AND at < :after_to)
+         WHERE (:key IS NULL OR key = :key) AND (:model IS NULL OR model = :model)
+            AND (:provider IS NULL OR provider = :provider)"
+    )
+}
+
+/// What is added up, in the order of [`sums`].
+const SUMS: &str = "COALESCE(SUM(requests), 0), COALESCE(SUM(prompt_tokens), 0),
+    COALESCE(SUM(completion_tokens), 0), COALESCE(SUM(estimated), 0), COALESCE(SUM(errors), 0)";
 
 impl UsageStore for SqliteStore {
     fn add_usage(&self, entries: &[UsageEntry]) -> Result<(), StoreError> {
@@ -52,14 +87,48 @@ impl UsageStore for SqliteStore {
     }
 
     fn forget_usage(&self, before_ms: u64, most: usize) -> Result<usize, StoreError> {
-        let delete = "DELETE FROM usage WHERE id IN
-            (SELECT id FROM usage WHERE at < ?1 ORDER BY at LIMIT ?2)";
-        let values = [signed(before_ms), signed(most as u64)];
-        self.write(|transaction| transaction.execute(delete, values))
+        let (before, most) = (signed(before_ms), signed(most as u64));
+        self.write(|transaction| forget(transaction, before, most))
     }
 }
 
 fn add(transaction: &Transaction<'_>, entries: &[UsageEntry]) -> rusqlite::Result<()> {
+    let last = "SELECT COALESCE(MAX(id), 0) FROM usage";
+    let last: i64 = transaction.query_row(last, [], |row| row.get(0))?;
+    insert(transaction, entries)?;
+    sum_up(transaction, '+', "id > ?1", &[last])
+}
+
+fn forget(transaction: &Transaction<'_>, before: i64, most: i64) -> rusqlite::Result<usize> {
+    let which = "id IN (SELECT id FROM usage WHERE at < ?1 ORDER BY at, id LIMIT ?2)";
+    sum_up(transaction, '-', which, &[before, most])?;
+    let empty = "DELETE FROM usage_days WHERE day <= ?1 AND requests = 0";
+    transaction.execute(empty, [before / DAY])?;
+    transaction.execute(&format!("DELETE FROM usage WHERE {which}"), [before, most])
+}
+
+/// Adds some rows to the sums of their days, or takes them off.
+fn sum_up(
+    transaction: &Transaction<'_>,
+    sign: char,
+    which: &str,
+    values: &[i64],
+) -> rusqlite::Result<()> {
+    let sql = format!(
+        "INSERT INTO usage_days
+            SELECT at / 86400000, key, model, COALESCE(provider, ''), api, {sign} COUNT(*),
+                {sign} COALESCE(SUM(prompt_tokens), 0), {sign} COALESCE(SUM(completion_tokens), 0),
+                {sign} SUM(estimated), {sign} SUM(outcome NOT IN ('answered', 'client_gone'))
+            FROM usage WHERE {which} GROUP BY 1, 2, 3, 4, 5
+         ON CONFLICT DO UPDATE SET requests = requests + excluded.requests,
+            prompt_tokens = prompt_tokens + excluded.prompt_tokens,
+            completion_tokens = completion_tokens + excluded.completion_tokens,
+            estimated = estimated + excluded.estimated, errors = errors + excluded.errors"
+    );
+    transaction.prepare_cached(&sql)?.execute(params_from_iter(values)).map(drop)
+}
+
+fn insert(transaction: &Transaction<'_>, entries: &[UsageEntry]) -> rusqlite::Result<()> {
     let mut insert = transaction.prepare_cached(
         "INSERT INTO usage (at, job, key, model, served_model, provider, api, outcome, status,
             prompt_tokens, completion_tokens, estimated, queue_ms, first_byte_ms, total_ms,
@@ -109,9 +178,9 @@ fn groups(connection: &Connection, query: &UsageQuery) -> rusqlite::Result<Vec<U
     let (by, width) = (by.join(", "), by.len());
     let most = MAX_GROUPS + 1;
     let sql = format!(
-        "SELECT {by}, {SUMS} {WHICH} GROUP BY {by}
-         ORDER BY COALESCE(SUM(prompt_tokens), 0) + COALESCE(SUM(completion_tokens), 0) DESC, {by}
-         LIMIT {most}"
+        "SELECT {by}, {SUMS} {asked} GROUP BY {by}
+         ORDER BY SUM(prompt_tokens) + SUM(completion_tokens) DESC, {by} LIMIT {most}",
+        asked = asked()
     );
     let mut groups = connection.prepare_cached(&sql)?;
     let group = |row: &Row<'_>| {
@@ -122,7 +191,7 @@ fn groups(connection: &Connection, query: &UsageQuery) -> rusqlite::Result<Vec<U
 }
 
 fn totals(connection: &Connection, query: &UsageQuery) -> rusqlite::Result<UsageSums> {
-    let mut totals = connection.prepare_cached(&format!("SELECT {SUMS} {WHICH}"))?;
+    let mut totals = connection.prepare_cached(&format!("SELECT {SUMS} {}", asked()))?;
     let totals = select(&mut totals, query, |row| sums(row, 0))?;
     Ok(totals.first().copied().unwrap_or_default())
 }
@@ -132,14 +201,44 @@ fn select<T>(
     query: &UsageQuery,
     read: impl FnMut(&Row<'_>) -> rusqlite::Result<T>,
 ) -> rusqlite::Result<Vec<T>> {
+    let span = Span::of(query);
     let values = named_params! {
-        ":since": signed(query.since_ms.unwrap_or(0)),
-        ":until": signed(query.until_ms.unwrap_or(u64::MAX)),
+        ":before_from": span.before.0,
+        ":before_to": span.before.1,
+        ":days_from": span.days.0,
+        ":days_to": span.days.1,
+        ":after_from": span.after.0,
+        ":after_to": span.after.1,
         ":key": query.key,
         ":model": query.model,
         ":provider": query.provider,
     };
     statement.query_map(values, read)?.collect()
+}
+
+/// The time that is asked about: whole days, and what is before and after them. Each from the one
+/// on, up to but without the other.
+struct Span {
+    /// In milliseconds since 1970.
+    before: (i64, i64),
+    /// In days since 1970.
+    days: (i64, i64),
+    /// In milliseconds since 1970.
+    after: (i64, i64),
+}
+
+impl Span {
+    fn of(query: &UsageQuery) -> Self {
+        let since = signed(query.since_ms.unwrap_or(0));
+        let until = signed(query.until_ms.unwrap_or(u64::MAX));
+        let first = since / DAY + i64::from(since % DAY > 0);
+        let end = first.max(until / DAY);
+        Self {
+            before: (since, until.min(first.saturating_mul(DAY))),
+            days: (first, end),
+            after: (end.saturating_mul(DAY), until),
+        }
+    }
 }
 
 fn sums(row: &Row<'_>, from: usize) -> rusqlite::Result<UsageSums> {
@@ -158,8 +257,8 @@ fn column(by: UsageBy) -> &'static str {
     match by {
         UsageBy::Key => "key",
         UsageBy::Model => "model",
-        UsageBy::Provider => "COALESCE(provider, '')",
+        UsageBy::Provider => "provider",
         UsageBy::Api => "api",
-        UsageBy::Day => "date(at / 86400000 * 86400, 'unixepoch')",
+        UsageBy::Day => "date(day * 86400, 'unixepoch')",
     }
 }

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use rusqlite::Connection;
-use store::{ModelStore, SqliteStore, StoreError};
+use store::{ModelStore, SqliteStore, StoreError, UsageQuery, UsageStore, UsageSums};
 
 use super::models::seen;
 
@@ -20,6 +20,43 @@ fn a_database_outlives_its_process() {
     let path = directory.path().join("warren.db");
     SqliteStore::open(&path).unwrap().save_models(&[seen("a", 1, 2)], 0).unwrap();
     assert_eq!(SqliteStore::open(&path).unwrap().load_models().unwrap(), [seen("a", 1, 2)]);
+}
+
+/// Whoever copies the file of a stopped server has everything.
+#[test]
+fn a_closed_database_is_one_file() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("warren.db");
+    let store = SqliteStore::open(&path).unwrap();
+    store.save_models(&[seen("a", 1, 2)], 0).unwrap();
+    store.load_models().unwrap();
+    drop(store);
+    let files: Vec<_> = std::fs::read_dir(directory.path()).unwrap().collect();
+    assert_eq!(files.len(), 1, "{files:?}");
+}
+
+/// A ledger that was begun before there were sums by the day has them afterwards.
+#[test]
+fn a_ledger_without_sums_is_brought_up_to_date() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("warren.db");
+    drop(SqliteStore::open(&path).unwrap());
+    let old = Connection::open(&path).unwrap();
+    old.execute_batch(
+        "DROP TABLE usage_days;
+         PRAGMA user_version = 4;
+         INSERT INTO usage (at, job, key, model, api, outcome, prompt_tokens, estimated, queue_ms,
+            total_ms, streaming, requeues)
+         VALUES (5, 'r', 'k', 'm', '/v1', 'answered', 7, 0, 0, 0, 0, 0),
+            (6, 'r', 'k', 'm', '/v1', 'queue_full', NULL, 1, 0, 0, 0, 0);",
+    )
+    .unwrap();
+    drop(old);
+    let store = SqliteStore::open(&path).unwrap();
+    let totals = store.usage(&UsageQuery::default()).unwrap().totals;
+    let (prompt_tokens, completion_tokens) = (7, 0);
+    let sums = UsageSums { requests: 2, prompt_tokens, completion_tokens, estimated: 1, errors: 1 };
+    assert_eq!(totals, sums);
 }
 
 #[test]

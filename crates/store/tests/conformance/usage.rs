@@ -3,6 +3,8 @@
 use base::{Endpoint, JobId, UsageBy};
 use store::{UsageEntry, UsageGroup, UsageQuery, UsageSums, usage::MAX_GROUPS};
 
+use proptest::prelude::*;
+
 use super::{Store, every_store};
 
 const DAY: u64 = 86_400_000;
@@ -136,4 +138,69 @@ fn more_groups_than_the_bound_are_left_out_but_counted() {
         assert_eq!(answer.totals.requests, many);
         assert!(answer.groups.iter().all(|group| group.names != ["k-0"]), "the least used");
     });
+}
+
+/// A history of four days, with jobs at midnight and just before it.
+fn jobs() -> impl Strategy<Value = Vec<UsageEntry>> {
+    let time = prop_oneof![0..4 * DAY, (0..4u64).prop_map(|day| day * DAY), Just(2 * DAY - 1)];
+    let job = (time, 0..3u64, any::<bool>(), 0..100u64, any::<bool>(), any::<bool>());
+    let entry = job.prop_map(|(at, key, provider, tokens, well, estimated)| UsageEntry {
+        provider: provider.then(|| "gpu".into()),
+        outcome: if well { "answered" } else { "worker_failed" },
+        prompt_tokens: (tokens > 20).then_some(tokens),
+        estimated,
+        ..entry(at, &format!("k-{key}"), "m", (0, tokens))
+    });
+    prop::collection::vec(entry, 0..60)
+}
+
+/// A question: some of the ends of its span lie on the border of a day.
+fn questions() -> impl Strategy<Value = UsageQuery> {
+    let time = || {
+        let border = (0..5u64).prop_map(|day| day * DAY);
+        prop::option::of(prop_oneof![0..4 * DAY, border, Just(u64::MAX)])
+    };
+    let by = prop::sample::subsequence(
+        vec![UsageBy::Key, UsageBy::Provider, UsageBy::Api, UsageBy::Day],
+        0..=4,
+    );
+    let key = prop::option::of((0..3u64).prop_map(|key| format!("k-{key}")));
+    let provider = prop::option::of(Just("gpu".to_owned()));
+    (time(), time(), key, provider, by).prop_map(|(since_ms, until_ms, key, provider, by)| {
+        UsageQuery { since_ms, until_ms, key, provider, by, model: None }
+    })
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+
+    /// The database answers from the sums of whole days and from the rows beside them: whatever
+    /// was added and forgotten, and whatever is asked, it says what a plain sum of rows says.
+    #[test]
+    fn sums_by_the_day_are_those_of_the_rows(
+        jobs in jobs(),
+        questions in prop::collection::vec(questions(), 1..20),
+        forgotten in prop::option::of(0..4 * DAY),
+    ) {
+        let plain = store::VolatileStore::default();
+        let directory = tempfile::tempdir().unwrap();
+        let database = store::SqliteStore::open(&directory.path().join("warren.db")).unwrap();
+        let each: [&dyn Store; 2] = [&plain, &database];
+        let (first, second) = jobs.split_at(jobs.len() / 2);
+        each.iter().for_each(|store| store.add_usage(first).unwrap());
+        if let Some(before) = forgotten {
+            let forgotten = each.map(|store| store.forget_usage(before, usize::MAX).unwrap());
+            prop_assert_eq!(forgotten[0], forgotten[1]);
+        }
+        each.iter().for_each(|store| store.add_usage(second).unwrap());
+        for question in questions {
+            let told = each.map(|store| {
+                let mut answer = store.usage(&question).unwrap();
+                // Groups with as many tokens may come in any order.
+                answer.groups.sort_by(|a, b| a.names.cmp(&b.names));
+                answer
+            });
+            prop_assert_eq!(&told[0], &told[1], "{:?}", question);
+        }
+    }
 }

@@ -53,12 +53,14 @@ async fn a_key_has_its_whole_life_on_the_command_line() {
 
     let shown = run(&["show", id]).await;
     assert!(shown.get("key").is_none() && shown["last_used_at"].is_string(), "{shown}");
+    assert_eq!(run(&["show", "laptop"]).await, shown);
+    assert_eq!(run(&["show", &key[..11]]).await, shown);
     assert_eq!(run(&["list"]).await["keys"], json!([shown]));
 
-    let rotated = run(&["rotate", id]).await;
+    let rotated = run(&["rotate", "laptop"]).await;
     let new = rotated["key"].as_str().unwrap();
     assert_eq!((chat(key).await, chat(new).await), (401, 404));
-    assert!(run(&["revoke", id]).await["revoked_at"].is_string());
+    assert!(run(&["revoke", new]).await["revoked_at"].is_string());
     assert_eq!(chat(new).await, 401);
 }
 
@@ -82,8 +84,11 @@ async fn people_are_shown_a_key_once() {
 async fn keys_are_made_without_a_server_and_known_to_it_later() {
     let serve = serve().flag("--require-key");
     let dir = serve.data_dir().display().to_string();
-    let create = ["key", "create", "--name", "before", "--data-dir", &dir, "--json"];
+    let until = "2051-01-31T00:00:00Z";
+    let create =
+        ["key", "create", "--name", "before", "--data-dir", &dir, "--json", "--expires", until];
     let made = warren(&create).await.json();
+    assert_eq!(made["expires_at"], until);
     let daemon = serve.start().await;
     let key = made["key"].as_str().unwrap();
     assert_eq!(with_key(&daemon, key).get("/v1/models").await.status, 200);
@@ -105,8 +110,17 @@ async fn each_failure_has_its_exit_code() {
     let refusing = testkit::RefusingPort::take();
     let nobody = refusing.url();
     let known = ["--server", &url, "--admin-token", "not-the-token"];
-    let cases: [(&[&str], i32, &str); 5] = [
+    let empty = tempfile::tempdir().unwrap();
+    let unused = empty.path().join("unused").display().to_string();
+    for name in ["twice", "twice"] {
+        warren(&["key", "create", "--name", name, "--data-dir", &dir, "--json"]).await.json();
+    }
+    let cases: [(&[&str], i32, &str); 9] = [
         (&["show", "k-1", "--data-dir", &dir], 4, "k-1"),
+        (&["revoke", "twice", "--data-dir", &dir], 2, "give an id"),
+        (&["create", "--name", "a", "--budget-tokens", "5/week", "--data-dir", &dir], 2, "/day"),
+        (&["create", "--name", "a", "--scope", "root", "--data-dir", &dir], 2, "inference"),
+        (&["list", "--data-dir", &unused], 1, "no database"),
         (&["create", "--name", "a", "--rpm", "0", "--data-dir", &dir], 2, "rpm"),
         (&["create", "--name", "a", "--expires", "soon", "--data-dir", &dir], 2, "--expires"),
         (&[&["list"], &known[..]].concat(), 1, "token"),
@@ -117,6 +131,7 @@ async fn each_failure_has_its_exit_code() {
         assert_eq!(ran.code, Some(code), "{args:?}: {ran:?}");
         assert!(ran.err.contains(words), "{args:?}: {ran:?}");
     }
+    assert!(!std::path::Path::new(&unused).exists(), "made by looking at it");
 }
 
 /// Each reason has its status, its words and the shape of the API that was asked.

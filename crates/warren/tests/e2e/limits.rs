@@ -1,11 +1,14 @@
 //! Limits of keys: 429 with what clients know, and budgets that parallel requests cannot overspend.
 
 use serde_json::{Value, json};
-use testkit::{Form, MockBackend, Reply, Response};
+use testkit::{Form, Gate, MockBackend, Reply, Response};
 
 use crate::{
     cli::{make_key, with_key},
-    common::{CHAT, MESSAGES, ask, assert_anthropic_error, join, lend, openai_error, post, serve},
+    common::{
+        CHAT, MESSAGES, RESPONSES, ask, assert_anthropic_error, join, lend, openai_error, post,
+        serve,
+    },
 };
 
 fn number(response: &Response, name: &str) -> u64 {
@@ -164,4 +167,71 @@ async fn a_request_that_names_an_absurd_number_of_tokens_is_let_in_alone() {
         assert_eq!(client.post_json(CHAT, &absurd).await.status, 200);
         daemon.is_idle().await;
     }
+}
+
+/// Whatever a request took that came to nothing is given back: its place and its tokens.
+#[tokio::test]
+async fn a_request_that_comes_to_nothing_gives_back_what_it_took() {
+    let daemon = serve().set("--max-queue-len", "1").start().await;
+    let backend = MockBackend::start(&["m"]).await;
+    backend.only(&[CHAT]);
+    let _worker = lend(&daemon, &backend, 1).await;
+    let budget = json!({"tokens": 100_000, "per": "day"});
+    let (_, key) = make_key(&daemon, json!({"limits": {"concurrent": 1, "budget": budget}})).await;
+    let client = with_key(&daemon, &key);
+    let asking = |model: &str| {
+        let message = json!({"role": "user", "content": "hi"});
+        json!({"model": model, "max_tokens": 50_000, "messages": [message]})
+    };
+    let left = async || {
+        backend.then(used(0, 0));
+        let answered = client.post_json(CHAT, &ask(false)).await;
+        assert_eq!(answered.status, 200, "{}", answered.text());
+        daemon.is_idle().await;
+        number(&answered, "x-ratelimit-remaining-tokens")
+    };
+    let before = left().await;
+    assert!(before > 99_900, "{before}");
+
+    let no_json = client.request("POST", CHAT).body("{").send().await;
+    let no_model = client.post_json(CHAT, &asking("nobody")).await;
+    let untranslatable = json!({"model": "m", "input": "hi", "previous_response_id": "r",
+        "max_output_tokens": 50_000});
+    let untranslatable = client.post_json(RESPONSES, &untranslatable).await;
+    backend.then(Reply::json(500, &json!({"error": {"message": "broken"}})));
+    let broken = client.post_json(CHAT, &asking("m")).await;
+    let statuses = [no_json, no_model, untranslatable, broken].map(|response| response.status);
+    assert_eq!(statuses, [400, 404, 400, 500]);
+
+    let gate = Gate::closed();
+    backend.then(Reply::stream(["data: {}\n\n"], &gate));
+    let running = daemon.client().post(CHAT, &ask(true)).start().await;
+    let queued = post(&daemon.client(), CHAT, ask(false));
+    daemon.has_queued(1).await;
+    let full = client.post_json(CHAT, &asking("m")).await;
+    assert_eq!(openai_error(&full, 429)["code"], "queue_full");
+    gate.open(2);
+    assert_eq!(running.finish().await.status, 200);
+    assert_eq!(queued.await.unwrap().status, 200);
+    assert_eq!(left().await, before);
+}
+
+/// Jobs and counts of tokens are requests; what only asks about the server is none.
+#[tokio::test]
+async fn lists_of_models_are_no_requests_of_a_minute() {
+    let daemon = serve().start().await;
+    let backend = MockBackend::start(&["m"]).await;
+    backend.only(&[CHAT]);
+    let _worker = lend(&daemon, &backend, 1).await;
+    let (_, key) = make_key(&daemon, json!({"limits": {"rpm": 2, "tpm": 1_000}})).await;
+    let client = with_key(&daemon, &key);
+    for _ in 0..5 {
+        assert_eq!(client.get("/v1/models").await.status, 200);
+    }
+    let counted = client.post_json("/v1/messages/count_tokens", &ask(false)).await;
+    assert_eq!(counted.status, 200, "{}", counted.text());
+    let answered = client.post_json(CHAT, &ask(false)).await;
+    assert_eq!((answered.status, number(&answered, "x-ratelimit-remaining-requests")), (200, 0));
+    assert_eq!(client.post_json(CHAT, &ask(false)).await.status, 429);
+    assert_eq!(client.get("/v1/models").await.status, 200);
 }

@@ -1,11 +1,13 @@
 //! Model nodes: what they are asked, and what becomes of their text.
 
 use crate::{
-    common::{CHAT, MESSAGES, RESPONSES, ask, assert_openai_error, openai_error, post, serve},
+    common::{
+        CHAT, MESSAGES, RESPONSES, ask, assert_openai_error, join, openai_error, post, serve,
+    },
     node_entry::{NODE_TOKEN, hears, join_node, with_nodes},
 };
 use serde_json::{Value, json};
-use testkit::{DEADLINE, eventually};
+use testkit::{DEADLINE, Form, eventually};
 
 const TEXT: &str = "Héllo from a bare node, in pieces 💡.";
 
@@ -152,6 +154,30 @@ async fn what_no_node_can_do_is_refused_by_name() {
     asked["messages"] = json!([{"role": "user", "content": [picture]}]);
     let refused = daemon.client().post_json(CHAT, &asked).await;
     assert_eq!(openai_error(&refused, 400)["param"], "messages[0].content[0]");
+}
+
+#[tokio::test]
+async fn what_no_node_can_do_goes_to_a_worker_that_can() {
+    let daemon = with_nodes().await;
+    let mut node = join_node(&daemon, "gpu", 4).await;
+    let mut worker = join(&daemon, Form::Binary, "worker", 1).await;
+    let mut with_tools = ask(false);
+    with_tools["tools"] =
+        json!([{"type": "function", "function": {"name": "f", "parameters": {}}}]);
+    let first = post(&daemon.client(), CHAT, with_tools.clone());
+    let job = worker.expect_job().await;
+    // The worker has no room now: only the node could be asked at once.
+    let second = post(&daemon.client(), CHAT, with_tools);
+    let plain = post(&daemon.client(), CHAT, ask(false));
+    let task = node.expect_task().await;
+    node.answer(&task, "plain text").await;
+    assert!(plain.await.unwrap().text().contains("plain text"));
+    worker.complete(&job, 200, &json!({"by": "the worker"})).await;
+    let job = worker.expect_job().await;
+    worker.complete(&job, 200, &json!({"by": "the worker"})).await;
+    for answer in [first, second] {
+        assert_eq!(answer.await.unwrap().json(), json!({"by": "the worker"}));
+    }
 }
 
 #[tokio::test]

@@ -3,9 +3,12 @@
 use serde_json::{Value, json};
 use testkit::{Daemon, Form, Gate, MockBackend, Reply, WorkerProcess};
 
-use crate::common::{CHAT, MESSAGES, RESPONSES, ask, both_forms, join, lend, post, serve};
+use crate::common::{CHAT, MESSAGES, RESPONSES, ask, binary, both_forms, join, lend, post, serve};
 
-both_forms!(what_a_worker_has_is_learnt_from_its_answers);
+both_forms!(
+    what_a_worker_has_is_learnt_from_its_answers,
+    what_cannot_be_carried_over_is_named_and_the_endpoint_learnt_all_the_same,
+);
 
 /// A chat completion in pieces, one event a chunk.
 const CHUNKS: [&str; 5] = [
@@ -137,6 +140,37 @@ async fn what_cannot_be_carried_over_never_reaches_the_backend() {
     assert_eq!(backend.counts().started, started);
 }
 
+/// A backend whose own Responses API misleads clients can do without it.
+#[tokio::test]
+async fn an_endpoint_that_is_not_named_is_translated_although_the_backend_has_it() {
+    let daemon = serve().start().await;
+    let backend = MockBackend::start(&["m"]).await;
+    let args = ["--models", "m", "--endpoints", "/v1/chat/completions,/v1/embeddings"];
+    let _worker = WorkerProcess::start(binary(), &daemon.url(), &backend.url(), "lender", &args);
+    daemon.has_workers(1).await;
+    let body = json!({"model": "m", "input": "hi"});
+    let response = daemon.client().post_json(RESPONSES, &body).await;
+    assert_eq!(response.json()["output"][0]["content"][0]["text"], "hello", "{}", response.text());
+    assert_eq!(backend.request().await.target, CHAT);
+    let message = daemon.client().post_json(MESSAGES, &ask(false)).await;
+    assert_eq!(message.json()["content"][0]["text"], "hello", "{}", message.text());
+    assert_eq!(backend.request().await.target, CHAT);
+}
+
+/// A plain answer that has no form in the client's API, though its head said that all is well.
+#[tokio::test]
+async fn a_plain_answer_that_makes_no_sense_is_told_with_its_status() {
+    let (daemon, backend, _worker) = chat_only().await;
+    let error = json!({"error": {"message": "out of memory"}}).to_string();
+    for (body, words) in [("<html>hi</html>", "not understood"), (&*error, "out of memory")] {
+        let reply = Reply::full(200, &[("content-type", "application/json")], body);
+        backend.then(reply);
+        let answer = daemon.client().post_json(MESSAGES, &ask(false)).await;
+        assert_eq!((answer.status, &answer.json()["error"]["type"]), (502, &json!("api_error")));
+        assert!(answer.text().contains(words), "{}", answer.text());
+    }
+}
+
 #[tokio::test]
 async fn tokens_are_counted_by_whoever_can() {
     let (daemon, _backend, _worker) = chat_only().await;
@@ -168,4 +202,27 @@ async fn what_a_worker_has_is_learnt_from_its_answers(form: Form) {
         let answer = asked.await.expect("an answer");
         assert_eq!((answer.status, &answer.json()["content"][0]["text"]), (200, &json!("hello")));
     }
+}
+
+/// The worker's own 404 is no answer to a request that is not asked of it in the end: what keeps it
+/// from being translated is. From then on it is told before anybody is asked.
+async fn what_cannot_be_carried_over_is_named_and_the_endpoint_learnt_all_the_same(form: Form) {
+    let daemon = serve().start().await;
+    let mut worker = join(&daemon, form, "w", 1).await;
+    let bad = json!({"model": "m", "input": "hi", "previous_response_id": "resp_1"});
+    for first in [true, false] {
+        let asked = post(&daemon.client(), RESPONSES, bad.clone());
+        if first {
+            let job = worker.expect_job().await;
+            assert_eq!(job.path, RESPONSES);
+            worker.complete(&job, 404, &json!({"detail": "Not Found"})).await;
+        }
+        let refused = asked.await.expect("an answer");
+        let error = &refused.json()["error"];
+        assert_eq!((refused.status, &error["type"]), (400, &json!("invalid_request_error")));
+        assert!(error["message"].as_str().unwrap().contains("previous_response_id"), "{error}");
+    }
+    let good = json!({"model": "m", "input": "hi"});
+    let _asked = post(&daemon.client(), RESPONSES, good);
+    assert_eq!(worker.expect_job().await.path, CHAT, "its slot is free, and it is remembered");
 }

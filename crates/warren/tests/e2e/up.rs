@@ -5,7 +5,7 @@ use std::net::SocketAddr;
 use serde_json::{Value, json};
 use testkit::{ChildProcess, Client, DEADLINE, MockBackend, eventually};
 
-use crate::common::{CHAT, ask, binary};
+use crate::common::{CHAT, MESSAGES, ask, binary};
 
 /// `warren up` with its own data directory, and where it listens.
 async fn up(data: &tempfile::TempDir, args: &[&str]) -> (ChildProcess, SocketAddr) {
@@ -68,4 +68,16 @@ async fn it_lends_a_backend_without_a_socket_between() {
     assert_eq!(answer["choices"][0]["message"], json!({"role": "assistant", "content": "hello"}));
     drop(client.post(CHAT, &ask(true)).open().await);
     backend.reaches("everything ending", |counts| counts.in_flight() == 0).await;
+}
+
+#[tokio::test]
+async fn its_backend_is_asked_at_the_named_endpoints_only() {
+    let backend = MockBackend::start(&["m"]).await;
+    let data = tempfile::tempdir().unwrap();
+    let (_process, address) = up(&data, &["--backend", &backend.url(), "--endpoints", CHAT]).await;
+    let client = Client::new(address);
+    offers(&client, "m").await;
+    let message = client.post_json(MESSAGES, &ask(false)).await;
+    assert_eq!(message.json()["content"][0]["text"], "hello", "{}", message.text());
+    assert_eq!(backend.request().await.target, CHAT);
 }

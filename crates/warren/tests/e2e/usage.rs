@@ -196,9 +196,11 @@ async fn a_clean_stop_loses_nothing() {
     backend.then(Reply::stream([chunk], &gate));
     let streaming = daemon.client().post(CHAT, &ask(true)).start().await;
     let client = daemon.client();
-    let asked: Vec<_> = (0..20).map(|_| crate::common::post(&client, CHAT, ask(false))).collect();
-    for posted in asked {
-        assert_eq!(posted.await.unwrap().status, 200);
+    for _ in 0..50 {
+        let post = |_| crate::common::post(&client, CHAT, ask(false));
+        for posted in (0..20).map(post).collect::<Vec<_>>() {
+            assert_eq!(posted.await.unwrap().status, 200);
+        }
     }
     daemon.sigterm();
     gate.open(2);
@@ -207,14 +209,14 @@ async fn a_clean_stop_loses_nothing() {
     drop(worker);
     let database = Connection::open(&path).unwrap();
     let rows = database.query_row("SELECT COUNT(*) FROM usage", [], |row| row.get::<_, i64>(0));
-    assert_eq!(rows.unwrap(), 21);
+    assert_eq!(rows.unwrap(), 1_001);
 }
 
 #[tokio::test]
 async fn old_usage_is_forgotten() {
     let serve = serve().set("--usage-retention-days", "2");
     let dir = serve.data_dir().display().to_string();
-    let made = warren(&["key", "list", "--data-dir", &dir]).await;
+    let made = warren(&["key", "create", "--name", "n", "--data-dir", &dir]).await;
     assert_eq!(made.code, Some(0), "{made:?}");
     let path = serve.data_dir().join("warren.db");
     let database = Connection::open(&path).unwrap();
@@ -228,6 +230,12 @@ async fn old_usage_is_forgotten() {
     }
     drop(database);
     let daemon = serve.start().await;
-    has_rows(&daemon, 2).await;
+    let database = Connection::open(&path).unwrap();
+    let kept = async || {
+        let count =
+            database.query_row("SELECT COUNT(*) FROM usage", [], |row| row.get::<_, i64>(0));
+        count.is_ok_and(|count| count == 2)
+    };
+    eventually("old rows being forgotten", DEADLINE, kept).await;
     join(&daemon, Form::Binary, "w", 1).await.close().await;
 }

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use backend::{Answer, AnswerBody, BackendError};
 use bytes::Bytes;
-use http::{HeaderMap, HeaderValue, header};
+use http::{HeaderMap, HeaderValue, StatusCode, header};
 use protocol::{
     node::{Task, end_frame, text_frame},
     translate::{BadAnswer, Body},
@@ -40,8 +40,13 @@ pub(super) enum Failed {
     #[error(transparent)]
     Backend(#[from] BackendError),
     /// The backend does not want to answer.
-    #[error("{0}")]
-    Refused(String),
+    #[error("{words}")]
+    Refused {
+        /// Its status.
+        status: StatusCode,
+        /// What is said about it.
+        words: String,
+    },
     /// What the backend sends is no answer.
     #[error("{0}")]
     Answer(#[from] BadAnswer),
@@ -51,6 +56,15 @@ pub(super) enum Failed {
     /// The server takes nothing of the answer.
     #[error("the server took nothing of the answer for {UNREAD:?}")]
     Unread,
+}
+
+impl Failed {
+    /// Whether the task itself is wrong, such as one that is too long for the model.
+    pub(super) fn is_the_tasks_own(&self) -> bool {
+        use StatusCode as Status;
+        let own = [Status::BAD_REQUEST, Status::PAYLOAD_TOO_LARGE, Status::UNPROCESSABLE_ENTITY];
+        matches!(self, Self::Refused { status, .. } if own.contains(status))
+    }
 }
 
 impl Job {
@@ -63,7 +77,8 @@ impl Job {
         let Answer { status, headers, body } = self.lent.send(&mut self.order()).await?;
         if !status.is_success() {
             let beginning = beginning(body).await;
-            return Err(Failed::Refused(chat::refusal(status.as_u16(), &beginning)));
+            let words = chat::refusal(status.as_u16(), &beginning);
+            return Err(Failed::Refused { status, words });
         }
         self.forward(TextOf::new(kind(&headers)), body).await?;
         Ok(self.outbox.send(end_frame(self.task.id)).await?)
@@ -123,4 +138,21 @@ async fn beginning(mut body: AnswerBody) -> Vec<u8> {
     }
     read.truncate(MAX_REFUSAL);
     read
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_what_is_wrong_with_the_task_is_the_tasks_own() {
+        let own = |status| Failed::Refused { status, words: String::new() }.is_the_tasks_own();
+        for status in [400, 413, 422] {
+            assert!(own(StatusCode::from_u16(status).unwrap()), "{status}");
+        }
+        for status in [401, 404, 429, 500, 503] {
+            assert!(!own(StatusCode::from_u16(status).unwrap()), "{status}");
+        }
+        assert!(!Failed::Unread.is_the_tasks_own());
+    }
 }

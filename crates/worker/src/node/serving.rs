@@ -151,15 +151,17 @@ impl<'a> Serving<'a> {
 
     /// A task that failed ends the connection: the protocol has no other word for it.
     async fn failed(mut self, ended: Result<Result<(), Failed>, JoinError>) -> Ending {
-        let reason = match ended {
+        let (reason, spent) = match ended {
             Ok(Err(Failed::Closed(closed))) => return self.over(|it| it.lost(closed.to_string())),
-            Ok(Err(failed)) => failed.to_string(),
-            Ok(Ok(())) | Err(_) => "the worker failed at it".to_owned(),
+            Ok(Err(failed)) => (failed.to_string(), failed.is_the_tasks_own()),
+            Ok(Ok(())) | Err(_) => ("the worker failed at it".to_owned(), false),
         };
         let (name, task) = (&self.context.name, self.session.running());
-        tracing::error!(name, task, "a task failed: {reason}");
+        let words = format!("a task failed: {reason}");
+        tracing::error!(name, task, "{words}");
         self.session.ended();
-        let ending = self.ending(self.lost(format!("a task failed: {reason}")), 0);
+        let outcome = if spent { Outcome::Spent(words) } else { self.lost(words) };
+        let ending = self.ending(outcome, 0);
         self.link.close(FAILED, "the task failed").await;
         ending
     }

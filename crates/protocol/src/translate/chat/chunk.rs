@@ -20,7 +20,7 @@ pub struct Completion<'a> {
     #[serde(borrow, default, deserialize_with = "or_default")]
     pub choices: Vec<Choice<'a>>,
     /// What it cost, in the last chunk or the one after it, if at all.
-    #[serde(default)]
+    #[serde(default, deserialize_with = "usage_or_none")]
     pub usage: Option<Usage>,
     /// An error within the stream.
     #[serde(borrow, default)]
@@ -28,6 +28,9 @@ pub struct Completion<'a> {
     /// What this is; some backends say `error` here and have no field of that name.
     #[serde(borrow, default)]
     pub object: Text<'a>,
+    /// What went wrong, where an error has no field of its own and stands at the top.
+    #[serde(borrow, default)]
+    pub message: Text<'a>,
 }
 
 /// One of the answers that were asked for.
@@ -301,6 +304,12 @@ impl<'de> Visitor<'de> for CountVisitor {
     }
 }
 
+/// What is no usage tells nothing, and is no reason to lose an answer.
+fn usage_or_none<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Usage>, D::Error> {
+    let raw = Option::<&RawValue>::deserialize(deserializer)?;
+    Ok(raw.and_then(|raw| serde_json::from_str(raw.get()).ok()))
+}
+
 /// `null` is as good as nothing.
 fn or_default<'de, T, D>(deserializer: D) -> Result<T, D::Error>
 where
@@ -347,6 +356,7 @@ mod tests {
             let text = format!(r#"{{"usage":{{"prompt_tokens":{odd}}}}}"#);
             assert_eq!(read(&text).usage.unwrap().prompt_tokens, Count(None), "{odd}");
         }
+        assert_eq!(read(r#"{"choices":[],"usage":"n/a"}"#).usage, None);
         assert_eq!(
             read(r#"{"choices":null,"usage":{"prompt_tokens":5.0}}"#).usage.unwrap().prompt(),
             (5, 0)

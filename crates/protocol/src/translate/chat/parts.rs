@@ -25,6 +25,8 @@ pub struct Parts {
     /// Whether the first one that waits has been opened.
     open: bool,
     calls: Calls,
+    /// Calls that have been opened.
+    written: usize,
     /// Bytes that wait.
     kept: usize,
     /// White space that may be the beginning of a text.
@@ -41,9 +43,9 @@ struct Waiting {
 }
 
 impl Parts {
-    /// How many tools are called.
+    /// How many calls of tools have been written.
     pub fn calls(&self) -> usize {
-        self.calls.len()
+        self.written
     }
 
     /// Takes more thoughts, text or refusal. White space alone is no text: some models put an empty
@@ -235,6 +237,7 @@ impl Parts {
         }
         writer.open(&front.part, out);
         self.open = true;
+        self.written += usize::from(matches!(front.part, Part::Call { .. }));
         let text = std::mem::take(&mut front.text);
         self.kept = self.kept.saturating_sub(OVERHEAD + text.len());
         if !text.is_empty() {

@@ -78,8 +78,12 @@ impl Read for Reading {
         self.begin(writer, out);
         self.over = true;
         self.parts.end(writer, out);
-        let called = self.parts.calls() > 0 && finish == Finish::Stop;
-        let finish = if called { Finish::ToolCalls } else { finish };
+        let finish = match (finish, self.parts.calls() > 0) {
+            (Finish::Stop, true) => Finish::ToolCalls,
+            // A client would wait for the results of calls that it never got.
+            (Finish::ToolCalls, false) => Finish::Stop,
+            (finish, _) => finish,
+        };
         let stop_sequence = self.stop_sequence.take();
         writer.finish(&Outcome { finish, stop_sequence, usage: self.usage }, out)
     }
@@ -155,5 +159,6 @@ fn parse(data: &[u8]) -> Result<Completion<'_>, BadAnswer> {
 }
 
 fn is_error(chunk: &Completion<'_>) -> bool {
-    chunk.error.is_some() || &*chunk.object == "error"
+    let bare = chunk.choices.is_empty() && !chunk.message.is_empty();
+    chunk.error.is_some() || &*chunk.object == "error" || bare
 }

@@ -59,10 +59,7 @@ fn tool<'a>(raw: &'a RawValue, path: &str) -> Result<Tool<'a>, BadRequest> {
     let missing = || BadRequest::new(&*path, format!("`{path}` is missing"));
     let function = asked.function.ok_or_else(missing)?;
     let input_schema = function.parameters.unwrap_or_else(|| no_parameters());
-    if !input_schema.get().starts_with('{') {
-        let path = format!("{path}.parameters");
-        return Err(BadRequest::new(&*path, format!("`{path}` must be a JSON schema, an object")));
-    }
+    let input_schema = fields::object(Some(input_schema), format!("{path}.parameters"))?;
     let description = function.description.map(|Text(text)| text);
     Ok(Tool {
         name: fields::text(function.name, format!("{path}.name"))?,

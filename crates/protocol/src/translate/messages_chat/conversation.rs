@@ -8,7 +8,10 @@ use serde_json::value::RawValue;
 use super::blocks::{self, Block};
 use crate::{
     json,
-    openai::chat_request::{Content, Message, Part, Role, ToolCall, join},
+    openai::{
+        chat_request::{Content, Message, Part, Role, ToolCall, join},
+        instruct::instruct,
+    },
     translate::{
         BadRequest,
         fields::{self, Text, TextOrList},
@@ -30,20 +33,26 @@ pub(super) fn messages<'a>(
         return Err(BadRequest::new("messages", "`messages` must hold at least one message"));
     }
     let mut all = Vec::with_capacity(asked.len() + 1);
-    all.extend(system.map(system_message).transpose()?.flatten());
+    if let Some(raw) = system {
+        add_system(raw, "system", &mut all)?;
+    }
     for (at, raw) in asked.iter().enumerate() {
         add(raw, &format!("messages[{at}]"), &mut all)?;
     }
     Ok(all)
 }
 
-fn system_message(raw: &RawValue) -> Result<Option<Message<'_>>, BadRequest> {
-    let mut parts = content(raw, "system", |block, path| block.into_parts(path))?;
+fn add_system<'a>(
+    raw: &'a RawValue,
+    path: &str,
+    all: &mut Vec<Message<'a>>,
+) -> Result<(), BadRequest> {
+    let mut parts = content(raw, path, |block, path| block.into_parts(path))?;
     parts.retain(|part| !matches!(part, Part::Text { text } if text.starts_with(BILLING)));
-    if parts.is_empty() {
-        return Ok(None);
+    if !parts.is_empty() {
+        instruct(all, Content::of_parts(parts));
     }
-    Ok(Some(Message::new(Role::System, Content::of_parts(parts))))
+    Ok(())
 }
 
 fn add<'a>(raw: &'a RawValue, path: &str, all: &mut Vec<Message<'a>>) -> Result<(), BadRequest> {
@@ -54,10 +63,7 @@ fn add<'a>(raw: &'a RawValue, path: &str, all: &mut Vec<Message<'a>>) -> Result<
     match &*message.role.0 {
         "user" => user(raw, &content_path, all),
         "assistant" => assistant(raw, &content_path, all),
-        "system" => {
-            all.extend(system_message(raw)?);
-            Ok(())
-        }
+        "system" => add_system(raw, &content_path, all),
         role => {
             let role = json::clip(role, 64);
             let message = format!("`{path}.role` is `{role}`; it must be user or assistant");

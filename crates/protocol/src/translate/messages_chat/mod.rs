@@ -3,6 +3,7 @@
 //! | In the request | What becomes of it |
 //! | --- | --- |
 //! | `system`, text, pictures, tools, calls and their results | carried |
+//! | a `system` message among the others | with what the user says before it, marked as `<system-reminder>`: many templates take a system message at the beginning only |
 //! | `max_tokens`, `temperature`, `top_p`, `stop_sequences`, `stream`, `metadata.user_id` | carried; streams are asked for their usage |
 //! | `top_k` | carried: no field of OpenAI's, but local servers know it |
 //! | `thinking`, `output_config.effort` | dropped: local models think as they are made to, and Ollama refuses the request of one that does not |

@@ -44,17 +44,25 @@ pub(super) fn choice<'a>(
         (true, false) => Ok(Choice::default()),
         (false, _) => {
             let one_at_a_time = asked.disable_parallel_tool_use.unwrap_or(false);
-            Ok(Choice { mode: Some(mode(&asked)?), one_at_a_time })
+            Ok(Choice { mode: Some(mode(&asked, tools)?), one_at_a_time })
         }
     }
 }
 
-fn mode<'a>(asked: &AskedChoice<'a>) -> Result<ToolChoice<'a>, BadRequest> {
+fn mode<'a>(asked: &AskedChoice<'a>, tools: &[Tool<'a>]) -> Result<ToolChoice<'a>, BadRequest> {
     match &*asked.kind.0 {
         "auto" => Ok(ToolChoice::Mode("auto")),
         "any" => Ok(ToolChoice::Mode("required")),
         "none" => Ok(ToolChoice::Mode("none")),
-        "tool" => Ok(ToolChoice::function(fields::text(asked.name, "tool_choice.name")?)),
+        "tool" => {
+            let name = fields::text(asked.name, "tool_choice.name")?;
+            if tools.iter().any(|tool| tool.function.name == name) {
+                return Ok(ToolChoice::function(name));
+            }
+            let name = json::clip(&name, 64);
+            let message = format!("`tool_choice.name` is `{name}`, which is not among `tools`");
+            Err(BadRequest::new("tool_choice.name", message))
+        }
         _ => {
             let message = "`tool_choice.type` must be auto, any, tool or none";
             Err(BadRequest::new("tool_choice.type", message))
@@ -82,10 +90,7 @@ fn tool<'a>(raw: &'a RawValue, path: &str) -> Result<Option<Tool<'a>>, BadReques
 
 fn function<'a>(tool: AskedTool<'a>, path: &str) -> Result<Tool<'a>, BadRequest> {
     let parameters = tool.input_schema.unwrap_or_else(|| no_parameters());
-    if !parameters.get().starts_with('{') {
-        let path = format!("{path}.input_schema");
-        return Err(BadRequest::new(&*path, format!("`{path}` must be a JSON schema, an object")));
-    }
+    let parameters = fields::object(Some(parameters), format!("{path}.input_schema"))?;
     let name = fields::text(tool.name, format!("{path}.name"))?;
     if name.is_empty() {
         let path = format!("{path}.name");

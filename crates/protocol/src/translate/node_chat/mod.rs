@@ -21,6 +21,12 @@ use super::{
 };
 use crate::json;
 
+/// What stock clients know a request by that cannot be served as it is.
+pub const INVALID: &str = "invalid request";
+
+/// What stock clients know a model by that nobody has.
+pub const UNKNOWN_MODEL: &str = "unknown model";
+
 /// Reads the provider's answer. `request` is the client's own body, of which nothing is repeated.
 pub fn answer(_: &Context, _: &[u8]) -> impl Answer + use<> {
     Lines { inner: FromChat::new(LineWriter::default()) }
@@ -55,6 +61,7 @@ struct LineWriter {
 }
 
 impl LineWriter {
+    /// `before`: the beginning of the line, up to and with the quote before its text.
     fn line(&mut self, before: &str, text: &str, out: &mut Vec<u8>) {
         self.line.clear();
         self.line.push_str(before);
@@ -92,8 +99,22 @@ impl Writer for LineWriter {
         self.line(r#"{"err":""#, &failure.message, out);
     }
 
-    fn refuse(&mut self, _: u16, failure: &Failure, out: &mut Vec<u8>) {
-        self.fail(failure, out);
+    fn refuse(&mut self, status: u16, failure: &Failure, out: &mut Vec<u8>) {
+        match stock_word(status) {
+            Some(word) => {
+                self.line(&format!(r#"{{"err":"{word}","message":""#), &failure.message, out);
+            }
+            None => self.fail(failure, out),
+        }
+    }
+}
+
+/// What stock servers say of a refusal, where they have a word.
+fn stock_word(status: u16) -> Option<&'static str> {
+    match status {
+        400 | 413 | 422 => Some(INVALID),
+        404 => Some(UNKNOWN_MODEL),
+        _ => None,
     }
 }
 

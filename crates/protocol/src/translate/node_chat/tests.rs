@@ -3,7 +3,7 @@
 use proptest::{collection::vec, prelude::*};
 use serde_json::{Value, json};
 
-use super::{answer, request};
+use super::{INVALID, UNKNOWN_MODEL, answer, request};
 use crate::translate::{Answer, BadRequest, Body, Context};
 
 fn context() -> Context {
@@ -97,6 +97,10 @@ fn every_error_is_a_line() {
     let error = br#"{"error":{"message":"no \"room\"","type":"x"}}"#;
     let line = "{\"err\":\"no \\\"room\\\"\"}\n";
     assert_eq!(answered(503, Body::Json, &[error]), line);
+    for (status, word) in [(400, INVALID), (413, INVALID), (422, INVALID), (404, UNKNOWN_MODEL)] {
+        let line = format!("{{\"err\":\"{word}\",\"message\":\"no \\\"room\\\"\"}}\n");
+        assert_eq!(answered(status, Body::Json, &[error]), line);
+    }
     assert_eq!(answered(200, Body::Json, &[error]), line);
     let stream = [b"data: ".as_slice(), error, b"\n\n"].concat();
     assert_eq!(answered(200, Body::Events, &[&stream]), line);

@@ -2,7 +2,7 @@
 //!
 //! | Item | Becomes |
 //! | --- | --- |
-//! | `message` (or no type) | a message of its role; `developer` is `system`, and what leads the list is one system message together with `instructions` |
+//! | `message` (or no type) | a message of its role; `developer` is `system`, and what leads the list is one system message together with `instructions`; a later one goes with what the user says before it, marked as `<system-reminder>` |
 //! | `reasoning` | `reasoning_content` of the assistant message that follows: its text, else its summary; what is encrypted is lost |
 //! | `function_call`, `custom_tool_call` | a tool call of the assistant message around it; calls that stand together are one message |
 //! | `function_call_output`, `custom_tool_call_output` | a `tool` message; its images follow in a message of the user, since Chat Completions has only text there |
@@ -20,7 +20,10 @@ use super::{
 };
 use crate::{
     json,
-    openai::chat_request::{Content, Message, Part, Role, ToolCall, join},
+    openai::{
+        chat_request::{Content, Message, Part, Role, ToolCall, join},
+        instruct::instruct,
+    },
     translate::{
         BadRequest,
         fields::{self, Text, TextOrList},
@@ -123,16 +126,9 @@ impl<'a> Conversation<'a> {
         self.messages.push(Message::new(Role::User, content));
     }
 
-    /// Several system messages in a row, at the beginning, are one: many templates take no other.
     fn system(&mut self, content: Content<'a>) {
         self.flush();
-        match (self.messages.as_mut_slice(), content) {
-            (
-                [Message { role: Role::System, content: Some(Content::Text(first)), .. }],
-                Content::Text(more),
-            ) => *first = join(std::mem::take(first), "\n\n", &more),
-            (_, content) => self.messages.push(Message::new(Role::System, content)),
-        }
+        instruct(&mut self.messages, content);
     }
 
     /// What the assistant said. Words after words begin another message, words after calls do not:

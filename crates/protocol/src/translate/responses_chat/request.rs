@@ -179,11 +179,10 @@ fn response_format(
 }
 
 fn json_schema(format: Format<'_>) -> Result<ResponseFormat<'_>, BadRequest> {
-    let missing = || BadRequest::new("text.format.schema", "`text.format.schema` is missing");
     let json_schema = JsonSchema {
         name: format.name.map_or("answer".into(), |Text(name)| name),
         description: format.description.map(|Text(text)| text),
-        schema: format.schema.ok_or_else(missing)?,
+        schema: fields::object(format.schema, "text.format.schema")?,
         strict: format.strict,
     };
     Ok(ResponseFormat::JsonSchema { json_schema })

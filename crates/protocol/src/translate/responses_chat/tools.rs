@@ -78,7 +78,7 @@ impl<'a> Tools<'a> {
             Called { kind, name: name.to_string(), namespace: namespace.map(str::to_owned) };
         let chat_name = chat_name(namespace, &name).into_owned();
         if self.names.add(chat_name.clone(), called) {
-            self.offered.push(Tool::new(tool.function(chat_name, kind)));
+            self.offered.push(Tool::new(tool.function(chat_name, kind, path)?));
         }
         Ok(())
     }
@@ -198,12 +198,20 @@ impl<'a> Described<'a> {
         name.filter(|name| !name.is_empty()).ok_or_else(missing)
     }
 
-    fn function(&self, name: String, kind: Kind) -> FunctionTool<'a> {
+    fn function(
+        &self,
+        name: String,
+        kind: Kind,
+        path: &str,
+    ) -> Result<FunctionTool<'a>, BadRequest> {
         let (description, parameters) = match kind {
-            Kind::Function => (self.told(), self.parameters.unwrap_or(no_parameters())),
+            Kind::Function => {
+                let parameters = self.parameters.unwrap_or(no_parameters());
+                (self.told(), fields::object(Some(parameters), format!("{path}.parameters"))?)
+            }
             Kind::Custom => (self.told_with_format(), input_parameter()),
         };
-        FunctionTool { name: name.into(), description, parameters, strict: self.strict }
+        Ok(FunctionTool { name: name.into(), description, parameters, strict: self.strict })
     }
 
     fn told(&self) -> Option<Cow<'a, str>> {

@@ -71,6 +71,31 @@ fn a_system_prompt_of_blocks_is_one_text_without_what_is_for_billing() {
 }
 
 #[test]
+fn instructions_in_the_middle_go_with_what_the_user_says() {
+    let picture =
+        json!({"type": "image", "source": {"type": "url", "url": "http://127.0.0.1/a.png"}});
+    let asked = with(&json!({"system": "One.", "messages": [
+        {"role": "system", "content": "Two."},
+        {"role": "user", "content": "Hi"},
+        {"role": "system", "content": [{"type": "text", "text": "Three."}]},
+        {"role": "assistant", "content": "Ho"},
+        {"role": "system", "content": "Four."},
+        {"role": "user", "content": [picture]},
+        {"role": "system", "content": "Five."}]}));
+    let marked = |text: &str| format!("<system-reminder>\n{text}\n</system-reminder>");
+    let expected = json!([
+        {"role": "system", "content": "One.\n\nTwo."},
+        {"role": "user", "content": format!("Hi\n\n{}", marked("Three."))},
+        {"role": "assistant", "content": "Ho"},
+        {"role": "user", "content": marked("Four.")},
+        {"role": "user", "content": [
+            {"type": "image_url", "image_url": {"url": "http://127.0.0.1/a.png"}},
+            {"type": "text", "text": marked("Five.")}]},
+    ]);
+    assert_eq!(request(&asked).unwrap()["messages"], expected);
+}
+
+#[test]
 fn pictures_are_data_urls_or_addresses() {
     let content = json!([
         {"type": "text", "text": "What is it?"},
@@ -239,6 +264,10 @@ fn what_cannot_be_carried_is_named() {
     );
     assert_eq!(
         refused(&json!({"tools": tools, "tool_choice": {"type": "tool"}})),
+        "tool_choice.name"
+    );
+    assert_eq!(
+        refused(&json!({"tools": tools, "tool_choice": {"type": "tool", "name": "other"}})),
         "tool_choice.name"
     );
 }

@@ -142,7 +142,7 @@ fn a_call_without_an_id_gets_one_and_one_without_a_name_is_none() {
             finish("tool_calls"),
         ]) + DONE),
     );
-    assert_eq!(told.blocks.len(), 1);
+    assert_eq!((told.blocks.len(), &told.last["delta"]["stop_reason"]), (1, &json!("tool_use")));
     assert_eq!(told.blocks[0].0["id"], "toolu_0123456789abcdef0123456789abcdef_0");
 }
 
@@ -202,7 +202,9 @@ fn every_end_has_its_reason() {
     assert_eq!(finished("stop"), told("end_turn", json!(null)));
     assert_eq!(finished("length"), told("max_tokens", json!(null)));
     assert_eq!(finished("content_filter"), told("refusal", json!(null)));
-    assert_eq!(finished("tool_calls"), told("tool_use", json!(null)));
+    assert_eq!(finished("tool_calls"), told("end_turn", json!(null)), "nothing was called");
+    let called = events(&[delta(&call(0, "a", "f", "{}")), finish("tool_calls")]);
+    assert_eq!(streamed(&called).last["delta"], told("tool_use", json!(null)));
     let vllm =
         |stop: Value| reason(json!({"delta": {}, "finish_reason": "stop", "stop_reason": stop}));
     assert_eq!(vllm(json!("END")), told("stop_sequence", json!("END")));
@@ -248,6 +250,7 @@ fn an_error_in_the_stream_ends_it() {
             "invalid_request_error",
         ),
         (json!({"error": "it broke"}), "api_error"),
+        (json!({"message": "Loading model", "code": 503}), "overloaded_error"),
     ];
     for (error, kind) in cases {
         let said = delta(&json!({"content": "x"}));

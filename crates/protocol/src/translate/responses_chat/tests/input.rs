@@ -35,8 +35,7 @@ fn leading_developer_messages_join_the_instructions() {
         read(Some("a"), &input).unwrap(),
         json!([
             {"role": "system", "content": "a\n\nb\n\nc"},
-            {"role": "user", "content": "d\ne"},
-            {"role": "system", "content": "f"},
+            {"role": "user", "content": "d\ne\n\n<system-reminder>\nf\n</system-reminder>"},
         ])
     );
 }

@@ -162,7 +162,17 @@ fn other_faults_are_named() {
         (json!({"text": {"format": {"type": "json_schema"}}}), Some("text.format.schema")),
         (json!({"tools": [{"type": "local_shell"}]}), Some("tools[0].type")),
         (json!({"tools": [7]}), Some("tools[0]")),
-        (json!({"max_output_tokens": "many"}), None),
+        (json!({"max_output_tokens": "many"}), Some("max_output_tokens")),
+        (json!({"tools": {}}), Some("tools")),
+        (json!({"text": {"format": 5}}), Some("text.format")),
+        (
+            json!({"text": {"format": {"type": "json_schema", "schema": "x"}}}),
+            Some("text.format.schema"),
+        ),
+        (
+            json!({"tools": [{"type": "function", "name": "f", "parameters": "x"}]}),
+            Some("tools[0].parameters"),
+        ),
         (json!({"input": null}), Some("input")),
     ] {
         assert_eq!(with(&fields).unwrap_err().param.as_deref(), param, "{fields}");
