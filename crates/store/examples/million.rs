@@ -1,10 +1,10 @@
-//! How long a ledger of a million rows takes to write and to answer: `cargo test --release -p store
-//! --test million -- --ignored --nocapture`.
+//! How long a ledger of a million rows takes to write and to answer: `cargo run --release -p store
+//! --example million`.
 
 #![allow(
     clippy::unwrap_used,
     clippy::print_stderr,
-    reason = "a test fails by panicking, and this one tells times"
+    reason = "a measurement fails by panicking, and tells its times"
 )]
 
 use std::time::{Duration, Instant};
@@ -63,9 +63,7 @@ fn asked(store: &SqliteStore, by: &[UsageBy], since_ms: Option<u64>) {
     );
 }
 
-#[test]
-#[ignore = "a measurement of a minute"]
-fn a_million_rows() {
+fn main() {
     for days in [365, 30, 1] {
         let directory = tempfile::tempdir().unwrap();
         let store = SqliteStore::open(&directory.path().join("warren.db")).unwrap();
