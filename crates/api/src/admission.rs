@@ -8,14 +8,9 @@ use std::{
 
 use access::{Admitted, Gauge, Key, Moment, Standing};
 use base::{Endpoint, JobId, ModelName};
-use bytes::Bytes;
 use http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
-use serde::Deserialize;
 
-use crate::{
-    error::{ApiError, Kind},
-    looked::off_the_way,
-};
+use crate::error::{ApiError, Kind};
 
 /// A request that its key's limits have taken in. Dropped before the job is submitted, it gives
 /// back what it took; afterwards the job's end does so.
@@ -26,16 +21,15 @@ pub(crate) struct Admission {
 }
 
 impl Admission {
-    /// Takes a request in: it asks for `model`, and has it read about `prompt` tokens.
+    /// Takes a request in: it asks for `model`, and has it read and write about so many tokens.
     ///
     /// # Errors
     /// 403 when the key is not for this model, 429 when one of its limits is used up.
-    pub(crate) async fn new(
+    pub(crate) fn new(
         admitted: &Admitted,
         job: JobId,
         model: &ModelName,
-        prompt: u64,
-        body: &Bytes,
+        tokens: u64,
     ) -> Result<Self, ApiError> {
         let Some(key) = &admitted.key else {
             return Ok(Self { key: None, job, standing: Standing::default() });
@@ -43,8 +37,7 @@ impl Admission {
         if !key.allows(model.as_str()) {
             return Err(not_allowed(model));
         }
-        let written = if key.counts_tokens() { most_written(body).await? } else { 0 };
-        let standing = key.reserve(job, prompt.saturating_add(written), Moment::now())?;
+        let standing = key.reserve(job, tokens, Moment::now())?;
         Ok(Self { key: Some(Arc::clone(key)), job, standing })
     }
 
@@ -70,54 +63,63 @@ pub(crate) fn not_allowed(model: &ModelName) -> ApiError {
     ApiError { code: Some("model_not_allowed"), param: Some("model".into()), ..error }
 }
 
-/// How many tokens a request lets a model write at most, by the names of each API.
-#[derive(Default, Deserialize)]
-#[serde(default)]
-struct MostWritten {
-    max_tokens: Option<u64>,
-    max_completion_tokens: Option<u64>,
-    max_output_tokens: Option<u64>,
-    max_new_tokens: Option<u64>,
+/// The headers that tell of one limit: how much it is, how much is left, and when it is whole again.
+struct Names {
+    openai: [HeaderName; 3],
+    anthropic: [HeaderName; 3],
 }
 
-/// The tokens that an answer may have, where the request says so. What it says in another way than
-/// with a number is its provider's to judge.
-async fn most_written(body: &Bytes) -> Result<u64, ApiError> {
-    let given = body.clone();
-    let read = move || serde_json::from_slice::<MostWritten>(&given).unwrap_or_default();
-    let most = off_the_way(body.len(), read).await?;
-    let named =
-        [most.max_tokens, most.max_completion_tokens, most.max_output_tokens, most.max_new_tokens];
-    Ok(named.into_iter().flatten().max().unwrap_or(0))
-}
+const REQUESTS: Names = Names {
+    openai: [
+        HeaderName::from_static("x-ratelimit-limit-requests"),
+        HeaderName::from_static("x-ratelimit-remaining-requests"),
+        HeaderName::from_static("x-ratelimit-reset-requests"),
+    ],
+    anthropic: [
+        HeaderName::from_static("anthropic-ratelimit-requests-limit"),
+        HeaderName::from_static("anthropic-ratelimit-requests-remaining"),
+        HeaderName::from_static("anthropic-ratelimit-requests-reset"),
+    ],
+};
+
+const TOKENS: Names = Names {
+    openai: [
+        HeaderName::from_static("x-ratelimit-limit-tokens"),
+        HeaderName::from_static("x-ratelimit-remaining-tokens"),
+        HeaderName::from_static("x-ratelimit-reset-tokens"),
+    ],
+    anthropic: [
+        HeaderName::from_static("anthropic-ratelimit-tokens-limit"),
+        HeaderName::from_static("anthropic-ratelimit-tokens-remaining"),
+        HeaderName::from_static("anthropic-ratelimit-tokens-reset"),
+    ],
+};
 
 /// Tells where a key stands: in OpenAI's headers, and where Anthropic's clients ask, in theirs too.
 pub(crate) fn put_standing(headers: &mut HeaderMap, endpoint: Endpoint, standing: &Standing) {
-    let gauges = [("requests", standing.requests), ("tokens", standing.tokens)];
-    for (what, gauge) in gauges {
+    for (names, gauge) in [(REQUESTS, standing.requests), (TOKENS, standing.tokens)] {
         let Some(gauge) = gauge else { continue };
-        put(headers, format!("x-ratelimit-limit-{what}"), &gauge.limit.to_string());
-        put(headers, format!("x-ratelimit-remaining-{what}"), &gauge.remaining.to_string());
-        put(headers, format!("x-ratelimit-reset-{what}"), &span(gauge.reset));
+        put(headers, names.openai, &gauge, span(gauge.reset));
         if matches!(endpoint, Endpoint::Messages | Endpoint::CountTokens) {
-            put_anthropic(headers, what, &gauge);
+            put(headers, names.anthropic, &gauge, instant(gauge.reset));
         }
     }
 }
 
-fn put_anthropic(headers: &mut HeaderMap, what: &str, gauge: &Gauge) {
-    put(headers, format!("anthropic-ratelimit-{what}-limit"), &gauge.limit.to_string());
-    put(headers, format!("anthropic-ratelimit-{what}-remaining"), &gauge.remaining.to_string());
-    let reset = jiff::Timestamp::try_from(SystemTime::now() + gauge.reset).unwrap_or_default();
-    let reset = jiff::Timestamp::from_second(reset.as_second()).unwrap_or_default();
-    put(headers, format!("anthropic-ratelimit-{what}-reset"), &reset.to_string());
+fn put(headers: &mut HeaderMap, names: [HeaderName; 3], gauge: &Gauge, reset: String) {
+    let [limit, remaining, whole] = names;
+    headers.insert(limit, gauge.limit.into());
+    headers.insert(remaining, gauge.remaining.into());
+    // Made here of digits, letters and a few marks.
+    if let Ok(reset) = HeaderValue::try_from(reset) {
+        headers.insert(whole, reset);
+    }
 }
 
-fn put(headers: &mut HeaderMap, name: String, value: &str) {
-    // Both are made here of letters, digits and a few marks.
-    if let (Ok(name), Ok(value)) = (HeaderName::try_from(name), HeaderValue::try_from(value)) {
-        headers.insert(name, value);
-    }
+/// When it is so much later, to the second, as Anthropic writes it.
+fn instant(later: Duration) -> String {
+    let instant = jiff::Timestamp::try_from(SystemTime::now() + later).unwrap_or_default();
+    jiff::Timestamp::from_second(instant.as_second()).unwrap_or_default().to_string()
 }
 
 /// A span of time as OpenAI writes it: `120ms`, `6s`, `1m30s`, `2h0m5s`.
@@ -145,23 +147,6 @@ mod tests {
             assert_eq!(span(Duration::from_millis(millis)), written);
         }
         assert_eq!(span(Duration::from_secs(7_205)), "2h0m5s");
-    }
-
-    #[tokio::test]
-    async fn the_most_that_may_be_written_is_read_by_each_apis_name() {
-        let cases = [
-            (r#"{"max_tokens":7}"#, 7),
-            (r#"{"max_tokens":7,"max_completion_tokens":9}"#, 9),
-            (r#"{"max_output_tokens":5,"messages":[{"max_tokens":99}]}"#, 5),
-            (r#"{"max_new_tokens":3}"#, 3),
-            (r#"{"max_tokens":-1}"#, 0),
-            (r#"{"max_tokens":null}"#, 0),
-            ("{}", 0),
-        ];
-        for (body, most) in cases {
-            let body = Bytes::from_static(body.as_bytes());
-            assert_eq!(most_written(&body).await.unwrap(), most, "{body:?}");
-        }
     }
 
     #[test]

@@ -67,6 +67,11 @@ pub(crate) fn wire_size(body: &[u8]) -> u64 {
 }
 
 impl Looked {
+    /// About how many tokens the job may use, read and written.
+    pub(crate) fn tokens(&self) -> u64 {
+        self.prompt_tokens.saturating_add(self.peek.most_tokens)
+    }
+
     fn into(body: &[u8], with_affinity: bool) -> Result<Self, BadBody> {
         let peek = peek(body)?;
         let affinity = if with_affinity { affinity(body, &peek) } else { Affinity::default() };

@@ -85,12 +85,6 @@ impl Key {
         let models = &self.record.models;
         models.is_empty() || models.iter().any(|allowed| matches(allowed, model))
     }
-
-    /// Whether tokens are limited: otherwise nobody need estimate them.
-    pub fn counts_tokens(&self) -> bool {
-        self.limits().tpm.is_some() || self.limits().budget.is_some()
-    }
-
     /// Takes in a job that is likely to use so many tokens. It must be settled when it is over.
     ///
     /// # Errors

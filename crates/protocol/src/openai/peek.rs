@@ -24,6 +24,9 @@ pub struct Peek {
     pub prompt_span: Option<Range<usize>>,
     /// Where the value of `stream_options` is. See [`ask_usage`](super::ask_usage).
     pub stream_options_span: Option<Range<usize>>,
+    /// The most tokens that the answer may have, by whatever name an API gives that; 0 when the body
+    /// does not say so with a number.
+    pub most_tokens: u64,
 }
 
 /// Why a body cannot be routed; the text is meant for the one who sent it.
@@ -92,6 +95,7 @@ pub fn peek(body: &[u8]) -> Result<Peek, BadBody> {
         model_span: span(text, model),
         prompt_span: fields.prompt.map(|prompt| span(text, prompt)),
         stream_options_span: fields.stream_options.map(|options| span(text, options)),
+        most_tokens: fields.most_tokens,
     })
 }
 
@@ -128,6 +132,7 @@ struct Fields<'a> {
     stream: Option<&'a RawValue>,
     prompt: Option<&'a RawValue>,
     stream_options: Option<&'a RawValue>,
+    most_tokens: u64,
     twice: Option<&'static str>,
 }
 
@@ -140,6 +145,10 @@ enum Key {
     Prompt,
     Input,
     StreamOptions,
+    MaxTokens,
+    MaxCompletionTokens,
+    MaxOutputTokens,
+    MaxNewTokens,
     #[serde(other)]
     Other,
 }
@@ -170,6 +179,13 @@ impl<'a> Visitor<'a> for &mut Fields<'a> {
                 Key::Model => self.model = Some(map.next_value()?),
                 Key::Stream => self.stream = Some(map.next_value()?),
                 Key::StreamOptions => self.stream_options = Some(map.next_value()?),
+                Key::MaxTokens
+                | Key::MaxCompletionTokens
+                | Key::MaxOutputTokens
+                | Key::MaxNewTokens => {
+                    let most = map.next_value::<&RawValue>()?.get().parse().unwrap_or(0);
+                    self.most_tokens = self.most_tokens.max(most);
+                }
                 Key::Messages | Key::Prompt | Key::Input if self.prompt.is_none() => {
                     self.prompt = Some(map.next_value()?);
                 }
@@ -213,6 +229,24 @@ mod tests {
         assert_eq!(&body[found.stream_options_span.unwrap()], br#"{"x":{}}"#);
         let twice = r#"{"model":"m","stream_options":null,"stream_options":null}"#;
         assert_eq!(bad(twice).to_string(), "`stream_options` must not appear twice");
+    }
+
+    #[test]
+    fn the_most_tokens_are_found_by_each_apis_name() {
+        let cases = [
+            (r#""max_tokens":7"#, 7),
+            (r#""max_tokens":7,"max_completion_tokens":9"#, 9),
+            (r#""max_output_tokens":5,"messages":[{"max_tokens":99}]"#, 5),
+            (r#""max_new_tokens":3"#, 3),
+            (r#""max_tokens":-1"#, 0),
+            (r#""max_tokens":null"#, 0),
+            (r#""max_tokens":{"max_tokens":1}"#, 0),
+            (r#""x":0"#, 0),
+        ];
+        for (fields, most) in cases {
+            let body = format!(r#"{{"model":"m",{fields}}}"#);
+            assert_eq!(peek(body.as_bytes()).unwrap().most_tokens, most, "{body}");
+        }
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! The ledger's table.
 
 use base::UsageBy;
-use rusqlite::{Connection, Row, Transaction, named_params, params_from_iter};
+use rusqlite::{Connection, Row, Transaction, named_params, params, params_from_iter};
 
 use super::{SqliteStore, signed, unsigned};
 use crate::{
@@ -129,34 +129,33 @@ fn sum_up(
 }
 
 fn insert(transaction: &Transaction<'_>, entries: &[UsageEntry]) -> rusqlite::Result<()> {
+    // By number: names would be looked up anew for each row.
     let mut insert = transaction.prepare_cached(
         "INSERT INTO usage (at, job, key, model, served_model, provider, api, outcome, status,
             prompt_tokens, completion_tokens, estimated, queue_ms, first_byte_ms, total_ms,
             streaming, requeues)
-         VALUES (:at, :job, :key, :model, :served_model, :provider, :api, :outcome, :status,
-            :prompt_tokens, :completion_tokens, :estimated, :queue_ms, :first_byte_ms, :total_ms,
-            :streaming, :requeues)",
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17)",
     )?;
     for entry in entries {
-        insert.execute(named_params! {
-            ":at": signed(entry.at_ms),
-            ":job": entry.job.to_string(),
-            ":key": entry.key.as_str(),
-            ":model": entry.model.as_str(),
-            ":served_model": entry.served_model.as_ref().map(|model| model.as_str()),
-            ":provider": entry.provider.as_deref(),
-            ":api": entry.endpoint.path(),
-            ":outcome": entry.outcome,
-            ":status": entry.status,
-            ":prompt_tokens": entry.prompt_tokens.map(signed),
-            ":completion_tokens": entry.completion_tokens.map(signed),
-            ":estimated": entry.estimated,
-            ":queue_ms": signed(entry.queue_ms),
-            ":first_byte_ms": entry.first_byte_ms.map(signed),
-            ":total_ms": signed(entry.total_ms),
-            ":streaming": entry.streaming,
-            ":requeues": entry.requeues,
-        })?;
+        insert.execute(params![
+            signed(entry.at_ms),
+            entry.job.to_string(),
+            entry.key.as_str(),
+            entry.model.as_str(),
+            entry.served_model.as_ref().map(|model| model.as_str()),
+            entry.provider.as_deref(),
+            entry.endpoint.path(),
+            entry.outcome,
+            entry.status,
+            entry.prompt_tokens.map(signed),
+            entry.completion_tokens.map(signed),
+            entry.estimated,
+            signed(entry.queue_ms),
+            entry.first_byte_ms.map(signed),
+            signed(entry.total_ms),
+            entry.streaming,
+            entry.requeues,
+        ])?;
     }
     Ok(())
 }
