@@ -95,9 +95,9 @@ pub(crate) async fn accept(
     let looked = look_into(&body, api.limits().affinity).await?;
     let pinned = pinned(&parts.headers)?;
     let model = ModelName::from(&*looked.peek.model);
-    let admission = Admission::new(&admitted, id, &model, looked.prompt_tokens, &body).await?;
+    let admission = Admission::new(&admitted, id, &model, looked.tokens())?;
     let asked = Asked { shape, id, key: admitted.id, pinned, looked };
-    asked.of(api, parts, body, held, admission).await
+    asked.accept(api, parts, body, held, admission).await
 }
 
 /// Submits a job; the response to its client.
@@ -139,7 +139,7 @@ struct Asked {
 }
 
 impl Asked {
-    async fn of(
+    async fn accept(
         self,
         api: &Api,
         parts: &mut Parts,
@@ -177,7 +177,7 @@ impl Asked {
     fn translation(&self, request: &JobRequest) -> Translation {
         let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
         let context = Context {
-            id: self.id.to_string().trim_start_matches("r-").to_owned(),
+            id: self.id.digits(),
             created: since.as_secs(),
             model: request.model.to_string(),
             streaming: request.streaming,
