@@ -130,6 +130,17 @@ impl UsageSums {
         self.prompt_tokens.saturating_add(self.completion_tokens)
     }
 
+    /// Those of one job.
+    pub(crate) fn of(entry: &UsageEntry) -> Self {
+        Self {
+            requests: 1,
+            prompt_tokens: entry.prompt_tokens.unwrap_or(0),
+            completion_tokens: entry.completion_tokens.unwrap_or(0),
+            estimated: u64::from(entry.estimated),
+            errors: u64::from(!is_well(entry.outcome)),
+        }
+    }
+
     /// These and others.
     #[must_use]
     pub(crate) fn plus(self, other: &Self) -> Self {
@@ -144,6 +155,6 @@ impl UsageSums {
 }
 
 /// Whether this is how a job ends that did not fail.
-pub(crate) fn is_well(outcome: &str) -> bool {
+fn is_well(outcome: &str) -> bool {
     matches!(outcome, "answered" | "client_gone")
 }

@@ -1,7 +1,9 @@
 //! The ledger's table.
 
+use std::collections::HashMap;
+
 use base::UsageBy;
-use rusqlite::{Connection, Row, Transaction, named_params, params, params_from_iter};
+use rusqlite::{Connection, Row, Transaction, named_params, params};
 
 use super::{SqliteStore, signed, unsigned};
 use crate::{
@@ -93,39 +95,65 @@ impl UsageStore for SqliteStore {
 }
 
 fn add(transaction: &Transaction<'_>, entries: &[UsageEntry]) -> rusqlite::Result<()> {
-    let last = "SELECT COALESCE(MAX(id), 0) FROM usage";
-    let last: i64 = transaction.query_row(last, [], |row| row.get(0))?;
     insert(transaction, entries)?;
-    sum_up(transaction, '+', "id > ?1", &[last])
+    add_to_days(transaction, entries)
 }
 
 fn forget(transaction: &Transaction<'_>, before: i64, most: i64) -> rusqlite::Result<usize> {
     let which = "id IN (SELECT id FROM usage WHERE at < ?1 ORDER BY at, id LIMIT ?2)";
-    sum_up(transaction, '-', which, &[before, most])?;
+    let less = format!(
+        "INSERT INTO usage_days
+            SELECT at / 86400000, key, model, COALESCE(provider, ''), api, - COUNT(*),
+                - COALESCE(SUM(prompt_tokens), 0), - COALESCE(SUM(completion_tokens), 0),
+                - SUM(estimated), - SUM(outcome NOT IN ('answered', 'client_gone'))
+            FROM usage WHERE {which} GROUP BY 1, 2, 3, 4, 5 {TO_DAY}"
+    );
+    transaction.prepare_cached(&less)?.execute([before, most])?;
     let empty = "DELETE FROM usage_days WHERE day <= ?1 AND requests = 0";
     transaction.execute(empty, [before / DAY])?;
     transaction.execute(&format!("DELETE FROM usage WHERE {which}"), [before, most])
 }
 
-/// Adds some rows to the sums of their days, or takes them off.
-fn sum_up(
-    transaction: &Transaction<'_>,
-    sign: char,
-    which: &str,
-    values: &[i64],
-) -> rusqlite::Result<()> {
-    let sql = format!(
-        "INSERT INTO usage_days
-            SELECT at / 86400000, key, model, COALESCE(provider, ''), api, {sign} COUNT(*),
-                {sign} COALESCE(SUM(prompt_tokens), 0), {sign} COALESCE(SUM(completion_tokens), 0),
-                {sign} SUM(estimated), {sign} SUM(outcome NOT IN ('answered', 'client_gone'))
-            FROM usage WHERE {which} GROUP BY 1, 2, 3, 4, 5
-         ON CONFLICT DO UPDATE SET requests = requests + excluded.requests,
-            prompt_tokens = prompt_tokens + excluded.prompt_tokens,
-            completion_tokens = completion_tokens + excluded.completion_tokens,
-            estimated = estimated + excluded.estimated, errors = errors + excluded.errors"
-    );
-    transaction.prepare_cached(&sql)?.execute(params_from_iter(values)).map(drop)
+/// What the sums of a day that are there already become.
+const TO_DAY: &str = "ON CONFLICT DO UPDATE SET requests = requests + excluded.requests,
+    prompt_tokens = prompt_tokens + excluded.prompt_tokens,
+    completion_tokens = completion_tokens + excluded.completion_tokens,
+    estimated = estimated + excluded.estimated, errors = errors + excluded.errors";
+
+/// What sums of a day are told apart by: day, key, model, provider and path.
+type OfDay<'a> = (i64, &'a str, &'a str, &'a str, &'static str);
+
+/// Adds rows to the sums of their days. Summed up here: the database would have to read and sort
+/// them, which takes as long as to write them.
+fn add_to_days(transaction: &Transaction<'_>, entries: &[UsageEntry]) -> rusqlite::Result<()> {
+    let mut days: HashMap<OfDay<'_>, UsageSums> = HashMap::new();
+    for entry in entries {
+        let sums = days.entry(of_day(entry)).or_default();
+        *sums = sums.plus(&UsageSums::of(entry));
+    }
+    let add = format!("INSERT INTO usage_days VALUES (?1,?2,?3,?4,?5,?6,?7,?8,?9,?10) {TO_DAY}");
+    let mut add = transaction.prepare_cached(&add)?;
+    for ((day, key, model, provider, api), sums) in days {
+        add.execute(params![
+            day,
+            key,
+            model,
+            provider,
+            api,
+            signed(sums.requests),
+            signed(sums.prompt_tokens),
+            signed(sums.completion_tokens),
+            signed(sums.estimated),
+            signed(sums.errors),
+        ])?;
+    }
+    Ok(())
+}
+
+fn of_day(entry: &UsageEntry) -> OfDay<'_> {
+    let provider = entry.provider.as_deref().unwrap_or("");
+    let day = signed(entry.at_ms) / DAY;
+    (day, entry.key.as_str(), entry.model.as_str(), provider, entry.endpoint.path())
 }
 
 fn insert(transaction: &Transaction<'_>, entries: &[UsageEntry]) -> rusqlite::Result<()> {

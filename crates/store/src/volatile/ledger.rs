@@ -4,16 +4,14 @@ use std::collections::BTreeMap;
 
 use base::UsageBy;
 
-use crate::usage::{
-    MAX_GROUPS, UsageAnswer, UsageEntry, UsageGroup, UsageQuery, UsageSums, is_well,
-};
+use crate::usage::{MAX_GROUPS, UsageAnswer, UsageEntry, UsageGroup, UsageQuery, UsageSums};
 
 pub(super) fn answer(entries: &[UsageEntry], query: &UsageQuery) -> UsageAnswer {
     let mut groups: BTreeMap<Vec<String>, UsageSums> = BTreeMap::new();
     let mut totals = UsageSums::default();
     for entry in entries.iter().filter(|entry| is_asked_about(entry, query)) {
         let names = query.by.iter().map(|by| name(entry, *by)).collect();
-        let one = sums(entry);
+        let one = UsageSums::of(entry);
         let group = groups.entry(names).or_default();
         *group = group.plus(&one);
         totals = totals.plus(&one);
@@ -42,16 +40,6 @@ fn name(entry: &UsageEntry, by: UsageBy) -> String {
         UsageBy::Provider => entry.provider.as_deref().unwrap_or_default().to_owned(),
         UsageBy::Api => entry.endpoint.path().to_owned(),
         UsageBy::Day => day(entry.at_ms / 86_400_000),
-    }
-}
-
-fn sums(entry: &UsageEntry) -> UsageSums {
-    UsageSums {
-        requests: 1,
-        prompt_tokens: entry.prompt_tokens.unwrap_or(0),
-        completion_tokens: entry.completion_tokens.unwrap_or(0),
-        estimated: u64::from(entry.estimated),
-        errors: u64::from(!is_well(entry.outcome)),
     }
 }
 
