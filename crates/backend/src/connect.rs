@@ -4,8 +4,8 @@
 use std::{
     error::Error,
     future::Future,
+    io,
     pin::Pin,
-    sync::Arc,
     task::{Context, Poll},
     time::Duration,
 };
@@ -13,9 +13,9 @@ use std::{
 use http::Uri;
 use hyper_rustls::{HttpsConnector, HttpsConnectorBuilder, MaybeHttpsStream};
 use hyper_util::{client::legacy::connect::HttpConnector, rt::TokioIo};
-use rustls::{ClientConfig, RootCertStore, crypto::ring};
 use tokio::{net::TcpStream, time::timeout};
 use tower::Service;
+use wire::tls::http_client_config;
 
 use crate::{
     address::{BaseUrl, NotABackend},
@@ -43,8 +43,11 @@ impl Connector {
         let mut tcp = HttpConnector::new();
         tcp.set_nodelay(true);
         tcp.enforce_http(false);
-        let tls = tls_config(base.is_secure())
-            .map_err(|reason| NotABackend::Tls { url: base.to_string(), reason })?;
+        let no_tls = |error: io::Error| {
+            let (url, reason) = (base.to_string(), error.to_string());
+            NotABackend::Tls { url, reason }
+        };
+        let tls = http_client_config(base.is_secure()).map_err(no_tls)?;
         let inner = HttpsConnectorBuilder::new()
             .with_tls_config(tls)
             .https_or_http()
@@ -71,16 +74,4 @@ impl Service<Uri> for Connector {
             Ok(TokioIo::new(Noted::new(TokioIo::new(stream))))
         })
     }
-}
-
-fn tls_config(secure: bool) -> Result<ClientConfig, String> {
-    if secure {
-        let shared = wire::tls::client_config().map_err(|error| error.to_string())?;
-        return Ok(ClientConfig::clone(&shared));
-    }
-    // Never used: a plain backend must not need the machine's certificates.
-    let builder = ClientConfig::builder_with_provider(Arc::new(ring::default_provider()))
-        .with_safe_default_protocol_versions()
-        .map_err(|error| error.to_string())?;
-    Ok(builder.with_root_certificates(RootCertStore::empty()).with_no_client_auth())
 }

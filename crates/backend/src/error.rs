@@ -70,18 +70,3 @@ pub enum BackendError {
     #[error("the request cannot be sent to a backend: {0}")]
     BadAsk(String),
 }
-
-/// An error and all that caused it, in one line.
-pub(crate) fn chain(error: &dyn std::error::Error) -> String {
-    let mut text = error.to_string();
-    let mut next = error.source();
-    while let Some(cause) = next {
-        let cause_text = cause.to_string();
-        if !text.contains(&cause_text) {
-            text.push_str(": ");
-            text.push_str(&cause_text);
-        }
-        next = cause.source();
-    }
-    text
-}

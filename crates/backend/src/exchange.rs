@@ -9,6 +9,7 @@ use std::{
     time::Duration,
 };
 
+use base::error::chain;
 use bytes::Bytes;
 use http::{HeaderMap, StatusCode};
 use http_body::{Body, Frame, SizeHint};
@@ -18,7 +19,7 @@ use tokio::time::timeout;
 
 use crate::{
     demo::DemoBody,
-    error::{BackendError, Phase, chain},
+    error::{BackendError, Phase},
 };
 
 /// What to ask of a backend.

@@ -6,7 +6,7 @@
 
 use std::{error::Error, sync::Arc, time::Duration};
 
-use base::Endpoints;
+use base::{Endpoints, error::chain};
 use http::{HeaderMap, HeaderValue, Method, Request, Response};
 use hyper::body::Incoming;
 use hyper_util::client::legacy::Error as ClientError;
@@ -17,7 +17,7 @@ use crate::{
     client::Client,
     config::{BackendConfig, Timeouts},
     connect::{Connector, TooLate},
-    error::{BackendError, Phase, chain},
+    error::{BackendError, Phase},
     exchange::{Answer, AnswerBody, Ask, Pieces},
     headers::{from_backend, to_backend},
     models::{self, ModelList},

@@ -16,6 +16,11 @@ impl JobId {
     pub const fn from_random(bits: u128) -> Self {
         Self(bits)
     }
+
+    /// Its 32 hex digits alone: ids in the form of an API are made of them.
+    pub fn digits(self) -> String {
+        format!("{:032x}", self.0)
+    }
 }
 
 impl fmt::Display for JobId {
@@ -180,6 +185,7 @@ mod tests {
     fn ids_read_back_what_they_show() {
         let job = JobId::from_random(0x1f);
         assert_eq!(job.to_string(), "r-0000000000000000000000000000001f");
+        assert_eq!(job.to_string(), format!("r-{}", job.digits()));
         assert_eq!(job.to_string().parse(), Ok(job));
         let provider = ProviderId::from_random(u64::MAX);
         assert_eq!(provider.to_string().parse(), Ok(provider));

@@ -8,10 +8,12 @@
 //! - [`backoff`]: the next delay of a retry, as a value
 //! - [`key`]: what a key may do and how much
 //! - [`usage`]: by what usage is summed up
+//! - [`error`]: errors as text
 //! - [`secret`]: text that never shows itself, and URLs without their tokens
 
 pub mod backoff;
 pub mod endpoint;
+pub mod error;
 pub mod id;
 pub mod key;
 pub mod secret;

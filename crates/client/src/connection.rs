@@ -1,6 +1,6 @@
 //! One request over HTTP or HTTPS, within a deadline.
 
-use std::{error::Error, sync::Arc, time::Duration};
+use std::{error::Error, time::Duration};
 
 use base::{Secret, redact_url};
 use bytes::Bytes;
@@ -12,9 +12,9 @@ use hyper_util::{
     client::legacy::{Client, connect::HttpConnector},
     rt::TokioExecutor,
 };
-use rustls::{ClientConfig, RootCertStore, crypto::ring};
 use tokio::time::timeout;
 use url::Url;
+use wire::tls::http_client_config;
 
 use crate::error::ClientError;
 
@@ -36,7 +36,8 @@ impl Connection {
     /// A server's URL, and what it is shown. Connects to nothing yet.
     pub(crate) fn new(url: &str, token: Option<&Secret>) -> Result<Self, ClientError> {
         let base = base_url(url)?;
-        let tls = tls_config(base.scheme() == "https").map_err(ClientError::NoTls)?;
+        let tls = http_client_config(base.scheme() == "https")
+            .map_err(|error| ClientError::NoTls(error.to_string()))?;
         let mut tcp = HttpConnector::new();
         tcp.enforce_http(false);
         let connector = HttpsConnectorBuilder::new()
@@ -132,18 +133,6 @@ fn base_url(url: &str) -> Result<Url, ClientError> {
         return Err(bad("a token is given on its own, not as part of it"));
     }
     Ok(base)
-}
-
-fn tls_config(secure: bool) -> Result<ClientConfig, String> {
-    if secure {
-        let shared = wire::tls::client_config().map_err(|error| error.to_string())?;
-        return Ok(ClientConfig::clone(&shared));
-    }
-    // Never used: a plain server must not need the machine's certificates.
-    let builder = ClientConfig::builder_with_provider(Arc::new(ring::default_provider()))
-        .with_safe_default_protocol_versions()
-        .map_err(|error| error.to_string())?;
-    Ok(builder.with_root_certificates(RootCertStore::empty()).with_no_client_auth())
 }
 
 fn bearer(token: &Secret) -> Result<HeaderValue, ClientError> {

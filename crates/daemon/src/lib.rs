@@ -28,8 +28,8 @@ pub mod routes;
 pub mod server;
 pub mod settings;
 pub mod signals;
-pub mod stopped;
 mod sockets;
+pub mod stopped;
 pub mod telemetry;
 
 pub use options::{ConfigFile, ServeOptions};

@@ -9,6 +9,7 @@ use std::{
 use access::{ConsumerRules, Keys, LenderRules, Moment, Token};
 use anyhow::Context;
 use api::{Administration, Api, Limits, Names};
+use axum::Router;
 use base::{KeyId, KeyScope, ModelName, Scope, Secret};
 use dispatch::route::{LeastLoaded, Policy, PrefixAffinity};
 use providers::{ModelNodes, NodeSettings, RelaySettings, RelayWorkers};
@@ -68,50 +69,28 @@ impl Server {
     /// When any of that fails; the text says what to do.
     pub async fn start(settings: Settings) -> anyhow::Result<Self> {
         let data = DataDir::open(&settings.data_dir)?;
-        let kept = |given: &Option<Secret>, name, prefix| match given {
-            Some(secret) => Ok(secret.clone()),
-            None => data.token(name, prefix),
-        };
-        let worker_secret = kept(&settings.worker_secret, WORKER_SECRET, "ws_")?;
-        let admin = kept(&settings.admin_token, ADMIN_TOKEN, "wa_")?;
-        let client_token = match settings.keep_client_token {
-            true => Some(kept(&settings.client_token, CLIENT_TOKEN, "wk_")?),
-            false => settings.client_token.clone(),
-        };
+        let tokens = Tokens::kept(&settings, &data)?;
         let store = Arc::new(SqliteStore::open(&data.database()?)?);
-        let keys = keys(&store, client_token.as_ref())?;
-        let memory: Arc<dyn ModelStore> = Arc::<SqliteStore>::clone(&store);
-        let memory = Arc::new(ModelMemory::open(memory, SystemTime::now())?);
-        let models = Arc::new(Remember { memory: Arc::clone(&memory), new: Notify::new() });
+        let keys = keys(&store, tokens.client.as_ref())?;
+        let models = Arc::new(Remember::open(&store)?);
         let metrics = Arc::new(Metrics::new());
         let usage: Arc<dyn UsageStore> = Arc::<SqliteStore>::clone(&store);
         let ledger = Ledger::new(Arc::clone(&usage), settings.usage_retention, metrics.ledger());
         let ledger = Arc::new(ledger);
-        let mut observers: Vec<Arc<dyn Observer>> = vec![
-            Arc::new(Settling(keys.clone())),
-            Arc::<Remember>::clone(&models),
-            Arc::<Metrics>::clone(&metrics),
-            Arc::new(RequestLog),
-        ];
-        if settings.ledger {
-            observers.push(Arc::<Ledger>::clone(&ledger));
-        }
+        let observers = observers(&settings, &keys, &models, &metrics, &ledger);
         let scheduler = scheduler(&settings, observers);
-        let lenders = LenderRules { secret: Some(Token::new(&worker_secret)), keys: keys.clone() };
-        let relay = RelaySettings { lenders, heartbeat: settings.heartbeat };
-        let workers = RelayWorkers::new(relay, scheduler.clone());
-        let administration = Administration { token: Token::new(&admin), usage, audit: store };
-        let rules = consumer_rules(&settings, keys.clone());
+        let workers = relay_workers(&settings, &tokens.worker, keys.clone(), &scheduler);
+        let nodes = model_nodes(&settings, keys.clone(), &scheduler);
+        let token = Token::new(&tokens.admin);
         let api = Api::new(
             scheduler.clone(),
-            rules,
-            administration,
+            consumer_rules(&settings, keys.clone()),
+            Administration { token, usage, audit: store },
             Arc::<Ledger>::clone(&ledger),
-            Names { models: memory, aliases: settings.aliases.clone() },
+            Names { models: Arc::clone(&models.memory), aliases: settings.aliases.clone() },
             limits(&settings),
             VERSION,
         );
-        let nodes = model_nodes(&settings, keys.clone(), &scheduler);
         let router = routes::router(
             api.clone(),
             workers.clone(),
@@ -119,17 +98,12 @@ impl Server {
             scheduler.clone(),
             Arc::clone(&metrics),
         );
-        let listen = settings.listen;
-        let (tls, patience) = (settings.tls.clone(), settings.dispatch.idle_timeout);
-        let bound = Listener::bind(listen, tls, router, metrics, patience).await;
-        let listener = bound.with_context(|| {
-            format!("{listen} cannot be listened on: is another server running there?")
-        })?;
+        let listener = listener(&settings, router, metrics).await?;
         Ok(Self {
             settings,
             _data: data,
-            worker_secret,
-            client_token,
+            worker_secret: tokens.worker,
+            client_token: tokens.client,
             scheduler,
             workers,
             models,
@@ -190,11 +164,13 @@ impl Server {
         stop.cancelled().await;
         let drained = Instant::now() + self.settings.drain;
         self.api.start_draining();
-        self.scheduler.shut_down("the server is shutting down", self.settings.drain);
+        // Whoever hears of the end finds the listener closed.
         closing.cancel();
+        let connections = connections.await;
+        self.scheduler.shut_down("the server is shutting down", self.settings.drain);
         drain(&self.scheduler, self.settings.drain).await;
-        if let Ok(tasks) = connections.await {
-            see_off(&tasks, drained).await;
+        if let Ok(connections) = connections {
+            see_off(&connections, drained).await;
         }
         timers.abort();
         // Every job has ended, and told so.
@@ -213,6 +189,32 @@ async fn see_off(connections: &TaskTracker, until: Instant) {
     let _ = timeout(left.max(FAREWELL), connections.wait()).await;
 }
 
+/// What is presented to a server beside its keys.
+struct Tokens {
+    worker: Secret,
+    admin: Secret,
+    client: Option<Secret>,
+}
+
+impl Tokens {
+    /// Those that are given; the others are kept in the data directory.
+    fn kept(settings: &Settings, data: &DataDir) -> anyhow::Result<Self> {
+        let kept = |given: &Option<Secret>, name, prefix| match given {
+            Some(secret) => Ok(secret.clone()),
+            None => data.token(name, prefix),
+        };
+        let client = match settings.keep_client_token {
+            true => Some(kept(&settings.client_token, CLIENT_TOKEN, "wk_")?),
+            false => settings.client_token.clone(),
+        };
+        Ok(Self {
+            worker: kept(&settings.worker_secret, WORKER_SECRET, "ws_")?,
+            admin: kept(&settings.admin_token, ADMIN_TOKEN, "wa_")?,
+            client,
+        })
+    }
+}
+
 /// The keys that are kept, and the ready-made one.
 fn keys(store: &Arc<SqliteStore>, client_token: Option<&Secret>) -> anyhow::Result<Keys> {
     let now = Moment::now();
@@ -225,12 +227,43 @@ fn keys(store: &Arc<SqliteStore>, client_token: Option<&Secret>) -> anyhow::Resu
     Ok(keys)
 }
 
+/// Who is told of each job, in this order.
+fn observers(
+    settings: &Settings,
+    keys: &Keys,
+    models: &Arc<Remember>,
+    metrics: &Arc<Metrics>,
+    ledger: &Arc<Ledger>,
+) -> Vec<Arc<dyn Observer>> {
+    let mut observers: Vec<Arc<dyn Observer>> = vec![
+        Arc::new(Settling(keys.clone())),
+        Arc::<Remember>::clone(models),
+        Arc::<Metrics>::clone(metrics),
+        Arc::new(RequestLog),
+    ];
+    if settings.ledger {
+        observers.push(Arc::<Ledger>::clone(ledger));
+    }
+    observers
+}
+
 fn scheduler(settings: &Settings, observers: Vec<Arc<dyn Observer>>) -> Scheduler {
     let policy: Box<dyn Policy> = match settings.routing {
         Routing::LeastLoaded => Box::new(LeastLoaded),
         Routing::PrefixAffinity => Box::new(PrefixAffinity::default()),
     };
     Scheduler::new(settings.dispatch.clone(), policy, observers)
+}
+
+fn relay_workers(
+    settings: &Settings,
+    secret: &Secret,
+    keys: Keys,
+    scheduler: &Scheduler,
+) -> RelayWorkers {
+    let lenders = LenderRules { secret: Some(Token::new(secret)), keys };
+    let relay = RelaySettings { lenders, heartbeat: settings.heartbeat };
+    RelayWorkers::new(relay, scheduler.clone())
 }
 
 fn model_nodes(settings: &Settings, keys: Keys, scheduler: &Scheduler) -> ModelNodes {
@@ -253,6 +286,19 @@ fn limits(settings: &Settings) -> Limits {
     }
 }
 
+async fn listener(
+    settings: &Settings,
+    router: Router,
+    metrics: Arc<Metrics>,
+) -> anyhow::Result<Listener> {
+    let (listen, tls) = (settings.listen, settings.tls.clone());
+    let patience = settings.dispatch.idle_timeout;
+    let bound = Listener::bind(listen, tls, router, metrics, patience).await;
+    bound.with_context(|| {
+        format!("{listen} cannot be listened on: is another server running there?")
+    })
+}
+
 /// Remembers which models are served.
 struct Remember {
     memory: Arc<ModelMemory>,
@@ -269,6 +315,12 @@ impl Observer for Remember {
 }
 
 impl Remember {
+    fn open(store: &Arc<SqliteStore>) -> anyhow::Result<Self> {
+        let store: Arc<dyn ModelStore> = Arc::<SqliteStore>::clone(store);
+        let memory = Arc::new(ModelMemory::open(store, SystemTime::now())?);
+        Ok(Self { memory, new: Notify::new() })
+    }
+
     /// Writes what was learnt: what is new at once, the rest now and then, and all at the end.
     async fn keep(self: Arc<Self>, scheduler: Scheduler, stop: CancellationToken) {
         let scope = Scope::server();

@@ -99,7 +99,7 @@ impl Settings {
             aliases: aliases(options.models.unwrap_or_default())?,
             ledger: options.ledger.unwrap_or(true),
             usage_retention: days(options.usage_retention_days.unwrap_or(365)),
-            require_key: options.require_key.unwrap_or(false),
+            require_key,
             open,
             worker_secret: non_empty(options.worker_secret, "worker-secret")?,
             node_token: non_empty(options.node_token, "node-token")?,

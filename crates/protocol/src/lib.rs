@@ -4,6 +4,7 @@
 //! - [`node`]: the node protocol, its tasks and results
 //! - [`openai`], [`anthropic`]: what the consumer APIs need of request bodies, errors and lists
 //! - [`admin`]: keys, usage and the audit log, as they are administered over HTTP
+//! - [`translate`]: one API's requests for another API's servers, and their answers back
 //! - [`sse`]: where events begin and end in a stream that is forwarded unchanged
 //! - [`usage`]: token counts, read from a side copy of an answer
 //! - [`endpoint`]: whether a backend serves an endpoint at all, told from how it answers there

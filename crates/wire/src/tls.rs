@@ -69,6 +69,18 @@ pub fn client_config() -> io::Result<Arc<ClientConfig>> {
     Ok(Arc::clone(CONFIG.get_or_init(|| config)))
 }
 
+/// The same for an HTTP client of one server, of its own to be changed. A server that speaks no TLS
+/// (`secure` is not set) is never asked for a certificate, so that none need be trusted here.
+///
+/// # Errors
+/// When the server speaks TLS, and the machine has no trusted certificates at all.
+pub fn http_client_config(secure: bool) -> io::Result<ClientConfig> {
+    if secure {
+        return client_config().map(|shared| ClientConfig::clone(&shared));
+    }
+    trusting(RootCertStore::empty())
+}
+
 fn build_client_config() -> io::Result<ClientConfig> {
     let mut roots = RootCertStore::empty();
     roots.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
@@ -76,6 +88,10 @@ fn build_client_config() -> io::Result<ClientConfig> {
         let hint = "this machine has no trusted certificates: install ca-certificates";
         return Err(io::Error::new(io::ErrorKind::NotFound, hint));
     }
+    trusting(roots)
+}
+
+fn trusting(roots: RootCertStore) -> io::Result<ClientConfig> {
     let builder = ClientConfig::builder_with_provider(Arc::new(ring::default_provider()))
         .with_safe_default_protocol_versions()
         .map_err(io::Error::other)?;

@@ -85,6 +85,7 @@ impl Key {
         let models = &self.record.models;
         models.is_empty() || models.iter().any(|allowed| matches(allowed, model))
     }
+
     /// Takes in a job that is likely to use so many tokens. It must be settled when it is over.
     ///
     /// # Errors

@@ -14,7 +14,7 @@ pub mod workers;
 use std::sync::Arc;
 
 use access::{Moment, Token};
-use base::KeyScope;
+use base::{KeyScope, error::chain};
 use http::{HeaderMap, StatusCode};
 use store::{Action, AuditStore, UsageStore};
 
@@ -116,11 +116,5 @@ async fn blocking<T: Send + 'static>(
 
 /// What the database did not do.
 fn failed(error: &(dyn std::error::Error + 'static)) -> ApiError {
-    let mut words = error.to_string();
-    let mut source = error.source();
-    while let Some(cause) = source {
-        words.push_str(&format!(": {cause}"));
-        source = cause.source();
-    }
-    ApiError::new(StatusCode::SERVICE_UNAVAILABLE, Kind::Server, words)
+    ApiError::new(StatusCode::SERVICE_UNAVAILABLE, Kind::Server, chain(error))
 }

@@ -10,14 +10,13 @@ mod row;
 
 use std::{
     collections::VecDeque,
-    error::Error,
     sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError},
     time::{Duration, Instant},
 };
 
 use access::Moment;
 use api::Condition;
-use base::Backoff;
+use base::{Backoff, error::chain};
 use prometheus_client::metrics::{counter::Counter, gauge::Gauge};
 use scheduler::{Ended, JobFacts, Observer};
 use store::{StoreError, UsageEntry, UsageStore};
@@ -33,6 +32,9 @@ const GATHER: Duration = Duration::from_millis(200);
 
 /// The delays of further tries while the database cannot be written.
 const RETRY: Backoff = Backoff::new(Duration::from_millis(500), Duration::from_secs(5));
+
+/// The delay between two tries of a ledger that is closing.
+const RETRY_CLOSING: Duration = Duration::from_millis(50);
 
 /// How often old rows are looked for, and how many are forgotten at once.
 const FORGET: (Duration, usize) = (Duration::from_secs(3_600), 5_000);
@@ -155,7 +157,7 @@ impl Ledger {
     /// Keeps rows that could not be written, and waits before the next try. Whether there may be
     /// one.
     fn keep(&self, batch: Vec<UsageEntry>, error: &StoreError, delay: Duration) -> bool {
-        let problem = whole_text(error);
+        let problem = chain(error);
         let mut state = self.lock();
         if state.problem.is_none() {
             tracing::error!(problem, "usage cannot be written: it is kept in memory");
@@ -185,7 +187,7 @@ impl Ledger {
             Ok(forgotten) if forgotten == most => GATHER,
             Ok(_) => seldom,
             Err(error) => {
-                tracing::warn!(problem = whole_text(&error), "old usage is not forgotten");
+                tracing::warn!(problem = chain(&error), "old usage is not forgotten");
                 seldom
             }
         }
@@ -204,9 +206,6 @@ impl Ledger {
     }
 }
 
-/// The delay between two tries of a ledger that is closing.
-const RETRY_CLOSING: Duration = Duration::from_millis(50);
-
 impl Observer for Ledger {
     fn ended(&self, job: &JobFacts, ended: &Ended) {
         self.push(row::entry(job, ended, Moment::now()));
@@ -222,16 +221,6 @@ impl Condition for Ledger {
             "usage cannot be written: {problem}; {waiting} rows wait in memory, {lost} are lost"
         ))
     }
-}
-
-fn whole_text(error: &StoreError) -> String {
-    let mut text = error.to_string();
-    let mut source = error.source();
-    while let Some(cause) = source {
-        text.push_str(&format!(": {cause}"));
-        source = cause.source();
-    }
-    text
 }
 
 #[cfg(test)]

@@ -1,5 +1,5 @@
-//! One API's requests for another API's servers, and their answers back: a file for each pair, named
-//! by the client's shape and then the provider's.
+//! One API's requests for another API's servers, and their answers back: a folder for each pair,
+//! named by the client's shape and then the provider's.
 //!
 //! Everything here is pure: a request is mapped whole, an answer piece by piece as it comes. Chat
 //! Completions is the shape that every other one can be put into; two pairs make the rest.
@@ -24,6 +24,7 @@
 //! - [`chat_node`]: Chat Completions for a model node, which has no endpoint
 //! - [`node_chat`]: the node protocol's consumers for Chat Completions
 //! - `fields`: the parts of a request, with the path of the one that is wrong
+//! - `from_chat`: a Chat Completions request, as every pair reads it
 //! - `errors`: a backend's error for a client of OpenAI's APIs
 
 pub mod chat;
@@ -34,6 +35,7 @@ pub mod completions_chat;
 mod errors;
 pub mod events;
 mod fields;
+mod from_chat;
 pub mod messages_chat;
 pub mod node_chat;
 pub mod registry;

@@ -120,12 +120,7 @@ impl Session {
             Ok(order) => order,
             Err(bad) => return refuse(job, writer, StatusCode::BAD_REQUEST, &bad),
         };
-        let context = Context {
-            id: job.to_string().split_off("r-".len()),
-            created: unix_seconds(),
-            model: request.model.to_string(),
-            streaming: order.streaming(),
-        };
+        let context = context(job, request.model.to_string(), order.streaming());
         let answer = chat_node::answer(&context, &order);
         let id = self.new_id();
         let task = order.task(id, context.created).encode();
@@ -263,11 +258,12 @@ fn refuse(job: JobId, writer: AnswerWriter, status: StatusCode, bad: &BadRequest
     answer_error(writer, status, error_body(&bad.message, "invalid_request_error", param, None));
 }
 
+fn context(job: JobId, model: String, streaming: bool) -> Context {
+    let created = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs();
+    Context { id: job.digits(), created, model, streaming }
+}
+
 fn too_large() -> BadRequest {
     let words = format!("the conversation is too long for a model node: over {MAX_TASK} bytes");
     BadRequest::new("messages", words)
-}
-
-fn unix_seconds() -> u64 {
-    SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs()
 }

@@ -25,7 +25,7 @@ use self::{
 };
 use crate::{
     exchange::{Answer, Exchange, Gone as ReaderGone, Head},
-    job::Job,
+    job::{Job, Meter},
     observer::{JobFacts, Observer, Outcome},
     provider::{Membership, Offer, Provider},
     status::Status,
@@ -89,42 +89,13 @@ impl Scheduler {
 
     /// Accepts a job. Its answer tells of every refusal, too.
     pub fn submit(&self, job: Job) -> Answer {
-        let exchange = Exchange::new(job.meter);
-        let path = job.request.path_and_query.split('?').next().unwrap_or_default();
-        let facts = Arc::new(JobFacts {
-            id: job.id,
-            scope: job.scope.clone(),
-            model: job.model.clone(),
-            endpoint: job.endpoint,
-            key: job.key.clone(),
-            path: path.into(),
-            streaming: job.request.streaming,
-        });
-        let exchange_end = Arc::clone(&exchange);
-        let wanted = Wanted {
-            request: Arc::new(job.request),
-            translator: job.translator,
-            serve_as: job.serve_as,
-        };
-        let entry = Entry::new(Arc::clone(&facts), exchange_end, wanted, now());
-        let mut targets = job.targets.into_iter();
-        let spec = JobSpec {
-            id: job.id,
-            scope: job.scope,
-            model: targets.next().unwrap_or(job.model),
-            fallbacks: targets.collect(),
-            endpoint: job.endpoint,
-            serve_as: job.serve_as,
-            key: job.key,
-            size: job.size,
-            affinity: job.affinity,
-            pinned: job.pinned,
-            known: job.known,
-        };
+        let (id, facts) = (job.id, Arc::new(facts(&job)));
+        let (spec, wanted, meter) = parts(job);
+        let exchange = Exchange::new(meter);
+        let entry = Entry::new(Arc::clone(&facts), Arc::clone(&exchange), wanted, now());
         for observer in &self.0.observers {
             observer.accepted(&facts);
         }
-        let id = job.id;
         self.with(|core, notes| {
             core.jobs.insert(id, entry);
             core.handle(self, Input::Submit(spec), notes);
@@ -379,4 +350,38 @@ impl Scheduler {
     fn lock(&self) -> MutexGuard<'_, Core> {
         self.0.core.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+fn facts(job: &Job) -> JobFacts {
+    let path = job.request.path_and_query.split('?').next().unwrap_or_default();
+    JobFacts {
+        id: job.id,
+        scope: job.scope.clone(),
+        model: job.model.clone(),
+        endpoint: job.endpoint,
+        key: job.key.clone(),
+        path: path.into(),
+        streaming: job.request.streaming,
+    }
+}
+
+/// What the dispatcher, the job's providers and its exchange need of it.
+fn parts(job: Job) -> (JobSpec, Wanted, Box<dyn Meter>) {
+    let mut targets = job.targets.into_iter();
+    let spec = JobSpec {
+        id: job.id,
+        scope: job.scope,
+        model: targets.next().unwrap_or(job.model),
+        fallbacks: targets.collect(),
+        endpoint: job.endpoint,
+        serve_as: job.serve_as,
+        key: job.key,
+        size: job.size,
+        affinity: job.affinity,
+        pinned: job.pinned,
+        known: job.known,
+    };
+    let request = Arc::new(job.request);
+    let wanted = Wanted { request, translator: job.translator, serve_as: job.serve_as };
+    (spec, wanted, job.meter)
 }

@@ -10,7 +10,7 @@ use protocol::{
     translate::{BadAnswer, Body},
 };
 use tokio::time::timeout;
-use wire::{Closed, Outbox};
+use wire::{Closed, Frame, Outbox};
 
 use super::chat::{self, TextOf};
 use crate::{lent::Counted, order::Order};
@@ -81,7 +81,7 @@ impl Job {
             return Err(Failed::Refused { status, words });
         }
         self.forward(TextOf::new(kind(&headers)), body).await?;
-        Ok(self.outbox.send(end_frame(self.task.id)).await?)
+        self.send(end_frame(self.task.id)).await
     }
 
     fn order(&self) -> Order {
@@ -114,11 +114,15 @@ impl Job {
         let mut rest = str::from_utf8(text).map_err(|error| BadAnswer(error.to_string()))?;
         while !rest.is_empty() {
             let (piece, later) = rest.split_at(rest.floor_char_boundary(FRAME));
-            let sending = self.outbox.send(text_frame(self.task.id, piece));
-            timeout(UNREAD, sending).await.map_err(|_| Failed::Unread)??;
+            self.send(text_frame(self.task.id, piece)).await?;
             rest = later;
         }
         Ok(())
+    }
+
+    async fn send(&self, frame: impl Into<Frame>) -> Result<(), Failed> {
+        let sending = self.outbox.send(frame);
+        Ok(timeout(UNREAD, sending).await.map_err(|_| Failed::Unread)??)
     }
 }
 

@@ -27,7 +27,8 @@ mod writer;
 
 pub use chunk::Usage;
 pub use failure::Failure;
-pub use provider::{FromProvider, Read, fail};
+pub(crate) use provider::Progress;
+pub use provider::{FromProvider, Read};
 pub use reader::FromChat;
 pub use writer::{ChatStream, ChatWhole};
 

@@ -37,20 +37,39 @@ pub trait Read: Default + Send {
     fn end<W: Writer>(&mut self, writer: &mut W, out: &mut Vec<u8>) -> Result<(), BadAnswer>;
 }
 
-/// An error within an answer: the client of a stream is told in it, another one's job fails.
-///
-/// # Errors
-/// [`BadAnswer`] where the client gets no stream.
-pub fn fail<W: Writer>(
-    failure: &Failure,
-    writer: &mut W,
-    out: &mut Vec<u8>,
-) -> Result<(), BadAnswer> {
-    if writer.body() == Body::Json {
-        return Err(BadAnswer(failure.message.clone()));
+/// How much of an answer its client has been told.
+#[derive(Debug, Default)]
+pub(crate) struct Progress {
+    begun: bool,
+    /// It has the whole answer, or an error; whatever comes now is passed over.
+    pub(crate) over: bool,
+}
+
+impl Progress {
+    /// The answer begins, if it has not yet.
+    pub(crate) fn begin<W: Writer>(&mut self, writer: &mut W, out: &mut Vec<u8>) {
+        if !std::mem::replace(&mut self.begun, true) {
+            writer.begin(out);
+        }
     }
-    writer.fail(failure, out);
-    Ok(())
+
+    /// An error within the answer: the client of a stream is told in it, another one's job fails.
+    ///
+    /// # Errors
+    /// [`BadAnswer`] where the client gets no stream.
+    pub(crate) fn fail<W: Writer>(
+        &mut self,
+        failure: &Failure,
+        writer: &mut W,
+        out: &mut Vec<u8>,
+    ) -> Result<(), BadAnswer> {
+        self.over = true;
+        if writer.body() == Body::Json {
+            return Err(BadAnswer(failure.message.clone()));
+        }
+        writer.fail(failure, out);
+        Ok(())
+    }
 }
 
 /// Makes the answer of a client's shape, which `W` writes, of one of a provider's, which `R` reads.

@@ -1,9 +1,8 @@
 //! The answer of a Chat Completions provider, as it is read.
 
 use super::{
-    Failure, Finish, FromProvider, Outcome, Part, Read, Usage, Writer,
+    Failure, Finish, FromProvider, Outcome, Part, Progress, Read, Usage, Writer,
     chunk::{Choice, Completion, Message},
-    fail,
     parts::Parts,
 };
 use crate::translate::BadAnswer;
@@ -20,9 +19,7 @@ const DONE: &[u8] = b"[DONE]";
 /// How far an answer has been read.
 #[derive(Debug, Default)]
 pub struct Reading {
-    begun: bool,
-    /// The client has the whole answer, or an error; whatever comes now is passed over.
-    over: bool,
+    progress: Progress,
     parts: Parts,
     finish: Option<Finish>,
     stop_sequence: Option<String>,
@@ -36,7 +33,7 @@ impl Read for Reading {
         writer: &mut W,
         out: &mut Vec<u8>,
     ) -> Result<(), BadAnswer> {
-        if self.over || data.is_empty() {
+        if self.progress.over || data.is_empty() {
             return Ok(());
         }
         if data.trim_ascii() == DONE {
@@ -45,7 +42,7 @@ impl Read for Reading {
         }
         let chunk = parse(data)?;
         if is_error(&chunk) {
-            return self.fail(&Failure::read(data), writer, out);
+            return self.progress.fail(&Failure::read(data), writer, out);
         }
         self.add(&chunk, writer, out)
     }
@@ -58,10 +55,14 @@ impl Read for Reading {
     ) -> Result<(), BadAnswer> {
         let answer = parse(data)?;
         if is_error(&answer) {
-            return self.fail(&Failure::read(data), writer, out);
+            return self.progress.fail(&Failure::read(data), writer, out);
         }
         if answer.choices.is_empty() {
-            return self.fail(&Failure::new("the backend's answer has no choices"), writer, out);
+            return self.progress.fail(
+                &Failure::new("the backend's answer has no choices"),
+                writer,
+                out,
+            );
         }
         self.add(&answer, writer, out)?;
         self.finish.get_or_insert(Finish::Stop);
@@ -69,14 +70,18 @@ impl Read for Reading {
     }
 
     fn end<W: Writer>(&mut self, writer: &mut W, out: &mut Vec<u8>) -> Result<(), BadAnswer> {
-        if self.over {
+        if self.progress.over {
             return Ok(());
         }
         let Some(finish) = self.finish else {
-            return self.fail(&Failure::new("the backend's answer was cut off"), writer, out);
+            return self.progress.fail(
+                &Failure::new("the backend's answer was cut off"),
+                writer,
+                out,
+            );
         };
-        self.begin(writer, out);
-        self.over = true;
+        self.progress.begin(writer, out);
+        self.progress.over = true;
         self.parts.end(writer, out);
         let finish = match (finish, self.parts.calls() > 0) {
             (Finish::Stop, true) => Finish::ToolCalls,
@@ -90,22 +95,6 @@ impl Read for Reading {
 }
 
 impl Reading {
-    fn fail<W: Writer>(
-        &mut self,
-        failure: &Failure,
-        writer: &mut W,
-        out: &mut Vec<u8>,
-    ) -> Result<(), BadAnswer> {
-        self.over = true;
-        fail(failure, writer, out)
-    }
-
-    fn begin<W: Writer>(&mut self, writer: &mut W, out: &mut Vec<u8>) {
-        if !std::mem::replace(&mut self.begun, true) {
-            writer.begin(out);
-        }
-    }
-
     fn add<W: Writer>(
         &mut self,
         chunk: &Completion<'_>,
@@ -115,7 +104,7 @@ impl Reading {
         if let Some(usage) = chunk.usage {
             self.usage = usage;
         }
-        self.begin(writer, out);
+        self.progress.begin(writer, out);
         // One answer is asked for; a backend that gives more is read as if it gave the first.
         let first = chunk.choices.iter().find(|choice| choice.index.0.unwrap_or(0) == 0);
         let Some(choice) = first else { return Ok(()) };

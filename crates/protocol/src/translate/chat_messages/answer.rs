@@ -4,18 +4,15 @@ use super::event::{Block, Delta, Event, Message, MessageUsage};
 use crate::translate::{
     BadAnswer,
     chat::{
-        Failure, Finish, Outcome, Part, Read, Usage, Writer,
+        Failure, Finish, Outcome, Part, Progress, Read, Usage, Writer,
         chunk::{Count, PromptDetails},
-        fail,
     },
 };
 
 /// How far an answer has been read.
 #[derive(Debug, Default)]
 pub(super) struct Reading {
-    begun: bool,
-    /// The client has the whole answer, or an error; whatever comes now is passed over.
-    over: bool,
+    progress: Progress,
     open: Option<Open>,
     calls: usize,
     finish: Option<Finish>,
@@ -40,7 +37,7 @@ impl Read for Reading {
         writer: &mut W,
         out: &mut Vec<u8>,
     ) -> Result<(), BadAnswer> {
-        if self.over || data.is_empty() {
+        if self.progress.over || data.is_empty() {
             return Ok(());
         }
         let event: Event<'_> = serde_json::from_slice(data).map_err(|error| not_read(&error))?;
@@ -53,7 +50,7 @@ impl Read for Reading {
             "content_block_stop" => self.close(writer, out),
             "message_delta" => self.note(&event),
             "message_stop" => return self.end(writer, out),
-            "error" => return self.fail(&Failure::read(data), writer, out),
+            "error" => return self.progress.fail(&Failure::read(data), writer, out),
             _ => {}
         }
         Ok(())
@@ -69,16 +66,18 @@ impl Read for Reading {
             serde_json::from_slice(data).map_err(|error| not_read(&error))?;
         let content = match message.content {
             Some(content) if &*message.kind != "error" => content,
-            _ if &*message.kind == "error" => return self.fail(&Failure::read(data), writer, out),
+            _ if &*message.kind == "error" => {
+                return self.progress.fail(&Failure::read(data), writer, out);
+            }
             _ => {
-                return self.fail(
+                return self.progress.fail(
                     &Failure::new("the backend's answer has no content"),
                     writer,
                     out,
                 );
             }
         };
-        self.begin(writer, out);
+        self.progress.begin(writer, out);
         for block in &content {
             self.block(block, writer, out);
             self.close(writer, out);
@@ -90,14 +89,18 @@ impl Read for Reading {
     }
 
     fn end<W: Writer>(&mut self, writer: &mut W, out: &mut Vec<u8>) -> Result<(), BadAnswer> {
-        if self.over {
+        if self.progress.over {
             return Ok(());
         }
         let Some(finish) = self.finish else {
-            return self.fail(&Failure::new("the backend's answer was cut off"), writer, out);
+            return self.progress.fail(
+                &Failure::new("the backend's answer was cut off"),
+                writer,
+                out,
+            );
         };
-        self.over = true;
-        self.begin(writer, out);
+        self.progress.over = true;
+        self.progress.begin(writer, out);
         self.close(writer, out);
         let stop_sequence = self.stop_sequence.take();
         writer.finish(&Outcome { finish, stop_sequence, usage: usage(&self.usage) }, out)
@@ -105,30 +108,14 @@ impl Read for Reading {
 }
 
 impl Reading {
-    fn fail<W: Writer>(
-        &mut self,
-        failure: &Failure,
-        writer: &mut W,
-        out: &mut Vec<u8>,
-    ) -> Result<(), BadAnswer> {
-        self.over = true;
-        fail(failure, writer, out)
-    }
-
     fn start<W: Writer>(&mut self, event: &Event<'_>, writer: &mut W, out: &mut Vec<u8>) {
-        self.begin(writer, out);
+        self.progress.begin(writer, out);
         self.count(event.message.as_ref().and_then(|message| message.usage).unwrap_or_default());
-    }
-
-    fn begin<W: Writer>(&mut self, writer: &mut W, out: &mut Vec<u8>) {
-        if !std::mem::replace(&mut self.begun, true) {
-            writer.begin(out);
-        }
     }
 
     /// Opens a block, with what its start holds of it.
     fn block<W: Writer>(&mut self, block: &Block<'_>, writer: &mut W, out: &mut Vec<u8>) {
-        self.begin(writer, out);
+        self.progress.begin(writer, out);
         self.close(writer, out);
         let (part, text) = match &*block.kind {
             "text" => (Part::Text, &block.text),

@@ -2,16 +2,16 @@
 
 use std::borrow::Cow;
 
-use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use crate::{
-    anthropic::message_request::{Block, Message, Role, Source},
+    anthropic::message_request::{Block, Message as Turn, Role, Source},
     json,
     openai::chat_request::join,
     translate::{
         BadRequest,
         fields::{self, Text, TextOrList},
+        from_chat::{Call, Message, Part},
     },
 };
 
@@ -19,7 +19,7 @@ use crate::{
 const BETWEEN: &str = "\n\n";
 
 /// The system prompt, if there is one, and the turns.
-type Conversation<'a> = (Option<Cow<'a, str>>, Vec<Message<'a>>);
+type Conversation<'a> = (Option<Cow<'a, str>>, Vec<Turn<'a>>);
 
 /// Reads `messages`.
 pub(super) fn messages(asked: Option<&RawValue>) -> Result<Conversation<'_>, BadRequest> {
@@ -40,33 +40,26 @@ pub(super) fn messages(asked: Option<&RawValue>) -> Result<Conversation<'_>, Bad
 #[derive(Default)]
 struct Reading<'a> {
     system: Option<Cow<'a, str>>,
-    turns: Vec<Message<'a>>,
+    turns: Vec<Turn<'a>>,
 }
 
 impl<'a> Reading<'a> {
     fn add(&mut self, raw: &'a RawValue, path: &str) -> Result<(), BadRequest> {
-        let asked: AskedMessage<'a> = fields::value(raw, path)?;
+        let asked = Message::read(raw, path)?;
         match &*asked.role.0 {
             "system" | "developer" => self.system(&asked, path),
             "user" => {
-                let blocks = asked.blocks(path)?;
-                self.turn(Role::User, blocks);
+                self.turn(Role::User, blocks(&asked, path)?);
                 Ok(())
             }
             "assistant" => self.assistant(&asked, path),
             "tool" => self.result(&asked, path),
-            role => {
-                let role = json::clip(role, 64);
-                let message = format!(
-                    "`{path}.role` is `{role}`; it must be system, developer, user, assistant or tool"
-                );
-                Err(BadRequest::new(format!("{path}.role"), message))
-            }
+            _ => Err(asked.wrong_role(path)),
         }
     }
 
-    fn system(&mut self, asked: &AskedMessage<'a>, path: &str) -> Result<(), BadRequest> {
-        for block in asked.blocks(path)? {
+    fn system(&mut self, asked: &Message<'a>, path: &str) -> Result<(), BadRequest> {
+        for block in blocks(asked, path)? {
             let Block::Text { text } = block else {
                 let path = format!("{path}.content");
                 return Err(BadRequest::new(&*path, format!("`{path}` must be text")));
@@ -79,12 +72,8 @@ impl<'a> Reading<'a> {
         Ok(())
     }
 
-    fn assistant(&mut self, asked: &AskedMessage<'a>, path: &str) -> Result<(), BadRequest> {
-        fields::refuse(
-            &[("function_call", asked.function_call)],
-            "is no longer spoken; use `tool_calls`",
-        )?;
-        let mut blocks = asked.blocks(path)?;
+    fn assistant(&mut self, asked: &Message<'a>, path: &str) -> Result<(), BadRequest> {
+        let mut blocks = blocks(asked, path)?;
         if blocks.is_empty() {
             let refusal = asked.refusal.as_ref().map(|Text(text)| text.clone());
             blocks.extend(refusal.map(|text| Block::Text { text }));
@@ -96,9 +85,9 @@ impl<'a> Reading<'a> {
         Ok(())
     }
 
-    fn result(&mut self, asked: &AskedMessage<'a>, path: &str) -> Result<(), BadRequest> {
+    fn result(&mut self, asked: &Message<'a>, path: &str) -> Result<(), BadRequest> {
         let tool_use_id = fields::text(asked.tool_call_id, format!("{path}.tool_call_id"))?;
-        let content = asked.blocks(path)?;
+        let content = blocks(asked, path)?;
         self.turn(Role::User, vec![Block::ToolResult { tool_use_id, content }]);
         Ok(())
     }
@@ -108,26 +97,19 @@ impl<'a> Reading<'a> {
         match self.turns.last_mut().filter(|last| last.role == role) {
             Some(last) => last.content.append(&mut blocks),
             None if blocks.is_empty() => {}
-            None => self.turns.push(Message { role, content: blocks }),
+            None => self.turns.push(Turn { role, content: blocks }),
         }
     }
 }
 
-/// A call that was made. Its arguments are a text in which JSON should be.
+/// A call that was made.
 fn call<'a>(raw: &'a RawValue, path: &str) -> Result<Block<'a>, BadRequest> {
-    let asked: AskedCall<'a> = fields::value(raw, path)?;
-    let id = fields::text(asked.id, format!("{path}.id"))?;
-    let path = format!("{path}.function");
-    let missing = || BadRequest::new(&*path, format!("`{path}` is missing"));
-    let function = asked.function.ok_or_else(missing)?;
-    let name = fields::text(function.name, format!("{path}.name"))?;
-    let arguments = function.arguments.map_or(Cow::Borrowed(""), |Text(text)| text);
-    Ok(Block::ToolUse { id, name, input: input(&arguments, &path)? })
+    let Call { id, name, arguments } = Call::read(raw, path)?;
+    Ok(Block::ToolUse { id, name, input: input(&arguments, &format!("{path}.function"))? })
 }
 
 fn input(arguments: &str, path: &str) -> Result<Box<RawValue>, BadRequest> {
     let object = match arguments.trim() {
-        "" => "{}".to_owned(),
         text if text.starts_with('{') && serde_json::from_str::<&RawValue>(text).is_ok() => {
             text.to_owned()
         }
@@ -137,57 +119,40 @@ fn input(arguments: &str, path: &str) -> Result<Box<RawValue>, BadRequest> {
     RawValue::from_string(object).map_err(wrong)
 }
 
-impl<'a> AskedMessage<'a> {
-    /// Its content; Messages knows no empty text.
-    fn blocks(&self, path: &str) -> Result<Vec<Block<'a>>, BadRequest> {
-        let path = format!("{path}.content");
-        let parts = match self.content.map(|raw| TextOrList::read(raw, &path)).transpose()? {
-            None => return Ok(Vec::new()),
-            Some(TextOrList::Text(text)) => {
-                let text = Some(text).filter(|text| !text.is_empty());
-                return Ok(text.map(|text| Block::Text { text }).into_iter().collect());
-            }
-            Some(TextOrList::List(parts)) => parts,
-        };
-        let read = parts.iter().enumerate().map(|(at, raw)| part(raw, &format!("{path}[{at}]")));
-        let mut blocks = read.collect::<Result<Vec<_>, _>>()?;
-        blocks.retain(|block| !matches!(block, Block::Text { text } if text.is_empty()));
-        Ok(blocks)
-    }
+/// What a message says; Messages knows no empty text.
+fn blocks<'a>(asked: &Message<'a>, path: &str) -> Result<Vec<Block<'a>>, BadRequest> {
+    let path = format!("{path}.content");
+    let parts = match asked.content.map(|raw| TextOrList::read(raw, &path)).transpose()? {
+        None => return Ok(Vec::new()),
+        Some(TextOrList::Text(text)) => {
+            let text = Some(text).filter(|text| !text.is_empty());
+            return Ok(text.map(|text| Block::Text { text }).into_iter().collect());
+        }
+        Some(TextOrList::List(parts)) => parts,
+    };
+    let read = parts.iter().enumerate().map(|(at, raw)| part(raw, &format!("{path}[{at}]")));
+    let mut blocks = read.collect::<Result<Vec<_>, _>>()?;
+    blocks.retain(|block| !matches!(block, Block::Text { text } if text.is_empty()));
+    Ok(blocks)
 }
 
 fn part<'a>(raw: &'a RawValue, path: &str) -> Result<Block<'a>, BadRequest> {
-    let asked: AskedPart<'a> = fields::value(raw, path)?;
-    match &*asked.kind.0 {
-        "text" => Ok(Block::Text { text: fields::text(asked.text, format!("{path}.text"))? }),
-        "refusal" => {
-            Ok(Block::Text { text: fields::text(asked.refusal, format!("{path}.refusal"))? })
-        }
-        "image_url" => {
-            let url = asked.image_url.and_then(|image| image.url);
-            let url = fields::text(url, format!("{path}.image_url.url"))?;
+    match Part::read(raw, path)? {
+        Part::Text(text) => Ok(Block::Text { text }),
+        Part::Image { url, .. } => {
             Ok(Block::Image { source: source(url, &format!("{path}.image_url.url"))? })
         }
-        "file" => file(asked, path),
-        kind => {
-            let kind = json::clip(kind, 64);
-            let message = format!(
-                "`{path}` is of type `{kind}`, which cannot be carried over to the model server"
-            );
-            Err(BadRequest::new(path, message))
-        }
+        Part::File { data, .. } => document(data, &format!("{path}.file.file_data")),
     }
 }
 
-fn file<'a>(asked: AskedPart<'a>, path: &str) -> Result<Block<'a>, BadRequest> {
-    let data = asked.file.and_then(|file| file.file_data);
-    let path = format!("{path}.file.file_data");
-    let source = source(fields::text(data, &*path)?, &path)?;
+fn document<'a>(data: Cow<'a, str>, path: &str) -> Result<Block<'a>, BadRequest> {
+    let source = source(data, path)?;
     match &source {
         Source::Base64 { media_type, .. } if media_type == "application/pdf" => {
             Ok(Block::Document { source })
         }
-        _ => Err(BadRequest::new(&*path, format!("`{path}` must be a PDF as a data URL"))),
+        _ => Err(BadRequest::new(path, format!("`{path}` must be a PDF as a data URL"))),
     }
 }
 
@@ -201,62 +166,4 @@ fn source<'a>(url: Cow<'a, str>, path: &str) -> Result<Source<'a>, BadRequest> {
     // A type may have parameters, which Messages does not know.
     let media_type = media_type.split(';').next().unwrap_or_default().to_owned().into();
     Ok(Source::Base64 { media_type, data: data.to_owned().into() })
-}
-
-#[derive(Deserialize)]
-struct AskedMessage<'a> {
-    #[serde(borrow)]
-    role: Text<'a>,
-    #[serde(borrow)]
-    content: Option<&'a RawValue>,
-    #[serde(borrow)]
-    refusal: Option<Text<'a>>,
-    #[serde(borrow)]
-    tool_calls: Option<Vec<&'a RawValue>>,
-    #[serde(borrow)]
-    tool_call_id: Option<&'a RawValue>,
-    #[serde(borrow)]
-    function_call: Option<&'a RawValue>,
-}
-
-#[derive(Deserialize)]
-struct AskedCall<'a> {
-    #[serde(borrow)]
-    id: Option<&'a RawValue>,
-    #[serde(borrow)]
-    function: Option<AskedFunction<'a>>,
-}
-
-#[derive(Deserialize)]
-struct AskedFunction<'a> {
-    #[serde(borrow)]
-    name: Option<&'a RawValue>,
-    #[serde(borrow)]
-    arguments: Option<Text<'a>>,
-}
-
-#[derive(Deserialize)]
-struct AskedPart<'a> {
-    #[serde(rename = "type", borrow)]
-    kind: Text<'a>,
-    #[serde(borrow)]
-    text: Option<&'a RawValue>,
-    #[serde(borrow)]
-    refusal: Option<&'a RawValue>,
-    #[serde(borrow)]
-    image_url: Option<AskedImage<'a>>,
-    #[serde(borrow)]
-    file: Option<AskedFile<'a>>,
-}
-
-#[derive(Deserialize)]
-struct AskedImage<'a> {
-    #[serde(borrow)]
-    url: Option<&'a RawValue>,
-}
-
-#[derive(Deserialize)]
-struct AskedFile<'a> {
-    #[serde(borrow)]
-    file_data: Option<&'a RawValue>,
 }

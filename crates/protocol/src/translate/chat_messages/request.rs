@@ -12,6 +12,7 @@ use crate::{
     translate::{
         BadRequest, Context,
         fields::{self, Text, TextOrList},
+        from_chat::{ResponseFormat, refuse_more_than_text},
     },
 };
 
@@ -103,21 +104,15 @@ impl<'a> Request<'a> {
         let no_logprobs = |raw: &&RawValue| raw.get() != "0";
         let parameters = [
             ("n", more_than_one),
-            ("modalities", self.modalities.filter(|raw| !is_text_alone(raw))),
             ("logprobs", self.logprobs),
             ("top_logprobs", self.top_logprobs.filter(no_logprobs)),
             ("logit_bias", self.logit_bias),
             ("functions", self.functions),
             ("function_call", self.function_call),
             ("audio", self.audio),
-            ("web_search_options", self.web_search_options),
         ];
-        // An empty object asks for a search, too.
-        let search = self.web_search_options.map(|_| "web_search_options");
-        if let Some(name) = search {
-            return Err(BadRequest::new(name, format!("`{name}` {NOT_IN_MESSAGES}")));
-        }
-        fields::refuse(&parameters, NOT_IN_MESSAGES)
+        fields::refuse(&parameters, NOT_IN_MESSAGES)?;
+        refuse_more_than_text(self.modalities, self.web_search_options, NOT_IN_MESSAGES)
     }
 
     fn max_tokens(&self) -> Result<u64, BadRequest> {
@@ -147,14 +142,15 @@ impl<'a> Request<'a> {
 
     fn output_config(&self) -> Result<Option<OutputConfig<'a>>, BadRequest> {
         let Some(raw) = self.response_format else { return Ok(None) };
-        let asked: AskedFormat<'a> = fields::value(raw, "response_format")?;
-        match (&*asked.kind.0, asked.json_schema.and_then(|asked| asked.schema)) {
+        let asked = ResponseFormat::read(raw)?;
+        match (&*asked.kind.0, asked.json_schema) {
             ("text", _) => Ok(None),
-            ("json_schema", Some(schema)) => {
-                Ok(Some(OutputConfig { format: Format { kind: "json_schema", schema } }))
+            ("json_schema", Some(asked)) => {
+                let format = Format { kind: "json_schema", schema: asked.schema()? };
+                Ok(Some(OutputConfig { format }))
             }
             ("json_schema", None) => {
-                let path = "response_format.json_schema.schema";
+                let path = "response_format.json_schema";
                 Err(BadRequest::new(path, format!("`{path}` is missing")))
             }
             _ => {
@@ -165,22 +161,4 @@ impl<'a> Request<'a> {
             }
         }
     }
-}
-
-fn is_text_alone(raw: &RawValue) -> bool {
-    serde_json::from_str::<Vec<Cow<'_, str>>>(raw.get()).is_ok_and(|asked| asked == ["text"])
-}
-
-#[derive(Deserialize)]
-struct AskedFormat<'a> {
-    #[serde(rename = "type", borrow)]
-    kind: Text<'a>,
-    #[serde(borrow)]
-    json_schema: Option<AskedSchema<'a>>,
-}
-
-#[derive(Deserialize)]
-struct AskedSchema<'a> {
-    #[serde(borrow)]
-    schema: Option<&'a RawValue>,
 }

@@ -8,9 +8,8 @@ use super::event::{Event, Item, Response};
 use crate::translate::{
     BadAnswer,
     chat::{
-        Failure, Finish, Outcome, Part, Read, Usage, Writer,
+        Failure, Finish, Outcome, Part, Progress, Read, Usage, Writer,
         chunk::{Count, Function, Text, ToolCall},
-        fail,
         parts::Parts,
     },
 };
@@ -27,9 +26,7 @@ const BETWEEN: &str = "\n\n";
 /// whole response is read only where nothing came before: its places need not be those of events.
 #[derive(Debug, Default)]
 pub(super) struct Reading {
-    begun: bool,
-    /// The client has the whole answer, or an error; whatever comes now is passed over.
-    over: bool,
+    progress: Progress,
     parts: Parts,
     /// The items of which something has been carried, by their places.
     told: HashSet<u64>,
@@ -42,19 +39,19 @@ impl Read for Reading {
         writer: &mut W,
         out: &mut Vec<u8>,
     ) -> Result<(), BadAnswer> {
-        if self.over || data.is_empty() || data == b"[DONE]" {
+        if self.progress.over || data.is_empty() || data == b"[DONE]" {
             return Ok(());
         }
         let event: Event<'_> = parse(data)?;
         match &*event.kind {
-            "error" => return self.fail(&Failure::read(data), writer, out),
-            "response.failed" => return self.fail(&reason(event.response), writer, out),
+            "error" => return self.progress.fail(&Failure::read(data), writer, out),
+            "response.failed" => return self.progress.fail(&reason(event.response), writer, out),
             "response.completed" | "response.incomplete" => {
                 return self.response(&object(event.response)?, writer, out);
             }
             _ => {}
         }
-        self.begin(writer, out);
+        self.progress.begin(writer, out);
         self.item_event(&event, writer, out)
     }
 
@@ -66,39 +63,27 @@ impl Read for Reading {
     ) -> Result<(), BadAnswer> {
         let response: Response<'_> = parse(data)?;
         if response.error.is_some() || &*response.status == "failed" {
-            return self.fail(&Failure::read(data), writer, out);
+            return self.progress.fail(&Failure::read(data), writer, out);
         }
         if response.output.is_none() {
-            return self.fail(&Failure::new("the backend's answer has no output"), writer, out);
+            return self.progress.fail(
+                &Failure::new("the backend's answer has no output"),
+                writer,
+                out,
+            );
         }
         self.response(&response, writer, out)
     }
 
     fn end<W: Writer>(&mut self, writer: &mut W, out: &mut Vec<u8>) -> Result<(), BadAnswer> {
-        if self.over {
+        if self.progress.over {
             return Ok(());
         }
-        self.fail(&Failure::new("the backend's answer was cut off"), writer, out)
+        self.progress.fail(&Failure::new("the backend's answer was cut off"), writer, out)
     }
 }
 
 impl Reading {
-    fn begin<W: Writer>(&mut self, writer: &mut W, out: &mut Vec<u8>) {
-        if !std::mem::replace(&mut self.begun, true) {
-            writer.begin(out);
-        }
-    }
-
-    fn fail<W: Writer>(
-        &mut self,
-        failure: &Failure,
-        writer: &mut W,
-        out: &mut Vec<u8>,
-    ) -> Result<(), BadAnswer> {
-        self.over = true;
-        fail(failure, writer, out)
-    }
-
     fn item_event<W: Writer>(
         &mut self,
         event: &Event<'_>,
@@ -234,12 +219,12 @@ impl Reading {
         writer: &mut W,
         out: &mut Vec<u8>,
     ) -> Result<(), BadAnswer> {
-        self.begin(writer, out);
+        self.progress.begin(writer, out);
         if self.told.is_empty() {
             let mut items = (0..).zip(response.output.iter().flatten());
             items.try_for_each(|(place, item)| self.done(place, item, writer, out))?;
         }
-        self.over = true;
+        self.progress.over = true;
         self.parts.end(writer, out);
         let usage = response.usage.map(Usage::from).unwrap_or_default();
         let finish = self.finish(response);

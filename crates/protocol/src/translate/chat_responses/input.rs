@@ -2,15 +2,15 @@
 
 use std::borrow::Cow;
 
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 use serde_json::value::RawValue;
 
 use crate::{
-    json,
     openai::chat_request::join,
     translate::{
         BadRequest,
         fields::{self, Text, TextOrList},
+        from_chat::{self, Call, Message},
     },
 };
 
@@ -60,26 +60,9 @@ pub(super) fn items(messages: Option<&RawValue>) -> Result<Vec<Item<'_>>, BadReq
     let mut items = Vec::with_capacity(messages.len());
     for (at, raw) in messages.iter().enumerate() {
         let path = format!("messages[{at}]");
-        let message: Message<'_> = fields::value(raw, &path)?;
-        message.add_to(&mut items, &path)?;
+        Message::read(raw, &path)?.add_to(&mut items, &path)?;
     }
     Ok(items)
-}
-
-#[derive(Deserialize)]
-struct Message<'a> {
-    #[serde(borrow)]
-    role: Text<'a>,
-    #[serde(borrow)]
-    content: Option<&'a RawValue>,
-    #[serde(borrow)]
-    refusal: Option<Text<'a>>,
-    #[serde(borrow)]
-    tool_calls: Option<Vec<&'a RawValue>>,
-    #[serde(borrow)]
-    tool_call_id: Option<&'a RawValue>,
-    #[serde(borrow)]
-    function_call: Option<&'a RawValue>,
 }
 
 impl<'a> Message<'a> {
@@ -90,14 +73,7 @@ impl<'a> Message<'a> {
             "user" => items.push(self.message("user", path)?),
             "assistant" => self.add_assistant(items, path)?,
             "tool" => items.push(self.result(path)?),
-            role => {
-                let role = json::clip(role, 64);
-                let message = format!(
-                    "`{path}.role` is `{role}`; it must be system, developer, user, assistant or \
-                     tool"
-                );
-                return Err(BadRequest::new(format!("{path}.role"), message));
-            }
+            _ => return Err(self.wrong_role(path)),
         }
         Ok(())
     }
@@ -110,13 +86,6 @@ impl<'a> Message<'a> {
 
     /// Words come before the calls. A message of the assistant holds text alone.
     fn add_assistant(self, items: &mut Vec<Item<'a>>, path: &str) -> Result<(), BadRequest> {
-        if self.function_call.is_some() {
-            let path = format!("{path}.function_call");
-            return Err(BadRequest::new(
-                &*path,
-                format!("`{path}` is no longer spoken; use `tool_calls`"),
-            ));
-        }
         let said = match self.content {
             Some(raw) => Some(content(raw, &format!("{path}.content"))?),
             None => self.refusal.map(|Text(text)| Content::Text(text)),
@@ -140,18 +109,8 @@ impl<'a> Message<'a> {
 }
 
 fn call<'a>(raw: &'a RawValue, path: &str) -> Result<Item<'a>, BadRequest> {
-    let asked: Call<'a> = fields::value(raw, path)?;
-    let missing = || {
-        let message = format!("`{path}` has no `function`; only functions can be carried over");
-        BadRequest::new(path, message)
-    };
-    let function = asked.function.ok_or_else(missing)?;
-    let arguments = function.arguments.map_or(Cow::Borrowed(""), |Text(text)| text);
-    Ok(Item::FunctionCall {
-        call_id: fields::text(asked.id, format!("{path}.id"))?,
-        name: fields::text(function.name, format!("{path}.function.name"))?,
-        arguments: if arguments.trim().is_empty() { "{}".into() } else { arguments },
-    })
+    let Call { id, name, arguments } = Call::read(raw, path)?;
+    Ok(Item::FunctionCall { call_id: id, name, arguments })
 }
 
 fn content<'a>(raw: &'a RawValue, path: &str) -> Result<Content<'a>, BadRequest> {
@@ -179,72 +138,11 @@ impl<'a> Content<'a> {
 }
 
 fn part<'a>(raw: &'a RawValue, path: &str) -> Result<Part<'a>, BadRequest> {
-    let piece: Piece<'a> = fields::value(raw, path)?;
-    match (piece.kind.0.as_ref(), piece.image_url, piece.file) {
-        ("text", ..) => Ok(Part::Text { text: fields::text(piece.text, format!("{path}.text"))? }),
-        ("refusal", ..) => {
-            Ok(Part::Text { text: fields::text(piece.refusal, format!("{path}.refusal"))? })
+    Ok(match from_chat::Part::read(raw, path)? {
+        from_chat::Part::Text(text) => Part::Text { text },
+        from_chat::Part::Image { url, detail } => {
+            Part::Image { image_url: url, detail: detail.unwrap_or("auto".into()) }
         }
-        ("image_url", Some(image), _) => Ok(Part::Image {
-            image_url: fields::text(image.url, format!("{path}.image_url.url"))?,
-            detail: image.detail.map_or("auto".into(), |Text(detail)| detail),
-        }),
-        ("file", _, Some(file)) => Ok(Part::File {
-            filename: file.filename.map(|Text(name)| name),
-            file_data: fields::text(file.file_data, format!("{path}.file.file_data"))?,
-        }),
-        (kind, ..) => {
-            let kind = json::clip(kind, 64);
-            let message = format!(
-                "`{path}` is of type `{kind}`, which cannot be carried over to the model server"
-            );
-            Err(BadRequest::new(path, message))
-        }
-    }
-}
-
-#[derive(Deserialize)]
-struct Call<'a> {
-    #[serde(borrow)]
-    id: Option<&'a RawValue>,
-    #[serde(borrow)]
-    function: Option<Function<'a>>,
-}
-
-#[derive(Deserialize)]
-struct Function<'a> {
-    #[serde(borrow)]
-    name: Option<&'a RawValue>,
-    #[serde(borrow)]
-    arguments: Option<Text<'a>>,
-}
-
-#[derive(Deserialize)]
-struct Piece<'a> {
-    #[serde(rename = "type", borrow)]
-    kind: Text<'a>,
-    #[serde(borrow)]
-    text: Option<&'a RawValue>,
-    #[serde(borrow)]
-    refusal: Option<&'a RawValue>,
-    #[serde(borrow)]
-    image_url: Option<Image<'a>>,
-    #[serde(borrow)]
-    file: Option<File<'a>>,
-}
-
-#[derive(Deserialize)]
-struct Image<'a> {
-    #[serde(borrow)]
-    url: Option<&'a RawValue>,
-    #[serde(borrow)]
-    detail: Option<Text<'a>>,
-}
-
-#[derive(Deserialize)]
-struct File<'a> {
-    #[serde(borrow)]
-    filename: Option<Text<'a>>,
-    #[serde(borrow)]
-    file_data: Option<&'a RawValue>,
+        from_chat::Part::File { name, data } => Part::File { filename: name, file_data: data },
+    })
 }

@@ -8,10 +8,10 @@ use serde_json::value::RawValue;
 use super::input::{Item, items};
 use crate::{
     json,
-    openai::chat_request::no_parameters,
     translate::{
         BadRequest, Context,
         fields::{self, Text},
+        from_chat::{Function, JsonSchema, ResponseFormat, forced_function, refuse_more_than_text},
     },
 };
 
@@ -173,14 +173,9 @@ impl<'a> Request<'a> {
             ("functions", self.functions),
             ("function_call", self.function_call),
             ("audio", self.audio),
-            ("modalities", self.modalities.filter(|raw| !is_text_alone(raw))),
         ];
         fields::refuse(&parameters, NOT_IN_RESPONSES)?;
-        // An empty object asks for a search, too.
-        let search = ("web_search_options", self.web_search_options);
-        search.1.map_or(Ok(()), |_| {
-            Err(BadRequest::new(search.0, format!("`{}` {NOT_IN_RESPONSES}", search.0)))
-        })
+        refuse_more_than_text(self.modalities, self.web_search_options, NOT_IN_RESPONSES)
     }
 
     fn into_responses(self) -> Result<ResponsesRequest<'a>, BadRequest> {
@@ -205,27 +200,12 @@ impl<'a> Request<'a> {
     }
 }
 
-fn is_text_alone(raw: &RawValue) -> bool {
-    serde_json::from_str::<Vec<Text<'_>>>(raw.get())
-        .is_ok_and(|asked| asked.iter().all(|Text(kind)| kind == "text"))
-}
-
 fn tools<'a>(asked: &[&'a RawValue]) -> Result<Vec<Tool<'a>>, BadRequest> {
-    asked.iter().enumerate().map(|(at, raw)| tool(raw, &format!("tools[{at}]"))).collect()
-}
-
-fn tool<'a>(raw: &'a RawValue, path: &str) -> Result<Tool<'a>, BadRequest> {
-    let asked: AskedTool<'a> = fields::value(raw, path)?;
-    let function = asked.function.filter(|_| asked.kind.0 == "function").ok_or_else(|| {
-        let kind = json::clip(&asked.kind.0, 64);
-        let message = format!("`{path}` is of type `{kind}`; only functions can be carried over");
-        BadRequest::new(path, message)
-    })?;
-    Ok(Tool {
-        name: fields::text(function.name, format!("{path}.function.name"))?,
-        description: function.description.map(|Text(text)| text),
-        parameters: function.parameters.unwrap_or(no_parameters()),
-        strict: function.strict.unwrap_or(false),
+    Function::all(asked, |Function { name, description, parameters, strict }| Tool {
+        name,
+        description,
+        parameters,
+        strict: strict.unwrap_or(false),
     })
 }
 
@@ -233,12 +213,7 @@ fn tool_choice(raw: &RawValue) -> Result<ToolChoice<'_>, BadRequest> {
     if raw.get().starts_with('"') {
         return fields::text(Some(raw), "tool_choice").map(ToolChoice::Mode);
     }
-    let asked: AskedTool<'_> = fields::value(raw, "tool_choice")?;
-    let function = asked.function.filter(|_| asked.kind.0 == "function").ok_or_else(|| {
-        let message = "`tool_choice` must be auto, none, required or one function";
-        BadRequest::new("tool_choice", message)
-    })?;
-    let name = fields::text(function.name, "tool_choice.function.name")?;
+    let name = forced_function(raw)?;
     Ok(ToolChoice::Function(Forced { name }))
 }
 
@@ -253,11 +228,11 @@ fn text<'a>(
 }
 
 fn response_format(raw: &RawValue) -> Result<Option<Format<'_>>, BadRequest> {
-    let asked: AskedFormat<'_> = fields::value(raw, "response_format")?;
+    let asked = ResponseFormat::read(raw)?;
     match (asked.kind.0.as_ref(), asked.json_schema) {
         ("text", _) => Ok(None),
         ("json_object", _) => Ok(Some(Format::JsonObject)),
-        ("json_schema", Some(schema)) => schema.format().map(Some),
+        ("json_schema", Some(schema)) => Format::of(schema).map(Some),
         (kind, _) => {
             let kind = json::clip(kind, 64);
             let message = format!(
@@ -269,53 +244,13 @@ fn response_format(raw: &RawValue) -> Result<Option<Format<'_>>, BadRequest> {
     }
 }
 
-#[derive(Deserialize)]
-struct AskedTool<'a> {
-    #[serde(rename = "type", borrow)]
-    kind: Text<'a>,
-    #[serde(borrow)]
-    function: Option<AskedFunction<'a>>,
-}
-
-#[derive(Deserialize)]
-struct AskedFunction<'a> {
-    #[serde(borrow)]
-    name: Option<&'a RawValue>,
-    #[serde(borrow)]
-    description: Option<Text<'a>>,
-    #[serde(borrow)]
-    parameters: Option<&'a RawValue>,
-    strict: Option<bool>,
-}
-
-#[derive(Deserialize)]
-struct AskedFormat<'a> {
-    #[serde(rename = "type", borrow)]
-    kind: Text<'a>,
-    #[serde(borrow)]
-    json_schema: Option<AskedSchema<'a>>,
-}
-
-#[derive(Deserialize)]
-struct AskedSchema<'a> {
-    #[serde(borrow)]
-    name: Option<Text<'a>>,
-    #[serde(borrow)]
-    description: Option<Text<'a>>,
-    #[serde(borrow)]
-    schema: Option<&'a RawValue>,
-    strict: Option<bool>,
-}
-
-impl<'a> AskedSchema<'a> {
-    fn format(self) -> Result<Format<'a>, BadRequest> {
-        let path = "response_format.json_schema.schema";
-        let missing = || BadRequest::new(path, format!("`{path}` is missing"));
+impl<'a> Format<'a> {
+    fn of(asked: JsonSchema<'a>) -> Result<Self, BadRequest> {
         Ok(Format::JsonSchema {
-            name: self.name.map_or("answer".into(), |Text(name)| name),
-            description: self.description.map(|Text(text)| text),
-            schema: self.schema.ok_or_else(missing)?,
-            strict: self.strict,
+            schema: asked.schema()?,
+            name: asked.name.map_or("answer".into(), |Text(name)| name),
+            description: asked.description.map(|Text(text)| text),
+            strict: asked.strict,
         })
     }
 }

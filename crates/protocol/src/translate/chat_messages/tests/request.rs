@@ -160,6 +160,10 @@ fn a_schema_for_the_answer_is_carried() {
     let written = request(&with(&json!({"response_format": format}))).unwrap();
     let expected = json!({"format": {"type": "json_schema", "schema": {"type": "object"}}});
     assert_eq!(written["output_config"], expected);
+    let without = |format: Value| refused(&json!({"response_format": format}));
+    assert_eq!(without(json!({"type": "json_schema"})), "response_format.json_schema");
+    let empty = json!({"type": "json_schema", "json_schema": {}});
+    assert_eq!(without(empty), "response_format.json_schema.schema");
 }
 
 #[test]
@@ -202,9 +206,12 @@ fn a_message_that_cannot_be_carried_is_named_by_its_place() {
     assert_eq!(one(json!({"role": "function", "content": "x"})), "messages[0].role");
     assert_eq!(one(json!({"role": "user", "content": 7})), "messages[0].content");
     assert_eq!(one(json!({"role": "tool", "content": "x"})), "messages[0].tool_call_id");
-    assert_eq!(one(json!({"role": "assistant", "function_call": {"name": "f"}})), "function_call");
+    assert_eq!(
+        one(json!({"role": "assistant", "function_call": {"name": "f"}})),
+        "messages[0].function_call"
+    );
     let call = json!({"role": "assistant", "tool_calls": [{"id": "a", "type": "custom"}]});
-    assert_eq!(one(call), "messages[0].tool_calls[0].function");
+    assert_eq!(one(call), "messages[0].tool_calls[0]");
     let audio = json!({"type": "input_audio", "input_audio": {"data": "x", "format": "wav"}});
     assert_eq!(content(audio), "messages[0].content[0]");
     let plain = json!({"type": "image_url", "image_url": {"url": "data:text/plain,x"}});
