@@ -6,7 +6,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use base::{ModelName, ProviderId, Scope};
+use base::{Endpoints, ModelName, ProviderId, Scope};
 use dispatch::Dispatcher;
 
 use crate::provider::Provider;
@@ -37,6 +37,8 @@ pub struct WorkerStatus {
     pub scope: Scope,
     /// What it serves.
     pub models: Vec<ModelName>,
+    /// The shapes of request that it serves.
+    pub endpoints: Endpoints,
     /// How many jobs it takes at once.
     pub max_concurrent: u32,
     /// Its load as it counts it itself.
@@ -84,6 +86,7 @@ fn workers(dispatcher: &Dispatcher, providers: &ByLink, at: Instant) -> Vec<Work
             name: providers.get(&view.id).map_or("", |p| p.name()).to_owned(),
             scope: view.scope().clone(),
             models: view.models().cloned().collect(),
+            endpoints: view.endpoints,
             max_concurrent: view.max_concurrent,
             reported_load: view.reported_load,
             in_flight: view.in_flight,

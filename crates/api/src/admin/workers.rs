@@ -7,7 +7,7 @@ use axum::{
     extract::{Path, State, rejection::PathRejection},
     response::IntoResponse,
 };
-use base::ProviderId;
+use base::{Endpoint, ProviderId};
 use http::{HeaderMap, StatusCode};
 use scheduler::WorkerStatus;
 use serde::Serialize;
@@ -26,6 +26,8 @@ pub(crate) struct WorkerJson {
     worker_name: String,
     scope: String,
     models: Vec<String>,
+    /// What requests it can be sent as they are; the rest is translated.
+    endpoints: Vec<&'static str>,
     max_concurrent: u32,
     reported_load: u32,
     in_flight_count: u32,
@@ -43,6 +45,7 @@ impl From<&WorkerStatus> for WorkerJson {
             worker_name: worker.name.clone(),
             scope: worker.scope.to_string(),
             models: worker.models.iter().map(ToString::to_string).collect(),
+            endpoints: worker.endpoints.iter().map(Endpoint::path).collect(),
             max_concurrent: worker.max_concurrent,
             reported_load: worker.reported_load,
             in_flight_count: worker.in_flight,

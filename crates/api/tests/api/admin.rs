@@ -51,6 +51,7 @@ async fn administration_needs_its_token_on_this_machine_too() {
     let (status, workers) = get(&kit, "/admin/workers", &token).await;
     let workers: Value = serde_json::from_str(&workers).unwrap();
     assert_eq!((status, &workers["workers"][0]["worker_name"]), (200, &"test".into()));
+    assert_eq!(workers["workers"][0]["endpoints"][0], "/v1/chat/completions");
     let (_, stats) = get(&kit, "/admin/stats", &token).await;
     let stats: Value = serde_json::from_str(&stats).unwrap();
     assert_eq!((&stats["active_workers"], &stats["queue_depth"]["server"]), (&1.into(), &0.into()));

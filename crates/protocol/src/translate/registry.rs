@@ -1,6 +1,6 @@
 //! Which endpoint of a provider serves a request of which shape, and what maps the bytes.
 //!
-//! The one table of pairs is [`PAIRS`]; a way of two steps goes through Chat Completions.
+//! The one table of pairs is `PAIRS`; a way of two steps goes through Chat Completions.
 
 use base::{Endpoint, Endpoints};
 

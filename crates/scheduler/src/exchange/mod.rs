@@ -11,7 +11,7 @@
 //!
 //! - [`Answer`]: the API's end
 //! - [`AnswerWriter`]: the provider's end
-//! - [`state`]: what lies between them
+//! - `state`: what lies between them
 
 mod answer;
 mod state;

@@ -4,8 +4,8 @@
 //! lock, so that an assignment and its cancellation reach them in the order they were decided;
 //! observers are called after it.
 //!
-//! - [`core`]: what the lock guards, and how the dispatcher's effects are carried out
-//! - [`entry`]: a job that has not ended
+//! - `core`: what the lock guards, and how the dispatcher's effects are carried out
+//! - `entry`: a job that has not ended
 
 mod core;
 mod entry;

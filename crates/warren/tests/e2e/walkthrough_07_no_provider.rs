@@ -1,7 +1,9 @@
 //! Walkthrough 7: nobody serves the model.
 
+use std::path::Path;
+
 use serde_json::json;
-use testkit::{Connect, Daemon, Form};
+use testkit::{Connect, DEADLINE, Daemon, Form, eventually};
 
 use crate::common::{
     CHAT, MESSAGES, ask, ask_for, assert_anthropic_error, assert_openai_error, both_forms, join,
@@ -59,14 +61,23 @@ async fn a_model_is_known_after_a_restart() {
 /// It is written down when it comes, not only when the server ends.
 #[tokio::test]
 async fn a_model_is_known_after_a_kill() {
-    let mut daemon = serve().start().await;
-    let mut worker = join(&daemon, Form::Stock, "w", 1).await;
-    let answer = post(&daemon.client(), CHAT, ask(false));
-    let job = worker.expect_job().await;
-    worker.complete(&job, 200, &json!({})).await;
-    assert_eq!(answer.await.unwrap().status, 200);
+    let serve = serve();
+    let database = serve.data_dir().join("warren.db");
+    let mut daemon = serve.start().await;
+    let _worker = join(&daemon, Form::Stock, "w", 1).await;
+    let written = async || is_known(&database).unwrap_or(false);
+    eventually("the model in the database", DEADLINE, written).await;
     daemon.kill_and_restart().await;
     waits_for_m_alone(&daemon, Form::Stock).await;
+}
+
+/// Whether the model `m` is written down, while the server runs.
+fn is_known(database: &Path) -> rusqlite::Result<bool> {
+    let database = rusqlite::Connection::open_with_flags(
+        database,
+        rusqlite::OpenFlags::SQLITE_OPEN_READ_ONLY,
+    )?;
+    database.query_row("SELECT COUNT(*) > 0 FROM models WHERE model = 'm'", [], |row| row.get(0))
 }
 
 async fn a_wildcard_serves_every_model(form: Form) {
