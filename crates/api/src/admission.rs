@@ -107,6 +107,8 @@ pub(crate) fn put_standing(headers: &mut HeaderMap, endpoint: Endpoint, standing
 }
 
 fn put(headers: &mut HeaderMap, names: [HeaderName; 3], gauge: &Gauge, reset: String) {
+    // In one step: a map that grows by one header after the other is made anew twice.
+    headers.reserve(6);
     let [limit, remaining, whole] = names;
     headers.insert(limit, gauge.limit.into());
     headers.insert(remaining, gauge.remaining.into());
