@@ -100,7 +100,7 @@ async fn what_is_known_is_not_asked_for() {
 #[tokio::test]
 async fn probes_do_not_count_as_requests() {
     let mock = MockBackend::start(&["m"]).await;
-    mock.only(&[Endpoint::Messages.path()]);
+    mock.answers_only(&[Endpoint::Messages.path()]);
     let told = at(mock.url()).endpoints().await.unwrap();
     assert_eq!(told, Some(Endpoints::only(Endpoint::Messages)));
     assert_eq!(mock.counts().started, 0);

@@ -42,7 +42,7 @@ impl Sums {
 
 /// Lets the backend answer each request with as many tokens as its text asks for.
 pub(crate) fn script(backend: &MockBackend, tally: &Arc<Tally>) {
-    backend.only(&["/v1/chat/completions", "/v1/completions", "/v1/embeddings"]);
+    backend.answers_only(&["/v1/chat/completions", "/v1/completions", "/v1/embeddings"]);
     let tally = Arc::clone(tally);
     backend.answer_with(move |received| reply(received, &tally));
 }

@@ -181,7 +181,7 @@ impl MockBackend {
 
     /// Answers posts to these paths only. Any other is not found, in the words of llama.cpp; such a
     /// request counts, but uses up no reply.
-    pub fn only(&self, paths: &[&str]) {
+    pub fn answers_only(&self, paths: &[&str]) {
         let paths = paths.iter().map(|&path| path.to_owned()).collect();
         *self.shared.only.lock().unwrap() = Some(paths);
     }
@@ -312,7 +312,7 @@ mod tests {
     #[tokio::test]
     async fn what_is_not_there_uses_up_no_reply_and_a_probe_does_not_count() {
         let backend = MockBackend::start(&["m"]).await;
-        backend.only(&["/v1/chat/completions"]);
+        backend.answers_only(&["/v1/chat/completions"]);
         backend.then(Reply::completion("kept"));
         let client = Client::new(backend.address());
         let probe = async |path| client.post_json(path, &json!({})).await;

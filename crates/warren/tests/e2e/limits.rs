@@ -174,7 +174,7 @@ async fn a_request_that_names_an_absurd_number_of_tokens_is_let_in_alone() {
 async fn a_request_that_comes_to_nothing_gives_back_what_it_took() {
     let daemon = serve().set("--max-queue-len", "1").start().await;
     let backend = MockBackend::start(&["m"]).await;
-    backend.only(&[CHAT]);
+    backend.answers_only(&[CHAT]);
     let _worker = lend(&daemon, &backend, 1).await;
     let budget = json!({"tokens": 100_000, "per": "day"});
     let (_, key) = make_key(&daemon, json!({"limits": {"concurrent": 1, "budget": budget}})).await;
@@ -221,7 +221,7 @@ async fn a_request_that_comes_to_nothing_gives_back_what_it_took() {
 async fn lists_of_models_are_no_requests_of_a_minute() {
     let daemon = serve().start().await;
     let backend = MockBackend::start(&["m"]).await;
-    backend.only(&[CHAT]);
+    backend.answers_only(&[CHAT]);
     let _worker = lend(&daemon, &backend, 1).await;
     let (_, key) = make_key(&daemon, json!({"limits": {"rpm": 2, "tpm": 1_000}})).await;
     let client = with_key(&daemon, &key);

@@ -23,7 +23,7 @@ fn ask(model: &str) -> Value {
 async fn lines_come_as_they_are_written_and_leaving_stops_the_backend() {
     let daemon = serve().start().await;
     let backend = MockBackend::start(&["m"]).await;
-    backend.only(&[CHAT]);
+    backend.answers_only(&[CHAT]);
     let _worker = lend(&daemon, &backend, 1).await;
     let finish = "data: {\"choices\":[{\"index\":0,\"delta\":{},\"finish_reason\":\"stop\"}]}\n\ndata: [DONE]\n\n";
     backend.then(Reply::stream([word("hel"), word("lo"), finish.to_owned()], &Gate::opened()));

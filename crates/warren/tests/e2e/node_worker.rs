@@ -34,7 +34,7 @@ fn lend_as_node(server: &str, token: &str, backend: &MockBackend) -> ChildProces
 
 async fn chat_only() -> MockBackend {
     let backend = MockBackend::start(&["m"]).await;
-    backend.only(&[CHAT]);
+    backend.answers_only(&[CHAT]);
     backend
 }
 

@@ -22,7 +22,7 @@ const CHUNKS: [&str; 5] = [
 async fn chat_only() -> (Daemon, MockBackend, WorkerProcess) {
     let daemon = serve().start().await;
     let backend = MockBackend::start(&["m"]).await;
-    backend.only(&[CHAT]);
+    backend.answers_only(&[CHAT]);
     let worker = lend(&daemon, &backend, 2).await;
     (daemon, backend, worker)
 }

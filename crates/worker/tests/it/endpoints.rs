@@ -15,7 +15,7 @@ const MESSAGES: Endpoints = Endpoints::only(Endpoint::Messages);
 
 async fn chat_only() -> MockBackend {
     let backend = MockBackend::start(&["m"]).await;
-    backend.only(&[Endpoint::ChatCompletions.path()]);
+    backend.answers_only(&[Endpoint::ChatCompletions.path()]);
     backend
 }
 
@@ -71,7 +71,7 @@ async fn another_backend_at_the_same_place_is_told_when_it_is_back() {
     let gone = changed(&mut server, &update(&["m"], CHAT)).await;
     assert!(gone.models.is_empty());
     let backend = MockBackend::start_at(address, &[]).await;
-    backend.only(&[Endpoint::Messages.path()]);
+    backend.answers_only(&[Endpoint::Messages.path()]);
     backend.set_models(&["m"]);
     let mut last = changed(&mut server, &gone).await;
     while last != update(&["m"], MESSAGES) {
@@ -91,6 +91,6 @@ async fn with_a_fixed_list_a_request_that_meets_nobody_has_the_backend_asked_aga
     server.request(1, false, r#"{"model":"m"}"#);
     assert_eq!(server.complete().await.status_code, 502);
     let backend = MockBackend::start_at(address, &["m"]).await;
-    backend.only(&[Endpoint::Messages.path()]);
+    backend.answers_only(&[Endpoint::Messages.path()]);
     assert_eq!(server.models().await.endpoints, Some(MESSAGES));
 }

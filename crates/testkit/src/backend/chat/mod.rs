@@ -59,7 +59,7 @@ impl ChatScript {
     /// A backend that answers by this script at the one path.
     pub async fn start(self) -> MockBackend {
         let backend = MockBackend::start(&CHAT_MODELS).await;
-        backend.only(&[CHAT]);
+        backend.answers_only(&[CHAT]);
         backend.answer_with(move |received| self.reply(received));
         backend
     }
