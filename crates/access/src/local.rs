@@ -26,7 +26,7 @@ impl LocalRules {
         peer.to_canonical().is_loopback()
             && !has_proxy_trace(headers)
             && self.names_local_host(uri, headers)
-            && self.origin_allowed(uri, headers)
+            && self.takes_page(uri, headers)
     }
 
     /// Whether a page of this origin may use the server from a browser.
@@ -41,7 +41,9 @@ impl LocalRules {
             || self.allowed_hosts.iter().any(|allowed| allowed.eq_ignore_ascii_case(host))
     }
 
-    fn origin_allowed(&self, uri: &Uri, headers: &HeaderMap) -> bool {
+    /// Whether a request comes from no page, from one of the server's own, or from one that may
+    /// use the server. Whose page it is, a browser tells in `Origin`.
+    pub fn takes_page(&self, uri: &Uri, headers: &HeaderMap) -> bool {
         let Some(origin) = headers.get(header::ORIGIN) else { return true };
         let Ok(origin) = origin.to_str() else { return false };
         let own = authority(uri, headers).is_some_and(|own| {

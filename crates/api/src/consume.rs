@@ -166,6 +166,7 @@ impl Asked {
     fn request(&self, parts: &mut Parts, model: ModelName, body: Bytes) -> JobRequest {
         let path_and_query = parts.uri.path_and_query().map_or("/", |path| path.as_str());
         JobRequest {
+            method: parts.method.clone(),
             path_and_query: path_and_query.to_owned(),
             model,
             streaming: self.looked.peek.stream || self.shape.always_streams(),

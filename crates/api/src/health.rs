@@ -7,19 +7,9 @@ use axum::{
 };
 use base::Scope;
 use http::header;
-use serde::Serialize;
+use protocol::admin::status::{Health, HealthDetails};
 
-use crate::{admin::WorkerJson, state::Api};
-
-#[derive(Serialize)]
-struct Health {
-    status: &'static str,
-    ok: bool,
-    version: &'static str,
-    peers: u32,
-    #[serde(flatten)]
-    details: Option<Details>,
-}
+use crate::{admin::workers::shown, state::Api};
 
 /// What may ail a server that goes on serving.
 pub trait Condition: Send + Sync {
@@ -32,19 +22,6 @@ impl Condition for () {
     fn degraded(&self) -> Option<String> {
         None
     }
-}
-
-/// For local requests and those with a key.
-#[derive(Serialize)]
-struct Details {
-    #[serde(skip_serializing_if = "Option::is_none")]
-    degraded: Option<String>,
-    uptime_secs: u64,
-    workers_connected: usize,
-    workers: Vec<WorkerJson>,
-    queue_depth: usize,
-    in_flight: usize,
-    models: Vec<base::ModelName>,
 }
 
 /// JSON, or the text `ok` for those who prefer `text/plain`. Always 200: a server that drains
@@ -61,20 +38,22 @@ pub(crate) async fn health(State(api): State<Api>, request: Request) -> Response
         None => "ok",
     };
     let details = trusted.then(|| details(&api, degraded));
-    let version = api.version();
+    let (status, version) = (status.to_owned(), api.version().to_owned());
     Json(Health { status, ok: !api.is_draining(), version, peers: 0, details }).into_response()
 }
 
-fn details(api: &Api, degraded: Option<String>) -> Details {
+/// For local requests and those with a key.
+fn details(api: &Api, degraded: Option<String>) -> HealthDetails {
     let status = api.scheduler().status();
-    Details {
+    let models = api.scheduler().models(&Scope::server());
+    HealthDetails {
         degraded,
         uptime_secs: api.uptime().as_secs(),
-        workers_connected: status.workers.len(),
-        workers: status.workers.iter().map(WorkerJson::from).collect(),
-        queue_depth: status.queue_depth,
-        in_flight: status.in_flight,
-        models: api.scheduler().models(&Scope::server()),
+        workers_connected: status.workers.len() as u64,
+        workers: status.workers.iter().map(shown).collect(),
+        queue_depth: status.queue_depth as u64,
+        in_flight: status.in_flight as u64,
+        models: models.iter().map(ToString::to_string).collect(),
     }
 }
 

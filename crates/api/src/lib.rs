@@ -17,7 +17,7 @@
 //! - [`shape`]: the APIs, a file each: how they tell errors, and how they keep a stream alive
 //! - [`error`]: the error table
 //! - [`models`], [`health`], [`admin`]: what there is, how it is, and the operator's part
-//! - [`cors`]: pages of other origins
+//! - [`cors`]: pages of other origins, in browsers
 //! - [`meter`]: tokens, counted as they pass
 
 pub mod admin;
@@ -48,33 +48,29 @@ use base::Endpoint;
 
 pub use admin::Administration;
 pub use aliases::{Alias, Aliases, BadAlias};
+pub use cors::Cors;
 pub use error::ApiError;
 pub use health::Condition;
-pub use state::{Api, Limits, Names, Peer};
+pub use state::{Api, Limits, Names, Peer, RoomRules};
 
 /// All paths of this crate.
 pub fn router(api: Api) -> Router {
     let consumers = shape::ALL.into_iter().fold(Router::new(), |router, shape| {
         router.route(shape.endpoint().path(), consumer(shape))
     });
-    let with_cors = !api.local().allowed_origins.is_empty();
-    let router = consumers
+    consumers
         .route("/v1/models", get(models::list))
         .route("/v1/models/{*id}", get(models::show))
         .route("/health", get(health::health))
         .merge(administration())
         .fallback(error::not_found)
         .method_not_allowed_fallback(error::method_not_allowed)
-        .with_state(api.clone());
-    if !with_cors {
-        return router;
-    }
-    router.layer(axum::middleware::from_fn_with_state(api, cors::cors))
+        .with_state(api)
 }
 
 /// The operator's paths.
 fn administration() -> Router<Api> {
-    use admin::{audit, keys, usage, workers};
+    use admin::{audit, keys, requests, usage, workers};
     Router::new()
         .route("/admin/workers", get(workers::workers))
         .route("/admin/stats", get(workers::stats))
@@ -84,6 +80,7 @@ fn administration() -> Router<Api> {
         .route("/admin/keys/{id}", get(keys::show).delete(keys::revoke))
         .route("/admin/keys/{id}/rotate", post(keys::rotate))
         .route("/admin/usage", get(usage::show))
+        .route("/admin/requests", get(requests::list))
         .route("/admin/audit", get(audit::list))
 }
 

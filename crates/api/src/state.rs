@@ -9,9 +9,10 @@ use std::{
     time::{Duration, Instant},
 };
 
-use access::{ConsumerRules, LocalRules, Moment};
+use access::{ConsumerRules, Moment};
 use base::KeyScope;
 use http::{Extensions, HeaderMap, Uri};
+use rooms::Rooms;
 use scheduler::Scheduler;
 use store::ModelMemory;
 
@@ -62,6 +63,18 @@ pub struct Names {
     pub models: Arc<ModelMemory>,
     /// The names that stand for others.
     pub aliases: Aliases,
+    /// The rooms, and who may do what with them.
+    pub rooms: RoomRules,
+}
+
+/// The rooms, and who may do what with them.
+pub struct RoomRules {
+    /// The rooms.
+    pub rooms: Rooms,
+    /// Whether anybody may make one, from other machines too, without a key.
+    pub open: bool,
+    /// Whose endpoints the server calls.
+    pub endpoints: rooms::Endpoints,
 }
 
 /// The far end of a request's TCP connection, as a request extension.
@@ -151,16 +164,16 @@ impl Api {
         &self.0.rules
     }
 
-    pub(crate) fn local(&self) -> &LocalRules {
-        &self.0.rules.local
-    }
-
     pub(crate) fn models(&self) -> &ModelMemory {
         &self.0.names.models
     }
 
     pub(crate) fn aliases(&self) -> &Aliases {
         &self.0.names.aliases
+    }
+
+    pub(crate) fn rooms(&self) -> &RoomRules {
+        &self.0.names.rooms
     }
 
     pub(crate) fn limits(&self) -> &Limits {

@@ -154,12 +154,29 @@ names! {
     ModelName,
     /// Whoever a request is counted for: a key's id, or `local` for requests that need none.
     KeyId,
+    /// A room, by the id that no person types.
+    RoomId,
+    /// A participant of a room, by the id that it chose.
+    ParticipantId,
 }
+
+/// What the scope of a room begins with.
+const ROOM: &str = "room:";
 
 impl Scope {
     /// The scope of everything that is in no room.
     pub fn server() -> Self {
         Self::from("server")
+    }
+
+    /// The scope of a room.
+    pub fn room(id: &RoomId) -> Self {
+        Self::from(format!("{ROOM}{id}"))
+    }
+
+    /// The id of the room whose scope this is.
+    pub fn room_id(&self) -> Option<&str> {
+        self.as_str().strip_prefix(ROOM)
     }
 }
 
@@ -189,6 +206,13 @@ mod tests {
         assert_eq!(job.to_string().parse(), Ok(job));
         let provider = ProviderId::from_random(u64::MAX);
         assert_eq!(provider.to_string().parse(), Ok(provider));
+    }
+
+    #[test]
+    fn a_rooms_scope_names_its_room_and_is_not_the_servers() {
+        let scope = Scope::room(&RoomId::from("abc"));
+        assert_eq!(scope.room_id(), Some("abc"));
+        assert_eq!(Scope::server().room_id(), None);
     }
 
     #[test]

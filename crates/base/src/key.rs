@@ -20,12 +20,21 @@ pub enum KeyScope {
     Admin,
     /// Read `/metrics`.
     Metrics,
+    /// Make rooms, from other machines too.
+    Rooms,
 }
 
 impl KeyScope {
     /// All there are.
-    pub const ALL: [Self; 6] =
-        [Self::Inference, Self::Worker, Self::Workspace, Self::Peer, Self::Admin, Self::Metrics];
+    pub const ALL: [Self; 7] = [
+        Self::Inference,
+        Self::Worker,
+        Self::Workspace,
+        Self::Peer,
+        Self::Admin,
+        Self::Metrics,
+        Self::Rooms,
+    ];
 
     /// Its name, as it is written everywhere.
     pub const fn as_str(self) -> &'static str {
@@ -36,6 +45,7 @@ impl KeyScope {
             Self::Peer => "peer",
             Self::Admin => "admin",
             Self::Metrics => "metrics",
+            Self::Rooms => "rooms",
         }
     }
 }
@@ -119,7 +129,7 @@ impl FromStr for KeyScope {
 
     fn from_str(text: &str) -> Result<Self, NotA> {
         let found = Self::ALL.into_iter().find(|scope| scope.as_str() == text);
-        found.ok_or(NotA("inference, worker, workspace, peer, admin or metrics"))
+        found.ok_or(NotA("inference, worker, workspace, peer, admin, metrics or rooms"))
     }
 }
 

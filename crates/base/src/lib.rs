@@ -3,7 +3,7 @@
 //! Pure: no socket, no clock, no randomness of its own. Random numbers and instants come in as
 //! arguments.
 //!
-//! - [`id`]: jobs, providers, scopes, models and keys as types of their own
+//! - [`id`]: jobs, providers, scopes, models, keys, rooms and participants as types of their own
 //! - [`endpoint`]: the shapes of requests
 //! - [`backoff`]: the next delay of a retry, as a value
 //! - [`key`]: what a key may do and how much
@@ -21,7 +21,7 @@ pub mod usage;
 
 pub use backoff::Backoff;
 pub use endpoint::{Endpoint, Endpoints};
-pub use id::{JobId, KeyId, ModelName, ProviderId, Scope};
+pub use id::{JobId, KeyId, ModelName, ParticipantId, ProviderId, RoomId, Scope};
 pub use key::{Budget, KeyLimits, KeyScope, Period};
 pub use secret::{Secret, redact_url};
 pub use usage::UsageBy;

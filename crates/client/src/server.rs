@@ -2,7 +2,12 @@
 
 use base::{Secret, UsageBy};
 use http::Method;
-use protocol::admin::{AuditList, CreateKey, KeyJson, KeyList, usage::UsageReport};
+use protocol::admin::{
+    AuditList, CreateKey, KeyJson, KeyList,
+    requests::{RequestJson, RequestList},
+    status::{Health, Stats, WorkerJson, WorkerList},
+    usage::UsageReport,
+};
 use serde::de::DeserializeOwned;
 use url::form_urlencoded;
 
@@ -117,6 +122,47 @@ impl Warren {
     /// When the server cannot be reached, or says no.
     pub async fn audit(&self, most: usize) -> Result<AuditList, ClientError> {
         self.get(&format!("/admin/audit?limit={most}")).await
+    }
+
+    /// How it is. Its details are told to the administrator, to whoever has a key, and on its own
+    /// machine.
+    ///
+    /// # Errors
+    /// When the server cannot be reached, or says no.
+    pub async fn health(&self) -> Result<Health, ClientError> {
+        self.get("/health").await
+    }
+
+    /// Its queues.
+    ///
+    /// # Errors
+    /// When the server cannot be reached, or says no.
+    pub async fn stats(&self) -> Result<Stats, ClientError> {
+        self.get("/admin/stats").await
+    }
+
+    /// The connected workers and other providers, by name.
+    ///
+    /// # Errors
+    /// When the server cannot be reached, or says no.
+    pub async fn workers(&self) -> Result<Vec<WorkerJson>, ClientError> {
+        let list: WorkerList = self.get("/admin/workers").await?;
+        Ok(list.workers)
+    }
+
+    /// The requests that ended last, the newest first, so many at most: those with a number above
+    /// `after`, or with 0 all that the server remembers.
+    ///
+    /// # Errors
+    /// When the server cannot be reached, or says no.
+    pub async fn requests(
+        &self,
+        after: u64,
+        limit: usize,
+    ) -> Result<Vec<RequestJson>, ClientError> {
+        let list: RequestList =
+            self.get(&format!("/admin/requests?after={after}&limit={limit}")).await?;
+        Ok(list.requests)
     }
 
     async fn get<T: DeserializeOwned>(&self, path: &str) -> Result<T, ClientError> {

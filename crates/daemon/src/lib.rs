@@ -12,6 +12,7 @@
 //! - [`stopped`]: administration of a server that is not running
 //! - [`listener`]: TCP, TLS and HTTP connections
 //! - `greeting`, `guard`: which HTTP a client speaks; a deadline for what it does not read
+//! - `mdns`: lets the server be found on the local network, if it is told to
 //! - [`routes`]: which path belongs to whom
 //! - `sockets`: whom a WebSocket is for, where several protocols share a path
 //! - [`telemetry`]: logs and metrics
@@ -23,6 +24,7 @@ mod guard;
 mod keeper;
 pub mod ledger;
 pub mod listener;
+mod mdns;
 pub mod options;
 pub mod routes;
 pub mod server;

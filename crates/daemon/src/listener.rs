@@ -2,7 +2,7 @@
 
 use std::{io, net::SocketAddr, sync::Arc, time::Duration};
 
-use api::Peer;
+use api::{Cors, Peer};
 use axum::Router;
 use hyper::server::conn::{http1, http2};
 use hyper_util::{
@@ -47,7 +47,7 @@ const SPARE_FILES: u64 = 128;
 pub struct Listener {
     tcp: TcpListener,
     tls: Option<TlsAcceptor>,
-    router: Router,
+    router: Cors<Router>,
     metrics: Arc<Metrics>,
     patience: Duration,
     connections: Arc<Semaphore>,
@@ -63,7 +63,7 @@ impl Listener {
     pub async fn bind(
         address: SocketAddr,
         tls: Option<Arc<ServerConfig>>,
-        router: Router,
+        router: Cors<Router>,
         metrics: Arc<Metrics>,
         patience: Duration,
     ) -> io::Result<Self> {
@@ -145,7 +145,7 @@ impl Listener {
 
 /// A client's connection.
 struct Client {
-    router: Router,
+    router: Cors<Router>,
     peer: SocketAddr,
     stop: CancellationToken,
     patience: Duration,
@@ -240,6 +240,7 @@ mod tests {
     /// A listener whose one page is larger than what sockets hold.
     async fn start(stop: &CancellationToken) -> (SocketAddr, tokio::task::JoinHandle<TaskTracker>) {
         let router = Router::new().route("/", get(async || vec![b'x'; 64 << 20]));
+        let router = Cors::new(router, access::LocalRules::default());
         let (address, metrics) = (([127, 0, 0, 1], 0).into(), Arc::new(Metrics::new()));
         let listener = Listener::bind(address, None, router, metrics, PATIENCE).await.unwrap();
         (listener.address().unwrap(), tokio::spawn(listener.run(stop.clone())))

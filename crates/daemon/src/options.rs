@@ -79,6 +79,21 @@ pub enum Routing {
     PrefixAffinity,
 }
 
+/// Whose endpoints a server calls for participants of rooms.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum RoomEndpoints {
+    /// Nobody's.
+    Off,
+    /// Those at the address that the join came from.
+    #[default]
+    #[value(name = "self")]
+    #[serde(rename = "self")]
+    Own,
+    /// Any: participants can make this server send requests wherever it can reach.
+    Any,
+}
+
 /// An address with its port; `localhost` is this machine's own.
 fn listen_address(text: &str) -> Result<SocketAddr, String> {
     let numeric = match text.split_once(':') {
@@ -168,7 +183,7 @@ options! {
         /// A host name by which this server is reached locally (repeatable)
         #[arg(long, env = "WARREN_ALLOW_HOST", value_name = "HOST", value_delimiter = ',')]
         allow_host: Option<Vec<String>>,
-        /// An origin whose web pages may use this server (repeatable)
+        /// An origin whose web pages may use this server without a key (repeatable)
         #[arg(long, env = "WARREN_ALLOW_ORIGIN", value_name = "ORIGIN", value_delimiter = ',')]
         allow_origin: Option<Vec<String>>,
         /// Certificate chain for TLS, PEM
@@ -202,11 +217,28 @@ options! {
             default_missing_value = "true", value_name = "BOOL",
             value_parser = BoolishValueParser::new())]
         require_key: Option<bool>,
+        /// Let anybody make rooms from other machines, without a key of scope rooms
+        #[arg(long, env = "WARREN_OPEN_ROOMS", num_args = 0..=1, require_equals = true,
+            default_missing_value = "true", value_name = "BOOL",
+            value_parser = BoolishValueParser::new())]
+        open_rooms: Option<bool>,
+        /// Whose endpoints this server calls for participants of rooms: nobody's, those at the
+        /// address that joins, or any [default: self]
+        #[arg(long, env = "WARREN_ROOM_ENDPOINTS", value_name = "WHOSE")]
+        room_endpoints: Option<RoomEndpoints>,
+        /// A room that nobody uses for so long ends [default: 604800, a week]
+        #[arg(long, env = "WARREN_ROOM_IDLE_SECS", value_name = "SECONDS")]
+        room_idle_secs: Option<Seconds>,
         /// Serve consumers beyond loopback without a key
         #[arg(long, env = "WARREN_OPEN", num_args = 0..=1, require_equals = true,
             default_missing_value = "true", value_name = "BOOL",
             value_parser = BoolishValueParser::new())]
         open: Option<bool>,
+        /// Let this server be found on the local network, by mDNS
+        #[arg(long, env = "WARREN_MDNS", num_args = 0..=1, require_equals = true,
+            default_missing_value = "true", value_name = "BOOL",
+            value_parser = BoolishValueParser::new())]
+        mdns: Option<bool>,
         /// Names that stand for models: `[models."NAME"]` in the file
         #[arg(skip)]
         models: Option<BTreeMap<String, AliasOptions>>,

@@ -2,7 +2,8 @@
 
 use std::sync::Arc;
 
-use api::Api;
+use access::LocalRules;
+use api::{Api, Cors};
 use axum::{
     Router,
     body::Body,
@@ -26,23 +27,25 @@ struct Operator {
     metrics: Arc<Metrics>,
 }
 
-/// All that the listener serves.
+/// All that the listener serves. `local` tells which pages may use the server without a key.
 pub fn router(
     api: Api,
     workers: RelayWorkers,
     nodes: ModelNodes,
     scheduler: Scheduler,
     metrics: Arc<Metrics>,
-) -> Router {
+    local: LocalRules,
+) -> Cors<Router> {
     let operator = Operator { api: api.clone(), scheduler, metrics };
     let connect = get(async move |mut request: Request| {
         upgrade(workers.connect(&mut request).map(Body::from))
     });
     let socket = get(async move |request: Request| upgrade(sockets::answer(&nodes, request)));
-    api::router(api)
+    let router = api::router(api)
         .route("/v1/worker/connect", connect)
         .route(sockets::PATH, socket)
-        .route("/metrics", get(show_metrics).with_state(operator))
+        .route("/metrics", get(show_metrics).with_state(operator));
+    Cors::new(router, local)
 }
 
 /// A response that asks for an upgrade names what to.

@@ -8,13 +8,14 @@ use std::{
 
 use access::{ConsumerRules, Keys, LenderRules, Moment, Token};
 use anyhow::Context;
-use api::{Administration, Api, Limits, Names};
+use api::{Administration, Api, Cors, Limits, Names, RoomRules, admin::RecentRequests};
 use axum::Router;
 use base::{KeyId, KeyScope, ModelName, Scope, Secret};
 use dispatch::route::{LeastLoaded, Policy, PrefixAffinity};
 use providers::{ModelNodes, NodeSettings, RelaySettings, RelayWorkers};
+use rooms::Rooms;
 use scheduler::{Observer, Scheduler};
-use store::{KeyStore, ModelMemory, ModelStore, SqliteStore, UsageStore};
+use store::{KeyStore, ModelMemory, ModelStore, RoomStore, SqliteStore, UsageStore};
 use tokio::{
     sync::Notify,
     time::{Instant, timeout},
@@ -73,11 +74,13 @@ impl Server {
         let store = Arc::new(SqliteStore::open(&data.database()?)?);
         let keys = keys(&store, tokens.client.as_ref())?;
         let models = Arc::new(Remember::open(&store)?);
+        let rooms = rooms(&settings, &store)?;
         let metrics = Arc::new(Metrics::new());
         let usage: Arc<dyn UsageStore> = Arc::<SqliteStore>::clone(&store);
         let ledger = Ledger::new(Arc::clone(&usage), settings.usage_retention, metrics.ledger());
         let ledger = Arc::new(ledger);
-        let observers = observers(&settings, &keys, &models, &metrics, &ledger);
+        let requests = Arc::new(RecentRequests::default());
+        let observers = observers(&settings, &keys, &models, &metrics, &requests, &ledger);
         let scheduler = scheduler(&settings, observers);
         let workers = relay_workers(&settings, &tokens.worker, keys.clone(), &scheduler);
         let nodes = model_nodes(&settings, keys.clone(), &scheduler);
@@ -85,9 +88,9 @@ impl Server {
         let api = Api::new(
             scheduler.clone(),
             consumer_rules(&settings, keys.clone()),
-            Administration { token, usage, audit: store },
+            Administration { token, usage, audit: store, requests },
             Arc::<Ledger>::clone(&ledger),
-            Names { models: Arc::clone(&models.memory), aliases: settings.aliases.clone() },
+            names(&settings, &models, &rooms),
             limits(&settings),
             VERSION,
         );
@@ -97,6 +100,7 @@ impl Server {
             nodes,
             scheduler.clone(),
             Arc::clone(&metrics),
+            settings.local.clone(),
         );
         let listener = listener(&settings, router, metrics).await?;
         Ok(Self {
@@ -233,6 +237,7 @@ fn observers(
     keys: &Keys,
     models: &Arc<Remember>,
     metrics: &Arc<Metrics>,
+    requests: &Arc<RecentRequests>,
     ledger: &Arc<Ledger>,
 ) -> Vec<Arc<dyn Observer>> {
     let mut observers: Vec<Arc<dyn Observer>> = vec![
@@ -240,6 +245,7 @@ fn observers(
         Arc::<Remember>::clone(models),
         Arc::<Metrics>::clone(metrics),
         Arc::new(RequestLog),
+        Arc::<RecentRequests>::clone(requests),
     ];
     if settings.ledger {
         observers.push(Arc::<Ledger>::clone(ledger));
@@ -271,6 +277,21 @@ fn model_nodes(settings: &Settings, keys: Keys, scheduler: &Scheduler) -> ModelN
     ModelNodes::new(NodeSettings { lenders: LenderRules { secret, keys } }, scheduler.clone())
 }
 
+/// The rooms that are kept.
+fn rooms(settings: &Settings, store: &Arc<SqliteStore>) -> anyhow::Result<Rooms> {
+    let kept: Arc<dyn RoomStore> = Arc::<SqliteStore>::clone(store);
+    Ok(Rooms::open(kept, rooms::Settings { idle: settings.room_idle }, Moment::now().wall_ms)?)
+}
+
+fn names(settings: &Settings, models: &Remember, rooms: &Rooms) -> Names {
+    let rooms = RoomRules {
+        rooms: rooms.clone(),
+        open: settings.open_rooms,
+        endpoints: settings.room_endpoints,
+    };
+    Names { models: Arc::clone(&models.memory), aliases: settings.aliases.clone(), rooms }
+}
+
 fn consumer_rules(settings: &Settings, keys: Keys) -> ConsumerRules {
     let Settings { require_key, open, local, .. } = settings;
     ConsumerRules { keys, require_key: *require_key, open: *open, local: local.clone() }
@@ -288,7 +309,7 @@ fn limits(settings: &Settings) -> Limits {
 
 async fn listener(
     settings: &Settings,
-    router: Router,
+    router: Cors<Router>,
     metrics: Arc<Metrics>,
 ) -> anyhow::Result<Listener> {
     let (listen, tls) = (settings.listen, settings.tls.clone());

@@ -14,7 +14,7 @@ use api::Aliases;
 use base::Secret;
 use rustls::ServerConfig;
 
-use crate::options::{AliasOptions, LogFormat, Routing, Seconds, ServeOptions, home_directory};
+use crate::options::{AliasOptions, LogFormat, RoomEndpoints, Routing, Seconds, ServeOptions, home_directory};
 
 /// The port of every HTTP and WebSocket surface.
 pub const PORT: u16 = 9178;
@@ -60,6 +60,12 @@ pub struct Settings {
     pub require_key: bool,
     /// Whether nobody needs one.
     pub open: bool,
+    /// Whether anybody may make rooms.
+    pub open_rooms: bool,
+    /// Whose endpoints are called for participants.
+    pub room_endpoints: rooms::Endpoints,
+    /// A room that nobody uses for so long ends.
+    pub room_idle: Duration,
     /// The certificate chain and its key, read.
     pub tls: Option<Arc<ServerConfig>>,
     /// How log lines look.
@@ -101,6 +107,9 @@ impl Settings {
             usage_retention: days(options.usage_retention_days.unwrap_or(365)),
             require_key,
             open,
+            open_rooms: options.open_rooms.unwrap_or(false),
+            room_endpoints: room_endpoints(options.room_endpoints.unwrap_or_default()),
+            room_idle: room_idle(options.room_idle_secs)?,
             worker_secret: non_empty(options.worker_secret, "worker-secret")?,
             node_token: non_empty(options.node_token, "node-token")?,
             client_token: non_empty(options.client_token, "client-token")?,
@@ -185,6 +194,22 @@ fn heartbeat(given: Option<Seconds>) -> anyhow::Result<Duration> {
         bail!("--heartbeat-interval-secs must be over 0 and at most 60");
     }
     Ok(heartbeat)
+}
+
+fn room_endpoints(given: RoomEndpoints) -> rooms::Endpoints {
+    match given {
+        RoomEndpoints::Off => rooms::Endpoints::Off,
+        RoomEndpoints::Own => rooms::Endpoints::Own,
+        RoomEndpoints::Any => rooms::Endpoints::Any,
+    }
+}
+
+fn room_idle(given: Option<Seconds>) -> anyhow::Result<Duration> {
+    let idle = seconds(given, 7 * 24 * 60 * 60);
+    if idle.is_zero() {
+        bail!("--room-idle-secs must be over 0");
+    }
+    Ok(idle)
 }
 
 fn seconds(given: Option<Seconds>, default: u64) -> Duration {

@@ -2,6 +2,7 @@
 //!
 //! - [`relay`]: the relay worker protocol, its JSON messages and, between two Warrens, its frames
 //! - [`node`]: the node protocol, its tasks and results
+//! - [`room`]: rooms: the spec's messages, and what stock clients speak today
 //! - [`openai`], [`anthropic`]: what the consumer APIs need of request bodies, errors and lists
 //! - [`admin`]: keys, usage and the audit log, as they are administered over HTTP
 //! - [`translate`]: one API's requests for another API's servers, and their answers back
@@ -19,6 +20,7 @@ pub mod json;
 pub mod node;
 pub mod openai;
 pub mod relay;
+pub mod room;
 pub mod sse;
 pub mod translate;
 pub mod usage;

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use base::{Endpoint, Endpoints, JobId, KeyId, ModelName, ProviderId, Scope};
 use bytes::Bytes;
 use dispatch::{Affinity, Ending};
-use http::HeaderMap;
+use http::{HeaderMap, Method};
 
 use crate::translate::Translator;
 
@@ -45,6 +45,8 @@ pub struct Job {
 /// What the provider is sent: the bytes of the client.
 #[derive(Debug, Clone)]
 pub struct JobRequest {
+    /// `POST`, but for what asks about an earlier answer.
+    pub method: Method,
     /// Path and query, such as `/v1/chat/completions?x=1`.
     pub path_and_query: String,
     /// The model it asks for.

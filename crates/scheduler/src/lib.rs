@@ -25,7 +25,7 @@ pub use dispatch::{Affinity, CancelReason, Config, Ending, Gone};
 pub use exchange::{Answer, AnswerWriter, Event, Gone as ReaderGone, Head};
 pub use job::{Failure, Job, JobRequest, Meter, Usage};
 pub use observer::{Ended, JobFacts, Observer, Outcome};
-pub use provider::{Assignment, Membership, Offer, Provider};
+pub use provider::{Assignment, Membership, Offer, Provider, RequestEdit, Terms};
 pub use service::Scheduler;
 pub use status::{QueueStatus, Status, WorkerStatus};
 pub use translate::{AnswerMap, Translated, Translator, Unchanged, Untranslatable};

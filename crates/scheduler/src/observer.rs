@@ -3,7 +3,7 @@
 use std::{sync::Arc, time::Duration};
 
 use base::{Endpoint, JobId, KeyId, ModelName, ProviderId, Scope};
-use dispatch::{CancelReason, Gone};
+use dispatch::{CancelReason, Ending, Gone};
 use http::StatusCode;
 
 use crate::job::{Failure, Usage};
@@ -83,4 +83,40 @@ pub enum Outcome {
     Failed(Failure),
     /// The consumer left before the end.
     ClientGone,
+}
+
+impl Outcome {
+    /// The same in one word, for logs, metrics and lists.
+    pub fn as_str(&self) -> &'static str {
+        match self {
+            Self::Answered(status) if status.is_server_error() => "backend_error",
+            Self::Answered(status) if status.is_client_error() => "backend_refused",
+            Self::Answered(_) => "answered",
+            Self::ClientGone => "client_gone",
+            Self::Failed(failure) => match failure.ending {
+                Ending::QueueFull { .. } => "queue_full",
+                Ending::NoProvider => "no_provider",
+                Ending::TooLarge { .. } => "too_large",
+                Ending::QueueTimeout => "queue_timeout",
+                Ending::RequestTimeout => "request_timeout",
+                Ending::IdleTimeout => "idle_timeout",
+                Ending::ClientStalled => "client_stalled",
+                Ending::RequeueExhausted => "requeue_exhausted",
+                Ending::ProviderLost => "worker_lost",
+                Ending::ProviderFailed => "worker_failed",
+                Ending::NotServed => "not_served",
+                Ending::Untranslatable => "not_translatable",
+                Ending::Revoked => "key_revoked",
+                Ending::ShuttingDown => "shutting_down",
+            },
+        }
+    }
+
+    /// The HTTP status of the answer, where the job ended with one.
+    pub fn status(&self) -> Option<u16> {
+        match self {
+            Self::Answered(status) => Some(status.as_u16()),
+            _ => None,
+        }
+    }
 }

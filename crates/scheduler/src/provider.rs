@@ -28,6 +28,26 @@ pub trait Provider: Send + Sync {
 
     /// Say anew which models there are.
     fn refresh(&self, reason: &str);
+
+    /// On which terms it serves jobs for this model, one of those it offers.
+    fn terms(&self, model: ModelName) -> Terms {
+        Terms { model, edit: None }
+    }
+}
+
+/// On which terms a provider serves a job.
+pub struct Terms {
+    /// The model by the provider's own name: one may be offered under several.
+    pub model: ModelName,
+    /// What else is changed in what it is sent.
+    pub edit: Option<Arc<dyn RequestEdit>>,
+}
+
+/// A change that a provider wants in the requests that it is sent. Made when a job is assigned,
+/// after any translation; the job keeps the bytes of its client.
+pub trait RequestEdit: Send + Sync {
+    /// The request as the provider gets it, at this endpoint.
+    fn apply(&self, request: Arc<JobRequest>, endpoint: Endpoint) -> Arc<JobRequest>;
 }
 
 /// A job for one provider.

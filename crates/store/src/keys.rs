@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use base::{KeyId, KeyLimits, KeyScope};
+use base::{KeyId, KeyLimits, KeyScope, RoomId};
 
 use crate::StoreError;
 
@@ -34,6 +34,8 @@ pub struct KeyRecord {
     pub models: Vec<String>,
     /// How much may be done with it.
     pub limits: KeyLimits,
+    /// The room that it is bound to: it reaches that room's participants, and nobody else.
+    pub room: Option<RoomId>,
     /// When it was made.
     pub created: u64,
     /// From when on it does not work.

@@ -3,6 +3,7 @@
 //! - [`models`]: which models have been served, and when last
 //! - [`keys`]: who may do what, and how much
 //! - [`usage`]: the ledger, one row for each job
+//! - [`rooms`]: rooms and their participants
 //! - [`audit`]: who did what to the server
 //! - [`sqlite`]: the database file
 //! - [`volatile`]: the same in memory, for tests
@@ -12,6 +13,7 @@ pub mod audit;
 pub mod error;
 pub mod keys;
 pub mod models;
+pub mod rooms;
 pub mod sqlite;
 pub mod usage;
 pub mod volatile;
@@ -20,6 +22,7 @@ pub use audit::{Action, AuditStore};
 pub use error::StoreError;
 pub use keys::{KeyDigest, KeyRecord, KeyStore};
 pub use models::{ModelMemory, ModelStore, SeenModel};
+pub use rooms::{ParticipantRecord, RoomRecord, RoomStore};
 pub use sqlite::SqliteStore;
 pub use usage::{UsageAnswer, UsageEntry, UsageGroup, UsageQuery, UsageStore, UsageSums};
 pub use volatile::VolatileStore;

@@ -30,6 +30,8 @@ enum Command {
     Serve(Box<commands::serve::Serve>),
     /// Lend this machine's model servers to a server
     Worker(Box<commands::worker::Worker>),
+    /// Tell how a server is: its workers, its queues and its last requests
+    Status(Box<commands::status::Status>),
     /// Make, list, rotate and revoke keys
     Key(Box<commands::key::Key>),
     /// Tell what was used, by key, model, provider, API or day
@@ -49,6 +51,7 @@ fn run(cli: Cli) -> anyhow::Result<()> {
         Command::Up(up) => up.run(file),
         Command::Serve(serve) => serve.run(file),
         Command::Worker(worker) => worker.run(file),
+        Command::Status(status) => status.run(&file),
         Command::Key(key) => key.run(&file),
         Command::Usage(usage) => usage.run(&file),
     }

@@ -186,6 +186,7 @@ impl<'a> Serving<'a> {
             protocol_version: Some(STOCK_VERSION.to_owned()),
             current_load: self.lent.load(),
             endpoints: self.told.endpoints,
+            participant: None,
         }));
     }
 

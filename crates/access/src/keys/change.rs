@@ -3,7 +3,7 @@
 
 use std::sync::{Arc, MutexGuard, PoisonError};
 
-use base::{KeyId, KeyLimits, KeyScope, Secret};
+use base::{KeyId, KeyLimits, KeyScope, RoomId, Secret};
 use rand::RngExt;
 use store::{KeyRecord, StoreError};
 
@@ -36,6 +36,8 @@ pub struct NewKey {
     pub limits: KeyLimits,
     /// From when on it does not work, in seconds since 1970.
     pub expires: Option<u64>,
+    /// The room that it is bound to.
+    pub room: Option<RoomId>,
 }
 
 /// Why a key was not changed.
@@ -80,6 +82,7 @@ impl Keys {
             scopes: new.scopes,
             models: new.models,
             limits: new.limits,
+            room: new.room,
             created: now.seconds(),
             expires: new.expires,
             revoked: None,

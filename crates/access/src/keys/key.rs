@@ -5,7 +5,7 @@ use std::sync::{
     atomic::{AtomicU64, Ordering},
 };
 
-use base::{JobId, KeyId, KeyLimits, KeyScope};
+use base::{JobId, KeyId, KeyLimits, KeyScope, RoomId};
 use store::{KeyDigest, KeyRecord};
 use tokio_util::sync::CancellationToken;
 
@@ -50,6 +50,7 @@ impl Key {
             limits: KeyLimits::default(),
             created: now.seconds(),
             expires: None,
+            room: None,
             revoked: None,
             last_used: None,
         };
@@ -84,6 +85,11 @@ impl Key {
     pub fn allows(&self, model: &str) -> bool {
         let models = &self.record.models;
         models.is_empty() || models.iter().any(|allowed| matches(allowed, model))
+    }
+
+    /// The room that it is bound to.
+    pub fn room(&self) -> Option<&RoomId> {
+        self.record.room.as_ref()
     }
 
     /// Takes in a job that is likely to use so many tokens. It must be settled when it is over.

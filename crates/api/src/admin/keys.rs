@@ -117,6 +117,7 @@ pub fn made(keys: &Keys, asked: CreateKey, now: Moment) -> Result<KeyJson, KeyEr
         models: asked.models.unwrap_or_default(),
         limits: asked.limits.unwrap_or_default(),
         expires: asked.expires_at.map(seconds),
+        room: None,
     };
     let (record, text) = keys.create(new, now)?;
     Ok(KeyJson { key: Some(text.expose().to_owned()), ..shown(&record) })

@@ -4,10 +4,12 @@
 //! - [`workers`]: the connected providers, and the queues
 //! - [`keys`]: keys made, rotated and revoked
 //! - [`usage`]: what was used
+//! - [`requests`]: the requests that ended last
 //! - [`audit`]: what was done here
 
 pub mod audit;
 pub mod keys;
+pub mod requests;
 pub mod usage;
 pub mod workers;
 
@@ -22,7 +24,7 @@ use crate::{
     error::{ApiError, Kind},
     state::Api,
 };
-pub(crate) use workers::WorkerJson;
+pub use requests::RecentRequests;
 
 /// How the administrator's token is called where it acted.
 const ADMIN_TOKEN: &str = "admin-token";
@@ -35,6 +37,8 @@ pub struct Administration {
     pub usage: Arc<dyn UsageStore>,
     /// Where actions are noted.
     pub audit: Arc<dyn AuditStore>,
+    /// The requests that ended last. An observer: the scheduler tells it of them.
+    pub requests: Arc<RecentRequests>,
 }
 
 /// Somebody who may administer.

@@ -7,8 +7,9 @@ use axum::{
     extract::{Path, State, rejection::PathRejection},
     response::IntoResponse,
 };
-use base::{Endpoint, ProviderId};
+use base::ProviderId;
 use http::{HeaderMap, StatusCode};
+use protocol::admin::status::{QueueJson, Stats, WorkerJson, WorkerList};
 use scheduler::WorkerStatus;
 use serde::Serialize;
 
@@ -19,63 +20,21 @@ use crate::{
 };
 
 /// A worker, as `/admin/workers` and `/health` list it.
-#[derive(Serialize)]
-pub(crate) struct WorkerJson {
-    worker_id: String,
-    id: String,
-    worker_name: String,
-    scope: String,
-    models: Vec<String>,
-    /// What requests it can be sent as they are; the rest is translated.
-    endpoints: Vec<&'static str>,
-    max_concurrent: u32,
-    reported_load: u32,
-    in_flight_count: u32,
-    in_flight: u32,
-    is_draining: bool,
-    /// Seconds that it rests yet, after faults of its own.
-    resting_secs: Option<f64>,
-}
-
-impl From<&WorkerStatus> for WorkerJson {
-    fn from(worker: &WorkerStatus) -> Self {
-        Self {
-            worker_id: worker.id.to_string(),
-            id: worker.id.to_string(),
-            worker_name: worker.name.clone(),
-            scope: worker.scope.to_string(),
-            models: worker.models.iter().map(ToString::to_string).collect(),
-            endpoints: worker.endpoints.iter().map(Endpoint::path).collect(),
-            max_concurrent: worker.max_concurrent,
-            reported_load: worker.reported_load,
-            in_flight_count: worker.in_flight,
-            in_flight: worker.in_flight,
-            is_draining: worker.draining,
-            resting_secs: worker.resting.map(|rest| rest.as_secs_f64()),
-        }
+pub(crate) fn shown(worker: &WorkerStatus) -> WorkerJson {
+    WorkerJson {
+        worker_id: worker.id.to_string(),
+        id: worker.id.to_string(),
+        worker_name: worker.name.clone(),
+        scope: worker.scope.to_string(),
+        models: worker.models.iter().map(ToString::to_string).collect(),
+        endpoints: worker.endpoints.iter().map(|endpoint| endpoint.path().to_owned()).collect(),
+        max_concurrent: worker.max_concurrent,
+        reported_load: worker.reported_load,
+        in_flight_count: worker.in_flight,
+        in_flight: worker.in_flight,
+        is_draining: worker.draining,
+        resting_secs: worker.resting.map(|rest| rest.as_secs_f64()),
     }
-}
-
-#[derive(Serialize)]
-struct Workers {
-    workers: Vec<WorkerJson>,
-}
-
-#[derive(Serialize)]
-struct Stats {
-    queue_depth: BTreeMap<String, usize>,
-    queues: Vec<QueueJson>,
-    active_workers: usize,
-    in_flight: usize,
-    uptime_secs: u64,
-}
-
-#[derive(Serialize)]
-struct QueueJson {
-    scope: String,
-    model: String,
-    depth: usize,
-    oldest_secs: f64,
 }
 
 #[derive(Serialize)]
@@ -90,7 +49,7 @@ pub(crate) async fn workers(
 ) -> Result<impl IntoResponse, ApiError> {
     operator(&api, &headers)?;
     let status = api.scheduler().status();
-    Ok(Json(Workers { workers: status.workers.iter().map(WorkerJson::from).collect() }))
+    Ok(Json(WorkerList { workers: status.workers.iter().map(shown).collect() }))
 }
 
 pub(crate) async fn stats(
@@ -101,19 +60,19 @@ pub(crate) async fn stats(
     let status = api.scheduler().status();
     let mut queue_depth = BTreeMap::from([("server".to_owned(), 0)]);
     for queue in &status.queues {
-        *queue_depth.entry(queue.scope.to_string()).or_default() += queue.len;
+        *queue_depth.entry(queue.scope.to_string()).or_default() += queue.len as u64;
     }
     let queues = status.queues.iter().map(|queue| QueueJson {
         scope: queue.scope.to_string(),
         model: queue.model.to_string(),
-        depth: queue.len,
+        depth: queue.len as u64,
         oldest_secs: queue.oldest.as_secs_f64(),
     });
     Ok(Json(Stats {
         queue_depth,
         queues: queues.collect(),
-        active_workers: status.workers.len(),
-        in_flight: status.in_flight,
+        active_workers: status.workers.len() as u64,
+        in_flight: status.in_flight as u64,
         uptime_secs: api.uptime().as_secs(),
     }))
 }

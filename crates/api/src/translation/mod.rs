@@ -128,6 +128,7 @@ impl Translation {
         })?;
         let body = openai::splice(&body, edits(&body, &peek, model, to).edits);
         let translated = JobRequest {
+            method: request.method.clone(),
             path_and_query: to.path().to_owned(),
             model: model.clone(),
             streaming: peek.stream,
@@ -227,6 +228,7 @@ mod tests {
             streaming: peek.stream,
         };
         let request = JobRequest {
+            method: http::Method::POST,
             path_and_query: "/v1/messages".to_owned(),
             model: "m".into(),
             streaming: peek.stream,

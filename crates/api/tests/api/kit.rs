@@ -3,13 +3,14 @@
 use std::{net::Ipv4Addr, sync::Arc, time::Duration};
 
 use access::{ConsumerRules, Token};
-use api::{Administration, Aliases, Api, Limits, Names, Peer};
+use api::{Administration, Aliases, Api, Limits, Names, Peer, RoomRules};
 use axum::{Router, body::Body};
 use base::{Endpoint, Endpoints, JobId, ProviderId, Scope};
 use bytes::Bytes;
 use dispatch::route::LeastLoaded;
 use http::{HeaderMap, HeaderValue, Request, Response, StatusCode, header};
 use http_body_util::BodyExt;
+use rooms::{Rooms, Settings};
 use scheduler::{Assignment, CancelReason, Config, Head, Membership, Offer, Provider, Scheduler};
 use serde_json::Value;
 use store::{ModelMemory, VolatileStore};
@@ -68,9 +69,14 @@ impl Kit {
             token: Token::new(&"admin".into()),
             usage: Arc::<VolatileStore>::clone(&store),
             audit: Arc::<VolatileStore>::clone(&store),
+            requests: Arc::default(),
         };
+        let rooms_store = Arc::<VolatileStore>::clone(&store);
         let models = ModelMemory::open(store, std::time::SystemTime::now()).unwrap();
-        let (names, well) = (Names { models: Arc::new(models), aliases }, Arc::new(()));
+        let settings = Settings { idle: Duration::from_secs(3600) };
+        let rooms = Rooms::open(rooms_store, settings, 0).unwrap();
+        let rooms = RoomRules { rooms, open: false, endpoints: rooms::Endpoints::Own };
+        let (names, well) = (Names { models: Arc::new(models), aliases, rooms }, Arc::new(()));
         let scheduling = scheduler.clone();
         let api = Api::new(scheduling, rules, administration, well, names, limits, "0.0.0");
         let (sender, assignments) = mpsc::channel(16);

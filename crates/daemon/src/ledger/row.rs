@@ -3,20 +3,14 @@
 use std::time::Duration;
 
 use access::Moment;
-use scheduler::{Ended, JobFacts, Outcome};
+use scheduler::{Ended, JobFacts};
 use store::UsageEntry;
-
-use crate::telemetry::requests::outcome;
 
 /// Tokens that one row counts at most. Some backends invent numbers; the sums must not overflow.
 const MAX_TOKENS: u64 = 1 << 36;
 
 /// The row of a job that ended now.
 pub(super) fn entry(job: &JobFacts, ended: &Ended, now: Moment) -> UsageEntry {
-    let status = match &ended.outcome {
-        Outcome::Answered(status) => Some(status.as_u16()),
-        _ => None,
-    };
     let tokens = |tokens: Option<u64>| tokens.map(|tokens| tokens.min(MAX_TOKENS));
     UsageEntry {
         at_ms: now.wall_ms,
@@ -26,8 +20,8 @@ pub(super) fn entry(job: &JobFacts, ended: &Ended, now: Moment) -> UsageEntry {
         served_model: ended.served_model.clone(),
         provider: ended.provider_name.clone(),
         endpoint: job.endpoint,
-        outcome: outcome(&ended.outcome),
-        status,
+        outcome: ended.outcome.as_str(),
+        status: ended.outcome.status(),
         prompt_tokens: tokens(ended.usage.prompt_tokens),
         completion_tokens: tokens(ended.usage.completion_tokens),
         estimated: ended.usage.estimated,

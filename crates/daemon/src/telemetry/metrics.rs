@@ -22,7 +22,6 @@ use prometheus_client::{
 };
 use scheduler::{CancelReason, Ended, Gone, JobFacts, Observer, Scheduler, Status};
 
-use super::requests::outcome;
 use crate::ledger::LedgerMetrics;
 
 /// Models with metrics of their own; further ones share `other`.
@@ -225,7 +224,7 @@ impl Observer for Metrics {
     }
 
     fn ended(&self, job: &JobFacts, ended: &Ended) {
-        let word = outcome(&ended.outcome);
+        let word = ended.outcome.as_str();
         // Names that nobody serves are the client's invention: they get no metric of their own.
         let unknown = ModelName::from("unknown");
         let model = if word == "no_provider" { &unknown } else { &job.model };

@@ -1,6 +1,6 @@
 //! One log line for each job, when it has ended.
 
-use scheduler::{Ended, JobFacts, Observer, Outcome};
+use scheduler::{Ended, JobFacts, Observer};
 
 /// Writes the request log.
 pub struct RequestLog;
@@ -8,10 +8,6 @@ pub struct RequestLog;
 impl Observer for RequestLog {
     fn ended(&self, job: &JobFacts, ended: &Ended) {
         let provider = ended.provider.map(tracing::field::display);
-        let status = match &ended.outcome {
-            Outcome::Answered(status) => Some(status.as_u16()),
-            _ => None,
-        };
         tracing::info!(
             target: "request",
             request_id = %job.id,
@@ -19,8 +15,8 @@ impl Observer for RequestLog {
             model = job.model.as_str(),
             key = job.key.as_str(),
             stream = job.streaming,
-            outcome = outcome(&ended.outcome),
-            status,
+            outcome = ended.outcome.as_str(),
+            status = ended.outcome.status(),
             worker = provider,
             requeues = ended.requeues,
             queued_ms = millis(ended.queued),
@@ -30,33 +26,6 @@ impl Observer for RequestLog {
             prompt_tokens = ended.usage.prompt_tokens,
             completion_tokens = ended.usage.completion_tokens,
         );
-    }
-}
-
-/// An outcome in one word, for logs and metrics.
-pub fn outcome(outcome: &Outcome) -> &'static str {
-    use scheduler::Ending;
-    match outcome {
-        Outcome::Answered(status) if status.is_server_error() => "backend_error",
-        Outcome::Answered(status) if status.is_client_error() => "backend_refused",
-        Outcome::Answered(_) => "answered",
-        Outcome::ClientGone => "client_gone",
-        Outcome::Failed(failure) => match failure.ending {
-            Ending::QueueFull { .. } => "queue_full",
-            Ending::NoProvider => "no_provider",
-            Ending::TooLarge { .. } => "too_large",
-            Ending::QueueTimeout => "queue_timeout",
-            Ending::RequestTimeout => "request_timeout",
-            Ending::IdleTimeout => "idle_timeout",
-            Ending::ClientStalled => "client_stalled",
-            Ending::RequeueExhausted => "requeue_exhausted",
-            Ending::ProviderLost => "worker_lost",
-            Ending::ProviderFailed => "worker_failed",
-            Ending::NotServed => "not_served",
-            Ending::Untranslatable => "not_translatable",
-            Ending::Revoked => "key_revoked",
-            Ending::ShuttingDown => "shutting_down",
-        },
     }
 }
 

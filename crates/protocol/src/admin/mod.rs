@@ -1,12 +1,16 @@
-//! Administration over HTTP: the JSON of `/admin/keys`, `/admin/usage` and `/admin/audit`.
+//! Administration over HTTP: the JSON of `/admin/…` and of `/health`.
 //!
 //! The server writes it and the client reads it, so that the two cannot drift apart. Times are
 //! RFC 3339 in UTC.
 //!
 //! - this module: keys and the audit log
+//! - [`status`]: how the server is now: its health, workers and queues
+//! - [`requests`]: the requests that ended last
 //! - [`usage`]: what was used
 //! - [`time`]: times as people write them
 
+pub mod requests;
+pub mod status;
 pub mod time;
 pub mod usage;
 

@@ -19,6 +19,15 @@ pub struct RegisterAck {
     /// The version that the worker sent, if it sent one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub protocol_version: Option<String>,
+    /// The code of the room that it is in now. Not part of the specification, as the next two.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub room: Option<String>,
+    /// Its id in the room.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub participant_id: Option<String>,
+    /// What a second link of the same participant must show.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub session_token: Option<String>,
 }
 
 /// `request`: one inference request.

@@ -4,10 +4,13 @@ use base::Endpoints;
 use serde::{Deserialize, Serialize};
 
 use super::{Headers, decode::or_default, endpoints};
-use crate::usage::Usage;
+use crate::{
+    room::{MachineSpecs, RuntimeConfig},
+    usage::Usage,
+};
 
 /// `register`: a worker introduces itself. See [`Register::normalised`].
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Register {
     /// The worker's name, for people; need not be unique.
     pub worker_name: String,
@@ -24,6 +27,28 @@ pub struct Register {
     /// What its backend serves; absent when it does not know. Not part of the specification.
     #[serde(default, with = "endpoints", skip_serializing_if = "Option::is_none")]
     pub endpoints: Option<Endpoints>,
+    /// Who it is in the room that it joins. Not part of the specification.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub participant: Option<Box<WorkerParticipant>>,
+}
+
+/// Who a worker is in a room. Not part of the specification.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct WorkerParticipant {
+    /// Its id in the room, which it chooses.
+    pub id: String,
+    /// What people call it.
+    pub nickname: String,
+    /// Its machine.
+    #[serde(default)]
+    pub specs: MachineSpecs,
+    /// How its models generate by default.
+    #[serde(default)]
+    pub config: RuntimeConfig,
+    /// What a server gave it with the `register_ack` of an earlier link; a second link of the same
+    /// id must show it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub session_token: Option<String>,
 }
 
 /// `models_update`: the models offered from now on.

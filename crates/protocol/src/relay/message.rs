@@ -14,6 +14,7 @@ pub use super::{
     },
     from_worker::{
         ModelsUpdate, Pong, Register, ResponseChunk, ResponseComplete, TokenCounts, WorkerError,
+        WorkerParticipant,
     },
 };
 
@@ -66,7 +67,7 @@ impl ServerMessage {
 }
 
 /// What a worker says to a server.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
 pub enum WorkerMessage {
     /// The first message of a connection (walkthrough 1).
@@ -140,6 +141,7 @@ mod tests {
                 models: texts(&["m-a"]),
                 warnings: vec![],
                 protocol_version: version.clone(),
+                ..RegisterAck::default()
             }),
         );
         server(
@@ -149,6 +151,7 @@ mod tests {
                 models: vec![],
                 warnings: Register::default().normalised().warnings,
                 protocol_version: version,
+                ..RegisterAck::default()
             }),
         );
     }
@@ -309,7 +312,7 @@ mod tests {
         prop_oneof![
             (text(), names(), names(), option::of(text())).prop_map(
                 |(worker_id, models, warnings, protocol_version)| ServerMessage::RegisterAck(
-                    RegisterAck { worker_id, models, warnings, protocol_version }
+                    RegisterAck { worker_id, models, warnings, protocol_version, ..RegisterAck::default() }
                 )
             ),
             (text(), text(), text(), any::<bool>(), text(), any_headers()).prop_map(

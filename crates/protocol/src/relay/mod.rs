@@ -26,7 +26,7 @@ pub use decode::{MessageError, Problem};
 pub use message::{
     Cancel, CancelReason, GracefulShutdown, ModelsRefresh, ModelsUpdate, Ping, Pong, Register,
     RegisterAck, Request, ResponseChunk, ResponseComplete, ServerMessage, TokenCounts, WorkerError,
-    WorkerMessage,
+    WorkerMessage, WorkerParticipant,
 };
 pub use registration::{Normalised, normalise_models};
 pub use request::{encode_request, encoded_request_len};

@@ -118,6 +118,7 @@ async fn serve(
         models: normalised.models.clone(),
         warnings: normalised.warnings.clone(),
         protocol_version: register.protocol_version.clone(),
+        ..RegisterAck::default()
     }));
     for warning in &normalised.warnings {
         tracing::warn!(warning, "registration");

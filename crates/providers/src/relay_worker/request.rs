@@ -138,6 +138,7 @@ mod tests {
         headers.append("x-foo", "1".parse().unwrap());
         headers.append("x-foo", "2".parse().unwrap());
         Arc::new(JobRequest {
+            method: http::Method::POST,
             path_and_query: "/v1/chat/completions?a=b".into(),
             model: "m".into(),
             streaming: true,

@@ -82,6 +82,7 @@ impl Kit {
     pub(crate) fn submit(&mut self, streaming: bool, body: Bytes) -> Answer {
         self.next += 1;
         let request = JobRequest {
+            method: http::Method::POST,
             path_and_query: "/v1/chat/completions".into(),
             model: "m".into(),
             streaming,

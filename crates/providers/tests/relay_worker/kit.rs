@@ -165,6 +165,7 @@ impl Kit {
 
     fn request(streaming: bool, body: Bytes) -> JobRequest {
         JobRequest {
+            method: http::Method::POST,
             path_and_query: "/v1/chat/completions".into(),
             model: "m".into(),
             streaming,

@@ -88,19 +88,20 @@ impl Core {
     ) {
         let entry = self.jobs.get_mut(&claim.job);
         let wanted = entry.as_ref().and_then(|entry| entry.wanted.clone());
-        let (Some(entry), Some(wanted)) = (entry, wanted) else {
+        let terms = self.providers.get(&claim.provider).map(|provider| provider.terms(model));
+        let (Some(entry), Some(wanted), Some(terms)) = (entry, wanted, terms) else {
             return self.give_up(claim.job, Ending::ProviderFailed, notes);
         };
         // Without a runtime there are no other threads, nor anybody whom it would hold up.
-        let runtime = Handle::try_current().ok().filter(|_| !wanted.is_quick(&model, endpoints));
+        let runtime = Handle::try_current().ok().filter(|_| !wanted.is_quick(&terms, endpoints));
         let Some(runtime) = runtime else {
-            let ready = wanted.ready(claim, model, endpoints);
+            let ready = wanted.ready(claim, terms, endpoints);
             return self.hand_over(scheduler, ready, notes);
         };
         entry.prepare(claim);
         let scheduler = scheduler.clone();
         runtime.spawn_blocking(move || {
-            let ready = wanted.ready(claim, model, endpoints);
+            let ready = wanted.ready(claim, terms, endpoints);
             scheduler.with(|core, notes| core.prepared(&scheduler, ready, notes));
         });
     }

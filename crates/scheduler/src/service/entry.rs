@@ -12,8 +12,12 @@ use crate::{
     exchange::Exchange,
     job::JobRequest,
     observer::{Ended, JobFacts, Outcome},
+    provider::Terms,
     translate::{Translated, Translator, Untranslatable},
 };
+
+/// Bodies up to this size, in bytes, are edited under the lock.
+const EDITED_AT_ONCE: usize = 64 * 1024;
 
 /// A job that has not ended.
 pub(super) struct Entry {
@@ -47,13 +51,19 @@ pub(super) struct Wanted {
 
 impl Wanted {
     /// Whether [`Wanted::ready`] takes next to no time.
-    pub(super) fn is_quick(&self, model: &ModelName, endpoints: Endpoints) -> bool {
-        self.translator.is_quick(&self.request, model, endpoints)
+    pub(super) fn is_quick(&self, terms: &Terms, endpoints: Endpoints) -> bool {
+        let edits_much = terms.edit.is_some() && self.request.body.len() > EDITED_AT_ONCE;
+        !edits_much && self.translator.is_quick(&self.request, &terms.model, endpoints)
     }
 
-    /// Makes what a provider of these endpoints is sent, asked for this model.
-    pub(super) fn ready(&self, claim: Claim, model: ModelName, endpoints: Endpoints) -> Ready {
-        let translated = self.translator.translate(&self.request, &model, endpoints);
+    /// Makes what a provider of these endpoints is sent, on its terms.
+    pub(super) fn ready(&self, claim: Claim, terms: Terms, endpoints: Endpoints) -> Ready {
+        let Terms { model, edit } = terms;
+        let mut translated = self.translator.translate(&self.request, &model, endpoints);
+        if let (Ok(translated), Some(edit)) = (&mut translated, edit) {
+            let request = Arc::clone(&translated.request);
+            translated.request = edit.apply(request, translated.endpoint);
+        }
         Ready { claim, model, translated }
     }
 }

@@ -115,6 +115,7 @@ impl Kit {
     pub(crate) fn job(&mut self) -> Job {
         self.next += 1;
         let request = JobRequest {
+            method: http::Method::POST,
             path_and_query: "/v1/chat/completions?x=1".into(),
             model: "m".into(),
             streaming: true,

@@ -15,6 +15,7 @@ mod preparing;
 mod remote;
 mod requeue;
 mod revoke;
+mod terms;
 mod timeouts;
 mod translation;
 mod usage;

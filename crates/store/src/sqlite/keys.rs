@@ -1,6 +1,6 @@
 //! The table of keys.
 
-use base::{Budget, KeyId, KeyLimits};
+use base::{Budget, KeyId, KeyLimits, RoomId};
 use rusqlite::{Connection, Row, Transaction, named_params, params, types::Type};
 
 use super::{SqliteStore, signed, unsigned};
@@ -25,6 +25,9 @@ pub(super) const TABLE: &str = "CREATE TABLE keys (
         revoked INTEGER,
         last_used INTEGER
     ) STRICT, WITHOUT ROWID;";
+
+/// The room that a key is bound to.
+pub(super) const ROOM: &str = "ALTER TABLE keys ADD COLUMN room TEXT;";
 
 impl KeyStore for SqliteStore {
     fn load_keys(&self) -> Result<Vec<KeyRecord>, StoreError> {
@@ -72,6 +75,7 @@ fn record(row: &Row<'_>) -> rusqlite::Result<KeyRecord> {
             concurrent: row.get("concurrent")?,
             budget: row.get::<_, Option<String>>("budget")?.as_deref().map(parsed).transpose()?,
         },
+        room: row.get::<_, Option<String>>("room")?.map(RoomId::from),
         created: unsigned(row.get("created")?),
         expires: seconds("expires")?,
         revoked: seconds("revoked")?,
@@ -82,11 +86,12 @@ fn record(row: &Row<'_>) -> rusqlite::Result<KeyRecord> {
 fn save_key(transaction: &Transaction<'_>, key: &KeyRecord) -> rusqlite::Result<()> {
     // Not OR REPLACE: that would also drop another key of the same digest.
     let insert = "INSERT INTO keys VALUES (:id, :digest, :name, :prefix, :scopes, :models, :rpm,
-            :tpm, :concurrent, :budget, :created, :expires, :revoked, :last_used)
+            :tpm, :concurrent, :budget, :created, :expires, :revoked, :last_used, :room)
         ON CONFLICT (id) DO UPDATE SET digest = :digest, name = :name, prefix = :prefix,
             scopes = :scopes, models = :models, rpm = :rpm, tpm = :tpm,
             concurrent = :concurrent, budget = :budget, created = :created,
-            expires = :expires, revoked = :revoked, last_used = :last_used";
+            expires = :expires, revoked = :revoked, last_used = :last_used,
+            room = :room";
     let scopes: Vec<&str> = key.scopes.iter().map(|scope| scope.as_str()).collect();
     let values = named_params! {
         ":id": key.id.as_str(),
@@ -103,6 +108,7 @@ fn save_key(transaction: &Transaction<'_>, key: &KeyRecord) -> rusqlite::Result<
         ":expires": key.expires.map(signed),
         ":revoked": key.revoked.map(signed),
         ":last_used": key.last_used.map(signed),
+        ":room": key.room.as_ref().map(RoomId::as_str),
     };
     transaction.execute(insert, values).map(drop)
 }

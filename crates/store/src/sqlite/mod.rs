@@ -8,6 +8,7 @@
 mod audit;
 mod keys;
 mod models;
+mod rooms;
 mod usage;
 
 use std::{
@@ -34,6 +35,8 @@ const STEPS: &[M<'_>] = &[
     M::up(usage::TABLE),
     M::up(audit::TABLE),
     M::up(usage::DAYS),
+    M::up(rooms::TABLES),
+    M::up(keys::ROOM),
 ];
 
 /// A store in a database file.

@@ -1,8 +1,10 @@
 //! Durable state that is not: kept in memory, for tests.
 //!
 //! - `ledger`: sums, the plain way
+//! - `rooms`: rooms and participants
 
 mod ledger;
+mod rooms;
 
 use std::{
     collections::{HashMap, VecDeque},
@@ -15,8 +17,8 @@ use std::{
 use base::{KeyId, ModelName, Scope};
 
 use crate::{
-    Action, AuditStore, KeyRecord, KeyStore, ModelStore, SeenModel, StoreError, UsageAnswer,
-    UsageEntry, UsageQuery, UsageStore, audit::MAX_ACTIONS,
+    Action, AuditStore, KeyRecord, KeyStore, ModelStore, ParticipantRecord, RoomRecord, SeenModel,
+    StoreError, UsageAnswer, UsageEntry, UsageQuery, UsageStore, audit::MAX_ACTIONS,
 };
 
 /// A store in memory.
@@ -26,6 +28,8 @@ pub struct VolatileStore {
     keys: Mutex<Vec<KeyRecord>>,
     usage: Mutex<Vec<UsageEntry>>,
     audit: Mutex<VecDeque<Action>>,
+    rooms: Mutex<Vec<RoomRecord>>,
+    participants: Mutex<Vec<ParticipantRecord>>,
     failing: AtomicBool,
 }
 

@@ -22,6 +22,7 @@ pub(crate) fn key(id: &str, digest: u8, created: u64) -> KeyRecord {
         created,
         expires: Some(99),
         revoked: None,
+        room: (digest % 2 == 1).then(|| "r1".into()),
         last_used: None,
     }
 }

@@ -4,6 +4,7 @@
 pub(crate) mod key;
 mod named;
 pub(crate) mod serve;
+pub(crate) mod status;
 mod table;
 mod target;
 pub(crate) mod up;

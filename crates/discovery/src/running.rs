@@ -1,0 +1,38 @@
+//! The thread that speaks mDNS.
+
+use mdns_sd::{IfKind, ServiceDaemon};
+
+use crate::DiscoveryError;
+
+/// A thread that speaks mDNS on some interfaces. Dropping it ends the thread, which takes back on
+/// its way what it has announced.
+pub(crate) struct Running(ServiceDaemon);
+
+impl Running {
+    /// Starts it. It says nothing before it is told what to announce or to look for.
+    pub(crate) fn start(interfaces: Vec<IfKind>) -> Result<Self, DiscoveryError> {
+        let start = || {
+            let running = Self(ServiceDaemon::new()?);
+            // What is chosen later counts: only these are left.
+            running.0.disable_interface(IfKind::All)?;
+            running.0.enable_interface(interfaces)?;
+            Ok(running)
+        };
+        start().map_err(|error| DiscoveryError::start(&error))
+    }
+}
+
+impl std::ops::Deref for Running {
+    type Target = ServiceDaemon;
+
+    fn deref(&self) -> &ServiceDaemon {
+        &self.0
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        // Fails only if it has ended before.
+        let _ = self.0.shutdown();
+    }
+}

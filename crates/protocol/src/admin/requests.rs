@@ -1,0 +1,77 @@
+//! The JSON of `/admin/requests`: the requests that ended last.
+
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+
+/// Requests that a server remembers; older ones are in its ledger only.
+pub const KEPT: usize = 500;
+
+/// Answer of `GET /admin/requests?after=N&limit=M`.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RequestList {
+    /// The newest first.
+    pub requests: Vec<RequestJson>,
+}
+
+/// One request that became a job and ended.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RequestJson {
+    /// A running number, from 1 at the server's start. Whoever asks for those after the largest
+    /// that it knows gets each request once, also over a restart: after a number that was not
+    /// given yet come all.
+    pub n: u64,
+    /// The request's id, as its answer has it in `x-request-id`.
+    pub id: String,
+    /// When it ended.
+    pub at: Timestamp,
+    /// Whom it is counted for: a key's id, or `local` where none was needed.
+    pub key: String,
+    /// Where its provider was looked for, if not among the server's own.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub scope: Option<String>,
+    /// The model, by the name that the client used.
+    pub model: String,
+    /// The model that it was last asked of, where that is another one.
+    pub served_model: Option<String>,
+    /// The endpoint, by its path.
+    pub endpoint: String,
+    /// The name of the last provider that had it.
+    pub provider: Option<String>,
+    /// How it ended, in the words of the metrics, such as `answered` or `client_gone`.
+    pub outcome: String,
+    /// The answer's HTTP status, where there was an answer.
+    pub status: Option<u16>,
+    /// Tokens read, as far as known.
+    pub prompt_tokens: Option<u64>,
+    /// Tokens written, as far as known.
+    pub completion_tokens: Option<u64>,
+    /// Whether any of the tokens are an estimate.
+    pub estimated: bool,
+    /// Milliseconds from its acceptance until a provider got it.
+    pub queue_ms: u64,
+    /// Milliseconds from its acceptance to the head of the answer.
+    pub first_byte_ms: Option<u64>,
+    /// Milliseconds from its acceptance to its end.
+    pub total_ms: u64,
+    /// Whether it asked for a stream.
+    pub streaming: bool,
+    /// How often it was given to a provider anew.
+    pub requeues: u32,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_request_of_the_server_itself_names_no_scope() {
+        let json = r#"{"n":7,"id":"r-1","at":"2026-11-20T16:00:00Z","key":"local","model":"fast",
+            "served_model":"m","endpoint":"/v1/messages","provider":"gpu","outcome":"answered",
+            "status":200,"prompt_tokens":3,"completion_tokens":null,"estimated":false,
+            "queue_ms":0,"first_byte_ms":12,"total_ms":40,"streaming":true,"requeues":1}"#;
+        let request: RequestJson = serde_json::from_str(json).unwrap();
+        assert_eq!((request.n, &request.scope), (7, &None));
+        let written = serde_json::to_value(&request).unwrap();
+        assert_eq!(written, serde_json::from_str::<serde_json::Value>(json).unwrap());
+    }
+}

@@ -1,0 +1,125 @@
+//! The JSON of `/health`, `/admin/workers` and `/admin/stats`: how a server is now.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+/// Answer of `GET /health`.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct Health {
+    /// `ok`, `degraded`, or `draining` once the server is stopping.
+    pub status: String,
+    /// Whether it takes new requests.
+    pub ok: bool,
+    /// The server's version.
+    pub version: String,
+    /// Peers that it is connected with.
+    pub peers: u32,
+    /// The rest, which strangers are not told.
+    #[serde(flatten)]
+    pub details: Option<HealthDetails>,
+}
+
+/// What `/health` tells local requests, and those with a key.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct HealthDetails {
+    /// What is not as it should be, and what that means.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub degraded: Option<String>,
+    /// Seconds since the server started.
+    pub uptime_secs: u64,
+    /// How many workers and other providers are connected.
+    pub workers_connected: u64,
+    /// They themselves, by name.
+    pub workers: Vec<WorkerJson>,
+    /// Jobs waiting, all queues together.
+    pub queue_depth: u64,
+    /// Jobs at providers.
+    pub in_flight: u64,
+    /// The models that are served to all.
+    pub models: Vec<String>,
+}
+
+/// Answer of `GET /admin/workers`.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct WorkerList {
+    /// By name.
+    pub workers: Vec<WorkerJson>,
+}
+
+/// A worker, or another provider.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct WorkerJson {
+    /// Its id.
+    pub worker_id: String,
+    /// The same again, under a shorter name.
+    pub id: String,
+    /// The name that it gave itself.
+    pub worker_name: String,
+    /// Where its jobs come from: `server`, or a room.
+    pub scope: String,
+    /// What it serves.
+    pub models: Vec<String>,
+    /// What requests it can be sent as they are, by path; the rest is translated.
+    pub endpoints: Vec<String>,
+    /// How many jobs it takes at once.
+    pub max_concurrent: u32,
+    /// Its load as it counts it itself, work from elsewhere included.
+    pub reported_load: u32,
+    /// Jobs that it has from here.
+    pub in_flight_count: u32,
+    /// The same again, under a shorter name.
+    pub in_flight: u32,
+    /// Whether it is given nothing more.
+    pub is_draining: bool,
+    /// Seconds that it rests yet, after faults of its own.
+    pub resting_secs: Option<f64>,
+}
+
+/// Answer of `GET /admin/stats`.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct Stats {
+    /// Jobs waiting in each scope.
+    pub queue_depth: BTreeMap<String, u64>,
+    /// The queues that are not empty.
+    pub queues: Vec<QueueJson>,
+    /// Connected workers and other providers.
+    pub active_workers: u64,
+    /// Jobs at providers.
+    pub in_flight: u64,
+    /// Seconds since the server started.
+    pub uptime_secs: u64,
+}
+
+/// A queue that is not empty.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct QueueJson {
+    /// Where its providers are: `server`, or a room.
+    pub scope: String,
+    /// Its model.
+    pub model: String,
+    /// Jobs waiting in it.
+    pub depth: u64,
+    /// Seconds that the oldest has waited.
+    pub oldest_secs: f64,
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn health_is_read_in_its_short_form_and_in_its_long_one() {
+        let short = json!({"status": "ok", "ok": true, "version": "1", "peers": 0});
+        let health: Health = serde_json::from_value(short.clone()).unwrap();
+        assert_eq!(health.details, None);
+        assert_eq!(serde_json::to_value(&health).unwrap(), short);
+        let details = HealthDetails { uptime_secs: 5, ..HealthDetails::default() };
+        let long = Health { details: Some(details), ..health };
+        let written = serde_json::to_value(&long).unwrap();
+        assert_eq!((&written["uptime_secs"], written.get("degraded")), (&json!(5), None));
+        assert_eq!(serde_json::from_value::<Health>(written).unwrap(), long);
+    }
+}

@@ -1,0 +1,286 @@
+//! The spec's messages: six of clients, eleven of servers (spec, "Message Unions").
+//!
+//! Fields marked as ours are additions that a reader of the spec's own ignores.
+
+use serde::{Deserialize, Serialize};
+
+use super::{
+    config::{GenerationConfig, RuntimeConfig},
+    types::{LlmMetrics, MachineSpecs, ParticipantInfo, RoomInfo, RoomSummary},
+};
+
+/// What a client says to a server (spec, "ClientMessage").
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "type")]
+pub enum ClientMessage {
+    /// Make a room.
+    #[serde(rename = "room:create")]
+    RoomCreate(RoomCreate),
+    /// Join a room with a model.
+    #[serde(rename = "room:join")]
+    RoomJoin(RoomJoin),
+    /// Ask a model.
+    #[serde(rename = "llm:request")]
+    LlmRequest(LlmRequest),
+    /// Tell what there is, for a terminal interface.
+    #[serde(rename = "tui:register")]
+    TuiRegister(TuiRegister),
+    /// Tell what there is in one room.
+    #[serde(rename = "host:register")]
+    HostRegister(HostRegister),
+    /// Tell which rooms there are.
+    #[serde(rename = "list:rooms")]
+    ListRooms(ListRooms),
+}
+
+/// Make a room (spec, "RoomCreateMessage").
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct RoomCreate {
+    /// What to call it.
+    pub name: String,
+    /// What joining and using it need. Ours.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub password: Option<String>,
+    /// How its participants generate by default. Ours.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub defaults: Option<RuntimeConfig>,
+    /// Whether it is listed for everybody. Ours.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub public: bool,
+    /// After how many seconds without use it ends. Ours.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub expires_secs: Option<u64>,
+}
+
+/// Join a room with a model (spec, "RoomJoinMessage").
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct RoomJoin {
+    /// The room's code.
+    pub code: String,
+    /// Who joins.
+    pub participant: JoiningParticipant,
+    /// The room's password. Ours.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub password: Option<String>,
+}
+
+/// Who joins a room.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct JoiningParticipant {
+    /// Its id, which it chooses.
+    pub id: String,
+    /// What people call it.
+    pub nickname: String,
+    /// Its model.
+    pub model: String,
+    /// Where the server reaches its backend; a URL.
+    pub endpoint: String,
+    /// Its machine.
+    #[serde(default)]
+    pub specs: MachineSpecs,
+    /// How its model generates by default.
+    #[serde(default)]
+    pub config: RuntimeConfig,
+    /// How many requests it takes at once. Ours.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub max_concurrent: Option<u32>,
+}
+
+/// Ask a model (spec, "LlmRequestMessage").
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct LlmRequest {
+    /// The id by which its answer is told from others.
+    pub request_id: String,
+    /// A participant's id, or a pattern such as `model:llama3` or `*`.
+    pub target_id: String,
+    /// What is asked.
+    pub prompt: String,
+    /// In place of the participant's own.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub options: Option<GenerationConfig>,
+    /// The room, where the path does not say it. Ours.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub room_code: Option<String>,
+}
+
+/// Tell what there is, for a terminal interface (spec, "TuiRegisterMessage").
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct TuiRegister {
+    /// The only room to tell of.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub room_code: Option<String>,
+}
+
+/// Tell what there is in one room (spec, "HostRegisterMessage").
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct HostRegister {
+    /// The room's id.
+    pub room_id: String,
+}
+
+/// Tell which rooms there are (spec, "ListRoomsMessage").
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ListRooms {}
+
+/// What a server says to clients (spec, "ServerMessage").
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "type")]
+pub enum ServerMessage {
+    /// The room is made.
+    #[serde(rename = "room:created")]
+    RoomCreated(RoomCreated),
+    /// You are in the room.
+    #[serde(rename = "room:joined")]
+    RoomJoined(RoomJoined),
+    /// Somebody joined.
+    #[serde(rename = "room:participant-joined")]
+    ParticipantJoined(ParticipantJoined),
+    /// Somebody left.
+    #[serde(rename = "room:participant-left")]
+    ParticipantLeft(ParticipantLeft),
+    /// It was not done.
+    #[serde(rename = "room:error")]
+    RoomError(RoomErrorMessage),
+    /// A piece of an answer.
+    #[serde(rename = "llm:token")]
+    LlmToken(LlmToken),
+    /// An answer is whole.
+    #[serde(rename = "llm:complete")]
+    LlmComplete(LlmComplete),
+    /// There is no answer, or not a whole one.
+    #[serde(rename = "llm:error")]
+    LlmError(LlmError),
+    /// What there is, for a terminal interface.
+    #[serde(rename = "tui:registered")]
+    TuiRegistered(TuiRegistered),
+    /// What there is in one room.
+    #[serde(rename = "host:registered")]
+    HostRegistered(HostRegistered),
+    /// Which rooms there are.
+    #[serde(rename = "list:rooms-response")]
+    ListRooms(ListRoomsResponse),
+}
+
+/// The room is made (spec, "RoomCreatedMessage").
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct RoomCreated {
+    /// The code to say aloud.
+    pub code: String,
+    /// The room's id.
+    pub room_id: String,
+    /// The six-character code of the same room. Ours.
+    pub short_code: String,
+    /// What closing and changing it need; told here, and nowhere else. Ours.
+    pub host_token: String,
+}
+
+/// You are in the room (spec, "RoomJoinedMessage").
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct RoomJoined {
+    /// The room's id.
+    pub room_id: String,
+    /// Who is in it, the newcomer included.
+    pub participants: Vec<ParticipantInfo>,
+    /// What shows that a later request is this participant's own. Ours.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub session_token: Option<String>,
+}
+
+/// Somebody joined (spec, "RoomParticipantJoinedMessage").
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct ParticipantJoined {
+    /// Who.
+    pub participant: ParticipantInfo,
+}
+
+/// Somebody left (spec, "RoomParticipantLeftMessage").
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ParticipantLeft {
+    /// Who.
+    pub participant_id: String,
+}
+
+/// It was not done (spec, "RoomErrorMessage").
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RoomErrorMessage {
+    /// Why.
+    pub error: String,
+}
+
+/// A piece of an answer (spec, "LlmTokenMessage").
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct LlmToken {
+    /// The request's own id.
+    pub request_id: String,
+    /// Who answers.
+    pub participant_id: String,
+    /// The text.
+    pub token: String,
+    /// Counted from 0.
+    pub seq: u64,
+}
+
+/// An answer is whole (spec, "LlmCompleteMessage").
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct LlmComplete {
+    /// The request's own id.
+    pub request_id: String,
+    /// Who answered.
+    pub participant_id: String,
+    /// How it went.
+    pub metrics: LlmMetrics,
+}
+
+/// There is no answer, or not a whole one (spec, "LlmErrorMessage").
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct LlmError {
+    /// The request's own id.
+    pub request_id: String,
+    /// Whose fault it was; empty when nobody had it.
+    pub participant_id: String,
+    /// Why.
+    pub error: String,
+}
+
+/// What there is, for a terminal interface (spec, "TuiRegisteredMessage").
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct TuiRegistered {
+    /// The rooms.
+    pub rooms: Vec<RoomInfo>,
+    /// Their participants, all together.
+    pub participants: Vec<ParticipantInfo>,
+}
+
+/// What there is in one room (spec, "HostRegisteredMessage").
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct HostRegistered {
+    /// The room.
+    pub room: RoomInfo,
+    /// Who is in it.
+    pub participants: Vec<ParticipantInfo>,
+}
+
+/// Which rooms there are (spec, "ListRoomsResponseMessage").
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct ListRoomsResponse {
+    /// The rooms, with how many participants each has.
+    pub rooms: Vec<RoomSummary>,
+}
+
+impl ServerMessage {
+    /// The message as JSON.
+    pub fn encode(&self) -> String {
+        crate::json::write(self)
+    }
+}

@@ -1,0 +1,30 @@
+//! Rooms: the spec's messages, and the generation that stock clients speak today.
+//!
+//! The spec's 17 messages are posted as JSON and come back as unnamed events ([`message`]). Stock
+//! clients use an HTTP API with envelopes ([`plane`]), named events ([`event`]) and a WebSocket
+//! tunnel for participants ([`tunnel`]). Both have the same supporting types.
+//!
+//! - [`message`]: what clients and servers tell each other (spec, "Room Messages" to "List Messages")
+//! - [`types`]: participants, rooms, metrics (spec, "Supporting Types")
+//! - [`config`]: how to generate: defaults of rooms and participants
+//! - [`plane`]: the bodies of the HTTP API, in their envelopes
+//! - [`event`]: what happens in a room, as named events
+//! - [`tunnel`]: a participant's WebSocket
+//! - [`selector`]: whom a request is for
+
+pub mod config;
+pub mod event;
+pub mod message;
+pub mod plane;
+pub mod selector;
+pub mod tunnel;
+pub mod types;
+
+pub use config::{GenerationConfig, PublicConfig, RuntimeConfig};
+pub use event::RoomEvent;
+pub use message::{ClientMessage, ServerMessage};
+pub use selector::Selector;
+pub use types::{
+    Capabilities, Capability, Connection, ConnectionKind, LlmMetrics, MachineSpecs,
+    ParticipantInfo, Protocol, RoomInfo, RoomSummary, Status,
+};

@@ -1,0 +1,213 @@
+//! The bodies of the HTTP API that stock clients use (`/v1/rooms…`), in their envelopes.
+
+use serde::{Deserialize, Serialize};
+
+use super::{
+    config::RuntimeConfig,
+    types::{Capabilities, MachineSpecs, ParticipantInfo, RoomSummary, Status},
+};
+
+/// A good answer: `{"data": …, "meta": {"requestId": …}}`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Envelope<T> {
+    /// What was asked for.
+    pub data: T,
+    /// About the answer.
+    pub meta: Meta,
+}
+
+/// About an answer.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Meta {
+    /// The id of the request.
+    pub request_id: String,
+}
+
+/// A bad answer: `{"error": …, "meta": …}`.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct ErrorEnvelope {
+    /// What went wrong.
+    pub error: PlaneError,
+    /// About the answer.
+    #[serde(default)]
+    pub meta: Meta,
+}
+
+/// What went wrong.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct PlaneError {
+    /// Its kind.
+    pub code: ErrorCode,
+    /// What went wrong, in words.
+    pub message: String,
+    /// What to do.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub hint: Option<String>,
+    /// Which fields, and what was wrong with them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub details: Option<serde_json::Value>,
+}
+
+/// The kinds of errors. Stock servers declare more than they send.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "SCREAMING_SNAKE_CASE")]
+pub enum ErrorCode {
+    /// 400: the request is at fault. Also 404 for a path that is none, and 401 for a bad tunnel token.
+    InvalidRequest,
+    /// 401: the password is missing or wrong.
+    InvalidPassword,
+    /// 404.
+    RoomNotFound,
+    /// 404.
+    ParticipantNotFound,
+    /// 409: somebody else is connected under this id.
+    ParticipantConflict,
+    /// 409.
+    ParticipantBusy,
+    /// 503.
+    ParticipantTunnelNotConnected,
+    /// 404.
+    ModelNotFound,
+    /// 400 or 403: the server does not call this endpoint.
+    EndpointNotReachable,
+    /// 500, and 400 for a tunnel that is no upgrade.
+    InternalError,
+    /// 401 or 403: a key is needed, or the host's token. Ours.
+    Unauthorized,
+    /// 429: too many tries, rooms or participants. Ours.
+    TooMany,
+    /// What this version does not know.
+    #[serde(other)]
+    Unknown,
+}
+
+/// Body of `POST /v1/rooms`.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct CreateRoom {
+    /// What to call it.
+    pub name: String,
+    /// What joining and using it need.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub password: Option<String>,
+    /// How its participants generate by default.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub defaults: Option<RuntimeConfig>,
+    /// Whether it is listed for everybody. Ours.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub public: bool,
+    /// After how many seconds without use it ends. Ours.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub expires_secs: Option<u64>,
+}
+
+/// Answer of `POST /v1/rooms`.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct CreatedRoom {
+    /// The room.
+    pub room: RoomSummary,
+    /// The id of whoever made it. Means nothing.
+    pub host_id: String,
+    /// What closing and changing it need; told here, and nowhere else. Ours; stock servers have none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub host_token: Option<String>,
+}
+
+/// Body of `PATCH /v1/rooms/{code}`. Ours. What is absent stays; an empty password takes it away.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct ChangeRoom {
+    /// What to call it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub name: Option<String>,
+    /// What joining and using it need.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub password: Option<String>,
+    /// How its participants generate by default, all anew.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub defaults: Option<RuntimeConfig>,
+}
+
+/// Body of `PUT /v1/rooms/{code}/participants/{id}`.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct PutParticipant {
+    /// What people call it.
+    pub nickname: String,
+    /// Its model.
+    pub model: String,
+    /// Where its backend is, as it sees it; a URL. Nobody calls it.
+    pub endpoint: String,
+    /// The room's password.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub password: Option<String>,
+    /// Its machine.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub specs: Option<MachineSpecs>,
+    /// How its model generates by default.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub config: Option<RuntimeConfig>,
+    /// What its backend serves.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub capabilities: Option<Capabilities>,
+    /// How many requests it takes at once; absent: one. Ours.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub max_concurrent: Option<u32>,
+    /// What shows that the participant of this id is the sender's own. Ours.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub session_token: Option<String>,
+}
+
+/// Answer of `PUT /v1/rooms/{code}/participants/{id}`.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct PutParticipantAnswer {
+    /// The participant.
+    pub participant: ParticipantInfo,
+    /// The room's id.
+    pub room_id: String,
+    /// Where its tunnel is opened.
+    pub tunnel: TunnelPlace,
+    /// What shows that a later request is this participant's own. Ours.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub session_token: Option<String>,
+}
+
+/// Where a participant's tunnel is opened.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TunnelPlace {
+    /// Good once, within 60 s, as `?token=`.
+    pub token: String,
+    /// Absolute, `ws://` or `wss://`, without the token.
+    pub url: String,
+}
+
+/// Answer of a heartbeat.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct HeartbeatAnswer {
+    /// Always `true`.
+    pub success: bool,
+    /// Whether the participant can be given requests.
+    pub status: Status,
+    /// When it was last heard of: now.
+    pub last_seen: u64,
+}
+
+/// Answer of a deletion.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Success {
+    /// Always `true`.
+    pub success: bool,
+}
+
+/// Answer of `GET /v1/health`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PlaneHealth {
+    /// `ok`.
+    pub status: String,
+    /// Now, in milliseconds since 1970.
+    pub timestamp: u64,
+}

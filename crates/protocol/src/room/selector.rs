@@ -1,0 +1,86 @@
+//! Whom a request is for: the `model` of a request, the `targetId` of an `llm:request`.
+
+use std::fmt;
+
+/// Whom a request is for (spec, "LlmRequestMessage", `targetId`).
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Selector {
+    /// Anybody: `*` or `any`.
+    Any,
+    /// Anybody who has this model: `model:NAME`.
+    Model(String),
+    /// The participant of this id; if there is none, anybody who has a model of this name.
+    Named(String),
+}
+
+/// What the names begin with under which participants offer themselves beside their models. No
+/// model of a room may begin so.
+pub const RESERVED: &str = "room:";
+
+/// The name under which every participant of a room offers itself.
+pub const ANY: &str = "room:any";
+
+impl Selector {
+    /// What a text selects.
+    pub fn parse(text: &str) -> Self {
+        match text.trim() {
+            "*" | "any" => Self::Any,
+            text => match text.strip_prefix("model:") {
+                Some(model) => Self::Model(model.trim().to_owned()),
+                None => Self::Named(text.to_owned()),
+            },
+        }
+    }
+}
+
+impl fmt::Display for Selector {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Any => f.write_str("*"),
+            Self::Model(model) => write!(f, "model:{model}"),
+            Self::Named(name) => f.write_str(name),
+        }
+    }
+}
+
+/// The name under which one participant alone offers itself.
+pub fn participant_name(id: &str) -> String {
+    format!("{RESERVED}participant/{id}")
+}
+
+/// All names under which a participant with these models offers itself in its room.
+pub fn offered_names(id: &str, models: &[String]) -> Vec<String> {
+    let own = [ANY.to_owned(), participant_name(id)];
+    own.into_iter().chain(models.iter().cloned()).collect()
+}
+
+/// The model that a participant is asked for when it was found under this name: the name itself if
+/// it is one of its models, or else its first.
+pub fn real_model<'a>(name: &'a str, models: &'a [String]) -> Option<&'a str> {
+    let own = models.iter().find(|model| *model == name);
+    own.or(models.first()).map(String::as_str)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn patterns_are_told_from_names() {
+        assert_eq!(Selector::parse("*"), Selector::Any);
+        assert_eq!(Selector::parse(" any "), Selector::Any);
+        assert_eq!(Selector::parse("model:llama3:8b"), Selector::Model("llama3:8b".to_owned()));
+        assert_eq!(Selector::parse("llama3"), Selector::Named("llama3".to_owned()));
+        assert_eq!(Selector::parse("model:llama3").to_string(), "model:llama3");
+    }
+
+    #[test]
+    fn a_participant_is_found_under_its_models_its_id_and_for_anybody() {
+        let models = ["a".to_owned(), "b".to_owned()];
+        let names = offered_names("p1", &models);
+        assert_eq!(names, ["room:any", "room:participant/p1", "a", "b"]);
+        assert_eq!(real_model("b", &models), Some("b"));
+        assert_eq!(real_model(ANY, &models), Some("a"));
+        assert_eq!(real_model(ANY, &[]), None);
+    }
+}

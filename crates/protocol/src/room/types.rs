@@ -1,0 +1,239 @@
+//! Participants, rooms and metrics, as every message shows them.
+//!
+//! Times are whole milliseconds since 1970. Stock clients drop fields that they do not know, so
+//! those marked as ours are safe to send.
+
+use serde::{Deserialize, Serialize};
+
+use super::config::PublicConfig;
+
+/// The machine that a participant runs on, as far as it tells.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct MachineSpecs {
+    /// The name of its GPU.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub gpu: Option<String>,
+    /// Memory of the GPU, in GB.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub vram: Option<f64>,
+    /// Memory of the machine, in GB.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ram: Option<f64>,
+    /// The name of its CPU.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cpu: Option<String>,
+}
+
+/// Whether a participant can be given requests.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Status {
+    /// It can.
+    Online,
+    /// It has as many as it takes at once.
+    Busy,
+    /// It is not connected.
+    Offline,
+}
+
+/// Whether a participant's backend serves an API.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Capability {
+    /// It does.
+    Supported,
+    /// It does not.
+    Unsupported,
+    /// Nobody knows yet.
+    #[default]
+    Unknown,
+}
+
+/// The APIs that a participant's backend serves.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct Capabilities {
+    /// OpenAI's Responses.
+    pub open_responses: Capability,
+    /// OpenAI's Chat Completions.
+    pub chat_completions: Capability,
+}
+
+/// How a participant is connected. Stock clients know only `tunnel`, and that is what they are
+/// shown for every kind.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum ConnectionKind {
+    /// Over a link that it opened itself.
+    Tunnel,
+}
+
+/// A participant's connection.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Connection {
+    /// How.
+    pub kind: ConnectionKind,
+    /// Whether it stands.
+    pub connected: bool,
+    /// When something last came over it.
+    pub last_tunnel_seen_at: Option<u64>,
+}
+
+/// A participant, as everybody in its room sees it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ParticipantInfo {
+    /// Its id, which it chose itself.
+    pub id: String,
+    /// What people call it.
+    pub nickname: String,
+    /// Its model; of several, the first.
+    pub model: String,
+    /// Where its backend is, as it told; a URL.
+    pub endpoint: String,
+    /// How its model generates by default.
+    pub config: PublicConfig,
+    /// Its machine.
+    pub specs: MachineSpecs,
+    /// What its backend serves.
+    #[serde(default)]
+    pub capabilities: Capabilities,
+    /// Its connection.
+    pub connection: Connection,
+    /// Whether it can be given requests.
+    pub status: Status,
+    /// When it came.
+    pub joined_at: u64,
+    /// When it was last heard of.
+    pub last_seen: u64,
+    /// When anything of this changed.
+    pub updated_at: u64,
+    /// All its models. Ours.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub models: Vec<String>,
+    /// How many requests it takes at once. Ours.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub max_concurrent: Option<u32>,
+    /// How its last answer went. Ours.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub metrics: Option<AnswerMetrics>,
+}
+
+/// A room, as everybody sees it (the spec's `RoomInfoPublic`).
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct RoomInfo {
+    /// Its id.
+    pub id: String,
+    /// Its code: six characters where stock clients read it, the spoken one in the spec's messages.
+    pub code: String,
+    /// What people call it.
+    pub name: String,
+    /// The id of whoever made it.
+    pub host_id: String,
+    /// When it was made.
+    pub created_at: u64,
+    /// How its participants generate by default.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub defaults: Option<PublicConfig>,
+    /// Whether joining and using it need a password.
+    #[serde(default)]
+    pub password_protected: bool,
+    /// The code to say aloud, where `code` is the short one. Ours.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub spoken_code: Option<String>,
+    /// The six characters, where `code` is the spoken one. Ours.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub short_code: Option<String>,
+    /// Whether it is listed for everybody. Ours.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub public: bool,
+    /// When it ends if nobody uses it. Ours.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub expires_at: Option<u64>,
+}
+
+/// A room in a list.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct RoomSummary {
+    /// The room.
+    #[serde(flatten)]
+    pub room: RoomInfo,
+    /// How many participants it has.
+    pub participant_count: u32,
+}
+
+/// How an answer went (spec, "LlmMetrics").
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct LlmMetrics {
+    /// Tokens generated.
+    pub tokens: u64,
+    /// Milliseconds until the first token.
+    pub latency_first_token_ms: u64,
+    /// Milliseconds in all.
+    pub duration_ms: u64,
+    /// Tokens in each second.
+    pub tokens_per_second: f64,
+}
+
+/// How an answer went, as stock clients of today read it.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct AnswerMetrics {
+    /// Milliseconds until the first byte.
+    pub ttft_ms: u64,
+    /// Milliseconds in all.
+    pub duration_ms: u64,
+    /// Tokens read.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub input_tokens: Option<u64>,
+    /// Tokens written.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub output_tokens: Option<u64>,
+    /// Both together.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub total_tokens: Option<u64>,
+    /// Tokens written in each second.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tokens_per_second: Option<f64>,
+}
+
+/// The API of a request, by the stock name.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum Protocol {
+    /// Responses.
+    OpenResponses,
+    /// Chat Completions, and every other.
+    ChatCompletions,
+}
+
+impl AnswerMetrics {
+    /// The metrics of an answer whose first byte came after `ttft_ms` and whose end after
+    /// `duration_ms`.
+    pub fn new(ttft_ms: u64, duration_ms: u64, input: Option<u64>, output: Option<u64>) -> Self {
+        let total = input.zip(output).map(|(input, output)| input.saturating_add(output));
+        let seconds = duration_ms.max(1) as f64 / 1000.0;
+        Self {
+            ttft_ms,
+            duration_ms,
+            input_tokens: input,
+            output_tokens: output,
+            total_tokens: total,
+            tokens_per_second: output.map(|tokens| tokens as f64 / seconds),
+        }
+    }
+
+    /// The same as the spec has it.
+    pub fn as_spec(&self) -> LlmMetrics {
+        LlmMetrics {
+            tokens: self.output_tokens.unwrap_or(0),
+            latency_first_token_ms: self.ttft_ms,
+            duration_ms: self.duration_ms,
+            tokens_per_second: self.tokens_per_second.unwrap_or(0.0),
+        }
+    }
+}

@@ -1,0 +1,1 @@
+//! Codes that people can say and type.

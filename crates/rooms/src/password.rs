@@ -1,0 +1,1 @@
+//! What joining and using a room may need.

@@ -1,0 +1,139 @@
+//! The tables of rooms and participants.
+
+use base::{KeyId, ParticipantId, RoomId};
+use rusqlite::{Connection, Row, Transaction, named_params, params};
+
+use super::{SqliteStore, signed, unsigned};
+use crate::{KeyDigest, ParticipantRecord, RoomRecord, RoomStore, StoreError};
+
+pub(super) const TABLES: &str = "CREATE TABLE rooms (
+        id TEXT NOT NULL PRIMARY KEY,
+        short_code TEXT NOT NULL UNIQUE,
+        spoken_code TEXT NOT NULL UNIQUE,
+        name TEXT NOT NULL,
+        host_id TEXT NOT NULL,
+        host_token BLOB NOT NULL,
+        -- PHC
+        password TEXT,
+        -- JSON
+        defaults TEXT,
+        public INTEGER NOT NULL,
+        owner TEXT,
+        idle_ms INTEGER NOT NULL,
+        -- milliseconds since 1970
+        created INTEGER NOT NULL,
+        used INTEGER NOT NULL
+    ) STRICT, WITHOUT ROWID;
+    CREATE TABLE participants (
+        room TEXT NOT NULL REFERENCES rooms (id) ON DELETE CASCADE,
+        id TEXT NOT NULL,
+        session BLOB NOT NULL,
+        json TEXT NOT NULL,
+        PRIMARY KEY (room, id)
+    ) STRICT, WITHOUT ROWID;";
+
+impl RoomStore for SqliteStore {
+    fn load_rooms(&self) -> Result<Vec<RoomRecord>, StoreError> {
+        self.read(load_rooms)
+    }
+
+    fn load_participants(&self) -> Result<Vec<ParticipantRecord>, StoreError> {
+        self.read(load_participants)
+    }
+
+    fn save_room(&self, room: &RoomRecord) -> Result<(), StoreError> {
+        self.write(|transaction| save_room(transaction, room))
+    }
+
+    fn touch_rooms(&self, used: &[(RoomId, u64)]) -> Result<(), StoreError> {
+        self.write(|transaction| {
+            let mut update = transaction.prepare("UPDATE rooms SET used = ?2 WHERE id = ?1")?;
+            for (id, at) in used {
+                update.execute(params![id.as_str(), signed(*at)])?;
+            }
+            Ok(())
+        })
+    }
+
+    fn forget_room(&self, id: &RoomId) -> Result<(), StoreError> {
+        let delete = "DELETE FROM rooms WHERE id = ?1";
+        self.write(|transaction| transaction.execute(delete, [id.as_str()]).map(drop))
+    }
+
+    fn save_participant(&self, participant: &ParticipantRecord) -> Result<(), StoreError> {
+        let ParticipantRecord { room, id, session, json } = participant;
+        let insert = "INSERT INTO participants (room, id, session, json) VALUES (?1, ?2, ?3, ?4)
+            ON CONFLICT (room, id) DO UPDATE SET session = ?3, json = ?4";
+        let values = params![room.as_str(), id.as_str(), session.0, json];
+        self.write(|transaction| transaction.execute(insert, values).map(drop))
+    }
+
+    fn forget_participant(&self, room: &RoomId, id: &ParticipantId) -> Result<(), StoreError> {
+        let delete = "DELETE FROM participants WHERE room = ?1 AND id = ?2";
+        let which = [room.as_str(), id.as_str()];
+        self.write(|transaction| transaction.execute(delete, which).map(drop))
+    }
+}
+
+fn load_rooms(connection: &Connection) -> rusqlite::Result<Vec<RoomRecord>> {
+    let mut query = connection.prepare("SELECT * FROM rooms ORDER BY created, id")?;
+    let rows = query.query_map([], room)?;
+    rows.collect()
+}
+
+fn room(row: &Row<'_>) -> rusqlite::Result<RoomRecord> {
+    Ok(RoomRecord {
+        id: RoomId::from(row.get::<_, String>("id")?),
+        short_code: row.get("short_code")?,
+        spoken_code: row.get("spoken_code")?,
+        name: row.get("name")?,
+        host_id: row.get("host_id")?,
+        host_token: KeyDigest(row.get("host_token")?),
+        password: row.get("password")?,
+        defaults: row.get("defaults")?,
+        public: row.get("public")?,
+        owner: row.get::<_, Option<String>>("owner")?.map(KeyId::from),
+        idle_ms: unsigned(row.get("idle_ms")?),
+        created: unsigned(row.get("created")?),
+        used: unsigned(row.get("used")?),
+    })
+}
+
+fn save_room(transaction: &Transaction<'_>, room: &RoomRecord) -> rusqlite::Result<()> {
+    // Not OR REPLACE: that would also drop another room of the same code.
+    let insert = "INSERT INTO rooms VALUES (:id, :short_code, :spoken_code, :name, :host_id,
+            :host_token, :password, :defaults, :public, :owner, :idle_ms, :created, :used)
+        ON CONFLICT (id) DO UPDATE SET short_code = :short_code, spoken_code = :spoken_code,
+            name = :name, host_id = :host_id, host_token = :host_token, password = :password,
+            defaults = :defaults, public = :public, owner = :owner, idle_ms = :idle_ms,
+            created = :created, used = :used";
+    let values = named_params! {
+        ":id": room.id.as_str(),
+        ":short_code": room.short_code,
+        ":spoken_code": room.spoken_code,
+        ":name": room.name,
+        ":host_id": room.host_id,
+        ":host_token": room.host_token.0,
+        ":password": room.password,
+        ":defaults": room.defaults,
+        ":public": room.public,
+        ":owner": room.owner.as_ref().map(KeyId::as_str),
+        ":idle_ms": signed(room.idle_ms),
+        ":created": signed(room.created),
+        ":used": signed(room.used),
+    };
+    transaction.execute(insert, values).map(drop)
+}
+
+fn load_participants(connection: &Connection) -> rusqlite::Result<Vec<ParticipantRecord>> {
+    let mut query = connection.prepare("SELECT room, id, session, json FROM participants")?;
+    let rows = query.query_map([], |row| {
+        Ok(ParticipantRecord {
+            room: RoomId::from(row.get::<_, String>(0)?),
+            id: ParticipantId::from(row.get::<_, String>(1)?),
+            session: KeyDigest(row.get(2)?),
+            json: row.get(3)?,
+        })
+    })?;
+    rows.collect()
+}

@@ -1,0 +1,272 @@
+//! `warren status`: how a server is now, and what it did last.
+
+use clap::Args;
+use client::admin::{
+    requests::RequestJson,
+    status::{Health, HealthDetails, QueueJson, Stats, WorkerJson},
+};
+use daemon::ConfigFile;
+use serde_json::json;
+
+use super::{
+    say,
+    table::{plain, table},
+    target::Running,
+    worker_runtime,
+};
+
+/// Models of one worker that are named; the others are counted.
+const NAMED: usize = 3;
+
+/// Tell how a server is: its workers, its queues and its last requests
+#[derive(Args)]
+pub(crate) struct Status {
+    /// How many of its last requests; it remembers 500
+    #[arg(long, value_name = "N", default_value_t = 10)]
+    last: usize,
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+    #[command(flatten)]
+    server: Running,
+}
+
+impl Status {
+    pub(crate) fn run(self, file: &ConfigFile) -> anyhow::Result<()> {
+        worker_runtime()?.block_on(self.report(file))
+    }
+
+    async fn report(self, file: &ConfigFile) -> anyhow::Result<()> {
+        let warren = self.server.warren(&file.serve)?;
+        let asked = (warren.health(), warren.stats(), warren.requests(0, self.last));
+        let (health, stats, requests) = tokio::try_join!(asked.0, asked.1, asked.2)?;
+        if self.json {
+            let all = json!({"health": health, "stats": stats, "requests": requests});
+            return Ok(say(&serde_json::to_string_pretty(&all)?)?);
+        }
+        Ok(say(&readable(&health, &stats, &requests))?)
+    }
+}
+
+fn readable(health: &Health, stats: &Stats, requests: &[RequestJson]) -> String {
+    let details = health.details.clone().unwrap_or_default();
+    let all = [
+        Some(summary(health, &details)),
+        workers(&details.workers),
+        queues(&stats.queues),
+        last(requests),
+    ];
+    let all: Vec<String> = all.into_iter().flatten().collect();
+    all.join("\n\n")
+}
+
+fn summary(health: &Health, details: &HealthDetails) -> String {
+    let (status, version) = (plain(&health.status), plain(&health.version));
+    let up = for_people(details.uptime_secs);
+    let workers = count(details.workers_connected, "worker");
+    let in_flight = count(details.in_flight, "request");
+    let waiting = details.queue_depth;
+    let told = format!(
+        "Warren {version}: {status}, up {up}\n{workers}, {in_flight} in flight, {waiting} waiting"
+    );
+    match &details.degraded {
+        Some(why) => format!("{told}\n{}", plain(why)),
+        None => told,
+    }
+}
+
+fn workers(workers: &[WorkerJson]) -> Option<String> {
+    let row = |worker: &WorkerJson| {
+        let numbers = [worker.in_flight, worker.reported_load, worker.max_concurrent];
+        let texts = [
+            plain(&worker.worker_id),
+            plain(&worker.worker_name),
+            plain(&worker.scope),
+            models(&worker.models),
+            state(worker),
+        ];
+        texts.into_iter().chain(numbers.map(|number| number.to_string())).collect()
+    };
+    let header = ["id", "worker", "scope", "models", "state", "in flight", "load", "slots"];
+    filled(&header, workers.iter().map(row).collect(), 3)
+}
+
+fn models(models: &[String]) -> String {
+    let named: Vec<&str> = models.iter().take(NAMED).map(String::as_str).collect();
+    match models.len().checked_sub(NAMED) {
+        Some(more @ 1..) => plain(&format!("{} and {more} more", named.join(","))),
+        _ => plain(&named.join(",")),
+    }
+}
+
+fn state(worker: &WorkerJson) -> String {
+    match worker.resting_secs {
+        _ if worker.is_draining => "draining".to_owned(),
+        Some(rest) => format!("rests {rest:.0}s"),
+        None => "ready".to_owned(),
+    }
+}
+
+fn queues(queues: &[QueueJson]) -> Option<String> {
+    let row = |queue: &QueueJson| {
+        let oldest = format!("{:.1}s", queue.oldest_secs);
+        vec![plain(&queue.scope), plain(&queue.model), queue.depth.to_string(), oldest]
+    };
+    let header = ["scope", "model", "waiting", "oldest"];
+    filled(&header, queues.iter().map(row).collect(), 2)
+}
+
+fn last(requests: &[RequestJson]) -> Option<String> {
+    let header = [
+        "ended",
+        "key",
+        "endpoint",
+        "model",
+        "provider",
+        "outcome",
+        "prompt",
+        "completion",
+        "queued ms",
+        "first ms",
+        "total ms",
+    ];
+    filled(&header, requests.iter().map(request).collect(), 5)
+}
+
+fn request(request: &RequestJson) -> Vec<String> {
+    let number = |number: Option<u64>| number.map_or("-".to_owned(), |number| number.to_string());
+    let tokens = |count: Option<u64>| match count {
+        Some(count) if request.estimated => format!("~{count}"),
+        count => number(count),
+    };
+    vec![
+        request.at.strftime("%F %TZ").to_string(),
+        plain(&request.key),
+        plain(&request.endpoint),
+        served(request),
+        plain(request.provider.as_deref().unwrap_or_default()),
+        outcome(request),
+        tokens(request.prompt_tokens),
+        tokens(request.completion_tokens),
+        request.queue_ms.to_string(),
+        number(request.first_byte_ms),
+        request.total_ms.to_string(),
+    ]
+}
+
+/// The model asked for, and the one that it was, where that is another.
+fn served(request: &RequestJson) -> String {
+    match &request.served_model {
+        Some(served) => plain(&format!("{} ({served})", request.model)),
+        None => plain(&request.model),
+    }
+}
+
+fn outcome(request: &RequestJson) -> String {
+    match request.status {
+        Some(status) if status != 200 => plain(&format!("{} {status}", request.outcome)),
+        _ => plain(&request.outcome),
+    }
+}
+
+/// A table, if there is anything to show in it.
+fn filled(header: &[&str], rows: Vec<Vec<String>>, right: usize) -> Option<String> {
+    (!rows.is_empty()).then(|| table(header, &rows, right))
+}
+
+fn count(count: u64, what: &str) -> String {
+    if count == 1 { format!("1 {what}") } else { format!("{count} {what}s") }
+}
+
+/// A span in its two largest units.
+fn for_people(secs: u64) -> String {
+    let (minutes, hours, days) = (secs / 60, secs / 3_600, secs / 86_400);
+    match () {
+        () if days > 0 => format!("{days}d {}h", hours % 24),
+        () if hours > 0 => format!("{hours}h {}m", minutes % 60),
+        () if minutes > 0 => format!("{minutes}m {}s", secs % 60),
+        () => format!("{secs}s"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn worker() -> WorkerJson {
+        let models = ["a", "b", "c", "d"].map(str::to_owned).to_vec();
+        let (worker_id, worker_name) = ("w-1".to_owned(), "gpu\u{1b}".to_owned());
+        let worker = WorkerJson { worker_id, worker_name, models, ..WorkerJson::default() };
+        WorkerJson {
+            scope: "server".to_owned(),
+            in_flight: 1,
+            reported_load: 3,
+            max_concurrent: 4,
+            ..worker
+        }
+    }
+
+    fn answered() -> RequestJson {
+        let json = json!({
+            "n": 1, "id": "r-1", "at": "2026-11-20T16:00:00.123Z", "key": "local", "model": "fast",
+            "served_model": "m", "endpoint": "/v1/messages", "provider": "gpu",
+            "outcome": "backend_refused", "status": 400, "prompt_tokens": 3,
+            "completion_tokens": null, "estimated": true, "queue_ms": 1, "first_byte_ms": 2,
+            "total_ms": 40, "streaming": true, "requeues": 0,
+        });
+        serde_json::from_value(json).unwrap()
+    }
+
+    #[test]
+    fn a_server_is_told_with_its_workers_queues_and_last_requests() {
+        let details = HealthDetails {
+            uptime_secs: 3_700,
+            workers_connected: 1,
+            workers: vec![worker()],
+            queue_depth: 2,
+            in_flight: 1,
+            ..HealthDetails::default()
+        };
+        let (status, version) = ("ok".to_owned(), "0.1.0".to_owned());
+        let health = Health { status, version, details: Some(details), ..Health::default() };
+        let queue =
+            QueueJson { scope: "server".into(), model: "m".into(), depth: 2, oldest_secs: 1.26 };
+        let stats = Stats { queues: vec![queue], ..Stats::default() };
+        let told = readable(&health, &stats, &[answered()]);
+        let expected = "\
+Warren 0.1.0: ok, up 1h 1m
+1 worker, 1 request in flight, 2 waiting
+
+ID   WORKER  SCOPE   MODELS            STATE  IN FLIGHT  LOAD  SLOTS
+w-1  gpu\u{fffd}    server  a,b,c and 1 more  ready          1     3      4
+
+SCOPE   MODEL  WAITING  OLDEST
+server  m            2    1.3s
+
+ENDED                 KEY    ENDPOINT      MODEL     PROVIDER  OUTCOME              PROMPT  COMPLETION  QUEUED MS  FIRST MS  TOTAL MS
+2026-11-20 16:00:00Z  local  /v1/messages  fast (m)  gpu       backend_refused 400      ~3           -          1         2        40";
+        assert_eq!(told, expected, "{told}");
+    }
+
+    #[test]
+    fn a_server_with_nothing_to_do_is_told_in_two_lines() {
+        let details = HealthDetails {
+            degraded: Some("the disk is full".to_owned()),
+            ..HealthDetails::default()
+        };
+        let health =
+            Health { details: Some(details), status: "degraded".to_owned(), ..Health::default() };
+        let told = readable(&health, &Stats::default(), &[]);
+        assert_eq!(
+            told,
+            "Warren -: degraded, up 0s\n0 workers, 0 requests in flight, 0 waiting\nthe disk is full"
+        );
+    }
+
+    #[test]
+    fn a_worker_that_is_given_nothing_says_why() {
+        assert_eq!(state(&WorkerJson { resting_secs: Some(4.6), ..worker() }), "rests 5s");
+        assert_eq!(state(&WorkerJson { is_draining: true, ..worker() }), "draining");
+        assert_eq!(["59s", "1m 0s", "1d 1h"], [59, 60, 90_000].map(for_people));
+    }
+}

@@ -1,0 +1,70 @@
+//! Web pages in browsers: what they may ask, and what they may read.
+
+use testkit::{Daemon, MockBackend, Response};
+
+use crate::{
+    cli::make_key,
+    common::{CHAT, ask, lend, openai_error, serve},
+};
+
+const FOREIGN: &str = "https://evil.example";
+
+/// Whose pages may read an answer.
+fn reader(answer: &Response) -> Option<&str> {
+    assert_eq!(answer.header("access-control-allow-credentials"), None);
+    answer.header("access-control-allow-origin")
+}
+
+async fn get(daemon: &Daemon, path: &str, origin: &str) -> Response {
+    daemon.client().request("GET", path).header("origin", origin).send().await
+}
+
+/// Any page may try; without a credential it is not local, and cannot even read that it was refused.
+#[tokio::test]
+async fn a_foreign_page_is_not_let_in() {
+    let daemon = serve().start().await;
+    let backend = MockBackend::start(&["m"]).await;
+    let _worker = lend(&daemon, &backend, 1).await;
+    let preflight = daemon.client().request("OPTIONS", CHAT).header("origin", FOREIGN);
+    let preflight = preflight.header("access-control-request-method", "POST").send().await;
+    assert_eq!((preflight.status, reader(&preflight)), (204, Some("*")));
+
+    let posted = daemon.client().post(CHAT, &ask(false)).header("origin", FOREIGN);
+    let refused = posted.clone().send().await;
+    openai_error(&refused, 401);
+    assert_eq!(reader(&refused), None);
+    let invented = posted.header("authorization", "Bearer no-key").send().await;
+    openai_error(&invented, 401);
+    assert_eq!(reader(&invented), Some("*"), "it reads that its key is wrong");
+    assert_eq!(backend.counts().started, 0, "nobody was asked");
+
+    let health = get(&daemon, "/health", FOREIGN).await;
+    assert_eq!((health.json().get("workers"), reader(&health)), (None, None));
+    assert_eq!(get(&daemon, "/metrics", FOREIGN).await.status, 401);
+    assert_eq!(get(&daemon, "/v1/models", FOREIGN).await.status, 401);
+}
+
+#[tokio::test]
+async fn a_page_with_a_key_may_use_the_server_from_anywhere() {
+    let daemon = serve().start().await;
+    let backend = MockBackend::start(&["m"]).await;
+    let _worker = lend(&daemon, &backend, 1).await;
+    let (_, key) = make_key(&daemon, serde_json::json!({})).await;
+    let posted = daemon.client().with_token(&key).post(CHAT, &ask(false)).header("origin", FOREIGN);
+    let answer = posted.send().await;
+    assert_eq!((answer.status, reader(&answer)), (200, Some("*")));
+    let exposed = answer.header("access-control-expose-headers").unwrap();
+    assert!(exposed.contains("x-request-id"), "{exposed}");
+    let metrics = daemon.admin().request("GET", "/metrics").header("origin", FOREIGN).send().await;
+    assert_eq!((metrics.status, reader(&metrics)), (200, Some("*")), "every path of the server");
+}
+
+#[tokio::test]
+async fn an_allowed_page_needs_no_key_where_none_is_needed() {
+    let daemon = serve().set("--allow-origin", "https://app.example").start().await;
+    let answer = get(&daemon, "/v1/models", "https://app.example").await;
+    assert_eq!((answer.status, reader(&answer)), (200, Some("https://app.example")));
+    assert_eq!(answer.header("vary"), Some("origin"));
+    assert_eq!(reader(&get(&daemon, "/v1/models", FOREIGN).await), None);
+    assert_eq!(reader(&daemon.client().get("/v1/models").await), None, "of no page");
+}
