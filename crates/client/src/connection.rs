@@ -4,7 +4,7 @@ use std::{error::Error, time::Duration};
 
 use base::{Secret, redact_url};
 use bytes::Bytes;
-use http::{HeaderValue, Method, Request, Response, StatusCode, header};
+use http::{HeaderMap, HeaderName, HeaderValue, Method, Request, Response, StatusCode, header};
 use http_body_util::{BodyExt, Full, Limited};
 use hyper::body::Incoming;
 use hyper_rustls::{HttpsConnector, HttpsConnectorBuilder};
@@ -30,6 +30,8 @@ pub(crate) struct Connection {
     client: Client<HttpsConnector<HttpConnector>, Full<Bytes>>,
     base: Url,
     token: Option<HeaderValue>,
+    /// Sent with each request.
+    headers: HeaderMap,
 }
 
 impl Connection {
@@ -46,7 +48,8 @@ impl Connection {
             .enable_http1()
             .wrap_connector(tcp);
         let client = Client::builder(TokioExecutor::new()).build(connector);
-        Ok(Self { client, base, token: token.map(bearer).transpose()? })
+        let token = token.map(bearer).transpose()?;
+        Ok(Self { client, base, token, headers: HeaderMap::new() })
     }
 
     /// Sends one request and reads the whole answer, if it is a good one.
@@ -57,12 +60,56 @@ impl Connection {
         body: Option<Vec<u8>>,
     ) -> Result<Bytes, ClientError> {
         let request = self.request(method, path, body)?;
-        let answered = timeout(DEADLINE, async {
+        self.within_deadline(async {
             let response = self.client.request(request).await.map_err(|e| self.unreachable(&e))?;
             self.read(response).await
-        });
+        })
+        .await
+    }
+
+    /// Sends one request for a stream of events. The head of its answer must come in time, if it is
+    /// a good one; its body may take as long as it likes.
+    pub(crate) async fn open(
+        &self,
+        method: Method,
+        path: &str,
+        body: Option<Vec<u8>>,
+    ) -> Result<Incoming, ClientError> {
+        let mut request = self.request(method, path, body)?;
+        let kind = HeaderValue::from_static("text/event-stream");
+        request.headers_mut().insert(header::ACCEPT, kind);
+        let asked = self.client.request(request);
+        let head = self.within_deadline(async { asked.await.map_err(|e| self.unreachable(&e)) });
+        let response = head.await?;
+        if response.status().is_success() {
+            return Ok(response.into_body());
+        }
+        let refused = self.within_deadline(self.read(response)).await;
+        Err(refused.err().unwrap_or_else(|| self.strange("no stream came".to_owned())))
+    }
+
+    /// The same server, shown something else.
+    pub(crate) fn showing(&self, token: Option<&Secret>) -> Result<Self, ClientError> {
+        Ok(Self { token: token.map(bearer).transpose()?, ..self.clone() })
+    }
+
+    /// The same, with a header beside.
+    pub(crate) fn with_header(
+        &self,
+        name: &'static str,
+        value: &Secret,
+    ) -> Result<Self, ClientError> {
+        let mut same = self.clone();
+        same.headers.insert(HeaderName::from_static(name), sensitive(value.expose())?);
+        Ok(same)
+    }
+
+    async fn within_deadline<T>(
+        &self,
+        work: impl Future<Output = Result<T, ClientError>>,
+    ) -> Result<T, ClientError> {
         let late = || ClientError::Late { url: self.shown(), after: DEADLINE };
-        answered.await.map_err(|_| late())?
+        timeout(DEADLINE, work).await.map_err(|_| late())?
     }
 
     /// The server's URL, without secrets.
@@ -86,7 +133,10 @@ impl Connection {
         }
         let request = request.body(Full::from(body.unwrap_or_default()));
         let reason = "it has no form that can be sent";
-        request.map_err(|_| ClientError::NotAServer { url: self.shown(), reason })
+        let mut request =
+            request.map_err(|_| ClientError::NotAServer { url: self.shown(), reason })?;
+        request.headers_mut().extend(self.headers.clone());
+        Ok(request)
     }
 
     async fn read(&self, response: Response<Incoming>) -> Result<Bytes, ClientError> {
@@ -136,8 +186,11 @@ fn base_url(url: &str) -> Result<Url, ClientError> {
 }
 
 fn bearer(token: &Secret) -> Result<HeaderValue, ClientError> {
-    let mut value = HeaderValue::try_from(format!("Bearer {}", token.expose()))
-        .map_err(|_| ClientError::BadToken)?;
+    sensitive(&format!("Bearer {}", token.expose()))
+}
+
+fn sensitive(text: &str) -> Result<HeaderValue, ClientError> {
+    let mut value = HeaderValue::try_from(text).map_err(|_| ClientError::BadToken)?;
     value.set_sensitive(true);
     Ok(value)
 }
@@ -145,10 +198,19 @@ fn bearer(token: &Secret) -> Result<HeaderValue, ClientError> {
 /// What an error of a Warren says, or what else came.
 fn words(body: &[u8], status: StatusCode) -> String {
     let said = serde_json::from_slice::<serde_json::Value>(body).ok();
-    let said = said.and_then(|said| Some(said["error"]["message"].as_str()?.to_owned()));
-    said.unwrap_or_else(|| {
+    said.and_then(|said| error_words(&said)).unwrap_or_else(|| {
         let reason = status.canonical_reason().unwrap_or("an error");
         format!("the server answered {reason}; is it a Warren?")
+    })
+}
+
+/// The words of an error object, with the hint of a room's, or of an error that is words alone.
+fn error_words(said: &serde_json::Value) -> Option<String> {
+    let error = &said["error"];
+    let words = error.as_str().or_else(|| error["message"].as_str())?;
+    Some(match error["hint"].as_str() {
+        Some(hint) => format!("{words} {hint}"),
+        None => words.to_owned(),
     })
 }
 
@@ -177,6 +239,9 @@ mod tests {
     fn errors_speak_the_servers_words() {
         let body = br#"{"error":{"message":"there is no key k-1"}}"#;
         assert_eq!(words(body, StatusCode::NOT_FOUND), "there is no key k-1");
+        let body = br#"{"error":{"code":"X","message":"No room.","hint":"Look."},"meta":{}}"#;
+        assert_eq!(words(body, StatusCode::NOT_FOUND), "No room. Look.");
+        assert_eq!(words(br#"{"error":"queue full"}"#, StatusCode::CONFLICT), "queue full");
         assert!(words(b"<html>", StatusCode::BAD_GATEWAY).contains("Bad Gateway"));
     }
 }

@@ -1,13 +1,19 @@
 //! Typed client of a Warren.
 //!
 //! - [`server`]: a server, and what can be asked of it
+//! - [`rooms`]: its rooms
+//! - [`events`]: streams of events
 //! - [`error`]: why it did not answer as it should
 //! - `connection`: one request over HTTP or HTTPS, within a deadline
 
 mod connection;
 pub mod error;
+pub mod events;
+pub mod rooms;
 pub mod server;
 
 pub use error::ClientError;
+pub use events::{Answering, Watching};
 pub use protocol::admin;
+pub use rooms::{RoomClient, Shown};
 pub use server::Warren;

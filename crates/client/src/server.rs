@@ -15,7 +15,7 @@ use crate::{connection::Connection, error::ClientError};
 
 /// A running server.
 #[derive(Debug, Clone)]
-pub struct Warren(Connection);
+pub struct Warren(pub(crate) Connection);
 
 /// What is asked about usage. Times are as the server reads them: RFC 3339, a day, or a span
 /// such as `7d`.
@@ -181,7 +181,7 @@ impl Warren {
 }
 
 /// A name as one segment of a path.
-fn segment(name: &str) -> String {
+pub(crate) fn segment(name: &str) -> String {
     form_urlencoded::byte_serialize(name.as_bytes()).collect::<String>().replace('+', "%20")
 }
 

@@ -1,11 +1,15 @@
 //! A stream of events, read incrementally.
 
 use super::BadAnswer;
+use crate::json::clip;
 
 /// The longest event that is read, in bytes.
 pub const MAX_EVENT: usize = 16 * 1024 * 1024;
 
-/// Cuts a stream into the data of its events, however it is split into chunks. Names, ids and
+/// The longest id that is kept, in bytes.
+const MAX_ID: usize = 128;
+
+/// Cuts a stream into the data of its events, however it is split into chunks. Names and
 /// comments are passed over: every API here says in the data what an event is.
 ///
 /// Lines may end with `\n`, `\r\n` or `\r`.
@@ -16,6 +20,8 @@ pub struct EventReader {
     /// The data of the event so far.
     data: Vec<u8>,
     has_data: bool,
+    /// The last `id:`, which stands for all that came up to the event that it was in.
+    id: String,
     /// The last byte was `\r`, so that a `\n` now would belong to it.
     after_cr: bool,
 }
@@ -69,6 +75,11 @@ impl EventReader {
         self.end_line(&mut event)
     }
 
+    /// The id of the last event that had one, for asking for what comes after it; empty: none had.
+    pub fn last_id(&self) -> &str {
+        &self.id
+    }
+
     fn end_line(
         &mut self,
         event: &mut impl FnMut(&[u8]) -> Result<(), BadAnswer>,
@@ -86,6 +97,9 @@ impl EventReader {
             }
             self.data.extend_from_slice(value.strip_prefix(b" ").unwrap_or(value));
             self.has_data = true;
+        } else if let Some(value) = line.strip_prefix(b"id:") {
+            let value = String::from_utf8_lossy(value.strip_prefix(b" ").unwrap_or(value));
+            self.id = clip(&value, MAX_ID).to_owned();
         }
         self.line.clear();
         Ok(())
@@ -118,6 +132,9 @@ mod tests {
             b": hi\n\nevent: x\ndata: {\"a\":1}\nid: 4\n\ndata:one\ndata: two\r\n\r\ndata: [DONE]";
         assert_eq!(read(&[stream]), ["{\"a\":1}", "one\ntwo", "[DONE]"]);
         assert_eq!(read(&[b"data:\n\n"]), [""]);
+        let mut reader = EventReader::default();
+        reader.feed(b"id: 7\ndata: a\n\ndata: b\n\n", |_| Ok(())).unwrap();
+        assert_eq!(reader.last_id(), "7");
         assert!(read(&[b"\n\n: only comments\n\n"]).is_empty());
     }
 

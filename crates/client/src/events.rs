@@ -1,0 +1,102 @@
+//! Streams of events.
+
+use std::collections::VecDeque;
+
+use bytes::Bytes;
+use http_body_util::BodyExt;
+use hyper::body::Incoming;
+use protocol::{room::event::EventEnvelope, translate::events::EventReader};
+use crate::error::ClientError;
+
+/// What happens in a room, as it happens.
+#[derive(Debug)]
+pub struct Watching(Events);
+
+impl Watching {
+    pub(crate) fn new(body: Incoming, url: String) -> Self {
+        Self(Events::new(body, url))
+    }
+
+    /// The next event; `None` when the stream has ended. Those that this version does not know are
+    /// passed over. Cancel safe.
+    ///
+    /// # Errors
+    /// When the stream broke off.
+    pub async fn next(&mut self) -> Result<Option<EventEnvelope>, ClientError> {
+        while let Some(data) = self.0.next().await? {
+            if let Ok(event) = serde_json::from_slice(&data) {
+                return Ok(Some(event));
+            }
+        }
+        Ok(None)
+    }
+
+    /// The id of the last event, for watching on from after it; empty before the first.
+    pub fn last_id(&self) -> &str {
+        self.0.reader.last_id()
+    }
+}
+
+/// An answer, as it comes: the data of one event after the other.
+#[derive(Debug)]
+pub struct Answering(Events);
+
+impl Answering {
+    pub(crate) fn new(body: Incoming, url: String) -> Self {
+        Self(Events::new(body, url))
+    }
+
+    /// The data of the next event; `None` when the stream has ended. Cancel safe.
+    ///
+    /// # Errors
+    /// When the stream broke off.
+    pub async fn next(&mut self) -> Result<Option<Bytes>, ClientError> {
+        self.0.next().await
+    }
+}
+
+#[derive(Debug)]
+struct Events {
+    body: Incoming,
+    url: String,
+    reader: EventReader,
+    /// Those that came together and were not taken yet.
+    ready: VecDeque<Bytes>,
+    ended: bool,
+}
+
+impl Events {
+    fn new(body: Incoming, url: String) -> Self {
+        let (reader, ready) = (EventReader::default(), VecDeque::new());
+        Self { body, url, reader, ready, ended: false }
+    }
+
+    async fn next(&mut self) -> Result<Option<Bytes>, ClientError> {
+        loop {
+            if let Some(data) = self.ready.pop_front() {
+                return Ok(Some(data));
+            }
+            if self.ended {
+                return Ok(None);
+            }
+            match self.body.frame().await {
+                Some(Ok(frame)) => self.take(frame.data_ref())?,
+                Some(Err(error)) => return Err(self.broke(error.to_string())),
+                None => self.ended = true,
+            }
+        }
+    }
+
+    fn take(&mut self, chunk: Option<&Bytes>) -> Result<(), ClientError> {
+        let (reader, ready) = (&mut self.reader, &mut self.ready);
+        let read = reader.feed(chunk.map_or(&[][..], |chunk| chunk), |data| {
+            ready.push_back(Bytes::copy_from_slice(data));
+            Ok(())
+        });
+        read.map_err(|bad| ClientError::Strange { url: self.url.clone(), reason: bad.to_string() })
+    }
+
+    fn broke(&self, reason: String) -> ClientError {
+        ClientError::Unreachable { url: self.url.clone(), reason }
+    }
+}

@@ -1,0 +1,197 @@
+//! The rooms of a server, and what can be asked of one.
+
+use base::Secret;
+use bytes::Bytes;
+use http::Method;
+use protocol::room::{
+    ParticipantInfo, RoomSummary,
+    message::LlmRequest,
+    plane::{ChangeRoom, CreateRoom, CreatedRoom, Envelope, PlaneHealth, Success},
+};
+use serde::{Serialize, de::DeserializeOwned};
+
+use crate::{
+    connection::Connection,
+    error::ClientError,
+    events::{Answering, Watching},
+    server::{Warren, segment},
+};
+
+/// A room of a server. Whoever knows its code may ask; some things need more.
+#[derive(Debug, Clone)]
+pub struct RoomClient {
+    connection: Connection,
+    code: String,
+}
+
+impl Warren {
+    /// Whether a server of rooms is there, Warren or stock.
+    ///
+    /// # Errors
+    /// When it cannot be reached, or is something else.
+    pub async fn rooms_health(&self) -> Result<PlaneHealth, ClientError> {
+        plane(&self.0, Method::GET, "/v1/health", None::<&()>).await
+    }
+
+    /// Makes a room. What closes it is in the answer, and nowhere else.
+    ///
+    /// # Errors
+    /// When the server cannot be reached, or says no.
+    pub async fn create_room(&self, room: &CreateRoom) -> Result<CreatedRoom, ClientError> {
+        plane(&self.0, Method::POST, "/v1/rooms", Some(room)).await
+    }
+
+    /// The rooms that the server shows.
+    ///
+    /// # Errors
+    /// When the server cannot be reached, or says no.
+    pub async fn rooms(&self) -> Result<Vec<RoomSummary>, ClientError> {
+        plane(&self.0, Method::GET, "/v1/rooms", None::<&()>).await
+    }
+
+    /// The room of a code, shown its password. Connects to nothing yet.
+    ///
+    /// # Errors
+    /// When the password has no form that can be sent.
+    pub fn room(&self, code: &str, password: Option<&Secret>) -> Result<RoomClient, ClientError> {
+        let connection = self.0.showing(password)?;
+        Ok(RoomClient { connection, code: code.trim().to_owned() })
+    }
+}
+
+impl RoomClient {
+    /// The code that it was asked for by.
+    pub fn code(&self) -> &str {
+        &self.code
+    }
+
+    /// What there is to know about it.
+    ///
+    /// # Errors
+    /// When the server cannot be reached, or says no; [`ClientError::NotFound`] when there is none.
+    pub async fn summary(&self) -> Result<RoomSummary, ClientError> {
+        self.plane(Method::GET, "", None::<&()>).await
+    }
+
+    /// Who is in it.
+    ///
+    /// # Errors
+    /// When the server cannot be reached, or says no.
+    pub async fn participants(&self) -> Result<Vec<ParticipantInfo>, ClientError> {
+        self.plane(Method::GET, "/participants", None::<&()>).await
+    }
+
+    /// Closes it, for good.
+    ///
+    /// # Errors
+    /// When the server cannot be reached, or says no.
+    pub async fn close(&self, host_token: &Secret) -> Result<(), ClientError> {
+        let room = self.showing_too(HOST_TOKEN, host_token)?;
+        room.plane::<Success>(Method::DELETE, "", None::<&()>).await.map(drop)
+    }
+
+    /// Changes it.
+    ///
+    /// # Errors
+    /// When the server cannot be reached, or says no.
+    pub async fn change(
+        &self,
+        change: &ChangeRoom,
+        host_token: &Secret,
+    ) -> Result<RoomSummary, ClientError> {
+        self.showing_too(HOST_TOKEN, host_token)?.plane(Method::PATCH, "", Some(change)).await
+    }
+
+    /// Removes a participant, shown the host's token or the participant's own.
+    ///
+    /// # Errors
+    /// When the server cannot be reached, or says no.
+    pub async fn remove(&self, participant: &str, shown: Shown<'_>) -> Result<(), ClientError> {
+        let room = match shown {
+            Shown::Host(token) => self.showing_too(HOST_TOKEN, token)?,
+            Shown::Session(token) => self.showing_too(SESSION, token)?,
+        };
+        let path = format!("/participants/{}", segment(participant));
+        room.plane::<Success>(Method::DELETE, &path, None::<&()>).await.map(drop)
+    }
+
+    /// What happens in it, from now on or from after the event of this id.
+    ///
+    /// # Errors
+    /// When the server cannot be reached, or says no.
+    pub async fn watch(&self, after: Option<&str>) -> Result<Watching, ClientError> {
+        let after = after.map(|id| format!("&after={}", segment(id))).unwrap_or_default();
+        let path = format!("/v1/rooms/{}/events?ids=true{after}", segment(&self.code));
+        let body = self.connection.open(Method::GET, &path, None).await?;
+        Ok(Watching::new(body, self.connection.shown()))
+    }
+
+    /// Asks aloud: the answer is told to all who watch the room, and here.
+    ///
+    /// # Errors
+    /// When the server cannot be reached, or says no.
+    pub async fn ask(&self, request: &LlmRequest) -> Result<Answering, ClientError> {
+        let message = protocol::room::ClientMessage::LlmRequest(request.clone());
+        let body = self.json(&message)?;
+        let path = format!("/rooms/{}/messages", segment(&self.code));
+        let body = self.connection.open(Method::POST, &path, Some(body)).await?;
+        Ok(Answering::new(body, self.connection.shown()))
+    }
+
+    /// Posts to one of its consumer APIs, such as `/v1/chat/completions`, for a stream.
+    ///
+    /// # Errors
+    /// When the server cannot be reached, or says no.
+    pub async fn post(&self, path: &str, body: Vec<u8>) -> Result<Answering, ClientError> {
+        let path = format!("/rooms/{}{path}", segment(&self.code));
+        let body = self.connection.open(Method::POST, &path, Some(body)).await?;
+        Ok(Answering::new(body, self.connection.shown()))
+    }
+
+    fn showing_too(&self, name: &'static str, token: &Secret) -> Result<Self, ClientError> {
+        let connection = self.connection.with_header(name, token)?;
+        Ok(Self { connection, code: self.code.clone() })
+    }
+
+    async fn plane<T: DeserializeOwned>(
+        &self,
+        method: Method,
+        path: &str,
+        body: Option<&impl Serialize>,
+    ) -> Result<T, ClientError> {
+        let path = format!("/v1/rooms/{}{path}", segment(&self.code));
+        plane(&self.connection, method, &path, body).await
+    }
+
+    fn json(&self, body: &impl Serialize) -> Result<Vec<u8>, ClientError> {
+        serde_json::to_vec(body).map_err(|error| self.connection.strange(error.to_string()))
+    }
+}
+
+/// What is shown to remove a participant.
+#[derive(Debug, Clone, Copy)]
+pub enum Shown<'a> {
+    /// The token of the room's host.
+    Host(&'a Secret),
+    /// The participant's own.
+    Session(&'a Secret),
+}
+
+/// Carries the token of a room's host.
+const HOST_TOKEN: &str = "x-warren-host-token";
+
+/// Carries a participant's own token.
+const SESSION: &str = "x-warren-session";
+
+async fn plane<T: DeserializeOwned>(
+    connection: &Connection,
+    method: Method,
+    path: &str,
+    body: Option<&impl Serialize>,
+) -> Result<T, ClientError> {
+    let strange = |error: serde_json::Error| connection.strange(error.to_string());
+    let body = body.map(serde_json::to_vec).transpose().map_err(strange)?;
+    let answer: Bytes = connection.ask(method, path, body).await?;
+    let envelope: Envelope<T> = serde_json::from_slice(&answer).map_err(strange)?;
+    Ok(envelope.data)
+}
