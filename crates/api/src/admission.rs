@@ -1,5 +1,4 @@
-//! Whether a key may have a request served now: its models, its limits, and what its clients are
-//! told of them.
+//! Whether a key may have a request served now: its limits, and what its clients are told of them.
 
 use std::{
     sync::Arc,
@@ -21,22 +20,14 @@ pub(crate) struct Admission {
 }
 
 impl Admission {
-    /// Takes a request in: it asks for `model`, and has it read and write about so many tokens.
+    /// Takes a request in: it has a model read and write about so many tokens.
     ///
     /// # Errors
-    /// 403 when the key is not for this model, 429 when one of its limits is used up.
-    pub(crate) fn new(
-        admitted: &Admitted,
-        job: JobId,
-        model: &ModelName,
-        tokens: u64,
-    ) -> Result<Self, ApiError> {
+    /// 429 when one of the key's limits is used up.
+    pub(crate) fn new(admitted: &Admitted, job: JobId, tokens: u64) -> Result<Self, ApiError> {
         let Some(key) = &admitted.key else {
             return Ok(Self { key: None, job, standing: Standing::default() });
         };
-        if !key.allows(model.as_str()) {
-            return Err(not_allowed(model));
-        }
         let standing = key.reserve(job, tokens, Moment::now())?;
         Ok(Self { key: Some(Arc::clone(key)), job, standing })
     }

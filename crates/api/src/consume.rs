@@ -1,28 +1,34 @@
-//! From a request to a job, the same for every API.
+//! From a request to a job, the same for every API, for the server and for rooms.
 
 use std::{
     sync::Arc,
     time::{SystemTime, UNIX_EPOCH},
 };
 
-use access::Moment;
 use axum::{extract::State, response::Response};
-use base::{JobId, KeyId, ModelName, ProviderId, Scope};
+use base::{Endpoint, JobId, ModelName, ProviderId};
 use bytes::Bytes;
-use http::{HeaderMap, Request, StatusCode, request::Parts};
-use protocol::translate::{BadRequest, Context, served_as};
+use http::{HeaderMap, Method, Request, StatusCode, request::Parts};
+use protocol::{
+    room::selector::RESERVED,
+    translate::{BadRequest, Context, served_as},
+};
+use rooms::Room;
 use scheduler::{Answer, Job, JobRequest};
 
 use crate::{
     admission::{Admission, put_standing},
     body::AnswerBody,
+    count_tokens,
     error::{ApiError, Kind, new_id},
     head,
     looked::{Looked, look_into, off_the_way, wire_size},
     meter::UsageMeter,
+    place::{self, Named, Place},
     read,
-    shape::Shape,
-    state::{Api, Peer},
+    room::inference::made,
+    shape::{self, Shape},
+    state::Api,
     translation::Translation,
     uploads::Held,
 };
@@ -30,22 +36,69 @@ use crate::{
 /// The header by which a consumer names the only provider that may serve it.
 const PIN: &str = "x-warren-provider";
 
-/// Handles one request of an API.
+/// Handles one request to an API of the server.
 pub(crate) async fn consume(
     shape: &'static dyn Shape,
     State(api): State<Api>,
     request: Request<axum::body::Body>,
 ) -> Response {
+    let (mut parts, body) = request.into_parts();
+    shape.adapt(&mut parts.headers);
+    let place = Place::of_plain(&api, &parts);
+    serve(shape, &api, place, parts, body).await
+}
+
+/// Handles one request, in its place if it has one.
+pub(crate) async fn serve(
+    shape: &'static dyn Shape,
+    api: &Api,
+    place: Result<Place, ApiError>,
+    mut parts: Parts,
+    mut body: axum::body::Body,
+) -> Response {
     let id = new_id();
-    let (mut parts, mut body) = request.into_parts();
     let mut held = api.uploads().hold();
-    match accept(shape, &api, &mut parts, &mut body, &mut held, id).await {
-        Ok(accepted) => {
-            let answered = answer(shape, &api, accepted).await;
-            answered.unwrap_or_else(|error| error.response(shape, id))
+    let accepted = match place {
+        Ok(place) => accept(shape, api, place, &mut parts, &mut body, &mut held, id).await,
+        Err(error) => Err(error),
+    };
+    let counted = match accepted {
+        Ok(accepted) if shape.endpoint() == Endpoint::CountTokens => {
+            count_tokens::count(shape, api, accepted).await
         }
-        Err(error) => refuse(shape, &api, &parts, body, &error, id).await,
+        Ok(accepted) => {
+            let answered = answer(shape, api, accepted).await;
+            return answered.unwrap_or_else(|error| error.response(shape, id));
+        }
+        Err(error) => Err(error),
+    };
+    match counted {
+        Ok(response) => response,
+        Err(error) => refuse(shape, api, &parts, body, &error, id).await,
     }
+}
+
+/// Submits a chat that was made here, in a room; `body` is a request of Chat Completions.
+///
+/// # Errors
+/// What is wrong with the request.
+pub(crate) async fn chat(
+    api: &Api,
+    place: Place,
+    id: JobId,
+    body: Bytes,
+    held: &mut Held<'_>,
+) -> Result<Answer, ApiError> {
+    let shape = shape::of_path(Endpoint::ChatCompletions.path());
+    held.grow(body.len()).await?;
+    let looked = look_into(&body, api.limits().affinity).await?;
+    let asked = Asked { shape, id, place, pinned: None, looked };
+    let path = shape.endpoint().path().to_owned();
+    let request = asked.request(Method::POST, path, HeaderMap::new(), body);
+    let Accepted { job, admission, .. } = asked.accept(api, request, held).await?;
+    let answer = api.scheduler().submit(job);
+    admission.submitted();
+    Ok(answer)
 }
 
 /// Tells why a request is none. Those that never become jobs are in no request log but this, and
@@ -60,7 +113,7 @@ pub(crate) async fn refuse(
 ) -> Response {
     let status = error.status.as_u16();
     api.refusals().count(error.status);
-    tracing::info!(target: "request", request_id = %id, path = parts.uri.path(),
+    tracing::info!(target: "request", request_id = %id, path = place::path(&parts.uri),
         outcome = "refused", status, message = %error.message);
     read::discard(&parts.headers, body).await;
     error.response(shape, id)
@@ -69,35 +122,37 @@ pub(crate) async fn refuse(
 /// A request that was found good.
 pub(crate) struct Accepted {
     pub(crate) job: Job,
-    translation: Arc<Translation>,
-    admission: Admission,
+    pub(crate) admission: Admission,
+    /// What stands between it and its provider, if anything does.
+    pub(crate) translation: Option<Arc<Translation>>,
+    /// Its room, if it is served in one.
+    pub(crate) room: Option<Arc<Room>>,
 }
 
-/// Finds out who asks, reads the body and makes a job of it.
+/// Reads the body of a request and makes a job of it.
 ///
 /// # Errors
 /// What is wrong with the request.
-pub(crate) async fn accept(
+async fn accept(
     shape: &'static dyn Shape,
     api: &Api,
+    place: Place,
     parts: &mut Parts,
     body: &mut axum::body::Body,
     held: &mut Held<'_>,
     id: JobId,
 ) -> Result<Accepted, ApiError> {
-    shape.adapt(&mut parts.headers);
-    let peer = Peer::of(&parts.extensions);
-    let admitted = api.rules().admit(peer, &parts.uri, &parts.headers, Moment::now())?;
     if shape.says_json() {
         read::expect_json(&parts.headers)?;
     }
     let body = read::read(&parts.headers, body, api.limits().max_body, held).await?;
     let looked = look_into(&body, api.limits().affinity).await?;
     let pinned = pinned(&parts.headers)?;
-    let model = ModelName::from(&*looked.peek.model);
-    let admission = Admission::new(&admitted, id, &model, looked.tokens())?;
-    let asked = Asked { shape, id, key: admitted.id, pinned, looked };
-    asked.accept(api, parts, body, held, admission).await
+    let asked = Asked { shape, id, place, pinned, looked };
+    let headers = head::for_provider(std::mem::take(&mut parts.headers));
+    let path = place::path_and_query(&parts.uri);
+    let request = asked.request(parts.method.clone(), path, headers, body);
+    asked.accept(api, request, held).await
 }
 
 /// Submits a job; the response to its client.
@@ -109,8 +164,8 @@ pub(crate) async fn answer(
     api: &Api,
     accepted: Accepted,
 ) -> Result<Response, ApiError> {
-    let Accepted { job, translation, admission } = accepted;
-    let (id, model) = (job.id, job.model.clone());
+    let Accepted { job, admission, translation, room } = accepted;
+    let (id, model, method) = (job.id, job.model.clone(), job.request.method.clone());
     let mut answer: Answer = api.scheduler().submit(job);
     let standing = admission.submitted();
     let failed = |failure| {
@@ -118,22 +173,33 @@ pub(crate) async fn answer(
         ApiError { standing, ..ApiError::of_failure(&failure, model.as_str()) }
     };
     let mut head = answer.head().await.map_err(&failed)?;
-    translation.forget();
+    if let Some(translation) = translation {
+        translation.forget();
+    }
     if answer.comes_whole() {
         // Nothing is lost by waiting, and a failure can still be told as what it is.
         answer.first_byte().await.map_err(failed)?;
     }
     head::drop_bad_length(&mut head.headers);
+    if room.is_some() {
+        head::keep_content_only(&mut head.headers);
+    }
     put_standing(&mut head.headers, shape.endpoint(), &standing);
+    let makes = shape.endpoint() == Endpoint::Responses && method == Method::POST;
+    let noted = room.filter(|_| makes).and_then(|room| made::Noted::new(api, &room, &answer, &head));
     let body = AnswerBody::new(answer, &head, shape, model, api.limits().keepalive);
-    Ok(head::for_client(head, shape, id, axum::body::Body::new(body)))
+    let body = match noted {
+        Some(noted) => axum::body::Body::new(noted.around(body)),
+        None => axum::body::Body::new(body),
+    };
+    Ok(head::for_client(head, shape, id, body))
 }
 
 /// What is asked for, but for its body and headers.
 struct Asked {
     shape: &'static dyn Shape,
     id: JobId,
-    key: KeyId,
+    place: Place,
     pinned: Option<ProviderId>,
     looked: Looked,
 }
@@ -142,35 +208,37 @@ impl Asked {
     async fn accept(
         self,
         api: &Api,
-        parts: &mut Parts,
-        body: Bytes,
+        mut request: JobRequest,
         held: &mut Held<'_>,
-        admission: Admission,
     ) -> Result<Accepted, ApiError> {
-        let model = ModelName::from(&*self.looked.peek.model);
-        let body = with_defaults(api, &model, body).await?;
-        let targets = match api.aliases().get(&model) {
-            Some(alias) => alias.targets.clone(),
-            None => vec![model.clone()],
-        };
-        let request = self.request(parts, model.clone(), body);
+        let named = self.place.resolve(api, &request.model)?;
+        let admission = Admission::new(self.place.admitted(), self.id, self.looked.tokens())?;
+        if self.place.room().is_none() {
+            request.body = with_defaults(api, &request.model, request.body).await?;
+        }
         let translation = Arc::new(self.translation(&request));
-        let prepared = prepare(api, &translation, request, &targets).await?;
+        let prepared = prepare(api, &self.place, &translation, request, &named.targets).await?;
         if let Some(more) = &prepared.body {
             held.grow(prepared.request.body.len() + more.len()).await?;
         }
-        let job = self.job(api, model, targets, prepared, &translation);
-        Ok(Accepted { job, translation, admission })
+        let room = self.place.room().cloned();
+        let job = self.job(named, prepared, &translation);
+        Ok(Accepted { job, admission, translation: Some(translation), room })
     }
 
-    fn request(&self, parts: &mut Parts, model: ModelName, body: Bytes) -> JobRequest {
-        let path_and_query = parts.uri.path_and_query().map_or("/", |path| path.as_str());
+    fn request(
+        &self,
+        method: Method,
+        path_and_query: String,
+        headers: HeaderMap,
+        body: Bytes,
+    ) -> JobRequest {
         JobRequest {
-            method: parts.method.clone(),
-            path_and_query: path_and_query.to_owned(),
-            model,
+            method,
+            path_and_query,
+            model: ModelName::from(&*self.looked.peek.model),
             streaming: self.looked.peek.stream || self.shape.always_streams(),
-            headers: head::for_provider(std::mem::take(&mut parts.headers)),
+            headers,
             body,
         }
     }
@@ -186,28 +254,20 @@ impl Asked {
         Translation::new(self.shape.endpoint(), context, self.looked.peek.clone())
     }
 
-    fn job(
-        self,
-        api: &Api,
-        model: ModelName,
-        targets: Vec<ModelName>,
-        prepared: Prepared,
-        translation: &Arc<Translation>,
-    ) -> Job {
-        let scope = Scope::server();
+    fn job(self, named: Named, prepared: Prepared, translation: &Arc<Translation>) -> Job {
         let endpoint = self.shape.endpoint();
         let Prepared { request, body } = prepared;
         let sent = body.map_or(0, |body| wire_size(&body));
         Job {
             id: self.id,
-            known: targets.iter().any(|target| api.models().knows(&scope, target)),
-            scope,
-            model,
-            targets,
+            scope: self.place.scope().clone(),
+            model: request.model.clone(),
+            targets: named.targets,
+            known: named.known,
             endpoint,
             serve_as: served_as(endpoint),
             translator: Arc::<Translation>::clone(translation),
-            key: self.key,
+            key: self.place.admitted().id.clone(),
             size: self.looked.size.max(sent),
             affinity: self.looked.affinity,
             pinned: self.pinned,
@@ -236,13 +296,15 @@ struct Prepared {
 /// Makes ready what the first target that is served now will be sent.
 async fn prepare(
     api: &Api,
+    place: &Place,
     translation: &Arc<Translation>,
     request: JobRequest,
     targets: &[ModelName],
 ) -> Result<Prepared, ApiError> {
-    let scope = Scope::server();
-    let endpoints = |target| (target, api.scheduler().endpoints(&scope, target));
-    let served = targets.iter().map(endpoints).find(|(_, endpoints)| !endpoints.is_empty());
+    // Under which name a participant will be asked, only its assignment tells.
+    let targets = targets.iter().filter(|target| !target.as_str().starts_with(RESERVED));
+    let endpoints = |target| (target, api.scheduler().endpoints(place.scope(), target));
+    let served = targets.map(endpoints).find(|(_, endpoints)| !endpoints.is_empty());
     let Some((model, endpoints)) = served else { return Ok(Prepared { request, body: None }) };
     let (translation, model, len) = (Arc::clone(translation), model.clone(), request.body.len());
     let preparing = move || {

@@ -1,14 +1,14 @@
 //! `POST /v1/messages/count_tokens`: by the model's own server where one can, else an estimate.
 
-use axum::{extract::State, response::Response};
+use axum::response::Response;
 use base::{Endpoint, JobId, ModelName, Scope};
 use bytes::Bytes;
-use http::{HeaderName, HeaderValue, Request, StatusCode, header};
+use http::{HeaderName, HeaderValue, StatusCode, header};
 use protocol::anthropic;
 
 use crate::{
-    consume::{Accepted, accept, answer, refuse},
-    error::{ApiError, new_id},
+    consume::{Accepted, answer},
+    error::ApiError,
     head,
     looked::off_the_way,
     shape::Shape,
@@ -18,33 +18,15 @@ use crate::{
 /// Says that a number was estimated here.
 const USAGE: HeaderName = HeaderName::from_static("x-warren-usage");
 
-/// Handles one request. It is answered whether a model is there or not: clients ask this in passing,
-/// and go on with what they are told.
-pub(crate) async fn count_tokens(
-    shape: &'static dyn Shape,
-    State(api): State<Api>,
-    request: Request<axum::body::Body>,
-) -> Response {
-    let id = new_id();
-    let (mut parts, mut body) = request.into_parts();
-    let mut held = api.uploads().hold();
-    let counted = match accept(shape, &api, &mut parts, &mut body, &mut held, id).await {
-        Ok(accepted) => count(shape, &api, accepted).await,
-        Err(error) => Err(error),
-    };
-    match counted {
-        Ok(response) => response,
-        Err(error) => refuse(shape, &api, &parts, body, &error, id).await,
-    }
-}
-
-async fn count(
+/// Counts the tokens of one message. It is answered whether the model's own server can count or not:
+/// clients ask this in passing, and go on with what they are told.
+pub(crate) async fn count(
     shape: &'static dyn Shape,
     api: &Api,
     accepted: Accepted,
 ) -> Result<Response, ApiError> {
     let (id, body) = (accepted.job.id, accepted.job.request.body.clone());
-    if can_count(api, &accepted.job.targets)
+    if can_count(api, &accepted.job.scope, &accepted.job.targets)
         && let Ok(response) = answer(shape, api, accepted).await
         && !is_no_count(response.status())
     {
@@ -56,9 +38,8 @@ async fn count(
     Ok(estimated(shape, id, tokens))
 }
 
-fn can_count(api: &Api, targets: &[ModelName]) -> bool {
-    let scope = Scope::server();
-    let endpoints = |target| api.scheduler().endpoints(&scope, target);
+fn can_count(api: &Api, scope: &Scope, targets: &[ModelName]) -> bool {
+    let endpoints = |target| api.scheduler().endpoints(scope, target);
     targets.iter().any(|target| endpoints(target).contains(Endpoint::CountTokens))
 }
 

@@ -14,7 +14,7 @@ use rand::RngExt;
 use scheduler::{Ending, Failure};
 
 use crate::{
-    admission, head,
+    admission, head, room,
     shape::{self, Shape},
 };
 
@@ -186,8 +186,7 @@ impl ApiError {
         let headers = response.headers_mut();
         headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
         if let Some(after) = self.retry_after {
-            let seconds = after.as_secs() + u64::from(after.subsec_nanos() > 0);
-            headers.insert(header::RETRY_AFTER, seconds.max(1).into());
+            headers.insert(header::RETRY_AFTER, retry_after(after));
         }
         if self.is_in_vain() {
             headers.insert(SHOULD_RETRY, HeaderValue::from_static("false"));
@@ -244,6 +243,12 @@ impl IntoResponse for ApiError {
     }
 }
 
+/// When to try again, as the header tells it: in whole seconds, and never at once.
+pub(crate) fn retry_after(after: Duration) -> HeaderValue {
+    let seconds = after.as_secs() + u64::from(after.subsec_nanos() > 0);
+    seconds.max(1).into()
+}
+
 pub(crate) fn new_id() -> JobId {
     JobId::from_random(rand::rng().random())
 }
@@ -253,8 +258,8 @@ pub(crate) fn unreadable_path(uri: &Uri) -> ApiError {
     nothing_at(uri)
 }
 
-pub(crate) async fn not_found(uri: Uri) -> ApiError {
-    nothing_at(&uri)
+pub(crate) async fn not_found(uri: Uri) -> Response {
+    room::no_route(&uri).unwrap_or_else(|| nothing_at(&uri).into_response())
 }
 
 fn nothing_at(uri: &Uri) -> ApiError {
@@ -263,6 +268,9 @@ fn nothing_at(uri: &Uri) -> ApiError {
 }
 
 pub(crate) async fn method_not_allowed(uri: Uri, method: http::Method) -> Response {
+    if let Some(response) = room::no_route(&uri) {
+        return response;
+    }
     let path = uri.path();
     let words = format!("{method} is not a method of {path}");
     let error = ApiError::new(StatusCode::METHOD_NOT_ALLOWED, Kind::Invalid, words);

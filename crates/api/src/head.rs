@@ -4,7 +4,7 @@ use axum::{body::Body, response::Response};
 use base::JobId;
 use http::{HeaderMap, HeaderName, HeaderValue, header};
 use protocol::headers::{is_hop_by_hop, named_by_connection, stays_at_server};
-use scheduler::Head;
+use scheduler::{Head, exchange::USAGE_HEADER};
 
 use crate::{error::new_id, shape::Shape};
 
@@ -80,6 +80,36 @@ pub(crate) fn drop_bad_length(headers: &mut HeaderMap) {
     }
 }
 
+/// Keeps of the headers of a stranger's answer only those without which it cannot be read: others
+/// would speak for this server, such as cookies. What browsers would show as a page is plain text.
+pub(crate) fn keep_content_only(headers: &mut HeaderMap) {
+    const KEPT: [HeaderName; 5] = [
+        header::CONTENT_TYPE,
+        header::CONTENT_LENGTH,
+        header::CONTENT_ENCODING,
+        header::RETRY_AFTER,
+        USAGE_HEADER,
+    ];
+    let kept = KEPT.into_iter().filter_map(|name| headers.remove(&name).map(|value| (name, value)));
+    let mut kept: HeaderMap = kept.collect();
+    if !kept.get(header::CONTENT_TYPE).is_some_and(is_data) {
+        kept.insert(header::CONTENT_TYPE, HeaderValue::from_static("text/plain; charset=utf-8"));
+    }
+    let nosniff = HeaderValue::from_static("nosniff");
+    kept.insert(header::X_CONTENT_TYPE_OPTIONS, nosniff);
+    *headers = kept;
+}
+
+/// Whether a content type is one of data, which no browser shows as a page.
+fn is_data(kind: &HeaderValue) -> bool {
+    let kind = kind.to_str().unwrap_or_default().to_ascii_lowercase();
+    let kind = kind.split(';').next().unwrap_or_default().trim();
+    matches!(
+        kind,
+        "application/json" | "application/x-ndjson" | "text/event-stream" | "text/plain"
+    )
+}
+
 /// Whether a head announces a stream of events whose bytes can be added to.
 pub(crate) fn is_event_stream(head: &Head) -> bool {
     is_plain_event_stream(head) && !head.headers.contains_key(header::CONTENT_LENGTH)
@@ -114,6 +144,29 @@ mod tests {
         twice.append(header::CONTENT_LENGTH, HeaderValue::from_static("3"));
         drop_bad_length(&mut twice);
         assert!(twice.is_empty());
+    }
+
+    #[test]
+    fn a_strangers_answer_speaks_only_of_its_content() {
+        let given = [
+            ("content-type", "text/html"),
+            ("content-length", "2"),
+            ("set-cookie", "a=b"),
+            ("access-control-allow-origin", "*"),
+            ("x-of-backend", "1"),
+        ];
+        let given = given
+            .map(|(name, value)| (HeaderName::from_static(name), HeaderValue::from_static(value)));
+        let mut headers: HeaderMap = given.into_iter().collect();
+        keep_content_only(&mut headers);
+        assert_eq!(headers.len(), 3, "{headers:?}");
+        assert_eq!(headers["content-type"], "text/plain; charset=utf-8");
+        assert_eq!(headers["x-content-type-options"], "nosniff");
+        for kind in ["application/json", "text/event-stream; charset=utf-8"] {
+            headers.insert(header::CONTENT_TYPE, HeaderValue::from_static(kind));
+            keep_content_only(&mut headers);
+            assert_eq!(headers["content-type"], kind);
+        }
     }
 
     #[test]

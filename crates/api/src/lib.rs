@@ -5,6 +5,7 @@
 //!
 //! - [`state`]: what every handler needs
 //! - [`consume`]: from a request to a job, the same for every API
+//! - `place`: where a request is served: the server, or one room
 //! - `admission`: whether a key may have a request served now
 //! - `count_tokens`: a message's tokens, by a model's server or estimated
 //! - `looked`: what a body says of itself
@@ -16,6 +17,7 @@
 //! - [`body`]: the answer on its way out
 //! - [`shape`]: the APIs, a file each: how they tell errors, and how they keep a stream alive
 //! - [`error`]: the error table
+//! - [`room`]: rooms: their management, messages, events and inference
 //! - [`models`], [`health`], [`admin`]: what there is, how it is, and the operator's part
 //! - [`cors`]: pages of other origins, in browsers
 //! - [`meter`]: tokens, counted as they pass
@@ -33,8 +35,10 @@ pub mod health;
 mod looked;
 pub mod meter;
 pub mod models;
+mod place;
 pub mod read;
 mod refusals;
+pub mod room;
 pub mod shape;
 pub mod state;
 mod translation;
@@ -44,13 +48,13 @@ use axum::{
     Router,
     routing::{MethodRouter, get, post},
 };
-use base::Endpoint;
 
 pub use admin::Administration;
 pub use aliases::{Alias, Aliases, BadAlias};
 pub use cors::Cors;
 pub use error::ApiError;
 pub use health::Condition;
+pub use room::MessageJobs;
 pub use state::{Api, Limits, Names, Peer, RoomRules};
 
 /// All paths of this crate.
@@ -63,6 +67,7 @@ pub fn router(api: Api) -> Router {
         .route("/v1/models/{*id}", get(models::show))
         .route("/health", get(health::health))
         .merge(administration())
+        .merge(room::router())
         .fallback(error::not_found)
         .method_not_allowed_fallback(error::method_not_allowed)
         .with_state(api)
@@ -86,10 +91,5 @@ fn administration() -> Router<Api> {
 
 /// What answers at the path of a shape.
 fn consumer(shape: &'static dyn shape::Shape) -> MethodRouter<Api> {
-    match shape.endpoint() {
-        Endpoint::CountTokens => {
-            post(move |api, request| count_tokens::count_tokens(shape, api, request))
-        }
-        _ => post(move |api, request| consume::consume(shape, api, request)),
-    }
+    post(move |api, request| consume::consume(shape, api, request))
 }

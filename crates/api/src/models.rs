@@ -1,8 +1,8 @@
-//! `GET /v1/models` and `/v1/models/{id}`: what is served now.
+//! `GET /v1/models` and `/v1/models/{id}`: what is served now; to a key that is bound to a room, by
+//! the participants of that.
 
 use std::collections::BTreeMap;
 
-use access::{Admitted, Moment};
 use axum::{
     extract::{Path, Request, State, rejection::PathRejection},
     response::{IntoResponse, Response},
@@ -10,19 +10,21 @@ use axum::{
 use base::{ModelName, Scope};
 use http::{StatusCode, header};
 use protocol::openai::{model_list, model_object};
+use rooms::Room;
 
 use crate::{
     error::{self, ApiError, Kind},
-    state::{Api, Peer},
+    place::Place,
+    state::Api,
 };
 
 /// Who owns a model, as OpenAI's list has it; by this Warren knows itself.
 const OWNER: &str = "warren";
 
 pub(crate) async fn list(State(api): State<Api>, request: Request) -> Result<Response, ApiError> {
-    let admitted = admit(&api, &request)?;
-    let models = served(&api);
-    let listed = models.iter().filter(|(model, _)| may_use(&admitted, model));
+    let place = place(&api, request)?;
+    let models = place.room().map_or_else(|| served(&api), |room| served_in(room));
+    let listed = models.iter().filter(|(model, _)| may_use(&place, model));
     let listed = listed.map(|(model, created)| (model.as_str(), *created, OWNER));
     Ok(json(&api, model_list(listed)))
 }
@@ -32,11 +34,16 @@ pub(crate) async fn show(
     id: Result<Path<String>, PathRejection>,
     request: Request,
 ) -> Result<Response, ApiError> {
-    let admitted = admit(&api, &request)?;
-    let Path(id) = id.map_err(|_| error::unreadable_path(request.uri()))?;
+    let unreadable = error::unreadable_path(request.uri());
+    let place = place(&api, request)?;
+    let Path(id) = id.map_err(|_| unreadable)?;
     let model = ModelName::from(id);
-    if may_use(&admitted, &model)
-        && let Some(created) = served_since(&api, &model)
+    let since = match place.room() {
+        Some(room) => served_in(room).get(&model).copied(),
+        None => served_since(&api, &model),
+    };
+    if may_use(&place, &model)
+        && let Some(created) = since
     {
         return Ok(json(&api, model_object(model.as_str(), created, OWNER)));
     }
@@ -44,14 +51,29 @@ pub(crate) async fn show(
     Err(ApiError::new(StatusCode::NOT_FOUND, Kind::NotFound, words))
 }
 
-fn admit(api: &Api, request: &Request) -> Result<Admitted, ApiError> {
-    let peer = Peer::of(request.extensions());
-    Ok(api.rules().admit(peer, request.uri(), request.headers(), Moment::now())?)
+fn place(api: &Api, request: Request) -> Result<Place, ApiError> {
+    Place::of_plain(api, &request.into_parts().0)
 }
 
 /// Whether a model is one that the key is for: others are not shown to it.
-fn may_use(admitted: &Admitted, model: &ModelName) -> bool {
-    admitted.key.as_ref().is_none_or(|key| key.allows(model.as_str()))
+fn may_use(place: &Place, model: &ModelName) -> bool {
+    place.admitted().key.as_ref().is_none_or(|key| key.allows(model.as_str()))
+}
+
+/// The models of a room's connected participants, with when the first of those joined, in seconds
+/// since 1970.
+fn served_in(room: &Room) -> BTreeMap<ModelName, u64> {
+    let mut served = BTreeMap::new();
+    for participant in room.participants() {
+        if !participant.connection.connected {
+            continue;
+        }
+        let models = std::iter::once(participant.model).chain(participant.models);
+        for model in models {
+            served.entry(ModelName::from(model)).or_insert(participant.joined_at / 1000);
+        }
+    }
+    served
 }
 
 /// All that a request may name now, with when each was first seen.

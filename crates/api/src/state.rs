@@ -2,10 +2,7 @@
 
 use std::{
     net::IpAddr,
-    sync::{
-        Arc,
-        atomic::{AtomicBool, Ordering},
-    },
+    sync::Arc,
     time::{Duration, Instant},
 };
 
@@ -15,12 +12,14 @@ use http::{Extensions, HeaderMap, Uri};
 use rooms::Rooms;
 use scheduler::Scheduler;
 use store::ModelMemory;
+use tokio::sync::watch;
 
 use crate::{
     admin::{self, Administration},
     aliases::Aliases,
     health::Condition,
     refusals::Refusals,
+    room::{MessageJobs, Watchers, inference::made::Made},
     uploads::Uploads,
 };
 
@@ -54,7 +53,9 @@ struct Inner {
     refusals: Refusals,
     version: &'static str,
     started: Instant,
-    draining: AtomicBool,
+    watchers: Arc<Watchers>,
+    made: Made,
+    draining: watch::Sender<bool>,
 }
 
 /// What a request may name.
@@ -75,6 +76,10 @@ pub struct RoomRules {
     pub open: bool,
     /// Whose endpoints the server calls.
     pub endpoints: rooms::Endpoints,
+    /// Whether the server is reached over TLS.
+    pub tls: bool,
+    /// The jobs that came as messages, for the observer that tells rooms of jobs.
+    pub by_message: Arc<MessageJobs>,
 }
 
 /// The far end of a request's TCP connection, as a request extension.
@@ -110,13 +115,16 @@ impl Api {
             limits,
             version,
             started: Instant::now(),
-            draining: AtomicBool::new(false),
+            watchers: Arc::default(),
+            made: Made::default(),
+            draining: watch::Sender::new(false),
         }))
     }
 
-    /// From now on [`health`](crate::health) says that the server is going.
+    /// From now on [`health`](crate::health) says that the server is going, and streams of events
+    /// end.
     pub fn start_draining(&self) {
-        self.0.draining.store(true, Ordering::Relaxed);
+        self.0.draining.send_replace(true);
     }
 
     /// Whether a request may see what only the server's own people should: local, or with any key.
@@ -189,6 +197,21 @@ impl Api {
     }
 
     pub(crate) fn is_draining(&self) -> bool {
-        self.0.draining.load(Ordering::Relaxed)
+        *self.0.draining.borrow()
+    }
+
+    /// Tells when the server begins to drain.
+    pub(crate) fn draining(&self) -> watch::Receiver<bool> {
+        self.0.draining.subscribe()
+    }
+
+    /// Which participant made which response.
+    pub(crate) fn made(&self) -> &Made {
+        &self.0.made
+    }
+
+    /// Those who watch events now.
+    pub(crate) fn watchers(&self) -> &Arc<Watchers> {
+        &self.0.watchers
     }
 }

@@ -1,6 +1,6 @@
 //! A backend's base URL.
 
-use std::fmt;
+use std::{fmt, net::IpAddr};
 
 use bytes::Bytes;
 use http::{
@@ -85,6 +85,13 @@ impl BaseUrl {
         self.scheme == Scheme::HTTPS
     }
 
+    /// The host, if it is written as an address.
+    pub fn ip(&self) -> Option<IpAddr> {
+        let host = self.authority.host();
+        let host = host.strip_prefix('[').and_then(|host| host.strip_suffix(']')).unwrap_or(host);
+        host.parse::<IpAddr>().ok().map(|ip| ip.to_canonical())
+    }
+
     /// Host and port.
     pub fn host(&self) -> &str {
         self.authority.as_str()
@@ -126,6 +133,15 @@ mod tests {
             let error = BaseUrl::parse(url).unwrap_err().to_string();
             assert!(!error.contains("pw"), "{error}");
         }
+    }
+
+    #[test]
+    fn a_host_may_be_written_as_an_address() {
+        let ip = |url: &str| BaseUrl::parse(url).unwrap().ip().map(|ip| ip.to_string());
+        assert_eq!(ip("http://127.0.0.1:1").as_deref(), Some("127.0.0.1"));
+        assert_eq!(ip("http://[::ffff:127.0.0.1]:1/p").as_deref(), Some("127.0.0.1"));
+        assert_eq!(ip("http://[fe80::1]").as_deref(), Some("fe80::1"));
+        assert_eq!((ip("http://localhost"), ip("http://2130706433")), (None, None));
     }
 
     #[test]

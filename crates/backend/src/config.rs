@@ -1,6 +1,6 @@
 //! Where a backend is and how much it takes.
 
-use std::{str::FromStr, time::Duration};
+use std::{net::IpAddr, str::FromStr, time::Duration};
 
 use base::{Endpoints, Secret};
 
@@ -12,6 +12,9 @@ pub const DEFAULT_MAX_CONCURRENT: u32 = 4;
 pub struct BackendConfig {
     /// Its base URL, `http` or `https`. A path is kept as a prefix; a last `/v1` may be left out.
     pub url: String,
+    /// The only address that is connected to, whatever the URL's host stands for now; its port is
+    /// the URL's. `None`: the host is looked up for each connection.
+    pub address: Option<IpAddr>,
     /// Sent as `Authorization: Bearer`.
     pub api_key: Option<Secret>,
     /// The models to offer; none: all that it has, asked again and again.
@@ -29,6 +32,7 @@ impl BackendConfig {
     pub fn new(url: impl Into<String>) -> Self {
         Self {
             url: url.into(),
+            address: None,
             api_key: None,
             models: None,
             endpoints: None,

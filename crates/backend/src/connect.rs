@@ -5,6 +5,7 @@ use std::{
     error::Error,
     future::Future,
     io,
+    net::{IpAddr, SocketAddr},
     pin::Pin,
     task::{Context, Poll},
     time::Duration,
@@ -12,7 +13,13 @@ use std::{
 
 use http::Uri;
 use hyper_rustls::{HttpsConnector, HttpsConnectorBuilder, MaybeHttpsStream};
-use hyper_util::{client::legacy::connect::HttpConnector, rt::TokioIo};
+use hyper_util::{
+    client::legacy::connect::{
+        HttpConnector,
+        dns::{GaiResolver, Name},
+    },
+    rt::TokioIo,
+};
 use tokio::{net::TcpStream, time::timeout};
 use tower::Service;
 use wire::tls::http_client_config;
@@ -34,13 +41,25 @@ pub(crate) struct TooLate;
 /// Connects within a deadline.
 #[derive(Debug, Clone)]
 pub(crate) struct Connector {
-    inner: HttpsConnector<HttpConnector>,
+    inner: HttpsConnector<HttpConnector<Addresses>>,
     deadline: Duration,
 }
 
 impl Connector {
-    pub(crate) fn new(base: &BaseUrl, deadline: Duration) -> Result<Self, NotABackend> {
-        let mut tcp = HttpConnector::new();
+    /// Connects to `only`, if there is one, whatever the host stands for.
+    pub(crate) fn new(
+        base: &BaseUrl,
+        only: Option<IpAddr>,
+        deadline: Duration,
+    ) -> Result<Self, NotABackend> {
+        // What is written as an address is not looked up.
+        let other = base.ip().zip(only).filter(|(written, only)| written != only);
+        if other.is_some() {
+            let reason = "it is another address than the one that may be connected to";
+            return Err(NotABackend::Url { url: base.to_string(), reason });
+        }
+        let addresses = only.map_or_else(|| Addresses::Any(GaiResolver::new()), Addresses::Only);
+        let mut tcp = HttpConnector::new_with_resolver(addresses);
         tcp.set_nodelay(true);
         tcp.enforce_http(false);
         let no_tls = |error: io::Error| {
@@ -73,5 +92,43 @@ impl Service<Uri> for Connector {
             let stream = timeout(deadline, connecting).await.map_err(|_| TooLate)??;
             Ok(TokioIo::new(Noted::new(TokioIo::new(stream))))
         })
+    }
+}
+
+/// The addresses that a host stands for.
+#[derive(Debug, Clone)]
+enum Addresses {
+    /// Those that the system finds.
+    Any(GaiResolver),
+    /// This one, whatever the system would find.
+    Only(IpAddr),
+}
+
+type Found = std::vec::IntoIter<SocketAddr>;
+
+impl Service<Name> for Addresses {
+    type Response = Found;
+    type Error = io::Error;
+    type Future = Pin<Box<dyn Future<Output = Result<Found, io::Error>> + Send>>;
+
+    fn poll_ready(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), io::Error>> {
+        match self {
+            Self::Any(system) => system.poll_ready(cx),
+            Self::Only(_) => Poll::Ready(Ok(())),
+        }
+    }
+
+    fn call(&mut self, name: Name) -> Self::Future {
+        match self {
+            Self::Any(system) => {
+                let found = system.call(name);
+                Box::pin(async move { Ok(found.await?.collect::<Vec<_>>().into_iter()) })
+            }
+            // The connector puts the URL's port in the place of 0.
+            Self::Only(ip) => {
+                let found = vec![SocketAddr::new(*ip, 0)].into_iter();
+                Box::pin(std::future::ready(Ok(found)))
+            }
+        }
     }
 }

@@ -41,7 +41,8 @@ impl HttpBackend {
     /// [`NotABackend`] when the address or the key cannot be used.
     pub fn new(config: &BackendConfig) -> Result<Self, NotABackend> {
         let base = BaseUrl::parse(&config.url)?;
-        let client = Client::new(Connector::new(&base, config.timeouts.connect)?);
+        let only = config.address.map(|ip| ip.to_canonical());
+        let client = Client::new(Connector::new(&base, only, config.timeouts.connect)?);
         let credential = credential(config, &base)?;
         let shown = base.to_string().into();
         let (endpoints, timeouts) = (config.endpoints, config.timeouts);
@@ -58,8 +59,16 @@ impl HttpBackend {
     /// # Errors
     /// [`BackendError`] when no head of an answer came.
     pub async fn send(&self, ask: Ask) -> Result<Answer, BackendError> {
+        self.ask(Method::POST, ask).await
+    }
+
+    /// The same with another method than `POST`, for what asks about an earlier answer.
+    ///
+    /// # Errors
+    /// [`BackendError`] when no head of an answer came.
+    pub async fn ask(&self, method: Method, ask: Ask) -> Result<Answer, BackendError> {
         let headers = to_backend(ask.headers, self.credential.as_ref());
-        let request = self.request(Method::POST, &ask.path_and_query, headers, ask.body)?;
+        let request = self.request(method, &ask.path_and_query, headers, ask.body)?;
         let response = self.respond(request, Phase::FirstByte, self.timeouts.first_byte).await?;
         let (head, body) = response.into_parts();
         let body = AnswerBody::network(body, self.timeouts.idle, Arc::clone(&self.shown));

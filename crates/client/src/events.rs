@@ -2,11 +2,11 @@
 
 use std::collections::VecDeque;
 
+use crate::error::ClientError;
 use bytes::Bytes;
 use http_body_util::BodyExt;
 use hyper::body::Incoming;
 use protocol::{room::event::EventEnvelope, translate::events::EventReader};
-use crate::error::ClientError;
 
 /// What happens in a room, as it happens.
 #[derive(Debug)]

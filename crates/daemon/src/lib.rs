@@ -13,6 +13,7 @@
 //! - [`listener`]: TCP, TLS and HTTP connections
 //! - `greeting`, `guard`: which HTTP a client speaks; a deadline for what it does not read
 //! - `mdns`: lets the server be found on the local network, if it is told to
+//! - `room_keeper`: rooms' watchers are told of jobs, and what nobody uses ends
 //! - [`routes`]: which path belongs to whom
 //! - `sockets`: whom a WebSocket is for, where several protocols share a path
 //! - [`telemetry`]: logs and metrics
@@ -26,6 +27,7 @@ pub mod ledger;
 pub mod listener;
 mod mdns;
 pub mod options;
+mod room_keeper;
 pub mod routes;
 pub mod server;
 pub mod settings;

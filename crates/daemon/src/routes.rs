@@ -3,16 +3,16 @@
 use std::sync::Arc;
 
 use access::LocalRules;
-use api::{Api, Cors};
+use api::{Api, Cors, Peer};
 use axum::{
     Router,
     body::Body,
-    extract::{Request, State},
+    extract::{Path, Request, State},
     response::{IntoResponse, Response},
     routing::get,
 };
 use http::{HeaderValue, StatusCode, header};
-use providers::{ModelNodes, RelayWorkers};
+use providers::{ModelNodes, Participants, RelayWorkers};
 use scheduler::Scheduler;
 
 use crate::{sockets, telemetry::metrics::Metrics};
@@ -32,17 +32,24 @@ pub fn router(
     api: Api,
     workers: RelayWorkers,
     nodes: ModelNodes,
+    participants: Participants,
     scheduler: Scheduler,
     metrics: Arc<Metrics>,
     local: LocalRules,
 ) -> Cors<Router> {
     let operator = Operator { api: api.clone(), scheduler, metrics };
     let connect = get(async move |mut request: Request| {
-        upgrade(workers.connect(&mut request).map(Body::from))
+        let from = Peer::of(request.extensions());
+        upgrade(workers.connect(&mut request, from).await.map(Body::from))
     });
     let socket = get(async move |request: Request| upgrade(sockets::answer(&nodes, request)));
+    let tunnel = get(async move |Path((code, id)): Path<(String, String)>, mut request: Request| {
+        let from = Peer::of(request.extensions());
+        participants.connect(&mut request, &code, &id, from).map(Body::from)
+    });
     let router = api::router(api)
         .route("/v1/worker/connect", connect)
+        .route("/v1/rooms/{code}/participants/{id}/tunnel", tunnel)
         .route(sockets::PATH, socket)
         .route("/metrics", get(show_metrics).with_state(operator));
     Cors::new(router, local)

@@ -8,11 +8,11 @@ use std::{
 
 use access::{ConsumerRules, Keys, LenderRules, Moment, Token};
 use anyhow::Context;
-use api::{Administration, Api, Cors, Limits, Names, RoomRules, admin::RecentRequests};
+use api::{Administration, Api, Cors, Limits, MessageJobs, Names, RoomRules, admin::RecentRequests};
 use axum::Router;
 use base::{KeyId, KeyScope, ModelName, Scope, Secret};
 use dispatch::route::{LeastLoaded, Policy, PrefixAffinity};
-use providers::{ModelNodes, NodeSettings, RelaySettings, RelayWorkers};
+use providers::{ModelNodes, NodeSettings, Participants, RelaySettings, RelayWorkers};
 use rooms::Rooms;
 use scheduler::{Observer, Scheduler};
 use store::{KeyStore, ModelMemory, ModelStore, RoomStore, SqliteStore, UsageStore};
@@ -28,7 +28,9 @@ use crate::{
     keeper::{self, Settling},
     ledger::Ledger,
     listener::Listener,
+    mdns::Announced,
     options::Routing,
+    room_keeper::{self, RoomEvents},
     routes,
     settings::Settings,
     telemetry::{metrics::Metrics, requests::RequestLog},
@@ -58,6 +60,8 @@ pub struct Server {
     workers: RelayWorkers,
     models: Arc<Remember>,
     keys: Keys,
+    rooms: Rooms,
+    participants: Participants,
     ledger: Arc<Ledger>,
     api: Api,
     listener: Listener,
@@ -80,17 +84,20 @@ impl Server {
         let ledger = Ledger::new(Arc::clone(&usage), settings.usage_retention, metrics.ledger());
         let ledger = Arc::new(ledger);
         let requests = Arc::new(RecentRequests::default());
-        let observers = observers(&settings, &keys, &models, &metrics, &requests, &ledger);
+        let mut observers = observers(&settings, &keys, &models, &metrics, &requests, &ledger);
+        let by_message = Arc::<MessageJobs>::default();
+        observers.push(Arc::new(RoomEvents::new(rooms.clone(), Arc::clone(&by_message))));
         let scheduler = scheduler(&settings, observers);
-        let workers = relay_workers(&settings, &tokens.worker, keys.clone(), &scheduler);
+        let workers = relay_workers(&settings, &tokens.worker, keys.clone(), &scheduler, &rooms);
         let nodes = model_nodes(&settings, keys.clone(), &scheduler);
+        let participants = Participants::new(rooms.clone(), scheduler.clone());
         let token = Token::new(&tokens.admin);
         let api = Api::new(
             scheduler.clone(),
             consumer_rules(&settings, keys.clone()),
             Administration { token, usage, audit: store, requests },
             Arc::<Ledger>::clone(&ledger),
-            names(&settings, &models, &rooms),
+            names(&settings, &models, &rooms, by_message),
             limits(&settings),
             VERSION,
         );
@@ -98,6 +105,7 @@ impl Server {
             api.clone(),
             workers.clone(),
             nodes,
+            participants.clone(),
             scheduler.clone(),
             Arc::clone(&metrics),
             settings.local.clone(),
@@ -112,6 +120,8 @@ impl Server {
             workers,
             models,
             keys,
+            rooms,
+            participants,
             ledger,
             api,
             listener,
@@ -161,12 +171,16 @@ impl Server {
             tokio::spawn(Arc::clone(&self.models).keep(self.scheduler.clone(), stop.clone()));
         let keeper = keeper::keep(self.keys.clone(), self.scheduler.clone(), stop.clone());
         let keeper = tokio::spawn(keeper);
+        let caretaker = tokio::spawn(room_keeper::keep(self.rooms.clone(), stop.clone()));
+        let caller = tokio::spawn(self.participants.clone().call_endpoints());
         let ledger = Arc::clone(&self.ledger);
         let writer = tokio::task::spawn_blocking(move || ledger.write());
         let closing = CancellationToken::new();
+        let announced = Announced::start(&self.settings, self.listener.address());
         let connections = tokio::spawn(self.listener.run(closing.clone()));
         stop.cancelled().await;
         let drained = Instant::now() + self.settings.drain;
+        let withdrawing = tokio::spawn(announced.withdraw());
         self.api.start_draining();
         // Whoever hears of the end finds the listener closed.
         closing.cancel();
@@ -177,11 +191,14 @@ impl Server {
             see_off(&connections, drained).await;
         }
         timers.abort();
+        caller.abort();
         // Every job has ended, and told so.
         self.ledger.close(FLUSH_WITHIN);
         writer.await?;
         keeper.await?;
+        caretaker.await?;
         keeping.await?;
+        withdrawing.await?;
         Ok(())
     }
 }
@@ -266,10 +283,11 @@ fn relay_workers(
     secret: &Secret,
     keys: Keys,
     scheduler: &Scheduler,
+    rooms: &Rooms,
 ) -> RelayWorkers {
     let lenders = LenderRules { secret: Some(Token::new(secret)), keys };
     let relay = RelaySettings { lenders, heartbeat: settings.heartbeat };
-    RelayWorkers::new(relay, scheduler.clone())
+    RelayWorkers::new(relay, scheduler.clone(), rooms.clone())
 }
 
 fn model_nodes(settings: &Settings, keys: Keys, scheduler: &Scheduler) -> ModelNodes {
@@ -283,11 +301,18 @@ fn rooms(settings: &Settings, store: &Arc<SqliteStore>) -> anyhow::Result<Rooms>
     Ok(Rooms::open(kept, rooms::Settings { idle: settings.room_idle }, Moment::now().wall_ms)?)
 }
 
-fn names(settings: &Settings, models: &Remember, rooms: &Rooms) -> Names {
+fn names(
+    settings: &Settings,
+    models: &Remember,
+    rooms: &Rooms,
+    by_message: Arc<MessageJobs>,
+) -> Names {
     let rooms = RoomRules {
         rooms: rooms.clone(),
         open: settings.open_rooms,
         endpoints: settings.room_endpoints,
+        tls: settings.tls.is_some(),
+        by_message,
     };
     Names { models: Arc::clone(&models.memory), aliases: settings.aliases.clone(), rooms }
 }
@@ -329,7 +354,8 @@ struct Remember {
 
 impl Observer for Remember {
     fn offers(&self, scope: &Scope, models: &[ModelName]) {
-        if self.memory.saw(scope, models, SystemTime::now()) {
+        // Of a room's models it is the room that knows which are worth waiting for.
+        if *scope == Scope::server() && self.memory.saw(scope, models, SystemTime::now()) {
             self.new.notify_one();
         }
     }

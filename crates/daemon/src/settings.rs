@@ -66,6 +66,8 @@ pub struct Settings {
     pub room_endpoints: rooms::Endpoints,
     /// A room that nobody uses for so long ends.
     pub room_idle: Duration,
+    /// Whether the server is announced on the local network.
+    pub mdns: bool,
     /// The certificate chain and its key, read.
     pub tls: Option<Arc<ServerConfig>>,
     /// How log lines look.
@@ -107,6 +109,7 @@ impl Settings {
             usage_retention: days(options.usage_retention_days.unwrap_or(365)),
             require_key,
             open,
+            mdns: options.mdns.unwrap_or(false),
             open_rooms: options.open_rooms.unwrap_or(false),
             room_endpoints: room_endpoints(options.room_endpoints.unwrap_or_default()),
             room_idle: room_idle(options.room_idle_secs)?,

@@ -7,13 +7,14 @@ use access::{Keys, Moment};
 use anyhow::{Context, bail};
 use api::admin::{
     action,
+    bound::{RoomName, RoomNames},
     keys::{made, revoked, rotated, shown},
     usage::{Asked, report},
 };
 use base::KeyId;
 use jiff::Timestamp;
 use protocol::admin::{CreateKey, KeyJson, usage::UsageReport};
-use store::{AuditStore, KeyStore, SqliteStore, UsageStore};
+use store::{AuditStore, KeyStore, RoomStore, SqliteStore, StoreError, UsageStore};
 
 use crate::data::{DataDir, has_database};
 
@@ -66,7 +67,9 @@ impl Stopped {
 
     /// Every key, the oldest first.
     pub fn keys(&self) -> Vec<KeyJson> {
-        self.keys.list().iter().map(shown).collect()
+        // A room that cannot be read is shown by its id.
+        let rooms = self.rooms().unwrap_or_default();
+        self.keys.list().iter().map(|key| rooms.show(shown(key))).collect()
     }
 
     /// Makes a key.
@@ -74,10 +77,24 @@ impl Stopped {
     /// # Errors
     /// When it cannot be made.
     pub fn create(&self, asked: CreateKey) -> Result<KeyJson, KeyError> {
-        let key = made(&self.keys, asked, Moment::now());
+        let key = self.made(asked);
         let id = key.as_ref().map_or("", |key| key.id.as_str());
         self.did("key.create", id, key.as_ref().err());
         key
+    }
+
+    fn made(&self, asked: CreateKey) -> Result<KeyJson, KeyError> {
+        let rooms = if asked.room.is_some() { self.rooms()? } else { RoomNames::default() };
+        made(&self.keys, asked, &rooms, Moment::now()).map(|key| rooms.show(key))
+    }
+
+    fn rooms(&self) -> Result<RoomNames, StoreError> {
+        let rooms = self.store.load_rooms()?.into_iter().map(|room| RoomName {
+            id: room.id,
+            short_code: room.short_code,
+            spoken_code: room.spoken_code,
+        });
+        Ok(rooms.collect())
     }
 
     /// Gives a key another text.

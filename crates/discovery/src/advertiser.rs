@@ -65,9 +65,9 @@ impl Advertiser {
         let announced = services.announce()?;
         let (announces, is_announced) = watch::channel(false);
         let stop = CancellationToken::new();
-        let task = keep(services, announced, bounds, announces, stop.clone());
-        let announced_within = bounds.announced_within;
-        Ok(Self { stop, task: tokio::spawn(task), is_announced, announced_within })
+        let keeper = Keeper { services, announced, bounds, announces };
+        let task = tokio::spawn(keeper.run(stop.clone()));
+        Ok(Self { stop, task, is_announced, announced_within: bounds.announced_within })
     }
 
     /// Waits until all are announced on some interface, for at most 5 s.
@@ -127,7 +127,7 @@ impl Services {
     }
 }
 
-/// The names that are not announced yet.
+/// The names that are not announced yet: no more than there are services, whatever is heard.
 struct Missing(BTreeSet<String>);
 
 impl Missing {
@@ -138,8 +138,9 @@ impl Missing {
             }
             DaemonEvent::NameChange(change) => {
                 let (taken, name) = (&change.original, &change.new_name);
-                tracing::info!(taken, name, "another has this name in mDNS: it was changed");
+                // Said once for each record of that name, and each interface.
                 if self.0.remove(&taken.to_lowercase()) {
+                    tracing::info!(taken, name, "another has this name in mDNS: it was changed");
                     self.0.insert(name.to_lowercase());
                 }
             }
@@ -149,39 +150,55 @@ impl Missing {
     }
 }
 
-/// Announces until `stop`, then takes back.
-async fn keep(
+/// What runs in the background.
+struct Keeper {
     services: Services,
-    mut announced: Announced,
+    announced: Announced,
     bounds: Bounds,
     announces: watch::Sender<bool>,
-    stop: CancellationToken,
-) {
-    let mut look = interval(bounds.look);
-    look.set_missed_tick_behavior(MissedTickBehavior::Delay);
-    loop {
-        tokio::select! {
-            () = stop.cancelled() => break,
-            event = announced.events.recv_async() => match event {
-                Ok(event) => announced.missing.hear(&event),
-                Err(_) => break tracing::warn!("mDNS has ended: nobody finds this server by it"),
-            },
-            _ = look.tick() => {
-                if records(&announced.running).await > bounds.most_records {
-                    tracing::warn!("much was said by mDNS that nobody asked for: it is started anew");
-                    match services.announce() {
-                        Ok(anew) => announced = anew,
-                        Err(error) => break tracing::warn!(%error, "mDNS is given up"),
-                    }
-                }
+}
+
+impl Keeper {
+    /// Announces until `stop`, then takes back.
+    async fn run(mut self, stop: CancellationToken) {
+        let mut look = interval(self.bounds.look);
+        look.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        loop {
+            let goes_on = tokio::select! {
+                () = stop.cancelled() => false,
+                event = self.announced.events.recv_async() => self.hear(event.ok().as_ref()),
+                _ = look.tick() => self.look().await,
+            };
+            if !goes_on {
+                break;
             }
         }
-        if announced.missing.0.is_empty() {
-            announces.send_if_modified(|all| !std::mem::replace(all, true));
-        }
+        let withdrawal = withdraw(&self.services, &self.announced.running);
+        let _ = timeout(WITHDRAWN_WITHIN, withdrawal).await;
     }
-    let withdrawal = withdraw(&services, &announced.running);
-    let _ = timeout(WITHDRAWN_WITHIN, withdrawal).await;
+
+    fn hear(&mut self, event: Option<&DaemonEvent>) -> bool {
+        let Some(event) = event else {
+            tracing::warn!("mDNS has ended: nobody finds this server by it");
+            return false;
+        };
+        self.announced.missing.hear(event);
+        if self.announced.missing.0.is_empty() {
+            self.announces.send_if_modified(|all| !std::mem::replace(all, true));
+        }
+        true
+    }
+
+    async fn look(&mut self) -> bool {
+        if records(&self.announced.running).await <= self.bounds.most_records {
+            return true;
+        }
+        tracing::warn!("much was said by mDNS that nobody asked for: it is started anew");
+        let anew = self.services.announce();
+        anew.map(|anew| self.announced = anew)
+            .inspect_err(|error| tracing::warn!(%error, "nobody finds this server by mDNS"))
+            .is_ok()
+    }
 }
 
 /// How many records of others mDNS keeps, and how often it means to look at them again.
@@ -254,9 +271,10 @@ mod tests {
         eventually("it being full", DEADLINE, full).await;
 
         let ended = first.events.clone();
-        let (announces, _) = watch::channel(false);
         let stop = CancellationToken::new();
-        let kept = tokio::spawn(keep(services, first, bounds, announces, stop.clone()));
+        let (announces, _) = watch::channel(false);
+        let keeper = Keeper { services, announced: first, bounds, announces };
+        let kept = tokio::spawn(keeper.run(stop.clone()));
         // Whoever is started anew ends the thread that it was.
         within("a new start", async { while ended.recv_async().await.is_ok() {} }).await;
         assert!(!kept.is_finished(), "it announces again");

@@ -2,10 +2,7 @@
 
 #![expect(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
 
-use std::{
-    net::{IpAddr, Ipv4Addr, Ipv6Addr},
-    time::Duration,
-};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, TcpListener};
 
 use discovery::{
     Advertisement, Advertiser, BROWSE_FOR, Browser, Discovered, Reach, Service, Sighting,
@@ -15,8 +12,12 @@ use testkit::{DEADLINE, within};
 
 const LISTEN: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
 
-/// Ports are told, not used: each test has one by which it knows its own.
-const PORTS: [u16; 4] = [61_001, 61_002, 61_003, 61_004];
+/// A port that nobody else on this machine has while it is held: other tests may be heard, too.
+fn port() -> (TcpListener, u16) {
+    let held = TcpListener::bind((LISTEN, 0)).unwrap();
+    let port = held.local_addr().unwrap().port();
+    (held, port)
+}
 
 fn browser(services: &[Service]) -> Browser {
     Browser::start(services, Reach::Machine, DEADLINE * 2).unwrap()
@@ -38,24 +39,24 @@ async fn found(browser: &mut Browser, port: u16) -> Discovered {
 
 #[tokio::test]
 async fn a_server_is_found_while_it_is_announced() {
-    let [port, ..] = PORTS;
+    let (_held, port) = port();
+    let (hub, url) = (format!("gambi-hub-{port}"), format!("http://127.0.0.1:{port}"));
     let (mut stock, mut own) = (browser(&[Service::Gambi]), browser(&[Service::Warren]));
     let advertiser = Advertiser::start(&rooms(port, "0.1.0", LISTEN, false)).unwrap();
     assert_eq!(within("the announcement", advertiser.announced()).await, Ok(()));
 
     let seen = found(&mut stock, port).await;
-    assert_eq!((seen.instance.as_str(), seen.service), ("gambi-hub-61001", Service::Gambi));
+    assert_eq!((&seen.instance, seen.service), (&hub, Service::Gambi));
     assert_eq!((seen.property("version"), seen.property("protocol")), (Some("1.0"), Some("http")));
-    assert_eq!(seen.urls(), ["http://127.0.0.1:61001"]);
+    assert_eq!(seen.urls(), [url]);
     let seen = found(&mut own, port).await;
-    assert!(seen.instance.starts_with("warren-61001-"), "{}", seen.instance);
+    assert!(seen.instance.starts_with(&format!("warren-{port}-")), "{}", seen.instance);
     assert_eq!(seen.property("version"), Some("0.1.0"));
 
     within("the withdrawal", advertiser.stop()).await;
     let gone = async {
-        let name = "gambi-hub-61001";
         while let Some(sighting) = stock.next().await {
-            if matches!(sighting, Sighting::Gone { instance, .. } if instance == name) {
+            if matches!(sighting, Sighting::Gone { instance, .. } if instance == hub) {
                 return;
             }
         }
@@ -66,12 +67,13 @@ async fn a_server_is_found_while_it_is_announced() {
 
 #[tokio::test]
 async fn two_that_have_the_same_name_are_both_found() {
-    let [_, first, second, _] = PORTS;
+    let ((_one, first), (_two, second)) = (port(), port());
+    let name = format!("twin-{first}");
     let announce = |port| {
         let twin = Advertisement {
             service: Service::Warren,
             port,
-            instance: "twin".to_owned(),
+            instance: name.clone(),
             properties: Vec::new(),
             addresses: vec![LISTEN],
         };
@@ -82,12 +84,12 @@ async fn two_that_have_the_same_name_are_both_found() {
     let two = announce(second);
     within("the second one", two.announced()).await.unwrap();
     let seen = async |port| found(&mut browser(&[Service::Warren]), port).await.instance;
-    assert_eq!((seen(first).await, seen(second).await), ("twin".to_owned(), "twin (2)".to_owned()));
+    assert_eq!((seen(first).await, seen(second).await), (name.clone(), format!("{name} (2)")));
 }
 
 #[tokio::test]
 async fn browsing_lists_a_server_once() {
-    let [.., port] = PORTS;
+    let (_held, port) = port();
     let advertiser = Advertiser::start(&rooms(port, "0.1.0", LISTEN, false)).unwrap();
     within("the announcement", advertiser.announced()).await.unwrap();
     let services = [Service::Warren, Service::Gambi];
@@ -111,7 +113,7 @@ async fn browsing_lists_a_server_once() {
 
 #[tokio::test]
 async fn nobody_there_is_no_error() {
-    let nothing = browse_on(Reach::Machine, &[], Duration::from_millis(1)).await;
+    let nothing = browse_on(Reach::Machine, &[], BROWSE_FOR).await;
     assert_eq!(nothing, Ok(Vec::new()));
 }
 

@@ -69,6 +69,14 @@ pub fn clip(text: &str, max: usize) -> &str {
     &text[..text.floor_char_boundary(max)]
 }
 
+/// A value of plain data as JSON text, after what `out` holds already.
+#[expect(clippy::expect_used, reason = "strings, numbers and maps of strings always serialise")]
+pub(crate) fn write_into(out: String, value: &impl Serialize) -> String {
+    let mut out = out.into_bytes();
+    serde_json::to_writer(&mut out, value).expect("plain data");
+    String::from_utf8(out).expect("JSON is text")
+}
+
 /// A value of plain data as JSON text.
 #[expect(clippy::expect_used, reason = "strings, numbers and maps of strings always serialise")]
 pub(crate) fn write(value: &impl Serialize) -> String {

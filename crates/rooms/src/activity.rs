@@ -1,7 +1,23 @@
 //! Jobs of rooms, as their participants and watchers see them.
 
+use std::collections::{HashMap, VecDeque};
+
 use base::{JobId, ProviderId};
-use protocol::room::{Protocol, types::AnswerMetrics};
+use protocol::room::{
+    Protocol, RoomEvent, Selector, ServerMessage,
+    event::{LlmDone, LlmFailed, LlmStarted, Stage},
+    message::{LlmComplete, LlmError},
+    selector::real_model,
+    types::AnswerMetrics,
+};
+
+use crate::events::Told;
+
+/// The most jobs of a room that are followed at once; what is more is served without being told of.
+pub const MAX_JOBS: usize = 10_000;
+
+/// So many jobs are remembered that ended before they were told of as started.
+const ENDED_EARLY: usize = 64;
 
 /// A job was given to a provider.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -14,8 +30,15 @@ pub struct JobStarted {
     pub model: String,
     /// Its API.
     pub protocol: Protocol,
-    /// Whether it came as an `llm:request`, whose end is told by whoever reads its answer.
-    pub by_message: bool,
+    /// The id that its client gave it, where it came as an `llm:request`: whoever reads its answer
+    /// tells of its end in the spec's messages.
+    pub message: Option<String>,
+}
+
+impl JobStarted {
+    fn request_id(&self) -> String {
+        self.message.clone().unwrap_or_else(|| self.job.to_string())
+    }
 }
 
 /// A job ended.
@@ -42,3 +65,205 @@ pub enum How {
     /// Its client left.
     ClientGone,
 }
+
+/// The participant that a job is given to.
+#[derive(Debug, Clone, Copy)]
+pub struct Holder<'a> {
+    /// Its id.
+    pub id: &'a str,
+    /// What people call it.
+    pub nickname: &'a str,
+    /// Where its backend is, as it told.
+    pub endpoint: &'a str,
+    /// Its models.
+    pub models: &'a [String],
+}
+
+/// The jobs of one room that are with its participants, and how participants did.
+///
+/// Pure; as large as what is in flight, up to [`MAX_JOBS`], and what participants there are.
+#[derive(Debug, Default)]
+pub struct Activity {
+    jobs: HashMap<JobId, Running>,
+    participants: HashMap<String, Doing>,
+    /// Jobs that ended without having been told of as started. Most never are; but a start and an
+    /// end that happen at the same moment may be told in either order.
+    ended_early: VecDeque<JobId>,
+}
+
+/// A job that is, or was last, with a participant.
+#[derive(Debug)]
+struct Running {
+    participant: String,
+    nickname: String,
+    endpoint: String,
+    model: String,
+    protocol: Protocol,
+    /// The id by which watchers know it.
+    request_id: String,
+    by_message: bool,
+    /// Whether the participant has it still.
+    held: bool,
+}
+
+/// What a participant does.
+#[derive(Debug, Default)]
+struct Doing {
+    in_flight: u32,
+    last: Option<AnswerMetrics>,
+}
+
+impl Activity {
+    /// A job was given to a participant, for the first time or anew: what to tell.
+    pub fn started(&mut self, job: &JobStarted, holder: Holder<'_>) -> Option<Told> {
+        if self.has_ended(job.job) || self.is_full(job.job) {
+            return None;
+        }
+        self.requeued(job.job);
+        self.jobs.insert(job.job, Running::new(job, holder));
+        self.participants.entry(holder.id.to_owned()).or_default().in_flight += 1;
+        Some(Told::event(RoomEvent::LlmRequest(LlmStarted {
+            request_id: job.request_id(),
+            participant_id: holder.id.to_owned(),
+            model: job.model.clone(),
+            protocol: job.protocol,
+        })))
+    }
+
+    /// A job is nobody's for the moment: its participant did not begin its answer.
+    pub fn requeued(&mut self, job: JobId) {
+        let Some(running) = self.jobs.get_mut(&job).filter(|running| running.held) else { return };
+        running.held = false;
+        if let Some(doing) = self.participants.get_mut(&running.participant) {
+            doing.in_flight = doing.in_flight.saturating_sub(1);
+        }
+    }
+
+    /// A job ended: what to tell. Of a job that no participant ever had, nothing.
+    pub fn ended(&mut self, ended: &JobEnded) -> Option<Told> {
+        self.requeued(ended.job);
+        let Some(running) = self.jobs.remove(&ended.job) else {
+            self.remember_ended(ended.job);
+            return None;
+        };
+        if let (How::Answered(metrics), Some(doing)) =
+            (&ended.how, self.participants.get_mut(&running.participant))
+        {
+            doing.last = Some(*metrics);
+        }
+        Some(running.told(&ended.how))
+    }
+
+    /// The participant that has a job now.
+    pub fn holder(&self, job: JobId) -> Option<&str> {
+        let running = self.jobs.get(&job).filter(|running| running.held)?;
+        Some(&running.participant)
+    }
+
+    /// How many jobs a participant has now.
+    pub fn in_flight(&self, participant: &str) -> u32 {
+        self.participants.get(participant).map_or(0, |doing| doing.in_flight)
+    }
+
+    /// How a participant's last answer went.
+    pub fn metrics(&self, participant: &str) -> Option<AnswerMetrics> {
+        self.participants.get(participant)?.last
+    }
+
+    /// A participant is no longer in the room. Its jobs end in their own way.
+    pub fn forget(&mut self, participant: &str) {
+        self.participants.remove(participant);
+        let its = |running: &&mut Running| running.participant == participant;
+        self.jobs.values_mut().filter(its).for_each(|running| running.held = false);
+    }
+
+    fn is_full(&self, job: JobId) -> bool {
+        self.jobs.len() >= MAX_JOBS && !self.jobs.contains_key(&job)
+    }
+
+    fn has_ended(&mut self, job: JobId) -> bool {
+        let early = self.ended_early.iter().position(|ended| *ended == job);
+        early.is_some_and(|index| self.ended_early.remove(index).is_some())
+    }
+
+    fn remember_ended(&mut self, job: JobId) {
+        self.ended_early.push_back(job);
+        if self.ended_early.len() > ENDED_EARLY {
+            self.ended_early.pop_front();
+        }
+    }
+}
+
+impl Running {
+    fn new(job: &JobStarted, holder: Holder<'_>) -> Self {
+        Self {
+            participant: holder.id.to_owned(),
+            nickname: holder.nickname.to_owned(),
+            endpoint: holder.endpoint.to_owned(),
+            model: model_of(&job.model, holder.models),
+            protocol: job.protocol,
+            request_id: job.request_id(),
+            by_message: job.message.is_some(),
+            held: true,
+        }
+    }
+
+    fn told(&self, how: &How) -> Told {
+        let (event, message) = match how {
+            How::Answered(metrics) => self.complete(metrics),
+            How::Failed { begun: false, error } => self.failed(Stage::Dispatch, error),
+            How::Failed { begun: true, error } => self.failed(Stage::Stream, error),
+            // Stock servers tell nothing at all, and their watchers wait for ever.
+            How::ClientGone => self.failed(Stage::Stream, "the client left"),
+        };
+        let message = (!self.by_message).then_some(message);
+        Told { event: Some(event), message }
+    }
+
+    fn complete(&self, metrics: &AnswerMetrics) -> (RoomEvent, ServerMessage) {
+        let event = LlmDone {
+            request_id: self.request_id.clone(),
+            participant_id: self.participant.clone(),
+            model: self.model.clone(),
+            protocol: self.protocol,
+            metrics: *metrics,
+        };
+        let message = LlmComplete {
+            request_id: self.request_id.clone(),
+            participant_id: self.participant.clone(),
+            metrics: metrics.as_spec(),
+        };
+        (RoomEvent::LlmComplete(event), ServerMessage::LlmComplete(message))
+    }
+
+    fn failed(&self, stage: Stage, error: &str) -> (RoomEvent, ServerMessage) {
+        let event = LlmFailed {
+            request_id: self.request_id.clone(),
+            participant_id: self.participant.clone(),
+            nickname: self.nickname.clone(),
+            endpoint: self.endpoint.clone(),
+            model: self.model.clone(),
+            protocol: self.protocol,
+            stage,
+            error: error.to_owned(),
+        };
+        let message = LlmError {
+            request_id: self.request_id.clone(),
+            participant_id: self.participant.clone(),
+            error: error.to_owned(),
+        };
+        (RoomEvent::LlmError(event), ServerMessage::LlmError(message))
+    }
+}
+
+/// The model that a participant is asked for by this selector.
+fn model_of(selector: &str, models: &[String]) -> String {
+    let name = match Selector::parse(selector) {
+        Selector::Any => String::new(),
+        Selector::Model(name) | Selector::Named(name) => name,
+    };
+    real_model(&name, models).unwrap_or_default().to_owned()
+}
+
+#[cfg(test)]
+mod tests;

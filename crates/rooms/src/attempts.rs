@@ -1,1 +1,259 @@
 //! Who tries too often.
+//!
+//! Unknown codes and wrong passwords are counted for each address: ten within a minute, then all it
+//! asks for is refused but rooms that it knows already, so that nobody is cut off by a neighbour
+//! behind the same address. Even those are refused after a hundred: otherwise whoever shares an
+//! address with a member could try passwords without end.
+
+use std::{
+    collections::{BTreeMap, HashMap, VecDeque},
+    net::{IpAddr, Ipv6Addr},
+    time::Duration,
+};
+
+use base::RoomId;
+
+/// Within this many milliseconds they are counted.
+const WINDOW: u64 = 60_000;
+
+/// From as many on only known rooms are let through.
+const MOST: usize = 10;
+
+/// From as many on nothing is.
+const MOST_OF_ALL: usize = 100;
+
+/// For so many milliseconds a room counts as known.
+const KNOWN: u64 = 3_600_000;
+
+/// A room that is known is noted again only after so many milliseconds.
+const NOTED: u64 = 60_000;
+
+/// Known rooms kept for each address.
+const MAX_KNOWN: usize = 64;
+
+/// Addresses kept.
+const MAX_SOURCES: usize = 10_000;
+
+/// Where somebody is: an IPv4 address, or the first half of an IPv6 one, as one customer has it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+struct Source(IpAddr);
+
+impl From<IpAddr> for Source {
+    fn from(address: IpAddr) -> Self {
+        Self(match address.to_canonical() {
+            IpAddr::V6(v6) => {
+                let [a, b, c, d, ..] = v6.segments();
+                IpAddr::V6(Ipv6Addr::new(a, b, c, d, 0, 0, 0, 0))
+            }
+            v4 => v4,
+        })
+    }
+}
+
+/// How well an address knows a room.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Knows {
+    /// It knows its code.
+    Code,
+    /// It has shown its password, or there is none.
+    Password,
+}
+
+#[derive(Default)]
+struct Record {
+    /// When it was wrong, the oldest first; not more than count.
+    wrong: VecDeque<u64>,
+    known: HashMap<RoomId, (Knows, u64)>,
+    turn: u64,
+}
+
+/// Who tried what, pure: times are in milliseconds.
+#[derive(Default)]
+pub(crate) struct Attempts {
+    records: HashMap<Source, Record>,
+    /// Whose turn it is to be forgotten.
+    order: BTreeMap<u64, Source>,
+    next: u64,
+}
+
+impl Attempts {
+    /// How long an address has to wait until it may try something that it does not know.
+    pub(crate) fn wait(&mut self, from: IpAddr, now: u64) -> Option<Duration> {
+        self.wait_below(from, MOST, now)
+    }
+
+    /// How long an address has to wait until it may use a room that it knows so well, or not.
+    pub(crate) fn wait_for(
+        &mut self,
+        room: &RoomId,
+        at_least: Knows,
+        from: IpAddr,
+        now: u64,
+    ) -> Option<Duration> {
+        let wait = self.wait(from, now)?;
+        let record = self.records.get(&from.into())?;
+        let knows = |&&(knows, at): &&(Knows, u64)| knows >= at_least && now < at + KNOWN;
+        match record.known.get(room).filter(knows) {
+            Some(_) => self.wait_below(from, MOST_OF_ALL, now),
+            None => Some(wait),
+        }
+    }
+
+    fn wait_below(&mut self, from: IpAddr, most: usize, now: u64) -> Option<Duration> {
+        let record = self.records.get_mut(&from.into())?;
+        while record.wrong.front().is_some_and(|&at| at + WINDOW <= now) {
+            record.wrong.pop_front();
+        }
+        let deciding = record.wrong.len().checked_sub(most)?;
+        let until = record.wrong.get(deciding)? + WINDOW;
+        Some(Duration::from_millis(until.saturating_sub(now)))
+    }
+
+    /// An address named an unknown code, or showed a wrong password.
+    pub(crate) fn wrong(&mut self, from: IpAddr, now: u64) {
+        let record = self.record(from.into());
+        if record.wrong.len() == MOST_OF_ALL {
+            record.wrong.pop_front();
+        }
+        record.wrong.push_back(now);
+    }
+
+    /// An address knows a room.
+    pub(crate) fn right(&mut self, room: &RoomId, knows: Knows, from: IpAddr, now: u64) {
+        let source = from.into();
+        let is_noted = |record: &Record| {
+            let noted = |&(known, at): &(Knows, u64)| known >= knows && now < at + NOTED;
+            record.known.get(room).is_some_and(noted)
+        };
+        if self.records.get(&source).is_some_and(is_noted) {
+            return;
+        }
+        let record = self.record(source);
+        let known = record.known.get(room);
+        let knows = known.filter(|(_, at)| now < at + KNOWN).map_or(knows, |(k, _)| knows.max(*k));
+        record.known.insert(room.clone(), (knows, now));
+        if record.known.len() > MAX_KNOWN {
+            forget_oldest(&mut record.known);
+        }
+    }
+
+    /// An address's record, which becomes the last to be forgotten.
+    fn record(&mut self, source: Source) -> &mut Record {
+        if self.records.len() >= MAX_SOURCES && !self.records.contains_key(&source) {
+            self.forget_oldest();
+        }
+        self.next += 1;
+        let record = self.records.entry(source).or_default();
+        self.order.remove(&record.turn);
+        record.turn = self.next;
+        self.order.insert(self.next, source);
+        record
+    }
+
+    fn forget_oldest(&mut self) {
+        if let Some((_, source)) = self.order.pop_first() {
+            self.records.remove(&source);
+        }
+    }
+}
+
+fn forget_oldest(known: &mut HashMap<RoomId, (Knows, u64)>) {
+    let oldest = known.iter().min_by_key(|(_, (_, at))| *at).map(|(room, _)| room.clone());
+    if let Some(oldest) = oldest {
+        known.remove(&oldest);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const HERE: IpAddr = IpAddr::V4(std::net::Ipv4Addr::new(10, 0, 0, 1));
+
+    fn tried(times: usize, now: u64) -> Attempts {
+        let mut attempts = Attempts::default();
+        (0..times).for_each(|_| attempts.wrong(HERE, now));
+        attempts
+    }
+
+    #[test]
+    fn after_ten_within_a_minute_an_address_has_to_wait() {
+        let mut attempts = tried(9, 1_000);
+        assert_eq!(attempts.wait(HERE, 1_000), None);
+        attempts.wrong(HERE, 31_000);
+        assert_eq!(attempts.wait(HERE, 31_000), Some(Duration::from_secs(30)));
+        assert_eq!(attempts.wait([10, 0, 0, 2].into(), 31_000), None, "another address");
+        assert_eq!(attempts.wait(HERE, 61_000), None);
+        (0..9).for_each(|_| attempts.wrong(HERE, 61_000));
+        assert_eq!(attempts.wait(HERE, 61_000), Some(Duration::from_secs(30)), "one is younger");
+    }
+
+    #[test]
+    fn rooms_that_it_knows_are_let_through_for_an_hour() {
+        let (room, other) = (RoomId::from("a"), RoomId::from("b"));
+        let mut attempts = Attempts::default();
+        attempts.right(&room, Knows::Password, HERE, 0);
+        let mut late = KNOWN - 1;
+        (0..10).for_each(|_| attempts.wrong(HERE, late));
+        assert_eq!(attempts.wait_for(&room, Knows::Password, HERE, late), None);
+        assert!(attempts.wait_for(&other, Knows::Code, HERE, late).is_some());
+        late += 1;
+        assert!(attempts.wait_for(&room, Knows::Code, HERE, late).is_some());
+    }
+
+    #[test]
+    fn who_knows_the_code_does_not_know_the_password() {
+        let room = RoomId::from("a");
+        let mut attempts = tried(10, 0);
+        attempts.right(&room, Knows::Code, HERE, 0);
+        assert_eq!(attempts.wait_for(&room, Knows::Code, HERE, 0), None);
+        assert!(attempts.wait_for(&room, Knows::Password, HERE, 0).is_some());
+        attempts.right(&room, Knows::Password, HERE, 0);
+        attempts.right(&room, Knows::Code, HERE, NOTED);
+        assert_eq!(attempts.wait_for(&room, Knows::Password, HERE, NOTED - 1), None, "kept");
+    }
+
+    #[test]
+    fn after_a_hundred_known_rooms_are_refused_too() {
+        let room = RoomId::from("a");
+        let mut attempts = Attempts::default();
+        attempts.right(&room, Knows::Password, HERE, 0);
+        (0..MOST_OF_ALL - 1).for_each(|_| attempts.wrong(HERE, 0));
+        assert_eq!(attempts.wait_for(&room, Knows::Password, HERE, 0), None);
+        (0..MOST_OF_ALL).for_each(|_| attempts.wrong(HERE, 0));
+        assert!(attempts.wait_for(&room, Knows::Password, HERE, 0).is_some());
+        assert_eq!(attempts.records[&HERE.into()].wrong.len(), MOST_OF_ALL, "bounded");
+    }
+
+    #[test]
+    fn an_ipv6_customer_is_one_address_and_a_mapped_one_is_ipv4() {
+        let mut attempts = Attempts::default();
+        for number in 0..10u16 {
+            attempts.wrong(Ipv6Addr::new(0x2001, 0xdb8, 1, 1, 0, 0, 0, number).into(), 0);
+        }
+        let neighbour = Ipv6Addr::new(0x2001, 0xdb8, 1, 1, 9, 9, 9, 9);
+        assert!(attempts.wait(neighbour.into(), 0).is_some());
+        assert!(attempts.wait(Ipv6Addr::new(0x2001, 0xdb8, 1, 2, 0, 0, 0, 0).into(), 0).is_none());
+        let mut attempts = tried(10, 0);
+        assert!(attempts.wait("::ffff:10.0.0.1".parse().unwrap(), 0).is_some());
+    }
+
+    #[test]
+    fn addresses_and_their_rooms_are_bounded_and_the_oldest_are_forgotten() {
+        let mut attempts = tried(10, 0);
+        for number in 0..MAX_SOURCES {
+            let [_, a, b, c] = u32::try_from(number).unwrap().to_be_bytes();
+            attempts.wrong([11, a, b, c].into(), 0);
+        }
+        assert_eq!((attempts.records.len(), attempts.order.len()), (MAX_SOURCES, MAX_SOURCES));
+        assert_eq!(attempts.wait(HERE, 0), None, "forgotten");
+        for number in 0..2 * MAX_KNOWN {
+            let room = RoomId::from(format!("r{number}"));
+            attempts.right(&room, Knows::Code, HERE, number as u64);
+        }
+        let known = &attempts.records[&HERE.into()].known;
+        assert_eq!(known.len(), MAX_KNOWN);
+        assert!(known.contains_key("r127") && !known.contains_key("r63"));
+        assert_eq!((attempts.records.len(), attempts.order.len()), (MAX_SOURCES, MAX_SOURCES));
+    }
+}

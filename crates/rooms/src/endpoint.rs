@@ -1,8 +1,24 @@
 //! Which addresses the server calls for a participant.
+//!
+//! Whoever may name an address that the server calls can make it ask its own neighbours. So by
+//! default only the address that a join came from is called; it is resolved once, and what it was
+//! then is what is called.
 
-use std::net::{IpAddr, SocketAddr};
+use std::{
+    net::{IpAddr, SocketAddr},
+    time::Duration,
+};
+
+use protocol::room::limits::MAX_ENDPOINT;
+use url::{Host, Url};
 
 use crate::error::RoomError;
+
+/// How long finding its address may take.
+const RESOLVING: Duration = Duration::from_secs(5);
+
+/// What helps whoever is refused.
+const INSTEAD: &str = "join with `warren room join`, which needs no address that this server calls";
 
 /// Whose endpoints the server calls.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -26,12 +42,174 @@ pub struct Reached {
 }
 
 impl Endpoints {
-    /// Resolves an endpoint, once.
+    /// Resolves an endpoint, once. `from` must be the address of whoever asks: where that is a
+    /// reverse proxy, the endpoint must not be asked for at all.
     ///
     /// # Errors
     /// [`RoomError::Invalid`] when it is no URL of this sort, cannot be resolved, or may not be
     /// called; the text says what to do instead.
     pub async fn reach(self, url: &str, from: IpAddr) -> Result<Reached, RoomError> {
-        todo!()
+        if self == Self::Off {
+            return refuse(format!("this server calls no participant's endpoint: {INSTEAD}"));
+        }
+        let parsed = parse(url)?;
+        let addresses = resolve(&parsed).await?;
+        let address = self.choose(&addresses, from)?;
+        Ok(Reached { url: url.to_owned(), address })
+    }
+
+    fn choose(self, addresses: &[SocketAddr], from: IpAddr) -> Result<SocketAddr, RoomError> {
+        let from = from.to_canonical();
+        let own = |address: &SocketAddr| address.ip().to_canonical() == from;
+        let found = match self {
+            Self::Off => None,
+            Self::Own => addresses.iter().find(|address| own(address)),
+            Self::Any => addresses.iter().find(|address| own(address) || may_be(address.ip())),
+        };
+        found.copied().ok_or_else(|| RoomError::Invalid(self.refusal(from)))
+    }
+
+    fn refusal(self, from: IpAddr) -> String {
+        let wanted = match self {
+            Self::Off | Self::Own => format!("at {from}, the address that you join from"),
+            Self::Any => "at an address of a machine, not of a link or a group".to_owned(),
+        };
+        format!("`endpoint` must be {wanted}: give such a one, or {INSTEAD}")
+    }
+}
+
+fn refuse<T>(words: String) -> Result<T, RoomError> {
+    Err(RoomError::Invalid(words))
+}
+
+fn parse(text: &str) -> Result<Url, RoomError> {
+    if text.len() > MAX_ENDPOINT {
+        return refuse(format!("`endpoint` is longer than {MAX_ENDPOINT} bytes"));
+    }
+    let url = Url::parse(text).map_err(|error| {
+        RoomError::Invalid(format!("`endpoint` is no URL ({error}): give one as http://HOST:PORT"))
+    })?;
+    if !matches!(url.scheme(), "http" | "https") {
+        return refuse("`endpoint` must begin with http:// or https://".to_owned());
+    }
+    if !url.username().is_empty() || url.password().is_some() {
+        return refuse("`endpoint` must not hold a user or a password".to_owned());
+    }
+    if url.fragment().is_some() {
+        return refuse("`endpoint` must not have a part after `#`".to_owned());
+    }
+    Ok(url)
+}
+
+async fn resolve(url: &Url) -> Result<Vec<SocketAddr>, RoomError> {
+    let port = url.port_or_known_default().unwrap_or(80);
+    let name = match url.host() {
+        Some(Host::Ipv4(address)) => return Ok(vec![(address, port).into()]),
+        Some(Host::Ipv6(address)) => return Ok(vec![(address, port).into()]),
+        Some(Host::Domain(name)) => name,
+        None => return refuse("`endpoint` names no host".to_owned()),
+    };
+    match tokio::time::timeout(RESOLVING, tokio::net::lookup_host((name, port))).await {
+        Ok(Ok(addresses)) => Ok(addresses.collect()),
+        Ok(Err(error)) => refuse(format!(
+            "the address of `endpoint` was not found by this server ({error}): {INSTEAD}"
+        )),
+        Err(_) => refuse(format!(
+            "the address of `endpoint` was not found by this server within 5 s: {INSTEAD}"
+        )),
+    }
+}
+
+/// Whether it can be a machine's address, and is not one that only ever means this network: clouds
+/// keep credentials of their machines there.
+fn may_be(address: IpAddr) -> bool {
+    match address.to_canonical() {
+        IpAddr::V4(v4) => {
+            let nobody = v4.is_unspecified() || v4.is_multicast() || v4.is_broadcast();
+            !nobody && !v4.is_link_local() && v4.octets()[0] != 0
+        }
+        IpAddr::V6(v6) => {
+            let metadata = v6.segments()[..2] == [0xfd00, 0xec2];
+            let nobody = v6.is_unspecified() || v6.is_multicast();
+            !nobody && !v6.is_unicast_link_local() && !metadata
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const HERE: IpAddr = IpAddr::V4(std::net::Ipv4Addr::new(192, 168, 1, 7));
+
+    async fn reach(rule: Endpoints, url: &str) -> Result<SocketAddr, String> {
+        rule.reach(url, HERE).await.map(|reached| reached.address).map_err(|e| e.to_string())
+    }
+
+    #[tokio::test]
+    async fn by_default_only_the_own_address_is_called() {
+        let own = "192.168.1.7:11434".parse().unwrap();
+        assert_eq!(reach(Endpoints::Own, "http://192.168.1.7:11434").await, Ok(own));
+        assert!(reach(Endpoints::Own, "http://[::ffff:192.168.1.7]:1/v1").await.is_ok());
+        for url in ["http://192.168.1.8:80", "http://127.0.0.1:9178", "http://169.254.169.254/"] {
+            let error = reach(Endpoints::Own, url).await.unwrap_err();
+            assert!(error.contains("192.168.1.7") && error.contains("warren room join"), "{error}");
+        }
+    }
+
+    #[tokio::test]
+    async fn any_is_any_machines_but_no_links_and_groups() {
+        for url in ["http://10.0.0.9:80", "https://[2001:db8::1]/", "http://127.0.0.1:1"] {
+            assert!(reach(Endpoints::Any, url).await.is_ok(), "{url}");
+        }
+        let refused = [
+            "http://169.254.169.254/latest",
+            "http://[::ffff:169.254.169.254]/",
+            "http://[fe80::1]/",
+            "http://[fd00:ec2::254]/",
+            "http://0.0.0.0:80",
+            "http://0.1.2.3",
+            "http://[::]:80",
+            "http://224.0.0.1",
+            "http://255.255.255.255",
+            "http://[ff02::1]",
+            "http://2852039166/", // 169.254.169.254 as one number
+        ];
+        for url in refused {
+            assert!(reach(Endpoints::Any, url).await.is_err(), "{url}");
+        }
+        let link = "169.254.7.7".parse().unwrap();
+        assert!(Endpoints::Any.reach("http://169.254.7.7:1", link).await.is_ok(), "its own");
+    }
+
+    #[tokio::test]
+    async fn nothing_is_called_where_it_is_off_and_nothing_that_is_no_web_address() {
+        assert!(reach(Endpoints::Off, "http://192.168.1.7").await.unwrap_err().contains("no part"));
+        let bad = [
+            "",
+            "nonsense",
+            "ftp://192.168.1.7",
+            "file:///etc/passwd",
+            "http://user:pw@192.168.1.7",
+            "http://user@192.168.1.7",
+            "http://192.168.1.7/#part",
+            "unix:/run/docker.sock",
+        ];
+        for url in bad {
+            let error = reach(Endpoints::Any, url).await.unwrap_err();
+            assert!(error.contains("`endpoint`"), "{url}: {error}");
+        }
+        let long = format!("http://192.168.1.7/{}", "x".repeat(MAX_ENDPOINT));
+        assert!(reach(Endpoints::Any, &long).await.unwrap_err().contains("longer"));
+    }
+
+    #[tokio::test]
+    async fn a_name_is_resolved_and_stays_what_it_was() {
+        let from = [127, 0, 0, 1].into();
+        let reached = Endpoints::Own.reach("http://localhost:8080/v1", from).await.unwrap();
+        assert_eq!(reached.address, "127.0.0.1:8080".parse().unwrap());
+        assert_eq!(reached.url, "http://localhost:8080/v1");
+        let error = reach(Endpoints::Any, "http://no-such-host.invalid").await.unwrap_err();
+        assert!(error.contains("not found"), "{error}");
     }
 }

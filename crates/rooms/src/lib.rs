@@ -9,26 +9,35 @@
 //! - [`activity`]: jobs of rooms, as their participants and watchers see them
 //! - [`events`]: what happened, for whoever watches: replayed, bounded, never waited for
 //! - [`codes`]: codes that people can say and type
-//! - [`password`]: what joining and using a room may need
-//! - [`attempts`]: who tries too often
 //! - [`endpoint`]: which addresses the server calls for a participant
 //! - [`error`]: why something is refused
+//! - `state`, `member`: a room and its participants at a moment; pure
+//! - `check`: what may not come into a room
+//! - `password`: what joining and using a room may need
+//! - `attempts`: who tries too often; pure
+//! - `token`, `clock`: what they say
 
 pub mod activity;
-pub mod attempts;
+mod attempts;
+mod check;
+mod clock;
 pub mod codes;
 pub mod endpoint;
 pub mod error;
 pub mod events;
+mod member;
 pub mod participant;
-pub mod password;
+mod password;
 pub mod room;
 pub mod rooms;
+mod state;
+mod token;
 
-pub use activity::{JobStarted, JobEnded};
+pub use activity::{JobEnded, JobStarted};
 pub use endpoint::{Endpoints, Reached};
 pub use error::{Refused, RoomError};
-pub use events::{Form, Next, Subscription};
+pub use events::{Form, Next, Source, Subscription};
 pub use participant::{Connection, Joined, Joining, Kind};
 pub use room::{Available, Room};
 pub use rooms::{Created, NewRoom, Rooms, Settings};
+pub use token::uuid;

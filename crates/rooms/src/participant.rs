@@ -1,9 +1,14 @@
 //! Who joins, and the connection of a participant.
 
-use std::net::SocketAddr;
+use std::{
+    net::SocketAddr,
+    sync::{Arc, atomic::Ordering},
+};
 
 use base::Secret;
 use protocol::room::{Capabilities, MachineSpecs, ParticipantInfo, RuntimeConfig};
+
+use crate::{room::Room, state::Linked};
 
 /// How a participant is connected.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -53,22 +58,36 @@ pub struct Joined {
 }
 
 /// A participant's connection: it counts as connected until this is dropped.
-pub struct Connection {}
+pub struct Connection {
+    room: Arc<Room>,
+    id: String,
+    linked: Linked,
+}
 
 impl Connection {
-    /// The participant was heard of.
+    pub(crate) const fn new(room: Arc<Room>, id: String, linked: Linked) -> Self {
+        Self { room, id, linked }
+    }
+
+    /// The participant was heard of. Costs next to nothing: it takes no lock.
     pub fn heard(&self, now: u64) {
-        todo!()
+        self.linked.seen.fetch_max(now, Ordering::Relaxed);
     }
 
-    /// It has these models from now on.
+    /// It has these models from now on; those that no model may be called in a room are left out.
     pub fn models(&self, models: Vec<String>, now: u64) {
-        todo!()
+        self.room.set_models(&self.id, self.linked.serial, models, now);
     }
 
-    /// Until it has to end, and why.
+    /// Until it has to end, and why. Cancel safe.
     pub async fn ended(&self) -> Ended {
-        todo!()
+        self.linked.end.ended().await
+    }
+}
+
+impl Drop for Connection {
+    fn drop(&mut self) {
+        self.room.disconnect(&self.id, self.linked.serial);
     }
 }
 

@@ -15,15 +15,17 @@ mod file;
 mod keys;
 #[path = "conformance/models.rs"]
 mod models;
+#[path = "conformance/rooms.rs"]
+mod rooms;
 #[path = "conformance/usage.rs"]
 mod usage;
 
-use store::{AuditStore, KeyStore, ModelStore, SqliteStore, UsageStore, VolatileStore};
+use store::{AuditStore, KeyStore, ModelStore, RoomStore, SqliteStore, UsageStore, VolatileStore};
 
 /// All that a store is for.
-trait Store: ModelStore + KeyStore + UsageStore + AuditStore {}
+trait Store: ModelStore + KeyStore + UsageStore + AuditStore + RoomStore {}
 
-impl<T: ModelStore + KeyStore + UsageStore + AuditStore> Store for T {}
+impl<T: ModelStore + KeyStore + UsageStore + AuditStore + RoomStore> Store for T {}
 
 /// Checks every store, each time a new one.
 fn every_store(check: impl Fn(&dyn Store)) {

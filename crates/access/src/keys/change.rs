@@ -167,6 +167,10 @@ impl NewKey {
         if self.scopes.is_empty() {
             return invalid("a key needs a scope, such as inference".to_owned());
         }
+        if self.room.is_some() && self.scopes != [KeyScope::Inference] {
+            let words = "a key that is bound to a room can only have the scope inference";
+            return invalid(words.to_owned());
+        }
         if self.models.len() > MAX_MODELS {
             return invalid(format!("a key may name at most {MAX_MODELS} models"));
         }

@@ -12,7 +12,7 @@ use std::{
     sync::{Arc, Mutex, PoisonError, RwLock, RwLockReadGuard},
 };
 
-use base::{JobId, KeyId, KeyScope, Period, Secret, UsageBy};
+use base::{JobId, KeyId, KeyScope, Period, RoomId, Secret, UsageBy};
 use store::{KeyDigest, KeyRecord, KeyStore, StoreError, UsageQuery, UsageStore, VolatileStore};
 use subtle::ConstantTimeEq;
 
@@ -85,6 +85,22 @@ impl Keys {
         key.check(scope, now)?;
         key.used(now);
         Ok(Some(key))
+    }
+
+    /// The key of this text that may be used for `scope` now and is bound to this room; `None` when
+    /// there is none: in a room no other key counts.
+    ///
+    /// # Errors
+    /// [`Denied`] when there is such a key, and it may not.
+    pub fn present_in(
+        &self,
+        room: &RoomId,
+        text: &str,
+        scope: KeyScope,
+        now: Moment,
+    ) -> Result<Option<Arc<Key>>, Denied> {
+        let is_bound = |key: Arc<Key>| key.room() == Some(room);
+        if self.find(text).is_some_and(is_bound) { self.present(text, scope, now) } else { Ok(None) }
     }
 
     /// Whether this is the text of a key that may be used for anything now.

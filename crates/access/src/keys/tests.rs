@@ -111,6 +111,25 @@ fn the_last_use_is_written_in_batches() {
 }
 
 #[test]
+fn in_a_room_only_its_own_keys_count() {
+    let (_, keys, now) = opened();
+    let room = |id: &str| NewKey { room: Some(id.into()), ..new("a") };
+    let (record, own) = keys.create(room("one"), now).unwrap();
+    let (_, others) = keys.create(room("two"), now).unwrap();
+    let (_, servers) = keys.create(new("b"), now).unwrap();
+    let present = |text: &Secret| {
+        let key = keys.present_in(&"one".into(), text.expose(), KeyScope::Inference, now)?;
+        Ok::<_, Denied>(key.map(|key| key.id().clone()))
+    };
+    assert_eq!(present(&own), Ok(Some(record.id.clone())));
+    for text in [&others, &servers, &"a password".into()] {
+        assert_eq!(present(text), Ok(None));
+    }
+    keys.revoke(&record.id, now).unwrap();
+    assert_eq!(present(&own), Err(Denied::KeyRevoked));
+}
+
+#[test]
 fn models_are_allowed_by_name_or_by_beginning() {
     let (_, keys, now) = opened();
     let models = vec!["qwen3-8b".to_owned(), "llama3*".to_owned()];
@@ -132,6 +151,14 @@ fn what_makes_no_sense_is_refused_and_named() {
         (new(&"x".repeat(129)), "name"),
         (new("a\nb"), "name"),
         (NewKey { scopes: Vec::new(), ..new("a") }, "scope"),
+        (
+            NewKey {
+                scopes: vec![KeyScope::Inference, KeyScope::Admin],
+                room: Some("r".into()),
+                ..new("a")
+            },
+            "bound to a room",
+        ),
         (models("a*b"), "a*b"),
         (models(""), "model"),
         (NewKey { limits, ..new("a") }, "tpm"),

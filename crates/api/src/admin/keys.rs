@@ -13,7 +13,11 @@ use jiff::Timestamp;
 use protocol::admin::{CreateKey, KeyJson, KeyList};
 use store::KeyRecord;
 
-use super::{Operator, blocking, failed, operator};
+use super::{
+    Operator, blocking,
+    bound::{RoomName, RoomNames},
+    failed, operator,
+};
 use crate::{
     error::{ApiError, Kind},
     read,
@@ -30,8 +34,9 @@ pub(crate) async fn list(
     headers: HeaderMap,
 ) -> Result<impl IntoResponse, ApiError> {
     operator(&api, &headers)?;
-    let keys = api.rules().keys.list();
-    Ok(Json(KeyList { keys: keys.iter().map(shown).collect() }))
+    let (keys, rooms) = (api.rules().keys.list(), rooms(&api));
+    let shown = keys.iter().map(|key| rooms.show(shown(key)));
+    Ok(Json(KeyList { keys: shown.collect() }))
 }
 
 pub(crate) async fn show(
@@ -42,7 +47,8 @@ pub(crate) async fn show(
     operator(&api, &headers)?;
     let id = key_id(id)?;
     let found = api.rules().keys.list().into_iter().find(|key| key.id == id);
-    found.map(|key| Json(shown(&key))).ok_or_else(|| KeyError::NotFound(id).into())
+    let key = found.map(|key| rooms(&api).show(shown(&key)));
+    key.map(Json).ok_or_else(|| KeyError::NotFound(id).into())
 }
 
 pub(crate) async fn create(
@@ -57,7 +63,8 @@ pub(crate) async fn create(
             return Err(error);
         }
     };
-    let made = change(&api, move |keys| made(&keys, asked, Moment::now())).await;
+    let rooms = rooms(&api);
+    let made = change(&api, move |keys| made(&keys, asked, &rooms, Moment::now())).await;
     let target = made.as_ref().map_or("", |key| key.id.as_str());
     operator.did(&api, "key.create", target, &made).await;
     Ok((StatusCode::CREATED, Json(made?)))
@@ -109,15 +116,21 @@ pub(crate) async fn revoke(
 /// Makes a key; its text is shown in the answer, and never again.
 ///
 /// # Errors
-/// [`KeyError`] when it cannot be made.
-pub fn made(keys: &Keys, asked: CreateKey, now: Moment) -> Result<KeyJson, KeyError> {
+/// [`KeyError`] when it cannot be made, or the room that it is for is none of these.
+pub fn made(
+    keys: &Keys,
+    asked: CreateKey,
+    rooms: &RoomNames,
+    now: Moment,
+) -> Result<KeyJson, KeyError> {
+    let room = asked.room.map(|code| rooms.meant(&code)).transpose()?;
     let new = NewKey {
         name: asked.name,
         scopes: asked.scopes.unwrap_or_else(|| vec![KeyScope::Inference]),
         models: asked.models.unwrap_or_default(),
         limits: asked.limits.unwrap_or_default(),
         expires: asked.expires_at.map(seconds),
-        room: None,
+        room,
     };
     let (record, text) = keys.create(new, now)?;
     Ok(KeyJson { key: Some(text.expose().to_owned()), ..shown(&record) })
@@ -140,7 +153,7 @@ pub fn revoked(keys: &Keys, id: &KeyId, now: Moment) -> Result<KeyJson, KeyError
     keys.revoke(id, now).map(|record| shown(&record))
 }
 
-/// A key as it is shown.
+/// A key as it is shown, with the id of its room.
 pub fn shown(key: &KeyRecord) -> KeyJson {
     KeyJson {
         id: key.id.to_string(),
@@ -149,6 +162,7 @@ pub fn shown(key: &KeyRecord) -> KeyJson {
         scopes: key.scopes.clone(),
         models: key.models.clone(),
         limits: key.limits,
+        room: key.room.as_ref().map(ToString::to_string),
         created_at: timestamp(key.created),
         expires_at: key.expires.map(timestamp),
         revoked_at: key.revoked.map(timestamp),
@@ -173,7 +187,18 @@ async fn change(
     change: impl FnOnce(Keys) -> Result<KeyJson, KeyError> + Send + 'static,
 ) -> Result<KeyJson, ApiError> {
     let keys = api.rules().keys.clone();
-    blocking(move || change(keys)).await?.map_err(ApiError::from)
+    let changed = blocking(move || change(keys)).await?;
+    Ok(rooms(api).show(changed?))
+}
+
+fn rooms(api: &Api) -> RoomNames {
+    let rooms = api.rooms().rooms.list();
+    let named = rooms.iter().map(|room| RoomName {
+        id: room.id().clone(),
+        short_code: room.short_code().to_owned(),
+        spoken_code: room.spoken_code().to_owned(),
+    });
+    named.collect()
 }
 
 fn key_id(id: Id) -> Result<KeyId, ApiError> {

@@ -2,12 +2,13 @@
 //! this machine too. Every action is noted in the audit log.
 //!
 //! - [`workers`]: the connected providers, and the queues
-//! - [`keys`]: keys made, rotated and revoked
+//! - [`keys`]: keys made, rotated and revoked; [`bound`]: the rooms that they are bound to
 //! - [`usage`]: what was used
 //! - [`requests`]: the requests that ended last
 //! - [`audit`]: what was done here
 
 pub mod audit;
+pub mod bound;
 pub mod keys;
 pub mod requests;
 pub mod usage;
@@ -60,6 +61,11 @@ pub(crate) fn operator(api: &Api, headers: &HeaderMap) -> Result<Operator, ApiEr
     found
 }
 
+/// Who administers, if this request may. Nobody is told when it may not: it need not.
+pub(crate) fn operator_if_any(api: &Api, headers: &HeaderMap) -> Option<Operator> {
+    known_operator(api, headers).ok()
+}
+
 fn known_operator(api: &Api, headers: &HeaderMap) -> Result<Operator, ApiError> {
     let presented = access::presented(headers).ok_or_else(unknown)?;
     if api.administration().token.matches(presented) {
@@ -109,7 +115,7 @@ pub fn action(who: &str, what: &str, target: &str, outcome: String) -> Action {
 ///
 /// # Errors
 /// 500 when it broke off.
-async fn blocking<T: Send + 'static>(
+pub(crate) async fn blocking<T: Send + 'static>(
     work: impl FnOnce() -> T + Send + 'static,
 ) -> Result<T, ApiError> {
     tokio::task::spawn_blocking(work).await.map_err(|_| {
@@ -119,6 +125,6 @@ async fn blocking<T: Send + 'static>(
 }
 
 /// What the database did not do.
-fn failed(error: &(dyn std::error::Error + 'static)) -> ApiError {
+pub(crate) fn failed(error: &(dyn std::error::Error + 'static)) -> ApiError {
     ApiError::new(StatusCode::SERVICE_UNAVAILABLE, Kind::Server, chain(error))
 }

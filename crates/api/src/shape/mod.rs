@@ -1,6 +1,7 @@
 //! The APIs, a file each: how they tell errors, and how they keep a stream alive.
 
 mod anthropic;
+pub(crate) mod in_room;
 mod node_chat;
 mod openai;
 mod responses;

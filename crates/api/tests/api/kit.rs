@@ -2,16 +2,20 @@
 
 use std::{net::Ipv4Addr, sync::Arc, time::Duration};
 
-use access::{ConsumerRules, Token};
-use api::{Administration, Aliases, Api, Limits, Names, Peer, RoomRules};
+use access::{ConsumerRules, Keys, Moment, Token};
+use api::{Administration, Aliases, Api, Limits, MessageJobs, Names, Peer, RoomRules};
 use axum::{Router, body::Body};
 use base::{Endpoint, Endpoints, JobId, ProviderId, Scope};
 use bytes::Bytes;
 use dispatch::route::LeastLoaded;
 use http::{HeaderMap, HeaderValue, Request, Response, StatusCode, header};
 use http_body_util::BodyExt;
-use rooms::{Rooms, Settings};
-use scheduler::{Assignment, CancelReason, Config, Head, Membership, Offer, Provider, Scheduler};
+use protocol::room::{Protocol, types::AnswerMetrics};
+use rooms::{JobEnded, JobStarted, Rooms, Settings, activity::How};
+use scheduler::{
+    Assignment, CancelReason, Config, Ended, Head, JobFacts, Membership, Observer, Offer, Provider,
+    Scheduler,
+};
 use serde_json::Value;
 use store::{ModelMemory, VolatileStore};
 use tokio::sync::mpsc;
@@ -19,10 +23,41 @@ use tower::ServiceExt;
 
 pub(crate) struct Kit {
     pub(crate) router: Router,
+    pub(crate) api: Api,
     pub(crate) scheduler: Scheduler,
-    sender: mpsc::Sender<Assignment>,
+    pub(crate) rooms: Rooms,
+    pub(crate) keys: Keys,
+    pub(crate) sender: mpsc::Sender<Assignment>,
     assignments: mpsc::Receiver<Assignment>,
     membership: Option<Membership>,
+}
+
+/// Tells rooms of their jobs, as the daemon does.
+struct Telling {
+    rooms: Rooms,
+    by_message: Arc<MessageJobs>,
+}
+
+impl Observer for Telling {
+    fn assigned(&self, job: &JobFacts, provider: ProviderId, _: Duration) {
+        let Some(room) = self.rooms.of_scope(&job.scope) else { return };
+        let started = JobStarted {
+            job: job.id,
+            provider,
+            model: job.model.to_string(),
+            protocol: Protocol::ChatCompletions,
+            message: self.by_message.request(job.id),
+        };
+        room.started(&started, Moment::now().wall_ms);
+        if let Some(participant) = room.holder(job.id) {
+            self.by_message.given(job.id, participant);
+        }
+    }
+    fn ended(&self, job: &JobFacts, _: &Ended) {
+        let Some(room) = self.rooms.of_scope(&job.scope) else { return };
+        let how = How::Answered(AnswerMetrics::default());
+        room.ended(&JobEnded { job: job.id, how }, Moment::now().wall_ms);
+    }
 }
 
 struct TestProvider(mpsc::Sender<Assignment>);
@@ -53,6 +88,18 @@ impl Kit {
         aliases: Aliases,
         change: impl FnOnce(&mut ConsumerRules, &mut Limits),
     ) -> Self {
+        Self::with_all(aliases, change, |_| {})
+    }
+
+    pub(crate) fn with_room_rules(change: impl FnOnce(&mut RoomRules)) -> Self {
+        Self::with_all(Aliases::default(), |_, _| {}, change)
+    }
+
+    fn with_all(
+        aliases: Aliases,
+        change: impl FnOnce(&mut ConsumerRules, &mut Limits),
+        change_rooms: impl FnOnce(&mut RoomRules),
+    ) -> Self {
         let mut rules = ConsumerRules::default();
         let mut limits = Limits {
             max_body: 1 << 20,
@@ -62,28 +109,40 @@ impl Kit {
             affinity: false,
         };
         change(&mut rules, &mut limits);
-        let scheduler = Scheduler::new(Config::default(), Box::new(LeastLoaded), Vec::new());
-        tokio::spawn(scheduler.clone().run());
         let store = Arc::new(VolatileStore::default());
+        let settings = Settings { idle: Duration::from_secs(3600) };
+        let rooms = Rooms::open(Arc::<VolatileStore>::clone(&store), settings, 0).unwrap();
+        let mut rules_of_rooms = RoomRules {
+            rooms: rooms.clone(),
+            open: false,
+            endpoints: rooms::Endpoints::Own,
+            tls: false,
+            by_message: Arc::default(),
+        };
+        change_rooms(&mut rules_of_rooms);
+        let by_message = Arc::clone(&rules_of_rooms.by_message);
+        let observers: Vec<Arc<dyn Observer>> =
+            vec![Arc::new(Telling { rooms: rooms.clone(), by_message })];
+        let scheduler = Scheduler::new(Config::default(), Box::new(LeastLoaded), observers);
+        tokio::spawn(scheduler.clone().run());
         let administration = Administration {
             token: Token::new(&"admin".into()),
             usage: Arc::<VolatileStore>::clone(&store),
             audit: Arc::<VolatileStore>::clone(&store),
             requests: Arc::default(),
         };
-        let rooms_store = Arc::<VolatileStore>::clone(&store);
         let models = ModelMemory::open(store, std::time::SystemTime::now()).unwrap();
-        let settings = Settings { idle: Duration::from_secs(3600) };
-        let rooms = Rooms::open(rooms_store, settings, 0).unwrap();
-        let rooms = RoomRules { rooms, open: false, endpoints: rooms::Endpoints::Own };
-        let (names, well) = (Names { models: Arc::new(models), aliases, rooms }, Arc::new(()));
+        let keys = rules.keys.clone();
+        let names = Names { models: Arc::new(models), aliases, rooms: rules_of_rooms };
+        let well = Arc::new(());
         let scheduling = scheduler.clone();
         let api = Api::new(scheduling, rules, administration, well, names, limits, "0.0.0");
         let (sender, assignments) = mpsc::channel(16);
         let provider = Arc::new(TestProvider(sender.clone()));
         let membership = scheduler.join(ProviderId::from_random(1), offer(&["m"]), provider);
-        let router = api::router(api);
-        Self { router, scheduler, sender, assignments, membership: Some(membership) }
+        let router = api::router(api.clone());
+        let membership = Some(membership);
+        Self { router, api, scheduler, rooms, keys, sender, assignments, membership }
     }
 
     /// Another provider, which serves this.
@@ -116,7 +175,7 @@ impl Kit {
         mut request: Request<Body>,
     ) -> impl Future<Output = Response<Body>> + use<> {
         let router = self.router.clone();
-        request.extensions_mut().insert(Peer(Ipv4Addr::LOCALHOST.into()));
+        request.extensions_mut().get_or_insert_with(|| Peer(Ipv4Addr::LOCALHOST.into()));
         let headers = request.headers_mut();
         headers.entry(header::HOST).or_insert(HeaderValue::from_static("localhost"));
         async move { router.oneshot(request).await.unwrap() }

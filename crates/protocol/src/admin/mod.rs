@@ -33,6 +33,10 @@ pub struct KeyJson {
     pub models: Vec<String>,
     /// How much may be done with it.
     pub limits: KeyLimits,
+    /// The only room whose participants it reaches: the room's six-character code, or its id when
+    /// it was closed.
+    #[serde(default)]
+    pub room: Option<String>,
     /// When it was made.
     pub created_at: Timestamp,
     /// When it stops working.
@@ -65,6 +69,8 @@ pub struct CreateKey {
     pub models: Option<Vec<String>>,
     /// How much may be done with it.
     pub limits: Option<KeyLimits>,
+    /// The only room whose participants it reaches: one of its codes; `None`: it is for the server.
+    pub room: Option<String>,
     /// When it stops working.
     pub expires_at: Option<Timestamp>,
 }
@@ -99,7 +105,7 @@ mod tests {
     fn a_key_shows_its_text_only_when_it_has_it() {
         let json = r#"{"id":"k-1","name":"n","prefix":"wk_12345","scopes":["inference","admin"],
             "models":[],"limits":{"rpm":5,"tpm":null,"concurrent":null,
-            "budget":{"tokens":9,"per":"month"}},"created_at":"2026-11-20T16:00:00Z",
+            "budget":{"tokens":9,"per":"month"}},"room":null,"created_at":"2026-11-20T16:00:00Z",
             "expires_at":null,"revoked_at":null,"last_used_at":null}"#;
         let key: KeyJson = serde_json::from_str(json).unwrap();
         let shown = serde_json::to_value(&key).unwrap();

@@ -17,8 +17,8 @@ pub struct RequestList {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RequestJson {
     /// A running number, from 1 at the server's start. Whoever asks for those after the largest
-    /// that it knows gets each request once, also over a restart: after a number that was not
-    /// given yet come all.
+    /// that it knows, before [`KEPT`] more have ended, gets each once. After a number that was not
+    /// given yet come all: the server has been restarted.
     pub n: u64,
     /// The request's id, as its answer has it in `x-request-id`.
     pub id: String,

@@ -49,7 +49,7 @@ impl Defaults {
         let (Some(lacking), Some(end)) = (self.lacking(body), object_end(body)) else {
             return body.clone();
         };
-        if lacking.is_empty() { body.clone() } else { splice(body, vec![added(end, &lacking)]) }
+        if lacking.is_empty() { body.clone() } else { splice(body, vec![added(end, lacking)]) }
     }
 
     fn lacking(&self, body: &[u8]) -> Option<BTreeMap<&str, &str>> {
@@ -59,13 +59,18 @@ impl Defaults {
     }
 }
 
-fn added(end: usize, lacking: &BTreeMap<&str, &str>) -> Edit {
+/// The edit that adds parameters, each a name and a value as JSON text, at the end of an object that
+/// has one already.
+pub(crate) fn added<N: AsRef<str>, V: AsRef<str>>(
+    end: usize,
+    lacking: impl IntoIterator<Item = (N, V)>,
+) -> Edit {
     let mut text = String::new();
     for (name, value) in lacking {
         text.push_str(",\"");
-        json::push_escaped(&mut text, name);
+        json::push_escaped(&mut text, name.as_ref());
         text.push_str("\":");
-        text.push_str(value);
+        text.push_str(value.as_ref());
     }
     Edit { span: end..end, text }
 }

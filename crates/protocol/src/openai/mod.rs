@@ -8,13 +8,19 @@ pub(crate) mod instruct;
 mod peek;
 mod prompt;
 mod reply;
+mod response_id;
 mod splice;
 mod usage_filter;
+
+pub(crate) use defaults::added;
+pub(crate) use peek::span;
+pub(crate) use splice::object_end;
 
 pub use ask_usage::{AskUsage, ask_usage};
 pub use defaults::{Defaults, Reserved};
 pub use peek::{BadBody, MAX_MODEL_NAME, Peek, peek};
 pub use prompt::{PROMPT_HEADS, prompt_heads};
 pub use reply::{error_body, error_event, model_list, model_object, response_error_event};
+pub use response_id::ResponseIdReader;
 pub use splice::{Edit, model_edit, replace_model, splice};
 pub use usage_filter::{MAX_HELD, UsageFilter};

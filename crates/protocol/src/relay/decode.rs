@@ -17,7 +17,7 @@ use crate::json::clip;
 pub struct MessageError {
     /// The message's `type`, cut to 64 bytes.
     pub kind: Option<String>,
-    /// The message's `request_id`, unless it is longer than 256 bytes.
+    /// The message's `request_id` (`requestId` on a participant's tunnel), unless it is longer than 256 bytes.
     pub request_id: Option<String>,
     /// What is wrong.
     pub problem: Problem,
@@ -48,14 +48,14 @@ const MAX_REQUEST_ID: usize = 256;
 const MAX_WORDS: usize = 200;
 
 impl MessageError {
-    pub(super) fn new(text: &str, problem: Problem) -> Self {
+    pub(crate) fn new(text: &str, problem: Problem) -> Self {
         let (envelope, _) = Envelope::read(text);
         Self { kind: envelope.kind, request_id: envelope.request_id, problem }
     }
 }
 
 /// The `type` of a message. The first counts when there are several.
-pub(super) fn kind_of(text: &str) -> Result<Cow<'_, str>, MessageError> {
+pub(crate) fn kind_of(text: &str) -> Result<Cow<'_, str>, MessageError> {
     if let Some(kind) = leading_kind(text) {
         return Ok(Cow::Borrowed(kind));
     }
@@ -69,7 +69,7 @@ pub(super) fn kind_of(text: &str) -> Result<Cow<'_, str>, MessageError> {
 }
 
 /// The fields of a message whose type is known.
-pub(super) fn body<'a, T: Deserialize<'a>>(text: &'a str) -> Result<T, MessageError> {
+pub(crate) fn body<'a, T: Deserialize<'a>>(text: &'a str) -> Result<T, MessageError> {
     serde_json::from_str(text).map_err(|error| {
         let kind = if error.is_data() { Problem::BadField } else { Problem::NotJson };
         MessageError::new(text, kind(words(&error)))
@@ -90,7 +90,8 @@ fn leading_kind(text: &str) -> Option<&str> {
     let rest = text.strip_prefix("{\"type\":\"")?;
     let end = rest.bytes().take(MAX_KIND).position(|byte| byte == b'"')?;
     let kind = &rest[..end];
-    kind.bytes().all(|byte| byte.is_ascii_lowercase() || byte == b'_').then_some(kind)
+    let plain = |byte: u8| byte.is_ascii_lowercase() || matches!(byte, b'_' | b'.');
+    kind.bytes().all(plain).then_some(kind)
 }
 
 fn words(error: &serde_json::Error) -> String {
@@ -108,6 +109,7 @@ struct Envelope {
 #[serde(field_identifier, rename_all = "snake_case")]
 enum Key {
     Type,
+    #[serde(alias = "requestId")]
     RequestId,
     #[serde(other)]
     Other,

@@ -229,6 +229,7 @@ mod tests {
                 protocol_version: Some("2026-04-bridge-v1".into()),
                 current_load: 0,
                 endpoints: None,
+                participant: None,
             }),
         );
         let least = r#"{"type":"register","worker_name":"","models":[],"max_concurrent":0,"current_load":null,"new":[{}]}"#;
@@ -370,6 +371,7 @@ mod tests {
                         protocol_version,
                         current_load,
                         endpoints,
+                        participant: None,
                     })
                 }),
             (names(), any::<u32>(), option::of(any_endpoints())).prop_map(

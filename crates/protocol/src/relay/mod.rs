@@ -6,7 +6,7 @@
 //! stock worker is written by [`request`].
 
 pub mod binary;
-mod decode;
+pub(crate) mod decode;
 mod endpoints;
 mod from_server;
 mod from_worker;

@@ -66,7 +66,7 @@ pub struct RoomJoin {
 }
 
 /// Who joins a room.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct JoiningParticipant {
     /// Its id, which it chooses.
@@ -175,8 +175,10 @@ pub struct RoomCreated {
     /// The room's id.
     pub room_id: String,
     /// The six-character code of the same room. Ours.
+    #[serde(default)]
     pub short_code: String,
     /// What closing and changing it need; told here, and nowhere else. Ours.
+    #[serde(default)]
     pub host_token: String,
 }
 
@@ -276,6 +278,13 @@ pub struct HostRegistered {
 pub struct ListRoomsResponse {
     /// The rooms, with how many participants each has.
     pub rooms: Vec<RoomSummary>,
+}
+
+impl ClientMessage {
+    /// The message as JSON.
+    pub fn encode(&self) -> String {
+        crate::json::write(self)
+    }
 }
 
 impl ServerMessage {

@@ -10,10 +10,18 @@
 //! - [`plane`]: the bodies of the HTTP API, in their envelopes
 //! - [`event`]: what happens in a room, as named events
 //! - [`tunnel`]: a participant's WebSocket
+//! - [`defaults`]: the defaults in a request's body, and the request that an `llm:request` becomes
+//! - [`limits`]: what texts and numbers may be; [`invalid`]: what is said of those that may not
 //! - [`selector`]: whom a request is for
 
+mod chunk;
 pub mod config;
+mod decode_message;
+mod decode_plane;
+pub mod defaults;
 pub mod event;
+pub mod invalid;
+pub mod limits;
 pub mod message;
 pub mod plane;
 pub mod selector;
@@ -21,10 +29,16 @@ pub mod tunnel;
 pub mod types;
 
 pub use config::{GenerationConfig, PublicConfig, RuntimeConfig};
+pub use decode_message::BadMessage;
+pub use defaults::llm_request_body;
 pub use event::RoomEvent;
+pub use invalid::Invalid;
 pub use message::{ClientMessage, ServerMessage};
 pub use selector::Selector;
 pub use types::{
     Capabilities, Capability, Connection, ConnectionKind, LlmMetrics, MachineSpecs,
     ParticipantInfo, Protocol, RoomInfo, RoomSummary, Status,
 };
+
+#[cfg(test)]
+mod tests;

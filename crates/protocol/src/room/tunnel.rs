@@ -1,18 +1,29 @@
 //! A participant's WebSocket: JSON text frames, answers in base64.
 //!
 //! There is no word for cancelling: what still comes for a request that nobody waits for is ignored.
+//! A frame that cannot be read names its request where it can, so that it costs that request only.
 
-use std::borrow::Cow;
+use std::{borrow::Cow, collections::BTreeMap};
 
+use bytes::Bytes;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
+use super::chunk;
+use crate::relay::{
+    Problem,
+    decode::{body, kind_of},
+};
+
+/// A frame that could not be read, with as much of it as could.
+pub use crate::relay::MessageError as BadFrame;
+
 /// What a server says to a participant.
-#[derive(Debug, Clone, Serialize, Deserialize)]
+#[derive(Debug, Clone, Serialize)]
 #[serde(tag = "type")]
 pub enum ToParticipant<'a> {
     /// Ask the backend.
-    #[serde(rename = "tunnel.request", borrow)]
+    #[serde(rename = "tunnel.request")]
     Request(TunnelRequest<'a>),
     /// The reply to a ping.
     #[serde(rename = "tunnel.pong")]
@@ -26,7 +37,7 @@ pub struct TunnelRequest<'a> {
     /// The request's id on this tunnel.
     #[serde(borrow)]
     pub request_id: Cow<'a, str>,
-    /// Its name, such as `chat.completions.create`; participants look at the path alone.
+    /// Its name (see [`operation`]); participants look at the path alone.
     #[serde(borrow)]
     pub operation: Cow<'a, str>,
     /// `GET`, `POST` or `DELETE`.
@@ -37,7 +48,7 @@ pub struct TunnelRequest<'a> {
     pub path: Cow<'a, str>,
     /// Its headers.
     #[serde(default)]
-    pub headers: std::collections::BTreeMap<String, String>,
+    pub headers: BTreeMap<String, String>,
     /// Its body: JSON, as it is.
     #[serde(borrow, default, skip_serializing_if = "Option::is_none")]
     pub body: Option<&'a RawValue>,
@@ -54,7 +65,7 @@ pub struct Tick {
 }
 
 /// What a participant says to a server.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(tag = "type")]
 pub enum FromParticipant {
     /// The head of an answer.
@@ -84,7 +95,7 @@ pub struct ResponseStart {
     pub status: u16,
     /// The HTTP headers.
     #[serde(default)]
-    pub headers: std::collections::BTreeMap<String, String>,
+    pub headers: BTreeMap<String, String>,
 }
 
 /// Bytes of an answer.
@@ -93,8 +104,9 @@ pub struct ResponseStart {
 pub struct ResponseChunk {
     /// Of this request.
     pub request_id: String,
-    /// The bytes in base64; they may begin and end anywhere.
-    pub chunk: String,
+    /// The bytes, which are base64 in the frame; they may begin and end anywhere.
+    #[serde(with = "chunk")]
+    pub chunk: Bytes,
 }
 
 /// An answer is whole.
@@ -133,10 +145,53 @@ pub mod close {
     pub const REMOVED: (u16, &str) = (1008, "the participant was removed");
 }
 
-impl ToParticipant<'_> {
-    /// The frame's text.
+/// The name of what is asked for with this method at this path. Stock participants know those of
+/// Responses and Chat Completions, and look at none; the others are named alike.
+pub fn operation(method: &str, path: &str) -> &'static str {
+    let path = path.split_once('?').map_or(path, |(path, _)| path);
+    match (method, path) {
+        (_, "/v1/chat/completions") => "chat.completions.create",
+        (_, "/v1/completions") => "completions.create",
+        (_, "/v1/embeddings") => "embeddings.create",
+        (_, "/v1/responses") => "responses.create",
+        (_, "/v1/messages") => "messages.create",
+        (_, "/v1/messages/count_tokens") => "messages.count_tokens",
+        (_, "/v1/models") => "models.list",
+        (method, path) if path.starts_with("/v1/responses/") => of_response(method, path),
+        _ => "request",
+    }
+}
+
+fn of_response(method: &str, path: &str) -> &'static str {
+    match (method, path.rsplit_once('/').map(|(_, last)| last)) {
+        ("POST", Some("cancel")) => "responses.cancel",
+        ("GET", Some("input_items")) => "responses.input_items",
+        ("DELETE", _) => "responses.delete",
+        _ => "responses.get",
+    }
+}
+
+impl<'a> ToParticipant<'a> {
+    /// The frame's text. A request's body is copied into it as it is, once.
     pub fn encode(&self) -> String {
-        crate::json::write(self)
+        const BESIDE_THE_BODY: usize = 512;
+        let body = match self {
+            Self::Request(request) => request.body.map_or(0, |body| body.get().len()),
+            Self::Pong(_) => 0,
+        };
+        crate::json::write_into(String::with_capacity(body + BESIDE_THE_BODY), self)
+    }
+
+    /// What a frame says. Fields that are not known are passed over.
+    ///
+    /// # Errors
+    /// [`BadFrame`] for what is no message to a participant.
+    pub fn decode(text: &'a str) -> Result<Self, BadFrame> {
+        match &*kind_of(text)? {
+            "tunnel.request" => body(text).map(Self::Request),
+            "tunnel.pong" => body(text).map(Self::Pong),
+            _ => Err(BadFrame::new(text, Problem::UnknownType)),
+        }
     }
 }
 
@@ -144,5 +199,20 @@ impl FromParticipant {
     /// The frame's text.
     pub fn encode(&self) -> String {
         crate::json::write(self)
+    }
+
+    /// What a frame says. Fields that are not known are passed over.
+    ///
+    /// # Errors
+    /// [`BadFrame`] for what is no message of a participant, or a chunk that is not base64.
+    pub fn decode(text: &str) -> Result<Self, BadFrame> {
+        match &*kind_of(text)? {
+            "tunnel.response.chunk" => body(text).map(Self::Chunk),
+            "tunnel.response.start" => body(text).map(Self::Start),
+            "tunnel.response.end" => body(text).map(Self::End),
+            "tunnel.response.error" => body(text).map(Self::Error),
+            "tunnel.ping" => body(text).map(Self::Ping),
+            _ => Err(BadFrame::new(text, Problem::UnknownType)),
+        }
     }
 }

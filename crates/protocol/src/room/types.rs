@@ -5,7 +5,11 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::config::PublicConfig;
+use super::{
+    config::PublicConfig,
+    invalid::Invalid,
+    limits::{MAX_SPEC, line, range},
+};
 
 /// The machine that a participant runs on, as far as it tells.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
@@ -211,19 +215,44 @@ pub enum Protocol {
     ChatCompletions,
 }
 
+impl MachineSpecs {
+    /// Whether it can be shown: names of at most 256 bytes, sizes from 0 to a million GB.
+    ///
+    /// # Errors
+    /// [`Invalid`], with the fields that are not fit.
+    pub fn check(&self) -> Result<(), Invalid> {
+        let mut invalid = Invalid::default();
+        self.check_at("", &mut invalid);
+        invalid.or(())
+    }
+
+    /// The same, where it is part of something. `place` is its path with a dot at the end.
+    pub(super) fn check_at(&self, place: &str, invalid: &mut Invalid) {
+        for (name, text) in [("gpu", &self.gpu), ("cpu", &self.cpu)] {
+            let text = text.as_deref().filter(|text| !text.is_empty());
+            let fit = text.map_or(Ok(()), |text| line(text, MAX_SPEC));
+            invalid.hold(&format!("{place}{name}"), fit);
+        }
+        for (name, size) in [("vram", self.vram), ("ram", self.ram)] {
+            let fit = size.map_or(Ok(()), |size| range(size, 0.0, 1e6));
+            invalid.hold(&format!("{place}{name}"), fit);
+        }
+    }
+}
+
 impl AnswerMetrics {
     /// The metrics of an answer whose first byte came after `ttft_ms` and whose end after
     /// `duration_ms`.
     pub fn new(ttft_ms: u64, duration_ms: u64, input: Option<u64>, output: Option<u64>) -> Self {
         let total = input.zip(output).map(|(input, output)| input.saturating_add(output));
-        let seconds = duration_ms.max(1) as f64 / 1000.0;
         Self {
             ttft_ms,
             duration_ms,
             input_tokens: input,
             output_tokens: output,
             total_tokens: total,
-            tokens_per_second: output.map(|tokens| tokens as f64 / seconds),
+            tokens_per_second: output
+                .map(|tokens| tokens as f64 * 1000.0 / duration_ms.max(1) as f64),
         }
     }
 

@@ -62,7 +62,7 @@ fn told(error: &serde_json::Error) -> String {
     let found = found.replace("invalid type: map", "invalid type: object");
     let found = found.replace("invalid type: sequence", "invalid type: list");
     let expected = match expected {
-        "u64" => "a whole number",
+        "u64" | "i64" | "u32" => "a whole number",
         "f64" => "a number",
         "a sequence" => "a list",
         structure if structure.starts_with("struct ") => "an object",

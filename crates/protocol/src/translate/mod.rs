@@ -34,7 +34,7 @@ pub mod chat_responses;
 pub mod completions_chat;
 mod errors;
 pub mod events;
-mod fields;
+pub(crate) mod fields;
 mod from_chat;
 pub mod messages_chat;
 pub mod node_chat;

@@ -77,7 +77,7 @@ async fn serve(
     };
     tracing::info!(reason, close = ?link.close_reason(), "node disconnected");
     // Its jobs first: they should not wait for a goodbye.
-    session.leave(sender.notes(), why);
+    session.leave(sender.notes.take(), why);
     link.close(code, reason).await;
 }
 
@@ -86,8 +86,8 @@ async fn until_end(link: &mut Link, session: &mut Session, sender: &Sender) -> E
     loop {
         tokio::select! {
             biased;
-            () = sender.woken() => {
-                if session.notes(sender.notes()) {
+            () = sender.notes.woken() => {
+                if session.notes(sender.notes.take()) {
                     return (Gone::Drained, close::NORMAL);
                 }
             }

@@ -12,10 +12,8 @@
 //! - `sender`: what the scheduler tells a node
 //! - `names`: which link is a node's newest
 //! - `numbers`: ids of tasks
-//! - `complaints`: a node's nonsense is answered only so often
 
 mod accept;
-mod complaints;
 mod link;
 mod names;
 mod numbers;

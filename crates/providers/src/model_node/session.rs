@@ -7,7 +7,7 @@ use std::{
 };
 
 use base::{Endpoint, JobId};
-use http::StatusCode;
+use http::{Method, StatusCode};
 use protocol::{
     json::clip,
     node::{ResultFrame, Stop},
@@ -22,10 +22,13 @@ use tokio::time::Instant;
 use wire::{Frame, Outbox};
 
 use super::{
-    complaints::Complaints,
     numbers::Numbers,
-    sender::Note,
-    task::{Current, Trouble, answer_error},
+    task::{Current, Trouble},
+};
+use crate::{
+    complaints::Complaints,
+    notes::Note,
+    refusal::{answer_error, cannot_ask},
 };
 
 /// The longest task that a node is sent, in bytes: stock nodes break the connection over a longer
@@ -112,6 +115,9 @@ impl Session {
 
     fn assigned(&mut self, assignment: Assignment) {
         let Assignment { job, request, endpoint, answer: writer, .. } = assignment;
+        if request.method != Method::POST {
+            return cannot_ask(job, writer, &request.method);
+        }
         if endpoint != Endpoint::ChatCompletions {
             tracing::warn!(request_id = %job, %endpoint, "a job in a shape that no node serves");
             return writer.unserved();

@@ -98,15 +98,3 @@ fn head(body: Body, length: Option<usize>) -> Head {
     }
     Head { status: StatusCode::OK, headers }
 }
-
-/// Answers a job that no node could be sent: the client's own fault.
-pub(super) fn answer_error(mut writer: AnswerWriter, status: StatusCode, body: String) {
-    let mut headers = HeaderMap::new();
-    headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
-    headers.insert(header::CONTENT_LENGTH, body.len().into());
-    let head = Head { status, headers };
-    match writer.head(head).and_then(|()| writer.chunk(body.into())) {
-        Ok(_) => writer.end(),
-        Err(_) => writer.abandon(),
-    }
-}

@@ -1,35 +1,51 @@
 //! From an HTTP request to a link (relay protocol, walkthrough 1).
 
-use std::borrow::Cow;
+use std::{borrow::Cow, net::IpAddr, sync::Arc};
 
 use access::{Denied, Lender, Moment};
 use http::{HeaderMap, Request, Response, StatusCode, header};
 use protocol::{openai, relay::SUBPROTOCOL};
+use rooms::{Refused, Room};
 use wire::{Link, Outbox, Upgrade};
 
-use super::{RelayWorkers, link, sender::Form};
+use super::{RelayWorkers, link, place::Admission, sender::Form};
 
 impl RelayWorkers {
-    /// Answers a request to `/v1/worker/connect`: `101` and a link of its own task, or a refusal
-    /// before any upgrade.
+    /// Answers a request to `/v1/worker/connect`, which comes from this address: `101` and a link of
+    /// its own task, or a refusal before any upgrade.
     ///
     /// The secret is taken from `x-worker-secret`, `Authorization: Bearer`, or `worker_secret` (or
-    /// `secret`) in the query. `provider` in the query is accepted, and means nothing here.
-    pub fn connect<B>(&self, request: &mut Request<B>) -> Response<String> {
+    /// `secret`) in the query. `provider` in the query is accepted, and means nothing here. With
+    /// `room` in the query the worker serves the room of this code and nothing else; the secret is
+    /// the room's password then, and may be called `password` in the query.
+    pub async fn connect<B>(&self, request: &mut Request<B>, from: IpAddr) -> Response<String> {
         let upgrade = match Upgrade::new(request, &[SUBPROTOCOL]) {
             Ok(upgrade) => upgrade,
             Err(error) => return refuse(error.status(), &error.to_string()),
         };
-        let lender = match self.admit(request) {
-            Ok(lender) => lender,
-            Err(denied) => return turn_away(denied),
+        let admission = match in_query(request.uri().query(), &["room"]).next() {
+            Some(code) => {
+                let password = password(request);
+                match self.rooms.enter(&code, password.as_deref(), from).await {
+                    Ok(room) => Admission::Room(room, from),
+                    Err(refused) => return turn_away_from_room(&refused),
+                }
+            }
+            None => match self.admit(request) {
+                Ok(lender) => Admission::Lender(lender),
+                Err(denied) => return turn_away(denied),
+            },
         };
+        self.accept(upgrade, admission)
+    }
+
+    fn accept(&self, upgrade: Upgrade, admission: Admission) -> Response<String> {
         let response = upgrade.response();
         let form = upgrade.subprotocol().map_or(Form::Plain, |_| Form::Binary);
         let workers = self.clone();
         tokio::spawn(async move {
             match upgrade.link().await {
-                Ok((link, outbox)) => workers.serve_as(lender, link, outbox, form).await,
+                Ok((link, outbox)) => workers.serve_as(admission, link, outbox, form).await,
                 Err(error) => tracing::debug!(%error, "a worker left before its link stood"),
             }
         });
@@ -38,20 +54,32 @@ impl RelayWorkers {
 
     /// Serves a link of this process until it ends. `binary`: both ends speak `warren.relay.2`.
     pub async fn serve(&self, link: Link, outbox: Outbox, binary: bool) {
-        let form = if binary { Form::Binary } else { Form::Plain };
-        self.serve_as(Lender::own(), link, outbox, form).await;
+        self.serve_as(Admission::Lender(Lender::own()), link, outbox, Form::of(binary)).await;
     }
 
-    /// Serves a link until it ends, or its lender may no longer lend.
-    async fn serve_as(&self, lender: Lender, link: Link, outbox: Outbox, form: Form) {
-        link::run(&self.settings, &self.scheduler, lender, link, outbox, form).await;
+    /// The same for a worker that has been let into a room, and came from this address.
+    pub async fn serve_in_room(
+        &self,
+        room: Arc<Room>,
+        from: IpAddr,
+        link: Link,
+        outbox: Outbox,
+        binary: bool,
+    ) {
+        self.serve_as(Admission::Room(room, from), link, outbox, Form::of(binary)).await;
+    }
+
+    /// Serves a link until it ends, or its worker may no longer be here.
+    async fn serve_as(&self, admission: Admission, link: Link, outbox: Outbox, form: Form) {
+        link::run(&self.settings, &self.scheduler, admission, link, outbox, form).await;
     }
 
     /// Whoever one of the request's credentials belongs to.
     fn admit<B>(&self, request: &Request<B>) -> Result<Lender, Denied> {
         let mut denied = Denied::KeyMissing;
         let in_headers = in_headers(request.headers()).map(Cow::Borrowed);
-        for given in in_headers.chain(in_query(request.uri().query()).map(Cow::Owned)) {
+        let in_query = in_query(request.uri().query(), &["worker_secret", "secret"]);
+        for given in in_headers.chain(in_query.map(Cow::Owned)) {
             match self.settings.lenders.admit(&given, Moment::now()) {
                 Ok(lender) => return Ok(lender),
                 // The first that is known to be no good tells more than one that is not known.
@@ -81,16 +109,39 @@ fn in_headers(headers: &HeaderMap) -> impl Iterator<Item = &str> {
     own.into_iter().chain(access::presented(headers))
 }
 
-fn in_query(query: Option<&str>) -> impl Iterator<Item = String> {
+fn in_query(query: Option<&str>, names: &'static [&str]) -> impl Iterator<Item = String> {
     url::form_urlencoded::parse(query.unwrap_or_default().as_bytes())
-        .filter(|(name, _)| name == "worker_secret" || name == "secret")
+        .filter(|(name, value)| names.contains(&&**name) && !value.is_empty())
         .map(|(_, value)| value.into_owned())
+}
+
+/// The first credential of a request, as a room's password.
+fn password<B>(request: &Request<B>) -> Option<String> {
+    let query = in_query(request.uri().query(), &["password", "worker_secret", "secret"]);
+    in_headers(request.headers()).map(str::to_owned).chain(query).next()
+}
+
+fn turn_away_from_room(refused: &Refused) -> Response<String> {
+    tracing::warn!(%refused, "a worker was refused at a room");
+    let status = match refused {
+        Refused::Unknown => StatusCode::NOT_FOUND,
+        Refused::TooMany { .. } => StatusCode::TOO_MANY_REQUESTS,
+        Refused::PasswordMissing | Refused::PasswordWrong => StatusCode::UNAUTHORIZED,
+    };
+    let mut response = refuse(status, &refused.to_string());
+    if let Refused::TooMany { retry_after } = refused {
+        let seconds = retry_after.as_secs().max(1);
+        response.headers_mut().insert(header::RETRY_AFTER, seconds.into());
+    }
+    response
 }
 
 fn refuse(status: StatusCode, words: &str) -> Response<String> {
     let kind = match status {
         StatusCode::UNAUTHORIZED => "authentication_error",
         StatusCode::FORBIDDEN => "permission_error",
+        StatusCode::NOT_FOUND => "not_found_error",
+        StatusCode::TOO_MANY_REQUESTS => "rate_limit_error",
         _ => "invalid_request_error",
     };
     let mut response = Response::new(openai::error_body(words, kind, None, None));
@@ -112,7 +163,8 @@ mod tests {
         };
         assert_eq!(in_headers(&headers("x-worker-secret", "s")).collect::<Vec<_>>(), ["s"]);
         assert_eq!(in_headers(&headers("authorization", "Bearer s")).collect::<Vec<_>>(), ["s"]);
-        let query = in_query(Some("provider=local&worker_secret=a%20b&secret=c"));
+        let names = &["worker_secret", "secret"];
+        let query = in_query(Some("provider=local&worker_secret=a%20b&secret=c&secret="), names);
         assert_eq!(query.collect::<Vec<_>>(), ["a b", "c"]);
     }
 }

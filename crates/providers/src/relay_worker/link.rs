@@ -7,11 +7,11 @@ use std::{
 };
 
 use access::Lender;
-use base::{ModelName, ProviderId, Scope};
+use base::ProviderId;
 use protocol::{
     json::clip,
     relay::{
-        Normalised, Ping, Register, RegisterAck, SPEC_VERSION, STOCK_MAX_REQUEST, STOCK_VERSION,
+        Ping, Register, RegisterAck, SPEC_VERSION, STOCK_MAX_REQUEST, STOCK_VERSION,
         ServerMessage, WorkerMessage,
     },
 };
@@ -23,10 +23,11 @@ use wire::{Frame, Link, Outbox};
 
 use super::{
     Settings,
+    place::{Admission, Place},
     sender::{Form, Sender},
-    served::Served,
     session::{MAX_WORDS, Next, Session},
 };
+use crate::served::Served;
 
 /// How long a worker may take to register.
 const REGISTER_DEADLINE: Duration = Duration::from_secs(10);
@@ -42,16 +43,19 @@ const MAX_VERSION: usize = 64;
 
 /// Closed in order.
 const NORMAL: u16 = 1000;
-/// Closed because the worker may no longer lend.
+/// Closed because the worker may not join.
 const POLICY: u16 = 1008;
 /// Closed because the worker broke the protocol.
 const PROTOCOL_ERROR: u16 = 1002;
+
+/// Why a link ends, and what its close says.
+type End = (Gone, u16, &'static str);
 
 /// Runs a link from its registration to its end.
 pub(super) async fn run(
     settings: &Settings,
     scheduler: &Scheduler,
-    lender: Lender,
+    admission: Admission,
     mut link: Link,
     outbox: Outbox,
     form: Form,
@@ -63,18 +67,32 @@ pub(super) async fn run(
     };
     let id = ProviderId::from_random(rand::rng().random());
     let normalised = register.normalised();
+    let (models, warnings) = admission.offered(&normalised);
     let span = tracing::info_span!("worker", id = %id, name = normalised.worker_name);
-    let worker = Worker { id, lender, register, normalised, form };
-    serve(settings, scheduler, link, outbox, worker).instrument(span).await;
+    let serving = async {
+        let name = normalised.worker_name;
+        match admission.place(id, &register, &name, models.clone()).await {
+            Ok(place) => {
+                let worker = Worker { id, place, register, name, models, warnings, form };
+                serve(settings, scheduler, link, outbox, worker).await;
+            }
+            Err(why) => {
+                tracing::warn!(%why, "a worker cannot join its room");
+                link.close(POLICY, &why.to_string()).await;
+            }
+        }
+    };
+    serving.instrument(span).await;
 }
 
-/// Who has registered.
+/// Who has registered. Its name and models are cleaned and bounded: only these are kept and logged.
 struct Worker {
     id: ProviderId,
-    lender: Lender,
+    place: Place,
     register: Register,
-    /// The same, cleaned and bounded: only this is kept and logged.
-    normalised: Normalised,
+    name: String,
+    models: Vec<String>,
+    warnings: Vec<String>,
     form: Form,
 }
 
@@ -108,38 +126,57 @@ async fn serve(
     outbox: Outbox,
     worker: Worker,
 ) {
-    let Worker { id, lender, register, normalised, form } = worker;
-    let served = Served::new(register.endpoints);
-    let offer = offer(&register, &normalised.models, form, served);
-    let max_concurrent = offer.max_concurrent;
-    let sender = Arc::new(Sender::new(normalised.worker_name.clone(), form, outbox));
-    sender.say(&ServerMessage::RegisterAck(RegisterAck {
-        worker_id: id.to_string(),
-        models: normalised.models.clone(),
-        warnings: normalised.warnings.clone(),
-        protocol_version: register.protocol_version.clone(),
-        ..RegisterAck::default()
-    }));
-    for warning in &normalised.warnings {
-        tracing::warn!(warning, "registration");
-    }
-    let models = normalised.models.join(", ");
-    let models = clip(&models, MAX_WORDS);
-    let key = lender.key().map(|key| tracing::field::display(key.id()));
-    tracing::info!(models, max_concurrent, ?form, key, "worker connected");
+    let served = Served::new(worker.register.endpoints);
+    let offer = offer(&worker, served);
+    let sender = Sender::new(worker.name.clone(), worker.form, outbox);
+    let sender = Arc::new(sender.in_room(worker.place.member().cloned()));
+    sender.say(&ServerMessage::RegisterAck(ack(&worker)));
+    tell(&worker, offer.max_concurrent);
     let provider: Arc<dyn Provider> = Arc::<Sender>::clone(&sender);
-    let membership = scheduler.join(id, offer, provider);
-    let session = Session::new(membership, Arc::clone(&sender), served);
-    heartbeat(settings, &lender, link, session, &sender).await;
+    let membership = scheduler.join(worker.id, offer, provider);
+    let place = Arc::new(worker.place);
+    let mut session = Session::new(membership, Arc::clone(&sender), served, Arc::clone(&place));
+    let mut link = link;
+    let (why, code, reason) = heartbeat(settings, &place, &mut link, &mut session, &sender).await;
+    tracing::info!(reason, close = ?link.close_reason(), "worker disconnected");
+    // Its jobs and its room first: they should not wait for a goodbye.
+    session.leave(why);
+    drop(place);
+    link.close(code, reason).await;
 }
 
-fn offer(register: &Register, models: &[String], form: Form, served: Served) -> Offer {
+fn ack(worker: &Worker) -> RegisterAck {
+    let here = worker.place.in_room();
+    RegisterAck {
+        worker_id: worker.id.to_string(),
+        models: worker.models.clone(),
+        warnings: worker.warnings.clone(),
+        protocol_version: worker.register.protocol_version.clone(),
+        room: here.map(|here| here.member.room().short_code().to_owned()),
+        participant_id: here.map(|here| here.member.id().to_owned()),
+        session_token: here.map(|here| here.session.expose().to_owned()),
+    }
+}
+
+fn tell(worker: &Worker, max_concurrent: u32) {
+    for warning in &worker.warnings {
+        tracing::warn!(warning, "registration");
+    }
+    let (models, form) = (worker.models.join(", "), worker.form);
+    let models = clip(&models, MAX_WORDS);
+    let key = worker.place.lender().and_then(Lender::key);
+    let key = key.map(|key| tracing::field::display(key.id()));
+    let room = worker.place.member().map(|member| tracing::field::display(member.room().id()));
+    tracing::info!(models, max_concurrent, ?form, key, room, "worker connected");
+}
+
+fn offer(worker: &Worker, served: Served) -> Offer {
     Offer {
-        scope: Scope::server(),
-        models: models.iter().map(|model| ModelName::from(&**model)).collect(),
-        max_concurrent: register.max_concurrent.clamp(1, MAX_CONCURRENT),
-        load: register.current_load,
-        max_size: match form {
+        scope: worker.place.scope(),
+        models: worker.place.names(&worker.models),
+        max_concurrent: worker.register.max_concurrent.clamp(1, MAX_CONCURRENT),
+        load: worker.register.current_load,
+        max_size: match worker.form {
             Form::Plain => STOCK_MAX_REQUEST,
             Form::Binary => u64::MAX,
         },
@@ -149,52 +186,51 @@ fn offer(register: &Register, models: &[String], form: Form, served: Served) -> 
 
 async fn heartbeat(
     settings: &Settings,
-    lender: &Lender,
-    mut link: Link,
-    mut session: Session,
+    place: &Place,
+    link: &mut Link,
+    session: &mut Session,
     sender: &Sender,
-) {
-    let mut ended = pin!(lender.ended());
+) -> End {
+    let mut ended = pin!(place.ended());
     let mut ticks = interval(settings.heartbeat);
     ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
     ticks.reset();
-    let (why, code, reason) = loop {
+    loop {
         tokio::select! {
             biased;
-            () = &mut ended => break (Gone::Closed, POLICY, "the key is no longer valid"),
+            (code, reason) = &mut ended => return (Gone::Closed, code, reason),
             frame = link.next() => {
                 if let Next::Retire(clean) = session.catch_up() {
-                    break retired(clean);
+                    return retired(clean);
                 }
                 match frame {
-                    Ok(Some(frame)) => session.frame(frame),
-                    Ok(None) => break (Gone::Closed, NORMAL, "goodbye"),
+                    Ok(Some(frame)) => {
+                        place.heard();
+                        session.frame(frame);
+                    }
+                    Ok(None) => return (Gone::Closed, NORMAL, "goodbye"),
                     Err(error) => {
                         tracing::warn!(%error, "the worker's link broke");
-                        break (Gone::Closed, PROTOCOL_ERROR, "link error");
+                        return (Gone::Closed, PROTOCOL_ERROR, "link error");
                     }
                 }
             }
             () = sender.wake.notified() => {
                 if let Next::Retire(clean) = session.catch_up() {
-                    break retired(clean);
+                    return retired(clean);
                 }
             }
             _ = ticks.tick() => {
                 if link.heard().elapsed() >= settings.heartbeat * SILENT_INTERVALS {
-                    break (Gone::HeartbeatLost, NORMAL, "worker heartbeat timed out");
+                    return (Gone::HeartbeatLost, NORMAL, "worker heartbeat timed out");
                 }
                 sender.say(&ServerMessage::Ping(Ping { timestamp_unix_ms: Some(unix_ms()) }));
             }
         }
-    };
-    tracing::info!(reason, close = ?link.close_reason(), "worker disconnected");
-    // Its jobs first: they should not wait for a goodbye.
-    session.leave(why);
-    link.close(code, reason).await;
+    }
 }
 
-fn retired(clean: bool) -> (Gone, u16, &'static str) {
+fn retired(clean: bool) -> End {
     let reason = if clean { "graceful shutdown complete" } else { "graceful shutdown timed out" };
     (Gone::Drained, NORMAL, reason)
 }

@@ -4,25 +4,22 @@
 //! - `link`: the life of one link: registration, heartbeat, end
 //! - `session`: what each message of a worker means
 //! - `plain`: answers in JSON messages, as stock workers send them
-//! - `frames`: answers in binary frames, as another Warren's workers send them
+//! - `place`: where a worker serves: for the whole server, or in one room
 //! - `sender`: what the scheduler tells a worker
 //! - `request`: a request cut into frames
-//! - `head`: statuses and headers, checked
-//! - `served`: what a worker's backend serves, told or learnt
 
 mod accept;
-mod frames;
-mod head;
 mod link;
+mod place;
 mod plain;
 mod request;
 mod sender;
-mod served;
 mod session;
 
 use std::{sync::Arc, time::Duration};
 
 use access::LenderRules;
+use rooms::Rooms;
 use scheduler::Scheduler;
 
 /// How links to workers are kept.
@@ -39,11 +36,12 @@ pub struct Settings {
 pub struct RelayWorkers {
     settings: Arc<Settings>,
     scheduler: Scheduler,
+    rooms: Rooms,
 }
 
 impl RelayWorkers {
-    /// Links that offer their capacity to `scheduler`.
-    pub fn new(settings: Settings, scheduler: Scheduler) -> Self {
-        Self { settings: Arc::new(settings), scheduler }
+    /// Links that offer their capacity to `scheduler`: to all of the server, or in one of `rooms`.
+    pub fn new(settings: Settings, scheduler: Scheduler, rooms: Rooms) -> Self {
+        Self { settings: Arc::new(settings), scheduler, rooms }
     }
 }

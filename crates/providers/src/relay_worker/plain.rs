@@ -8,10 +8,8 @@ use bytes::Bytes;
 use protocol::{relay::message::ResponseComplete, sse::looks_like_sse, usage::Usage};
 use scheduler::Head;
 
-use super::{
-    head,
-    session::{self, Stop},
-};
+use super::session::{self, Stop};
+use crate::head;
 
 /// What does not look like a stream is kept up to this size, then passed on as one.
 const KEPT_OF_STREAM: usize = 256 * 1024;
@@ -34,8 +32,8 @@ impl PlainAnswer {
 impl session::Current {
     /// `response_chunk`.
     pub(super) fn plain_chunk(&mut self, chunk: String) -> Result<(), Stop> {
-        if self.writer.has_begun() {
-            self.writer.chunk(chunk.into())?;
+        if self.incoming.writer.has_begun() {
+            self.incoming.writer.chunk(chunk.into())?;
             return Ok(());
         }
         let kept = &mut self.plain.kept;
@@ -45,8 +43,8 @@ impl session::Current {
         }
         if looks_like_sse(kept) || kept.len() > KEPT_OF_STREAM {
             let kept = std::mem::take(kept);
-            self.writer.head(head::assumed_stream())?;
-            self.writer.chunk(kept.into())?;
+            self.incoming.writer.head(head::assumed_stream())?;
+            self.incoming.writer.chunk(kept.into())?;
         }
         Ok(())
     }
@@ -62,24 +60,24 @@ impl session::Current {
     /// `response_complete`: the end of a stream that has begun, else the whole answer.
     pub(super) fn plain_complete(mut self, complete: ResponseComplete) {
         if let Some(counts) = complete.token_counts {
-            self.writer.report(session::usage(Usage::from(counts)));
+            self.incoming.writer.report(session::usage(Usage::from(counts)));
         }
-        if self.writer.has_begun() {
-            return self.writer.end();
+        if self.incoming.writer.has_begun() {
+            return self.incoming.writer.end();
         }
         let headers = complete.headers.iter().filter(|(name, _)| !is_length(name));
         let headers = headers.map(|(name, value)| (&**name, value.clone().into_bytes()));
         let mut head = match head::head(complete.status_code, headers) {
             Ok(head) => head,
-            Err(bad) => return self.writer.fail(&bad.to_string()),
+            Err(bad) => return self.incoming.writer.fail(&bad.to_string()),
         };
         let body = match complete.body {
             Some(body) if !body.is_empty() => Bytes::from(body),
             _ => Bytes::from(std::mem::take(&mut self.plain.kept)),
         };
         describe(&mut head, body.len());
-        let written = self.writer.head(head).and_then(|()| self.writer.chunk(body));
-        self.finish(written.map(|_| ()));
+        let written = self.incoming.writer.head(head).and_then(|()| self.incoming.writer.chunk(body));
+        self.incoming.finish(written.map(|_| ()));
     }
 }
 

@@ -1,9 +1,6 @@
 //! A request cut into frames as the socket takes them.
 
-use std::{
-    borrow::Cow,
-    sync::{Arc, Mutex, PoisonError},
-};
+use std::{borrow::Cow, sync::Arc};
 
 use base::JobId;
 use http::HeaderMap;
@@ -15,27 +12,8 @@ use protocol::relay::{
 use scheduler::JobRequest;
 use wire::{Frame, FrameSource};
 
-/// What of a request is not sent yet, shared by the link's queue and by whoever may cancel the job.
-/// Empty once all of it is sent, or is no longer to be sent: a body is kept for neither.
-#[derive(Clone)]
-pub(super) struct Unsent(Arc<Mutex<Option<Arc<JobRequest>>>>);
-
-impl Unsent {
-    pub(super) fn new(request: Arc<JobRequest>) -> Self {
-        Self(Arc::new(Mutex::new(Some(request))))
-    }
-
-    /// No more of it is sent.
-    pub(super) fn clear(&self) {
-        let request = self.0.lock().unwrap_or_else(PoisonError::into_inner).take();
-        // Freed here, after the lock.
-        drop(request);
-    }
-
-    fn get(&self) -> Option<Arc<JobRequest>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
-    }
-}
+/// What of a job a worker has not been sent yet.
+pub(super) type Unsent = crate::unsent::Unsent<Arc<JobRequest>>;
 
 /// One JSON message (walkthroughs 2 and 3), made when the socket takes it.
 pub(super) struct PlainRequest {
@@ -45,8 +23,7 @@ pub(super) struct PlainRequest {
 
 impl FrameSource for PlainRequest {
     fn next_frame(&mut self) -> Option<(Frame, bool)> {
-        let request = self.unsent.get()?;
-        self.unsent.clear();
+        let request = self.unsent.take()?;
         // The API has seen that the body is UTF-8; nothing is replaced here.
         let body: Cow<'_, str> = String::from_utf8_lossy(&request.body);
         let text = encode_request(

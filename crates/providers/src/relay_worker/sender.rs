@@ -9,19 +9,20 @@ use std::{
     time::Duration,
 };
 
-use base::JobId;
+use base::{JobId, ModelName};
+use http::Method;
 use protocol::relay::{
     CancelReason as WireReason, GracefulShutdown, INITIAL_CREDIT, ModelsRefresh, ServerMessage,
     binary::ServerFrame, message::Cancel,
 };
-use scheduler::{AnswerWriter, Assignment, CancelReason, Provider, exchange::CreditSink};
+use scheduler::{
+    AnswerWriter, Assignment, CancelReason, Provider, Terms, exchange::CreditSink,
+};
 use tokio::sync::Notify;
 use wire::{Closed, Outbox};
 
-use super::{
-    request::{BinaryRequest, PlainRequest, Unsent},
-    served::Asked,
-};
+use super::request::{BinaryRequest, PlainRequest, Unsent};
+use crate::{member::Member, served::Asked};
 
 /// Credit is given back in portions of this, to save messages.
 const CREDIT_PORTION: u32 = INITIAL_CREDIT / 4;
@@ -35,10 +36,18 @@ pub(super) enum Form {
     Binary,
 }
 
+impl Form {
+    pub(super) fn of(binary: bool) -> Self {
+        if binary { Self::Binary } else { Self::Plain }
+    }
+}
+
 /// The scheduler's side of a link.
 pub(super) struct Sender {
     name: String,
     form: Form,
+    /// Who the worker is in its room.
+    member: Option<Member>,
     outbox: Outbox,
     inbox: Mutex<Inbox>,
     /// Wakes the link's task for what cannot wait for the worker's next frame.
@@ -63,6 +72,8 @@ pub(super) enum Note {
     Assigned(Box<Assigned>),
     /// A job is no longer the worker's.
     Canceled(JobId),
+    /// The protocol has no word for this method: the worker was sent nothing.
+    Unaskable(JobId, Box<AnswerWriter>, Method),
     /// The drain is over; whether everything was finished.
     Retired(bool),
 }
@@ -87,7 +98,13 @@ impl CreditSink for CreditOf {
 impl Sender {
     pub(super) fn new(name: String, form: Form, outbox: Outbox) -> Self {
         let credit = Arc::new(CreditOf(outbox.clone()));
-        Self { name, form, outbox, inbox: Mutex::default(), wake: Notify::new(), credit }
+        let (inbox, wake) = (Mutex::default(), Notify::new());
+        Self { name, form, member: None, outbox, inbox, wake, credit }
+    }
+
+    /// The same for a worker in a room.
+    pub(super) fn in_room(self, member: Option<Member>) -> Self {
+        Self { member, ..self }
     }
 
     /// How jobs travel on this link.
@@ -130,6 +147,11 @@ impl Provider for Sender {
 
     fn assign(&self, assignment: Assignment) {
         let Assignment { job, request, endpoint, alternatives, answer, .. } = assignment;
+        if request.method != Method::POST {
+            let note = Note::Unaskable(job, Box::new(answer), request.method.clone());
+            self.lock().notes.push(note);
+            return self.wake.notify_one();
+        }
         let streaming = request.streaming;
         let asked = Asked { endpoint, alternatives, model: request.model.as_str().to_owned() };
         let unsent = Unsent::new(request);
@@ -153,6 +175,7 @@ impl Provider for Sender {
 
     fn cancel(&self, job: JobId, reason: CancelReason) {
         let mut inbox = self.lock();
+        // Of one that it cannot be asked, the worker was told nothing.
         let Some(unsent) = inbox.unsent.remove(&job) else { return };
         inbox.notes.push(Note::Canceled(job));
         drop(inbox);
@@ -176,6 +199,13 @@ impl Provider for Sender {
     fn refresh(&self, reason: &str) {
         let reason = Some(reason.to_owned());
         self.say(&ServerMessage::ModelsRefresh(ModelsRefresh { reason }));
+    }
+
+    fn terms(&self, model: ModelName) -> Terms {
+        match &self.member {
+            Some(member) => member.terms(model),
+            None => Terms { model, edit: None },
+        }
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::{collections::HashMap, sync::Arc};
 
-use base::{JobId, ModelName};
+use base::JobId;
 use bytes::Bytes;
 use protocol::{
     json::clip,
@@ -13,27 +13,30 @@ use protocol::{
         registration::normalise_models,
     },
 };
-use scheduler::{AnswerWriter, Membership, ReaderGone, Usage};
+use scheduler::{Membership, ReaderGone, Usage};
 use wire::Frame;
 
 use super::{
-    head,
+    place::Place,
     plain::PlainAnswer,
     sender::{Assigned, Form, Note, Sender},
-    served::{Asked, Held, Served},
+};
+use crate::{
+    head,
+    incoming::{Incoming, NO_SENSE},
+    refusal::cannot_ask,
+    served::Served,
 };
 
 /// A worker's words are cut to so many bytes before they are logged or passed on.
 pub(super) const MAX_WORDS: usize = 300;
-
-/// Why a job fails whose answer is none in the shape that the worker was asked in.
-const NO_SENSE: &str = "the worker's answer makes no sense";
 
 /// One registered worker: its jobs, and how its messages reach their exchanges.
 pub(super) struct Session {
     membership: Membership,
     sender: Arc<Sender>,
     served: Served,
+    place: Arc<Place>,
     jobs: HashMap<JobId, Current>,
     /// The binary form's names of the jobs.
     numbers: HashMap<u32, JobId>,
@@ -42,22 +45,8 @@ pub(super) struct Session {
 /// A job that the worker has.
 pub(super) struct Current {
     pub(super) number: u32,
-    pub(super) writer: AnswerWriter,
     pub(super) plain: PlainAnswer,
-    pub(super) asked: Asked,
-    /// Its answer so far, while it may say that the endpoint is not there.
-    pub(super) held: Option<Held>,
-}
-
-impl Current {
-    /// Ends a job whose answer is complete, after its last part was written.
-    pub(super) fn finish(self, written: Result<(), ReaderGone>) {
-        match written {
-            Ok(()) => self.writer.end(),
-            Err(ReaderGone::Unreadable) => self.writer.fail(NO_SENSE),
-            Err(ReaderGone::Over | ReaderGone::Stalled) => self.writer.abandon(),
-        }
-    }
+    pub(super) incoming: Incoming,
 }
 
 /// Why a part of an answer was not passed on.
@@ -85,8 +74,14 @@ pub(super) enum Next {
 }
 
 impl Session {
-    pub(super) fn new(membership: Membership, sender: Arc<Sender>, served: Served) -> Self {
-        Self { membership, sender, served, jobs: HashMap::new(), numbers: HashMap::new() }
+    pub(super) fn new(
+        membership: Membership,
+        sender: Arc<Sender>,
+        served: Served,
+        place: Arc<Place>,
+    ) -> Self {
+        let (jobs, numbers) = (HashMap::new(), HashMap::new());
+        Self { membership, sender, served, place, jobs, numbers }
     }
 
     /// Takes in what the scheduler has decided since.
@@ -96,6 +91,7 @@ impl Session {
             match note {
                 Note::Assigned(assigned) => self.assigned(*assigned),
                 Note::Canceled(job) => self.canceled(job),
+                Note::Unaskable(job, writer, method) => cannot_ask(job, *writer, &method),
                 Note::Retired(clean) => next = Next::Retire(clean),
             }
         }
@@ -118,7 +114,7 @@ impl Session {
         self.catch_up();
         self.membership.leave(why);
         for (_, job) in self.jobs {
-            job.writer.abandon();
+            job.incoming.writer.abandon();
         }
     }
 
@@ -126,13 +122,14 @@ impl Session {
         let Assigned { job, number, streaming, asked, writer } = assigned;
         self.numbers.insert(number, job);
         let plain = PlainAnswer::new(streaming);
-        self.jobs.insert(job, Current { number, writer, plain, asked, held: None });
+        let incoming = Incoming::new(writer, asked);
+        self.jobs.insert(job, Current { number, plain, incoming });
     }
 
     fn canceled(&mut self, job: JobId) {
         if let Some(current) = self.jobs.remove(&job) {
             self.numbers.remove(&current.number);
-            current.writer.abandon();
+            current.incoming.writer.abandon();
         }
     }
 
@@ -175,8 +172,8 @@ impl Session {
 
     fn plain_complete(&mut self, current: Current, complete: ResponseComplete) {
         let (status, body) = (complete.status_code, current.plain_body(&complete));
-        let learns = self.served.may_learn(&current.asked) && !current.writer.has_begun();
-        if learns && current.asked.is_unserved(status, body) {
+        let learns = self.served.may_learn(&current.incoming.asked) && !current.incoming.writer.has_begun();
+        if learns && current.incoming.asked.is_unserved(status, body) {
             return self.unserved(current);
         }
         current.plain_complete(complete);
@@ -184,12 +181,12 @@ impl Session {
 
     /// The endpoint that a job was sent to is not there: it goes on in another shape.
     fn unserved(&mut self, current: Current) {
-        let endpoint = current.asked.endpoint;
+        let endpoint = current.incoming.asked.endpoint;
         if self.served.lacks(endpoint) {
             tracing::info!(%endpoint, "the worker's backend does not serve this: translating");
             self.membership.endpoints(self.served.endpoints());
         }
-        current.writer.unserved();
+        current.incoming.writer.unserved();
     }
 
     fn models_update(&mut self, update: &ModelsUpdate) {
@@ -198,12 +195,12 @@ impl Session {
             self.membership.endpoints(endpoints);
         }
         let (models, warnings) = normalise_models(&update.models);
-        for warning in warnings {
+        let (models, more) = self.place.change_models(models);
+        for warning in warnings.into_iter().chain(more) {
             tracing::warn!(%warning, "models update");
         }
-        let models: Vec<ModelName> = models.into_iter().map(ModelName::from).collect();
         tracing::info!(models = models.len(), "the worker's models changed");
-        self.membership.models(models, update.current_load);
+        self.membership.models(self.place.names(&models), update.current_load);
     }
 
     fn error(&mut self, error: &WorkerError) {
@@ -214,7 +211,7 @@ impl Session {
             Some(id) => {
                 if let Some(current) = self.ending(id) {
                     tracing::warn!(request_id = id, code, words, "the worker failed a job");
-                    current.writer.fail(&format!("{code}: {words}"));
+                    current.incoming.writer.fail(&format!("{code}: {words}"));
                 }
             }
         }
@@ -272,10 +269,10 @@ impl Session {
                 let words = clip(&failure.message, MAX_WORDS);
                 tracing::warn!(request_id = %job, code, words, "the worker failed a job");
                 match failure.code {
-                    FailureCode::Draining if !current.writer.has_begun() => {
-                        current.writer.decline();
+                    FailureCode::Draining if !current.incoming.writer.has_begun() => {
+                        current.incoming.writer.decline();
                     }
-                    _ => current.writer.fail(words),
+                    _ => current.incoming.writer.fail(words),
                 }
             }
         }
@@ -287,7 +284,7 @@ impl Session {
             Err(bad) => self.spoil(job, &bad.to_string()),
             Ok(head) => {
                 let Some(current) = self.jobs.get_mut(&job) else { return };
-                if let Err(gone) = current.head(head, self.served) {
+                if let Err(gone) = current.incoming.head(head, self.served) {
                     self.unwanted(job, gone);
                 }
             }
@@ -296,31 +293,30 @@ impl Session {
 
     fn binary_chunk(&mut self, job: JobId, bytes: Bytes) {
         let Some(current) = self.jobs.get_mut(&job) else { return };
-        if !current.writer.has_begun() && current.held.is_none() {
+        if !current.incoming.has_head() {
             return self.spoil(job, "the worker sent a chunk before the head");
         }
-        if let Err(gone) = current.chunk(bytes) {
+        if let Err(gone) = current.incoming.chunk(bytes) {
             self.unwanted(job, gone);
         }
     }
 
     fn binary_end(&mut self, job: JobId, end: &ResponseEnd) {
-        let Some(mut current) = self.take(job) else { return };
-        if current.held.as_ref().is_some_and(|held| held.is_unserved(&current.asked)) {
+        let Some(current) = self.take(job) else { return };
+        if current.incoming.is_unserved() {
             return self.unserved(current);
         }
         if let Some(counts) = end.token_counts {
-            current.writer.report(usage(protocol::usage::Usage::from(counts)));
+            current.incoming.writer.report(usage(protocol::usage::Usage::from(counts)));
         }
-        let written = current.release();
-        current.finish(written);
+        current.incoming.end();
     }
 
     /// A job whose frame was bad: it fails, and the worker need not go on with it.
     fn spoil(&mut self, job: JobId, why: &str) {
         if let Some(current) = self.take(job) {
             self.sender.stop(job, CancelReason::WorkerDisconnect);
-            current.writer.fail(why);
+            current.incoming.writer.fail(why);
         }
     }
 
@@ -331,7 +327,7 @@ impl Session {
             ReaderGone::Over => {
                 if let Some(current) = self.jobs.remove(&job) {
                     self.numbers.remove(&current.number);
-                    current.writer.abandon();
+                    current.incoming.writer.abandon();
                 }
             }
             ReaderGone::Unreadable => {
@@ -340,7 +336,7 @@ impl Session {
             ReaderGone::Stalled => {
                 if let Some(current) = self.jobs.remove(&job) {
                     self.numbers.remove(&current.number);
-                    current.writer.stalled();
+                    current.incoming.writer.stalled();
                 }
             }
         }

@@ -65,7 +65,7 @@ async fn a_head_of_headers_without_end_fails_its_job_only() {
     let _driver = worker.drive();
     let failure = read(&mut answer).await.2.unwrap();
     assert_eq!(failure.ending, Ending::ProviderFailed);
-    assert_eq!(failure.detail.as_deref(), Some("the worker sent more than 256 headers"));
+    assert_eq!(failure.detail.as_deref(), Some("the provider sent more than 256 headers"));
     assert_eq!(kit.scheduler.status().workers.len(), 1);
 }
 
@@ -80,7 +80,7 @@ async fn an_impossible_length_fails_its_job() {
     let _driver = worker.drive();
     let failure = read(&mut answer).await.2.unwrap();
     assert_eq!(failure.ending, Ending::ProviderFailed);
-    assert_eq!(failure.detail.as_deref(), Some("the worker sent an impossible content-length"));
+    assert_eq!(failure.detail.as_deref(), Some("the provider sent an impossible content-length"));
 }
 
 #[tokio::test(start_paused = true)]

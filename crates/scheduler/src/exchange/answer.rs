@@ -6,7 +6,7 @@ use std::{
     task::{Context, Poll},
 };
 
-use base::JobId;
+use base::{JobId, ProviderId};
 use dispatch::Ending;
 
 use super::{
@@ -33,6 +33,11 @@ impl Answer {
         self.job
     }
 
+    /// Who answers; known from the head on.
+    pub fn provider(&self) -> Option<ProviderId> {
+        self.exchange.lock().provider
+    }
+
     /// Waits for the head.
     ///
     /// # Errors
@@ -41,7 +46,11 @@ impl Answer {
         poll_fn(|cx| self.poll_head(cx)).await
     }
 
-    fn poll_head(&mut self, cx: &mut Context<'_>) -> Poll<Result<Head, Failure>> {
+    /// As [`Answer::head`], for those who poll.
+    ///
+    /// # Errors
+    /// The [`Failure`] when the job ends without one.
+    pub fn poll_head(&mut self, cx: &mut Context<'_>) -> Poll<Result<Head, Failure>> {
         let mut state = self.exchange.lock();
         if let Some(head) = state.head.take() {
             return Poll::Ready(Ok(head));

@@ -8,13 +8,14 @@ use std::{
 };
 
 use bytes::Bytes;
+use base::ProviderId;
 use dispatch::{Ending, Waiting};
 use http::StatusCode;
 
 use super::{CreditSink, ESTIMATED, Gone, Head, USAGE_HEADER};
 use crate::{
     job::{Failure, Meter, Usage},
-    service::now,
+    service::{Claim, now},
     translate::AnswerMap,
 };
 
@@ -38,6 +39,8 @@ pub(super) struct State {
     /// Makes the client's answer of the provider's.
     pub(super) map: Option<Box<dyn AnswerMap>>,
     pub(super) head: Option<Head>,
+    /// Whose head it is.
+    pub(super) provider: Option<ProviderId>,
     pub(super) status: Option<StatusCode>,
     pub(super) chunks: VecDeque<Piece>,
     pub(super) held_back: usize,
@@ -79,6 +82,7 @@ impl Exchange {
                 attempt: None,
                 map: None,
                 head: None,
+                provider: None,
                 status: None,
                 chunks: VecDeque::new(),
                 held_back: 0,
@@ -111,10 +115,11 @@ impl Exchange {
         state.credit = None;
     }
 
-    /// The head of this attempt's answer is here.
-    pub(crate) fn begin_answer(&self, attempt: u32, head: Head) -> Result<(), Gone> {
+    /// The head of this claim's answer is here.
+    pub(crate) fn begin_answer(&self, claim: Claim, head: Head) -> Result<(), Gone> {
         let mut state = self.lock();
-        state.writable(attempt)?;
+        state.writable(claim.attempt)?;
+        state.provider = Some(claim.provider);
         state.estimated = is_estimated(&head);
         let head = match &mut state.map {
             Some(map) => map.head(head),

@@ -220,7 +220,7 @@ impl Scheduler {
         let job = claim.job;
         self.with(|core, notes| {
             let entry = core.held(claim).ok_or(ReaderGone::Over)?;
-            entry.exchange.begin_answer(claim.attempt, head)?;
+            entry.exchange.begin_answer(claim, head)?;
             let at = now();
             entry.begun = Some(at);
             entry.wanted = None;

@@ -41,8 +41,8 @@ struct Create {
     /// What to call it
     #[arg(long)]
     name: String,
-    /// What it is for: inference, worker, workspace, peer, admin, metrics (repeatable) [default:
-    /// inference]
+    /// What it is for: inference, worker, workspace, peer, admin, metrics, rooms (repeatable)
+    /// [default: inference]
     #[arg(long, value_name = "SCOPE,…", value_delimiter = ',')]
     scope: Vec<KeyScope>,
     /// The models it may be used for; llama* are all that begin so (repeatable) [default: all]
@@ -60,6 +60,9 @@ struct Create {
     /// Tokens a day or a month (UTC) [default: no limit]
     #[arg(long, value_name = "N/day|N/month")]
     budget_tokens: Option<Budget>,
+    /// The only room whose participants it reaches: one of its codes [default: it is for the server]
+    #[arg(long, value_name = "CODE")]
+    room: Option<String>,
     /// When it stops working: 30d, 12h, or a time such as 2027-01-31T00:00:00Z [default: never]
     #[arg(long, value_name = "WHEN")]
     expires: Option<String>,
@@ -126,6 +129,7 @@ impl Create {
                 concurrent: self.concurrent,
                 budget: self.budget_tokens,
             }),
+            room: self.room.clone(),
             expires_at,
         })
     }
@@ -164,7 +168,7 @@ impl Listing {
         if keys.is_empty() {
             return Ok(say("There are no keys yet. Make one: warren key create --name NAME")?);
         }
-        let header = ["id", "name", "prefix", "scopes", "models", "limits", "state", "last used"];
+        let header = ["id", "name", "prefix", "scopes", "models", "limits", "room", "state", "last used"];
         let rows: Vec<Vec<String>> = keys.iter().map(row).collect();
         Ok(say(&table(&header, &rows, 0))?)
     }
@@ -178,7 +182,7 @@ async fn keys(chosen: &Chosen) -> anyhow::Result<Vec<KeyJson>> {
 }
 
 fn row(key: &KeyJson) -> Vec<String> {
-    let [.., scopes, models, limits, state, last_used] = fields(key).map(|(_, value)| value);
+    let [.., scopes, models, limits, room, state, last_used] = fields(key).map(|(_, value)| value);
     vec![
         key.id.clone(),
         plain(&key.name),
@@ -186,6 +190,7 @@ fn row(key: &KeyJson) -> Vec<String> {
         scopes,
         models,
         limits,
+        room,
         state,
         last_used,
     ]
@@ -208,7 +213,7 @@ fn tell(key: &KeyJson, json: bool) -> anyhow::Result<()> {
     Ok(())
 }
 
-fn fields(key: &KeyJson) -> [(&'static str, String); 9] {
+fn fields(key: &KeyJson) -> [(&'static str, String); 10] {
     let scopes: Vec<&str> = key.scopes.iter().map(|scope| scope.as_str()).collect();
     let models =
         if key.models.is_empty() { "all".to_owned() } else { plain(&key.models.join(",")) };
@@ -221,6 +226,7 @@ fn fields(key: &KeyJson) -> [(&'static str, String); 9] {
         ("scopes", scopes.join(",")),
         ("models", models),
         ("limits", limits(&key.limits)),
+        ("room", key.room.as_deref().map_or_else(|| "none".to_owned(), plain)),
         ("state", state(key)),
         ("last used", last_used),
     ]

@@ -55,6 +55,7 @@ mod tests {
             scopes: Vec::new(),
             models: Vec::new(),
             limits: base::KeyLimits::default(),
+            room: None,
             created_at: Timestamp::UNIX_EPOCH,
             expires_at: None,
             revoked_at: revoked.then_some(Timestamp::UNIX_EPOCH),

@@ -38,8 +38,8 @@ impl Status {
 
     async fn report(self, file: &ConfigFile) -> anyhow::Result<()> {
         let warren = self.server.warren(&file.serve)?;
-        let asked = (warren.health(), warren.stats(), warren.requests(0, self.last));
-        let (health, stats, requests) = tokio::try_join!(asked.0, asked.1, asked.2)?;
+        let (health, stats, requests) =
+            tokio::try_join!(warren.health(), warren.stats(), warren.requests(0, self.last))?;
         if self.json {
             let all = json!({"health": health, "stats": stats, "requests": requests});
             return Ok(say(&serde_json::to_string_pretty(&all)?)?);
@@ -88,7 +88,7 @@ fn workers(workers: &[WorkerJson]) -> Option<String> {
         texts.into_iter().chain(numbers.map(|number| number.to_string())).collect()
     };
     let header = ["id", "worker", "scope", "models", "state", "in flight", "load", "slots"];
-    filled(&header, workers.iter().map(row).collect(), 3)
+    filled(&header, workers.iter().map(row), 3)
 }
 
 fn models(models: &[String]) -> String {
@@ -113,7 +113,7 @@ fn queues(queues: &[QueueJson]) -> Option<String> {
         vec![plain(&queue.scope), plain(&queue.model), queue.depth.to_string(), oldest]
     };
     let header = ["scope", "model", "waiting", "oldest"];
-    filled(&header, queues.iter().map(row).collect(), 2)
+    filled(&header, queues.iter().map(row), 2)
 }
 
 fn last(requests: &[RequestJson]) -> Option<String> {
@@ -130,7 +130,7 @@ fn last(requests: &[RequestJson]) -> Option<String> {
         "first ms",
         "total ms",
     ];
-    filled(&header, requests.iter().map(request).collect(), 5)
+    filled(&header, requests.iter().map(request), 5)
 }
 
 fn request(request: &RequestJson) -> Vec<String> {
@@ -170,7 +170,12 @@ fn outcome(request: &RequestJson) -> String {
 }
 
 /// A table, if there is anything to show in it.
-fn filled(header: &[&str], rows: Vec<Vec<String>>, right: usize) -> Option<String> {
+fn filled(
+    header: &[&str],
+    rows: impl Iterator<Item = Vec<String>>,
+    right: usize,
+) -> Option<String> {
+    let rows: Vec<Vec<String>> = rows.collect();
     (!rows.is_empty()).then(|| table(header, &rows, right))
 }
 
@@ -181,11 +186,11 @@ fn count(count: u64, what: &str) -> String {
 /// A span in its two largest units.
 fn for_people(secs: u64) -> String {
     let (minutes, hours, days) = (secs / 60, secs / 3_600, secs / 86_400);
-    match () {
-        () if days > 0 => format!("{days}d {}h", hours % 24),
-        () if hours > 0 => format!("{hours}h {}m", minutes % 60),
-        () if minutes > 0 => format!("{minutes}m {}s", secs % 60),
-        () => format!("{secs}s"),
+    match (days, hours, minutes) {
+        (1.., ..) => format!("{days}d {}h", hours % 24),
+        (_, 1.., _) => format!("{hours}h {}m", minutes % 60),
+        (.., 1..) => format!("{minutes}m {}s", secs % 60),
+        _ => format!("{secs}s"),
     }
 }
 

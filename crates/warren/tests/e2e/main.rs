@@ -23,6 +23,7 @@ mod headers;
 mod keepalive;
 mod keys;
 mod limits;
+mod mdns;
 mod memory;
 mod node_chat;
 mod node_entry;

@@ -108,6 +108,11 @@ impl<R: Read, W: Writer> FromProvider<R, W> {
         }
     }
 
+    /// What writes the client's answer.
+    pub fn writer(&mut self) -> &mut W {
+        &mut self.writer
+    }
+
     fn keep(&mut self, chunk: &[u8]) -> Result<(), BadAnswer> {
         if self.kept.len() + chunk.len() > MAX_KEPT {
             return Err(BadAnswer(format!("the answer is longer than {MAX_KEPT} bytes")));

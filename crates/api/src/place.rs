@@ -1,0 +1,193 @@
+//! Where a request is served, and on whose account: the server, or one room.
+
+use std::sync::Arc;
+
+use access::{Admitted, Key, Moment};
+use base::{KeyId, ModelName, RoomId, Scope};
+use http::{StatusCode, Uri, request::Parts};
+use protocol::room::{Selector, selector::participant_name};
+use rooms::{Room, room::Available};
+
+use crate::{
+    admission::not_allowed,
+    error::{ApiError, Kind},
+    state::{Api, Peer},
+};
+
+/// Where a request is served, and on whose account.
+pub(crate) struct Place {
+    scope: Scope,
+    room: Option<Arc<Room>>,
+    admitted: Admitted,
+}
+
+/// What the model of a request stands for.
+pub(crate) struct Named {
+    /// The names that the dispatcher is asked for, in order. Not empty.
+    pub(crate) targets: Vec<ModelName>,
+    /// Whether they are worth waiting for when nobody serves them now.
+    pub(crate) known: bool,
+}
+
+impl Place {
+    /// The place of a request to a path of no room: the server, or for a key bound to a room that
+    /// room.
+    ///
+    /// # Errors
+    /// 401 or 403 when it may use no models, 403 when the room of its key is closed.
+    pub(crate) fn of_plain(api: &Api, parts: &Parts) -> Result<Self, ApiError> {
+        let peer = Peer::of(&parts.extensions);
+        Self::of(api, api.rules().admit(peer, &parts.uri, &parts.headers, Moment::now())?)
+    }
+
+    /// The place of somebody who was admitted to a path of no room.
+    ///
+    /// # Errors
+    /// 403 when the room of its key is closed.
+    pub(crate) fn of(api: &Api, admitted: Admitted) -> Result<Self, ApiError> {
+        let Some(id) = admitted.key.as_ref().and_then(|key| key.room()) else {
+            return Ok(Self { scope: Scope::server(), room: None, admitted });
+        };
+        let room = api.rooms().rooms.get(id.as_str()).ok_or_else(|| closed(id))?;
+        Ok(Self::in_room(room, admitted))
+    }
+
+    /// A room, for somebody with a key that is bound to it.
+    pub(crate) fn with_key(room: Arc<Room>, key: Arc<Key>) -> Self {
+        Self::in_room(room, Admitted { id: key.id().clone(), key: Some(key) })
+    }
+
+    /// A room, for anybody who was let in.
+    pub(crate) fn for_anybody(room: Arc<Room>) -> Self {
+        let id = KeyId::from(format!("room:{}", room.short_code()));
+        Self::in_room(room, Admitted { id, key: None })
+    }
+
+    fn in_room(room: Arc<Room>, admitted: Admitted) -> Self {
+        Self { scope: room.scope(), room: Some(room), admitted }
+    }
+
+    pub(crate) fn scope(&self) -> &Scope {
+        &self.scope
+    }
+
+    pub(crate) fn room(&self) -> Option<&Arc<Room>> {
+        self.room.as_ref()
+    }
+
+    pub(crate) fn admitted(&self) -> &Admitted {
+        &self.admitted
+    }
+
+    /// Whom the dispatcher is asked for when a client asks for `model`.
+    ///
+    /// # Errors
+    /// 403 when the key is not for this model; in a room 404 when nobody is meant by it, and 503
+    /// when it means somebody who is not connected.
+    pub(crate) fn resolve(&self, api: &Api, model: &ModelName) -> Result<Named, ApiError> {
+        match &self.room {
+            Some(room) => self.resolve_in(room, model),
+            None => self.resolve_here(api, model),
+        }
+    }
+
+    fn resolve_here(&self, api: &Api, model: &ModelName) -> Result<Named, ApiError> {
+        if self.may_not_use(model.as_str()) {
+            return Err(not_allowed(model));
+        }
+        let targets = match api.aliases().get(model) {
+            Some(alias) => alias.targets.clone(),
+            None => vec![model.clone()],
+        };
+        let known = targets.iter().any(|target| api.models().knows(&self.scope, target));
+        Ok(Named { targets, known })
+    }
+
+    fn resolve_in(&self, room: &Room, model: &ModelName) -> Result<Named, ApiError> {
+        let selector = Selector::parse(model.as_str());
+        match room.find(&selector, Moment::now().wall_ms) {
+            Available::Known(name) if self.may_not_use(&judged(room, &selector, &name)) => {
+                Err(not_allowed(model))
+            }
+            Available::Known(name) => Ok(Named { targets: vec![name.into()], known: true }),
+            Available::Disconnected { .. } => Err(disconnected()),
+            Available::Nobody => Err(nobody()),
+        }
+    }
+
+    fn may_not_use(&self, model: &str) -> bool {
+        self.admitted.key.as_ref().is_some_and(|key| !key.allows(model))
+    }
+}
+
+/// The model by which a key's list of models is read: of a participant its own, of anybody `*`,
+/// which only a key for every model may ask for.
+fn judged(room: &Room, selector: &Selector, found: &str) -> String {
+    match selector {
+        Selector::Any => "*".to_owned(),
+        Selector::Named(id) if participant_name(id) == found => {
+            room.participant(id).map_or_else(String::new, |participant| participant.model)
+        }
+        _ => found.to_owned(),
+    }
+}
+
+/// The words are those of stock servers, here and below.
+pub(crate) fn nobody() -> ApiError {
+    let words = "No available participant for the requested model";
+    ApiError::new(StatusCode::NOT_FOUND, Kind::NotFound, words)
+}
+
+pub(crate) fn disconnected() -> ApiError {
+    let words = "Participant tunnel is not connected";
+    ApiError::new(StatusCode::SERVICE_UNAVAILABLE, Kind::Server, words)
+}
+
+fn closed(id: &RoomId) -> ApiError {
+    let words = format!("the API key is bound to a room that was closed ({id}): ask for another");
+    let error = ApiError::new(StatusCode::FORBIDDEN, Kind::Permission, words);
+    ApiError { code: Some("room_closed"), ..error }
+}
+
+/// The path of a request without the room that it may begin with, whose code nobody else is to
+/// see: `/rooms/CODE/v1/models` is `/v1/models`.
+pub(crate) fn path(uri: &Uri) -> &str {
+    let path = uri.path();
+    let Some(in_room) = path.strip_prefix("/rooms/") else { return path };
+    in_room.find('/').map_or("/", |end| &in_room[end..])
+}
+
+/// Path and query as a provider is sent them: without the room, and without its password.
+pub(crate) fn path_and_query(uri: &Uri) -> String {
+    let path = path(uri);
+    let query = uri.query().map(without_password).unwrap_or_default();
+    if query.is_empty() { path.to_owned() } else { format!("{path}?{query}") }
+}
+
+fn without_password(query: &str) -> String {
+    let is_password = |pair: &&str| pair.split('=').next() == Some("password");
+    if !query.contains("password") {
+        return query.to_owned();
+    }
+    query.split('&').filter(|pair| !is_password(pair)).collect::<Vec<_>>().join("&")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn neither_the_room_nor_its_password_is_passed_on() {
+        let cases = [
+            ("/v1/messages?beta=true", "/v1/messages?beta=true"),
+            ("/v1/messages", "/v1/messages"),
+            ("/rooms/AB12CD/v1/messages?password=x&beta=true", "/v1/messages?beta=true"),
+            ("/rooms/AB12CD/v1/messages?password=x", "/v1/messages"),
+            ("/rooms/AB12CD", "/"),
+            ("http://host/rooms/a/api/chat?a=1", "/api/chat?a=1"),
+        ];
+        for (given, sent) in cases {
+            assert_eq!(path_and_query(&given.parse().unwrap()), sent);
+        }
+    }
+}

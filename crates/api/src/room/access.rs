@@ -1,0 +1,174 @@
+//! Who may do what with rooms.
+//!
+//! The code of a room is a credential, and its password another where it has one. Keys of the server
+//! and being local count only for making rooms and for seeing which there are.
+
+use std::{borrow::Cow, net::IpAddr, sync::Arc};
+
+use access::{Denied, Key, Moment};
+use base::{KeyId, KeyScope};
+use http::{HeaderMap, StatusCode, Uri, request::Parts};
+use protocol::room::plane::ErrorCode;
+use rooms::{Refused, Room, Source};
+
+use super::failure::Failure;
+use crate::{
+    admin,
+    state::{Api, Peer},
+};
+
+/// Where the host of a room shows its token, so that a password may be sent beside it.
+const HOST_TOKEN: &str = "x-warren-host-token";
+
+/// Where a participant shows that it is itself.
+const SESSION: &str = "x-warren-session";
+
+/// The room of a code, for a request that shows its password if there is one: as its key, or as
+/// `?password=`, since pages cannot add headers to a stream of events.
+///
+/// # Errors
+/// [`Refused`].
+pub(crate) async fn enter(api: &Api, parts: &Parts, code: &str) -> Result<Arc<Room>, Refused> {
+    enter_with(api, parts, code, None).await
+}
+
+/// The same, for a request whose body may have the password, too.
+///
+/// # Errors
+/// [`Refused`].
+pub(super) async fn enter_with(
+    api: &Api,
+    parts: &Parts,
+    code: &str,
+    password: Option<&str>,
+) -> Result<Arc<Room>, Refused> {
+    let shown = password.map(Cow::Borrowed).or_else(|| password_of(parts));
+    api.rooms().rooms.enter(code, shown.as_deref(), from(parts)).await
+}
+
+/// The room of an id, or of a code, for a request that shows its password if there is one. An id
+/// that is none is counted as a code that is none.
+///
+/// # Errors
+/// [`Refused`].
+pub(super) async fn enter_by_id(api: &Api, parts: &Parts, id: &str) -> Result<Arc<Room>, Refused> {
+    let room = api.rooms().rooms.get(id);
+    enter(api, parts, room.as_ref().map_or(id, |room| room.short_code())).await
+}
+
+/// The room of a code, for what needs no password.
+///
+/// # Errors
+/// [`Refused`].
+pub(super) fn find(api: &Api, parts: &Parts, code: &str) -> Result<Arc<Room>, Refused> {
+    api.rooms().rooms.find(code, from(parts))
+}
+
+/// The address that a request came from.
+pub(super) fn from(parts: &Parts) -> IpAddr {
+    Peer::of(&parts.extensions)
+}
+
+fn password_of(parts: &Parts) -> Option<Cow<'_, str>> {
+    let key = access::presented(&parts.headers).map(Cow::Borrowed);
+    key.or_else(|| parameter(&parts.uri, "password"))
+}
+
+/// A parameter of a query, unless it is empty.
+pub(super) fn parameter<'a>(uri: &'a Uri, name: &str) -> Option<Cow<'a, str>> {
+    let query = uri.query().unwrap_or_default();
+    let mut parameters = form_urlencoded::parse(query.as_bytes());
+    let (_, value) = parameters.find(|(parameter, _)| parameter == name)?;
+    Some(value).filter(|value| !value.is_empty())
+}
+
+/// The token by which a request shows that it is the host's.
+pub(super) fn host_token(headers: &HeaderMap) -> Option<&str> {
+    header(headers, HOST_TOKEN).or_else(|| access::presented(headers))
+}
+
+/// The token by which a request shows that it is a participant's.
+pub(super) fn session(headers: &HeaderMap) -> Option<&str> {
+    header(headers, SESSION)
+}
+
+/// The token by which a request shows that it is the host's or a participant's.
+pub(super) fn host_or_session(headers: &HeaderMap) -> Option<&str> {
+    let own = header(headers, HOST_TOKEN).or_else(|| session(headers));
+    own.or_else(|| access::presented(headers))
+}
+
+fn header<'a>(headers: &'a HeaderMap, name: &str) -> Option<&'a str> {
+    let value = headers.get(name)?.to_str().ok()?.trim();
+    Some(value).filter(|value| !value.is_empty())
+}
+
+/// Whether a request may make a room, and the key that the room is then counted for. May do so: who
+/// has a key of scope `rooms`, who is local, who administers, and anybody where the server is open
+/// for it.
+///
+/// # Errors
+/// 401 or 403, with words on what to do.
+pub(super) fn maker(api: &Api, parts: &Parts) -> Result<Option<KeyId>, Failure> {
+    let key = match key(api, parts) {
+        Ok(Some(key)) => return Ok(Some(key.id().clone())),
+        other => other,
+    };
+    if api.rooms().open || sees_all(api, parts) {
+        return Ok(None);
+    }
+    let unknown =
+        access::presented(&parts.headers).map_or(Denied::KeyMissing, |_| Denied::KeyUnknown);
+    let denied = key.err().unwrap_or(unknown);
+    let status = match denied {
+        Denied::Scope(_) => StatusCode::FORBIDDEN,
+        _ => StatusCode::UNAUTHORIZED,
+    };
+    let words = format!("Making a room from another machine needs a key of scope rooms: {denied}.");
+    let hint = "Make one with `warren key create --scope rooms` on the server, or start the server \
+                with `--open-rooms`.";
+    Err(Failure::new(status, ErrorCode::Unauthorized, words).hint(hint))
+}
+
+/// The key of scope `rooms` that a request carries.
+fn key(api: &Api, parts: &Parts) -> Result<Option<Arc<Key>>, Denied> {
+    let Some(shown) = access::presented(&parts.headers) else { return Ok(None) };
+    api.rules().keys.present(shown, KeyScope::Rooms, Moment::now())
+}
+
+/// Whether all rooms are listed for a request: it is local, or it administers.
+fn sees_all(api: &Api, parts: &Parts) -> bool {
+    api.rules().local.is_local(from(parts), &parts.uri, &parts.headers)
+        || admin::operator_if_any(api, &parts.headers).is_some()
+}
+
+/// Who looks at lists of rooms.
+#[derive(Debug, Clone)]
+pub(super) struct Viewer {
+    all: bool,
+    key: Option<KeyId>,
+}
+
+impl Viewer {
+    /// Whoever sends this request.
+    pub(super) fn of(api: &Api, parts: &Parts) -> Self {
+        let key = key(api, parts).ok().flatten().map(|key| key.id().clone());
+        Self { all: sees_all(api, parts), key }
+    }
+
+    /// The rooms that are listed for it, the oldest first.
+    pub(super) fn listed(&self, api: &Api) -> Vec<Arc<Room>> {
+        let mut rooms = api.rooms().rooms.list();
+        rooms.retain(|room| room.is_public() || self.is_at_home(room.source()));
+        rooms
+    }
+
+    /// Whether it is shown who is in a room and what happens there, though it shows no password.
+    pub(super) fn looks_into(&self, room: &Source) -> bool {
+        self.is_at_home(room) || (room.is_public() && !room.is_guarded())
+    }
+
+    fn is_at_home(&self, room: &Source) -> bool {
+        self.all || (self.key.is_some() && self.key.as_ref() == room.owner())
+    }
+}

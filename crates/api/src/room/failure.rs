@@ -1,0 +1,186 @@
+//! Why something about a room was not done, and the three forms in which that is told.
+
+use std::time::Duration;
+
+use access::Denied;
+use axum::{
+    Json,
+    response::{IntoResponse, Response},
+};
+use http::{StatusCode, header};
+use protocol::room::{
+    ServerMessage,
+    invalid::Invalid,
+    message::RoomErrorMessage,
+    plane::{ErrorCode, ErrorEnvelope, Meta, PlaneError},
+};
+use rooms::{Refused, RoomError};
+use serde_json::json;
+
+use crate::{
+    admin,
+    error::{ApiError, retry_after},
+};
+
+const NO_ROOM: &str = "Run `warren room list` to see which rooms there are. A code is two words and \
+    a number, such as swift-eagle-42, or six characters.";
+
+const NO_PASSWORD: &str = "This room has a password: give it with `--password`, or send it as \
+    `Authorization: Bearer PASSWORD`.";
+
+/// Why something was not done.
+#[derive(Debug)]
+pub(super) struct Failure {
+    pub(super) status: StatusCode,
+    pub(super) error: PlaneError,
+    retry_after: Option<Duration>,
+}
+
+impl Failure {
+    pub(super) fn new(status: StatusCode, code: ErrorCode, message: impl Into<String>) -> Self {
+        let error = PlaneError { code, message: message.into(), hint: None, details: None };
+        Self { status, error, retry_after: None }
+    }
+
+    /// The request is at fault.
+    pub(super) fn invalid(message: impl Into<String>) -> Self {
+        Self::new(StatusCode::BAD_REQUEST, ErrorCode::InvalidRequest, message)
+    }
+
+    /// There is nothing at this path, or it has no such method.
+    pub(super) fn no_route() -> Self {
+        Self::new(StatusCode::NOT_FOUND, ErrorCode::InvalidRequest, "Route not found.")
+    }
+
+    /// There is no such participant.
+    pub(super) fn no_participant() -> Self {
+        let (status, code) = (StatusCode::NOT_FOUND, ErrorCode::ParticipantNotFound);
+        Self::new(status, code, "Participant not found.")
+            .hint("Run `warren room show CODE` to see who is in the room.")
+    }
+
+    /// Too much is asked for at once.
+    pub(super) fn too_many(message: impl Into<String>) -> Self {
+        Self::new(StatusCode::TOO_MANY_REQUESTS, ErrorCode::TooMany, message)
+    }
+
+    /// What to do.
+    pub(super) fn hint(mut self, hint: impl Into<String>) -> Self {
+        self.error.hint = Some(hint.into());
+        self
+    }
+
+    pub(super) fn retry_after(self, after: Duration) -> Self {
+        Self { retry_after: Some(after), ..self }
+    }
+
+    /// What went wrong and what to do, in one text.
+    pub(super) fn text(&self) -> String {
+        match &self.error.hint {
+            Some(hint) => format!("{} {hint}", self.error.message),
+            None => self.error.message.clone(),
+        }
+    }
+
+    /// As `{"error": TEXT}`, as the paths below `/rooms` tell it.
+    pub(super) fn plain(self) -> Response {
+        let text = self.error.message.trim_end_matches('.');
+        self.told(json!({ "error": text }))
+    }
+
+    /// As the spec's `room:error`.
+    pub(super) fn message(self) -> Response {
+        let message = ServerMessage::RoomError(RoomErrorMessage { error: self.text() });
+        self.told(message)
+    }
+
+    /// As JSON of this form. Logged without its path, in which the code of a room is.
+    pub(super) fn told(&self, form: impl serde::Serialize) -> Response {
+        let (status, message) = (self.status.as_u16(), &self.error.message);
+        tracing::info!(target: "request", outcome = "refused", status, %message, "rooms");
+        let mut response = (self.status, Json(form)).into_response();
+        if let Some(after) = self.retry_after {
+            response.headers_mut().insert(header::RETRY_AFTER, retry_after(after));
+        }
+        response
+    }
+}
+
+/// In the envelope of the paths below `/v1/rooms`.
+impl IntoResponse for Failure {
+    fn into_response(self) -> Response {
+        let meta = Meta { request_id: rooms::uuid() };
+        self.told(ErrorEnvelope { error: self.error.clone(), meta })
+    }
+}
+
+impl From<Refused> for Failure {
+    fn from(refused: Refused) -> Self {
+        match refused {
+            Refused::Unknown => {
+                Self::new(StatusCode::NOT_FOUND, ErrorCode::RoomNotFound, "Room not found.")
+                    .hint(NO_ROOM)
+            }
+            Refused::TooMany { retry_after } => {
+                Self::too_many(refused.to_string()).retry_after(retry_after)
+            }
+            Refused::PasswordMissing | Refused::PasswordWrong => {
+                let (status, code) = (StatusCode::UNAUTHORIZED, ErrorCode::InvalidPassword);
+                Self::new(status, code, "Invalid password.").hint(NO_PASSWORD)
+            }
+        }
+    }
+}
+
+impl From<RoomError> for Failure {
+    fn from(error: RoomError) -> Self {
+        let words = error.to_string();
+        match error {
+            RoomError::Invalid(_) => Self::invalid(words),
+            RoomError::TooMany(_) => Self::too_many(words),
+            RoomError::NoParticipant(_) => Self::no_participant(),
+            RoomError::Conflict(_) => {
+                Self::new(StatusCode::CONFLICT, ErrorCode::ParticipantConflict, words)
+            }
+            RoomError::NotAllowed(_) => {
+                Self::new(StatusCode::FORBIDDEN, ErrorCode::Unauthorized, words)
+            }
+            RoomError::BadTunnelToken => {
+                Self::new(StatusCode::UNAUTHORIZED, ErrorCode::InvalidRequest, words)
+            }
+            RoomError::Store(error) => admin::failed(&error).into(),
+        }
+    }
+}
+
+impl From<ApiError> for Failure {
+    fn from(error: ApiError) -> Self {
+        let code = match error.status.as_u16() {
+            401 | 403 => ErrorCode::Unauthorized,
+            429 => ErrorCode::TooMany,
+            500.. => ErrorCode::InternalError,
+            _ => ErrorCode::InvalidRequest,
+        };
+        let retry_after = error.retry_after;
+        Self { retry_after, ..Self::new(error.status, code, error.message) }
+    }
+}
+
+impl From<Denied> for Failure {
+    fn from(denied: Denied) -> Self {
+        ApiError::from(denied).into()
+    }
+}
+
+impl From<Invalid> for Failure {
+    fn from(invalid: Invalid) -> Self {
+        let message = match () {
+            () if invalid.cause.is_some() => "Invalid JSON body.",
+            () if !invalid.required.is_empty() => "Missing required fields.",
+            () => "Invalid fields.",
+        };
+        let mut failure = Self::invalid(message).hint(format!("{invalid}."));
+        failure.error.details = Some(invalid.details());
+        failure
+    }
+}

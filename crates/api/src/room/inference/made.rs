@@ -1,0 +1,288 @@
+//! Which participant made which response, so that it can be asked for it again.
+
+use std::{
+    collections::{BTreeMap, HashMap},
+    pin::Pin,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    task::{Context, Poll},
+    time::{Duration, Instant},
+};
+
+use base::{JobId, ProviderId, RoomId};
+use bytes::Bytes;
+use http_body::{Body, Frame, SizeHint};
+use protocol::openai::ResponseIdReader;
+use rooms::Room;
+use scheduler::{Answer, Head};
+
+use crate::{
+    body::{AnswerBody, BrokenOff},
+    state::Api,
+};
+
+/// The most responses that are remembered, of one room and of all.
+const MOST_OF_ROOM: usize = 1_000;
+const MOST: usize = 50_000;
+
+/// How long they are remembered.
+const REMEMBERED: Duration = Duration::from_secs(24 * 60 * 60);
+
+/// The longest id that is remembered, in bytes.
+const LONGEST_ID: usize = 128;
+
+/// Who made a response.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Maker {
+    /// A participant.
+    Provider(ProviderId),
+    /// The translation of an answer of another API: nobody has it.
+    Translation,
+}
+
+/// The responses that passed.
+#[derive(Default)]
+pub(crate) struct Made(Mutex<All>);
+
+#[derive(Default)]
+struct All {
+    rooms: HashMap<RoomId, OfRoom>,
+    by_age: BTreeMap<u64, RoomId>,
+    /// The number of the next.
+    next: u64,
+}
+
+/// Those of one room. Not empty.
+#[derive(Default)]
+struct OfRoom {
+    by_id: HashMap<Arc<str>, Entry>,
+    by_age: BTreeMap<u64, Arc<str>>,
+}
+
+struct Entry {
+    number: u64,
+    maker: Maker,
+    at: Instant,
+}
+
+impl Made {
+    /// A response of this id was made. What is known already stays: an id is its first maker's.
+    pub(crate) fn note(&self, room: &RoomId, id: &str, maker: Maker, now: Instant) {
+        if !is_id(id) {
+            return;
+        }
+        let mut all = self.lock();
+        all.forget_old(now);
+        let known = all.rooms.get(room).is_some_and(|of_room| of_room.by_id.contains_key(id));
+        if !known {
+            all.make_room(room);
+            all.add(room, id, maker, now);
+        }
+    }
+
+    /// Who made the response of this id.
+    pub(crate) fn maker(&self, room: &RoomId, id: &str, now: Instant) -> Option<Maker> {
+        let all = self.lock();
+        let entry = all.rooms.get(room)?.by_id.get(id)?;
+        (now.saturating_duration_since(entry.at) < REMEMBERED).then_some(entry.maker)
+    }
+
+    /// The response of this id is there no more.
+    pub(crate) fn forget(&self, room: &RoomId, id: &str) {
+        let mut all = self.lock();
+        let number = all.rooms.get(room).and_then(|of_room| of_room.by_id.get(id));
+        if let Some(number) = number.map(|entry| entry.number) {
+            all.remove(number);
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, All> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl All {
+    fn add(&mut self, room: &RoomId, id: &str, maker: Maker, at: Instant) {
+        let (number, id) = (self.next, Arc::<str>::from(id));
+        self.next += 1;
+        self.by_age.insert(number, room.clone());
+        let of_room = self.rooms.entry(room.clone()).or_default();
+        of_room.by_age.insert(number, Arc::clone(&id));
+        of_room.by_id.insert(id, Entry { number, maker, at });
+    }
+
+    /// Makes room for one more: the oldest of its room, or of all, is forgotten.
+    fn make_room(&mut self, room: &RoomId) {
+        let of_room = self.rooms.get(room).filter(|of_room| of_room.by_id.len() >= MOST_OF_ROOM);
+        let oldest_of_room = of_room.and_then(|of_room| of_room.by_age.keys().next().copied());
+        let too_many = self.by_age.len() >= MOST;
+        let oldest = || self.by_age.keys().next().copied().filter(|_| too_many);
+        if let Some(number) = oldest_of_room.or_else(oldest) {
+            self.remove(number);
+        }
+    }
+
+    fn forget_old(&mut self, now: Instant) {
+        while let Some((&number, room)) = self.by_age.first_key_value() {
+            let at = self.rooms.get(room).and_then(|of_room| of_room.at(number));
+            if at.is_some_and(|at| now.saturating_duration_since(at) < REMEMBERED) {
+                return;
+            }
+            self.remove(number);
+        }
+    }
+
+    fn remove(&mut self, number: u64) {
+        let Some(room) = self.by_age.remove(&number) else { return };
+        let Some(of_room) = self.rooms.get_mut(&room) else { return };
+        if let Some(id) = of_room.by_age.remove(&number) {
+            of_room.by_id.remove(&id);
+        }
+        if of_room.by_id.is_empty() {
+            self.rooms.remove(&room);
+        }
+    }
+}
+
+impl OfRoom {
+    fn at(&self, number: u64) -> Option<Instant> {
+        self.by_id.get(self.by_age.get(&number)?).map(|entry| entry.at)
+    }
+}
+
+/// Whether a text is a response's id as backends make them, which means nothing else in a path.
+fn is_id(text: &str) -> bool {
+    let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"_-.:".contains(&byte);
+    (1..=LONGEST_ID).contains(&text.len())
+        && text.bytes().all(is_plain)
+        && text.bytes().any(|byte| byte != b'.')
+}
+
+/// An answer whose id will be noted.
+pub(crate) struct Noted {
+    api: Api,
+    room: RoomId,
+    job: JobId,
+    provider: ProviderId,
+}
+
+impl Noted {
+    /// For an answer that begins with this head, if it is one that makes a response.
+    pub(crate) fn new(api: &Api, room: &Room, answer: &Answer, head: &Head) -> Option<Self> {
+        let provider = answer.provider().filter(|_| head.status.is_success())?;
+        let room = room.id().clone();
+        Some(Self { api: api.clone(), room, job: answer.job(), provider })
+    }
+
+    /// The answer, which passes unchanged.
+    pub(crate) fn around(self, body: AnswerBody) -> NotedBody {
+        NotedBody { noted: self, reader: ResponseIdReader::default(), body }
+    }
+
+    fn note(&self, id: &str) {
+        let translated = id.strip_prefix("resp_") == Some(&self.job.digits());
+        let maker =
+            if translated { Maker::Translation } else { Maker::Provider(self.provider) };
+        self.api.made().note(&self.room, id, maker, Instant::now());
+    }
+}
+
+/// An answer whose id is noted as it passes.
+pub(crate) struct NotedBody {
+    noted: Noted,
+    reader: ResponseIdReader,
+    body: AnswerBody,
+}
+
+impl Body for NotedBody {
+    type Data = Bytes;
+    type Error = BrokenOff;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, BrokenOff>>> {
+        let this = &mut *self;
+        let polled = Pin::new(&mut this.body).poll_frame(cx);
+        let found = match &polled {
+            Poll::Ready(Some(Ok(frame))) => {
+                frame.data_ref().and_then(|chunk| this.reader.feed(chunk))
+            }
+            _ => None,
+        };
+        // Nobody may ask for what follows the last of the announced bytes.
+        let found = found.or_else(|| this.body.is_end_stream().then(|| this.reader.end()).flatten());
+        if let Some(id) = found {
+            this.noted.note(&id);
+        }
+        polled
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.body.is_end_stream()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        self.body.size_hint()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MAKER: Maker = Maker::Provider(ProviderId::from_random(1));
+
+    fn room(number: usize) -> RoomId {
+        RoomId::from(format!("room-{number}"))
+    }
+
+    #[test]
+    fn an_id_is_its_first_makers_in_its_room_alone() {
+        let (made, now) = (Made::default(), Instant::now());
+        made.note(&room(1), "resp_1", MAKER, now);
+        made.note(&room(1), "resp_1", Maker::Translation, now);
+        assert_eq!(made.maker(&room(1), "resp_1", now), Some(MAKER));
+        assert_eq!(made.maker(&room(2), "resp_1", now), None);
+        made.forget(&room(1), "resp_1");
+        made.forget(&room(1), "resp_1");
+        assert_eq!(made.maker(&room(1), "resp_1", now), None);
+        assert!(made.lock().rooms.is_empty() && made.lock().by_age.is_empty());
+    }
+
+    #[test]
+    fn what_would_be_another_path_is_no_id() {
+        let (made, now) = (Made::default(), Instant::now());
+        let long = "x".repeat(LONGEST_ID + 1);
+        for id in ["", "..", "a/b", "a?b", "a%2fb", "a b", "é", "a\n", &long] {
+            made.note(&room(1), id, MAKER, now);
+            assert_eq!(made.maker(&room(1), id, now), None, "{id}");
+        }
+    }
+
+    #[test]
+    fn a_room_keeps_its_newest_and_takes_nothing_from_others() {
+        let (made, now) = (Made::default(), Instant::now());
+        made.note(&room(0), "first", MAKER, now);
+        for number in 0..=MOST_OF_ROOM {
+            made.note(&room(1), &format!("resp_{number}"), MAKER, now);
+        }
+        assert_eq!(made.lock().by_age.len(), MOST_OF_ROOM + 1);
+        assert_eq!(made.maker(&room(1), "resp_0", now), None);
+        assert_eq!(made.maker(&room(1), "resp_1", now), Some(MAKER));
+        assert_eq!(made.maker(&room(0), "first", now), Some(MAKER));
+    }
+
+    #[test]
+    fn all_rooms_together_are_bounded_and_what_is_old_is_forgotten() {
+        let (made, now) = (Made::default(), Instant::now());
+        for number in 0..=MOST {
+            made.note(&room(number % 100), &format!("resp_{number}"), MAKER, now);
+        }
+        assert_eq!(made.lock().by_age.len(), MOST);
+        assert_eq!(made.maker(&room(0), "resp_0", now), None, "the oldest of all");
+        let later = now + REMEMBERED;
+        assert_eq!(made.maker(&room(1), "resp_1", later), None);
+        made.note(&room(1), "resp_new", MAKER, later);
+        assert_eq!(made.lock().by_age.len(), 1);
+    }
+}

@@ -1,0 +1,108 @@
+//! `/rooms/{code}/v1/…`: every API, served by the participants of one room.
+//!
+//! - `models`: who can be asked
+//! - `responses`: what was answered before, asked for again
+//! - [`made`]: which participant made which response
+
+pub(crate) mod made;
+mod models;
+mod responses;
+
+use axum::{
+    Router,
+    extract::{Path, Request, State, rejection::PathRejection},
+    response::Response,
+    routing::{MethodRouter, get, post},
+};
+use base::KeyScope;
+use http::{StatusCode, request::Parts};
+use rooms::Refused;
+
+use super::access::{enter, find};
+use crate::{
+    consume,
+    error::{ApiError, Kind},
+    place::Place,
+    shape::{
+        Shape,
+        in_room::{self, InRoom},
+    },
+    state::Api,
+};
+
+pub(super) fn routes() -> Router<Api> {
+    const RESPONSE: &str = "/rooms/{code}/v1/responses/{id}";
+    let apis = in_room::ALL.iter().fold(Router::new(), |router, shape| {
+        router.route(&format!("/rooms/{{code}}{}", shape.endpoint().path()), consumer(shape))
+    });
+    apis.route("/rooms/{code}/v1/models", get(models::list))
+        .route(RESPONSE, get(responses::show).delete(responses::delete))
+        .route(&format!("{RESPONSE}/cancel"), post(responses::show))
+        .route(&format!("{RESPONSE}/input_items"), get(responses::show))
+}
+
+type Code = Result<Path<String>, PathRejection>;
+
+/// What answers at the path of an API.
+fn consumer(shape: &'static InRoom) -> MethodRouter<Api> {
+    post(async move |State(api): State<Api>, code: Code, request: Request| {
+        consume_in_room(shape, &api, code, request).await
+    })
+}
+
+async fn consume_in_room(
+    shape: &'static InRoom,
+    api: &Api,
+    code: Code,
+    request: Request,
+) -> Response {
+    let (mut parts, body) = request.into_parts();
+    shape.adapt(&mut parts.headers);
+    let place = match code {
+        Ok(Path(code)) => place(api, &code, &parts).await,
+        Err(_) => Err(Refused::Unknown.into()),
+    };
+    consume::serve(shape, api, place, parts, body).await
+}
+
+/// Where a request is served that names a room by its code, and on whose account. A key of the
+/// server counts for nothing here, but in the room that it is bound to: there it is as good as the
+/// password, and has its own limits.
+///
+/// # Errors
+/// Why it is not let in.
+pub(super) async fn place(api: &Api, code: &str, parts: &Parts) -> Result<Place, ApiError> {
+    if let Some(bound) = with_bound_key(api, code, parts)? {
+        return Ok(bound);
+    }
+    Ok(Place::for_anybody(enter(api, parts, code).await?))
+}
+
+/// The place of a request with a key that is bound to the room.
+fn with_bound_key(api: &Api, code: &str, parts: &Parts) -> Result<Option<Place>, ApiError> {
+    let Some(shown) = access::presented(&parts.headers).filter(|text| access::has_key_form(text))
+    else {
+        return Ok(None);
+    };
+    let room = find(api, parts, code)?;
+    let keys = &api.rules().keys;
+    let key = keys.present_in(room.id(), shown, KeyScope::Inference, access::Moment::now())?;
+    Ok(key.map(|key| Place::with_key(room, key)))
+}
+
+/// In the words of stock servers, where they have any.
+impl From<Refused> for ApiError {
+    fn from(refused: Refused) -> Self {
+        let words = refused.to_string();
+        match refused {
+            Refused::Unknown => Self::new(StatusCode::NOT_FOUND, Kind::NotFound, words),
+            Refused::TooMany { retry_after } => {
+                let error = Self::new(StatusCode::TOO_MANY_REQUESTS, Kind::Overload, words);
+                Self { retry_after: Some(retry_after), ..error }
+            }
+            Refused::PasswordMissing | Refused::PasswordWrong => {
+                Self::new(StatusCode::UNAUTHORIZED, Kind::Authentication, words)
+            }
+        }
+    }
+}

@@ -1,0 +1,155 @@
+//! `/rooms/{code}/v1/responses/{id}` and below: what was answered before, asked for again of the
+//! participant that made it.
+
+use std::{sync::Arc, time::Instant};
+
+use axum::{
+    extract::{Path, Request, State, rejection::PathRejection},
+    response::Response,
+};
+use base::{Endpoint, Endpoints, JobId, ModelName, ProviderId};
+use bytes::Bytes;
+use http::{Method, StatusCode, request::Parts};
+use protocol::room::selector;
+use rooms::{Refused, Room};
+use scheduler::{Affinity, Job, JobRequest, Meter, Unchanged, Usage};
+
+use super::{made::Maker, place};
+use crate::{
+    admission::Admission,
+    consume::{Accepted, answer, refuse},
+    error::{ApiError, Kind, new_id},
+    head,
+    place::{Place, disconnected, path_and_query},
+    shape::in_room::RESPONSES,
+    state::Api,
+};
+
+type Named = Result<Path<(String, String)>, PathRejection>;
+
+/// Asks for a response: for itself, for what it answered, or to be cancelled. The participant is
+/// sent the same method and path.
+pub(super) async fn show(State(api): State<Api>, named: Named, request: Request) -> Response {
+    asked_again(&api, named, request).await.0
+}
+
+/// Asks for a response to be deleted.
+pub(super) async fn delete(State(api): State<Api>, named: Named, request: Request) -> Response {
+    let (response, found) = asked_again(&api, named, request).await;
+    if let Some((room, id)) = found.filter(|_| response.status().is_success()) {
+        api.made().forget(room.id(), &id);
+    }
+    response
+}
+
+/// What the participant says, and of which response.
+async fn asked_again(
+    api: &Api,
+    named: Named,
+    request: Request,
+) -> (Response, Option<(Arc<Room>, String)>) {
+    let (parts, body) = request.into_parts();
+    let job = new_id();
+    let found = match named {
+        Ok(Path((code, id))) => found(api, &code, id, &parts).await,
+        Err(_) => Err(Refused::Unknown.into()),
+    };
+    let accepted = found.and_then(|found| found.accepted(&parts, job));
+    match accepted {
+        Ok((accepted, room, id)) => {
+            let answered = answer(&RESPONSES, api, accepted).await.map_err(told);
+            let response = answered.unwrap_or_else(|error| error.response(&RESPONSES, job));
+            (response, Some((room, id)))
+        }
+        Err(error) => (refuse(&RESPONSES, api, &parts, body, &error, job).await, None),
+    }
+}
+
+/// A response that a participant made.
+struct Found {
+    place: Place,
+    room: Arc<Room>,
+    provider: ProviderId,
+    id: String,
+}
+
+async fn found(api: &Api, code: &str, id: String, parts: &Parts) -> Result<Found, ApiError> {
+    let place = place(api, code, parts).await?;
+    let room = place.room().cloned().ok_or(Refused::Unknown)?;
+    match api.made().maker(room.id(), &id, Instant::now()) {
+        Some(Maker::Provider(provider)) => Ok(Found { place, room, provider, id }),
+        Some(Maker::Translation) => Err(translated()),
+        None => {
+            let words = "Response not found";
+            Err(ApiError::new(StatusCode::NOT_FOUND, Kind::NotFound, words))
+        }
+    }
+}
+
+impl Found {
+    fn accepted(
+        self,
+        parts: &Parts,
+        id: JobId,
+    ) -> Result<(Accepted, Arc<Room>, String), ApiError> {
+        let admission = Admission::new(self.place.admitted(), id, 0)?;
+        let job = self.job(request(parts), id);
+        let room = Some(Arc::clone(&self.room));
+        Ok((Accepted { job, admission, translation: None, room }, self.room, self.id))
+    }
+
+    fn job(&self, request: JobRequest, id: JobId) -> Job {
+        Job {
+            id,
+            scope: self.place.scope().clone(),
+            model: request.model.clone(),
+            targets: vec![selector::ANY.into()],
+            known: true,
+            endpoint: Endpoint::Responses,
+            serve_as: Endpoints::only(Endpoint::Responses),
+            translator: Arc::new(Unchanged(Endpoint::Responses)),
+            key: self.place.admitted().id.clone(),
+            size: 0,
+            affinity: Affinity::default(),
+            pinned: Some(self.provider),
+            request,
+            meter: Box::new(Uncounted),
+        }
+    }
+}
+
+/// The client's request, without a body: none of these has one.
+fn request(parts: &Parts) -> JobRequest {
+    let path_and_query = path_and_query(&parts.uri);
+    let streaming = parts.method == Method::GET && path_and_query.contains("stream=true");
+    JobRequest {
+        method: parts.method.clone(),
+        path_and_query,
+        model: ModelName::from("*"),
+        streaming,
+        headers: head::for_provider(parts.headers.clone()),
+        body: Bytes::new(),
+    }
+}
+
+/// What nobody else can be asked for fails in words of its own.
+fn told(error: ApiError) -> ApiError {
+    if error.code == Some("model_not_found") { disconnected() } else { error }
+}
+
+fn translated() -> ApiError {
+    let words = "this response was translated from another API, and is kept nowhere: a \
+                 participant whose backend has the Responses API itself keeps its own";
+    ApiError::new(StatusCode::NOT_IMPLEMENTED, Kind::Invalid, words)
+}
+
+/// Of a response that is shown again nothing is counted again.
+struct Uncounted;
+
+impl Meter for Uncounted {
+    fn feed(&mut self, _: &[u8]) {}
+
+    fn usage(&self) -> Usage {
+        Usage::default()
+    }
+}

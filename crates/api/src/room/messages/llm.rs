@@ -1,0 +1,141 @@
+//! The spec's `llm:request`: a prompt for a participant's model, made into a chat.
+
+use std::{sync::Arc, time::Duration};
+
+use access::Moment;
+use axum::{
+    Json,
+    response::{IntoResponse, Response},
+};
+use base::JobId;
+use bytes::Bytes;
+use http::{StatusCode, header, request::Parts};
+use protocol::room::{
+    ServerMessage, llm_request_body,
+    message::{LlmError, LlmRequest},
+    plane::ErrorCode,
+};
+use rooms::{Refused, Room};
+use serde_json::json;
+
+use super::Door;
+use crate::{
+    consume,
+    error::new_id,
+    place::Place,
+    room::{
+        ask::{self, Ask},
+        failure::Failure,
+        inference,
+        message_jobs::{InFlight, NotTaken},
+        stream::EventStream,
+    },
+};
+
+/// When a room that has too many requests in flight may be asked again.
+const AGAIN: Duration = Duration::from_secs(1);
+
+impl Door<'_> {
+    /// Asks, and either streams the answer or leaves it to the room's streams of events.
+    pub(super) async fn ask(&self, request: LlmRequest) -> Response {
+        let (room, place) = match self.asked(&request).await {
+            Ok(asked) => asked,
+            Err(failure) => return failure.message(),
+        };
+        let ask = match self.begin(&room, place, &request).await {
+            Ok(ask) => ask,
+            Err(failure) => return not_taken(&request.request_id, &failure),
+        };
+        if wants_events(self.parts) {
+            return EventStream::new(ask).response();
+        }
+        // It ends with its job, which has its deadlines.
+        tokio::spawn(ask.run());
+        let accepted = json!({ "type": "llm:accepted", "requestId": request.request_id });
+        (StatusCode::ACCEPTED, Json(accepted)).into_response()
+    }
+
+    /// The room that is asked, and on whose account.
+    async fn asked(&self, request: &LlmRequest) -> Result<(Arc<Room>, Place), Failure> {
+        let Some(code) = request.room_code.as_deref().or(self.code) else {
+            let words = "The request says no room: post it to /rooms/CODE/messages, or add \
+                         `roomCode`.";
+            return Err(Failure::invalid(words));
+        };
+        let place = inference::place(self.api, code, self.parts).await?;
+        let room = place.room().cloned().ok_or(Refused::Unknown)?;
+        self.expect(&room)?;
+        Ok((room, place))
+    }
+
+    async fn begin(
+        &self,
+        room: &Arc<Room>,
+        place: Place,
+        request: &LlmRequest,
+    ) -> Result<Ask, Failure> {
+        let id = new_id();
+        let in_flight = self.api.rooms().by_message.take(room.id(), &request.request_id, id)?;
+        let begun = self.submit(room, place, request, id, in_flight).await;
+        if let Err(failure) = &begun {
+            // Its id is its own: whoever watches the room for its answer is told that there is none.
+            room.tell(None, Some(error(&request.request_id, failure)), Moment::now().wall_ms);
+        }
+        begun
+    }
+
+    /// Submits a request, as a chat with whom it is for.
+    async fn submit(
+        &self,
+        room: &Arc<Room>,
+        place: Place,
+        request: &LlmRequest,
+        id: JobId,
+        in_flight: InFlight,
+    ) -> Result<Ask, Failure> {
+        let body = Bytes::from(llm_request_body(request));
+        let mut held = self.api.uploads().hold();
+        let answer = consume::chat(self.api, place, id, body, &mut held).await?;
+        let jobs = Arc::clone(&self.api.rooms().by_message);
+        let (id, target) = (request.request_id.clone(), request.target_id.clone());
+        let request = ask::Request { id, target };
+        let mut ask = Ask::new(Arc::clone(room), jobs, in_flight, answer, request);
+        match ask.refused() {
+            Some(error) => Err(error.into()),
+            None => Ok(ask),
+        }
+    }
+}
+
+/// The answer to a request that never became a job.
+pub(super) fn not_taken(request_id: &str, failure: &Failure) -> Response {
+    failure.told(error(request_id, failure))
+}
+
+fn error(request_id: &str, failure: &Failure) -> ServerMessage {
+    ServerMessage::LlmError(LlmError {
+        request_id: request_id.to_owned(),
+        participant_id: String::new(),
+        error: failure.text(),
+    })
+}
+
+fn wants_events(parts: &Parts) -> bool {
+    let accept = parts.headers.get(header::ACCEPT).and_then(|accept| accept.to_str().ok());
+    accept.is_some_and(|accept| accept.to_ascii_lowercase().contains("text/event-stream"))
+}
+
+impl From<NotTaken> for Failure {
+    fn from(not: NotTaken) -> Self {
+        match not {
+            NotTaken::Twice => {
+                let words = "The room has a request of this id already: choose another requestId.";
+                Self::new(StatusCode::CONFLICT, ErrorCode::InvalidRequest, words)
+            }
+            NotTaken::TooMany => {
+                let words = "Too many requests are in flight in this room.";
+                Self::too_many(words).retry_after(AGAIN)
+            }
+        }
+    }
+}

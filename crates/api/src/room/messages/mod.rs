@@ -1,0 +1,217 @@
+//! The spec's messages: `POST /messages`, and `POST /rooms/{code}/messages` for one room. Each is
+//! answered with the message that the spec has for it.
+//!
+//! - `llm`: requests to models
+
+mod llm;
+
+use std::time::Duration;
+
+use axum::{
+    Json, Router,
+    extract::{Path, Request, State, rejection::PathRejection},
+    response::{IntoResponse, Response},
+    routing::post,
+};
+use base::Secret;
+use http::{StatusCode, request::Parts};
+use protocol::room::{
+    BadMessage, Capabilities, ClientMessage, ParticipantInfo, RoomSummary, ServerMessage,
+    message::{
+        HostRegister, HostRegistered, JoiningParticipant, ListRoomsResponse, RoomCreate,
+        RoomCreated, RoomJoin, RoomJoined, TuiRegister, TuiRegistered,
+    },
+    plane::ErrorCode,
+};
+use rooms::{Created, Joining, Kind, NewRoom, Room};
+
+use super::{
+    access::{Viewer, enter, enter_by_id, enter_with, from, maker, session},
+    failure::Failure,
+    plane::{participants::join, rooms::make},
+    read_body,
+};
+use crate::state::Api;
+
+/// The most participants that are told of at once, of all rooms together.
+const TOLD: usize = 10_000;
+
+/// The code of a room in a path.
+type Code = Result<Path<String>, PathRejection>;
+
+pub(super) fn routes() -> Router<Api> {
+    Router::new()
+        .route("/messages", post(post_anywhere))
+        .route("/rooms/{code}/messages", post(post_in_room))
+}
+
+async fn post_anywhere(State(api): State<Api>, request: Request) -> Response {
+    take(&api, request, None).await
+}
+
+async fn post_in_room(State(api): State<Api>, code: Code, request: Request) -> Response {
+    match code {
+        Ok(Path(code)) => take(&api, request, Some(&code)).await,
+        Err(_) => Failure::no_route().message(),
+    }
+}
+
+async fn take(api: &Api, request: Request, code: Option<&str>) -> Response {
+    let (parts, body) = request.into_parts();
+    match read_body(api, &parts, body).await {
+        Ok(body) => Door { api, parts: &parts, code }.take(&body).await,
+        Err(failure) => failure.message(),
+    }
+}
+
+/// Where a message came in.
+struct Door<'a> {
+    api: &'a Api,
+    parts: &'a Parts,
+    /// The only room that it may be about.
+    code: Option<&'a str>,
+}
+
+impl Door<'_> {
+    async fn take(&self, body: &[u8]) -> Response {
+        let message = match ClientMessage::decode(body) {
+            Ok(message) => message,
+            Err(bad) => return misread(bad),
+        };
+        let answer = match message {
+            ClientMessage::RoomCreate(create) => self.create(create).await,
+            ClientMessage::RoomJoin(join) => self.join(join).await,
+            ClientMessage::LlmRequest(request) => return self.ask(request).await,
+            ClientMessage::TuiRegister(register) => self.tui(&register).await,
+            ClientMessage::HostRegister(register) => self.host(&register).await,
+            ClientMessage::ListRooms(_) => self.list().await,
+        };
+        answer.unwrap_or_else(Failure::message)
+    }
+
+    async fn create(&self, create: RoomCreate) -> Result<Response, Failure> {
+        if self.code.is_some() {
+            return Err(Failure::invalid("This is the path of one room: post to /messages."));
+        }
+        let owner = maker(self.api, self.parts)?;
+        let RoomCreate { name, password, defaults, public, expires_secs } = create;
+        let idle = expires_secs.map(Duration::from_secs);
+        let password = password.map(Secret::from);
+        let new = NewRoom { name, password, defaults, public, idle, owner };
+        let Created { room, host_token } = make(self.api, new).await?;
+        let created = RoomCreated {
+            code: room.spoken_code().to_owned(),
+            room_id: room.id().to_string(),
+            short_code: room.short_code().to_owned(),
+            host_token: host_token.expose().to_owned(),
+        };
+        Ok(told(StatusCode::CREATED, ServerMessage::RoomCreated(created)))
+    }
+
+    async fn join(&self, joining: RoomJoin) -> Result<Response, Failure> {
+        let RoomJoin { code, participant, password } = joining;
+        let room = enter_with(self.api, self.parts, &code, password.as_deref()).await?;
+        self.expect(&room)?;
+        let reached = self.api.rooms().endpoints.reach(&participant.endpoint, from(self.parts));
+        let reached = reached.await.map_err(not_called)?;
+        let session = session(&self.parts.headers).map(str::to_owned);
+        let joining = by_endpoint(participant, Kind::Endpoint(reached.address), session);
+        let joined = join(&room, joining, self.parts).await?;
+        let status = if joined.created { StatusCode::CREATED } else { StatusCode::OK };
+        let answer = RoomJoined {
+            room_id: room.id().to_string(),
+            participants: room.participants(),
+            session_token: Some(joined.session.expose().to_owned()),
+        };
+        Ok(told(status, ServerMessage::RoomJoined(answer)))
+    }
+
+    /// On the path of one room, no other may be meant.
+    fn expect(&self, room: &Room) -> Result<(), Failure> {
+        let Some(code) = self.code else { return Ok(()) };
+        let meant = self.api.rooms().rooms.find(code, from(self.parts))?;
+        if meant.id() == room.id() {
+            return Ok(());
+        }
+        Err(Failure::invalid("The path and the message name different rooms."))
+    }
+
+    async fn tui(&self, register: &TuiRegister) -> Result<Response, Failure> {
+        let (rooms, participants) = match register.room_code.as_deref().or(self.code) {
+            Some(code) => {
+                let room = enter(self.api, self.parts, code).await?;
+                self.expect(&room)?;
+                (vec![room.info()], room.participants())
+            }
+            None => self.seen(),
+        };
+        let registered = TuiRegistered { rooms, participants };
+        Ok(told(StatusCode::OK, ServerMessage::TuiRegistered(registered)))
+    }
+
+    /// The rooms that are listed for whoever asks, and who is in them as far as it is shown.
+    fn seen(&self) -> (Vec<protocol::room::RoomInfo>, Vec<ParticipantInfo>) {
+        let viewer = Viewer::of(self.api, self.parts);
+        let rooms = viewer.listed(self.api);
+        let shown = rooms.iter().filter(|room| viewer.looks_into(room.source()));
+        let participants = shown.flat_map(|room| room.participants()).take(TOLD).collect();
+        (rooms.iter().map(|room| room.info()).collect(), participants)
+    }
+
+    async fn host(&self, register: &HostRegister) -> Result<Response, Failure> {
+        let room = enter_by_id(self.api, self.parts, &register.room_id).await?;
+        self.expect(&room)?;
+        let registered = HostRegistered { room: room.info(), participants: room.participants() };
+        Ok(told(StatusCode::OK, ServerMessage::HostRegistered(registered)))
+    }
+
+    async fn list(&self) -> Result<Response, Failure> {
+        let rooms = match self.code {
+            Some(code) => vec![enter(self.api, self.parts, code).await?],
+            None => Viewer::of(self.api, self.parts).listed(self.api),
+        };
+        let rooms = rooms.iter().map(|room| summary(room)).collect();
+        Ok(told(StatusCode::OK, ServerMessage::ListRooms(ListRoomsResponse { rooms })))
+    }
+}
+
+/// A message in answer to one.
+fn told(status: StatusCode, message: ServerMessage) -> Response {
+    (status, Json(message)).into_response()
+}
+
+/// What is no message. One that was to be an `llm:request` is told so under its id.
+fn misread(bad: BadMessage) -> Response {
+    let failure = Failure::from(*bad.invalid);
+    match (bad.kind, bad.request_id) {
+        (Some("llm:request"), Some(id)) => llm::not_taken(&id, &failure),
+        _ => failure.message(),
+    }
+}
+
+fn by_endpoint(joining: JoiningParticipant, kind: Kind, session: Option<String>) -> Joining {
+    Joining {
+        id: joining.id,
+        nickname: joining.nickname,
+        models: vec![joining.model],
+        endpoint: joining.endpoint,
+        specs: joining.specs,
+        config: joining.config,
+        capabilities: Capabilities::default(),
+        kind,
+        max_concurrent: joining.max_concurrent.unwrap_or(1),
+        session,
+    }
+}
+
+/// Why the server does not call an endpoint.
+fn not_called(error: rooms::RoomError) -> Failure {
+    let failure = Failure::from(error);
+    let hint = "To lend a model without being called, use `warren room join CODE` on its machine.";
+    let (status, code) = (failure.status, ErrorCode::EndpointNotReachable);
+    Failure::new(status, code, failure.error.message).hint(hint)
+}
+
+fn summary(room: &Room) -> RoomSummary {
+    RoomSummary { room: room.info(), participant_count: room.summary().participant_count }
+}

@@ -1,0 +1,94 @@
+//! Rooms over HTTP: the API that stock clients manage them with, the spec's messages, the streams of
+//! events, and the inference of their participants.
+//!
+//! - `access`: who may
+//! - `plane`: `/v1/rooms…`, with its envelopes
+//! - `messages`: the spec's messages, posted and answered
+//! - `ask`: the answer to an `llm:request`, told as it comes
+//! - `events`: streams of what happens; `stream`: such streams as bodies; `watchers`: how many
+//!   watch
+//! - `inference`: `/rooms/{code}/v1/…`
+//! - `failure`: why something was not done, and how that is told
+//! - [`MessageJobs`]: jobs that came as messages
+
+pub(crate) mod access;
+mod ask;
+mod events;
+mod failure;
+pub(crate) mod inference;
+mod message_jobs;
+mod messages;
+mod plane;
+mod stream;
+mod watchers;
+
+use axum::{
+    Router,
+    body::Body,
+    response::{IntoResponse, Response},
+};
+use bytes::Bytes;
+use http::{Uri, request::Parts};
+
+pub use self::message_jobs::MessageJobs;
+pub(crate) use self::watchers::Watchers;
+use self::failure::Failure;
+use crate::{read, state::Api};
+
+/// The largest body that is taken but for inference, in bytes.
+const MAX_BODY: usize = 1 << 20;
+
+/// All paths of rooms but a participant's tunnel, which is a provider's.
+pub(crate) fn router() -> Router<Api> {
+    Router::new()
+        .merge(plane::routes())
+        .merge(messages::routes())
+        .merge(events::routes())
+        .merge(inference::routes())
+}
+
+/// The answer to a path or a method that rooms do not have; `None` for what is not theirs.
+pub(crate) fn no_route(uri: &Uri) -> Option<Response> {
+    let below = |root: &str| {
+        let rest = uri.path().strip_prefix(root);
+        rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+    };
+    match () {
+        () if below("/v1/rooms") || below("/v1/health") => {
+            Some(Failure::no_route().into_response())
+        }
+        () if below("/rooms") => Some(Failure::no_route().plain()),
+        () if below("/messages") || below("/events") => Some(Failure::no_route().message()),
+        () => None,
+    }
+}
+
+/// Reads a body that is not for inference.
+async fn read_body(api: &Api, parts: &Parts, mut body: Body) -> Result<Bytes, Failure> {
+    let mut held = api.uploads().hold();
+    match read::read(&parts.headers, &mut body, MAX_BODY, &mut held).await {
+        Ok(read) => Ok(read),
+        Err(error) => {
+            read::discard(&parts.headers, body).await;
+            Err(error.into())
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_the_paths_of_rooms_are_answered_as_theirs() {
+        let status = |path: &'static str| {
+            no_route(&Uri::from_static(path)).map(|response| response.status().as_u16())
+        };
+        for path in ["/v1/rooms/A/nothing", "/v1/health/x", "/rooms/A", "/messages", "/events"] {
+            assert_eq!(status(path), Some(404), "{path}");
+        }
+        for path in ["/", "/v1/roomsA", "/v1/messages/x", "/eventsA"] {
+            assert_eq!(status(path), None, "{path}");
+        }
+    }
+}

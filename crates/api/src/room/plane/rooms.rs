@@ -1,0 +1,106 @@
+//! `/v1/rooms` and `/v1/rooms/{code}`.
+
+use std::{sync::Arc, time::Duration};
+
+use access::Moment;
+use axum::extract::{Request, State};
+use base::Secret;
+use http::StatusCode;
+use protocol::room::plane::{ChangeRoom, CreateRoom, CreatedRoom, ErrorCode, Success};
+use rooms::{Created, NewRoom, Room};
+
+use super::{Answer, Code, good, named};
+use crate::{
+    admin::{blocking, failed, operator_if_any},
+    error::ApiError,
+    room::{
+        access::{Viewer, find, host_token, maker},
+        failure::Failure,
+        read_body,
+    },
+    state::Api,
+};
+
+/// `POST /v1/rooms`.
+pub(super) async fn create(State(api): State<Api>, request: Request) -> Answer {
+    let (parts, body) = request.into_parts();
+    let body = read_body(&api, &parts, body).await?;
+    let owner = maker(&api, &parts)?;
+    let CreateRoom { name, password, defaults, public, expires_secs } = CreateRoom::decode(&body)?;
+    let idle = expires_secs.map(Duration::from_secs);
+    let password = password.map(Secret::from);
+    let new = NewRoom { name, password, defaults, public, idle, owner };
+    let Created { room, host_token } = make(&api, new).await?;
+    let (room, host_token) = (room.summary(), Some(host_token.expose().to_owned()));
+    let host_id = room.room.host_id.clone();
+    Ok(good(StatusCode::CREATED, CreatedRoom { room, host_id, host_token }))
+}
+
+/// Makes a room.
+pub(in crate::room) async fn make(api: &Api, new: NewRoom) -> Result<Created, Failure> {
+    let rooms = api.rooms().rooms.clone();
+    Ok(blocking(move || rooms.create(new, Moment::now().wall_ms)).await??)
+}
+
+/// `GET /v1/rooms`.
+pub(super) async fn list(State(api): State<Api>, request: Request) -> Answer {
+    let (parts, _) = request.into_parts();
+    let rooms = Viewer::of(&api, &parts).listed(&api);
+    let summaries: Vec<_> = rooms.iter().map(|room| room.summary()).collect();
+    Ok(good(StatusCode::OK, summaries))
+}
+
+/// `GET /v1/rooms/{code}`: open to whoever knows the code, so that it can be seen that there is a
+/// password.
+pub(super) async fn show(State(api): State<Api>, code: Code, request: Request) -> Answer {
+    let (parts, _) = request.into_parts();
+    let room = find(&api, &parts, &named(code)?)?;
+    Ok(good(StatusCode::OK, room.summary()))
+}
+
+/// `PATCH /v1/rooms/{code}`: the host's.
+pub(super) async fn change(State(api): State<Api>, code: Code, request: Request) -> Answer {
+    let (parts, body) = request.into_parts();
+    let body = read_body(&api, &parts, body).await?;
+    let room = find(&api, &parts, &named(code)?)?;
+    let shown = host_token(&parts.headers).map(str::to_owned);
+    if !room.is_host(shown.as_deref()) {
+        return Err(not_host(shown.as_deref()));
+    }
+    let change = ChangeRoom::decode(&body)?;
+    let summary = blocking(move || room.change(change, shown.as_deref())).await??;
+    Ok(good(StatusCode::OK, summary))
+}
+
+/// `DELETE /v1/rooms/{code}`: the host's, and the operator's.
+pub(super) async fn close(State(api): State<Api>, code: Code, request: Request) -> Answer {
+    let (parts, _) = request.into_parts();
+    let room = find(&api, &parts, &named(code)?)?;
+    let shown = host_token(&parts.headers);
+    if room.is_host(shown) {
+        end(&api, room, "its host closed it").await?;
+    } else {
+        let operator = operator_if_any(&api, &parts.headers).ok_or_else(|| not_host(shown))?;
+        let id = room.id().clone();
+        let went = end(&api, room, "the server's operator closed it").await;
+        operator.did(&api, "room.close", id.as_str(), &went).await;
+        went?;
+    }
+    Ok(good(StatusCode::OK, Success { success: true }))
+}
+
+async fn end(api: &Api, room: Arc<Room>, reason: &'static str) -> Result<(), ApiError> {
+    let rooms = api.rooms().rooms.clone();
+    let ended = blocking(move || rooms.close(room.id(), reason)).await?;
+    ended.map_err(|error| failed(&error))
+}
+
+fn not_host(shown: Option<&str>) -> Failure {
+    let (status, words) = match shown {
+        Some(_) => (StatusCode::FORBIDDEN, "This is not the room's host token."),
+        None => (StatusCode::UNAUTHORIZED, "Only the room's host may do this."),
+    };
+    let hint = "Send the `hostToken` that the answer to the room's creation had, as \
+                `Authorization: Bearer TOKEN` or as `x-warren-host-token`.";
+    Failure::new(status, ErrorCode::Unauthorized, words).hint(hint)
+}

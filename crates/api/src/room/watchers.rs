@@ -1,0 +1,93 @@
+//! How many watch events at once.
+
+use std::{
+    collections::HashMap,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+};
+
+use base::RoomId;
+
+/// The most that watch at once.
+const IN_ALL: usize = 20_000;
+
+/// The most that watch one room.
+const OF_A_ROOM: usize = 5_000;
+
+/// Those who watch events now. They hold a connection each, which others then cannot have.
+#[derive(Debug, Default)]
+pub(crate) struct Watchers(Mutex<Counts>);
+
+#[derive(Debug, Default)]
+struct Counts {
+    all: usize,
+    /// By room; those of all rooms are in none.
+    of_rooms: HashMap<RoomId, usize>,
+}
+
+/// There are too many.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct TooManyWatchers;
+
+/// One who watches, until this is dropped.
+pub(super) struct Watching {
+    watchers: Arc<Watchers>,
+    room: Option<RoomId>,
+}
+
+impl Watchers {
+    /// One more, who watches this room, or all.
+    pub(super) fn add(
+        self: &Arc<Self>,
+        room: Option<&RoomId>,
+    ) -> Result<Watching, TooManyWatchers> {
+        let mut counts = self.lock();
+        let of_room = room.and_then(|room| counts.of_rooms.get(room)).copied().unwrap_or(0);
+        if counts.all >= IN_ALL || of_room >= OF_A_ROOM {
+            return Err(TooManyWatchers);
+        }
+        counts.all += 1;
+        if let Some(room) = room {
+            counts.of_rooms.insert(room.clone(), of_room + 1);
+        }
+        drop(counts);
+        Ok(Watching { watchers: Arc::clone(self), room: room.cloned() })
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Counts> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Drop for Watching {
+    fn drop(&mut self) {
+        let mut counts = self.watchers.lock();
+        counts.all -= 1;
+        let Some(room) = &self.room else { return };
+        if let Some(left) = counts.of_rooms.get_mut(room) {
+            *left -= 1;
+            if *left == 0 {
+                counts.of_rooms.remove(room);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn watchers_are_bounded_for_a_room_and_in_all() {
+        let watchers = Arc::new(Watchers::default());
+        let add = |room: usize| watchers.add(Some(&RoomId::from(room.to_string())));
+        let mut watching: Vec<_> = (0..OF_A_ROOM).map(|_| add(0).unwrap()).collect();
+        assert_eq!(add(0).err(), Some(TooManyWatchers));
+        watching.extend((OF_A_ROOM..IN_ALL).map(|n| add(n).unwrap()));
+        assert_eq!(add(IN_ALL).err(), Some(TooManyWatchers));
+        assert_eq!(watchers.add(None).err(), Some(TooManyWatchers));
+        drop(watching);
+        assert!(watchers.add(None).is_ok() && add(0).is_ok());
+        let counts = watchers.lock();
+        assert!(counts.all == 0 && counts.of_rooms.is_empty(), "nothing is left behind");
+    }
+}

@@ -1,0 +1,130 @@
+//! Any API in a room: errors are `{"error": TEXT}` there, with the words of stock servers where they
+//! have any. Streams end as their API has it.
+
+use std::borrow::Cow;
+
+use base::{Endpoint, JobId};
+use http::HeaderMap;
+use protocol::sse::Boundary;
+use serde_json::json;
+
+use super::Shape;
+use crate::error::ApiError;
+
+/// An API in a room.
+pub(crate) struct InRoom(pub(super) &'static dyn Shape);
+
+/// Every API in a room.
+pub(crate) static ALL: [InRoom; 7] = {
+    let [a, b, c, d, e, f, g] = super::ALL;
+    [InRoom(a), InRoom(b), InRoom(c), InRoom(d), InRoom(e), InRoom(f), InRoom(g)]
+};
+
+/// The Responses API in a room.
+pub(crate) static RESPONSES: InRoom = InRoom(&super::responses::Responses);
+
+impl Shape for InRoom {
+    fn endpoint(&self) -> Endpoint {
+        self.0.endpoint()
+    }
+
+    fn error_body(&self, error: &ApiError, _: JobId) -> String {
+        json!({ "error": words(error) }).to_string()
+    }
+
+    fn error_event(&self, error: &ApiError, id: JobId) -> String {
+        self.0.error_event(error, id)
+    }
+
+    fn keepalive(&self) -> &'static [u8] {
+        self.0.keepalive()
+    }
+
+    fn may_add(&self, at: &Boundary) -> bool {
+        self.0.may_add(at)
+    }
+
+    fn closing(&self, at: &Boundary) -> &'static [u8] {
+        self.0.closing(at)
+    }
+
+    fn id_header(&self) -> Option<&'static str> {
+        self.0.id_header()
+    }
+
+    fn always_streams(&self) -> bool {
+        self.0.always_streams()
+    }
+
+    fn says_json(&self) -> bool {
+        self.0.says_json()
+    }
+
+    fn adapt(&self, headers: &mut HeaderMap) {
+        self.0.adapt(headers);
+    }
+}
+
+/// What stock servers say of it, or else what is said everywhere.
+fn words(error: &ApiError) -> Cow<'_, str> {
+    let proxied = |why: &str| format!("Failed to proxy request: Error: {why}");
+    match error.code {
+        Some("model_not_found") => "No available participant for the requested model".into(),
+        Some("endpoint_not_served") => {
+            "No participant that has the requested model serves this endpoint".into()
+        }
+        Some("worker_lost") => proxied("Participant tunnel disconnected.").into(),
+        Some("worker_failed") => {
+            let why = error.message.strip_prefix("the worker failed: ");
+            proxied(why.unwrap_or(&error.message)).into()
+        }
+        _ => Cow::Borrowed(&*error.message),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use dispatch::Ending;
+    use scheduler::Failure;
+
+    use super::*;
+
+    fn told(ending: Ending, detail: Option<&str>) -> String {
+        let failure = Failure { ending, detail: detail.map(str::to_owned) };
+        let error = ApiError::of_failure(&failure, "*");
+        ALL[0].error_body(&error, JobId::from_random(0))
+    }
+
+    #[test]
+    fn errors_are_one_text_with_the_stock_words() {
+        let full = Ending::QueueFull { retry_after: std::time::Duration::from_secs(1) };
+        let table = [
+            (full, None, "queue full"),
+            (Ending::NoProvider, None, "No available participant for the requested model"),
+            (
+                Ending::ProviderLost,
+                None,
+                "Failed to proxy request: Error: Participant tunnel disconnected.",
+            ),
+            (
+                Ending::ProviderFailed,
+                Some("out of \"memory\""),
+                "Failed to proxy request: Error: out of \\\"memory\\\"",
+            ),
+            (Ending::RequestTimeout, None, "request timeout"),
+        ];
+        for (ending, detail, words) in table {
+            assert_eq!(told(ending, detail), format!("{{\"error\":\"{words}\"}}"));
+        }
+    }
+
+    #[test]
+    fn a_stream_ends_as_its_api_has_it() {
+        let error = ApiError::of_failure(&Ending::ProviderLost.into(), "*");
+        for (shape, plain) in ALL.iter().zip(super::super::ALL) {
+            assert_eq!(shape.endpoint(), plain.endpoint());
+            let id = JobId::from_random(0);
+            assert_eq!(shape.error_event(&error, id), plain.error_event(&error, id));
+        }
+    }
+}

@@ -1,0 +1,241 @@
+//! The APIs in a room: whom a request reaches, what it is told, and what it never sees.
+
+use axum::body::Body;
+use base::Endpoint;
+use bytes::Bytes;
+use http::{Request, StatusCode};
+use scheduler::Head;
+use serde_json::json;
+
+use crate::{
+    kit::{Kit, head, sent, text},
+    room_kit::{EVENTS, JSON, chat, path, post, told, with_bearer},
+};
+
+const CHAT: &[Endpoint] = &[Endpoint::ChatCompletions];
+
+#[tokio::test(start_paused = true)]
+async fn each_selector_reaches_whom_it_means_by_either_code() {
+    let mut kit = Kit::new();
+    let room = kit.room(None);
+    let one = kit.lends(&room, "one", &["a"], CHAT);
+    let two = kit.lends(&room, "two", &["b", "c"], CHAT);
+    let cases = [
+        ("one", one.provider, "a"),
+        ("two", two.provider, "b"),
+        ("model:a", one.provider, "a"),
+        ("model:c", two.provider, "c"),
+        ("c", two.provider, "c"),
+    ];
+    for (selector, _, model) in cases {
+        let (response, assignment) = kit.send_for(chat(&room, selector), head(&[JSON])).await;
+        assert_eq!(sent(&assignment)["model"], model, "{selector}");
+        assert_eq!(assignment.request.path_and_query, "/v1/chat/completions");
+        assert_eq!(response.headers()["x-request-id"], assignment.job.to_string());
+        assignment.answer.end();
+    }
+    drop(two);
+    for code in [room.short_code().to_lowercase(), room.spoken_code().to_uppercase()] {
+        for anybody in ["*", "any"] {
+            let body = format!(r#"{{"model":"{anybody}","messages":[]}}"#);
+            let request = post(&format!("/rooms/{code}/v1/chat/completions"), body);
+            let (_response, assignment) = kit.send_for(request, head(&[JSON])).await;
+            assert_eq!(sent(&assignment)["model"], "a");
+            assignment.answer.end();
+        }
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_finds_nobody_is_told_in_the_stock_words() {
+    let kit = Kit::new();
+    let room = kit.room(None);
+    let _lent = kit.lends(&room, "one", &["a"], CHAT);
+    kit.joins(&room, "away", &["z"]);
+    let unknown = Request::post("/rooms/ZZZZZZ/v1/chat/completions");
+    let unknown = unknown.body(Body::from(r#"{"model":"*"}"#)).unwrap();
+    let cases = [
+        (chat(&room, "nobody"), 404, "No available participant for the requested model"),
+        (chat(&room, "model:one"), 404, "No available participant for the requested model"),
+        (chat(&room, "m"), 404, "No available participant for the requested model"),
+        (chat(&room, "away"), 503, "Participant tunnel is not connected"),
+        (unknown, 404, "Room not found"),
+    ];
+    for (request, status, error) in cases {
+        assert_eq!(kit.told(request).await, (status, json!({ "error": error })));
+    }
+    assert!(kit.scheduler.is_idle());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_bad_body_is_told_as_json_at_every_api() {
+    let kit = Kit::new();
+    let room = kit.room(None);
+    let _lent = kit.lends(&room, "one", &["a"], CHAT);
+    let paths = Endpoint::ALL.map(|endpoint| path(&room, endpoint.path()));
+    for path in &paths {
+        for body in ["", "{", "[]", "{}", r#"{"model":""}"#, r#"{"model":7}"#, "\u{1}"] {
+            let (status, error) = kit.told(post(path, body)).await;
+            assert_eq!(status, 400, "{path} {body}");
+            assert!(error["error"].is_string(), "{path} {body}: {error}");
+        }
+    }
+    let (status, error) = kit.told(Request::get(&paths[0]).body(Body::empty()).unwrap()).await;
+    assert!((404..=405).contains(&status) && error["error"].is_string(), "{status} {error}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_participants_failure_before_its_answer_is_told_in_the_stock_words() {
+    let mut kit = Kit::new();
+    let room = kit.room(None);
+    let _lent = kit.lends(&room, "one", &["a"], CHAT);
+    let response = tokio::spawn(kit.meanwhile(chat(&room, "one")));
+    for _ in 0..=scheduler::Config::default().max_requeue_count {
+        kit.assigned().await.answer.fail("connection refused");
+    }
+    let (status, error) = told(response.await.unwrap()).await;
+    assert!(status == 502 || status == 503, "{status}");
+    assert!(error["error"].is_string(), "{error}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_loss_in_mid_stream_ends_with_the_apis_own_event() {
+    let mut kit = Kit::new();
+    let room = kit.room(None);
+    let lent = kit.lends(&room, "one", &["a"], CHAT);
+    let (response, mut assignment) = kit.send_for(chat(&room, "one"), head(&[EVENTS])).await;
+    assignment.answer.chunk(Bytes::from_static(b"data: {\"x\"")).unwrap();
+    drop(lent);
+    let stream = text(response).await;
+    let last = stream.rsplit("data: ").next().unwrap();
+    let error: serde_json::Value = serde_json::from_str(last.trim()).unwrap();
+    assert_eq!(error["error"]["code"], "worker_lost", "{stream}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_participants_status_and_body_pass_and_its_headers_do_not() {
+    let mut kit = Kit::new();
+    let room = kit.room(None);
+    let _lent = kit.lends(&room, "one", &["a"], CHAT);
+    let headers = [("content-type", "text/html"), ("set-cookie", "a=b"), ("server", "x")];
+    let refusal = Head { status: StatusCode::IM_A_TEAPOT, ..head(&headers) };
+    let request = chat(&room, "one");
+    let (response, mut assignment) = kit.send_for(request, refusal).await;
+    assignment.answer.chunk(Bytes::from_static(b"<script>")).unwrap();
+    assignment.answer.end();
+    assert_eq!(response.status(), 418);
+    for gone in ["set-cookie", "server"] {
+        assert!(!response.headers().contains_key(gone), "{gone}");
+    }
+    assert_eq!(response.headers()["content-type"], "text/plain; charset=utf-8");
+    assert_eq!(text(response).await, "<script>");
+}
+
+#[tokio::test(start_paused = true)]
+async fn neither_the_code_nor_the_password_reaches_a_participant() {
+    let mut kit = Kit::new();
+    let room = kit.room(Some("sesame"));
+    let _lent = kit.lends(&room, "one", &["a"], CHAT);
+    let uri = path(&room, "/v1/chat/completions?password=sesame&x=1");
+    let request = post(&uri, r#"{"model":"*","messages":[]}"#);
+    let (_response, assignment) = kit.send_for(request, head(&[JSON])).await;
+    assert_eq!(assignment.request.path_and_query, "/v1/chat/completions?x=1");
+    assignment.answer.end();
+    let (_response, assignment) =
+        kit.send_for(with_bearer(chat(&room, "*"), "sesame"), head(&[JSON])).await;
+    assert!(!assignment.request.headers.contains_key("authorization"));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_password_is_asked_for_use_and_for_the_list() {
+    let kit = Kit::new();
+    let room = kit.room(Some("sesame"));
+    let _lent = kit.lends(&room, "one", &["a"], CHAT);
+    let list = || Request::get(path(&room, "/v1/models")).body(Body::empty()).unwrap();
+    for request in [chat(&room, "*"), with_bearer(chat(&room, "*"), "open"), list()] {
+        let (status, error) = kit.told(request).await;
+        assert_eq!(status, 401);
+        assert!(error["error"].is_string(), "{error}");
+    }
+    let (status, _) = kit.told(with_bearer(list(), "sesame")).await;
+    assert_eq!(status, 200);
+    assert!(kit.scheduler.is_idle());
+}
+
+#[tokio::test(start_paused = true)]
+async fn who_is_connected_is_listed_as_a_model() {
+    let kit = Kit::new();
+    let room = kit.room(None);
+    let _lent = kit.lends(&room, "one", &["a", "b"], CHAT);
+    kit.joins(&room, "away", &["z"]);
+    let list = Request::get(path(&room, "/v1/models")).body(Body::empty()).unwrap();
+    let (status, list) = kit.told(list).await;
+    let models = list["data"].as_array().unwrap();
+    assert_eq!((status, list["object"].as_str(), models.len()), (200, Some("list"), 1));
+    let model = &models[0];
+    assert_eq!((&model["id"], &model["object"]), (&json!("one"), &json!("model")));
+    assert_eq!(model["owned_by"], "one's");
+    assert!(model["created"].as_u64().unwrap() < 100_000_000_000, "in seconds");
+    let details = &model["gambi"];
+    assert_eq!((&details["model"], &details["nickname"]), (&json!("a"), &json!("one's")));
+    assert_eq!(details["endpoint"], "http://127.0.0.1:1");
+    assert_eq!(details["connection"]["connected"], true);
+    assert_eq!(details["capabilities"]["openResponses"], "unknown");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_busy_participant_is_waited_for_and_a_full_queue_is_told() {
+    let mut kit = Kit::new();
+    let room = kit.room(None);
+    let _lent = kit.lends(&room, "one", &["a"], CHAT);
+    let (_first, assignment) = kit.send_for(chat(&room, "one"), head(&[JSON])).await;
+    let mut waiting = Vec::new();
+    let refused = loop {
+        let mut response = tokio::spawn(kit.meanwhile(chat(&room, "one")));
+        tokio::task::yield_now().await;
+        tokio::select! {
+            biased;
+            response = &mut response => break response.unwrap(),
+            () = tokio::task::yield_now() => waiting.push(response),
+        }
+        assert!(waiting.len() < 1_000, "a queue has a bound");
+    };
+    assert!(refused.headers().contains_key("retry-after"));
+    assert_eq!(told(refused).await, (429, json!({ "error": "queue full" })));
+    assignment.answer.end();
+    let next = kit.assigned().await;
+    assert_eq!(sent(&next)["model"], "a", "the next one is served");
+}
+
+#[tokio::test(start_paused = true)]
+async fn responses_are_native_where_they_can_be_and_else_translated() {
+    let mut kit = Kit::new();
+    let room = kit.room(None);
+    let _lent = kit.lends(&room, "one", &["a"], CHAT);
+    let responses = path(&room, "/v1/responses");
+    let (_response, assignment) =
+        kit.post_for(&responses, r#"{"model":"*","input":"hi"}"#, head(&[JSON])).await;
+    assert_eq!(assignment.endpoint, Endpoint::ChatCompletions);
+    assert_eq!(sent(&assignment)["model"], "a");
+    assignment.answer.end();
+    let _native = kit.lends(&room, "two", &["b"], &[Endpoint::Responses]);
+    let (_response, assignment) =
+        kit.post_for(&responses, r#"{"model":"*","input":"hi"}"#, head(&[JSON])).await;
+    assert_eq!((assignment.endpoint, &sent(&assignment)["model"]), (Endpoint::Responses, &json!("b")));
+    assignment.answer.end();
+    let refused = r#"{"model":"one","input":"hi","previous_response_id":"resp_1"}"#;
+    let (status, error) = kit.told(post(&responses, refused)).await;
+    assert_eq!(status, 400);
+    assert!(error["error"].as_str().unwrap().contains("previous_response_id"), "{error}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn messages_are_counted_in_a_room_too() {
+    let kit = Kit::new();
+    let room = kit.room(None);
+    let _lent = kit.lends(&room, "one", &["a"], CHAT);
+    let body = r#"{"model":"*","messages":[{"role":"user","content":"hello"}]}"#;
+    let (status, counted) = kit.told(post(&path(&room, "/v1/messages/count_tokens"), body)).await;
+    assert_eq!(status, 200);
+    assert!(counted["input_tokens"].as_u64().unwrap() > 0, "{counted}");
+}

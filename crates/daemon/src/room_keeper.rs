@@ -1,0 +1,113 @@
+//! Looks after rooms: tells their watchers of jobs, and ends what nobody uses.
+
+use std::{sync::Arc, time::Duration};
+
+use access::Moment;
+use api::{ApiError, MessageJobs};
+use base::{Endpoint, ProviderId};
+use protocol::room::{Protocol, types::AnswerMetrics};
+use rooms::{JobEnded, JobStarted, Room, Rooms, activity::How};
+use scheduler::{Ended, JobFacts, Observer, Outcome};
+use tokio::time::{MissedTickBehavior, interval};
+use tokio_util::sync::CancellationToken;
+
+/// How often it is looked who was not heard of, and what nobody uses.
+const SWEEP: Duration = Duration::from_secs(10);
+
+/// Tells the watchers of a room of its jobs.
+pub(crate) struct RoomEvents {
+    rooms: Rooms,
+    by_message: Arc<MessageJobs>,
+}
+
+impl RoomEvents {
+    /// `by_message`: the jobs whose tokens and end are told by whoever reads their answer.
+    pub(crate) fn new(rooms: Rooms, by_message: Arc<MessageJobs>) -> Self {
+        Self { rooms, by_message }
+    }
+
+    /// The room of a job; `None` for all jobs of the server itself, at next to no cost.
+    fn room(&self, job: &JobFacts) -> Option<Arc<Room>> {
+        self.rooms.of_scope(&job.scope)
+    }
+}
+
+impl Observer for RoomEvents {
+    fn assigned(&self, job: &JobFacts, provider: ProviderId, _: Duration) {
+        let Some(room) = self.room(job) else { return };
+        let started = JobStarted {
+            job: job.id,
+            provider,
+            model: job.model.to_string(),
+            protocol: protocol_of(job.endpoint),
+            message: self.by_message.request(job.id),
+        };
+        room.started(&started, Moment::now().wall_ms);
+        if started.message.is_some()
+            && let Some(participant) = room.holder(job.id)
+        {
+            self.by_message.given(job.id, participant);
+        }
+    }
+
+    fn requeued(&self, job: &JobFacts) {
+        if let Some(room) = self.room(job) {
+            room.requeued(job.id);
+        }
+    }
+
+    fn ended(&self, job: &JobFacts, ended: &Ended) {
+        let Some(room) = self.room(job) else { return };
+        room.ended(&JobEnded { job: job.id, how: how(job, ended) }, Moment::now().wall_ms);
+    }
+}
+
+fn protocol_of(endpoint: Endpoint) -> Protocol {
+    match endpoint {
+        Endpoint::Responses => Protocol::OpenResponses,
+        _ => Protocol::ChatCompletions,
+    }
+}
+
+fn how(job: &JobFacts, ended: &Ended) -> How {
+    match &ended.outcome {
+        Outcome::Answered(_) => How::Answered(metrics(ended)),
+        Outcome::ClientGone => How::ClientGone,
+        Outcome::Failed(failure) => How::Failed {
+            begun: ended.first_byte.is_some(),
+            error: ApiError::of_failure(failure, job.model.as_str()).message.into_owned(),
+        },
+    }
+}
+
+fn metrics(ended: &Ended) -> AnswerMetrics {
+    let first = ended.first_byte.unwrap_or(ended.total);
+    let usage = ended.usage;
+    AnswerMetrics::new(
+        millis(first),
+        millis(ended.total),
+        usage.prompt_tokens,
+        usage.completion_tokens,
+    )
+}
+
+fn millis(duration: Duration) -> u64 {
+    u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
+}
+
+/// Looks after the rooms until `stop`.
+pub(crate) async fn keep(rooms: Rooms, stop: CancellationToken) {
+    let mut looks = interval(SWEEP);
+    looks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    while !stop.is_cancelled() {
+        tokio::select! {
+            _ = looks.tick() => {}
+            () = stop.cancelled() => {}
+        }
+        let rooms = rooms.clone();
+        let swept = tokio::task::spawn_blocking(move || rooms.sweep(Moment::now().wall_ms)).await;
+        if let Err(error) = swept {
+            tracing::error!(%error, "rooms are not looked after");
+        }
+    }
+}

@@ -1,0 +1,174 @@
+//! Reading the bodies of the HTTP API: everything that is wrong with one is found at once.
+
+use serde::Deserialize;
+use serde_json::value::RawValue;
+
+use super::{
+    config::RuntimeConfig,
+    invalid::{Invalid, Present, object},
+    limits::{self, MAX_CONCURRENT, MAX_EXPIRY_SECS, MAX_TOKEN, at_most},
+    plane::{ChangeRoom, CreateRoom, PutParticipant},
+    types::MachineSpecs,
+};
+
+impl CreateRoom {
+    /// Reads the body of `POST /v1/rooms`. An empty password is none; white space around the name
+    /// goes.
+    ///
+    /// # Errors
+    /// [`Invalid`], with everything that is wrong.
+    pub fn decode(body: &[u8]) -> Result<Self, Invalid> {
+        let raw: RawRoom<'_> = object(body)?;
+        let mut invalid = Invalid::default();
+        let name = invalid.text("name", raw.name, limits::room_name);
+        let room = Self {
+            name: name.trim().to_owned(),
+            password: password(raw.password, &mut invalid).filter(|text| !text.is_empty()),
+            defaults: config("defaults", raw.defaults, &mut invalid),
+            public: invalid.optional("public", raw.public).unwrap_or_default(),
+            expires_secs: expires_secs(raw.expires_secs, &mut invalid),
+        };
+        invalid.or(room)
+    }
+}
+
+impl ChangeRoom {
+    /// Reads the body of `PATCH /v1/rooms/{code}`.
+    ///
+    /// # Errors
+    /// [`Invalid`], with everything that is wrong; a field that is not known is, too.
+    pub fn decode(body: &[u8]) -> Result<Self, Invalid> {
+        let raw: RawChange<'_> = object(body)?;
+        let mut invalid = Invalid::default();
+        let name = invalid.text_if("name", raw.name, limits::room_name);
+        let change = Self {
+            name: name.map(|name| name.trim().to_owned()),
+            password: password(raw.password, &mut invalid),
+            defaults: config("defaults", raw.defaults, &mut invalid),
+        };
+        invalid.or(change)
+    }
+}
+
+impl PutParticipant {
+    /// Reads the body of `PUT /v1/rooms/{code}/participants/{id}`. An `id` in it is passed over: the
+    /// path has it.
+    ///
+    /// # Errors
+    /// [`Invalid`], with everything that is wrong.
+    pub fn decode(body: &[u8]) -> Result<Self, Invalid> {
+        let raw: RawParticipant<'_> = object(body)?;
+        let mut invalid = Invalid::default();
+        if raw.auth_headers.0 {
+            invalid.forbidden.push("authHeaders");
+        }
+        let participant = Self {
+            nickname: invalid.text("nickname", raw.nickname, limits::nickname),
+            model: invalid.text("model", raw.model, limits::model),
+            endpoint: invalid.text("endpoint", raw.endpoint, limits::endpoint),
+            password: password(raw.password, &mut invalid).filter(|text| !text.is_empty()),
+            specs: specs("specs", raw.specs, &mut invalid),
+            config: config("config", raw.config, &mut invalid),
+            capabilities: invalid.optional("capabilities", raw.capabilities),
+            max_concurrent: max_concurrent("maxConcurrent", raw.max_concurrent, &mut invalid),
+            session_token: invalid
+                .text_if("sessionToken", raw.session_token, |text| at_most(text, MAX_TOKEN)),
+        };
+        invalid.or(participant)
+    }
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct RawRoom<'a> {
+    #[serde(borrow)]
+    name: Option<&'a RawValue>,
+    #[serde(borrow)]
+    password: Option<&'a RawValue>,
+    #[serde(borrow)]
+    defaults: Option<&'a RawValue>,
+    #[serde(borrow)]
+    public: Option<&'a RawValue>,
+    #[serde(borrow)]
+    expires_secs: Option<&'a RawValue>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct RawChange<'a> {
+    #[serde(borrow)]
+    name: Option<&'a RawValue>,
+    #[serde(borrow)]
+    password: Option<&'a RawValue>,
+    #[serde(borrow)]
+    defaults: Option<&'a RawValue>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct RawParticipant<'a> {
+    #[serde(borrow)]
+    nickname: Option<&'a RawValue>,
+    #[serde(borrow)]
+    model: Option<&'a RawValue>,
+    #[serde(borrow)]
+    endpoint: Option<&'a RawValue>,
+    #[serde(borrow)]
+    password: Option<&'a RawValue>,
+    #[serde(borrow)]
+    specs: Option<&'a RawValue>,
+    #[serde(borrow)]
+    config: Option<&'a RawValue>,
+    #[serde(borrow)]
+    capabilities: Option<&'a RawValue>,
+    #[serde(borrow)]
+    max_concurrent: Option<&'a RawValue>,
+    #[serde(borrow)]
+    session_token: Option<&'a RawValue>,
+    #[serde(default)]
+    auth_headers: Present,
+}
+
+pub(super) fn password(raw: Option<&RawValue>, invalid: &mut Invalid) -> Option<String> {
+    invalid.text_if("password", raw, limits::password)
+}
+
+pub(super) fn config(
+    path: &str,
+    raw: Option<&RawValue>,
+    invalid: &mut Invalid,
+) -> Option<RuntimeConfig> {
+    let config: RuntimeConfig = invalid.optional(path, raw)?;
+    config.check_at(&format!("{path}."), invalid);
+    Some(config)
+}
+
+pub(super) fn specs(
+    path: &str,
+    raw: Option<&RawValue>,
+    invalid: &mut Invalid,
+) -> Option<MachineSpecs> {
+    let specs: MachineSpecs = invalid.optional(path, raw)?;
+    specs.check_at(&format!("{path}."), invalid);
+    Some(specs)
+}
+
+pub(super) fn max_concurrent(
+    path: &str,
+    raw: Option<&RawValue>,
+    invalid: &mut Invalid,
+) -> Option<u32> {
+    let most: u32 = invalid.optional(path, raw)?;
+    if most > MAX_CONCURRENT {
+        invalid.add(path, &format!("must be at most {MAX_CONCURRENT}"));
+    }
+    Some(most)
+}
+
+pub(super) fn expires_secs(raw: Option<&RawValue>, invalid: &mut Invalid) -> Option<u64> {
+    let seconds: u64 = invalid.optional("expiresSecs", raw)?;
+    if !(1..=MAX_EXPIRY_SECS).contains(&seconds) {
+        invalid.add("expiresSecs", &format!("must be from 1 to {MAX_EXPIRY_SECS}"));
+    }
+    Some(seconds)
+}

@@ -1,0 +1,175 @@
+//! What is wrong with a body that a stranger sent, all of it at once.
+
+use std::{
+    collections::BTreeMap,
+    fmt::{self, Display},
+};
+
+use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
+
+use super::limits::Unfit;
+use crate::{
+    json::clip,
+    translate::fields::{self, Text},
+};
+
+/// What is wrong with a body. As JSON it is the `details` of an error in the form that stock servers
+/// give them; as text it is meant for the one who sent the body.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, thiserror::Error)]
+#[serde(rename_all = "camelCase")]
+pub struct Invalid {
+    /// The fields that are missing, as paths such as `participant.id`.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub required: Vec<String>,
+    /// The fields that may not be there.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub forbidden: Vec<&'static str>,
+    /// What is wrong with the others, by path.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub field_errors: BTreeMap<String, Vec<String>>,
+    /// Why nothing could be read at all.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cause: Option<String>,
+}
+
+/// How much is said in one sentence about a field.
+const MAX_WORDS: usize = 256;
+/// How much is said about a whole body.
+const MAX_TEXT: usize = 1024;
+
+impl Invalid {
+    /// It, as the `details` of an error.
+    pub fn details(&self) -> serde_json::Value {
+        // Plain strings: there is nothing that could fail.
+        serde_json::to_value(self).unwrap_or_default()
+    }
+
+    /// A body that is nothing that could be read.
+    pub(super) fn cause(cause: impl Display) -> Self {
+        let cause = clip(&cause.to_string(), MAX_WORDS).to_owned();
+        Self { cause: Some(cause), ..Self::default() }
+    }
+
+    /// Nothing is wrong: the value. Something is: what.
+    pub(super) fn or<T>(self, value: T) -> Result<T, Self> {
+        if self == Self::default() { Ok(value) } else { Err(self) }
+    }
+
+    /// One more field that is wrong.
+    pub(super) fn add(&mut self, path: &str, words: &str) {
+        let words = clip(words, MAX_WORDS).to_owned();
+        self.field_errors.entry(path.to_owned()).or_default().push(words);
+    }
+
+    /// One more field, if it is wrong.
+    pub(super) fn hold(&mut self, path: &str, check: Result<(), Unfit>) {
+        if let Err(unfit) = check {
+            self.add(path, &unfit.to_string());
+        }
+    }
+
+    /// A value that may be there.
+    pub(super) fn optional<'a, T: Deserialize<'a>>(
+        &mut self,
+        path: &str,
+        raw: Option<&'a RawValue>,
+    ) -> Option<T> {
+        match fields::value(raw?, path) {
+            Ok(value) => Some(value),
+            Err(bad) => {
+                let path = bad.param.as_deref().unwrap_or(path);
+                let named = format!("`{path}`: ");
+                self.add(path, bad.message.strip_prefix(&named).unwrap_or(&bad.message));
+                None
+            }
+        }
+    }
+
+    /// A value that must be there; some other in its place, where it is not.
+    pub(super) fn required<'a, T: Deserialize<'a>>(
+        &mut self,
+        path: &str,
+        raw: Option<&'a RawValue>,
+    ) -> Option<T> {
+        if raw.is_none() {
+            self.required.push(path.to_owned());
+        }
+        self.optional(path, raw)
+    }
+
+    /// A text that must be there and be fit.
+    pub(super) fn text(
+        &mut self,
+        path: &str,
+        raw: Option<&RawValue>,
+        check: impl FnOnce(&str) -> Result<(), Unfit>,
+    ) -> String {
+        let text = self.required::<Text<'_>>(path, raw);
+        self.fit(path, text, check).unwrap_or_default()
+    }
+
+    /// A text that may be there, and is fit then.
+    pub(super) fn text_if(
+        &mut self,
+        path: &str,
+        raw: Option<&RawValue>,
+        check: impl FnOnce(&str) -> Result<(), Unfit>,
+    ) -> Option<String> {
+        let text = self.optional::<Text<'_>>(path, raw);
+        self.fit(path, text, check)
+    }
+
+    fn fit(
+        &mut self,
+        path: &str,
+        text: Option<Text<'_>>,
+        check: impl FnOnce(&str) -> Result<(), Unfit>,
+    ) -> Option<String> {
+        let Text(text) = text?;
+        self.hold(path, check(&text));
+        Some(text.into_owned())
+    }
+}
+
+impl Display for Invalid {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let cause = self.cause.iter().cloned();
+        let required = self.required.iter().map(|path| format!("`{path}` is missing"));
+        let forbidden = self.forbidden.iter().map(|path| format!("`{path}` must not be there"));
+        let wrong = self.field_errors.iter().map(|(path, words)| sentence(path, words));
+        let all: Vec<String> = cause.chain(required).chain(forbidden).chain(wrong).collect();
+        f.write_str(clip(&all.join("; "), MAX_TEXT))
+    }
+}
+
+fn sentence(path: &str, words: &[String]) -> String {
+    let words = words.join(" and ");
+    let between = if words.starts_with("must") { "" } else { ":" };
+    format!("`{path}`{between} {words}")
+}
+
+/// The fields of a body, which is an object.
+pub(super) fn object<'a, T: Deserialize<'a>>(body: &'a [u8]) -> Result<T, Invalid> {
+    let text = str::from_utf8(body).map_err(|error| {
+        Invalid::cause(format_args!("the body is not UTF-8 (byte {})", error.valid_up_to()))
+    })?;
+    if text.trim_ascii().is_empty() {
+        return Err(Invalid::cause("the body is empty: it must be a JSON object"));
+    }
+    serde_json::from_str(text).map_err(|error| match () {
+        () if !error.is_data() => Invalid::cause(format_args!("the body is not JSON: {error}")),
+        () if text.trim_ascii_start().starts_with('{') => Invalid::cause(error),
+        () => Invalid::cause("the body must be a JSON object"),
+    })
+}
+
+/// Whether a field is there, whatever it holds.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Present(pub(super) bool);
+
+impl<'de> Deserialize<'de> for Present {
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        serde::de::IgnoredAny::deserialize(deserializer).map(|_| Self(true))
+    }
+}

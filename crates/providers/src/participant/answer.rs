@@ -1,0 +1,81 @@
+//! What of a participant's head is passed on.
+//!
+//! A participant is a stranger to whoever reads its answer, and the answer comes from the server's
+//! own origin. So only headers that an answer needs are passed on, and nothing that a browser would
+//! show as a page.
+
+use http::{HeaderMap, HeaderValue, header};
+use scheduler::Head;
+
+use crate::head::{self, BadHead};
+
+/// The headers that are passed on. A length or an encoding is not: participants tell those of their
+/// backend's answer, not of what they send.
+const PASSED: [&str; 4] = ["content-type", "cache-control", "retry-after", "x-request-id"];
+
+/// The content types that are passed on.
+const SHOWN: [&str; 5] = [
+    "application/json",
+    "text/event-stream",
+    "text/plain",
+    "application/x-ndjson",
+    "application/problem+json",
+];
+
+/// The head of an answer, if it is one that a client can be sent.
+pub(super) fn head<'a>(
+    status: u16,
+    headers: impl Iterator<Item = (&'a str, Vec<u8>)> + Clone,
+) -> Result<Head, BadHead> {
+    let passed = |name: &str| PASSED.iter().any(|passed| name.eq_ignore_ascii_case(passed));
+    let mut head = head::head(status, headers.filter(move |(name, _)| passed(name)))?;
+    if !head.headers.get(header::CONTENT_TYPE).is_none_or(is_shown) {
+        let bytes = HeaderValue::from_static("application/octet-stream");
+        head.headers.insert(header::CONTENT_TYPE, bytes);
+    }
+    Ok(head)
+}
+
+/// What a participant is told beside a body: what stock servers tell.
+pub(super) fn asking_headers() -> HeaderMap {
+    let json = HeaderValue::from_static("application/json");
+    HeaderMap::from_iter([(header::CONTENT_TYPE, json)])
+}
+
+fn is_shown(kind: &HeaderValue) -> bool {
+    let kind = kind.to_str().unwrap_or_default().split(';').next().unwrap_or_default();
+    SHOWN.iter().any(|shown| kind.trim().eq_ignore_ascii_case(shown))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn of(headers: &[(&'static str, &'static str)]) -> HeaderMap {
+        let headers = headers.iter().map(|(name, value)| (*name, value.as_bytes().to_vec()));
+        head(200, headers).unwrap().headers
+    }
+
+    #[test]
+    fn only_what_an_answer_needs_is_passed_on() {
+        let headers = of(&[
+            ("Content-Type", "text/event-stream; charset=utf-8"),
+            ("content-length", "12"),
+            ("content-encoding", "gzip"),
+            ("location", "http://elsewhere/"),
+            ("set-cookie", "a=b"),
+            ("Retry-After", "3"),
+        ]);
+        assert_eq!(headers["content-type"], "text/event-stream; charset=utf-8");
+        assert_eq!((headers.len(), &headers["retry-after"]), (2, &HeaderValue::from_static("3")));
+    }
+
+    #[test]
+    fn nothing_is_passed_on_as_a_page() {
+        for page in ["text/html", "TEXT/HTML; charset=utf-8", "image/svg+xml", "x", ""] {
+            assert_eq!(of(&[("content-type", page)])["content-type"], "application/octet-stream");
+        }
+        assert_eq!(of(&[("content-type", "Application/JSON")])["content-type"], "Application/JSON");
+        assert!(of(&[]).is_empty());
+    }
+}

@@ -1,0 +1,141 @@
+//! The life of one endpoint: called while it answers, tried again and again while it does not.
+
+use std::{
+    net::SocketAddr,
+    sync::Arc,
+    time::Duration,
+};
+
+use backend::{BackendConfig, BackendError, HttpBackend};
+use base::{Backoff, ProviderId};
+use protocol::json::clip;
+use rand::RngExt;
+use rooms::{Kind, room::Served as Participant};
+use scheduler::{Gone, Provider, Scheduler};
+use tokio::time::sleep;
+use tracing::Instrument;
+
+use super::{
+    callers::Place,
+    calls::Calls,
+    offer::{offer, served},
+    sender::Sender,
+};
+use crate::member::{Member, Presence, now_ms};
+
+/// How often an endpoint is asked for its models, as a sign of life.
+const LOOK: Duration = Duration::from_secs(10);
+
+/// An endpoint that was not heard of for so long is lost.
+const SILENCE: Duration = Duration::from_secs(30);
+
+/// The delays before an endpoint that does not answer is tried again.
+const RETRY: Backoff = Backoff::new(Duration::from_secs(1), Duration::from_secs(60));
+
+/// An endpoint that was connected rests for so long before it is again, whatever happens.
+const PAUSE: Duration = Duration::from_secs(1);
+
+/// Of what is wrong with an endpoint, so many bytes are logged.
+const MAX_WORDS: usize = 300;
+
+/// Calls the endpoint of a participant until the participant is gone, or has none any more.
+pub(super) async fn serve(scheduler: Scheduler, member: Member, place: Place) {
+    let room = member.room().id();
+    let span = tracing::info_span!("endpoint", %room, participant = member.id());
+    let room = Arc::clone(member.room());
+    let serving = async {
+        tokio::select! {
+            () = room.closed() => {}
+            () = until_gone(&scheduler, &member, &place) => {}
+        }
+    };
+    serving.instrument(span).await;
+}
+
+async fn until_gone(scheduler: &Scheduler, member: &Member, place: &Place) {
+    let mut backoff = RETRY.clone();
+    let mut was_down = false;
+    while let Some((participant, backend)) = to_call(member) {
+        match look(&backend).await {
+            Ok(()) => {
+                (backoff, was_down) = (RETRY.clone(), false);
+                if !connected(scheduler, member, participant, backend).await {
+                    return;
+                }
+                sleep(PAUSE).await;
+            }
+            Err(error) if !std::mem::replace(&mut was_down, true) => {
+                let error = error.to_string();
+                tracing::warn!(error = clip(&error, MAX_WORDS), "an endpoint does not answer");
+            }
+            Err(_) => {}
+        }
+        tokio::select! {
+            () = sleep(backoff.next(rand::rng().random())) => {}
+            () = place.hurried() => {}
+        }
+    }
+}
+
+/// The participant and its backend, while it is one whose endpoint is to be called.
+fn to_call(member: &Member) -> Option<(Participant, Arc<HttpBackend>)> {
+    let participant = member.served()?;
+    let Kind::Endpoint(address) = participant.kind else { return None };
+    let url = member.room().participant(member.id())?.endpoint;
+    match HttpBackend::new(&config(url, address)) {
+        Ok(backend) => Some((participant, Arc::new(backend))),
+        Err(error) => {
+            tracing::warn!(%error, "an endpoint cannot be called");
+            None
+        }
+    }
+}
+
+fn config(url: String, address: SocketAddr) -> BackendConfig {
+    BackendConfig { address: Some(address.ip()), ..BackendConfig::new(url) }
+}
+
+/// Whether it answers, whatever it says.
+async fn look(backend: &HttpBackend) -> Result<(), BackendError> {
+    match backend.models().await {
+        Ok(_) | Err(BackendError::NoModels { .. }) => Ok(()),
+        Err(error) => Err(error),
+    }
+}
+
+/// Serves an endpoint that answers. Whether it is to be tried again when it does no longer.
+async fn connected(
+    scheduler: &Scheduler,
+    member: &Member,
+    participant: Participant,
+    backend: Arc<HttpBackend>,
+) -> bool {
+    let id = ProviderId::from_random(rand::rng().random());
+    let Ok(connection) = member.room().connect(member.id(), id, now_ms()) else { return false };
+    let presence = Arc::new(Presence::new(connection));
+    let served = served(participant.capabilities);
+    let offer = offer(member, &participant, served);
+    tracing::info!(provider = %id, max_concurrent = offer.max_concurrent, "endpoint connected");
+    let sender = Arc::new(Sender::new(participant.nickname, member.clone()));
+    let provider: Arc<dyn Provider> = Arc::<Sender>::clone(&sender);
+    let membership = scheduler.join(id, offer, provider);
+    let mut calls = Calls::new(membership, Arc::clone(&backend), served, Arc::clone(&presence));
+    let (why, reason, again) = tokio::select! {
+        biased;
+        (_, reason) = presence.ended() => (Gone::Closed, reason, false),
+        () = calls.serve(&sender) => (Gone::Drained, "drained", true),
+        () = until_lost(&backend, &presence) => (Gone::HeartbeatLost, "it does not answer", true),
+    };
+    tracing::info!(provider = %id, reason, "endpoint disconnected");
+    calls.leave(sender.notes.take(), why);
+    again
+}
+
+async fn until_lost(backend: &HttpBackend, presence: &Presence) {
+    while presence.silence() < SILENCE {
+        sleep(LOOK).await;
+        if look(backend).await.is_ok() {
+            presence.heard();
+        }
+    }
+}

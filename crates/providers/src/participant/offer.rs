@@ -1,0 +1,58 @@
+//! What a participant offers to the dispatcher.
+
+use base::{Endpoint, Endpoints};
+use protocol::room::{Capabilities, Capability};
+use rooms::room::Served as Participant;
+use scheduler::Offer;
+
+use crate::{member::Member, served::Served};
+
+/// The largest capacity that a participant may claim.
+const MAX_CONCURRENT: u32 = 1_000;
+
+/// The longest request that a participant is sent, in bytes.
+pub(super) const MAX_REQUEST: u64 = 8 * 1024 * 1024;
+
+/// What a participant is taken to serve: OpenAI's APIs, but for what it says that it does not. The
+/// rest is learnt from its answers; what it says that it serves may be untrue, too.
+pub(super) fn served(capabilities: Capabilities) -> Served {
+    let Capabilities { open_responses, chat_completions } = capabilities;
+    let always = Endpoints::only(Endpoint::Completions).with(Endpoint::Embeddings);
+    let told = [
+        (open_responses, Endpoint::Responses),
+        (chat_completions, Endpoint::ChatCompletions),
+    ];
+    let has = told.into_iter().filter(|(capability, _)| *capability != Capability::Unsupported);
+    Served::assumed(has.fold(always, |served, (_, endpoint)| served.with(endpoint)))
+}
+
+/// What the dispatcher is told of a participant.
+pub(super) fn offer(member: &Member, participant: &Participant, served: Served) -> Offer {
+    Offer {
+        scope: member.room().scope(),
+        models: member.offered(&participant.models),
+        max_concurrent: participant.max_concurrent.clamp(1, MAX_CONCURRENT),
+        load: 0,
+        max_size: MAX_REQUEST,
+        endpoints: served.endpoints(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_participant_serves_what_it_does_not_deny() {
+        let capabilities = |open_responses, chat_completions| {
+            served(Capabilities { open_responses, chat_completions }).endpoints()
+        };
+        let unknown = capabilities(Capability::Unknown, Capability::Unknown);
+        assert!(unknown.contains(Endpoint::Responses) && unknown.contains(Endpoint::Embeddings));
+        assert!(!unknown.contains(Endpoint::Messages), "that is not OpenAI's");
+        let chat = capabilities(Capability::Unsupported, Capability::Supported);
+        assert!(!chat.contains(Endpoint::Responses) && chat.contains(Endpoint::ChatCompletions));
+        let responses = capabilities(Capability::Supported, Capability::Unsupported);
+        assert!(!responses.contains(Endpoint::ChatCompletions));
+    }
+}

@@ -1,0 +1,69 @@
+//! Why a tunnel is refused, as stock servers say it.
+
+use std::time::Duration;
+
+use http::{HeaderValue, Response, StatusCode, header};
+use protocol::room::plane::{ErrorCode, ErrorEnvelope, Meta, PlaneError};
+use rooms::{Refused, RoomError};
+use wire::UpgradeError;
+
+/// Why a tunnel is refused.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum Refusal {
+    /// It brings no token.
+    #[error("the tunnel token is missing: join, and connect to the tunnel's URL with ?token=")]
+    NoToken,
+    /// There is no such room, or too many were tried.
+    #[error(transparent)]
+    Room(#[from] Refused),
+    /// There is no such participant, or its token is not good.
+    #[error(transparent)]
+    Participant(#[from] RoomError),
+    /// It is no WebSocket.
+    #[error(transparent)]
+    Upgrade(#[from] UpgradeError),
+}
+
+impl Refusal {
+    pub(super) fn response(&self) -> Response<String> {
+        let (status, code) = self.kind();
+        tracing::warn!(why = %self, "a tunnel was refused");
+        let error = PlaneError { code, message: self.to_string(), hint: None, details: None };
+        let meta = Meta { request_id: rooms::uuid() };
+        let envelope = serde_json::to_string(&ErrorEnvelope { error, meta });
+        let mut response = Response::new(envelope.unwrap_or_default());
+        *response.status_mut() = status;
+        let headers = response.headers_mut();
+        headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
+        if let Self::Room(Refused::TooMany { retry_after }) = self {
+            headers.insert(header::RETRY_AFTER, seconds(*retry_after).into());
+        }
+        response
+    }
+
+    fn kind(&self) -> (StatusCode, ErrorCode) {
+        match self {
+            Self::NoToken => (StatusCode::BAD_REQUEST, ErrorCode::InvalidRequest),
+            Self::Room(Refused::Unknown) => (StatusCode::NOT_FOUND, ErrorCode::RoomNotFound),
+            Self::Room(Refused::TooMany { .. }) => {
+                (StatusCode::TOO_MANY_REQUESTS, ErrorCode::TooMany)
+            }
+            Self::Room(Refused::PasswordMissing | Refused::PasswordWrong) => {
+                (StatusCode::UNAUTHORIZED, ErrorCode::InvalidPassword)
+            }
+            Self::Participant(RoomError::NoParticipant(_)) => {
+                (StatusCode::NOT_FOUND, ErrorCode::ParticipantNotFound)
+            }
+            Self::Participant(RoomError::BadTunnelToken) => {
+                (StatusCode::UNAUTHORIZED, ErrorCode::InvalidRequest)
+            }
+            // Stock servers call it so.
+            Self::Upgrade(_) => (StatusCode::BAD_REQUEST, ErrorCode::InternalError),
+            Self::Participant(_) => (StatusCode::INTERNAL_SERVER_ERROR, ErrorCode::InternalError),
+        }
+    }
+}
+
+fn seconds(wait: Duration) -> u64 {
+    wait.as_secs().max(1)
+}

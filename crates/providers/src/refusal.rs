@@ -1,0 +1,28 @@
+//! Jobs that a provider cannot be asked, and that nobody else could be.
+
+use base::JobId;
+use http::{HeaderMap, HeaderValue, Method, StatusCode, header};
+use protocol::openai::error_body;
+use scheduler::{AnswerWriter, Head};
+
+/// Answers a job with an error as JSON, in the provider's place.
+pub(crate) fn answer_error(mut writer: AnswerWriter, status: StatusCode, body: String) {
+    let mut headers = HeaderMap::new();
+    headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
+    headers.insert(header::CONTENT_LENGTH, body.len().into());
+    let head = Head { status, headers };
+    match writer.head(head).and_then(|()| writer.chunk(body.into())) {
+        Ok(_) => writer.end(),
+        Err(_) => writer.abandon(),
+    }
+}
+
+/// A job that this provider's protocol cannot carry goes to a provider that may have another. Without
+/// one it is answered 501.
+pub(crate) fn cannot_ask(job: JobId, writer: AnswerWriter, method: &Method) {
+    let Err(writer) = writer.pass_on() else { return };
+    tracing::warn!(request_id = %job, %method, "the provider cannot be asked with this method");
+    let words = format!("whoever answered this cannot be asked with the method {method}");
+    let body = error_body(&words, "invalid_request_error", None, None);
+    answer_error(writer, StatusCode::NOT_IMPLEMENTED, body);
+}

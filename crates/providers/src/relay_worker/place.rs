@@ -1,0 +1,245 @@
+//! Where a link's worker serves: for the whole server, or in one room.
+
+use std::{net::IpAddr, sync::Arc};
+
+use access::Lender;
+use base::{ModelName, ProviderId, Scope, Secret};
+use protocol::{
+    json::clip,
+    relay::{Normalised, Register, WorkerParticipant},
+    room::{Capabilities, limits},
+};
+use rooms::{Joined, Joining, Kind, Room, RoomError};
+use tokio::task::spawn_blocking;
+
+use crate::member::{Member, Presence, now_ms};
+
+/// Closed because the worker may not, or no longer, be here.
+const POLICY: u16 = 1008;
+
+/// Where a room's worker has its backend, for those who want a URL: nobody calls it.
+const NOWHERE: &str = "http://worker.invalid/";
+
+/// Of a name that is dropped, so many bytes are told.
+const MAX_SHOWN: usize = 40;
+
+/// What lets a worker in.
+pub(super) enum Admission {
+    /// A credential for lending to the whole server.
+    Lender(Lender),
+    /// The code of a room, and its password, shown by somebody at this address.
+    Room(Arc<Room>, IpAddr),
+}
+
+/// Where a registered worker serves.
+pub(super) enum Place {
+    /// For the whole server.
+    Server(Lender),
+    /// In one room, and nowhere else.
+    Room(Box<InRoom>),
+}
+
+/// A worker in a room.
+pub(super) struct InRoom {
+    pub(super) member: Member,
+    presence: Presence,
+    /// What a second link of the same participant must show.
+    pub(super) session: Secret,
+}
+
+impl Admission {
+    /// The models that are offered there, and warnings about what is not.
+    pub(super) fn offered(&self, registered: &Normalised) -> (Vec<String>, Vec<String>) {
+        match self {
+            Self::Lender(_) => (registered.models.clone(), registered.warnings.clone()),
+            Self::Room(..) => {
+                let (models, warnings) = room_models(registered.models.clone());
+                let warnings = registered.warnings.iter().cloned().chain(warnings).collect();
+                (models, warnings)
+            }
+        }
+    }
+
+    /// Takes a worker's place with these models. Those who are told why not can show it.
+    pub(super) async fn place(
+        self,
+        id: ProviderId,
+        register: &Register,
+        name: &str,
+        models: Vec<String>,
+    ) -> Result<Place, RoomError> {
+        let (room, from) = match self {
+            Self::Lender(lender) => return Ok(Place::Server(lender)),
+            Self::Room(room, from) => (room, from),
+        };
+        let joining = joining(id, register, name, models);
+        let (joined, member) = join(room, joining, from).await?;
+        let connection = member.room().connect(member.id(), id, now_ms())?;
+        let presence = Presence::new(connection);
+        Ok(Place::Room(Box::new(InRoom { member, presence, session: joined.session })))
+    }
+}
+
+/// Writes to the disk, and so not on a thread of the runtime.
+async fn join(
+    room: Arc<Room>,
+    joining: Joining,
+    from: IpAddr,
+) -> Result<(Joined, Member), RoomError> {
+    let joins = move || {
+        let joined = room.join(joining, from, now_ms())?;
+        let member = Member::new(room, joined.participant.id.clone());
+        Ok((joined, member))
+    };
+    let stopped = |_| RoomError::Invalid("the server is stopping".to_owned());
+    spawn_blocking(joins).await.map_err(stopped).flatten()
+}
+
+/// Who a worker is in a room: as it says, or else by its name.
+fn joining(id: ProviderId, register: &Register, name: &str, models: Vec<String>) -> Joining {
+    let named = |name: &str| if name.is_empty() { id.to_string() } else { name.to_owned() };
+    let made_up = || WorkerParticipant { id: id.to_string(), ..WorkerParticipant::default() };
+    let told = register.participant.as_deref().cloned().unwrap_or_else(made_up);
+    let nickname = if told.nickname.is_empty() { named(name) } else { told.nickname };
+    Joining {
+        id: told.id,
+        nickname,
+        models,
+        endpoint: NOWHERE.to_owned(),
+        specs: told.specs,
+        config: told.config,
+        capabilities: Capabilities::default(),
+        kind: Kind::Worker,
+        max_concurrent: register.max_concurrent.clamp(1, limits::MAX_CONCURRENT),
+        session: told.session_token,
+    }
+}
+
+impl Place {
+    /// Whose jobs it is given.
+    pub(super) fn scope(&self) -> Scope {
+        match self {
+            Self::Server(_) => Scope::server(),
+            Self::Room(here) => here.member.room().scope(),
+        }
+    }
+
+    /// Who it is in its room.
+    pub(super) fn member(&self) -> Option<&Member> {
+        match self {
+            Self::Server(_) => None,
+            Self::Room(here) => Some(&here.member),
+        }
+    }
+
+    /// Its place in a room.
+    pub(super) fn in_room(&self) -> Option<&InRoom> {
+        match self {
+            Self::Server(_) => None,
+            Self::Room(here) => Some(here),
+        }
+    }
+
+    /// The key by which it lends.
+    pub(super) fn lender(&self) -> Option<&Lender> {
+        match self {
+            Self::Server(lender) => Some(lender),
+            Self::Room(_) => None,
+        }
+    }
+
+    /// The names under which these models are offered.
+    pub(super) fn names(&self, models: &[String]) -> Vec<ModelName> {
+        match self {
+            Self::Server(_) => models.iter().map(|model| ModelName::from(&**model)).collect(),
+            Self::Room(here) => here.member.offered(models),
+        }
+    }
+
+    /// It has these models from now on: those of them that it may have, and warnings.
+    pub(super) fn change_models(&self, models: Vec<String>) -> (Vec<String>, Vec<String>) {
+        let Self::Room(here) = self else { return (models, Vec::new()) };
+        let (models, warnings) = room_models(models);
+        here.presence.models(models.clone());
+        (models, warnings)
+    }
+
+    /// It was heard of.
+    pub(super) fn heard(&self) {
+        if let Self::Room(here) = self {
+            here.presence.heard();
+        }
+    }
+
+    /// Until it may no longer be here: the code to close its link with, and why. Cancel safe.
+    pub(super) async fn ended(&self) -> (u16, &'static str) {
+        match self {
+            Self::Server(lender) => {
+                lender.ended().await;
+                (POLICY, "the key is no longer valid")
+            }
+            Self::Room(here) => here.presence.ended().await,
+        }
+    }
+}
+
+/// The models that a room's worker may offer, and warnings about the others.
+fn room_models(models: Vec<String>) -> (Vec<String>, Vec<String>) {
+    let may_be = |model: &String| model != "*" && limits::model(model).is_ok();
+    let (mut kept, dropped): (Vec<_>, Vec<_>) = models.into_iter().partition(may_be);
+    let mut warnings: Vec<String> = dropped.iter().map(|model| dropped_warning(model)).collect();
+    warnings.truncate(limits::MAX_MODELS);
+    if kept.len() > limits::MAX_MODELS {
+        kept.truncate(limits::MAX_MODELS);
+        warnings.push(format!("models beyond the first {} were dropped", limits::MAX_MODELS));
+    }
+    if kept.is_empty() {
+        warnings.push("nothing is offered in the room: there is no model".to_owned());
+    }
+    (kept, warnings)
+}
+
+fn dropped_warning(model: &str) -> String {
+    match model {
+        "*" => "`*` cannot be offered in a room: name the models".to_owned(),
+        other => format!("{:?} cannot be a model's name in a room", clip(other, MAX_SHOWN)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn texts(list: &[&str]) -> Vec<String> {
+        list.iter().map(|&text| text.to_owned()).collect()
+    }
+
+    #[test]
+    fn a_room_takes_no_wildcards_and_no_names_of_its_own() {
+        let (kept, warnings) = room_models(texts(&["a", "*", "room:any", "b\n", "c"]));
+        assert_eq!(kept, ["a", "c"]);
+        assert_eq!(warnings.len(), 3);
+        assert!(warnings[0].contains("name the models"));
+    }
+
+    #[test]
+    fn a_room_takes_so_many_models_and_says_when_there_are_none() {
+        let many: Vec<String> = (0..=limits::MAX_MODELS).map(|n| n.to_string()).collect();
+        let (kept, warnings) = room_models(many);
+        assert_eq!((kept.len(), warnings.len()), (limits::MAX_MODELS, 1));
+        let (kept, warnings) = room_models(vec!["*".to_owned(); 1_000]);
+        assert!(kept.is_empty());
+        assert_eq!(warnings.len(), limits::MAX_MODELS + 1);
+        assert_eq!(room_models(Vec::new()).1.len(), 1);
+    }
+
+    #[test]
+    fn a_worker_that_says_nothing_is_called_by_its_name_under_an_id_of_its_own() {
+        let id = ProviderId::from_random(7);
+        let register = Register { max_concurrent: 0, ..Register::default() };
+        let who = joining(id, &register, "gpu", texts(&["m"]));
+        assert_eq!((who.id.as_str(), who.nickname.as_str()), (&*id.to_string(), "gpu"));
+        assert_eq!((who.max_concurrent, who.kind), (1, Kind::Worker));
+        assert_eq!(joining(id, &register, "", Vec::new()).nickname, id.to_string());
+    }
+}

@@ -1,0 +1,52 @@
+//! What may not come into a room; the bounds are the protocol's.
+
+use protocol::room::{
+    RuntimeConfig,
+    limits::{self, MAX_MODELS, Unfit},
+};
+
+use crate::{
+    error::RoomError,
+    participant::{Joining, Kind},
+};
+
+/// Whether somebody may join so.
+pub(crate) fn joining(joining: &Joining) -> Result<(), RoomError> {
+    field("id", limits::id(&joining.id))?;
+    field("nickname", limits::nickname(&joining.nickname))?;
+    field("endpoint", limits::endpoint(&joining.endpoint))?;
+    // A worker may find its models later.
+    if joining.models.is_empty() && joining.kind != Kind::Worker {
+        return field("model", Err(Unfit::Empty));
+    }
+    if joining.models.len() > MAX_MODELS {
+        return field("model", Err(Unfit::TooMany(MAX_MODELS)));
+    }
+    joining.models.iter().try_for_each(|name| model(name))?;
+    joining.specs.check().map_err(|error| RoomError::Invalid(format!("`specs`: {error}")))?;
+    config("config", &joining.config)
+}
+
+/// Whether a model may be called so in a room. `*`, which elsewhere stands for every model, would
+/// stand for other participants here.
+pub(crate) fn model(name: &str) -> Result<(), RoomError> {
+    if name == "*" {
+        return Err(RoomError::Invalid("`model` must be a model's name, not `*`".to_owned()));
+    }
+    field("model", limits::model(name))
+}
+
+/// A room's name, without the white space around it.
+pub(crate) fn room_name(name: &str) -> Result<String, RoomError> {
+    field("name", limits::room_name(name))?;
+    Ok(name.trim().to_owned())
+}
+
+/// Whether these can be defaults.
+pub(crate) fn config(name: &str, config: &RuntimeConfig) -> Result<(), RoomError> {
+    config.check().map_err(|error| RoomError::Invalid(format!("`{name}`: {error}")))
+}
+
+fn field(name: &str, fit: Result<(), Unfit>) -> Result<(), RoomError> {
+    fit.map_err(|unfit| RoomError::Invalid(format!("`{name}` {unfit}")))
+}

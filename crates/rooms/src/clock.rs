@@ -1,0 +1,48 @@
+//! What time it is where nobody said so: in the dropping of a connection, in the count of wrong codes.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use tokio::time::Instant;
+
+/// Milliseconds since 1970, from the time that was given at the start on. Never runs backwards, and
+/// never behind a time that somebody gave since.
+pub(crate) struct Clock {
+    start: u64,
+    started: Instant,
+    latest: AtomicU64,
+}
+
+impl Clock {
+    /// A clock that shows `now`.
+    pub(crate) fn new(now: u64) -> Self {
+        Self { start: now, started: Instant::now(), latest: AtomicU64::new(now) }
+    }
+
+    /// Somebody says what time it is.
+    pub(crate) fn hear(&self, now: u64) {
+        self.latest.fetch_max(now, Ordering::Relaxed);
+    }
+
+    /// What time it is.
+    pub(crate) fn now(&self) -> u64 {
+        let since = u64::try_from(self.started.elapsed().as_millis()).unwrap_or(u64::MAX);
+        self.start.saturating_add(since).max(self.latest.load(Ordering::Relaxed))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn it_runs_on_its_own_and_is_never_behind_what_it_heard() {
+        let clock = Clock::new(1_000);
+        tokio::time::advance(Duration::from_secs(2)).await;
+        assert_eq!(clock.now(), 3_000);
+        clock.hear(10_000);
+        clock.hear(5_000);
+        assert_eq!(clock.now(), 10_000);
+    }
+}

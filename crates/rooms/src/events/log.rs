@@ -1,0 +1,185 @@
+//! The last events, and who waits for the next: shared.
+
+use std::{
+    mem::take,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    task::{Context, Poll, Waker},
+};
+
+use tokio::runtime::Handle;
+
+use super::{
+    Form, Next,
+    ring::{Batch, Bounds, MaySee, Place, Read, Ring},
+    subscription::Subscription,
+    told::{Encoded, Source},
+    watchers::Watchers,
+};
+
+/// Up to so many watchers are woken by whoever tells the event; more are woken by a task of their
+/// own, once for all events until then.
+const WOKEN_AT_ONCE: usize = 32;
+
+/// A bounded log of events with its watchers.
+///
+/// Its lock is held for moments only, and nothing is called under it but a filter of [`Source`]s: it
+/// may be used while any other lock is held.
+pub struct Log(Mutex<State>);
+
+struct State {
+    ring: Ring,
+    watchers: Watchers,
+    closed: bool,
+    /// The forms whose watchers a task is about to wake; none when there is no such task.
+    due: [bool; Form::COUNT],
+}
+
+/// A place in a log.
+pub(super) struct Watcher {
+    form: Form,
+    /// The id of the last event that it has seen, or need not see.
+    after: u64,
+    /// Its place among the watchers.
+    slot: usize,
+    may_see: Option<Box<MaySee>>,
+}
+
+impl Log {
+    /// An empty log, begun `now`, in milliseconds since 1970: its ids begin after all that a log had
+    /// before.
+    pub fn new(bounds: Bounds, now: u64) -> Arc<Self> {
+        let ring = Ring::new(bounds, now);
+        let state =
+            State { ring, watchers: Watchers::default(), closed: false, due: Default::default() };
+        Arc::new(Self(Mutex::new(state)))
+    }
+
+    /// Keeps an event of the log's own room and wakes its watchers. After the log was closed, does
+    /// nothing.
+    pub fn append(self: &Arc<Self>, encoded: &Encoded) {
+        self.push(encoded, None);
+    }
+
+    /// The same with the message of an event in a log of all rooms.
+    pub fn append_from(self: &Arc<Self>, encoded: &Encoded, source: &Arc<Source>) {
+        if encoded.has_message() {
+            self.push(&encoded.without_event(), Some(Arc::clone(source)));
+        }
+    }
+
+    /// Watches the log: all that comes from now on; or all after the event of this id, as far as it
+    /// is kept.
+    pub fn subscribe(self: &Arc<Self>, form: Form, after: Option<u64>) -> Subscription {
+        self.watch(form, after, None)
+    }
+
+    /// The same, as far as `may_see` says yes. It is asked under the log's lock, and must be quick.
+    pub fn subscribe_where(
+        self: &Arc<Self>,
+        form: Form,
+        after: Option<u64>,
+        may_see: impl Fn(&Source) -> bool + Send + Sync + 'static,
+    ) -> Subscription {
+        self.watch(form, after, Some(Box::new(may_see)))
+    }
+
+    /// Ends all subscriptions, after they have got what is kept.
+    pub fn close(&self) {
+        let mut state = self.lock();
+        state.closed = true;
+        let wakers = state.watchers.take([true; Form::COUNT]);
+        drop(state);
+        wakers.into_iter().for_each(Waker::wake);
+    }
+
+    /// How many watch.
+    pub fn watchers(&self) -> usize {
+        self.lock().watchers.count([true; Form::COUNT])
+    }
+
+    fn push(self: &Arc<Self>, encoded: &Encoded, source: Option<Arc<Source>>) {
+        if encoded.is_empty() {
+            return;
+        }
+        let mut state = self.lock();
+        if state.closed {
+            return;
+        }
+        state.ring.push(encoded, source);
+        let due = encoded.forms();
+        if state.watchers.count(due) > WOKEN_AT_ONCE
+            && let Ok(runtime) = Handle::try_current()
+        {
+            if !state.add_due(due) {
+                runtime.spawn(Arc::clone(self).wake_due());
+            }
+            return;
+        }
+        let wakers = state.watchers.take(due);
+        drop(state);
+        wakers.into_iter().for_each(Waker::wake);
+    }
+
+    async fn wake_due(self: Arc<Self>) {
+        let mut state = self.lock();
+        let due = take(&mut state.due);
+        let wakers = state.watchers.take(due);
+        drop(state);
+        wakers.into_iter().for_each(Waker::wake);
+    }
+
+    fn watch(
+        self: &Arc<Self>,
+        form: Form,
+        after: Option<u64>,
+        may_see: Option<Box<MaySee>>,
+    ) -> Subscription {
+        let mut state = self.lock();
+        let Place { after, missed } = state.ring.place(form, after);
+        let slot = state.watchers.enter(form);
+        drop(state);
+        let watcher = Watcher { form, after, slot, may_see };
+        Subscription::new(Arc::clone(self), watcher, missed)
+    }
+
+    /// What comes next for a watcher; if nothing does now, it is woken when something may.
+    pub(super) fn poll_next(&self, watcher: &mut Watcher, cx: &Context<'_>) -> Poll<Next> {
+        let mut state = self.lock();
+        match state.ring.read(watcher.form, watcher.after, watcher.may_see.as_deref()) {
+            Read::Frames(Batch { frames, last }) => {
+                watcher.after = last;
+                Poll::Ready(Next::Frames(frames))
+            }
+            Read::Missed => Poll::Ready(Next::Lagged(watcher.form.lagged())),
+            Read::Nothing(_) if state.closed => Poll::Ready(Next::Closed),
+            Read::Nothing(last) => {
+                watcher.after = last;
+                let old = state.watchers.wait(watcher.form, watcher.slot, cx.waker());
+                drop(state);
+                drop(old);
+                Poll::Pending
+            }
+        }
+    }
+
+    pub(super) fn leave(&self, watcher: &Watcher) {
+        let waker = self.lock().watchers.leave(watcher.form, watcher.slot);
+        drop(waker);
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl State {
+    /// Has the watchers of these forms woken; `false` when nobody is about to yet.
+    fn add_due(&mut self, due: [bool; Form::COUNT]) -> bool {
+        let before = self.due;
+        self.due = std::array::from_fn(|form| before[form] || due[form]);
+        before.contains(&true)
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,63 @@
+//! What happened, for whoever watches.
+//!
+//! Each room keeps its last events in a bounded [`Log`], encoded once. A watcher is a place in that
+//! log and a wish to be woken: it costs next to nothing, and a slow one delays nobody. One that falls
+//! out of the log is told so and dropped; it can come back with the id of the last event that it saw.
+//!
+//! - `told`: one event, in the forms that it has
+//! - `ring`: the events that are kept, and which of them somebody has missed; pure
+//! - `watchers`: who is to be woken
+//! - `log`: the three together, shared
+//! - `subscription`: one who watches
+
+mod log;
+mod ring;
+mod subscription;
+mod told;
+mod watchers;
+
+use bytes::Bytes;
+
+pub use log::Log;
+pub use ring::Bounds;
+pub use subscription::Subscription;
+pub use told::{Encoded, Source, Told};
+
+/// In what form events are told.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Form {
+    /// The spec's messages as unnamed events, with ids.
+    Messages,
+    /// Named events as stock clients read them: without ids, without tokens.
+    Named,
+    /// Named events with ids and with tokens, for our own clients.
+    NamedWithIds,
+}
+
+impl Form {
+    /// How many forms there are.
+    const COUNT: usize = 3;
+    /// All of them.
+    const ALL: [Self; Self::COUNT] = [Self::Messages, Self::Named, Self::NamedWithIds];
+
+    /// Its place in tables of all forms.
+    const fn index(self) -> usize {
+        match self {
+            Self::Messages => 0,
+            Self::Named => 1,
+            Self::NamedWithIds => 2,
+        }
+    }
+}
+
+/// What comes next.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Next {
+    /// Whole frames.
+    Frames(Bytes),
+    /// The watcher was too slow, and has missed events: the last frame, which says so. Nothing
+    /// follows.
+    Lagged(Bytes),
+    /// The room was closed. Nothing follows.
+    Closed,
+}

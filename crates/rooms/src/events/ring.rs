@@ -1,0 +1,232 @@
+//! The events that are kept, and which of them somebody has missed.
+//!
+//! Pure: time and ids come in from outside.
+
+use std::{collections::VecDeque, sync::Arc};
+
+use bytes::{Bytes, BytesMut};
+
+use super::{
+    Form,
+    told::{Encoded, Entry, Source},
+};
+
+/// How much a log keeps. The newest event is kept even if it alone is larger.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Bounds {
+    /// How many events.
+    pub events: usize,
+    /// How many bytes they take together, in all forms.
+    pub bytes: usize,
+}
+
+/// At most so many bytes are handed out together; a single frame that is larger goes alone.
+pub(super) const BATCH: usize = 16 * 1024;
+
+/// Bits of an id that count events within a millisecond. Ids of a log begin at the time of its
+/// start, so that they rise over restarts.
+const COUNTER_BITS: u32 = 20;
+
+/// The last events of a log.
+pub(super) struct Ring {
+    bounds: Bounds,
+    entries: VecDeque<Entry>,
+    bytes: usize,
+    /// The id before the first that was given.
+    origin: u64,
+    /// The id that was given last.
+    last: u64,
+    /// For each form the id of the last event that had it and is not kept any more.
+    dropped: [u64; Form::COUNT],
+    /// For each form what was joined last: many watchers are at the same place.
+    joined: [Option<Joined>; Form::COUNT],
+}
+
+/// Several frames in one piece.
+struct Joined {
+    after: u64,
+    batch: Batch,
+}
+
+/// Frames, and the id of the last event that they stand for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Batch {
+    pub(super) frames: Bytes,
+    pub(super) last: u64,
+}
+
+/// What there is after an event.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Read {
+    /// Frames.
+    Frames(Batch),
+    /// Nothing, up to the event of this id.
+    Nothing(u64),
+    /// Something that is not kept any more.
+    Missed,
+}
+
+/// Where a watcher begins.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Place {
+    /// After the event of this id.
+    pub(super) after: u64,
+    /// Whether it may have missed events before that.
+    pub(super) missed: bool,
+}
+
+/// Whether a watcher may see what is from a room.
+pub(super) type MaySee = dyn Fn(&Source) -> bool + Send + Sync;
+
+impl Bounds {
+    /// Of one room.
+    pub const ROOM: Self = Self { events: 512, bytes: 1024 * 1024 };
+    /// Of the log of all rooms.
+    pub const ALL_ROOMS: Self = Self { events: 4096, bytes: 4 * 1024 * 1024 };
+}
+
+impl Ring {
+    /// An empty one, begun `now`, in milliseconds since 1970.
+    pub(super) fn new(bounds: Bounds, now: u64) -> Self {
+        let origin = now.min(u64::MAX >> (COUNTER_BITS + 1)) << COUNTER_BITS;
+        Self {
+            bounds,
+            entries: VecDeque::new(),
+            bytes: 0,
+            origin,
+            last: origin,
+            dropped: [origin; Form::COUNT],
+            joined: Default::default(),
+        }
+    }
+
+    /// Keeps an event, and lets go what is too much.
+    pub(super) fn push(&mut self, encoded: &Encoded, source: Option<Arc<Source>>) {
+        self.last += 1;
+        let entry = encoded.with_id(self.last, source);
+        self.bytes += entry.size();
+        self.entries.push_back(entry);
+        self.joined = Default::default();
+        while self.is_too_full() {
+            self.drop_oldest();
+        }
+    }
+
+    /// Where a watcher begins who saw the event of this id last; `None` for one who wants only what
+    /// is to come. An id that this log has never given gets all that is kept.
+    pub(super) fn place(&self, form: Form, after: Option<u64>) -> Place {
+        let known = |id: &u64| (self.origin..=self.last).contains(id);
+        match after {
+            None => Place { after: self.last, missed: false },
+            Some(id) if known(&id) && id >= self.dropped[form.index()] => {
+                Place { after: id, missed: false }
+            }
+            Some(_) => Place { after: self.dropped[form.index()], missed: true },
+        }
+    }
+
+    /// What somebody gets who has seen the event of the id `after`.
+    pub(super) fn read(&mut self, form: Form, after: u64, may_see: Option<&MaySee>) -> Read {
+        if after < self.dropped[form.index()] {
+            return Read::Missed;
+        }
+        if after >= self.last {
+            return Read::Nothing(after);
+        }
+        match may_see {
+            None => self.read_shared(form, after),
+            Some(may_see) => self.read_for(form, after, |source| may_see(source)),
+        }
+    }
+
+    /// As `read_for`, with the work done once for all who are at the same place.
+    fn read_shared(&mut self, form: Form, after: u64) -> Read {
+        if let Some(joined) = &self.joined[form.index()]
+            && joined.after == after
+        {
+            return Read::Frames(joined.batch.clone());
+        }
+        let read = self.read_for(form, after, |_| true);
+        if let Read::Frames(batch) = &read {
+            self.joined[form.index()] = Some(Joined { after, batch: batch.clone() });
+        }
+        read
+    }
+
+    fn read_for(&self, form: Form, after: u64, may_see: impl Fn(&Source) -> bool) -> Read {
+        let mut frames = Frames::default();
+        let mut last = after;
+        for entry in self.entries.range(self.index_after(after)..) {
+            let visible = entry.source.as_deref().is_none_or(&may_see);
+            if visible && !frames.take(entry, form) {
+                break;
+            }
+            last = entry.id;
+        }
+        match frames.join() {
+            Some(frames) => Read::Frames(Batch { frames, last }),
+            None => Read::Nothing(last),
+        }
+    }
+
+    /// The place of the first kept event after this id.
+    fn index_after(&self, after: u64) -> usize {
+        let first = self.entries.front().map_or(after, |entry| entry.id);
+        let index = (after + 1).saturating_sub(first);
+        usize::try_from(index).map_or(self.entries.len(), |index| index.min(self.entries.len()))
+    }
+
+    fn is_too_full(&self) -> bool {
+        let too_full = self.entries.len() > self.bounds.events || self.bytes > self.bounds.bytes;
+        too_full && self.entries.len() > 1
+    }
+
+    fn drop_oldest(&mut self) {
+        let Some(entry) = self.entries.pop_front() else { return };
+        self.bytes -= entry.size();
+        for form in Form::ALL {
+            if entry.text(form).is_some() {
+                self.dropped[form.index()] = entry.id;
+            }
+        }
+    }
+}
+
+/// Frames that are gathered: one alone is shared as it is, several are copied together once.
+#[derive(Default)]
+struct Frames<'a> {
+    first: Option<Bytes>,
+    rest: Vec<&'a [u8]>,
+    bytes: usize,
+}
+
+impl<'a> Frames<'a> {
+    /// Takes an entry's frame, if it has one; `false` when there is no room for it.
+    fn take(&mut self, entry: &'a Entry, form: Form) -> bool {
+        let Some(text) = entry.text(form) else { return true };
+        self.bytes += text.len();
+        if self.first.is_none() {
+            self.first = entry.frame(form);
+            return true;
+        }
+        let fits = self.bytes <= BATCH;
+        if fits {
+            self.rest.push(text);
+        }
+        fits
+    }
+
+    fn join(self) -> Option<Bytes> {
+        let first = self.first?;
+        if self.rest.is_empty() {
+            return Some(first);
+        }
+        let mut all = BytesMut::with_capacity(self.bytes);
+        all.extend_from_slice(&first);
+        self.rest.iter().for_each(|text| all.extend_from_slice(text));
+        Some(all.freeze())
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,255 @@
+use proptest::{collection::vec, prelude::*};
+use protocol::room::{
+    RoomEvent, ServerMessage,
+    event::RoomClosed,
+    message::{LlmToken, RoomErrorMessage},
+};
+
+use super::*;
+use crate::events::Told;
+
+const NOW: u64 = 1_795_171_198_228;
+const START: u64 = NOW << 20;
+
+/// An event of either sort that says `text`.
+fn said(text: &str) -> Encoded {
+    let message = RoomErrorMessage { error: text.to_owned() };
+    Told::both(
+        RoomEvent::RoomClosed(RoomClosed { reason: text.to_owned() }),
+        ServerMessage::RoomError(message),
+    )
+    .encode(NOW, "NZZ6LS")
+}
+
+/// A token: nothing for stock watchers.
+fn token(text: &str) -> Encoded {
+    let token = LlmToken {
+        request_id: "1".to_owned(),
+        participant_id: "p".to_owned(),
+        token: text.to_owned(),
+        seq: 0,
+    };
+    Told::both(RoomEvent::LlmToken(token.clone()), ServerMessage::LlmToken(token)).encode(NOW, "A")
+}
+
+fn ring(events: usize, bytes: usize) -> Ring {
+    Ring::new(Bounds { events, bytes }, NOW)
+}
+
+/// A ring that was told of so many events.
+fn told(bounds: (usize, usize), count: usize) -> Ring {
+    let mut ring = ring(bounds.0, bounds.1);
+    (1..=count).for_each(|number| ring.push(&said(&format!("say {number}.")), None));
+    ring
+}
+
+/// The ids of all frames after an id, and whether something was missed.
+fn ids_after(ring: &mut Ring, form: Form, mut after: u64) -> Option<Vec<u64>> {
+    let mut ids = Vec::new();
+    loop {
+        match ring.read(form, after, None) {
+            Read::Missed => return None,
+            Read::Nothing(last) => {
+                assert!(last >= after);
+                return Some(ids);
+            }
+            Read::Frames(batch) => {
+                assert!(batch.last > after);
+                after = batch.last;
+                ids.extend(ids_of(&batch.frames));
+            }
+        }
+    }
+}
+
+fn ids_of(frames: &Bytes) -> Vec<u64> {
+    let text = std::str::from_utf8(frames).unwrap();
+    assert!(text.ends_with("\n\n"));
+    let ids = text.lines().filter_map(|line| line.strip_prefix("id: "));
+    ids.map(|id| id.parse::<u64>().unwrap() - START).collect()
+}
+
+#[test]
+fn ids_begin_with_the_time_of_the_start_and_rise() {
+    let mut ring = told((10, 100_000), 3);
+    assert_eq!(ids_after(&mut ring, Form::Messages, START).unwrap(), [1, 2, 3]);
+    let later = Ring::new(Bounds::ROOM, NOW + 1);
+    assert!(later.last > ring.last);
+}
+
+#[test]
+fn it_keeps_so_many_events_and_no_more() {
+    let mut ring = told((4, 100_000), 10);
+    assert_eq!(ring.entries.len(), 4);
+    assert_eq!(ids_after(&mut ring, Form::Messages, START + 6).unwrap(), [7, 8, 9, 10]);
+    assert_eq!(ids_after(&mut ring, Form::Messages, START + 5), None);
+}
+
+#[test]
+fn it_keeps_so_many_bytes_and_no_more_but_always_the_newest_event() {
+    let mut ring = told((1000, 4096), 1000);
+    assert!(ring.bytes <= 4096 && ring.entries.len() > 3, "{}", ring.entries.len());
+    ring.push(&said(&"x".repeat(10_000)), None);
+    assert_eq!(ring.entries.len(), 1);
+    assert_eq!(ids_after(&mut ring, Form::Messages, START + 1000).unwrap(), [1001]);
+    ring.push(&said("short"), None);
+    assert_eq!(ring.entries.len(), 1);
+    assert!(ring.bytes <= 4096);
+}
+
+#[test]
+fn a_watcher_begins_with_what_is_to_come_or_after_what_it_has_seen() {
+    let ring = told((4, 100_000), 10);
+    let place = |after| ring.place(Form::Messages, after);
+    assert_eq!(place(None), Place { after: START + 10, missed: false });
+    assert_eq!(place(Some(START + 8)), Place { after: START + 8, missed: false });
+    assert_eq!(place(Some(START + 10)), Place { after: START + 10, missed: false });
+    assert_eq!(place(Some(START + 6)), Place { after: START + 6, missed: false });
+}
+
+#[test]
+fn an_id_that_is_too_old_or_from_another_time_gets_all_that_is_kept_and_is_told_so() {
+    let ring = told((4, 100_000), 10);
+    for id in [0, 17, START - 1, START, START + 5, START + 11, u64::MAX] {
+        let place = ring.place(Form::Messages, Some(id));
+        assert_eq!(place, Place { after: START + 6, missed: true }, "{id}");
+    }
+}
+
+#[test]
+fn nobody_is_told_of_missing_what_has_no_form_for_him() {
+    let mut ring = ring(4, 100_000);
+    ring.push(&said("hello"), None);
+    (0..100).for_each(|_| ring.push(&token("x"), None));
+    assert!(!ring.place(Form::Named, Some(START + 1)).missed);
+    assert_eq!(ring.read(Form::Named, START + 1, None), Read::Nothing(START + 101));
+    assert_eq!(ring.read(Form::NamedWithIds, START + 1, None), Read::Missed);
+    assert_eq!(ring.read(Form::Named, START, None), Read::Missed);
+}
+
+#[test]
+fn one_frame_is_handed_out_as_it_is_kept_and_several_are_joined_once_for_all() {
+    let mut ring = told((10, 100_000), 3);
+    let mut read = |after| match ring.read(Form::Named, after, None) {
+        Read::Frames(batch) => batch.frames,
+        other => panic!("{other:?}"),
+    };
+    let (one, again) = (read(START + 2), read(START + 2));
+    assert_eq!(one.as_ptr(), again.as_ptr());
+    let (joined, shared) = (read(START), read(START));
+    assert_eq!(joined.as_ptr(), shared.as_ptr());
+    let all = (1..=3).map(|number| format!("\"reason\":\"say {number}.\"")).collect::<Vec<_>>();
+    let text = String::from_utf8(joined.to_vec()).unwrap();
+    assert!(all.iter().all(|said| text.contains(said)), "{text}");
+    assert_eq!(text.matches("event: room.closed\ndata: ").count(), 3);
+}
+
+#[test]
+fn what_is_joined_is_bounded_and_a_frame_that_is_larger_goes_alone() {
+    let mut ring = ring(100, 10_000_000);
+    let large = "x".repeat(BATCH * 2);
+    for text in ["a", &large, "b"].into_iter().chain(["y".repeat(BATCH / 3).as_str(); 5]) {
+        ring.push(&said(text), None);
+    }
+    let (mut after, mut sizes) = (START, Vec::new());
+    while let Read::Frames(batch) = ring.read(Form::Messages, after, None) {
+        sizes.push(ids_of(&batch.frames).len());
+        assert!(batch.frames.len() <= BATCH || sizes.last() == Some(&1));
+        after = batch.last;
+    }
+    assert_eq!(sizes, [1, 1, 3, 2, 1]);
+}
+
+#[test]
+fn who_may_not_see_a_room_gets_none_of_its_events() {
+    let mut ring = ring(10, 100_000);
+    let source = |name: &str, public| Some(Arc::new(Source::new(name.into(), public, None)));
+    ring.push(&said("secret"), source("a", false));
+    ring.push(&said("open"), source("b", true));
+    ring.push(&said("secret"), source("a", false));
+    let Read::Frames(batch) = ring.read(Form::Messages, START, Some(&Source::is_public)) else {
+        panic!("the public room's event is missing")
+    };
+    assert_eq!((ids_of(&batch.frames), batch.last), (vec![2], START + 3));
+    let read = ring.read(Form::Messages, START + 2, Some(&Source::is_public));
+    assert_eq!(read, Read::Nothing(START + 3));
+    let own = |source: &Source| source.id().as_str() == "a";
+    let Read::Frames(batch) = ring.read(Form::Messages, START, Some(&own)) else {
+        panic!("the own room's events are missing")
+    };
+    assert_eq!(ids_of(&batch.frames), [1, 3]);
+}
+
+/// Something that happens to a log.
+#[derive(Debug, Clone)]
+enum Step {
+    Say(usize),
+    Token,
+    Read(usize),
+}
+
+fn steps() -> impl Strategy<Value = Vec<Step>> {
+    let step = prop_oneof![
+        (0..3000_usize).prop_map(Step::Say),
+        Just(Step::Token),
+        (0..3_usize).prop_map(Step::Read),
+    ];
+    vec(step, 0..300)
+}
+
+proptest! {
+    /// A watcher gets, in order, everything that has its form, until it is told that it missed
+    /// something; and it is told so exactly when something that it had not read is not kept any more.
+    #[test]
+    fn whoever_is_not_told_of_missing_something_has_missed_nothing(steps in steps()) {
+        let mut ring = ring(12, 8_000);
+        let mut cursors = [Some(START); Form::COUNT];
+        let mut seen: [Vec<u64>; Form::COUNT] = Default::default();
+        let mut had: [Vec<u64>; Form::COUNT] = Default::default();
+        for step in steps {
+            match step {
+                Step::Say(length) => ring.push(&said(&"x".repeat(length)), None),
+                Step::Token => ring.push(&token("x"), None),
+                Step::Read(form) => {
+                    let Some(after) = cursors[form] else { continue };
+                    let unread = had[form].iter().find(|id| **id > after).copied();
+                    let kept = ring.entries.front().map_or(u64::MAX, |entry| entry.id);
+                    match ring.read(Form::ALL[form], after, None) {
+                        Read::Missed => {
+                            prop_assert!(unread.is_some_and(|id| id < kept));
+                            cursors[form] = None;
+                        }
+                        Read::Nothing(last) => {
+                            prop_assert_eq!(unread, None);
+                            cursors[form] = Some(last);
+                        }
+                        Read::Frames(batch) => {
+                            prop_assert!(unread.is_some_and(|id| id >= kept));
+                            seen[form].extend(
+                                had[form].iter().filter(|id| (after + 1..=batch.last).contains(id)),
+                            );
+                            let frames = std::str::from_utf8(&batch.frames).unwrap();
+                            let count = frames.matches("data: ").count();
+                            let between =
+                                had[form].iter().filter(|id| (after + 1..=batch.last).contains(id));
+                            prop_assert_eq!(count, between.count());
+                            cursors[form] = Some(batch.last);
+                        }
+                    }
+                    continue;
+                }
+            }
+            for form in Form::ALL {
+                if !(matches!(step, Step::Token) && form == Form::Named) {
+                    had[form.index()].push(ring.last);
+                }
+            }
+            prop_assert!(ring.entries.len() <= 12);
+            prop_assert!(ring.bytes <= 8_000 || ring.entries.len() == 1);
+            prop_assert_eq!(ring.bytes, ring.entries.iter().map(Entry::size).sum::<usize>());
+        }
+        for form in 0..Form::COUNT {
+            prop_assert!(had[form].starts_with(&seen[form]));
+        }
+    }
+}

@@ -1,0 +1,92 @@
+//! One who watches.
+
+use std::{
+    future::poll_fn,
+    sync::Arc,
+    task::{Context, Poll, ready},
+};
+
+use bytes::Bytes;
+use tokio::task::coop::poll_proceed;
+
+use super::{
+    Form, Next,
+    log::{Log, Watcher},
+};
+
+/// Somebody who watches: a place in a log, nothing more. It stops when this is dropped.
+pub struct Subscription {
+    log: Arc<Log>,
+    watcher: Watcher,
+    stage: Stage,
+}
+
+/// How far a subscription is.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Stage {
+    /// It is to be told first that it missed something.
+    Missed,
+    Open,
+    Over,
+}
+
+impl Subscription {
+    pub(super) fn new(log: Arc<Log>, watcher: Watcher, missed: bool) -> Self {
+        let stage = if missed { Stage::Missed } else { Stage::Open };
+        Self { log, watcher, stage }
+    }
+
+    /// Waits for what comes next. Cancel safe. After the last it returns [`Next::Closed`] for ever.
+    pub async fn next(&mut self) -> Next {
+        poll_fn(|cx| self.poll_next(cx)).await
+    }
+
+    /// The same for bodies: ready with what comes next, or the task is woken when something may be
+    /// there.
+    pub fn poll_next(&mut self, cx: &mut Context<'_>) -> Poll<Next> {
+        match self.stage {
+            Stage::Over => return Poll::Ready(Next::Closed),
+            Stage::Missed => {
+                self.stage = Stage::Open;
+                return Poll::Ready(Next::Frames(Bytes::from_static(MISSED)));
+            }
+            Stage::Open => {}
+        }
+        let budget = ready!(poll_proceed(cx));
+        let next = ready!(self.log.poll_next(&mut self.watcher, cx));
+        budget.made_progress();
+        if !matches!(next, Next::Frames(_)) {
+            self.stage = Stage::Over;
+        }
+        Poll::Ready(next)
+    }
+}
+
+impl Drop for Subscription {
+    fn drop(&mut self) {
+        self.log.leave(&self.watcher);
+    }
+}
+
+/// Said first to who comes back and has missed something: a comment, which every parser skips.
+const MISSED: &[u8] = b": some events were missed: they are not kept any more\n\n";
+
+impl Form {
+    /// The last frame for who was too slow. It has no id, so that a client comes back with the id of
+    /// the last event that it saw.
+    pub(super) fn lagged(self) -> Bytes {
+        Bytes::from_static(match self {
+            Self::Messages => {
+                b"data: {\"type\":\"room:error\",\"error\":\"you read too slowly, and events were \
+                  missed: connect again, with Last-Event-ID for what is still kept\"}\n\n"
+            }
+            Self::Named => {
+                b": you read too slowly, and events were missed: connect again\n\n".as_slice()
+            }
+            Self::NamedWithIds => {
+                b": you read too slowly, and events were missed: connect again, with \
+                  Last-Event-ID for what is still kept\n\n"
+            }
+        })
+    }
+}

@@ -1,0 +1,343 @@
+//! One participant, as its room keeps it.
+
+use std::{
+    net::{IpAddr, SocketAddr},
+    sync::{
+        Arc, OnceLock,
+        atomic::{AtomicU64, Ordering},
+    },
+};
+
+use base::{ParticipantId, ProviderId, RoomId, Secret};
+use protocol::room::{
+    Capabilities, Connection as Shown, ConnectionKind, MachineSpecs, ParticipantInfo,
+    RuntimeConfig, Status, types::AnswerMetrics,
+};
+use serde::{Deserialize, Serialize};
+use store::{KeyDigest, ParticipantRecord};
+use tokio_util::sync::CancellationToken;
+
+use crate::{
+    participant::{Ended, Joining, Kind},
+    room::Served,
+    token,
+};
+
+/// For so many milliseconds a participant that was not heard of still counts as there, its id is
+/// kept free for it, and its place in a full room.
+pub(crate) const OFFLINE: u64 = 30_000;
+
+/// A participant that comes back by itself is waited for so many milliseconds.
+const COMING_BACK: u64 = 10_000;
+
+/// How many milliseconds a tunnel's token is good.
+const TUNNEL_TOKEN: u64 = 60_000;
+
+/// Tunnel tokens that are good at the same time.
+const MAX_TUNNEL_TOKENS: usize = 4;
+
+/// After so many milliseconds a participant that is gone is forgotten.
+pub(crate) const FORGOTTEN: u64 = 24 * 3_600_000;
+
+/// At the least so many milliseconds after a restart.
+const AFTER_RESTART: u64 = 3_600_000;
+
+/// What a participant tells of itself.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub(crate) struct About {
+    pub(crate) nickname: String,
+    pub(crate) models: Vec<String>,
+    pub(crate) endpoint: String,
+    pub(crate) specs: MachineSpecs,
+    pub(crate) config: RuntimeConfig,
+    pub(crate) capabilities: Capabilities,
+    pub(crate) kind: KeptKind,
+    pub(crate) max_concurrent: u32,
+}
+
+/// [`Kind`], as it is kept.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum KeptKind {
+    Tunnel,
+    Worker,
+    Endpoint(SocketAddr),
+}
+
+/// All of a participant that is kept but its session.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub(crate) struct Kept {
+    pub(crate) about: About,
+    /// Where it joined from.
+    pub(crate) from: IpAddr,
+    /// Whether its session's token was ever shown.
+    pub(crate) proven: bool,
+    pub(crate) joined_at: u64,
+    pub(crate) updated_at: u64,
+    /// When it was last heard of.
+    pub(crate) seen: u64,
+}
+
+/// How a connection is told to end.
+#[derive(Default)]
+pub(crate) struct End {
+    why: OnceLock<Ended>,
+    token: CancellationToken,
+}
+
+/// Whether a participant is connected.
+pub(crate) enum Link {
+    Up { serial: u64, provider: ProviderId, end: Arc<End> },
+    Down { since: u64 },
+}
+
+/// A participant.
+pub(crate) struct Member {
+    pub(crate) id: String,
+    /// When it came, counted.
+    pub(crate) order: u64,
+    pub(crate) session: KeyDigest,
+    pub(crate) kept: Kept,
+    pub(crate) link: Link,
+    /// When its connection was last heard of; 0 for never. Its connection writes it without a lock.
+    pub(crate) link_seen: Arc<AtomicU64>,
+    /// Watchers think it is gone.
+    pub(crate) told_offline: bool,
+    /// What is kept of it is no longer what it is.
+    pub(crate) stale: bool,
+    tunnel_tokens: Vec<(KeyDigest, u64)>,
+}
+
+impl End {
+    /// Tells the connection to end. The first reason counts.
+    pub(crate) fn end(&self, why: Ended) {
+        // A second reason is of no interest to whoever ends already.
+        let _ = self.why.set(why);
+        self.token.cancel();
+    }
+
+    /// Until it is told, and why.
+    pub(crate) async fn ended(&self) -> Ended {
+        self.token.cancelled().await;
+        // The token is cancelled after the reason was set.
+        self.why.get().copied().unwrap_or(Ended::Removed)
+    }
+}
+
+impl About {
+    pub(crate) fn of(joining: Joining) -> Self {
+        let Joining { nickname, models, endpoint, specs, config, capabilities, kind, .. } = joining;
+        let max_concurrent = joining.max_concurrent.max(1);
+        let kind = match kind {
+            Kind::Tunnel => KeptKind::Tunnel,
+            Kind::Worker => KeptKind::Worker,
+            Kind::Endpoint(address) => KeptKind::Endpoint(address),
+        };
+        Self { nickname, models, endpoint, specs, config, capabilities, kind, max_concurrent }
+    }
+}
+
+impl KeptKind {
+    /// Whether it comes back by itself when its connection is lost.
+    const fn comes_back(self) -> bool {
+        !matches!(self, Self::Tunnel)
+    }
+
+    const fn shown(self) -> Kind {
+        match self {
+            Self::Tunnel => Kind::Tunnel,
+            Self::Worker => Kind::Worker,
+            Self::Endpoint(address) => Kind::Endpoint(address),
+        }
+    }
+}
+
+impl Member {
+    /// One that joins.
+    pub(crate) fn new(id: String, order: u64, session: KeyDigest, kept: Kept, now: u64) -> Self {
+        Self {
+            id,
+            order,
+            session,
+            kept,
+            link: Link::Down { since: now },
+            link_seen: Arc::default(),
+            told_offline: false,
+            stale: false,
+            tunnel_tokens: Vec::new(),
+        }
+    }
+
+    /// One that was kept by an earlier run. `None` when what was kept cannot be read.
+    pub(crate) fn load(record: &ParticipantRecord, now: u64) -> Option<Self> {
+        let mut kept: Kept = serde_json::from_str(&record.json).ok()?;
+        kept.seen = kept.seen.max(now.saturating_sub(FORGOTTEN - AFTER_RESTART));
+        let id = record.id.as_str().to_owned();
+        Some(Self { told_offline: true, ..Self::new(id, 0, record.session, kept, now) })
+    }
+
+    /// As it is kept.
+    pub(crate) fn record(&self, room: &RoomId) -> ParticipantRecord {
+        let kept = Kept { seen: self.seen(), ..self.kept.clone() };
+        record(room, &self.id, self.session, &kept)
+    }
+
+    /// When it was last heard of.
+    pub(crate) fn seen(&self) -> u64 {
+        self.kept.seen.max(self.link_seen.load(Ordering::Relaxed))
+    }
+
+    /// It was heard of.
+    pub(crate) fn heard(&mut self, now: u64) {
+        self.kept.seen = self.kept.seen.max(now);
+    }
+
+    /// Whether it has a model.
+    pub(crate) fn is_able(&self) -> bool {
+        !self.kept.about.models.is_empty()
+    }
+
+    /// Whether it is to be called by the server, and is not.
+    pub(crate) const fn is_uncalled(&self) -> bool {
+        matches!(self.kept.about.kind, KeptKind::Endpoint(_)) && !self.is_up()
+    }
+
+    pub(crate) const fn is_up(&self) -> bool {
+        matches!(self.link, Link::Up { .. })
+    }
+
+    /// Whether it is connected, or will be in a moment.
+    pub(crate) fn is_awaited(&self, now: u64) -> bool {
+        match self.link {
+            Link::Up { .. } => true,
+            Link::Down { since } => {
+                self.kept.about.kind.comes_back() && now < since.saturating_add(COMING_BACK)
+            }
+        }
+    }
+
+    /// Whether its id is kept for it.
+    pub(crate) const fn holds_id(&self, now: u64) -> bool {
+        now < self.held_until()
+    }
+
+    /// Until when its id is kept for it.
+    pub(crate) const fn held_until(&self) -> u64 {
+        match self.link {
+            Link::Up { .. } => u64::MAX,
+            Link::Down { since } => since.saturating_add(OFFLINE),
+        }
+    }
+
+    /// Whether a text is its session's token.
+    pub(crate) fn is_session(&self, shown: Option<&str>) -> bool {
+        token::is_token(shown, &self.session)
+    }
+
+    /// Whether somebody who shows no token can only be itself: as stock participants do, it never
+    /// showed one, and joined from this address.
+    pub(crate) fn is_neighbour(&self, from: IpAddr) -> bool {
+        !self.kept.proven && self.kept.from == from
+    }
+
+    /// A token for its tunnel.
+    pub(crate) fn tunnel_token(&mut self, now: u64) -> Secret {
+        let token = Secret::from(token::uuid());
+        self.tunnel_tokens.retain(|(_, until)| now < *until);
+        if self.tunnel_tokens.len() == MAX_TUNNEL_TOKENS {
+            self.tunnel_tokens.remove(0);
+        }
+        let until = now.saturating_add(TUNNEL_TOKEN);
+        self.tunnel_tokens.push((token::digest(token.expose()), until));
+        token
+    }
+
+    /// Whether this tunnel's token is good.
+    pub(crate) fn has_tunnel_token(&self, shown: &str, now: u64) -> bool {
+        let tokens = &self.tunnel_tokens;
+        tokens.iter().any(|(kept, until)| now < *until && token::is_token(Some(shown), kept))
+    }
+
+    /// Uses up a tunnel's token: whether it was good.
+    pub(crate) fn redeem(&mut self, shown: &str, now: u64) -> bool {
+        let is_it = |(kept, _): &(KeyDigest, u64)| token::is_token(Some(shown), kept);
+        match self.tunnel_tokens.iter().position(is_it) {
+            Some(at) => now < self.tunnel_tokens.remove(at).1,
+            None => false,
+        }
+    }
+
+    /// Tokens of tunnels no longer work: somebody else has this id.
+    pub(crate) fn forget_tunnel_tokens(&mut self) {
+        self.tunnel_tokens.clear();
+    }
+
+    /// Tells its connection to end, if there is one.
+    pub(crate) fn end(&self, why: Ended) {
+        if let Link::Up { end, .. } = &self.link {
+            end.end(why);
+        }
+    }
+
+    /// Whether it can be given requests, while it has so many.
+    pub(crate) const fn status(&self, in_flight: u32) -> Status {
+        match self.link {
+            Link::Down { .. } => Status::Offline,
+            Link::Up { .. } if in_flight >= self.kept.about.max_concurrent => Status::Busy,
+            Link::Up { .. } => Status::Online,
+        }
+    }
+
+    /// It, as everybody sees it, while it has so many requests and after an answer that went so.
+    pub(crate) fn info(&self, in_flight: u32, metrics: Option<AnswerMetrics>) -> ParticipantInfo {
+        let about = self.kept.about.clone();
+        let link_seen = self.link_seen.load(Ordering::Relaxed);
+        ParticipantInfo {
+            id: self.id.clone(),
+            nickname: about.nickname,
+            model: about.models.first().cloned().unwrap_or_default(),
+            endpoint: about.endpoint,
+            config: about.config.public(),
+            specs: about.specs,
+            capabilities: about.capabilities,
+            connection: Shown {
+                kind: ConnectionKind::Tunnel,
+                connected: self.is_up(),
+                last_tunnel_seen_at: (link_seen > 0).then_some(link_seen),
+            },
+            status: self.status(in_flight),
+            joined_at: self.kept.joined_at,
+            last_seen: self.seen(),
+            updated_at: self.kept.updated_at,
+            models: about.models,
+            max_concurrent: Some(about.max_concurrent),
+            metrics,
+        }
+    }
+
+    /// It, for whoever serves it.
+    pub(crate) fn served(&self, room_defaults: &RuntimeConfig) -> Served {
+        let about = self.kept.about.clone();
+        Served {
+            id: self.id.clone(),
+            nickname: about.nickname,
+            models: about.models,
+            kind: about.kind.shown(),
+            max_concurrent: about.max_concurrent,
+            capabilities: about.capabilities,
+            defaults: about.config.or(room_defaults),
+        }
+    }
+}
+
+/// A participant, as it is kept.
+pub(crate) fn record(
+    room: &RoomId,
+    id: &str,
+    session: KeyDigest,
+    kept: &Kept,
+) -> ParticipantRecord {
+    // What serde_json writes of numbers, texts and lists of those is always JSON.
+    let json = serde_json::to_string(kept).unwrap_or_default();
+    ParticipantRecord { room: room.clone(), id: ParticipantId::from(id), session, json }
+}

@@ -1,0 +1,178 @@
+//! Participants that come, are connected, and go.
+
+use std::{net::IpAddr, sync::Arc};
+
+use base::{ParticipantId, ProviderId, Secret};
+use protocol::room::Status;
+use store::StoreError;
+
+use super::Room;
+use crate::{
+    error::RoomError,
+    member::{self, Member},
+    participant::{Connection, Ended, Joined, Joining, Kind},
+    token,
+};
+
+const NOT_YOURS: &str = "this participant is somebody else's: send its session token, or the \
+     room's host token";
+
+impl Room {
+    /// Takes a participant in, or changes one that is in already. Tells watchers. Blocks on the disk.
+    ///
+    /// An id that is taken is changed only by who shows its session's token; or, among stock
+    /// participants, which have none, by who came from the same address; or by anybody when its
+    /// participant has not been connected for 30 s.
+    ///
+    /// # Errors
+    /// [`RoomError`] when it cannot be as it is asked for, the room is full, or the id is somebody
+    /// else's.
+    pub fn join(&self, joining: Joining, from: IpAddr, now: u64) -> Result<Joined, RoomError> {
+        self.use_at(now);
+        let is_called = matches!(joining.kind, Kind::Endpoint(_));
+        let shown = joining.session.clone().map(Secret::from);
+        let new = token::new_token(token::SESSION);
+        let writing = self.writing();
+        let from = from.to_canonical();
+        let plan = self.open()?.plan(joining, token::digest(new.expose()), from, now)?;
+        let id = plan.id.clone();
+        let record = member::record(self.id(), &id, plan.session, &plan.kept);
+        self.house.store.save_participant(&record)?;
+        if let Some(leaves) = &plan.leaves {
+            self.forget(leaves.as_str())?;
+        }
+        let session = shown.filter(|_| plan.known).unwrap_or(new);
+        let mut state = self.state();
+        let (created, told) = state.join(plan, now);
+        self.tell_all(told, now);
+        let participant = state.participant(&id);
+        drop((state, writing));
+        if is_called {
+            self.house.uncalled.notify_one();
+        }
+        let participant = participant.ok_or(RoomError::NoParticipant(id))?;
+        Ok(Joined { participant, created, session })
+    }
+
+    /// Lets a participant go and ends its connection. May do so: who shows its session's token or
+    /// the host's, or, of a participant that has never shown its token, who is at the address that
+    /// it joined from. Tells watchers. Blocks on the disk.
+    ///
+    /// # Errors
+    /// [`RoomError`] when there is none, or this one may not.
+    pub fn leave(&self, id: &str, shown: Option<&str>, from: IpAddr) -> Result<(), RoomError> {
+        let writing = self.writing();
+        let may = |member: &Member| {
+            member.is_session(shown)
+                || self.is_host(shown)
+                || member.is_neighbour(from.to_canonical())
+        };
+        match self.state().member(id).map(may) {
+            None => return Err(RoomError::NoParticipant(id.to_owned())),
+            Some(false) => return Err(RoomError::NotAllowed(NOT_YOURS)),
+            Some(true) => {}
+        }
+        self.forget(id)?;
+        let mut state = self.state();
+        let told = state.remove(id, Ended::Removed);
+        self.tell_all(told, self.house.clock.now());
+        drop((state, writing));
+        Ok(())
+    }
+
+    /// A participant is there. Its status now.
+    ///
+    /// # Errors
+    /// [`RoomError::NoParticipant`].
+    pub fn heartbeat(&self, id: &str, now: u64) -> Result<Status, RoomError> {
+        self.house.clock.hear(now);
+        let mut state = self.state();
+        state.member_mut(id).ok_or_else(|| no_participant(id))?.heard(now);
+        state.status(id).ok_or_else(|| no_participant(id))
+    }
+
+    /// A token for a tunnel of this participant, good once, within 60 s.
+    ///
+    /// # Errors
+    /// [`RoomError::NoParticipant`].
+    pub fn tunnel_token(&self, id: &str, now: u64) -> Result<Secret, RoomError> {
+        let mut state = self.state();
+        let member = state.member_mut(id).ok_or_else(|| no_participant(id))?;
+        Ok(member.tunnel_token(now))
+    }
+
+    /// Whether a tunnel's token is good; it stays so.
+    ///
+    /// # Errors
+    /// [`RoomError`] when there is no such participant, or its token is not good.
+    pub fn check_tunnel_token(&self, id: &str, token: &str, now: u64) -> Result<(), RoomError> {
+        let state = self.state();
+        let member = state.member(id).ok_or_else(|| no_participant(id))?;
+        if member.has_tunnel_token(token, now) { Ok(()) } else { Err(RoomError::BadTunnelToken) }
+    }
+
+    /// Uses up a tunnel's token.
+    ///
+    /// # Errors
+    /// [`RoomError`] when there is no such participant, or its token is not good.
+    pub fn redeem(&self, id: &str, token: &str, now: u64) -> Result<(), RoomError> {
+        let mut state = self.state();
+        let member = state.member_mut(id).ok_or_else(|| no_participant(id))?;
+        if member.redeem(token, now) { Ok(()) } else { Err(RoomError::BadTunnelToken) }
+    }
+
+    /// A participant is connected as this provider, until what is returned is dropped. An older
+    /// connection of it ends. Tells watchers.
+    ///
+    /// # Errors
+    /// [`RoomError::NoParticipant`].
+    pub fn connect(
+        self: &Arc<Self>,
+        id: &str,
+        provider: ProviderId,
+        now: u64,
+    ) -> Result<Connection, RoomError> {
+        self.use_at(now);
+        let mut state = self.state();
+        let (linked, told) = state.link(id, provider, now).ok_or_else(|| no_participant(id))?;
+        self.tell_all([told], now);
+        Ok(Connection::new(Arc::clone(self), id.to_owned(), linked))
+    }
+
+    pub(crate) fn set_models(&self, id: &str, serial: u64, models: Vec<String>, now: u64) {
+        let mut state = self.state();
+        let told = state.set_models(id, serial, models, now);
+        self.tell_all(told, now);
+    }
+
+    /// A connection was dropped.
+    pub(crate) fn disconnect(&self, id: &str, serial: u64) {
+        let now = self.house.clock.now();
+        let mut state = self.state();
+        let told = state.disconnect(id, serial, now);
+        self.tell_all(told, now);
+        let is_uncalled = state.member(id).is_some_and(Member::is_uncalled);
+        drop(state);
+        if is_uncalled {
+            self.house.uncalled.notify_one();
+        }
+    }
+
+    /// Those who are to be called and are not.
+    pub(crate) fn uncalled(&self) -> Vec<String> {
+        self.state().uncalled()
+    }
+
+    /// Adds somebody whom an earlier run has kept.
+    pub(crate) fn add_kept(&self, member: Member) {
+        self.state().add_kept(member);
+    }
+
+    pub(super) fn forget(&self, id: &str) -> Result<(), StoreError> {
+        self.house.store.forget_participant(self.id(), &ParticipantId::from(id))
+    }
+}
+
+fn no_participant(id: &str) -> RoomError {
+    RoomError::NoParticipant(id.to_owned())
+}

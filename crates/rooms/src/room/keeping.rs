@@ -1,0 +1,179 @@
+//! What of a room is kept, and for how long.
+
+use std::sync::{Arc, atomic::Ordering};
+
+use protocol::room::{
+    RoomEvent, RoomSummary, RuntimeConfig, ServerMessage, event::RoomClosed,
+    message::RoomErrorMessage, plane::ChangeRoom,
+};
+use store::{RoomRecord, StoreError};
+
+use super::Room;
+use crate::{
+    check,
+    error::RoomError,
+    events::Told,
+    password::{Known, Password},
+};
+
+/// When a room was last used is written after as many milliseconds.
+const USE_KEPT: u64 = 60_000;
+
+const NOT_THE_HOST: &str = "only the room's host may do this: send the host token that was given \
+     when the room was made";
+
+impl Room {
+    /// Changes it. Hashes the password and writes to the disk: blocks. Tells watchers.
+    ///
+    /// # Errors
+    /// [`RoomError`] when the token is not the host's, or it cannot be as it is asked for.
+    pub fn change(
+        &self,
+        change: ChangeRoom,
+        shown: Option<&str>,
+    ) -> Result<RoomSummary, RoomError> {
+        if !self.is_host(shown) {
+            return Err(RoomError::NotAllowed(NOT_THE_HOST));
+        }
+        let name = change.name.map(|name| check::room_name(&name)).transpose()?;
+        if let Some(defaults) = &change.defaults {
+            check::config("defaults", defaults)?;
+        }
+        let password = change.password.map(|text| match text.is_empty() {
+            true => Ok(None),
+            false => Password::new(&text.into()).map(Some),
+        });
+        self.apply(name, password.transpose()?, change.defaults)?;
+        Ok(self.summary())
+    }
+
+    fn apply(
+        &self,
+        name: Option<String>,
+        password: Option<Option<Password>>,
+        defaults: Option<RuntimeConfig>,
+    ) -> Result<(), RoomError> {
+        let writing = self.writing();
+        let state = self.open()?;
+        let name = name.unwrap_or_else(|| state.name.clone());
+        let password = password.unwrap_or_else(|| state.password.clone());
+        let defaults = defaults.unwrap_or_else(|| state.defaults.clone());
+        drop(state);
+        self.house.store.save_room(&self.record(&name, password.as_ref(), &defaults))?;
+        let mut state = self.state();
+        self.source.set_guarded(password.is_some());
+        (state.name, state.password, state.defaults) = (name, password, defaults);
+        let summary = self.summary_of(&state);
+        self.tell_all([Told::event(RoomEvent::RoomCreated(summary))], self.house.clock.now());
+        drop((state, writing));
+        Ok(())
+    }
+
+    /// What is known of a password without verifying it, and its hash; `None` where none is needed.
+    pub(crate) fn known(&self, shown: &str) -> Option<(Known, Arc<str>)> {
+        let state = self.state();
+        let password = state.password.as_ref()?;
+        Some((password.known(shown), Arc::clone(password.phc())))
+    }
+
+    /// A text was verified to be the password of this hash.
+    pub(crate) fn remember(&self, shown: &str, phc: &str) {
+        let mut state = self.state();
+        if let Some(password) = state.password.as_mut().filter(|own| **own.phc() == *phc) {
+            password.remember(shown);
+        }
+    }
+
+    /// Time has passed: marks and forgets participants.
+    pub(crate) fn sweep(&self, now: u64) -> Result<(), StoreError> {
+        let _writing = self.writing();
+        let mut state = self.state();
+        let swept = state.sweep(now);
+        self.tell_all(swept.told, now);
+        if state.is_used() {
+            self.use_at(now);
+        }
+        drop(state);
+        swept.stale.iter().try_for_each(|id| self.keep(id))?;
+        swept.forgotten.iter().try_for_each(|id| self.forget(id))
+    }
+
+    /// Writes a participant as it is now.
+    fn keep(&self, id: &str) -> Result<(), StoreError> {
+        let record = self.state().member(id).map(|member| member.record(self.id()));
+        let Some(record) = record else { return Ok(()) };
+        self.house.store.save_participant(&record)?;
+        if let Some(member) = self.state().member_mut(id) {
+            member.stale = false;
+        }
+        Ok(())
+    }
+
+    /// Whether nobody has used it for so long that it ends.
+    pub(crate) fn is_expired(&self, now: u64) -> bool {
+        now >= self.expires_at() && !self.state().is_used()
+    }
+
+    /// When it was last used, if that is to be written: not more often than every minute.
+    pub(crate) fn use_to_keep(&self) -> Option<u64> {
+        let used = self.used.load(Ordering::Relaxed);
+        let kept = self.used_kept.load(Ordering::Relaxed);
+        (used >= kept.saturating_add(USE_KEPT)).then_some(used)
+    }
+
+    /// When it was last used has been written.
+    pub(crate) fn use_is_kept(&self, used: u64) {
+        self.used_kept.fetch_max(used, Ordering::Relaxed);
+    }
+
+    /// Ends everything in it, and forgets it on the disk.
+    pub(crate) fn close(&self, reason: &str) -> Result<(), StoreError> {
+        let _writing = self.writing();
+        let mut state = self.state();
+        if std::mem::replace(&mut state.closed, true) {
+            return Ok(());
+        }
+        state.close();
+        let event = RoomEvent::RoomClosed(RoomClosed { reason: reason.to_owned() });
+        let error = format!("the room was closed: {reason}");
+        let message = ServerMessage::RoomError(RoomErrorMessage { error });
+        self.tell_all([Told::both(event, message)], self.house.clock.now());
+        drop(state);
+        self.log.close();
+        self.closed.cancel();
+        self.house.store.forget_room(self.id())
+    }
+
+    /// It, as it is kept with this name, password and these defaults.
+    pub(crate) fn record(
+        &self,
+        name: &str,
+        password: Option<&Password>,
+        defaults: &RuntimeConfig,
+    ) -> RoomRecord {
+        RoomRecord {
+            id: self.id().clone(),
+            short_code: self.short_code.clone(),
+            spoken_code: self.spoken_code.clone(),
+            name: name.to_owned(),
+            host_id: self.host_id.clone(),
+            host_token: self.host_token,
+            password: password.map(|password| password.phc().to_string()),
+            defaults: write_defaults(defaults),
+            public: self.is_public(),
+            owner: self.owner().cloned(),
+            idle_ms: self.idle,
+            created: self.created,
+            used: self.used.load(Ordering::Relaxed),
+        }
+    }
+}
+
+/// Defaults, as they are kept.
+pub(crate) fn write_defaults(defaults: &RuntimeConfig) -> Option<String> {
+    if defaults.is_empty() {
+        return None;
+    }
+    // What serde_json writes of numbers, texts and lists of those is always JSON.
+    serde_json::to_string(defaults).ok()
+}

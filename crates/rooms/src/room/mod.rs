@@ -1,0 +1,330 @@
+//! One room.
+//!
+//! Its state is pure ([`crate::state`]) and sits behind a lock that is held for moments, never on the
+//! disk. Whoever writes to the disk holds a second lock meanwhile, so that what is written and what is
+//! so never part. The order is: that lock, then the state's, then a log's.
+//!
+//! - `joining`: participants that come, are connected, and go
+//! - `keeping`: what of it is kept, and for how long
+
+use std::sync::{
+    Arc, Mutex, MutexGuard, PoisonError,
+    atomic::{AtomicU64, Ordering},
+};
+
+use base::{JobId, KeyId, RoomId, Scope};
+use protocol::room::{
+    Capabilities, ParticipantInfo, RoomEvent, RoomInfo, RoomSummary, RuntimeConfig, Selector,
+    ServerMessage,
+};
+use store::{KeyDigest, RoomRecord, RoomStore};
+use tokio::sync::Notify;
+use tokio_util::sync::CancellationToken;
+
+use crate::{
+    activity::{JobEnded, JobStarted},
+    clock::Clock,
+    error::RoomError,
+    events::{Bounds, Form, Log, Source, Subscription, Told},
+    participant::Kind,
+    password::Password,
+    state::State,
+    token,
+};
+
+mod joining;
+mod keeping;
+
+pub(crate) use keeping::write_defaults;
+
+/// What all rooms share.
+pub(crate) struct House {
+    pub(crate) store: Arc<dyn RoomStore>,
+    pub(crate) clock: Clock,
+    /// The messages of all rooms.
+    pub(crate) log: Arc<Log>,
+    /// There may be a participant who is to be called.
+    pub(crate) uncalled: Notify,
+}
+
+/// One room. Its methods lock it for a moment, and never wait, but for those that say that they
+/// block.
+pub struct Room {
+    house: Arc<House>,
+    source: Arc<Source>,
+    short_code: String,
+    spoken_code: String,
+    host_id: String,
+    host_token: KeyDigest,
+    created: u64,
+    /// After how many milliseconds without use it ends.
+    idle: u64,
+    /// When it was last used, and when that was last written.
+    used: AtomicU64,
+    used_kept: AtomicU64,
+    /// Held while something of it is written.
+    writing: Mutex<()>,
+    state: Mutex<State>,
+    log: Arc<Log>,
+    closed: CancellationToken,
+}
+
+const CLOSED: &str = "this room was closed: make another with `warren room create`";
+
+/// Whom a selector finds in a room now.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Available {
+    /// Somebody who is connected, or was a moment ago: worth waiting for. Under this name they offer
+    /// themselves to the dispatcher.
+    Known(String),
+    /// One participant, which is not connected.
+    Disconnected {
+        /// Its id.
+        id: String,
+    },
+    /// Nobody.
+    Nobody,
+}
+
+/// A participant as whoever serves it needs to know it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Served {
+    /// Its id.
+    pub id: String,
+    /// What people call it.
+    pub nickname: String,
+    /// Its models; empty only while its backend has none.
+    pub models: Vec<String>,
+    /// How it is connected.
+    pub kind: Kind,
+    /// How many requests it takes at once.
+    pub max_concurrent: u32,
+    /// What its backend serves.
+    pub capabilities: Capabilities,
+    /// How it generates by default: its own defaults, over the room's.
+    pub defaults: RuntimeConfig,
+}
+
+impl Room {
+    /// The room that is kept so.
+    pub(crate) fn new(house: &Arc<House>, record: RoomRecord, password: Option<Password>) -> Self {
+        let RoomRecord { id, short_code, spoken_code, name, host_id, host_token, .. } = record;
+        // What cannot be read is left out; it was checked before it was written.
+        let defaults = record.defaults.as_deref().and_then(|json| serde_json::from_str(json).ok());
+        let source = Source::new(id, record.public, record.owner);
+        source.set_guarded(password.is_some());
+        Self {
+            house: Arc::clone(house),
+            source: Arc::new(source),
+            short_code,
+            spoken_code,
+            host_id,
+            host_token,
+            created: record.created,
+            idle: record.idle_ms,
+            used: AtomicU64::new(record.used),
+            used_kept: AtomicU64::new(record.used),
+            writing: Mutex::new(()),
+            state: Mutex::new(State::new(name, password, defaults.unwrap_or_default())),
+            log: Log::new(Bounds::ROOM, house.clock.now()),
+            closed: CancellationToken::new(),
+        }
+    }
+
+    /// Its id.
+    pub fn id(&self) -> &RoomId {
+        self.source.id()
+    }
+
+    /// It, as far as it decides who may see it.
+    pub fn source(&self) -> &Source {
+        &self.source
+    }
+
+    /// The scope of its participants.
+    pub fn scope(&self) -> Scope {
+        Scope::room(self.id())
+    }
+
+    /// Its six-character code.
+    pub fn short_code(&self) -> &str {
+        &self.short_code
+    }
+
+    /// The code to say aloud.
+    pub fn spoken_code(&self) -> &str {
+        &self.spoken_code
+    }
+
+    /// What people call it.
+    pub fn name(&self) -> String {
+        self.state().name.clone()
+    }
+
+    /// Whether joining and using it need a password.
+    pub fn has_password(&self) -> bool {
+        self.state().password.is_some()
+    }
+
+    /// Whether it is listed for everybody.
+    pub fn is_public(&self) -> bool {
+        self.source.is_public()
+    }
+
+    /// The key that made it.
+    pub fn owner(&self) -> Option<&KeyId> {
+        self.source.owner()
+    }
+
+    /// It, as stock clients see it: `code` is the short one.
+    pub fn summary(&self) -> RoomSummary {
+        self.summary_of(&self.state())
+    }
+
+    /// It, as the spec's messages show it: `code` is the spoken one.
+    pub fn info(&self) -> RoomInfo {
+        let shown = self.shown(&self.state());
+        let (code, short_code) = (self.spoken_code.clone(), Some(self.short_code.clone()));
+        RoomInfo { code, spoken_code: None, short_code, ..shown }
+    }
+
+    /// Its participants, in the order in which they joined.
+    pub fn participants(&self) -> Vec<ParticipantInfo> {
+        self.state().participants()
+    }
+
+    /// One participant.
+    pub fn participant(&self, id: &str) -> Option<ParticipantInfo> {
+        self.state().participant(id)
+    }
+
+    /// One participant, for whoever serves it.
+    pub fn served(&self, id: &str) -> Option<Served> {
+        self.state().served(id)
+    }
+
+    /// How participants generate by default.
+    pub fn defaults(&self) -> RuntimeConfig {
+        self.state().defaults.clone()
+    }
+
+    /// Whom a selector finds. Whoever asks uses the room.
+    pub fn find(&self, selector: &Selector, now: u64) -> Available {
+        self.use_at(now);
+        self.state().find(selector, now)
+    }
+
+    /// Whether a text is the host's token.
+    pub fn is_host(&self, shown: Option<&str>) -> bool {
+        token::is_token(shown, &self.host_token)
+    }
+
+    /// What happens in it from now on, in this form; or from after the event of this id on, as far as
+    /// it is kept.
+    pub fn subscribe(&self, form: Form, after: Option<u64>) -> Subscription {
+        self.log.subscribe(form, after)
+    }
+
+    /// Tells watchers something, as a named event, as a message of the spec, or as both.
+    pub fn tell(&self, event: Option<RoomEvent>, message: Option<ServerMessage>, now: u64) {
+        self.tell_all([Told { event, message }], now);
+    }
+
+    /// A job of the room was given to a provider. Tells watchers.
+    pub fn started(&self, job: &JobStarted, now: u64) {
+        let mut state = self.state();
+        let told = state.started(job);
+        self.tell_all(told, now);
+    }
+
+    /// A job of the room is with nobody for the moment: it goes on to another provider.
+    pub fn requeued(&self, job: JobId) {
+        self.state().activity.requeued(job);
+    }
+
+    /// A job of the room ended. Tells watchers.
+    pub fn ended(&self, job: &JobEnded, now: u64) {
+        self.use_at(now);
+        let mut state = self.state();
+        let told = state.activity.ended(job);
+        self.tell_all(told, now);
+    }
+
+    /// The participant that has a job now.
+    pub fn holder(&self, job: JobId) -> Option<String> {
+        self.state().activity.holder(job).map(str::to_owned)
+    }
+
+    /// Until the room is closed. Cancel safe.
+    pub async fn closed(&self) {
+        self.closed.cancelled().await;
+    }
+}
+
+/// What the crate needs of a room.
+impl Room {
+    pub(crate) const fn created(&self) -> u64 {
+        self.created
+    }
+
+    /// Tells that it was made.
+    pub(crate) fn tell_created(&self, now: u64) {
+        self.tell(Some(RoomEvent::RoomCreated(self.summary())), None, now);
+    }
+
+    fn summary_of(&self, state: &State) -> RoomSummary {
+        let participant_count = u32::try_from(state.count()).unwrap_or(u32::MAX);
+        RoomSummary { room: self.shown(state), participant_count }
+    }
+
+    fn shown(&self, state: &State) -> RoomInfo {
+        RoomInfo {
+            id: self.id().as_str().to_owned(),
+            code: self.short_code.clone(),
+            name: state.name.clone(),
+            host_id: self.host_id.clone(),
+            created_at: self.created,
+            defaults: (!state.defaults.is_empty()).then(|| state.defaults.public()),
+            password_protected: state.password.is_some(),
+            spoken_code: Some(self.spoken_code.clone()),
+            short_code: None,
+            public: self.is_public(),
+            expires_at: Some(self.expires_at()),
+        }
+    }
+
+    fn expires_at(&self) -> u64 {
+        self.used.load(Ordering::Relaxed).saturating_add(self.idle)
+    }
+
+    /// Somebody uses it.
+    fn use_at(&self, now: u64) {
+        self.house.clock.hear(now);
+        self.used.fetch_max(now, Ordering::Relaxed);
+    }
+
+    /// Tells watchers; under the state's lock, so that they hear of changes in their order.
+    fn tell_all(&self, told: impl IntoIterator<Item = Told>, now: u64) {
+        for told in told {
+            let encoded = told.encode(now, &self.short_code);
+            self.log.append(&encoded);
+            if told.message.is_some() {
+                self.house.log.append_from(&encoded, &self.source);
+            }
+        }
+    }
+
+    /// Its state, unless it is closed.
+    fn open(&self) -> Result<MutexGuard<'_, State>, RoomError> {
+        let state = self.state();
+        if state.closed { Err(RoomError::Invalid(CLOSED.to_owned())) } else { Ok(state) }
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn writing(&self) -> MutexGuard<'_, ()> {
+        self.writing.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

@@ -1,0 +1,105 @@
+//! All rooms, by their ids and codes.
+
+use std::{collections::HashMap, sync::Arc};
+
+use base::RoomId;
+use store::{ParticipantRecord, StoreError};
+
+use crate::{
+    codes::{self, Code},
+    member::Member,
+    password::Password,
+    room::{House, Room},
+};
+
+/// A room is not ended sooner than so many milliseconds after a restart.
+const AFTER_RESTART: u64 = 3_600_000;
+
+/// All rooms, by their ids and codes.
+#[derive(Default)]
+pub(super) struct Index {
+    by_id: HashMap<RoomId, Arc<Room>>,
+    by_code: HashMap<Code, Arc<Room>>,
+}
+
+impl Index {
+    /// All rooms that are kept.
+    pub(super) fn load(house: &Arc<House>, now: u64) -> Result<Self, StoreError> {
+        let mut index = Self::default();
+        for mut record in house.store.load_rooms()? {
+            let least = now.saturating_sub(record.idle_ms.saturating_sub(AFTER_RESTART));
+            record.used = record.used.max(least);
+            let password = record.password.as_deref().map(Password::kept);
+            index.insert(&Arc::new(Room::new(house, record, password)));
+        }
+        for (room, member) in kept_members(house, now)? {
+            if let Some(room) = index.by_id.get(&room) {
+                room.add_kept(member);
+            }
+        }
+        Ok(index)
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.by_id.len()
+    }
+
+    pub(super) fn get(&self, id: &str) -> Option<Arc<Room>> {
+        self.by_id.get(id).cloned()
+    }
+
+    pub(super) fn of_code(&self, code: &Code) -> Option<Arc<Room>> {
+        self.by_code.get(code).cloned()
+    }
+
+    pub(super) fn all(&self) -> impl Iterator<Item = &Arc<Room>> {
+        self.by_id.values()
+    }
+
+    pub(super) fn insert(&mut self, room: &Arc<Room>) {
+        for code in codes_of(room) {
+            self.by_code.insert(code, Arc::clone(room));
+        }
+        self.by_id.insert(room.id().clone(), Arc::clone(room));
+    }
+
+    pub(super) fn remove(&mut self, id: &RoomId) -> Option<Arc<Room>> {
+        let room = self.by_id.remove(id)?;
+        for code in codes_of(&room) {
+            self.by_code.remove(&code);
+        }
+        Some(room)
+    }
+
+    /// A code that no room has. There are millions of them, and room for thousands of rooms: the
+    /// first is free nearly always.
+    pub(super) fn free(&self, mut make: impl FnMut() -> String) -> String {
+        loop {
+            let code = make();
+            let taken = |code: &Code| self.by_code.contains_key(code);
+            if codes::normalise(&code).is_some_and(|code| !taken(&code)) {
+                return code;
+            }
+        }
+    }
+}
+
+fn codes_of(room: &Room) -> impl Iterator<Item = Code> {
+    [room.short_code(), room.spoken_code()].into_iter().filter_map(codes::normalise)
+}
+
+/// All participants that are kept, in the order in which they joined.
+fn kept_members(house: &House, now: u64) -> Result<Vec<(RoomId, Member)>, StoreError> {
+    let load = |record: &ParticipantRecord| {
+        let member = Member::load(record, now);
+        if member.is_none() {
+            let ParticipantRecord { room, id, .. } = record;
+            tracing::warn!(%room, participant = %id, "what was kept of a participant cannot be read");
+        }
+        member.map(|member| (record.room.clone(), member))
+    };
+    let records = house.store.load_participants()?;
+    let mut members: Vec<_> = records.iter().filter_map(load).collect();
+    members.sort_by(|(_, a), (_, b)| (a.kept.joined_at, &a.id).cmp(&(b.kept.joined_at, &b.id)));
+    Ok(members)
+}

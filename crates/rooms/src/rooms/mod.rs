@@ -1,0 +1,288 @@
+//! All rooms of a server.
+//!
+//! - `entering`: who is let into a room
+//! - `index`: rooms by their ids and codes
+
+mod entering;
+mod index;
+
+use std::{
+    sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock},
+    time::Duration,
+};
+
+use base::{KeyId, RoomId, Scope, Secret};
+use protocol::room::{RuntimeConfig, limits::MAX_EXPIRY_SECS};
+use store::{RoomRecord, RoomStore, StoreError};
+use tokio::sync::Notify;
+
+use index::Index;
+
+use crate::{
+    attempts::Attempts,
+    check,
+    clock::Clock,
+    codes,
+    error::RoomError,
+    events::{Bounds, Form, Log, Source, Subscription},
+    password::{Password, Verifier},
+    room::{House, Room, write_defaults},
+    token,
+};
+
+/// Rooms of a server.
+const MAX_ROOMS: usize = 10_000;
+
+/// How rooms are kept.
+#[derive(Debug, Clone)]
+pub struct Settings {
+    /// A room that nobody uses for so long ends, unless it was made with a time of its own.
+    pub idle: Duration,
+}
+
+/// A room to be made.
+#[derive(Debug, Clone, Default)]
+pub struct NewRoom {
+    /// What to call it.
+    pub name: String,
+    /// What joining and using it need.
+    pub password: Option<Secret>,
+    /// How its participants generate by default.
+    pub defaults: Option<RuntimeConfig>,
+    /// Whether it is listed for everybody.
+    pub public: bool,
+    /// After how long without use it ends; `None`: as the server's settings say.
+    pub idle: Option<Duration>,
+    /// The key that makes it.
+    pub owner: Option<KeyId>,
+}
+
+/// A room that was made.
+pub struct Created {
+    /// The room.
+    pub room: Arc<Room>,
+    /// What closing and changing it need; told here, and kept nowhere.
+    pub host_token: Secret,
+}
+
+/// All rooms of a server; clones share them.
+///
+/// Locks: who makes a room holds one lock until it is written and in the index. The index and the
+/// count of wrong codes have a lock each, under which no other is taken.
+#[derive(Clone)]
+pub struct Rooms(Arc<Inner>);
+
+struct Inner {
+    house: Arc<House>,
+    settings: Settings,
+    index: RwLock<Index>,
+    making: Mutex<()>,
+    attempts: Mutex<Attempts>,
+    verifier: Verifier,
+}
+
+impl Rooms {
+    /// The rooms kept in `store`. `now`, here and everywhere, is in milliseconds since 1970.
+    ///
+    /// # Errors
+    /// When they cannot be read.
+    pub fn open(
+        store: Arc<dyn RoomStore>,
+        settings: Settings,
+        now: u64,
+    ) -> Result<Self, StoreError> {
+        let log = Log::new(Bounds::ALL_ROOMS, now);
+        let house = House { store, clock: Clock::new(now), log, uncalled: Notify::new() };
+        let house = Arc::new(house);
+        let index = RwLock::new(Index::load(&house, now)?);
+        let (making, attempts) = (Mutex::default(), Mutex::default());
+        let verifier = Verifier::new();
+        Ok(Self(Arc::new(Inner { house, settings, index, making, attempts, verifier })))
+    }
+
+    /// Makes a room, with two codes that no other room has. Hashes the password and writes to the
+    /// disk: blocks.
+    ///
+    /// # Errors
+    /// [`RoomError`] when it cannot be as it is asked for, there are too many, or it cannot be
+    /// written.
+    pub fn create(&self, new: NewRoom, now: u64) -> Result<Created, RoomError> {
+        self.0.house.clock.hear(now);
+        let password = new.password.as_ref().map(Password::new).transpose()?;
+        let host_token = token::new_token(token::HOST);
+        let mut record = record(new, &host_token, self.0.settings.idle, now)?;
+        record.password = password.as_ref().map(|password| password.phc().to_string());
+        let making = self.making();
+        self.0.find_place(&mut record)?;
+        self.0.house.store.save_room(&record)?;
+        let room = Arc::new(Room::new(&self.0.house, record, password));
+        self.0.write(|index| index.insert(&room));
+        drop(making);
+        room.tell_created(now);
+        tracing::info!(room = %room.id(), "a room was made");
+        Ok(Created { room, host_token })
+    }
+
+    /// The room of an id.
+    pub fn get(&self, id: &str) -> Option<Arc<Room>> {
+        self.0.read(|index| index.get(id))
+    }
+
+    /// The room of a scope.
+    pub fn of_scope(&self, scope: &Scope) -> Option<Arc<Room>> {
+        self.get(scope.room_id()?)
+    }
+
+    /// All rooms, the oldest first.
+    pub fn list(&self) -> Vec<Arc<Room>> {
+        let mut rooms: Vec<_> = self.0.read(|index| index.all().cloned().collect());
+        rooms.sort_unstable_by(|a, b| (a.created(), a.id()).cmp(&(b.created(), b.id())));
+        rooms
+    }
+
+    /// What happens in all rooms that `may_see` says yes to, as the spec's messages; from after the
+    /// event of this id on, as far as it is kept. `may_see` is asked under a lock: it must be quick,
+    /// and not call anything of rooms.
+    pub fn subscribe(
+        &self,
+        may_see: impl Fn(&Source) -> bool + Send + Sync + 'static,
+        after: Option<u64>,
+    ) -> Subscription {
+        self.0.house.log.subscribe_where(Form::Messages, after, may_see)
+    }
+
+    /// Ends rooms that nobody uses, marks participants that were not heard of for 30 s, forgets
+    /// those that were gone for a day, and writes when rooms were last used. Called every 10 s.
+    /// Blocks on the disk.
+    pub fn sweep(&self, now: u64) {
+        self.0.house.clock.hear(now);
+        let rooms = self.list();
+        for room in &rooms {
+            warn_if_failed(room.sweep(now));
+            if room.is_expired(now)
+                && let Err(error) = self.close(room.id(), "nobody has used it for long")
+            {
+                tracing::warn!(room = %room.id(), %error, "an unused room is there again after a restart");
+            }
+        }
+        warn_if_failed(self.0.keep_uses(&rooms));
+    }
+
+    /// Ends a room: its participants' connections and its streams of events end, its jobs fail.
+    /// Blocks on the disk.
+    ///
+    /// # Errors
+    /// When it cannot be written: then the room is there again after a restart.
+    pub fn close(&self, id: &RoomId, reason: &str) -> Result<(), RoomError> {
+        let Some(room) = self.0.write(|index| index.remove(id)) else { return Ok(()) };
+        tracing::info!(room = %id, reason, "a room was closed");
+        Ok(room.close(reason)?)
+    }
+
+    /// Participants with an endpoint that the server is to call, and that nobody calls yet. Whoever
+    /// takes one says so with [`Room::connect`].
+    pub fn unserved_endpoints(&self) -> Vec<(Arc<Room>, String)> {
+        let of = |room: Arc<Room>| {
+            let uncalled = room.uncalled();
+            uncalled.into_iter().map(move |id| (Arc::clone(&room), id))
+        };
+        self.list().into_iter().flat_map(of).collect()
+    }
+
+    /// Waits until there may be more of [`Rooms::unserved_endpoints`]. For one who waits: a second
+    /// would take what the first is woken by. Cancel safe.
+    pub async fn endpoint_joined(&self) {
+        self.0.house.uncalled.notified().await;
+    }
+
+    fn making(&self) -> MutexGuard<'_, ()> {
+        self.0.making.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn attempts(&self) -> MutexGuard<'_, Attempts> {
+        self.0.attempts.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Inner {
+    fn read<T>(&self, read: impl FnOnce(&Index) -> T) -> T {
+        read(&self.index.read().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    fn room_of(&self, code: &str) -> Option<Arc<Room>> {
+        let code = codes::normalise(code)?;
+        self.read(|index| index.of_code(&code))
+    }
+
+    fn write<T>(&self, write: impl FnOnce(&mut Index) -> T) -> T {
+        write(&mut self.index.write().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// Gives a room two codes that no other has.
+    fn find_place(&self, record: &mut RoomRecord) -> Result<(), RoomError> {
+        self.read(|index| {
+            if index.len() >= MAX_ROOMS {
+                let words = format!("this server has {MAX_ROOMS} rooms: close one first");
+                return Err(RoomError::TooMany(words));
+            }
+            let mut random = rand::rng();
+            record.short_code = index.free(|| codes::short(&mut random));
+            record.spoken_code = index.free(|| codes::spoken(&mut random));
+            Ok(())
+        })
+    }
+
+    /// Writes when rooms were last used.
+    fn keep_uses(&self, rooms: &[Arc<Room>]) -> Result<(), StoreError> {
+        let used = rooms.iter().filter_map(|room| Some((room, room.use_to_keep()?)));
+        let used: Vec<_> = used.collect();
+        if used.is_empty() {
+            return Ok(());
+        }
+        let records: Vec<_> = used.iter().map(|(room, at)| (room.id().clone(), *at)).collect();
+        self.house.store.touch_rooms(&records)?;
+        used.iter().for_each(|(room, at)| room.use_is_kept(*at));
+        Ok(())
+    }
+}
+
+/// A room as it will be kept; its codes and its password are still to be filled in.
+fn record(
+    new: NewRoom,
+    host_token: &Secret,
+    idle: Duration,
+    now: u64,
+) -> Result<RoomRecord, RoomError> {
+    let defaults = new.defaults.unwrap_or_default();
+    check::config("defaults", &defaults)?;
+    Ok(RoomRecord {
+        id: token::room_id().into(),
+        short_code: String::new(),
+        spoken_code: String::new(),
+        name: check::room_name(&new.name)?,
+        host_id: token::uuid(),
+        host_token: token::digest(host_token.expose()),
+        password: None,
+        defaults: write_defaults(&defaults),
+        public: new.public,
+        owner: new.owner,
+        idle_ms: idle_ms(new.idle.unwrap_or(idle))?,
+        created: now,
+        used: now,
+    })
+}
+
+fn idle_ms(idle: Duration) -> Result<u64, RoomError> {
+    let longest = Duration::from_secs(MAX_EXPIRY_SECS);
+    if idle.is_zero() || idle > longest {
+        let words = format!("a room ends after 1 to {MAX_EXPIRY_SECS} seconds without use");
+        return Err(RoomError::Invalid(words));
+    }
+    Ok(u64::try_from(idle.as_millis()).unwrap_or(u64::MAX))
+}
+
+fn warn_if_failed(written: Result<(), StoreError>) {
+    if let Err(error) = written {
+        tracing::warn!(%error, "what became of rooms could not be written, and is tried again");
+    }
+}

@@ -1,0 +1,149 @@
+//! Who comes in under which id, and who goes.
+
+use std::net::IpAddr;
+
+use store::KeyDigest;
+
+use super::{MAX_PARTICIPANTS, State, joined, left, updated};
+use crate::{
+    check,
+    error::RoomError,
+    events::Told,
+    member::{About, Kept, KeptKind, Link, Member},
+    participant::{Ended, Joining},
+};
+
+/// A join that may be, to be written before it takes effect.
+pub(crate) struct Plan {
+    pub(crate) id: String,
+    pub(crate) session: KeyDigest,
+    pub(crate) kept: Kept,
+    /// Whether it showed the token of the session that it has already.
+    pub(crate) known: bool,
+    /// Who has to make room.
+    pub(crate) leaves: Option<String>,
+}
+
+impl State {
+    /// Whether somebody may join, and as what: with the session of this token, unless it has shown
+    /// its own.
+    pub(crate) fn plan(
+        &mut self,
+        joining: Joining,
+        new_session: KeyDigest,
+        from: IpAddr,
+        now: u64,
+    ) -> Result<Plan, RoomError> {
+        check::joining(&joining)?;
+        let (id, shown) = (joining.id.clone(), joining.session.clone());
+        let about = About::of(joining);
+        let is_new = self.member(&id).is_none();
+        let leaves = if is_new { self.who_makes_room(now)? } else { None };
+        let there = self.member(&id);
+        let known = there.is_some_and(|member| member.is_session(shown.as_deref()));
+        if there.is_some_and(|member| !known && !may_replace(member, &about, from, now)) {
+            return Err(RoomError::Conflict(id));
+        }
+        let session = there.filter(|_| known).map_or(new_session, |member| member.session);
+        let joined_at = there.map_or(now, |member| member.kept.joined_at);
+        let kept = Kept { about, from, proven: known, joined_at, updated_at: now, seen: now };
+        Ok(Plan { id, session, kept, known, leaves })
+    }
+
+    /// Who leaves a full room for somebody new: whoever was not heard of the longest.
+    fn who_makes_room(&mut self, now: u64) -> Result<Option<String>, RoomError> {
+        if self.members.len() < MAX_PARTICIPANTS {
+            return Ok(None);
+        }
+        let full = || {
+            RoomError::TooMany(format!("the room is full: it has {MAX_PARTICIPANTS} participants"))
+        };
+        if now < self.full_until {
+            return Err(full());
+        }
+        let gone = self.members.values().filter(|member| !member.holds_id(now));
+        if let Some(longest) = gone.min_by_key(|member| (member.seen(), member.order)) {
+            return Ok(Some(longest.id.clone()));
+        }
+        self.full_until = self.members.values().map(Member::held_until).min().unwrap_or(0);
+        Err(full())
+    }
+
+    /// A join takes effect. Whether it is new, and what to tell.
+    pub(crate) fn join(&mut self, plan: Plan, now: u64) -> (bool, Vec<Told>) {
+        let Plan { id, session, kept, known, leaves } = plan;
+        let mut told = Vec::new();
+        told.extend(leaves.and_then(|id| self.remove(&id, Ended::Removed)));
+        if self.members.contains_key(&id) {
+            told.extend(self.renew(&id, session, kept, known, now));
+            return (false, told);
+        }
+        self.counted += 1;
+        let member = Member::new(id.clone(), self.counted, session, kept, now);
+        told.push(joined(self.info(&member)));
+        self.members.insert(id, member);
+        (true, told)
+    }
+
+    /// A participant joins that is in already. Its connection goes on, if it is still the same one's.
+    fn renew(
+        &mut self,
+        id: &str,
+        session: KeyDigest,
+        kept: Kept,
+        known: bool,
+        now: u64,
+    ) -> Option<Told> {
+        let member = self.member(id)?;
+        let moved = member.kept.about.kind != kept.about.kind;
+        let stranger = !known && !member.is_neighbour(kept.from);
+        if moved || stranger {
+            member.end(Ended::Superseded);
+            self.unlink(id, now);
+        }
+        let old = self.member(id).filter(|member| member.is_up());
+        let old = old.map(|member| member.kept.about.models.clone());
+        if let Some(old) = old {
+            self.count_out(&old);
+            self.count_in(&kept.about.models);
+        }
+        let member = self.members.get_mut(id)?;
+        if stranger {
+            member.forget_tunnel_tokens();
+        }
+        if let Link::Down { since } = &mut member.link {
+            *since = now;
+        }
+        (member.session, member.kept, member.stale) = (session, kept, false);
+        let info = self.participant(id)?;
+        Some(updated(info, false))
+    }
+
+    /// Takes a participant out, and ends its connection.
+    pub(crate) fn remove(&mut self, id: &str, why: Ended) -> Option<Told> {
+        let member = self.members.get(id)?;
+        member.end(why);
+        self.unlink(id, 0);
+        let member = self.members.remove(id)?;
+        self.activity.forget(id);
+        Some(left(id, member.told_offline))
+    }
+
+    /// Everybody's connection ends: the room is closed.
+    pub(crate) fn close(&mut self) {
+        self.closed = true;
+        self.members.values().for_each(|member| member.end(Ended::RoomClosed));
+        self.members.clear();
+        self.providers.clear();
+        self.models.clear();
+        self.able = 0;
+    }
+}
+
+/// Whether somebody who has not shown a participant's token may take its id. Those of our own kind
+/// show their tokens; stock ones have none, and are known by their address.
+fn may_replace(member: &Member, by: &About, from: IpAddr, now: u64) -> bool {
+    let is_worker = |about: &About| about.kind == KeptKind::Worker;
+    let stock = !is_worker(&member.kept.about) && !is_worker(by);
+    !member.holds_id(now) || (stock && member.is_neighbour(from))
+}

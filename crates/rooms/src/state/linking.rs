@@ -1,0 +1,126 @@
+//! Connections that come and go, and time that passes.
+
+use std::sync::{
+    Arc,
+    atomic::{AtomicU64, Ordering},
+};
+
+use base::ProviderId;
+use protocol::room::limits::MAX_MODELS;
+
+use super::{State, Swept, left, offline, updated};
+use crate::{
+    check,
+    events::Told,
+    member::{End, FORGOTTEN, Link, OFFLINE},
+    participant::Ended,
+};
+
+/// A connection, as whoever holds it needs to know it.
+pub(crate) struct Linked {
+    pub(crate) serial: u64,
+    pub(crate) seen: Arc<AtomicU64>,
+    pub(crate) end: Arc<End>,
+}
+
+impl State {
+    /// A participant is connected as this provider. An older connection of it ends.
+    pub(crate) fn link(
+        &mut self,
+        id: &str,
+        provider: ProviderId,
+        now: u64,
+    ) -> Option<(Linked, Told)> {
+        self.member(id)?.end(Ended::Superseded);
+        self.unlink(id, now);
+        self.counted += 1;
+        let (serial, end) = (self.counted, Arc::<End>::default());
+        let member = self.members.get_mut(id)?;
+        member.link = Link::Up { serial, provider, end: Arc::clone(&end) };
+        member.link_seen.fetch_max(now, Ordering::Relaxed);
+        member.kept.updated_at = now;
+        let comes_back = std::mem::take(&mut member.told_offline);
+        let linked = Linked { serial, seen: Arc::clone(&member.link_seen), end };
+        let models = member.kept.about.models.clone();
+        self.count_in(&models);
+        self.providers.insert(provider, id.to_owned());
+        let told = updated(self.participant(id)?, comes_back);
+        Some((linked, told))
+    }
+
+    /// A connection ended; nothing is told if it was no longer the participant's.
+    pub(crate) fn disconnect(&mut self, id: &str, serial: u64, now: u64) -> Option<Told> {
+        if !self.is_linked(id, serial) {
+            return None;
+        }
+        self.unlink(id, now);
+        let member = self.members.get_mut(id)?;
+        member.kept.updated_at = now;
+        member.stale = true;
+        Some(updated(self.participant(id)?, false))
+    }
+
+    fn is_linked(&self, id: &str, serial: u64) -> bool {
+        let link = self.member(id).map(|member| &member.link);
+        matches!(link, Some(Link::Up { serial: own, .. }) if *own == serial)
+    }
+
+    /// A participant is no longer connected, if it was.
+    pub(super) fn unlink(&mut self, id: &str, now: u64) {
+        let Some(member) = self.members.get_mut(id) else { return };
+        let Link::Up { provider, .. } = member.link else { return };
+        member.link = Link::Down { since: now };
+        self.full_until = 0;
+        let models = member.kept.about.models.clone();
+        self.count_out(&models);
+        self.providers.remove(&provider);
+    }
+
+    /// The participant of a connection has these models from now on. What may not be a model's name
+    /// is left out.
+    pub(crate) fn set_models(
+        &mut self,
+        id: &str,
+        serial: u64,
+        models: Vec<String>,
+        now: u64,
+    ) -> Option<Told> {
+        let models: Vec<_> =
+            models.into_iter().filter(|model| check::model(model).is_ok()).collect();
+        let models: Vec<_> = models.into_iter().take(MAX_MODELS).collect();
+        if !self.is_linked(id, serial) || self.member(id)?.kept.about.models == models {
+            return None;
+        }
+        let member = self.members.get_mut(id)?;
+        let old = std::mem::replace(&mut member.kept.about.models, models.clone());
+        member.kept.updated_at = now;
+        member.stale = true;
+        self.count_out(&old);
+        self.count_in(&models);
+        Some(updated(self.participant(id)?, false))
+    }
+
+    /// Time has passed: whoever was not heard of is offline, and is forgotten after a day.
+    pub(crate) fn sweep(&mut self, now: u64) -> Swept {
+        let mut swept = Swept::default();
+        for member in self.members.values_mut().filter(|member| !member.is_up()) {
+            let silent = now.saturating_sub(member.seen());
+            if silent >= FORGOTTEN {
+                swept.forgotten.push(member.id.clone());
+                continue;
+            }
+            if silent >= OFFLINE && !std::mem::replace(&mut member.told_offline, true) {
+                swept.told.push(offline(&member.id));
+            }
+            if member.stale {
+                swept.stale.push(member.id.clone());
+            }
+        }
+        for id in &swept.forgotten {
+            self.activity.forget(id);
+            let member = self.members.remove(id);
+            swept.told.extend(member.map(|member| left(&member.id, member.told_offline)));
+        }
+        swept
+    }
+}

@@ -1,0 +1,235 @@
+//! What a room is at a moment: pure, times passed in. What it has to tell, it returns.
+//!
+//! - `joining`: who comes in under which id, and who goes
+//! - `linking`: connections that come and go, and time that passes
+
+mod joining;
+mod linking;
+
+use std::collections::{HashMap, HashSet};
+
+use base::ProviderId;
+use protocol::room::{
+    ParticipantInfo, RoomEvent, RuntimeConfig, Selector, ServerMessage, Status,
+    event::ParticipantRef,
+    message::{ParticipantJoined, ParticipantLeft},
+    selector,
+};
+
+use crate::{
+    activity::{Activity, Holder, JobStarted},
+    events::Told,
+    member::{About, Member},
+    password::Password,
+    room::{Available, Served},
+};
+
+pub(crate) use linking::Linked;
+
+/// Participants of a room.
+const MAX_PARTICIPANTS: usize = 1_000;
+
+/// What a room is at a moment.
+pub(crate) struct State {
+    pub(crate) name: String,
+    pub(crate) password: Option<Password>,
+    pub(crate) defaults: RuntimeConfig,
+    pub(crate) activity: Activity,
+    pub(crate) closed: bool,
+    members: HashMap<String, Member>,
+    /// Who is connected.
+    providers: HashMap<ProviderId, String>,
+    /// How many who are connected have a model.
+    models: HashMap<String, usize>,
+    /// How many who are connected have any model.
+    able: usize,
+    /// Counts participants and connections.
+    counted: u64,
+    /// A full room stays full until then, unless somebody is lost or leaves.
+    full_until: u64,
+}
+
+/// What became of a room while time passed.
+#[derive(Default)]
+pub(crate) struct Swept {
+    pub(crate) told: Vec<Told>,
+    /// Who is no longer in.
+    pub(crate) forgotten: Vec<String>,
+    /// Who is not kept as it is.
+    pub(crate) stale: Vec<String>,
+}
+
+impl State {
+    pub(crate) fn new(name: String, password: Option<Password>, defaults: RuntimeConfig) -> Self {
+        Self {
+            name,
+            password,
+            defaults,
+            activity: Activity::default(),
+            closed: false,
+            members: HashMap::new(),
+            providers: HashMap::new(),
+            models: HashMap::new(),
+            able: 0,
+            counted: 0,
+            full_until: 0,
+        }
+    }
+
+    /// Somebody whom an earlier run has kept.
+    pub(crate) fn add_kept(&mut self, mut member: Member) {
+        self.counted += 1;
+        member.order = self.counted;
+        self.members.insert(member.id.clone(), member);
+    }
+
+    pub(crate) fn count(&self) -> usize {
+        self.members.len()
+    }
+
+    /// Whether anybody is connected.
+    pub(crate) fn is_used(&self) -> bool {
+        !self.providers.is_empty()
+    }
+
+    pub(crate) fn member(&self, id: &str) -> Option<&Member> {
+        self.members.get(id)
+    }
+
+    pub(crate) fn member_mut(&mut self, id: &str) -> Option<&mut Member> {
+        self.members.get_mut(id)
+    }
+
+    /// All, in the order in which they came.
+    fn ids(&self) -> impl Iterator<Item = &Member> {
+        let mut members: Vec<_> = self.members.values().collect();
+        members.sort_unstable_by_key(|member| member.order);
+        members.into_iter()
+    }
+
+    /// All, in the order in which they came.
+    pub(crate) fn participants(&self) -> Vec<ParticipantInfo> {
+        self.ids().map(|member| self.info(member)).collect()
+    }
+
+    pub(crate) fn participant(&self, id: &str) -> Option<ParticipantInfo> {
+        self.member(id).map(|member| self.info(member))
+    }
+
+    pub(crate) fn served(&self, id: &str) -> Option<Served> {
+        self.member(id).map(|member| member.served(&self.defaults))
+    }
+
+    /// Whether a participant can be given requests.
+    pub(crate) fn status(&self, id: &str) -> Option<Status> {
+        self.member(id).map(|member| member.status(self.activity.in_flight(id)))
+    }
+
+    fn info(&self, member: &Member) -> ParticipantInfo {
+        let activity = &self.activity;
+        member.info(activity.in_flight(&member.id), activity.metrics(&member.id))
+    }
+
+    /// A job was given to a provider.
+    pub(crate) fn started(&mut self, job: &JobStarted) -> Option<Told> {
+        let member = self.members.get(self.providers.get(&job.provider)?)?;
+        let About { nickname, endpoint, models, .. } = &member.kept.about;
+        self.activity.started(job, Holder { id: &member.id, nickname, endpoint, models })
+    }
+
+    /// Those who are to be called and are not.
+    pub(crate) fn uncalled(&self) -> Vec<String> {
+        let uncalled = self.ids().filter(|member| member.is_uncalled());
+        uncalled.map(|member| member.id.clone()).collect()
+    }
+
+    /// Whom a selector finds.
+    pub(crate) fn find(&self, selector: &Selector, now: u64) -> Available {
+        match selector {
+            Selector::Any if self.able > 0 || self.awaits(now, |_| true) => {
+                Available::Known(selector::ANY.to_owned())
+            }
+            Selector::Any => Available::Nobody,
+            Selector::Model(model) => self.find_model(model, now),
+            Selector::Named(name) => match self.member(name) {
+                None => self.find_model(name, now),
+                Some(member) if member.is_awaited(now) && member.is_able() => {
+                    Available::Known(selector::participant_name(name))
+                }
+                Some(member) => Available::Disconnected { id: member.id.clone() },
+            },
+        }
+    }
+
+    fn find_model(&self, model: &str, now: u64) -> Available {
+        let has_it = |member: &Member| member.kept.about.models.iter().any(|own| own == model);
+        match self.models.contains_key(model) || self.awaits(now, has_it) {
+            true => Available::Known(model.to_owned()),
+            false => Available::Nobody,
+        }
+    }
+
+    /// Whether such a one will be connected in a moment.
+    fn awaits(&self, now: u64, such: impl Fn(&Member) -> bool) -> bool {
+        self.members
+            .values()
+            .any(|member| member.is_awaited(now) && member.is_able() && such(member))
+    }
+
+    /// Counts the models of one who is connected.
+    fn count_in(&mut self, models: &[String]) {
+        self.able += usize::from(!models.is_empty());
+        for model in distinct(models) {
+            *self.models.entry(model.clone()).or_default() += 1;
+        }
+    }
+
+    /// Counts the models of one who was connected.
+    fn count_out(&mut self, models: &[String]) {
+        self.able -= usize::from(!models.is_empty());
+        for model in distinct(models) {
+            if let Some(count) = self.models.get_mut(model) {
+                *count -= 1;
+                if *count == 0 {
+                    self.models.remove(model);
+                }
+            }
+        }
+    }
+}
+
+fn distinct(models: &[String]) -> HashSet<&String> {
+    models.iter().collect()
+}
+
+/// A participant changed.
+fn updated(info: ParticipantInfo, comes_back: bool) -> Told {
+    let message = comes_back
+        .then(|| ServerMessage::ParticipantJoined(ParticipantJoined { participant: info.clone() }));
+    Told { event: Some(RoomEvent::ParticipantUpdated(info)), message }
+}
+
+/// A participant is new.
+fn joined(info: ParticipantInfo) -> Told {
+    let message = ServerMessage::ParticipantJoined(ParticipantJoined { participant: info.clone() });
+    Told::both(RoomEvent::ParticipantJoined(info), message)
+}
+
+/// A participant left. Who reads messages was told so already if it was told to be offline.
+fn left(id: &str, told_offline: bool) -> Told {
+    let event = RoomEvent::ParticipantLeft(ParticipantRef { participant_id: id.to_owned() });
+    Told { event: Some(event), message: (!told_offline).then(|| left_message(id)) }
+}
+
+/// A participant is offline.
+fn offline(id: &str) -> Told {
+    let event = RoomEvent::ParticipantOffline(ParticipantRef { participant_id: id.to_owned() });
+    Told::both(event, left_message(id))
+}
+
+fn left_message(id: &str) -> ServerMessage {
+    ServerMessage::ParticipantLeft(ParticipantLeft { participant_id: id.to_owned() })
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,538 @@
+//! The state of a room, in simulated time.
+
+use std::{
+    collections::{BTreeSet, HashMap},
+    net::IpAddr,
+    sync::atomic::Ordering,
+};
+
+use base::{JobId, ProviderId};
+use proptest::prelude::{Just, Strategy, any, prop_oneof, proptest};
+use protocol::room::{
+    Capabilities, MachineSpecs, Protocol, RuntimeConfig, Selector, ServerMessage, Status,
+};
+
+use super::{Linked, MAX_PARTICIPANTS, State};
+use crate::{
+    activity::JobStarted,
+    error::RoomError,
+    events::Told,
+    member::{FORGOTTEN, OFFLINE},
+    participant::{Ended, Joining, Kind},
+    room::Available,
+    token,
+};
+
+const HERE: IpAddr = IpAddr::V4(std::net::Ipv4Addr::new(10, 0, 0, 1));
+const THERE: IpAddr = IpAddr::V4(std::net::Ipv4Addr::new(10, 0, 0, 2));
+
+pub(crate) fn joining(id: &str, kind: Kind) -> Joining {
+    Joining {
+        id: id.to_owned(),
+        nickname: format!("{id}'s"),
+        models: vec!["m".to_owned()],
+        endpoint: "http://localhost:11434".to_owned(),
+        specs: MachineSpecs::default(),
+        config: RuntimeConfig::default(),
+        capabilities: Capabilities::default(),
+        kind,
+        max_concurrent: 1,
+        session: None,
+    }
+}
+
+fn state() -> State {
+    State::new("room".to_owned(), None, RuntimeConfig::default())
+}
+
+/// Joins, and returns whether it is new and the token of its session.
+fn join(
+    state: &mut State,
+    joining: Joining,
+    from: IpAddr,
+    now: u64,
+) -> Result<(bool, String, Vec<Told>), RoomError> {
+    let shown = joining.session.clone();
+    let new = token::new_token("").expose().to_owned();
+    let plan = state.plan(joining, token::digest(&new), from, now)?;
+    let session = shown.filter(|_| plan.known).unwrap_or(new);
+    let (created, told) = state.join(plan, now);
+    Ok((created, session, told))
+}
+
+fn stock(state: &mut State, id: &str, now: u64) -> Vec<Told> {
+    join(state, joining(id, Kind::Tunnel), HERE, now).unwrap().2
+}
+
+fn provider(number: u64) -> ProviderId {
+    ProviderId::from_random(number)
+}
+
+fn link(state: &mut State, id: &str, number: u64, now: u64) -> Linked {
+    state.link(id, provider(number), now).unwrap().0
+}
+
+/// What was told, such as `participant.left room:participant-left`.
+fn names(told: &[Told]) -> Vec<String> {
+    let name = |told: &Told| {
+        let event = told.event.as_ref().map(|event| event.name().to_owned());
+        let message = told.message.as_ref().map(|message| match message {
+            ServerMessage::ParticipantJoined(_) => "+".to_owned(),
+            ServerMessage::ParticipantLeft(_) => "-".to_owned(),
+            other => other.encode(),
+        });
+        [event, message].into_iter().flatten().collect::<Vec<_>>().join(" ")
+    };
+    told.iter().map(name).collect()
+}
+
+fn find(state: &State, selector: &str, now: u64) -> Available {
+    state.find(&Selector::parse(selector), now)
+}
+
+fn known(name: &str) -> Available {
+    Available::Known(name.to_owned())
+}
+
+fn ended(linked: &Linked) -> Option<Ended> {
+    use std::{future::Future, pin::pin, task};
+    let mut context = task::Context::from_waker(task::Waker::noop());
+    match pin!(linked.end.ended()).poll(&mut context) {
+        task::Poll::Ready(why) => Some(why),
+        task::Poll::Pending => None,
+    }
+}
+
+#[test]
+fn a_stock_participants_life_is_told_as_it_happens() {
+    let mut state = state();
+    assert_eq!(names(&stock(&mut state, "p", 0)), ["participant.joined +"]);
+    assert_eq!(state.participant("p").unwrap().status, Status::Offline);
+    let (linked, told) = state.link("p", provider(1), 5).unwrap();
+    assert_eq!(names(&[told]), ["participant.updated"]);
+    let info = state.participant("p").unwrap();
+    assert_eq!((info.status, info.connection.connected), (Status::Online, true));
+    assert_eq!((info.joined_at, info.updated_at, info.last_seen), (0, 5, 5));
+    assert_eq!(info.connection.last_tunnel_seen_at, Some(5));
+    let told = state.disconnect("p", linked.serial, 9).unwrap();
+    assert_eq!(names(&[told]), ["participant.updated"]);
+    assert_eq!(state.participant("p").unwrap().status, Status::Offline);
+    let told = state.remove("p", Ended::Removed).unwrap();
+    assert_eq!(names(&[told]), ["participant.left -"]);
+    assert_eq!(state.count(), 0);
+}
+
+#[test]
+fn whoever_is_not_heard_of_is_told_to_be_offline_once_and_back_when_it_comes_back() {
+    let mut state = state();
+    stock(&mut state, "p", 0);
+    let linked = link(&mut state, "p", 1, 0);
+    assert!(state.sweep(OFFLINE * 10).told.is_empty(), "it is connected");
+    linked.seen.store(1_000, Ordering::Relaxed);
+    state.disconnect("p", linked.serial, 2_000);
+    assert!(state.sweep(OFFLINE + 999).told.is_empty());
+    assert_eq!(names(&state.sweep(OFFLINE + 1_000).told), ["participant.offline -"]);
+    assert!(state.sweep(OFFLINE * 3).told.is_empty(), "once");
+    assert_eq!(names(&stock(&mut state, "p", OFFLINE * 4)), ["participant.updated"]);
+    let (_, told) = state.link("p", provider(2), OFFLINE * 4).unwrap();
+    assert_eq!(names(&[told]), ["participant.updated +"]);
+}
+
+#[test]
+fn heartbeats_keep_a_participant_from_being_offline() {
+    let mut state = state();
+    stock(&mut state, "p", 0);
+    state.member_mut("p").unwrap().heard(OFFLINE);
+    assert!(state.sweep(2 * OFFLINE - 1).told.is_empty());
+    assert_eq!(state.sweep(2 * OFFLINE).told.len(), 1);
+}
+
+#[test]
+fn whoever_was_gone_for_a_day_is_forgotten() {
+    let mut state = state();
+    stock(&mut state, "gone", 0);
+    stock(&mut state, "there", 0);
+    let _linked = link(&mut state, "there", 1, 0);
+    assert_eq!(state.sweep(FORGOTTEN - 1).forgotten, Vec::<String>::new());
+    let swept = state.sweep(FORGOTTEN);
+    assert_eq!(swept.forgotten, ["gone"]);
+    assert_eq!(names(&swept.told), ["participant.left"], "it was told to be gone already");
+    assert_eq!(state.count(), 1);
+}
+
+#[test]
+fn a_newer_connection_takes_an_older_ones_place() {
+    let mut state = state();
+    stock(&mut state, "p", 0);
+    let older = link(&mut state, "p", 1, 0);
+    assert_eq!(ended(&older), None);
+    let newer = link(&mut state, "p", 2, 1);
+    assert_eq!((ended(&older), ended(&newer)), (Some(Ended::Superseded), None));
+    assert!(state.disconnect("p", older.serial, 2).is_none(), "nobody notices");
+    assert_eq!(state.participant("p").unwrap().status, Status::Online);
+    state.remove("p", Ended::Removed);
+    assert_eq!(ended(&newer), Some(Ended::Removed));
+}
+
+#[test]
+fn a_closed_room_ends_every_connection() {
+    let mut state = state();
+    stock(&mut state, "p", 0);
+    let linked = link(&mut state, "p", 1, 0);
+    state.close();
+    assert_eq!(ended(&linked), Some(Ended::RoomClosed));
+    assert_eq!((state.count(), state.is_used()), (0, false));
+}
+
+/// A stranger's PUT with the id of somebody else must not throw it out of routing.
+#[test]
+fn an_id_that_is_taken_is_only_its_owners() {
+    let mut state = state();
+    let (_, session, _) = join(&mut state, joining("p", Kind::Tunnel), HERE, 0).unwrap();
+    let tunnel = state.member_mut("p").unwrap().tunnel_token(0);
+    let linked = link(&mut state, "p", 1, 0);
+    let stranger = || joining("p", Kind::Tunnel);
+    let refused = join(&mut state, stranger(), THERE, 1);
+    assert!(matches!(refused, Err(RoomError::Conflict(id)) if id == "p"));
+    let wrong = Joining { session: Some("guessed".to_owned()), ..stranger() };
+    assert!(join(&mut state, wrong, THERE, 1).is_err());
+    let own = Joining { session: Some(session.clone()), ..stranger() };
+    let (created, again, _) = join(&mut state, own, THERE, 1).unwrap();
+    assert_eq!((created, &again), (false, &session), "it keeps its token");
+    assert_eq!(ended(&linked), None, "and its connection");
+    assert!(join(&mut state, stranger(), THERE, 1).is_err(), "an address that showed a token");
+    state.disconnect("p", linked.serial, 2);
+    assert!(join(&mut state, stranger(), HERE, OFFLINE + 1).is_err());
+    let (created, other, _) = join(&mut state, stranger(), HERE, OFFLINE + 2).unwrap();
+    assert!(!created && other != session, "after 30 s it is anybody's");
+    let third = join(&mut state, stranger(), THERE, 2 * OFFLINE + 1);
+    assert!(third.is_err(), "and then theirs for 30 s, connected or not yet");
+    assert!(!state.member("p").unwrap().is_session(Some(&session)));
+    assert!(!state.member_mut("p").unwrap().redeem(tunnel.expose(), 3), "nor is its tunnel");
+}
+
+#[test]
+fn a_stock_participant_is_known_by_its_address_and_a_worker_by_its_token_alone() {
+    let mut state = state();
+    stock(&mut state, "stock", 0);
+    let linked = link(&mut state, "stock", 1, 0);
+    assert_eq!(names(&stock(&mut state, "stock", 1)), ["participant.updated"]);
+    assert_eq!(ended(&linked), None);
+    assert!(join(&mut state, joining("stock", Kind::Worker), HERE, 1).is_err());
+    let worker = || joining("worker", Kind::Worker);
+    let (_, session, _) = join(&mut state, worker(), HERE, 0).unwrap();
+    let first = link(&mut state, "worker", 2, 0);
+    assert!(join(&mut state, worker(), HERE, 1).is_err(), "a second link shows the token");
+    assert!(join(&mut state, joining("worker", Kind::Tunnel), HERE, 1).is_err());
+    let own = Joining { session: Some(session), ..worker() };
+    assert!(!join(&mut state, own, THERE, 1).unwrap().0);
+    let second = link(&mut state, "worker", 3, 1);
+    assert_eq!((ended(&first), ended(&second)), (Some(Ended::Superseded), None));
+}
+
+#[test]
+fn a_participant_that_is_elsewhere_now_is_connected_anew() {
+    let mut state = state();
+    let at = |port: u16| Kind::Endpoint((HERE, port).into());
+    join(&mut state, joining("p", at(1)), HERE, 0).unwrap();
+    assert_eq!(state.uncalled(), ["p"]);
+    let linked = link(&mut state, "p", 1, 0);
+    assert_eq!(state.uncalled(), Vec::<String>::new());
+    join(&mut state, joining("p", at(1)), HERE, 1).unwrap();
+    assert_eq!(ended(&linked), None);
+    join(&mut state, joining("p", at(2)), HERE, 2).unwrap();
+    assert_eq!(ended(&linked), Some(Ended::Superseded));
+    assert_eq!(state.uncalled(), ["p"]);
+}
+
+#[test]
+fn a_tunnels_token_is_good_once_and_for_a_minute() {
+    let mut state = state();
+    stock(&mut state, "p", 0);
+    let member = state.member_mut("p").unwrap();
+    let (one, other) = (member.tunnel_token(0), member.tunnel_token(0));
+    assert!(!member.redeem("guessed", 0));
+    assert!(member.redeem(one.expose(), 59_999));
+    assert!(!member.redeem(one.expose(), 59_999), "used");
+    assert!(!member.redeem(other.expose(), 60_000), "too old");
+    let first = member.tunnel_token(0);
+    (0..4).for_each(|_| drop(member.tunnel_token(0)));
+    assert!(!member.redeem(first.expose(), 1), "only the last few are kept");
+}
+
+#[test]
+fn selectors_find_who_is_connected() {
+    let mut state = state();
+    stock(&mut state, "p", 0);
+    for selector in ["*", "m", "model:m"] {
+        assert_eq!(find(&state, selector, 1), Available::Nobody, "{selector}");
+    }
+    assert_eq!(find(&state, "p", 1), Available::Disconnected { id: "p".to_owned() });
+    let linked = link(&mut state, "p", 1, 1);
+    assert_eq!(find(&state, "any", 1), known("room:any"));
+    assert_eq!(find(&state, "p", 1), known("room:participant/p"));
+    assert_eq!(find(&state, "model:m", 1), known("m"));
+    assert_eq!(find(&state, "m", 1), known("m"));
+    for nobody in ["model:p", "other", "room:any", "room:participant/p", ""] {
+        assert_eq!(find(&state, nobody, 1), Available::Nobody, "{nobody}");
+    }
+    state.disconnect("p", linked.serial, 1);
+    assert_eq!(find(&state, "*", 1), Available::Nobody, "a stock participant does not come back");
+}
+
+#[test]
+fn a_worker_that_comes_back_by_itself_is_waited_for() {
+    let mut state = state();
+    join(&mut state, joining("w", Kind::Worker), HERE, 0).unwrap();
+    let linked = link(&mut state, "w", 1, 0);
+    state.disconnect("w", linked.serial, 1_000);
+    assert_eq!(find(&state, "w", 10_999), known("room:participant/w"));
+    assert_eq!(find(&state, "*", 10_999), known("room:any"));
+    assert_eq!(find(&state, "m", 10_999), known("m"));
+    assert_eq!(find(&state, "w", 11_000), Available::Disconnected { id: "w".to_owned() });
+    assert_eq!(find(&state, "m", 11_000), Available::Nobody);
+}
+
+#[test]
+fn a_connected_participants_models_may_change() {
+    let mut state = state();
+    stock(&mut state, "p", 0);
+    let linked = link(&mut state, "p", 1, 0);
+    let texts = |models: &[&str]| models.iter().map(|&model| model.to_owned()).collect::<Vec<_>>();
+    let new = texts(&["n", "*", "room:any", "a\nb", "n"]);
+    let told = state.set_models("p", linked.serial, new.clone(), 7).unwrap();
+    assert_eq!(names(&[told]), ["participant.updated"]);
+    assert_eq!(state.participant("p").unwrap().models, ["n", "n"], "what is no name is left out");
+    assert!(state.set_models("p", linked.serial, new, 8).is_none(), "nothing new");
+    assert_eq!(find(&state, "m", 8), Available::Nobody);
+    assert_eq!(find(&state, "n", 8), known("n"));
+    let many = (0..100).map(|number| number.to_string()).collect();
+    state.set_models("p", linked.serial, many, 9);
+    assert_eq!(state.participant("p").unwrap().models.len(), 64);
+    state.set_models("p", linked.serial, Vec::new(), 9);
+    assert_eq!(find(&state, "*", 9), Available::Nobody, "there is nothing to ask it for");
+    state.disconnect("p", linked.serial, 9);
+    assert!(state.set_models("p", linked.serial, texts(&["m"]), 9).is_none(), "not its own");
+}
+
+#[test]
+fn a_participant_with_as_many_jobs_as_it_takes_is_busy() {
+    let mut state = state();
+    stock(&mut state, "p", 0);
+    let _linked = link(&mut state, "p", 1, 0);
+    let job = |number: u128, provider: ProviderId| JobStarted {
+        job: JobId::from_random(number),
+        provider,
+        model: "*".to_owned(),
+        protocol: Protocol::ChatCompletions,
+        message: None,
+    };
+    assert!(state.started(&job(1, provider(9))).is_none(), "nobody is behind it");
+    assert_eq!(names(&[state.started(&job(1, provider(1))).unwrap()]), ["llm.request"]);
+    assert_eq!(state.status("p"), Some(Status::Busy));
+    assert_eq!(state.participant("p").unwrap().status, Status::Busy);
+}
+
+#[test]
+fn joins_that_cannot_be_are_refused_with_the_fields_name() {
+    let good = || joining("p", Kind::Tunnel);
+    let texts = |model: &str| vec![model.to_owned()];
+    let bad = [
+        ("id", Joining { id: String::new(), ..good() }),
+        ("id", Joining { id: "x".repeat(129), ..good() }),
+        ("id", Joining { id: "a\u{1b}[2J".to_owned(), ..good() }),
+        ("nickname", Joining { nickname: "x".repeat(129), ..good() }),
+        ("endpoint", Joining { endpoint: "nonsense".to_owned(), ..good() }),
+        ("model", Joining { models: Vec::new(), ..good() }),
+        ("model", Joining { models: vec!["m".to_owned(); 65], ..good() }),
+        ("model", Joining { models: texts("*"), ..good() }),
+        ("model", Joining { models: texts("room:any"), ..good() }),
+        ("model", Joining { models: texts(&"x".repeat(257)), ..good() }),
+        ("specs", Joining { specs: specs(&"x".repeat(257)), ..good() }),
+        ("config", Joining { config: told("x".repeat(16 * 1024 + 1)), ..good() }),
+    ];
+    for (field, joining) in bad {
+        let error = join(&mut state(), joining, HERE, 0).unwrap_err();
+        assert!(matches!(error, RoomError::Invalid(_)), "{error}");
+        assert!(error.to_string().contains(&format!("`{field}`")), "{field}: {error}");
+    }
+}
+
+fn specs(gpu: &str) -> MachineSpecs {
+    MachineSpecs { gpu: Some(gpu.to_owned()), ..MachineSpecs::default() }
+}
+
+fn told(instructions: String) -> RuntimeConfig {
+    RuntimeConfig { instructions: Some(instructions), ..RuntimeConfig::default() }
+}
+
+#[test]
+fn in_a_full_room_the_longest_gone_makes_place_and_nobody_who_is_there() {
+    let mut state = state();
+    for number in 0..MAX_PARTICIPANTS {
+        stock(&mut state, &format!("p{number}"), 100 + number as u64);
+    }
+    let linked = link(&mut state, "p0", 1, 100);
+    let now = 200 + MAX_PARTICIPANTS as u64;
+    let refused = join(&mut state, joining("new", Kind::Tunnel), HERE, now);
+    assert!(matches!(refused, Err(RoomError::TooMany(_))), "all were there a moment ago");
+    let told = stock(&mut state, "new", now + OFFLINE);
+    assert_eq!(names(&told), ["participant.left -", "participant.joined +"]);
+    assert!(state.member("p1").is_none() && state.member("p0").is_some());
+    assert_eq!((state.count(), ended(&linked)), (MAX_PARTICIPANTS, None));
+    assert!(!join(&mut state, joining("p9", Kind::Tunnel), HERE, now).unwrap().0, "it is in");
+}
+
+/// What somebody does in a generated history.
+#[derive(Debug, Clone)]
+enum Step {
+    Join { id: u8, kind: u8, here: bool, shows: bool },
+    Connect { id: u8 },
+    Drop { which: usize },
+    Heard { id: u8 },
+    Models { which: usize, models: u8 },
+    Leave { id: u8 },
+    Pass { ms: u64 },
+}
+
+fn step() -> impl Strategy<Value = Step> {
+    let id = 0..4u8;
+    let pass = prop_oneof![Just(1), Just(5_000), Just(OFFLINE), Just(FORGOTTEN)];
+    prop_oneof![
+        (id.clone(), 0..3u8, any::<bool>(), any::<bool>())
+            .prop_map(|(id, kind, here, shows)| Step::Join { id, kind, here, shows }),
+        id.clone().prop_map(|id| Step::Connect { id }),
+        any::<usize>().prop_map(|which| Step::Drop { which }),
+        id.clone().prop_map(|id| Step::Heard { id }),
+        (any::<usize>(), 0..3u8).prop_map(|(which, models)| Step::Models { which, models }),
+        id.prop_map(|id| Step::Leave { id }),
+        pass.prop_map(|ms| Step::Pass { ms }),
+    ]
+}
+
+/// A room, and what somebody knows who watches it from outside.
+struct Watched {
+    state: State,
+    now: u64,
+    sessions: HashMap<String, String>,
+    linked: Vec<(String, u64, Linked)>,
+    /// Who is there by the spec's messages.
+    there: BTreeSet<String>,
+    counted: u64,
+}
+
+impl Watched {
+    fn take(&mut self, step: &Step) {
+        let name = |id: u8| format!("p{id}");
+        match *step {
+            Step::Join { id, kind, here, shows } => self.join(&name(id), kind, here, shows),
+            Step::Connect { id } => self.connect(&name(id)),
+            Step::Drop { which } => self.drop(which),
+            Step::Heard { id } => {
+                let now = self.now;
+                self.state.member_mut(&name(id)).into_iter().for_each(|member| member.heard(now));
+            }
+            Step::Models { which, models } => self.models(which, models),
+            Step::Leave { id } => {
+                let told = self.state.remove(&name(id), Ended::Removed);
+                self.hear(told);
+            }
+            Step::Pass { ms } => {
+                self.now += ms;
+                let told = self.state.sweep(self.now).told;
+                self.hear(told);
+            }
+        }
+        self.check();
+    }
+
+    fn join(&mut self, id: &str, kind: u8, here: bool, shows: bool) {
+        let kind = [Kind::Tunnel, Kind::Worker, Kind::Endpoint((HERE, 1).into())][kind as usize];
+        let session = self.sessions.get(id).filter(|_| shows).cloned();
+        let from = if here { HERE } else { THERE };
+        let joining = Joining { session, ..joining(id, kind) };
+        if let Ok((_, session, told)) = join(&mut self.state, joining, from, self.now) {
+            self.sessions.insert(id.to_owned(), session);
+            self.hear(told);
+        }
+    }
+
+    fn connect(&mut self, id: &str) {
+        self.counted += 1;
+        if let Some((linked, told)) = self.state.link(id, provider(self.counted), self.now) {
+            self.linked.push((id.to_owned(), self.counted, linked));
+            self.hear([told]);
+        }
+    }
+
+    fn drop(&mut self, which: usize) {
+        if !self.linked.is_empty() {
+            let (id, _, linked) = self.linked.swap_remove(which % self.linked.len());
+            let told = self.state.disconnect(&id, linked.serial, self.now);
+            assert!(told.is_none() || ended(&linked).is_none(), "an ended one is nobody's");
+            self.hear(told);
+        }
+    }
+
+    fn models(&mut self, which: usize, models: u8) {
+        if !self.linked.is_empty() {
+            let (id, _, linked) = &self.linked[which % self.linked.len()];
+            let models = (0..models).map(|number| format!("m{number}")).collect();
+            let told = self.state.set_models(id, linked.serial, models, self.now);
+            self.hear(told);
+        }
+    }
+
+    /// Nobody comes who is there, and nobody goes who is not.
+    fn hear(&mut self, told: impl IntoIterator<Item = Told>) {
+        for told in told {
+            match told.message {
+                Some(ServerMessage::ParticipantJoined(joined)) => {
+                    assert!(self.there.insert(joined.participant.id));
+                }
+                Some(ServerMessage::ParticipantLeft(left)) => {
+                    assert!(self.there.remove(&left.participant_id));
+                }
+                _ => {}
+            }
+        }
+    }
+
+    fn check(&self) {
+        let state = &self.state;
+        let alive = self.linked.iter().filter(|(_, _, linked)| ended(linked).is_none());
+        let alive: Vec<_> = alive.map(|(id, number, _)| (provider(*number), id.clone())).collect();
+        let up: HashMap<_, _> = alive.iter().cloned().collect();
+        assert_eq!(state.providers, up, "who holds a connection that goes on is connected");
+        let ids: BTreeSet<_> = alive.iter().map(|(_, id)| id).collect();
+        assert_eq!(ids.len(), alive.len(), "one connection each");
+        let mut models = HashMap::<String, usize>::new();
+        let connected = state.members.values().filter(|member| member.is_up());
+        for member in connected.clone() {
+            let own: BTreeSet<_> = member.kept.about.models.iter().cloned().collect();
+            own.into_iter().for_each(|model| *models.entry(model).or_default() += 1);
+        }
+        assert_eq!(state.models, models);
+        assert_eq!(state.able, connected.clone().filter(|member| member.is_able()).count());
+        assert_eq!(connected.count(), alive.len());
+        let told = state.members.values().filter(|member| !member.told_offline);
+        assert_eq!(told.map(|member| member.id.clone()).collect::<BTreeSet<_>>(), self.there);
+    }
+}
+
+proptest! {
+    #[test]
+    fn whatever_happens_a_room_agrees_with_itself_and_its_watchers(
+        steps in proptest::collection::vec(step(), 0..60)
+    ) {
+        let mut watched = Watched {
+            state: state(),
+            now: 0,
+            sessions: HashMap::new(),
+            linked: Vec::new(),
+            there: BTreeSet::new(),
+            counted: 0,
+        };
+        steps.iter().for_each(|step| watched.take(step));
+    }
+}

@@ -1,0 +1,153 @@
+//! Who is let into a room.
+
+use std::{net::IpAddr, sync::Arc, time::Duration};
+
+use rooms::{Refused, Rooms};
+
+use crate::kit::{HERE, NOW, THERE, empty, locked, make, named, open};
+
+fn refusal<T>(entered: Result<T, Refused>) -> Refused {
+    match entered {
+        Ok(_) => panic!("let in"),
+        Err(refused) => refused,
+    }
+}
+
+fn is_too_many<T>(entered: Result<T, Refused>) -> bool {
+    matches!(refusal(entered), Refused::TooMany { .. })
+}
+
+async fn enter(rooms: &Rooms, code: &str, password: &str, from: IpAddr) -> Option<Refused> {
+    rooms.enter(code, Some(password), from).await.err()
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_room_is_found_by_either_code_however_it_is_typed() {
+    let (_, rooms) = empty();
+    let made = make(&rooms, named("  My room "));
+    let (short, spoken) = (made.room.short_code(), made.room.spoken_code());
+    assert_eq!((made.room.name(), short.len()), ("My room".to_owned(), 6));
+    assert!(made.host_token.expose().starts_with("wh_"));
+    let typed = [
+        short.to_owned(),
+        format!(" {} ", short.to_lowercase()),
+        spoken.to_owned(),
+        spoken.to_uppercase(),
+        spoken.replace('-', " "),
+    ];
+    for code in typed {
+        let found = rooms.find(&code, HERE).unwrap();
+        assert_eq!(found.id(), made.room.id(), "{code}");
+        let entered = rooms.enter(&code, None, HERE).await.unwrap();
+        assert_eq!(entered.id(), made.room.id(), "{code}");
+    }
+    assert_eq!(rooms.get(made.room.id().as_str()).unwrap().short_code(), short);
+    assert_eq!(rooms.of_scope(&made.room.scope()).unwrap().short_code(), short);
+    assert!(rooms.of_scope(&base::Scope::server()).is_none());
+}
+
+#[tokio::test(start_paused = true)]
+async fn ten_unknown_codes_within_a_minute_are_enough() {
+    let (_, rooms) = empty();
+    let (known, other) = (make(&rooms, named("a")).room, make(&rooms, named("b")).room);
+    rooms.find(known.short_code(), HERE).unwrap();
+    for _ in 0..10 {
+        assert_eq!(refusal(rooms.find("no-such-room", HERE)), Refused::Unknown);
+    }
+    let refused = refusal(rooms.find("no-such-room", HERE));
+    assert_eq!(refused, Refused::TooMany { retry_after: Duration::from_secs(60) });
+    assert!(refused.to_string().contains("60 s"), "{refused}");
+    assert!(is_too_many(rooms.find(other.short_code(), HERE)), "nor is there any telling by it");
+    assert!(is_too_many(rooms.enter(other.spoken_code(), None, HERE).await));
+    assert!(rooms.find(known.spoken_code(), HERE).is_ok(), "it was there before");
+    assert!(rooms.find(other.short_code(), THERE).is_ok(), "another address");
+    tokio::time::advance(Duration::from_secs(60)).await;
+    assert!(rooms.find(other.short_code(), HERE).is_ok());
+}
+
+#[tokio::test(start_paused = true)]
+async fn wrong_passwords_are_counted_and_missing_ones_are_not() {
+    let (_, rooms) = empty();
+    let room = make(&rooms, locked("swordfish")).room;
+    let code = room.short_code();
+    assert!(room.has_password() && room.summary().room.password_protected);
+    for missing in [None, Some("")].repeat(20) {
+        let refused = refusal(rooms.enter(code, missing, HERE).await);
+        assert_eq!(refused, Refused::PasswordMissing);
+    }
+    assert!(rooms.find(code, HERE).is_ok(), "that it is there needs no password");
+    for _ in 0..10 {
+        assert_eq!(enter(&rooms, code, "guess", HERE).await, Some(Refused::PasswordWrong));
+    }
+    let refused = enter(&rooms, code, "swordfish", HERE).await;
+    assert!(matches!(refused, Some(Refused::TooMany { .. })), "who guesses learns nothing");
+    assert!(rooms.find(code, HERE).is_ok(), "it knows the code");
+    assert_eq!(enter(&rooms, code, "swordfish", THERE).await, None);
+    tokio::time::advance(Duration::from_secs(60)).await;
+    assert_eq!(enter(&rooms, code, "swordfish", HERE).await, None);
+    for _ in 0..10 {
+        assert_eq!(enter(&rooms, code, "guess", HERE).await, Some(Refused::PasswordWrong));
+    }
+    assert_eq!(enter(&rooms, code, "swordfish", HERE).await, None, "a member is not cut off");
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_open_room_takes_whatever_is_shown() {
+    let (_, rooms) = empty();
+    let room = make(&rooms, named("open")).room;
+    assert_eq!(enter(&rooms, room.short_code(), "sk-dummy", HERE).await, None);
+}
+
+/// After a restart nobody has shown the password: it is verified, a few at a time, and then known.
+#[tokio::test]
+async fn many_who_come_at_once_after_a_restart_are_all_let_in() {
+    let (store, rooms) = empty();
+    let code = make(&rooms, locked("swordfish")).room.short_code().to_owned();
+    let rooms = open(&store, NOW);
+    let enter = |password: &'static str, from| {
+        let (rooms, code) = (rooms.clone(), code.clone());
+        tokio::spawn(async move { enter(&rooms, &code, password, from).await })
+    };
+    let right: Vec<_> = (0..50).map(|_| enter("swordfish", HERE)).collect();
+    for entered in right {
+        assert_eq!(entered.await.unwrap(), None);
+    }
+}
+
+#[tokio::test]
+async fn guesses_made_at_once_after_a_restart_are_counted_too() {
+    let (store, rooms) = empty();
+    let code = make(&rooms, locked("swordfish")).room.short_code().to_owned();
+    let rooms = open(&store, NOW);
+    let guess = || {
+        let (rooms, code) = (rooms.clone(), code.clone());
+        tokio::spawn(async move { enter(&rooms, &code, "guess", HERE).await })
+    };
+    let guesses: Vec<_> = (0..50).map(|_| guess()).collect();
+    let mut wrong = 0;
+    for guess in guesses {
+        wrong += usize::from(guess.await.unwrap() == Some(Refused::PasswordWrong));
+    }
+    assert!((10..=13).contains(&wrong), "{wrong}: those at work when the tenth was wrong");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_changed_password_is_asked_for_at_once() {
+    let (store, rooms) = empty();
+    let made = make(&rooms, locked("old"));
+    let (room, host) = (Arc::clone(&made.room), made.host_token.expose());
+    let code = room.short_code();
+    assert_eq!(enter(&rooms, code, "old", HERE).await, None);
+    let change = |password: &str| protocol::room::plane::ChangeRoom {
+        password: Some(password.to_owned()),
+        ..Default::default()
+    };
+    assert!(room.change(change("new"), Some(host)).unwrap().room.password_protected);
+    assert_eq!(enter(&rooms, code, "old", HERE).await, Some(Refused::PasswordWrong));
+    assert_eq!(enter(&rooms, code, "new", HERE).await, None);
+    let again = open(&store, NOW);
+    assert_eq!(enter(&again, code, "old", HERE).await, Some(Refused::PasswordWrong));
+    assert_eq!(enter(&again, code, "new", HERE).await, None);
+    assert!(!room.change(change(""), Some(host)).unwrap().room.password_protected);
+    assert!(rooms.enter(code, None, HERE).await.is_ok());
+}

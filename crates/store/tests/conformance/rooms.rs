@@ -1,0 +1,189 @@
+//! Rooms and their participants.
+
+use rusqlite::Connection;
+use store::{
+    KeyDigest, KeyRecord, KeyStore, ParticipantRecord, RoomRecord, RoomStore, SqliteStore,
+};
+
+use super::{every_store, keys::key};
+
+fn room(id: &str, created: u64) -> RoomRecord {
+    RoomRecord {
+        id: id.into(),
+        short_code: format!("S-{id}"),
+        spoken_code: format!("spoken-{id}-42"),
+        name: format!("{id}'s \"room\"; DROP TABLE rooms"),
+        host_id: "684b583f".to_owned(),
+        host_token: KeyDigest([7; 32]),
+        password: Some("$argon2id$v=19$m=19456,t=2,p=1$c2FsdA$aGFzaA".to_owned()),
+        defaults: Some("{\"temperature\":0.2}".to_owned()),
+        public: true,
+        owner: Some("k-1".into()),
+        idle_ms: u64::from(u32::MAX) + 1,
+        created,
+        used: created + 1,
+    }
+}
+
+fn participant(room: &str, id: &str, digest: u8) -> ParticipantRecord {
+    ParticipantRecord {
+        room: room.into(),
+        id: id.into(),
+        session: KeyDigest([digest; 32]),
+        json: "{\"nickname\":\"'; --\"}".to_owned(),
+    }
+}
+
+/// In an order of their own: they are promised in none.
+fn participants(store: &(impl RoomStore + ?Sized)) -> Vec<ParticipantRecord> {
+    let mut all = store.load_participants().unwrap();
+    all.sort_by(|a, b| (&a.room, &a.id).cmp(&(&b.room, &b.id)));
+    all
+}
+
+#[test]
+fn rooms_are_kept_as_they_are_the_oldest_first() {
+    every_store(|store| {
+        let plain = RoomRecord {
+            password: None,
+            defaults: None,
+            public: false,
+            owner: None,
+            ..room("plain", 2)
+        };
+        store.save_room(&plain).unwrap();
+        store.save_room(&room("b", 1)).unwrap();
+        store.save_room(&room("a", 1)).unwrap();
+        assert_eq!(store.load_rooms().unwrap(), [room("a", 1), room("b", 1), plain]);
+    });
+}
+
+#[test]
+fn a_room_is_replaced_under_its_id_and_keeps_its_participants() {
+    every_store(|store| {
+        store.save_room(&room("a", 1)).unwrap();
+        store.save_participant(&participant("a", "p", 1)).unwrap();
+        let changed = RoomRecord { name: "new".to_owned(), password: None, ..room("a", 1) };
+        store.save_room(&changed).unwrap();
+        assert_eq!(store.load_rooms().unwrap(), [changed]);
+        assert_eq!(participants(store), [participant("a", "p", 1)]);
+    });
+}
+
+#[test]
+fn two_rooms_never_have_the_same_code() {
+    every_store(|store| {
+        store.save_room(&room("a", 1)).unwrap();
+        let short = RoomRecord { short_code: room("a", 1).short_code, ..room("b", 2) };
+        let spoken = RoomRecord { spoken_code: room("a", 1).spoken_code, ..room("b", 2) };
+        assert!(store.save_room(&short).is_err());
+        assert!(store.save_room(&spoken).is_err());
+        assert_eq!(store.load_rooms().unwrap(), [room("a", 1)], "nothing is lost");
+        store.forget_room(&"a".into()).unwrap();
+        store.save_room(&short).unwrap();
+    });
+}
+
+#[test]
+fn a_room_that_is_forgotten_takes_its_participants_with_it() {
+    every_store(|store| {
+        for id in ["a", "b"] {
+            store.save_room(&room(id, 1)).unwrap();
+            store.save_participant(&participant(id, "p", 1)).unwrap();
+        }
+        store.forget_room(&"a".into()).unwrap();
+        store.forget_room(&"gone".into()).unwrap();
+        assert_eq!(store.load_rooms().unwrap(), [room("b", 1)]);
+        assert_eq!(participants(store), [participant("b", "p", 1)]);
+        store.save_room(&room("a", 1)).unwrap();
+        assert_eq!(participants(store).len(), 1, "a room of the same id has none of them");
+    });
+}
+
+#[test]
+fn the_last_use_of_rooms_is_noted_together() {
+    every_store(|store| {
+        store.save_room(&room("a", 1)).unwrap();
+        store.save_room(&room("b", 2)).unwrap();
+        store.touch_rooms(&[("b".into(), 50), ("gone".into(), 51)]).unwrap();
+        store.touch_rooms(&[]).unwrap();
+        let used = RoomRecord { used: 50, ..room("b", 2) };
+        assert_eq!(store.load_rooms().unwrap(), [room("a", 1), used]);
+    });
+}
+
+#[test]
+fn a_participant_is_kept_replaced_and_forgotten_in_its_room() {
+    every_store(|store| {
+        for id in ["a", "b"] {
+            store.save_room(&room(id, 1)).unwrap();
+            store.save_participant(&participant(id, "p", 1)).unwrap();
+        }
+        let renewed = ParticipantRecord { json: "{}".to_owned(), ..participant("a", "p", 2) };
+        store.save_participant(&renewed).unwrap();
+        assert_eq!(participants(store), [renewed, participant("b", "p", 1)]);
+        store.forget_participant(&"a".into(), &"p".into()).unwrap();
+        store.forget_participant(&"a".into(), &"gone".into()).unwrap();
+        store.forget_participant(&"gone".into(), &"p".into()).unwrap();
+        assert_eq!(participants(store), [participant("b", "p", 1)]);
+    });
+}
+
+#[test]
+fn nobody_is_in_a_room_that_is_not_there() {
+    every_store(|store| {
+        assert!(store.save_participant(&participant("gone", "p", 1)).is_err());
+        assert_eq!(participants(store), []);
+    });
+}
+
+#[test]
+fn a_key_stays_bound_to_its_room_even_when_that_is_gone() {
+    every_store(|store| {
+        store.save_room(&room("a", 1)).unwrap();
+        let bound = KeyRecord { room: Some("a".into()), ..key("k", 2, 1) };
+        store.save_key(&bound).unwrap();
+        store.forget_room(&"a".into()).unwrap();
+        let free = KeyRecord { room: None, ..key("k-free", 3, 2) };
+        store.save_key(&free).unwrap();
+        assert_eq!(store.load_keys().unwrap(), [bound, free]);
+    });
+}
+
+#[test]
+fn rooms_outlive_their_process() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("warren.db");
+    let store = SqliteStore::open(&path).unwrap();
+    store.save_room(&room("a", 1)).unwrap();
+    store.save_participant(&participant("a", "p", 1)).unwrap();
+    drop(store);
+    let store = SqliteStore::open(&path).unwrap();
+    assert_eq!(store.load_rooms().unwrap(), [room("a", 1)]);
+    assert_eq!(participants(&store), [participant("a", "p", 1)]);
+}
+
+/// A database from before there were rooms has its keys afterwards, bound to no room.
+#[test]
+fn a_database_without_rooms_is_brought_up_to_date() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("warren.db");
+    let plain = KeyRecord { room: None, ..key("k", 2, 1) };
+    let store = SqliteStore::open(&path).unwrap();
+    store.save_key(&plain).unwrap();
+    drop(store);
+    let old = Connection::open(&path).unwrap();
+    old.execute_batch(
+        "DROP TABLE participants;
+         DROP TABLE rooms;
+         ALTER TABLE keys DROP COLUMN room;
+         PRAGMA user_version = 5;",
+    )
+    .unwrap();
+    drop(old);
+    let store = SqliteStore::open(&path).unwrap();
+    assert_eq!(store.load_keys().unwrap(), [plain]);
+    store.save_room(&room("a", 1)).unwrap();
+    store.save_participant(&participant("a", "p", 1)).unwrap();
+    assert_eq!(store.load_rooms().unwrap(), [room("a", 1)]);
+}
