@@ -186,7 +186,8 @@ pub(crate) async fn answer(
     }
     put_standing(&mut head.headers, shape.endpoint(), &standing);
     let makes = shape.endpoint() == Endpoint::Responses && method == Method::POST;
-    let noted = room.filter(|_| makes).and_then(|room| made::Noted::new(api, &room, &answer, &head));
+    let noted =
+        room.filter(|_| makes).and_then(|room| made::Noted::new(api, &room, &answer, &head));
     let body = AnswerBody::new(answer, &head, shape, model, api.limits().keepalive);
     let body = match noted {
         Some(noted) => axum::body::Body::new(noted.around(body)),

@@ -104,10 +104,9 @@ pub(crate) fn keep_content_only(headers: &mut HeaderMap) {
 fn is_data(kind: &HeaderValue) -> bool {
     let kind = kind.to_str().unwrap_or_default().to_ascii_lowercase();
     let kind = kind.split(';').next().unwrap_or_default().trim();
-    matches!(
-        kind,
-        "application/json" | "application/x-ndjson" | "text/event-stream" | "text/plain"
-    )
+    kind.ends_with("+json")
+        || matches!(kind, "application/json" | "application/x-ndjson" | "text/event-stream")
+        || kind == "text/plain"
 }
 
 /// Whether a head announces a stream of events whose bytes can be added to.
@@ -162,7 +161,7 @@ mod tests {
         assert_eq!(headers.len(), 3, "{headers:?}");
         assert_eq!(headers["content-type"], "text/plain; charset=utf-8");
         assert_eq!(headers["x-content-type-options"], "nosniff");
-        for kind in ["application/json", "text/event-stream; charset=utf-8"] {
+        for kind in ["application/problem+json", "text/event-stream; charset=utf-8"] {
             headers.insert(header::CONTENT_TYPE, HeaderValue::from_static(kind));
             keep_content_only(&mut headers);
             assert_eq!(headers["content-type"], kind);

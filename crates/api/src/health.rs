@@ -37,14 +37,17 @@ pub(crate) async fn health(State(api): State<Api>, request: Request) -> Response
         Some(_) => "degraded",
         None => "ok",
     };
-    let details = trusted.then(|| details(&api, degraded));
+    let own =
+        |request: &Request| api.is_own(request.extensions(), request.uri(), request.headers());
+    let details = trusted.then(|| details(&api, degraded, own(&request)));
     let (status, version) = (status.to_owned(), api.version().to_owned());
     Json(Health { status, ok: !api.is_draining(), version, peers: 0, details }).into_response()
 }
 
-/// For local requests and those with a key.
-fn details(api: &Api, degraded: Option<String>) -> HealthDetails {
-    let status = api.scheduler().status();
+/// For local requests and those with a key. Who is in which room is told to `own` people alone.
+fn details(api: &Api, degraded: Option<String>, own: bool) -> HealthDetails {
+    let mut status = api.scheduler().status();
+    status.workers.retain(|worker| own || worker.scope.room_id().is_none());
     let models = api.scheduler().models(&Scope::server());
     HealthDetails {
         degraded,

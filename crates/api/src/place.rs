@@ -160,6 +160,9 @@ pub(crate) fn path(uri: &Uri) -> &str {
 /// Path and query as a provider is sent them: without the room, and without its password.
 pub(crate) fn path_and_query(uri: &Uri) -> String {
     let path = path(uri);
+    if path.len() == uri.path().len() {
+        return uri.path_and_query().map_or("/", |path| path.as_str()).to_owned();
+    }
     let query = uri.query().map(without_password).unwrap_or_default();
     if query.is_empty() { path.to_owned() } else { format!("{path}?{query}") }
 }

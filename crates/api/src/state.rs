@@ -127,10 +127,15 @@ impl Api {
         self.0.draining.send_replace(true);
     }
 
-    /// Whether a request may see what only the server's own people should: local, or with any key.
-    pub fn is_trusted(&self, extensions: &Extensions, uri: &Uri, headers: &HeaderMap) -> bool {
+    /// Whether a request is of the server's own people: local, or the operator's.
+    pub fn is_own(&self, extensions: &Extensions, uri: &Uri, headers: &HeaderMap) -> bool {
         self.0.rules.local.is_local(Peer::of(extensions), uri, headers)
             || admin::operator(self, headers).is_ok()
+    }
+
+    /// Whether a request may see how the server is: of its own people, or with any key.
+    pub fn is_trusted(&self, extensions: &Extensions, uri: &Uri, headers: &HeaderMap) -> bool {
+        self.is_own(extensions, uri, headers)
             || self.0.rules.has_key(headers, Moment::now())
     }
 
@@ -138,8 +143,7 @@ impl Api {
     /// or `metrics`: those may read `/metrics`.
     pub fn may_read_metrics(&self, ext: &Extensions, uri: &Uri, headers: &HeaderMap) -> bool {
         let has_key = |text| self.0.rules.keys.present(text, KeyScope::Metrics, Moment::now());
-        self.0.rules.local.is_local(Peer::of(ext), uri, headers)
-            || admin::operator(self, headers).is_ok()
+        self.is_own(ext, uri, headers)
             || access::presented(headers).is_some_and(|text| matches!(has_key(text), Ok(Some(_))))
     }
 

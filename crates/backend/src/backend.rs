@@ -1,6 +1,7 @@
 //! What every backend can do.
 
 use base::Endpoints;
+use http::Method;
 
 use crate::{
     address::NotABackend,
@@ -43,6 +44,17 @@ impl Backend {
     pub async fn send(&self, ask: Ask) -> Result<Answer, BackendError> {
         match self {
             Self::Http(backend) => backend.send(ask).await,
+            Self::Demo(demo) => Ok(demo.send(&ask)),
+        }
+    }
+
+    /// The same with another method than `POST`, for what asks about an earlier answer.
+    ///
+    /// # Errors
+    /// [`BackendError`] as for [`Backend::send`].
+    pub async fn ask(&self, method: Method, ask: Ask) -> Result<Answer, BackendError> {
+        match self {
+            Self::Http(backend) => backend.ask(method, ask).await,
             Self::Demo(demo) => Ok(demo.send(&ask)),
         }
     }

@@ -19,7 +19,7 @@ use wire::tls::http_client_config;
 use crate::error::ClientError;
 
 /// How long a whole answer may take. A long question about the ledger takes a few seconds.
-const DEADLINE: Duration = Duration::from_secs(30);
+pub(crate) const DEADLINE: Duration = Duration::from_secs(30);
 
 /// The longest answer that is read, in bytes.
 const MAX_ANSWER: usize = 64 * 1024 * 1024;
@@ -59,6 +59,17 @@ impl Connection {
         path: &str,
         body: Option<Vec<u8>>,
     ) -> Result<Bytes, ClientError> {
+        let (status, body) = self.exchange(method, path, body).await?;
+        if status.is_success() { Ok(body) } else { Err(refusal(status, &body)) }
+    }
+
+    /// Sends one request and reads the whole answer, whatever its status.
+    pub(crate) async fn exchange(
+        &self,
+        method: Method,
+        path: &str,
+        body: Option<Vec<u8>>,
+    ) -> Result<(StatusCode, Bytes), ClientError> {
         let request = self.request(method, path, body)?;
         self.within_deadline(async {
             let response = self.client.request(request).await.map_err(|e| self.unreachable(&e))?;
@@ -67,25 +78,26 @@ impl Connection {
         .await
     }
 
-    /// Sends one request for a stream of events. The head of its answer must come in time, if it is
-    /// a good one; its body may take as long as it likes.
+    /// Sends one request for a stream of events. The head of its answer must come within `patience`;
+    /// its body, if it is a good one, may take as long as it likes.
     pub(crate) async fn open(
         &self,
         method: Method,
         path: &str,
         body: Option<Vec<u8>>,
+        patience: Duration,
     ) -> Result<Incoming, ClientError> {
         let mut request = self.request(method, path, body)?;
         let kind = HeaderValue::from_static("text/event-stream");
         request.headers_mut().insert(header::ACCEPT, kind);
         let asked = self.client.request(request);
-        let head = self.within_deadline(async { asked.await.map_err(|e| self.unreachable(&e)) });
-        let response = head.await?;
+        let head = timeout(patience, asked).await.map_err(|_| self.late(patience))?;
+        let response = head.map_err(|error| self.unreachable(&error))?;
         if response.status().is_success() {
             return Ok(response.into_body());
         }
-        let refused = self.within_deadline(self.read(response)).await;
-        Err(refused.err().unwrap_or_else(|| self.strange("no stream came".to_owned())))
+        let (status, body) = self.within_deadline(self.read(response)).await?;
+        Err(refusal(status, &body))
     }
 
     /// The same server, shown something else.
@@ -108,8 +120,11 @@ impl Connection {
         &self,
         work: impl Future<Output = Result<T, ClientError>>,
     ) -> Result<T, ClientError> {
-        let late = || ClientError::Late { url: self.shown(), after: DEADLINE };
-        timeout(DEADLINE, work).await.map_err(|_| late())?
+        timeout(DEADLINE, work).await.map_err(|_| self.late(DEADLINE))?
+    }
+
+    fn late(&self, after: Duration) -> ClientError {
+        ClientError::Late { url: self.shown(), after }
     }
 
     /// The server's URL, without secrets.
@@ -139,20 +154,12 @@ impl Connection {
         Ok(request)
     }
 
-    async fn read(&self, response: Response<Incoming>) -> Result<Bytes, ClientError> {
+    async fn read(&self, response: Response<Incoming>) -> Result<(StatusCode, Bytes), ClientError> {
         let status = response.status();
         let body = Limited::new(response.into_body(), MAX_ANSWER);
         #[expect(clippy::disallowed_methods, reason = "limited to MAX_ANSWER")]
         let body = body.collect().await.map_err(|error| self.strange(error.to_string()))?;
-        let body = body.to_bytes();
-        if status.is_success() {
-            return Ok(body);
-        }
-        let words = words(&body, status);
-        match status {
-            StatusCode::NOT_FOUND => Err(ClientError::NotFound { words }),
-            _ => Err(ClientError::Refused { status: status.as_u16(), words }),
-        }
+        Ok((status, body.to_bytes()))
     }
 
     fn unreachable(&self, error: &(dyn Error + 'static)) -> ClientError {
@@ -193,6 +200,15 @@ fn sensitive(text: &str) -> Result<HeaderValue, ClientError> {
     let mut value = HeaderValue::try_from(text).map_err(|_| ClientError::BadToken)?;
     value.set_sensitive(true);
     Ok(value)
+}
+
+/// The error that an answer is.
+pub(crate) fn refusal(status: StatusCode, body: &[u8]) -> ClientError {
+    let words = words(body, status);
+    match status {
+        StatusCode::NOT_FOUND => ClientError::NotFound { words },
+        _ => ClientError::Refused { status: status.as_u16(), words },
+    }
 }
 
 /// What an error of a Warren says, or what else came.

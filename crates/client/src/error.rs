@@ -49,6 +49,12 @@ pub enum ClientError {
         /// The server's own words.
         words: String,
     },
+    /// Something else than a server of rooms is there.
+    #[error("{url} answers, but not as a server of rooms does: is it a Warren or a gambi hub?")]
+    NoRooms {
+        /// The URL.
+        url: String,
+    },
     /// The answer is not what this client knows.
     #[error("the server {url} answered something else than was asked for: {reason}")]
     Strange {
@@ -63,5 +69,10 @@ impl ClientError {
     /// Whether the server was never heard.
     pub fn is_unreachable(&self) -> bool {
         matches!(self, Self::Unreachable { .. } | Self::Late { .. })
+    }
+
+    /// Whether what was asked for is not there.
+    pub fn is_not_found(&self) -> bool {
+        matches!(self, Self::NotFound { .. })
     }
 }

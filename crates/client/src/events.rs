@@ -1,12 +1,20 @@
 //! Streams of events.
 
-use std::collections::VecDeque;
+use std::{collections::VecDeque, time::Duration};
 
 use crate::error::ClientError;
 use bytes::Bytes;
 use http_body_util::BodyExt;
 use hyper::body::Incoming;
 use protocol::{room::event::EventEnvelope, translate::events::EventReader};
+use tokio::time::timeout;
+
+/// How long what happens in a room may be silent: servers show every ten seconds that they live, and
+/// stock ones hang up after that.
+const WATCHING: Duration = Duration::from_secs(45);
+
+/// How long an answer may pause.
+const ANSWERING: Duration = Duration::from_secs(15 * 60);
 
 /// What happens in a room, as it happens.
 #[derive(Debug)]
@@ -14,7 +22,7 @@ pub struct Watching(Events);
 
 impl Watching {
     pub(crate) fn new(body: Incoming, url: String) -> Self {
-        Self(Events::new(body, url))
+        Self(Events::new(body, url, WATCHING))
     }
 
     /// The next event; `None` when the stream has ended. Those that this version does not know are
@@ -43,7 +51,7 @@ pub struct Answering(Events);
 
 impl Answering {
     pub(crate) fn new(body: Incoming, url: String) -> Self {
-        Self(Events::new(body, url))
+        Self(Events::new(body, url, ANSWERING))
     }
 
     /// The data of the next event; `None` when the stream has ended. Cancel safe.
@@ -59,6 +67,8 @@ impl Answering {
 struct Events {
     body: Incoming,
     url: String,
+    /// The longest silence.
+    patience: Duration,
     reader: EventReader,
     /// Those that came together and were not taken yet.
     ready: VecDeque<Bytes>,
@@ -66,9 +76,9 @@ struct Events {
 }
 
 impl Events {
-    fn new(body: Incoming, url: String) -> Self {
+    fn new(body: Incoming, url: String, patience: Duration) -> Self {
         let (reader, ready) = (EventReader::default(), VecDeque::new());
-        Self { body, url, reader, ready, ended: false }
+        Self { body, url, patience, reader, ready, ended: false }
     }
 
     async fn next(&mut self) -> Result<Option<Bytes>, ClientError> {
@@ -79,7 +89,8 @@ impl Events {
             if self.ended {
                 return Ok(None);
             }
-            match self.body.frame().await {
+            let frame = timeout(self.patience, self.body.frame()).await;
+            match frame.map_err(|_| self.late())? {
                 Some(Ok(frame)) => self.take(frame.data_ref())?,
                 Some(Err(error)) => return Err(self.broke(error.to_string())),
                 None => self.ended = true,
@@ -94,6 +105,10 @@ impl Events {
             Ok(())
         });
         read.map_err(|bad| ClientError::Strange { url: self.url.clone(), reason: bad.to_string() })
+    }
+
+    fn late(&self) -> ClientError {
+        ClientError::Late { url: self.url.clone(), after: self.patience }
     }
 
     fn broke(&self, reason: String) -> ClientError {

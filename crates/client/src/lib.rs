@@ -3,17 +3,20 @@
 //! - [`server`]: a server, and what can be asked of it
 //! - [`rooms`]: its rooms
 //! - [`events`]: streams of events
+//! - [`answer`]: an answer, piece by piece, in whichever form it comes
 //! - [`error`]: why it did not answer as it should
 //! - `connection`: one request over HTTP or HTTPS, within a deadline
 
+pub mod answer;
 mod connection;
 pub mod error;
 pub mod events;
 pub mod rooms;
 pub mod server;
 
+pub use answer::{Piece, Reading};
 pub use error::ClientError;
 pub use events::{Answering, Watching};
-pub use protocol::admin;
+pub use protocol::{admin, room};
 pub use rooms::{RoomClient, Shown};
 pub use server::Warren;

@@ -1,17 +1,20 @@
 //! The rooms of a server, and what can be asked of one.
 
+use std::time::Duration;
+
 use base::Secret;
-use bytes::Bytes;
-use http::Method;
+use http::{Method, StatusCode};
 use protocol::room::{
     ParticipantInfo, RoomSummary,
     message::LlmRequest,
-    plane::{ChangeRoom, CreateRoom, CreatedRoom, Envelope, PlaneHealth, Success},
+    plane::{
+        ChangeRoom, CreateRoom, CreatedRoom, Envelope, ErrorEnvelope, PlaneHealth, Success,
+    },
 };
 use serde::{Serialize, de::DeserializeOwned};
 
 use crate::{
-    connection::Connection,
+    connection::{Connection, DEADLINE, refusal},
     error::ClientError,
     events::{Answering, Watching},
     server::{Warren, segment},
@@ -122,7 +125,7 @@ impl RoomClient {
     pub async fn watch(&self, after: Option<&str>) -> Result<Watching, ClientError> {
         let after = after.map(|id| format!("&after={}", segment(id))).unwrap_or_default();
         let path = format!("/v1/rooms/{}/events?ids=true{after}", segment(&self.code));
-        let body = self.connection.open(Method::GET, &path, None).await?;
+        let body = self.connection.open(Method::GET, &path, None, DEADLINE).await?;
         Ok(Watching::new(body, self.connection.shown()))
     }
 
@@ -134,8 +137,27 @@ impl RoomClient {
         let message = protocol::room::ClientMessage::LlmRequest(request.clone());
         let body = self.json(&message)?;
         let path = format!("/rooms/{}/messages", segment(&self.code));
-        let body = self.connection.open(Method::POST, &path, Some(body)).await?;
+        let body = self.connection.open(Method::POST, &path, Some(body), DEADLINE).await?;
         Ok(Answering::new(body, self.connection.shown()))
+    }
+
+    /// Asks for oneself, over Chat Completions: only whoever asked is told the answer. Stock servers
+    /// know it, too.
+    ///
+    /// # Errors
+    /// When the server cannot be reached, or says no.
+    pub async fn ask_privately(
+        &self,
+        selector: &str,
+        prompt: &str,
+    ) -> Result<Answering, ClientError> {
+        let body = serde_json::json!({
+            "model": selector,
+            "stream": true,
+            "stream_options": { "include_usage": true },
+            "messages": [{ "role": "user", "content": prompt }],
+        });
+        self.post("/v1/chat/completions", body.to_string().into_bytes()).await
     }
 
     /// Posts to one of its consumer APIs, such as `/v1/chat/completions`, for a stream.
@@ -144,8 +166,13 @@ impl RoomClient {
     /// When the server cannot be reached, or says no.
     pub async fn post(&self, path: &str, body: Vec<u8>) -> Result<Answering, ClientError> {
         let path = format!("/rooms/{}{path}", segment(&self.code));
-        let body = self.connection.open(Method::POST, &path, Some(body)).await?;
+        let body = self.connection.open(Method::POST, &path, Some(body), PATIENCE).await?;
         Ok(Answering::new(body, self.connection.shown()))
+    }
+
+    /// Where it is: the URL by which people and programs know it.
+    pub fn url(&self) -> String {
+        format!("{}/rooms/{}", self.connection.shown(), segment(&self.code))
     }
 
     fn showing_too(&self, name: &'static str, token: &Secret) -> Result<Self, ClientError> {
@@ -177,6 +204,9 @@ pub enum Shown<'a> {
     Session(&'a Secret),
 }
 
+/// How long the head of an answer may take: it waits in a queue, and the model reads the prompt.
+const PATIENCE: Duration = Duration::from_secs(15 * 60);
+
 /// Carries the token of a room's host.
 const HOST_TOKEN: &str = "x-warren-host-token";
 
@@ -191,7 +221,16 @@ async fn plane<T: DeserializeOwned>(
 ) -> Result<T, ClientError> {
     let strange = |error: serde_json::Error| connection.strange(error.to_string());
     let body = body.map(serde_json::to_vec).transpose().map_err(strange)?;
-    let answer: Bytes = connection.ask(method, path, body).await?;
-    let envelope: Envelope<T> = serde_json::from_slice(&answer).map_err(strange)?;
-    Ok(envelope.data)
+    let (status, answer) = connection.exchange(method, path, body).await?;
+    let no_rooms = || ClientError::NoRooms { url: connection.shown() };
+    if status.is_success() {
+        let envelope: Envelope<T> = serde_json::from_slice(&answer).map_err(|_| no_rooms())?;
+        return Ok(envelope.data);
+    }
+    let is_theirs = serde_json::from_slice::<ErrorEnvelope>(&answer).is_ok();
+    // What else is on the way may refuse in its own form; that something is not there, only rooms.
+    if is_theirs || status != StatusCode::NOT_FOUND {
+        return Err(refusal(status, &answer));
+    }
+    Err(no_rooms())
 }

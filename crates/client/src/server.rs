@@ -66,6 +66,11 @@ impl Warren {
         Connection::new(url, token).map(Self)
     }
 
+    /// Its URL, without a slash at the end.
+    pub fn url(&self) -> String {
+        self.0.shown()
+    }
+
     /// Every key, the oldest first.
     ///
     /// # Errors

@@ -12,7 +12,7 @@ use std::{
 use anyhow::{Context, bail};
 use base::Secret;
 use clap::{Args, ValueEnum, builder::BoolishValueParser};
-use serde::{Deserialize, Deserializer};
+use serde::{Deserialize, Deserializer, de::DeserializeOwned};
 
 /// Seconds; fractions are allowed.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -351,7 +351,23 @@ pub struct AliasOptions {
     pub defaults: BTreeMap<String, serde_json::Value>,
 }
 
-/// A configuration file: the settings of `warren serve`, and `[worker]`.
+options! {
+    /// Settings of `warren room`, and of `[room]` in the file.
+    RoomOptions {
+        /// The servers of rooms (repeatable) [default: http://127.0.0.1:9178]
+        #[arg(long, env = "WARREN_SERVER", value_name = "URL", value_delimiter = ',')]
+        server: Option<Vec<String>>,
+        /// Look for servers on the local network, too, by mDNS; anybody there can answer
+        #[arg(long, num_args = 0..=1, require_equals = true, default_missing_value = "true",
+            value_name = "BOOL", value_parser = BoolishValueParser::new())]
+        mdns: Option<bool>,
+        /// A key of the server, for making rooms and listing its own: of scope rooms or admin
+        #[arg(long, env = "WARREN_TOKEN", value_name = "KEY", hide_env_values = true)]
+        token: Option<Secret>,
+    }
+}
+
+/// A configuration file: the settings of `warren serve`, `[worker]` and `[room]`.
 #[derive(Debug, Clone, Default)]
 pub struct ConfigFile {
     /// Where it was found; `None` when there is none.
@@ -360,6 +376,8 @@ pub struct ConfigFile {
     pub serve: ServeOptions,
     /// The settings of the worker.
     pub worker: WorkerOptions,
+    /// Where rooms are looked for.
+    pub room: RoomOptions,
 }
 
 impl ConfigFile {
@@ -389,20 +407,14 @@ impl ConfigFile {
 
     fn parse(text: &str) -> anyhow::Result<Self> {
         let mut table = spelled_with_underscores(text.parse()?);
-        let worker = match table.remove("worker") {
-            Some(toml::Value::Table(worker)) => {
-                let worker = toml::Value::Table(spelled_with_underscores(worker));
-                worker.try_into().context("in [worker]")?
-            }
-            Some(worker) => worker.try_into().context("in [worker]")?,
-            None => WorkerOptions::default(),
-        };
+        let worker = section(&mut table, "worker")?;
+        let room = section(&mut table, "room")?;
         let is_part = |name: &str| name == "models";
         let mut tables = table.iter().filter(|(_, value)| value.is_table());
         if let Some((name, _)) = tables.find(|(name, _)| !is_part(name)) {
             bail!("[{name}] is no part of the configuration");
         }
-        Ok(Self { path: None, serve: toml::Value::Table(table).try_into()?, worker })
+        Ok(Self { path: None, serve: toml::Value::Table(table).try_into()?, worker, room })
     }
 }
 
@@ -413,6 +425,19 @@ impl fmt::Display for ConfigFile {
             None => f.write_str("none"),
         }
     }
+}
+
+/// Takes a section out of a file; what is absent says nothing.
+fn section<T: DeserializeOwned + Default>(
+    table: &mut toml::Table,
+    name: &str,
+) -> anyhow::Result<T> {
+    let section = match table.remove(name) {
+        Some(toml::Value::Table(section)) => toml::Value::Table(spelled_with_underscores(section)),
+        Some(other) => other,
+        None => return Ok(T::default()),
+    };
+    section.try_into().with_context(|| format!("in [{name}]"))
 }
 
 /// Settings may be spelled as their flags are: `max-queue-len` is `max_queue_len`.
@@ -428,7 +453,7 @@ fn usual_places() -> Vec<PathBuf> {
 }
 
 /// `$variable/warren`, or `$HOME/fallback/warren`.
-pub(crate) fn home_directory(variable: &str, fallback: &str) -> Option<PathBuf> {
+pub fn home_directory(variable: &str, fallback: &str) -> Option<PathBuf> {
     let set = |name| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
     let base = set(variable).or_else(|| set("HOME").map(|home| home.join(fallback)));
     base.map(|base| base.join("warren"))
@@ -481,6 +506,8 @@ mod tests {
             listen = "127.0.0.1:1"
             queue-timeout-secs = 0.5
             routing = "prefix-affinity"
+            [room]
+            server = ["http://c"]
             [worker]
             max-concurrent = 2
             protocol = "node"
@@ -497,6 +524,7 @@ mod tests {
         assert_eq!(file.worker.max_concurrent, Some(2), "spelled as a flag");
         assert_eq!(file.worker.protocol, Some(LendAs::Node));
         assert_eq!(file.worker.server.unwrap().len(), 2);
+        assert_eq!(file.room.server.unwrap(), ["http://c"]);
         let backend = &file.worker.backends.unwrap()[0];
         assert_eq!(backend.url, "http://127.0.0.1:11434");
         assert_eq!(backend.endpoints.as_deref(), Some(&["/v1/chat/completions".to_owned()][..]));

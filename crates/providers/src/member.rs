@@ -110,6 +110,11 @@ impl Presence {
         self.connection.models(models, now_ms());
     }
 
+    /// Until its participant has joined anew as something else. Cancel safe.
+    pub(crate) async fn changed(&self) {
+        self.connection.changed().await;
+    }
+
     /// Until it has to end: the code to close its link with, and why. Cancel safe.
     pub(crate) async fn ended(&self) -> (u16, &'static str) {
         match self.connection.ended().await {

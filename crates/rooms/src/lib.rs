@@ -11,7 +11,7 @@
 //! - [`codes`]: codes that people can say and type
 //! - [`endpoint`]: which addresses the server calls for a participant
 //! - [`error`]: why something is refused
-//! - `state`, `member`: a room and its participants at a moment; pure
+//! - `state`, `member`, `kept`: a room and its participants at a moment, and what is kept; pure
 //! - `check`: what may not come into a room
 //! - `password`: what joining and using a room may need
 //! - `attempts`: who tries too often; pure
@@ -25,6 +25,7 @@ pub mod codes;
 pub mod endpoint;
 pub mod error;
 pub mod events;
+mod kept;
 mod member;
 pub mod participant;
 mod password;

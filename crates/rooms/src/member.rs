@@ -1,24 +1,25 @@
 //! One participant, as its room keeps it.
 
 use std::{
-    net::{IpAddr, SocketAddr},
+    net::IpAddr,
     sync::{
         Arc, OnceLock,
         atomic::{AtomicU64, Ordering},
     },
 };
 
-use base::{ParticipantId, ProviderId, RoomId, Secret};
+use base::{ProviderId, RoomId, Secret};
 use protocol::room::{
-    Capabilities, Connection as Shown, ConnectionKind, MachineSpecs, ParticipantInfo,
-    RuntimeConfig, Status, types::AnswerMetrics,
+    Connection as Shown, ConnectionKind, ParticipantInfo, RuntimeConfig, Status,
+    types::AnswerMetrics,
 };
-use serde::{Deserialize, Serialize};
 use store::{KeyDigest, ParticipantRecord};
+use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 
 use crate::{
-    participant::{Ended, Joining, Kind},
+    kept::{Kept, KeptKind, record},
+    participant::Ended,
     room::Served,
     token,
 };
@@ -42,47 +43,12 @@ pub(crate) const FORGOTTEN: u64 = 24 * 3_600_000;
 /// At the least so many milliseconds after a restart.
 const AFTER_RESTART: u64 = 3_600_000;
 
-/// What a participant tells of itself.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub(crate) struct About {
-    pub(crate) nickname: String,
-    pub(crate) models: Vec<String>,
-    pub(crate) endpoint: String,
-    pub(crate) specs: MachineSpecs,
-    pub(crate) config: RuntimeConfig,
-    pub(crate) capabilities: Capabilities,
-    pub(crate) kind: KeptKind,
-    pub(crate) max_concurrent: u32,
-}
-
-/// [`Kind`], as it is kept.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub(crate) enum KeptKind {
-    Tunnel,
-    Worker,
-    Endpoint(SocketAddr),
-}
-
-/// All of a participant that is kept but its session.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub(crate) struct Kept {
-    pub(crate) about: About,
-    /// Where it joined from.
-    pub(crate) from: IpAddr,
-    /// Whether its session's token was ever shown.
-    pub(crate) proven: bool,
-    pub(crate) joined_at: u64,
-    pub(crate) updated_at: u64,
-    /// When it was last heard of.
-    pub(crate) seen: u64,
-}
-
-/// How a connection is told to end.
+/// How a connection is told to end, and that its participant is another than it was.
 #[derive(Default)]
 pub(crate) struct End {
     why: OnceLock<Ended>,
     token: CancellationToken,
+    changed: Notify,
 }
 
 /// Whether a participant is connected.
@@ -116,39 +82,21 @@ impl End {
         self.token.cancel();
     }
 
+    /// Tells the connection that its participant joined anew, as something else.
+    pub(crate) fn change(&self) {
+        self.changed.notify_one();
+    }
+
+    /// Until its participant is something else.
+    pub(crate) async fn changed(&self) {
+        self.changed.notified().await;
+    }
+
     /// Until it is told, and why.
     pub(crate) async fn ended(&self) -> Ended {
         self.token.cancelled().await;
         // The token is cancelled after the reason was set.
         self.why.get().copied().unwrap_or(Ended::Removed)
-    }
-}
-
-impl About {
-    pub(crate) fn of(joining: Joining) -> Self {
-        let Joining { nickname, models, endpoint, specs, config, capabilities, kind, .. } = joining;
-        let max_concurrent = joining.max_concurrent.max(1);
-        let kind = match kind {
-            Kind::Tunnel => KeptKind::Tunnel,
-            Kind::Worker => KeptKind::Worker,
-            Kind::Endpoint(address) => KeptKind::Endpoint(address),
-        };
-        Self { nickname, models, endpoint, specs, config, capabilities, kind, max_concurrent }
-    }
-}
-
-impl KeptKind {
-    /// Whether it comes back by itself when its connection is lost.
-    const fn comes_back(self) -> bool {
-        !matches!(self, Self::Tunnel)
-    }
-
-    const fn shown(self) -> Kind {
-        match self {
-            Self::Tunnel => Kind::Tunnel,
-            Self::Worker => Kind::Worker,
-            Self::Endpoint(address) => Kind::Endpoint(address),
-        }
     }
 }
 
@@ -328,16 +276,4 @@ impl Member {
             defaults: about.config.or(room_defaults),
         }
     }
-}
-
-/// A participant, as it is kept.
-pub(crate) fn record(
-    room: &RoomId,
-    id: &str,
-    session: KeyDigest,
-    kept: &Kept,
-) -> ParticipantRecord {
-    // What serde_json writes of numbers, texts and lists of those is always JSON.
-    let json = serde_json::to_string(kept).unwrap_or_default();
-    ParticipantRecord { room: room.clone(), id: ParticipantId::from(id), session, json }
 }

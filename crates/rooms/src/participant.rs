@@ -79,6 +79,12 @@ impl Connection {
         self.room.set_models(&self.id, self.linked.serial, models, now);
     }
 
+    /// Until its participant has joined anew as something else: what it offers is to be looked up
+    /// again. Cancel safe.
+    pub async fn changed(&self) {
+        self.linked.end.changed().await;
+    }
+
     /// Until it has to end, and why. Cancel safe.
     pub async fn ended(&self) -> Ended {
         self.linked.end.ended().await

@@ -1,1 +1,19 @@
-//! The terminal interface.
+//! The terminal interface: a server, its rooms and its requests, live.
+//!
+//! It is a client like any other, and looks on when its server is lost until it is back. What is
+//! shown is a pure machine ([`app`]): it is told of keys and news, with the time, and says what it
+//! wants done. How it is shown is a pure function of it ([`draw`]). Only [`shell`] owns a terminal
+//! and connections.
+//!
+//! - [`app`]: what is shown, and what each key does
+//! - [`draw`]: how it is shown
+//! - [`shell`]: the terminal, and the tasks that ask the server
+//! - [`text`]: what a terminal may be shown of strangers' texts, and how wide it is
+
+pub mod app;
+pub mod draw;
+pub mod shell;
+pub mod text;
+
+pub use app::{App, Settings};
+pub use shell::{Server, TuiError, run};

@@ -1,11 +1,13 @@
 //! Which servers, which backends.
 
-use std::{fmt, time::Duration};
+use std::{fmt, sync::Arc, time::Duration};
 
 use backend::{BackendConfig, DemoConfig};
 use base::{Secret, redact_url};
 use protocol::node;
 use url::Url;
+
+use crate::room::JoinRoom;
 
 /// All that a worker needs to know.
 #[derive(Debug, Clone)]
@@ -22,6 +24,9 @@ pub struct WorkerConfig {
     pub poll_interval: Duration,
     /// How long requests in flight may take to finish when the worker is told to end.
     pub drain_timeout: Duration,
+    /// How often a tunnel into a room shows that it is alive. Stock servers give a participant up
+    /// after 30 s.
+    pub heartbeat: Duration,
 }
 
 impl WorkerConfig {
@@ -34,6 +39,7 @@ impl WorkerConfig {
             protocol: Protocol::default(),
             poll_interval: Duration::from_secs(10),
             drain_timeout: Duration::from_secs(30),
+            heartbeat: Duration::from_secs(10),
         }
     }
 }
@@ -46,6 +52,11 @@ pub enum Protocol {
     Relay,
     /// As model nodes: one connection for each server, backend, model and slot, chat only.
     Node,
+    /// As a stock participant of a room: HTTP and a tunnel, one model.
+    Tunnel,
+    /// In a room, as a relay worker where the server is a Warren, else as a stock participant.
+    /// Elsewhere as a relay worker.
+    Auto,
 }
 
 /// A backend to lend.
@@ -62,10 +73,22 @@ pub enum Lend {
 pub struct ServerTarget {
     /// Its base URL: `http`, `https`, `ws` or `wss`; a path is kept as a prefix.
     pub url: Url,
-    /// The secret that it asks of workers.
+    /// The secret that it asks of workers; of one that joins a room, the room's password.
     pub secret: Option<Secret>,
-    /// The query of a node, which is told in the URL; `None`: a relay worker. It holds the secret.
-    node: Option<String>,
+    /// The room to join; `None`: lent to the whole server.
+    pub room: Option<Arc<JoinRoom>>,
+    connects: Connects,
+}
+
+/// What connects there.
+#[derive(Clone)]
+enum Connects {
+    /// A relay worker.
+    Worker,
+    /// A node, which tells all in this query, its secret included.
+    Node(String),
+    /// A participant's tunnel, at this URL. Its token is in it.
+    Tunnel(Url),
 }
 
 /// Not the address of a server.
@@ -85,7 +108,14 @@ impl ServerTarget {
         if !known || !parsed.has_host() {
             return Err(bad());
         }
-        Ok(Self { url: parsed, secret, node: None })
+        Ok(Self { url: parsed, secret, room: None, connects: Connects::Worker })
+    }
+
+    /// The same server, for one of its rooms. Its secret is the room's password then, none where the
+    /// room has none.
+    #[must_use]
+    pub fn in_room(self, room: JoinRoom) -> Self {
+        Self { room: Some(Arc::new(room)), ..self }
     }
 
     /// The same server, where a node of this model and name connects for one task at a time. Its
@@ -98,7 +128,13 @@ impl ServerTarget {
             max_concurrency: 1,
             name: name.to_owned(),
         };
-        Self { node: Some(query.encode()), ..self.clone() }
+        Self { connects: Connects::Node(query.encode()), ..self.clone() }
+    }
+
+    /// The same server, where a participant's tunnel is opened with this token.
+    pub(crate) fn for_tunnel(&self, mut url: Url, token: &str) -> Self {
+        url.query_pairs_mut().append_pair("token", token);
+        Self { secret: Some(token.into()), connects: Connects::Tunnel(url), ..self.clone() }
     }
 
     /// A text without the server's secret, should it hold it in some form.
@@ -113,21 +149,33 @@ impl ServerTarget {
 
     /// Whether nodes connect there, and not relay workers.
     pub fn is_for_node(&self) -> bool {
-        self.node.is_some()
+        matches!(self.connects, Connects::Node(_))
     }
 
-    /// Where to connect. For a node it holds the token: log it only redacted.
+    /// Whether relay workers connect there.
+    pub fn is_for_worker(&self) -> bool {
+        matches!(self.connects, Connects::Worker)
+    }
+
+    /// Where to connect. For a node or a tunnel it holds the token: log it only redacted.
     pub fn connect_url(&self) -> Url {
         let mut url = self.url.clone();
-        if let Some(node) = &self.node {
-            if matches!(url.path(), "" | "/") {
-                url.set_path("/ws");
+        match &self.connects {
+            Connects::Tunnel(url) => return url.clone(),
+            Connects::Node(query) => {
+                if matches!(url.path(), "" | "/") {
+                    url.set_path("/ws");
+                }
+                url.set_query(Some(query));
             }
-            url.set_query(Some(node));
-            return url;
+            Connects::Worker => {
+                let path = format!("{}/v1/worker/connect", url.path().trim_end_matches('/'));
+                url.set_path(&path);
+                if let Some(room) = &self.room {
+                    url.query_pairs_mut().append_pair("room", &room.code);
+                }
+            }
         }
-        let path = format!("{}/v1/worker/connect", url.path().trim_end_matches('/'));
-        url.set_path(&path);
         url
     }
 }
@@ -175,6 +223,24 @@ mod tests {
             assert!(node.is_for_node());
             assert!(!format!("{node} {node:?}").contains('k'), "{node:?}");
         }
+    }
+
+    #[test]
+    fn a_room_is_named_in_the_query_and_a_tunnel_is_where_the_server_says() {
+        let target = ServerTarget::new("http://host", Some("pw".into())).unwrap();
+        let room = target.in_room(JoinRoom::new("swift eagle", "p1", "Ann"));
+        assert_eq!(
+            room.connect_url().as_str(),
+            "http://host/v1/worker/connect?room=swift+eagle"
+        );
+        let url = Url::parse("ws://other:1/v1/rooms/X/participants/p1/tunnel").unwrap();
+        let tunnel = room.for_tunnel(url, "t&k");
+        assert_eq!(
+            tunnel.connect_url().as_str(),
+            "ws://other:1/v1/rooms/X/participants/p1/tunnel?token=t%26k"
+        );
+        assert!(!tunnel.is_for_worker() && !tunnel.is_for_node());
+        assert!(!format!("{tunnel} {tunnel:?}").contains('k'), "{tunnel:?}");
     }
 
     #[test]

@@ -30,7 +30,7 @@ impl Dialer for NetDialer {
         Box::pin(async move {
             let url = server.connect_url();
             let headers = credentials(server)?;
-            let subprotocols: &[&str] = if server.is_for_node() { &[] } else { &[SUBPROTOCOL] };
+            let subprotocols: &[&str] = if server.is_for_worker() { &[SUBPROTOCOL] } else { &[] };
             wire::dial(Dial { url: &url, headers, subprotocols, deadline: DEADLINE }).await
         })
     }
@@ -38,7 +38,7 @@ impl Dialer for NetDialer {
 
 fn credentials(server: &ServerTarget) -> Result<HeaderMap, DialError> {
     let mut headers = HeaderMap::new();
-    if let Some(secret) = server.secret.as_ref().filter(|_| !server.is_for_node()) {
+    if let Some(secret) = server.secret.as_ref().filter(|_| server.is_for_worker()) {
         let bad = |_| DialError::Handshake("the secret holds what no header may hold".to_owned());
         let mut value = HeaderValue::try_from(secret.expose()).map_err(bad)?;
         value.set_sensitive(true);

@@ -2,6 +2,10 @@
 
 use std::{sync::Arc, time::Duration};
 
+use base::Secret;
+
+use crate::room::GaveUp;
+
 /// Something that whoever runs the worker wants to know.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Event {
@@ -26,6 +30,31 @@ pub enum Event {
         name: String,
         /// The model that it serves.
         model: String,
+    },
+    /// A backend is in a room. Told with each connection.
+    Joined {
+        /// The server's address.
+        server: String,
+        /// The name of the link.
+        name: String,
+        /// The room's code, as the server writes it.
+        room: String,
+        /// Who it is in the room.
+        participant_id: String,
+        /// What shows, now and after a restart, that the participant is its own; stock servers give
+        /// none. Worth keeping: see [`crate::JoinRoom::session_token`].
+        session_token: Option<Secret>,
+        /// Whether it is there as a stock participant, by a tunnel.
+        tunnel: bool,
+    },
+    /// There is no link any more, and none will be tried.
+    GaveUp {
+        /// The server's address.
+        server: String,
+        /// The name of the link.
+        name: String,
+        /// Why.
+        why: GaveUp,
     },
     /// A server does not want this worker.
     Refused {
@@ -106,6 +135,12 @@ fn log(event: &Event) {
         }
         Event::NodeConnected { server, name, model } => {
             tracing::info!(server, name, model, "connected");
+        }
+        Event::Joined { server, name, room, participant_id, tunnel, .. } => {
+            tracing::info!(server, name, room, participant_id, tunnel, "in the room");
+        }
+        Event::GaveUp { server, name, why } => {
+            tracing::error!(server, name, "given up: {why}");
         }
         Event::Refused { server, name, reason, retry_in } => {
             tracing::warn!(server, name, ?retry_in, "the server refused this worker: {reason}");

@@ -41,9 +41,13 @@ async fn serve(mut order: Order, lent: &Lent, reply: &mut Reply) -> Result<(), B
     let mut answer = lent.send(&mut order).await?;
     reply.head(answer.status, answer.headers).await?;
     while let Some(bytes) = answer.body.next().await {
-        reply.chunk(bytes?).await?;
+        let bytes = bytes?;
+        lent.count_bytes(bytes.len());
+        reply.chunk(bytes).await?;
     }
-    reply.end().await
+    reply.end().await?;
+    lent.count_answer();
+    Ok(())
 }
 
 async fn told_to_stop(stop: oneshot::Receiver<JobFailure>) -> JobFailure {

@@ -5,7 +5,7 @@ use std::{
     ops::Deref,
     sync::{
         Arc,
-        atomic::{AtomicBool, AtomicU32, Ordering},
+        atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering},
     },
 };
 
@@ -44,6 +44,8 @@ pub(crate) struct Lent {
     max_concurrent: u32,
     slots: Semaphore,
     load: AtomicU32,
+    answered: AtomicU64,
+    answer_bytes: AtomicU64,
     /// A job did not reach the backend, and nobody has looked after it since.
     lost: AtomicBool,
     fixed: Option<Vec<String>>,
@@ -67,6 +69,8 @@ impl Lent {
             max_concurrent,
             slots: Semaphore::new((max_concurrent as usize).min(Semaphore::MAX_PERMITS)),
             load: AtomicU32::new(0),
+            answered: AtomicU64::new(0),
+            answer_bytes: AtomicU64::new(0),
             lost: AtomicBool::new(false),
             fixed: entries.map(|entries| entries.iter().map(|e| e.offered.clone()).collect()),
             real_names: entries.map(renamed).unwrap_or_default(),
@@ -91,6 +95,26 @@ impl Lent {
     /// How many jobs it has, whoever sent them.
     pub(crate) fn load(&self) -> u32 {
         self.load.load(Ordering::Relaxed)
+    }
+
+    /// How many jobs were answered to their end so far.
+    pub(crate) fn answered(&self) -> u64 {
+        self.answered.load(Ordering::Relaxed)
+    }
+
+    /// How many bytes of answers there were so far.
+    pub(crate) fn answer_bytes(&self) -> u64 {
+        self.answer_bytes.load(Ordering::Relaxed)
+    }
+
+    /// So many bytes of an answer came.
+    pub(crate) fn count_bytes(&self, bytes: usize) {
+        self.answer_bytes.fetch_add(bytes as u64, Ordering::Relaxed);
+    }
+
+    /// A job was answered to its end.
+    pub(crate) fn count_answer(&self) {
+        self.answered.fetch_add(1, Ordering::Relaxed);
     }
 
     /// Counts a job while the guard lives.
@@ -130,9 +154,10 @@ impl Lent {
         self.refresh.notified().await;
     }
 
-    /// Asks the backend; see [`Backend::send`].
+    /// Asks the backend; see [`Backend::ask`].
     pub(crate) async fn send(&self, order: &mut Order) -> Result<Answer, BackendError> {
-        let answer = self.backend.send(self.ask(order)).await;
+        let method = order.method.clone();
+        let answer = self.backend.ask(method, self.ask(order)).await;
         // A restart shows in either way: nobody listens yet, or what was being asked broke off.
         if matches!(answer, Err(BackendError::Unreachable { .. } | BackendError::Broke { .. })) {
             self.lost.store(true, Ordering::Relaxed);

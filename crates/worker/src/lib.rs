@@ -14,6 +14,8 @@
 //! - `session`, `order`: what a server's messages mean (pure)
 //! - `job`, `reply`, `credit`: one request, from the backend's answer to the frames of the link
 //! - `node`: the same for a stock API server, whose protocol has one task a connection
+//! - [`room`]: a room that a backend is lent to, and what there is to ask of its server over HTTP
+//! - `tunnel`: the same for a stock server of rooms
 //! - `reconnect`: how long to wait for the next try (pure)
 
 pub mod config;
@@ -28,8 +30,10 @@ mod node;
 mod order;
 mod reconnect;
 mod reply;
+pub mod room;
 mod serving;
 mod session;
+mod tunnel;
 pub mod worker;
 
 pub use backend::{
@@ -38,4 +42,5 @@ pub use backend::{
 pub use config::{Lend, NotAServer, Protocol, ServerTarget, WorkerConfig};
 pub use dialer::{Dialer, Dialing, NetDialer, PipeDialer};
 pub use event::{Event, Observer};
-pub use worker::{Ended, NotAWorker, Worker};
+pub use room::{GaveUp, JoinRoom};
+pub use worker::{Activity, Ended, NotAWorker, Worker};

@@ -5,7 +5,7 @@ use std::{error::Error, sync::Arc, time::Duration};
 use http::StatusCode;
 use tokio::time::sleep;
 use tokio_util::sync::CancellationToken;
-use wire::{DialError, dial::jitter};
+use wire::{DialError, Dialed, dial::jitter};
 
 use crate::{
     config::ServerTarget,
@@ -14,7 +14,10 @@ use crate::{
     lent::Lent,
     node,
     reconnect::{Outcome, Reconnect},
+    room::{GaveUp, InRoom},
     serving::{Ending, Serving},
+    tunnel,
+    worker::Ended,
 };
 
 /// What is spoken on a link.
@@ -24,12 +27,18 @@ pub(crate) enum Speaks {
     Relay,
     /// The node protocol, for one model.
     Node { model: String },
+    /// The protocol of a stock participant.
+    Tunnel,
+    /// In a room: what the server understands best.
+    Any,
 }
 
 /// Lends one backend to one server until the worker ends.
 #[derive(Clone)]
 pub(crate) struct LinkLoop {
     pub(crate) server: ServerTarget,
+    /// The room that it is for, if it is for one.
+    pub(crate) room: Option<Arc<InRoom>>,
     pub(crate) speaks: Speaks,
     /// The name of the link.
     pub(crate) name: String,
@@ -37,44 +46,88 @@ pub(crate) struct LinkLoop {
     pub(crate) dialer: Arc<dyn Dialer>,
     pub(crate) teller: Teller,
     pub(crate) drain_timeout: Duration,
+    pub(crate) heartbeat: Duration,
     pub(crate) shutdown: CancellationToken,
 }
 
 impl LinkLoop {
-    /// Runs until the shutdown, and returns how many jobs it cut off.
-    pub(crate) async fn run(self) -> usize {
+    /// Runs until the shutdown, or until there is no use in going on.
+    pub(crate) async fn run(self) -> Ended {
         if self.or_shutdown(self.first_offer()).await.is_none() {
-            return 0;
+            return Ended::default();
         }
         let mut reconnect = Reconnect::new();
         let mut refused = None;
         loop {
             let outcome = match self.once().await {
-                Ending::Left(cut_off) => return cut_off,
+                Ending::Left(cut_off) => return self.left(cut_off).await,
+                Ending::Again(Outcome::Over(why)) => return self.give_up(why),
                 Ending::Again(outcome) => outcome,
             };
             let wait = reconnect.after(&outcome, jitter());
             self.tell(&outcome, wait, &mut refused);
             if self.or_shutdown(sleep(wait)).await.is_none() {
-                return 0;
+                return self.left(0).await;
             }
         }
     }
 
     /// One link from dialling to its end.
     async fn once(&self) -> Ending {
-        match self.or_shutdown(self.dialer.dial(&self.server)).await {
-            None => Ending::Left(0),
-            Some(Ok(dialed)) => match &self.speaks {
-                Speaks::Relay => Serving::new(self, dialed).run().await,
-                Speaks::Node { model } => node::Serving::new(self, model, dialed).run().await,
+        let speaks = match (&self.speaks, &self.room) {
+            (Speaks::Any, Some(room)) => match self.or_shutdown(room.look()).await {
+                None => return Ending::Left(0),
+                Some(Err(outcome)) => return Ending::Again(outcome),
+                Some(Ok(speaks)) => speaks,
             },
-            Some(Err(error)) => Ending::Again(self.failed(&error)),
+            (speaks, _) => speaks.clone(),
+        };
+        match (speaks, &self.room) {
+            (Speaks::Tunnel, Some(room)) => tunnel::once(self, room).await,
+            (Speaks::Node { model }, _) => match self.dial().await {
+                Ok(dialed) => node::Serving::new(self, &model, dialed).run().await,
+                Err(ending) => ending,
+            },
+            _ => match self.dial().await {
+                Ok(dialed) => Serving::new(self, dialed).run().await,
+                Err(ending) => ending,
+            },
         }
+    }
+
+    async fn dial(&self) -> Result<Dialed, Ending> {
+        match self.or_shutdown(self.dialer.dial(&self.server)).await {
+            None => Err(Ending::Left(0)),
+            Some(dialed) => dialed.map_err(|error| Ending::Again(self.failed(&error))),
+        }
+    }
+
+    /// The worker ends; who should not stay in the room, leaves it.
+    async fn left(&self, cut_off: usize) -> Ended {
+        if let Some(room) = &self.room {
+            room.leave().await;
+        }
+        Ended { cut_off, gave_up: None }
+    }
+
+    fn give_up(&self, why: GaveUp) -> Ended {
+        let (server, name) = (self.server.to_string(), self.name.clone());
+        self.teller.tell(&Event::GaveUp { server, name, why: why.clone() });
+        Ended { cut_off: 0, gave_up: Some(why) }
     }
 
     fn failed(&self, error: &DialError) -> Outcome {
         match error {
+            DialError::Refused { status, .. }
+                if self.room.is_some() && *status == StatusCode::NOT_FOUND =>
+            {
+                Outcome::Over(GaveUp::NoRoom)
+            }
+            DialError::Refused { status, .. }
+                if self.room.is_some() && *status == StatusCode::UNAUTHORIZED =>
+            {
+                Outcome::Over(GaveUp::Password)
+            }
             DialError::Refused { status, .. }
                 if matches!(*status, StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN) =>
             {
@@ -94,7 +147,7 @@ impl LinkLoop {
         let _ = self.lent.offers().wait_for(|offer| offer.polls > 0).await;
     }
 
-    async fn or_shutdown<T>(&self, work: impl Future<Output = T>) -> Option<T> {
+    pub(crate) async fn or_shutdown<T>(&self, work: impl Future<Output = T>) -> Option<T> {
         tokio::select! {
             biased;
             () = self.shutdown.cancelled() => None,
@@ -106,6 +159,8 @@ impl LinkLoop {
     fn tell(&self, outcome: &Outcome, retry_in: Duration, refused: &mut Option<String>) {
         let (server, name) = (self.server.to_string(), self.name.clone());
         match outcome {
+            // Told where it is given up.
+            Outcome::Over(_) => {}
             Outcome::Refused(reason) if refused.as_ref() == Some(reason) => {
                 tracing::debug!(server, name, ?retry_in, "refused again: {reason}");
             }
@@ -123,7 +178,7 @@ impl LinkLoop {
     }
 }
 
-fn with_cause(error: &DialError) -> String {
+pub(crate) fn with_cause(error: &DialError) -> String {
     match error.source() {
         Some(cause) => format!("{error}: {cause}"),
         None => error.to_string(),

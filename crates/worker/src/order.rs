@@ -1,21 +1,37 @@
 //! A request as a job is made of it, whichever form it came in.
 
 use bytes::Bytes;
-use http::{HeaderMap, HeaderName, HeaderValue};
+use http::{HeaderMap, HeaderName, HeaderValue, Method};
 use protocol::relay::{Request, RequestHead, header_bytes};
 
 /// A job that is taken, complete with its body once it starts.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Order {
     /// The server's number in the binary form, else one of our own.
     pub(crate) number: u32,
     pub(crate) request_id: String,
     pub(crate) model: String,
+    pub(crate) method: Method,
     /// With the query.
     pub(crate) path: String,
     pub(crate) streaming: bool,
     pub(crate) headers: HeaderMap,
     pub(crate) body: Vec<Bytes>,
+}
+
+impl Default for Order {
+    fn default() -> Self {
+        Self {
+            number: 0,
+            request_id: String::new(),
+            model: String::new(),
+            method: Method::POST,
+            path: String::new(),
+            streaming: false,
+            headers: HeaderMap::new(),
+            body: Vec::new(),
+        }
+    }
 }
 
 impl Order {
@@ -28,6 +44,7 @@ impl Order {
             path: request.endpoint_path,
             streaming: request.is_streaming,
             body: vec![Bytes::from(request.body)],
+            ..Self::default()
         }
     }
 
@@ -40,7 +57,7 @@ impl Order {
             model: head.model,
             path: head.endpoint_path,
             streaming: head.is_streaming,
-            body: Vec::new(),
+            ..Self::default()
         }
     }
 
@@ -50,12 +67,23 @@ impl Order {
         let path = self.path.split(['?', '#']).next().unwrap_or_default().to_ascii_lowercase();
         let path = path.replace("%2e", ".").replace("%2f", "/").replace("%5c", "/");
         let mut parts = path.split(['/', '\\']);
-        path.starts_with("/v1/") && !parts.any(|part| part == "..")
+        path.starts_with("/v1/") && !parts.any(|part| part == "..") && self.may_ask(&path)
+    }
+
+    /// What is asked for by other methods than `POST`: lists of models, and earlier answers.
+    fn may_ask(&self, path: &str) -> bool {
+        let answer = path.starts_with("/v1/responses/");
+        match self.method {
+            Method::POST => true,
+            Method::GET => answer || path == "/v1/models" || path.starts_with("/v1/models/"),
+            Method::DELETE => answer,
+            _ => false,
+        }
     }
 }
 
 /// The headers that can be sent; a name or value that cannot is dropped.
-fn headers<'a>(pairs: impl IntoIterator<Item = (&'a String, &'a String)>) -> HeaderMap {
+pub(crate) fn headers<'a>(pairs: impl IntoIterator<Item = (&'a String, &'a String)>) -> HeaderMap {
     let mut headers = HeaderMap::new();
     for (name, value) in pairs {
         let name = HeaderName::try_from(name.as_str());
@@ -91,6 +119,21 @@ mod tests {
         ] {
             assert!(!served(bad), "{bad}");
         }
+    }
+
+    #[test]
+    fn other_methods_reach_models_and_earlier_answers_only() {
+        let served = |method: Method, path: &str| {
+            Order { method, path: path.to_owned(), ..Order::default() }.is_served()
+        };
+        for path in ["/v1/models", "/v1/models/a/b", "/v1/responses/r1?include=x"] {
+            assert!(served(Method::GET, path), "{path}");
+        }
+        assert!(served(Method::DELETE, "/v1/responses/r1"));
+        assert!(!served(Method::DELETE, "/v1/models/m"));
+        assert!(!served(Method::DELETE, "/v1/responses/../models/m"));
+        assert!(!served(Method::GET, "/v1/files"));
+        assert!(!served(Method::PUT, "/v1/responses/r1"));
     }
 
     #[test]

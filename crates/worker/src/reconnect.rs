@@ -4,6 +4,8 @@ use std::time::Duration;
 
 use base::Backoff;
 
+use crate::room::GaveUp;
+
 const FIRST: Duration = Duration::from_secs(1);
 const LAST: Duration = Duration::from_secs(30);
 
@@ -19,6 +21,8 @@ const GOOD: Duration = Duration::from_secs(10);
 /// How a link, or the try for one, ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Outcome {
+    /// It is not to be tried again.
+    Over(GaveUp),
     /// The server does not want this worker.
     Refused(String),
     /// The server drained, as it had said it would.
@@ -45,7 +49,7 @@ impl Reconnect {
     /// The wait after this outcome. `random` is any random number.
     pub(crate) fn after(&mut self, outcome: &Outcome, random: u32) -> Duration {
         match outcome {
-            Outcome::Refused(_) => AFTER_REFUSAL,
+            Outcome::Over(_) | Outcome::Refused(_) => AFTER_REFUSAL,
             Outcome::Drained(_) => {
                 self.0.reset();
                 AFTER_DRAIN + Duration::from_millis(u64::from(random % 500))

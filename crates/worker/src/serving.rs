@@ -21,6 +21,7 @@ use crate::{
     link::LinkLoop,
     order::Order,
     reconnect::Outcome,
+    room::GaveUp,
     reply::{BinaryReply, Reply},
     session::{Action, Form, Session},
 };
@@ -101,6 +102,8 @@ pub(crate) struct Serving<'a> {
     refresh: bool,
     registered: Option<Instant>,
     deadline: Option<(Instant, Due)>,
+    /// Why this link has no sense.
+    over: Option<GaveUp>,
 }
 
 impl<'a> Serving<'a> {
@@ -125,6 +128,7 @@ impl<'a> Serving<'a> {
             refresh: false,
             registered: None,
             deadline: Some((Instant::now() + REGISTER_DEADLINE, Due::Registration)),
+            over: None,
         }
     }
 
@@ -141,7 +145,7 @@ impl<'a> Serving<'a> {
                 Wake::Frame(Ok(Some(frame))) => {
                     self.on_frame(frame);
                     self.on_ready_frames();
-                    None
+                    self.over.take().map(Outcome::Over)
                 }
                 Wake::Frame(Ok(None)) => Some(self.closed()),
                 Wake::Frame(Err(error)) => Some(self.lost(error.to_string())),
@@ -186,7 +190,7 @@ impl<'a> Serving<'a> {
             protocol_version: Some(STOCK_VERSION.to_owned()),
             current_load: self.lent.load(),
             endpoints: self.told.endpoints,
-            participant: None,
+            participant: self.context.room.as_ref().map(|room| Box::new(room.participant())),
         }));
     }
 
@@ -275,6 +279,11 @@ impl<'a> Serving<'a> {
     }
 
     fn on_registered(&mut self, ack: RegisterAck) {
+        if self.context.room.is_some() && ack.room.is_none() {
+            // It would give this worker everybody's requests.
+            self.over = Some(GaveUp::NoRooms);
+            return;
+        }
         self.registered = Some(Instant::now());
         if matches!(self.deadline, Some((_, Due::Registration))) {
             self.deadline = None;
@@ -286,10 +295,17 @@ impl<'a> Serving<'a> {
         self.context.teller.tell(&Event::Connected {
             server: self.context.server.to_string(),
             name: self.context.name.clone(),
-            worker_id: ack.worker_id,
+            worker_id: ack.worker_id.clone(),
             binary: self.form == Form::Binary,
-            warnings: ack.warnings,
+            warnings: ack.warnings.clone(),
         });
+        self.joined(ack);
+    }
+
+    fn joined(&self, ack: RegisterAck) {
+        let Some((room, code)) = self.context.room.as_ref().zip(ack.room) else { return };
+        room.joined(ack.session_token.map(Into::into));
+        self.context.teller.tell(&room.event(self.context, code, ack.participant_id, false));
     }
 
     fn on_drain(&mut self, reason: Option<String>, timeout: Option<Duration>) {
@@ -404,6 +420,12 @@ impl<'a> Serving<'a> {
 
     fn closed(&self) -> Outcome {
         match self.link.close_reason() {
+            Some((code, reason)) if self.context.room.is_some() => {
+                match GaveUp::by_close(code, &reason) {
+                    Some(why) => Outcome::Over(why),
+                    None => self.lost(format!("the server closed: {code} {reason}")),
+                }
+            }
             Some((1008, reason)) => Outcome::Refused(reason),
             Some((code, reason)) => self.lost(format!("the server closed: {code} {reason}")),
             None => self.lost("the server went away".to_owned()),

@@ -100,7 +100,11 @@ impl Keys {
         now: Moment,
     ) -> Result<Option<Arc<Key>>, Denied> {
         let is_bound = |key: Arc<Key>| key.room() == Some(room);
-        if self.find(text).is_some_and(is_bound) { self.present(text, scope, now) } else { Ok(None) }
+        if self.find(text).is_some_and(is_bound) {
+            self.present(text, scope, now)
+        } else {
+            Ok(None)
+        }
     }
 
     /// Whether this is the text of a key that may be used for anything now.

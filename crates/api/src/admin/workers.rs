@@ -9,7 +9,10 @@ use axum::{
 };
 use base::ProviderId;
 use http::{HeaderMap, StatusCode};
-use protocol::admin::status::{QueueJson, Stats, WorkerJson, WorkerList};
+use protocol::{
+    admin::status::{QueueJson, Stats, WorkerJson, WorkerList},
+    room::selector::RESERVED,
+};
 use scheduler::WorkerStatus;
 use serde::Serialize;
 
@@ -26,7 +29,7 @@ pub(crate) fn shown(worker: &WorkerStatus) -> WorkerJson {
         id: worker.id.to_string(),
         worker_name: worker.name.clone(),
         scope: worker.scope.to_string(),
-        models: worker.models.iter().map(ToString::to_string).collect(),
+        models: models(worker),
         endpoints: worker.endpoints.iter().map(|endpoint| endpoint.path().to_owned()).collect(),
         max_concurrent: worker.max_concurrent,
         reported_load: worker.reported_load,
@@ -35,6 +38,12 @@ pub(crate) fn shown(worker: &WorkerStatus) -> WorkerJson {
         is_draining: worker.draining,
         resting_secs: worker.resting.map(|rest| rest.as_secs_f64()),
     }
+}
+
+/// Its models, without the names by which a room's participant is found beside them.
+fn models(worker: &WorkerStatus) -> Vec<String> {
+    let names = worker.models.iter().map(ToString::to_string);
+    names.filter(|name| worker.scope.room_id().is_none() || !name.starts_with(RESERVED)).collect()
 }
 
 #[derive(Serialize)]

@@ -46,7 +46,10 @@ async fn a_response_is_asked_for_again_of_the_participant_that_made_it() {
     for (method, given, sent) in asked {
         let request = request(&room, method.clone(), given);
         let (response, assignment) = kit.send_for(request, head(&[JSON])).await;
-        assert_eq!((&assignment.request.method, &*assignment.request.path_and_query), (&method, sent));
+        assert_eq!(
+            (&assignment.request.method, &*assignment.request.path_and_query),
+            (&method, sent)
+        );
         assert_eq!(assignment.endpoint, Endpoint::Responses);
         assert!(assignment.request.body.is_empty());
         assert_eq!(response.status(), 200);

@@ -1,18 +1,13 @@
 //! The spec's messages, posted and answered.
 
-use std::sync::Arc;
-
 use axum::body::Body;
 use base::Endpoint;
-use bytes::Bytes;
-use http::{Request, Response, StatusCode};
-use rooms::{Form, Next, Room, Subscription};
-use scheduler::{Assignment, Head};
+use http::Request;
 use serde_json::{Value, json};
 
 use crate::{
-    kit::{Kit, head, next, sent, text},
-    room_kit::{EVENTS, JSON, post, told, with_bearer},
+    kit::Kit,
+    room_kit::{post, with_bearer},
     rooms_plane::from_afar,
 };
 

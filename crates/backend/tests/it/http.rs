@@ -184,3 +184,26 @@ async fn a_path_that_is_none_is_refused_unsent() {
     let error = backend("http://127.0.0.1:1").send(ask("v1 x")).await.unwrap_err();
     assert!(matches!(error, BackendError::BadAsk(_)), "{error:?}");
 }
+
+#[tokio::test]
+async fn only_the_address_that_may_be_connected_to_is() {
+    let server = RawServer::start().await;
+    let localhost = Some(std::net::Ipv4Addr::LOCALHOST.into());
+    let url = format!("http://host.invalid:{}", server.port);
+    let config = BackendConfig { address: localhost, ..BackendConfig::new(url) };
+    let backend = Backend::http(&config).unwrap();
+    let answering = async {
+        let (mut connection, request) = server.request().await;
+        connection.json("200 OK", "", "{}").await;
+        request
+    };
+    let (request, answer) = tokio::join!(answering, backend.send(ask("/v1/x")));
+    assert_eq!(answer.unwrap().status, 200);
+    let host = format!("host: host.invalid:{}", server.port);
+    assert!(request.headers.contains(&host), "{:?}", request.headers);
+    let written = BackendConfig { address: localhost, ..BackendConfig::new("http://127.0.0.2:1") };
+    let error = Backend::http(&written).unwrap_err().to_string();
+    assert!(error.contains("another address"), "{error}");
+    let same = BackendConfig { address: localhost, ..BackendConfig::new(server.url()) };
+    assert!(Backend::http(&same).is_ok());
+}

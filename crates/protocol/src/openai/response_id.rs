@@ -132,7 +132,8 @@ mod tests {
 
     #[test]
     fn what_has_no_id_has_none() {
-        for answer in ["", "x", "{", "[]", "{}", r#"{"id":1}"#, r#"{"response":{"response":{"id":"a"}}}"#]
+        for answer in
+            ["", "x", "{", "[]", "{}", r#"{"id":1}"#, r#"{"response":{"response":{"id":"a"}}}"#]
         {
             assert_eq!(found(answer, 1), None, "{answer}");
         }

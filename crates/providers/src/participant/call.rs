@@ -98,7 +98,8 @@ async fn pass(
     }
     let headers = headers.iter().map(|(name, value)| (name.as_str(), value.as_bytes().to_vec()));
     let headers: Vec<_> = headers.collect();
-    let head = head(status.as_u16(), headers.into_iter()).map_err(|bad| Trouble::Failed(bad.to_string()))?;
+    let head = head(status.as_u16(), headers.into_iter())
+        .map_err(|bad| Trouble::Failed(bad.to_string()))?;
     incoming.head(head, served)?;
     while let Some(bytes) = body.next().await {
         presence.heard();

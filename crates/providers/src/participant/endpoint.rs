@@ -1,10 +1,6 @@
 //! The life of one endpoint: called while it answers, tried again and again while it does not.
 
-use std::{
-    net::SocketAddr,
-    sync::Arc,
-    time::Duration,
-};
+use std::{net::SocketAddr, sync::Arc, time::Duration};
 
 use backend::{BackendConfig, BackendError, HttpBackend};
 use base::{Backoff, ProviderId};
@@ -55,9 +51,9 @@ pub(super) async fn serve(scheduler: Scheduler, member: Member, place: Place) {
 async fn until_gone(scheduler: &Scheduler, member: &Member, place: &Place) {
     let mut backoff = RETRY.clone();
     let mut was_down = false;
-    while let Some((participant, backend)) = to_call(member) {
-        match look(&backend).await {
-            Ok(()) => {
+    while let Some((participant, address, url)) = to_call(member) {
+        match answering(url, address).await {
+            Ok(backend) => {
                 (backoff, was_down) = (RETRY.clone(), false);
                 if !connected(scheduler, member, participant, backend).await {
                     return;
@@ -65,7 +61,6 @@ async fn until_gone(scheduler: &Scheduler, member: &Member, place: &Place) {
                 sleep(PAUSE).await;
             }
             Err(error) if !std::mem::replace(&mut was_down, true) => {
-                let error = error.to_string();
                 tracing::warn!(error = clip(&error, MAX_WORDS), "an endpoint does not answer");
             }
             Err(_) => {}
@@ -77,22 +72,20 @@ async fn until_gone(scheduler: &Scheduler, member: &Member, place: &Place) {
     }
 }
 
-/// The participant and its backend, while it is one whose endpoint is to be called.
-fn to_call(member: &Member) -> Option<(Participant, Arc<HttpBackend>)> {
+/// The participant, and where its endpoint is, while it is one whose endpoint is to be called.
+fn to_call(member: &Member) -> Option<(Participant, SocketAddr, String)> {
     let participant = member.served()?;
     let Kind::Endpoint(address) = participant.kind else { return None };
     let url = member.room().participant(member.id())?.endpoint;
-    match HttpBackend::new(&config(url, address)) {
-        Ok(backend) => Some((participant, Arc::new(backend))),
-        Err(error) => {
-            tracing::warn!(%error, "an endpoint cannot be called");
-            None
-        }
-    }
+    Some((participant, address, url))
 }
 
-fn config(url: String, address: SocketAddr) -> BackendConfig {
-    BackendConfig { address: Some(address.ip()), ..BackendConfig::new(url) }
+/// The backend of this URL, at this address only, if it answers; else what is wrong with it.
+async fn answering(url: String, address: SocketAddr) -> Result<Arc<HttpBackend>, String> {
+    let config = BackendConfig { address: Some(address.ip()), ..BackendConfig::new(url) };
+    let backend = HttpBackend::new(&config).map_err(|error| error.to_string())?;
+    look(&backend).await.map_err(|error| error.to_string())?;
+    Ok(Arc::new(backend))
 }
 
 /// Whether it answers, whatever it says.
@@ -124,6 +117,7 @@ async fn connected(
         biased;
         (_, reason) = presence.ended() => (Gone::Closed, reason, false),
         () = calls.serve(&sender) => (Gone::Drained, "drained", true),
+        () = presence.changed() => (Gone::Closed, "it joined anew", true),
         () = until_lost(&backend, &presence) => (Gone::HeartbeatLost, "it does not answer", true),
     };
     tracing::info!(provider = %id, reason, "endpoint disconnected");

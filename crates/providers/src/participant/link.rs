@@ -11,7 +11,7 @@ use tracing::Instrument;
 use wire::{Link, Outbox};
 
 use super::{
-    offer::{offer, served},
+    offer::{offer, offered, served},
     sender::Sender,
     session::Session,
 };
@@ -75,6 +75,11 @@ async fn serve_frames(
             () = sender.notes.woken() => {
                 if session.notes(sender.notes.take()) {
                     return (Gone::Drained, close::CLOSING);
+                }
+            }
+            () = presence.changed() => {
+                if let Some((models, served)) = offered(sender.member()) {
+                    session.changed(models, served);
                 }
             }
             frame = link.next() => match frame {

@@ -1,6 +1,6 @@
 //! What a participant offers to the dispatcher.
 
-use base::{Endpoint, Endpoints};
+use base::{Endpoint, Endpoints, ModelName};
 use protocol::room::{Capabilities, Capability};
 use rooms::room::Served as Participant;
 use scheduler::Offer;
@@ -18,10 +18,8 @@ pub(super) const MAX_REQUEST: u64 = 8 * 1024 * 1024;
 pub(super) fn served(capabilities: Capabilities) -> Served {
     let Capabilities { open_responses, chat_completions } = capabilities;
     let always = Endpoints::only(Endpoint::Completions).with(Endpoint::Embeddings);
-    let told = [
-        (open_responses, Endpoint::Responses),
-        (chat_completions, Endpoint::ChatCompletions),
-    ];
+    let told =
+        [(open_responses, Endpoint::Responses), (chat_completions, Endpoint::ChatCompletions)];
     let has = told.into_iter().filter(|(capability, _)| *capability != Capability::Unsupported);
     Served::assumed(has.fold(always, |served, (_, endpoint)| served.with(endpoint)))
 }
@@ -36,6 +34,12 @@ pub(super) fn offer(member: &Member, participant: &Participant, served: Served) 
         max_size: MAX_REQUEST,
         endpoints: served.endpoints(),
     }
+}
+
+/// What a participant offers now, if it is still in its room.
+pub(super) fn offered(member: &Member) -> Option<(Vec<ModelName>, Served)> {
+    let participant = member.served()?;
+    Some((member.offered(&participant.models), served(participant.capabilities)))
 }
 
 #[cfg(test)]

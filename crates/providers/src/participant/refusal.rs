@@ -3,9 +3,15 @@
 use std::time::Duration;
 
 use http::{HeaderValue, Response, StatusCode, header};
-use protocol::room::plane::{ErrorCode, ErrorEnvelope, Meta, PlaneError};
+use protocol::{
+    json::clip,
+    room::plane::{ErrorCode, ErrorEnvelope, Meta, PlaneError},
+};
 use rooms::{Refused, RoomError};
 use wire::UpgradeError;
+
+/// What is wrong is logged up to so many bytes: a stranger's words may be in it.
+const MAX_WORDS: usize = 200;
 
 /// Why a tunnel is refused.
 #[derive(Debug, thiserror::Error)]
@@ -27,8 +33,9 @@ pub(super) enum Refusal {
 impl Refusal {
     pub(super) fn response(&self) -> Response<String> {
         let (status, code) = self.kind();
-        tracing::warn!(why = %self, "a tunnel was refused");
-        let error = PlaneError { code, message: self.to_string(), hint: None, details: None };
+        let message = self.to_string();
+        tracing::warn!(why = clip(&message, MAX_WORDS), "a tunnel was refused");
+        let error = PlaneError { code, message, hint: None, details: None };
         let meta = Meta { request_id: rooms::uuid() };
         let envelope = serde_json::to_string(&ErrorEnvelope { error, meta });
         let mut response = Response::new(envelope.unwrap_or_default());

@@ -21,6 +21,10 @@ impl Sender {
     pub(super) fn new(nickname: String, member: Member) -> Self {
         Self { nickname, member, notes: Notes::default() }
     }
+
+    pub(super) fn member(&self) -> &Member {
+        &self.member
+    }
 }
 
 impl Provider for Sender {

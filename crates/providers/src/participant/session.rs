@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use base::JobId;
+use base::{JobId, ModelName};
 use http::StatusCode;
 use protocol::{
     json::clip,
@@ -77,6 +77,13 @@ impl Session {
             }
         }
         retired
+    }
+
+    /// The participant joined anew, and offers something else from now on.
+    pub(super) fn changed(&mut self, models: Vec<ModelName>, served: Served) {
+        self.served = served;
+        self.membership.endpoints(served.endpoints());
+        self.membership.models(models, 0);
     }
 
     /// Takes in one frame. Whatever is wrong with it costs at most the request that it is about.

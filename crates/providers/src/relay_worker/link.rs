@@ -11,8 +11,8 @@ use base::ProviderId;
 use protocol::{
     json::clip,
     relay::{
-        Ping, Register, RegisterAck, SPEC_VERSION, STOCK_MAX_REQUEST, STOCK_VERSION,
-        ServerMessage, WorkerMessage,
+        Ping, Register, RegisterAck, SPEC_VERSION, STOCK_MAX_REQUEST, STOCK_VERSION, ServerMessage,
+        WorkerMessage,
     },
 };
 use rand::RngExt;

@@ -76,7 +76,8 @@ impl session::Current {
             _ => Bytes::from(std::mem::take(&mut self.plain.kept)),
         };
         describe(&mut head, body.len());
-        let written = self.incoming.writer.head(head).and_then(|()| self.incoming.writer.chunk(body));
+        let written =
+            self.incoming.writer.head(head).and_then(|()| self.incoming.writer.chunk(body));
         self.incoming.finish(written.map(|_| ()));
     }
 }

@@ -15,9 +15,7 @@ use protocol::relay::{
     CancelReason as WireReason, GracefulShutdown, INITIAL_CREDIT, ModelsRefresh, ServerMessage,
     binary::ServerFrame, message::Cancel,
 };
-use scheduler::{
-    AnswerWriter, Assignment, CancelReason, Provider, Terms, exchange::CreditSink,
-};
+use scheduler::{AnswerWriter, Assignment, CancelReason, Provider, Terms, exchange::CreditSink};
 use tokio::sync::Notify;
 use wire::{Closed, Outbox};
 

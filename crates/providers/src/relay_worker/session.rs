@@ -172,7 +172,8 @@ impl Session {
 
     fn plain_complete(&mut self, current: Current, complete: ResponseComplete) {
         let (status, body) = (complete.status_code, current.plain_body(&complete));
-        let learns = self.served.may_learn(&current.incoming.asked) && !current.incoming.writer.has_begun();
+        let learns =
+            self.served.may_learn(&current.incoming.asked) && !current.incoming.writer.has_begun();
         if learns && current.incoming.asked.is_unserved(status, body) {
             return self.unserved(current);
         }

@@ -138,3 +138,13 @@ async fn a_client_that_does_not_read_loses_its_task_and_nothing_else() {
     assert_eq!(failure.ending, scheduler::Ending::ClientStalled);
     assert_eq!(read(&mut other).await.text(), "fine");
 }
+
+#[tokio::test(start_paused = true)]
+async fn what_only_another_method_could_ask_is_answered_501() {
+    let mut kit = Kit::new();
+    let mut node = kit.node("a").await;
+    let mut answer = kit.submit_as(http::Method::GET, false, bytes::Bytes::new());
+    node.settle().await;
+    let read = read(&mut answer).await;
+    assert!(read.status() == 501 && read.body.contains("GET"), "{}", read.body);
+}

@@ -6,7 +6,7 @@ use access::{Keys, LenderRules, Token};
 use base::{Endpoint, Endpoints, JobId, ModelName, Scope};
 use bytes::{BufMut, Bytes, BytesMut};
 use dispatch::route::LeastLoaded;
-use http::HeaderMap;
+use http::{HeaderMap, Method};
 use providers::{ModelNodes, NodeSettings};
 use scheduler::{
     Affinity, Answer, Config, Event, Failure, Head, Job, JobRequest, Meter, Scheduler, Unchanged,
@@ -80,9 +80,13 @@ impl Kit {
     }
 
     pub(crate) fn submit(&mut self, streaming: bool, body: Bytes) -> Answer {
+        self.submit_as(Method::POST, streaming, body)
+    }
+
+    pub(crate) fn submit_as(&mut self, method: Method, streaming: bool, body: Bytes) -> Answer {
         self.next += 1;
         let request = JobRequest {
-            method: http::Method::POST,
+            method,
             path_and_query: "/v1/chat/completions".into(),
             model: "m".into(),
             streaming,

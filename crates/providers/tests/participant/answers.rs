@@ -34,7 +34,10 @@ async fn what_asks_about_an_earlier_answer_has_its_method_and_no_body() {
     let mut far = kit.participant("a", 2).await;
     let _got = kit.ask_about(Method::GET, "/v1/responses/resp_1?include=x");
     let request = far.hear().await;
-    assert_eq!((&request["method"], &request["operation"]), (&json!("GET"), &json!("responses.get")));
+    assert_eq!(
+        (&request["method"], &request["operation"]),
+        (&json!("GET"), &json!("responses.get"))
+    );
     assert_eq!(request["path"], "/v1/responses/resp_1?include=x");
     assert!(request.get("body").is_none());
     let _canceled = kit.ask_about(Method::POST, "/v1/responses/resp_1/cancel");
@@ -203,8 +206,7 @@ async fn a_body_that_is_no_json_is_the_clients_fault() {
     let mut kit = Kit::new();
     let mut far = kit.participant("a", 1).await;
     let body = "{\"model\":".to_owned();
-    let mut answer =
-        kit.submit(selector::ANY, Endpoint::ChatCompletions, Method::POST, "", body);
+    let mut answer = kit.submit(selector::ANY, Endpoint::ChatCompletions, Method::POST, "", body);
     far.settle().await;
     let refused = read(&mut answer).await;
     let (status, body) = refused.whole();

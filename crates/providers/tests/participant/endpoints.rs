@@ -116,6 +116,18 @@ async fn only_the_address_that_was_resolved_is_connected_to() {
     assert!(nobody.is_err() && kit.status("b") == Status::Offline);
 }
 
+#[tokio::test(start_paused = true)]
+async fn an_endpoint_that_cannot_be_called_is_tried_ever_less_often() {
+    let kit = Kit::new();
+    let calling = tokio::spawn(kit.participants.clone().call_endpoints());
+    let other: IpAddr = "127.0.0.2".parse().unwrap();
+    join(&kit, "a", "http://127.0.0.1:1", SocketAddr::new(other, 1), 1);
+    // Under paused time an hour is over once nobody is at work any more.
+    tokio::time::sleep(Duration::from_secs(3600)).await;
+    assert_eq!(kit.status("a"), Status::Offline);
+    assert!(!calling.is_finished());
+}
+
 #[tokio::test]
 async fn a_missing_endpoint_is_learnt() {
     let backend = MockBackend::start(&["m"]).await;

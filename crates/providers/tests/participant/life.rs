@@ -156,6 +156,18 @@ async fn a_change_of_defaults_holds_from_the_next_request_on() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_participant_that_joins_anew_with_another_model_is_found_under_that() {
+    let mut kit = Kit::new();
+    let mut far = kit.participant("a", 1).await;
+    kit.join("a", |joining| joining.models = vec!["n".to_owned()]);
+    far.settle().await;
+    let names = kit.scheduler.models(&kit.room.scope());
+    assert_eq!(names, ["n", "room:any", "room:participant/a"].map(ModelName::from));
+    let _answer = kit.ask_for("n");
+    assert_eq!(far.hear().await["body"]["model"], "n");
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_thousand_heartbeats_later_a_participant_that_pings_is_still_there() {
     let kit = Kit::new();
     let mut far = kit.participant("a", 1).await;

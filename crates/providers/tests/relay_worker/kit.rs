@@ -1,19 +1,21 @@
 //! A server's end of a link, and a worker in the hands of a test.
 
-use std::{sync::Arc, time::Duration};
+use std::{net::IpAddr, sync::Arc, time::Duration};
 
-use access::{Keys, LenderRules, Token};
+use access::{Keys, LenderRules, Moment, Token};
 use base::{Endpoint, Endpoints, JobId, ModelName, Scope};
 use bytes::Bytes;
 use dispatch::route::LeastLoaded;
-use http::HeaderMap;
+use http::{HeaderMap, Method};
 use protocol::relay::binary::ServerFrame;
 use providers::{RelaySettings, RelayWorkers};
+use rooms::{Room, Rooms};
 use scheduler::{
     Affinity, Answer, AnswerMap, Config, Event, Failure, Head, Job, JobRequest, Meter, Scheduler,
     Translated, Translator, Unchanged, Untranslatable, Usage,
 };
 use serde_json::{Value, json};
+use store::VolatileStore;
 use tokio::io::duplex;
 use wire::{Frame, Link, Outbox, Role};
 
@@ -21,7 +23,8 @@ pub(crate) const HEARTBEAT: Duration = Duration::from_secs(15);
 
 pub(crate) struct Kit {
     pub(crate) scheduler: Scheduler,
-    workers: RelayWorkers,
+    pub(crate) rooms: Rooms,
+    pub(crate) workers: RelayWorkers,
     next: u128,
 }
 
@@ -87,6 +90,10 @@ impl AnswerMap for Senseless {
     }
 }
 
+pub(crate) fn now() -> u64 {
+    Moment::now().wall_ms
+}
+
 impl Kit {
     pub(crate) fn new() -> Self {
         let scheduler = Scheduler::new(Config::default(), Box::new(LeastLoaded), Vec::new());
@@ -94,8 +101,10 @@ impl Kit {
         let (secret, keys) = (Some(Token::new(&"s".into())), Keys::default());
         let settings =
             RelaySettings { lenders: LenderRules { secret, keys }, heartbeat: HEARTBEAT };
-        let workers = RelayWorkers::new(settings, scheduler.clone());
-        Self { scheduler, workers, next: 0 }
+        let rooms = rooms::Settings { idle: Duration::from_secs(3600) };
+        let rooms = Rooms::open(Arc::<VolatileStore>::default(), rooms, now()).unwrap();
+        let workers = RelayWorkers::new(settings, scheduler.clone(), rooms.clone());
+        Self { scheduler, rooms, workers, next: 0 }
     }
 
     /// A link whose worker has said nothing yet.
@@ -104,6 +113,18 @@ impl Kit {
         let (server, server_outbox) = Link::new(Box::pin(near), Role::Server);
         let workers = self.workers.clone();
         tokio::spawn(async move { workers.serve(server, server_outbox, binary).await });
+        let (link, outbox) = Link::new(Box::pin(far), Role::Client);
+        Worker { link, outbox }
+    }
+
+    /// A link into a room, from this address, whose worker has said nothing yet.
+    pub(crate) fn room_link(&self, room: &Arc<Room>, from: IpAddr, binary: bool) -> Worker {
+        let (near, far) = duplex(1 << 16);
+        let (server, outbox) = Link::new(Box::pin(near), Role::Server);
+        let (workers, room) = (self.workers.clone(), Arc::clone(room));
+        let serving =
+            async move { workers.serve_in_room(room, from, server, outbox, binary).await };
+        tokio::spawn(serving);
         let (link, outbox) = Link::new(Box::pin(far), Role::Client);
         Worker { link, outbox }
     }
@@ -165,13 +186,23 @@ impl Kit {
 
     fn request(streaming: bool, body: Bytes) -> JobRequest {
         JobRequest {
-            method: http::Method::POST,
+            method: Method::POST,
             path_and_query: "/v1/chat/completions".into(),
             model: "m".into(),
             streaming,
             headers: HeaderMap::new(),
             body,
         }
+    }
+
+    /// A request in a room, for whoever is found under this name.
+    pub(crate) fn submit_in(&mut self, room: &Room, name: &str, method: Method) -> Answer {
+        let chat = Endpoint::ChatCompletions;
+        let body = Bytes::from_static(b"{\"model\":\"m\",\"messages\":[]}");
+        let request = JobRequest { method, ..Kit::request(false, body) };
+        let (serve_as, translator) = (Endpoints::only(chat), Arc::new(Unchanged(chat)));
+        let job = self.job(chat, serve_as, translator, request, Box::new(NoMeter));
+        self.scheduler.submit(Job { scope: room.scope(), targets: vec![name.into()], ..job })
     }
 
     fn submit_job(
@@ -182,8 +213,20 @@ impl Kit {
         request: JobRequest,
         meter: Box<dyn Meter>,
     ) -> Answer {
+        let job = self.job(endpoint, serve_as, translator, request, meter);
+        self.scheduler.submit(job)
+    }
+
+    fn job(
+        &mut self,
+        endpoint: Endpoint,
+        serve_as: Endpoints,
+        translator: Arc<dyn Translator>,
+        request: JobRequest,
+        meter: Box<dyn Meter>,
+    ) -> Job {
         self.next += 1;
-        self.scheduler.submit(Job {
+        Job {
             id: JobId::from_random(self.next),
             scope: Scope::server(),
             model: ModelName::from("m"),
@@ -198,7 +241,7 @@ impl Kit {
             known: true,
             request,
             meter,
-        })
+        }
     }
 }
 

@@ -12,4 +12,5 @@ mod bad_frames;
 mod endpoints;
 mod kit;
 mod life;
+mod rooms;
 mod unread;

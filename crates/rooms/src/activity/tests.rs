@@ -98,7 +98,8 @@ fn watchers_see_the_end_of_a_job_whose_client_left() {
 #[test]
 fn the_end_of_an_llm_request_is_told_as_an_event_only() {
     let (mut activity, w1) = (Activity::default(), someone("w1"));
-    let _ = activity.started(&JobStarted { message: Some("q-1".to_owned()), ..given(1) }, w1.holder());
+    let _ =
+        activity.started(&JobStarted { message: Some("q-1".to_owned()), ..given(1) }, w1.holder());
     let told = activity.ended(&answered(1)).unwrap();
     assert_eq!(event(&told).0, "llm.complete");
     assert_eq!(told.message, None);

@@ -9,7 +9,8 @@ use store::StoreError;
 use super::Room;
 use crate::{
     error::RoomError,
-    member::{self, Member},
+    kept,
+    member::Member,
     participant::{Connection, Ended, Joined, Joining, Kind},
     token,
 };
@@ -36,7 +37,7 @@ impl Room {
         let from = from.to_canonical();
         let plan = self.open()?.plan(joining, token::digest(new.expose()), from, now)?;
         let id = plan.id.clone();
-        let record = member::record(self.id(), &id, plan.session, &plan.kept);
+        let record = kept::record(self.id(), &id, plan.session, &plan.kept);
         self.house.store.save_participant(&record)?;
         if let Some(leaves) = &plan.leaves {
             self.forget(leaves.as_str())?;

@@ -6,26 +6,25 @@
 //!
 //! - `joining`: participants that come, are connected, and go
 //! - `keeping`: what of it is kept, and for how long
+//! - `telling`: what happens in it, told to whoever watches
 
 use std::sync::{
     Arc, Mutex, MutexGuard, PoisonError,
     atomic::{AtomicU64, Ordering},
 };
 
-use base::{JobId, KeyId, RoomId, Scope};
+use base::{KeyId, RoomId, Scope};
 use protocol::room::{
-    Capabilities, ParticipantInfo, RoomEvent, RoomInfo, RoomSummary, RuntimeConfig, Selector,
-    ServerMessage,
+    Capabilities, ParticipantInfo, RoomInfo, RoomSummary, RuntimeConfig, Selector,
 };
 use store::{KeyDigest, RoomRecord, RoomStore};
 use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 
 use crate::{
-    activity::{JobEnded, JobStarted},
     clock::Clock,
     error::RoomError,
-    events::{Bounds, Form, Log, Source, Subscription, Told},
+    events::{Bounds, Log, Source},
     participant::Kind,
     password::Password,
     state::State,
@@ -34,6 +33,7 @@ use crate::{
 
 mod joining;
 mod keeping;
+mod telling;
 
 pub(crate) use keeping::write_defaults;
 
@@ -219,42 +219,6 @@ impl Room {
         token::is_token(shown, &self.host_token)
     }
 
-    /// What happens in it from now on, in this form; or from after the event of this id on, as far as
-    /// it is kept.
-    pub fn subscribe(&self, form: Form, after: Option<u64>) -> Subscription {
-        self.log.subscribe(form, after)
-    }
-
-    /// Tells watchers something, as a named event, as a message of the spec, or as both.
-    pub fn tell(&self, event: Option<RoomEvent>, message: Option<ServerMessage>, now: u64) {
-        self.tell_all([Told { event, message }], now);
-    }
-
-    /// A job of the room was given to a provider. Tells watchers.
-    pub fn started(&self, job: &JobStarted, now: u64) {
-        let mut state = self.state();
-        let told = state.started(job);
-        self.tell_all(told, now);
-    }
-
-    /// A job of the room is with nobody for the moment: it goes on to another provider.
-    pub fn requeued(&self, job: JobId) {
-        self.state().activity.requeued(job);
-    }
-
-    /// A job of the room ended. Tells watchers.
-    pub fn ended(&self, job: &JobEnded, now: u64) {
-        self.use_at(now);
-        let mut state = self.state();
-        let told = state.activity.ended(job);
-        self.tell_all(told, now);
-    }
-
-    /// The participant that has a job now.
-    pub fn holder(&self, job: JobId) -> Option<String> {
-        self.state().activity.holder(job).map(str::to_owned)
-    }
-
     /// Until the room is closed. Cancel safe.
     pub async fn closed(&self) {
         self.closed.cancelled().await;
@@ -265,11 +229,6 @@ impl Room {
 impl Room {
     pub(crate) const fn created(&self) -> u64 {
         self.created
-    }
-
-    /// Tells that it was made.
-    pub(crate) fn tell_created(&self, now: u64) {
-        self.tell(Some(RoomEvent::RoomCreated(self.summary())), None, now);
     }
 
     fn summary_of(&self, state: &State) -> RoomSummary {
@@ -301,17 +260,6 @@ impl Room {
     fn use_at(&self, now: u64) {
         self.house.clock.hear(now);
         self.used.fetch_max(now, Ordering::Relaxed);
-    }
-
-    /// Tells watchers; under the state's lock, so that they hear of changes in their order.
-    fn tell_all(&self, told: impl IntoIterator<Item = Told>, now: u64) {
-        for told in told {
-            let encoded = told.encode(now, &self.short_code);
-            self.log.append(&encoded);
-            if told.message.is_some() {
-                self.house.log.append_from(&encoded, &self.source);
-            }
-        }
     }
 
     /// Its state, unless it is closed.

@@ -9,7 +9,8 @@ use crate::{
     check,
     error::RoomError,
     events::Told,
-    member::{About, Kept, KeptKind, Link, Member},
+    kept::{About, Kept, KeptKind},
+    member::{Link, Member},
     participant::{Ended, Joining},
 };
 
@@ -114,7 +115,13 @@ impl State {
         if let Link::Down { since } = &mut member.link {
             *since = now;
         }
+        let changed = member.kept.about != kept.about;
         (member.session, member.kept, member.stale) = (session, kept, false);
+        if let Link::Up { end, .. } = &member.link
+            && changed
+        {
+            end.change();
+        }
         let info = self.participant(id)?;
         Some(updated(info, false))
     }

@@ -19,7 +19,8 @@ use protocol::room::{
 use crate::{
     activity::{Activity, Holder, JobStarted},
     events::Told,
-    member::{About, Member},
+    kept::About,
+    member::Member,
     password::Password,
     room::{Available, Served},
 };

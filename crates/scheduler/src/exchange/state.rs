@@ -7,8 +7,8 @@ use std::{
     time::Instant,
 };
 
-use bytes::Bytes;
 use base::ProviderId;
+use bytes::Bytes;
 use dispatch::{Ending, Waiting};
 use http::StatusCode;
 

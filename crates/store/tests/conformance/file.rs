@@ -44,6 +44,9 @@ fn a_ledger_without_sums_is_brought_up_to_date() {
     let old = Connection::open(&path).unwrap();
     old.execute_batch(
         "DROP TABLE usage_days;
+         DROP TABLE participants;
+         DROP TABLE rooms;
+         ALTER TABLE keys DROP COLUMN room;
          PRAGMA user_version = 4;
          INSERT INTO usage (at, job, key, model, api, outcome, prompt_tokens, estimated, queue_ms,
             total_ms, streaming, requeues)

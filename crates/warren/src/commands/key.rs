@@ -168,7 +168,8 @@ impl Listing {
         if keys.is_empty() {
             return Ok(say("There are no keys yet. Make one: warren key create --name NAME")?);
         }
-        let header = ["id", "name", "prefix", "scopes", "models", "limits", "room", "state", "last used"];
+        let header =
+            ["id", "name", "prefix", "scopes", "models", "limits", "room", "state", "last used"];
         let rows: Vec<Vec<String>> = keys.iter().map(row).collect();
         Ok(say(&table(&header, &rows, 0))?)
     }

@@ -18,7 +18,7 @@ use daemon::{
 use crate::exit::usage;
 
 /// Where a server is when nobody says so.
-static DEFAULT_SERVER: LazyLock<String> =
+pub(super) static DEFAULT_SERVER: LazyLock<String> =
     LazyLock::new(|| format!("http://127.0.0.1:{}", daemon::settings::PORT));
 
 /// Whom to speak to

@@ -64,6 +64,27 @@ async fn a_key_has_its_whole_life_on_the_command_line() {
     assert_eq!(chat(new).await, 401);
 }
 
+/// A key of a room is bound to it by either of its codes, and sees nothing else.
+#[tokio::test]
+async fn a_key_is_bound_to_a_room_on_the_command_line() {
+    let serve = serve();
+    let token = serve.data_dir().join("admin.token");
+    let daemon = serve.start().await;
+    let (url, token) = (daemon.url(), std::fs::read_to_string(token).unwrap());
+    let room = daemon.admin().post_json("/v1/rooms", &json!({"name": "friends"})).await.json();
+    let room = &room["data"]["room"];
+    let to = ["--server", &url, "--admin-token", token.trim(), "--json"];
+    let spoken = room["spokenCode"].as_str().unwrap();
+    let create = ["key", "create", "--name", "friend", "--room", spoken];
+    let key = warren(&[&create[..], &to].concat()).await.json();
+    assert_eq!(key["room"], room["code"]);
+    let friend = with_key(&daemon, key["key"].as_str().unwrap());
+    assert_eq!(friend.get("/v1/models").await.json()["data"], json!([]));
+    assert_eq!(friend.post_json(CHAT, &ask(false)).await.status, 404);
+    let shown = warren(&[&["key", "show", "friend"], &to[..]].concat()).await.json();
+    assert_eq!(shown["room"], room["code"]);
+}
+
 /// People see the key once, on a line of its own, and a table that tells what there is.
 #[tokio::test]
 async fn people_are_shown_a_key_once() {
@@ -115,13 +136,14 @@ async fn each_failure_has_its_exit_code() {
     for name in ["twice", "twice"] {
         warren(&["key", "create", "--name", name, "--data-dir", &dir, "--json"]).await.json();
     }
-    let cases: [(&[&str], i32, &str); 9] = [
+    let cases: [(&[&str], i32, &str); 10] = [
         (&["show", "k-1", "--data-dir", &dir], 4, "k-1"),
         (&["revoke", "twice", "--data-dir", &dir], 2, "give an id"),
         (&["create", "--name", "a", "--budget-tokens", "5/week", "--data-dir", &dir], 2, "/day"),
         (&["create", "--name", "a", "--scope", "root", "--data-dir", &dir], 2, "inference"),
         (&["list", "--data-dir", &unused], 1, "no database"),
         (&["create", "--name", "a", "--rpm", "0", "--data-dir", &dir], 2, "rpm"),
+        (&["create", "--name", "a", "--room", "no-such-room-1", "--data-dir", &dir], 2, "no room"),
         (&["create", "--name", "a", "--expires", "soon", "--data-dir", &dir], 2, "--expires"),
         (&[&["list"], &known[..]].concat(), 1, "token"),
         (&["list", "--server", &nobody, "--admin-token", "t"], 3, "could not reach"),

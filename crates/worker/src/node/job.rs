@@ -81,7 +81,9 @@ impl Job {
             return Err(Failed::Refused { status, words });
         }
         self.forward(TextOf::new(kind(&headers)), body).await?;
-        self.send(end_frame(self.task.id)).await
+        self.send(end_frame(self.task.id)).await?;
+        self.lent.count_answer();
+        Ok(())
     }
 
     fn order(&self) -> Order {
@@ -98,8 +100,9 @@ impl Job {
 
     async fn forward(&self, mut reader: TextOf, mut body: AnswerBody) -> Result<(), Failed> {
         while let Some(bytes) = body.next().await {
-            let mut text = Vec::new();
-            let read = reader.feed(&bytes?, &mut text);
+            let (bytes, mut text) = (bytes?, Vec::new());
+            self.lent.count_bytes(bytes.len());
+            let read = reader.feed(&bytes, &mut text);
             // What came before a fault is the server's all the same.
             self.say(&text).await?;
             read?;

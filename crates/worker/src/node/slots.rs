@@ -6,14 +6,17 @@ use std::collections::HashMap;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
-use crate::link::{LinkLoop, Speaks};
+use crate::{
+    link::{LinkLoop, Speaks},
+    worker::Ended,
+};
 
 /// The most connections of one backend to one server.
 pub(crate) const MAX_CONNECTIONS: usize = 1024;
 
 /// Keeps the connections of `backend`, which stands for all of them, until its shutdown. Returns how
 /// many tasks were cut off.
-pub(crate) async fn run(backend: LinkLoop) -> usize {
+pub(crate) async fn run(backend: LinkLoop) -> Ended {
     let mut offers = backend.lent.offers();
     let mut slots = Slots { backend, models: HashMap::new(), tasks: JoinSet::new() };
     let mut cut_off = 0;
@@ -23,22 +26,22 @@ pub(crate) async fn run(backend: LinkLoop) -> usize {
         tokio::select! {
             biased;
             () = slots.backend.shutdown.cancelled() => break,
-            Some(ended) = slots.tasks.join_next() => cut_off += ended.unwrap_or_default(),
+            Some(ended) = slots.tasks.join_next() => cut_off += ended.unwrap_or_default().cut_off,
             changed = offers.changed() => if changed.is_err() { break },
         }
     }
     while let Some(ended) = slots.tasks.join_next().await {
         // A slot that has failed must not take the others down.
-        cut_off += ended.unwrap_or_default();
+        cut_off += ended.unwrap_or_default().cut_off;
     }
-    cut_off
+    Ended { cut_off, gave_up: None }
 }
 
 struct Slots {
     backend: LinkLoop,
     /// The models that are lent, each with what ends its connections.
     models: HashMap<String, CancellationToken>,
-    tasks: JoinSet<usize>,
+    tasks: JoinSet<Ended>,
 }
 
 impl Slots {

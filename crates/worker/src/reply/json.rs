@@ -133,7 +133,7 @@ fn status(code: &FailureCode) -> u16 {
 }
 
 /// One value for each name.
-fn joined(headers: &HeaderMap) -> Headers {
+pub(super) fn joined(headers: &HeaderMap) -> Headers {
     let mut joined = Headers::new();
     for (name, value) in headers {
         let value = header_text(value.as_bytes());

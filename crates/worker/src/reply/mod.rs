@@ -2,6 +2,7 @@
 
 mod binary;
 mod json;
+mod tunnel;
 mod utf8;
 
 use backend::BackendError;
@@ -12,6 +13,7 @@ use wire::{Closed, Outbox};
 
 pub(crate) use binary::BinaryReply;
 pub(crate) use json::JsonReply;
+pub(crate) use tunnel::{TunnelReply, failed};
 
 /// Why an answer is not sent to its end.
 #[derive(Debug)]
@@ -40,11 +42,12 @@ impl From<BackendError> for Broken {
     }
 }
 
-/// The way of an answer in either form. Exactly one of `end` and `fail` comes last.
+/// The way of an answer in any form. Exactly one of `end` and `fail` comes last.
 #[derive(Debug)]
 pub(crate) enum Reply {
     Json(JsonReply),
     Binary(BinaryReply),
+    Tunnel(TunnelReply),
 }
 
 impl Reply {
@@ -57,6 +60,7 @@ impl Reply {
         match self {
             Self::Json(reply) => reply.head(status, headers),
             Self::Binary(reply) => reply.head(status, &headers).await?,
+            Self::Tunnel(reply) => reply.head(status, headers).await?,
         }
         Ok(())
     }
@@ -66,6 +70,7 @@ impl Reply {
         match self {
             Self::Json(reply) => reply.chunk(&bytes).await,
             Self::Binary(reply) => reply.chunk(bytes).await,
+            Self::Tunnel(reply) => Ok(reply.chunk(bytes).await?),
         }
     }
 
@@ -74,6 +79,7 @@ impl Reply {
         match self {
             Self::Json(reply) => reply.end().await,
             Self::Binary(reply) => Ok(reply.end().await?),
+            Self::Tunnel(reply) => Ok(reply.end().await?),
         }
     }
 
@@ -83,6 +89,7 @@ impl Reply {
         let _ = match self {
             Self::Json(reply) => reply.fail(&failure),
             Self::Binary(reply) => reply.fail(failure),
+            Self::Tunnel(reply) => reply.fail(failure),
         };
     }
 

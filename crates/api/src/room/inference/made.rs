@@ -180,8 +180,7 @@ impl Noted {
 
     fn note(&self, id: &str) {
         let translated = id.strip_prefix("resp_") == Some(&self.job.digits());
-        let maker =
-            if translated { Maker::Translation } else { Maker::Provider(self.provider) };
+        let maker = if translated { Maker::Translation } else { Maker::Provider(self.provider) };
         self.api.made().note(&self.room, id, maker, Instant::now());
     }
 }
@@ -210,7 +209,8 @@ impl Body for NotedBody {
             _ => None,
         };
         // Nobody may ask for what follows the last of the announced bytes.
-        let found = found.or_else(|| this.body.is_end_stream().then(|| this.reader.end()).flatten());
+        let found =
+            found.or_else(|| this.body.is_end_stream().then(|| this.reader.end()).flatten());
         if let Some(id) = found {
             this.noted.note(&id);
         }

@@ -50,7 +50,8 @@ pub(super) async fn list(State(api): State<Api>, code: Code, request: Request) -
         Ok(Path(code)) => place(&api, &code, &parts).await,
         Err(_) => Err(Refused::Unknown.into()),
     };
-    let entered = entered.and_then(|place| place.room().cloned().ok_or(ApiError::from(Refused::Unknown)));
+    let entered =
+        entered.and_then(|place| place.room().cloned().ok_or(ApiError::from(Refused::Unknown)));
     match entered {
         Ok(room) => Json(List::of(room.participants())).into_response(),
         Err(error) => refuse(&ALL[0], &api, &parts, body, &error, new_id()).await,

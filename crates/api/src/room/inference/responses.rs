@@ -87,11 +87,7 @@ async fn found(api: &Api, code: &str, id: String, parts: &Parts) -> Result<Found
 }
 
 impl Found {
-    fn accepted(
-        self,
-        parts: &Parts,
-        id: JobId,
-    ) -> Result<(Accepted, Arc<Room>, String), ApiError> {
+    fn accepted(self, parts: &Parts, id: JobId) -> Result<(Accepted, Arc<Room>, String), ApiError> {
         let admission = Admission::new(self.place.admitted(), id, 0)?;
         let job = self.job(request(parts), id);
         let room = Some(Arc::clone(&self.room));

@@ -1,0 +1,210 @@
+//! An answer, piece by piece, whichever of the two forms it comes in: the spec's messages, or the
+//! events of Chat Completions.
+//!
+//! Pure: bytes and the time in, pieces out.
+
+use std::time::Duration;
+
+use protocol::room::{
+    LlmMetrics, ServerMessage,
+    message::{LlmComplete, LlmError, LlmToken},
+};
+use serde::Deserialize;
+
+/// A piece of an answer.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Piece {
+    /// Text.
+    Text {
+        /// Who answers; empty where the server does not tell.
+        participant: String,
+        /// The text.
+        text: String,
+    },
+    /// It is whole.
+    Done {
+        /// Who answered; empty where the server does not tell.
+        participant: String,
+        /// How it went.
+        metrics: LlmMetrics,
+    },
+    /// It is not whole, and no more comes.
+    Failed(String),
+}
+
+/// Reads an answer whose request was sent at time 0.
+#[derive(Debug, Clone, Default)]
+pub struct Reading {
+    /// When the first text came.
+    first: Option<Duration>,
+    /// Pieces of text so far.
+    pieces: u64,
+    /// Tokens, as the answer says itself.
+    told: Option<u64>,
+    over: bool,
+}
+
+/// One event of Chat Completions, as far as it is of interest here.
+#[derive(Deserialize)]
+struct Chunk {
+    #[serde(default)]
+    choices: Vec<Choice>,
+    usage: Option<Usage>,
+    error: Option<serde_json::Value>,
+}
+
+#[derive(Deserialize)]
+struct Choice {
+    delta: Option<Delta>,
+}
+
+#[derive(Deserialize)]
+struct Delta {
+    content: Option<String>,
+}
+
+#[derive(Deserialize)]
+struct Usage {
+    completion_tokens: Option<u64>,
+}
+
+impl Reading {
+    /// Takes the data of the next event, which came at `now`. What says nothing, such as an empty
+    /// piece of text or an event that this version does not know, is `None`.
+    pub fn take(&mut self, data: &[u8], now: Duration) -> Option<Piece> {
+        if data == b"[DONE]" {
+            return self.done(String::new(), now);
+        }
+        match serde_json::from_slice(data) {
+            Ok(message) => self.message(message),
+            Err(_) => self.chunk(serde_json::from_slice(data).ok()?, now),
+        }
+    }
+
+    /// The stream has ended: the piece that is missing, unless the answer is whole.
+    pub fn end(&self) -> Option<Piece> {
+        let words = "the answer broke off: the connection ended before it was whole";
+        (!self.over).then(|| Piece::Failed(words.to_owned()))
+    }
+
+    fn message(&mut self, message: ServerMessage) -> Option<Piece> {
+        match message {
+            ServerMessage::LlmToken(LlmToken { participant_id, token, .. }) => {
+                Some(Piece::Text { participant: participant_id, text: token })
+            }
+            ServerMessage::LlmComplete(LlmComplete { participant_id, metrics, .. }) => {
+                self.over = true;
+                Some(Piece::Done { participant: participant_id, metrics })
+            }
+            ServerMessage::LlmError(LlmError { error, .. }) => self.failed(error),
+            ServerMessage::RoomError(told) => self.failed(told.error),
+            _ => None,
+        }
+    }
+
+    fn chunk(&mut self, chunk: Chunk, now: Duration) -> Option<Piece> {
+        if let Some(error) = chunk.error {
+            let words = error["message"].as_str().or_else(|| error.as_str());
+            return self.failed(words.unwrap_or("the answer ended with an error").to_owned());
+        }
+        self.told = chunk.usage.and_then(|usage| usage.completion_tokens).or(self.told);
+        let text = chunk.choices.into_iter().next()?.delta?.content?;
+        if text.is_empty() {
+            return None;
+        }
+        self.first.get_or_insert(now);
+        self.pieces += 1;
+        Some(Piece::Text { participant: String::new(), text })
+    }
+
+    fn failed(&mut self, words: String) -> Option<Piece> {
+        self.over = true;
+        Some(Piece::Failed(words))
+    }
+
+    fn done(&mut self, participant: String, now: Duration) -> Option<Piece> {
+        if std::mem::replace(&mut self.over, true) {
+            return None;
+        }
+        let tokens = self.told.unwrap_or(self.pieces);
+        let seconds = now.as_secs_f64().max(0.001);
+        let metrics = LlmMetrics {
+            tokens,
+            latency_first_token_ms: millis(self.first.unwrap_or(now)),
+            duration_ms: millis(now),
+            tokens_per_second: tokens as f64 / seconds,
+        };
+        Some(Piece::Done { participant, metrics })
+    }
+}
+
+fn millis(time: Duration) -> u64 {
+    u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(ms: u64) -> Duration {
+        Duration::from_millis(ms)
+    }
+
+    fn text(participant: &str, text: &str) -> Option<Piece> {
+        Some(Piece::Text { participant: participant.to_owned(), text: text.to_owned() })
+    }
+
+    #[test]
+    fn an_answer_in_messages_is_read() {
+        let mut reading = Reading::default();
+        let token = br#"{"type":"llm:token","requestId":"1","participantId":"p","token":"Hi","seq":0}"#;
+        assert_eq!(reading.take(token, at(1)), text("p", "Hi"));
+        assert_eq!(reading.take(br#"{"type":"llm:accepted"}"#, at(1)), None);
+        assert!(matches!(reading.end(), Some(Piece::Failed(_))));
+        let done = br#"{"type":"llm:complete","requestId":"1","participantId":"p","metrics":
+            {"tokens":1,"latencyFirstTokenMs":2,"durationMs":3,"tokensPerSecond":4.5}}"#;
+        let Some(Piece::Done { participant, metrics }) = reading.take(done, at(2)) else { panic!() };
+        assert_eq!((participant.as_str(), metrics.tokens, metrics.duration_ms), ("p", 1, 3));
+        assert_eq!(reading.end(), None);
+        let failed = br#"{"type":"llm:error","requestId":"1","participantId":"","error":"no"}"#;
+        assert_eq!(reading.take(failed, at(3)), Some(Piece::Failed("no".to_owned())));
+    }
+
+    #[test]
+    fn an_answer_in_chat_events_is_read_and_measured() {
+        let mut reading = Reading::default();
+        let role = br#"{"choices":[{"delta":{"role":"assistant","content":""}}]}"#;
+        assert_eq!(reading.take(role, at(5)), None);
+        let said = br#"{"choices":[{"delta":{"content":"Hi"}}]}"#;
+        assert_eq!(reading.take(said, at(100)), text("", "Hi"));
+        let usage = br#"{"choices":[],"usage":{"completion_tokens":8}}"#;
+        assert_eq!(reading.take(usage, at(400)), None);
+        let Some(Piece::Done { metrics, .. }) = reading.take(b"[DONE]", at(500)) else { panic!() };
+        let expected = LlmMetrics {
+            tokens: 8,
+            latency_first_token_ms: 100,
+            duration_ms: 500,
+            tokens_per_second: 16.0,
+        };
+        assert_eq!(metrics, expected);
+        assert_eq!((reading.take(b"[DONE]", at(600)), reading.end()), (None, None));
+    }
+
+    #[test]
+    fn without_a_count_pieces_are_counted_and_an_error_ends_it() {
+        let mut reading = Reading::default();
+        for _ in 0..3 {
+            reading.take(br#"{"choices":[{"delta":{"content":"a"}}]}"#, at(1));
+        }
+        let Some(Piece::Done { metrics, .. }) = reading.take(b"[DONE]", at(1)) else { panic!() };
+        assert_eq!(metrics.tokens, 3);
+        for error in [r#"{"error":{"message":"lost"}}"#, r#"{"error":"lost"}"#] {
+            let mut reading = Reading::default();
+            let piece = reading.take(error.as_bytes(), at(1));
+            assert_eq!((piece, reading.end()), (Some(Piece::Failed("lost".to_owned())), None));
+        }
+        for odd in ["", "null", "[]", "{", "{}", r#"{"choices":[{}]}"#] {
+            assert_eq!(Reading::default().take(odd.as_bytes(), at(1)), None, "{odd}");
+        }
+    }
+}

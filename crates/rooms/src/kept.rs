@@ -1,0 +1,86 @@
+//! What is kept of a participant.
+
+use std::net::{IpAddr, SocketAddr};
+
+use base::{ParticipantId, RoomId};
+use protocol::room::{Capabilities, MachineSpecs, RuntimeConfig};
+use serde::{Deserialize, Serialize};
+use store::{KeyDigest, ParticipantRecord};
+
+use crate::participant::{Joining, Kind};
+
+/// What a participant tells of itself.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub(crate) struct About {
+    pub(crate) nickname: String,
+    pub(crate) models: Vec<String>,
+    pub(crate) endpoint: String,
+    pub(crate) specs: MachineSpecs,
+    pub(crate) config: RuntimeConfig,
+    pub(crate) capabilities: Capabilities,
+    pub(crate) kind: KeptKind,
+    pub(crate) max_concurrent: u32,
+}
+
+/// [`Kind`], as it is kept.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum KeptKind {
+    Tunnel,
+    Worker,
+    Endpoint(SocketAddr),
+}
+
+/// All of a participant that is kept but its session.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub(crate) struct Kept {
+    pub(crate) about: About,
+    /// Where it joined from.
+    pub(crate) from: IpAddr,
+    /// Whether its session's token was ever shown.
+    pub(crate) proven: bool,
+    pub(crate) joined_at: u64,
+    pub(crate) updated_at: u64,
+    /// When it was last heard of.
+    pub(crate) seen: u64,
+}
+
+impl About {
+    pub(crate) fn of(joining: Joining) -> Self {
+        let Joining { nickname, models, endpoint, specs, config, capabilities, kind, .. } = joining;
+        let max_concurrent = joining.max_concurrent.max(1);
+        let kind = match kind {
+            Kind::Tunnel => KeptKind::Tunnel,
+            Kind::Worker => KeptKind::Worker,
+            Kind::Endpoint(address) => KeptKind::Endpoint(address),
+        };
+        Self { nickname, models, endpoint, specs, config, capabilities, kind, max_concurrent }
+    }
+}
+
+impl KeptKind {
+    /// Whether it comes back by itself when its connection is lost.
+    pub(crate) const fn comes_back(self) -> bool {
+        !matches!(self, Self::Tunnel)
+    }
+
+    pub(crate) const fn shown(self) -> Kind {
+        match self {
+            Self::Tunnel => Kind::Tunnel,
+            Self::Worker => Kind::Worker,
+            Self::Endpoint(address) => Kind::Endpoint(address),
+        }
+    }
+}
+
+/// A participant, as it is kept.
+pub(crate) fn record(
+    room: &RoomId,
+    id: &str,
+    session: KeyDigest,
+    kept: &Kept,
+) -> ParticipantRecord {
+    // What serde_json writes of numbers, texts and lists of those is always JSON.
+    let json = serde_json::to_string(kept).unwrap_or_default();
+    ParticipantRecord { room: room.clone(), id: ParticipantId::from(id), session, json }
+}

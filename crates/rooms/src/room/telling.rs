@@ -1,0 +1,64 @@
+//! What happens in a room, told to whoever watches.
+
+use base::JobId;
+use protocol::room::{RoomEvent, ServerMessage};
+
+use super::Room;
+use crate::{
+    activity::{JobEnded, JobStarted},
+    events::{Form, Subscription, Told},
+};
+
+impl Room {
+    /// What happens in it from now on, in this form; or from after the event of this id on, as far as
+    /// it is kept.
+    pub fn subscribe(&self, form: Form, after: Option<u64>) -> Subscription {
+        self.log.subscribe(form, after)
+    }
+
+    /// Tells watchers something, as a named event, as a message of the spec, or as both.
+    pub fn tell(&self, event: Option<RoomEvent>, message: Option<ServerMessage>, now: u64) {
+        self.tell_all([Told { event, message }], now);
+    }
+
+    /// A job of the room was given to a provider. Tells watchers.
+    pub fn started(&self, job: &JobStarted, now: u64) {
+        let mut state = self.state();
+        let told = state.started(job);
+        self.tell_all(told, now);
+    }
+
+    /// A job of the room is with nobody for the moment: it goes on to another provider.
+    pub fn requeued(&self, job: JobId) {
+        self.state().activity.requeued(job);
+    }
+
+    /// A job of the room ended. Tells watchers.
+    pub fn ended(&self, job: &JobEnded, now: u64) {
+        self.use_at(now);
+        let mut state = self.state();
+        let told = state.activity.ended(job);
+        self.tell_all(told, now);
+    }
+
+    /// The participant that has a job now.
+    pub fn holder(&self, job: JobId) -> Option<String> {
+        self.state().activity.holder(job).map(str::to_owned)
+    }
+
+    /// Tells that it was made.
+    pub(crate) fn tell_created(&self, now: u64) {
+        self.tell(Some(RoomEvent::RoomCreated(self.summary())), None, now);
+    }
+
+    /// Tells watchers; under the state's lock, so that they hear of changes in their order.
+    pub(super) fn tell_all(&self, told: impl IntoIterator<Item = Told>, now: u64) {
+        for told in told {
+            let encoded = told.encode(now, &self.short_code);
+            self.log.append(&encoded);
+            if told.message.is_some() {
+                self.house.log.append_from(&encoded, &self.source);
+            }
+        }
+    }
+}

@@ -1,0 +1,182 @@
+//! What happened in a room, line by line.
+
+use std::collections::VecDeque;
+
+use protocol::room::{
+    event::{LlmDone, LlmFailed, LlmStarted, Stage},
+    message::LlmToken,
+};
+
+use crate::text;
+
+/// Lines that are remembered.
+pub const MOST: usize = 1_000;
+
+/// Bytes of one answer that are remembered.
+pub const MAX_ANSWER: usize = 4 * 1024;
+
+/// Lines among which an answer that goes on is looked for.
+const NEAR: usize = 200;
+
+/// What sort of line it is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Sort {
+    /// Somebody came, changed or left.
+    People,
+    /// A request was given to somebody.
+    Request,
+    /// An answer, as far as it came.
+    Answer,
+    /// An answer is whole.
+    Done,
+    /// It went wrong.
+    Error,
+}
+
+/// One thing that happened.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Line {
+    /// When, in milliseconds since 1970; what came over the network.
+    pub at: u64,
+    /// Of what sort.
+    pub sort: Sort,
+    /// Who did it.
+    pub who: String,
+    /// What.
+    pub text: String,
+    /// The request that it is about.
+    request: String,
+}
+
+/// What happened in a room, line by line.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Activity {
+    lines: VecDeque<Line>,
+}
+
+impl Activity {
+    /// The lines, the oldest first.
+    pub fn lines(&self) -> impl DoubleEndedIterator<Item = &Line> + ExactSizeIterator {
+        self.lines.iter()
+    }
+
+    /// Somebody came, changed or left.
+    pub fn people(&mut self, at: u64, who: &str, what: &str) {
+        self.push(at, Sort::People, who, what.to_owned(), "");
+    }
+
+    /// A request was given to somebody.
+    pub fn request(&mut self, at: u64, who: &str, started: &LlmStarted) {
+        let what = format!("asked for {}", text::line(&started.model));
+        self.push(at, Sort::Request, who, what, &started.request_id);
+    }
+
+    /// A piece of an answer: it goes to the end of what came before of it.
+    pub fn token(&mut self, at: u64, who: &str, token: &LlmToken) {
+        let piece = text::block(&token.token);
+        let id = &token.request_id;
+        let mine = |line: &&mut Line| line.sort == Sort::Answer && line.request == *id;
+        let begun = self.lines.iter_mut().rev().take(NEAR).find(mine);
+        match begun.filter(|line| token.seq > 0 && line.who == who) {
+            Some(line) => append(&mut line.text, &piece),
+            None => self.push(at, Sort::Answer, who, piece, id),
+        }
+    }
+
+    /// An answer is whole.
+    pub fn done(&mut self, at: u64, who: &str, done: &LlmDone) {
+        let metrics = done.metrics.as_spec();
+        let took = metrics.duration_ms as f64 / 1_000.0;
+        let what = match done.metrics.output_tokens {
+            Some(tokens) => {
+                format!("{tokens} tokens in {took:.1} s, {:.1}/s", metrics.tokens_per_second)
+            }
+            None => format!("answered in {took:.1} s"),
+        };
+        self.push(at, Sort::Done, who, what, &done.request_id);
+    }
+
+    /// There is no answer, or not a whole one.
+    pub fn failed(&mut self, at: u64, who: &str, failed: &LlmFailed) {
+        let when = match failed.stage {
+            Stage::Dispatch => "before its answer",
+            Stage::Stream => "in its answer",
+        };
+        let what = format!("failed {when}: {}", text::line(&failed.error));
+        self.push(at, Sort::Error, who, what, &failed.request_id);
+    }
+
+    /// It went wrong, for the room.
+    pub fn wrong(&mut self, at: u64, what: &str) {
+        self.push(at, Sort::Error, "", text::line(what), "");
+    }
+
+    fn push(&mut self, at: u64, sort: Sort, who: &str, mut text: String, request: &str) {
+        bound(&mut text);
+        let (who, request) = (who.to_owned(), request.to_owned());
+        self.lines.push_back(Line { at, sort, who, text, request });
+        if self.lines.len() > MOST {
+            self.lines.pop_front();
+        }
+    }
+}
+
+/// Of an answer that is too long, the end is what people look at.
+fn append(text: &mut String, piece: &str) {
+    text.push_str(piece);
+    if text.len() > MAX_ANSWER {
+        let from = text.ceil_char_boundary(text.len() - MAX_ANSWER + "…".len());
+        *text = format!("…{}", &text[from..]);
+    }
+}
+
+fn bound(text: &mut String) {
+    if text.len() > MAX_ANSWER {
+        let end = text.floor_char_boundary(MAX_ANSWER - "…".len());
+        text.truncate(end);
+        text.push('…');
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn token(request: &str, seq: u64, token: &str) -> LlmToken {
+        LlmToken {
+            request_id: request.to_owned(),
+            participant_id: "p".to_owned(),
+            token: token.to_owned(),
+            seq,
+        }
+    }
+
+    fn texts(activity: &Activity) -> Vec<&str> {
+        activity.lines().map(|line| line.text.as_str()).collect()
+    }
+
+    #[test]
+    fn the_pieces_of_an_answer_are_one_line() {
+        let mut activity = Activity::default();
+        activity.token(1, "ada", &token("a", 0, "Hel"));
+        activity.token(1, "bob", &token("b", 0, "other"));
+        activity.token(1, "ada", &token("a", 1, "lo\u{1b}"));
+        activity.token(1, "ada", &token("a", 0, "again"));
+        assert_eq!(texts(&activity), ["Hello\u{fffd}", "other", "again"]);
+    }
+
+    #[test]
+    fn lines_and_answers_are_bounded() {
+        let mut activity = Activity::default();
+        for _ in 0..MOST + 5 {
+            activity.people(1, "ada", "joined");
+        }
+        assert_eq!(activity.lines().len(), MOST);
+        activity.token(1, "ada", &token("a", 0, &"é".repeat(MAX_ANSWER)));
+        for seq in 1..9 {
+            activity.token(1, "ada", &token("a", seq, &"日".repeat(700)));
+        }
+        let last = activity.lines().next_back().unwrap();
+        assert!(last.text.len() <= MAX_ANSWER && last.text.starts_with('…'), "{}", last.text.len());
+    }
+}

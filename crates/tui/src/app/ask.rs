@@ -1,0 +1,249 @@
+//! Asking: a question, and its answer as it comes.
+
+use jiff::Timestamp;
+use protocol::room::{LlmMetrics, Status};
+
+use super::{
+    editor::Editor,
+    event::{Piece, Target},
+    room::Room,
+};
+use crate::text;
+
+/// Bytes that a prompt may have.
+pub const MAX_PROMPT: usize = 64 * 1024;
+
+/// Bytes of an answer that are remembered; of a longer one, the end.
+pub const MAX_ANSWER: usize = 128 * 1024;
+
+/// Asking.
+#[derive(Debug)]
+pub struct Ask {
+    /// Whom; `None`: nobody can be asked yet.
+    pub to: Option<Target>,
+    /// Whether everybody who watches the room sees the answer.
+    pub aloud: bool,
+    /// What.
+    pub prompt: Editor,
+    /// Whether keys go into the prompt.
+    pub is_typing: bool,
+    /// The answer to the last question.
+    pub answer: Option<Answer>,
+    /// How many lines of it are below what is shown.
+    pub below: usize,
+    next: u64,
+}
+
+impl Default for Ask {
+    fn default() -> Self {
+        Self {
+            to: None,
+            aloud: false,
+            prompt: Editor::new(MAX_PROMPT),
+            is_typing: false,
+            answer: None,
+            below: 0,
+            next: 0,
+        }
+    }
+}
+
+/// How far an answer is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum State {
+    /// It is waited for, or comes.
+    Open,
+    /// It is whole.
+    Done,
+    /// It did not come, or not whole.
+    Failed(String),
+    /// It was no longer wanted.
+    Cancelled,
+}
+
+/// An answer.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Answer {
+    /// The question's number.
+    pub question: u64,
+    /// What was asked.
+    pub prompt: String,
+    /// What came so far.
+    pub text: String,
+    /// How far it is.
+    pub state: State,
+    /// How long the first piece took, and all of it, in milliseconds.
+    first_ms: Option<u64>,
+    total_ms: u64,
+    asked: Timestamp,
+    /// Pieces that came, and tokens if they were told.
+    pieces: u64,
+    tokens: Option<u64>,
+    metrics: Option<LlmMetrics>,
+}
+
+impl Ask {
+    /// Begins a question; its number.
+    pub fn begin(&mut self, now: Timestamp) -> u64 {
+        self.next += 1;
+        self.below = 0;
+        self.answer = Some(Answer::new(self.next, self.prompt.text().trim(), now));
+        self.next
+    }
+
+    /// Whether an answer is waited for, or comes.
+    pub fn is_open(&self) -> bool {
+        self.answer.as_ref().is_some_and(|answer| answer.state == State::Open)
+    }
+
+    /// Takes what came of an answer.
+    pub fn take(&mut self, now: Timestamp, question: u64, piece: Piece) {
+        let open = |answer: &&mut Answer| answer.question == question && answer.state == State::Open;
+        if let Some(answer) = self.answer.as_mut().filter(open) {
+            answer.take(now, piece);
+        }
+    }
+
+    /// Wants the answer no longer. Whether it was still waited for.
+    pub fn cancel(&mut self) -> bool {
+        let open = self.answer.as_mut().filter(|answer| answer.state == State::Open);
+        open.map(|answer| answer.state = State::Cancelled).is_some()
+    }
+}
+
+impl Answer {
+    fn new(question: u64, prompt: &str, asked: Timestamp) -> Self {
+        Self {
+            question,
+            prompt: prompt.to_owned(),
+            text: String::new(),
+            state: State::Open,
+            first_ms: None,
+            total_ms: 0,
+            asked,
+            pieces: 0,
+            tokens: None,
+            metrics: None,
+        }
+    }
+
+    /// How it went, as far as known.
+    pub fn metrics(&self) -> LlmMetrics {
+        let tokens = self.tokens.unwrap_or(self.pieces);
+        self.metrics.unwrap_or(LlmMetrics {
+            tokens,
+            latency_first_token_ms: self.first_ms.unwrap_or(self.total_ms),
+            duration_ms: self.total_ms,
+            tokens_per_second: tokens as f64 * 1_000.0 / self.total_ms.max(1) as f64,
+        })
+    }
+
+    /// Lets time pass, while it is waited for.
+    pub fn pass(&mut self, now: Timestamp) {
+        if self.state == State::Open {
+            let ms = now.duration_since(self.asked).as_millis();
+            self.total_ms = u64::try_from(ms).unwrap_or(0);
+        }
+    }
+
+    fn take(&mut self, now: Timestamp, piece: Piece) {
+        self.pass(now);
+        match piece {
+            Piece::Text(piece) => self.append(&text::block(&piece)),
+            Piece::Done { tokens, metrics } => {
+                (self.tokens, self.metrics, self.state) = (tokens, metrics, State::Done);
+            }
+            Piece::Failed(reason) => self.state = State::Failed(text::line(&reason)),
+        }
+    }
+
+    fn append(&mut self, piece: &str) {
+        self.first_ms.get_or_insert(self.total_ms);
+        self.pieces += 1;
+        self.text.push_str(piece);
+        if self.text.len() > MAX_ANSWER {
+            let from = self.text.ceil_char_boundary(self.text.len() - MAX_ANSWER);
+            self.text.drain(..from);
+        }
+    }
+}
+
+/// All that can be asked: the server's models, and in each watched room anybody, its models and its
+/// participants.
+pub fn targets(models: &[String], rooms: &[Room]) -> Vec<Target> {
+    let server = models.iter().map(|model| Target::Server { model: model.clone() });
+    server.chain(rooms.iter().flat_map(of_room)).collect()
+}
+
+fn of_room(room: &Room) -> Vec<Target> {
+    let models = room.models().into_iter().map(|model| format!("model:{model}"));
+    let online = room.people.iter().filter(|who| who.status != Status::Offline);
+    let people = online.map(|who| who.id.clone());
+    let selectors = std::iter::once("*".to_owned()).chain(models).chain(people);
+    let code = room.entry().code;
+    selectors.map(|selector| Target::Room { code: code.clone(), selector }).collect()
+}
+
+/// A target in words.
+pub fn told(target: &Target) -> String {
+    match target {
+        Target::Server { model } => format!("the server · {}", text::line(model)),
+        Target::Room { code, selector } => {
+            let whom = match selector.as_str() {
+                "*" => "anybody".to_owned(),
+                selector => text::line(selector),
+            };
+            format!("room {} · {whom}", text::line(code))
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(ms: i64) -> Timestamp {
+        Timestamp::from_millisecond(ms).unwrap()
+    }
+
+    fn asked() -> Ask {
+        let mut ask = Ask::default();
+        ask.prompt.insert(" why? ");
+        assert_eq!(ask.begin(at(1_000)), 1);
+        ask
+    }
+
+    #[test]
+    fn an_answer_is_measured_as_it_comes() {
+        let mut ask = asked();
+        ask.take(at(1_100), 1, Piece::Text("be".to_owned()));
+        ask.take(at(1_500), 1, Piece::Text("cause\u{1b}".to_owned()));
+        ask.take(at(2_000), 1, Piece::Done { tokens: Some(4), metrics: None });
+        ask.take(at(9_000), 1, Piece::Text("too late".to_owned()));
+        let answer = ask.answer.unwrap();
+        let metrics = answer.metrics();
+        assert_eq!((answer.prompt.as_str(), answer.text.as_str()), ("why?", "because\u{fffd}"));
+        assert_eq!((metrics.latency_first_token_ms, metrics.duration_ms), (100, 1_000));
+        assert_eq!((metrics.tokens, metrics.tokens_per_second), (4, 4.0));
+    }
+
+    #[test]
+    fn an_answer_to_another_question_is_none_of_this_one() {
+        let mut ask = asked();
+        assert_eq!(ask.begin(at(0)), 2);
+        ask.take(at(0), 1, Piece::Text("old".to_owned()));
+        assert_eq!(ask.answer.as_ref().unwrap().text, "");
+        assert!(ask.cancel() && !ask.cancel());
+        ask.take(at(0), 2, Piece::Text("unwanted".to_owned()));
+        assert_eq!(ask.answer.unwrap().text, "");
+    }
+
+    #[test]
+    fn an_answer_is_bounded() {
+        let mut ask = asked();
+        for _ in 0..40 {
+            ask.take(at(1_100), 1, Piece::Text("日".repeat(4_000)));
+        }
+        assert!(ask.answer.unwrap().text.len() <= MAX_ANSWER);
+    }
+}

@@ -1,0 +1,54 @@
+//! What is asked of whoever sits there.
+
+use super::{ask, editor::Editor, event::Target, list::List};
+
+/// What is asked of whoever sits there.
+#[derive(Debug)]
+pub enum Dialog {
+    /// The text that requests must have to be shown. It is the log's own filter that is typed.
+    Filter,
+    /// The code of a room to open.
+    Code(Editor),
+    /// The password of the open room.
+    Password(Editor),
+    /// Whom to ask.
+    Target(Pick),
+}
+
+/// Bytes that a code or a password may have.
+const MAX_LINE: usize = 256;
+
+/// One of many targets, of those with a text in them.
+#[derive(Debug)]
+pub struct Pick {
+    /// The text.
+    pub filter: Editor,
+    /// The place in those that are shown.
+    pub list: List,
+}
+
+impl Dialog {
+    /// Asks for a code.
+    pub const fn code() -> Self {
+        Self::Code(Editor::new(MAX_LINE))
+    }
+
+    /// Asks for a password.
+    pub const fn password() -> Self {
+        Self::Password(Editor::new(MAX_LINE))
+    }
+
+    /// Asks for a target.
+    pub fn target() -> Self {
+        Self::Target(Pick { filter: Editor::new(MAX_LINE), list: List::default() })
+    }
+}
+
+impl Pick {
+    /// Those targets that are shown.
+    pub fn shown(&self, targets: Vec<Target>) -> Vec<Target> {
+        let wanted = self.filter.text().to_lowercase();
+        let has = |target: &Target| ask::told(target).to_lowercase().contains(&wanted);
+        targets.into_iter().filter(has).collect()
+    }
+}

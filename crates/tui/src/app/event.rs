@@ -1,0 +1,156 @@
+//! What the interface is told, and what it wants done.
+
+use base::Secret;
+use client::{
+    ClientError,
+    admin::{
+        requests::RequestJson,
+        status::{Health, Stats},
+    },
+};
+use crossterm::event::{KeyEvent, MouseEvent};
+use protocol::room::{LlmMetrics, ParticipantInfo, RoomSummary, event::EventEnvelope};
+
+/// Something that happened.
+#[derive(Debug)]
+pub enum Event {
+    /// A key was pressed.
+    Key(KeyEvent),
+    /// The mouse did something.
+    Mouse(MouseEvent),
+    /// A text was pasted.
+    Paste(String),
+    /// The terminal has another size, in columns and rows.
+    Resize(u16, u16),
+    /// Time passed.
+    Tick,
+    /// A server was asked how it is. `epoch`: of the effect that wanted it.
+    Polled {
+        /// Of the effect that wanted it; what is older is thrown away.
+        epoch: u64,
+        /// What it said.
+        polled: Box<Polled>,
+    },
+    /// Something came from a room that is watched.
+    Room {
+        /// Of the effect that wanted it; what is older is thrown away.
+        watch: u64,
+        /// What came.
+        news: Box<RoomNews>,
+    },
+    /// Something came of an answer.
+    Answer {
+        /// The question's number.
+        question: u64,
+        /// What came.
+        piece: Piece,
+    },
+}
+
+/// What a server says about itself. What was not asked, because it did not answer, is `None`.
+#[derive(Debug)]
+pub struct Polled {
+    /// How it is.
+    pub health: Result<Health, ClientError>,
+    /// Its queues.
+    pub stats: Option<Result<Stats, ClientError>>,
+    /// Its requests that ended since it was last asked, the newest first.
+    pub requests: Option<Result<Vec<RequestJson>, ClientError>>,
+    /// Its rooms.
+    pub rooms: Option<Result<Vec<RoomSummary>, ClientError>>,
+}
+
+/// What comes from a room that is watched.
+#[derive(Debug)]
+pub enum RoomNews {
+    /// It is watched now: what it is.
+    Opened(RoomSummary),
+    /// Who is in it.
+    People(Vec<ParticipantInfo>),
+    /// Something happened in it.
+    Happened(EventEnvelope),
+    /// It is not watched for now; this was why. It is tried again.
+    Lost(ClientError),
+    /// It cannot be watched, and is not tried again.
+    Refused(ClientError),
+}
+
+/// What comes of an answer.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Piece {
+    /// Some text of it.
+    Text(String),
+    /// It is whole.
+    Done {
+        /// Tokens written, where that was said.
+        tokens: Option<u64>,
+        /// How it went, where that was said.
+        metrics: Option<LlmMetrics>,
+    },
+    /// It did not come, or not whole.
+    Failed(String),
+}
+
+/// Something that is to be done.
+#[derive(Debug)]
+pub enum Effect {
+    /// End.
+    Quit,
+    /// Ask this server, of those that were given, again and again; and no other any more.
+    Poll {
+        /// Comes back with each answer.
+        epoch: u64,
+        /// The server's place in the list.
+        server: usize,
+    },
+    /// Watch a room, until [`Effect::Unwatch`].
+    Watch {
+        /// Comes back with all that comes from it.
+        watch: u64,
+        /// The room's code.
+        code: String,
+        /// Its password, if it was given.
+        password: Option<Secret>,
+    },
+    /// No longer watch a room.
+    Unwatch {
+        /// The number it was watched under.
+        watch: u64,
+    },
+    /// Ask a question.
+    Ask(Question),
+    /// Ask no longer.
+    Cancel,
+}
+
+/// A question.
+#[derive(Debug, Clone)]
+pub struct Question {
+    /// Its number.
+    pub number: u64,
+    /// Whom it is for.
+    pub to: Target,
+    /// The password of the room, if it was given.
+    pub password: Option<Secret>,
+    /// Whether everybody who watches the room sees the answer.
+    pub aloud: bool,
+    /// What is asked.
+    pub prompt: String,
+}
+
+/// Whom a question is for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Target {
+    /// A model of the server.
+    Server {
+        /// The model.
+        model: String,
+    },
+    /// Somebody in a room.
+    Room {
+        /// The room's code.
+        code: String,
+        /// Anybody, a model or a participant, as requests say it.
+        selector: String,
+    },
+}

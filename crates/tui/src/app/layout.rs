@@ -1,0 +1,186 @@
+//! What is where: for drawing, and for the mouse.
+
+use ratatui::layout::{Constraint, Layout, Margin, Position, Rect, Size};
+
+use super::{App, Link, SCREENS, Screen, dialog::Dialog};
+use crate::text;
+
+/// The smallest terminal that there is room on.
+pub const LEAST: Size = Size { width: 80, height: 24 };
+
+/// The width from which there is room for more columns.
+pub const WIDE: u16 = 110;
+
+/// The parts of every screen.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Frame {
+    /// The tabs.
+    pub tabs: Rect,
+    /// What is wrong with the server; of no height if nothing is.
+    pub banner: Rect,
+    /// The screen itself.
+    pub body: Rect,
+    /// What keys do here.
+    pub keys: Rect,
+}
+
+/// The parts of every screen.
+pub fn frame(app: &App) -> Frame {
+    let area = Rect::from(app.size);
+    let banner = u16::from(matches!(app.link, Link::Lost(..)));
+    let heights = [1, banner].map(Constraint::Length);
+    let [tabs, banner, body, keys] = Layout::vertical([
+        heights[0],
+        heights[1],
+        Constraint::Fill(1),
+        Constraint::Length(1),
+    ])
+    .areas(area);
+    Frame { tabs, banner, body, keys }
+}
+
+/// Whether there is no room for anything.
+pub fn is_too_small(size: Size) -> bool {
+    size.width < LEAST.width || size.height < LEAST.height
+}
+
+/// The label of a tab.
+pub fn label(at: usize) -> String {
+    format!(" {} {} ", at + 1, SCREENS[at].1)
+}
+
+/// Where each tab is.
+pub fn tabs(app: &App) -> Vec<(Rect, Screen)> {
+    let row = frame(app).tabs;
+    let mut x = row.x;
+    let place = |(at, (screen, _)): (usize, &(Screen, &str))| {
+        let width = u16::try_from(text::width(&label(at))).unwrap_or(0);
+        let place = Rect { x, width, ..row };
+        x += width;
+        (place.intersection(row), *screen)
+    };
+    SCREENS.iter().enumerate().map(place).collect()
+}
+
+/// The parts of the overview.
+#[derive(Debug, Clone, Copy)]
+pub struct Overview {
+    /// How the server is, in words.
+    pub server: Rect,
+    /// Requests, tokens and what is in flight, by the second.
+    pub rates: [Rect; 3],
+    /// The workers.
+    pub workers: Rect,
+    /// The rooms.
+    pub rooms: Rect,
+    /// The queues.
+    pub queues: Rect,
+}
+
+/// The parts of the overview.
+pub fn overview(app: &App) -> Overview {
+    let [server, rates, workers, below] = Layout::vertical([
+        Constraint::Length(4),
+        Constraint::Length(5),
+        Constraint::Fill(3),
+        Constraint::Fill(2),
+    ])
+    .areas(frame(app).body);
+    let rates = Layout::horizontal([Constraint::Fill(1); 3]).areas(rates);
+    let [rooms, queues] = Layout::horizontal([Constraint::Fill(1); 2]).areas(below);
+    Overview { server, rates, workers, rooms, queues }
+}
+
+/// The parts of the screen of rooms.
+#[derive(Debug, Clone, Copy)]
+pub struct Rooms {
+    /// The list.
+    pub list: Rect,
+    /// Who is in the open room.
+    pub people: Rect,
+    /// What happens in it.
+    pub activity: Rect,
+}
+
+/// The parts of the screen of rooms.
+pub fn rooms(app: &App) -> Rooms {
+    let list = if app.size.width >= WIDE { 36 } else { 25 };
+    let [list, room] = Layout::horizontal([Constraint::Length(list), Constraint::Fill(1)])
+        .areas(frame(app).body);
+    let [people, activity] =
+        Layout::vertical([Constraint::Fill(2), Constraint::Fill(3)]).areas(room);
+    Rooms { list, people, activity }
+}
+
+/// The parts of the screen for asking.
+#[derive(Debug, Clone, Copy)]
+pub struct Ask {
+    /// Whom.
+    pub to: Rect,
+    /// What.
+    pub prompt: Rect,
+    /// The answer.
+    pub answer: Rect,
+}
+
+/// The parts of the screen for asking.
+pub fn ask(app: &App) -> Ask {
+    let [to, prompt, answer] =
+        Layout::vertical([Constraint::Length(3), Constraint::Length(5), Constraint::Fill(1)])
+            .areas(frame(app).body);
+    Ask { to, prompt, answer }
+}
+
+/// Where a dialog is that shows more than a line.
+pub fn popup(app: &App, width: u16, height: u16) -> Rect {
+    let body = frame(app).body;
+    body.centered(
+        Constraint::Length(width.min(body.width)),
+        Constraint::Length(height.min(body.height)),
+    )
+}
+
+/// Where the targets are that can be asked.
+pub fn targets(app: &App) -> Rect {
+    popup(app, 60, 18)
+}
+
+/// The rows of a framed list below its header, if it has one.
+pub fn rows(framed: Rect, header: bool) -> Rect {
+    let inside = framed.inner(Margin::new(1, 1));
+    let header = u16::from(header).min(inside.height);
+    Rect { y: inside.y + header, height: inside.height - header, ..inside }
+}
+
+/// How many rows a framed list shows.
+pub fn page(framed: Rect, header: bool) -> usize {
+    usize::from(rows(framed, header).height)
+}
+
+/// The row under the mouse, counted from the first that is shown.
+pub fn row_at(framed: Rect, header: bool, at: Position) -> Option<u16> {
+    let rows = rows(framed, header);
+    rows.contains(at).then(|| at.y - rows.y)
+}
+
+/// Holds every choice in its list and in sight.
+pub(super) fn settle(app: &mut App) {
+    let (over, in_rooms) = (overview(app), rooms(app));
+    let log = page(frame(app).body, true);
+    let pick = page(targets(app), true);
+    let counts =
+        (app.overview.all_workers().len(), app.rooms.entries().len(), app.overview.queues.all().len());
+    app.overview.workers.settle(counts.0, page(over.workers, true));
+    app.overview.rooms.settle(app.rooms.listed.all().len(), page(over.rooms, true));
+    app.overview.waiting.settle(counts.2, page(over.queues, true));
+    app.rooms.list.settle(counts.1, page(in_rooms.list, false));
+    if let Some(room) = app.rooms.open_mut() {
+        room.list.settle(room.people.len(), page(in_rooms.people, true));
+    }
+    let shown = app.requests.shown().len();
+    app.requests.list.settle(shown, log);
+    let targets = app.targets();
+    if let Some(Dialog::Target(picking)) = &mut app.dialog {
+        picking.list.settle(picking.shown(targets).len(), pick);
+    }
+}

@@ -1,0 +1,294 @@
+//! What is shown, and what each key does: a pure machine.
+//!
+//! [`App::handle`] is told what happened and when, and says what it wants done. It knows the size
+//! of the terminal, so that it knows what the mouse points at.
+//!
+//! - [`event`]: what it is told, and what it wants done
+//! - `keys`, `mouse`: what keys and the mouse do
+//! - [`layout`]: what is where, for the mouse and for drawing
+//! - [`overview`], [`rooms`] and [`room`], [`requests`], [`ask`]: the screens
+//! - [`activity`], [`rates`]: what happened in a room; what a server did in the last seconds
+//! - [`dialog`]: what is asked of whoever sits there
+//! - [`list`], [`editor`], [`told`]: places in lists, typed texts, what a server told
+
+pub mod activity;
+pub mod ask;
+pub mod dialog;
+pub mod editor;
+pub mod event;
+#[cfg(test)]
+pub(crate) mod fixture;
+mod keys;
+pub mod layout;
+pub mod list;
+mod mouse;
+pub mod overview;
+pub mod rates;
+pub mod requests;
+pub mod room;
+pub mod rooms;
+#[cfg(test)]
+mod tests;
+pub mod told;
+
+use base::Secret;
+use client::ClientError;
+use jiff::Timestamp;
+use ratatui::layout::Size;
+
+use self::{
+    ask::Ask,
+    dialog::Dialog,
+    event::{Effect, Event, Polled, RoomNews, Target},
+    overview::Overview,
+    requests::Requests,
+    rooms::Rooms,
+};
+
+/// What the interface starts with.
+#[derive(Debug, Clone, Default)]
+pub struct Settings {
+    /// The servers, as they are shown; at least one.
+    pub servers: Vec<String>,
+    /// The room to open at once, by its code.
+    pub room: Option<String>,
+    /// That room's password.
+    pub password: Option<Secret>,
+    /// Whether there are colours.
+    pub colour: bool,
+}
+
+/// A screen.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Screen {
+    /// How the server is.
+    #[default]
+    Overview,
+    /// The rooms, and one of them.
+    Rooms,
+    /// The requests that ended last.
+    Requests,
+    /// A question and its answer.
+    Ask,
+    /// What the keys do.
+    Help,
+}
+
+/// The screens, in the order of their tabs.
+pub const SCREENS: [(Screen, &str); 5] = [
+    (Screen::Overview, "Overview"),
+    (Screen::Rooms, "Rooms"),
+    (Screen::Requests, "Requests"),
+    (Screen::Ask, "Ask"),
+    (Screen::Help, "Help"),
+];
+
+/// How the server is connected with.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Link {
+    /// It was not heard yet.
+    Asking,
+    /// It answers.
+    Here,
+    /// It does not, since then, for this reason.
+    Lost(Timestamp, String),
+}
+
+/// The interface.
+#[derive(Debug)]
+pub struct App {
+    /// What it was started with.
+    pub settings: Settings,
+    /// The terminal's size.
+    pub size: Size,
+    /// The time.
+    pub now: Timestamp,
+    /// The screen that is shown.
+    pub screen: Screen,
+    /// The server that is looked at, of those in the settings.
+    pub server: usize,
+    /// How it is connected with.
+    pub link: Link,
+    /// How the server is.
+    pub overview: Overview,
+    /// The rooms.
+    pub rooms: Rooms,
+    /// The requests that ended last.
+    pub requests: Requests,
+    /// A question and its answer.
+    pub ask: Ask,
+    /// What is asked of whoever sits there.
+    pub dialog: Option<Dialog>,
+    /// Of the last effect that wanted a server polled.
+    epoch: u64,
+}
+
+impl App {
+    /// The interface on a terminal of this size.
+    pub fn new(settings: Settings, size: Size, now: Timestamp) -> Self {
+        Self {
+            settings,
+            size,
+            now,
+            screen: Screen::default(),
+            server: 0,
+            link: Link::Asking,
+            overview: Overview::default(),
+            rooms: Rooms::default(),
+            requests: Requests::default(),
+            ask: Ask::default(),
+            dialog: None,
+            epoch: 0,
+        }
+    }
+
+    /// What it wants at its start.
+    pub fn start(&mut self) -> Vec<Effect> {
+        let mut effects = self.look_at_server(0);
+        if let Some(code) = self.settings.room.clone() {
+            self.screen = Screen::Rooms;
+            effects.extend(self.look_at_room(&code));
+        }
+        effects
+    }
+
+    /// Something happened: what it wants done now.
+    pub fn handle(&mut self, now: Timestamp, event: Event) -> Vec<Effect> {
+        self.now = now;
+        let effects = match event {
+            Event::Key(key) => self.key(key),
+            Event::Mouse(mouse) => self.mouse(mouse),
+            Event::Paste(text) => self.paste(&text),
+            Event::Resize(width, height) => self.resize(width, height),
+            Event::Tick => Vec::new(),
+            Event::Polled { epoch, polled } if epoch == self.epoch => self.polled(*polled),
+            Event::Room { watch, news } => self.room(watch, *news),
+            Event::Answer { question, piece } => self.answered(question, piece),
+            Event::Polled { .. } => Vec::new(),
+        };
+        self.settle();
+        effects
+    }
+
+    /// The server's address, as it is shown.
+    pub fn server_name(&self) -> &str {
+        self.settings.servers.get(self.server).map_or("", String::as_str)
+    }
+
+    fn resize(&mut self, width: u16, height: u16) -> Vec<Effect> {
+        self.size = Size { width, height };
+        Vec::new()
+    }
+
+    fn answered(&mut self, question: u64, piece: event::Piece) -> Vec<Effect> {
+        self.ask.take(self.now, question, piece);
+        Vec::new()
+    }
+
+    fn room(&mut self, watch: u64, news: RoomNews) -> Vec<Effect> {
+        let at = u64::try_from(self.now.as_millisecond()).unwrap_or(0);
+        if let Some(room) = self.rooms.by_watch(watch) {
+            room.take(at, news);
+        }
+        Vec::new()
+    }
+
+    fn polled(&mut self, polled: Polled) -> Vec<Effect> {
+        let second = self.now.as_second();
+        match polled.health {
+            Ok(health) => {
+                self.link = Link::Here;
+                self.overview.take(second, health);
+            }
+            Err(error) => self.lost(&error),
+        }
+        let stats = polled.stats.map(|stats| stats.map(|stats| stats.queues));
+        self.overview.queues.take(stats);
+        self.rooms.listed.take(polled.rooms);
+        self.take_requests(second, polled.requests);
+        self.choose_target();
+        self.open_first_room()
+    }
+
+    fn take_requests(
+        &mut self,
+        second: i64,
+        came: Option<Result<Vec<client::admin::requests::RequestJson>, ClientError>>,
+    ) {
+        match came {
+            Some(Ok(came)) => {
+                let newest = came.clone();
+                if let Some(ended) = self.requests.take(came) {
+                    self.overview.ended(second, &newest, ended);
+                }
+            }
+            other => self.requests.told.take(other.map(|came| came.map(drop))),
+        }
+    }
+
+    fn lost(&mut self, error: &ClientError) {
+        let since = match &self.link {
+            Link::Lost(since, _) => *since,
+            _ => self.now,
+        };
+        self.link = Link::Lost(since, error.to_string());
+    }
+
+    /// Looks at another server, and forgets all about the one before.
+    fn look_at_server(&mut self, server: usize) -> Vec<Effect> {
+        let watched = std::mem::take(&mut self.rooms);
+        let unwatch = watched.watched().iter().map(|room| Effect::Unwatch { watch: room.watch });
+        let mut effects: Vec<Effect> = unwatch.collect();
+        if self.ask.cancel() {
+            effects.push(Effect::Cancel);
+        }
+        (self.overview, self.requests) = (Overview::default(), Requests::default());
+        (self.link, self.server, self.ask.to) = (Link::Asking, server, None);
+        self.rooms.number_after(&watched);
+        self.epoch += 1;
+        effects.push(Effect::Poll { epoch: self.epoch, server });
+        effects
+    }
+
+    /// Looks at a room, and watches it if it is not watched yet.
+    fn look_at_room(&mut self, code: &str) -> Vec<Effect> {
+        let is_given = self.settings.room.as_deref().is_some_and(|own| own.eq_ignore_ascii_case(code));
+        let password = self.settings.password.clone().filter(|_| is_given);
+        let opened = self.rooms.look_at(code, password.clone());
+        let unwatch = opened.unwatch.map(|watch| Effect::Unwatch { watch });
+        let code = code.to_owned();
+        let watch = opened.watch.map(|watch| Effect::Watch { watch, code, password });
+        unwatch.into_iter().chain(watch).collect()
+    }
+
+    /// The first room of the list is opened by itself, so that there is something to see.
+    fn open_first_room(&mut self) -> Vec<Effect> {
+        let first = self.rooms.listed.all().first().map(|room| rooms::entry(room).code);
+        match first.filter(|_| self.rooms.open().is_none()) {
+            Some(code) => self.look_at_room(&code),
+            None => Vec::new(),
+        }
+    }
+
+    /// All that can be asked.
+    pub fn targets(&self) -> Vec<Target> {
+        let models = self.overview.details().map_or(&[][..], |details| &details.models);
+        ask::targets(models, self.rooms.watched())
+    }
+
+    /// Somebody is chosen as soon as there is anybody.
+    fn choose_target(&mut self) {
+        if self.ask.to.is_none() {
+            self.ask.to = self.targets().into_iter().next();
+        }
+    }
+
+    /// Holds every choice in its list and in sight.
+    fn settle(&mut self) {
+        let now = self.now;
+        if let Some(answer) = &mut self.ask.answer {
+            answer.pass(now);
+        }
+        layout::settle(self);
+    }
+}

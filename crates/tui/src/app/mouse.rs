@@ -1,0 +1,170 @@
+//! What the mouse does: a click chooses, a click on what is chosen opens it, the wheel moves.
+
+use crossterm::event::{MouseButton, MouseEvent, MouseEventKind};
+use ratatui::layout::{Position, Rect};
+
+use super::{
+    App, Screen,
+    dialog::Dialog,
+    event::Effect,
+    layout,
+    list::{List, Step},
+    overview, rooms,
+};
+
+/// Rows that one turn of the wheel moves.
+const WHEEL: isize = 3;
+
+impl App {
+    pub(super) fn mouse(&mut self, mouse: MouseEvent) -> Vec<Effect> {
+        let at = Position { x: mouse.column, y: mouse.row };
+        match mouse.kind {
+            MouseEventKind::Down(MouseButton::Left) => self.click(at),
+            MouseEventKind::ScrollUp => self.wheel(at, Step::Rows(-WHEEL)),
+            MouseEventKind::ScrollDown => self.wheel(at, Step::Rows(WHEEL)),
+            _ => Vec::new(),
+        }
+    }
+
+    fn click(&mut self, at: Position) -> Vec<Effect> {
+        if let Some(dialog) = self.dialog.take() {
+            return self.click_dialog(dialog, at);
+        }
+        let tab = layout::tabs(self).into_iter().find(|(place, _)| place.contains(at));
+        if let Some((_, screen)) = tab {
+            self.show(screen);
+            return Vec::new();
+        }
+        match self.screen {
+            Screen::Overview => self.click_overview(at),
+            Screen::Rooms => self.click_rooms(at),
+            Screen::Requests => self.click_requests(at),
+            Screen::Ask => self.click_ask(at),
+            Screen::Help => Vec::new(),
+        }
+    }
+
+    /// Outside of a dialog a click closes it.
+    fn click_dialog(&mut self, mut dialog: Dialog, at: Position) -> Vec<Effect> {
+        let area = layout::targets(self);
+        let Dialog::Target(pick) = &mut dialog else { return Vec::new() };
+        let len = pick.shown(self.targets()).len();
+        match hit(&mut pick.list, area, true, at, len) {
+            Some(_) => self.done(dialog),
+            None => {
+                if area.contains(at) {
+                    self.dialog = Some(dialog);
+                }
+                Vec::new()
+            }
+        }
+    }
+
+    fn click_overview(&mut self, at: Position) -> Vec<Effect> {
+        self.choose_part(at);
+        let areas = layout::overview(self);
+        let workers = self.overview.all_workers().len();
+        let (rooms, queues) = (self.rooms.listed.all().len(), self.overview.queues.all().len());
+        let overview = &mut self.overview;
+        hit(&mut overview.workers, areas.workers, true, at, workers);
+        hit(&mut overview.waiting, areas.queues, true, at, queues);
+        match hit(&mut overview.rooms, areas.rooms, true, at, rooms) {
+            Some(Hit::Again) => self.open_from_overview(),
+            _ => Vec::new(),
+        }
+    }
+
+    /// The part of the overview that is pointed at is the one that keys are for.
+    fn choose_part(&mut self, at: Position) {
+        let areas = layout::overview(self);
+        let parts = [
+            (areas.workers, overview::Part::Workers),
+            (areas.rooms, overview::Part::Rooms),
+            (areas.queues, overview::Part::Queues),
+        ];
+        if let Some((_, part)) = parts.into_iter().find(|(area, _)| area.contains(at)) {
+            self.overview.part = part;
+        }
+    }
+
+    fn click_rooms(&mut self, at: Position) -> Vec<Effect> {
+        self.choose_room_part(at);
+        let areas = layout::rooms(self);
+        let entries = self.rooms.entries().len();
+        if hit(&mut self.rooms.list, areas.list, false, at, entries).is_some() {
+            return self.open_chosen();
+        }
+        let Some(room) = self.rooms.open_mut() else { return Vec::new() };
+        if hit(&mut room.list, areas.people, true, at, room.people.len()) == Some(Hit::Again) {
+            self.ask_chosen();
+        }
+        Vec::new()
+    }
+
+    fn choose_room_part(&mut self, at: Position) {
+        let areas = layout::rooms(self);
+        let parts = [
+            (areas.list, rooms::Part::List),
+            (areas.people, rooms::Part::People),
+            (areas.activity, rooms::Part::Activity),
+        ];
+        if let Some((_, part)) = parts.into_iter().find(|(area, _)| area.contains(at)) {
+            self.rooms.part = part;
+        }
+    }
+
+    fn click_requests(&mut self, at: Position) -> Vec<Effect> {
+        if self.requests.whole.take().is_some() {
+            return Vec::new();
+        }
+        let area = layout::frame(self).body;
+        let shown = self.requests.shown().len();
+        if hit(&mut self.requests.list, area, true, at, shown) == Some(Hit::Again) {
+            self.requests.open();
+        }
+        Vec::new()
+    }
+
+    fn click_ask(&mut self, at: Position) -> Vec<Effect> {
+        let areas = layout::ask(self);
+        if areas.to.contains(at) {
+            self.dialog = Some(Dialog::target());
+        }
+        self.ask.is_typing = areas.prompt.contains(at);
+        Vec::new()
+    }
+
+    fn wheel(&mut self, at: Position, step: Step) -> Vec<Effect> {
+        match self.screen {
+            _ if self.dialog.is_some() => {}
+            Screen::Overview => {
+                self.choose_part(at);
+                self.overview_step(step);
+            }
+            Screen::Rooms => {
+                self.choose_room_part(at);
+                self.rooms_step(step);
+            }
+            Screen::Requests => self.requests_step(step),
+            Screen::Ask => self.ask_step(step),
+            Screen::Help => {}
+        }
+        Vec::new()
+    }
+}
+
+/// A row that was clicked.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Hit {
+    /// It was not the chosen one.
+    New,
+    /// It was.
+    Again,
+}
+
+/// Chooses the row of a framed list that was clicked, if one was.
+fn hit(list: &mut List, area: Rect, header: bool, at: Position, len: usize) -> Option<Hit> {
+    let row = list.row(layout::row_at(area, header, at)?, len)?;
+    let before = std::mem::replace(&mut list.at, row);
+    Some(if before == row { Hit::Again } else { Hit::New })
+}

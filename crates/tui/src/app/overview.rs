@@ -1,0 +1,73 @@
+//! The overview: how the server is.
+
+use client::admin::{
+    requests::RequestJson,
+    status::{Health, HealthDetails, QueueJson, WorkerJson},
+};
+
+use super::{list::List, rates::Rates, told::Told};
+
+/// A part of the overview.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Part {
+    /// The workers.
+    #[default]
+    Workers,
+    /// The rooms.
+    Rooms,
+    /// The queues.
+    Queues,
+}
+
+/// The overview: how the server is.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Overview {
+    /// How it said it is.
+    pub health: Option<Health>,
+    /// Its queues.
+    pub queues: Told<Vec<QueueJson>>,
+    /// What it did in the last seconds.
+    pub rates: Rates,
+    /// The part that keys are for.
+    pub part: Part,
+    /// The place in the list of workers.
+    pub workers: List,
+    /// The place in the list of rooms.
+    pub rooms: List,
+    /// The place in the list of queues.
+    pub waiting: List,
+}
+
+impl Overview {
+    /// What it tells of itself to those who may know.
+    pub fn details(&self) -> Option<&HealthDetails> {
+        self.health.as_ref()?.details.as_ref()
+    }
+
+    /// The connected workers and other providers.
+    pub fn all_workers(&self) -> &[WorkerJson] {
+        self.details().map_or(&[], |details| &details.workers)
+    }
+
+    /// Takes how it is now.
+    pub fn take(&mut self, second: i64, health: Health) {
+        let in_flight = health.details.as_ref().map_or(0, |details| details.in_flight);
+        self.rates.pass(second);
+        self.rates.in_flight.set(second, in_flight as f64);
+        self.health = Some(health);
+    }
+
+    /// Takes what ended since it was last asked.
+    pub fn ended(&mut self, second: i64, requests: &[RequestJson], ended: u64) {
+        self.rates.take(second, requests, ended);
+    }
+
+    /// The next part, or the one before.
+    pub fn turn(&mut self, forward: bool) {
+        self.part = match (self.part, forward) {
+            (Part::Workers, true) | (Part::Queues, false) => Part::Rooms,
+            (Part::Rooms, true) | (Part::Workers, false) => Part::Queues,
+            (Part::Queues, true) | (Part::Rooms, false) => Part::Workers,
+        };
+    }
+}

@@ -1,0 +1,183 @@
+//! The rooms: those that the server lists, and those that are watched.
+
+use base::Secret;
+use protocol::room::RoomSummary;
+
+use super::{list::List, room::Room, told::Told};
+
+/// Rooms that are watched at once; the one that was longest not looked at goes first.
+pub const MOST: usize = 8;
+
+/// A part of the screen of rooms.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Part {
+    /// The list of rooms.
+    #[default]
+    List,
+    /// Who is in the open room.
+    People,
+    /// What happens in it.
+    Activity,
+}
+
+/// The rooms.
+#[derive(Debug, Default)]
+pub struct Rooms {
+    /// Those that the server lists.
+    pub listed: Told<Vec<RoomSummary>>,
+    /// The part that keys are for.
+    pub part: Part,
+    /// The place in the list.
+    pub list: List,
+    /// Those that are watched, the one that is looked at first.
+    watched: Vec<Room>,
+    next: u64,
+}
+
+/// A room in the list.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Entry {
+    /// The code that it is opened by.
+    pub code: String,
+    /// What people call it.
+    pub name: String,
+    /// How many are in it, as far as known.
+    pub people: Option<u32>,
+    /// Whether it needs a password.
+    pub locked: bool,
+}
+
+/// What is to be done after a room was opened.
+#[derive(Debug)]
+pub struct Opened {
+    /// The room to watch, if it was not watched yet: its number.
+    pub watch: Option<u64>,
+    /// The one to watch no longer.
+    pub unwatch: Option<u64>,
+}
+
+impl Rooms {
+    /// The list: what the server lists, then what was opened by its code.
+    pub fn entries(&self) -> Vec<Entry> {
+        let listed = self.listed.all();
+        let unlisted = |room: &&Room| !listed.iter().any(|summary| room.is(summary));
+        let by_code = self.watched.iter().filter(unlisted).map(Room::entry);
+        let mut by_code: Vec<Entry> = by_code.collect();
+        by_code.sort_by(|a, b| a.code.cmp(&b.code));
+        listed.iter().map(entry).chain(by_code).collect()
+    }
+
+    /// The room that is looked at.
+    pub fn open(&self) -> Option<&Room> {
+        self.watched.first()
+    }
+
+    /// The same, to be changed.
+    pub fn open_mut(&mut self) -> Option<&mut Room> {
+        self.watched.first_mut()
+    }
+
+    /// Those that are watched.
+    pub fn watched(&self) -> &[Room] {
+        &self.watched
+    }
+
+    /// One that is watched, by its number.
+    pub fn by_watch(&mut self, watch: u64) -> Option<&mut Room> {
+        self.watched.iter_mut().find(|room| room.watch == watch)
+    }
+
+    /// Looks at the room of this code.
+    pub fn look_at(&mut self, code: &str, password: Option<Secret>) -> Opened {
+        let entry = self.listed.all().iter().find(|room| has_code(room, code));
+        let at = self.watched.iter().position(|room| {
+            room.code.eq_ignore_ascii_case(code) || entry.is_some_and(|entry| room.is(entry))
+        });
+        if let Some(at) = at {
+            self.watched[..=at].rotate_right(1);
+            return Opened { watch: None, unwatch: None };
+        }
+        let watch = self.number();
+        self.watched.insert(0, Room::new(watch, code, password));
+        let unwatch = self.watched.get(MOST).map(|room| room.watch);
+        self.watched.truncate(MOST);
+        Opened { watch: Some(watch), unwatch }
+    }
+
+    /// Tries the open room anew, with this password: its number from before, and its new one.
+    pub fn retry(&mut self, password: Option<Secret>) -> Option<(u64, u64)> {
+        let watch = self.number();
+        let room = self.watched.first_mut()?;
+        let before = room.watch;
+        room.retry(watch, password);
+        Some((before, watch))
+    }
+
+    /// Goes on counting where another one was, so that what comes late is for nobody.
+    pub fn number_after(&mut self, other: &Self) {
+        self.next = other.next;
+    }
+
+    fn number(&mut self) -> u64 {
+        self.next += 1;
+        self.next
+    }
+}
+
+/// Whether a room has this code, the spoken one or the short one, whatever its case.
+pub fn has_code(summary: &RoomSummary, code: &str) -> bool {
+    let room = &summary.room;
+    let codes = [Some(&room.code), room.spoken_code.as_ref(), room.short_code.as_ref()];
+    codes.iter().flatten().any(|own| own.eq_ignore_ascii_case(code))
+}
+
+/// A room of a list.
+pub fn entry(summary: &RoomSummary) -> Entry {
+    let room = &summary.room;
+    Entry {
+        code: room.spoken_code.as_ref().unwrap_or(&room.code).clone(),
+        name: room.name.clone(),
+        people: Some(summary.participant_count),
+        locked: room.password_protected,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::app::fixture::room;
+
+    fn codes(rooms: &Rooms) -> Vec<String> {
+        rooms.entries().into_iter().map(|entry| entry.code).collect()
+    }
+
+    #[test]
+    fn a_room_is_one_room_under_all_its_codes() {
+        let mut rooms = Rooms { listed: Told::Known(vec![room()]), ..Rooms::default() };
+        assert_eq!(rooms.look_at("swift-eagle-42", None).watch, Some(1));
+        assert_eq!(rooms.look_at("k7qwtz", None).watch, None);
+        assert_eq!(codes(&rooms), ["swift-eagle-42"]);
+        assert_eq!(rooms.look_at("ABC234", None).watch, Some(2));
+        assert_eq!(codes(&rooms), ["swift-eagle-42", "ABC234"]);
+        assert_eq!(rooms.open().unwrap().code, "ABC234");
+    }
+
+    #[test]
+    fn no_more_than_a_few_rooms_are_watched() {
+        let mut rooms = Rooms::default();
+        for at in 0..MOST {
+            assert!(rooms.look_at(&format!("r{at}"), None).unwatch.is_none());
+        }
+        rooms.look_at("r0", None);
+        assert_eq!(rooms.look_at("new", None).unwatch, Some(2));
+        assert_eq!(rooms.watched().len(), MOST);
+    }
+
+    #[test]
+    fn a_room_is_tried_anew_under_another_number() {
+        let mut rooms = Rooms::default();
+        rooms.look_at("a", None);
+        assert_eq!(rooms.retry(Some("pw".into())), Some((1, 2)));
+        assert!(rooms.by_watch(1).is_none() && rooms.by_watch(2).is_some());
+    }
+}

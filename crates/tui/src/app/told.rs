@@ -1,0 +1,75 @@
+//! What a server told, or why it did not.
+
+use client::ClientError;
+
+/// What a server told, or why it did not.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub enum Told<T> {
+    /// Nothing came yet.
+    #[default]
+    Unknown,
+    /// This.
+    Known(T),
+    /// It tells only an administrator.
+    Private,
+    /// It did not, for this reason.
+    Failed(String),
+}
+
+impl<T> Told<T> {
+    /// Takes what came. A server that could not be reached, or that was not asked, leaves what is
+    /// known as it is.
+    pub fn take(&mut self, came: Option<Result<T, ClientError>>) {
+        match came {
+            Some(Ok(value)) => *self = Self::Known(value),
+            Some(Err(error)) if is_private(&error) => *self = Self::Private,
+            Some(Err(error)) if !error.is_unreachable() => *self = Self::Failed(error.to_string()),
+            Some(Err(_)) | None => {}
+        }
+    }
+
+    /// What is known.
+    pub fn known(&self) -> Option<&T> {
+        match self {
+            Self::Known(value) => Some(value),
+            _ => None,
+        }
+    }
+}
+
+impl<T> Told<Vec<T>> {
+    /// What is known; nothing otherwise.
+    pub fn all(&self) -> &[T] {
+        self.known().map_or(&[], Vec::as_slice)
+    }
+}
+
+/// Whether it needs a credential that was not shown.
+pub fn is_private(error: &ClientError) -> bool {
+    matches!(error, ClientError::Refused { status: 401 | 403, .. })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_known_stays_while_the_server_is_away() {
+        let mut told = Told::default();
+        told.take(Some(Ok(vec![1])));
+        let (url, reason) = ("u".to_owned(), "r".to_owned());
+        told.take(Some(Err(ClientError::Unreachable { url, reason })));
+        told.take(None);
+        assert_eq!(told.all(), [1]);
+    }
+
+    #[test]
+    fn a_refusal_is_told_from_a_failure() {
+        let mut told: Told<Vec<u8>> = Told::default();
+        let refused = |status| ClientError::Refused { status, words: "no".to_owned() };
+        told.take(Some(Err(refused(401))));
+        assert_eq!(told, Told::Private);
+        told.take(Some(Err(refused(500))));
+        assert_eq!(told, Told::Failed("no (HTTP 500)".to_owned()));
+    }
+}

@@ -1,0 +1,2 @@
+//! x
+pub struct Server; pub struct TuiError; pub fn run(){}

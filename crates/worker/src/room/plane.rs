@@ -1,0 +1,274 @@
+//! What is asked of a room's server over HTTP.
+
+use std::{sync::Arc, time::Duration};
+
+use backend::{Answer, AnswerBody, Ask, BackendConfig, BackendError, HttpBackend, NotABackend, Timeouts};
+use base::Secret;
+use bytes::Bytes;
+use http::{HeaderMap, HeaderValue, Method, StatusCode, header};
+use protocol::{
+    json::clip,
+    room::plane::{ErrorCode, ErrorEnvelope, PlaneError, PutParticipant, TunnelPlace},
+};
+use serde::{Deserialize, de::DeserializeOwned};
+use tokio::time::timeout;
+use url::{Url, form_urlencoded::byte_serialize};
+
+use super::GaveUp;
+use crate::{config::ServerTarget, reconnect::Outcome};
+
+/// How long a server may take to connect, and for a whole answer.
+const CONNECT: Duration = Duration::from_secs(5);
+const DEADLINE: Duration = Duration::from_secs(10);
+
+/// The longest answer that is read, in bytes.
+const MAX_ANSWER: usize = 256 * 1024;
+
+/// A server's words are cut to so many bytes.
+const MAX_WORDS: usize = 300;
+
+/// One room of a server, over HTTP.
+#[derive(Debug)]
+pub(super) struct Plane {
+    server: HttpBackend,
+    /// The server's address, for one more client with another credential.
+    url: String,
+    /// The room's path.
+    room: String,
+}
+
+/// What a participant is told when it has joined.
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct Joined {
+    pub(crate) tunnel: TunnelPlace,
+    #[serde(default)]
+    pub(crate) session_token: Option<Secret>,
+}
+
+/// What a room says of itself, as far as it matters here.
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct Summary {
+    /// Only a Warren's rooms have one.
+    pub(super) spoken_code: Option<String>,
+}
+
+/// Why a heartbeat had no good answer.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum HeartbeatFailed {
+    /// The server knows the participant, or the room, no longer.
+    Forgotten,
+    /// Anything else, which may be over with the next one.
+    Missed(String),
+}
+
+/// Why there is no good answer.
+enum Failed {
+    /// The server says why.
+    Refused(StatusCode, Option<PlaneError>),
+    /// There is none.
+    NoAnswer(String),
+}
+
+#[derive(Deserialize)]
+struct Data<T> {
+    data: T,
+}
+
+impl Plane {
+    pub(super) fn new(server: &ServerTarget, code: &str) -> Result<Self, NotABackend> {
+        let url = over_http(&server.url);
+        let client = client(&url, None)?;
+        Ok(Self { server: client, url, room: format!("/v1/rooms/{}", segment(code)) })
+    }
+
+    /// What the room says of itself.
+    pub(super) async fn summary(&self) -> Result<Summary, Outcome> {
+        let asked = ask(&self.server, Method::GET, self.room.clone(), Vec::new()).await;
+        read(asked).map_err(Failed::outcome)
+    }
+
+    /// Joins, or changes what was said before.
+    pub(super) async fn put(&self, id: &str, body: &PutParticipant) -> Result<Joined, Outcome> {
+        let json = serde_json::to_vec(body).unwrap_or_default();
+        let asked = ask(&self.server, Method::PUT, self.participant(id), json).await;
+        read(asked).map_err(Failed::outcome)
+    }
+
+    /// Says that the participant is there.
+    pub(super) async fn heartbeat(&self, id: &str) -> Result<(), HeartbeatFailed> {
+        let path = format!("{}/heartbeat", self.participant(id));
+        let asked = ask(&self.server, Method::POST, path, Vec::new()).await;
+        match read::<serde::de::IgnoredAny>(asked) {
+            Ok(_) => Ok(()),
+            Err(Failed::Refused(StatusCode::NOT_FOUND, _)) => Err(HeartbeatFailed::Forgotten),
+            Err(failed) => Err(HeartbeatFailed::Missed(failed.words())),
+        }
+    }
+
+    /// Takes the participant out of the room.
+    pub(super) async fn leave(&self, id: &str, session: Option<&Secret>) -> Result<(), String> {
+        let own = session.map(|session| client(&self.url, Some(session.clone()))).transpose();
+        let own = own.map_err(|error| error.to_string())?;
+        let server = own.as_ref().unwrap_or(&self.server);
+        let asked = ask(server, Method::DELETE, self.participant(id), Vec::new()).await;
+        read::<serde::de::IgnoredAny>(asked).map(drop).map_err(|failed| failed.words())
+    }
+
+    fn participant(&self, id: &str) -> String {
+        format!("{}/participants/{}", self.room, segment(id))
+    }
+}
+
+fn client(url: &str, api_key: Option<Secret>) -> Result<HttpBackend, NotABackend> {
+    let timeouts = Timeouts { connect: CONNECT, first_byte: DEADLINE, idle: DEADLINE };
+    HttpBackend::new(&BackendConfig { api_key, timeouts, ..BackendConfig::new(url) })
+}
+
+/// The server's address as one of HTTP, without what is no part of it.
+fn over_http(url: &Url) -> String {
+    let mut url = url.clone();
+    let scheme = match url.scheme() {
+        "ws" => "http",
+        "wss" => "https",
+        other => other,
+    };
+    // All four are schemes of one sort: none is refused.
+    let _ = url.set_scheme(&scheme.to_owned());
+    url.set_query(None);
+    url.set_fragment(None);
+    url.to_string()
+}
+
+/// A text as a segment of a path.
+fn segment(text: &str) -> String {
+    byte_serialize(text.as_bytes()).map(|piece| if piece == "+" { "%20" } else { piece }).collect()
+}
+
+async fn ask(
+    server: &HttpBackend,
+    method: Method,
+    path: String,
+    body: Vec<u8>,
+) -> Result<(StatusCode, Vec<u8>), Failed> {
+    let json = (header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
+    let headers = if body.is_empty() { HeaderMap::new() } else { HeaderMap::from_iter([json]) };
+    let body = if body.is_empty() { Vec::new() } else { vec![Bytes::from(body)] };
+    let ask = Ask { path_and_query: path, headers, body };
+    let asking = async {
+        let Answer { status, body, .. } = server.ask(method, ask).await?;
+        Ok::<_, BackendError>((status, whole(body).await?))
+    };
+    match timeout(DEADLINE, asking).await {
+        Ok(answer) => answer.map_err(|error| Failed::NoAnswer(error.to_string())),
+        Err(_) => Err(Failed::NoAnswer(format!("the server did not answer within {DEADLINE:?}"))),
+    }
+}
+
+async fn whole(mut body: AnswerBody) -> Result<Vec<u8>, BackendError> {
+    let mut read = Vec::new();
+    while let Some(bytes) = body.next().await {
+        read.extend_from_slice(&bytes?);
+        if read.len() > MAX_ANSWER {
+            let reason = format!("its answer is longer than {MAX_ANSWER} bytes");
+            return Err(BackendError::Broke { backend: Arc::from("the server"), reason });
+        }
+    }
+    Ok(read)
+}
+
+fn read<T: DeserializeOwned>(asked: Result<(StatusCode, Vec<u8>), Failed>) -> Result<T, Failed> {
+    let (status, body) = asked?;
+    if !status.is_success() {
+        let told = serde_json::from_slice::<ErrorEnvelope>(&body).ok();
+        return Err(Failed::Refused(status, told.map(|envelope| envelope.error)));
+    }
+    match serde_json::from_slice::<Data<T>>(&body) {
+        Ok(Data { data }) => Ok(data),
+        Err(error) => Err(Failed::NoAnswer(format!("what the server answered is no answer: {error}"))),
+    }
+}
+
+impl Failed {
+    fn words(&self) -> String {
+        match self {
+            Self::NoAnswer(words) => words.clone(),
+            Self::Refused(status, None) => format!("the server answered {status}"),
+            Self::Refused(status, Some(error)) => {
+                let details = error.details.as_ref().map(|details| format!(" {details}"));
+                let words = format!("{}{}", error.message, details.unwrap_or_default());
+                format!("{status}: {}", clip(&words, MAX_WORDS))
+            }
+        }
+    }
+
+    /// What it means for who wants to join.
+    fn outcome(self) -> Outcome {
+        let code = match &self {
+            Self::Refused(_, Some(error)) => Some(error.code),
+            _ => None,
+        };
+        match (&self, code) {
+            (_, Some(ErrorCode::RoomNotFound)) => Outcome::Over(GaveUp::NoRoom),
+            (_, Some(ErrorCode::InvalidPassword)) => Outcome::Over(GaveUp::Password),
+            (Self::Refused(StatusCode::NOT_FOUND, _), _) => Outcome::Over(GaveUp::NoRooms),
+            (Self::Refused(StatusCode::TOO_MANY_REQUESTS, _), _) => Outcome::Refused(self.words()),
+            (Self::Refused(status, _), _) if status.is_client_error() => {
+                Outcome::Over(GaveUp::Refused(self.words()))
+            }
+            _ => Outcome::Lost { reason: self.words(), stood: None },
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn refused(status: u16, body: &str) -> Outcome {
+        let status = StatusCode::from_u16(status).unwrap();
+        match read::<Summary>(Ok((status, body.into()))) {
+            Err(failed) => failed.outcome(),
+            Ok(summary) => panic!("{summary:?}"),
+        }
+    }
+
+    fn envelope(code: &str) -> String {
+        format!(r#"{{"error":{{"code":"{code}","message":"words"}},"meta":{{"requestId":"1"}}}}"#)
+    }
+
+    #[test]
+    fn what_will_not_change_by_itself_is_given_up() {
+        let over = |status, code: &str| match refused(status, &envelope(code)) {
+            Outcome::Over(why) => why,
+            other => panic!("{other:?}"),
+        };
+        assert_eq!(over(404, "ROOM_NOT_FOUND"), GaveUp::NoRoom);
+        assert_eq!(over(401, "INVALID_PASSWORD"), GaveUp::Password);
+        assert!(matches!(over(409, "PARTICIPANT_CONFLICT"), GaveUp::Refused(_)));
+        assert!(matches!(over(400, "INVALID_REQUEST"), GaveUp::Refused(_)));
+        assert_eq!(refused(404, "<html>"), Outcome::Over(GaveUp::NoRooms));
+    }
+
+    #[test]
+    fn what_may_change_is_tried_again() {
+        assert!(matches!(refused(429, &envelope("TOO_MANY")), Outcome::Refused(_)));
+        assert!(matches!(refused(502, "<html>"), Outcome::Lost { .. }));
+        assert!(matches!(refused(200, "{}"), Outcome::Lost { .. }), "no envelope");
+    }
+
+    #[test]
+    fn a_code_or_an_id_stays_within_its_segment_of_the_path() {
+        assert_eq!(segment("a/b c?d"), "a%2Fb%20c%3Fd");
+        assert_eq!(segment("swift-eagle_42"), "swift-eagle_42");
+    }
+
+    #[test]
+    fn the_address_is_one_of_http() {
+        let http = |url: &str| over_http(&Url::parse(url).unwrap());
+        assert_eq!(http("ws://h:1/p?x=1"), "http://h:1/p");
+        assert_eq!(http("wss://h"), "https://h/");
+        assert_eq!(http("https://h/"), "https://h/");
+    }
+}

@@ -1,0 +1,80 @@
+//! Joining, and the tunnel.
+
+use protocol::room::plane::TunnelPlace;
+use url::Url;
+use wire::Dialed;
+
+use crate::{
+    config::ServerTarget,
+    link::{LinkLoop, with_cause},
+    reconnect::Outcome,
+    room::{GaveUp, InRoom},
+};
+
+/// A tunnel that stands, and the model that is lent through it.
+pub(super) struct Open {
+    pub(super) dialed: Dialed,
+    pub(super) model: String,
+}
+
+/// Joins, and opens the tunnel that the server has told of.
+pub(super) async fn open(link: &LinkLoop, room: &InRoom) -> Result<Open, Outcome> {
+    let offer = link.lent.offers().borrow().clone();
+    let Some(model) = offer.models.first().cloned() else {
+        return Err(lost("the backend offers no model yet".to_owned()));
+    };
+    let joined = room.put(&link.lent, &offer, &model).await?;
+    room.joined(joined.session_token);
+    let target = target(&link.server, &joined.tunnel)?;
+    let dialed = link.dialer.dial(&target).await;
+    // A token that came too late, or was used up, is as good as none: the next try has a new one.
+    let dialed = dialed.map_err(|error| lost(target.without_secret(with_cause(&error))))?;
+    link.teller.tell(&room.event(link, room.code().to_owned(), None, true));
+    Ok(Open { dialed, model })
+}
+
+/// Where the server wants the tunnel. One that is reached by TLS may not know it, behind a proxy: its
+/// tunnel goes the same way.
+fn target(server: &ServerTarget, place: &TunnelPlace) -> Result<ServerTarget, Outcome> {
+    let url = Url::parse(&place.url).ok().filter(Url::has_host);
+    let url = url.filter(|url| matches!(url.scheme(), "ws" | "wss" | "http" | "https"));
+    let Some(mut url) = url else {
+        let shown = base::redact_url(&place.url);
+        return Err(Outcome::Over(GaveUp::Refused(format!("{shown:?} is no place of a tunnel"))));
+    };
+    let secure = matches!(server.url.scheme(), "https" | "wss");
+    if secure && url.host() == server.url.host() {
+        // Both are schemes of one sort: none is refused.
+        let _ = url.set_scheme("wss");
+    }
+    Ok(server.for_tunnel(url, &place.token))
+}
+
+fn lost(reason: String) -> Outcome {
+    Outcome::Lost { reason, stood: None }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn place(server: &str, url: &str) -> Result<String, Outcome> {
+        let server = ServerTarget::new(server, None).unwrap();
+        let place = TunnelPlace { token: "t".to_owned(), url: url.to_owned() };
+        target(&server, &place).map(|target| target.connect_url().to_string())
+    }
+
+    #[test]
+    fn a_tunnel_is_where_the_server_says_and_no_less_safe() {
+        assert_eq!(place("http://h:1", "ws://h:1/t").unwrap(), "ws://h:1/t?token=t");
+        assert_eq!(place("https://h", "ws://h/t").unwrap(), "wss://h/t?token=t");
+        assert_eq!(place("https://h", "ws://other/t").unwrap(), "ws://other/t?token=t");
+    }
+
+    #[test]
+    fn what_is_no_place_of_a_tunnel_is_refused() {
+        for url in ["", "/v1/rooms/X/tunnel", "ftp://h/t", "file:///t"] {
+            assert!(matches!(place("http://h", url), Err(Outcome::Over(_))), "{url}");
+        }
+    }
+}

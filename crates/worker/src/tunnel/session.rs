@@ -1,0 +1,292 @@
+//! What a server's frames and answers mean for one tunnel. Pure: what comes in, actions out.
+
+use std::collections::HashMap;
+
+use bytes::Bytes;
+use http::{HeaderMap, HeaderValue, Method, header};
+use protocol::{
+    openai,
+    room::tunnel::{BadFrame, ToParticipant, TunnelRequest, close},
+};
+
+use crate::{
+    order::{Order, headers},
+    reconnect::Outcome,
+    room::{GaveUp, HeartbeatFailed},
+};
+
+/// Requests beyond the announced number that are still taken: a server cannot tell that nobody waits
+/// for an answer any more, and its next request may be here before that one has ended.
+const SLACK: usize = 8;
+
+/// So many heartbeats in a row without a good answer, and the participant joins anew.
+const MISSES: u32 = 3;
+
+/// What the tunnel has to do.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Action {
+    /// Begin this job.
+    Start(Order),
+    /// Tell the server that it will not get an answer to this request.
+    Decline {
+        /// The request.
+        request_id: String,
+        /// Why.
+        why: String,
+    },
+}
+
+/// The requests of one tunnel, and how the server was heard of.
+#[derive(Debug)]
+pub(super) struct Session {
+    max_jobs: usize,
+    draining: bool,
+    last_number: u32,
+    jobs: HashMap<u32, String>,
+    misses: u32,
+}
+
+impl Session {
+    pub(super) fn new(max_concurrent: u32) -> Self {
+        let max_jobs = (max_concurrent as usize).saturating_add(SLACK);
+        Self { max_jobs, draining: false, last_number: 0, jobs: HashMap::new(), misses: 0 }
+    }
+
+    /// How many requests are not over.
+    pub(super) fn jobs(&self) -> usize {
+        self.jobs.len()
+    }
+
+    /// Takes nothing new from now on.
+    pub(super) fn drain(&mut self) {
+        self.draining = true;
+    }
+
+    /// A job has ended; the id of its request.
+    pub(super) fn ended(&mut self, number: u32) -> Option<String> {
+        self.jobs.remove(&number)
+    }
+
+    /// A text frame.
+    pub(super) fn on_text(&mut self, text: &str) -> Option<Action> {
+        match ToParticipant::decode(text) {
+            Ok(ToParticipant::Request(request)) => self.on_request(&request),
+            Ok(ToParticipant::Pong(_)) => None,
+            Err(bad) => self.on_bad_frame(bad),
+        }
+    }
+
+    fn on_request(&mut self, request: &TunnelRequest<'_>) -> Option<Action> {
+        let request_id = request.request_id.clone().into_owned();
+        if self.has(&request_id) {
+            tracing::warn!(request_id, "a request that is here already was ignored");
+            return None;
+        }
+        let number = self.last_number.wrapping_add(1);
+        let order = order(number, request);
+        if let Some(why) = self.reason_to_decline(order.as_ref()) {
+            return Some(Action::Decline { request_id, why: why.to_owned() });
+        }
+        self.last_number = number;
+        self.jobs.insert(number, request_id);
+        order.map(Action::Start)
+    }
+
+    fn has(&self, request_id: &str) -> bool {
+        self.jobs.values().any(|known| known == request_id)
+    }
+
+    fn reason_to_decline(&self, order: Option<&Order>) -> Option<&'static str> {
+        match order {
+            _ if self.draining => Some("this participant is leaving"),
+            _ if self.jobs.len() >= self.max_jobs => Some("this participant has no room"),
+            Some(order) if order.is_served() => None,
+            _ => Some("only the consumer APIs below /v1/ are served"),
+        }
+    }
+
+    /// A bad frame costs its request at most.
+    fn on_bad_frame(&mut self, bad: BadFrame) -> Option<Action> {
+        tracing::warn!(request_id = bad.request_id, "a bad frame of the server: {bad}");
+        let about_a_request = bad.kind.as_deref() == Some("tunnel.request");
+        let request_id = bad.request_id.clone().filter(|id| about_a_request && !self.has(id))?;
+        Some(Action::Decline { request_id, why: format!("the request is bad: {}", bad.problem) })
+    }
+
+    /// A heartbeat was answered, or not. Why the participant has to join anew, if it has to.
+    pub(super) fn on_heartbeat(&mut self, answer: Result<(), HeartbeatFailed>) -> Option<String> {
+        match answer {
+            Ok(()) => {
+                self.misses = 0;
+                None
+            }
+            Err(HeartbeatFailed::Forgotten) => Some("the server knows it no longer".to_owned()),
+            Err(HeartbeatFailed::Missed(why)) => {
+                self.misses += 1;
+                tracing::debug!(self.misses, "a heartbeat failed: {why}");
+                (self.misses >= MISSES).then(|| format!("{MISSES} heartbeats failed: {why}"))
+            }
+        }
+    }
+}
+
+/// What the end of a tunnel means, when the server has said why; `None`: it is to be opened again.
+pub(super) fn closed(code: u16, reason: &str) -> Option<Outcome> {
+    if code == close::SUPERSEDED.0 {
+        return Some(Outcome::Over(GaveUp::Superseded));
+    }
+    GaveUp::by_close(code, reason).map(Outcome::Over)
+}
+
+/// The order that a request becomes; `None` for a method that is none.
+fn order(number: u32, request: &TunnelRequest<'_>) -> Option<Order> {
+    let body = request.body.map(|body| Bytes::copy_from_slice(body.get().as_bytes()));
+    let model = body.as_deref().and_then(|body| openai::peek(body).ok()).map(|peek| peek.model);
+    Some(Order {
+        number,
+        request_id: request.request_id.clone().into_owned(),
+        model: model.unwrap_or_default(),
+        method: Method::from_bytes(request.method.as_bytes()).ok()?,
+        path: request.path.clone().into_owned(),
+        streaming: request.stream,
+        headers: headers_of(request),
+        body: body.into_iter().collect(),
+    })
+}
+
+fn headers_of(request: &TunnelRequest<'_>) -> HeaderMap {
+    let mut headers = headers(&request.headers);
+    if request.body.is_some() {
+        let json = HeaderValue::from_static("application/json");
+        headers.entry(header::CONTENT_TYPE).or_insert(json);
+    }
+    headers
+}
+
+#[cfg(test)]
+mod tests {
+    use protocol::room::tunnel::close;
+
+    use super::*;
+
+    fn request(id: &str) -> String {
+        let body = r#"{"model":"m","messages":[ ]}"#;
+        format!(
+            r#"{{"type":"tunnel.request","requestId":"{id}","operation":"chat.completions.create","method":"POST","path":"/v1/chat/completions","headers":{{"Content-Type":"application/json"}},"body":{body},"stream":true}}"#
+        )
+    }
+
+    #[track_caller]
+    fn started(action: Option<Action>) -> Order {
+        match action {
+            Some(Action::Start(order)) => order,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    #[track_caller]
+    fn declined(action: Option<Action>) -> (String, String) {
+        match action {
+            Some(Action::Decline { request_id, why }) => (request_id, why),
+            other => panic!("{other:?}"),
+        }
+    }
+
+    #[test]
+    fn a_request_becomes_an_order_whose_body_is_as_it_came() {
+        let order = started(Session::new(1).on_text(&request("R1")));
+        assert_eq!((order.request_id.as_str(), order.model.as_str()), ("R1", "m"));
+        assert_eq!((order.method, order.path.as_str()), (Method::POST, "/v1/chat/completions"));
+        assert_eq!(order.body.concat(), br#"{"model":"m","messages":[ ]}"#);
+        assert_eq!(order.headers["content-type"], "application/json");
+        assert!(order.streaming);
+    }
+
+    #[test]
+    fn a_request_without_a_body_has_none() {
+        let text = r#"{"type":"tunnel.request","requestId":"R1","operation":"responses.get","method":"GET","path":"/v1/responses/a","headers":{},"stream":false}"#;
+        let order = started(Session::new(1).on_text(text));
+        assert_eq!((order.method, order.body.len(), order.headers.len()), (Method::GET, 0, 0));
+    }
+
+    #[test]
+    fn requests_run_at_once_up_to_the_bound() {
+        let mut session = Session::new(2);
+        let numbers: Vec<_> = (0..2 + SLACK)
+            .map(|n| started(session.on_text(&request(&n.to_string()))).number)
+            .collect();
+        assert_eq!(session.jobs(), 2 + SLACK);
+        let (id, why) = declined(session.on_text(&request("more")));
+        assert_eq!((id.as_str(), why.as_str()), ("more", "this participant has no room"));
+        assert_eq!(session.ended(numbers[0]).as_deref(), Some("0"));
+        assert_eq!(session.ended(numbers[0]), None);
+        started(session.on_text(&request("more")));
+    }
+
+    #[test]
+    fn an_id_that_is_here_already_is_ignored_until_its_request_is_over() {
+        let mut session = Session::new(2);
+        let first = started(session.on_text(&request("a")));
+        assert_eq!(session.on_text(&request("a")), None);
+        session.ended(first.number);
+        started(session.on_text(&request("a")));
+    }
+
+    #[test]
+    fn what_is_not_lent_is_declined() {
+        for (from, to) in [
+            ("/v1/chat/completions", "/api/delete"),
+            ("/v1/chat/completions", "/v1/../api/delete"),
+            ("\"POST\"", "\"PUT\""),
+            ("\"POST\"", "\"\""),
+        ] {
+            let mut session = Session::new(1);
+            let (_, why) = declined(session.on_text(&request("a").replace(from, to)));
+            assert!(why.contains("only the consumer APIs"), "{to}: {why}");
+            assert_eq!(session.jobs(), 0);
+        }
+    }
+
+    #[test]
+    fn who_leaves_takes_nothing_new() {
+        let mut session = Session::new(1);
+        started(session.on_text(&request("a")));
+        session.drain();
+        assert_eq!(declined(session.on_text(&request("b"))).1, "this participant is leaving");
+        assert_eq!(session.jobs(), 1);
+    }
+
+    #[test]
+    fn a_bad_frame_costs_its_request_at_most() {
+        let mut session = Session::new(1);
+        for text in ["", "x", "[]", "{}", r#"{"type":"novelty","requestId":"a"}"#] {
+            assert_eq!(session.on_text(text), None, "{text}");
+        }
+        assert_eq!(session.on_text(r#"{"type":"tunnel.pong","timestamp":1}"#), None);
+        let (id, _) = declined(session.on_text(r#"{"type":"tunnel.request","requestId":"a"}"#));
+        assert_eq!(id, "a");
+        started(session.on_text(&request("b")));
+        assert_eq!(session.on_text(r#"{"type":"tunnel.request","requestId":"b"}"#), None);
+    }
+
+    #[test]
+    fn three_heartbeats_in_a_row_have_to_fail() {
+        let mut session = Session::new(1);
+        let missed = || Err(HeartbeatFailed::Missed("no answer".to_owned()));
+        for answer in [missed(), missed(), Ok(()), missed(), missed()] {
+            assert_eq!(session.on_heartbeat(answer), None);
+        }
+        assert!(session.on_heartbeat(missed()).unwrap().contains("no answer"));
+        assert!(Session::new(1).on_heartbeat(Err(HeartbeatFailed::Forgotten)).is_some());
+    }
+
+    #[test]
+    fn only_who_is_superseded_or_removed_stays_away() {
+        let superseded = Some(Outcome::Over(GaveUp::Superseded));
+        assert_eq!(closed(1000, "superseded by newer tunnel"), superseded);
+        assert_eq!(closed(1000, ""), superseded);
+        assert_eq!(closed(close::REMOVED.0, close::REMOVED.1), Some(Outcome::Over(GaveUp::Removed)));
+        assert_eq!(closed(1001, "Hub closing"), None);
+        assert_eq!(closed(4001, "ping timeout"), None);
+    }
+}
