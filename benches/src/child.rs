@@ -9,9 +9,9 @@ use std::{
     time::Duration,
 };
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, bail, ensure};
 use tokio::{
-    io::{AsyncBufReadExt, AsyncReadExt, BufReader, Lines, stdin},
+    io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader, Lines, stdin},
     process::{Child, ChildStdin, ChildStdout, Command},
     time::timeout,
 };
@@ -89,6 +89,13 @@ impl Process {
         }
     }
 
+    /// Lets one of the suite's own processes do its next part.
+    pub(crate) async fn go_on(&mut self) -> Result<()> {
+        let stdin = self.stdin.as_mut().context("its stdin is closed")?;
+        stdin.write_all(b"\n").await?;
+        Ok(stdin.flush().await?)
+    }
+
     /// Closes its stdin: the sign for the suite's own processes to go on or to end.
     pub(crate) fn close_stdin(&mut self) {
         self.stdin = None;
@@ -142,6 +149,13 @@ pub(crate) fn say(line: &str) -> Result<()> {
     let mut out = std::io::stdout().lock();
     writeln!(out, "{line}")?;
     Ok(out.flush()?)
+}
+
+/// Waits until the parent lets this process do its next part; an error when it is gone.
+pub(crate) async fn told_to_go_on() -> Result<()> {
+    let read = stdin().read(&mut [0]).await?;
+    ensure!(read > 0, "abandoned");
+    Ok(())
 }
 
 /// Waits until stdin ends: the parent has finished with this process, or is gone.

@@ -5,7 +5,7 @@ use std::{net::SocketAddr, time::Duration};
 use crate::payload::Api;
 use anyhow::{Context, Result, anyhow, ensure};
 use bytes::Bytes;
-use http::{Request, Response, header};
+use http::{Method, Request, Response, header};
 use http_body_util::{BodyExt, Full};
 use hyper::{body::Incoming, client::conn::http1};
 use hyper_util::rt::TokioIo;
@@ -54,7 +54,35 @@ impl Link {
         key: Option<&str>,
         body: Bytes,
     ) -> Result<Response<Incoming>> {
-        let mut request = Request::post(path)
+        self.send(Method::POST, path, key, body).await
+    }
+
+    /// Sends JSON and returns what is answered with a status of success; at most 16 MiB.
+    pub(crate) async fn exchange(
+        &mut self,
+        method: Method,
+        path: &str,
+        body: Bytes,
+    ) -> Result<Vec<u8>> {
+        ensure!(self.ready().await, "the connection was closed");
+        let response = self.send(method, path, None, body).await?;
+        let status = response.status();
+        let answer = read(response.into_body()).await?;
+        let words = || String::from_utf8_lossy(&answer).into_owned();
+        ensure!(status.is_success(), "status {status} of {path}: {}", words());
+        Ok(answer)
+    }
+
+    async fn send(
+        &mut self,
+        method: Method,
+        path: &str,
+        key: Option<&str>,
+        body: Bytes,
+    ) -> Result<Response<Incoming>> {
+        let mut request = Request::builder()
+            .method(method)
+            .uri(path)
             .header(header::HOST, &self.host)
             .header(header::CONTENT_TYPE, "application/json");
         if let Some(key) = key {

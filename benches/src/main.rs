@@ -12,6 +12,7 @@
 //! - [`backend`]: the mock model server
 //! - [`load`]: the load generator
 //! - [`payload`]: request bodies and answers, known to both of these byte for byte
+//! - [`rooms`]: rooms of a server, over HTTP
 //! - [`child`], [`proc`]: processes, and what they use
 //! - [`stats`], [`report`]: numbers, and how they are shown
 
@@ -23,6 +24,7 @@ mod load;
 mod payload;
 mod proc;
 mod report;
+mod rooms;
 mod scenarios;
 mod stats;
 mod suite;

@@ -46,6 +46,8 @@ pub(crate) struct Closed {
     pub(crate) answer: Answer,
     /// The API that it is asked through.
     pub(crate) api: Api,
+    /// What stands before the API's path: that of a room, or nothing.
+    pub(crate) prefix: String,
     /// The key that is sent along.
     pub(crate) key: Option<String>,
     /// Seconds before measuring begins.
@@ -109,7 +111,7 @@ impl Expected {
 
 struct Round {
     addr: SocketAddr,
-    api: Api,
+    path: String,
     key: Option<String>,
     body: Bytes,
     expected: Expected,
@@ -128,8 +130,9 @@ impl Round {
         let expected = Expected::of(plan);
         let measure_from = Instant::now() + Duration::from_secs_f64(plan.warmup);
         let until = measure_from + Duration::from_secs_f64(plan.seconds);
-        let (addr, api, key) = (plan.addr, plan.api, plan.key.clone());
-        Self { addr, api, key, body, expected, measure_from, until, left: plan.most.into() }
+        let path = format!("{}{}", plan.prefix, plan.api.path());
+        let (addr, key) = (plan.addr, plan.key.clone());
+        Self { addr, path, key, body, expected, measure_from, until, left: plan.most.into() }
     }
 
     fn goes_on(&self) -> bool {
@@ -172,7 +175,7 @@ async fn exchange(link: &mut Option<Link>, round: &Round, tally: &mut Tally) -> 
         Some(link) => link,
         None => link.insert(Link::open(round.addr).await?),
     };
-    let sent = link.post(round.api.path(), round.key.as_deref(), round.body.clone());
+    let sent = link.post(&round.path, round.key.as_deref(), round.body.clone());
     let response = sent.await?;
     ensure!(response.status() == 200, "status {}", response.status().as_u16());
     match &round.expected {
@@ -283,6 +286,7 @@ mod tests {
             body: 3000,
             answer,
             api: Api::Chat,
+            prefix: String::new(),
             key: None,
             warmup: 0.0,
             seconds: 30.0,

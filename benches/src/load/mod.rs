@@ -3,10 +3,12 @@
 //! - [`closed`]: so many connections, each with one request after another
 //! - [`slow`]: many streams held open
 //! - [`cancel`]: clients that hang up in the middle of a stream
+//! - [`watch`]: watchers of rooms
 
 pub(crate) mod cancel;
 pub(crate) mod closed;
 pub(crate) mod slow;
+pub(crate) mod watch;
 
 use std::collections::BTreeMap;
 
@@ -25,6 +27,8 @@ pub(crate) enum Plan {
     Slow(slow::Slow),
     /// See [`cancel`].
     Cancel(cancel::Cancel),
+    /// See [`watch`].
+    Watch(watch::Watch),
 }
 
 /// What went wrong, and how often.
@@ -79,6 +83,14 @@ pub(crate) async fn run(plan: &str) -> Result<()> {
             say(&held.opened)?;
             child::abandoned().await;
             say(&held.close().await)
+        }
+        Plan::Watch(plan) => {
+            let mut held = watch::open(&plan).await?;
+            say(&held.opened)?;
+            child::told_to_go_on().await?;
+            say(&held.tell().await?)?;
+            child::abandoned().await;
+            Ok(())
         }
     }
 }

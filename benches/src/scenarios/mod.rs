@@ -6,10 +6,12 @@
 //! - [`startup`]: time to ready, idle memory, size of the binary
 //! - [`cancel`]: from a client that hangs up to the abort at the backend
 //! - [`slow_streams`]: memory of streams that wait
+//! - [`rooms`]: what a room costs, and how fast its watchers are told
 
 mod accounting;
 mod cancel;
 mod requests;
+mod rooms;
 mod slow_streams;
 mod startup;
 mod translate;
@@ -34,6 +36,10 @@ pub(crate) enum Scenario {
     Cancel,
     /// See [`slow_streams`].
     SlowStreams,
+    /// See [`rooms::requests`].
+    RoomRequests,
+    /// See [`rooms::events`].
+    RoomEvents,
 }
 
 impl Scenario {
@@ -42,6 +48,7 @@ impl Scenario {
         let mut all = vec![Self::Startup];
         all.extend(Row::all().map(Self::Requests));
         all.extend([Self::Accounting, Self::Translate, Self::Cancel, Self::SlowStreams]);
+        all.extend([Self::RoomRequests, Self::RoomEvents]);
         all.retain(|scenario| options.wants(&scenario.name()));
         all
     }
@@ -55,6 +62,8 @@ impl Scenario {
             Self::Translate => "translate".into(),
             Self::Cancel => "cancel".into(),
             Self::SlowStreams => "slow-streams".into(),
+            Self::RoomRequests => "rooms/request".into(),
+            Self::RoomEvents => "rooms/events".into(),
         }
     }
 
@@ -73,6 +82,8 @@ impl Scenario {
             Some(Self::Translate) => translate::measure(lab, report).await,
             Some(Self::Cancel) => cancel::measure(lab, report).await,
             Some(Self::SlowStreams) => slow_streams::measure(lab, report).await,
+            Some(Self::RoomRequests) => rooms::requests::measure(lab, report).await,
+            Some(Self::RoomEvents) => rooms::events::measure(lab, report).await,
             Some(Self::Requests(_)) => {
                 let rows = group.iter().filter_map(|scenario| match scenario {
                     Self::Requests(row) => Some(*row),
@@ -103,10 +114,10 @@ mod tests {
     #[test]
     fn names_are_unique_and_select() {
         let mut names: Vec<String> = asked(&[]).iter().map(Scenario::name).collect();
-        assert_eq!(names.len(), 17);
+        assert_eq!(names.len(), 19);
         names.sort();
         names.dedup();
-        assert_eq!(names.len(), 17);
+        assert_eq!(names.len(), 19);
         assert_eq!(asked(&["--only", "plain/32/1KiB"]).len(), 1);
     }
 
@@ -114,6 +125,6 @@ mod tests {
     fn request_rows_share_their_targets() {
         let all = asked(&[]);
         let groups: Vec<usize> = all.chunk_by(Scenario::same_targets).map(<[_]>::len).collect();
-        assert_eq!(groups, [1, 12, 1, 1, 1, 1]);
+        assert_eq!(groups, [1, 12, 1, 1, 1, 1, 1, 1]);
     }
 }

@@ -70,6 +70,11 @@ impl Row {
         [false, true].into_iter().map(|stream| Self { connections: 32, stream, body: 1 << 10 })
     }
 
+    /// With small bodies, one connection and many.
+    pub(super) fn small() -> impl Iterator<Item = Self> {
+        [Self { connections: 1, stream: false, body: 1 << 10 }].into_iter().chain(Self::busiest())
+    }
+
     /// `plain/32/1KiB`.
     pub(crate) fn name(&self) -> String {
         let kind = if self.stream { "stream" } else { "plain" };
@@ -157,6 +162,7 @@ async fn one_round(row: Row, lab: &Lab, target: &mut Target) -> Result<Round> {
         body: row.body,
         answer: row.answer(),
         api: Api::Chat,
+        prefix: target.prefix.clone(),
         key: target.key.clone(),
         warmup: seconds * WARMUP,
         seconds,

@@ -67,7 +67,7 @@ pub(crate) async fn measure(lab: &Lab, report: &mut Report) -> Result<()> {
 }
 
 /// Each process needs a file per stream; nginx's share two of each among them.
-fn warn_of_file_limit(streams: u32) {
+pub(super) fn warn_of_file_limit(streams: u32) {
     let needed = u64::from(streams) + 512;
     match rlimit::Resource::NOFILE.get() {
         Ok((soft, _)) if soft < needed => report::note(&format!(

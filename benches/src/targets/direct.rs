@@ -10,6 +10,7 @@ pub(crate) fn launch(backend: SocketAddr) -> Target {
     Target {
         name: Kind::Direct.name(),
         key: None,
+        prefix: String::new(),
         addr: backend,
         parts: Vec::new(),
         processes: Vec::new(),

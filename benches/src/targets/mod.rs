@@ -3,9 +3,11 @@
 //! - [`direct`]: no way at all
 //! - [`nginx`]: a plain reverse proxy
 //! - [`warren`]: a server and a worker
+//! - [`rooms`]: a server with rooms
 
 pub(crate) mod direct;
 pub(crate) mod nginx;
+pub(crate) mod rooms;
 pub(crate) mod warren;
 
 use std::{net::SocketAddr, path::PathBuf, time::Duration};
@@ -27,6 +29,8 @@ pub(crate) struct Target {
     pub(crate) name: &'static str,
     /// The key that it asks of its clients, if it does.
     pub(crate) key: Option<String>,
+    /// What stands before the path of each request: that of a room, or nothing.
+    pub(crate) prefix: String,
     /// Where requests go.
     pub(crate) addr: SocketAddr,
     /// What consists of which processes.
@@ -127,6 +131,18 @@ impl Launcher {
     pub(crate) async fn warren_with(&self, accounting: Accounting) -> Result<Option<Target>> {
         let Some(program) = &self.warren else { return Ok(None) };
         warren::launch(program, self.backend, accounting).await.map(Some)
+    }
+
+    /// Starts a Warren, where it is measured, whose backend is lent to all and to a room.
+    pub(crate) async fn warren_with_room(&self) -> Result<Option<[Target; 2]>> {
+        let Some(program) = &self.warren else { return Ok(None) };
+        rooms::launch_both(program, self.backend).await.map(Some)
+    }
+
+    /// Starts a Warren server, where it is measured, with no worker.
+    pub(crate) async fn warren_alone(&self) -> Result<Option<Target>> {
+        let Some(program) = &self.warren else { return Ok(None) };
+        warren::launch_alone(program).await.map(Some)
     }
 
     /// Starts all, one after another.

@@ -65,7 +65,7 @@ async fn attempt(program: &Path, backend: SocketAddr, connections: u32) -> Resul
     }
     let parts = vec![Part { name: "server", pids: proc::children(process.pid()) }];
     let (name, key, processes) = (Kind::Nginx.name(), None, vec![process]);
-    Ok(Target { name, key, addr, parts, processes, _dir: Some(dir) })
+    Ok(Target { name, key, prefix: String::new(), addr, parts, processes, _dir: Some(dir) })
 }
 
 fn free_port() -> Result<SocketAddr> {

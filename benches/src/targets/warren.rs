@@ -18,16 +18,16 @@ use super::{Part, Target, eventually};
 use crate::{child::Process, cli::Kind, http1, payload::MODEL, report};
 
 /// How long the server may take to listen.
-const LISTENS: Duration = Duration::from_secs(20);
+pub(super) const LISTENS: Duration = Duration::from_secs(20);
 
 /// How long the worker may take to connect and tell its models.
-const CONNECTS: Duration = Duration::from_secs(30);
+pub(super) const CONNECTS: Duration = Duration::from_secs(30);
 
 /// How long the server may take for a question about itself.
-const ANSWERS: Duration = Duration::from_secs(5);
+pub(super) const ANSWERS: Duration = Duration::from_secs(5);
 
 /// Jobs the worker takes at once: more than the suite ever sends.
-const MAX_CONCURRENT: &str = "20000";
+pub(super) const MAX_CONCURRENT: &str = "20000";
 
 /// The binary to measure: the one given, or a release build made now.
 pub(crate) async fn find(given: Option<&Path>) -> Result<PathBuf> {
@@ -76,7 +76,18 @@ pub(crate) async fn launch(
         Accounting::None => "without",
         Accounting::Whole => "with",
     };
-    Ok(Target { name, key, addr, parts, processes, _dir: Some(dir) })
+    let prefix = String::new();
+    Ok(Target { name, key, prefix, addr, parts, processes, _dir: Some(dir) })
+}
+
+/// Starts a server with no worker.
+pub(crate) async fn launch_alone(program: &Path) -> Result<Target> {
+    let dir = directory()?;
+    let mut server = serve(program, dir.path(), &secret(), Accounting::Usual)?;
+    let addr = server.listening(LISTENS).await?;
+    let parts = vec![Part { name: "server", pids: vec![server.pid()] }];
+    let (name, processes) = (Kind::Warren.name(), vec![server]);
+    Ok(Target { name, key: None, prefix: String::new(), addr, parts, processes, _dir: Some(dir) })
 }
 
 /// A server alone, as it is right after its start.
@@ -148,7 +159,7 @@ fn lend(
 }
 
 /// No settings but ours: none from the environment, no file in the home or working directory.
-fn clean(program: &Path, dir: &Path) -> Command {
+pub(super) fn clean(program: &Path, dir: &Path) -> Command {
     let mut command = Command::new(program);
     command.env_clear().env("HOME", dir).env("PATH", "/usr/bin:/bin");
     // No line for each request, as nginx is told to write none.

@@ -89,7 +89,7 @@ impl ConsumerRules {
         Err(credential.map_or(Denied::KeyMissing, |_| Denied::KeyUnknown))
     }
 
-    /// Whether a request carries a valid key of any scope, needed or not.
+    /// Whether a request carries a valid key of any scope, needed or not, that is bound to no room.
     pub fn has_key(&self, headers: &HeaderMap, now: Moment) -> bool {
         presented(headers).is_some_and(|credential| self.keys.is_valid(credential, now))
     }

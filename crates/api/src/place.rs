@@ -57,9 +57,10 @@ impl Place {
         Self::in_room(room, Admitted { id: key.id().clone(), key: Some(key) })
     }
 
-    /// A room, for anybody who was let in.
+    /// A room, for anybody who was let in. They are counted by the room's id: its code would be a
+    /// credential in logs.
     pub(crate) fn for_anybody(room: Arc<Room>) -> Self {
-        let id = KeyId::from(format!("room:{}", room.short_code()));
+        let id = KeyId::from(room.scope().as_str());
         Self::in_room(room, Admitted { id, key: None })
     }
 

@@ -7,6 +7,8 @@
 //! - [`settings`]: what they mean
 //! - [`data`]: the data directory, its lock and its tokens
 //! - [`server`]: a running server, from start to drain
+//! - `parts`: what it is made of
+//! - `remember`: which models are served, over a restart too
 //! - [`ledger`]: a row for each job, written off the request path
 //! - `keeper`: keys expire, are settled, and remember their last use
 //! - [`stopped`]: administration of a server that is not running
@@ -27,6 +29,8 @@ pub mod ledger;
 pub mod listener;
 mod mdns;
 pub mod options;
+mod parts;
+mod remember;
 mod room_keeper;
 pub mod routes;
 pub mod server;

@@ -1,43 +1,33 @@
 //! A running server, from start to drain.
 
-use std::{
-    net::SocketAddr,
-    sync::Arc,
-    time::{Duration, SystemTime},
-};
+use std::{net::SocketAddr, sync::Arc, time::Duration};
 
-use access::{ConsumerRules, Keys, LenderRules, Moment, Token};
+use access::{Keys, Token};
 use anyhow::Context;
-use api::{Administration, Api, Cors, Limits, MessageJobs, Names, RoomRules, admin::RecentRequests};
+use api::{Administration, Api, Cors, MessageJobs, admin::RecentRequests};
 use axum::Router;
-use base::{KeyId, KeyScope, ModelName, Scope, Secret};
-use dispatch::route::{LeastLoaded, Policy, PrefixAffinity};
-use providers::{ModelNodes, NodeSettings, Participants, RelaySettings, RelayWorkers};
+use base::Secret;
+use providers::{Participants, RelayWorkers};
 use rooms::Rooms;
-use scheduler::{Observer, Scheduler};
-use store::{KeyStore, ModelMemory, ModelStore, RoomStore, SqliteStore, UsageStore};
-use tokio::{
-    sync::Notify,
-    time::{Instant, timeout},
-};
+use scheduler::Scheduler;
+use store::{SqliteStore, UsageStore};
+use tokio::time::{Instant, timeout};
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
 use crate::{
     VERSION,
-    data::{ADMIN_TOKEN, CLIENT_TOKEN, DataDir, WORKER_SECRET},
-    keeper::{self, Settling},
+    data::DataDir,
+    keeper,
     ledger::Ledger,
     listener::Listener,
     mdns::Announced,
-    options::Routing,
+    parts::{self, Tokens},
+    remember::Remember,
     room_keeper::{self, RoomEvents},
     routes,
     settings::Settings,
-    telemetry::{metrics::Metrics, requests::RequestLog},
+    telemetry::metrics::Metrics,
 };
-
-/// How often the last sight of known models is written; new ones are written at once.
-const FLUSH: Duration = Duration::from_secs(60);
 
 /// How often a draining server looks whether it is done.
 const LOOK: Duration = Duration::from_millis(20);
@@ -76,29 +66,31 @@ impl Server {
         let data = DataDir::open(&settings.data_dir)?;
         let tokens = Tokens::kept(&settings, &data)?;
         let store = Arc::new(SqliteStore::open(&data.database()?)?);
-        let keys = keys(&store, tokens.client.as_ref())?;
+        let keys = parts::keys(&store, tokens.client.as_ref())?;
         let models = Arc::new(Remember::open(&store)?);
-        let rooms = rooms(&settings, &store)?;
+        let rooms = parts::rooms(&settings, &store)?;
         let metrics = Arc::new(Metrics::new());
         let usage: Arc<dyn UsageStore> = Arc::<SqliteStore>::clone(&store);
         let ledger = Ledger::new(Arc::clone(&usage), settings.usage_retention, metrics.ledger());
         let ledger = Arc::new(ledger);
         let requests = Arc::new(RecentRequests::default());
-        let mut observers = observers(&settings, &keys, &models, &metrics, &requests, &ledger);
+        let mut observers =
+            parts::observers(&settings, &keys, &models, &metrics, &requests, &ledger);
         let by_message = Arc::<MessageJobs>::default();
         observers.push(Arc::new(RoomEvents::new(rooms.clone(), Arc::clone(&by_message))));
-        let scheduler = scheduler(&settings, observers);
-        let workers = relay_workers(&settings, &tokens.worker, keys.clone(), &scheduler, &rooms);
-        let nodes = model_nodes(&settings, keys.clone(), &scheduler);
+        let scheduler = parts::scheduler(&settings, observers);
+        let workers =
+            parts::relay_workers(&settings, &tokens.worker, keys.clone(), &scheduler, &rooms);
+        let nodes = parts::model_nodes(&settings, keys.clone(), &scheduler);
         let participants = Participants::new(rooms.clone(), scheduler.clone());
         let token = Token::new(&tokens.admin);
         let api = Api::new(
             scheduler.clone(),
-            consumer_rules(&settings, keys.clone()),
+            parts::consumer_rules(&settings, keys.clone()),
             Administration { token, usage, audit: store, requests },
             Arc::<Ledger>::clone(&ledger),
-            names(&settings, &models, &rooms, by_message),
-            limits(&settings),
+            parts::names(&settings, &models, &rooms, by_message),
+            parts::limits(&settings),
             VERSION,
         );
         let router = routes::router(
@@ -210,128 +202,6 @@ async fn see_off(connections: &TaskTracker, until: Instant) {
     let _ = timeout(left.max(FAREWELL), connections.wait()).await;
 }
 
-/// What is presented to a server beside its keys.
-struct Tokens {
-    worker: Secret,
-    admin: Secret,
-    client: Option<Secret>,
-}
-
-impl Tokens {
-    /// Those that are given; the others are kept in the data directory.
-    fn kept(settings: &Settings, data: &DataDir) -> anyhow::Result<Self> {
-        let kept = |given: &Option<Secret>, name, prefix| match given {
-            Some(secret) => Ok(secret.clone()),
-            None => data.token(name, prefix),
-        };
-        let client = match settings.keep_client_token {
-            true => Some(kept(&settings.client_token, CLIENT_TOKEN, "wk_")?),
-            false => settings.client_token.clone(),
-        };
-        Ok(Self {
-            worker: kept(&settings.worker_secret, WORKER_SECRET, "ws_")?,
-            admin: kept(&settings.admin_token, ADMIN_TOKEN, "wa_")?,
-            client,
-        })
-    }
-}
-
-/// The keys that are kept, and the ready-made one.
-fn keys(store: &Arc<SqliteStore>, client_token: Option<&Secret>) -> anyhow::Result<Keys> {
-    let now = Moment::now();
-    let kept: Arc<dyn KeyStore> = Arc::<SqliteStore>::clone(store);
-    let keys = Keys::open(kept, now)?;
-    keys.restore_budgets(&**store, now)?;
-    if let Some(token) = client_token {
-        keys.add_ready_made(KeyId::from("client-token"), token, &[KeyScope::Inference], now);
-    }
-    Ok(keys)
-}
-
-/// Who is told of each job, in this order.
-fn observers(
-    settings: &Settings,
-    keys: &Keys,
-    models: &Arc<Remember>,
-    metrics: &Arc<Metrics>,
-    requests: &Arc<RecentRequests>,
-    ledger: &Arc<Ledger>,
-) -> Vec<Arc<dyn Observer>> {
-    let mut observers: Vec<Arc<dyn Observer>> = vec![
-        Arc::new(Settling(keys.clone())),
-        Arc::<Remember>::clone(models),
-        Arc::<Metrics>::clone(metrics),
-        Arc::new(RequestLog),
-        Arc::<RecentRequests>::clone(requests),
-    ];
-    if settings.ledger {
-        observers.push(Arc::<Ledger>::clone(ledger));
-    }
-    observers
-}
-
-fn scheduler(settings: &Settings, observers: Vec<Arc<dyn Observer>>) -> Scheduler {
-    let policy: Box<dyn Policy> = match settings.routing {
-        Routing::LeastLoaded => Box::new(LeastLoaded),
-        Routing::PrefixAffinity => Box::new(PrefixAffinity::default()),
-    };
-    Scheduler::new(settings.dispatch.clone(), policy, observers)
-}
-
-fn relay_workers(
-    settings: &Settings,
-    secret: &Secret,
-    keys: Keys,
-    scheduler: &Scheduler,
-    rooms: &Rooms,
-) -> RelayWorkers {
-    let lenders = LenderRules { secret: Some(Token::new(secret)), keys };
-    let relay = RelaySettings { lenders, heartbeat: settings.heartbeat };
-    RelayWorkers::new(relay, scheduler.clone(), rooms.clone())
-}
-
-fn model_nodes(settings: &Settings, keys: Keys, scheduler: &Scheduler) -> ModelNodes {
-    let secret = settings.node_token.as_ref().map(Token::new);
-    ModelNodes::new(NodeSettings { lenders: LenderRules { secret, keys } }, scheduler.clone())
-}
-
-/// The rooms that are kept.
-fn rooms(settings: &Settings, store: &Arc<SqliteStore>) -> anyhow::Result<Rooms> {
-    let kept: Arc<dyn RoomStore> = Arc::<SqliteStore>::clone(store);
-    Ok(Rooms::open(kept, rooms::Settings { idle: settings.room_idle }, Moment::now().wall_ms)?)
-}
-
-fn names(
-    settings: &Settings,
-    models: &Remember,
-    rooms: &Rooms,
-    by_message: Arc<MessageJobs>,
-) -> Names {
-    let rooms = RoomRules {
-        rooms: rooms.clone(),
-        open: settings.open_rooms,
-        endpoints: settings.room_endpoints,
-        tls: settings.tls.is_some(),
-        by_message,
-    };
-    Names { models: Arc::clone(&models.memory), aliases: settings.aliases.clone(), rooms }
-}
-
-fn consumer_rules(settings: &Settings, keys: Keys) -> ConsumerRules {
-    let Settings { require_key, open, local, .. } = settings;
-    ConsumerRules { keys, require_key: *require_key, open: *open, local: local.clone() }
-}
-
-fn limits(settings: &Settings) -> Limits {
-    Limits {
-        max_body: settings.max_body,
-        keepalive: settings.keepalive,
-        drain: settings.drain,
-        bodies: settings.dispatch.max_queued_bytes.saturating_mul(2),
-        affinity: settings.routing == Routing::PrefixAffinity,
-    }
-}
-
 async fn listener(
     settings: &Settings,
     router: Cors<Router>,
@@ -343,54 +213,6 @@ async fn listener(
     bound.with_context(|| {
         format!("{listen} cannot be listened on: is another server running there?")
     })
-}
-
-/// Remembers which models are served.
-struct Remember {
-    memory: Arc<ModelMemory>,
-    /// Something was learnt that a crash should not lose.
-    new: Notify,
-}
-
-impl Observer for Remember {
-    fn offers(&self, scope: &Scope, models: &[ModelName]) {
-        // Of a room's models it is the room that knows which are worth waiting for.
-        if *scope == Scope::server() && self.memory.saw(scope, models, SystemTime::now()) {
-            self.new.notify_one();
-        }
-    }
-}
-
-impl Remember {
-    fn open(store: &Arc<SqliteStore>) -> anyhow::Result<Self> {
-        let store: Arc<dyn ModelStore> = Arc::<SqliteStore>::clone(store);
-        let memory = Arc::new(ModelMemory::open(store, SystemTime::now())?);
-        Ok(Self { memory, new: Notify::new() })
-    }
-
-    /// Writes what was learnt: what is new at once, the rest now and then, and all at the end.
-    async fn keep(self: Arc<Self>, scheduler: Scheduler, stop: CancellationToken) {
-        let scope = Scope::server();
-        while !stop.is_cancelled() {
-            tokio::select! {
-                () = self.new.notified() => {}
-                () = tokio::time::sleep(FLUSH) => {}
-                () = stop.cancelled() => {}
-            }
-            // A model that is served all the time is seen all the time.
-            self.memory.saw(&scope, &scheduler.models(&scope), SystemTime::now());
-            self.flush().await;
-        }
-    }
-
-    async fn flush(&self) {
-        let memory = Arc::clone(&self.memory);
-        let flushed = tokio::task::spawn_blocking(move || memory.flush(SystemTime::now())).await;
-        if let Ok(Err(error)) = flushed {
-            let error = &error as &dyn std::error::Error;
-            tracing::warn!(error, "models are not remembered over a restart");
-        }
-    }
 }
 
 async fn drain(scheduler: &Scheduler, within: Duration) {

@@ -8,6 +8,8 @@
 //! - [`worker`]: a relay worker in the hands of a test, in the stock form and in the binary form
 //! - [`node`]: a bare model node in the hands of a test
 //! - [`node_server`]: a stock-shaped API server in the hands of a test
+//! - [`participant`]: a stock participant of a room in the hands of a test
+//! - [`hub`]: a stock-shaped server of rooms in the hands of a test
 //! - [`process`]: a child process with its log, its signals and its exit code
 //! - [`daemon`]: `warren serve` and `warren worker`, the real binary
 //! - [`client`]: an HTTP client that sees bytes as they arrive and hangs up where a test wants
@@ -28,9 +30,11 @@ pub mod backend;
 pub mod client;
 pub mod daemon;
 pub mod http1;
+pub mod hub;
 pub mod lossy;
 pub mod node;
 pub mod node_server;
+pub mod participant;
 pub mod process;
 pub mod random;
 pub mod raw;
@@ -42,9 +46,11 @@ pub use backend::{
 };
 pub use client::{Client, Connection, Request, Response, Streaming};
 pub use daemon::{Daemon, Serve, WorkerProcess};
+pub use hub::{FakeHub, Heard, HubTunnel};
 pub use lossy::{LossyEnd, LossyReceiver, LossySender, lossy_pair, lossy_pipe};
 pub use node::{FakeNode, Knock, NodeTask};
 pub use node_server::{NodeLink, NodeServer, Said};
+pub use participant::{FakeParticipant, Put, TunnelAsk};
 pub use process::ChildProcess;
 pub use random::Random;
 pub use raw::{RawConnection, RawRequest, RawServer};

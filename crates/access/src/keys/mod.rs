@@ -107,9 +107,10 @@ impl Keys {
         }
     }
 
-    /// Whether this is the text of a key that may be used for anything now.
+    /// Whether this is the text of a key that may be used for anything of the server now: not of one
+    /// room only.
     pub fn is_valid(&self, text: &str, now: Moment) -> bool {
-        self.find(text).is_some_and(|key| key.is_valid(now))
+        self.find(text).is_some_and(|key| key.is_valid(now) && key.room().is_none())
     }
 
     /// The key of this id.

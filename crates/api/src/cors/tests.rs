@@ -1,3 +1,5 @@
+//! Which answers a page may read.
+
 use axum::{Router, routing::get};
 use tower::ServiceExt;
 

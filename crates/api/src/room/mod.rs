@@ -30,9 +30,9 @@ use axum::{
 use bytes::Bytes;
 use http::{Uri, request::Parts};
 
+use self::failure::Failure;
 pub use self::message_jobs::MessageJobs;
 pub(crate) use self::watchers::Watchers;
-use self::failure::Failure;
 use crate::{read, state::Api};
 
 /// The largest body that is taken but for inference, in bytes.

@@ -1,3 +1,5 @@
+//! Jobs from their start to their end, and what watchers are told.
+
 use base::ProviderId;
 use serde_json::{Value, json};
 

@@ -27,11 +27,12 @@ impl App {
     }
 
     pub(super) fn paste(&mut self, text: &str) -> Vec<Effect> {
+        let is_typing = self.is_typing();
         match &mut self.dialog {
             Some(Dialog::Filter) => self.requests.filter.insert(text.trim()),
             Some(Dialog::Code(editor) | Dialog::Password(editor)) => editor.insert(text.trim()),
             Some(Dialog::Target(pick)) => pick.filter.insert(text.trim()),
-            None if self.is_typing() => self.ask.prompt.insert(text),
+            None if is_typing => self.ask.prompt.insert(text),
             None => {}
         }
         Vec::new()

@@ -104,9 +104,21 @@ impl Room {
 
     /// Takes what came from it; `at`: when, in milliseconds since 1970.
     pub fn take(&mut self, at: u64, news: RoomNews) {
+        let before = self.activity.lines().len();
+        self.put_in(at, news);
+        // Whoever looks at what was before stays there.
+        if self.below > 0 {
+            self.below += self.activity.lines().len() - before;
+        }
+    }
+
+    fn put_in(&mut self, at: u64, news: RoomNews) {
         match news {
             RoomNews::Opened(summary) => self.opened(summary),
-            RoomNews::People(people) => self.people = people,
+            RoomNews::People(people) => {
+                self.people = people;
+                self.people.truncate(MAX_PEOPLE);
+            }
             RoomNews::Happened(event) => self.happened(event),
             RoomNews::Lost(error) => self.lost(at, &error),
             RoomNews::Refused(error) if is_private(&error) => self.watched = Watched::Locked,
@@ -199,8 +211,8 @@ impl Room {
     }
 
     fn put(&mut self, who: ParticipantInfo) {
-        match self.people.iter_mut().find(|known| known.id == who.id) {
-            Some(known) => *known = who,
+        match self.people.iter().position(|known| known.id == who.id) {
+            Some(at) => self.people[at] = who,
             None if self.people.len() < MAX_PEOPLE => self.people.push(who),
             None => {}
         }

@@ -17,4 +17,6 @@ mod flow;
 mod links;
 mod nodes;
 mod offers;
+mod rooms;
 mod support;
+mod tunnels;

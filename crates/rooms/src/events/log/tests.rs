@@ -1,3 +1,5 @@
+//! Watchers: what they get, when they are woken, and when they are let go.
+
 use std::{
     collections::BTreeSet,
     time::{Duration, Instant},

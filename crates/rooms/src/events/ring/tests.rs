@@ -1,3 +1,5 @@
+//! What is kept, and within which bounds.
+
 use proptest::{collection::vec, prelude::*};
 use protocol::room::{
     RoomEvent, ServerMessage,

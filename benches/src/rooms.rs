@@ -1,0 +1,55 @@
+//! Rooms of a server, made and filled over HTTP as programs do.
+
+use anyhow::{Context, Result};
+use http::Method;
+use serde::Deserialize;
+use serde_json::json;
+
+use crate::http1::Link;
+
+/// What a participant says of itself that matters here.
+pub(crate) struct Participant<'a> {
+    /// Its id.
+    pub(crate) id: &'a str,
+    /// What it is called.
+    pub(crate) nickname: &'a str,
+    /// Where its model server is said to be; nobody asks it.
+    pub(crate) endpoint: &'a str,
+}
+
+/// The endpoint of a participant as stock ones write it.
+pub(crate) const ENDPOINT: &str = "http://127.0.0.1:11434";
+
+/// Makes a room; returns its code.
+pub(crate) async fn make(link: &mut Link) -> Result<String> {
+    #[derive(Deserialize)]
+    struct Made {
+        data: Data,
+    }
+    #[derive(Deserialize)]
+    struct Data {
+        room: Room,
+    }
+    #[derive(Deserialize)]
+    struct Room {
+        code: String,
+    }
+    let body = json!({ "name": "bench" }).to_string();
+    let answer = link.exchange(Method::POST, "/v1/rooms", body.into()).await?;
+    let made: Made = serde_json::from_slice(&answer).context("an odd room")?;
+    Ok(made.data.room.code)
+}
+
+/// Takes a participant into a room, or changes it. Watchers of the room are told either way.
+pub(crate) async fn put(link: &mut Link, room: &str, participant: &Participant<'_>) -> Result<()> {
+    let path = format!("/v1/rooms/{room}/participants/{}", participant.id);
+    let body = json!({
+        "nickname": participant.nickname,
+        "model": "llama3.2:3b",
+        "endpoint": participant.endpoint,
+        "specs": { "gpu": "NVIDIA RTX 4090", "vram": 24, "ram": 64, "cpu": "AMD Ryzen 9 7950X" },
+        "config": { "temperature": 0.7, "max_tokens": 2048 },
+    });
+    link.exchange(Method::PUT, &path, body.to_string().into()).await?;
+    Ok(())
+}

@@ -1,0 +1,312 @@
+//! Many watchers of many rooms: what each costs the server, and how long an event takes to reach all
+//! of its room; with few watchers in each of many rooms, with all of them in one, and with some that
+//! never read. Each has a server of its own, and they take turns.
+//!
+//! An event is the change of a participant: a PUT, which the server writes to its disk before it tells
+//! anybody. The time runs from just before that request is sent, and both of its ends are taken in one
+//! process: until the event is in a watcher's socket, by the kernel's clock (`event`), and until the
+//! watcher has read it (`read`). All watchers are read by one thread, one after the other, so that
+//! `read` tells more of the load generator than of the server.
+
+use std::time::Duration;
+
+use anyhow::{Result, ensure};
+
+use super::super::slow_streams::warn_of_file_limit;
+use crate::{
+    http1::Link,
+    load::{
+        Failures, Plan,
+        slow::Opened,
+        watch::{ACTOR, Told, Watch},
+    },
+    report::{self, Bound, Column, Goal, Line, Report, Section},
+    rooms::{self, ENDPOINT, Participant},
+    stats::Times,
+    suite::{self, Lab},
+    targets::Target,
+};
+
+/// Participants of each room.
+const PARTICIPANTS: u32 = 10;
+
+/// Watchers of each room, where they are spread.
+const EACH: u32 = 10;
+
+/// Watchers that never read, where there are some.
+const SILENT: u32 = 50;
+
+/// The longest opening all watchers may take.
+const OPENING: Duration = Duration::from_secs(300);
+
+/// The longest all events of a round may take.
+const TELLING: Duration = Duration::from_secs(600);
+
+/// What a watcher may cost the server at most, in KiB.
+const MOST_MEMORY: f64 = 30.0;
+
+/// How soon nearly all watchers shall be told, in milliseconds.
+const MOST_TIME: f64 = 50.0;
+
+/// How much later that may be because others do not read.
+const MOST_DELAY: f64 = 1.2;
+
+const WATCHERS: Column = Column::new("watchers", 0);
+const MEMORY: Column = Column::new("KiB/watcher", 1);
+const AFTER: Column = Column::new("KiB after", 1);
+const MADE: Column = Column::new("put p50 ms", 3);
+const P50: Column = Column::new("event p50 ms", 3);
+const P99: Column = Column::new("event p99 ms", 3);
+const MAX: Column = Column::new("event max ms", 3);
+const READ: Column = Column::new("read p99 ms", 3);
+const DROPPED: Column = Column::new("dropped", 0);
+const RESUMED: Column = Column::new("resumed", 0);
+
+const COLUMNS: [Column; 10] =
+    [WATCHERS, MEMORY, AFTER, MADE, P50, P99, MAX, READ, DROPPED, RESUMED];
+
+/// Where the watchers are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Crowd {
+    /// Some in each room.
+    Spread,
+    /// All in one.
+    Together,
+    /// The same, some of whom never read.
+    WithSilent,
+}
+
+impl Crowd {
+    const ALL: [Self; 3] = [Self::Spread, Self::Together, Self::WithSilent];
+
+    const fn name(self) -> &'static str {
+        match self {
+            Self::Spread => "many rooms",
+            Self::Together => "one room",
+            Self::WithSilent => "and silent",
+        }
+    }
+
+    /// What they watch, of these rooms.
+    fn watch(self, target: &Target, rooms: &[String], quick: bool) -> Watch {
+        let all = u32::try_from(rooms.len()).unwrap_or(u32::MAX).saturating_mul(EACH);
+        let events = if quick { 40 } else { 200 };
+        let one = || rooms[..1].to_vec();
+        let (rooms, watchers, silent, events) = match self {
+            Self::Spread => (rooms.to_vec(), EACH, 0, if quick { 100 } else { 2000 }),
+            Self::Together => (one(), all, 0, events),
+            Self::WithSilent => (one(), all - SILENT, SILENT, events),
+        };
+        Watch { addr: target.addr, rooms, watchers, silent, events }
+    }
+}
+
+/// Measures all of them in turns.
+pub(crate) async fn measure(lab: &Lab, report: &mut Report) -> Result<()> {
+    if lab.launcher.warren().is_none() {
+        return Ok(());
+    }
+    let count = if lab.options.quick { 50 } else { 500 };
+    warn_of_file_limit(count * EACH);
+    let mut sums: Vec<Sum> = Crowd::ALL.iter().map(|_| Sum::new()).collect();
+    for round in 0..lab.options.rounds() as usize {
+        for turn in 0..sums.len() {
+            let at = (turn + round) % sums.len();
+            sums[at].add(&one_round(Crowd::ALL[at], count, lab).await?);
+        }
+    }
+    report.add(section(count, sums))
+}
+
+/// What one crowd did in one round.
+struct Round {
+    opened: Opened,
+    told: Told,
+    /// The server's memory before, with all watchers, and after the events, in bytes.
+    memory: Option<[u64; 3]>,
+}
+
+async fn one_round(crowd: Crowd, count: u32, lab: &Lab) -> Result<Round> {
+    let target = lab.launcher.warren_alone().await?;
+    let Some(mut target) = target else { anyhow::bail!("there is no Warren") };
+    let rooms = furnish(&target, count).await?;
+    let before = target.resident("server");
+    let plan = crowd.watch(&target, &rooms, lab.options.quick);
+    let mut load = lab.start_load(&Plan::Watch(plan))?;
+    let opened: Opened = suite::outcome(&mut load, OPENING).await?;
+    ensure!(opened.open > 0, "no watcher was let in: {:?}", opened.failures);
+    let watched = target.resident("server");
+    load.go_on().await?;
+    let told: Told = suite::outcome(&mut load, TELLING).await?;
+    let after = target.resident("server");
+    load.stop().await;
+    target.check()?;
+    target.stop().await;
+    let memory = before.zip(watched).zip(after).map(|((a, b), c)| [a, b, c]);
+    Ok(Round { opened, told, memory })
+}
+
+/// Makes the rooms with their participants; returns the rooms' codes.
+async fn furnish(target: &Target, count: u32) -> Result<Vec<String>> {
+    let mut link = Link::open(target.addr).await?;
+    let mut codes = Vec::new();
+    for _ in 0..count {
+        let code = rooms::make(&mut link).await?;
+        for participant in 0..PARTICIPANTS {
+            let id = format!("p{participant}");
+            let friend = Participant { id: &id, nickname: "friend", endpoint: ENDPOINT };
+            rooms::put(&mut link, &code, &friend).await?;
+        }
+        codes.push(code);
+    }
+    Ok(codes)
+}
+
+/// All rounds of one crowd.
+struct Sum {
+    watchers: u64,
+    /// KiB for each watcher: the most of all rounds.
+    memory: Option<f64>,
+    after: Option<f64>,
+    made: Times,
+    arrived: Times,
+    read: Times,
+    unstamped: u64,
+    dropped: u64,
+    resumed: u64,
+    failures: Failures,
+}
+
+impl Sum {
+    fn new() -> Self {
+        Self {
+            watchers: 0,
+            memory: None,
+            after: None,
+            made: Times::new(),
+            arrived: Times::new(),
+            read: Times::new(),
+            unstamped: 0,
+            dropped: 0,
+            resumed: 0,
+            failures: Failures::default(),
+        }
+    }
+
+    fn add(&mut self, round: &Round) {
+        let (opened, told) = (&round.opened, &round.told);
+        self.watchers = opened.open;
+        if let Some([before, watched, after]) = round.memory {
+            let each = |now: u64| now.saturating_sub(before) as f64 / 1024.0 / opened.open as f64;
+            self.memory = Some(self.memory.unwrap_or(0.0).max(each(watched)));
+            self.after = Some(self.after.unwrap_or(0.0).max(each(after)));
+        }
+        self.made.merge(&told.made);
+        self.arrived.merge(&told.arrived);
+        self.read.merge(&told.read);
+        self.unstamped += told.unstamped;
+        self.dropped += told.dropped;
+        self.resumed += told.resumed;
+        self.failures.merge(&opened.failures);
+        self.failures.merge(&told.failures);
+    }
+
+    fn line(self, crowd: Crowd) -> Line {
+        if self.unstamped > 0 {
+            let (name, count) = (crowd.name(), self.unstamped);
+            report::note(&format!("{name}: {count} events are timed by when they were read"));
+        }
+        let silent = |count: u64| (crowd == Crowd::WithSilent).then_some(count as f64);
+        let values = vec![
+            Some(self.watchers as f64),
+            self.memory,
+            self.after,
+            self.made.millis(0.5),
+            self.arrived.millis(0.5),
+            self.arrived.millis(0.99),
+            self.arrived.millis(1.0),
+            self.read.millis(0.99),
+            silent(self.dropped),
+            silent(self.resumed),
+        ];
+        Line { target: crowd.name(), values, reconnects: 0, failures: self.failures }
+    }
+}
+
+fn section(rooms: u32, sums: Vec<Sum>) -> Section {
+    let watchers = rooms * EACH;
+    let lines = Crowd::ALL.into_iter().zip(sums).map(|(crowd, sum)| sum.line(crowd));
+    Section {
+        name: "rooms/events".into(),
+        title: format!(
+            "{rooms} rooms with {PARTICIPANTS} participants each, {watchers} watchers: {EACH} in \
+             each room, all in one, and {SILENT} of those that never read"
+        ),
+        columns: COLUMNS.to_vec(),
+        lines: lines.collect(),
+        bases: &[Crowd::Together.name()],
+        goals: goals(),
+    }
+}
+
+fn goals() -> Vec<Goal> {
+    let goal = |crowd: Crowd, column: Column, bound, ratio_to| Goal {
+        line: crowd.name(),
+        column: column.name,
+        ratio_to,
+        bound,
+    };
+    let quick = [Crowd::Spread, Crowd::Together].map(|crowd| {
+        let small = Bound::AtMost(MOST_MEMORY);
+        [
+            goal(crowd, MEMORY, small, None),
+            goal(crowd, AFTER, small, None),
+            goal(crowd, P99, Bound::AtMost(MOST_TIME), None),
+        ]
+    });
+    let (silent, together) = (Crowd::WithSilent, Some(Crowd::Together.name()));
+    let mut goals = quick.concat();
+    goals.push(goal(silent, P99, Bound::AtMost(MOST_DELAY), together));
+    goals
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn told(millis: u64) -> Told {
+        let mut times = Times::new();
+        times.add(Duration::from_millis(millis));
+        Told { arrived: times.pairs(), ..Told::default() }
+    }
+
+    fn round(millis: u64, memory: [u64; 3]) -> Round {
+        let opened = Opened { open: 10, ..Opened::default() };
+        Round { opened, told: told(millis), memory: Some(memory) }
+    }
+
+    #[test]
+    fn the_most_memory_of_all_rounds_counts() {
+        let mut sum = Sum::new();
+        sum.add(&round(1, [10_240, 20_480, 30_720]));
+        sum.add(&round(3, [10_240, 30_720, 20_480]));
+        let line = sum.line(Crowd::Spread);
+        assert_eq!(line.values[..3], [Some(10.0), Some(2.0), Some(2.0)]);
+        assert_eq!(line.values[8..], [None, None]);
+    }
+
+    #[test]
+    fn goals_name_lines_and_columns_that_exist() {
+        let sums = Crowd::ALL.map(|_| {
+            let mut sum = Sum::new();
+            sum.add(&round(1, [0, 1, 2]));
+            sum
+        });
+        let section = section(500, sums.into());
+        for goal in &section.goals {
+            assert!(section.lines.iter().any(|line| line.target == goal.line));
+            assert!(section.columns.iter().any(|column| column.name == goal.column));
+        }
+        assert_eq!(section.goals.len(), 7);
+    }
+}

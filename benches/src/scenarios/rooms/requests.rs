@@ -1,0 +1,38 @@
+//! What a request costs in a room: one server, whose backend is lent to all by a worker and to a room
+//! by a participant, asked in both ways in turns.
+
+use anyhow::Result;
+
+use super::super::requests::{COLUMNS, RATE, Row, lines};
+use crate::{
+    report::{Bound, Goal, Report, Section},
+    suite::Lab,
+    targets::rooms::{PLAIN, ROOM},
+};
+
+/// What the rate in the room shall be at least, as a share of that of the plain API.
+const LEAST: f64 = 0.9;
+
+/// Measures small requests of each kind.
+pub(crate) async fn measure(lab: &Lab, report: &mut Report) -> Result<()> {
+    let Some(mut targets) = lab.launcher.warren_with_room().await? else { return Ok(()) };
+    for row in Row::small() {
+        report.add(Section {
+            name: format!("rooms/request/{}", row.name()),
+            title: format!("through the plain API and in a room: {}", row.title()),
+            columns: COLUMNS.to_vec(),
+            lines: lines(row, lab, &mut targets).await?,
+            bases: &[PLAIN],
+            goals: vec![Goal {
+                line: ROOM,
+                column: RATE.name,
+                ratio_to: Some(PLAIN),
+                bound: Bound::AtLeast(LEAST),
+            }],
+        })?;
+    }
+    let [plain, room] = targets;
+    room.stop().await;
+    plain.stop().await;
+    Ok(())
+}

@@ -1,0 +1,147 @@
+//! What a server is made of, each part as its settings want it.
+
+use std::sync::Arc;
+
+use access::{ConsumerRules, Keys, LenderRules, Moment, Token};
+use api::{Limits, MessageJobs, Names, RoomRules, admin::RecentRequests};
+use base::{KeyId, KeyScope, Secret};
+use dispatch::route::{LeastLoaded, Policy, PrefixAffinity};
+use providers::{ModelNodes, NodeSettings, RelaySettings, RelayWorkers};
+use rooms::Rooms;
+use scheduler::{Observer, Scheduler};
+use store::{KeyStore, RoomStore, SqliteStore};
+
+use crate::{
+    data::{ADMIN_TOKEN, CLIENT_TOKEN, DataDir, WORKER_SECRET},
+    keeper::Settling,
+    ledger::Ledger,
+    options::Routing,
+    remember::Remember,
+    settings::Settings,
+    telemetry::{metrics::Metrics, requests::RequestLog},
+};
+
+/// What is presented to a server beside its keys.
+pub(crate) struct Tokens {
+    pub(crate) worker: Secret,
+    pub(crate) admin: Secret,
+    pub(crate) client: Option<Secret>,
+}
+
+impl Tokens {
+    /// Those that are given; the others are kept in the data directory.
+    pub(crate) fn kept(settings: &Settings, data: &DataDir) -> anyhow::Result<Self> {
+        let kept = |given: &Option<Secret>, name, prefix| match given {
+            Some(secret) => Ok(secret.clone()),
+            None => data.token(name, prefix),
+        };
+        let client = match settings.keep_client_token {
+            true => Some(kept(&settings.client_token, CLIENT_TOKEN, "wk_")?),
+            false => settings.client_token.clone(),
+        };
+        Ok(Self {
+            worker: kept(&settings.worker_secret, WORKER_SECRET, "ws_")?,
+            admin: kept(&settings.admin_token, ADMIN_TOKEN, "wa_")?,
+            client,
+        })
+    }
+}
+
+/// The keys that are kept, and the ready-made one.
+pub(crate) fn keys(
+    store: &Arc<SqliteStore>,
+    client_token: Option<&Secret>,
+) -> anyhow::Result<Keys> {
+    let now = Moment::now();
+    let kept: Arc<dyn KeyStore> = Arc::<SqliteStore>::clone(store);
+    let keys = Keys::open(kept, now)?;
+    keys.restore_budgets(&**store, now)?;
+    if let Some(token) = client_token {
+        keys.add_ready_made(KeyId::from("client-token"), token, &[KeyScope::Inference], now);
+    }
+    Ok(keys)
+}
+
+/// Who is told of each job, in this order.
+pub(crate) fn observers(
+    settings: &Settings,
+    keys: &Keys,
+    models: &Arc<Remember>,
+    metrics: &Arc<Metrics>,
+    requests: &Arc<RecentRequests>,
+    ledger: &Arc<Ledger>,
+) -> Vec<Arc<dyn Observer>> {
+    let mut observers: Vec<Arc<dyn Observer>> = vec![
+        Arc::new(Settling(keys.clone())),
+        Arc::<Remember>::clone(models),
+        Arc::<Metrics>::clone(metrics),
+        Arc::new(RequestLog),
+        Arc::<RecentRequests>::clone(requests),
+    ];
+    if settings.ledger {
+        observers.push(Arc::<Ledger>::clone(ledger));
+    }
+    observers
+}
+
+pub(crate) fn scheduler(settings: &Settings, observers: Vec<Arc<dyn Observer>>) -> Scheduler {
+    let policy: Box<dyn Policy> = match settings.routing {
+        Routing::LeastLoaded => Box::new(LeastLoaded),
+        Routing::PrefixAffinity => Box::new(PrefixAffinity::default()),
+    };
+    Scheduler::new(settings.dispatch.clone(), policy, observers)
+}
+
+pub(crate) fn relay_workers(
+    settings: &Settings,
+    secret: &Secret,
+    keys: Keys,
+    scheduler: &Scheduler,
+    rooms: &Rooms,
+) -> RelayWorkers {
+    let lenders = LenderRules { secret: Some(Token::new(secret)), keys };
+    let relay = RelaySettings { lenders, heartbeat: settings.heartbeat };
+    RelayWorkers::new(relay, scheduler.clone(), rooms.clone())
+}
+
+pub(crate) fn model_nodes(settings: &Settings, keys: Keys, scheduler: &Scheduler) -> ModelNodes {
+    let secret = settings.node_token.as_ref().map(Token::new);
+    ModelNodes::new(NodeSettings { lenders: LenderRules { secret, keys } }, scheduler.clone())
+}
+
+/// The rooms that are kept.
+pub(crate) fn rooms(settings: &Settings, store: &Arc<SqliteStore>) -> anyhow::Result<Rooms> {
+    let kept: Arc<dyn RoomStore> = Arc::<SqliteStore>::clone(store);
+    Ok(Rooms::open(kept, rooms::Settings { idle: settings.room_idle }, Moment::now().wall_ms)?)
+}
+
+pub(crate) fn names(
+    settings: &Settings,
+    models: &Remember,
+    rooms: &Rooms,
+    by_message: Arc<MessageJobs>,
+) -> Names {
+    let rooms = RoomRules {
+        rooms: rooms.clone(),
+        open: settings.open_rooms,
+        endpoints: settings.room_endpoints,
+        tls: settings.tls.is_some(),
+        by_message,
+    };
+    Names { models: Arc::clone(&models.memory), aliases: settings.aliases.clone(), rooms }
+}
+
+pub(crate) fn consumer_rules(settings: &Settings, keys: Keys) -> ConsumerRules {
+    let Settings { require_key, open, local, .. } = settings;
+    ConsumerRules { keys, require_key: *require_key, open: *open, local: local.clone() }
+}
+
+pub(crate) fn limits(settings: &Settings) -> Limits {
+    Limits {
+        max_body: settings.max_body,
+        keepalive: settings.keepalive,
+        drain: settings.drain,
+        bodies: settings.dispatch.max_queued_bytes.saturating_mul(2),
+        affinity: settings.routing == Routing::PrefixAffinity,
+    }
+}

@@ -1,0 +1,223 @@
+//! A stock-shaped server of rooms in the hands of a test.
+//!
+//! It has the HTTP API with its envelopes, named events, tunnels and the inference of a room, one
+//! request of a participant at a time, as the stock one has them; it is no Warren, and says nothing
+//! that only a Warren says. Its JSON is written out literally, and it shares no code with the house.
+//! Requests of a room go to whoever is connected; the test can also speak on a tunnel itself.
+//!
+//! - `plane`: the HTTP API
+//! - `rooms`: what there is in the rooms
+//! - `tunnel`: a participant's WebSocket
+//! - `inference`: a room's requests
+
+mod inference;
+mod plane;
+mod rooms;
+mod tunnel;
+
+use std::{
+    net::SocketAddr,
+    sync::{Arc, Mutex, MutexGuard},
+};
+
+use bytes::Bytes;
+use serde_json::Value;
+use tokio::{
+    io::AsyncWriteExt,
+    net::{TcpListener, TcpStream},
+    sync::{Mutex as AsyncMutex, mpsc},
+    task::{JoinHandle, JoinSet},
+};
+
+use self::rooms::State;
+pub use self::tunnel::HubTunnel;
+use crate::{
+    http1::{Framing, Reader},
+    wait::{DEADLINE, eventually, within},
+};
+
+/// Tunnels that are kept until the test takes them.
+const MAX_TUNNELS: usize = 1_000;
+
+/// The most of a head that is looked at before it is taken.
+const MAX_PEEK: usize = 16 * 1024;
+
+/// A request that the hub has heard.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Heard {
+    /// Method and path with its query.
+    pub line: String,
+    /// The credential in `Authorization`, if there was one.
+    pub authorization: Option<String>,
+    /// The body, if it was JSON.
+    pub body: Value,
+}
+
+/// A hub on a port of its own. Dropping it resets every connection.
+#[derive(Debug)]
+pub struct FakeHub {
+    address: SocketAddr,
+    shared: Arc<Shared>,
+    tunnels: AsyncMutex<mpsc::Receiver<HubTunnel>>,
+    accepting: JoinHandle<()>,
+}
+
+/// What all connections share.
+#[derive(Debug)]
+struct Shared {
+    address: SocketAddr,
+    state: Mutex<State>,
+    opened: mpsc::Sender<HubTunnel>,
+}
+
+impl FakeHub {
+    /// A hub with one room, of this code.
+    pub async fn start(code: &str) -> Self {
+        Self::start_with(code, None).await
+    }
+
+    /// A hub with one room, of this code and this password.
+    pub async fn start_with(code: &str, password: Option<&str>) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port for the hub");
+        let address = listener.local_addr().expect("its address");
+        let (opened, tunnels) = mpsc::channel(MAX_TUNNELS);
+        let shared = Shared { address, state: Mutex::default(), opened };
+        shared.state().add_room(code, "Room", password);
+        let shared = Arc::new(shared);
+        let accepting = tokio::spawn(accept(listener, Arc::clone(&shared)));
+        Self { address, shared, tunnels: AsyncMutex::new(tunnels), accepting }
+    }
+
+    /// Where it listens.
+    pub fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// Its URL, without a path.
+    pub fn url(&self) -> String {
+        format!("http://{}", self.address)
+    }
+
+    /// The next tunnel that is opened.
+    pub async fn tunnel(&self) -> HubTunnel {
+        let mut tunnels = self.tunnels.lock().await;
+        within("a tunnel", tunnels.recv()).await.expect("the hub is there")
+    }
+
+    /// What it has heard so far, in order.
+    pub fn heard(&self) -> Vec<Heard> {
+        self.shared.state().heard.clone()
+    }
+
+    /// What it has heard at lines that begin so.
+    pub fn heard_at(&self, line: &str) -> Vec<Heard> {
+        self.heard().into_iter().filter(|heard| heard.line.starts_with(line)).collect()
+    }
+
+    /// Waits until it has heard so many requests at lines that begin so, and returns them.
+    pub async fn hears(&self, line: &str, times: usize) -> Vec<Heard> {
+        let enough = async || self.heard_at(line).len() >= times;
+        eventually(&format!("{times} of {line}"), DEADLINE, enough).await;
+        self.heard_at(line)
+    }
+
+    /// Answers the next so many heartbeats with a 500.
+    pub fn fail_heartbeats(&self, times: usize) {
+        self.shared.state().failing_heartbeats = times;
+    }
+
+    /// Answers the next so many joins with this status and error code.
+    pub fn refuse_joins(&self, times: usize, status: u16, code: &'static str) {
+        self.shared.state().refusing_joins = (times, status, code);
+    }
+
+    /// Forgets the room, as after a restart.
+    pub fn forget_room(&self, code: &str) {
+        self.shared.state().rooms.remove(code);
+    }
+
+    /// Whether this participant is in a room, and if so whether its tunnel is.
+    pub fn has(&self, code: &str, participant: &str) -> Option<bool> {
+        self.shared.state().rooms.get(code)?.connected(participant)
+    }
+}
+
+impl Drop for FakeHub {
+    fn drop(&mut self) {
+        self.accepting.abort();
+    }
+}
+
+impl Shared {
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap()
+    }
+}
+
+/// A request, read whole.
+struct Asked {
+    method: String,
+    path: String,
+    body: Bytes,
+}
+
+impl Asked {
+    fn json(&self) -> Value {
+        serde_json::from_slice(&self.body).unwrap_or_default()
+    }
+
+    /// The parts of the path.
+    fn parts(&self) -> Vec<&str> {
+        self.path.split('/').filter(|part| !part.is_empty()).collect()
+    }
+}
+
+async fn accept(listener: TcpListener, shared: Arc<Shared>) {
+    let mut connections = JoinSet::new();
+    loop {
+        tokio::select! {
+            Ok((stream, _)) = listener.accept() => {
+                connections.spawn(connection(stream, Arc::clone(&shared)));
+            }
+            Some(_) = connections.join_next() => {}
+        }
+    }
+}
+
+/// One connection, for one request: what a test looks at is said once.
+async fn connection(mut stream: TcpStream, shared: Arc<Shared>) {
+    if asks_for_websocket(&stream).await {
+        return tunnel::accept(stream, &shared).await;
+    }
+    let (reading, mut writing) = stream.split();
+    let mut reader = Reader::new(reading);
+    let Ok(Some(head)) = reader.head().await else { return };
+    let Ok(body) = reader.rest(Framing::of_request(&head)).await else { return };
+    let [method, target, _] = head.words();
+    let path = target.split('?').next().unwrap_or_default().to_owned();
+    let asked = Asked { method: method.to_owned(), path, body };
+    shared.state().heard.push(Heard {
+        line: format!("{method} {target}"),
+        authorization: head.header("authorization").map(str::to_owned),
+        body: asked.json(),
+    });
+    plane::answer(&asked, &shared, &mut writing).await;
+    // Whoever asked may have gone.
+    let _gone = writing.shutdown().await;
+}
+
+async fn asks_for_websocket(stream: &TcpStream) -> bool {
+    let mut head = vec![0; MAX_PEEK];
+    loop {
+        let Ok(1..) = stream.peek(&mut head[..1]).await else { return false };
+        let Ok(read) = stream.peek(&mut head).await else { return false };
+        let text = String::from_utf8_lossy(&head[..read]).to_ascii_lowercase();
+        if let Some((head, _)) = text.split_once("\r\n\r\n") {
+            return head.contains("\r\nupgrade: websocket");
+        }
+        if read == MAX_PEEK {
+            return false;
+        }
+        tokio::task::yield_now().await;
+    }
+}

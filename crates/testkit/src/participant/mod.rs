@@ -1,0 +1,185 @@
+//! A stock participant of a room in the hands of a test.
+//!
+//! It joins with a `PUT`, opens its tunnel with the token that it is given, pings and sends heartbeats
+//! as stock ones do, and as they do ends with a `DELETE` at the first heartbeat that fails. Its JSON is
+//! written out literally; it shares no code with the house.
+
+mod speak;
+
+use std::{
+    net::SocketAddr,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+    time::Duration,
+};
+
+use serde_json::{Value, json};
+use tokio::{net::TcpStream, task::JoinHandle};
+use tokio_tungstenite::{client_async, tungstenite::Error};
+
+pub use self::speak::TunnelAsk;
+use self::speak::Socket;
+use crate::{Client, Response, wait::within};
+
+/// How often a stock participant pings, and how often it sends a heartbeat.
+pub const STOCK_BEAT: Duration = Duration::from_secs(10);
+
+/// What a participant says of itself as it joins.
+#[derive(Debug, Clone)]
+pub struct Put {
+    address: SocketAddr,
+    code: String,
+    id: String,
+    body: Value,
+    beat: Duration,
+}
+
+/// A participant with a tunnel. Dropping it ends the tunnel without a word.
+pub struct FakeParticipant {
+    /// What the server answered when it joined, without the envelope.
+    pub joined: Value,
+    /// Where its participant is.
+    path: String,
+    client: Client,
+    socket: Socket,
+    beating: JoinHandle<()>,
+    ended: Arc<AtomicBool>,
+}
+
+impl Put {
+    /// A participant `p1`, called Ann, with the model `m`, in the room of this code.
+    pub fn new(address: SocketAddr, code: &str) -> Self {
+        let body = json!({"nickname": "Ann", "model": "m", "endpoint": "http://127.0.0.1:1"});
+        let (code, id) = (code.to_owned(), "p1".to_owned());
+        Self { address, code, id, body, beat: STOCK_BEAT }
+    }
+
+    /// Sets the id.
+    #[must_use]
+    pub fn id(mut self, id: &str) -> Self {
+        id.clone_into(&mut self.id);
+        self
+    }
+
+    /// Sets the model.
+    #[must_use]
+    pub fn model(self, model: &str) -> Self {
+        self.field("model", json!(model))
+    }
+
+    /// Sets a field of the body.
+    #[must_use]
+    pub fn field(mut self, name: &str, value: Value) -> Self {
+        self.body[name] = value;
+        self
+    }
+
+    /// Pings and sends heartbeats so often, and not every 10 s.
+    #[must_use]
+    pub fn beating(mut self, every: Duration) -> Self {
+        self.beat = every;
+        self
+    }
+
+    /// Joins, and opens no tunnel.
+    pub async fn put(&self) -> Response {
+        let path = format!("/v1/rooms/{}/participants/{}", self.code, self.id);
+        let request = Client::new(self.address).request("PUT", &path);
+        request.header("content-type", "application/json").body(self.body.to_string()).send().await
+    }
+
+    /// Joins and opens the tunnel.
+    pub async fn join(self) -> FakeParticipant {
+        let response = self.put().await;
+        assert!(matches!(response.status, 200 | 201), "{}", response.text());
+        let joined = response.json()["data"].clone();
+        let url = joined["tunnel"]["url"].as_str().expect("where the tunnel is").to_owned();
+        let token = joined["tunnel"]["token"].as_str().expect("a token").to_owned();
+        let socket = self.open(&url, &token).await.expect("the tunnel is opened");
+        let path = format!("/v1/rooms/{}/participants/{}", self.code, self.id);
+        let client = Client::new(self.address);
+        let ended = Arc::new(AtomicBool::new(false));
+        let beating = beat(&socket, self.beat, (client.clone(), path.clone()), Arc::clone(&ended));
+        let beating = tokio::spawn(beating);
+        FakeParticipant { joined, path, client, socket, beating, ended }
+    }
+
+    /// Opens a tunnel at this URL with this token.
+    async fn open(&self, url: &str, token: &str) -> Result<Socket, Error> {
+        let stream = TcpStream::connect(self.address).await.expect("the server listens");
+        let upgrade = client_async(format!("{url}?token={token}"), stream);
+        let (socket, _) = within("the upgrade", upgrade).await?;
+        Ok(Socket::new(socket))
+    }
+
+    /// Tries to open a tunnel at this URL with this token: the status of the refusal, or 101.
+    pub async fn try_tunnel(&self, url: &str, token: &str) -> u16 {
+        match self.open(url, token).await {
+            Ok(_) => 101,
+            Err(Error::Http(response)) => response.status().as_u16(),
+            Err(other) => panic!("{other}"),
+        }
+    }
+}
+
+impl FakeParticipant {
+    /// Sends a heartbeat.
+    pub async fn heartbeat(&self) -> Response {
+        self.client.request("POST", &format!("{}/heartbeat", self.path)).send().await
+    }
+
+    /// Leaves as it does on Ctrl-C: a `DELETE`, and the tunnel is closed.
+    pub async fn leave(self) -> Response {
+        self.beating.abort();
+        let response = self.client.request("DELETE", &self.path).send().await;
+        self.socket.close().await;
+        response
+    }
+
+    /// Whether it has ended itself, since a heartbeat failed.
+    pub fn has_ended(&self) -> bool {
+        self.ended.load(Ordering::SeqCst)
+    }
+
+    /// Pings and sends heartbeats no more.
+    pub fn fall_silent(&self) {
+        self.beating.abort();
+    }
+}
+
+impl Drop for FakeParticipant {
+    fn drop(&mut self) {
+        self.beating.abort();
+    }
+}
+
+impl std::fmt::Debug for FakeParticipant {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("FakeParticipant").field("path", &self.path).finish_non_exhaustive()
+    }
+}
+
+/// Pings and sends heartbeats until one fails; then it leaves, as stock ones do.
+fn beat(
+    socket: &Socket,
+    every: Duration,
+    (client, path): (Client, String),
+    ended: Arc<AtomicBool>,
+) -> impl Future<Output = ()> + use<> {
+    let out = socket.out();
+    async move {
+        let mut ticks = tokio::time::interval(every);
+        loop {
+            ticks.tick().await;
+            let alive = speak::ping(&out).await;
+            let heartbeat = client.request("POST", &format!("{path}/heartbeat"));
+            if !alive || heartbeat.send().await.status != 200 {
+                break;
+            }
+        }
+        let _left = client.request("DELETE", &path).send().await;
+        ended.store(true, Ordering::SeqCst);
+    }
+}

@@ -1,0 +1,79 @@
+//! What is asked of whoever sits there.
+
+use ratatui::{
+    Frame,
+    layout::{Constraint, Position, Rect},
+    text::{Line, Span},
+    widgets::{Clear, Paragraph, Row},
+};
+
+use super::{
+    parts::{Listed, cell},
+    theme::Theme,
+};
+use crate::{
+    app::{
+        App,
+        ask::told,
+        dialog::{Dialog, Pick},
+        editor::Editor,
+        layout,
+    },
+    text,
+};
+
+pub(super) fn draw(app: &App, dialog: &Dialog, theme: Theme, frame: &mut Frame<'_>) {
+    match dialog {
+        Dialog::Filter => line(app, "Show only", &app.requests.filter, false, theme, frame),
+        Dialog::Code(editor) => line(app, "Code of the room", editor, false, theme, frame),
+        Dialog::Password(editor) => line(app, "Password", editor, true, theme, frame),
+        Dialog::Target(pick) => targets(app, pick, theme, frame),
+    }
+}
+
+/// A line of input above the keys.
+fn line(app: &App, name: &str, editor: &Editor, is_secret: bool, theme: Theme, frame: &mut Frame<'_>) {
+    let keys = layout::frame(app).keys;
+    let area = Rect { y: keys.y.saturating_sub(1), ..keys };
+    let show = |text: &str| if is_secret { "•".repeat(text.chars().count()) } else { text.to_owned() };
+    let prompt = format!(" {name}: ");
+    let room = usize::from(area.width).saturating_sub(text::width(&prompt) + 1);
+    let before = end(&show(editor.before()), room);
+    let after = show(&editor.text()[editor.before().len()..]);
+    let shown = Line::from(vec![
+        Span::styled(prompt.clone(), theme.title()),
+        Span::raw(before.clone()),
+        Span::raw(after),
+    ]);
+    frame.render_widget(Clear, area);
+    frame.render_widget(Paragraph::new(shown), area);
+    let x = u16::try_from(text::width(&prompt) + text::width(&before)).unwrap_or(0);
+    frame.set_cursor_position(Position { x: area.x + x.min(area.width - 1), y: area.y });
+}
+
+/// The end of a text, in so many columns.
+fn end(text: &str, columns: usize) -> String {
+    let mut from = 0;
+    while text::width(&text[from..]) > columns {
+        from = text.ceil_char_boundary(from + 1);
+    }
+    text[from..].to_owned()
+}
+
+fn targets(app: &App, pick: &Pick, theme: Theme, frame: &mut Frame<'_>) {
+    let area = layout::targets(app);
+    let shown = pick.shown(app.targets());
+    let title = match pick.filter.text() {
+        "" => "Whom to ask; type to search".to_owned(),
+        text => format!("Whom to ask: {text}"),
+    };
+    let listed = Listed {
+        title: &title,
+        header: &["Who"],
+        widths: &[Constraint::Fill(1)],
+        list: pick.list,
+        is_chosen: true,
+    };
+    frame.render_widget(Clear, area);
+    listed.draw(area, &shown, |target| Row::new([cell(&told(target))]), theme, frame);
+}

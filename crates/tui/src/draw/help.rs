@@ -1,0 +1,69 @@
+//! What the keys do.
+
+use ratatui::{
+    Frame,
+    layout::{Constraint, Layout, Rect},
+    text::{Line, Span},
+    widgets::Paragraph,
+};
+
+use super::{parts::framed, theme::Theme};
+use crate::app::{App, layout};
+
+/// What keys do everywhere and in lists.
+const COMMON: &[(&str, &str)] = &[
+    ("1 … 5", "go to a screen"),
+    ("Tab, Shift-Tab", "next screen, the one before"),
+    ("↑ ↓, k j", "row up, row down"),
+    ("PgUp PgDn", "screen up, screen down"),
+    ("Home End, g G", "first row, last row"),
+    ("← →, h l", "part to the left, right"),
+    ("Enter", "open what is chosen"),
+    ("Esc", "back"),
+    ("o", "open a room by its code"),
+    ("s", "next server, of several"),
+    ("?", "this page"),
+    ("q, Ctrl-C", "leave"),
+    ("", ""),
+    ("Mouse", "click chooses, again opens;"),
+    ("", "the wheel moves"),
+];
+
+/// What they do on one screen.
+const HERE: &[(&str, &str)] = &[
+    ("Rooms", ""),
+    ("p", "give the room's password"),
+    ("a", "ask anybody in the room"),
+    ("Enter on a person", "ask this one"),
+    ("", ""),
+    ("Requests", ""),
+    ("/", "show only those with a text"),
+    ("Enter", "one request whole"),
+    ("", ""),
+    ("Ask", ""),
+    ("Enter, i", "write; Enter again asks"),
+    ("Alt-Enter", "a new line"),
+    ("← →, m", "whom to ask; from a list"),
+    ("a", "aloud in the room, or privately"),
+    ("Esc", "leave the box; stop the answer"),
+    ("", ""),
+    ("*3 in a list", "three people, and a password"),
+];
+
+pub(super) fn draw(app: &App, theme: Theme, frame: &mut Frame<'_>) {
+    let [left, right] =
+        Layout::horizontal([Constraint::Fill(1); 2]).areas(layout::frame(app).body);
+    page("Everywhere", COMMON, left, theme, frame);
+    page("On one screen", HERE, right, theme, frame);
+}
+
+fn page(title: &str, keys: &[(&str, &str)], area: Rect, theme: Theme, frame: &mut Frame<'_>) {
+    let width = keys.iter().filter(|(_, what)| !what.is_empty()).map(|(key, _)| key.chars().count());
+    let width = width.max().unwrap_or(0) + 1;
+    let line = |(key, what): &(&str, &str)| {
+        let key = Span::styled(format!("{key:<width$}"), theme.title());
+        Line::from(vec![key, Span::raw((*what).to_owned())])
+    };
+    let lines: Vec<Line<'_>> = keys.iter().map(line).collect();
+    frame.render_widget(Paragraph::new(lines).block(framed(title, false, theme)), area);
+}

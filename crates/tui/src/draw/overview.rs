@@ -1,0 +1,191 @@
+//! The overview: how the server is.
+
+use client::admin::status::{Health, HealthDetails, QueueJson, WorkerJson};
+use protocol::room::RoomSummary;
+use ratatui::{
+    Frame,
+    layout::{Constraint, Rect},
+    text::{Line, Span},
+    widgets::{Paragraph, Row, Sparkline},
+};
+
+use super::{
+    parts::{Listed, cell, count, framed, instead, missing, number, span, styled},
+    theme::Theme,
+};
+use crate::{
+    app::{
+        App, layout,
+        overview::Part,
+        rates::Series,
+        rooms::entry,
+    },
+    text,
+};
+
+pub(super) fn draw(app: &App, theme: Theme, frame: &mut Frame<'_>) {
+    let areas = layout::overview(app);
+    server(app, areas.server, theme, frame);
+    rates(app, areas.rates, theme, frame);
+    workers(app, areas.workers, theme, frame);
+    rooms(app, areas.rooms, theme, frame);
+    queues(app, areas.queues, theme, frame);
+}
+
+fn server(app: &App, area: Rect, theme: Theme, frame: &mut Frame<'_>) {
+    let lines = match &app.overview.health {
+        Some(health) => vec![named(health, theme), busy(app, health, theme)],
+        None => vec![Line::styled("Asking the server how it is …", theme.quiet())],
+    };
+    frame.render_widget(Paragraph::new(lines).block(framed("Server", false, theme)), area);
+}
+
+fn named(health: &Health, theme: Theme) -> Line<'static> {
+    let style = if health.status == "ok" { theme.good() } else { theme.warn() };
+    let up = health.details.as_ref().map(|details| format!(", up {}", span(details.uptime_secs)));
+    Line::from(vec![
+        Span::raw(format!("Warren {}: ", text::line(&health.version))),
+        Span::styled(text::line(&health.status), style),
+        Span::raw(up.unwrap_or_default()),
+    ])
+}
+
+fn busy(app: &App, health: &Health, theme: Theme) -> Line<'static> {
+    match &health.details {
+        Some(HealthDetails { degraded: Some(why), .. }) => {
+            Line::styled(text::line(why), theme.warn())
+        }
+        Some(details) => Line::raw(numbers(app, details)),
+        None => Line::styled("More is told to whoever has a key: --token KEY.", theme.quiet()),
+    }
+}
+
+fn numbers(app: &App, details: &HealthDetails) -> String {
+    let rooms = app.rooms.listed.all().len() as u64;
+    [
+        count(details.workers_connected, "provider"),
+        count(details.models.len() as u64, "model"),
+        count(rooms, "room"),
+        format!("{} in flight", details.in_flight),
+        format!("{} waiting", details.queue_depth),
+    ]
+    .join(", ")
+}
+
+fn rates(app: &App, areas: [Rect; 3], theme: Theme, frame: &mut Frame<'_>) {
+    let rates = &app.overview.rates;
+    let private = missing(&app.requests.told).filter(|_| app.overview.health.is_some());
+    let shown = [
+        (format!("Requests/s {:.1}", rates.requests.mean()), &rates.requests, private.clone()),
+        (format!("Tokens/s {:.0}", rates.tokens.mean()), &rates.tokens, private),
+        (format!("In flight {:.0}", rates.in_flight.now()), &rates.in_flight, None),
+    ];
+    for (area, (title, series, why)) in areas.into_iter().zip(shown) {
+        match why {
+            Some(why) => {
+                let title = title.split(' ').next().unwrap_or_default();
+                frame.render_widget(framed(title, false, theme), area);
+                instead(&why, area, theme, frame);
+            }
+            None => curve(&title, series, area, theme, frame),
+        }
+    }
+}
+
+fn curve(title: &str, series: &Series, area: Rect, theme: Theme, frame: &mut Frame<'_>) {
+    let columns = usize::from(layout::rows(area, false).width);
+    // A curve is drawn in whole numbers: eighths of a row show tenths of a request well enough.
+    let values = series.last(columns).into_iter().map(|value| (value * 100.0) as u64);
+    let line = Sparkline::default()
+        .data(values.collect::<Vec<u64>>())
+        .style(theme.curve())
+        .block(framed(title, false, theme));
+    frame.render_widget(line, area);
+}
+
+fn workers(app: &App, area: Rect, theme: Theme, frame: &mut Frame<'_>) {
+    let widths = [
+        Constraint::Fill(2),
+        Constraint::Fill(1),
+        Constraint::Fill(3),
+        Constraint::Length(10),
+        Constraint::Length(7),
+    ];
+    let listed = Listed {
+        title: "Providers",
+        header: &["Name", "Scope", "Models", "State", "Busy"],
+        widths: &widths,
+        list: app.overview.workers,
+        is_chosen: app.overview.part == Part::Workers,
+    };
+    let workers = app.overview.all_workers();
+    listed.draw(area, workers, |worker| row(worker, theme), theme, frame);
+    if workers.is_empty() && app.overview.details().is_some() {
+        instead("No worker is connected: `warren worker` lends a machine's models.", area, theme, frame);
+    }
+}
+
+fn row(worker: &WorkerJson, theme: Theme) -> Row<'static> {
+    let (state, style) = match worker.resting_secs {
+        _ if worker.is_draining => ("draining".to_owned(), theme.warn()),
+        Some(rest) => (format!("rests {rest:.0}s"), theme.bad()),
+        None if worker.in_flight >= worker.max_concurrent => ("full".to_owned(), theme.warn()),
+        None => ("ready".to_owned(), theme.good()),
+    };
+    Row::new([
+        cell(&worker.worker_name),
+        cell(&worker.scope),
+        cell(&worker.models.join(", ")),
+        styled(state, style),
+        number(format!("{}/{}", worker.in_flight, worker.max_concurrent)),
+    ])
+}
+
+fn rooms(app: &App, area: Rect, theme: Theme, frame: &mut Frame<'_>) {
+    let widths = [Constraint::Fill(1), Constraint::Fill(1), Constraint::Length(6)];
+    let listed = Listed {
+        title: "Rooms",
+        header: &["Code", "Name", "People"],
+        widths: &widths,
+        list: app.overview.rooms,
+        is_chosen: app.overview.part == Part::Rooms,
+    };
+    let rooms = app.rooms.listed.all();
+    listed.draw(area, rooms, room, theme, frame);
+    let none = || rooms.is_empty().then(|| "No rooms: `warren room create` makes one.".to_owned());
+    if let Some(why) = missing(&app.rooms.listed).or_else(none) {
+        instead(&why, area, theme, frame);
+    }
+}
+
+fn room(room: &RoomSummary) -> Row<'static> {
+    let entry = entry(room);
+    Row::new([cell(&entry.code), cell(&entry.name), number(room.participant_count)])
+}
+
+fn queues(app: &App, area: Rect, theme: Theme, frame: &mut Frame<'_>) {
+    let widths = [
+        Constraint::Fill(1),
+        Constraint::Fill(1),
+        Constraint::Length(7),
+        Constraint::Length(7),
+    ];
+    let listed = Listed {
+        title: "Queues",
+        header: &["Model", "Scope", "Waiting", "Oldest"],
+        widths: &widths,
+        list: app.overview.waiting,
+        is_chosen: app.overview.part == Part::Queues,
+    };
+    let queues = app.overview.queues.all();
+    listed.draw(area, queues, queue, theme, frame);
+    let none = || queues.is_empty().then(|| "Nobody waits.".to_owned());
+    if let Some(why) = missing(&app.overview.queues).or_else(none) {
+        instead(&why, area, theme, frame);
+    }
+}
+
+fn queue(queue: &QueueJson) -> Row<'static> {
+    let oldest = format!("{:.1}s", queue.oldest_secs);
+    Row::new([cell(&queue.model), cell(&queue.scope), number(queue.depth), number(oldest)])
+}

@@ -1,0 +1,124 @@
+//! Frames, tables and numbers, as all screens show them.
+
+use ratatui::{
+    Frame,
+    layout::{Constraint, Rect},
+    style::Style,
+    text::{Line, Span},
+    widgets::{Block, Cell, Paragraph, Row, Table, Wrap},
+};
+
+use super::theme::Theme;
+use crate::{
+    app::{layout, list::List, told::Told},
+    text,
+};
+
+/// A frame with a title.
+pub(super) fn framed(title: &str, is_chosen: bool, theme: Theme) -> Block<'static> {
+    let title = Span::styled(format!(" {title} "), theme.title());
+    Block::bordered().border_style(theme.frame(is_chosen)).title(title)
+}
+
+/// A list of rows under a header, in a frame.
+pub(super) struct Listed<'a> {
+    pub(super) title: &'a str,
+    pub(super) header: &'a [&'static str],
+    pub(super) widths: &'a [Constraint],
+    pub(super) list: List,
+    pub(super) is_chosen: bool,
+}
+
+impl Listed<'_> {
+    /// Draws it. Only the rows that are seen are made.
+    pub(super) fn draw<T>(
+        &self,
+        area: Rect,
+        rows: &[T],
+        row: impl Fn(&T) -> Row<'static>,
+        theme: Theme,
+        frame: &mut Frame<'_>,
+    ) {
+        let page = layout::page(area, !self.header.is_empty());
+        let seen = rows.iter().enumerate().skip(self.list.top).take(page);
+        let styled = |(at, item)| {
+            let row = row(item);
+            if self.is_chosen && at == self.list.at { row.style(theme.chosen()) } else { row }
+        };
+        let header = Row::new(self.header.iter().copied()).style(theme.quiet());
+        let mut table = Table::new(seen.map(styled), self.widths.iter().copied())
+            .block(framed(self.title, self.is_chosen, theme));
+        if !self.header.is_empty() {
+            table = table.header(header);
+        }
+        frame.render_widget(table, area);
+    }
+}
+
+/// Words in place of a list that is not there.
+pub(super) fn instead(words: &str, area: Rect, theme: Theme, frame: &mut Frame<'_>) {
+    let words = Paragraph::new(words.to_owned()).style(theme.quiet()).wrap(Wrap { trim: true });
+    frame.render_widget(words, layout::rows(area, false));
+}
+
+/// Why a list is not there; nothing if it is.
+pub(super) fn missing<T>(told: &Told<T>) -> Option<String> {
+    match told {
+        Told::Known(_) => None,
+        Told::Unknown => Some("Nothing was heard yet.".to_owned()),
+        Told::Private => {
+            Some("Only an administrator is told: start with --token TOKEN.".to_owned())
+        }
+        Told::Failed(why) => Some(text::line(why)),
+    }
+}
+
+/// A stranger's text in a cell.
+pub(super) fn cell(text: &str) -> Cell<'static> {
+    Cell::from(text::line(text))
+}
+
+/// A number in a cell, on its right.
+pub(super) fn number(number: impl ToString) -> Cell<'static> {
+    Cell::from(Line::from(number.to_string()).right_aligned())
+}
+
+/// A number in a cell that may not be known.
+pub(super) fn known(value: Option<impl ToString>) -> Cell<'static> {
+    number(value.map_or_else(|| "-".to_owned(), |value| value.to_string()))
+}
+
+/// The name of something and what it is.
+pub(super) fn told(name: &str, value: &str, theme: Theme) -> Line<'static> {
+    Line::from(vec![
+        Span::styled(format!("{name:<14}"), theme.quiet()),
+        Span::raw(text::line(value)),
+    ])
+}
+
+/// Words in a style.
+pub(super) fn styled(words: impl Into<String>, style: Style) -> Cell<'static> {
+    Cell::from(Span::styled(words.into(), style))
+}
+
+/// How many of something there are.
+pub(super) fn count(count: u64, what: &str) -> String {
+    if count == 1 { format!("1 {what}") } else { format!("{count} {what}s") }
+}
+
+/// A span in its two largest units.
+pub(super) fn span(secs: u64) -> String {
+    let (minutes, hours, days) = (secs / 60, secs / 3_600, secs / 86_400);
+    match (days, hours, minutes) {
+        (1.., ..) => format!("{days}d {}h", hours % 24),
+        (_, 1.., _) => format!("{hours}h {}m", minutes % 60),
+        (.., 1..) => format!("{minutes}m {}s", secs % 60),
+        _ => format!("{secs}s"),
+    }
+}
+
+/// The time of day in UTC of some milliseconds since 1970.
+pub(super) fn time_of_day(ms: u64) -> String {
+    let secs = ms / 1_000 % 86_400;
+    format!("{:02}:{:02}:{:02}", secs / 3_600, secs / 60 % 60, secs % 60)
+}

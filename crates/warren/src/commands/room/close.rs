@@ -1,0 +1,110 @@
+//! `warren room close`, and the token of a room's host.
+
+use anyhow::{Context, anyhow};
+use base::Secret;
+use clap::Args;
+use daemon::{
+    ConfigFile,
+    data::{ADMIN_TOKEN, read_token},
+    settings::data_dir,
+};
+
+use super::{
+    count,
+    hosts::{Found, Hosts},
+    invitation::is_loopback,
+    kept::Kept,
+    note,
+    place::Place,
+    prompt,
+};
+use crate::{
+    commands::{say, table::plain},
+    exit::usage,
+};
+
+/// What shows that one is a room's host
+#[derive(Args)]
+pub(super) struct Host {
+    /// The token that `warren room create --json` prints [default: as this machine has kept it]
+    #[arg(long, env = "WARREN_HOST_TOKEN", value_name = "TOKEN", hide_env_values = true)]
+    host_token: Option<Secret>,
+}
+
+impl Host {
+    /// The token of a room's host: as given, or as kept.
+    pub(super) fn token(&self, found: &Found) -> anyhow::Result<Secret> {
+        self.known(found)?.with_context(|| {
+            format!(
+                "only the host of {} may do this: it was not made on this machine, or on a server of \
+                 another address; give --host-token TOKEN",
+                found.code()
+            )
+        })
+    }
+
+    fn known(&self, found: &Found) -> anyhow::Result<Option<Secret>> {
+        match &self.host_token {
+            Some(token) => Ok(Some(token.clone())),
+            None => Kept::new()?.host_token(&found.warren.url(), &found.summary),
+        }
+    }
+}
+
+/// Close a room for good; the server's administrator may, too
+#[derive(Args)]
+pub(super) struct Close {
+    /// The room: one of its codes, or its URL
+    #[arg(value_name = "CODE")]
+    place: Place,
+    /// Do not ask
+    #[arg(long)]
+    yes: bool,
+    #[command(flatten)]
+    host: Host,
+    #[command(flatten)]
+    hosts: Hosts,
+}
+
+impl Close {
+    pub(super) async fn run(self, file: &ConfigFile) -> anyhow::Result<()> {
+        let found = self.hosts.find(file, &self.place).await?;
+        if !self.yes && !confirmed(&found)? {
+            note("It stays open.");
+            return Ok(());
+        }
+        match self.host.known(&found)? {
+            Some(token) => found.room(None)?.close(&token).await?,
+            None => {
+                // The administrator's token is shown as a key, and is no host's.
+                let token = self.administrators(file, &found).map_or_else(|| self.host.token(&found), Ok)?;
+                found.room(Some(&token))?.close(&token).await?;
+            }
+        }
+        Kept::new()?.forget_room(&found.warren.url(), &found.summary.room.id).await?;
+        Ok(say(&format!("{} is closed.", plain(found.code())))?)
+    }
+
+    /// The token of the server's administrator: as given, or, for a server on this machine, as it is in
+    /// its data directory.
+    fn administrators(&self, file: &ConfigFile, found: &Found) -> Option<Secret> {
+        if let Some(token) = self.hosts.token(file) {
+            return Some(token);
+        }
+        if !is_loopback(&found.warren.url()) {
+            return None;
+        }
+        let directory = std::env::var_os("WARREN_DATA_DIR").map(Into::into);
+        let directory = data_dir(directory.or_else(|| file.serve.data_dir.clone())).ok()?;
+        read_token(&directory, ADMIN_TOKEN).ok()?
+    }
+}
+
+fn confirmed(found: &Found) -> anyhow::Result<bool> {
+    if !prompt::is_attended() {
+        return Err(usage(anyhow!("closing a room cannot be undone: say --yes")));
+    }
+    let people = count(u64::from(found.summary.participant_count), "participant");
+    let name = plain(&found.summary.room.name);
+    prompt::confirm(&format!("Close {name} ({}) with {people} for good?", plain(found.code())))
+}

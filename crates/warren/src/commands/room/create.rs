@@ -1,0 +1,224 @@
+//! `warren room create`: a room, and how friends come.
+
+use std::{
+    io::{IsTerminal, Read},
+    path::{Path, PathBuf},
+};
+
+use anyhow::{Context, anyhow};
+use clap::Args;
+use client::{
+    Warren,
+    admin::time,
+    room::{
+        RuntimeConfig,
+        plane::{CreateRoom, CreatedRoom},
+    },
+};
+use daemon::ConfigFile;
+use jiff::Timestamp;
+use serde_json::{Value, json};
+
+use super::{
+    Password,
+    hosts::{Hosts, codes},
+    invitation::Invitation,
+    kept::{Kept, KeptRoom},
+    note, qr,
+};
+use crate::{
+    commands::{say, table::plain},
+    exit::usage,
+};
+
+/// The longest file of defaults that is read, in bytes.
+const LONGEST: u64 = 1 << 20;
+
+/// Make a room, and tell how friends come
+#[derive(Args)]
+pub(super) struct Create {
+    /// What to call it [default: after this machine]
+    #[arg(long)]
+    name: Option<String>,
+    /// After how long without use it ends, such as 2h or 7d [default: as the server has it]
+    #[arg(long, value_name = "SPAN")]
+    expires: Option<String>,
+    /// List it for everybody who can reach the server
+    #[arg(long)]
+    public: bool,
+    /// How its participants answer by default, as JSON: `temperature`, `max_tokens`,
+    /// `instructions` and so on; - is standard input
+    #[arg(long, value_name = "FILE")]
+    defaults: Option<PathBuf>,
+    /// Draw the QR code even where standard output is no terminal
+    #[arg(long)]
+    qr: bool,
+    /// Print JSON, with the token by which the room is closed and changed
+    #[arg(long)]
+    json: bool,
+    #[command(flatten)]
+    password: Password,
+    #[command(flatten)]
+    hosts: Hosts,
+}
+
+impl Create {
+    pub(super) async fn run(self, file: &ConfigFile) -> anyhow::Result<()> {
+        let asked = self.asked().map_err(usage)?;
+        let warren = self.hosts.only(file).await?;
+        let created = warren.create_room(&asked).await?;
+        let kept = keep(&warren, &created).await;
+        let invitation = Invitation::new(&warren, &created.room).await;
+        if self.json {
+            let all = as_json(&warren, &created, &invitation);
+            return Ok(say(&serde_json::to_string_pretty(&all?)?)?);
+        }
+        say(&readable(&created, &invitation))?;
+        if self.qr || std::io::stdout().is_terminal() {
+            qr::code(&invitation.url).map(|code| say(&format!("{code}\n"))).transpose()?;
+        }
+        if invitation.only_here {
+            note(&warning(&warren));
+        }
+        tell_token(&created, kept);
+        Ok(())
+    }
+
+    fn asked(&self) -> anyhow::Result<CreateRoom> {
+        let name = self.name.clone().unwrap_or_else(|| format!("{}'s room", super::join::host_name()));
+        Ok(CreateRoom {
+            name,
+            password: self.password.get().map(|password| password.expose().to_owned()),
+            defaults: self.defaults.as_deref().map(defaults).transpose()?,
+            public: self.public,
+            expires_secs: self.expires.as_deref().map(seconds).transpose()?,
+        })
+    }
+}
+
+/// How long a span is.
+fn seconds(span: &str) -> anyhow::Result<u64> {
+    let now = Timestamp::now();
+    let until = time::future(span, now).map_err(|error| anyhow!("--expires: {error}"))?;
+    let seconds = u64::try_from(until.duration_since(now).as_secs()).ok();
+    seconds.filter(|seconds| *seconds > 0).context("--expires: that is in the past")
+}
+
+/// The defaults in a file.
+pub(super) fn defaults(path: &Path) -> anyhow::Result<RuntimeConfig> {
+    let shown = path.display();
+    let mut text = String::new();
+    let read = if path == Path::new("-") {
+        std::io::stdin().lock().take(LONGEST).read_to_string(&mut text)
+    } else {
+        std::fs::File::open(path).and_then(|file| file.take(LONGEST).read_to_string(&mut text))
+    };
+    read.with_context(|| format!("the defaults in {shown} cannot be read"))?;
+    let defaults: RuntimeConfig = serde_json::from_str(&text)
+        .with_context(|| format!("{shown} holds no defaults: expected JSON such as {{\"temperature\": 0.2}}"))?;
+    defaults.check().map_err(|error| anyhow!("{shown}: {error}"))?;
+    Ok(defaults)
+}
+
+/// Keeps the host's token, and says where.
+async fn keep(warren: &Warren, created: &CreatedRoom) -> anyhow::Result<Option<PathBuf>> {
+    let Some(host_token) = created.host_token.clone() else { return Ok(None) };
+    let kept = Kept::new()?;
+    let (server, room) = (warren.url(), created.room.room.id.clone());
+    kept.keep_room(KeptRoom { server, room, codes: codes(&created.room), host_token }).await?;
+    Ok(Some(kept.path().to_owned()))
+}
+
+/// Tells where the host's token is, or the token itself where it could not be kept.
+fn tell_token(created: &CreatedRoom, kept: anyhow::Result<Option<PathBuf>>) {
+    match (kept, &created.host_token) {
+        (Ok(Some(path)), _) => note(&format!(
+            "Who closes and changes it: whoever has the token that is kept in {}.",
+            path.display()
+        )),
+        (Err(error), Some(token)) => note(&format!(
+            "The token that closes and changes the room could not be kept: {error:#}\n\
+             Keep it yourself, for --host-token: {token}"
+        )),
+        _ => {}
+    }
+}
+
+fn as_json(
+    warren: &Warren,
+    created: &CreatedRoom,
+    invitation: &Invitation,
+) -> anyhow::Result<Value> {
+    let mut all = serde_json::to_value(created)?;
+    all["server"] = json!(warren.url());
+    all["invitation"] = json!(invitation.line);
+    all["joinUrl"] = json!(invitation.url);
+    all["baseUrl"] = json!(invitation.base_url());
+    all["onlyThisMachine"] = json!(invitation.only_here);
+    Ok(all)
+}
+
+fn readable(created: &CreatedRoom, invitation: &Invitation) -> String {
+    let room = &created.room.room;
+    let spoken = room.spoken_code.as_ref();
+    let short = spoken.map(|_| format!("short code  {}\n", plain(&room.code))).unwrap_or_default();
+    let guarded = if room.password_protected { "needed" } else { "none" };
+    let (line, base) = (&invitation.line, invitation.base_url());
+    let (key, header) = if room.password_protected {
+        ("the room's password is the API key", "    -H 'authorization: Bearer PASSWORD' \\\n")
+    } else {
+        ("any API key", "")
+    };
+    format!(
+        "name        {}\n\
+         code        {}\n\
+         {short}\
+         password    {guarded}\n\n\
+         Friends lend a model with\n\n  {line}\n\n\
+         and ask with\n\n  warren room ask {} \"What is Warren?\"\n\n\
+         Any OpenAI client works: base URL {base}, {key}.\n\n  \
+           curl -N {base}/chat/completions -H 'content-type: application/json' \\\n{header}    \
+             -d '{{\"model\":\"*\",\"stream\":true,\"messages\":[{{\"role\":\"user\",\"content\":\"What is Warren?\"}}]}}'\n",
+        plain(&room.name),
+        plain(spoken.unwrap_or(&room.code)),
+        invitation.url,
+    )
+}
+
+fn warning(warren: &Warren) -> String {
+    format!(
+        "Only this machine can reach {}. For friends on other machines, start the server with\n\
+         `warren up --listen 0.0.0.0:9178` and give them this machine's address in its place.",
+        warren.url()
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn spans_are_seconds() {
+        assert_eq!(seconds("2h").unwrap(), 7_200);
+        assert_eq!(seconds("7d").unwrap(), 604_800);
+        for bad in ["0s", "soon", "2001-01-01", ""] {
+            assert!(seconds(bad).unwrap_err().to_string().contains("--expires"), "{bad}");
+        }
+    }
+
+    #[test]
+    fn defaults_are_read_and_checked() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("defaults.json");
+        let read = |text: &str| {
+            std::fs::write(&path, text).unwrap();
+            defaults(&path)
+        };
+        let good = read(r#"{"temperature": 0.2, "instructions": " Be brief. "}"#).unwrap();
+        assert_eq!(good.instructions.as_deref(), Some("Be brief."));
+        for bad in ["", "[]", r#"{"temperature": "hot"}"#, r#"{"temperature": 9}"#] {
+            let error = format!("{:#}", read(bad).unwrap_err());
+            assert!(error.contains("defaults.json"), "{error}");
+        }
+    }
+}

@@ -1,0 +1,104 @@
+//! What happens in a room, through connections that break.
+
+use std::time::Duration;
+
+use base::Backoff;
+use client::{
+    ClientError, RoomClient, Watching,
+    room::{RoomEvent, event::EventEnvelope},
+};
+use tokio::time::sleep;
+
+/// The first and the last wait for the next try.
+const WAITS: (Duration, Duration) = (Duration::from_millis(500), Duration::from_secs(30));
+
+/// What happens in a room, from now on.
+pub(super) struct Follow {
+    room: RoomClient,
+    watching: Option<Watching>,
+    /// The last event that was seen, where the server numbers them.
+    after: Option<String>,
+    waits: Backoff,
+    wait: Option<Duration>,
+    /// Whether it was connected at least once.
+    began: bool,
+}
+
+/// What came next.
+#[derive(Debug)]
+pub(super) enum Next {
+    /// Something happened in the room.
+    Event(Box<EventEnvelope>),
+    /// The connection broke; another is tried after this wait.
+    Lost(ClientError, Duration),
+    /// There is no such room any more.
+    Over,
+}
+
+impl Follow {
+    pub(super) fn new(room: RoomClient) -> Self {
+        let waits = Backoff::new(WAITS.0, WAITS.1);
+        Self { room, watching: None, after: None, waits, wait: None, began: false }
+    }
+
+    /// What comes next. After [`Next::Over`] nothing does. Cancel safe, but that an attempt to connect
+    /// is begun anew.
+    ///
+    /// # Errors
+    /// When the server does not let this client watch.
+    pub(super) async fn next(&mut self) -> Result<Next, ClientError> {
+        if let Some(wait) = self.wait {
+            sleep(wait).await;
+            self.wait = None;
+        }
+        if self.watching.is_none() {
+            match self.room.watch(self.after.as_deref()).await {
+                Ok(watching) => self.watching = Some(watching),
+                Err(error) => return self.not_connected(error),
+            }
+        }
+        self.read().await
+    }
+
+    async fn read(&mut self) -> Result<Next, ClientError> {
+        let Some(watching) = &mut self.watching else { return Ok(Next::Over) };
+        let event = watching.next().await;
+        if !watching.last_id().is_empty() {
+            self.after = Some(watching.last_id().to_owned());
+        }
+        match event {
+            Ok(Some(event)) => {
+                self.began = true;
+                self.waits.reset();
+                Ok(Next::Event(Box::new(event)))
+            }
+            Ok(None) => Ok(self.lost(ClientError::Unreachable {
+                url: self.room.url(),
+                reason: "the server ended the stream".to_owned(),
+            })),
+            Err(error) => Ok(self.lost(error)),
+        }
+    }
+
+    fn not_connected(&mut self, error: ClientError) -> Result<Next, ClientError> {
+        match error {
+            ClientError::NotFound { .. } if self.began => Ok(Next::Over),
+            // What is busy, draining or on its way back is asked again; so is one that was there.
+            ClientError::Refused { status: 429 | 500..=599, .. } => Ok(self.lost(error)),
+            _ if self.began && error.is_unreachable() => Ok(self.lost(error)),
+            _ => Err(error),
+        }
+    }
+
+    fn lost(&mut self, error: ClientError) -> Next {
+        self.watching = None;
+        let wait = self.waits.next(rand::random());
+        self.wait = Some(wait);
+        Next::Lost(error, wait)
+    }
+}
+
+/// Whether nothing comes after an event: the room is closed.
+pub(super) fn is_last(event: &EventEnvelope) -> bool {
+    matches!(event.event, RoomEvent::RoomClosed(_))
+}

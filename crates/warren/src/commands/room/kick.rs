@@ -1,0 +1,82 @@
+//! `warren room kick`.
+
+use anyhow::anyhow;
+use clap::Args;
+use client::{RoomClient, Shown, room::ParticipantInfo};
+use daemon::ConfigFile;
+
+use super::{Password, close::Host, hosts::Hosts, place::Place};
+use crate::{
+    commands::{say, table::plain},
+    exit::usage,
+};
+
+/// Remove a participant from a room that you made
+#[derive(Args)]
+pub(super) struct Kick {
+    /// The room: one of its codes, or its URL
+    #[arg(value_name = "CODE")]
+    place: Place,
+    /// The participant: its id, or its nickname
+    #[arg(value_name = "ID")]
+    participant: String,
+    #[command(flatten)]
+    host: Host,
+    #[command(flatten)]
+    password: Password,
+    #[command(flatten)]
+    hosts: Hosts,
+}
+
+impl Kick {
+    pub(super) async fn run(self, file: &ConfigFile) -> anyhow::Result<()> {
+        let found = self.hosts.find(file, &self.place).await?;
+        let token = self.host.token(&found)?;
+        let room = found.room(self.password.get())?;
+        let id = self.meant(&room).await?;
+        room.remove(&id, Shown::Host(&token)).await?;
+        Ok(say(&format!("{} is removed.", plain(&self.participant)))?)
+    }
+
+    /// The id of whom is meant.
+    async fn meant(&self, room: &RoomClient) -> anyhow::Result<String> {
+        // Who may not see them all must know the id.
+        let participants = room.participants().await.unwrap_or_default();
+        meant(&participants, &self.participant)
+    }
+}
+
+fn meant(participants: &[ParticipantInfo], meant: &str) -> anyhow::Result<String> {
+    if participants.iter().any(|one| one.id == meant) {
+        return Ok(meant.to_owned());
+    }
+    let named = participants.iter().filter(|one| one.nickname == meant);
+    let ids: Vec<&str> = named.map(|one| one.id.as_str()).collect();
+    match ids[..] {
+        [] => Ok(meant.to_owned()),
+        [id] => Ok(id.to_owned()),
+        _ => Err(usage(anyhow!("{} may be any of {}: give an id", plain(meant), plain(&ids.join(", "))))),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_participant_is_meant_by_its_id_or_by_its_name_if_no_other_has_it() {
+        let one = |id: &str, nickname: &str| {
+            let json = serde_json::json!({"id": id, "nickname": nickname, "model": "m",
+                "endpoint": "http://h", "config": {}, "specs": {}, "connection": {"kind": "tunnel",
+                "connected": true, "lastTunnelSeenAt": null}, "status": "online", "joinedAt": 1,
+                "lastSeen": 1, "updatedAt": 1});
+            serde_json::from_value(json).unwrap()
+        };
+        let all = [one("p1", "Ann"), one("p2", "Bob"), one("p3", "Bob"), one("Ann", "Cy")];
+        assert_eq!(meant(&all, "p2").unwrap(), "p2");
+        assert_eq!(meant(&all, "Ann").unwrap(), "Ann", "an id before a name");
+        assert_eq!(meant(&all, "Cy").unwrap(), "Ann");
+        assert_eq!(meant(&all, "p9").unwrap(), "p9", "the server knows best");
+        assert!(format!("{:#}", meant(&all, "Bob").unwrap_err()).contains("p2, p3"));
+    }
+}

@@ -1,0 +1,63 @@
+//! `warren room leave`.
+
+use anyhow::{anyhow, bail};
+use base::Secret;
+use clap::Args;
+use client::{ClientError, Shown};
+use daemon::ConfigFile;
+
+use super::{
+    hosts::{Found, Hosts},
+    kept::{Kept, KeptParticipant},
+    place::Place,
+};
+use crate::{
+    commands::{say, table::plain},
+    exit::usage,
+};
+
+/// Take a participant of this machine out of a room; a `warren room join` that runs for it ends
+#[derive(Args)]
+pub(super) struct Leave {
+    /// The room: one of its codes, or its URL
+    #[arg(value_name = "CODE")]
+    place: Place,
+    /// The participant, where this machine has several in the room
+    #[arg(value_name = "ID")]
+    id: Option<String>,
+    #[command(flatten)]
+    hosts: Hosts,
+}
+
+impl Leave {
+    pub(super) async fn run(self, file: &ConfigFile) -> anyhow::Result<()> {
+        let found = self.hosts.find(file, &self.place).await?;
+        let kept = Kept::new()?;
+        let who = self.who(&found, &kept)?;
+        // A stock server asks for no token: any will do.
+        let token = Secret::from(who.session_token.clone().unwrap_or_default());
+        let left = found.room(None)?.remove(&who.id, Shown::Session(&token)).await;
+        if left.is_ok() || matches!(left, Err(ClientError::NotFound { .. })) {
+            kept.forget_session(&who).await?;
+        }
+        left?;
+        Ok(say(&format!("{} left {}.", plain(&who.id), plain(found.code())))?)
+    }
+
+    fn who(&self, found: &Found, kept: &Kept) -> anyhow::Result<KeptParticipant> {
+        let mut all = kept.participants(&found.warren.url(), &found.summary)?;
+        if let Some(id) = &self.id {
+            all.retain(|who| who.id == *id);
+        } else if all.iter().any(|who| who.session_token.is_some()) {
+            all.retain(|who| who.session_token.is_some());
+        }
+        let ids: Vec<&str> = all.iter().map(|who| who.id.as_str()).collect();
+        match ids.len() {
+            0 => bail!(ClientError::NotFound {
+                words: format!("this machine is not in {}", found.code()),
+            }),
+            1 => Ok(all.remove(0)),
+            _ => Err(usage(anyhow!("this machine is there as {}: say which", ids.join(", ")))),
+        }
+    }
+}

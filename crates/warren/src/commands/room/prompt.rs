@@ -1,0 +1,64 @@
+//! Questions at a terminal.
+
+use std::io::{IsTerminal, Write, stderr, stdin};
+
+use anyhow::bail;
+
+/// How often a question is asked before it is given up.
+const TRIES: usize = 3;
+
+/// Whether somebody is there to answer.
+pub(super) fn is_attended() -> bool {
+    stdin().is_terminal() && stderr().is_terminal()
+}
+
+/// Asks which one; an empty answer is the first. There must be at least one.
+pub(super) fn choose(question: &str, choices: &[String]) -> anyhow::Result<usize> {
+    let mut text = format!("{question}\n");
+    for (at, choice) in choices.iter().enumerate() {
+        text.push_str(&format!("  {:>2}  {choice}\n", at + 1));
+    }
+    for _ in 0..TRIES {
+        let answer = ask(&format!("{text}Number [1]: "))?;
+        if let Some(chosen) = chosen(&answer, choices.len()) {
+            return Ok(chosen);
+        }
+        text = format!("{:?} is none of 1 to {}.\n", answer.trim(), choices.len());
+    }
+    bail!("nothing was chosen")
+}
+
+/// Asks for a yes; anything else is a no.
+pub(super) fn confirm(question: &str) -> anyhow::Result<bool> {
+    let answer = ask(&format!("{question} [y/N] "))?;
+    Ok(matches!(answer.trim().to_lowercase().as_str(), "y" | "yes"))
+}
+
+fn chosen(answer: &str, of: usize) -> Option<usize> {
+    match answer.trim() {
+        "" => Some(0),
+        number => number.parse::<usize>().ok()?.checked_sub(1).filter(|at| *at < of),
+    }
+}
+
+fn ask(text: &str) -> anyhow::Result<String> {
+    let mut out = stderr().lock();
+    write!(out, "{text}")?;
+    out.flush()?;
+    let mut answer = String::new();
+    if stdin().read_line(&mut answer)? == 0 {
+        bail!("nothing was chosen");
+    }
+    Ok(answer)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_number_chooses_and_nothing_is_the_first() {
+        assert_eq!(["", " 2\n", "3"].map(|answer| chosen(answer, 3)), [Some(0), Some(1), Some(2)]);
+        assert_eq!(["0", "4", "x", "-1"].map(|answer| chosen(answer, 3)), [None; 4]);
+    }
+}

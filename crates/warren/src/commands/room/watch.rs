@@ -1,0 +1,71 @@
+//! `warren room watch`.
+
+use clap::Args;
+use client::RoomClient;
+use daemon::{ConfigFile, signals};
+
+use super::{
+    Password,
+    follow::{Follow, Next, is_last},
+    hosts::Hosts,
+    narrator::Narrator,
+    note,
+    place::Place,
+};
+use crate::commands::say;
+
+/// Tell what happens in a room, as it happens, until it is closed
+#[derive(Args)]
+pub(super) struct Watch {
+    /// The room: one of its codes, or its URL
+    #[arg(value_name = "CODE")]
+    place: Place,
+    /// Print each event as a line of JSON
+    #[arg(long)]
+    json: bool,
+    #[command(flatten)]
+    password: Password,
+    #[command(flatten)]
+    hosts: Hosts,
+}
+
+impl Watch {
+    pub(super) async fn run(self, file: &ConfigFile) -> anyhow::Result<()> {
+        let found = self.hosts.find(file, &self.place).await?;
+        let room = found.room(self.password.get())?;
+        let stop = signals::shutdown()?;
+        tokio::select! {
+            () = stop.cancelled() => Ok(()),
+            watched = self.watch(room) => watched,
+        }
+    }
+
+    async fn watch(&self, room: RoomClient) -> anyhow::Result<()> {
+        let mut narrator = Narrator::default();
+        // Names are a help, not what was asked for.
+        room.participants().await.iter().flatten().for_each(|who| narrator.meet(who));
+        let mut follow = Follow::new(room);
+        loop {
+            match follow.next().await? {
+                Next::Event(event) => {
+                    let lines = if self.json {
+                        vec![serde_json::to_string(&*event)?]
+                    } else {
+                        narrator.tell(&event)
+                    };
+                    lines.iter().try_for_each(|line| say(line))?;
+                    if is_last(&event) {
+                        return Ok(());
+                    }
+                }
+                Next::Lost(error, wait) => {
+                    note(&format!("{error}\ntrying again in {:.1} s", wait.as_secs_f64()));
+                }
+                Next::Over => {
+                    note("the room is closed");
+                    return Ok(());
+                }
+            }
+        }
+    }
+}
