@@ -21,5 +21,5 @@ pub use credential::{Token, has_key_form, new_token, presented};
 pub use keys::{Key, KeyError, Keys, NewKey};
 pub use lender::{Lender, LenderRules};
 pub use limits::{Gauge, OverLimit, Standing};
-pub use local::LocalRules;
+pub use local::{LocalRules, is_forwarded};
 pub use moment::Moment;

@@ -24,7 +24,7 @@ impl LocalRules {
     /// Whether a request with this peer, target and headers is local.
     pub fn is_local(&self, peer: IpAddr, uri: &Uri, headers: &HeaderMap) -> bool {
         peer.to_canonical().is_loopback()
-            && !has_proxy_trace(headers)
+            && !is_forwarded(headers)
             && self.names_local_host(uri, headers)
             && self.takes_page(uri, headers)
     }
@@ -55,7 +55,8 @@ impl LocalRules {
     }
 }
 
-fn has_proxy_trace(headers: &HeaderMap) -> bool {
+/// Whether a request came by way of a proxy, so that its TCP peer is not who sent it.
+pub fn is_forwarded(headers: &HeaderMap) -> bool {
     headers.keys().any(|name| {
         let name = name.as_str();
         name.starts_with("x-forwarded-") || PROXY_TRACES.contains(&name)

@@ -267,7 +267,8 @@ fn nothing_at(uri: &Uri) -> ApiError {
     ApiError::new(StatusCode::NOT_FOUND, Kind::NotFound, words)
 }
 
-pub(crate) async fn method_not_allowed(uri: Uri, method: http::Method) -> Response {
+/// Answers a method that a path does not have.
+pub async fn method_not_allowed(uri: Uri, method: http::Method) -> Response {
     if let Some(response) = room::no_route(&uri) {
         return response;
     }

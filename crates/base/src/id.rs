@@ -17,6 +17,11 @@ impl JobId {
         Self(bits)
     }
 
+    /// Its bits.
+    pub const fn bits(self) -> u128 {
+        self.0
+    }
+
     /// Its 32 hex digits alone: ids in the form of an API are made of them.
     pub fn digits(self) -> String {
         format!("{:032x}", self.0)

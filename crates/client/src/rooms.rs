@@ -205,7 +205,7 @@ pub enum Shown<'a> {
 }
 
 /// How long the head of an answer may take: it waits in a queue, and the model reads the prompt.
-const PATIENCE: Duration = Duration::from_secs(15 * 60);
+pub(crate) const PATIENCE: Duration = Duration::from_secs(15 * 60);
 
 /// Carries the token of a room's host.
 const HOST_TOKEN: &str = "x-warren-host-token";

@@ -11,7 +11,7 @@ use protocol::admin::{
 use serde::de::DeserializeOwned;
 use url::form_urlencoded;
 
-use crate::{connection::Connection, error::ClientError};
+use crate::{connection::Connection, error::ClientError, events::Answering, rooms::PATIENCE};
 
 /// A running server.
 #[derive(Debug, Clone)]
@@ -168,6 +168,15 @@ impl Warren {
         let list: RequestList =
             self.get(&format!("/admin/requests?after={after}&limit={limit}")).await?;
         Ok(list.requests)
+    }
+
+    /// Posts to one of its consumer APIs, such as `/v1/chat/completions`, for a stream.
+    ///
+    /// # Errors
+    /// When the server cannot be reached, or says no.
+    pub async fn post(&self, path: &str, body: Vec<u8>) -> Result<Answering, ClientError> {
+        let body = self.0.open(Method::POST, path, Some(body), PATIENCE).await?;
+        Ok(Answering::new(body, self.0.shown()))
     }
 
     async fn get<T: DeserializeOwned>(&self, path: &str) -> Result<T, ClientError> {

@@ -51,7 +51,8 @@ pub fn router(
         .route("/v1/worker/connect", connect)
         .route("/v1/rooms/{code}/participants/{id}/tunnel", tunnel)
         .route(sockets::PATH, socket)
-        .route("/metrics", get(show_metrics).with_state(operator));
+        .route("/metrics", get(show_metrics).with_state(operator))
+        .method_not_allowed_fallback(api::error::method_not_allowed);
     Cors::new(router, local)
 }
 

@@ -154,7 +154,10 @@ impl UsageSums {
     }
 }
 
+/// The outcome of most jobs, in [`UsageEntry::outcome`].
+pub(crate) const ANSWERED: &str = "answered";
+
 /// Whether this is how a job ends that did not fail.
 fn is_well(outcome: &str) -> bool {
-    matches!(outcome, "answered" | "client_gone")
+    matches!(outcome, ANSWERED | "client_gone")
 }

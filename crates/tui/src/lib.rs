@@ -16,4 +16,4 @@ pub mod shell;
 pub mod text;
 
 pub use app::{App, Settings};
-pub use shell::{Server, TuiError, run};
+pub use shell::{TuiError, run};

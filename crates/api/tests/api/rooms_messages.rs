@@ -106,6 +106,17 @@ async fn what_is_no_message_is_told_what_is_wrong_with_it() {
     assert!(kit.rooms.list().is_empty());
 }
 
+/// Otherwise everybody behind the proxy could have the server call its own machine.
+#[tokio::test(start_paused = true)]
+async fn an_endpoint_is_not_called_for_who_comes_by_way_of_a_proxy() {
+    let kit = Kit::new();
+    let code = kit.room(None).spoken_code().to_owned();
+    let mut request = message("/messages", &join(&code, HERE));
+    request.headers_mut().insert("x-forwarded-for", "10.0.0.7".parse().unwrap());
+    let (status, words) = refusal(&kit, request).await;
+    assert!(status == 400 && words.contains("proxy"), "{words}");
+}
+
 #[tokio::test(start_paused = true)]
 async fn an_endpoint_is_called_only_where_the_servers_owner_allows_it() {
     let kit = Kit::new();

@@ -32,11 +32,12 @@ const LOOKED_THROUGH: u64 = 64 * 1024 * 1024;
 const STEPS: &[M<'_>] = &[
     M::up(models::TABLE),
     M::up(keys::TABLE),
-    M::up(usage::TABLE),
+    M::up(usage::tables::TABLE),
     M::up(audit::TABLE),
-    M::up(usage::DAYS),
+    M::up(usage::tables::DAYS),
     M::up(rooms::TABLES),
     M::up(keys::ROOM),
+    M::up(usage::tables::ROWS),
 ];
 
 /// A store in a database file.

@@ -56,12 +56,17 @@ impl HubTunnel {
 
     /// Sends JSON.
     pub async fn say(&self, message: &Value) {
-        self.raw(Message::text(message.to_string())).await;
+        self.text(&message.to_string()).await;
     }
 
-    /// Sends a frame as it is.
-    pub async fn raw(&self, frame: Message) {
-        self.order(Do::Send(frame)).await;
+    /// Sends text as it is.
+    pub async fn text(&self, text: &str) {
+        self.order(Do::Send(Message::text(text))).await;
+    }
+
+    /// Sends a binary frame.
+    pub async fn binary(&self, bytes: &'static [u8]) {
+        self.order(Do::Send(Message::binary(bytes))).await;
     }
 
     /// Closes the tunnel.

@@ -35,6 +35,10 @@ use crate::{
 
 /// Draws the interface.
 pub fn draw(app: &App, frame: &mut Frame<'_>) {
+    if frame.area().as_size() != app.size {
+        // The terminal has another size already, and says so in a moment.
+        return;
+    }
     if layout::is_too_small(app.size) {
         return too_small(app, frame);
     }

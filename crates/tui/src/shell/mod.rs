@@ -1,2 +1,218 @@
-//! x
-pub struct Server; pub struct TuiError; pub fn run(){}
+//! The terminal, and the tasks that ask the server: a thin shell around [`App`].
+//!
+//! One task asks the server how it is, each second; one watches each room; one waits for an
+//! answer. All tell what came through one bounded queue, so that a server that talks faster than
+//! the terminal draws is slowed down, and nothing piles up.
+//!
+//! - `terminal`: the screen, which is always given back
+//! - `poll`, `watch`, `ask`: the tasks
+
+mod ask;
+mod poll;
+mod terminal;
+mod watch;
+
+use std::{collections::HashMap, io, time::Duration};
+
+use base::Secret;
+use client::{ClientError, Warren};
+use crossterm::event::{Event as Input, EventStream, KeyEventKind};
+use futures_util::StreamExt;
+use jiff::Timestamp;
+use tokio::{
+    sync::mpsc::{Receiver, Sender, channel},
+    task::{AbortHandle, JoinSet},
+    time::{Instant, interval, sleep_until, timeout},
+};
+
+use self::terminal::Screen;
+use crate::{
+    app::{
+        App, Settings,
+        event::{Effect, Event, Question},
+    },
+    draw::draw,
+};
+
+/// Events that wait to be shown.
+const WAITING: usize = 256;
+
+/// Events that are taken between two looks at the keyboard.
+const BATCH: usize = 64;
+
+/// How often the screen is drawn at most.
+const FRAME: Duration = Duration::from_millis(33);
+
+/// How often time passes for what shows it.
+const TICK: Duration = Duration::from_secs(1);
+
+/// How long a short question to a server may take.
+const DEADLINE: Duration = Duration::from_secs(5);
+
+/// Why the interface ended, or did not begin.
+#[derive(Debug, thiserror::Error)]
+pub enum TuiError {
+    /// There is no terminal to draw on.
+    #[error(
+        "the terminal interface needs a terminal for its input and its output; `warren status` \
+         and `warren room watch` tell the same without one"
+    )]
+    NoTerminal,
+    /// The terminal failed.
+    #[error("the terminal failed: {0}")]
+    Terminal(#[from] io::Error),
+    /// A task of it stopped at a bug.
+    #[error("a part of the interface failed: {0}")]
+    Bug(String),
+}
+
+/// Runs the interface until somebody leaves it, or `stop` comes. `settings.servers` are filled in.
+///
+/// # Errors
+/// [`TuiError`], with the terminal as it was before.
+pub async fn run(
+    servers: Vec<Warren>,
+    mut settings: Settings,
+    stop: impl Future<Output = ()>,
+) -> Result<(), TuiError> {
+    settings.servers = servers.iter().map(Warren::url).collect();
+    let mut screen = Screen::open()?;
+    let mut app = App::new(settings, screen.size()?, Timestamp::now());
+    let (events, came) = channel(WAITING);
+    let mut tasks = Tasks::new(servers, events);
+    tasks.carry_out(app.start());
+    drive(&mut app, &mut screen, &mut tasks, came, stop).await
+}
+
+async fn drive(
+    app: &mut App,
+    screen: &mut Screen,
+    tasks: &mut Tasks,
+    mut came: Receiver<Event>,
+    stop: impl Future<Output = ()>,
+) -> Result<(), TuiError> {
+    let (mut input, mut ticks) = (EventStream::new(), interval(TICK));
+    let mut due = Some(Instant::now());
+    let mut batch = Vec::with_capacity(BATCH);
+    tokio::pin!(stop);
+    loop {
+        let frame = sleep_until(due.unwrap_or_else(Instant::now));
+        tokio::select! {
+            biased;
+            () = &mut stop => return Ok(()),
+            () = frame, if due.is_some() => {
+                screen.draw(|frame| draw(app, frame))?;
+                due = None;
+                continue;
+            }
+            typed = input.next() => match typed {
+                Some(typed) => batch.extend(event(typed?)),
+                None => return Ok(()),
+            },
+            _ = came.recv_many(&mut batch, BATCH) => {}
+            _ = ticks.tick() => batch.push(Event::Tick),
+            ended = tasks.ended() => ended?,
+        }
+        for event in batch.drain(..) {
+            let effects = app.handle(Timestamp::now(), event);
+            if effects.iter().any(|effect| matches!(effect, Effect::Quit)) {
+                return Ok(());
+            }
+            tasks.carry_out(effects);
+        }
+        due.get_or_insert_with(|| screen.next_frame(FRAME));
+    }
+}
+
+/// What the terminal tells, as the interface is told.
+fn event(input: Input) -> Option<Event> {
+    Some(match input {
+        Input::Key(key) if key.kind == KeyEventKind::Release => return None,
+        Input::Key(key) => Event::Key(key),
+        Input::Mouse(mouse) => Event::Mouse(mouse),
+        Input::Paste(text) => Event::Paste(text),
+        Input::Resize(width, height) => Event::Resize(width, height),
+        Input::FocusGained | Input::FocusLost => return None,
+    })
+}
+
+/// The tasks that ask the server.
+struct Tasks {
+    servers: Vec<Warren>,
+    events: Sender<Event>,
+    running: JoinSet<()>,
+    /// The server that is looked at.
+    server: usize,
+    poll: Option<AbortHandle>,
+    watches: HashMap<u64, AbortHandle>,
+    ask: Option<AbortHandle>,
+}
+
+impl Tasks {
+    fn new(servers: Vec<Warren>, events: Sender<Event>) -> Self {
+        let (running, watches) = (JoinSet::new(), HashMap::new());
+        Self { servers, events, running, server: 0, poll: None, watches, ask: None }
+    }
+
+    fn carry_out(&mut self, effects: Vec<Effect>) {
+        for effect in effects {
+            match effect {
+                Effect::Quit => {}
+                Effect::Poll { epoch, server } => self.poll(epoch, server),
+                Effect::Watch { watch, code, password } => {
+                    self.watch(watch, &code, password.as_ref());
+                }
+                Effect::Unwatch { watch } => stop(self.watches.remove(&watch)),
+                Effect::Ask(question) => self.ask(question),
+                Effect::Cancel => stop(self.ask.take()),
+            }
+        }
+    }
+
+    /// Waits for a task to end: most never do, and none by a bug.
+    async fn ended(&mut self) -> Result<(), TuiError> {
+        match self.running.join_next().await {
+            Some(Err(error)) if error.is_panic() => Err(TuiError::Bug(error.to_string())),
+            Some(_) => Ok(()),
+            None => std::future::pending().await,
+        }
+    }
+
+    fn poll(&mut self, epoch: u64, server: usize) {
+        stop(self.poll.take());
+        self.server = server;
+        if let Some(server) = self.servers.get(server).cloned() {
+            self.poll = Some(self.running.spawn(poll::run(server, epoch, self.events.clone())));
+        }
+    }
+
+    fn watch(&mut self, watch: u64, code: &str, password: Option<&Secret>) {
+        let Some(server) = self.servers.get(self.server) else { return };
+        let room = server.room(code, password);
+        let task = watch::run(room, server.url(), watch, self.events.clone());
+        self.watches.insert(watch, self.running.spawn(task));
+    }
+
+    fn ask(&mut self, question: Question) {
+        stop(self.ask.take());
+        if let Some(server) = self.servers.get(self.server) {
+            let task = ask::run(server.clone(), question, self.events.clone());
+            self.ask = Some(self.running.spawn(task));
+        }
+    }
+}
+
+fn stop(task: Option<AbortHandle>) {
+    if let Some(task) = task {
+        task.abort();
+    }
+}
+
+/// A question that must be answered soon.
+async fn soon<T>(
+    url: &str,
+    asked: impl Future<Output = Result<T, ClientError>>,
+) -> Result<T, ClientError> {
+    let late = || ClientError::Late { url: url.to_owned(), after: DEADLINE };
+    timeout(DEADLINE, asked).await.unwrap_or_else(|_| Err(late()))
+}

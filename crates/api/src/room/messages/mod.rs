@@ -7,6 +7,7 @@ mod llm;
 
 use std::time::Duration;
 
+use access::is_forwarded;
 use axum::{
     Json, Router,
     extract::{Path, Request, State, rejection::PathRejection},
@@ -23,7 +24,7 @@ use protocol::room::{
     },
     plane::ErrorCode,
 };
-use rooms::{Created, Joining, Kind, NewRoom, Room};
+use rooms::{Created, Endpoints, Joining, Kind, NewRoom, Reached, Room, RoomError};
 
 use super::{
     access::{Viewer, enter, enter_by_id, enter_with, from, maker, session},
@@ -108,12 +109,22 @@ impl Door<'_> {
         Ok(told(StatusCode::CREATED, ServerMessage::RoomCreated(created)))
     }
 
+    /// The endpoint of somebody who joins, if it is one that the server calls. Behind a proxy nobody
+    /// is at the address that a request comes from.
+    async fn reach(&self, endpoint: &str) -> Result<Reached, Failure> {
+        let endpoints = self.api.rooms().endpoints;
+        if endpoints == Endpoints::Own && is_forwarded(&self.parts.headers) {
+            let words = "an endpoint is not called for who comes by way of a proxy".to_owned();
+            return Err(not_called(RoomError::Invalid(words)));
+        }
+        endpoints.reach(endpoint, from(self.parts)).await.map_err(not_called)
+    }
+
     async fn join(&self, joining: RoomJoin) -> Result<Response, Failure> {
         let RoomJoin { code, participant, password } = joining;
         let room = enter_with(self.api, self.parts, &code, password.as_deref()).await?;
         self.expect(&room)?;
-        let reached = self.api.rooms().endpoints.reach(&participant.endpoint, from(self.parts));
-        let reached = reached.await.map_err(not_called)?;
+        let reached = self.reach(&participant.endpoint).await?;
         let session = session(&self.parts.headers).map(str::to_owned);
         let joining = by_endpoint(participant, Kind::Endpoint(reached.address), session);
         let joined = join(&room, joining, self.parts).await?;
@@ -205,7 +216,7 @@ fn by_endpoint(joining: JoiningParticipant, kind: Kind, session: Option<String>)
 }
 
 /// Why the server does not call an endpoint.
-fn not_called(error: rooms::RoomError) -> Failure {
+fn not_called(error: RoomError) -> Failure {
     let failure = Failure::from(error);
     let hint = "To lend a model without being called, use `warren room join CODE` on its machine.";
     let (status, code) = (failure.status, ErrorCode::EndpointNotReachable);

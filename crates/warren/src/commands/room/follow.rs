@@ -7,7 +7,7 @@ use client::{
     ClientError, RoomClient, Watching,
     room::{RoomEvent, event::EventEnvelope},
 };
-use tokio::time::sleep;
+use tokio::time::{Instant, sleep_until};
 
 /// The first and the last wait for the next try.
 const WAITS: (Duration, Duration) = (Duration::from_millis(500), Duration::from_secs(30));
@@ -19,7 +19,8 @@ pub(super) struct Follow {
     /// The last event that was seen, where the server numbers them.
     after: Option<String>,
     waits: Backoff,
-    wait: Option<Duration>,
+    /// When the next try is due.
+    due: Option<Instant>,
     /// Whether it was connected at least once.
     began: bool,
 }
@@ -38,7 +39,7 @@ pub(super) enum Next {
 impl Follow {
     pub(super) fn new(room: RoomClient) -> Self {
         let waits = Backoff::new(WAITS.0, WAITS.1);
-        Self { room, watching: None, after: None, waits, wait: None, began: false }
+        Self { room, watching: None, after: None, waits, due: None, began: false }
     }
 
     /// What comes next. After [`Next::Over`] nothing does. Cancel safe, but that an attempt to connect
@@ -47,9 +48,9 @@ impl Follow {
     /// # Errors
     /// When the server does not let this client watch.
     pub(super) async fn next(&mut self) -> Result<Next, ClientError> {
-        if let Some(wait) = self.wait {
-            sleep(wait).await;
-            self.wait = None;
+        if let Some(due) = self.due {
+            sleep_until(due).await;
+            self.due = None;
         }
         if self.watching.is_none() {
             match self.room.watch(self.after.as_deref()).await {
@@ -93,7 +94,7 @@ impl Follow {
     fn lost(&mut self, error: ClientError) -> Next {
         self.watching = None;
         let wait = self.waits.next(rand::random());
-        self.wait = Some(wait);
+        self.due = Some(Instant::now() + wait);
         Next::Lost(error, wait)
     }
 }

@@ -1,0 +1,141 @@
+//! Questions, answered from the sums of whole days and from the rows beside them.
+
+use base::UsageBy;
+use rusqlite::{Connection, Row, named_params};
+
+use super::{
+    super::{signed, unsigned},
+    tables::DAY,
+    write::id_from,
+};
+use crate::usage::{MAX_GROUPS, UsageAnswer, UsageGroup, UsageQuery, UsageSums};
+
+/// What is asked about: the sums of whole days, and the rows before and after those, summed up by
+/// what they have in common with others of their day.
+fn asked() -> String {
+    let rows = |which: &str| {
+        format!(
+            "SELECT day, key, model, provider, api, part.* FROM (SELECT COUNT(*),
+                COALESCE(SUM(prompt_tokens), 0), COALESCE(SUM(completion_tokens), 0),
+                SUM(estimated), COALESCE(SUM(outcome <> 'client_gone'), 0), sums
+                FROM usage_rows WHERE {which} GROUP BY sums) AS part
+             CROSS JOIN usage_days ON usage_days.id = part.sums"
+        )
+    };
+    format!(
+        "FROM (SELECT day, key, model, provider, api, requests, prompt_tokens, completion_tokens,
+                estimated, errors, id FROM usage_days WHERE day >= :days_from AND day < :days_to
+            UNION ALL {before} UNION ALL {after})
+         WHERE (:key IS NULL OR key = :key) AND (:model IS NULL OR model = :model)
+            AND (:provider IS NULL OR provider = :provider)",
+        before = rows("id >= :before_from AND id < :before_to"),
+        after = rows("id >= :after_from AND id < :after_to"),
+    )
+}
+
+/// What is added up, in the order of [`sums`].
+const SUMS: &str = "COALESCE(SUM(requests), 0), COALESCE(SUM(prompt_tokens), 0),
+    COALESCE(SUM(completion_tokens), 0), COALESCE(SUM(estimated), 0), COALESCE(SUM(errors), 0)";
+
+/// Answers a question.
+pub(super) fn answer(connection: &Connection, query: &UsageQuery) -> rusqlite::Result<UsageAnswer> {
+    let mut groups = if query.by.is_empty() { Vec::new() } else { groups(connection, query)? };
+    let truncated = groups.len() > MAX_GROUPS;
+    groups.truncate(MAX_GROUPS);
+    let totals = if truncated || query.by.is_empty() {
+        totals(connection, query)?
+    } else {
+        groups.iter().fold(UsageSums::default(), |sums, group| sums.plus(&group.sums))
+    };
+    Ok(UsageAnswer { groups, truncated, totals })
+}
+
+fn groups(connection: &Connection, query: &UsageQuery) -> rusqlite::Result<Vec<UsageGroup>> {
+    let by: Vec<&str> = query.by.iter().map(|by| column(*by)).collect();
+    let (by, width) = (by.join(", "), by.len());
+    let most = MAX_GROUPS + 1;
+    let sql = format!(
+        "SELECT {by}, {SUMS} {asked} GROUP BY {by}
+         ORDER BY SUM(prompt_tokens) + SUM(completion_tokens) DESC, {by} LIMIT {most}",
+        asked = asked()
+    );
+    let mut groups = connection.prepare_cached(&sql)?;
+    let group = |row: &Row<'_>| {
+        let names = (0..width).map(|at| row.get(at)).collect::<Result<_, _>>()?;
+        Ok(UsageGroup { names, sums: sums(row, width)? })
+    };
+    select(&mut groups, query, group)
+}
+
+fn totals(connection: &Connection, query: &UsageQuery) -> rusqlite::Result<UsageSums> {
+    let mut totals = connection.prepare_cached(&format!("SELECT {SUMS} {}", asked()))?;
+    let totals = select(&mut totals, query, |row| sums(row, 0))?;
+    Ok(totals.first().copied().unwrap_or_default())
+}
+
+fn select<T>(
+    statement: &mut rusqlite::Statement<'_>,
+    query: &UsageQuery,
+    read: impl FnMut(&Row<'_>) -> rusqlite::Result<T>,
+) -> rusqlite::Result<Vec<T>> {
+    let span = Span::of(query);
+    let values = named_params! {
+        ":before_from": id_from(span.before.0),
+        ":before_to": id_from(span.before.1),
+        ":days_from": span.days.0,
+        ":days_to": span.days.1,
+        ":after_from": id_from(span.after.0),
+        ":after_to": id_from(span.after.1),
+        ":key": query.key,
+        ":model": query.model,
+        ":provider": query.provider,
+    };
+    statement.query_map(values, read)?.collect()
+}
+
+/// The time that is asked about: whole days, and what is before and after them. Each from the one
+/// on, up to but without the other.
+struct Span {
+    /// In milliseconds since 1970.
+    before: (i64, i64),
+    /// In days since 1970.
+    days: (i64, i64),
+    /// In milliseconds since 1970.
+    after: (i64, i64),
+}
+
+impl Span {
+    fn of(query: &UsageQuery) -> Self {
+        let since = signed(query.since_ms.unwrap_or(0));
+        let until = signed(query.until_ms.unwrap_or(u64::MAX));
+        let first = since / DAY + i64::from(since % DAY > 0);
+        let end = first.max(until / DAY);
+        Self {
+            before: (since, until.min(first.saturating_mul(DAY))),
+            days: (first, end),
+            after: (end.saturating_mul(DAY), until),
+        }
+    }
+}
+
+fn sums(row: &Row<'_>, from: usize) -> rusqlite::Result<UsageSums> {
+    let sum = |at: usize| row.get::<_, i64>(from + at).map(unsigned);
+    Ok(UsageSums {
+        requests: sum(0)?,
+        prompt_tokens: sum(1)?,
+        completion_tokens: sum(2)?,
+        estimated: sum(3)?,
+        errors: sum(4)?,
+    })
+}
+
+/// What tells rows apart. Days are cheap to tell apart as numbers, and written out by group.
+fn column(by: UsageBy) -> &'static str {
+    match by {
+        UsageBy::Key => "key",
+        UsageBy::Model => "model",
+        UsageBy::Provider => "provider",
+        UsageBy::Api => "api",
+        UsageBy::Day => "date(day * 86400, 'unixepoch')",
+    }
+}

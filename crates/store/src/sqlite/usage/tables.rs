@@ -1,0 +1,128 @@
+//! The ledger's tables, and the steps that led to them.
+
+/// A day, in milliseconds.
+pub(super) const DAY: i64 = 86_400_000;
+
+/// The low bits of a row's id, which tell apart the rows of one millisecond. The rest is its time.
+pub(super) const ID_BITS: u32 = 20;
+
+/// The latest time that a row can have, in milliseconds since 1970: some two centuries from now.
+pub(super) const LATEST: i64 = (i64::MAX >> ID_BITS) - 1;
+
+/// The rows as they were at first, each with all its names.
+pub(in crate::sqlite) const TABLE: &str = "CREATE TABLE usage (
+        id INTEGER PRIMARY KEY,
+        -- milliseconds since 1970
+        at INTEGER NOT NULL,
+        job TEXT NOT NULL,
+        key TEXT NOT NULL,
+        model TEXT NOT NULL,
+        served_model TEXT,
+        provider TEXT,
+        api TEXT NOT NULL,
+        outcome TEXT NOT NULL,
+        status INTEGER,
+        prompt_tokens INTEGER,
+        completion_tokens INTEGER,
+        estimated INTEGER NOT NULL,
+        queue_ms INTEGER NOT NULL,
+        first_byte_ms INTEGER,
+        total_ms INTEGER NOT NULL,
+        streaming INTEGER NOT NULL,
+        requeues INTEGER NOT NULL
+    ) STRICT;
+    CREATE INDEX usage_at ON usage (at);";
+
+/// The sums of each whole day, so that a question about a year need not read every row of it.
+///
+/// They change in the transaction that adds or forgets rows, once for all rows of a batch.
+pub(in crate::sqlite) const DAYS: &str = "CREATE TABLE usage_days (
+        -- days since 1970
+        day INTEGER NOT NULL,
+        key TEXT NOT NULL,
+        model TEXT NOT NULL,
+        -- empty: not known
+        provider TEXT NOT NULL,
+        api TEXT NOT NULL,
+        requests INTEGER NOT NULL,
+        prompt_tokens INTEGER NOT NULL,
+        completion_tokens INTEGER NOT NULL,
+        estimated INTEGER NOT NULL,
+        errors INTEGER NOT NULL,
+        PRIMARY KEY (day, key, model, provider, api)
+    ) STRICT, WITHOUT ROWID;
+    INSERT INTO usage_days
+        SELECT at / 86400000, key, model, COALESCE(provider, ''), api, COUNT(*),
+            COALESCE(SUM(prompt_tokens), 0), COALESCE(SUM(completion_tokens), 0), SUM(estimated),
+            SUM(outcome NOT IN ('answered', 'client_gone'))
+        FROM usage GROUP BY 1, 2, 3, 4, 5;";
+
+/// Rows that are a third as long and need no index: their ids carry their time, and what a row has
+/// in common with others of its day is written once, with their sums.
+///
+/// The sums are made anew from the rows, so that each row finds its own. A view shows the rows as
+/// they were, for people.
+pub(in crate::sqlite) const ROWS: &str = "ALTER TABLE usage RENAME TO usage_before;
+    DROP TABLE usage_days;
+    CREATE TABLE usage_days (
+        -- days since 1970
+        day INTEGER NOT NULL,
+        key TEXT NOT NULL,
+        model TEXT NOT NULL,
+        -- empty: not known
+        provider TEXT NOT NULL,
+        api TEXT NOT NULL,
+        -- what rows say for all of these
+        id INTEGER NOT NULL UNIQUE,
+        requests INTEGER NOT NULL,
+        prompt_tokens INTEGER NOT NULL,
+        completion_tokens INTEGER NOT NULL,
+        estimated INTEGER NOT NULL,
+        errors INTEGER NOT NULL,
+        PRIMARY KEY (day, key, model, provider, api)
+    ) STRICT, WITHOUT ROWID;
+    INSERT INTO usage_days
+        SELECT day, key, model, provider, api, ROW_NUMBER() OVER (), requests, prompt_tokens,
+            completion_tokens, estimated, errors
+        FROM (SELECT at / 86400000 AS day, key, model, COALESCE(provider, '') AS provider, api,
+                COUNT(*) AS requests, COALESCE(SUM(prompt_tokens), 0) AS prompt_tokens,
+                COALESCE(SUM(completion_tokens), 0) AS completion_tokens,
+                SUM(estimated) AS estimated,
+                SUM(outcome NOT IN ('answered', 'client_gone')) AS errors
+            FROM usage_before GROUP BY 1, 2, 3, 4, 5);
+    CREATE TABLE usage_rows (
+        -- milliseconds since 1970, shifted left by 20 bits, and a number within the millisecond
+        id INTEGER PRIMARY KEY,
+        -- 128 bits
+        job BLOB NOT NULL,
+        -- usage_days.id: its day, key, model, provider and api
+        sums INTEGER NOT NULL,
+        served_model TEXT,
+        -- not there: answered
+        outcome TEXT,
+        status INTEGER,
+        prompt_tokens INTEGER,
+        completion_tokens INTEGER,
+        estimated INTEGER NOT NULL,
+        queue_ms INTEGER NOT NULL,
+        first_byte_ms INTEGER,
+        total_ms INTEGER NOT NULL,
+        streaming INTEGER NOT NULL,
+        requeues INTEGER NOT NULL
+    ) STRICT;
+    INSERT INTO usage_rows
+        SELECT (MIN(at, 8796093022206) << 20)
+                + ROW_NUMBER() OVER (PARTITION BY MIN(at, 8796093022206) ORDER BY old.id) - 1,
+            COALESCE(unhex(substr(job, 3)), CAST(job AS BLOB)), sums.id, served_model,
+            NULLIF(outcome, 'answered'), status, old.prompt_tokens, old.completion_tokens,
+            old.estimated, queue_ms, first_byte_ms, total_ms, streaming, requeues
+        FROM usage_before AS old CROSS JOIN usage_days AS sums
+            ON sums.day = at / 86400000 AND sums.key = old.key AND sums.model = old.model
+                AND sums.provider = COALESCE(old.provider, '') AND sums.api = old.api;
+    DROP TABLE usage_before;
+    CREATE VIEW usage AS
+        SELECT rows.id >> 20 AS at, 'r-' || lower(hex(job)) AS job, key, model, served_model,
+            NULLIF(provider, '') AS provider, api, COALESCE(outcome, 'answered') AS outcome, status,
+            rows.prompt_tokens, rows.completion_tokens, rows.estimated, queue_ms, first_byte_ms,
+            total_ms, streaming, requeues
+        FROM usage_rows AS rows JOIN usage_days AS sums ON sums.id = rows.sums;";

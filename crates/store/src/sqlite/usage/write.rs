@@ -1,0 +1,220 @@
+//! Rows added and forgotten, and with them the sums of their days.
+
+use std::{collections::HashMap, sync::LazyLock};
+
+use rusqlite::{OptionalExtension, Statement, ToSql, Transaction, params};
+
+use super::{
+    super::signed,
+    tables::{DAY, ID_BITS, LATEST},
+};
+use crate::usage::{ANSWERED, UsageEntry, UsageSums};
+
+/// Rows that are inserted by one statement: to begin and end one costs as much as a row.
+const TOGETHER: usize = 64;
+
+/// Columns of a row.
+const COLUMNS: usize = 14;
+
+static INSERT_ONE: LazyLock<String> = LazyLock::new(|| insert_of(1));
+static INSERT_MANY: LazyLock<String> = LazyLock::new(|| insert_of(TOGETHER));
+
+/// What the sums of a day that are there already become.
+const TO_DAY: &str = "ON CONFLICT (day, key, model, provider, api) DO UPDATE SET requests = requests + excluded.requests,
+    prompt_tokens = prompt_tokens + excluded.prompt_tokens,
+    completion_tokens = completion_tokens + excluded.completion_tokens,
+    estimated = estimated + excluded.estimated, errors = errors + excluded.errors";
+
+/// Adds rows, and adds them to the sums of their days.
+pub(super) fn add(transaction: &Transaction<'_>, entries: &[UsageEntry]) -> rusqlite::Result<()> {
+    let mut ordered: Vec<&UsageEntry> = entries.iter().collect();
+    ordered.sort_by_key(|entry| entry.at_ms);
+    let (of, days) = by_day(&ordered);
+    let days = add_to_days(transaction, &days)?;
+    let mut ids = Ids::of(transaction)?;
+    let mut rows = Vec::with_capacity(ordered.len());
+    for (entry, of) in ordered.into_iter().zip(of) {
+        rows.push((ids.next(signed(entry.at_ms))?, days[of], entry));
+    }
+    insert(transaction, &rows)
+}
+
+/// Forgets rows that ended before a time, so many at most, and takes them from the sums of their
+/// days.
+pub(super) fn forget(
+    transaction: &Transaction<'_>,
+    before: i64,
+    most: i64,
+) -> rusqlite::Result<usize> {
+    let which = "id IN (SELECT id FROM usage_rows WHERE id < ?1 ORDER BY id LIMIT ?2)";
+    let less = format!(
+        "UPDATE usage_days SET requests = requests - less,
+            prompt_tokens = prompt_tokens - less_prompt, estimated = estimated - less_estimated,
+            completion_tokens = completion_tokens - less_completion, errors = errors - less_errors
+         FROM (SELECT sums, COUNT(*) AS less, COALESCE(SUM(prompt_tokens), 0) AS less_prompt,
+                COALESCE(SUM(completion_tokens), 0) AS less_completion,
+                SUM(estimated) AS less_estimated,
+                COALESCE(SUM(outcome <> 'client_gone'), 0) AS less_errors
+            FROM usage_rows WHERE {which} GROUP BY sums)
+         WHERE id = sums"
+    );
+    transaction.execute(&less, [id_from(before), most])?;
+    let empty = "DELETE FROM usage_days WHERE day <= ?1 AND requests = 0";
+    transaction.execute(empty, [before / DAY])?;
+    transaction.execute(&format!("DELETE FROM usage_rows WHERE {which}"), [id_from(before), most])
+}
+
+/// The least id of the rows that ended at a time or later.
+pub(super) fn id_from(at_ms: i64) -> i64 {
+    if at_ms > LATEST { i64::MAX } else { at_ms << ID_BITS }
+}
+
+/// What sums of a day are told apart by: day, key, model, provider and path.
+type OfDay<'a> = (i64, &'a str, &'a str, &'a str, &'static str);
+
+/// The sums that each row belongs to, as a position, and what it adds to them. Summed up here: the
+/// database would have to read and sort the rows, which takes as long as to write them.
+fn by_day<'a>(entries: &[&'a UsageEntry]) -> (Vec<usize>, Vec<(OfDay<'a>, UsageSums)>) {
+    let mut days: Vec<(OfDay<'_>, UsageSums)> = Vec::new();
+    let mut positions: HashMap<OfDay<'_>, usize> = HashMap::new();
+    let mut last = 0;
+    let of = entries.iter().map(|entry| {
+        let of = of_day(entry);
+        // Often those of the row before: cheaper to compare than to hash.
+        if days.get(last).is_none_or(|(day, _)| *day != of) {
+            last = *positions.entry(of).or_insert(days.len());
+            if last == days.len() {
+                days.push((of, UsageSums::default()));
+            }
+        }
+        days[last].1 = days[last].1.plus(&UsageSums::of(entry));
+        last
+    });
+    (of.collect(), days)
+}
+
+fn of_day(entry: &UsageEntry) -> OfDay<'_> {
+    let provider = entry.provider.as_deref().unwrap_or("");
+    let day = signed(entry.at_ms) / DAY;
+    (day, entry.key.as_str(), entry.model.as_str(), provider, entry.endpoint.path())
+}
+
+/// Adds to the sums of days; the ids of those.
+fn add_to_days(
+    transaction: &Transaction<'_>,
+    days: &[(OfDay<'_>, UsageSums)],
+) -> rusqlite::Result<Vec<i64>> {
+    let add = format!(
+        "INSERT INTO usage_days VALUES (?1, ?2, ?3, ?4, ?5,
+            (SELECT COALESCE(MAX(id), 0) + 1 FROM usage_days), ?6, ?7, ?8, ?9, ?10)
+         {TO_DAY} RETURNING id"
+    );
+    let mut add = transaction.prepare_cached(&add)?;
+    let mut add = |((day, key, model, provider, api), sums): &(OfDay<'_>, UsageSums)| {
+        let (requests, estimated) = (signed(sums.requests), signed(sums.estimated));
+        let (prompt, completion) = (signed(sums.prompt_tokens), signed(sums.completion_tokens));
+        let errors = signed(sums.errors);
+        let values =
+            params![day, key, model, provider, api, requests, prompt, completion, estimated, errors];
+        add.query_row(values, |row| row.get(0))
+    };
+    days.iter().map(&mut add).collect()
+}
+
+/// Gives rows their ids, in the order of their times.
+struct Ids<'a> {
+    transaction: &'a Transaction<'a>,
+    /// The greatest id of all.
+    greatest: i64,
+    /// The one given last.
+    last: i64,
+}
+
+impl<'a> Ids<'a> {
+    fn of(transaction: &'a Transaction<'a>) -> rusqlite::Result<Self> {
+        let greatest = "SELECT COALESCE(MAX(id), -1) FROM usage_rows";
+        let greatest = transaction.prepare_cached(greatest)?.query_row([], |row| row.get(0))?;
+        Ok(Self { transaction, greatest, last: -1 })
+    }
+
+    /// The id of a row of this time, which is not before that of the last row.
+    fn next(&mut self, at_ms: i64) -> rusqlite::Result<i64> {
+        let first = at_ms.min(LATEST) << ID_BITS;
+        let within = first..=(first | ((1 << ID_BITS) - 1));
+        let taken = if first > self.greatest {
+            None
+        } else if within.contains(&self.last) {
+            Some(self.last)
+        } else {
+            self.greatest_of(*within.start(), *within.end())?
+        };
+        // A million rows in one millisecond do not happen, unless a clock stands still.
+        let free = taken.map_or(first, |taken| taken + 1);
+        self.last = if within.contains(&free) { free } else { self.greatest + 1 };
+        self.greatest = self.greatest.max(self.last);
+        Ok(self.last)
+    }
+
+    /// Rows of that time are there already: the clock was set back, or a row came late.
+    fn greatest_of(&self, first: i64, last: i64) -> rusqlite::Result<Option<i64>> {
+        let greatest = "SELECT id FROM usage_rows WHERE id BETWEEN ?1 AND ?2
+            ORDER BY id DESC LIMIT 1";
+        let mut greatest = self.transaction.prepare_cached(greatest)?;
+        greatest.query_row([first, last], |row| row.get(0)).optional()
+    }
+}
+
+/// A row: its id, the id of its sums, and what it tells.
+type Placed<'a> = (i64, i64, &'a UsageEntry);
+
+fn insert(transaction: &Transaction<'_>, rows: &[Placed<'_>]) -> rusqlite::Result<()> {
+    let (many, few) = rows.as_chunks::<TOGETHER>();
+    if !many.is_empty() {
+        let mut insert = transaction.prepare_cached(&INSERT_MANY)?;
+        many.iter().try_for_each(|rows| insert_together(&mut insert, rows))?;
+    }
+    if !few.is_empty() {
+        let mut insert = transaction.prepare_cached(&INSERT_ONE)?;
+        few.chunks(1).try_for_each(|rows| insert_together(&mut insert, rows))?;
+    }
+    Ok(())
+}
+
+fn insert_of(rows: usize) -> String {
+    let row = format!("({})", ["?"; COLUMNS].join(","));
+    format!("INSERT INTO usage_rows VALUES {}", vec![row; rows].join(","))
+}
+
+fn insert_together(insert: &mut Statement<'_>, rows: &[Placed<'_>]) -> rusqlite::Result<()> {
+    for (number, row) in rows.iter().enumerate() {
+        bind(insert, number * COLUMNS, row)?;
+    }
+    insert.raw_execute().map(drop)
+}
+
+/// Binds the columns of a row, in the order of the table.
+fn bind(
+    insert: &mut Statement<'_>,
+    before: usize,
+    (id, sums, entry): &Placed<'_>,
+) -> rusqlite::Result<()> {
+    let mut column = before;
+    let mut bind = |value: &dyn ToSql| {
+        column += 1;
+        insert.raw_bind_parameter(column, value)
+    };
+    bind(id)?;
+    bind(&entry.job.bits().to_be_bytes())?;
+    bind(sums)?;
+    bind(&entry.served_model.as_ref().map(|model| model.as_str()))?;
+    bind(&(entry.outcome != ANSWERED).then_some(entry.outcome))?;
+    bind(&entry.status)?;
+    bind(&entry.prompt_tokens.map(signed))?;
+    bind(&entry.completion_tokens.map(signed))?;
+    bind(&entry.estimated)?;
+    bind(&signed(entry.queue_ms))?;
+    bind(&entry.first_byte_ms.map(signed))?;
+    bind(&signed(entry.total_ms))?;
+    bind(&entry.streaming)?;
+    bind(&entry.requeues)
+}

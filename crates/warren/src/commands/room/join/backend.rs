@@ -1,0 +1,134 @@
+//! What is lent: a model server that is named, or one of those found on this machine.
+
+use anyhow::bail;
+use clap::Args;
+use daemon::options::{BackendOptions, WorkerOptions};
+use base::Secret;
+use worker::{Found, Lend, find_local};
+
+use super::super::{note, prompt};
+use crate::commands::{table::plain, worker as lending};
+
+/// What to lend
+#[derive(Args)]
+pub(super) struct Backend {
+    /// The model server to lend [default: the one found on this machine]
+    #[arg(long, value_name = "URL", conflicts_with = "demo")]
+    backend: Option<String>,
+    /// The API key that it asks for
+    #[arg(long, env = "WARREN_API_KEY", value_name = "KEY", hide_env_values = true)]
+    api_key: Option<Secret>,
+    /// The model to lend, a=b lends b as a (repeatable) [default: all that it has]
+    #[arg(long, value_name = "MODEL", value_delimiter = ',')]
+    model: Option<Vec<String>>,
+    /// Requests that it takes at once [default: 1]
+    #[arg(long, value_name = "N")]
+    max_concurrent: Option<u32>,
+    /// Lend the built-in demo, which is no model
+    #[arg(long)]
+    demo: bool,
+}
+
+/// A backend that is lent.
+pub(super) struct Chosen {
+    /// What tells it from others of this machine.
+    pub(super) key: String,
+    /// The backend.
+    pub(super) lend: Lend,
+}
+
+impl Backend {
+    /// The backend to lend; whoever sits at the terminal is asked where there are several.
+    pub(super) async fn choose(&self) -> anyhow::Result<Chosen> {
+        if self.demo {
+            let options = WorkerOptions { max_concurrent: self.max_concurrent, ..WorkerOptions::default() };
+            return Ok(Chosen { key: "demo".to_owned(), lend: lending::demo(&options) });
+        }
+        if let Some(url) = &self.backend {
+            return self.at(url, self.model.clone());
+        }
+        let mut found = find_local().await;
+        if found.is_empty() {
+            bail!(
+                "no model server was found on this machine: start one (Ollama, llama.cpp, vLLM, LM \
+                 Studio), name one with --backend URL, or try --demo"
+            );
+        }
+        let attended = prompt::is_attended();
+        let which = self.which(&found, attended)?;
+        let found = found.swap_remove(which);
+        let models = match &self.model {
+            Some(models) => Some(models.clone()),
+            None if attended => which_model(&found)?,
+            None => None,
+        };
+        note(&format!("lending {} at {}", plain(&found.name), plain(&found.url)));
+        self.at(&found.url, models)
+    }
+
+    fn at(&self, url: &str, models: Option<Vec<String>>) -> anyhow::Result<Chosen> {
+        let options = BackendOptions {
+            url: url.to_owned(),
+            api_key: self.api_key.clone(),
+            models,
+            max_concurrent: self.max_concurrent,
+            endpoints: None,
+        };
+        let lend = lending::backend(options).map_err(crate::exit::usage)?;
+        Ok(Chosen { key: base::redact_url(url.trim_end_matches('/')), lend })
+    }
+
+    fn which(&self, found: &[Found], attended: bool) -> anyhow::Result<usize> {
+        if attended && found.len() > 1 && self.model.is_none() {
+            let lines: Vec<String> = found.iter().map(line).collect();
+            return prompt::choose("Several model servers run here. Which one is lent?", &lines);
+        }
+        Ok(best(found, self.model.as_deref().unwrap_or_default()))
+    }
+}
+
+/// The first that has all of these models; or else the first that has any model; or else the first.
+fn best(found: &[Found], models: &[String]) -> usize {
+    // `a=b` asks the backend for b.
+    let asked = |model: &String| model.rsplit('=').next().unwrap_or_default().to_owned();
+    let has = |found: &Found| models.iter().all(|model| found.models.contains(&asked(model)));
+    let fits = found.iter().position(|found| !found.models.is_empty() && has(found));
+    fits.or_else(|| found.iter().position(|found| !found.models.is_empty())).unwrap_or(0)
+}
+
+fn line(found: &Found) -> String {
+    let models = if found.models.is_empty() { "no models".to_owned() } else { found.models.join(", ") };
+    format!("{} at {}: {}", plain(&found.name), plain(&found.url), plain(&models))
+}
+
+/// One of several models, or all.
+fn which_model(found: &Found) -> anyhow::Result<Option<Vec<String>>> {
+    if found.models.len() < 2 {
+        return Ok(None);
+    }
+    let all = std::iter::once("all of them".to_owned());
+    let choices: Vec<String> = all.chain(found.models.iter().map(|model| plain(model))).collect();
+    let chosen = prompt::choose("Which model is lent?", &choices)?;
+    Ok(chosen.checked_sub(1).map(|at| vec![found.models[at].clone()]))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn without_anybody_to_ask_the_one_that_has_the_model_is_lent() {
+        let found = |models: &[&str]| Found {
+            name: "x".to_owned(),
+            url: "http://127.0.0.1:1".to_owned(),
+            models: models.iter().map(|&model| model.to_owned()).collect(),
+        };
+        let all = [found(&[]), found(&["a", "b"]), found(&["c"])];
+        let best = |models: &[&str]| {
+            let models: Vec<String> = models.iter().map(|&model| model.to_owned()).collect();
+            super::best(&all, &models)
+        };
+        assert_eq!([best(&[]), best(&["c"]), best(&["mine=b", "a"]), best(&["z"])], [1, 2, 1, 1]);
+        assert_eq!(super::best(&all[..1], &[]), 0);
+    }
+}
