@@ -188,7 +188,9 @@ impl Section {
         };
         let of = goal.ratio_to.map_or(String::new(), |base| format!(" ÷ {base}"));
         let verdict = if reached { "reached" } else { "NOT reached" };
-        let what = format!("{}: {}{of}", self.name, goal.column);
+        let several = self.goals.iter().any(|other| other.line != goal.line);
+        let whose = if several { format!("{}, ", goal.line) } else { String::new() };
+        let what = format!("{}: {whose}{}{of}", self.name, goal.column);
         Some(format!("goal {what} {sign} {bound}: measured {measured:.2}, {verdict}"))
     }
 
@@ -281,6 +283,15 @@ plain/32: words
         section.lines[1].failures.add("status 502");
         section.lines[1].failures.add("status 502");
         assert!(section.table().contains("nginx failed: 2 × status 502"));
+    }
+
+    #[test]
+    fn goals_of_several_lines_tell_which() {
+        let mut section = section();
+        section.goals[1].line = "nginx";
+        let verdicts: Vec<String> = section.verdicts().collect();
+        assert!(verdicts[0].starts_with("goal plain/32: warren, req/s ÷ nginx ≥"), "{verdicts:?}");
+        assert!(verdicts[1].starts_with("goal plain/32: nginx, req/s ≤"), "{verdicts:?}");
     }
 
     #[test]

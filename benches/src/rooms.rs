@@ -20,6 +20,11 @@ pub(crate) struct Participant<'a> {
 /// The endpoint of a participant as stock ones write it.
 pub(crate) const ENDPOINT: &str = "http://127.0.0.1:11434";
 
+/// The id of a room's participant of this number, from 0 on.
+pub(crate) fn id(number: u32) -> String {
+    format!("p{number}")
+}
+
 /// Makes a room; returns its code.
 pub(crate) async fn make(link: &mut Link) -> Result<String> {
     #[derive(Deserialize)]

@@ -55,57 +55,69 @@ pub(crate) fn not_allowed(model: &ModelName) -> ApiError {
 }
 
 /// The headers that tell of one limit: how much it is, how much is left, and when it is whole again.
-struct Names {
-    openai: [HeaderName; 3],
-    anthropic: [HeaderName; 3],
-}
+type Names = [HeaderName; 3];
 
-const REQUESTS: Names = Names {
-    openai: [
-        HeaderName::from_static("x-ratelimit-limit-requests"),
-        HeaderName::from_static("x-ratelimit-remaining-requests"),
-        HeaderName::from_static("x-ratelimit-reset-requests"),
-    ],
-    anthropic: [
-        HeaderName::from_static("anthropic-ratelimit-requests-limit"),
-        HeaderName::from_static("anthropic-ratelimit-requests-remaining"),
-        HeaderName::from_static("anthropic-ratelimit-requests-reset"),
-    ],
-};
+const REQUESTS: Names = [
+    HeaderName::from_static("x-ratelimit-limit-requests"),
+    HeaderName::from_static("x-ratelimit-remaining-requests"),
+    HeaderName::from_static("x-ratelimit-reset-requests"),
+];
 
-const TOKENS: Names = Names {
-    openai: [
-        HeaderName::from_static("x-ratelimit-limit-tokens"),
-        HeaderName::from_static("x-ratelimit-remaining-tokens"),
-        HeaderName::from_static("x-ratelimit-reset-tokens"),
-    ],
-    anthropic: [
-        HeaderName::from_static("anthropic-ratelimit-tokens-limit"),
-        HeaderName::from_static("anthropic-ratelimit-tokens-remaining"),
-        HeaderName::from_static("anthropic-ratelimit-tokens-reset"),
-    ],
-};
+const TOKENS: Names = [
+    HeaderName::from_static("x-ratelimit-limit-tokens"),
+    HeaderName::from_static("x-ratelimit-remaining-tokens"),
+    HeaderName::from_static("x-ratelimit-reset-tokens"),
+];
+
+const ANTHROPIC_REQUESTS: Names = [
+    HeaderName::from_static("anthropic-ratelimit-requests-limit"),
+    HeaderName::from_static("anthropic-ratelimit-requests-remaining"),
+    HeaderName::from_static("anthropic-ratelimit-requests-reset"),
+];
+
+const ANTHROPIC_TOKENS: Names = [
+    HeaderName::from_static("anthropic-ratelimit-tokens-limit"),
+    HeaderName::from_static("anthropic-ratelimit-tokens-remaining"),
+    HeaderName::from_static("anthropic-ratelimit-tokens-reset"),
+];
 
 /// Tells where a key stands: in OpenAI's headers, and where Anthropic's clients ask, in theirs too.
 pub(crate) fn put_standing(headers: &mut HeaderMap, endpoint: Endpoint, standing: &Standing) {
-    for (names, gauge) in [(REQUESTS, standing.requests), (TOKENS, standing.tokens)] {
-        let Some(gauge) = gauge else { continue };
-        put(headers, names.openai, &gauge, span(gauge.reset));
-        if matches!(endpoint, Endpoint::Messages | Endpoint::CountTokens) {
-            put(headers, names.anthropic, &gauge, instant(gauge.reset));
+    let anthropic = matches!(endpoint, Endpoint::Messages | Endpoint::CountTokens);
+    let limits = usize::from(standing.requests.is_some()) + usize::from(standing.tokens.is_some());
+    // In one step: a map that grows by one header after the other is made anew twice.
+    headers.reserve(limits * if anthropic { 6 } else { 3 });
+    if let Some(gauge) = &standing.requests {
+        put(headers, REQUESTS, gauge, span(gauge.reset));
+    }
+    if let Some(gauge) = &standing.tokens {
+        put(headers, TOKENS, gauge, span(gauge.reset));
+    }
+    if anthropic {
+        put_anthropics(headers, standing);
+    }
+}
+
+fn put_anthropics(headers: &mut HeaderMap, standing: &Standing) {
+    for (names, gauge) in
+        [(ANTHROPIC_REQUESTS, standing.requests), (ANTHROPIC_TOKENS, standing.tokens)]
+    {
+        if let Some(gauge) = gauge {
+            put(headers, names, &gauge, Short::default().text(&instant(gauge.reset)));
         }
     }
 }
 
-fn put(headers: &mut HeaderMap, names: [HeaderName; 3], gauge: &Gauge, reset: String) {
-    // In one step: a map that grows by one header after the other is made anew twice.
-    headers.reserve(6);
+fn put(headers: &mut HeaderMap, names: Names, gauge: &Gauge, reset: Short) {
     let [limit, remaining, whole] = names;
-    headers.insert(limit, gauge.limit.into());
-    headers.insert(remaining, gauge.remaining.into());
-    // Made here of digits, letters and a few marks.
-    if let Ok(reset) = HeaderValue::try_from(reset) {
-        headers.insert(whole, reset);
+    let number = |number| Short::default().number(number);
+    for (name, value) in
+        [(limit, number(gauge.limit)), (remaining, number(gauge.remaining)), (whole, reset)]
+    {
+        // Made here of digits, letters and a few marks.
+        if let Ok(value) = HeaderValue::from_bytes(value.bytes()) {
+            headers.insert(name, value);
+        }
     }
 }
 
@@ -116,16 +128,57 @@ fn instant(later: Duration) -> String {
 }
 
 /// A span of time as OpenAI writes it: `120ms`, `6s`, `1m30s`, `2h0m5s`.
-fn span(span: Duration) -> String {
+fn span(span: Duration) -> Short {
+    let short = Short::default();
     if span < Duration::from_secs(1) {
-        return format!("{}ms", span.as_millis());
+        return short.number(span.subsec_millis().into()).text("ms");
     }
-    let seconds = span.as_secs() + u64::from(span.subsec_nanos() > 0);
+    let seconds = span.as_secs().saturating_add(u64::from(span.subsec_nanos() > 0));
     let (hours, minutes, seconds) = (seconds / 3600, seconds / 60 % 60, seconds % 60);
-    match (hours, minutes) {
-        (0, 0) => format!("{seconds}s"),
-        (0, _) => format!("{minutes}m{seconds}s"),
-        _ => format!("{hours}h{minutes}m{seconds}s"),
+    let short = match (hours, minutes) {
+        (0, 0) => short,
+        (0, _) => short.number(minutes).text("m"),
+        _ => short.number(hours).text("h").number(minutes).text("m"),
+    };
+    short.number(seconds).text("s")
+}
+
+/// The text of a header, made without an allocation: it is made for every answer, several times.
+/// What has no more room in it is left out; nothing written here is as long.
+#[derive(Default)]
+struct Short {
+    bytes: [u8; 32],
+    len: usize,
+}
+
+impl Short {
+    fn bytes(&self) -> &[u8] {
+        self.bytes.get(..self.len).unwrap_or_default()
+    }
+
+    fn text(self, text: &str) -> Self {
+        text.bytes().fold(self, Self::byte)
+    }
+
+    fn number(self, mut number: u64) -> Self {
+        // As many digits as a number has at most, the last first.
+        let (mut digits, mut first) = ([0; 20], 20);
+        loop {
+            first -= 1;
+            digits[first] = b'0' + (number % 10) as u8;
+            number /= 10;
+            if number == 0 {
+                return digits[first..].iter().copied().fold(self, Self::byte);
+            }
+        }
+    }
+
+    fn byte(mut self, byte: u8) -> Self {
+        if let Some(place) = self.bytes.get_mut(self.len) {
+            *place = byte;
+            self.len += 1;
+        }
+        self
     }
 }
 
@@ -133,13 +186,31 @@ fn span(span: Duration) -> String {
 mod tests {
     use super::*;
 
+    fn written(short: &Short) -> &str {
+        std::str::from_utf8(short.bytes()).unwrap()
+    }
+
     #[test]
     fn spans_are_written_as_openai_does() {
         let cases = [(0, "0ms"), (120, "120ms"), (6_000, "6s"), (89_001, "1m30s")];
-        for (millis, written) in cases {
-            assert_eq!(span(Duration::from_millis(millis)), written);
+        for (millis, expected) in cases {
+            assert_eq!(written(&span(Duration::from_millis(millis))), expected);
         }
-        assert_eq!(span(Duration::from_secs(7_205)), "2h0m5s");
+        assert_eq!(written(&span(Duration::from_secs(7_205))), "2h0m5s");
+        assert_eq!(written(&span(Duration::MAX)), "5124095576030431h0m15s");
+    }
+
+    #[test]
+    fn numbers_are_written_whole() {
+        for number in [0, 9, 10, 907, u64::MAX] {
+            assert_eq!(written(&Short::default().number(number)), number.to_string());
+        }
+    }
+
+    #[test]
+    fn what_is_too_long_is_cut_off() {
+        let short = Short::default().text(&"x".repeat(31)).number(12);
+        assert_eq!(written(&short), format!("{}1", "x".repeat(31)));
     }
 
     #[test]

@@ -9,7 +9,7 @@ use protocol::admin::{
     usage::UsageReport,
 };
 use serde::de::DeserializeOwned;
-use url::form_urlencoded;
+use url::{Host, Url, form_urlencoded};
 
 use crate::{connection::Connection, error::ClientError, events::Answering, rooms::PATIENCE};
 
@@ -69,6 +69,17 @@ impl Warren {
     /// Its URL, without a slash at the end.
     pub fn url(&self) -> String {
         self.0.shown()
+    }
+
+    /// Whether its address is this machine's own, which leads nowhere else.
+    pub fn is_on_this_machine(&self) -> bool {
+        let url = Url::parse(&self.url()).ok();
+        match url.as_ref().and_then(Url::host) {
+            Some(Host::Domain(name)) => name == "localhost" || name.ends_with(".localhost"),
+            Some(Host::Ipv4(address)) => address.is_loopback(),
+            Some(Host::Ipv6(address)) => address.is_loopback(),
+            None => false,
+        }
     }
 
     /// Every key, the oldest first.
@@ -207,6 +218,17 @@ mod tests {
     fn a_name_stays_one_segment_of_the_path() {
         assert_eq!(segment("k-01ab"), "k-01ab");
         assert_eq!(segment("a/../b c?d#e"), "a%2F..%2Fb%20c%3Fd%23e");
+    }
+
+    #[test]
+    fn an_address_of_this_machine_is_told_from_others() {
+        let is_here = |url| Warren::new(url, None).unwrap().is_on_this_machine();
+        for url in ["http://localhost:1", "http://127.0.0.9", "https://[::1]:9", "http://a.localhost"] {
+            assert!(is_here(url), "{url}");
+        }
+        for url in ["http://192.168.0.1", "https://localhost.example", "http://[::2]"] {
+            assert!(!is_here(url), "{url}");
+        }
     }
 
     #[test]

@@ -15,6 +15,8 @@ mod file;
 mod keys;
 #[path = "conformance/models.rs"]
 mod models;
+#[path = "conformance/old.rs"]
+mod old;
 #[path = "conformance/rooms.rs"]
 mod rooms;
 #[path = "conformance/usage.rs"]

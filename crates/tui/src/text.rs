@@ -29,7 +29,8 @@ pub fn block(text: &str) -> String {
 }
 
 fn is_steering(c: char) -> bool {
-    let turns = matches!(c, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
+    let turns =
+        matches!(c, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
     c.is_control() || turns || matches!(c, '\u{2028}' | '\u{2029}')
 }
 
@@ -64,6 +65,9 @@ fn wrap_line(text: &str, columns: usize) -> Vec<String> {
         line.push_str(word);
         while width(&line) > columns {
             let (fits, rest) = head(&line, columns);
+            if rest.is_empty() {
+                break;
+            }
             let (fits, rest) = (fits.to_owned(), rest.to_owned());
             lines.push(fits);
             line = rest;

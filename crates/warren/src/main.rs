@@ -32,6 +32,10 @@ enum Command {
     Worker(Box<commands::worker::Worker>),
     /// Tell how a server is: its workers, its queues and its last requests
     Status(Box<commands::status::Status>),
+    /// Share models with friends in a room
+    Room(Box<commands::room::Room>),
+    /// Watch servers, rooms and requests, live, and ask models
+    Tui(Box<commands::tui::Tui>),
     /// Make, list, rotate and revoke keys
     Key(Box<commands::key::Key>),
     /// Tell what was used, by key, model, provider, API or day
@@ -52,6 +56,8 @@ fn run(cli: Cli) -> anyhow::Result<()> {
         Command::Serve(serve) => serve.run(file),
         Command::Worker(worker) => worker.run(file),
         Command::Status(status) => status.run(&file),
+        Command::Room(room) => room.run(&file),
+        Command::Tui(tui) => tui.run(&file),
         Command::Key(key) => key.run(&file),
         Command::Usage(usage) => usage.run(&file),
     }

@@ -229,10 +229,7 @@ mod tests {
     fn a_room_is_named_in_the_query_and_a_tunnel_is_where_the_server_says() {
         let target = ServerTarget::new("http://host", Some("pw".into())).unwrap();
         let room = target.in_room(JoinRoom::new("swift eagle", "p1", "Ann"));
-        assert_eq!(
-            room.connect_url().as_str(),
-            "http://host/v1/worker/connect?room=swift+eagle"
-        );
+        assert_eq!(room.connect_url().as_str(), "http://host/v1/worker/connect?room=swift+eagle");
         let url = Url::parse("ws://other:1/v1/rooms/X/participants/p1/tunnel").unwrap();
         let tunnel = room.for_tunnel(url, "t&k");
         assert_eq!(

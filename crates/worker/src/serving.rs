@@ -21,8 +21,8 @@ use crate::{
     link::LinkLoop,
     order::Order,
     reconnect::Outcome,
-    room::GaveUp,
     reply::{BinaryReply, Reply},
+    room::GaveUp,
     session::{Action, Form, Session},
 };
 

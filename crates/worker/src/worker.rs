@@ -151,7 +151,8 @@ impl Worker {
     }
 
     fn links(&self, shutdown: &CancellationToken) -> impl Iterator<Item = LinkLoop> {
-        let pairs = self.servers.iter().flat_map(|server| self.lent.iter().map(move |l| (server, l)));
+        let pairs =
+            self.servers.iter().flat_map(|server| self.lent.iter().map(move |l| (server, l)));
         pairs.map(|((server, room), lent)| LinkLoop {
             server: server.clone(),
             room: room.clone(),

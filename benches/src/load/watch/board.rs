@@ -29,6 +29,7 @@ struct State {
     left: u64,
     arrived: Times,
     read: Times,
+    events: u64,
     unstamped: u64,
     failures: Failures,
 }
@@ -89,6 +90,7 @@ impl Board {
         Told {
             arrived: taken.arrived.pairs(),
             read: taken.read.pairs(),
+            events: taken.events,
             unstamped: taken.unstamped,
             failures: taken.failures,
             ..Told::default()
@@ -117,6 +119,7 @@ impl State {
             left: 0,
             arrived: Times::new(),
             read: Times::new(),
+            events: 0,
             unstamped: 0,
             failures: Failures::default(),
         }
@@ -129,6 +132,7 @@ impl State {
             return false;
         };
         let now = backend::now();
+        self.events += 1;
         self.unstamped += u64::from(arrived.is_none());
         let since = |at: u64| Duration::from_nanos(at.saturating_sub(sent));
         self.arrived.add(since(arrived.unwrap_or(now)));

@@ -34,9 +34,6 @@ use crate::{
     stats::{Pairs, Times},
 };
 
-/// The id of the participant that events are about.
-pub(crate) const ACTOR: &str = "p0";
-
 /// Streams being opened at the same time.
 const AT_ONCE: usize = 64;
 
@@ -57,7 +54,7 @@ const BURST: u32 = 8;
 pub(crate) struct Watch {
     /// The server.
     pub(crate) addr: SocketAddr,
-    /// The codes of the rooms; in each is a participant called [`ACTOR`].
+    /// The codes of the rooms; in each is a participant, whom the events are about.
     pub(crate) rooms: Vec<String>,
     /// Watchers of each room.
     pub(crate) watchers: u32,
@@ -70,6 +67,8 @@ pub(crate) struct Watch {
 /// How the events went.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(crate) struct Told {
+    /// Events that were read, each by each watcher.
+    pub(crate) events: u64,
     /// From before the request that makes an event to its arrival at each watcher's socket.
     pub(crate) arrived: Pairs,
     /// The same, to when it was read there.
@@ -184,7 +183,8 @@ impl Held {
         let rooms = &self.plan.rooms;
         let room = &rooms[self.next as usize % rooms.len()];
         let nickname = marks::nickname(self.next);
-        let participant = Participant { id: ACTOR, nickname: &nickname, endpoint };
+        let id = rooms::id(0);
+        let participant = Participant { id: &id, nickname: &nickname, endpoint };
         let begun = backend::now();
         self.board.sent(self.next, begun);
         rooms::put(&mut self.link, room, &participant).await?;

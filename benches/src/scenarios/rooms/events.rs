@@ -18,8 +18,9 @@ use crate::{
     load::{
         Failures, Plan,
         slow::Opened,
-        watch::{ACTOR, Told, Watch},
+        watch::{Told, Watch},
     },
+    proc,
     report::{self, Bound, Column, Goal, Line, Report, Section},
     rooms::{self, ENDPOINT, Participant},
     stats::Times,
@@ -59,11 +60,12 @@ const P50: Column = Column::new("event p50 ms", 3);
 const P99: Column = Column::new("event p99 ms", 3);
 const MAX: Column = Column::new("event max ms", 3);
 const READ: Column = Column::new("read p99 ms", 3);
+const CPU: Column = Column::new("server µs/event", 2);
 const DROPPED: Column = Column::new("dropped", 0);
 const RESUMED: Column = Column::new("resumed", 0);
 
-const COLUMNS: [Column; 10] =
-    [WATCHERS, MEMORY, AFTER, MADE, P50, P99, MAX, READ, DROPPED, RESUMED];
+const COLUMNS: [Column; 11] =
+    [WATCHERS, MEMORY, AFTER, MADE, P50, P99, MAX, READ, CPU, DROPPED, RESUMED];
 
 /// Where the watchers are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -124,6 +126,8 @@ struct Round {
     told: Told,
     /// The server's memory before, with all watchers, and after the events, in bytes.
     memory: Option<[u64; 3]>,
+    /// The server's processor time for all events, to all watchers.
+    cpu: Duration,
 }
 
 async fn one_round(crowd: Crowd, count: u32, lab: &Lab) -> Result<Round> {
@@ -136,14 +140,16 @@ async fn one_round(crowd: Crowd, count: u32, lab: &Lab) -> Result<Round> {
     let opened: Opened = suite::outcome(&mut load, OPENING).await?;
     ensure!(opened.open > 0, "no watcher was let in: {:?}", opened.failures);
     let watched = target.resident("server");
+    let begun = proc::cpu(&target.pids())?;
     load.go_on().await?;
     let told: Told = suite::outcome(&mut load, TELLING).await?;
+    let cpu = proc::cpu(&target.pids())?.saturating_sub(begun);
     let after = target.resident("server");
     load.stop().await;
     target.check()?;
     target.stop().await;
     let memory = before.zip(watched).zip(after).map(|((a, b), c)| [a, b, c]);
-    Ok(Round { opened, told, memory })
+    Ok(Round { opened, told, memory, cpu })
 }
 
 /// Makes the rooms with their participants; returns the rooms' codes.
@@ -153,7 +159,7 @@ async fn furnish(target: &Target, count: u32) -> Result<Vec<String>> {
     for _ in 0..count {
         let code = rooms::make(&mut link).await?;
         for participant in 0..PARTICIPANTS {
-            let id = format!("p{participant}");
+            let id = rooms::id(participant);
             let friend = Participant { id: &id, nickname: "friend", endpoint: ENDPOINT };
             rooms::put(&mut link, &code, &friend).await?;
         }
@@ -171,6 +177,8 @@ struct Sum {
     made: Times,
     arrived: Times,
     read: Times,
+    cpu: Duration,
+    events: u64,
     unstamped: u64,
     dropped: u64,
     resumed: u64,
@@ -186,6 +194,8 @@ impl Sum {
             made: Times::new(),
             arrived: Times::new(),
             read: Times::new(),
+            cpu: Duration::ZERO,
+            events: 0,
             unstamped: 0,
             dropped: 0,
             resumed: 0,
@@ -204,6 +214,8 @@ impl Sum {
         self.made.merge(&told.made);
         self.arrived.merge(&told.arrived);
         self.read.merge(&told.read);
+        self.cpu += round.cpu;
+        self.events += told.events;
         self.unstamped += told.unstamped;
         self.dropped += told.dropped;
         self.resumed += told.resumed;
@@ -216,6 +228,7 @@ impl Sum {
             let (name, count) = (crowd.name(), self.unstamped);
             report::note(&format!("{name}: {count} events are timed by when they were read"));
         }
+        let each = self.cpu.as_secs_f64() * 1e6 / self.events as f64;
         let silent = |count: u64| (crowd == Crowd::WithSilent).then_some(count as f64);
         let values = vec![
             Some(self.watchers as f64),
@@ -226,6 +239,7 @@ impl Sum {
             self.arrived.millis(0.99),
             self.arrived.millis(1.0),
             self.read.millis(0.99),
+            (crowd != Crowd::WithSilent && self.events > 0).then_some(each),
             silent(self.dropped),
             silent(self.resumed),
         ];
@@ -244,7 +258,7 @@ fn section(rooms: u32, sums: Vec<Sum>) -> Section {
         ),
         columns: COLUMNS.to_vec(),
         lines: lines.collect(),
-        bases: &[Crowd::Together.name()],
+        bases: const { &[Crowd::Together.name()] },
         goals: goals(),
     }
 }
@@ -277,12 +291,12 @@ mod tests {
     fn told(millis: u64) -> Told {
         let mut times = Times::new();
         times.add(Duration::from_millis(millis));
-        Told { arrived: times.pairs(), ..Told::default() }
+        Told { arrived: times.pairs(), events: 100, ..Told::default() }
     }
 
     fn round(millis: u64, memory: [u64; 3]) -> Round {
         let opened = Opened { open: 10, ..Opened::default() };
-        Round { opened, told: told(millis), memory: Some(memory) }
+        Round { opened, told: told(millis), memory: Some(memory), cpu: Duration::from_micros(500) }
     }
 
     #[test]
@@ -292,7 +306,7 @@ mod tests {
         sum.add(&round(3, [10_240, 30_720, 20_480]));
         let line = sum.line(Crowd::Spread);
         assert_eq!(line.values[..3], [Some(10.0), Some(2.0), Some(2.0)]);
-        assert_eq!(line.values[8..], [None, None]);
+        assert_eq!(line.values[8..], [Some(5.0), None, None]);
     }
 
     #[test]

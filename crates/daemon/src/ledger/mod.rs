@@ -24,8 +24,8 @@ use store::{StoreError, UsageEntry, UsageStore};
 /// Rows that may wait. A row takes some 300 bytes.
 const MAX_WAITING: usize = 100_000;
 
-/// Rows that are written in one transaction.
-const BATCH: usize = 1_000;
+/// Rows that are written in one transaction: some milliseconds, in which keys wait to be written.
+const BATCH: usize = 4_000;
 
 /// How long rows are gathered before they are written.
 const GATHER: Duration = Duration::from_millis(200);
@@ -78,8 +78,8 @@ impl Ledger {
     pub fn write(&self) {
         let mut retry = RETRY;
         let mut forget_at = Instant::now();
-        while let Some(batch) = self.gather(forget_at) {
-            match self.store.add_usage(&batch) {
+        while let Some(mut batch) = self.gather(forget_at) {
+            match self.store.add_usage(batch.make_contiguous()) {
                 Ok(()) => {
                     retry.reset();
                     self.recovered();
@@ -118,7 +118,7 @@ impl Ledger {
 
     /// The next rows, after waiting for them; none when it is time for something else; `None` when
     /// it is closed and nothing is left.
-    fn gather(&self, until: Instant) -> Option<Vec<UsageEntry>> {
+    fn gather(&self, until: Instant) -> Option<VecDeque<UsageEntry>> {
         let mut state = self.lock();
         if state.waiting.is_empty() && state.closing.is_none() {
             let left = until.saturating_duration_since(Instant::now());
@@ -130,8 +130,11 @@ impl Ledger {
         if state.waiting.is_empty() && state.closing.is_some() {
             return None;
         }
-        let len = state.waiting.len().min(BATCH);
-        Some(state.waiting.drain(..len).collect())
+        if state.waiting.len() <= BATCH {
+            // Nothing is copied while those who push wait.
+            return Some(std::mem::take(&mut state.waiting));
+        }
+        Some(state.waiting.drain(..BATCH).collect())
     }
 
     /// Waits while something is so, and it is not closing.
@@ -156,7 +159,7 @@ impl Ledger {
 
     /// Keeps rows that could not be written, and waits before the next try. Whether there may be
     /// one.
-    fn keep(&self, batch: Vec<UsageEntry>, error: &StoreError, delay: Duration) -> bool {
+    fn keep(&self, batch: VecDeque<UsageEntry>, error: &StoreError, delay: Duration) -> bool {
         let problem = chain(error);
         let mut state = self.lock();
         if state.problem.is_none() {

@@ -57,10 +57,10 @@ fn until(what: &str, is_so: impl Fn() -> bool) {
 fn what_waits_is_written_at_once_when_it_is_closed() {
     let (store, ledger) = ledger(Duration::ZERO);
     let writer = writing(&ledger);
-    (0..2_500).for_each(|at| ledger.push(entry(at)));
+    (0..9_500).for_each(|at| ledger.push(entry(at)));
     ledger.close(Duration::from_secs(10));
     writer.join().unwrap();
-    assert_eq!((rows(&store), ledger.metrics.lost.get()), (2_500, 0));
+    assert_eq!((rows(&store), ledger.metrics.lost.get()), (9_500, 0));
 }
 
 #[test]

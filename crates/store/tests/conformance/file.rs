@@ -5,7 +5,7 @@ use std::path::Path;
 use rusqlite::Connection;
 use store::{ModelStore, SqliteStore, StoreError, UsageQuery, UsageStore, UsageSums};
 
-use super::models::seen;
+use super::{models::seen, old};
 
 fn refused(path: &Path) -> StoreError {
     match SqliteStore::open(path) {
@@ -35,31 +35,84 @@ fn a_closed_database_is_one_file() {
     assert_eq!(files.len(), 1, "{files:?}");
 }
 
-/// A ledger that was begun before there were sums by the day has them afterwards.
+/// Two jobs, one of which failed, in the rows of the first ledgers.
+const OLD_ROWS: &str = "INSERT INTO usage (at, job, key, model, served_model, provider, api,
+        outcome, status, prompt_tokens, estimated, queue_ms, first_byte_ms, total_ms, streaming,
+        requeues)
+     VALUES (86400005, 'r-000000000000000000000000000000ff', 'k', 'm', 'n', 'gpu', '/v1',
+            'answered', 200, 7, 0, 1, 2, 3, 1, 2),
+        (86400005, 'r', 'k', 'm', NULL, NULL, '/v1', 'queue_full', NULL, NULL, 1, 0, NULL, 0, 0, 0),
+        (4, 'r-00000000000000000000000000000001', 'k', 'm', NULL, 'gpu', '/v1', 'client_gone', NULL,
+            1, 0, 0, NULL, 0, 0, 0);";
+
+/// A ledger of any age is asked the same afterwards, and goes on.
 #[test]
-fn a_ledger_without_sums_is_brought_up_to_date() {
+fn a_ledger_of_an_older_version_is_brought_up_to_date() {
+    for version in [4, 5, 7] {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("warren.db");
+        old::database(&path, version).execute_batch(OLD_ROWS).unwrap();
+        let store = SqliteStore::open(&path).unwrap();
+        let asked = |since_ms| {
+            store.usage(&UsageQuery { since_ms, ..UsageQuery::default() }).unwrap().totals
+        };
+        let (prompt_tokens, completion_tokens) = (8, 0);
+        let sums =
+            UsageSums { requests: 3, prompt_tokens, completion_tokens, estimated: 1, errors: 1 };
+        assert_eq!(asked(None), sums);
+        assert_eq!(asked(Some(86_400_005)), UsageSums { requests: 2, prompt_tokens: 7, ..sums });
+        assert_eq!(asked(Some(86_400_006)), UsageSums::default());
+        assert_eq!(store.forget_usage(86_400_006, 1).unwrap(), 1);
+        assert_eq!(store.forget_usage(86_400_006, 9).unwrap(), 2);
+        assert_eq!(asked(None), UsageSums::default());
+    }
+}
+
+/// Whoever looks into the file finds a row for each job, with its names.
+#[test]
+fn the_rows_of_an_older_ledger_are_shown_as_they_were() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("warren.db");
+    old::database(&path, 7).execute_batch(OLD_ROWS).unwrap();
+    let before = shown(&Connection::open(&path).unwrap());
     drop(SqliteStore::open(&path).unwrap());
-    let old = Connection::open(&path).unwrap();
-    old.execute_batch(
-        "DROP TABLE usage_days;
-         DROP TABLE participants;
-         DROP TABLE rooms;
-         ALTER TABLE keys DROP COLUMN room;
-         PRAGMA user_version = 4;
-         INSERT INTO usage (at, job, key, model, api, outcome, prompt_tokens, estimated, queue_ms,
-            total_ms, streaming, requeues)
-         VALUES (5, 'r', 'k', 'm', '/v1', 'answered', 7, 0, 0, 0, 0, 0),
-            (6, 'r', 'k', 'm', '/v1', 'queue_full', NULL, 1, 0, 0, 0, 0);",
-    )
-    .unwrap();
+    let after = shown(&Connection::open(&path).unwrap());
+    assert!(before[0].contains("r-000000000000000000000000000000ff"), "{before:?}");
+    assert_eq!(before, after);
+}
+
+/// All columns of the rows whose ids are those of jobs.
+fn shown(connection: &Connection) -> Vec<String> {
+    let rows = "SELECT at, job, key, model, served_model, provider, api, outcome, status,
+            prompt_tokens, completion_tokens, estimated, queue_ms, first_byte_ms, total_ms,
+            streaming, requeues
+        FROM usage WHERE job LIKE 'r-%0%' ORDER BY at DESC";
+    let mut rows = connection.prepare(rows).unwrap();
+    let columns = rows.column_count();
+    let text = |row: &rusqlite::Row<'_>| {
+        let value = |at| row.get::<_, rusqlite::types::Value>(at);
+        Ok(format!("{:?}", (0..columns).map(value).collect::<Result<Vec<_>, _>>()?))
+    };
+    rows.query_map([], text).unwrap().collect::<Result<_, _>>().unwrap()
+}
+
+/// A step that fails half-way leaves the database at its version, with all its rows.
+#[test]
+fn a_ledger_that_cannot_be_brought_up_to_date_is_left_as_it_was() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("warren.db");
+    let old = old::database(&path, 7);
+    old.execute_batch(OLD_ROWS).unwrap();
+    old.execute_batch("CREATE VIEW usage_rows AS SELECT 'in the way'").unwrap();
     drop(old);
-    let store = SqliteStore::open(&path).unwrap();
-    let totals = store.usage(&UsageQuery::default()).unwrap().totals;
-    let (prompt_tokens, completion_tokens) = (7, 0);
-    let sums = UsageSums { requests: 2, prompt_tokens, completion_tokens, estimated: 1, errors: 1 };
-    assert_eq!(totals, sums);
+    let error = refused(&path);
+    assert!(error.to_string().contains("left as it was"), "{error}");
+    let old = Connection::open(&path).unwrap();
+    assert_eq!(shown(&old).len(), 2);
+    let version = old.query_row("PRAGMA user_version", [], |row| row.get::<_, i64>(0));
+    assert_eq!(version.unwrap(), 7);
+    old.execute_batch("DROP VIEW usage_rows").unwrap();
+    assert!(SqliteStore::open(&path).is_ok());
 }
 
 #[test]
@@ -108,15 +161,8 @@ fn a_database_of_a_newer_version_is_refused_and_left_alone() {
 fn a_database_of_the_first_version_is_brought_up_to_date() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("warren.db");
-    let old = Connection::open(&path).unwrap();
-    old.execute_batch(
-        "CREATE TABLE models (scope TEXT NOT NULL, model TEXT NOT NULL,
-            first_seen INTEGER NOT NULL, last_seen INTEGER NOT NULL,
-            PRIMARY KEY (scope, model)) STRICT, WITHOUT ROWID;
-         INSERT INTO models VALUES ('server', 'a', 1, 2);
-         PRAGMA user_version = 1;",
-    )
-    .unwrap();
+    let old = old::database(&path, 1);
+    old.execute_batch("INSERT INTO models VALUES ('server', 'a', 1, 2)").unwrap();
     drop(old);
     let store = SqliteStore::open(&path).unwrap();
     assert_eq!(store.load_models().unwrap(), [seen("a", 1, 2)]);

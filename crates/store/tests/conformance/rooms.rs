@@ -1,11 +1,11 @@
 //! Rooms and their participants.
 
-use rusqlite::Connection;
+use base::KeyLimits;
 use store::{
     KeyDigest, KeyRecord, KeyStore, ParticipantRecord, RoomRecord, RoomStore, SqliteStore,
 };
 
-use super::{every_store, keys::key};
+use super::{every_store, keys::key, old};
 
 fn room(id: &str, created: u64) -> RoomRecord {
     RoomRecord {
@@ -168,18 +168,18 @@ fn rooms_outlive_their_process() {
 fn a_database_without_rooms_is_brought_up_to_date() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("warren.db");
-    let plain = KeyRecord { room: None, ..key("k", 2, 1) };
-    let store = SqliteStore::open(&path).unwrap();
-    store.save_key(&plain).unwrap();
-    drop(store);
-    let old = Connection::open(&path).unwrap();
-    old.execute_batch(
-        "DROP TABLE participants;
-         DROP TABLE rooms;
-         ALTER TABLE keys DROP COLUMN room;
-         PRAGMA user_version = 5;",
-    )
-    .unwrap();
+    let plain = KeyRecord {
+        scopes: Vec::new(),
+        models: Vec::new(),
+        limits: KeyLimits::default(),
+        expires: None,
+        room: None,
+        ..key("k", 2, 1)
+    };
+    let old = old::database(&path, 5);
+    let insert = "INSERT INTO keys (id, digest, name, prefix, scopes, models, created)
+        VALUES ('k', ?1, ?2, ?3, '', '', 1)";
+    old.execute(insert, (plain.digest.0, &plain.name, &plain.prefix)).unwrap();
     drop(old);
     let store = SqliteStore::open(&path).unwrap();
     assert_eq!(store.load_keys().unwrap(), [plain]);

@@ -127,6 +127,47 @@ fn old_usage_is_forgotten_in_small_steps() {
     });
 }
 
+/// Their ids carry their times: those of one millisecond must differ, whatever clocks do.
+#[test]
+fn rows_of_one_millisecond_and_rows_that_come_late_are_told_apart() {
+    every_store(|store| {
+        let at = |times: &[u64]| -> Vec<_> {
+            times.iter().map(|at| entry(*at, "a", "m", (1, 0))).collect()
+        };
+        for times in [&[7, 7, 9][..], &[7], &[9, 8, 7, 7], &[u64::MAX, u64::MAX], &[u64::MAX, 9]] {
+            store.add_usage(&at(times)).unwrap();
+        }
+        let of = |since, until| {
+            let (since_ms, until_ms) = (Some(since), Some(until));
+            let query = UsageQuery { since_ms, until_ms, ..UsageQuery::default() };
+            store.usage(&query).unwrap().totals.requests
+        };
+        assert_eq!((of(7, 8), of(8, 9), of(9, 10), of(0, 10)), (5, 1, 3, 9));
+        assert_eq!(store.usage(&UsageQuery::default()).unwrap().totals.requests, 12);
+        assert_eq!(store.forget_usage(8, 100).unwrap(), 5);
+        assert_eq!(store.usage(&UsageQuery::default()).unwrap().totals.requests, 7);
+    });
+}
+
+/// More rows than one statement inserts, and some beside them.
+#[test]
+fn every_row_of_a_batch_of_any_size_is_there() {
+    every_store(|store| {
+        let sizes = [1, 63, 64, 65, 200];
+        for size in sizes {
+            let entries: Vec<_> = (0..size).map(|at| entry(at, "a", "m", (at, 1))).collect();
+            store.add_usage(&entries).unwrap();
+        }
+        let totals = store.usage(&UsageQuery::default()).unwrap().totals;
+        let tokens = sizes.map(|size| size * (size - 1) / 2).iter().sum();
+        let requests = sizes.iter().sum();
+        assert_eq!((totals.requests, totals.completion_tokens), (requests, requests));
+        assert_eq!(totals.prompt_tokens, tokens);
+        let part = UsageQuery { since_ms: Some(64), ..UsageQuery::default() };
+        assert_eq!(store.usage(&part).unwrap().totals.requests, 1 + 136);
+    });
+}
+
 #[test]
 fn more_groups_than_the_bound_are_left_out_but_counted() {
     every_store(|store| {

@@ -30,6 +30,7 @@ pub(crate) struct Place {
     pub(crate) address: SocketAddr,
     client: Client,
     password: Option<&'static str>,
+    host_token: String,
     next: AtomicU64,
     /// Who should be listed, and whether as connected.
     expected: Mutex<BTreeMap<String, bool>>,
@@ -45,14 +46,16 @@ impl Place {
         let body = json!({"name": name, "password": password, "defaults": defaults});
         let made = daemon.client().post_json("/v1/rooms", &body).await;
         assert_eq!(made.status, 201, "{}", made.text());
-        let code = made.json()["data"]["room"]["code"].as_str().expect("a code").to_owned();
+        let made = made.json();
+        let code = made["data"]["room"]["code"].as_str().expect("a code").to_owned();
+        let host_token = made["data"]["hostToken"].as_str().expect("a token").to_owned();
         let client = match password {
             Some(password) => daemon.client().with_token(password),
             None => daemon.client(),
         };
         let address = daemon.address();
         let (next, expected, lately) = (AtomicU64::new(0), Mutex::default(), Mutex::default());
-        Self { number, code, address, client, password, next, expected, lately }
+        Self { number, code, address, client, password, host_token, next, expected, lately }
     }
 
     /// A request below `/rooms/CODE`.
@@ -68,6 +71,11 @@ impl Place {
     /// A request of any path, with the room's password.
     pub(crate) fn get(&self, path: &str) -> Request {
         self.client.request("GET", path)
+    }
+
+    /// A request, as its host's.
+    pub(crate) fn as_host(&self, request: Request) -> Request {
+        request.header("x-warren-host-token", &self.host_token)
     }
 
     /// Its password, if it has one.
@@ -92,9 +100,9 @@ impl Place {
 
     /// Whether an id is that of a participant of this room.
     pub(crate) fn owns(&self, id: &str) -> bool {
-        id.strip_prefix('r').and_then(|rest| rest.split_once('-')).is_some_and(|(room, _)| {
-            room.parse() == Ok(self.number)
-        })
+        id.strip_prefix('r')
+            .and_then(|rest| rest.split_once('-'))
+            .is_some_and(|(room, _)| room.parse() == Ok(self.number))
     }
 
     /// A participant is in, connected or not.

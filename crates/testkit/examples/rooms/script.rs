@@ -29,9 +29,10 @@ impl Nonce {
 
     /// Its whole answer, as a stream.
     pub(crate) fn stream(self) -> String {
-        let deltas = self.pieces().into_iter().map(|piece| {
-            json!({"index": 0, "delta": {"content": piece}, "finish_reason": null})
-        });
+        let deltas = self
+            .pieces()
+            .into_iter()
+            .map(|piece| json!({"index": 0, "delta": {"content": piece}, "finish_reason": null}));
         let last = json!({"index": 0, "delta": {}, "finish_reason": "stop"});
         let event = |choice: Value| {
             let chunk = json!({"object": "chat.completion.chunk", "choices": [choice]});

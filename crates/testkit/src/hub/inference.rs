@@ -3,12 +3,7 @@
 use std::sync::Arc;
 
 use serde_json::{Value, json};
-use tokio::{
-    io::AsyncWriteExt,
-    net::tcp::WriteHalf,
-    sync::mpsc,
-    time::Instant,
-};
+use tokio::{io::AsyncWriteExt, net::tcp::WriteHalf, sync::mpsc, time::Instant};
 
 use super::{
     Asked, Shared,
@@ -34,7 +29,8 @@ pub(super) async fn answer(
     match (asked.method.as_str(), path) {
         ("GET", ["models"]) => {
             let participants = shared.state().rooms[&code].participants();
-            let connected = participants.iter().filter(|one| one["connection"]["connected"] == true);
+            let connected =
+                participants.iter().filter(|one| one["connection"]["connected"] == true);
             let models: Vec<Value> = connected.map(model).collect();
             write(out, 200, &json!({"object": "list", "data": models})).await;
         }
@@ -68,9 +64,14 @@ async fn chat_completions(
     };
     let request = shared.state().id();
     let (since, protocol) = (Instant::now(), "chatCompletions");
-    tell(shared, code, "llm.request", &json!({
-        "requestId": request, "participantId": id, "model": wanted, "protocol": protocol,
-    }));
+    tell(
+        shared,
+        code,
+        "llm.request",
+        &json!({
+            "requestId": request, "participantId": id, "model": wanted, "protocol": protocol,
+        }),
+    );
     body["model"] = json!(model);
     let (answer, mut answered) = mpsc::channel(MAX_FRAMES);
     let frame = chat(&request, &body, body["stream"] == true);
@@ -82,22 +83,29 @@ async fn chat_completions(
     }
     let ms = since.elapsed().as_millis();
     match passed {
-        Ok(()) => tell(shared, code, "llm.complete", &json!({
-            "requestId": request, "participantId": id, "model": model, "protocol": protocol,
-            "metrics": {"ttftMs": ms, "durationMs": ms},
-        })),
-        Err(error) => tell(shared, code, "llm.error", &json!({
-            "requestId": request, "participantId": id, "model": model, "protocol": protocol,
-            "nickname": id, "endpoint": "", "stage": "stream", "error": error,
-        })),
+        Ok(()) => tell(
+            shared,
+            code,
+            "llm.complete",
+            &json!({
+                "requestId": request, "participantId": id, "model": model, "protocol": protocol,
+                "metrics": {"ttftMs": ms, "durationMs": ms},
+            }),
+        ),
+        Err(error) => tell(
+            shared,
+            code,
+            "llm.error",
+            &json!({
+                "requestId": request, "participantId": id, "model": model, "protocol": protocol,
+                "nickname": id, "endpoint": "", "stage": "stream", "error": error,
+            }),
+        ),
     }
 }
 
 /// Passes an answer on as it comes.
-async fn pass(
-    answered: &mut mpsc::Receiver<Value>,
-    out: &mut WriteHalf<'_>,
-) -> Result<(), String> {
+async fn pass(answered: &mut mpsc::Receiver<Value>, out: &mut WriteHalf<'_>) -> Result<(), String> {
     let mut begun = false;
     while let Some(said) = answered.recv().await {
         match said["type"].as_str() {

@@ -19,8 +19,8 @@ use serde_json::{Value, json};
 use tokio::{net::TcpStream, task::JoinHandle};
 use tokio_tungstenite::{client_async, tungstenite::Error};
 
-pub use self::speak::TunnelAsk;
 use self::speak::Socket;
+pub use self::speak::TunnelAsk;
 use crate::{Client, Response, wait::within};
 
 /// How often a stock participant pings, and how often it sends a heartbeat.
@@ -181,5 +181,39 @@ fn beat(
         }
         let _left = client.request("DELETE", &path).send().await;
         ended.store(true, Ordering::SeqCst);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{DEADLINE, FakeHub, eventually};
+
+    const BEAT: Duration = Duration::from_millis(20);
+
+    #[tokio::test]
+    async fn a_participant_of_the_hub_answers_its_room() {
+        let hub = FakeHub::start("ABC123").await;
+        let mut participant = Put::new(hub.address(), "ABC123").beating(BEAT).join().await;
+        hub.hears("POST /v1/rooms/ABC123/participants/p1/heartbeat", 2).await;
+        let client = Client::new(hub.address());
+        let body = json!({"model": "model:m", "messages": []});
+        let path = "/rooms/ABC123/v1/chat/completions";
+        let asked = tokio::spawn(async move { client.post_json(path, &body).await });
+        let request = participant.expect_request().await;
+        participant.answer(&request, 200, &json!({"n": 1})).await;
+        assert_eq!(asked.await.unwrap().json(), json!({"n": 1}));
+        assert_eq!(participant.leave().await.status, 200);
+        assert_eq!(hub.has("ABC123", "p1"), None);
+    }
+
+    #[tokio::test]
+    async fn one_failed_heartbeat_ends_a_stock_participant() {
+        let hub = FakeHub::start("ABC123").await;
+        let participant = Put::new(hub.address(), "ABC123").beating(BEAT).join().await;
+        hub.fail_heartbeats(1);
+        let ended = async || participant.has_ended();
+        eventually("its end", DEADLINE, ended).await;
+        assert_eq!(hub.has("ABC123", "p1"), None);
     }
 }

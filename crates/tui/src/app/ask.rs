@@ -98,7 +98,8 @@ impl Ask {
 
     /// Takes what came of an answer.
     pub fn take(&mut self, now: Timestamp, question: u64, piece: Piece) {
-        let open = |answer: &&mut Answer| answer.question == question && answer.state == State::Open;
+        let open =
+            |answer: &&mut Answer| answer.question == question && answer.state == State::Open;
         if let Some(answer) = self.answer.as_mut().filter(open) {
             answer.take(now, piece);
         }

@@ -80,9 +80,9 @@ impl Editor {
 
     fn remove_word(&mut self) {
         let kept = self.before().trim_end();
-        let from = kept.rfind(char::is_whitespace).map_or(0, |at| {
-            at + kept[at..].chars().next().map_or(0, char::len_utf8)
-        });
+        let from = kept
+            .rfind(char::is_whitespace)
+            .map_or(0, |at| at + kept[at..].chars().next().map_or(0, char::len_utf8));
         self.remove(from, self.at);
     }
 

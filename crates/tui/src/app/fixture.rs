@@ -1,13 +1,7 @@
 //! What tests tell the interface.
 
-use client::{
-    ClientError,
-    admin::requests::RequestJson,
-};
-use protocol::room::{
-    ParticipantInfo, RoomSummary,
-    event::LlmDone,
-};
+use client::{ClientError, admin::requests::RequestJson};
+use protocol::room::{ParticipantInfo, RoomSummary, event::LlmDone};
 use serde_json::json;
 
 pub(crate) fn request(n: u64) -> RequestJson {

@@ -111,8 +111,7 @@ impl App {
 
     pub(super) fn overview_step(&mut self, step: Step) {
         let areas = layout::overview(self);
-        let (workers, rooms) =
-            (self.overview.all_workers().len(), self.rooms.listed.all().len());
+        let (workers, rooms) = (self.overview.all_workers().len(), self.rooms.listed.all().len());
         let queues = self.overview.queues.all().len();
         let overview = &mut self.overview;
         let (list, len, area) = match overview.part {
@@ -252,7 +251,13 @@ impl App {
         let Some(last) = targets.len().checked_sub(1) else { return };
         let at = targets.iter().position(|target| Some(target) == self.ask.to.as_ref());
         let next = match at {
-            Some(at) if forward => if at == last { 0 } else { at + 1 },
+            Some(at) if forward => {
+                if at == last {
+                    0
+                } else {
+                    at + 1
+                }
+            }
             Some(at) => at.checked_sub(1).unwrap_or(last),
             None => 0,
         };
@@ -329,7 +334,7 @@ impl App {
             Dialog::Filter => Vec::new(),
             Dialog::Code(editor) => match editor.text().trim() {
                 "" => Vec::new(),
-                code => self.look_at_room(&code.to_owned()),
+                code => self.look_at_room(code),
             },
             Dialog::Password(editor) => self.retry_with(editor.text()),
             Dialog::Target(pick) => {

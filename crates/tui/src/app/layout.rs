@@ -29,13 +29,9 @@ pub fn frame(app: &App) -> Frame {
     let area = Rect::from(app.size);
     let banner = u16::from(matches!(app.link, Link::Lost(..)));
     let heights = [1, banner].map(Constraint::Length);
-    let [tabs, banner, body, keys] = Layout::vertical([
-        heights[0],
-        heights[1],
-        Constraint::Fill(1),
-        Constraint::Length(1),
-    ])
-    .areas(area);
+    let [tabs, banner, body, keys] =
+        Layout::vertical([heights[0], heights[1], Constraint::Fill(1), Constraint::Length(1)])
+            .areas(area);
     Frame { tabs, banner, body, keys }
 }
 
@@ -105,8 +101,8 @@ pub struct Rooms {
 /// The parts of the screen of rooms.
 pub fn rooms(app: &App) -> Rooms {
     let list = if app.size.width >= WIDE { 36 } else { 25 };
-    let [list, room] = Layout::horizontal([Constraint::Length(list), Constraint::Fill(1)])
-        .areas(frame(app).body);
+    let [list, room] =
+        Layout::horizontal([Constraint::Length(list), Constraint::Fill(1)]).areas(frame(app).body);
     let [people, activity] =
         Layout::vertical([Constraint::Fill(2), Constraint::Fill(3)]).areas(room);
     Rooms { list, people, activity }
@@ -168,8 +164,11 @@ pub(super) fn settle(app: &mut App) {
     let (over, in_rooms) = (overview(app), rooms(app));
     let log = page(frame(app).body, true);
     let pick = page(targets(app), true);
-    let counts =
-        (app.overview.all_workers().len(), app.rooms.entries().len(), app.overview.queues.all().len());
+    let counts = (
+        app.overview.all_workers().len(),
+        app.rooms.entries().len(),
+        app.overview.queues.all().len(),
+    );
     app.overview.workers.settle(counts.0, page(over.workers, true));
     app.overview.rooms.settle(app.rooms.listed.all().len(), page(over.rooms, true));
     app.overview.waiting.settle(counts.2, page(over.queues, true));

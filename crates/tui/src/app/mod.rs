@@ -252,7 +252,8 @@ impl App {
 
     /// Looks at a room, and watches it if it is not watched yet.
     fn look_at_room(&mut self, code: &str) -> Vec<Effect> {
-        let is_given = self.settings.room.as_deref().is_some_and(|own| own.eq_ignore_ascii_case(code));
+        let is_given =
+            self.settings.room.as_deref().is_some_and(|own| own.eq_ignore_ascii_case(code));
         let password = self.settings.password.clone().filter(|_| is_given);
         let opened = self.rooms.look_at(code, password.clone());
         let unwatch = opened.unwatch.map(|watch| Effect::Unwatch { watch });

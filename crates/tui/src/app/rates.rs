@@ -49,7 +49,7 @@ impl Series {
     /// The mean of the last seconds.
     pub fn mean(&self) -> f64 {
         let last = self.last(MEAN);
-        last.iter().sum::<f64>() / last.len().max(1) as f64
+        last.iter().fold(0.0, |sum, value| sum + value) / last.len().max(1) as f64
     }
 
     fn place(&mut self, second: i64) -> Option<&mut f64> {

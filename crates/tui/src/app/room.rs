@@ -144,7 +144,7 @@ impl Room {
             RoomEvent::Connected(_) => self.watched = Watched::Live,
             RoomEvent::RoomCreated(summary) => self.changed(at, summary),
             RoomEvent::RoomClosed(closed) => self.closed(at, &closed.reason),
-            RoomEvent::ParticipantJoined(who) => self.came(at, who),
+            RoomEvent::ParticipantJoined(who) => self.came(at, &who),
             RoomEvent::ParticipantUpdated(who) => self.updated(at, who),
             RoomEvent::ParticipantLeft(who) => self.left(at, &who.participant_id),
             RoomEvent::ParticipantOffline(who) => self.offline(at, &who.participant_id),
@@ -174,7 +174,7 @@ impl Room {
         self.watched = Watched::Gone(what);
     }
 
-    fn came(&mut self, at: u64, who: ParticipantInfo) {
+    fn came(&mut self, at: u64, who: &ParticipantInfo) {
         let what = format!("joined with {}", text::line(&who.model));
         self.put(who.clone());
         self.activity.people(at, &self.name(&who.id), &what);
@@ -267,7 +267,10 @@ mod tests {
         assert_eq!(last(&room), "Bob joined with llama3.2:3b");
         let id = || ParticipantRef { participant_id: "bob".to_owned() };
         happen(&mut room, RoomEvent::ParticipantOffline(id()));
-        assert_eq!((last(&room), room.people[1].status), ("Bob is offline".into(), Status::Offline));
+        assert_eq!(
+            (last(&room), room.people[1].status),
+            ("Bob is offline".into(), Status::Offline)
+        );
         happen(&mut room, RoomEvent::ParticipantLeft(id()));
         assert_eq!((last(&room), room.people.len()), ("Bob left".into(), 1));
     }

@@ -1,0 +1,347 @@
+//! What the interface does about keys, the mouse and news.
+
+use client::admin::status::{Health, HealthDetails};
+use crossterm::event::{KeyCode, KeyEvent, KeyModifiers, MouseButton, MouseEvent, MouseEventKind};
+use jiff::Timestamp;
+use ratatui::layout::Size;
+
+use super::{
+    App, Link, Screen, Settings,
+    ask::State,
+    dialog::Dialog,
+    event::{Effect, Event, Piece, Polled, RoomNews, Target},
+    fixture::{participant, refused, request, room, unreachable},
+    layout,
+    room::Watched,
+    rooms::Part,
+};
+
+fn at(secs: i64) -> Timestamp {
+    Timestamp::from_second(1_795_170_970 + secs).unwrap()
+}
+
+fn app() -> App {
+    let servers = vec!["http://a".to_owned(), "http://b".to_owned()];
+    let settings = Settings { servers, ..Settings::default() };
+    let mut app = App::new(settings, Size { width: 80, height: 24 }, at(0));
+    app.start();
+    app
+}
+
+/// One that has heard of its server: a model, a room, requests.
+fn informed() -> App {
+    let mut app = app();
+    hear(&mut app, 1, 1);
+    app
+}
+
+fn hear(app: &mut App, epoch: u64, secs: i64) -> Vec<Effect> {
+    let details = HealthDetails { models: vec!["m".to_owned()], ..HealthDetails::default() };
+    let health = Ok(Health { details: Some(details), ..Health::default() });
+    let (requests, rooms) = (Some(Ok(vec![request(2), request(1)])), Some(Ok(vec![room()])));
+    let polled = Box::new(Polled { health, stats: None, requests, rooms });
+    app.handle(at(secs), Event::Polled { epoch, polled })
+}
+
+fn lose(app: &mut App, secs: i64) {
+    let health = Err(unreachable());
+    let polled = Box::new(Polled { health, stats: None, requests: None, rooms: None });
+    app.handle(at(secs), Event::Polled { epoch: 1, polled });
+}
+
+fn key(app: &mut App, code: KeyCode) -> Vec<Effect> {
+    app.handle(at(9), Event::Key(KeyEvent::from(code)))
+}
+
+fn keys(app: &mut App, text: &str) -> Vec<Effect> {
+    text.chars().flat_map(|c| key(app, KeyCode::Char(c))).collect()
+}
+
+fn mouse(app: &mut App, kind: MouseEventKind, column: u16, row: u16) -> Vec<Effect> {
+    let modifiers = KeyModifiers::NONE;
+    app.handle(at(9), Event::Mouse(MouseEvent { kind, column, row, modifiers }))
+}
+
+fn click(app: &mut App, column: u16, row: u16) -> Vec<Effect> {
+    mouse(app, MouseEventKind::Down(MouseButton::Left), column, row)
+}
+
+fn told(effects: &[Effect]) -> Vec<String> {
+    effects.iter().map(|effect| format!("{effect:?}")).collect()
+}
+
+#[test]
+fn it_begins_with_its_server_and_the_room_that_was_named() {
+    let settings = Settings {
+        servers: vec!["http://a".to_owned()],
+        room: Some("swift-eagle-42".to_owned()),
+        password: Some("pw".into()),
+        colour: false,
+    };
+    let mut app = App::new(settings, Size::new(80, 24), at(0));
+    let effects = app.start();
+    assert!(matches!(effects[0], Effect::Poll { epoch: 1, server: 0 }));
+    assert!(matches!(&effects[1], Effect::Watch { watch: 1, password: Some(_), .. }));
+    assert_eq!(app.screen, Screen::Rooms);
+    // A room that was not named is never told that password.
+    let effects = app.look_at_room("other-room-10");
+    assert!(matches!(&effects[0], Effect::Watch { password: None, .. }));
+}
+
+#[test]
+fn digits_and_tab_go_through_the_screens() {
+    let mut app = app();
+    for (digit, screen) in [('2', Screen::Rooms), ('3', Screen::Requests), ('5', Screen::Help)] {
+        key(&mut app, KeyCode::Char(digit));
+        assert_eq!(app.screen, screen);
+    }
+    key(&mut app, KeyCode::Tab);
+    assert_eq!(app.screen, Screen::Overview);
+    key(&mut app, KeyCode::BackTab);
+    assert_eq!(app.screen, Screen::Help);
+    key(&mut app, KeyCode::Esc);
+    assert_eq!(app.screen, Screen::Overview);
+}
+
+#[test]
+fn q_leaves_but_not_while_one_writes() {
+    let mut app = informed();
+    assert!(matches!(key(&mut app, KeyCode::Char('q'))[..], [Effect::Quit]));
+    assert!(keys(&mut app, "4q5").is_empty());
+    assert_eq!((app.screen, app.ask.prompt.text()), (Screen::Ask, "q5"));
+    let ctrl_c = KeyEvent::new(KeyCode::Char('c'), KeyModifiers::CONTROL);
+    assert!(matches!(app.handle(at(9), Event::Key(ctrl_c))[..], [Effect::Quit]));
+}
+
+#[test]
+fn a_lost_server_is_told_since_when_and_all_stays_until_it_is_back() {
+    let mut app = informed();
+    lose(&mut app, 5);
+    lose(&mut app, 8);
+    assert!(matches!(&app.link, Link::Lost(since, _) if *since == at(5)));
+    assert_eq!((app.rooms.entries().len(), app.requests.count()), (1, 2));
+    assert_eq!(app.overview.details().unwrap().models, ["m"]);
+    hear(&mut app, 1, 9);
+    assert_eq!(app.link, Link::Here);
+}
+
+#[test]
+fn another_server_is_another_world() {
+    let mut app = informed();
+    let effects = keys(&mut app, "s");
+    let expected = ["Unwatch { watch: 1 }", "Poll { epoch: 2, server: 1 }"];
+    assert_eq!(told(&effects), expected);
+    assert_eq!(
+        (app.server_name(), app.rooms.entries().len(), app.requests.count()),
+        ("http://b", 0, 0)
+    );
+    // What the first one still says is for nobody.
+    hear(&mut app, 1, 3);
+    assert_eq!((app.rooms.entries().len(), &app.link), (0, &Link::Asking));
+    let effects = hear(&mut app, 2, 4);
+    assert!(matches!(effects[..], [Effect::Watch { watch: 2, .. }]));
+}
+
+#[test]
+fn the_first_room_opens_by_itself_and_others_by_their_code() {
+    let mut app = app();
+    let effects = hear(&mut app, 1, 1);
+    assert!(matches!(&effects[..], [Effect::Watch { watch: 1, .. }]));
+    assert!(hear(&mut app, 1, 2).is_empty());
+    keys(&mut app, "oABC234");
+    let effects = key(&mut app, KeyCode::Enter);
+    assert!(matches!(&effects[..], [Effect::Watch { watch: 2, code, .. }] if code == "ABC234"));
+    assert_eq!(app.screen, Screen::Rooms);
+}
+
+#[test]
+fn a_password_is_asked_for_and_tried() {
+    let mut app = informed();
+    let news = Box::new(RoomNews::Refused(refused(401)));
+    app.handle(at(2), Event::Room { watch: 1, news });
+    assert_eq!(app.rooms.open().unwrap().watched, Watched::Locked);
+    keys(&mut app, "2psecret");
+    let effects = key(&mut app, KeyCode::Enter);
+    assert_eq!(told(&effects[..1]), ["Unwatch { watch: 1 }"]);
+    let Effect::Watch { watch: 2, password: Some(password), .. } = &effects[1] else {
+        panic!("{effects:?}")
+    };
+    assert_eq!(password.expose(), "secret");
+    // What the first try still says is for nobody.
+    let late = Box::new(RoomNews::Refused(refused(401)));
+    app.handle(at(3), Event::Room { watch: 1, news: late });
+    assert_eq!(app.rooms.open().unwrap().watched, Watched::Asking);
+}
+
+#[test]
+fn a_question_goes_to_whom_it_was_turned_to() {
+    let mut app = informed();
+    let people = Box::new(RoomNews::People(vec![participant("ada")]));
+    app.handle(at(2), Event::Room { watch: 1, news: people });
+    keys(&mut app, "4");
+    key(&mut app, KeyCode::Esc);
+    key(&mut app, KeyCode::Right);
+    keys(&mut app, "ai why? ");
+    let effects = key(&mut app, KeyCode::Enter);
+    let Effect::Ask(question) = &effects[0] else { panic!("{effects:?}") };
+    let (code, selector) = ("swift-eagle-42".to_owned(), "*".to_owned());
+    assert_eq!(question.to, Target::Room { code, selector });
+    assert_eq!((question.prompt.as_str(), question.aloud), ("why?", true));
+    assert_eq!(app.ask.prompt.text(), "");
+}
+
+#[test]
+fn a_server_is_never_asked_aloud_and_nobody_nothing() {
+    let mut app = informed();
+    keys(&mut app, "4");
+    assert!(key(&mut app, KeyCode::Enter).is_empty());
+    app.ask.aloud = true;
+    keys(&mut app, "x");
+    assert!(matches!(&key(&mut app, KeyCode::Enter)[..], [Effect::Ask(q)] if !q.aloud));
+    let mut nobody = self::app();
+    keys(&mut nobody, "4x");
+    assert!(key(&mut nobody, KeyCode::Enter).is_empty());
+}
+
+#[test]
+fn esc_stops_an_answer() {
+    let mut app = informed();
+    keys(&mut app, "4x");
+    key(&mut app, KeyCode::Enter);
+    app.handle(at(9), Event::Answer { question: 1, piece: Piece::Text("y".to_owned()) });
+    assert!(matches!(key(&mut app, KeyCode::Esc)[..], [Effect::Cancel]));
+    assert_eq!(app.ask.answer.as_ref().unwrap().state, State::Cancelled);
+    assert!(key(&mut app, KeyCode::Esc).is_empty());
+}
+
+#[test]
+fn a_target_is_picked_from_a_list_by_typing() {
+    let mut app = informed();
+    keys(&mut app, "4");
+    key(&mut app, KeyCode::Esc);
+    keys(&mut app, "manybody");
+    key(&mut app, KeyCode::Enter);
+    assert!(matches!(&app.ask.to, Some(Target::Room { selector, .. }) if selector == "*"));
+    assert!(app.is_typing() && app.dialog.is_none());
+}
+
+#[test]
+fn a_filter_is_typed_kept_and_given_up() {
+    let mut app = informed();
+    keys(&mut app, "3/nothing");
+    assert!(matches!(app.dialog, Some(Dialog::Filter)));
+    assert_eq!(app.requests.shown().len(), 0);
+    key(&mut app, KeyCode::Enter);
+    assert_eq!(app.requests.filter.text(), "nothing");
+    key(&mut app, KeyCode::Esc);
+    assert_eq!(app.requests.shown().len(), 2);
+    keys(&mut app, "/x");
+    key(&mut app, KeyCode::Esc);
+    assert_eq!(app.requests.filter.text(), "");
+}
+
+#[test]
+fn one_request_is_shown_whole_and_then_the_next() {
+    let mut app = informed();
+    keys(&mut app, "3");
+    key(&mut app, KeyCode::Enter);
+    assert_eq!(app.requests.whole, Some(2));
+    key(&mut app, KeyCode::Down);
+    assert_eq!(app.requests.whole, Some(1));
+    key(&mut app, KeyCode::Esc);
+    assert_eq!(app.requests.whole, None);
+}
+
+#[test]
+fn a_click_on_a_tab_goes_there() {
+    let mut app = informed();
+    for (place, screen) in layout::tabs(&app) {
+        click(&mut app, place.x + 1, place.y);
+        assert_eq!(app.screen, screen);
+    }
+    click(&mut app, 79, 0);
+    assert_eq!(app.screen, Screen::Help);
+}
+
+#[test]
+fn a_click_chooses_a_row_and_another_opens_it() {
+    let mut app = informed();
+    keys(&mut app, "3");
+    let first = layout::rows(layout::frame(&app).body, true);
+    click(&mut app, first.x, first.y + 1);
+    assert_eq!((app.requests.list.at, app.requests.whole), (1, None));
+    click(&mut app, first.x, first.y + 1);
+    assert_eq!(app.requests.whole, Some(1));
+    click(&mut app, 0, 23);
+    assert_eq!(app.requests.whole, None);
+    // Below the last row there is nothing to choose.
+    click(&mut app, first.x, first.y + 2);
+    assert_eq!(app.requests.list.at, 1);
+}
+
+#[test]
+fn a_click_on_a_room_of_the_overview_opens_it() {
+    let mut app = informed();
+    let rooms = layout::rows(layout::overview(&app).rooms, true);
+    click(&mut app, rooms.x, rooms.y);
+    assert_eq!(app.screen, Screen::Rooms);
+}
+
+#[test]
+fn the_wheel_moves_what_it_is_over() {
+    let mut app = informed();
+    let room = app.rooms.open_mut().unwrap();
+    for second in 0..40 {
+        room.activity.people(second, "ada", "joined");
+    }
+    keys(&mut app, "2");
+    let area = layout::rooms(&app).activity;
+    mouse(&mut app, MouseEventKind::ScrollUp, area.x + 1, area.y + 1);
+    assert_eq!((app.rooms.part, app.rooms.open().unwrap().below), (Part::Activity, 3));
+    for _ in 0..90 {
+        mouse(&mut app, MouseEventKind::ScrollUp, area.x + 1, area.y + 1);
+    }
+    let most = 40 - layout::page(area, false);
+    assert_eq!(app.rooms.open().unwrap().below, most);
+    key(&mut app, KeyCode::End);
+    assert_eq!(app.rooms.open().unwrap().below, 0);
+}
+
+#[test]
+fn whoever_looks_at_what_was_before_stays_there() {
+    let mut app = informed();
+    let room = app.rooms.open_mut().unwrap();
+    (0..40).for_each(|second| room.activity.people(second, "ada", "joined"));
+    room.below = 5;
+    let news = Box::new(RoomNews::Lost(unreachable()));
+    app.handle(at(2), Event::Room { watch: 1, news });
+    assert_eq!(app.rooms.open().unwrap().below, 6);
+}
+
+#[test]
+fn a_paste_goes_where_one_writes_and_nowhere_else() {
+    let mut app = informed();
+    let paste = |app: &mut App, text: &str| app.handle(at(9), Event::Paste(text.to_owned()));
+    paste(&mut app, "lost");
+    keys(&mut app, "4");
+    paste(&mut app, "two\nlines\u{1b}");
+    assert_eq!(app.ask.prompt.text(), "two\nlines\u{fffd}");
+    key(&mut app, KeyCode::Esc);
+    keys(&mut app, "o");
+    paste(&mut app, " swift-eagle-42\n");
+    assert!(matches!(&app.dialog, Some(Dialog::Code(code)) if code.text() == "swift-eagle-42"));
+}
+
+#[test]
+fn a_smaller_terminal_keeps_the_choice_in_sight() {
+    let mut app = informed();
+    let many = (3..60).rev().map(request).collect();
+    let polled =
+        Polled { health: Err(unreachable()), stats: None, requests: Some(Ok(many)), rooms: None };
+    app.handle(at(2), Event::Polled { epoch: 1, polled: Box::new(polled) });
+    app.handle(at(2), Event::Resize(120, 70));
+    keys(&mut app, "3G");
+    app.handle(at(3), Event::Resize(80, 24));
+    let (list, page) = (app.requests.list, layout::page(layout::frame(&app).body, true));
+    assert!(list.at == 58 && list.top + page > list.at, "{list:?}");
+}

@@ -77,7 +77,8 @@ fn answer(app: &App, answer: &Answer, area: Rect, theme: Theme, frame: &mut Fram
     let (columns, rows) = (usize::from(inside.width), usize::from(inside.height));
     let mut lines: Vec<Line<'_>> = vec![Line::styled(question(answer, columns), theme.quiet())];
     let wrapped = text::wrap(&answer.text, columns);
-    lines.extend(wrapped.into_iter().map(|line| Line::styled(line, theme.answer())));
+    let wrapped = wrapped.into_iter().filter(|_| !answer.text.is_empty());
+    lines.extend(wrapped.map(|line| Line::styled(line, theme.answer())));
     if let State::Failed(why) = &answer.state {
         let why = text::wrap(why, columns).into_iter();
         lines.extend(why.map(|line| Line::styled(line, theme.bad())));

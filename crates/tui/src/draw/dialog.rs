@@ -32,10 +32,18 @@ pub(super) fn draw(app: &App, dialog: &Dialog, theme: Theme, frame: &mut Frame<'
 }
 
 /// A line of input above the keys.
-fn line(app: &App, name: &str, editor: &Editor, is_secret: bool, theme: Theme, frame: &mut Frame<'_>) {
+fn line(
+    app: &App,
+    name: &str,
+    editor: &Editor,
+    is_secret: bool,
+    theme: Theme,
+    frame: &mut Frame<'_>,
+) {
     let keys = layout::frame(app).keys;
     let area = Rect { y: keys.y.saturating_sub(1), ..keys };
-    let show = |text: &str| if is_secret { "•".repeat(text.chars().count()) } else { text.to_owned() };
+    let show =
+        |text: &str| if is_secret { "•".repeat(text.chars().count()) } else { text.to_owned() };
     let prompt = format!(" {name}: ");
     let room = usize::from(area.width).saturating_sub(text::width(&prompt) + 1);
     let before = end(&show(editor.before()), room);

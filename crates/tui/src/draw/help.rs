@@ -13,7 +13,7 @@ use crate::app::{App, layout};
 /// What keys do everywhere and in lists.
 const COMMON: &[(&str, &str)] = &[
     ("1 … 5", "go to a screen"),
-    ("Tab, Shift-Tab", "next screen, the one before"),
+    ("Tab, Shift-Tab", "next screen, last one"),
     ("↑ ↓, k j", "row up, row down"),
     ("PgUp PgDn", "screen up, screen down"),
     ("Home End, g G", "first row, last row"),
@@ -25,40 +25,40 @@ const COMMON: &[(&str, &str)] = &[
     ("?", "this page"),
     ("q, Ctrl-C", "leave"),
     ("", ""),
-    ("Mouse", "click chooses, again opens;"),
+    ("Mouse", "click chooses or opens"),
     ("", "the wheel moves"),
 ];
 
 /// What they do on one screen.
 const HERE: &[(&str, &str)] = &[
     ("Rooms", ""),
-    ("p", "give the room's password"),
-    ("a", "ask anybody in the room"),
-    ("Enter on a person", "ask this one"),
+    ("p", "give its password"),
+    ("a", "ask anybody in it"),
+    ("Enter on one", "ask this one"),
     ("", ""),
     ("Requests", ""),
-    ("/", "show only those with a text"),
+    ("/", "only those with a text"),
     ("Enter", "one request whole"),
     ("", ""),
     ("Ask", ""),
-    ("Enter, i", "write; Enter again asks"),
+    ("Enter, i", "write; again: ask"),
     ("Alt-Enter", "a new line"),
-    ("← →, m", "whom to ask; from a list"),
-    ("a", "aloud in the room, or privately"),
-    ("Esc", "leave the box; stop the answer"),
+    ("← →, m", "whom; from a list"),
+    ("a", "aloud, or privately"),
+    ("Esc", "leave the box; stop"),
     ("", ""),
-    ("*3 in a list", "three people, and a password"),
+    ("*3 in a list", "3 people, a password"),
 ];
 
 pub(super) fn draw(app: &App, theme: Theme, frame: &mut Frame<'_>) {
-    let [left, right] =
-        Layout::horizontal([Constraint::Fill(1); 2]).areas(layout::frame(app).body);
+    let [left, right] = Layout::horizontal([Constraint::Fill(1); 2]).areas(layout::frame(app).body);
     page("Everywhere", COMMON, left, theme, frame);
     page("On one screen", HERE, right, theme, frame);
 }
 
 fn page(title: &str, keys: &[(&str, &str)], area: Rect, theme: Theme, frame: &mut Frame<'_>) {
-    let width = keys.iter().filter(|(_, what)| !what.is_empty()).map(|(key, _)| key.chars().count());
+    let width =
+        keys.iter().filter(|(_, what)| !what.is_empty()).map(|(key, _)| key.chars().count());
     let width = width.max().unwrap_or(0) + 1;
     let line = |(key, what): &(&str, &str)| {
         let key = Span::styled(format!("{key:<width$}"), theme.title());

@@ -1,6 +1,6 @@
 //! How the interface is shown: a pure function of it.
 //!
-//! - [`theme`]: colours
+//! - [`theme`]: what things look like, with colours and without
 //! - `parts`: frames, tables and numbers, as all screens show them
 //! - `overview`, `rooms`, `requests`, `ask`, `help`: the screens
 //! - `dialog`: what is asked of whoever sits there
@@ -47,7 +47,7 @@ pub fn draw(app: &App, frame: &mut Frame<'_>) {
     tabs(app, theme, frame);
     if let Link::Lost(since, why) = &app.link {
         let secs = app.now.duration_since(*since).as_secs().max(0);
-        let words = format!(" Lost the server {secs} s ago, trying again: {}", text::line(why));
+        let words = format!(" Lost for {secs} s, trying again: {}", text::line(why));
         let words = text::clip(&words, areas.banner.width.into());
         frame.render_widget(Paragraph::new(words).style(theme.bad()), areas.banner);
     }

@@ -14,12 +14,7 @@ use super::{
     theme::Theme,
 };
 use crate::{
-    app::{
-        App, layout,
-        overview::Part,
-        rates::Series,
-        rooms::entry,
-    },
+    app::{App, layout, overview::Part, rates::Series, rooms::entry},
     text,
 };
 
@@ -106,7 +101,7 @@ fn curve(title: &str, series: &Series, area: Rect, theme: Theme, frame: &mut Fra
 fn workers(app: &App, area: Rect, theme: Theme, frame: &mut Frame<'_>) {
     let widths = [
         Constraint::Fill(2),
-        Constraint::Fill(1),
+        Constraint::Length(11),
         Constraint::Fill(3),
         Constraint::Length(10),
         Constraint::Length(7),
@@ -121,7 +116,12 @@ fn workers(app: &App, area: Rect, theme: Theme, frame: &mut Frame<'_>) {
     let workers = app.overview.all_workers();
     listed.draw(area, workers, |worker| row(worker, theme), theme, frame);
     if workers.is_empty() && app.overview.details().is_some() {
-        instead("No worker is connected: `warren worker` lends a machine's models.", area, theme, frame);
+        instead(
+            "No worker is connected: `warren worker` lends a machine's models.",
+            area,
+            theme,
+            frame,
+        );
     }
 }
 
@@ -164,12 +164,8 @@ fn room(room: &RoomSummary) -> Row<'static> {
 }
 
 fn queues(app: &App, area: Rect, theme: Theme, frame: &mut Frame<'_>) {
-    let widths = [
-        Constraint::Fill(1),
-        Constraint::Fill(1),
-        Constraint::Length(7),
-        Constraint::Length(7),
-    ];
+    let widths =
+        [Constraint::Fill(1), Constraint::Fill(1), Constraint::Length(7), Constraint::Length(7)];
     let listed = Listed {
         title: "Queues",
         header: &["Model", "Scope", "Waiting", "Oldest"],

@@ -5,7 +5,7 @@ use ratatui::{
     layout::{Constraint, Rect},
     style::Style,
     text::{Line, Span},
-    widgets::{Block, Cell, Paragraph, Row, Table, Wrap},
+    widgets::{Block, Cell, Clear, Paragraph, Row, Table, Wrap},
 };
 
 use super::theme::Theme;
@@ -46,8 +46,11 @@ impl Listed<'_> {
             if self.is_chosen && at == self.list.at { row.style(theme.chosen()) } else { row }
         };
         let header = Row::new(self.header.iter().copied()).style(theme.quiet());
-        let mut table = Table::new(seen.map(styled), self.widths.iter().copied())
-            .block(framed(self.title, self.is_chosen, theme));
+        let mut table = Table::new(seen.map(styled), self.widths.iter().copied()).block(framed(
+            self.title,
+            self.is_chosen,
+            theme,
+        ));
         if !self.header.is_empty() {
             table = table.header(header);
         }
@@ -58,7 +61,9 @@ impl Listed<'_> {
 /// Words in place of a list that is not there.
 pub(super) fn instead(words: &str, area: Rect, theme: Theme, frame: &mut Frame<'_>) {
     let words = Paragraph::new(words.to_owned()).style(theme.quiet()).wrap(Wrap { trim: true });
-    frame.render_widget(words, layout::rows(area, false));
+    let inside = layout::rows(area, false);
+    frame.render_widget(Clear, inside);
+    frame.render_widget(words, inside);
 }
 
 /// Why a list is not there; nothing if it is.
@@ -79,13 +84,34 @@ pub(super) fn cell(text: &str) -> Cell<'static> {
 }
 
 /// A number in a cell, on its right.
-pub(super) fn number(number: impl ToString) -> Cell<'static> {
-    Cell::from(Line::from(number.to_string()).right_aligned())
+pub(super) fn number(number: impl Into<Number>) -> Cell<'static> {
+    Cell::from(Line::from(number.into().0).right_aligned())
 }
 
 /// A number in a cell that may not be known.
-pub(super) fn known(value: Option<impl ToString>) -> Cell<'static> {
-    number(value.map_or_else(|| "-".to_owned(), |value| value.to_string()))
+pub(super) fn known(value: Option<impl Into<Number>>) -> Cell<'static> {
+    number(value.map_or_else(|| Number("-".to_owned()), Into::into))
+}
+
+/// A number as it is shown.
+pub(super) struct Number(String);
+
+impl From<String> for Number {
+    fn from(text: String) -> Self {
+        Self(text)
+    }
+}
+
+impl From<u64> for Number {
+    fn from(number: u64) -> Self {
+        Self(number.to_string())
+    }
+}
+
+impl From<u32> for Number {
+    fn from(number: u32) -> Self {
+        Self(number.to_string())
+    }
 }
 
 /// The name of something and what it is.

@@ -47,13 +47,14 @@ fn title(app: &App, shown: usize) -> String {
 }
 
 fn columns(wide: bool) -> (Vec<&'static str>, Vec<Constraint>) {
-    let mut header = vec!["Ended", "Key", "Model", "Provider", "Outcome", "    In", "   Out", "     ms"];
+    let mut header =
+        vec!["Ended", "Key", "Model", "Provider", "Outcome", "    In", "   Out", "     ms"];
     let mut widths = vec![
         Constraint::Length(8),
         Constraint::Fill(2),
         Constraint::Fill(3),
         Constraint::Fill(2),
-        Constraint::Length(16),
+        Constraint::Length(17),
         Constraint::Length(6),
         Constraint::Length(6),
         Constraint::Length(7),

@@ -85,8 +85,8 @@ fn people(app: &App, room: &Room, area: Rect, theme: Theme, frame: &mut Frame<'_
     let mut widths = vec![
         Constraint::Fill(3),
         Constraint::Length(7),
-        Constraint::Fill(3),
-        Constraint::Fill(2),
+        Constraint::Fill(4),
+        Constraint::Fill(4),
         Constraint::Length(6),
     ];
     let mut header = vec!["Who", "Status", "Model", "Machine", " Tok/s"];
@@ -151,7 +151,8 @@ fn machine(specs: &MachineSpecs) -> String {
     let chip = specs.gpu.as_ref().or(specs.cpu.as_ref());
     let memory = specs.vram.filter(|_| specs.gpu.is_some()).or(specs.ram);
     let memory = memory.map(|gb| format!("{gb:.0}G"));
-    let words: Vec<&str> = [chip, memory.as_ref()].into_iter().flatten().map(String::as_str).collect();
+    let words: Vec<&str> =
+        [chip, memory.as_ref()].into_iter().flatten().map(String::as_str).collect();
     if words.is_empty() { "-".to_owned() } else { words.join(" ") }
 }
 

@@ -111,9 +111,7 @@ impl Reading {
     /// What the end of the stream means.
     fn end(&self) -> Piece {
         match self {
-            Self::Chat { tokens, is_whole: true } => {
-                Piece::Done { tokens: *tokens, metrics: None }
-            }
+            Self::Chat { tokens, is_whole: true } => Piece::Done { tokens: *tokens, metrics: None },
             _ => Piece::Failed("the answer broke off".to_owned()),
         }
     }

@@ -66,13 +66,8 @@ fn take() -> io::Result<()> {
 
 /// As far as it goes: there may be no terminal any more.
 fn give_back() {
-    let _ = execute!(
-        stdout(),
-        DisableBracketedPaste,
-        DisableMouseCapture,
-        LeaveAlternateScreen,
-        Show
-    );
+    let _ =
+        execute!(stdout(), DisableBracketedPaste, DisableMouseCapture, LeaveAlternateScreen, Show);
     let _ = disable_raw_mode();
 }
 

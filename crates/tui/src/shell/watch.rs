@@ -125,7 +125,9 @@ impl Watcher {
 /// Whether asking again would bring the same.
 fn is_final(error: &ClientError) -> bool {
     match error {
-        ClientError::NotFound { .. } | ClientError::BadToken | ClientError::NotAServer { .. } => true,
+        ClientError::NotFound { .. } | ClientError::BadToken | ClientError::NotAServer { .. } => {
+            true
+        }
         ClientError::Refused { status, .. } => matches!(status, 400 | 401 | 403 | 410),
         _ => false,
     }

@@ -3,10 +3,12 @@
 
 pub(crate) mod key;
 mod named;
+pub(crate) mod room;
 pub(crate) mod serve;
 pub(crate) mod status;
 mod table;
 mod target;
+pub(crate) mod tui;
 pub(crate) mod up;
 pub(crate) mod usage;
 pub(crate) mod worker;

@@ -139,7 +139,8 @@ fn flag(url: &str, options: &WorkerOptions) -> BackendOptions {
     }
 }
 
-fn backend(options: BackendOptions) -> anyhow::Result<Lend> {
+/// A model server as a backend to lend.
+pub(super) fn backend(options: BackendOptions) -> anyhow::Result<Lend> {
     let mut config = BackendConfig::new(options.url);
     config.api_key = options.api_key;
     config.max_concurrent = options.max_concurrent.unwrap_or(config.max_concurrent).max(1);

@@ -15,7 +15,9 @@ pub enum GaveUp {
     #[error("the room's password is missing or wrong")]
     Password,
     /// Another connection of the same participant took this one's place.
-    #[error("another connection of the same participant took the place of this one: give each its own id")]
+    #[error(
+        "another connection of the same participant took the place of this one: give each its own id"
+    )]
     Superseded,
     /// The participant was removed from the room.
     #[error("the participant was removed from the room")]

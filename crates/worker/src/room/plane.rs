@@ -2,7 +2,9 @@
 
 use std::{sync::Arc, time::Duration};
 
-use backend::{Answer, AnswerBody, Ask, BackendConfig, BackendError, HttpBackend, NotABackend, Timeouts};
+use backend::{
+    Answer, AnswerBody, Ask, BackendConfig, BackendError, HttpBackend, NotABackend, Timeouts,
+};
 use base::Secret;
 use bytes::Bytes;
 use http::{HeaderMap, HeaderValue, Method, StatusCode, header};
@@ -129,13 +131,9 @@ fn client(url: &str, api_key: Option<Secret>) -> Result<HttpBackend, NotABackend
 /// The server's address as one of HTTP, without what is no part of it.
 fn over_http(url: &Url) -> String {
     let mut url = url.clone();
-    let scheme = match url.scheme() {
-        "ws" => "http",
-        "wss" => "https",
-        other => other,
-    };
+    let secure = matches!(url.scheme(), "https" | "wss");
     // All four are schemes of one sort: none is refused.
-    let _ = url.set_scheme(&scheme.to_owned());
+    let _ = url.set_scheme(if secure { "https" } else { "http" });
     url.set_query(None);
     url.set_fragment(None);
     url.to_string()
@@ -186,7 +184,9 @@ fn read<T: DeserializeOwned>(asked: Result<(StatusCode, Vec<u8>), Failed>) -> Re
     }
     match serde_json::from_slice::<Data<T>>(&body) {
         Ok(Data { data }) => Ok(data),
-        Err(error) => Err(Failed::NoAnswer(format!("what the server answered is no answer: {error}"))),
+        Err(error) => {
+            Err(Failed::NoAnswer(format!("what the server answered is no answer: {error}")))
+        }
     }
 }
 

@@ -72,7 +72,7 @@ impl Session {
         match ToParticipant::decode(text) {
             Ok(ToParticipant::Request(request)) => self.on_request(&request),
             Ok(ToParticipant::Pong(_)) => None,
-            Err(bad) => self.on_bad_frame(bad),
+            Err(bad) => self.on_bad_frame(&bad),
         }
     }
 
@@ -106,7 +106,7 @@ impl Session {
     }
 
     /// A bad frame costs its request at most.
-    fn on_bad_frame(&mut self, bad: BadFrame) -> Option<Action> {
+    fn on_bad_frame(&self, bad: &BadFrame) -> Option<Action> {
         tracing::warn!(request_id = bad.request_id, "a bad frame of the server: {bad}");
         let about_a_request = bad.kind.as_deref() == Some("tunnel.request");
         let request_id = bad.request_id.clone().filter(|id| about_a_request && !self.has(id))?;
@@ -285,7 +285,10 @@ mod tests {
         let superseded = Some(Outcome::Over(GaveUp::Superseded));
         assert_eq!(closed(1000, "superseded by newer tunnel"), superseded);
         assert_eq!(closed(1000, ""), superseded);
-        assert_eq!(closed(close::REMOVED.0, close::REMOVED.1), Some(Outcome::Over(GaveUp::Removed)));
+        assert_eq!(
+            closed(close::REMOVED.0, close::REMOVED.1),
+            Some(Outcome::Over(GaveUp::Removed))
+        );
         assert_eq!(closed(1001, "Hub closing"), None);
         assert_eq!(closed(4001, "ping timeout"), None);
     }

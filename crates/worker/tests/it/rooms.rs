@@ -55,9 +55,9 @@ async fn join(server: &mut ServerEnd) -> WorkerParticipant {
 /// The next event that is about the room.
 async fn room_event(worker: &mut Running) -> Event {
     loop {
-        match worker.event().await {
-            event @ (Event::Joined { .. } | Event::GaveUp { .. }) => return event,
-            _ => {}
+        let event = worker.event().await;
+        if matches!(event, Event::Joined { .. } | Event::GaveUp { .. }) {
+            return event;
         }
     }
 }

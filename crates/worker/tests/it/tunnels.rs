@@ -5,9 +5,7 @@ use std::time::Duration;
 use backend::BackendConfig;
 use serde_json::json;
 use testkit::{DEADLINE, FakeHub, HubTunnel, MockBackend, RawServer, Reply, eventually};
-use worker::{
-    Event, GaveUp, JoinRoom, Lend, NetDialer, Protocol, ServerTarget, WorkerConfig,
-};
+use worker::{Event, GaveUp, JoinRoom, Lend, NetDialer, Protocol, ServerTarget, WorkerConfig};
 
 use crate::support::{Connection, Running, STREAM, config, known};
 
@@ -87,11 +85,8 @@ async fn a_participant_joins_says_who_it_is_and_shows_that_it_is_alive() {
     bench.hub.hears(HEARTBEAT, 3).await;
     assert_eq!(bench.hub.has(ROOM, "p1"), Some(true));
     let joined = loop {
-        match bench.worker.event().await {
-            Event::Joined { room, participant_id, tunnel, .. } => {
-                break (room, participant_id, tunnel);
-            }
-            _ => {}
+        if let Event::Joined { room, participant_id, tunnel, .. } = bench.worker.event().await {
+            break (room, participant_id, tunnel);
         }
     };
     assert_eq!(joined, (ROOM.to_owned(), "p1".to_owned(), true));
@@ -107,7 +102,10 @@ async fn a_stream_is_passed_on_as_it_comes() {
     assert_eq!(body, json!({"model": "real", "stream": true, "messages": []}));
     connection.write(STREAM).await;
     let start = bench.tunnel.response("start", "R1").await;
-    assert_eq!((&start["status"], &start["headers"]["content-type"]), (&json!(200), &json!("text/event-stream")));
+    assert_eq!(
+        (&start["status"], &start["headers"]["content-type"]),
+        (&json!(200), &json!("text/event-stream"))
+    );
     for text in ["data: 1\n\n", "data: gr\u{fc}n\n\n"] {
         chunk(&mut connection, text).await;
         let said = bench.tunnel.response("chunk", "R1").await;

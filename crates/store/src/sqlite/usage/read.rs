@@ -17,7 +17,7 @@ fn asked() -> String {
         format!(
             "SELECT day, key, model, provider, api, part.* FROM (SELECT COUNT(*),
                 COALESCE(SUM(prompt_tokens), 0), COALESCE(SUM(completion_tokens), 0),
-                SUM(estimated), COALESCE(SUM(outcome <> 'client_gone'), 0), sums
+                SUM(flags & 1), COALESCE(SUM(outcome <> 'client_gone'), 0), sums
                 FROM usage_rows WHERE {which} GROUP BY sums) AS part
              CROSS JOIN usage_days ON usage_days.id = part.sums"
         )

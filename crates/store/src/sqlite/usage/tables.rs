@@ -84,7 +84,7 @@ pub(in crate::sqlite) const ROWS: &str = "ALTER TABLE usage RENAME TO usage_befo
     INSERT INTO usage_days
         SELECT day, key, model, provider, api, ROW_NUMBER() OVER (), requests, prompt_tokens,
             completion_tokens, estimated, errors
-        FROM (SELECT at / 86400000 AS day, key, model, COALESCE(provider, '') AS provider, api,
+        FROM (SELECT MIN(at, 8796093022206) / 86400000 AS day, key, model, COALESCE(provider, '') AS provider, api,
                 COUNT(*) AS requests, COALESCE(SUM(prompt_tokens), 0) AS prompt_tokens,
                 COALESCE(SUM(completion_tokens), 0) AS completion_tokens,
                 SUM(estimated) AS estimated,
@@ -103,26 +103,27 @@ pub(in crate::sqlite) const ROWS: &str = "ALTER TABLE usage RENAME TO usage_befo
         status INTEGER,
         prompt_tokens INTEGER,
         completion_tokens INTEGER,
-        estimated INTEGER NOT NULL,
         queue_ms INTEGER NOT NULL,
         first_byte_ms INTEGER,
         total_ms INTEGER NOT NULL,
-        streaming INTEGER NOT NULL,
-        requeues INTEGER NOT NULL
+        -- 1: tokens are estimated; 2: a stream was asked for; the rest, from 4 on: how
+        -- often it was moved to another provider
+        flags INTEGER NOT NULL
     ) STRICT;
     INSERT INTO usage_rows
         SELECT (MIN(at, 8796093022206) << 20)
                 + ROW_NUMBER() OVER (PARTITION BY MIN(at, 8796093022206) ORDER BY old.id) - 1,
             COALESCE(unhex(substr(job, 3)), CAST(job AS BLOB)), sums.id, served_model,
             NULLIF(outcome, 'answered'), status, old.prompt_tokens, old.completion_tokens,
-            old.estimated, queue_ms, first_byte_ms, total_ms, streaming, requeues
+            queue_ms, first_byte_ms, total_ms,
+            (old.estimated <> 0) | ((streaming <> 0) << 1) | (requeues << 2)
         FROM usage_before AS old CROSS JOIN usage_days AS sums
-            ON sums.day = at / 86400000 AND sums.key = old.key AND sums.model = old.model
+            ON sums.day = MIN(at, 8796093022206) / 86400000 AND sums.key = old.key AND sums.model = old.model
                 AND sums.provider = COALESCE(old.provider, '') AND sums.api = old.api;
     DROP TABLE usage_before;
     CREATE VIEW usage AS
         SELECT rows.id >> 20 AS at, 'r-' || lower(hex(job)) AS job, key, model, served_model,
             NULLIF(provider, '') AS provider, api, COALESCE(outcome, 'answered') AS outcome, status,
-            rows.prompt_tokens, rows.completion_tokens, rows.estimated, queue_ms, first_byte_ms,
-            total_ms, streaming, requeues
+            rows.prompt_tokens, rows.completion_tokens, flags & 1 AS estimated, queue_ms,
+            first_byte_ms, total_ms, flags >> 1 & 1 AS streaming, flags >> 2 AS requeues
         FROM usage_rows AS rows JOIN usage_days AS sums ON sums.id = rows.sums;";

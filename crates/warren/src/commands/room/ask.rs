@@ -2,7 +2,7 @@
 
 use std::{
     io::{IsTerminal, Read, Write, stdin, stdout},
-    time::{Duration, Instant},
+    time::Instant,
 };
 
 use anyhow::{Context, anyhow, bail};

@@ -1,0 +1,206 @@
+//! What became of everything, and whether all that was taken was given back.
+
+use std::{
+    collections::BTreeMap,
+    fmt,
+    sync::{Arc, Mutex},
+};
+
+use testkit::FakeParticipant;
+
+use crate::settings::Settings;
+
+/// How many wrong things are told one by one.
+const MAX_TOLD: usize = 20;
+
+/// What became of a request.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Fate {
+    /// Answered whole and right.
+    Answered,
+    /// Its client hung up, as it was meant to.
+    HungUp,
+    /// Its participant was lost, or failed, after the answer had begun: the stream ended with an
+    /// error.
+    EndedByEvent,
+    /// The same of an answer that is no stream: the connection was cut.
+    Cut,
+    /// Refused, or failed before an answer began, with this status and an error that says why.
+    Refused(u16),
+    /// None of these.
+    Wrong(String),
+}
+
+/// What became of all requests of a sort.
+#[derive(Debug, Default)]
+pub(crate) struct Fates {
+    pub(crate) all: u64,
+    pub(crate) answered: u64,
+    hung_up: u64,
+    ended_by_event: u64,
+    cut: u64,
+    refused: BTreeMap<u16, u64>,
+}
+
+/// What became of participants.
+#[derive(Debug, Default)]
+pub(crate) struct Lives {
+    pub(crate) joined: u64,
+    pub(crate) left: u64,
+    pub(crate) died: u64,
+    pub(crate) superseded: u64,
+    pub(crate) froze: u64,
+    pub(crate) killed: u64,
+}
+
+/// What watchers have seen.
+#[derive(Debug, Default)]
+pub(crate) struct Sights {
+    pub(crate) events: u64,
+    pub(crate) tokens: u64,
+    pub(crate) lagged: u64,
+    pub(crate) resumed: u64,
+}
+
+/// The sum of a run.
+#[derive(Debug, Default)]
+pub(crate) struct Account {
+    seed: u64,
+    pub(crate) seconds: f64,
+    pub(crate) resident_mib: u64,
+    pub(crate) requests: Fates,
+    pub(crate) messages: Fates,
+    lives: Lives,
+    sights: Sights,
+    wrongs: u64,
+    pub(crate) wrong: Vec<String>,
+}
+
+/// Where everybody reports.
+#[derive(Clone)]
+pub(crate) struct Report(Arc<Mutex<Inner>>);
+
+#[derive(Default)]
+struct Inner {
+    account: Account,
+    /// Participants that are still connected when all have stopped.
+    kept: Vec<FakeParticipant>,
+}
+
+impl Report {
+    pub(crate) fn new(settings: &Settings) -> Self {
+        let account = Account { seed: settings.seed, ..Account::default() };
+        Self(Arc::new(Mutex::new(Inner { account, kept: Vec::new() })))
+    }
+
+    fn with<T>(&self, change: impl FnOnce(&mut Inner) -> T) -> T {
+        change(&mut self.0.lock().expect("nobody panics with it"))
+    }
+
+    /// Something is not as it should be.
+    pub(crate) fn wrong(&self, what: String) {
+        self.with(|inner| inner.account.tell(what));
+    }
+
+    pub(crate) fn lived(&self, add: impl FnOnce(&mut Lives)) {
+        self.with(|inner| add(&mut inner.account.lives));
+    }
+
+    pub(crate) fn saw(&self, add: impl FnOnce(&mut Sights)) {
+        self.with(|inner| add(&mut inner.account.sights));
+    }
+
+    /// What became of a request for a chat.
+    pub(crate) fn request(&self, fate: Fate) {
+        self.with(|inner| {
+            let wrong = inner.account.requests.add(fate);
+            wrong.into_iter().for_each(|what| inner.account.tell(what));
+        });
+    }
+
+    /// What became of an `llm:request`.
+    pub(crate) fn message(&self, fate: Fate) {
+        self.with(|inner| {
+            let wrong = inner.account.messages.add(fate);
+            wrong.into_iter().for_each(|what| inner.account.tell(what));
+        });
+    }
+
+    /// Keeps a participant connected.
+    pub(crate) fn keep(&self, participant: FakeParticipant) {
+        self.with(|inner| inner.kept.push(participant));
+    }
+
+    /// Those that were kept.
+    pub(crate) fn kept(&self) -> Vec<FakeParticipant> {
+        self.with(|inner| std::mem::take(&mut inner.kept))
+    }
+
+    /// The sum so far.
+    pub(crate) fn account(&self) -> Account {
+        self.with(|inner| std::mem::take(&mut inner.account))
+    }
+}
+
+impl Account {
+    fn tell(&mut self, what: String) {
+        self.wrongs += 1;
+        if self.wrong.len() < MAX_TOLD {
+            self.wrong.push(what);
+        }
+    }
+
+    /// A run in which hardly anything was answered has tested nothing.
+    pub(crate) fn check_that_it_counts(&mut self) {
+        let sorts = [("requests", &self.requests), ("llm:requests", &self.messages)];
+        let few = |fates: &Fates| fates.answered * 2 < fates.all || fates.answered == 0;
+        let told = sorts.into_iter().filter(|(_, fates)| few(fates)).map(|(what, fates)| {
+            format!("of {} {what} only {} were answered", fates.all, fates.answered)
+        });
+        told.collect::<Vec<_>>().into_iter().for_each(|few| self.tell(few));
+    }
+}
+
+impl Fates {
+    /// Counts one. What is wrong with it, if anything is.
+    fn add(&mut self, fate: Fate) -> Option<String> {
+        self.all += 1;
+        match fate {
+            Fate::Answered => self.answered += 1,
+            Fate::HungUp => self.hung_up += 1,
+            Fate::EndedByEvent => self.ended_by_event += 1,
+            Fate::Cut => self.cut += 1,
+            Fate::Refused(status) => *self.refused.entry(status).or_default() += 1,
+            Fate::Wrong(what) => return Some(what),
+        }
+        None
+    }
+}
+
+impl fmt::Display for Fates {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { all, answered, hung_up, ended_by_event, cut, refused } = self;
+        write!(
+            f,
+            "{all}: {answered} answered, {hung_up} hung up, {ended_by_event} ended by an error, "
+        )?;
+        write!(f, "{cut} cut, {} refused", refused.values().sum::<u64>())?;
+        let by_status: Vec<_> =
+            refused.iter().map(|(status, count)| format!("{count} with {status}")).collect();
+        if by_status.is_empty() { Ok(()) } else { write!(f, " ({})", by_status.join(", ")) }
+    }
+}
+
+impl fmt::Display for Account {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { seed, seconds, requests, messages, lives, sights, .. } = self;
+        let Lives { joined, left, died, superseded, froze, killed } = lives;
+        let Sights { events, tokens, lagged, resumed } = sights;
+        write!(f, "seed {seed}: {seconds:.1} s; requests {requests}; llm:requests {messages}; ")?;
+        write!(f, "participants joined {joined} times, {left} left, {died} died, ")?;
+        write!(f, "{superseded} were superseded, {froze} froze, {killed} were killed; ")?;
+        write!(f, "watchers saw {events} events and {tokens} tokens, {lagged} lagged, ")?;
+        write!(f, "{resumed} resumed; the server occupies {} MiB; ", self.resident_mib)?;
+        write!(f, "{} wrong", self.wrongs)
+    }
+}

@@ -1,0 +1,175 @@
+//! How a participant answers: byte by byte as its nonce asks for, in pieces cut anywhere, and now and
+//! then badly.
+
+use std::{
+    sync::{Arc, Mutex},
+    time::Duration,
+};
+
+use base64::{Engine, prelude::BASE64_STANDARD};
+use serde_json::{Value, json};
+use testkit::{Random, TunnelAsk};
+use tokio::{
+    sync::mpsc::{self, Receiver, Sender},
+    task::JoinSet,
+    time::sleep,
+};
+
+use crate::{
+    place::{Place, TEMPERATURE},
+    script,
+};
+
+/// Frames of answers that wait to be sent.
+const WAITING: usize = 16;
+
+/// Ids of requests of others that are remembered.
+const OVERHEARD: usize = 32;
+
+/// The share of answers that fail before they begin, in their middle, and with a status of their own.
+const FAILURES: f64 = 0.02;
+
+/// The share of answers in which somebody else's request is answered as well.
+const MEDDLING: f64 = 0.05;
+
+/// Ids of requests on tunnels, any room's: what a participant should not know.
+#[derive(Default)]
+pub(crate) struct Overheard(Mutex<Vec<String>>);
+
+/// One step of an answer.
+enum Step {
+    Start(u16, &'static str),
+    Chunk(Vec<u8>),
+    /// A chunk for a request of somebody else.
+    Meddle(String),
+    End,
+    Fail,
+}
+
+/// The answers that a participant is giving.
+pub(crate) struct Answers {
+    overheard: Arc<Overheard>,
+    random: Random,
+    frames: (Sender<Value>, Receiver<Value>),
+    tasks: JoinSet<()>,
+}
+
+impl Answers {
+    pub(crate) fn new(overheard: Arc<Overheard>, random: Random) -> Self {
+        Self { overheard, random, frames: mpsc::channel(WAITING), tasks: JoinSet::new() }
+    }
+
+    /// Begins to answer. What is wrong with the request, if anything is.
+    pub(crate) fn begin(&mut self, place: &Place, ask: TunnelAsk) -> Result<(), String> {
+        let body = &ask.json["body"];
+        let nonce = script::asked(body).filter(|nonce| nonce.room == place.number);
+        let Some(nonce) = nonce.filter(|_| is_complete(body)) else {
+            return Err(format!("a participant of room {} was sent {}", place.number, ask.text));
+        };
+        let whole = match body["stream"] == true {
+            true => ("text/event-stream", nonce.stream()),
+            false => ("application/json", nonce.whole().to_string()),
+        };
+        let steps = self.steps(&ask.id, whole);
+        let (random, frames) = (self.random.fork(), self.frames.0.clone());
+        while self.tasks.try_join_next().is_some() {}
+        self.tasks.spawn(answer(ask.id, steps, random, frames));
+        Ok(())
+    }
+
+    /// The next frame to be sent.
+    pub(crate) async fn frame(&mut self) -> Value {
+        self.frames.1.recv().await.expect("it has a sender itself")
+    }
+
+    fn steps(&mut self, id: &str, (kind, whole): (&'static str, String)) -> Vec<Step> {
+        let random = &mut self.random;
+        if random.chance(FAILURES) {
+            return vec![Step::Fail];
+        }
+        if random.chance(FAILURES) {
+            let error = json!({"error": {"message": "the model is out of order"}}).to_string();
+            return vec![
+                Step::Start(500, "application/json"),
+                Step::Chunk(error.into()),
+                Step::End,
+            ];
+        }
+        let mut steps = vec![Step::Start(200, kind)];
+        steps.extend(cut(whole.as_bytes(), random).map(Step::Chunk));
+        if random.chance(FAILURES) {
+            steps.truncate(1 + random.below(steps.len() as u64) as usize);
+            steps.push(Step::Fail);
+        } else {
+            steps.push(Step::End);
+        }
+        let other = self.overheard.exchange(id, random);
+        if let Some(other) = other.filter(|_| random.chance(MEDDLING)) {
+            let at = random.below(steps.len() as u64) as usize;
+            steps.insert(at, Step::Meddle(other));
+        }
+        steps
+    }
+}
+
+/// Whether a request has the model's real name and the defaults of its room.
+fn is_complete(body: &Value) -> bool {
+    let instructed = body["messages"][0]["role"] == "system";
+    body["model"] == "m" && body["temperature"] == TEMPERATURE && instructed
+}
+
+/// Bytes in pieces of any length, but not too many.
+fn cut(bytes: &[u8], random: &mut Random) -> impl Iterator<Item = Vec<u8>> {
+    let (mut pieces, mut rest) = (Vec::new(), bytes);
+    while !rest.is_empty() {
+        let length = (1 + random.below(400) as usize).min(rest.len());
+        let (piece, after) = rest.split_at(length);
+        pieces.push(piece.to_vec());
+        rest = after;
+    }
+    pieces.into_iter()
+}
+
+async fn answer(id: String, steps: Vec<Step>, mut random: Random, frames: Sender<Value>) {
+    for step in steps {
+        sleep(Duration::from_millis(random.below(25))).await;
+        if frames.send(frame(&id, step)).await.is_err() {
+            return;
+        }
+    }
+}
+
+fn frame(id: &str, step: Step) -> Value {
+    match step {
+        Step::Start(status, kind) => json!({
+            "type": "tunnel.response.start", "requestId": id, "status": status,
+            "headers": {"content-type": kind},
+        }),
+        Step::Chunk(bytes) => chunk(id, &bytes),
+        Step::Meddle(other) => chunk(&other, b"data: this is somebody else's\n\n"),
+        Step::End => json!({"type": "tunnel.response.end", "requestId": id}),
+        Step::Fail => json!({
+            "type": "tunnel.response.error", "requestId": id, "stage": "proxy",
+            "message": "the backend broke",
+        }),
+    }
+}
+
+fn chunk(id: &str, bytes: &[u8]) -> Value {
+    let chunk = BASE64_STANDARD.encode(bytes);
+    json!({"type": "tunnel.response.chunk", "requestId": id, "chunk": chunk})
+}
+
+impl Overheard {
+    /// Adds an id, and tells another.
+    fn exchange(&self, id: &str, random: &mut Random) -> Option<String> {
+        let mut ids = self.0.lock().expect("no panic");
+        let other = (!ids.is_empty()).then(|| random.below(ids.len() as u64) as usize);
+        let other = other.map(|other| ids[other].clone());
+        ids.push(id.to_owned());
+        if ids.len() > OVERHEARD {
+            ids.remove(0);
+        }
+        other.filter(|other| other != id)
+    }
+}

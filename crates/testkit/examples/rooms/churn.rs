@@ -1,0 +1,244 @@
+//! Participants that join, leave and die.
+
+use std::{sync::Arc, time::Duration};
+
+use serde_json::json;
+use testkit::{FakeParticipant, Put, Random};
+use tokio::{
+    task::JoinSet,
+    time::{Instant, sleep, sleep_until},
+};
+use tokio_util::sync::CancellationToken;
+
+use crate::{
+    account::{Lives, Report},
+    answers::{Answers, Overheard},
+    http,
+    place::Place,
+};
+
+/// How often participants ping and send heartbeats: more often than stock ones, who do every 10 s.
+const BEAT: Duration = Duration::from_secs(2);
+
+/// The longest that one serves, and the longest that its place is empty then.
+const SERVES: u64 = 6_000;
+const AWAY: u64 = 1_500;
+
+/// How long one that is frozen stays so: longer than a server waits for a ping.
+const FROZEN: Duration = Duration::from_secs(35);
+
+/// How many dead ones are left listed in a room.
+const DEAD: usize = 200;
+
+/// The place of one participant.
+pub(crate) struct Slot {
+    place: Arc<Place>,
+    overheard: Arc<Overheard>,
+    report: Report,
+    number: usize,
+    random: Random,
+    life: u64,
+    /// Whether it shows the token of its session, as those of our own kind do.
+    shows_token: bool,
+    session: Option<String>,
+    stop: CancellationToken,
+}
+
+/// How a life ends.
+#[derive(Debug, Clone, Copy)]
+enum End {
+    /// With a `DELETE`.
+    Leaves,
+    /// Its socket is dropped without a word.
+    Dies,
+    /// It joins again while it is connected.
+    IsSuperseded,
+    /// It says and hears nothing any more, but its socket stays.
+    Freezes,
+}
+
+/// All places.
+pub(crate) struct Churn {
+    stop: CancellationToken,
+    slots: JoinSet<()>,
+}
+
+impl Churn {
+    /// Fills so many places, spread over the rooms.
+    pub(crate) fn start(
+        places: &[Arc<Place>],
+        slots: usize,
+        random: &mut Random,
+        report: &Report,
+    ) -> Self {
+        let (stop, overheard) = (CancellationToken::new(), Arc::<Overheard>::default());
+        let mut churn = Self { stop: stop.clone(), slots: JoinSet::new() };
+        for number in 0..slots {
+            let slot = Slot {
+                place: Arc::clone(&places[number % places.len()]),
+                overheard: Arc::clone(&overheard),
+                report: report.clone(),
+                number,
+                random: random.fork(),
+                life: 0,
+                shows_token: false,
+                session: None,
+                stop: stop.clone(),
+            };
+            churn.slots.spawn(slot.run());
+        }
+        churn
+    }
+
+    /// Lets everybody finish as they are.
+    pub(crate) async fn stop(mut self, report: &Report) {
+        self.stop.cancel();
+        while let Some(ended) = self.slots.join_next().await {
+            if let Err(error) = ended {
+                report.wrong(format!("a participant: {error}"));
+            }
+        }
+    }
+}
+
+impl Slot {
+    async fn run(mut self) {
+        while !self.stop.is_cancelled() {
+            if self.life == 0 || self.random.chance(0.5) {
+                self.become_another().await;
+            }
+            let participant = self.join().await;
+            self.live(participant).await;
+            let away = Duration::from_millis(self.random.below(AWAY));
+            self.stop.run_until_cancelled(sleep(away)).await;
+        }
+    }
+
+    fn id(&self) -> String {
+        self.place.id(self.number, self.life)
+    }
+
+    /// Comes as somebody else from now on.
+    async fn become_another(&mut self) {
+        let dead = self.place.expected().values().filter(|connected| !**connected).count();
+        if self.life > 0 && dead > DEAD {
+            self.delete().await;
+        }
+        self.life += 1;
+        self.session = None;
+        self.shows_token = self.random.chance(0.5);
+    }
+
+    async fn join(&mut self) -> FakeParticipant {
+        let slots = if self.number.is_multiple_of(3) { 4 } else { 1 };
+        let mut put = Put::new(self.place.address, &self.place.code).id(&self.id()).beating(BEAT);
+        put = put.field("password", json!(self.place.password()));
+        put = put.field("maxConcurrent", json!(slots));
+        if let Some(session) = self.session.as_ref().filter(|_| self.shows_token) {
+            put = put.field("sessionToken", json!(session));
+        }
+        let participant = put.join().await;
+        self.session = participant.joined["sessionToken"].as_str().map(str::to_owned);
+        self.place.is_in(&self.id(), true);
+        self.report.lived(|lives| lives.joined += 1);
+        participant
+    }
+
+    /// Serves until it is over.
+    async fn live(&mut self, mut participant: FakeParticipant) {
+        loop {
+            self.serve(&mut participant).await;
+            if self.stop.is_cancelled() && self.random.chance(0.5) {
+                // Those that are left at the end: one half is connected, until all are sent away.
+                return self.report.keep(participant);
+            }
+            match self.end() {
+                End::IsSuperseded => participant = self.supersede(participant).await,
+                End::Leaves => return self.leave(participant).await,
+                End::Dies => return self.die(participant),
+                End::Freezes => return self.freeze(participant).await,
+            }
+        }
+    }
+
+    fn end(&mut self) -> End {
+        match self.random.below(100) {
+            0..40 => End::Leaves,
+            40..80 => End::Dies,
+            80..97 => End::IsSuperseded,
+            _ => End::Freezes,
+        }
+    }
+
+    async fn serve(&mut self, participant: &mut FakeParticipant) {
+        let until = Instant::now() + Duration::from_millis(self.random.below(SERVES));
+        let mut answers = Answers::new(Arc::clone(&self.overheard), self.random.fork());
+        loop {
+            tokio::select! {
+                () = self.stop.cancelled() => break,
+                () = sleep_until(until) => break,
+                frame = answers.frame() => participant.say(&frame).await,
+                ask = participant.expect_request() => {
+                    if let Err(wrong) = answers.begin(&self.place, ask) {
+                        self.report.wrong(wrong);
+                    }
+                }
+            }
+        }
+        if participant.has_ended() {
+            self.report.wrong(format!("a heartbeat of {} failed", self.id()));
+        }
+    }
+
+    async fn supersede(&mut self, mut old: FakeParticipant) -> FakeParticipant {
+        let new = self.join().await;
+        let close = old.expect_close().await;
+        if close.as_ref().is_none_or(|(code, _)| *code != 1000) {
+            self.report.wrong(format!("{} was superseded and told {close:?}", self.id()));
+        }
+        self.report.lived(|lives| lives.superseded += 1);
+        new
+    }
+
+    async fn leave(&mut self, participant: FakeParticipant) {
+        if self.shows_token {
+            self.delete().await;
+            return;
+        }
+        let left = participant.leave().await;
+        self.left(left.status);
+    }
+
+    /// Takes whom it last was out of the room.
+    async fn delete(&mut self) {
+        let mut request = self.place.plane("DELETE", &format!("/participants/{}", self.id()));
+        if let Some(session) = self.session.as_ref().filter(|_| self.shows_token) {
+            request = request.header("x-warren-session", session);
+        }
+        let status = http::json(self.place.address, &request).await.map_or(0, |(status, _)| status);
+        self.left(status);
+    }
+
+    fn left(&self, status: u16) {
+        let known = self.place.expected().contains_key(&self.id());
+        if status != if known { 200 } else { 404 } {
+            self.report.wrong(format!("{} could not leave: {status}", self.id()));
+        }
+        self.place.is_out(&self.id());
+        self.report.lived(|lives| lives.left += 1);
+    }
+
+    fn die(&self, participant: FakeParticipant) {
+        drop(participant);
+        self.place.is_in(&self.id(), false);
+        self.report.lived(|lives| lives.died += 1);
+    }
+
+    async fn freeze(&self, participant: FakeParticipant) {
+        participant.fall_silent();
+        self.report.lived(|lives: &mut Lives| lives.froze += 1);
+        self.stop.run_until_cancelled(sleep(FROZEN)).await;
+        drop(participant);
+        self.place.is_in(&self.id(), false);
+    }
+}

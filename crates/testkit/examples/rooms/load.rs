@@ -1,0 +1,127 @@
+//! Clients of the rooms' chats.
+
+use std::{io, sync::Arc, time::Duration};
+
+use serde_json::{Value, json};
+use testkit::{Random, Request};
+use tokio::time::{Instant, sleep, timeout};
+
+use crate::{
+    account::{Fate, Report},
+    http::{self, Answer},
+    place::Place,
+    script::Nonce,
+};
+
+/// A request that has not ended by then hangs.
+pub(crate) const HANGS: Duration = Duration::from_secs(60);
+
+/// The share of requests whose client hangs up.
+pub(crate) const HANG_UPS: f64 = 0.1;
+
+/// The longest that a client thinks between two requests, in milliseconds.
+const THINKS: u64 = 100;
+
+/// Whom a request is for: anybody, a model, or somebody who is there or was not long ago.
+pub(crate) fn selector(place: &Place, random: &mut Random) -> String {
+    let fixed = ["*", "any", "model:m", "m"];
+    let some = random.below(6) as usize;
+    match fixed.get(some) {
+        Some(selector) => (*selector).to_owned(),
+        None => place.somebody(random).unwrap_or_else(|| "*".to_owned()),
+    }
+}
+
+/// One client: request after request, in any of the rooms.
+pub(crate) async fn client(
+    places: Vec<Arc<Place>>,
+    mut random: Random,
+    report: Report,
+    until: Instant,
+) {
+    while Instant::now() < until {
+        let place = &places[random.below(places.len() as u64) as usize];
+        let nonce = place.nonce();
+        let fate = timeout(HANGS, ask(place, nonce, &mut random)).await;
+        report.request(fate.unwrap_or_else(|_| Fate::Wrong(format!("{} hangs", nonce.text()))));
+        sleep(Duration::from_millis(random.below(THINKS))).await;
+    }
+}
+
+async fn ask(place: &Place, nonce: Nonce, random: &mut Random) -> Fate {
+    let stream = random.chance(0.5);
+    let message = json!({"role": "user", "content": nonce.text()});
+    let model = selector(place, random);
+    let body = json!({"model": model, "stream": stream, "messages": [message]});
+    let request = place.post("/v1/chat/completions", &body);
+    if random.chance(HANG_UPS) {
+        return hang_up(place, &request, random).await;
+    }
+    let fate = match http::send(place.address, &request).await {
+        Ok(answer) if answer.status == 200 && stream => judge_stream(nonce, answer).await,
+        Ok(answer) => judge(nonce, answer).await,
+        Err(error) => Fate::Wrong(format!("no answer at all: {error}")),
+    };
+    named(fate, nonce, &model)
+}
+
+/// A wrong fate, with whose it is.
+pub(crate) fn named(fate: Fate, nonce: Nonce, asked: &str) -> Fate {
+    match fate {
+        Fate::Wrong(what) => Fate::Wrong(format!("{} to {asked}: {what}", nonce.text())),
+        fate => fate,
+    }
+}
+
+/// Reads for a while, then drops the connection, wherever the answer is.
+pub(crate) async fn hang_up(place: &Place, request: &Request, random: &mut Random) -> Fate {
+    let patience = Duration::from_millis(random.below(300));
+    let reading = async {
+        // However it ends: nobody is there to mind.
+        let _ended = http::send(place.address, request).await?.text().await;
+        io::Result::Ok(())
+    };
+    let _left = timeout(patience, reading).await;
+    Fate::HungUp
+}
+
+async fn judge(nonce: Nonce, answer: Answer) -> Fate {
+    let status = answer.status;
+    match answer.text().await {
+        Ok(text) => judge_whole(nonce, status, &text),
+        Err(_) if status == 200 => Fate::Cut,
+        Err(error) => Fate::Wrong(format!("{status}, then {error}")),
+    }
+}
+
+fn judge_whole(nonce: Nonce, status: u16, text: &str) -> Fate {
+    let is_whole = serde_json::from_str::<Value>(text).is_ok_and(|body| body == nonce.whole());
+    if status == 200 && is_whole { Fate::Answered } else { refused(status, text) }
+}
+
+/// An answer that is none: its status and its body say so.
+pub(crate) fn refused(status: u16, text: &str) -> Fate {
+    let body: Value = serde_json::from_str(text).unwrap_or_default();
+    match status {
+        400.. if !body["error"].is_null() => Fate::Refused(status),
+        _ => Fate::Wrong(format!("{status} {text:?}")),
+    }
+}
+
+async fn judge_stream(nonce: Nonce, answer: Answer) -> Fate {
+    let text = match answer.text().await {
+        Ok(text) => text,
+        Err(error) => return Fate::Wrong(format!("a stream was cut: {error}")),
+    };
+    let whole = nonce.stream();
+    if text == whole {
+        return Fate::Answered;
+    }
+    // A beginning of the stream as it should be, and one event that ends it. An event that was cut
+    // in its middle is ended first.
+    let ended = text.rsplit_once("data: {\"error\":").is_some_and(|(begun, event)| {
+        let is_beginning = whole.starts_with(begun) || whole.starts_with(begun.trim_end());
+        is_beginning && event.ends_with("}\n\n")
+    });
+    if ended { Fate::EndedByEvent } else { Fate::Wrong(format!("a stream: {text:?}")) }
+}

@@ -1,0 +1,169 @@
+//! Clients of the spec's messages: `llm:request`s, answered in a stream of their own or in the
+//! room's.
+
+use std::{sync::Arc, time::Duration};
+
+use serde_json::{Value, json};
+use testkit::{Random, Request};
+use tokio::time::{Instant, sleep, timeout};
+
+use crate::{
+    account::{Fate, Report},
+    frames::{Frame, Frames, Tokens, belongs},
+    http::{self, Answer},
+    load::{HANG_UPS, HANGS, hang_up, named, refused, selector},
+    place::Place,
+    script::Nonce,
+};
+
+/// The longest that a client thinks between two requests, in milliseconds.
+const THINKS: u64 = 300;
+
+/// One client: request after request, in any of the rooms.
+pub(crate) async fn client(
+    places: Vec<Arc<Place>>,
+    mut random: Random,
+    report: Report,
+    until: Instant,
+) {
+    while Instant::now() < until {
+        let place = &places[random.below(places.len() as u64) as usize];
+        let nonce = place.nonce();
+        let fate = timeout(HANGS, ask(place, nonce, &mut random)).await;
+        let hangs = |_| Fate::Wrong(format!("the llm:request {} hangs", nonce.text()));
+        report.message(fate.unwrap_or_else(hangs));
+        sleep(Duration::from_millis(random.below(THINKS))).await;
+    }
+}
+
+async fn ask(place: &Place, nonce: Nonce, random: &mut Random) -> Fate {
+    let target = selector(place, random);
+    let id = nonce.text();
+    let body = json!({"type": "llm:request", "requestId": id, "targetId": target, "prompt": id});
+    let request = place.post("/messages", &body);
+    let streamed = request.clone().header("accept", "text/event-stream");
+    let fate = if random.chance(HANG_UPS) {
+        hang_up(place, &streamed, random).await
+    } else if random.chance(0.5) {
+        in_own_stream(place, nonce, &streamed).await
+    } else {
+        in_the_rooms_stream(place, nonce, &request).await
+    };
+    named(fate, nonce, &target)
+}
+
+async fn in_own_stream(place: &Place, nonce: Nonce, request: &Request) -> Fate {
+    let answer = match http::send(place.address, request).await {
+        Ok(answer) => answer,
+        Err(error) => return Fate::Wrong(format!("no answer at all: {error}")),
+    };
+    if answer.status != 200 || !answer.is_stream() {
+        return not_taken(answer).await;
+    }
+    let mut reading = Reading::new(answer, 0);
+    let last = match reading.until_end_of(place, nonce).await {
+        Ok(Some(last)) => last,
+        Ok(None) => return Fate::Wrong("its stream ended without an end".to_owned()),
+        Err(wrong) => return Fate::Wrong(wrong),
+    };
+    match reading.answer.piece().await {
+        Ok(None) => fate(&last),
+        other => Fate::Wrong(format!("after its end: {other:?}")),
+    }
+}
+
+async fn not_taken(answer: Answer) -> Fate {
+    let status = answer.status;
+    match answer.text().await {
+        Ok(text) => refused(status, &text),
+        Err(error) => Fate::Wrong(format!("{status}, then {error}")),
+    }
+}
+
+fn fate(last: &Value) -> Fate {
+    if last["type"] == "llm:complete" { Fate::Answered } else { Fate::EndedByEvent }
+}
+
+/// Watches the room, then asks, and waits until the room is told of the end.
+async fn in_the_rooms_stream(place: &Place, nonce: Nonce, request: &Request) -> Fate {
+    let events = place.get(&format!("/rooms/{}/events", place.code));
+    let mut reading = match http::send(place.address, &events).await {
+        Ok(answer) if answer.status == 200 => Reading::new(answer, nonce.number),
+        Ok(answer) => return Fate::Wrong(format!("its watcher was told {}", answer.status)),
+        Err(error) => return Fate::Wrong(format!("its watcher was not answered: {error}")),
+    };
+    match http::send(place.address, request).await {
+        Ok(answer) if answer.status == 202 => {}
+        Ok(answer) => return not_taken(answer).await,
+        Err(error) => return Fate::Wrong(format!("no answer at all: {error}")),
+    }
+    loop {
+        match reading.until_end_of(place, nonce).await {
+            Ok(Some(last)) => return fate(&last),
+            Err(wrong) => return Fate::Wrong(wrong),
+            // Others keep this machine busy; it may lag, and comes back.
+            Ok(None) if reading.lagged => {}
+            Ok(None) => return Fate::Wrong("its watcher's stream ended".to_owned()),
+        }
+        let seen = reading.last_id.unwrap_or_default().to_string();
+        let again = events.clone().header("last-event-id", &seen);
+        match http::send(place.address, &again).await {
+            Ok(answer) if answer.status == 200 => reading = Reading::after_loss(answer),
+            _ => return Fate::Wrong("its watcher could not come back".to_owned()),
+        }
+    }
+}
+
+/// A stream of messages that is read.
+struct Reading {
+    answer: Answer,
+    frames: Frames,
+    tokens: Tokens,
+    last_id: Option<u64>,
+    lagged: bool,
+}
+
+impl Reading {
+    fn new(answer: Answer, since: u64) -> Self {
+        let (frames, tokens) = (Frames::default(), Tokens::since(since));
+        Self { answer, frames, tokens, last_id: None, lagged: false }
+    }
+
+    fn after_loss(answer: Answer) -> Self {
+        Self::new(answer, u64::MAX)
+    }
+
+    /// Reads to the message that ends a request; nothing when the stream ends before.
+    async fn until_end_of(&mut self, place: &Place, nonce: Nonce) -> Result<Option<Value>, String> {
+        while let Some(piece) = self.answer.piece().await.map_err(|error| error.to_string())? {
+            for frame in self.frames.feed(&piece)? {
+                if let Some(last) = self.frame(place, nonce, frame)? {
+                    return Ok(Some(last));
+                }
+            }
+        }
+        Ok(None)
+    }
+
+    fn frame(
+        &mut self,
+        place: &Place,
+        nonce: Nonce,
+        frame: Frame,
+    ) -> Result<Option<Value>, String> {
+        self.lagged |= frame.tells_of_loss();
+        self.last_id = frame.id.or(self.last_id);
+        let said = frame.data;
+        if !belongs(place, &said) {
+            return Err(format!("another room's: {said}"));
+        }
+        if said["requestId"].as_str() != Some(&nonce.text()) {
+            return Ok(None);
+        }
+        match said["type"].as_str() {
+            Some("llm:token") => self.tokens.token(place, &said).map(|()| None),
+            Some("llm:complete" | "llm:error") => self.tokens.end(&said).map(|()| Some(said)),
+            _ => Err(format!("no message of a request: {said}")),
+        }
+    }
+}

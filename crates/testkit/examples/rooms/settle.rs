@@ -1,0 +1,122 @@
+//! What is left when all have stopped: nothing in flight, nothing queued, everybody listed as they
+//! are, and no more memory than there was need for.
+
+use std::{sync::Arc, time::Duration};
+
+use serde_json::{Value, json};
+use testkit::{Daemon, FakeParticipant};
+use tokio::time::{Instant, sleep};
+
+use crate::{account::Report, http, place::Place};
+
+/// How long the last slots may take to be free after the last request.
+const SETTLE: Duration = Duration::from_secs(15);
+
+/// How often the server is looked at meanwhile.
+const LOOK: Duration = Duration::from_millis(100);
+
+/// The most that the server may occupy when all have left, in MiB.
+const MOST_MIB: u64 = 200;
+
+/// Checks at the end that nothing is held any more, and that it is known who is there; then sends
+/// all away.
+pub(crate) async fn settle(daemon: &Daemon, places: &[Arc<Place>], report: &Report) {
+    eventually(report, "slots are lost", async || idle(daemon).await).await;
+    for place in places {
+        eventually(report, "who is there", async || listed(place).await).await;
+    }
+    gauges(daemon, report).await;
+    let kept = report.kept();
+    for place in places {
+        empty(place, report).await;
+    }
+    for participant in kept {
+        removed(participant, report).await;
+    }
+    eventually(report, "providers are left", async || gone(daemon).await).await;
+}
+
+/// The memory that the server occupies, in MiB.
+pub(crate) fn memory(daemon: &Daemon, report: &Report) -> u64 {
+    let resident = daemon.resident_bytes() >> 20;
+    if resident > MOST_MIB {
+        report.wrong(format!("the server occupies {resident} MiB when all have left"));
+    }
+    resident
+}
+
+/// Looks until nothing is wrong, or for so long.
+async fn eventually(report: &Report, what: &str, look: impl AsyncFn() -> Option<String>) {
+    let until = Instant::now() + SETTLE;
+    while let Some(wrong) = look().await {
+        if Instant::now() > until {
+            return report.wrong(format!("{what}: {wrong}"));
+        }
+        sleep(LOOK).await;
+    }
+}
+
+async fn stats(daemon: &Daemon) -> Value {
+    daemon.admin().get("/admin/stats").await.json()
+}
+
+async fn idle(daemon: &Daemon) -> Option<String> {
+    let stats = stats(daemon).await;
+    let queued = stats["queue_depth"].as_object();
+    let queued = queued.is_none_or(|depths| depths.values().any(|depth| *depth != 0));
+    let idle = stats["in_flight"] == 0 && stats["queues"] == json!([]) && !queued;
+    (!idle).then(|| stats.to_string())
+}
+
+async fn gone(daemon: &Daemon) -> Option<String> {
+    let stats = stats(daemon).await;
+    (stats["active_workers"] != 0).then(|| stats.to_string())
+}
+
+/// Whether everybody is listed who is in, as what they are, and nobody else.
+async fn listed(place: &Place) -> Option<String> {
+    let expected = place
+        .expected()
+        .into_iter()
+        .map(|(id, connected)| (id, if connected { "online" } else { "offline" }.to_owned()));
+    let (expected, listed) = (expected.collect::<Vec<_>>(), place.listed().await);
+    let listed: Vec<_> = listed.into_iter().collect();
+    let differ = |one: &[(String, String)], other: &[(String, String)]| {
+        one.iter().filter(|entry| !other.contains(entry)).cloned().collect::<Vec<_>>()
+    };
+    let (missing, wrong) = (differ(&expected, &listed), differ(&listed, &expected));
+    let room = place.number;
+    (expected != listed).then(|| format!("room {room} lists {wrong:?} and not {missing:?}"))
+}
+
+async fn gauges(daemon: &Daemon, report: &Report) {
+    for line in daemon.metrics().await.lines() {
+        let gauge = line.starts_with("warren_") && line.contains("in_flight");
+        if gauge && !line.ends_with(" 0") && !line.ends_with(" 0.0") {
+            report.wrong(format!("in /metrics after the end: {line}"));
+        }
+    }
+}
+
+/// Everybody is sent away, by whoever is at the same address or is the host.
+async fn empty(place: &Place, report: &Report) {
+    for id in place.listed().await.into_keys() {
+        let request = place.as_host(place.plane("DELETE", &format!("/participants/{id}")));
+        let status = http::json(place.address, &request).await.map_or(0, |(status, _)| status);
+        if status != 200 {
+            report.wrong(format!("{id} could not be sent away: {status}"));
+        }
+    }
+    let listed = place.listed().await;
+    if !listed.is_empty() {
+        report.wrong(format!("after all have left room {} lists {listed:?}", place.number));
+    }
+}
+
+async fn removed(mut participant: FakeParticipant, report: &Report) {
+    participant.fall_silent();
+    let close = participant.expect_close().await;
+    if close.as_ref().is_none_or(|(code, _)| *code != 1008) {
+        report.wrong(format!("{participant:?} was removed and told {close:?}"));
+    }
+}

@@ -1,0 +1,237 @@
+//! Watchers of the rooms: quick ones and slow ones, in every form of events. Now and then each goes
+//! and comes back.
+
+use std::{sync::Arc, time::Duration};
+
+use serde_json::Value;
+use testkit::Random;
+use tokio::{
+    task::JoinSet,
+    time::{Instant, sleep, sleep_until},
+};
+use tokio_util::sync::CancellationToken;
+
+use crate::{
+    account::Report,
+    frames::{Frame, Frames, Tokens, belongs},
+    http::{self, Answer},
+    place::Place,
+};
+
+/// The longest that a watcher stays before it goes and comes back, in milliseconds.
+const STAYS: u64 = 12_000;
+
+/// How long a slow one waits between two reads.
+const SLOW: Duration = Duration::from_millis(200);
+
+/// In what form events are read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Form {
+    /// The spec's messages.
+    Messages,
+    /// Stock events.
+    Named,
+    /// Our own events, with ids and tokens.
+    NamedWithIds,
+    /// The messages of all rooms.
+    All,
+}
+
+/// All watchers.
+pub(crate) struct Watchers {
+    stop: CancellationToken,
+    tasks: JoinSet<()>,
+}
+
+impl Watchers {
+    /// A quick one and a slow one for each form, in each room.
+    pub(crate) fn start(places: &[Arc<Place>], random: &mut Random, report: &Report) -> Self {
+        let mut watchers = Self { stop: CancellationToken::new(), tasks: JoinSet::new() };
+        for place in places {
+            for form in [Form::Messages, Form::Named, Form::NamedWithIds, Form::All] {
+                for slow in [false, true] {
+                    let (place, report) = (Arc::clone(place), report.clone());
+                    let watcher = Watcher { place, form, slow, random: random.fork(), report };
+                    watchers.tasks.spawn(watcher.run(watchers.stop.clone()));
+                }
+            }
+        }
+        watchers
+    }
+
+    /// Ends them, and lets them say what they have missed.
+    pub(crate) async fn stop(mut self, report: &Report) {
+        self.stop.cancel();
+        while let Some(ended) = self.tasks.join_next().await {
+            if let Err(error) = ended {
+                report.wrong(format!("a watcher: {error}"));
+            }
+        }
+    }
+}
+
+struct Watcher {
+    place: Arc<Place>,
+    form: Form,
+    slow: bool,
+    random: Random,
+    report: Report,
+}
+
+/// What a watcher knows of the stream so far.
+struct Seen {
+    tokens: Tokens,
+    last_id: Option<u64>,
+    lagged: bool,
+}
+
+impl Watcher {
+    async fn run(mut self, stop: CancellationToken) {
+        let mut seen: Option<Seen> = None;
+        while !stop.is_cancelled() {
+            let stays = Duration::from_millis(1_000 + self.random.below(STAYS));
+            let until = Instant::now() + stays;
+            match self.watch(seen.take(), until, &stop).await {
+                Ok(so_far) => seen = self.may_resume().then_some(so_far),
+                Err(wrong) => {
+                    let (room, form) = (self.place.number, self.form);
+                    self.report.wrong(format!("a watcher of room {room} ({form:?}): {wrong}"));
+                }
+            }
+        }
+    }
+
+    /// Stock events have no ids; and sometimes one begins anew.
+    fn may_resume(&mut self) -> bool {
+        self.form != Form::Named && self.random.chance(0.7)
+    }
+
+    async fn watch(
+        &self,
+        before: Option<Seen>,
+        until: Instant,
+        stop: &CancellationToken,
+    ) -> Result<Seen, String> {
+        let last_id = before.as_ref().and_then(|seen| seen.last_id);
+        let mut answer = self.open(last_id).await?;
+        let mut seen = match before.filter(|seen| seen.last_id.is_some() && !seen.lagged) {
+            Some(seen) => {
+                self.report.saw(|sights| sights.resumed += 1);
+                seen
+            }
+            None => Seen { tokens: Tokens::since(self.place.now()), last_id, lagged: false },
+        };
+        let mut frames = Frames::default();
+        loop {
+            let piece = tokio::select! {
+                biased;
+                () = sleep_until(until) => return Ok(seen),
+                // One that is slow never comes to the end of what there is.
+                () = stop.cancelled(), if self.slow => return Ok(seen),
+                piece = answer.piece() => piece,
+                () = stop.cancelled() => return self.at_the_end(seen),
+            };
+            match piece.map_err(|error| error.to_string())? {
+                Some(piece) => self.read(&mut seen, frames.feed(&piece)?)?,
+                None if seen.lagged && frames.is_whole() => return Ok(seen),
+                None => return Err("its stream ended".to_owned()),
+            }
+            if self.slow {
+                sleep(SLOW).await;
+            }
+        }
+    }
+
+    async fn open(&self, last_id: Option<u64>) -> Result<Answer, String> {
+        let code = &self.place.code;
+        let mut request = self.place.get(&match self.form {
+            Form::Messages => format!("/rooms/{code}/events"),
+            Form::Named => format!("/v1/rooms/{code}/events"),
+            Form::NamedWithIds => format!("/v1/rooms/{code}/events?ids=true"),
+            Form::All => "/events?role=tui".to_owned(),
+        });
+        if let Some(id) = last_id {
+            request = request.header("last-event-id", &id.to_string());
+        }
+        let answer = match self.slow {
+            true => http::send_slowly(self.place.address, &request).await,
+            false => http::send(self.place.address, &request).await,
+        };
+        let answer = answer.map_err(|error| format!("no answer: {error}"))?;
+        if answer.status == 200 { Ok(answer) } else { Err(format!("{}", answer.status)) }
+    }
+
+    fn read(&self, seen: &mut Seen, frames: Vec<Frame>) -> Result<(), String> {
+        for frame in frames {
+            let risen = seen.last_id.zip(frame.id).is_none_or(|(last, id)| last < id);
+            if !risen {
+                return Err(format!("after {:?} came {:?}", seen.last_id, frame.text));
+            }
+            seen.last_id = frame.id.or(seen.last_id);
+            self.frame(seen, &frame).map_err(|wrong| format!("{wrong} in {:?}", frame.text))?;
+        }
+        Ok(())
+    }
+
+    fn frame(&self, seen: &mut Seen, frame: &Frame) -> Result<(), String> {
+        if frame.tells_of_loss() {
+            self.report.saw(|sights| sights.lagged += 1);
+            seen.lagged = true;
+            // Whatever comes may have begun before.
+            seen.tokens = Tokens::since(u64::MAX);
+            return Ok(());
+        }
+        if frame.data.is_null() {
+            return Ok(());
+        }
+        self.report.saw(|sights| sights.events += 1);
+        match self.form {
+            Form::All => Ok(()),
+            Form::Messages => self.message(seen, &frame.data),
+            Form::Named | Form::NamedWithIds => self.event(seen, frame),
+        }
+    }
+
+    fn message(&self, seen: &mut Seen, said: &Value) -> Result<(), String> {
+        if !belongs(&self.place, said) {
+            return Err("another room's".to_owned());
+        }
+        match said["type"].as_str() {
+            Some("llm:token") => self.token(seen, said),
+            Some("llm:complete" | "llm:error") => seen.tokens.end(said),
+            Some(_) => Ok(()),
+            None => Err("no message".to_owned()),
+        }
+    }
+
+    fn event(&self, seen: &mut Seen, frame: &Frame) -> Result<(), String> {
+        let said = &frame.data;
+        if said["roomCode"] != *self.place.code || !belongs(&self.place, &said["data"]) {
+            return Err("another room's".to_owned());
+        }
+        if said["type"].as_str() != frame.event.as_deref() || !said["timestamp"].is_u64() {
+            return Err("no event".to_owned());
+        }
+        match (said["type"].as_str(), self.form) {
+            // Named ends come from the job, not from the reading of its answer: tokens may follow.
+            (Some("llm.token"), Form::NamedWithIds) => self.token(seen, &said["data"]),
+            (Some("llm.token"), _) => Err("a token for a stock watcher".to_owned()),
+            _ => Ok(()),
+        }
+    }
+
+    fn token(&self, seen: &mut Seen, token: &Value) -> Result<(), String> {
+        self.report.saw(|sights| sights.tokens += 1);
+        seen.tokens.token(&self.place, token)
+    }
+
+    /// Everything is over: whatever has begun must have ended.
+    fn at_the_end(&self, seen: Seen) -> Result<Seen, String> {
+        let open = &seen.tokens.open;
+        let all_is_told = self.form == Form::Messages && !self.slow;
+        if all_is_told && !seen.lagged && !open.is_empty() {
+            return Err(format!("never ended: {open:?}"));
+        }
+        Ok(seen)
+    }
+}

@@ -1,0 +1,210 @@
+//! The lending itself, from joining to leaving.
+
+use std::{sync::Arc, time::Duration};
+
+use anyhow::bail;
+use client::{ClientError, RoomClient, room::event::EventEnvelope};
+use daemon::{ConfigFile, ServeOptions, options::ProcessOptions, signals, telemetry};
+use tokio::{
+    sync::mpsc,
+    time::{Instant, MissedTickBehavior, interval},
+};
+use tokio_util::{sync::CancellationToken, task::AbortOnDropHandle};
+use worker::{
+    Activity, Ended, Event, GaveUp, Lend, NetDialer, Protocol, ServerTarget, Worker, WorkerConfig,
+};
+
+use super::{
+    super::{
+        follow::{Follow, Next},
+        kept::{Kept, KeptParticipant},
+        narrator::metrics,
+    },
+    screen::Screen,
+    tally::Tally,
+};
+use crate::{
+    commands::{say, table::plain},
+    exit::usage,
+};
+
+/// How often the line that changes is drawn.
+const DRAWN: Duration = Duration::from_millis(500);
+
+/// How long a stop waits for what is in flight when it is not told.
+const DRAIN: Duration = Duration::from_secs(30);
+
+/// Events that may wait to be told; those beyond are told of by the next.
+const WAITING: usize = 256;
+
+/// A model that is about to be lent.
+pub(super) struct Lending {
+    pub(super) target: ServerTarget,
+    pub(super) nickname: String,
+    /// The room, to look at what becomes of its requests.
+    pub(super) room: RoomClient,
+    pub(super) code: String,
+    pub(super) lend: Lend,
+    pub(super) protocol: Protocol,
+    pub(super) kept: Option<Kept>,
+    pub(super) who: KeptParticipant,
+    pub(super) process: ProcessOptions,
+    pub(super) stay: bool,
+}
+
+impl Lending {
+    pub(super) async fn run(self, file: &ConfigFile) -> anyhow::Result<()> {
+        let mut screen = Screen::new();
+        let process = ServeOptions::from(self.process.clone()).or(file.serve.clone());
+        // On a terminal everything is told by the screen.
+        let filter = if screen.is_terminal() { "error" } else { "warn" };
+        let filter = process.log.clone().unwrap_or_else(|| filter.to_owned());
+        let _log = telemetry::log::start(process.log_format.unwrap_or_default(), &filter).map_err(usage)?;
+        let stop = signals::shutdown()?;
+        let (worker, news) = self.worker(process.drain_timeout_secs.map_or(DRAIN, |seconds| seconds.0))?;
+        let (room, happened) = watch(self.room.clone());
+        let lent = Lent { activity: worker.activity(), news, happened, stop };
+        let ended = self.show(worker, lent, &mut screen).await;
+        drop(room);
+        self.left(&ended, &mut screen).await
+    }
+
+    fn worker(&self, drain: Duration) -> anyhow::Result<(Worker, mpsc::Receiver<Event>)> {
+        let mut config = WorkerConfig::new(&self.nickname);
+        config.servers = vec![self.target.clone()];
+        config.backends = vec![self.lend.clone()];
+        config.protocol = self.protocol;
+        config.drain_timeout = drain;
+        let (sender, news) = mpsc::channel(WAITING);
+        // Never waited for; what does not fit any more is old news.
+        let tell = Arc::new(move |event: &Event| drop(sender.try_send(event.clone())));
+        let worker = Worker::new(config, NetDialer).map_err(|error| usage(error.into()))?;
+        Ok((worker.observed_by(tell), news))
+    }
+
+    async fn show(&self, worker: Worker, mut lent: Lent, screen: &mut Screen) -> Ended {
+        let (mut tally, began) = (Tally::default(), Instant::now());
+        let running = worker.run(lent.stop.clone());
+        tokio::pin!(running);
+        let mut ticks = interval(DRAWN);
+        ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        let mut stopping = false;
+        loop {
+            tokio::select! {
+                ended = &mut running => {
+                    while let Ok(event) = lent.news.try_recv() {
+                        self.tell(event, screen).await;
+                    }
+                    return ended;
+                }
+                Some(event) = lent.news.recv() => self.tell(event, screen).await,
+                Some(event) = lent.happened.recv() => self.count(&event, &mut tally, screen),
+                _ = ticks.tick() => {}
+                () = lent.stop.cancelled(), if !stopping => {
+                    stopping = true;
+                    screen.tell(&leaving(lent.activity.in_flight()));
+                }
+            }
+            let (answered, in_flight) = (lent.activity.answered(), lent.activity.in_flight());
+            let line = tally.line(answered, in_flight, began.elapsed());
+            screen.draw(&format!("{}: {line}", plain(&self.code)));
+        }
+    }
+
+    fn count(&self, event: &EventEnvelope, tally: &mut Tally, screen: &mut Screen) {
+        let answered = tally.take(&self.who.id, &event.event);
+        if let Some(done) = answered.filter(|_| !screen.is_terminal()) {
+            screen.tell(&format!("answered with {}: {}", plain(&done.model), metrics(&done.metrics)));
+        }
+    }
+
+    async fn tell(&self, event: Event, screen: &mut Screen) {
+        match event {
+            Event::Joined { participant_id, session_token, tunnel, .. } => {
+                let by = if tunnel { ", by a tunnel" } else { "" };
+                let (code, name) = (plain(&self.code), plain(&self.nickname));
+                screen.tell(&format!("joined {code} as {name} ({}){by}", plain(&participant_id)));
+                let token = session_token.map(|token| token.expose().to_owned());
+                self.keep(&participant_id, token, screen).await;
+            }
+            Event::Models { backend, models } => {
+                screen.tell(&format!("{} offers {}", plain(&backend), plain(&models.join(", "))));
+            }
+            Event::Connected { warnings, .. } => {
+                warnings.iter().for_each(|warning| screen.tell(&format!("warning: {}", plain(warning))));
+            }
+            Event::Disconnected { reason, retry_in, .. } | Event::Refused { reason, retry_in, .. } => {
+                let wait = retry_in.as_secs_f64();
+                screen.tell(&format!("not connected: {}; trying again in {wait:.1} s", plain(&reason)));
+            }
+            Event::Draining { reason, .. } => {
+                screen.tell(&format!("the server takes nothing new: {}", plain(&reason)));
+            }
+            Event::BackendFailed { backend, reason } => {
+                screen.tell(&format!("{} gives no list of models: {}", plain(&backend), plain(&reason)));
+            }
+            // Told at the end, as why it ended; nodes are in no room.
+            Event::GaveUp { .. } | Event::NodeConnected { .. } => {}
+        }
+    }
+
+    async fn keep(&self, id: &str, session_token: Option<String>, screen: &mut Screen) {
+        let Some(kept) = &self.kept else { return };
+        let who = KeptParticipant { id: id.to_owned(), session_token, ..self.who.clone() };
+        if let Err(error) = kept.keep_participant(who).await {
+            screen.tell(&format!("warning: this machine will not be the same the next time: {error:#}"));
+        }
+    }
+
+    async fn left(&self, ended: &Ended, screen: &mut Screen) -> anyhow::Result<()> {
+        if ended.cut_off > 0 {
+            screen.tell(&format!("{} unfinished requests were cut off", ended.cut_off));
+        }
+        if let (Some(kept), false) = (&self.kept, self.stay) {
+            // It is no longer in the room, but will have the same id.
+            let who = KeptParticipant { session_token: None, ..self.who.clone() };
+            kept.keep_participant(who).await?;
+        }
+        match &ended.gave_up {
+            None => Ok(say(&format!("left {}", plain(&self.code)))?),
+            Some(GaveUp::NoRoom) => bail!(ClientError::NotFound { words: GaveUp::NoRoom.to_string() }),
+            Some(why) => bail!("{why}"),
+        }
+    }
+}
+
+/// What there is to see of a model that is lent.
+struct Lent {
+    activity: Activity,
+    news: mpsc::Receiver<Event>,
+    happened: mpsc::Receiver<EventEnvelope>,
+    stop: CancellationToken,
+}
+
+/// What happens in the room, until this handle is dropped. Without it only the counts of tokens are
+/// missing.
+fn watch(room: RoomClient) -> (AbortOnDropHandle<()>, mpsc::Receiver<EventEnvelope>) {
+    let (sender, happened) = mpsc::channel(WAITING);
+    let watching = async move {
+        let mut follow = Follow::new(room);
+        loop {
+            match follow.next().await {
+                Ok(Next::Event(event)) => {
+                    if sender.send(*event).await.is_err() {
+                        return;
+                    }
+                }
+                Ok(Next::Lost(..)) => {}
+                Ok(Next::Over) | Err(_) => return,
+            }
+        }
+    };
+    (AbortOnDropHandle::new(tokio::spawn(watching)), happened)
+}
+
+fn leaving(in_flight: u64) -> String {
+    match in_flight {
+        0 => "leaving".to_owned(),
+        some => format!("leaving when {some} in flight are done; a second Ctrl-C ends it at once"),
+    }
+}

@@ -1,0 +1,188 @@
+//! `warren room join`: a model of this machine, lent to a room.
+//!
+//! - `backend`: which one
+//! - `specs`: what this machine is
+//! - `lending`: the lending itself, from joining to leaving
+//! - `tally`, `screen`: what whoever lends sees of it
+
+mod backend;
+mod lending;
+mod screen;
+mod specs;
+mod tally;
+
+use std::path::PathBuf;
+
+use anyhow::{anyhow, bail};
+use base::Secret;
+use clap::{Args, ValueEnum};
+use client::{
+    ClientError,
+    room::{MachineSpecs, RuntimeConfig, limits},
+};
+use daemon::{
+    ConfigFile,
+    options::{ProcessOptions, WorkerOptions},
+};
+use worker::{JoinRoom, Protocol, ServerTarget};
+
+use self::{backend::Backend, lending::Lending};
+use super::{
+    Password,
+    create::defaults,
+    hosts::{Found, Hosts},
+    kept::{Kept, KeptParticipant},
+    note,
+    place::Place,
+};
+use crate::{commands::worker as lend, exit::usage};
+
+/// Lend a model of this machine to a room, until you stop it
+#[derive(Args)]
+pub(super) struct Join {
+    /// The room: one of its codes, or its URL
+    #[arg(value_name = "CODE")]
+    place: Place,
+    /// What the others call you [default: your name and this machine's]
+    #[arg(long)]
+    nickname: Option<String>,
+    /// Your id in the room [default: made up, and kept for the next time]
+    #[arg(long)]
+    id: Option<String>,
+    #[command(flatten)]
+    backend: Backend,
+    /// How your models answer by default, as JSON: `temperature`, `max_tokens`, `instructions` and so
+    /// on; - is standard input
+    #[arg(long, value_name = "FILE")]
+    defaults: Option<PathBuf>,
+    /// Do not tell what this machine is
+    #[arg(long)]
+    no_specs: bool,
+    /// What is spoken with the server
+    #[arg(long, value_enum, default_value_t = Speak::Auto)]
+    protocol: Speak,
+    /// Stay listed, offline, when you stop
+    #[arg(long)]
+    stay: bool,
+    #[command(flatten)]
+    password: Password,
+    #[command(flatten)]
+    process: ProcessOptions,
+    #[command(flatten)]
+    hosts: Hosts,
+}
+
+/// What is spoken with the server of a room.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Speak {
+    /// What the server understands best
+    Auto,
+    /// The relay protocol, as Warrens do: any number of models
+    Relay,
+    /// A stock participant's tunnel: one model
+    Tunnel,
+}
+
+impl Join {
+    pub(super) async fn run(self, file: &ConfigFile) -> anyhow::Result<()> {
+        self.check().map_err(usage)?;
+        let config = self.defaults.as_deref().map(defaults).transpose().map_err(usage)?;
+        let found = self.hosts.find(file, &self.place).await?;
+        self.check_password(&found)?;
+        let chosen = self.backend.choose().await?;
+        let (kept, who) = self.who(&found, &chosen.key);
+        let specs = if self.no_specs { MachineSpecs::default() } else { specs::of_this_machine().await };
+        let join = self.participant(&found, &who, specs, config.unwrap_or_default());
+        let target = ServerTarget::new(&found.warren.url(), self.password.get().cloned());
+        let lending = Lending {
+            nickname: join.nickname.clone(),
+            target: target.map_err(|error| usage(error.into()))?.in_room(join),
+            room: found.room(self.password.get())?,
+            code: found.code().to_owned(),
+            lend: chosen.lend,
+            protocol: self.protocol.into(),
+            kept,
+            who,
+            process: self.process,
+            stay: self.stay,
+        };
+        lending.run(file).await
+    }
+
+    fn check(&self) -> anyhow::Result<()> {
+        let id = self.id.as_deref().map_or(Ok(()), limits::id);
+        id.map_err(|error| anyhow!("--id: it {error}"))?;
+        let nickname = self.nickname.as_deref().map_or(Ok(()), limits::nickname);
+        nickname.map_err(|error| anyhow!("--nickname: it {error}"))
+    }
+
+    fn check_password(&self, found: &Found) -> anyhow::Result<()> {
+        if !found.summary.room.password_protected || self.password.get().is_some() {
+            return Ok(());
+        }
+        let words = "the room has a password: give it with --password, or as WARREN_ROOM_PASSWORD";
+        bail!(ClientError::Refused { status: 401, words: words.to_owned() })
+    }
+
+    /// Who this machine is in the room: as it was the last time with this backend.
+    fn who(&self, found: &Found, backend: &str) -> (Option<Kept>, KeptParticipant) {
+        let kept = Kept::new();
+        let server = found.warren.url();
+        let known = kept.as_ref().map_err(|error| anyhow!("{error:#}"));
+        let known = known.and_then(|kept| kept.participants(&server, &found.summary));
+        if let Err(error) = &known {
+            note(&format!("warning: this machine will not be the same the next time: {error:#}"));
+        }
+        let is_it = |who: &KeptParticipant| match &self.id {
+            Some(id) => who.id == *id,
+            None => who.backend == backend,
+        };
+        let before = known.unwrap_or_default().into_iter().find(is_it);
+        let id = self.id.clone().unwrap_or_else(|| format!("p-{:016x}", rand::random::<u64>()));
+        let (id, session_token) = before.map_or((id, None), |who| (who.id, who.session_token));
+        let (room, codes) = (found.summary.room.id.clone(), found.codes());
+        let backend = backend.to_owned();
+        (kept.ok(), KeptParticipant { server, room, codes, backend, id, session_token })
+    }
+
+    fn participant(
+        &self,
+        found: &Found,
+        who: &KeptParticipant,
+        specs: MachineSpecs,
+        config: RuntimeConfig,
+    ) -> JoinRoom {
+        let nickname = self.nickname.clone().unwrap_or_else(own_name);
+        JoinRoom {
+            specs,
+            config,
+            session_token: who.session_token.as_deref().map(Secret::from),
+            stay: self.stay,
+            ..JoinRoom::new(&found.summary.room.code, &who.id, nickname)
+        }
+    }
+}
+
+impl From<Speak> for Protocol {
+    fn from(speak: Speak) -> Self {
+        match speak {
+            Speak::Auto => Self::Auto,
+            Speak::Relay => Self::Relay,
+            Speak::Tunnel => Self::Tunnel,
+        }
+    }
+}
+
+/// The name of this machine.
+pub(super) fn host_name() -> String {
+    lend::name(&WorkerOptions::default())
+}
+
+/// The name of whoever uses this machine, and its own.
+fn own_name() -> String {
+    let user = std::env::var_os("USER").and_then(|user| user.into_string().ok());
+    let host = host_name();
+    let named = user.filter(|user| !user.is_empty() && user != "root");
+    let name = named.map_or_else(|| host.clone(), |user| format!("{user}@{host}"));
+    if limits::nickname(&name).is_ok() { name } else { "somebody".to_owned() }
+}

@@ -1,0 +1,90 @@
+//! `warren tui`: servers, their rooms and their requests, live, on a terminal.
+
+use std::path::PathBuf;
+
+use base::Secret;
+use clap::Args;
+use client::Warren;
+use daemon::{
+    ConfigFile,
+    data::{ADMIN_TOKEN, read_token},
+    settings::data_dir,
+    signals,
+};
+use tui::{Settings, TuiError};
+
+use super::{target::DEFAULT_SERVER, worker_runtime};
+use crate::exit::usage;
+
+/// Watch servers, rooms and requests, live, and ask models
+#[derive(Args)]
+pub(crate) struct Tui {
+    /// A server; of several, s goes to the next (repeatable) [default: http://127.0.0.1:9178]
+    #[arg(long, env = "WARREN_SERVER", value_name = "URL", value_delimiter = ',')]
+    server: Vec<String>,
+    /// The administrator's token, or a key; without one, what needs it is left out [default for a
+    /// server on this machine: admin.token in the data directory]
+    #[arg(long, env = "WARREN_TOKEN", value_name = "TOKEN", hide_env_values = true)]
+    token: Option<Secret>,
+    /// The server's data directory on this machine, where its admin.token is
+    #[arg(long, value_name = "DIR")]
+    data_dir: Option<PathBuf>,
+    /// The code of a room to open at once
+    #[arg(long, value_name = "CODE")]
+    room: Option<String>,
+    /// That room's password
+    #[arg(long, env = "WARREN_ROOM_PASSWORD", value_name = "PASSWORD", hide_env_values = true)]
+    password: Option<Secret>,
+    /// Draw without colours, as with the environment's NO_COLOR
+    #[arg(long)]
+    no_color: bool,
+}
+
+impl Tui {
+    pub(crate) fn run(self, file: &ConfigFile) -> anyhow::Result<()> {
+        let servers = self.servers(file)?;
+        let colour = !self.no_color && std::env::var_os("NO_COLOR").is_none_or(|no| no.is_empty());
+        let (room, password) = (self.room, self.password);
+        let settings = Settings { room, password, colour, ..Settings::default() };
+        worker_runtime()?.block_on(async {
+            let stop = signals::shutdown()?;
+            match tui::run(servers, settings, stop.cancelled()).await {
+                Err(error @ TuiError::NoTerminal) => Err(usage(error.into())),
+                ended => Ok(ended?),
+            }
+        })
+    }
+
+    fn servers(&self, file: &ConfigFile) -> anyhow::Result<Vec<Warren>> {
+        let urls = match (self.server.as_slice(), file.room.server.as_deref()) {
+            ([], None | Some([])) => std::slice::from_ref(&*DEFAULT_SERVER),
+            ([], Some(urls)) | (urls, _) => urls,
+        };
+        urls.iter().map(|url| self.warren(url, file)).collect()
+    }
+
+    fn warren(&self, url: &str, file: &ConfigFile) -> anyhow::Result<Warren> {
+        let given = self.token.as_ref().or(file.room.token.as_ref());
+        let warren = connect(url, given)?;
+        match self.admin_token(file).filter(|_| given.is_none() && warren.is_on_this_machine()) {
+            Some(token) => connect(url, Some(&token)),
+            None => Ok(warren),
+        }
+    }
+
+    /// What the server of this machine keeps for its administrator. Whoever may not read it is not
+    /// the administrator, and sees the rest.
+    fn admin_token(&self, file: &ConfigFile) -> Option<Secret> {
+        if let Some(token) = &file.serve.admin_token {
+            return Some(token.clone());
+        }
+        let given = self.data_dir.clone();
+        let given = given.or_else(|| std::env::var_os("WARREN_DATA_DIR").map(PathBuf::from));
+        let directory = data_dir(given.or_else(|| file.serve.data_dir.clone())).ok()?;
+        read_token(&directory, ADMIN_TOKEN).ok().flatten()
+    }
+}
+
+fn connect(url: &str, token: Option<&Secret>) -> anyhow::Result<Warren> {
+    Warren::new(url, token).map_err(|error| usage(error.into()))
+}

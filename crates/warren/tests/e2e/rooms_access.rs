@@ -1,0 +1,371 @@
+//! Who may do what with rooms: passwords, keys, requests from elsewhere, pages, and whose endpoints
+//! the server calls.
+
+use serde_json::{Value, json};
+use testkit::{Client, Daemon, Gate, MockBackend, Reply, eventually};
+
+use crate::{
+    cli::make_key,
+    common::{CHAT, ask_for, serve},
+    rooms_kit::{
+        Events, Room, answering, data, elsewhere, make_room, message, open_room, refused,
+        send_from, tunnel,
+    },
+};
+
+async fn locked(daemon: &Daemon) -> Room {
+    make_room(&daemon.client(), &json!({"name": "locked", "password": "pässword"})).await
+}
+
+/// The password as it stands in a query.
+const IN_QUERY: &str = "password=p%C3%A4ssword";
+
+#[tokio::test]
+async fn a_password_guards_use_and_is_shown_in_three_ways() {
+    let daemon = serve().start().await;
+    let room =
+        make_room(&daemon.client(), &json!({"name": "locked", "password": "pass word"})).await;
+    let put = room.put(&daemon, "p1").field("password", json!("pass word"));
+    let mut participant = tunnel(put).await;
+    let client = daemon.client();
+    let ways = [
+        (client.with_token("pass word"), ""),
+        (daemon.client().with_header("x-api-key", "pass word"), ""),
+        (daemon.client(), "?password=pass%20word"),
+        (daemon.client(), "?password=pass+word"),
+    ];
+    for (client, query) in &ways {
+        for path in [room.plane("/participants"), room.path("/v1/models")] {
+            assert_eq!(client.get(&format!("{path}{query}")).await.status, 200, "{path}{query}");
+        }
+        for path in [room.plane("/events"), room.path("/events")] {
+            Events::open(client, &format!("{path}{query}")).await;
+        }
+        let (chat, asking) = (format!("{}{query}", room.chat()), client.clone());
+        let asked =
+            tokio::spawn(async move { asking.post_json(&chat, &ask_for("*", false)).await });
+        let ask = participant.expect_request().await;
+        assert_eq!(ask.json["path"], "/v1/chat/completions", "it is not passed on");
+        assert!(!ask.text.contains("pass"), "{}", ask.text);
+        participant.answer(&ask, 200, &json!({})).await;
+        assert_eq!(asked.await.unwrap().status, 200, "{query}");
+    }
+}
+
+#[tokio::test]
+async fn without_the_password_only_the_summary_is_shown() {
+    let daemon = serve().start().await;
+    let (client, room) = (daemon.client(), locked(&daemon).await);
+    assert_eq!(data(&client.get(&room.plane("")).await, 200)["passwordProtected"], true);
+    let refusals = [
+        ("GET", room.plane("/participants")),
+        ("GET", room.plane("/participants/p1")),
+        ("GET", room.plane("/events")),
+    ];
+    for (method, path) in refusals {
+        let error = refused(&client.request(method, &path).send().await, 401, "INVALID_PASSWORD");
+        assert_eq!(error["message"], "Invalid password.", "{path}");
+    }
+    for path in ["/v1/models", "/events", "/v1/responses/resp_1"] {
+        let refused = client.get(&room.path(path)).await;
+        assert_eq!(refused.status, 401, "{path}");
+        assert!(refused.json()["error"].is_string(), "{path}: {}", refused.text());
+    }
+    for path in ["/v1/chat/completions", "/v1/responses", "/v1/messages", "/api/chat"] {
+        let refused = client.post_json(&room.path(path), &ask_for("*", false)).await;
+        assert_eq!((refused.status, refused.json()["error"].is_string()), (401, true), "{path}");
+    }
+    for path in [room.plane("/participants"), room.path("/v1/models")] {
+        assert_eq!(client.get(&format!("{path}?{IN_QUERY}")).await.status, 200, "{path}");
+    }
+    assert_eq!(room.put(&daemon, "p1").put().await.status, 401);
+    let put = room.put(&daemon, "p1").field("password", json!("pässword"));
+    assert_eq!(put.put().await.status, 201);
+    let beat = client.request("POST", &room.plane("/participants/p1/heartbeat"));
+    assert_eq!(beat.send().await.status, 200, "stock participants send no password with it");
+}
+
+/// Ten within a minute, for each address; rooms and passwords that it knows go on.
+#[tokio::test]
+async fn who_guesses_passwords_has_to_wait_and_nobody_else_has() {
+    let daemon = serve().start().await;
+    let (room, path) = (locked(&daemon).await, "/v1/models");
+    let guess = |n: usize| daemon.client().with_token(&format!("guess-{n}"));
+    for n in 0..10 {
+        assert_eq!(guess(n).get(&room.path(path)).await.status, 401, "{n}");
+    }
+    let waits = guess(10).get(&room.path(path)).await;
+    assert_eq!(waits.status, 429, "{}", waits.text());
+    let after: u64 = waits.header("retry-after").unwrap().parse().unwrap();
+    assert!((1..=60).contains(&after), "{after}");
+    let right = daemon.client().request("GET", &format!("{}?{IN_QUERY}", room.path(path)));
+    assert_eq!(right.clone().send().await.status, 429, "the right one would be a guess, too");
+    refused(&daemon.client().get("/v1/rooms/QQQQQ1").await, 429, "TOO_MANY");
+    let join = json!({"type": "host:register", "roomId": "QQQQQ1"});
+    message(&daemon.client().post_json("/messages", &join).await, 429, "room:error");
+    assert_eq!(send_from(&daemon, [127, 0, 0, 2], right).await.0, 200, "another address");
+}
+
+#[tokio::test]
+async fn who_guesses_codes_has_to_wait_and_rooms_that_are_known_go_on() {
+    let daemon = serve().start().await;
+    let (client, room) = (daemon.client(), open_room(&daemon).await);
+    answering(&daemon, &room, "p1").await;
+    let paths = ["/v1/rooms/QQQQQ", "/rooms/bold-lynx-", "/v1/rooms/quiet-owl-"];
+    for n in 0..10 {
+        let path = format!("{}{n}{}", paths[n % 3], if n % 3 == 1 { "0/v1/models" } else { "" });
+        assert_eq!(client.get(&path).await.status, 404, "{path}");
+    }
+    refused(&client.get("/v1/rooms/QQQQQ1").await, 429, "TOO_MANY");
+    let chat = client.post_json(&room.chat(), &ask_for("*", false)).await;
+    assert_eq!(chat.status, 200, "{}", chat.text());
+    assert_eq!(client.get(&room.plane("")).await.status, 200);
+}
+
+#[tokio::test]
+async fn from_elsewhere_a_room_is_made_with_a_key_of_scope_rooms_or_where_it_is_open() {
+    let daemon = serve().start().await;
+    let body = json!({"name": "a"});
+    let create = json!({"type": "room:create", "name": "a"});
+    let far = elsewhere(&daemon);
+    refused(&far.post_json("/v1/rooms", &body).await, 401, "UNAUTHORIZED");
+    message(&far.post_json("/messages", &create).await, 401, "room:error");
+    let (_, inference) = make_key(&daemon, json!({})).await;
+    refused(&far.with_token(&inference).post_json("/v1/rooms", &body).await, 403, "UNAUTHORIZED");
+    let (_, rooms) = make_key(&daemon, json!({"scopes": ["rooms"]})).await;
+    let keyed = elsewhere(&daemon).with_token(&rooms);
+    let own = make_room(&keyed, &body).await;
+    message(&keyed.post_json("/messages", &create).await, 201, "room:created");
+    let page = daemon.client().post("/v1/rooms", &body).header("origin", "https://evil.example");
+    refused(&page.send().await, 401, "UNAUTHORIZED");
+
+    open_room(&daemon).await;
+    let public = make_room(&daemon.client(), &json!({"name": "p", "public": true})).await;
+    let codes = async |client: &Client| {
+        let listed = data(&client.get("/v1/rooms").await, 200);
+        let list = client.post_json("/messages", &json!({"type": "list:rooms"})).await.json();
+        let tui = client.post_json("/messages", &json!({"type": "tui:register"})).await.json();
+        let ids = |list: &Value| {
+            let ids = list.as_array().unwrap().iter().map(|room| room["id"].clone());
+            ids.collect::<Vec<_>>()
+        };
+        assert_eq!((ids(&listed), ids(&listed)), (ids(&list["rooms"]), ids(&tui["rooms"])));
+        ids(&listed)
+    };
+    assert_eq!(codes(&elsewhere(&daemon)).await, [json!(public.id)]);
+    let of_key = codes(&keyed).await;
+    assert_eq!((of_key.len(), of_key.contains(&json!(own.id))), (3, true), "{of_key:?}");
+    assert_eq!(codes(&daemon.client()).await.len(), 4);
+    assert_eq!(codes(&daemon.admin().with_header("x-forwarded-for", "203.0.113.9")).await.len(), 4);
+
+    let open = serve().flag("--open-rooms").start().await;
+    make_room(&elsewhere(&open), &body).await;
+    assert_eq!(data(&elsewhere(&open).get("/v1/rooms").await, 200), json!([]));
+}
+
+#[tokio::test]
+async fn a_room_is_reached_by_its_code_or_by_a_key_that_is_bound_to_it() {
+    let daemon = serve().flag("--require-key").start().await;
+    let (room, other) = (
+        make_room(&daemon.admin(), &json!({"name": "a", "password": "pw"})).await,
+        make_room(&daemon.admin(), &json!({"name": "b", "password": "pw"})).await,
+    );
+    let put = room.put(&daemon, "p1").field("password", json!("pw"));
+    let mut participant = tunnel(put).await;
+    let (_, bound) = make_key(&daemon, json!({"room": room.spoken})).await;
+    let (_, free) = make_key(&daemon, json!({})).await;
+    let keyed = daemon.client().with_token(&bound);
+    let places = [(&keyed, CHAT.to_owned()), (&keyed, room.chat())];
+    for (client, path) in places {
+        let (asking, posted) = (client.clone(), path.clone());
+        let asked =
+            tokio::spawn(async move { asking.post_json(&posted, &ask_for("p1", false)).await });
+        let ask = participant.expect_request().await;
+        participant.answer(&ask, 200, &json!({})).await;
+        assert_eq!(asked.await.unwrap().status, 200, "{path}");
+    }
+    let listed = keyed.get("/v1/models").await.json();
+    assert_eq!(
+        (&listed["data"][0]["id"], listed["data"].as_array().unwrap().len()),
+        (&json!("m"), 1)
+    );
+    assert_eq!(
+        keyed.post_json(&other.chat(), &ask_for("*", false)).await.status,
+        401,
+        "another room"
+    );
+    let unbound = daemon.client().with_token(&free);
+    assert_eq!(unbound.post_json(CHAT, &ask_for("m", false)).await.status, 404, "the server's own");
+    assert_eq!(unbound.post_json(&room.chat(), &ask_for("m", false)).await.status, 401);
+    let close = daemon.admin().request("DELETE", &room.plane("")).send().await;
+    assert_eq!(close.status, 200, "the operator may");
+    let closed = keyed.post_json(CHAT, &ask_for("m", false)).await;
+    assert_eq!((closed.status, closed.text().contains("closed")), (403, true), "{}", closed.text());
+}
+
+#[tokio::test]
+async fn pages_may_read_what_a_code_or_a_key_lets_in_and_nothing_else() {
+    let daemon = serve().start().await;
+    let (client, room) = (daemon.client(), open_room(&daemon).await);
+    let evil = "https://evil.example";
+    let get = async |path: &str| client.request("GET", path).header("origin", evil).send().await;
+    for path in [room.plane(""), room.plane("/participants"), room.path("/v1/models")] {
+        let answer = get(&path).await;
+        assert_eq!((answer.status, answer.header("access-control-allow-origin")), (200, Some("*")));
+    }
+    let list = get("/v1/rooms").await;
+    assert_eq!((data(&list, 200), list.header("access-control-allow-origin")), (json!([]), None));
+    let stock = client.get("/v1/rooms").await;
+    assert_eq!(stock.header("access-control-allow-origin"), Some("*"), "no page");
+    for path in
+        ["/v1/rooms", "/messages", "/rooms/x/v1/chat/completions", "/v1/rooms/x/participants/p"]
+    {
+        let preflight = client.request("OPTIONS", path).header("origin", evil).send().await;
+        assert_eq!(preflight.status, 204, "{path}");
+        assert_eq!(preflight.header("access-control-allow-origin"), Some("*"));
+        let methods = preflight.header("access-control-allow-methods").unwrap();
+        assert!(
+            ["GET", "POST", "PUT", "DELETE", "OPTIONS"].iter().all(|name| methods.contains(name))
+        );
+        let headers = preflight.header("access-control-allow-headers").unwrap();
+        assert!(headers.contains("Content-Type") && headers.contains("Authorization"), "{headers}");
+    }
+}
+
+fn join(room: &Room, endpoint: &str) -> Value {
+    let participant = json!({
+        "id": "p1", "nickname": "Ann", "model": "m", "endpoint": endpoint, "specs": {}, "config": {},
+    });
+    json!({"type": "room:join", "code": room.code, "participant": participant})
+}
+
+async fn is_connected(daemon: &Daemon, room: &Room) {
+    let connected = async || {
+        let seen = daemon.client().get(&room.plane("/participants/p1")).await.json();
+        seen["data"]["connection"]["connected"] == true
+    };
+    eventually("the endpoint being called", testkit::DEADLINE, connected).await;
+}
+
+#[tokio::test]
+async fn an_endpoint_at_the_address_that_joins_is_called_and_streams() {
+    let daemon = serve().start().await;
+    let (client, room) = (daemon.client(), open_room(&daemon).await);
+    let backend = MockBackend::start(&["m"]).await;
+    message(&client.post_json("/messages", &join(&room, &backend.url())).await, 201, "room:joined");
+    is_connected(&daemon, &room).await;
+    let answer = client.with_token("secret").post_json(&room.chat(), &ask_for("*", false)).await;
+    assert_eq!(answer.json()["choices"][0]["message"]["content"], "hello");
+    let got = backend.request().await;
+    assert_eq!((got.json()["model"].as_str(), got.header("authorization")), (Some("m"), None));
+    let gate = Gate::closed();
+    backend.then(Reply::stream(["data: 1\n\n", "data: 2\n\n"], &gate));
+    let asked = daemon.client().post(&room.chat(), &ask_for("*", true)).open().await;
+    gate.open(1);
+    let mut answer = asked.answer().await;
+    answer.expect("data: 1\n\n").await;
+    answer.reset();
+    backend.aborted(1).await;
+}
+
+/// Neither a proxy nor a page may lend the server's own neighbourhood to others.
+#[tokio::test]
+async fn what_is_not_at_the_address_that_joins_is_not_called() {
+    let daemon = serve().start().await;
+    let room = open_room(&daemon).await;
+    let backend = MockBackend::start(&["m"]).await;
+    let far = [
+        "http://192.168.1.1:80",
+        "http://169.254.169.254/latest",
+        "http://[::1]:80",
+        "http://10.0.0.1",
+    ];
+    for endpoint in far {
+        let refused = daemon.client().post_json("/messages", &join(&room, endpoint)).await;
+        let error = message(&refused, 400, "room:error");
+        assert!(error["error"].as_str().unwrap().contains("warren room join"), "{error}");
+    }
+    let posted = daemon.client().post("/messages", &join(&room, &backend.url()));
+    let traces = [
+        ("x-forwarded-for", "203.0.113.9"),
+        ("forwarded", "for=203.0.113.9"),
+        ("x-real-ip", "203.0.113.9"),
+        ("via", "1.1 proxy"),
+        ("origin", "https://evil.example"),
+    ];
+    for (name, value) in traces {
+        let refused = posted.clone().header(name, value).send().await;
+        let error = message(&refused, 400, "room:error");
+        assert!(error["error"].as_str().unwrap().contains("warren room join"), "{name}: {error}");
+    }
+    let other = posted.clone();
+    assert_eq!(send_from(&daemon, [127, 0, 0, 2], other).await.0, 400, "of another address");
+    let listed = data(&daemon.client().get(&room.plane("/participants")).await, 200);
+    assert_eq!((listed, backend.counts().started), (json!([]), 0));
+}
+
+#[tokio::test]
+async fn a_servers_owner_says_whose_endpoints_are_called() {
+    let backend = MockBackend::start(&["m"]).await;
+    let off = serve().set("--room-endpoints", "off").start().await;
+    let room = open_room(&off).await;
+    let refused = off.client().post_json("/messages", &join(&room, &backend.url())).await;
+    message(&refused, 400, "room:error");
+    let any = serve().set("--room-endpoints", "any").start().await;
+    let room = open_room(&any).await;
+    let posted = any.client().post("/messages", &join(&room, &backend.url()));
+    assert_eq!(send_from(&any, [127, 0, 0, 2], posted).await.0, 201);
+    is_connected(&any, &room).await;
+    let metadata =
+        any.client().post_json("/messages", &join(&room, "http://169.254.169.254/")).await;
+    message(&metadata, 400, "room:error");
+}
+
+#[tokio::test]
+async fn a_redirect_of_an_endpoint_is_not_followed() {
+    let daemon = serve().start().await;
+    let (client, room) = (daemon.client(), open_room(&daemon).await);
+    let (backend, inner) = (MockBackend::start(&["m"]).await, MockBackend::start(&["m"]).await);
+    let location = format!("{}/v1/chat/completions", inner.url());
+    for status in [301, 302, 307, 308] {
+        backend.then(Reply::full(status, &[("location", &location)], ""));
+    }
+    message(&client.post_json("/messages", &join(&room, &backend.url())).await, 201, "room:joined");
+    is_connected(&daemon, &room).await;
+    for _ in 0..4 {
+        let failed = client.post_json(&room.chat(), &ask_for("*", false)).await;
+        assert_eq!((failed.status, failed.header("location")), (502, None), "{}", failed.text());
+    }
+    assert_eq!(inner.counts().started, 0);
+}
+
+/// Passwords, codes and tokens are credentials.
+#[tokio::test]
+async fn no_credential_of_a_room_is_logged() {
+    let mut daemon = serve().set("--log", "trace").start().await;
+    let room =
+        make_room(&daemon.client(), &json!({"name": "a", "password": "hunter2-hunter2"})).await;
+    let put = room.put(&daemon, "p1").field("password", json!("hunter2-hunter2"));
+    let participant = tunnel(put).await;
+    let query = format!("{}?password=hunter2-hunter2", room.path("/v1/models"));
+    assert_eq!(daemon.client().get(&query).await.status, 200);
+    daemon.client().with_token("hunter2-wrong").get(&room.path("/v1/models")).await;
+    daemon.client().get(&room.plane("/nothing")).await;
+    daemon
+        .client()
+        .with_token("hunter2-hunter2")
+        .post_json(&room.chat(), &json!({"model": "none"}))
+        .await;
+    let texts =
+        [participant.joined["tunnel"]["token"].clone(), participant.joined["sessionToken"].clone()];
+    let host = daemon.client().with_header("x-warren-host-token", &room.host_token);
+    assert_eq!(host.request("DELETE", &room.plane("")).send().await.status, 200);
+    drop(participant);
+    daemon.sigterm();
+    assert_eq!(daemon.exit().await, Some(0));
+    let log = daemon.log();
+    let secrets = ["hunter2", &room.host_token, &room.code, &room.spoken];
+    for secret in secrets.into_iter().chain(texts.iter().map(|text| text.as_str().unwrap())) {
+        assert!(!log.contains(secret), "{secret} is in the log:\n{log}");
+    }
+}

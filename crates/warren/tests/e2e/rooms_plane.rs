@@ -1,0 +1,451 @@
+//! The API by which stock clients manage rooms, and what of it is ours: the host's token, sessions,
+//! and rooms that outlive the server.
+
+use std::time::Duration;
+
+use serde_json::{Value, json};
+use testkit::{DEADLINE, eventually};
+
+use crate::{
+    common::{ask_for, serve},
+    rooms_kit::{
+        Events, data, fields, friend, make_room, open_room, refused, say, send_from, tunnel,
+    },
+};
+
+/// The fields that stock clients need, and ours.
+const ROOM: [&str; 10] = [
+    "code",
+    "createdAt",
+    "defaults",
+    "expiresAt",
+    "hostId",
+    "id",
+    "name",
+    "participantCount",
+    "passwordProtected",
+    "spokenCode",
+];
+const PARTICIPANT: [&str; 14] = [
+    "capabilities",
+    "config",
+    "connection",
+    "endpoint",
+    "id",
+    "joinedAt",
+    "lastSeen",
+    "maxConcurrent",
+    "model",
+    "models",
+    "nickname",
+    "specs",
+    "status",
+    "updatedAt",
+];
+
+#[tokio::test]
+async fn a_room_is_made_shown_listed_and_closed_in_the_stock_shapes() {
+    let daemon = serve().start().await;
+    let client = daemon.client();
+    let defaults = json!({"temperature": 0.2, "max_tokens": 64, "instructions": " be brief "});
+    let body = json!({"name": " Locked ", "password": "pw", "defaults": defaults});
+    let made = data(&client.post_json("/v1/rooms", &body).await, 201);
+    assert_eq!(fields(&made), ["hostId", "hostToken", "room"]);
+    let room = &made["room"];
+    assert_eq!(fields(room), ROOM);
+    let shown = json!({"temperature": 0.2, "max_tokens": 64, "hasInstructions": true});
+    assert_eq!((&room["name"], &room["defaults"]), (&json!("Locked"), &shown));
+    assert_eq!((&room["passwordProtected"], &room["participantCount"]), (&json!(true), &json!(0)));
+    assert_eq!((&room["hostId"], made["hostId"].as_str().unwrap().len()), (&made["hostId"], 36));
+    assert_eq!(room["id"].as_str().unwrap().len(), 21);
+    assert!(made["hostToken"].as_str().unwrap().starts_with("wh_"), "{made}");
+    let code = room["code"].as_str().unwrap();
+    assert!(code.len() == 6 && code.chars().all(|c| c.is_ascii_uppercase() || c.is_ascii_digit()));
+
+    let path = format!("/v1/rooms/{code}");
+    let summary = data(&client.get(&path).await, 200);
+    assert_eq!((&summary["id"], &summary["code"]), (&room["id"], &room["code"]));
+    assert_eq!(data(&client.get("/v1/rooms").await, 200), json!([summary]));
+    let close = client.request("DELETE", &path);
+    let token = format!("Bearer {}", made["hostToken"].as_str().unwrap());
+    assert_eq!(
+        data(&close.header("authorization", &token).send().await, 200),
+        json!({"success": true})
+    );
+    let gone = refused(&client.get(&path).await, 404, "ROOM_NOT_FOUND");
+    assert_eq!(gone["message"], "Room not found.");
+    assert!(gone["hint"].as_str().unwrap().contains("warren room list"), "{gone}");
+    assert_eq!(data(&client.get("/v1/rooms").await, 200), json!([]));
+    let health = data(&client.get("/v1/health").await, 200);
+    assert_eq!((fields(&health), &health["status"]), (vec!["status", "timestamp"], &json!("ok")));
+}
+
+#[tokio::test]
+async fn a_participant_joins_is_heard_of_and_leaves_in_the_stock_shapes() {
+    let daemon = serve().start().await;
+    let (client, room) = (daemon.client(), open_room(&daemon).await);
+    let put = room.put(&daemon, "p9").field("specs", json!({"gpu": "RTX", "vram": 24, "ram": 64}));
+    let put = put.field("config", json!({"temperature": 0.5, "instructions": "x"}));
+    let joined = data(&put.put().await, 201);
+    assert_eq!(fields(&joined), ["participant", "roomId", "sessionToken", "tunnel"]);
+    let participant = &joined["participant"];
+    assert_eq!(fields(participant), PARTICIPANT);
+    let expected = json!({
+        "id": "p9", "nickname": "Ann", "model": "m", "endpoint": "http://127.0.0.1:1",
+        "config": {"temperature": 0.5, "hasInstructions": true},
+        "capabilities": {"openResponses": "unknown", "chatCompletions": "unknown"},
+        "connection": {"kind": "tunnel", "connected": false, "lastTunnelSeenAt": null},
+        "status": "offline",
+    });
+    for (name, value) in expected.as_object().unwrap() {
+        assert_eq!(&participant[name], value, "{name}");
+    }
+    assert_eq!(
+        (&joined["roomId"], fields(&joined["tunnel"])),
+        (&json!(room.id), vec!["token", "url"])
+    );
+    let url = format!("ws://{}{}", daemon.address(), room.plane("/participants/p9/tunnel"));
+    assert_eq!(joined["tunnel"]["url"], url);
+    assert_eq!(joined["tunnel"]["token"].as_str().unwrap().len(), 36);
+
+    let again = data(&put.put().await, 200);
+    assert_ne!(again["tunnel"]["token"], joined["tunnel"]["token"]);
+    assert_eq!(
+        data(&client.get(&room.plane("/participants")).await, 200),
+        json!([again["participant"]])
+    );
+    assert_eq!(data(&client.get(&room.plane("/participants/p9")).await, 200), again["participant"]);
+    let beat = client.request("POST", &room.plane("/participants/p9/heartbeat")).send().await;
+    let beat = data(&beat, 200);
+    assert_eq!((&beat["success"], &beat["status"]), (&json!(true), &json!("offline")));
+    assert!(beat["lastSeen"].as_u64() >= again["participant"]["lastSeen"].as_u64(), "{beat}");
+    let leave = client.request("DELETE", &room.plane("/participants/p9"));
+    assert_eq!(data(&leave.clone().send().await, 200), json!({"success": true}));
+    refused(&leave.send().await, 404, "PARTICIPANT_NOT_FOUND");
+}
+
+#[tokio::test]
+async fn each_failure_of_the_plane_has_its_stock_status_and_code() {
+    let daemon = serve().start().await;
+    let (client, room) = (daemon.client(), open_room(&daemon).await);
+    let locked = make_room(&client, &json!({"name": "locked", "password": "pw"})).await;
+    let participant = room.plane("/participants/p");
+    let good = json!({"nickname": "n", "model": "m", "endpoint": "http://h"});
+    let with = |name: &str, value: Value| {
+        let mut body = good.clone();
+        body[name] = value;
+        body.to_string()
+    };
+    let cases = [
+        (
+            "POST",
+            "/v1/rooms".to_owned(),
+            "{}".to_owned(),
+            400,
+            "INVALID_REQUEST",
+            "/details/required/0",
+        ),
+        ("POST", "/v1/rooms".to_owned(), "{".to_owned(), 400, "INVALID_REQUEST", "/details/cause"),
+        (
+            "POST",
+            "/v1/rooms".to_owned(),
+            json!({"name": "a", "defaults": {"top_p": 2}}).to_string(),
+            400,
+            "INVALID_REQUEST",
+            "/details/fieldErrors",
+        ),
+        ("GET", "/v1/rooms/QQQQQ1".to_owned(), String::new(), 404, "ROOM_NOT_FOUND", "/hint"),
+        (
+            "GET",
+            "/v1/rooms/QQQQQ1/participants".to_owned(),
+            String::new(),
+            404,
+            "ROOM_NOT_FOUND",
+            "/hint",
+        ),
+        (
+            "GET",
+            "/v1/rooms/QQQQQ1/events".to_owned(),
+            String::new(),
+            404,
+            "ROOM_NOT_FOUND",
+            "/hint",
+        ),
+        (
+            "PUT",
+            "/v1/rooms/QQQQQ1/participants/p".to_owned(),
+            good.to_string(),
+            404,
+            "ROOM_NOT_FOUND",
+            "/hint",
+        ),
+        (
+            "PUT",
+            participant.clone(),
+            "{}".to_owned(),
+            400,
+            "INVALID_REQUEST",
+            "/details/required/2",
+        ),
+        (
+            "PUT",
+            participant.clone(),
+            with("endpoint", json!("nowhere")),
+            400,
+            "INVALID_REQUEST",
+            "/message",
+        ),
+        (
+            "PUT",
+            participant.clone(),
+            with("authHeaders", json!({})),
+            400,
+            "INVALID_REQUEST",
+            "/details/forbidden/0",
+        ),
+        (
+            "PUT",
+            locked.plane("/participants/p"),
+            good.to_string(),
+            401,
+            "INVALID_PASSWORD",
+            "/message",
+        ),
+        ("DELETE", participant.clone(), String::new(), 404, "PARTICIPANT_NOT_FOUND", "/message"),
+        ("GET", participant.clone(), String::new(), 404, "PARTICIPANT_NOT_FOUND", "/message"),
+        (
+            "POST",
+            format!("{participant}/heartbeat"),
+            String::new(),
+            404,
+            "PARTICIPANT_NOT_FOUND",
+            "/message",
+        ),
+        (
+            "GET",
+            format!("{participant}/tunnel?token=a"),
+            String::new(),
+            404,
+            "PARTICIPANT_NOT_FOUND",
+            "/message",
+        ),
+        ("GET", format!("{participant}/tunnel"), String::new(), 400, "INVALID_REQUEST", "/message"),
+    ];
+    for (method, path, body, status, code, there) in cases {
+        let answer = client.request(method, &path).body(body.clone()).send().await;
+        let error = refused(&answer, status, code);
+        let envelope = json!({"details": error["details"], "hint": error["hint"], "message": error["message"]});
+        assert!(
+            !envelope.pointer(there).unwrap_or(&Value::Null).is_null(),
+            "{method} {path} {body}: {error}"
+        );
+    }
+}
+
+#[tokio::test]
+async fn what_rooms_do_not_have_is_not_found_in_an_envelope() {
+    let daemon = serve().start().await;
+    let (client, room) = (daemon.client(), open_room(&daemon).await);
+    let cases = [
+        ("GET", "/v1/rooms/".to_owned()),
+        ("PUT", "/v1/rooms".to_owned()),
+        ("POST", room.plane("")),
+        ("GET", room.plane("/nothing")),
+        ("PATCH", room.plane("/participants/p")),
+        ("GET", room.plane("/participants/p/heartbeat")),
+        ("POST", room.plane("/participants/p/tunnel")),
+        ("POST", room.plane("/events")),
+        ("DELETE", "/v1/health".to_owned()),
+        ("GET", "/v1/rooms/%ff/events".to_owned()),
+    ];
+    for (method, path) in cases {
+        let answer = client.request(method, &path).send().await;
+        let error = refused(&answer, 404, "INVALID_REQUEST");
+        assert_eq!(error["message"], "Route not found.", "{method} {path}");
+    }
+}
+
+#[tokio::test]
+async fn codes_of_both_sorts_are_found_in_any_case_everywhere() {
+    let daemon = serve().start().await;
+    let (client, room) = (daemon.client(), open_room(&daemon).await);
+    let parts: Vec<_> = room.spoken.split('-').collect();
+    assert!(matches!(parts[..], [_, _, number] if number.len() == 2), "{}", room.spoken);
+    let codes = [
+        room.code.clone(),
+        room.code.to_lowercase(),
+        room.spoken.clone(),
+        room.spoken.to_uppercase(),
+    ];
+    let mut watching = Events::open(&client, &format!("/v1/rooms/{}/events", codes[1])).await;
+    assert_eq!(watching.until("connected").await.json["roomCode"], room.code);
+    for (number, code) in codes.iter().enumerate() {
+        for path in ["", "/participants"] {
+            assert_eq!(client.get(&format!("/v1/rooms/{code}{path}")).await.status, 200, "{code}");
+        }
+        assert_eq!(client.get(&format!("/rooms/{code}/v1/models")).await.status, 200, "{code}");
+        Events::open(&client, &format!("/rooms/{code}/events")).await;
+        Events::open(&client, &format!("/events?role=host&room={code}")).await;
+        let register = json!({"type": "tui:register", "roomCode": code});
+        assert_eq!(client.post_json("/messages", &register).await.status, 200, "{code}");
+        let (path, list) = (format!("/rooms/{code}/messages"), json!({"type": "list:rooms"}));
+        assert_eq!(client.post_json(&path, &list).await.status, 200, "{code}");
+        let id = format!("p{number}");
+        let mut joined = tunnel(testkit::Put::new(daemon.address(), code).id(&id)).await;
+        assert_eq!(watching.until("participant.joined").await.json["data"]["id"], id);
+        let chat = format!("/rooms/{code}/v1/chat/completions");
+        let (body, asking) = (ask_for(&id, false), client.clone());
+        let asked = tokio::spawn(async move { asking.post_json(&chat, &body).await });
+        let ask = joined.expect_request().await;
+        say(&mut joined, &ask, "hi").await;
+        assert_eq!(asked.await.unwrap().status, 200, "{code}");
+        assert_eq!(joined.heartbeat().await.status, 200, "{code}");
+        assert_eq!(joined.leave().await.status, 200, "{code}");
+    }
+}
+
+#[tokio::test]
+async fn the_hosts_token_changes_kicks_and_closes_and_nothing_else_does() {
+    let daemon = serve().start().await;
+    let client = daemon.client();
+    let room = make_room(&client, &json!({"name": "old", "password": "pw"})).await;
+    let put = room.put(&daemon, "p1").field("password", json!("pw"));
+    let mut participant = tunnel(put).await;
+    let (change, kick) = (room.plane(""), room.plane("/participants/p1"));
+    for (method, path) in [("PATCH", &change), ("DELETE", &change)] {
+        let request = client.request(method, path).body("{}");
+        refused(&request.clone().send().await, 401, "UNAUTHORIZED");
+        for wrong in ["Bearer pw", "Bearer wh_0000000000000000000000000000000000000000"] {
+            let shown = request.clone().header("authorization", wrong);
+            refused(&shown.send().await, 403, "UNAUTHORIZED");
+        }
+    }
+    let host = client.with_header("x-warren-host-token", &room.host_token);
+    let body = json!({"name": "new", "password": "pw2", "defaults": {"seed": 7}});
+    let patch = host.request("PATCH", &change).body(body.to_string()).send().await;
+    let summary = data(&patch, 200);
+    assert_eq!((&summary["name"], &summary["defaults"]["seed"]), (&json!("new"), &json!(7)));
+    let models = room.path("/v1/models");
+    let with =
+        async |password: &str| daemon.client().with_token(password).get(&models).await.status;
+    assert_eq!((with("pw").await, with("pw2").await), (401, 200));
+    let unknown = host.request("PATCH", &change).body("{\"nme\":\"x\"}").send().await;
+    refused(&unknown, 400, "INVALID_REQUEST");
+    let opened = host.request("PATCH", &change).body("{\"password\":\"\"}").send().await;
+    assert_eq!(data(&opened, 200)["passwordProtected"], false);
+
+    let stranger = daemon.client().request("DELETE", &kick).header("authorization", "Bearer pw2");
+    assert_eq!(send_from(&daemon, [127, 0, 0, 2], stranger).await.0, 403);
+    assert_eq!(host.request("DELETE", &kick).send().await.status, 200);
+    assert_eq!(participant.expect_close().await.map(|close| close.0), Some(1000));
+    assert_eq!(host.request("DELETE", &change).send().await.status, 200);
+}
+
+#[tokio::test]
+async fn who_is_connected_is_not_pushed_out_by_a_stranger_and_its_session_is_its_own() {
+    let daemon = serve().start().await;
+    let (client, room) = (daemon.client(), open_room(&daemon).await);
+    let path = room.plane("/participants/p1");
+    let mut own = friend(&daemon, &room, "p1").await;
+    let session = own.joined["sessionToken"].as_str().unwrap().to_owned();
+    assert!(session.starts_with("wp_"));
+    let body = json!({"nickname": "Eve", "model": "m", "endpoint": "http://h"}).to_string();
+    let put = client.request("PUT", &path).body(body);
+    let (status, refusal) = send_from(&daemon, [127, 0, 0, 2], put.clone()).await;
+    assert_eq!((status, &refusal["error"]["code"]), (409, &json!("PARTICIPANT_CONFLICT")));
+    let shown = put.clone().header("x-warren-session", &session);
+    let (status, moved) = send_from(&daemon, [127, 0, 0, 2], shown).await;
+    assert_eq!((status, &moved["data"]["sessionToken"]), (200, &json!(session)), "{moved}");
+    // Whoever has shown its token once is known by nothing else.
+    refused(&put.send().await, 409, "PARTICIPANT_CONFLICT");
+    own.ping(1).await;
+    own.expect_pong().await;
+    refused(&client.request("DELETE", &path).send().await, 403, "UNAUTHORIZED");
+    let leave = client.request("DELETE", &path).header("x-warren-session", &session);
+    assert_eq!(leave.send().await.status, 200);
+    assert_eq!(own.expect_close().await.map(|close| close.0), Some(1000));
+}
+
+#[tokio::test]
+async fn a_tunnels_token_is_good_once_and_for_its_own_participant() {
+    let daemon = serve().start().await;
+    let (client, room) = (daemon.client(), open_room(&daemon).await);
+    let (put, other) = (room.put(&daemon, "p1"), room.put(&daemon, "p2"));
+    let joined = data(&put.put().await, 201);
+    data(&other.put().await, 201);
+    let (url, token) = (&joined["tunnel"]["url"], joined["tunnel"]["token"].as_str().unwrap());
+    let url = url.as_str().unwrap();
+    let plain = client.get(&room.plane(&format!("/participants/p1/tunnel?token={token}"))).await;
+    refused(&plain, 400, "INTERNAL_ERROR");
+    let wrong = client.get(&room.plane("/participants/p1/tunnel?token=nonsense")).await;
+    refused(&wrong, 401, "INVALID_REQUEST");
+    assert_eq!(put.try_tunnel(&url.replace("/p1/", "/p2/"), token).await, 401, "another's");
+    assert_eq!(put.try_tunnel(url, token).await, 101, "it was not spent");
+    assert_eq!(put.try_tunnel(url, token).await, 401, "used");
+    let mut first = friend(&daemon, &room, "p1").await;
+    let mut second = friend(&daemon, &room, "p1").await;
+    assert_eq!(first.expect_close().await.map(|close| close.0), Some(1000), "superseded");
+    second.ping(2).await;
+    second.expect_pong().await;
+}
+
+#[tokio::test]
+async fn rooms_and_who_is_in_them_outlive_the_server() {
+    let mut daemon = serve().start().await;
+    let client = daemon.client();
+    let defaults = json!({"temperature": 0.5, "instructions": "secret words"});
+    let body = json!({"name": "kept", "password": "pw", "defaults": defaults, "public": true});
+    let room = make_room(&client, &body).await;
+    let put = room.put(&daemon, "p1").field("password", json!("pw"));
+    let before = tunnel(put.clone()).await;
+    let session = before.joined["sessionToken"].as_str().unwrap().to_owned();
+    let summary = data(&client.get(&room.plane("")).await, 200);
+    daemon.kill_and_restart().await;
+    let after = data(&daemon.client().get(&format!("/v1/rooms/{}", room.spoken)).await, 200);
+    for field in
+        ["id", "code", "name", "hostId", "createdAt", "defaults", "passwordProtected", "public"]
+    {
+        assert_eq!(after[field], summary[field], "{field}");
+    }
+    assert_eq!(after["participantCount"], 1);
+    let member = daemon.client().with_token("pw");
+    let seen = data(&member.get(&room.plane("/participants/p1")).await, 200);
+    assert_eq!((&seen["status"], &seen["nickname"]), (&json!("offline"), &json!("Ann")));
+    assert_eq!(
+        daemon.client().with_token("no").get(&room.plane("/participants")).await.status,
+        401
+    );
+    let mut back = tunnel(put.field("sessionToken", json!(session))).await;
+    assert_eq!(back.joined["sessionToken"], session, "it is known still");
+    let (chat, asking) = (room.chat(), member.clone());
+    let asked = tokio::spawn(async move { asking.post_json(&chat, &ask_for("*", false)).await });
+    let ask = back.expect_request().await;
+    assert_eq!(ask.json["body"]["messages"][0]["content"], "secret words");
+    say(&mut back, &ask, "hi").await;
+    assert_eq!(asked.await.unwrap().status, 200);
+    let host = daemon.client().with_header("x-warren-host-token", &room.host_token);
+    assert_eq!(host.request("DELETE", &room.plane("")).send().await.status, 200);
+    daemon.stop_and_restart().await;
+    refused(&daemon.client().get(&room.plane("")).await, 404, "ROOM_NOT_FOUND");
+}
+
+#[tokio::test]
+async fn a_room_that_nobody_uses_ends_and_one_with_a_participant_does_not() {
+    let daemon = serve().set("--room-idle-secs", "1").start().await;
+    let (client, unused) = (daemon.client(), open_room(&daemon).await);
+    let used = open_room(&daemon).await;
+    let own = make_room(&client, &json!({"name": "long", "expiresSecs": 600})).await;
+    let mut member = friend(&daemon, &used, "p1").await;
+    let mut watching = Events::open(&client, &unused.plane("/events")).await;
+    let codes = async || {
+        let rooms = data(&client.get("/v1/rooms").await, 200);
+        let codes = rooms.as_array().unwrap().iter().map(|room| room["code"].clone());
+        codes.collect::<Vec<_>>()
+    };
+    let ended = async || codes().await == [json!(used.code), json!(own.code)];
+    eventually("an unused room's end", DEADLINE + Duration::from_secs(5), ended).await;
+    let closed = watching.until("room.closed").await;
+    assert!(closed.json["data"]["reason"].as_str().unwrap().contains("nobody"), "{closed:?}");
+    member.ping(1).await;
+    member.expect_pong().await;
+}
