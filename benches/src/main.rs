@@ -7,7 +7,7 @@
 //!
 //! - [`cli`]: the options
 //! - [`suite`]: one run, from start to report
-//! - [`scenarios`]: what is measured: requests, startup, cancels, slow streams
+//! - [`scenarios`]: what is measured: requests, startup, cancels, slow streams, rooms
 //! - [`targets`]: what it is measured on: direct, nginx, Warren
 //! - [`backend`]: the mock model server
 //! - [`load`]: the load generator

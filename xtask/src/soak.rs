@@ -11,6 +11,8 @@ use crate::{command, workspace::Workspace};
 const FUZZ_MEMORY_MIB: u32 = 256;
 /// How long all fuzz targets run together when nothing is said.
 const FUZZ_MINUTES: u32 = 10;
+/// How long rooms are tested when nothing is said.
+const ROOMS_MINUTES: u32 = 1;
 
 /// What to run, and for how long.
 #[derive(Args)]
@@ -30,6 +32,8 @@ enum Soak {
     Fuzz,
     /// Ten thousand requests through every API: what the ledger holds, and what the backend counted
     Ledger,
+    /// Rooms whose participants join, leave and die, with clients that hang up and slow watchers
+    Rooms,
     /// Requests over four workers, of which one is killed every second
     Stress,
 }
@@ -40,6 +44,7 @@ pub(crate) fn run(workspace: &Workspace, arguments: &Arguments) -> Result<()> {
         Soak::Dispatch => command::run(dispatch(workspace, arguments.minutes)),
         Soak::Fuzz => fuzz(workspace, arguments.minutes.unwrap_or(FUZZ_MINUTES)),
         Soak::Ledger => ledger(workspace),
+        Soak::Rooms => rooms(workspace, arguments.minutes.unwrap_or(ROOMS_MINUTES)),
         Soak::Stress => stress(workspace, arguments.minutes),
     }
 }
@@ -71,6 +76,15 @@ fn ledger(workspace: &Workspace) -> Result<()> {
     ledger.args(["--requests", "10000", "--seed", "1", "--binary"]);
     ledger.arg(workspace.release_binary()?);
     command::run(ledger)
+}
+
+fn rooms(workspace: &Workspace, minutes: u32) -> Result<()> {
+    command::run(workspace.cargo(&["build", "--release", "--package", "warren"]))?;
+    let mut rooms = example(workspace, "testkit", "rooms");
+    rooms.args(["--participants", "50", "--clients", "64", "--seed", "1", "--binary"]);
+    rooms.arg(workspace.release_binary()?);
+    rooms.args(["--minutes", &minutes.to_string()]);
+    command::run(rooms)
 }
 
 fn example(workspace: &Workspace, package: &str, name: &str) -> Command {

@@ -157,7 +157,7 @@ impl Short {
     }
 
     fn text(self, text: &str) -> Self {
-        text.bytes().fold(self, Self::byte)
+        self.and(text.as_bytes())
     }
 
     fn number(self, mut number: u64) -> Self {
@@ -168,15 +168,15 @@ impl Short {
             digits[first] = b'0' + (number % 10) as u8;
             number /= 10;
             if number == 0 {
-                return digits[first..].iter().copied().fold(self, Self::byte);
+                return self.and(&digits[first..]);
             }
         }
     }
 
-    fn byte(mut self, byte: u8) -> Self {
-        if let Some(place) = self.bytes.get_mut(self.len) {
-            *place = byte;
-            self.len += 1;
+    fn and(mut self, more: &[u8]) -> Self {
+        if let Some(place) = self.bytes.get_mut(self.len..self.len + more.len()) {
+            place.copy_from_slice(more);
+            self.len += more.len();
         }
         self
     }
@@ -208,9 +208,9 @@ mod tests {
     }
 
     #[test]
-    fn what_is_too_long_is_cut_off() {
-        let short = Short::default().text(&"x".repeat(31)).number(12);
-        assert_eq!(written(&short), format!("{}1", "x".repeat(31)));
+    fn what_is_too_long_is_left_out() {
+        let short = Short::default().text(&"x".repeat(31)).number(12).number(3).number(4);
+        assert_eq!(written(&short), format!("{}3", "x".repeat(31)));
     }
 
     #[test]

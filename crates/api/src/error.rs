@@ -131,6 +131,9 @@ impl ApiError {
                 Self::new(S::UNAUTHORIZED, Kind::Authentication, "the API key was revoked")
                     .code("invalid_api_key")
             }
+            Ending::Closed => {
+                Self::new(S::GONE, Kind::NotFound, "the room was closed").code("room_closed")
+            }
             Ending::TooLarge { limit } => {
                 let words = format!(
                     "the request is too large for the workers that serve {model}: they take up \

@@ -157,13 +157,16 @@ mod tests {
     #[test]
     fn an_answer_in_messages_is_read() {
         let mut reading = Reading::default();
-        let token = br#"{"type":"llm:token","requestId":"1","participantId":"p","token":"Hi","seq":0}"#;
+        let token =
+            br#"{"type":"llm:token","requestId":"1","participantId":"p","token":"Hi","seq":0}"#;
         assert_eq!(reading.take(token, at(1)), text("p", "Hi"));
         assert_eq!(reading.take(br#"{"type":"llm:accepted"}"#, at(1)), None);
         assert!(matches!(reading.end(), Some(Piece::Failed(_))));
         let done = br#"{"type":"llm:complete","requestId":"1","participantId":"p","metrics":
             {"tokens":1,"latencyFirstTokenMs":2,"durationMs":3,"tokensPerSecond":4.5}}"#;
-        let Some(Piece::Done { participant, metrics }) = reading.take(done, at(2)) else { panic!() };
+        let Some(Piece::Done { participant, metrics }) = reading.take(done, at(2)) else {
+            panic!()
+        };
         assert_eq!((participant.as_str(), metrics.tokens, metrics.duration_ms), ("p", 1, 3));
         assert_eq!(reading.end(), None);
         let failed = br#"{"type":"llm:error","requestId":"1","participantId":"","error":"no"}"#;

@@ -7,9 +7,7 @@ use http::{Method, StatusCode};
 use protocol::room::{
     ParticipantInfo, RoomSummary,
     message::LlmRequest,
-    plane::{
-        ChangeRoom, CreateRoom, CreatedRoom, Envelope, ErrorEnvelope, PlaneHealth, Success,
-    },
+    plane::{ChangeRoom, CreateRoom, CreatedRoom, Envelope, ErrorEnvelope, PlaneHealth, Success},
 };
 use serde::{Serialize, de::DeserializeOwned};
 
@@ -233,4 +231,45 @@ async fn plane<T: DeserializeOwned>(
         return Err(refusal(status, &answer));
     }
     Err(no_rooms())
+}
+
+#[cfg(test)]
+mod tests {
+    use testkit::{FakeHub, RawServer};
+
+    use super::*;
+
+    #[tokio::test]
+    async fn a_hub_is_asked_for_its_rooms_and_says_what_is_wrong() {
+        let hub = FakeHub::start_with("ABC123", Some("pw")).await;
+        let warren = Warren::new(&hub.url(), Some(&"key".into())).unwrap();
+        assert_eq!(warren.rooms_health().await.unwrap().status, "ok");
+        assert_eq!(warren.rooms().await.unwrap()[0].room.code, "ABC123");
+        let room = warren.room(" ABC123 ", Some(&"pw".into())).unwrap();
+        assert!(room.summary().await.unwrap().room.password_protected);
+        assert!(room.participants().await.unwrap().is_empty());
+        let shown = hub.heard_at("GET /v1/rooms/ABC123/participants");
+        assert_eq!(shown[0].authorization.as_deref(), Some("Bearer pw"), "not the server's key");
+        let missing = warren.room("NOSUCH", None).unwrap().summary().await.unwrap_err();
+        assert!(missing.is_not_found(), "{missing}");
+        assert_eq!(room.url(), format!("{}/rooms/ABC123", hub.url()));
+    }
+
+    #[tokio::test]
+    async fn what_keeps_no_rooms_is_told_from_a_room_that_is_not_there() {
+        for (status, body) in [("404 Not Found", "404 page not found"), ("200 OK", "{}")] {
+            let server = RawServer::start().await;
+            let warren = Warren::new(&server.url(), None).unwrap();
+            let room = warren.room("ABC123", None).unwrap();
+            let answer = async {
+                let (mut connection, _) = server.request().await;
+                let length = body.len();
+                let head = format!("HTTP/1.1 {status}\r\ncontent-length: {length}\r\n\r\n{body}");
+                connection.write(head).await;
+                connection
+            };
+            let (summary, _connection) = tokio::join!(room.summary(), answer);
+            assert!(matches!(summary, Err(ClientError::NoRooms { .. })), "{summary:?}");
+        }
+    }
 }

@@ -223,7 +223,9 @@ mod tests {
     #[test]
     fn an_address_of_this_machine_is_told_from_others() {
         let is_here = |url| Warren::new(url, None).unwrap().is_on_this_machine();
-        for url in ["http://localhost:1", "http://127.0.0.9", "https://[::1]:9", "http://a.localhost"] {
+        for url in
+            ["http://localhost:1", "http://127.0.0.9", "https://[::1]:9", "http://a.localhost"]
+        {
             assert!(is_here(url), "{url}");
         }
         for url in ["http://192.168.0.1", "https://localhost.example", "http://[::2]"] {

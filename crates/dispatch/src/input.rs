@@ -38,6 +38,13 @@ pub enum Input {
         /// Its load as it counts it itself, in jobs; other servers' jobs count too.
         load: u32,
     },
+    /// A provider takes another number of jobs at once from now on. Jobs it holds are not touched.
+    Capacity {
+        /// The provider.
+        provider: ProviderId,
+        /// How many jobs it takes at once; 0 counts as 1.
+        max_concurrent: u32,
+    },
     /// A provider is given nothing more; what it holds may finish within `grace`.
     Drain {
         /// The provider.
@@ -87,6 +94,11 @@ pub enum Input {
     Revoked {
         /// The key.
         key: KeyId,
+    },
+    /// A scope is no more: each of its jobs ends.
+    Closed {
+        /// The scope.
+        scope: Scope,
     },
     /// The server stops: queued jobs end, new ones are refused, what is assigned may finish.
     Shutdown,

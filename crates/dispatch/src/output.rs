@@ -106,6 +106,8 @@ pub enum Ending {
     Untranslatable,
     /// The key that it is counted for was revoked.
     Revoked,
+    /// Its scope was closed.
+    Closed,
     /// The server is stopping.
     ShuttingDown,
 }

@@ -86,6 +86,9 @@ pub struct Holder<'a> {
 pub struct Activity {
     jobs: HashMap<JobId, Running>,
     participants: HashMap<String, Doing>,
+    /// The ends of jobs that came as messages, until whoever reads their answers has told all of
+    /// it: an end never overtakes a token.
+    withheld: HashMap<JobId, RoomEvent>,
     /// Jobs that ended without having been told of as started. Most never are; but a start and an
     /// end that happen at the same moment may be told in either order.
     ended_early: VecDeque<JobId>,
@@ -102,6 +105,8 @@ struct Running {
     /// The id by which watchers know it.
     request_id: String,
     by_message: bool,
+    /// Whether all of its answer was told, where it came as a message.
+    concluded: bool,
     /// Whether the participant has it still.
     held: bool,
 }
@@ -151,7 +156,20 @@ impl Activity {
         {
             doing.last = Some(*metrics);
         }
-        Some(running.told(&ended.how))
+        let told = running.told(&ended.how);
+        if !running.by_message || running.concluded {
+            return Some(told);
+        }
+        self.withheld.extend(told.event.map(|event| (ended.job, event)));
+        None
+    }
+
+    /// All of the answer to a job that came as a message was told: its end, if that has come.
+    pub fn conclude(&mut self, job: JobId) -> Option<RoomEvent> {
+        if let Some(running) = self.jobs.get_mut(&job) {
+            running.concluded = true;
+        }
+        self.withheld.remove(&job)
     }
 
     /// The participant that has a job now.
@@ -204,6 +222,7 @@ impl Running {
             protocol: job.protocol,
             request_id: job.request_id(),
             by_message: job.message.is_some(),
+            concluded: false,
             held: true,
         }
     }

@@ -93,6 +93,11 @@ impl Membership {
         self.scheduler.handle(Input::Load { provider: self.id, load });
     }
 
+    /// It takes so many jobs at once from now on; what it has, it keeps.
+    pub fn capacity(&self, max_concurrent: u32) {
+        self.scheduler.handle(Input::Capacity { provider: self.id, max_concurrent });
+    }
+
     /// It serves these endpoints from now on.
     pub fn endpoints(&self, endpoints: Endpoints) {
         self.scheduler.handle(Input::Endpoints { provider: self.id, endpoints });

@@ -117,6 +117,11 @@ impl Daemon {
         format!("http://{}", self.address)
     }
 
+    /// Its data directory.
+    pub fn data_dir(&self) -> &Path {
+        self.serve.data_dir()
+    }
+
     /// A local client without credentials.
     pub fn client(&self) -> Client {
         Client::new(self.address)

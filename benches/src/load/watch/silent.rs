@@ -45,12 +45,7 @@ impl Silent {
 }
 
 /// Comes back after the event of the id `last`, and reads up to the event of the number `newest`.
-pub(super) async fn come_back(
-    addr: SocketAddr,
-    room: &str,
-    last: u64,
-    newest: u32,
-) -> Result<()> {
+pub(super) async fn come_back(addr: SocketAddr, room: &str, last: u64, newest: u32) -> Result<()> {
     let mark = nickname(newest);
     let reading = timeout(LIMIT, async {
         let stream = Stream::open(addr, &path(room), Some(last), false).await?;

@@ -2,11 +2,11 @@
 
 use std::time::Instant;
 
-use base::{JobId, KeyId, ProviderId};
+use base::{JobId, ProviderId};
 
 use super::{Dispatcher, links::in_order};
 use crate::{
-    input::{Verdict, Waiting},
+    input::{JobSpec, Verdict, Waiting},
     job::{Hold, Job, Phase, State},
     output::{CancelReason, Ending, Output},
     timers::Timer,
@@ -67,21 +67,26 @@ impl Dispatcher {
         }
     }
 
-    /// Ends each job of the key: those that wait, then those at providers, oldest first. Only then
-    /// are the slots given away, so that none goes to another job of the key.
-    pub(super) fn revoked(&mut self, now: Instant, key: &KeyId) {
-        let of_key = || self.jobs.values().filter(|job| job.spec.key == *key);
-        let waiting = in_order(of_key().filter(|job| job.hold().is_none()));
-        let held = in_order(of_key().filter(|job| job.hold().is_some()));
+    /// Ends all such jobs: those that wait, then those at providers, oldest first. Only then are the
+    /// slots given away, so that none goes to another such job.
+    pub(super) fn end_all(
+        &mut self,
+        now: Instant,
+        ending: &Ending,
+        such: impl Fn(&JobSpec) -> bool,
+    ) {
+        let those = || self.jobs.values().filter(|job| such(&job.spec));
+        let waiting = in_order(those().filter(|job| job.hold().is_none()));
+        let held = in_order(those().filter(|job| job.hold().is_some()));
         for id in waiting {
             self.unqueue(id);
-            self.end(id, Ending::Revoked);
+            self.end(id, ending.clone());
         }
         let mut freed = Vec::new();
         for id in held {
             let Some((_, hold)) = self.release(id) else { continue };
             self.stop(now, id, hold, CancelReason::ClientDisconnect);
-            self.end(id, Ending::Revoked);
+            self.end(id, ending.clone());
             freed.push(hold.provider);
         }
         freed.into_iter().for_each(|provider| self.has_room(now, provider));
@@ -324,5 +329,21 @@ mod tests {
         let held = [told(1, 1), ended(1), told(2, 2), ended(2), assign(4, 1, 0)];
         assert_eq!(outputs, [&waiting[..], &held].concat());
         assert_eq!(bench.input(Input::Revoked { key: "revoked".into() }), []);
+    }
+
+    #[test]
+    fn the_jobs_of_a_closed_scope_end_and_no_others() {
+        let of = |scope: &str, number| JobSpec { scope: scope.into(), ..spec(number) };
+        let mut bench = Bench::new();
+        bench.join(1, Offer { scope: "closed".into(), ..offer(1) });
+        bench.join(2, offer(1));
+        for number in [1, 2] {
+            bench.submit(of("closed", number));
+            bench.submit(spec(10 + number));
+        }
+        let outputs = bench.input(Input::Closed { scope: "closed".into() });
+        let ended = |number| end(number, Ending::Closed);
+        assert_eq!(outputs, [ended(2), cancel(1, 1, CancelReason::ClientDisconnect), ended(1)]);
+        assert_eq!(bench.finished(11, 2, Verdict::Answered), [assign(12, 2, 0)]);
     }
 }

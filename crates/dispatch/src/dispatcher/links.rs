@@ -60,6 +60,13 @@ impl Dispatcher {
         }
     }
 
+    pub(super) fn capacity(&mut self, now: Instant, id: ProviderId, max_concurrent: u32) {
+        if let Some(provider) = self.providers.get_mut(id) {
+            provider.max_concurrent = max_concurrent.max(1);
+            self.fill(now, id);
+        }
+    }
+
     /// A second drain can only shorten the grace.
     pub(super) fn drain(&mut self, now: Instant, id: ProviderId, grace: Duration) {
         let Some(provider) = self.providers.get_mut(id) else { return };
@@ -228,6 +235,21 @@ mod tests {
             bench.submit(spec(number));
             bench.finished(number, 1, Verdict::AnsweredWithFault);
         }
+    }
+
+    #[test]
+    fn a_provider_that_takes_more_at_once_is_given_more_and_one_that_takes_less_keeps_what_it_has() {
+        let capacity = |max_concurrent| Input::Capacity { provider: provider(1), max_concurrent };
+        let mut bench = Bench::new();
+        bench.join(1, offer(1));
+        bench.submit(spec(1));
+        for number in [2, 3] {
+            assert_eq!(bench.submit(spec(number)), []);
+        }
+        assert_eq!(bench.input(capacity(2)), [assign(2, 1, 0)]);
+        assert_eq!(bench.input(capacity(0)), []);
+        assert_eq!(bench.finished(1, 1, Verdict::Answered), []);
+        assert_eq!(bench.finished(2, 1, Verdict::Answered), [assign(3, 1, 0)]);
     }
 
     #[test]

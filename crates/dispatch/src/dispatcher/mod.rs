@@ -105,6 +105,9 @@ impl Dispatcher {
             Input::Models { provider, models, load } => self.models(now, provider, models, load),
             Input::Endpoints { provider, endpoints } => self.endpoints(now, provider, endpoints),
             Input::Load { provider, load } => self.load(now, provider, load),
+            Input::Capacity { provider, max_concurrent } => {
+                self.capacity(now, provider, max_concurrent);
+            }
             Input::Drain { provider, grace } => self.drain(now, provider, grace),
             Input::Leave { provider, why: _ } => self.leave(now, provider),
             Input::Submit(spec) => self.submit(now, spec),
@@ -114,7 +117,12 @@ impl Dispatcher {
                 self.finished(now, job, provider, verdict);
             }
             Input::ClientGone { job } => self.client_gone(now, job),
-            Input::Revoked { key } => self.revoked(now, &key),
+            Input::Revoked { key } => {
+                self.end_all(now, &Ending::Revoked, |job| job.key == key);
+            }
+            Input::Closed { scope } => {
+                self.end_all(now, &Ending::Closed, |job| job.scope == scope);
+            }
             Input::Shutdown => self.shutdown(),
             Input::Abort => self.abort(),
         }

@@ -69,6 +69,11 @@ impl Oracle {
                     peer.offer.endpoints = *endpoints;
                 }
             }
+            Input::Capacity { provider, max_concurrent } => {
+                if let Some(peer) = self.peer_mut(*provider) {
+                    peer.offer.max_concurrent = *max_concurrent;
+                }
+            }
             Input::Drain { provider, grace } => self.drain(*provider, *grace),
             Input::Leave { provider, .. } => self.leave(*provider),
             Input::Submit(spec) => self.submit(spec),
@@ -76,7 +81,12 @@ impl Oracle {
             Input::Progress { job, at, waiting } => self.progress(*job, *at, *waiting),
             Input::Finished { job, provider, verdict } => self.finish(*job, *provider, *verdict),
             Input::ClientGone { job } => self.client_gone(*job),
-            Input::Revoked { key } => self.revoked(key),
+            Input::Revoked { key } => {
+                self.end_all(&Ending::Revoked, |spec| spec.key == *key);
+            }
+            Input::Closed { scope } => {
+                self.end_all(&Ending::Closed, |spec| spec.scope == *scope);
+            }
             Input::Shutdown => self.shutdown(),
             Input::Abort => self.abort(),
         }
@@ -391,18 +401,18 @@ impl Oracle {
         }
     }
 
-    fn revoked(&mut self, key: &KeyId) {
-        for id in self.sorted(|job| job.spec.key == *key) {
+    fn end_all(&mut self, ending: &Ending, such: impl Fn(&JobSpec) -> bool) {
+        for id in self.sorted(|job| such(&job.spec)) {
             self.revoked += 1;
             if let Some((_, held)) = self.release(id) {
                 let reason = CancelReason::ClientDisconnect;
                 self.owed.push(Output::Cancel { job: id, provider: held.by, reason });
                 self.note_cancel(held.by);
-                self.owe_end(id, Ending::Revoked);
+                self.owe_end(id, ending.clone());
                 self.retire_if_idle(held.by, true);
             } else {
                 self.unqueue(id, false);
-                self.owe_end(id, Ending::Revoked);
+                self.owe_end(id, ending.clone());
             }
         }
     }

@@ -132,13 +132,20 @@ impl Raw<'_> {
     fn room_join(&self, invalid: &mut Invalid) -> RoomJoin {
         RoomJoin {
             code: invalid.text("code", self.code, |text| line(text, MAX_CODE)),
-            participant: joining(invalid.required("participant", self.participant), invalid),
+            participant: joining(self.participant(invalid), invalid),
             password: password(self.password, invalid).filter(|text| !text.is_empty()),
         }
     }
 
+    fn participant(&self, invalid: &mut Invalid) -> Option<RawJoining<'_>> {
+        if self.participant.is_none() {
+            invalid.required.push("participant".to_owned());
+        }
+        invalid.optional_object("participant", self.participant)
+    }
+
     fn llm_request(&self, invalid: &mut Invalid) -> LlmRequest {
-        let options: Option<GenerationConfig> = invalid.optional("options", self.options);
+        let options: Option<GenerationConfig> = invalid.optional_object("options", self.options);
         if let Some(options) = &options {
             options.check_at("options.", invalid);
         }

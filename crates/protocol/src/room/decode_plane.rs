@@ -69,7 +69,7 @@ impl PutParticipant {
             password: password(raw.password, &mut invalid).filter(|text| !text.is_empty()),
             specs: specs("specs", raw.specs, &mut invalid),
             config: config("config", raw.config, &mut invalid),
-            capabilities: invalid.optional("capabilities", raw.capabilities),
+            capabilities: invalid.optional_object("capabilities", raw.capabilities),
             max_concurrent: max_concurrent("maxConcurrent", raw.max_concurrent, &mut invalid),
             session_token: invalid
                 .text_if("sessionToken", raw.session_token, |text| at_most(text, MAX_TOKEN)),
@@ -138,7 +138,7 @@ pub(super) fn config(
     raw: Option<&RawValue>,
     invalid: &mut Invalid,
 ) -> Option<RuntimeConfig> {
-    let config: RuntimeConfig = invalid.optional(path, raw)?;
+    let config: RuntimeConfig = invalid.optional_object(path, raw)?;
     config.check_at(&format!("{path}."), invalid);
     Some(config)
 }
@@ -148,7 +148,7 @@ pub(super) fn specs(
     raw: Option<&RawValue>,
     invalid: &mut Invalid,
 ) -> Option<MachineSpecs> {
-    let specs: MachineSpecs = invalid.optional(path, raw)?;
+    let specs: MachineSpecs = invalid.optional_object(path, raw)?;
     specs.check_at(&format!("{path}."), invalid);
     Some(specs)
 }

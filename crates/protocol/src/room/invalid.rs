@@ -86,6 +86,19 @@ impl Invalid {
         }
     }
 
+    /// An object that may be there. A structure could be read from a list of its fields' values, too.
+    pub(super) fn optional_object<'a, T: Deserialize<'a>>(
+        &mut self,
+        path: &str,
+        raw: Option<&'a RawValue>,
+    ) -> Option<T> {
+        if raw.is_some_and(|raw| !raw.get().starts_with('{')) {
+            self.add(path, "must be an object");
+            return None;
+        }
+        self.optional(path, raw)
+    }
+
     /// A value that must be there; some other in its place, where it is not.
     pub(super) fn required<'a, T: Deserialize<'a>>(
         &mut self,
@@ -157,11 +170,15 @@ pub(super) fn object<'a, T: Deserialize<'a>>(body: &'a [u8]) -> Result<T, Invali
     if text.trim_ascii().is_empty() {
         return Err(Invalid::cause("the body is empty: it must be a JSON object"));
     }
-    serde_json::from_str(text).map_err(|error| match () {
-        () if !error.is_data() => Invalid::cause(format_args!("the body is not JSON: {error}")),
-        () if text.trim_ascii_start().starts_with('{') => Invalid::cause(error),
-        () => Invalid::cause("the body must be a JSON object"),
-    })
+    let is_object = text.trim_ascii_start().starts_with('{');
+    match serde_json::from_str(text) {
+        Ok(fields) if is_object => Ok(fields),
+        Err(error) if !error.is_data() => {
+            Err(Invalid::cause(format_args!("the body is not JSON: {error}")))
+        }
+        Err(error) if is_object => Err(Invalid::cause(error)),
+        _ => Err(Invalid::cause("the body must be a JSON object")),
+    }
 }
 
 /// Whether a field is there, whatever it holds.

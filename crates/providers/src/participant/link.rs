@@ -11,7 +11,7 @@ use tracing::Instrument;
 use wire::{Link, Outbox};
 
 use super::{
-    offer::{offer, offered, served},
+    offer::{capacity, offer, served},
     sender::Sender,
     session::Session,
 };
@@ -78,8 +78,10 @@ async fn serve_frames(
                 }
             }
             () = presence.changed() => {
-                if let Some((models, served)) = offered(sender.member()) {
-                    session.changed(models, served);
+                let member = sender.member();
+                if let Some(now) = member.served() {
+                    let models = member.offered(&now.models);
+                    session.changed(models, served(now.capabilities), capacity(&now));
                 }
             }
             frame = link.next() => match frame {

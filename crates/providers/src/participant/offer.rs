@@ -1,6 +1,6 @@
 //! What a participant offers to the dispatcher.
 
-use base::{Endpoint, Endpoints, ModelName};
+use base::{Endpoint, Endpoints};
 use protocol::room::{Capabilities, Capability};
 use rooms::room::Served as Participant;
 use scheduler::Offer;
@@ -29,17 +29,16 @@ pub(super) fn offer(member: &Member, participant: &Participant, served: Served) 
     Offer {
         scope: member.room().scope(),
         models: member.offered(&participant.models),
-        max_concurrent: participant.max_concurrent.clamp(1, MAX_CONCURRENT),
+        max_concurrent: capacity(participant),
         load: 0,
         max_size: MAX_REQUEST,
         endpoints: served.endpoints(),
     }
 }
 
-/// What a participant offers now, if it is still in its room.
-pub(super) fn offered(member: &Member) -> Option<(Vec<ModelName>, Served)> {
-    let participant = member.served()?;
-    Some((member.offered(&participant.models), served(participant.capabilities)))
+/// How many requests a participant is given at once.
+pub(super) fn capacity(participant: &Participant) -> u32 {
+    participant.max_concurrent.clamp(1, MAX_CONCURRENT)
 }
 
 #[cfg(test)]

@@ -80,8 +80,9 @@ impl Session {
     }
 
     /// The participant joined anew, and offers something else from now on.
-    pub(super) fn changed(&mut self, models: Vec<ModelName>, served: Served) {
+    pub(super) fn changed(&mut self, models: Vec<ModelName>, served: Served, capacity: u32) {
         self.served = served;
+        self.membership.capacity(capacity);
         self.membership.endpoints(served.endpoints());
         self.membership.models(models, 0);
     }

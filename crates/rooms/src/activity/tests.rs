@@ -98,13 +98,17 @@ fn watchers_see_the_end_of_a_job_whose_client_left() {
 }
 
 #[test]
-fn the_end_of_an_llm_request_is_told_as_an_event_only() {
+fn the_end_of_an_llm_request_is_an_event_only_and_waits_for_its_last_token() {
     let (mut activity, w1) = (Activity::default(), someone("w1"));
-    let _ =
-        activity.started(&JobStarted { message: Some("q-1".to_owned()), ..given(1) }, w1.holder());
-    let told = activity.ended(&answered(1)).unwrap();
-    assert_eq!(event(&told).0, "llm.complete");
-    assert_eq!(told.message, None);
+    let asked = |number| JobStarted { message: Some("q-1".to_owned()), ..given(number) };
+    let _ = activity.started(&asked(1), w1.holder());
+    assert_eq!(activity.ended(&answered(1)), None);
+    assert_eq!(activity.conclude(id(1)).unwrap().name(), "llm.complete");
+    let _ = activity.started(&asked(2), w1.holder());
+    assert_eq!(activity.conclude(id(2)), None, "the job has not ended");
+    let told = activity.ended(&answered(2)).unwrap();
+    assert_eq!((event(&told).0.as_str(), told.message), ("llm.complete", None));
+    assert!(activity.withheld.is_empty() && activity.conclude(id(3)).is_none());
 }
 
 #[test]

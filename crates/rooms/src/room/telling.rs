@@ -41,6 +41,14 @@ impl Room {
         self.tell_all(told, now);
     }
 
+    /// All of the answer to a job that came as a message was told; this message is the last. Tells
+    /// watchers.
+    pub fn concluded(&self, job: JobId, last: ServerMessage, now: u64) {
+        let mut state = self.state();
+        let event = state.activity.conclude(job);
+        self.tell_all([Told { event, message: Some(last) }], now);
+    }
+
     /// The participant that has a job now.
     pub fn holder(&self, job: JobId) -> Option<String> {
         self.state().activity.holder(job).map(str::to_owned)

@@ -154,6 +154,11 @@ impl Scheduler {
         self.handle(Input::Revoked { key: key.clone() });
     }
 
+    /// Ends every job of a scope that is no more.
+    pub fn close(&self, scope: &Scope) {
+        self.handle(Input::Closed { scope: scope.clone() });
+    }
+
     /// Whether no job is waiting or at a provider.
     pub fn is_idle(&self) -> bool {
         self.lock().dispatcher.is_idle()

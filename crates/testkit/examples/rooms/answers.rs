@@ -32,9 +32,9 @@ const FAILURES: f64 = 0.02;
 /// The share of answers in which somebody else's request is answered as well.
 const MEDDLING: f64 = 0.05;
 
-/// Ids of requests on tunnels, any room's: what a participant should not know.
+/// Ids of requests on tunnels, any room's, and who has them: what no other participant should know.
 #[derive(Default)]
-pub(crate) struct Overheard(Mutex<Vec<String>>);
+pub(crate) struct Overheard(Mutex<Vec<(String, String)>>);
 
 /// One step of an answer.
 enum Step {
@@ -48,6 +48,7 @@ enum Step {
 
 /// The answers that a participant is giving.
 pub(crate) struct Answers {
+    whose: String,
     overheard: Arc<Overheard>,
     random: Random,
     frames: (Sender<Value>, Receiver<Value>),
@@ -55,8 +56,9 @@ pub(crate) struct Answers {
 }
 
 impl Answers {
-    pub(crate) fn new(overheard: Arc<Overheard>, random: Random) -> Self {
-        Self { overheard, random, frames: mpsc::channel(WAITING), tasks: JoinSet::new() }
+    /// Of the participant of this id.
+    pub(crate) fn new(whose: String, overheard: Arc<Overheard>, random: Random) -> Self {
+        Self { whose, overheard, random, frames: mpsc::channel(WAITING), tasks: JoinSet::new() }
     }
 
     /// Begins to answer. What is wrong with the request, if anything is.
@@ -87,7 +89,7 @@ impl Answers {
         if random.chance(FAILURES) {
             return vec![Step::Fail];
         }
-        if random.chance(FAILURES) {
+        if kind == "application/json" && random.chance(FAILURES) {
             let error = json!({"error": {"message": "the model is out of order"}}).to_string();
             return vec![
                 Step::Start(500, "application/json"),
@@ -103,7 +105,7 @@ impl Answers {
         } else {
             steps.push(Step::End);
         }
-        let other = self.overheard.exchange(id, random);
+        let other = self.overheard.exchange(&self.whose, id, random);
         if let Some(other) = other.filter(|_| random.chance(MEDDLING)) {
             let at = random.below(steps.len() as u64) as usize;
             steps.insert(at, Step::Meddle(other));
@@ -113,7 +115,7 @@ impl Answers {
 }
 
 /// Whether a request has the model's real name and the defaults of its room.
-fn is_complete(body: &Value) -> bool {
+pub(crate) fn is_complete(body: &Value) -> bool {
     let instructed = body["messages"][0]["role"] == "system";
     body["model"] == "m" && body["temperature"] == TEMPERATURE && instructed
 }
@@ -161,15 +163,15 @@ fn chunk(id: &str, bytes: &[u8]) -> Value {
 }
 
 impl Overheard {
-    /// Adds an id, and tells another.
-    fn exchange(&self, id: &str, random: &mut Random) -> Option<String> {
+    /// Adds an id, and tells one of somebody else's.
+    fn exchange(&self, whose: &str, id: &str, random: &mut Random) -> Option<String> {
         let mut ids = self.0.lock().expect("no panic");
-        let other = (!ids.is_empty()).then(|| random.below(ids.len() as u64) as usize);
-        let other = other.map(|other| ids[other].clone());
-        ids.push(id.to_owned());
+        let some = random.below(ids.len().max(1) as u64) as usize;
+        let other = ids.get(some).filter(|(holder, _)| holder != whose).map(|(_, id)| id.clone());
+        ids.push((whose.to_owned(), id.to_owned()));
         if ids.len() > OVERHEARD {
             ids.remove(0);
         }
-        other.filter(|other| other != id)
+        other
     }
 }

@@ -172,7 +172,7 @@ impl Slot {
 
     async fn serve(&mut self, participant: &mut FakeParticipant) {
         let until = Instant::now() + Duration::from_millis(self.random.below(SERVES));
-        let mut answers = Answers::new(Arc::clone(&self.overheard), self.random.fork());
+        let mut answers = Answers::new(self.id(), Arc::clone(&self.overheard), self.random.fork());
         loop {
             tokio::select! {
                 () = self.stop.cancelled() => break,

@@ -8,7 +8,7 @@
 //!
 //! - `script`: which answer belongs to which prompt
 //! - `place`: a room, and who should be in it
-//! - `churn`, `answers`: its participants
+//! - `churn`, `answers`: its participants, stock ones; `lenders`: those of our own
 //! - `load`, `messages`: its clients
 //! - `watch`, `frames`: its watchers
 //! - `settle`: what is left at the end
@@ -26,6 +26,7 @@ mod answers;
 mod churn;
 mod frames;
 mod http;
+mod lenders;
 mod load;
 mod messages;
 mod place;
@@ -42,6 +43,7 @@ use tokio::task::JoinSet;
 use crate::{
     account::{Account, Report},
     churn::Churn,
+    lenders::Lenders,
     place::Place,
     settings::Settings,
     watch::Watchers,
@@ -49,6 +51,12 @@ use crate::{
 
 /// Clients of the spec's messages, beside the others.
 const MESSAGE_CLIENTS: usize = 12;
+
+/// One of so many participants is a process of its own.
+const LENDERS: usize = 8;
+
+/// Requests that may wait in a queue: few, so that some are refused.
+const QUEUE_LEN: &str = "12";
 
 /// Seconds that a request may wait for a participant, and that it may take in all.
 const QUEUE_TIMEOUT: &str = "10";
@@ -73,18 +81,20 @@ async fn main() -> ExitCode {
 
 async fn run(settings: &Settings) -> Account {
     let (mut random, report) = (Random::new(settings.seed), Report::new(settings));
-    let serve = Serve::new(&settings.binary).set("--queue-timeout-secs", QUEUE_TIMEOUT);
-    let daemon = serve.set("--request-timeout-secs", REQUEST_TIMEOUT).start().await;
+    let daemon = serve(settings).start().await;
     let mut places = Vec::new();
     for number in 0..settings.rooms {
         places.push(Arc::new(Place::make(&daemon, number).await));
     }
     let watchers = Watchers::start(&places, &mut random, &report);
-    let churn = Churn::start(&places, settings.participants, &mut random, &report);
+    let lenders = settings.participants / LENDERS;
+    let churn = Churn::start(&places, settings.participants - lenders, &mut random, &report);
+    let lenders = Lenders::start(&settings.binary, &places, lenders, &mut random, &report).await;
     let begun = Instant::now();
     drive(settings, &places, &mut random, &report).await;
     let seconds = begun.elapsed().as_secs_f64();
     churn.stop(&report).await;
+    lenders.stop(&report).await;
     settle::settle(&daemon, &places, &report).await;
     watchers.stop(&report).await;
     let resident_mib = settle::memory(&daemon, &report);
@@ -92,6 +102,12 @@ async fn run(settings: &Settings) -> Account {
     (account.seconds, account.resident_mib) = (seconds, resident_mib);
     account.check_that_it_counts();
     account
+}
+
+fn serve(settings: &Settings) -> Serve {
+    let serve = Serve::new(&settings.binary).set("--max-queue-len", QUEUE_LEN);
+    let serve = serve.set("--queue-timeout-secs", QUEUE_TIMEOUT);
+    serve.set("--request-timeout-secs", REQUEST_TIMEOUT)
 }
 
 /// Lets all clients ask until the time is over, and their last requests have ended.

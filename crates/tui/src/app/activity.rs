@@ -67,7 +67,7 @@ impl Activity {
 
     /// A request was given to somebody.
     pub fn request(&mut self, at: u64, who: &str, started: &LlmStarted) {
-        let what = format!("asked for {}", text::line(&started.model));
+        let what = format!("was asked for {}", text::line(&started.model));
         self.push(at, Sort::Request, who, what, &started.request_id);
     }
 

@@ -34,6 +34,7 @@ pub mod told;
 use base::Secret;
 use client::ClientError;
 use jiff::Timestamp;
+use protocol::room::RoomEvent;
 use ratatui::layout::Size;
 
 use self::{
@@ -155,6 +156,7 @@ impl App {
     /// Something happened: what it wants done now.
     pub fn handle(&mut self, now: Timestamp, event: Event) -> Vec<Effect> {
         self.now = now;
+        let is_token = is_token(&event);
         let effects = match event {
             Event::Key(key) => self.key(key),
             Event::Mouse(mouse) => self.mouse(mouse),
@@ -166,7 +168,13 @@ impl App {
             Event::Answer { question, piece } => self.answered(question, piece),
             Event::Polled { .. } => Vec::new(),
         };
-        self.settle();
+        if let Some(answer) = &mut self.ask.answer {
+            answer.pass(now);
+        }
+        // Tokens come by the thousand, and change no list.
+        if !is_token {
+            layout::settle(self);
+        }
         effects
     }
 
@@ -283,13 +291,15 @@ impl App {
             self.ask.to = self.targets().into_iter().next();
         }
     }
+}
 
-    /// Holds every choice in its list and in sight.
-    fn settle(&mut self) {
-        let now = self.now;
-        if let Some(answer) = &mut self.ask.answer {
-            answer.pass(now);
-        }
-        layout::settle(self);
+fn is_token(event: &Event) -> bool {
+    match event {
+        Event::Answer { .. } => true,
+        Event::Room { news, .. } => match &**news {
+            RoomNews::Happened(happened) => matches!(happened.event, RoomEvent::LlmToken(_)),
+            _ => false,
+        },
+        _ => false,
     }
 }

@@ -67,6 +67,13 @@ impl Rooms {
         listed.iter().map(entry).chain(by_code).collect()
     }
 
+    /// A scope as people know it: a listed room's by its code.
+    pub fn scope(&self, scope: &str) -> String {
+        let id = scope.strip_prefix("room:");
+        let room = self.listed.all().iter().find(|room| Some(room.room.id.as_str()) == id);
+        room.map_or_else(|| scope.to_owned(), |room| entry(room).code)
+    }
+
     /// The room that is looked at.
     pub fn open(&self) -> Option<&Room> {
         self.watched.first()

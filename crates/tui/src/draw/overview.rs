@@ -101,7 +101,7 @@ fn curve(title: &str, series: &Series, area: Rect, theme: Theme, frame: &mut Fra
 fn workers(app: &App, area: Rect, theme: Theme, frame: &mut Frame<'_>) {
     let widths = [
         Constraint::Fill(2),
-        Constraint::Length(11),
+        Constraint::Length(14),
         Constraint::Fill(3),
         Constraint::Length(10),
         Constraint::Length(7),
@@ -114,7 +114,7 @@ fn workers(app: &App, area: Rect, theme: Theme, frame: &mut Frame<'_>) {
         is_chosen: app.overview.part == Part::Workers,
     };
     let workers = app.overview.all_workers();
-    listed.draw(area, workers, |worker| row(worker, theme), theme, frame);
+    listed.draw(area, workers, |worker| row(app, worker, theme), theme, frame);
     if workers.is_empty() && app.overview.details().is_some() {
         instead(
             "No worker is connected: `warren worker` lends a machine's models.",
@@ -125,7 +125,7 @@ fn workers(app: &App, area: Rect, theme: Theme, frame: &mut Frame<'_>) {
     }
 }
 
-fn row(worker: &WorkerJson, theme: Theme) -> Row<'static> {
+fn row(app: &App, worker: &WorkerJson, theme: Theme) -> Row<'static> {
     let (state, style) = match worker.resting_secs {
         _ if worker.is_draining => ("draining".to_owned(), theme.warn()),
         Some(rest) => (format!("rests {rest:.0}s"), theme.bad()),
@@ -134,7 +134,7 @@ fn row(worker: &WorkerJson, theme: Theme) -> Row<'static> {
     };
     Row::new([
         cell(&worker.worker_name),
-        cell(&worker.scope),
+        cell(&app.rooms.scope(&worker.scope)),
         cell(&worker.models.join(", ")),
         styled(state, style),
         number(format!("{}/{}", worker.in_flight, worker.max_concurrent)),
@@ -174,14 +174,19 @@ fn queues(app: &App, area: Rect, theme: Theme, frame: &mut Frame<'_>) {
         is_chosen: app.overview.part == Part::Queues,
     };
     let queues = app.overview.queues.all();
-    listed.draw(area, queues, queue, theme, frame);
+    listed.draw(area, queues, |waiting| queue(app, waiting), theme, frame);
     let none = || queues.is_empty().then(|| "Nobody waits.".to_owned());
     if let Some(why) = missing(&app.overview.queues).or_else(none) {
         instead(&why, area, theme, frame);
     }
 }
 
-fn queue(queue: &QueueJson) -> Row<'static> {
+fn queue(app: &App, queue: &QueueJson) -> Row<'static> {
     let oldest = format!("{:.1}s", queue.oldest_secs);
-    Row::new([cell(&queue.model), cell(&queue.scope), number(queue.depth), number(oldest)])
+    Row::new([
+        cell(&queue.model),
+        cell(&app.rooms.scope(&queue.scope)),
+        number(queue.depth),
+        number(oldest),
+    ])
 }

@@ -106,7 +106,7 @@ fn whole(app: &App, request: &RequestJson, theme: Theme, frame: &mut Frame<'_>) 
         ("Id", request.id.clone()),
         ("Ended", request.at.strftime("%F %TZ").to_string()),
         ("Key", request.key.clone()),
-        ("Scope", request.scope.clone().unwrap_or_else(|| "server".to_owned())),
+        ("Scope", app.rooms.scope(request.scope.as_deref().unwrap_or("server"))),
         ("Model", request.model.clone()),
         ("Served model", text(&request.served_model)),
         ("Endpoint", request.endpoint.clone()),

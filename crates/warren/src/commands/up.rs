@@ -102,6 +102,7 @@ fn greeting(url: &str, server: &Server, backends: &[Lend]) -> String {
          For other machines, start with --listen 0.0.0.0:9178 and give them\n  \
            the key       {key}\n  \
            or, to lend their models, the worker secret\n                \
-             {secret}\n"
+             {secret}\n  \
+           or make a room to share models in: warren room create\n"
     )
 }

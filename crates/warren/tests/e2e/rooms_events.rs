@@ -97,7 +97,7 @@ async fn a_failed_request_is_told_with_who_had_it_and_where_it_failed() {
         let asked =
             tokio::spawn(async move { asking.post_json(&chat, &ask_for("m", false)).await });
         let ask = participant.expect_request().await;
-        participant.answer(&ask, status, &json!({"error": {"message": "no"}})).await;
+        participant.answer(&ask, status, &json!({"error": {"message": "model not found"}})).await;
         assert_eq!(asked.await.unwrap().status, status);
         assert_eq!(
             named.until("llm.complete").await.json["data"]["participantId"],
@@ -255,7 +255,7 @@ async fn the_end_of_a_room_is_told_and_ends_its_streams() {
     let mut participant = friend(&daemon, &room, "p1").await;
     let host = client.with_header("x-warren-host-token", &room.host_token);
     assert_eq!(host.request("DELETE", &room.plane("")).send().await.status, 200);
-    assert_eq!(participant.expect_close().await.map(|close| close.0), Some(1000));
+    assert_eq!(participant.expect_close().await.map(|close| close.0), Some(1001));
     let last = named.rest().await.pop().unwrap();
     assert_eq!(
         (last.kind(), &last.json["data"]["reason"]),

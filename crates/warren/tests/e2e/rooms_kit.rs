@@ -194,6 +194,11 @@ impl Events {
 
     /// The next event; nothing when the stream is over.
     pub(crate) async fn next(&mut self) -> Option<Frame> {
+        // Signs of life are no events: they put off no deadline.
+        within("the next event", self.read_next()).await
+    }
+
+    async fn read_next(&mut self) -> Option<Frame> {
         loop {
             while let Some(end) = self.read.find("\n\n") {
                 let text: String = self.read.drain(..end + 2).collect();

@@ -337,7 +337,7 @@ async fn the_hosts_token_changes_kicks_and_closes_and_nothing_else_does() {
     let stranger = daemon.client().request("DELETE", &kick).header("authorization", "Bearer pw2");
     assert_eq!(send_from(&daemon, [127, 0, 0, 2], stranger).await.0, 403);
     assert_eq!(host.request("DELETE", &kick).send().await.status, 200);
-    assert_eq!(participant.expect_close().await.map(|close| close.0), Some(1000));
+    assert_eq!(participant.expect_close().await.map(|close| close.0), Some(1008));
     assert_eq!(host.request("DELETE", &change).send().await.status, 200);
 }
 
@@ -363,7 +363,7 @@ async fn who_is_connected_is_not_pushed_out_by_a_stranger_and_its_session_is_its
     refused(&client.request("DELETE", &path).send().await, 403, "UNAUTHORIZED");
     let leave = client.request("DELETE", &path).header("x-warren-session", &session);
     assert_eq!(leave.send().await.status, 200);
-    assert_eq!(own.expect_close().await.map(|close| close.0), Some(1000));
+    assert_eq!(own.expect_close().await.map(|close| close.0), Some(1008));
 }
 
 #[tokio::test]

@@ -221,12 +221,13 @@ async fn old_usage_is_forgotten() {
     let path = serve.data_dir().join("warren.db");
     let database = Connection::open(&path).unwrap();
     let now = jiff::Timestamp::now().as_millisecond();
-    for days in [0, 1, 3, 400] {
+    for (number, days) in [0, 1, 3, 400].into_iter().enumerate() {
         let at = now - days * 86_400_000;
-        let insert = "INSERT INTO usage (at, job, key, model, api, outcome, estimated, queue_ms,
-            total_ms, streaming, requeues)
-            VALUES (?1, 'r', 'k', 'm', '/v1', 'answered', 0, 0, 0, 0, 0)";
-        database.execute(insert, [at]).unwrap();
+        let insert = "INSERT INTO usage_days VALUES (?1, 'k', 'm', '', '/v1', ?2, 1, 0, 0, 0, 0)";
+        database.execute(insert, [at / 86_400_000, number as i64]).unwrap();
+        let insert = "INSERT INTO usage_rows (id, job, sums, queue_ms, total_ms, flags)
+            VALUES (?1, x'00', ?2, 0, 0, 0)";
+        database.execute(insert, [at << 20, number as i64]).unwrap();
     }
     drop(database);
     let daemon = serve.start().await;

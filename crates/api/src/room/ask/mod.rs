@@ -236,7 +236,7 @@ impl Ask {
 
     /// Tells the last message.
     fn end(&mut self, last: ServerMessage) {
-        self.room.tell(None, Some(last.clone()), Moment::now().wall_ms);
+        self.room.concluded(self.answer.job(), last.clone(), Moment::now().wall_ms);
         self.told.push_back(last);
         self.in_flight = None;
     }
@@ -253,7 +253,7 @@ impl Drop for Ask {
                 participant_id: std::mem::take(&mut self.participant),
                 error: "the client left".to_owned(),
             });
-            self.room.tell(None, Some(last), Moment::now().wall_ms);
+            self.room.concluded(self.answer.job(), last, Moment::now().wall_ms);
         }
     }
 }

@@ -110,11 +110,16 @@ impl Door<'_> {
     }
 
     /// The endpoint of somebody who joins, if it is one that the server calls. Behind a proxy nobody
-    /// is at the address that a request comes from.
+    /// is at the address that a request comes from; and who is there knows nothing of what a page
+    /// from elsewhere makes a browser send.
     async fn reach(&self, endpoint: &str) -> Result<Reached, Failure> {
         let endpoints = self.api.rooms().endpoints;
         if endpoints == Endpoints::Own && is_forwarded(&self.parts.headers) {
             let words = "an endpoint is not called for who comes by way of a proxy".to_owned();
+            return Err(not_called(RoomError::Invalid(words)));
+        }
+        if !self.api.rules().local.takes_page(&self.parts.uri, &self.parts.headers) {
+            let words = "an endpoint is not called for a page of another origin".to_owned();
             return Err(not_called(RoomError::Invalid(words)));
         }
         endpoints.reach(endpoint, from(self.parts)).await.map_err(not_called)

@@ -109,9 +109,10 @@ fn add_to_days(
     transaction: &Transaction<'_>,
     days: &[(OfDay<'_>, UsageSums)],
 ) -> rusqlite::Result<Vec<i64>> {
+    let free = "SELECT COALESCE(MAX(id), 0) + 1 FROM usage_days";
+    let mut free: i64 = transaction.prepare_cached(free)?.query_row([], |row| row.get(0))?;
     let add = format!(
-        "INSERT INTO usage_days VALUES (?1, ?2, ?3, ?4, ?5,
-            (SELECT COALESCE(MAX(id), 0) + 1 FROM usage_days), ?6, ?7, ?8, ?9, ?10)
+        "INSERT INTO usage_days VALUES (?1, ?2, ?3, ?4, ?5, ?11, ?6, ?7, ?8, ?9, ?10)
          {TO_DAY} RETURNING id"
     );
     let mut add = transaction.prepare_cached(&add)?;
@@ -120,9 +121,11 @@ fn add_to_days(
         let (prompt, completion) = (signed(sums.prompt_tokens), signed(sums.completion_tokens));
         let errors = signed(sums.errors);
         let values = params![
-            day, key, model, provider, api, requests, prompt, completion, estimated, errors
+            day, key, model, provider, api, requests, prompt, completion, estimated, errors, free
         ];
-        add.query_row(values, |row| row.get(0))
+        let id: i64 = add.query_row(values, |row| row.get(0))?;
+        free += i64::from(id == free);
+        Ok(id)
     };
     days.iter().map(&mut add).collect()
 }

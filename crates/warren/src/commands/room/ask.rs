@@ -109,9 +109,9 @@ impl Ask {
             room_code: None,
         };
         match room.ask(&request).await {
-            Err(ClientError::NotFound { words }) if words.contains("Route not found") => {
-                Err(anyhow!("this server has no answers that a whole room sees: ask with --private"))
-            }
+            Err(ClientError::NotFound { words }) if words.contains("Route not found") => Err(
+                anyhow!("this server has no answers that a whole room sees: ask with --private"),
+            ),
             answering => Ok(answering?),
         }
     }
@@ -137,7 +137,8 @@ impl Printer {
 
     fn text(&mut self, participant: &str, text: &str) -> anyhow::Result<()> {
         if self.json {
-            return self.line(&json!({"type": "token", "participantId": participant, "token": text}));
+            return self
+                .line(&json!({"type": "token", "participantId": participant, "token": text}));
         }
         let text = if self.terminal { clean(text) } else { text.to_owned() };
         let mut out = stdout().lock();
@@ -153,7 +154,11 @@ impl Printer {
             return self.line(&done);
         }
         self.end_line()?;
-        let by = if participant.is_empty() { String::new() } else { format!("{}: ", plain(participant)) };
+        let by = if participant.is_empty() {
+            String::new()
+        } else {
+            format!("{}: ", plain(participant))
+        };
         note(&format!("{by}{}", metrics(&as_answer(done))));
         Ok(())
     }

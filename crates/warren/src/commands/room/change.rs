@@ -66,7 +66,9 @@ impl Change {
             defaults: self.defaults.as_deref().map(defaults).transpose()?,
         };
         if change == ChangeRoom::default() {
-            return Err(anyhow!("say what to change: --name, --password, --no-password or --defaults"));
+            return Err(anyhow!(
+                "say what to change: --name, --password, --no-password or --defaults"
+            ));
         }
         Ok(change)
     }

@@ -77,7 +77,9 @@ impl Close {
             Some(token) => found.room(None)?.close(&token).await?,
             None => {
                 // The administrator's token is shown as a key, and is no host's.
-                let token = self.administrators(file, &found).map_or_else(|| self.host.token(&found), Ok)?;
+                let token = self
+                    .administrators(file, &found)
+                    .map_or_else(|| self.host.token(&found), Ok)?;
                 found.room(Some(&token))?.close(&token).await?;
             }
         }

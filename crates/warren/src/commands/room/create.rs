@@ -85,7 +85,8 @@ impl Create {
     }
 
     fn asked(&self) -> anyhow::Result<CreateRoom> {
-        let name = self.name.clone().unwrap_or_else(|| format!("{}'s room", super::join::host_name()));
+        let name =
+            self.name.clone().unwrap_or_else(|| format!("{}'s room", super::join::host_name()));
         Ok(CreateRoom {
             name,
             password: self.password.get().map(|password| password.expose().to_owned()),
@@ -114,8 +115,9 @@ pub(super) fn defaults(path: &Path) -> anyhow::Result<RuntimeConfig> {
         std::fs::File::open(path).and_then(|file| file.take(LONGEST).read_to_string(&mut text))
     };
     read.with_context(|| format!("the defaults in {shown} cannot be read"))?;
-    let defaults: RuntimeConfig = serde_json::from_str(&text)
-        .with_context(|| format!("{shown} holds no defaults: expected JSON such as {{\"temperature\": 0.2}}"))?;
+    let defaults: RuntimeConfig = serde_json::from_str(&text).with_context(|| {
+        format!("{shown} holds no defaults: expected JSON such as {{\"temperature\": 0.2}}")
+    })?;
     defaults.check().map_err(|error| anyhow!("{shown}: {error}"))?;
     Ok(defaults)
 }

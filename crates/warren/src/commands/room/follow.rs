@@ -30,8 +30,8 @@ pub(super) struct Follow {
 pub(super) enum Next {
     /// Something happened in the room.
     Event(Box<EventEnvelope>),
-    /// The connection broke; another is tried after this wait.
-    Lost(ClientError, Duration),
+    /// The connection broke, for this reason; another is tried after this wait.
+    Lost(String, Duration),
     /// There is no such room any more.
     Over,
 }
@@ -73,11 +73,8 @@ impl Follow {
                 self.waits.reset();
                 Ok(Next::Event(Box::new(event)))
             }
-            Ok(None) => Ok(self.lost(ClientError::Unreachable {
-                url: self.room.url(),
-                reason: "the server ended the stream".to_owned(),
-            })),
-            Err(error) => Ok(self.lost(error)),
+            Ok(None) => Ok(self.lost("the server ended the stream".to_owned())),
+            Err(error) => Ok(self.lost(error.to_string())),
         }
     }
 
@@ -85,17 +82,19 @@ impl Follow {
         match error {
             ClientError::NotFound { .. } if self.began => Ok(Next::Over),
             // What is busy, draining or on its way back is asked again; so is one that was there.
-            ClientError::Refused { status: 429 | 500..=599, .. } => Ok(self.lost(error)),
-            _ if self.began && error.is_unreachable() => Ok(self.lost(error)),
+            ClientError::Refused { status: 429 | 500..=599, .. } => {
+                Ok(self.lost(error.to_string()))
+            }
+            _ if self.began && error.is_unreachable() => Ok(self.lost(error.to_string())),
             _ => Err(error),
         }
     }
 
-    fn lost(&mut self, error: ClientError) -> Next {
+    fn lost(&mut self, reason: String) -> Next {
         self.watching = None;
         let wait = self.waits.next(rand::random());
         self.due = Some(Instant::now() + wait);
-        Next::Lost(error, wait)
+        Next::Lost(reason, wait)
     }
 }
 

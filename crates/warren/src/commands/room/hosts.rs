@@ -60,7 +60,11 @@ pub(super) fn codes(summary: &RoomSummary) -> Vec<String> {
 impl Hosts {
     /// The servers to ask. With `all`, those on which this machine has rooms and those of the local
     /// network, too. Connects to nothing yet, but to what mDNS has found.
-    pub(super) async fn servers(&self, file: &ConfigFile, all: bool) -> anyhow::Result<Vec<Warren>> {
+    pub(super) async fn servers(
+        &self,
+        file: &ConfigFile,
+        all: bool,
+    ) -> anyhow::Result<Vec<Warren>> {
         let said = self.said(file);
         let mut urls = said.server.clone().unwrap_or_default();
         if all {

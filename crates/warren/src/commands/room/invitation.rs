@@ -93,7 +93,8 @@ mod tests {
 
     #[test]
     fn an_address_of_this_machine_alone_is_known() {
-        for url in ["http://127.0.0.1:1", "http://127.8.8.8", "http://[::1]:1", "http://localhost"] {
+        for url in ["http://127.0.0.1:1", "http://127.8.8.8", "http://[::1]:1", "http://localhost"]
+        {
             assert!(is_loopback(url), "{url}");
         }
         for url in ["http://192.0.2.1", "http://example.org", "http://localhost.example.org", "x"] {

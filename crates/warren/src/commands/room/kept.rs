@@ -88,7 +88,11 @@ impl Kept {
     }
 
     /// The token of a room's host.
-    pub(super) fn host_token(&self, server: &str, room: &RoomSummary) -> anyhow::Result<Option<Secret>> {
+    pub(super) fn host_token(
+        &self,
+        server: &str,
+        room: &RoomSummary,
+    ) -> anyhow::Result<Option<Secret>> {
         let of_room = |kept: &&KeptRoom| kept.server == server && kept.room == room.room.id;
         Ok(self.read()?.rooms.iter().find(of_room).map(|kept| kept.host_token.as_str().into()))
     }
@@ -133,9 +137,8 @@ impl Kept {
 
     /// Keeps who this machine is in a room.
     pub(super) async fn keep_participant(&self, who: KeptParticipant) -> anyhow::Result<()> {
-        let place = |kept: &KeptParticipant| {
-            (kept.server.clone(), kept.room.clone(), kept.backend.clone())
-        };
+        let place =
+            |kept: &KeptParticipant| (kept.server.clone(), kept.room.clone(), kept.backend.clone());
         self.update(|book| {
             book.participants.retain(|kept| place(kept) != place(&who));
             book.participants.push(who);

@@ -55,7 +55,11 @@ fn meant(participants: &[ParticipantInfo], meant: &str) -> anyhow::Result<String
     match ids[..] {
         [] => Ok(meant.to_owned()),
         [id] => Ok(id.to_owned()),
-        _ => Err(usage(anyhow!("{} may be any of {}: give an id", plain(meant), plain(&ids.join(", "))))),
+        _ => Err(usage(anyhow!(
+            "{} may be any of {}: give an id",
+            plain(meant),
+            plain(&ids.join(", "))
+        ))),
     }
 }
 

@@ -60,14 +60,17 @@ impl List {
 
 /// The rooms of all servers that answer; an error when none does.
 async fn rooms(servers: &[Warren]) -> anyhow::Result<Vec<Listed>> {
-    let asked = servers.iter().cloned().map(|warren| {
-        tokio::spawn(async move { (warren.url(), warren.rooms().await) })
-    });
+    let asked = servers
+        .iter()
+        .cloned()
+        .map(|warren| tokio::spawn(async move { (warren.url(), warren.rooms().await) }));
     let asked: Vec<_> = asked.collect();
     let (mut rooms, mut failed) = (Vec::new(), Vec::new());
     for answer in asked {
         match answer.await? {
-            (url, Ok(of_server)) => rooms.extend(of_server.into_iter().map(|room| (url.clone(), room))),
+            (url, Ok(of_server)) => {
+                rooms.extend(of_server.into_iter().map(|room| (url.clone(), room)));
+            }
             (_, Err(error)) => failed.push(error),
         }
     }
@@ -168,7 +171,8 @@ mod tests {
     #[test]
     fn people_see_both_codes_and_when_it_was_made() {
         let shown = readable(&[room("n\u{1b}", 1_700_000_000_000, 3)], true);
-        for part in ["swift-eagle-42", "ABC123", "n\u{fffd}", "2023-11-14 22:13Z", "http://a", " 3"] {
+        for part in ["swift-eagle-42", "ABC123", "n\u{fffd}", "2023-11-14 22:13Z", "http://a", " 3"]
+        {
             assert!(shown.contains(part), "{part}: {shown}");
         }
         assert!(!readable(&[room("n", 1, 1)], false).contains("SERVER"));

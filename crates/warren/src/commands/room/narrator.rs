@@ -1,9 +1,9 @@
 //! What happens in a room, told to people. Pure: events in, lines out.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
 
 use client::room::{
-    ParticipantInfo, RoomEvent,
+    ParticipantInfo, RoomEvent, Status,
     event::{EventEnvelope, LlmDone, LlmFailed, LlmStarted},
     message::LlmToken,
     types::AnswerMetrics,
@@ -22,21 +22,33 @@ const MOST_ANSWERS: usize = 64;
 /// A line of an answer is told when it is so long, in bytes.
 const LONG: usize = 400;
 
+/// What was told last of a participant.
+#[derive(Debug, PartialEq)]
+pub(super) struct Known {
+    name: String,
+    status: Status,
+    models: String,
+}
+
 /// Tells what happens in a room.
 #[derive(Debug, Default)]
 pub(super) struct Narrator {
-    /// Nicknames by the ids of participants.
-    names: HashMap<String, String>,
+    /// What was told last of participants, by their ids.
+    known: HashMap<String, Known>,
     /// The line that is not complete yet, by the ids of requests.
     answers: HashMap<String, String>,
+    /// The requests that ended last: what is still said of one is not held back for more.
+    ended: VecDeque<String>,
 }
 
 impl Narrator {
-    /// Learns who is in the room.
-    pub(super) fn meet(&mut self, participant: &ParticipantInfo) {
-        if self.names.len() < MOST_NAMES || self.names.contains_key(&participant.id) {
-            self.names.insert(participant.id.clone(), participant.nickname.clone());
+    /// Learns who is in the room; what was known before is given back.
+    pub(super) fn meet(&mut self, who: &ParticipantInfo) -> Option<Known> {
+        let known = Known { name: plain(&who.nickname), status: who.status, models: models(who) };
+        if self.known.len() >= MOST_NAMES && !self.known.contains_key(&who.id) {
+            return None;
         }
+        self.known.insert(who.id.clone(), known)
     }
 
     /// The lines for an event; none for what is of no interest.
@@ -60,12 +72,12 @@ impl Narrator {
                 vec![joined(who)]
             }
             RoomEvent::ParticipantUpdated(who) => {
-                self.meet(who);
-                vec![format!("{} is {}", named(who), status(who.status))]
+                let before = self.meet(who);
+                updated(who, before.as_ref()).into_iter().collect()
             }
             RoomEvent::ParticipantLeft(who) => {
                 let line = format!("{} left", self.name(&who.participant_id));
-                self.names.remove(&who.participant_id);
+                self.known.remove(&who.participant_id);
                 vec![line]
             }
             RoomEvent::ParticipantOffline(who) => {
@@ -88,6 +100,9 @@ impl Narrator {
         }
         let open = self.answers.entry(token.request_id.clone()).or_default();
         open.push_str(&token.token);
+        if self.ended.contains(&token.request_id) {
+            return self.rest(&token.request_id, &token.participant_id);
+        }
         let end = match open.rfind('\n') {
             Some(end) => end + 1,
             None if open.len() >= LONG => open.len(),
@@ -106,13 +121,22 @@ impl Narrator {
 
     fn failed(&mut self, failed: &LlmFailed) -> Vec<String> {
         let mut lines = self.rest(&failed.request_id, &failed.participant_id);
-        lines.push(format!("✗ {} failed: {}", self.name(&failed.participant_id), plain(&failed.error)));
+        lines.push(format!(
+            "✗ {} failed: {}",
+            self.name(&failed.participant_id),
+            plain(&failed.error)
+        ));
         lines
     }
 
     /// What was said last without an end of the line.
     fn rest(&mut self, request: &str, participant: &str) -> Vec<String> {
         let open = self.answers.remove(request).unwrap_or_default();
+        if !self.ended.iter().any(|ended| ended == request) {
+            self.ended.push_back(request.to_owned());
+            let over = self.ended.len().saturating_sub(MOST_ANSWERS);
+            self.ended.drain(..over);
+        }
         self.quote(participant, &open)
     }
 
@@ -123,23 +147,32 @@ impl Narrator {
     }
 
     fn name(&self, id: &str) -> String {
-        match self.names.get(id) {
-            Some(name) => plain(name),
+        match self.known.get(id) {
+            Some(known) => known.name.clone(),
             None if id.is_empty() => "nobody".to_owned(),
             None => plain(id),
         }
     }
 }
 
-fn named(who: &ParticipantInfo) -> String {
-    plain(&who.nickname)
+fn models(who: &ParticipantInfo) -> String {
+    plain(&if who.models.is_empty() { who.model.clone() } else { who.models.join(", ") })
 }
 
 fn joined(who: &ParticipantInfo) -> String {
-    let models = if who.models.is_empty() { who.model.clone() } else { who.models.join(", ") };
     let machine = machine(&who.specs);
     let on = if machine.is_empty() { String::new() } else { format!(" on {}", plain(&machine)) };
-    format!("{} ({}) joined with {}{on}", named(who), plain(&who.id), plain(&models))
+    format!("{} ({}) joined with {}{on}", plain(&who.nickname), plain(&who.id), models(who))
+}
+
+/// What is new about a participant; `None` when nothing is that people would care for.
+fn updated(who: &ParticipantInfo, before: Option<&Known>) -> Option<String> {
+    let name = plain(&who.nickname);
+    if before.is_none_or(|before| before.status != who.status) {
+        return Some(format!("{name} is {}", status(who.status)));
+    }
+    let other = before.is_some_and(|before| before.models != models(who));
+    other.then(|| format!("{name} now has {}", models(who)))
 }
 
 /// How an answer went, in a few words.
@@ -168,6 +201,7 @@ mod tests {
 
     use super::*;
 
+    #[expect(clippy::needless_pass_by_value, reason = "it is made for this call")]
     fn happened(kind: &str, data: Value) -> EventEnvelope {
         let event = json!({"type": kind, "timestamp": 1_700_000_000_000_u64, "roomCode": "ABC123",
             "data": data});
@@ -183,8 +217,11 @@ mod tests {
     }
 
     fn token(request: &str, text: &str) -> EventEnvelope {
-        happened("llm.token", json!({"requestId": request, "participantId": "p1", "token": text,
-            "seq": 0}))
+        happened(
+            "llm.token",
+            json!({"requestId": request, "participantId": "p1", "token": text,
+            "seq": 0}),
+        )
     }
 
     #[test]
@@ -196,9 +233,25 @@ mod tests {
             "protocol": "chatCompletions"});
         let told = narrator.tell(&happened("llm.request", asked));
         assert_eq!(told, ["22:13:20Z  → Ann\u{fffd} is asked for *"]);
+        let mut changed = participant("p1", "Ann");
+        assert!(narrator.tell(&happened("participant.updated", changed.clone())).is_empty());
+        changed["status"] = json!("busy");
+        assert!(
+            narrator.tell(&happened("participant.updated", changed.clone()))[0]
+                .ends_with("Ann is busy")
+        );
+        changed["model"] = json!("qwen");
+        assert!(
+            narrator.tell(&happened("participant.updated", changed))[0].ends_with("now has qwen")
+        );
         let left = json!({"participantId": "p1"});
-        assert_eq!(narrator.tell(&happened("participant.left", left.clone()))[0].len(), 22);
-        assert!(narrator.tell(&happened("participant.offline", left))[0].ends_with("p1 is offline"));
+        assert_eq!(
+            narrator.tell(&happened("participant.left", left.clone())),
+            ["22:13:20Z  Ann left"]
+        );
+        assert!(
+            narrator.tell(&happened("participant.offline", left))[0].ends_with("p1 is offline")
+        );
         assert!(narrator.tell(&happened("connected", json!({"clientId": "c"}))).is_empty());
     }
 
@@ -216,6 +269,8 @@ mod tests {
         assert_eq!(told[0], "22:13:20Z    p1: wor");
         assert_eq!(told[1], format!("22:13:20Z  ✓ p1 answered with m: {metrics}"));
         assert!(narrator.answers.is_empty());
+        assert_eq!(narrator.tell(&token("1", "ld")), ["22:13:20Z    p1: ld"], "it came late");
+        assert!(narrator.answers.is_empty());
     }
 
     #[test]
@@ -228,7 +283,7 @@ mod tests {
         for n in 0..=MOST_ANSWERS {
             narrator.tell(&token(&n.to_string(), "x"));
         }
-        assert_eq!(narrator.names.len(), MOST_NAMES);
+        assert_eq!(narrator.known.len(), MOST_NAMES);
         assert_eq!(narrator.answers.len(), MOST_ANSWERS);
         let told = narrator.tell(&token("0", &"y".repeat(LONG)));
         assert_eq!((told.len(), narrator.answers["0"].as_str()), (1, ""));

@@ -70,7 +70,8 @@ mod tests {
     #[test]
     fn what_names_no_room_is_refused() {
         let long = "x".repeat(MAX_CODE + 1);
-        for text in ["", "a b", "a/b", "http://h", "http://h/rooms/", "http://h/rooms/a%2Fb", &long] {
+        for text in ["", "a b", "a/b", "http://h", "http://h/rooms/", "http://h/rooms/a%2Fb", &long]
+        {
             assert_eq!(text.parse::<Place>(), Err(NotAPlace), "{text}");
         }
     }

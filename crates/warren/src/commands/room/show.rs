@@ -51,7 +51,8 @@ impl Show {
         };
         if self.json {
             let server = found.warren.url();
-            let all = json!({"server": server, "room": found.summary, "participants": participants});
+            let all =
+                json!({"server": server, "room": found.summary, "participants": participants});
             return Ok(say(&serde_json::to_string_pretty(&all)?)?);
         }
         say(&summary(&found))?;
@@ -136,7 +137,10 @@ mod tests {
             cpu: None,
         };
         assert_eq!(machine(&specs), "RTX 4090 (24 GB), 64 GB RAM");
-        assert_eq!(machine(&MachineSpecs { vram: Some(8.0), ..MachineSpecs::default() }), "8 GB VRAM");
+        assert_eq!(
+            machine(&MachineSpecs { vram: Some(8.0), ..MachineSpecs::default() }),
+            "8 GB VRAM"
+        );
         assert_eq!(plain(&machine(&MachineSpecs::default())), "-");
     }
 }

@@ -43,7 +43,9 @@ impl Watch {
     async fn watch(&self, room: RoomClient) -> anyhow::Result<()> {
         let mut narrator = Narrator::default();
         // Names are a help, not what was asked for.
-        room.participants().await.iter().flatten().for_each(|who| narrator.meet(who));
+        for who in room.participants().await.unwrap_or_default() {
+            narrator.meet(&who);
+        }
         let mut follow = Follow::new(room);
         loop {
             match follow.next().await? {
@@ -58,8 +60,9 @@ impl Watch {
                         return Ok(());
                     }
                 }
-                Next::Lost(error, wait) => {
-                    note(&format!("{error}\ntrying again in {:.1} s", wait.as_secs_f64()));
+                Next::Lost(reason, wait) => {
+                    let wait = wait.as_secs_f64();
+                    note(&format!("not connected: {reason}; trying again in {wait:.1} s"));
                 }
                 Next::Over => {
                     note("the room is closed");

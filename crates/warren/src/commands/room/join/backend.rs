@@ -1,9 +1,9 @@
 //! What is lent: a model server that is named, or one of those found on this machine.
 
 use anyhow::bail;
+use base::Secret;
 use clap::Args;
 use daemon::options::{BackendOptions, WorkerOptions};
-use base::Secret;
 use worker::{Found, Lend, find_local};
 
 use super::super::{note, prompt};
@@ -41,7 +41,8 @@ impl Backend {
     /// The backend to lend; whoever sits at the terminal is asked where there are several.
     pub(super) async fn choose(&self) -> anyhow::Result<Chosen> {
         if self.demo {
-            let options = WorkerOptions { max_concurrent: self.max_concurrent, ..WorkerOptions::default() };
+            let options =
+                WorkerOptions { max_concurrent: self.max_concurrent, ..WorkerOptions::default() };
             return Ok(Chosen { key: "demo".to_owned(), lend: lending::demo(&options) });
         }
         if let Some(url) = &self.backend {
@@ -97,7 +98,8 @@ fn best(found: &[Found], models: &[String]) -> usize {
 }
 
 fn line(found: &Found) -> String {
-    let models = if found.models.is_empty() { "no models".to_owned() } else { found.models.join(", ") };
+    let models =
+        if found.models.is_empty() { "no models".to_owned() } else { found.models.join(", ") };
     format!("{} at {}: {}", plain(&found.name), plain(&found.url), plain(&models))
 }
 

@@ -59,9 +59,11 @@ impl Lending {
         // On a terminal everything is told by the screen.
         let filter = if screen.is_terminal() { "error" } else { "warn" };
         let filter = process.log.clone().unwrap_or_else(|| filter.to_owned());
-        let _log = telemetry::log::start(process.log_format.unwrap_or_default(), &filter).map_err(usage)?;
+        let _log = telemetry::log::start(process.log_format.unwrap_or_default(), &filter)
+            .map_err(usage)?;
         let stop = signals::shutdown()?;
-        let (worker, news) = self.worker(process.drain_timeout_secs.map_or(DRAIN, |seconds| seconds.0))?;
+        let (worker, news) =
+            self.worker(process.drain_timeout_secs.map_or(DRAIN, |seconds| seconds.0))?;
         let (room, happened) = watch(self.room.clone());
         let lent = Lent { activity: worker.activity(), news, happened, stop };
         let ended = self.show(worker, lent, &mut screen).await;
@@ -114,7 +116,11 @@ impl Lending {
     fn count(&self, event: &EventEnvelope, tally: &mut Tally, screen: &mut Screen) {
         let answered = tally.take(&self.who.id, &event.event);
         if let Some(done) = answered.filter(|_| !screen.is_terminal()) {
-            screen.tell(&format!("answered with {}: {}", plain(&done.model), metrics(&done.metrics)));
+            screen.tell(&format!(
+                "answered with {}: {}",
+                plain(&done.model),
+                metrics(&done.metrics)
+            ));
         }
     }
 
@@ -131,17 +137,27 @@ impl Lending {
                 screen.tell(&format!("{} offers {}", plain(&backend), plain(&models.join(", "))));
             }
             Event::Connected { warnings, .. } => {
-                warnings.iter().for_each(|warning| screen.tell(&format!("warning: {}", plain(warning))));
+                warnings
+                    .iter()
+                    .for_each(|warning| screen.tell(&format!("warning: {}", plain(warning))));
             }
-            Event::Disconnected { reason, retry_in, .. } | Event::Refused { reason, retry_in, .. } => {
+            Event::Disconnected { reason, retry_in, .. }
+            | Event::Refused { reason, retry_in, .. } => {
                 let wait = retry_in.as_secs_f64();
-                screen.tell(&format!("not connected: {}; trying again in {wait:.1} s", plain(&reason)));
+                screen.tell(&format!(
+                    "not connected: {}; trying again in {wait:.1} s",
+                    plain(&reason)
+                ));
             }
             Event::Draining { reason, .. } => {
                 screen.tell(&format!("the server takes nothing new: {}", plain(&reason)));
             }
             Event::BackendFailed { backend, reason } => {
-                screen.tell(&format!("{} gives no list of models: {}", plain(&backend), plain(&reason)));
+                screen.tell(&format!(
+                    "{} gives no list of models: {}",
+                    plain(&backend),
+                    plain(&reason)
+                ));
             }
             // Told at the end, as why it ended; nodes are in no room.
             Event::GaveUp { .. } | Event::NodeConnected { .. } => {}
@@ -152,7 +168,9 @@ impl Lending {
         let Some(kept) = &self.kept else { return };
         let who = KeptParticipant { id: id.to_owned(), session_token, ..self.who.clone() };
         if let Err(error) = kept.keep_participant(who).await {
-            screen.tell(&format!("warning: this machine will not be the same the next time: {error:#}"));
+            screen.tell(&format!(
+                "warning: this machine will not be the same the next time: {error:#}"
+            ));
         }
     }
 
@@ -167,7 +185,9 @@ impl Lending {
         }
         match &ended.gave_up {
             None => Ok(say(&format!("left {}", plain(&self.code)))?),
-            Some(GaveUp::NoRoom) => bail!(ClientError::NotFound { words: GaveUp::NoRoom.to_string() }),
+            Some(GaveUp::NoRoom) => {
+                bail!(ClientError::NotFound { words: GaveUp::NoRoom.to_string() })
+            }
             Some(why) => bail!("{why}"),
         }
     }

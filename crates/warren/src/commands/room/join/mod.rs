@@ -91,7 +91,8 @@ impl Join {
         self.check_password(&found)?;
         let chosen = self.backend.choose().await?;
         let (kept, who) = self.who(&found, &chosen.key);
-        let specs = if self.no_specs { MachineSpecs::default() } else { specs::of_this_machine().await };
+        let specs =
+            if self.no_specs { MachineSpecs::default() } else { specs::of_this_machine().await };
         let join = self.participant(&found, &who, specs, config.unwrap_or_default());
         let target = ServerTarget::new(&found.warren.url(), self.password.get().cloned());
         let lending = Lending {

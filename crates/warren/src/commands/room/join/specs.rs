@@ -31,7 +31,10 @@ async fn gpu() -> (Option<String>, Option<f64>) {
     {
         return (Some(gpu), vram);
     }
-    if let Some(gpu) = below("/proc/driver/nvidia/gpus", "information").iter().find_map(|text| by_nvidia_driver(text)) {
+    if let Some(gpu) = below("/proc/driver/nvidia/gpus", "information")
+        .iter()
+        .find_map(|text| by_nvidia_driver(text))
+    {
         return (Some(gpu), None);
     }
     by_amdgpu()
@@ -76,7 +79,10 @@ fn by_nvidia_driver(information: &str) -> Option<String> {
 /// AMD's cards: memory, and a name where the card has one.
 fn by_amdgpu() -> (Option<String>, Option<f64>) {
     let cards = "/sys/class/drm";
-    let vram = below(cards, "device/mem_info_vram_total").iter().filter_map(|text| bytes(text)).reduce(f64::max);
+    let vram = below(cards, "device/mem_info_vram_total")
+        .iter()
+        .filter_map(|text| bytes(text))
+        .reduce(f64::max);
     if vram.is_none() {
         return (None, None);
     }
@@ -138,7 +144,10 @@ mod tests {
     fn processors_and_memory_are_read() {
         let cpuinfo = "processor\t: 0\nmodel name\t: AMD Ryzen 9  7950X\nmodel name\t: other\n";
         assert_eq!(cpu(cpuinfo).as_deref(), Some("AMD Ryzen 9 7950X"));
-        assert_eq!(cpu("processor : 0\nModel : Raspberry Pi 5\n").as_deref(), Some("Raspberry Pi 5"));
+        assert_eq!(
+            cpu("processor : 0\nModel : Raspberry Pi 5\n").as_deref(),
+            Some("Raspberry Pi 5")
+        );
         assert_eq!(ram("MemTotal:       65758888 kB\nMemFree: 1 kB\n"), Some(62.7));
         assert_eq!((cpu(""), cpu("model name :"), ram("MemTotal: lots")), (None, None, None));
     }

@@ -63,7 +63,8 @@ mod tests {
 
     fn done(id: &str, tokens: Option<u64>) -> RoomEvent {
         let rate = tokens.map(|_| 12.5);
-        let metrics = json!({"ttftMs": 1, "durationMs": 2, "outputTokens": tokens, "tokensPerSecond": rate});
+        let metrics =
+            json!({"ttftMs": 1, "durationMs": 2, "outputTokens": tokens, "tokensPerSecond": rate});
         let event = json!({"type": "llm.complete", "data": {"requestId": "r", "participantId": id,
             "model": "m", "protocol": "chatCompletions", "metrics": metrics}});
         serde_json::from_value(event).unwrap()

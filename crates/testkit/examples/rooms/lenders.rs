@@ -1,0 +1,179 @@
+//! `warren room join` as processes that are killed, or asked to end, and started again.
+
+use std::{path::PathBuf, sync::Arc, time::Duration};
+
+use serde_json::json;
+use tempfile::TempDir;
+use testkit::{ChildProcess, Gate, MockBackend, Random, Reply};
+use tokio::{
+    task::JoinSet,
+    time::{Instant, sleep},
+};
+use tokio_util::sync::CancellationToken;
+
+use crate::{account::Report, answers::is_complete, place::Place, script};
+
+/// The longest that one serves, in milliseconds.
+const SERVES: u64 = 8_000;
+
+/// How long one may take to be there, on a machine that is busy.
+const JOINS: Duration = Duration::from_secs(20);
+
+/// How often the room is asked whether it is.
+const LOOK: Duration = Duration::from_millis(100);
+
+/// The share of them that are asked to end; the others are killed.
+const ENDS: f64 = 0.3;
+
+/// All of them.
+pub(crate) struct Lenders {
+    stop: CancellationToken,
+    tasks: JoinSet<()>,
+    backend: Arc<MockBackend>,
+}
+
+struct Lender {
+    binary: PathBuf,
+    place: Arc<Place>,
+    backend: Arc<MockBackend>,
+    report: Report,
+    id: String,
+    random: Random,
+    stop: CancellationToken,
+    /// Where it keeps who it is.
+    state: TempDir,
+}
+
+impl Lenders {
+    /// Starts so many, spread over the rooms, with one backend.
+    pub(crate) async fn start(
+        binary: &std::path::Path,
+        places: &[Arc<Place>],
+        count: usize,
+        random: &mut Random,
+        report: &Report,
+    ) -> Self {
+        let backend = MockBackend::start(&["m"]).await;
+        script(&backend, random.next());
+        let (stop, backend) = (CancellationToken::new(), Arc::new(backend));
+        let mut tasks = JoinSet::new();
+        for number in 0..count {
+            let place = Arc::clone(&places[number % places.len()]);
+            let id = format!("r{}-w{number}", place.number);
+            let lender = Lender {
+                binary: binary.to_owned(),
+                place,
+                backend: Arc::clone(&backend),
+                report: report.clone(),
+                id,
+                random: random.fork(),
+                stop: stop.clone(),
+                state: TempDir::new().expect("a directory"),
+            };
+            tasks.spawn(lender.run());
+        }
+        Self { stop, tasks, backend }
+    }
+
+    /// Ends them all, one way or the other; then their backend must have nothing left to do.
+    pub(crate) async fn stop(mut self, report: &Report) {
+        self.stop.cancel();
+        while let Some(ended) = self.tasks.join_next().await {
+            if let Err(error) = ended {
+                report.wrong(format!("a lender: {error}"));
+            }
+        }
+        self.backend.reaches("no request at the backend", |counts| counts.in_flight() == 0).await;
+    }
+}
+
+/// Lets the backend answer each request with what it asks for.
+fn script(backend: &MockBackend, seed: u64) {
+    let random = std::sync::Mutex::new(Random::new(seed));
+    let gate = Gate::closed();
+    backend.answer_with(move |received| {
+        let each = Duration::from_millis(random.lock().expect("no panic").below(25));
+        let body = received.json();
+        let Some(nonce) = script::asked(&body).filter(|_| is_complete(&body)) else {
+            return Reply::json(418, &json!({"not as it should be": body}));
+        };
+        if body["stream"] == true {
+            return Reply::stream(nonce.stream().split_inclusive("\n\n"), &gate).thinking(each);
+        }
+        Reply::json(200, &nonce.whole()).after(&gate).thinking(each * 8)
+    });
+}
+
+impl Lender {
+    async fn run(mut self) {
+        while !self.stop.is_cancelled() {
+            let mut process = self.spawn();
+            if !self.comes(&mut process).await {
+                return;
+            }
+            let serves = Duration::from_millis(self.random.below(SERVES));
+            self.stop.run_until_cancelled(sleep(serves)).await;
+            if !process.is_running() {
+                return self.report.wrong(format!("{} ended:\n{}", self.id, process.log()));
+            }
+            match self.random.chance(ENDS) {
+                true => self.end(process).await,
+                false => self.kill(process).await,
+            }
+        }
+    }
+
+    /// Starts it, with a place of its own for what it keeps: through `env`, which becomes it.
+    fn spawn(&self) -> ChildProcess {
+        let state = format!("XDG_STATE_HOME={}", self.state.path().display());
+        let (binary, backend) = (self.binary.display().to_string(), self.backend.url());
+        let server = format!("http://{}", self.place.address);
+        let mut args = vec![state.as_str(), &binary, "room", "join", &self.place.code];
+        args.extend(["--server", &server, "--backend", &backend, "--id", &self.id]);
+        args.extend(["--no-specs", "--max-concurrent", "4"]);
+        if let Some(password) = self.place.password() {
+            args.extend(["--password", password]);
+        }
+        ChildProcess::start(&self.id, std::path::Path::new("env"), &args)
+    }
+
+    /// Waits until the room lists it as there; whether it came.
+    async fn comes(&self, process: &mut ChildProcess) -> bool {
+        let until = Instant::now() + JOINS;
+        while self.place.listed().await.get(&self.id).is_none_or(|status| status == "offline") {
+            if !process.is_running() || Instant::now() > until {
+                self.report.wrong(format!("{} did not come:\n{}", self.id, process.log()));
+                return false;
+            }
+            sleep(LOOK).await;
+        }
+        self.place.is_in(&self.id, true);
+        self.report.lived(|lives| lives.joined += 1);
+        true
+    }
+
+    async fn end(&self, mut process: ChildProcess) {
+        process.sigterm();
+        let code = process.exit().await;
+        if code != Some(0) {
+            let log = process.log();
+            self.report.wrong(format!("{} was asked to end: {code:?}\n{log}", self.id));
+        }
+        self.place.is_out(&self.id);
+        self.report.lived(|lives| lives.left += 1);
+    }
+
+    async fn kill(&self, mut process: ChildProcess) {
+        process.kill9().await;
+        self.place.is_in(&self.id, false);
+        self.report.lived(|lives| lives.killed += 1);
+        // Until the room has seen that it is gone, it would be taken for the next one.
+        let until = Instant::now() + JOINS;
+        while self.place.listed().await.get(&self.id).is_some_and(|status| status != "offline") {
+            if Instant::now() > until {
+                return self.report.wrong(format!("{} was killed and is still there", self.id));
+            }
+            sleep(LOOK).await;
+        }
+    }
+}

@@ -1,0 +1,99 @@
+//! People at the command line of rooms: each with a home directory of their own.
+
+use std::path::Path;
+
+use serde_json::{Value, json};
+use tempfile::TempDir;
+use testkit::{ChildProcess, Gate, MockBackend, Reply, within};
+use tokio::process::Command;
+
+use crate::{cli::Ran, common::binary};
+
+/// Somebody who uses a server.
+pub(crate) struct Person {
+    home: TempDir,
+    server: String,
+}
+
+impl Person {
+    pub(crate) fn of(server: &str) -> Self {
+        Self { home: TempDir::new().unwrap(), server: server.to_owned() }
+    }
+
+    /// Sets the environment: of the one that runs the tests no settings count.
+    fn environment(&self) -> Vec<String> {
+        let home = self.home.path().display();
+        let unset = std::env::vars_os().map(|(name, _)| name.to_string_lossy().into_owned());
+        let unset = unset.filter(|name| name.starts_with("WARREN_"));
+        let mut all: Vec<String> = unset.map(|name| format!("--unset={name}")).collect();
+        for variable in ["HOME", "XDG_STATE_HOME", "XDG_CONFIG_HOME", "XDG_DATA_HOME"] {
+            all.push(format!("{variable}={home}"));
+        }
+        all.push(binary().display().to_string());
+        all
+    }
+
+    fn command(&self, args: &[&str]) -> Vec<String> {
+        let mut all = self.environment();
+        all.push("room".to_owned());
+        all.extend(args.iter().map(|&arg| arg.to_owned()));
+        if !args.contains(&"--server") {
+            all.extend(["--server".to_owned(), self.server.clone()]);
+        }
+        all
+    }
+
+    /// Runs `warren room` to its end.
+    pub(crate) async fn room(&self, args: &[&str]) -> Ran {
+        let mut command = Command::new("env");
+        command.args(self.command(args)).stdin(std::process::Stdio::null()).kill_on_drop(true);
+        let output = within("a command", command.output()).await.expect("the binary runs");
+        let text = |bytes| String::from_utf8(bytes).expect("text");
+        Ran { code: output.status.code(), out: text(output.stdout), err: text(output.stderr) }
+    }
+
+    /// Starts `warren room`, which goes on.
+    pub(crate) fn start(&self, args: &[&str]) -> ChildProcess {
+        ChildProcess::start(args[0], Path::new("/usr/bin/env"), &self.command(args))
+    }
+
+    /// Makes a room: its spoken code.
+    pub(crate) async fn creates(&self, args: &[&str]) -> String {
+        let made = self.room(&[&["create", "--json"], args].concat()).await.json();
+        made["room"]["spokenCode"].as_str().expect("a code").to_owned()
+    }
+
+    /// Lends a backend to a room, and is in it.
+    pub(crate) async fn joins(
+        &self,
+        code: &str,
+        backend: &MockBackend,
+        more: &[&str],
+    ) -> ChildProcess {
+        let url = backend.url();
+        let join = self.start(&[&["join", code, "--backend", &url], more].concat());
+        join.line_with("joined").await;
+        join
+    }
+
+    /// The participants of a room.
+    pub(crate) async fn participants(&self, code: &str) -> Vec<Value> {
+        let shown = self.room(&["show", code, "--json"]).await.json();
+        shown["participants"].as_array().expect("a list").clone()
+    }
+}
+
+/// A backend of the model `m`, which says `words` one after the other.
+pub(crate) async fn saying(words: &'static [&'static str]) -> MockBackend {
+    let backend = MockBackend::start(&["m"]).await;
+    backend.answer_with(move |_| {
+        let chunk = |word: &&str| {
+            let chunk = json!({"choices": [{"index": 0, "delta": {"content": word}}]});
+            format!("data: {chunk}\n\n")
+        };
+        let usage = json!({"choices": [], "usage": {"prompt_tokens": 2, "completion_tokens": 7}});
+        let end = format!("data: {usage}\n\ndata: [DONE]\n\n");
+        Reply::stream(words.iter().map(chunk).chain([end]), &Gate::opened())
+    });
+    backend
+}
