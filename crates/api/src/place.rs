@@ -168,11 +168,12 @@ pub(crate) fn path_and_query(uri: &Uri) -> String {
     if query.is_empty() { path.to_owned() } else { format!("{path}?{query}") }
 }
 
+/// The name is compared as it is read when somebody is let in: it may be written with `%`, too.
 fn without_password(query: &str) -> String {
-    let is_password = |pair: &&str| pair.split('=').next() == Some("password");
-    if !query.contains("password") {
-        return query.to_owned();
-    }
+    let is_password = |pair: &&str| {
+        let mut parsed = form_urlencoded::parse(pair.as_bytes());
+        parsed.next().is_some_and(|(name, _)| name == "password")
+    };
     query.split('&').filter(|pair| !is_password(pair)).collect::<Vec<_>>().join("&")
 }
 
@@ -187,6 +188,7 @@ mod tests {
             ("/v1/messages", "/v1/messages"),
             ("/rooms/AB12CD/v1/messages?password=x&beta=true", "/v1/messages?beta=true"),
             ("/rooms/AB12CD/v1/messages?password=x", "/v1/messages"),
+            ("/rooms/AB12CD/v1/messages?b=1&p%61ssword=x", "/v1/messages?b=1"),
             ("/rooms/AB12CD", "/"),
             ("http://host/rooms/a/api/chat?a=1", "/api/chat?a=1"),
         ];

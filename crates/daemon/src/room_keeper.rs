@@ -7,7 +7,7 @@ use api::{ApiError, MessageJobs};
 use base::{Endpoint, ProviderId};
 use protocol::room::{Protocol, types::AnswerMetrics};
 use rooms::{JobEnded, JobStarted, Room, Rooms, activity::How};
-use scheduler::{Ended, JobFacts, Observer, Outcome};
+use scheduler::{Ended, JobFacts, Observer, Outcome, Scheduler};
 use tokio::time::{MissedTickBehavior, interval};
 use tokio_util::sync::CancellationToken;
 
@@ -96,7 +96,7 @@ fn millis(duration: Duration) -> u64 {
 }
 
 /// Looks after the rooms until `stop`.
-pub(crate) async fn keep(rooms: Rooms, stop: CancellationToken) {
+pub(crate) async fn keep(rooms: Rooms, scheduler: Scheduler, stop: CancellationToken) {
     let mut looks = interval(SWEEP);
     looks.set_missed_tick_behavior(MissedTickBehavior::Delay);
     while !stop.is_cancelled() {
@@ -106,8 +106,9 @@ pub(crate) async fn keep(rooms: Rooms, stop: CancellationToken) {
         }
         let rooms = rooms.clone();
         let swept = tokio::task::spawn_blocking(move || rooms.sweep(Moment::now().wall_ms)).await;
-        if let Err(error) = swept {
-            tracing::error!(%error, "rooms are not looked after");
+        match swept {
+            Ok(ended) => ended.iter().for_each(|scope| scheduler.close(scope)),
+            Err(error) => tracing::error!(%error, "rooms are not looked after"),
         }
     }
 }

@@ -163,7 +163,8 @@ impl Server {
             tokio::spawn(Arc::clone(&self.models).keep(self.scheduler.clone(), stop.clone()));
         let keeper = keeper::keep(self.keys.clone(), self.scheduler.clone(), stop.clone());
         let keeper = tokio::spawn(keeper);
-        let caretaker = tokio::spawn(room_keeper::keep(self.rooms.clone(), stop.clone()));
+        let caretaker = room_keeper::keep(self.rooms.clone(), self.scheduler.clone(), stop.clone());
+        let caretaker = tokio::spawn(caretaker);
         let caller = tokio::spawn(self.participants.clone().call_endpoints());
         let ledger = Arc::clone(&self.ledger);
         let writer = tokio::task::spawn_blocking(move || ledger.write());

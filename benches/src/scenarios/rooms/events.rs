@@ -12,14 +12,13 @@ use std::time::Duration;
 
 use anyhow::{Result, ensure};
 
-use super::super::slow_streams::warn_of_file_limit;
+use super::{
+    super::slow_streams::warn_of_file_limit,
+    crowd::{Crowd, EACH, SILENT},
+};
 use crate::{
     http1::Link,
-    load::{
-        Failures, Plan,
-        slow::Opened,
-        watch::{Told, Watch},
-    },
+    load::{Failures, Plan, slow::Opened, watch::Told},
     proc,
     report::{self, Bound, Column, Goal, Line, Report, Section},
     rooms::{self, ENDPOINT, Participant},
@@ -30,12 +29,6 @@ use crate::{
 
 /// Participants of each room.
 const PARTICIPANTS: u32 = 10;
-
-/// Watchers of each room, where they are spread.
-const EACH: u32 = 10;
-
-/// Watchers that never read, where there are some.
-const SILENT: u32 = 50;
 
 /// The longest opening all watchers may take.
 const OPENING: Duration = Duration::from_secs(300);
@@ -66,42 +59,6 @@ const RESUMED: Column = Column::new("resumed", 0);
 
 const COLUMNS: [Column; 11] =
     [WATCHERS, MEMORY, AFTER, MADE, P50, P99, MAX, READ, CPU, DROPPED, RESUMED];
-
-/// Where the watchers are.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Crowd {
-    /// Some in each room.
-    Spread,
-    /// All in one.
-    Together,
-    /// The same, some of whom never read.
-    WithSilent,
-}
-
-impl Crowd {
-    const ALL: [Self; 3] = [Self::Spread, Self::Together, Self::WithSilent];
-
-    const fn name(self) -> &'static str {
-        match self {
-            Self::Spread => "many rooms",
-            Self::Together => "one room",
-            Self::WithSilent => "and silent",
-        }
-    }
-
-    /// What they watch, of these rooms.
-    fn watch(self, target: &Target, rooms: &[String], quick: bool) -> Watch {
-        let all = u32::try_from(rooms.len()).unwrap_or(u32::MAX).saturating_mul(EACH);
-        let events = if quick { 40 } else { 200 };
-        let one = || rooms[..1].to_vec();
-        let (rooms, watchers, silent, events) = match self {
-            Self::Spread => (rooms.to_vec(), EACH, 0, if quick { 100 } else { 2000 }),
-            Self::Together => (one(), all, 0, events),
-            Self::WithSilent => (one(), all - SILENT, SILENT, events),
-        };
-        Watch { addr: target.addr, rooms, watchers, silent, events }
-    }
-}
 
 /// Measures all of them in turns.
 pub(crate) async fn measure(lab: &Lab, report: &mut Report) -> Result<()> {

@@ -210,6 +210,26 @@ async fn a_busy_participant_is_waited_for_and_a_full_queue_is_told() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn what_waits_in_a_room_that_is_closed_ends_at_once() {
+    let mut kit = Kit::new();
+    let room = kit.room(None);
+    let _lent = kit.lends(&room, "one", &["a"], CHAT);
+    let (_first, assignment) = kit.send_for(chat(&room, "one"), head(&[JSON])).await;
+    let waiting = tokio::spawn(kit.meanwhile(chat(&room, "one")));
+    tokio::task::yield_now().await;
+    let close = Request::delete(format!("/v1/rooms/{}", room.short_code()));
+    let close = with_bearer(close.body(Body::empty()).unwrap(), "admin");
+    let began = tokio::time::Instant::now();
+    assert_eq!(kit.send(close).await.status(), 200);
+    assert_eq!(
+        told(waiting.await.unwrap()).await,
+        (410, json!({ "error": "the room was closed" }))
+    );
+    assert!(began.elapsed() < std::time::Duration::from_secs(1));
+    drop(assignment);
+}
+
+#[tokio::test(start_paused = true)]
 async fn responses_are_native_where_they_can_be_and_else_translated() {
     let mut kit = Kit::new();
     let room = kit.room(None);

@@ -117,6 +117,18 @@ async fn an_endpoint_is_not_called_for_who_comes_by_way_of_a_proxy() {
     assert!(status == 400 && words.contains("proxy"), "{words}");
 }
 
+/// A page can have a name that leads to this machine.
+#[tokio::test(start_paused = true)]
+async fn an_endpoint_is_not_called_for_who_asks_this_machine_by_a_strange_name() {
+    let kit = Kit::new();
+    let code = kit.room(None).spoken_code().to_owned();
+    let mut request = message("/messages", &join(&code, HERE));
+    request.headers_mut().insert("host", "evil.example:9178".parse().unwrap());
+    request.headers_mut().insert("origin", "http://evil.example:9178".parse().unwrap());
+    let (status, words) = refusal(&kit, request).await;
+    assert!(status == 400 && words.contains("--allow-host"), "{words}");
+}
+
 #[tokio::test(start_paused = true)]
 async fn an_endpoint_is_called_only_where_the_servers_owner_allows_it() {
     let kit = Kit::new();

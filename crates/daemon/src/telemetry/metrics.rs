@@ -27,6 +27,9 @@ use crate::ledger::LedgerMetrics;
 /// Models with metrics of their own; further ones share `other`.
 const MAX_MODELS: usize = 1_000;
 
+/// What all rooms are counted as.
+const ROOMS: &str = "rooms";
+
 /// The metrics of one server.
 pub struct Metrics {
     registry: Registry,
@@ -178,6 +181,15 @@ impl Metrics {
         text
     }
 
+    /// Those of a job's model. Of all rooms together: what their people call their models must not
+    /// take the place of the server's, and the id of a room is a credential.
+    fn of_job(&self, job: &JobFacts) -> Arc<ModelMetrics> {
+        match job.scope.room_id() {
+            None => self.of(&job.model),
+            Some(_) => self.of(&ModelName::from(ROOMS)),
+        }
+    }
+
     fn of(&self, model: &ModelName) -> Arc<ModelMetrics> {
         {
             let models = self.models.read().unwrap_or_else(PoisonError::into_inner);
@@ -200,15 +212,15 @@ impl Default for Metrics {
 
 impl Observer for Metrics {
     fn assigned(&self, job: &JobFacts, _: ProviderId, waited: Duration) {
-        self.of(&job.model).queue_wait.observe(waited.as_secs_f64());
+        self.of_job(job).queue_wait.observe(waited.as_secs_f64());
     }
 
     fn requeued(&self, job: &JobFacts) {
-        self.of(&job.model).requeues.inc();
+        self.of_job(job).requeues.inc();
     }
 
     fn first_byte(&self, job: &JobFacts, after: Duration) {
-        self.of(&job.model).first_byte.observe(after.as_secs_f64());
+        self.of_job(job).first_byte.observe(after.as_secs_f64());
     }
 
     fn canceled(&self, _: &JobFacts, reason: CancelReason) {
@@ -226,9 +238,11 @@ impl Observer for Metrics {
     fn ended(&self, job: &JobFacts, ended: &Ended) {
         let word = ended.outcome.as_str();
         // Names that nobody serves are the client's invention: they get no metric of their own.
-        let unknown = ModelName::from("unknown");
-        let model = if word == "no_provider" { &unknown } else { &job.model };
-        self.of(model).ended(&self.families, word, ended);
+        let metrics = match word {
+            "no_provider" => self.of(&ModelName::from("unknown")),
+            _ => self.of_job(job),
+        };
+        metrics.ended(&self.families, word, ended);
     }
 
     fn left(&self, _: ProviderId, why: Gone) {
@@ -328,10 +342,14 @@ impl Snapshot {
         self.queue.clear();
         self.oldest.clear();
         for queue in &status.queues {
-            let (scope, model) = (queue.scope.to_string(), queue.model.to_string());
-            let labels = QueueLabels { scope, model };
-            self.queue.get_or_create(&labels).set(count(queue.len));
-            self.oldest.get_or_create(&labels).set(queue.oldest.as_secs_f64());
+            let (scope, model) = match queue.scope.room_id() {
+                None => (queue.scope.as_str(), queue.model.as_str()),
+                Some(_) => (ROOMS, ROOMS),
+            };
+            let labels = QueueLabels { scope: scope.to_owned(), model: model.to_owned() };
+            self.queue.get_or_create(&labels).inc_by(count(queue.len));
+            let oldest = self.oldest.get_or_create(&labels);
+            oldest.set(queue.oldest.as_secs_f64().max(oldest.get()));
         }
         self.worker_load.clear();
         self.worker_in_flight.clear();

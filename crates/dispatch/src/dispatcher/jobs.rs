@@ -173,7 +173,7 @@ mod tests {
 
     use super::*;
     use crate::{
-        Config, Input, JobSpec,
+        Config, Input, Offer,
         fixture::{Bench, SECOND, assign, cancel, end, job, offer, provider, spec},
     };
 

@@ -238,7 +238,7 @@ mod tests {
     }
 
     #[test]
-    fn a_provider_that_takes_more_at_once_is_given_more_and_one_that_takes_less_keeps_what_it_has() {
+    fn a_provider_that_takes_more_is_given_more_and_one_that_takes_less_keeps_what_it_has() {
         let capacity = |max_concurrent| Input::Capacity { provider: provider(1), max_concurrent };
         let mut bench = Bench::new();
         bench.join(1, offer(1));

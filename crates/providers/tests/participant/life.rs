@@ -168,6 +168,16 @@ async fn a_participant_that_joins_anew_with_another_model_is_found_under_that() 
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_participant_that_joins_anew_and_takes_more_at_once_is_given_more() {
+    let mut kit = Kit::new();
+    let mut far = kit.participant("a", 1).await;
+    let (_first, _second) = (kit.ask(), kit.ask());
+    let one = far.request().await;
+    kit.join("a", |joining| joining.max_concurrent = 2);
+    assert_ne!(far.request().await, one);
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_thousand_heartbeats_later_a_participant_that_pings_is_still_there() {
     let kit = Kit::new();
     let mut far = kit.participant("a", 1).await;

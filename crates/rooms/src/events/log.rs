@@ -30,6 +30,8 @@ struct State {
     ring: Ring,
     watchers: Watchers,
     closed: bool,
+    /// Counts how often all who watched were let go.
+    era: u64,
     /// The forms whose watchers a task is about to wake; none when there is no such task.
     due: [bool; Form::COUNT],
 }
@@ -39,6 +41,8 @@ pub(super) struct Watcher {
     form: Form,
     /// The id of the last event that it has seen, or need not see.
     after: u64,
+    /// The log's era when it came.
+    era: u64,
     /// Its place among the watchers.
     slot: usize,
     may_see: Option<Box<MaySee>>,
@@ -49,8 +53,8 @@ impl Log {
     /// before.
     pub fn new(bounds: Bounds, now: u64) -> Arc<Self> {
         let ring = Ring::new(bounds, now);
-        let state =
-            State { ring, watchers: Watchers::default(), closed: false, due: Default::default() };
+        let (watchers, due) = (Watchers::default(), Default::default());
+        let state = State { ring, watchers, closed: false, era: 0, due };
         Arc::new(Self(Mutex::new(state)))
     }
 
@@ -87,6 +91,15 @@ impl Log {
     pub fn close(&self) {
         let mut state = self.lock();
         state.closed = true;
+        let wakers = state.watchers.take([true; Form::COUNT]);
+        drop(state);
+        wakers.into_iter().for_each(Waker::wake);
+    }
+
+    /// Ends the subscriptions that there are, at once; others may come.
+    pub fn let_go(&self) {
+        let mut state = self.lock();
+        state.era += 1;
         let wakers = state.watchers.take([true; Form::COUNT]);
         drop(state);
         wakers.into_iter().for_each(Waker::wake);
@@ -136,15 +149,18 @@ impl Log {
     ) -> Subscription {
         let mut state = self.lock();
         let Place { after, missed } = state.ring.place(form, after);
-        let slot = state.watchers.enter(form);
+        let (slot, era) = (state.watchers.enter(form), state.era);
         drop(state);
-        let watcher = Watcher { form, after, slot, may_see };
+        let watcher = Watcher { form, after, era, slot, may_see };
         Subscription::new(Arc::clone(self), watcher, missed)
     }
 
     /// What comes next for a watcher; if nothing does now, it is woken when something may.
     pub(super) fn poll_next(&self, watcher: &mut Watcher, cx: &Context<'_>) -> Poll<Next> {
         let mut state = self.lock();
+        if watcher.era != state.era {
+            return Poll::Ready(Next::Closed);
+        }
         match state.ring.read(watcher.form, watcher.after, watcher.may_see.as_deref()) {
             Read::Frames(Batch { frames, last }) => {
                 watcher.after = last;

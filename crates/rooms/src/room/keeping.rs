@@ -23,7 +23,9 @@ const NOT_THE_HOST: &str = "only the room's host may do this: send the host toke
      when the room was made";
 
 impl Room {
-    /// Changes it. Hashes the password and writes to the disk: blocks. Tells watchers.
+    /// Changes it. Hashes the password and writes to the disk: blocks. Tells watchers; a new password
+    /// ends their streams, so that only who knows it watches on. Who lends goes on lending: the host
+    /// may remove them.
     ///
     /// # Errors
     /// [`RoomError`] when the token is not the host's, or it cannot be as it is asked for.
@@ -43,7 +45,12 @@ impl Room {
             true => Ok(None),
             false => Password::new(&text.into()).map(Some),
         });
-        self.apply(name, password.transpose()?, change.defaults)?;
+        let password = password.transpose()?;
+        let locks = matches!(password, Some(Some(_)));
+        self.apply(name, password, change.defaults)?;
+        if locks {
+            self.log.let_go();
+        }
         Ok(self.summary())
     }
 

@@ -153,23 +153,27 @@ impl Rooms {
 
     /// Ends rooms that nobody uses, marks participants that were not heard of for 30 s, forgets
     /// those that were gone for a day, and writes when rooms were last used. Called every 10 s.
-    /// Blocks on the disk.
-    pub fn sweep(&self, now: u64) {
+    /// Blocks on the disk. Returns the scopes of the rooms that it has ended.
+    pub fn sweep(&self, now: u64) -> Vec<Scope> {
         self.0.house.clock.hear(now);
         let rooms = self.list();
+        let mut ended = Vec::new();
         for room in &rooms {
             warn_if_failed(room.sweep(now));
-            if room.is_expired(now)
-                && let Err(error) = self.close(room.id(), "nobody has used it for long")
-            {
+            if !room.is_expired(now) {
+                continue;
+            }
+            ended.push(room.scope());
+            if let Err(error) = self.close(room.id(), "nobody has used it for long") {
                 tracing::warn!(room = %room.id(), %error, "an unused room is there again after a restart");
             }
         }
         warn_if_failed(self.0.keep_uses(&rooms));
+        ended
     }
 
-    /// Ends a room: its participants' connections and its streams of events end, its jobs fail.
-    /// Blocks on the disk.
+    /// Ends a room: its participants' connections and its streams of events end. Its jobs are the
+    /// scheduler's to end. Blocks on the disk.
     ///
     /// # Errors
     /// When it cannot be written: then the room is there again after a restart.

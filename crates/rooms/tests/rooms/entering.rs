@@ -2,7 +2,8 @@
 
 use std::{net::IpAddr, sync::Arc, time::Duration};
 
-use rooms::{Refused, Rooms};
+use protocol::room::plane::ChangeRoom;
+use rooms::{Form, Next, Refused, Rooms};
 
 use crate::kit::{HERE, NOW, THERE, empty, locked, make, named, open};
 
@@ -138,10 +139,8 @@ async fn a_changed_password_is_asked_for_at_once() {
     let (room, host) = (Arc::clone(&made.room), made.host_token.expose());
     let code = room.short_code();
     assert_eq!(enter(&rooms, code, "old", HERE).await, None);
-    let change = |password: &str| protocol::room::plane::ChangeRoom {
-        password: Some(password.to_owned()),
-        ..Default::default()
-    };
+    let change =
+        |password: &str| ChangeRoom { password: Some(password.to_owned()), ..Default::default() };
     assert!(room.change(change("new"), Some(host)).unwrap().room.password_protected);
     assert_eq!(enter(&rooms, code, "old", HERE).await, Some(Refused::PasswordWrong));
     assert_eq!(enter(&rooms, code, "new", HERE).await, None);
@@ -150,4 +149,24 @@ async fn a_changed_password_is_asked_for_at_once() {
     assert_eq!(enter(&again, code, "new", HERE).await, None);
     assert!(!room.change(change(""), Some(host)).unwrap().room.password_protected);
     assert!(rooms.enter(code, None, HERE).await.is_ok());
+}
+
+#[tokio::test(start_paused = true)]
+async fn who_watches_a_room_that_gets_a_new_password_has_to_show_it() {
+    let (_, rooms) = empty();
+    let made = make(&rooms, named("open"));
+    let (room, host) = (Arc::clone(&made.room), made.host_token.expose());
+    let mut watcher = room.subscribe(Form::Named, None);
+    let named = ChangeRoom { name: Some("friends".to_owned()), ..ChangeRoom::default() };
+    room.change(named, Some(host)).unwrap();
+    assert!(matches!(watcher.next().await, Next::Frames(_)));
+    let locked = ChangeRoom { password: Some("new".to_owned()), ..ChangeRoom::default() };
+    let waiting = tokio::spawn(async move { (watcher.next().await, watcher.next().await) });
+    tokio::task::yield_now().await;
+    room.change(locked, Some(host)).unwrap();
+    let (first, second) = waiting.await.unwrap();
+    assert!(first == Next::Closed || second == Next::Closed, "{first:?} {second:?}");
+    let mut again = room.subscribe(Form::Named, None);
+    room.change(ChangeRoom::default(), Some(host)).unwrap();
+    assert!(matches!(again.next().await, Next::Frames(_)), "who comes anew stays");
 }

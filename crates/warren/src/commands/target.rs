@@ -5,7 +5,7 @@ use std::{
     sync::LazyLock,
 };
 
-use anyhow::Context;
+use anyhow::{Context, bail};
 use base::Secret;
 use clap::Args;
 use client::Warren;
@@ -64,8 +64,9 @@ impl Target {
         if let (None, Some(directory)) = (&self.server, &self.data_dir) {
             return Ok(Chosen::Stopped(Box::new(open(directory)?)));
         }
-        let token = token(self.admin_token.as_ref(), self.data_dir.as_ref(), file)?;
-        Ok(Chosen::Running(Box::new(running(self.server.as_ref(), &token)?)))
+        let kept = Kept { directory: self.data_dir.as_ref(), file };
+        let running = running(self.server.as_ref(), self.admin_token.as_ref(), &kept)?;
+        Ok(Chosen::Running(Box::new(running)))
     }
 }
 
@@ -87,35 +88,52 @@ pub(crate) struct Running {
 impl Running {
     /// The server, by what was said and what the file says. Connects to nothing yet.
     pub(crate) fn warren(&self, file: &ServeOptions) -> anyhow::Result<Warren> {
-        let token = token(self.admin_token.as_ref(), self.data_dir.as_ref(), file)?;
-        running(self.server.as_ref(), &token)
+        let kept = Kept { directory: self.data_dir.as_ref(), file };
+        running(self.server.as_ref(), self.admin_token.as_ref(), &kept)
     }
 }
 
-fn running(server: Option<&String>, token: &Secret) -> anyhow::Result<Warren> {
-    let server = server.unwrap_or(&DEFAULT_SERVER);
-    Warren::new(server, Some(token)).map_err(|error| usage(error.into()))
+/// Where this machine's own server keeps its token.
+struct Kept<'a> {
+    /// The data directory, if somebody named it.
+    directory: Option<&'a PathBuf>,
+    file: &'a ServeOptions,
 }
 
-/// What the server is shown: what was said, or what is kept in the data directory.
-fn token(
+/// The server, shown what was said, or what is kept in the data directory: that of this machine is
+/// for a server on this machine, unless somebody names the directory.
+fn running(
+    server: Option<&String>,
     given: Option<&Secret>,
-    directory: Option<&PathBuf>,
-    file: &ServeOptions,
-) -> anyhow::Result<Secret> {
-    if let Some(token) = given.or(file.admin_token.as_ref()) {
-        return Ok(token.clone());
+    kept: &Kept<'_>,
+) -> anyhow::Result<Warren> {
+    let server = server.unwrap_or(&DEFAULT_SERVER);
+    let open = |token| Warren::new(server, token).map_err(|error| usage(error.into()));
+    if let Some(token) = given.or(kept.file.admin_token.as_ref()) {
+        return open(Some(token));
     }
-    let from_environment = || std::env::var_os("WARREN_DATA_DIR").map(PathBuf::from);
-    let directory = directory.cloned().or_else(from_environment);
-    let directory = data_dir(directory.or_else(|| file.data_dir.clone()))?;
-    let token = read_token(&directory, ADMIN_TOKEN)?;
-    let shown = directory.join(ADMIN_TOKEN);
-    token.with_context(|| {
-        format!(
-            "the administrator's token is needed: give it with --admin-token; on the server's \
-             machine it is in {}",
-            shown.display()
-        )
-    })
+    if kept.directory.is_none() && !open(None)?.is_on_this_machine() {
+        bail!(
+            "the administrator's token is needed: give it with --admin-token; the one in this \
+             machine's data directory is not sent to {server} unless --data-dir names it"
+        );
+    }
+    open(Some(&kept.token()?))
+}
+
+impl Kept<'_> {
+    fn token(&self) -> anyhow::Result<Secret> {
+        let from_environment = || std::env::var_os("WARREN_DATA_DIR").map(PathBuf::from);
+        let directory = self.directory.cloned().or_else(from_environment);
+        let directory = data_dir(directory.or_else(|| self.file.data_dir.clone()))?;
+        let token = read_token(&directory, ADMIN_TOKEN)?;
+        let shown = directory.join(ADMIN_TOKEN);
+        token.with_context(|| {
+            format!(
+                "the administrator's token is needed: give it with --admin-token; on the server's \
+                 machine it is in {}",
+                shown.display()
+            )
+        })
+    }
 }

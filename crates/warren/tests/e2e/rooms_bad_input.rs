@@ -1,51 +1,13 @@
-//! What strangers send to rooms: every field of every message and body made wrong in every way, and
-//! participants that mean harm. After each, good requests are answered, and another room knows
-//! nothing of it.
+//! What strangers send to rooms: every field of every message and body made wrong in every way. After
+//! each sweep good requests are answered, and another room knows nothing of it.
 
 use serde_json::{Value, json};
-use testkit::{Client, Daemon, FakeParticipant, Response};
-use tokio_tungstenite::tungstenite::Message;
+use testkit::{Client, Response};
 
 use crate::{
-    common::{ask_for, serve},
-    rooms_kit::{Events, Room, data, delta, elsewhere, friend, make_room, open_room, say, tunnel},
+    common::serve,
+    rooms_kit::{Neighbour, assert_answers, data, elsewhere, friend, open_room},
 };
-
-/// Another room that is used while strangers do what they do.
-struct Neighbour {
-    room: Room,
-    participant: FakeParticipant,
-    events: Events,
-}
-
-impl Neighbour {
-    async fn new(daemon: &Daemon) -> Self {
-        let room = open_room(daemon).await;
-        let participant = friend(daemon, &room, "neighbour").await;
-        let mut events = Events::open(&daemon.client(), &room.plane("/events")).await;
-        assert_eq!(events.next().await.unwrap().kind(), "connected");
-        Self { room, participant, events }
-    }
-
-    /// The next things that it hears of are its own.
-    async fn is_untouched(&mut self, daemon: &Daemon) {
-        assert_answers(daemon, &self.room, &mut self.participant).await;
-        assert_eq!(self.events.next().await.unwrap().kind(), "llm.request");
-        assert_eq!(self.events.next().await.unwrap().kind(), "llm.complete");
-        let participants = data(&daemon.client().get(&self.room.plane("/participants")).await, 200);
-        assert_eq!(participants.as_array().unwrap().len(), 1);
-    }
-}
-
-/// Asks a participant for a chat, which it answers.
-async fn assert_answers(daemon: &Daemon, room: &Room, participant: &mut FakeParticipant) {
-    let (client, path) = (daemon.client(), room.chat());
-    let asked = tokio::spawn(async move { client.post_json(&path, &ask_for("*", false)).await });
-    let ask = participant.expect_request().await;
-    say(participant, &ask, "good").await;
-    let answer = asked.await.unwrap();
-    assert_eq!(answer.status, 200, "{}", answer.text());
-}
 
 /// What may stand in a field.
 #[derive(Clone, Copy)]
@@ -89,7 +51,7 @@ fn wrong(is: Is) -> Vec<Value> {
             wrong.extend(texts.map(Value::from));
         }
         Is::Number(least, most) => {
-            wrong.extend([json!(least - 0.1), json!(most + 0.1), json!(1e300), json!(-1e300)])
+            wrong.extend([json!(least - 0.1), json!(most + 0.1), json!(1e300), json!(-1e300)]);
         }
         Is::Count => wrong.extend([json!(0), json!(-1), json!(1.5), json!(1e300)]),
         Is::Texts => wrong.extend([json!(vec!["x"; 17]), json!([""]), json!(["x".repeat(257)])]),
@@ -492,166 +454,4 @@ async fn a_room_that_is_full_takes_nobody_more_and_others_go_on() {
     assert!(listed.as_array().unwrap().len() <= 1_000);
     assert_answers(&daemon, &room, &mut member).await;
     neighbour.is_untouched(&daemon).await;
-}
-
-/// Frames about a request that spoil it at most.
-fn hostile(id: &str) -> Vec<Value> {
-    let about = |kind: &str, more: Value| {
-        let mut frame = json!({"type": format!("tunnel.response.{kind}"), "requestId": id});
-        for (name, value) in more.as_object().unwrap() {
-            frame[name] = value.clone();
-        }
-        frame
-    };
-    let headers = json!({"content-type": "application/json"});
-    let start = |status: Value| about("start", json!({"status": status, "headers": headers}));
-    let mut frames = vec![
-        about("chunk", json!({"chunk": "aGk="})),
-        about("chunk", json!({"chunk": "not base64!"})),
-        about("chunk", json!({"chunk": 7})),
-        about("chunk", json!({})),
-        about("end", json!({})),
-        about("error", json!({"stage": 7, "message": ["x"]})),
-        about("error", json!({"message": "x".repeat(100_000)})),
-        about("start", json!({"status": 200, "headers": {"bad name\n": "x"}})),
-        about("start", json!({"status": 200, "headers": {"x-request-id": "a\r\nset-cookie: b=c"}})),
-        about("start", json!({"status": 200, "headers": "none"})),
-        about("start", json!({"status": 200, "headers": {"content-type": 7}})),
-        about("unheard-of", json!({})),
-        json!({"type": "tunnel.response.start", "requestId": [id], "status": 200}),
-    ];
-    for status in [
-        json!(0),
-        json!(99),
-        json!(101),
-        json!(204),
-        json!(302),
-        json!(1000),
-        json!(-1),
-        json!("200"),
-        json!(null),
-    ] {
-        frames.push(start(status));
-    }
-    frames
-}
-
-#[tokio::test]
-async fn a_participant_that_answers_nonsense_spoils_its_own_answer_and_nothing_else() {
-    let daemon = serve().set("--request-timeout-secs", "15").start().await;
-    let (client, room) = (daemon.client(), open_room(&daemon).await);
-    let mut neighbour = Neighbour::new(&daemon).await;
-    let mut participant = friend(&daemon, &room, "p1").await;
-    for number in 0..hostile("").len() {
-        let (asking, path) = (client.clone(), room.chat());
-        let asked =
-            tokio::spawn(async move { asking.post_json(&path, &ask_for("*", false)).await });
-        let ask = participant.expect_request().await;
-        let frame = hostile(&ask.id).swap_remove(number);
-        participant.say(&frame).await;
-        // Those that are about nothing leave it to be answered.
-        participant.start(&ask, 200, "application/json").await;
-        participant.chunk(&ask, "{}").await;
-        participant.end(&ask).await;
-        let answer = asked.await.unwrap();
-        let shown = format!("{:.100}", frame.to_string());
-        assert!((200..600).contains(&answer.status), "{shown}");
-        assert_eq!(answer.header("set-cookie"), None, "{shown}");
-        assert!(answer.body.len() < 4096, "{shown}");
-        if answer.status == 502 {
-            let error = answer.json()["error"].as_str().unwrap().to_owned();
-            assert!(error.starts_with("Failed to proxy request: Error: "), "{shown}: {error}");
-        }
-        assert_answers(&daemon, &room, &mut participant).await;
-    }
-    neighbour.is_untouched(&daemon).await;
-}
-
-#[tokio::test]
-async fn frames_that_are_none_and_floods_of_them_are_ignored() {
-    let daemon = serve().start().await;
-    let room = open_room(&daemon).await;
-    let mut neighbour = Neighbour::new(&daemon).await;
-    let mut participant = friend(&daemon, &room, "p1").await;
-    let texts = [
-        "",
-        "null",
-        "[]",
-        "7",
-        "{",
-        "{}",
-        "{\"type\":7}",
-        "{\"type\":\"tunnel.request\"}",
-        "{\"type\":\"tunnel.ping\"}",
-        "{\"type\":\"tunnel.ping\",\"timestamp\":\"now\"}",
-        "{\"type\":\"tunnel.ping\",\"timestamp\":-1e99}",
-    ];
-    for text in texts {
-        participant.send(Message::text(text)).await;
-    }
-    for deep in ["[".repeat(100_000), "{\"type\":".repeat(50_000)] {
-        participant.send(Message::text(deep)).await;
-    }
-    participant.send(Message::binary(vec![0; 1000])).await;
-    participant.send(Message::Ping(vec![1; 100].into())).await;
-    let chunk =
-        json!({"type": "tunnel.response.chunk", "requestId": "r-0", "chunk": "aGk="}).to_string();
-    for _ in 0..20_000 {
-        participant.send(Message::text(chunk.clone())).await;
-    }
-    assert_answers(&daemon, &room, &mut participant).await;
-    assert!(daemon.log().lines().count() < 1_000, "the log is not flooded");
-    neighbour.is_untouched(&daemon).await;
-}
-
-#[tokio::test]
-async fn nobody_can_answer_for_another() {
-    let daemon = serve().start().await;
-    let (client, room) = (daemon.client(), open_room(&daemon).await);
-    let mut neighbour = Neighbour::new(&daemon).await;
-    let mut honest = friend(&daemon, &room, "honest").await;
-    let mut thief = tunnel(room.put(&daemon, "thief").model("other")).await;
-    let (asking, path) = (client.clone(), room.chat());
-    let asked = tokio::spawn(async move { asking.post_json(&path, &ask_for("m", false)).await });
-    let ask = honest.expect_request().await;
-    thief.answer(&ask, 200, &json!({"stolen": true})).await;
-    thief.fail(&ask, "stolen").await;
-    thief.ping(1).await;
-    thief.expect_pong().await;
-    let of_neighbour = thief_in_another_room(&daemon, &ask).await;
-    honest.answer(&ask, 200, &json!({"honest": true})).await;
-    assert_eq!(asked.await.unwrap().json(), json!({"honest": true}));
-    drop(of_neighbour);
-    neighbour.is_untouched(&daemon).await;
-}
-
-async fn thief_in_another_room(daemon: &Daemon, ask: &testkit::TunnelAsk) -> FakeParticipant {
-    let room = make_room(&daemon.client(), &json!({"name": "another"})).await;
-    let mut thief = friend(daemon, &room, "honest").await;
-    thief.answer(ask, 200, &json!({"stolen": true})).await;
-    thief.ping(2).await;
-    thief.expect_pong().await;
-    thief
-}
-
-/// Nobody reads, and it sends on: the server gives up that answer, not itself.
-#[tokio::test]
-async fn a_participant_that_floods_an_answer_that_is_not_read_loses_it() {
-    let daemon = serve().start().await;
-    let (client, room) = (daemon.client(), open_room(&daemon).await);
-    let mut neighbour = Neighbour::new(&daemon).await;
-    let mut participant = friend(&daemon, &room, "p1").await;
-    let asked = client.post(&room.chat(), &ask_for("*", true)).open().await;
-    let ask = participant.expect_request().await;
-    participant.start(&ask, 200, "text/event-stream").await;
-    let piece = delta(&"x".repeat(256 * 1024));
-    for _ in 0..256 {
-        participant.chunk(&ask, &piece).await;
-    }
-    participant.ping(1).await;
-    participant.expect_pong().await;
-    assert!(daemon.resident_bytes() < 200 << 20, "{}", daemon.resident_bytes());
-    neighbour.is_untouched(&daemon).await;
-    asked.reset();
-    assert_answers(&daemon, &room, &mut participant).await;
 }

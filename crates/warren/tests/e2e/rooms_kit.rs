@@ -10,6 +10,8 @@ use tokio::{
     net::TcpSocket,
 };
 
+use crate::common::ask_for;
+
 /// A room that was made.
 #[derive(Debug, Clone)]
 pub(crate) struct Room {
@@ -267,4 +269,44 @@ pub(crate) async fn send_from(daemon: &Daemon, from: [u8; 4], request: Request) 
     let (head, body) = answer.split_once("\r\n\r\n").expect("a head");
     let status = head.split(' ').nth(1).and_then(|status| status.parse().ok());
     (status.expect("a status"), serde_json::from_str(body).unwrap_or_default())
+}
+
+/// Another room that is used while strangers do what they do.
+pub(crate) struct Neighbour {
+    room: Room,
+    participant: FakeParticipant,
+    events: Events,
+}
+
+impl Neighbour {
+    pub(crate) async fn new(daemon: &Daemon) -> Self {
+        let room = open_room(daemon).await;
+        let participant = friend(daemon, &room, "neighbour").await;
+        let mut events = Events::open(&daemon.client(), &room.plane("/events")).await;
+        assert_eq!(events.next().await.unwrap().kind(), "connected");
+        Self { room, participant, events }
+    }
+
+    /// The next things that it hears of are its own.
+    pub(crate) async fn is_untouched(&mut self, daemon: &Daemon) {
+        assert_answers(daemon, &self.room, &mut self.participant).await;
+        assert_eq!(self.events.next().await.unwrap().kind(), "llm.request");
+        assert_eq!(self.events.next().await.unwrap().kind(), "llm.complete");
+        let participants = data(&daemon.client().get(&self.room.plane("/participants")).await, 200);
+        assert_eq!(participants.as_array().unwrap().len(), 1);
+    }
+}
+
+/// Asks a participant for a chat, which it answers.
+pub(crate) async fn assert_answers(
+    daemon: &Daemon,
+    room: &Room,
+    participant: &mut FakeParticipant,
+) {
+    let (client, path) = (daemon.client(), room.chat());
+    let asked = tokio::spawn(async move { client.post_json(&path, &ask_for("*", false)).await });
+    let ask = participant.expect_request().await;
+    say(participant, &ask, "good").await;
+    let answer = asked.await.unwrap();
+    assert_eq!(answer.status, 200, "{}", answer.text());
 }

@@ -111,16 +111,24 @@ impl Door<'_> {
 
     /// The endpoint of somebody who joins, if it is one that the server calls. Behind a proxy nobody
     /// is at the address that a request comes from; and who is there knows nothing of what a page
-    /// from elsewhere makes a browser send.
+    /// from elsewhere makes a browser send. On this machine such a page may even have a name that
+    /// leads here, and so be of the same origin.
     async fn reach(&self, endpoint: &str) -> Result<Reached, Failure> {
         let endpoints = self.api.rooms().endpoints;
         if endpoints == Endpoints::Own && is_forwarded(&self.parts.headers) {
             let words = "an endpoint is not called for who comes by way of a proxy".to_owned();
             return Err(not_called(RoomError::Invalid(words)));
         }
-        if !self.api.rules().local.takes_page(&self.parts.uri, &self.parts.headers) {
-            let words = "an endpoint is not called for a page of another origin".to_owned();
-            return Err(not_called(RoomError::Invalid(words)));
+        let (local, uri) = (&self.api.rules().local, &self.parts.uri);
+        let is_here = from(self.parts).to_canonical().is_loopback();
+        let is_own_page = match is_here && endpoints == Endpoints::Own {
+            true => local.is_local(from(self.parts), uri, &self.parts.headers),
+            false => local.takes_page(uri, &self.parts.headers),
+        };
+        if !is_own_page {
+            let words = "an endpoint is not called for a page of another origin, nor for who asks \
+                         this machine by a name that is not in `--allow-host`";
+            return Err(not_called(RoomError::Invalid(words.to_owned())));
         }
         endpoints.reach(endpoint, from(self.parts)).await.map_err(not_called)
     }

@@ -90,8 +90,10 @@ pub(super) async fn close(State(api): State<Api>, code: Code, request: Request) 
 }
 
 async fn end(api: &Api, room: Arc<Room>, reason: &'static str) -> Result<(), ApiError> {
-    let rooms = api.rooms().rooms.clone();
+    let (rooms, scope) = (api.rooms().rooms.clone(), room.scope());
     let ended = blocking(move || rooms.close(room.id(), reason)).await?;
+    // Nobody will come to serve what waits.
+    api.scheduler().close(&scope);
     ended.map_err(|error| failed(&error))
 }
 

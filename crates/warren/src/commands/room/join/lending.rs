@@ -18,7 +18,6 @@ use super::{
     super::{
         follow::{Follow, Next},
         kept::{Kept, KeptParticipant},
-        narrator::metrics,
     },
     screen::Screen,
     tally::Tally,
@@ -64,7 +63,10 @@ impl Lending {
         let stop = signals::shutdown()?;
         let (worker, news) =
             self.worker(process.drain_timeout_secs.map_or(DRAIN, |seconds| seconds.0))?;
-        let (room, happened) = watch(self.room.clone());
+        // Each event costs the room's server something: only for somebody who looks.
+        let watched = screen.is_terminal().then(|| watch(self.room.clone()));
+        let (room, happened) = watched.unzip();
+        let happened = happened.unwrap_or_else(|| mpsc::channel(1).1);
         let lent = Lent { activity: worker.activity(), news, happened, stop };
         let ended = self.show(worker, lent, &mut screen).await;
         drop(room);
@@ -100,27 +102,17 @@ impl Lending {
                     return ended;
                 }
                 Some(event) = lent.news.recv() => self.tell(event, screen).await,
-                Some(event) = lent.happened.recv() => self.count(&event, &mut tally, screen),
-                _ = ticks.tick() => {}
+                Some(event) = lent.happened.recv() => tally.take(&self.who.id, &event.event),
+                _ = ticks.tick() => {
+                    let (answered, now) = (lent.activity.answered(), began.elapsed());
+                    let line = tally.line(answered, lent.activity.in_flight(), now);
+                    screen.show(&format!("{}: {line}", plain(&self.code)), answered);
+                }
                 () = lent.stop.cancelled(), if !stopping => {
                     stopping = true;
                     screen.tell(&leaving(lent.activity.in_flight()));
                 }
             }
-            let (answered, in_flight) = (lent.activity.answered(), lent.activity.in_flight());
-            let line = tally.line(answered, in_flight, began.elapsed());
-            screen.draw(&format!("{}: {line}", plain(&self.code)));
-        }
-    }
-
-    fn count(&self, event: &EventEnvelope, tally: &mut Tally, screen: &mut Screen) {
-        let answered = tally.take(&self.who.id, &event.event);
-        if let Some(done) = answered.filter(|_| !screen.is_terminal()) {
-            screen.tell(&format!(
-                "answered with {}: {}",
-                plain(&done.model),
-                metrics(&done.metrics)
-            ));
         }
     }
 

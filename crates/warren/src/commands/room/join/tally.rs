@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use client::room::{RoomEvent, event::LlmDone};
+use client::room::RoomEvent;
 
 /// What a participant has served so far, as the room tells it.
 #[derive(Debug, Default, Clone, PartialEq)]
@@ -14,19 +14,17 @@ pub(super) struct Tally {
 }
 
 impl Tally {
-    /// Takes what happened in the room; an answer of this participant is given back.
-    pub(super) fn take<'a>(&mut self, id: &str, event: &'a RoomEvent) -> Option<&'a LlmDone> {
+    /// Takes what happened in the room; what is not this participant's is passed over.
+    pub(super) fn take(&mut self, id: &str, event: &RoomEvent) {
         match event {
             RoomEvent::LlmComplete(done) if done.participant_id == id => {
                 self.tokens = self.tokens.saturating_add(done.metrics.output_tokens.unwrap_or(0));
                 self.rate = done.metrics.tokens_per_second.or(self.rate);
-                Some(done)
             }
             RoomEvent::LlmError(failed) if failed.participant_id == id => {
                 self.failed += 1;
-                None
             }
-            _ => None,
+            _ => {}
         }
     }
 
@@ -73,9 +71,9 @@ mod tests {
     #[test]
     fn only_its_own_answers_count() {
         let mut tally = Tally::default();
-        assert!(tally.take("p1", &done("p2", Some(7))).is_none());
+        tally.take("p1", &done("p2", Some(7)));
         assert_eq!(tally.line(0, 1, Duration::from_secs(5)), "0 answered · 1 in flight · 5s");
-        assert!(tally.take("p1", &done("p1", Some(7))).is_some());
+        tally.take("p1", &done("p1", Some(7)));
         tally.take("p1", &done("p1", None));
         let line = tally.line(2, 0, Duration::from_secs(3_700));
         assert_eq!(line, "2 answered · 0 in flight · 7 tokens · 12.5 tokens/s · 1h01m");
