@@ -5,7 +5,7 @@ use std::{
     fmt::{self, Display},
 };
 
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Serialize, de::IgnoredAny};
 use serde_json::value::RawValue;
 
 use super::limits::Unfit;
@@ -170,15 +170,16 @@ pub(super) fn object<'a, T: Deserialize<'a>>(body: &'a [u8]) -> Result<T, Invali
     if text.trim_ascii().is_empty() {
         return Err(Invalid::cause("the body is empty: it must be a JSON object"));
     }
-    let is_object = text.trim_ascii_start().starts_with('{');
-    match serde_json::from_str(text) {
-        Ok(fields) if is_object => Ok(fields),
-        Err(error) if !error.is_data() => {
-            Err(Invalid::cause(format_args!("the body is not JSON: {error}")))
-        }
-        Err(error) if is_object => Err(Invalid::cause(error)),
-        _ => Err(Invalid::cause("the body must be a JSON object")),
+    let not_json = |error| Invalid::cause(format_args!("the body is not JSON: {error}"));
+    if !text.trim_ascii_start().starts_with('{') {
+        // A structure could be read from a list of its fields' values, too.
+        serde_json::from_str::<IgnoredAny>(text).map_err(not_json)?;
+        return Err(Invalid::cause("the body must be a JSON object"));
     }
+    serde_json::from_str(text).map_err(|error| match error.is_data() {
+        true => Invalid::cause(error),
+        false => not_json(error),
+    })
 }
 
 /// Whether a field is there, whatever it holds.
@@ -187,6 +188,6 @@ pub(super) struct Present(pub(super) bool);
 
 impl<'de> Deserialize<'de> for Present {
     fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        serde::de::IgnoredAny::deserialize(deserializer).map(|_| Self(true))
+        IgnoredAny::deserialize(deserializer).map(|_| Self(true))
     }
 }

@@ -185,7 +185,7 @@ impl Ring {
         let Some(entry) = self.entries.pop_front() else { return };
         self.bytes -= entry.size();
         for form in Form::ALL {
-            if entry.text(form).is_some() {
+            if entry.has(form) {
                 self.dropped[form.index()] = entry.id;
             }
         }

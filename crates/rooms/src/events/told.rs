@@ -1,8 +1,12 @@
 //! One event, in the forms that it has.
 
-use std::sync::{
-    Arc,
-    atomic::{AtomicBool, Ordering},
+use std::{
+    cell::OnceCell,
+    ops::Range,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
 };
 
 use base::{KeyId, RoomId};
@@ -10,6 +14,9 @@ use bytes::Bytes;
 use protocol::room::{RoomEvent, ServerMessage};
 
 use super::Form;
+
+/// At most how many bytes the names and numbers of a job's frames take, in all forms.
+const FIELDS: usize = 768;
 
 /// Something to tell watchers: as a named event, as a message of the spec, or as both.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -20,15 +27,15 @@ pub struct Told {
     pub message: Option<ServerMessage>,
 }
 
-/// [`Told`], as bytes; only the id, which its log gives it, is missing.
-#[derive(Debug, Clone, PartialEq, Eq)]
+/// [`Told`], ready for a log. Its bytes are made once, when somebody reads them: most events of jobs
+/// are read by nobody.
+#[derive(Debug, Clone)]
 pub struct Encoded {
-    /// The whole frame of the named event; empty when there is none.
-    named: String,
-    /// Whether stock watchers get the named event.
-    stock: bool,
-    /// The JSON of the message; empty when there is none.
-    message: String,
+    told: Arc<Told>,
+    now: u64,
+    room_code: Arc<str>,
+    /// Whether the named event counts; the log of all rooms keeps messages only.
+    with_event: bool,
 }
 
 /// The room that an event of the log of all rooms is from, as far as it decides who may see it. It
@@ -41,21 +48,28 @@ pub struct Source {
     guarded: AtomicBool,
 }
 
-/// An event with its id: one buffer for all its forms.
+/// An event with its id.
 #[derive(Debug, Clone)]
 pub(super) struct Entry {
     /// The id; those of one log rise by one.
     pub(super) id: u64,
     /// Whose event it is, in the log of all rooms.
     pub(super) source: Option<Arc<Source>>,
+    encoded: Encoded,
+    /// What it counts for, in bytes.
+    size: usize,
+    made: OnceCell<Made>,
+}
+
+/// One buffer for all forms of an event.
+#[derive(Debug, Clone)]
+struct Made {
     /// `id: N\n`, the named event's frame, the message's frame.
     bytes: Bytes,
     /// Where the named event's frame without its id begins.
     named_at: usize,
     /// Where the named event's frame ends and the message's begins.
     named_end: usize,
-    /// Whether stock watchers get the named event.
-    stock: bool,
 }
 
 impl Told {
@@ -74,55 +88,100 @@ impl Told {
         Self { event: Some(event), message: Some(message) }
     }
 
-    /// It, as bytes: happened `now` in the room of this six-character code.
-    pub fn encode(&self, now: u64, room_code: &str) -> Encoded {
-        let event = self.event.as_ref();
-        Encoded {
-            named: event.map(|event| event.frame(None, now, room_code)).unwrap_or_default(),
-            stock: event.is_some_and(|event| !matches!(event, RoomEvent::LlmToken(_))),
-            message: self.message.as_ref().map(ServerMessage::encode).unwrap_or_default(),
-        }
+    /// It, ready for a log: happened `now` in the room of this six-character code.
+    pub fn encode(self, now: u64, room_code: impl Into<Arc<str>>) -> Encoded {
+        let room_code = room_code.into();
+        Encoded { told: Arc::new(self), now, room_code, with_event: true }
+    }
+
+    /// At most how many bytes of text there are in it, where that is known without making it: in
+    /// what is told of jobs, which is most of all.
+    fn text_of_job(&self) -> Option<usize> {
+        let of_event = match &self.event {
+            None => 0,
+            Some(RoomEvent::LlmRequest(it)) => {
+                it.request_id.len() + it.participant_id.len() + it.model.len()
+            }
+            Some(RoomEvent::LlmComplete(it)) => {
+                it.request_id.len() + it.participant_id.len() + it.model.len()
+            }
+            Some(RoomEvent::LlmError(it)) => {
+                let who = it.participant_id.len() + it.nickname.len() + it.endpoint.len();
+                it.request_id.len() + who + it.model.len() + it.error.len()
+            }
+            Some(_) => return None,
+        };
+        let of_message = match &self.message {
+            None => 0,
+            Some(ServerMessage::LlmComplete(it)) => it.request_id.len() + it.participant_id.len(),
+            Some(ServerMessage::LlmError(it)) => {
+                it.request_id.len() + it.participant_id.len() + it.error.len()
+            }
+            Some(_) => return None,
+        };
+        Some(of_event + of_message)
     }
 }
 
 impl Encoded {
     /// Whether there is nothing to tell.
     pub fn is_empty(&self) -> bool {
-        self.named.is_empty() && self.message.is_empty()
+        self.event().is_none() && !self.has_message()
     }
 
     /// Whether there is a message.
     pub(super) fn has_message(&self) -> bool {
-        !self.message.is_empty()
+        self.told.message.is_some()
     }
 
     /// In which forms there is something to tell.
     pub(super) fn forms(&self) -> [bool; Form::COUNT] {
-        Form::ALL.map(|form| match form {
-            Form::Messages => self.has_message(),
-            Form::Named => self.stock,
-            Form::NamedWithIds => !self.named.is_empty(),
-        })
+        Form::ALL.map(|form| self.has(form))
     }
 
     /// Only the message: what the log of all rooms keeps.
     pub(super) fn without_event(&self) -> Self {
-        Self { named: String::new(), stock: false, message: self.message.clone() }
+        Self { with_event: false, ..self.clone() }
     }
 
     pub(super) fn with_id(&self, id: u64, source: Option<Arc<Source>>) -> Entry {
-        let id_line = format!("id: {id}\n");
-        let parts: &[&str] = match (self.named.is_empty(), self.message.is_empty()) {
-            (true, true) => &[],
-            (false, true) => &[&id_line, &self.named],
-            (true, false) => &[&id_line, "data: ", &self.message, "\n\n"],
-            (false, false) => &[&id_line, &self.named, &id_line, "data: ", &self.message, "\n\n"],
+        let made = OnceCell::new();
+        let entry = Entry { id, source, encoded: self.clone(), size: 0, made };
+        let bytes = match self.told.text_of_job() {
+            // Characters may be escaped, to six bytes at most; the names of fields come on top.
+            Some(text) => text.saturating_mul(6) + FIELDS,
+            None => entry.made().bytes.len(),
         };
-        let has_event = !self.named.is_empty();
-        let named_at = if has_event { id_line.len() } else { 0 };
-        let named_end = named_at + self.named.len();
-        let bytes = Bytes::from(parts.concat());
-        Entry { id, source, bytes, named_at, named_end, stock: self.stock }
+        Entry { size: bytes + size_of::<Entry>(), ..entry }
+    }
+
+    fn has(&self, form: Form) -> bool {
+        match form {
+            Form::Messages => self.has_message(),
+            // Stock clients know no tokens.
+            Form::Named => self.event().is_some_and(|it| !matches!(it, RoomEvent::LlmToken(_))),
+            Form::NamedWithIds => self.event().is_some(),
+        }
+    }
+
+    fn event(&self) -> Option<&RoomEvent> {
+        self.told.event.as_ref().filter(|_| self.with_event)
+    }
+
+    fn make(&self, id: u64) -> Made {
+        let id_line = format!("id: {id}\n");
+        let frame = |event: &RoomEvent| event.frame(None, self.now, &self.room_code);
+        let named = self.event().map(frame).unwrap_or_default();
+        let message = self.told.message.as_ref().map(ServerMessage::encode).unwrap_or_default();
+        let parts: &[&str] = match (named.is_empty(), message.is_empty()) {
+            (true, true) => &[],
+            (false, true) => &[&id_line, &named],
+            (true, false) => &[&id_line, "data: ", &message, "\n\n"],
+            (false, false) => &[&id_line, &named, &id_line, "data: ", &message, "\n\n"],
+        };
+        let named_at = if named.is_empty() { 0 } else { id_line.len() };
+        let named_end = named_at + named.len();
+        Made { bytes: Bytes::from(parts.concat()), named_at, named_end }
     }
 }
 
@@ -159,37 +218,53 @@ impl Source {
 }
 
 impl Entry {
+    /// Whether it has this form.
+    pub(super) fn has(&self, form: Form) -> bool {
+        self.encoded.has(form)
+    }
+
     /// Its frame in a form, without copying it; `None` when it has no such form.
     pub(super) fn frame(&self, form: Form) -> Option<Bytes> {
-        self.range(form).map(|range| self.bytes.slice(range))
+        let made = self.made_for(form)?;
+        Some(made.bytes.slice(made.range(form)))
     }
 
     /// The same, to be copied.
     pub(super) fn text(&self, form: Form) -> Option<&[u8]> {
-        self.range(form).map(|range| &self.bytes[range])
+        let made = self.made_for(form)?;
+        Some(&made.bytes[made.range(form)])
     }
 
-    /// Bytes that it takes in memory, itself included.
+    /// Bytes that it counts for, itself included.
     pub(super) fn size(&self) -> usize {
-        self.bytes.len() + size_of::<Self>()
+        self.size
     }
 
-    fn range(&self, form: Form) -> Option<std::ops::Range<usize>> {
-        let range = match form {
+    fn made_for(&self, form: Form) -> Option<&Made> {
+        self.has(form).then(|| self.made())
+    }
+
+    fn made(&self) -> &Made {
+        self.made.get_or_init(|| self.encoded.make(self.id))
+    }
+}
+
+impl Made {
+    fn range(&self, form: Form) -> Range<usize> {
+        match form {
             Form::Messages => self.named_end..self.bytes.len(),
-            Form::Named if self.stock => self.named_at..self.named_end,
-            Form::Named => 0..0,
+            Form::Named => self.named_at..self.named_end,
             Form::NamedWithIds => 0..self.named_end,
-        };
-        (!range.is_empty()).then_some(range)
+        }
     }
 }
 
 #[cfg(test)]
 mod tests {
     use protocol::room::{
-        event::ParticipantRef,
-        message::{LlmToken, ParticipantLeft},
+        Protocol,
+        event::{LlmFailed, ParticipantRef, Stage},
+        message::{LlmError, LlmToken, ParticipantLeft},
     };
 
     use super::*;
@@ -245,5 +320,31 @@ mod tests {
         assert!(text(&entry, Form::Named).is_none());
         assert!(text(&entry, Form::NamedWithIds).unwrap().contains("event: llm.token\n"));
         assert!(text(&entry, Form::Messages).unwrap().contains("two\\nlines"));
+    }
+
+    /// Otherwise a log could grow over its bound by what nobody has read yet.
+    #[test]
+    fn what_is_made_when_it_is_read_counts_for_more_than_it_takes() {
+        for text in ["", "\u{1}\u{1}\"\\\n", "plain words"] {
+            let text = text.repeat(100);
+            let failed = LlmFailed {
+                request_id: text.clone(),
+                participant_id: text.clone(),
+                nickname: text.clone(),
+                endpoint: text.clone(),
+                model: text.clone(),
+                protocol: Protocol::ChatCompletions,
+                stage: Stage::Dispatch,
+                error: text.clone(),
+            };
+            let (request_id, participant_id) = (text.clone(), text.clone());
+            let message = LlmError { request_id, participant_id, error: text };
+            let told = Told::both(RoomEvent::LlmError(failed), ServerMessage::LlmError(message));
+            let entry = told.encode(u64::MAX, "AAAAAA").with_id(u64::MAX, None);
+            assert!(entry.made.get().is_none(), "nobody has read it");
+            let frames = entry.frame(Form::NamedWithIds).unwrap().len()
+                + entry.frame(Form::Messages).unwrap().len();
+            assert!(frames + size_of::<Entry>() <= entry.size(), "{frames} {}", entry.size());
+        }
     }
 }

@@ -160,7 +160,7 @@ impl Room {
     ) -> RoomRecord {
         RoomRecord {
             id: self.id().clone(),
-            short_code: self.short_code.clone(),
+            short_code: self.short_code.to_string(),
             spoken_code: self.spoken_code.clone(),
             name: name.to_owned(),
             host_id: self.host_id.clone(),

@@ -52,7 +52,7 @@ pub(crate) struct House {
 pub struct Room {
     house: Arc<House>,
     source: Arc<Source>,
-    short_code: String,
+    short_code: Arc<str>,
     spoken_code: String,
     host_id: String,
     host_token: KeyDigest,
@@ -116,7 +116,7 @@ impl Room {
         Self {
             house: Arc::clone(house),
             source: Arc::new(source),
-            short_code,
+            short_code: short_code.into(),
             spoken_code,
             host_id,
             host_token,
@@ -184,7 +184,7 @@ impl Room {
     /// It, as the spec's messages show it: `code` is the spoken one.
     pub fn info(&self) -> RoomInfo {
         let shown = self.shown(&self.state());
-        let (code, short_code) = (self.spoken_code.clone(), Some(self.short_code.clone()));
+        let (code, short_code) = (self.spoken_code.clone(), Some(self.short_code.to_string()));
         RoomInfo { code, spoken_code: None, short_code, ..shown }
     }
 
@@ -239,7 +239,7 @@ impl Room {
     fn shown(&self, state: &State) -> RoomInfo {
         RoomInfo {
             id: self.id().as_str().to_owned(),
-            code: self.short_code.clone(),
+            code: self.short_code.to_string(),
             name: state.name.clone(),
             host_id: self.host_id.clone(),
             created_at: self.created,

@@ -1,5 +1,7 @@
 //! What happens in a room, told to whoever watches.
 
+use std::sync::Arc;
+
 use base::JobId;
 use protocol::room::{RoomEvent, ServerMessage};
 
@@ -62,11 +64,9 @@ impl Room {
     /// Tells watchers; under the state's lock, so that they hear of changes in their order.
     pub(super) fn tell_all(&self, told: impl IntoIterator<Item = Told>, now: u64) {
         for told in told {
-            let encoded = told.encode(now, &self.short_code);
+            let encoded = told.encode(now, Arc::clone(&self.short_code));
             self.log.append(&encoded);
-            if told.message.is_some() {
-                self.house.log.append_from(&encoded, &self.source);
-            }
+            self.house.log.append_from(&encoded, &self.source);
         }
     }
 }

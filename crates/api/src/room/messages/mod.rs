@@ -99,7 +99,7 @@ impl Door<'_> {
         let idle = expires_secs.map(Duration::from_secs);
         let password = password.map(Secret::from);
         let new = NewRoom { name, password, defaults, public, idle, owner };
-        let Created { room, host_token } = make(self.api, new).await?;
+        let Created { room, host_token } = make(self.api, self.parts, new).await?;
         let created = RoomCreated {
             code: room.spoken_code().to_owned(),
             room_id: room.id().to_string(),

@@ -5,7 +5,7 @@ use std::{sync::Arc, time::Duration};
 use access::Moment;
 use axum::extract::{Request, State};
 use base::Secret;
-use http::StatusCode;
+use http::{StatusCode, request::Parts};
 use protocol::room::plane::{ChangeRoom, CreateRoom, CreatedRoom, ErrorCode, Success};
 use rooms::{Created, NewRoom, Room};
 
@@ -30,16 +30,23 @@ pub(super) async fn create(State(api): State<Api>, request: Request) -> Answer {
     let idle = expires_secs.map(Duration::from_secs);
     let password = password.map(Secret::from);
     let new = NewRoom { name, password, defaults, public, idle, owner };
-    let Created { room, host_token } = make(&api, new).await?;
+    let Created { room, host_token } = make(&api, &parts, new).await?;
     let (room, host_token) = (room.summary(), Some(host_token.expose().to_owned()));
     let host_id = room.room.host_id.clone();
     Ok(good(StatusCode::CREATED, CreatedRoom { room, host_id, host_token }))
 }
 
-/// Makes a room.
-pub(in crate::room) async fn make(api: &Api, new: NewRoom) -> Result<Created, Failure> {
+/// Makes a room. Whoever made it counts as knowing it, whatever codes are tried from there later.
+pub(in crate::room) async fn make(
+    api: &Api,
+    parts: &Parts,
+    new: NewRoom,
+) -> Result<Created, Failure> {
     let rooms = api.rooms().rooms.clone();
-    Ok(blocking(move || rooms.create(new, Moment::now().wall_ms)).await??)
+    let created = blocking(move || rooms.create(new, Moment::now().wall_ms)).await??;
+    // Too many were tried before: then this one waits, too.
+    let _ = find(api, parts, created.room.short_code());
+    Ok(created)
 }
 
 /// `GET /v1/rooms`.

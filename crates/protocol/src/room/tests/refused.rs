@@ -207,3 +207,22 @@ fn errors_stay_short_whatever_was_sent() {
     let body = format!(r#"{{"type":"room:create","name":{deep}}}"#);
     assert!(ClientMessage::decode(body.as_bytes()).is_err());
 }
+
+#[test]
+fn a_list_is_no_object_though_its_values_would_fit() {
+    let create = json!({"type": "room:create", "name": "x"});
+    let cases = [
+        (with(&create, "/defaults", Some(json!([]))), "defaults"),
+        (with(&join(), "/participant", Some(json!(["id", "n", "m", "http://h"]))), "participant"),
+        (with(&join(), "/participant/specs", Some(json!(["RTX", 24]))), "participant.specs"),
+        (with(&join(), "/participant/config", Some(json!([0.5]))), "participant.config"),
+        (with(&request(), "/options", Some(json!([]))), "options"),
+    ];
+    for (message, path) in cases {
+        assert_eq!(bad(&message).invalid.field_errors[path], ["must be an object"]);
+    }
+    for fields in [13, 14, 15] {
+        let list = json!(vec!["room:create"; fields]);
+        assert_eq!(bad(&list).to_string(), "the body must be a JSON object");
+    }
+}
