@@ -135,8 +135,7 @@ impl Api {
 
     /// Whether a request may see how the server is: of its own people, or with any key.
     pub fn is_trusted(&self, extensions: &Extensions, uri: &Uri, headers: &HeaderMap) -> bool {
-        self.is_own(extensions, uri, headers)
-            || self.0.rules.has_key(headers, Moment::now())
+        self.is_own(extensions, uri, headers) || self.0.rules.has_key(headers, Moment::now())
     }
 
     /// Whether a request is local, or carries the administrator's token or a key of scope `admin`

@@ -43,10 +43,11 @@ pub fn router(
         upgrade(workers.connect(&mut request, from).await.map(Body::from))
     });
     let socket = get(async move |request: Request| upgrade(sockets::answer(&nodes, request)));
-    let tunnel = get(async move |Path((code, id)): Path<(String, String)>, mut request: Request| {
-        let from = Peer::of(request.extensions());
-        participants.connect(&mut request, &code, &id, from).map(Body::from)
-    });
+    let tunnel =
+        get(async move |Path((code, id)): Path<(String, String)>, mut request: Request| {
+            let from = Peer::of(request.extensions());
+            participants.connect(&mut request, &code, &id, from).map(Body::from)
+        });
     let router = api::router(api)
         .route("/v1/worker/connect", connect)
         .route("/v1/rooms/{code}/participants/{id}/tunnel", tunnel)

@@ -14,7 +14,9 @@ use api::Aliases;
 use base::Secret;
 use rustls::ServerConfig;
 
-use crate::options::{AliasOptions, LogFormat, RoomEndpoints, Routing, Seconds, ServeOptions, home_directory};
+use crate::options::{
+    AliasOptions, LogFormat, RoomEndpoints, Routing, Seconds, ServeOptions, home_directory,
+};
 
 /// The port of every HTTP and WebSocket surface.
 pub const PORT: u16 = 9178;

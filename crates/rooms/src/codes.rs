@@ -2,7 +2,7 @@
 //!
 //! Every room has two: one to say aloud, such as `swift-eagle-42`, and one of six characters, as
 //! stock clients know them. Neither is a secret of any strength: who guesses is stopped by
-//! [`attempts`](crate::attempts).
+//! `attempts`.
 
 use rand::{Rng, RngExt};
 

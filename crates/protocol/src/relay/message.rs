@@ -313,7 +313,13 @@ mod tests {
         prop_oneof![
             (text(), names(), names(), option::of(text())).prop_map(
                 |(worker_id, models, warnings, protocol_version)| ServerMessage::RegisterAck(
-                    RegisterAck { worker_id, models, warnings, protocol_version, ..RegisterAck::default() }
+                    RegisterAck {
+                        worker_id,
+                        models,
+                        warnings,
+                        protocol_version,
+                        ..RegisterAck::default()
+                    }
                 )
             ),
             (text(), text(), text(), any::<bool>(), text(), any_headers()).prop_map(

@@ -1,6 +1,6 @@
 //! One room.
 //!
-//! Its state is pure ([`crate::state`]) and sits behind a lock that is held for moments, never on the
+//! Its state is pure (`state`) and sits behind a lock that is held for moments, never on the
 //! disk. Whoever writes to the disk holds a second lock meanwhile, so that what is written and what is
 //! so never part. The order is: that lock, then the state's, then a log's.
 //!

@@ -49,8 +49,7 @@ async fn a_provider_is_sent_what_its_terms_make_of_a_request_and_counted_by_its_
     let mut kit = Kit::new(Config::default());
     let provider = Arc::new(Particular::default());
     let joined: Arc<dyn Provider> = Arc::<Particular>::clone(&provider);
-    let _membership =
-        kit.scheduler.join(base::ProviderId::from_random(1), offer(1), joined);
+    let _membership = kit.scheduler.join(base::ProviderId::from_random(1), offer(1), joined);
     let answer = kit.submit();
     let assignment = provider.0.lock().unwrap().pop().unwrap();
     assert_eq!(assignment.request.body, "{}/v1/chat/completions");
