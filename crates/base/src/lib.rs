@@ -8,6 +8,7 @@
 //! - [`backoff`]: the next delay of a retry, as a value
 //! - [`key`]: what a key may do and how much
 //! - [`usage`]: by what usage is summed up
+//! - [`time`]: spans of time as numbers
 //! - [`error`]: errors as text
 //! - [`secret`]: text that never shows itself, and URLs without their tokens
 
@@ -17,6 +18,7 @@ pub mod error;
 pub mod id;
 pub mod key;
 pub mod secret;
+pub mod time;
 pub mod usage;
 
 pub use backoff::Backoff;
@@ -24,4 +26,5 @@ pub use endpoint::{Endpoint, Endpoints};
 pub use id::{JobId, KeyId, ModelName, ParticipantId, ProviderId, RoomId, Scope};
 pub use key::{Budget, KeyLimits, KeyScope, Period};
 pub use secret::{Secret, redact_url};
+pub use time::millis;
 pub use usage::UsageBy;

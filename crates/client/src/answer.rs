@@ -5,6 +5,7 @@
 
 use std::time::Duration;
 
+use base::millis;
 use protocol::room::{
     LlmMetrics, ServerMessage,
     message::{LlmComplete, LlmError, LlmToken},
@@ -136,10 +137,6 @@ impl Reading {
         };
         Some(Piece::Done { participant, metrics })
     }
-}
-
-fn millis(time: Duration) -> u64 {
-    u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
 }
 
 #[cfg(test)]

@@ -4,7 +4,7 @@ use std::{sync::Arc, time::Duration};
 
 use access::Moment;
 use api::{ApiError, MessageJobs};
-use base::{Endpoint, ProviderId};
+use base::{Endpoint, ProviderId, millis};
 use protocol::room::{Protocol, types::AnswerMetrics};
 use rooms::{JobEnded, JobStarted, Room, Rooms, activity::How};
 use scheduler::{Ended, JobFacts, Observer, Outcome, Scheduler};
@@ -89,10 +89,6 @@ fn metrics(ended: &Ended) -> AnswerMetrics {
         usage.prompt_tokens,
         usage.completion_tokens,
     )
-}
-
-fn millis(duration: Duration) -> u64 {
-    u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
 }
 
 /// Looks after the rooms until `stop`.

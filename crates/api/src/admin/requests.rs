@@ -11,7 +11,7 @@ use axum::{
     Json,
     extract::{Request, State},
 };
-use base::{ModelName, Scope};
+use base::{ModelName, Scope, millis};
 use http::StatusCode;
 use jiff::Timestamp;
 use protocol::admin::requests::{KEPT, RequestJson, RequestList};
@@ -177,10 +177,6 @@ impl Kept {
 fn timestamp(ms: u64) -> Timestamp {
     let ms = i64::try_from(ms).unwrap_or(i64::MAX);
     Timestamp::from_millisecond(ms).unwrap_or(Timestamp::MAX)
-}
-
-fn millis(duration: Duration) -> u64 {
-    u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
 }
 
 #[cfg(test)]

@@ -1,8 +1,7 @@
 //! A job as a row.
 
-use std::time::Duration;
-
 use access::Moment;
+use base::millis;
 use scheduler::{Ended, JobFacts};
 use store::UsageEntry;
 
@@ -31,8 +30,4 @@ pub(super) fn entry(job: &JobFacts, ended: &Ended, now: Moment) -> UsageEntry {
         streaming: job.streaming,
         requeues: ended.requeues,
     }
-}
-
-fn millis(duration: Duration) -> u64 {
-    u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
 }

@@ -1,5 +1,6 @@
 //! One log line for each job, when it has ended.
 
+use base::millis;
 use scheduler::{Ended, JobFacts, Observer};
 
 /// Writes the request log.
@@ -27,8 +28,4 @@ impl Observer for RequestLog {
             completion_tokens = ended.usage.completion_tokens,
         );
     }
-}
-
-fn millis(duration: std::time::Duration) -> u64 {
-    u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
 }

@@ -13,6 +13,7 @@ use std::{
 };
 
 use access::Moment;
+use base::millis;
 use bytes::Bytes;
 use http::StatusCode;
 use protocol::{
@@ -264,8 +265,4 @@ impl Frames for Ask {
         let message = ready!(self.poll_next(cx));
         Poll::Ready(message.map(|message| format!("data: {}\n\n", message.encode()).into()))
     }
-}
-
-fn millis(duration: Duration) -> u64 {
-    u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
 }

@@ -18,7 +18,7 @@ use protocol::room::{
 use rooms::{Refused, Room};
 use serde_json::json;
 
-use super::Door;
+use super::Posted;
 use crate::{
     consume,
     error::new_id,
@@ -35,7 +35,7 @@ use crate::{
 /// When a room that has too many requests in flight may be asked again.
 const AGAIN: Duration = Duration::from_secs(1);
 
-impl Door<'_> {
+impl Posted<'_> {
     /// Asks, and either streams the answer or leaves it to the room's streams of events.
     pub(super) async fn ask(&self, request: LlmRequest) -> Response {
         let (room, place) = match self.asked(&request).await {

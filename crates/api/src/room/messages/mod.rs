@@ -60,20 +60,20 @@ async fn post_in_room(State(api): State<Api>, code: Code, request: Request) -> R
 async fn take(api: &Api, request: Request, code: Option<&str>) -> Response {
     let (parts, body) = request.into_parts();
     match read_body(api, &parts, body).await {
-        Ok(body) => Door { api, parts: &parts, code }.take(&body).await,
+        Ok(body) => Posted { api, parts: &parts, code }.take(&body).await,
         Err(failure) => failure.message(),
     }
 }
 
 /// Where a message came in.
-struct Door<'a> {
+struct Posted<'a> {
     api: &'a Api,
     parts: &'a Parts,
     /// The only room that it may be about.
     code: Option<&'a str>,
 }
 
-impl Door<'_> {
+impl Posted<'_> {
     async fn take(&self, body: &[u8]) -> Response {
         let message = match ClientMessage::decode(body) {
             Ok(message) => message,

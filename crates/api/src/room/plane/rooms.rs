@@ -98,8 +98,10 @@ pub(super) async fn close(State(api): State<Api>, code: Code, request: Request) 
 
 async fn end(api: &Api, room: Arc<Room>, reason: &'static str) -> Result<(), ApiError> {
     let (rooms, scope) = (api.rooms().rooms.clone(), room.scope());
+    // Before its watchers leave, so that they hear what became of its jobs.
+    api.scheduler().close(&scope);
     let ended = blocking(move || rooms.close(room.id(), reason)).await?;
-    // Nobody will come to serve what waits.
+    // Nobody will come to serve what has come since.
     api.scheduler().close(&scope);
     ended.map_err(|error| failed(&error))
 }
