@@ -90,11 +90,13 @@ async fn of_role(State(api): State<Api>, request: Request) -> Response {
 
 fn watch(api: &Api, parts: &Parts, room: &Arc<Room>, form: Form) -> Result<Response, Failure> {
     let watching = api.watchers().add(Some(room.id()))?;
+    let subscription = room.subscribe(form, after(parts));
     let first = match form {
         Form::Messages => None,
-        Form::Named | Form::NamedWithIds => Some(connected(room)),
+        Form::Named => Some(connected(room, None)),
+        // So that who loses the connection before any event can go on from here, too.
+        Form::NamedWithIds => Some(connected(room, Some(subscription.last_id()))),
     };
-    let subscription = room.subscribe(form, after(parts));
     let watch = Watch { subscription, _watching: watching };
     Ok(EventStream::new(watch).beginning_with(first).until(api.draining()).response())
 }
@@ -109,9 +111,9 @@ fn watch_all(api: &Api, parts: &Parts) -> Result<Response, Failure> {
 }
 
 /// The first event of named streams.
-fn connected(room: &Room) -> Bytes {
+fn connected(room: &Room, id: Option<u64>) -> Bytes {
     let connected = RoomEvent::Connected(Connected { client_id: rooms::uuid() });
-    connected.frame(None, Moment::now().wall_ms, room.short_code()).into()
+    connected.frame(id, Moment::now().wall_ms, room.short_code()).into()
 }
 
 /// The last event that a client has seen, if it says so. What is no number is no id: everything from

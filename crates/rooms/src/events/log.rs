@@ -48,6 +48,13 @@ pub(super) struct Watcher {
     may_see: Option<Box<MaySee>>,
 }
 
+impl Watcher {
+    /// The id of the last event that it has seen, or need not see.
+    pub(super) const fn after(&self) -> u64 {
+        self.after
+    }
+}
+
 impl Log {
     /// An empty log, begun `now`, in milliseconds since 1970: its ids begin after all that a log had
     /// before.

@@ -36,6 +36,12 @@ impl Subscription {
         Self { log, watcher, stage }
     }
 
+    /// The id of the last event that it has seen, or need not see: who asks for what comes after it
+    /// misses nothing.
+    pub const fn last_id(&self) -> u64 {
+        self.watcher.after()
+    }
+
     /// Waits for what comes next. Cancel safe. After the last it returns [`Next::Closed`] for ever.
     pub async fn next(&mut self) -> Next {
         poll_fn(|cx| self.poll_next(cx)).await
