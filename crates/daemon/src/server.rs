@@ -55,6 +55,8 @@ pub struct Server {
     ledger: Arc<Ledger>,
     api: Api,
     listener: Listener,
+    /// The links of workers, nodes and participants.
+    links: TaskTracker,
 }
 
 impl Server {
@@ -79,10 +81,14 @@ impl Server {
         let by_message = Arc::<MessageJobs>::default();
         observers.push(Arc::new(RoomEvents::new(rooms.clone(), Arc::clone(&by_message))));
         let scheduler = parts::scheduler(&settings, observers);
+        let links = TaskTracker::new();
         let workers =
-            parts::relay_workers(&settings, &tokens.worker, keys.clone(), &scheduler, &rooms);
-        let nodes = parts::model_nodes(&settings, keys.clone(), &scheduler);
-        let participants = Participants::new(rooms.clone(), scheduler.clone());
+            parts::relay_workers(&settings, &tokens.worker, keys.clone(), &scheduler, &rooms)
+                .tracked_by(links.clone());
+        let nodes =
+            parts::model_nodes(&settings, keys.clone(), &scheduler).tracked_by(links.clone());
+        let participants =
+            Participants::new(rooms.clone(), scheduler.clone()).tracked_by(links.clone());
         let token = Token::new(&tokens.admin);
         let api = Api::new(
             scheduler.clone(),
@@ -117,6 +123,7 @@ impl Server {
             ledger,
             api,
             listener,
+            links,
         })
     }
 
@@ -183,6 +190,9 @@ impl Server {
         if let Ok(connections) = connections {
             see_off(&connections, drained).await;
         }
+        // Whoever is connected is told goodbye.
+        self.links.close();
+        let _ = timeout(FAREWELL, self.links.wait()).await;
         timers.abort();
         caller.abort();
         // Every job has ended, and told so.

@@ -131,9 +131,8 @@ impl History {
             213 if a < 8 => Input::Abort,
             214..=229 => return self.wait(Duration::from_millis(u64::from(a) * 10)),
             230..=247 => return self.wait(Duration::from_millis(u64::from(a) * 100)),
-            // Never less than it has: that it is not given more is a rule that would be broken.
             248 => {
-                let max_concurrent = 4 + u32::from(b % 4);
+                let max_concurrent = u32::from(b % 8);
                 Input::Capacity { provider: self.provider(a), max_concurrent }
             }
             249 if b < 64 => Input::Closed { scope: scope(a) },

@@ -40,7 +40,7 @@ impl ModelNodes {
         let query = request.uri().query().unwrap_or_default().to_owned();
         let response = upgrade.response();
         let nodes = self.clone();
-        tokio::spawn(async move {
+        self.links.spawn(async move {
             match upgrade.link().await {
                 Ok((link, outbox)) => nodes.serve(link, outbox, &query).await,
                 Err(error) => tracing::debug!(%error, "a node left before its link stood"),

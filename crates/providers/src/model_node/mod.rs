@@ -25,6 +25,7 @@ use std::sync::Arc;
 
 use access::LenderRules;
 use scheduler::Scheduler;
+use tokio_util::task::TaskTracker;
 
 use self::{names::Names, numbers::Numbers};
 
@@ -42,12 +43,20 @@ pub struct ModelNodes {
     scheduler: Scheduler,
     names: Arc<Names>,
     numbers: Arc<Numbers>,
+    links: TaskTracker,
 }
 
 impl ModelNodes {
     /// Links that offer their capacity to `scheduler`.
     pub fn new(settings: Settings, scheduler: Scheduler) -> Self {
         let numbers = Arc::new(Numbers::from_random(rand::random()));
-        Self { settings, scheduler, names: Arc::default(), numbers }
+        let links = TaskTracker::new();
+        Self { settings, scheduler, names: Arc::default(), numbers, links }
+    }
+
+    /// The same; the tasks of its links are among `links`, so that somebody can wait for their end.
+    #[must_use]
+    pub fn tracked_by(self, links: TaskTracker) -> Self {
+        Self { links, ..self }
     }
 }

@@ -25,7 +25,7 @@ impl Participants {
             Err(refusal) => return refusal.response(),
         };
         let (response, id, participants) = (upgrade.response(), id.to_owned(), self.clone());
-        tokio::spawn(async move {
+        self.links.spawn(async move {
             match upgrade.link().await {
                 Ok((link, outbox)) => participants.serve(room, &id, link, outbox).await,
                 Err(error) => tracing::debug!(%error, "a participant left before its tunnel stood"),

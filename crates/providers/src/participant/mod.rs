@@ -34,17 +34,25 @@ mod session;
 
 use rooms::Rooms;
 use scheduler::Scheduler;
+use tokio_util::task::TaskTracker;
 
 /// The participants of all rooms.
 #[derive(Clone)]
 pub struct Participants {
     rooms: Rooms,
     scheduler: Scheduler,
+    links: TaskTracker,
 }
 
 impl Participants {
     /// Participants that offer their capacity to `scheduler`.
     pub fn new(rooms: Rooms, scheduler: Scheduler) -> Self {
-        Self { rooms, scheduler }
+        Self { rooms, scheduler, links: TaskTracker::new() }
+    }
+
+    /// The same; the tasks of its links are among `links`, so that somebody can wait for their end.
+    #[must_use]
+    pub fn tracked_by(self, links: TaskTracker) -> Self {
+        Self { links, ..self }
     }
 }

@@ -43,7 +43,7 @@ impl RelayWorkers {
         let response = upgrade.response();
         let form = upgrade.subprotocol().map_or(Form::Plain, |_| Form::Binary);
         let workers = self.clone();
-        tokio::spawn(async move {
+        self.links.spawn(async move {
             match upgrade.link().await {
                 Ok((link, outbox)) => workers.serve_as(admission, link, outbox, form).await,
                 Err(error) => tracing::debug!(%error, "a worker left before its link stood"),

@@ -21,6 +21,7 @@ use std::{sync::Arc, time::Duration};
 use access::LenderRules;
 use rooms::Rooms;
 use scheduler::Scheduler;
+use tokio_util::task::TaskTracker;
 
 /// How links to workers are kept.
 #[derive(Debug, Clone)]
@@ -37,11 +38,18 @@ pub struct RelayWorkers {
     settings: Arc<Settings>,
     scheduler: Scheduler,
     rooms: Rooms,
+    links: TaskTracker,
 }
 
 impl RelayWorkers {
     /// Links that offer their capacity to `scheduler`: to all of the server, or in one of `rooms`.
     pub fn new(settings: Settings, scheduler: Scheduler, rooms: Rooms) -> Self {
-        Self { settings: Arc::new(settings), scheduler, rooms }
+        Self { settings: Arc::new(settings), scheduler, rooms, links: TaskTracker::new() }
+    }
+
+    /// The same; the tasks of its links are among `links`, so that somebody can wait for their end.
+    #[must_use]
+    pub fn tracked_by(self, links: TaskTracker) -> Self {
+        Self { links, ..self }
     }
 }
