@@ -4,6 +4,7 @@
 //! arguments.
 //!
 //! - [`id`]: jobs, providers, scopes, models, keys, rooms and participants as types of their own
+//! - [`node_id`]: who a node of the mesh is
 //! - [`endpoint`]: the shapes of requests
 //! - [`backoff`]: the next delay of a retry, as a value
 //! - [`key`]: what a key may do and how much
@@ -17,6 +18,7 @@ pub mod endpoint;
 pub mod error;
 pub mod id;
 pub mod key;
+pub mod node_id;
 pub mod secret;
 pub mod time;
 pub mod usage;
@@ -25,6 +27,7 @@ pub use backoff::Backoff;
 pub use endpoint::{Endpoint, Endpoints};
 pub use id::{JobId, KeyId, ModelName, ParticipantId, ProviderId, RoomId, Scope};
 pub use key::{Budget, KeyLimits, KeyScope, Period};
+pub use node_id::{NodeId, NotANodeId};
 pub use secret::{Secret, redact_url};
 pub use time::millis;
 pub use usage::UsageBy;
