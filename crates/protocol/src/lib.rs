@@ -3,6 +3,7 @@
 //! - [`relay`]: the relay worker protocol, its JSON messages and, between two Warrens, its frames
 //! - [`node`]: the node protocol, its tasks and results
 //! - [`room`]: rooms: the spec's messages, and what stock clients speak today
+//! - [`mesh`]: peers and relays of the mesh
 //! - [`openai`], [`anthropic`]: what the consumer APIs need of request bodies, errors and lists
 //! - [`admin`]: keys, usage and the audit log, as they are administered over HTTP
 //! - [`translate`]: one API's requests for another API's servers, and their answers back
@@ -17,6 +18,7 @@ pub mod anthropic;
 pub mod endpoint;
 pub mod headers;
 pub mod json;
+pub mod mesh;
 pub mod node;
 pub mod openai;
 pub mod relay;

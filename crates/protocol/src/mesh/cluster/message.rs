@@ -1,0 +1,440 @@
+//! Every message between peers, and what is in it.
+//!
+//! Fields that a sender leaves out have a default wherever the message can be understood without
+//! them; what stock peers add to the spec is here, too (`code`, `tokensOut`, …).
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value, value::RawValue};
+
+use super::warren::{
+    InferenceCancel, ModelManifest, ModelManifestRequest, ModelPieceRequest, ModelTransferError,
+    ModelTreeRequest, WarrenHello,
+};
+use crate::mesh::{date::AppleTime, device::DeviceInfo, lenient, wire_id::WireId};
+
+/// A message.
+#[derive(Debug, Clone)]
+pub enum ClusterMessage {
+    /// Who opens a link says who it is.
+    Hello(Box<Hello>),
+    /// Who was greeted says the same of itself.
+    HelloAck(Box<Hello>),
+    /// How it is doing.
+    Heartbeat(Box<Heartbeat>),
+    /// The same of whoever was told.
+    HeartbeatAck(Box<Heartbeat>),
+    /// Answer this.
+    InferenceRequest(InferenceRequest),
+    /// A piece of an answer.
+    InferenceChunk(InferenceChunk),
+    /// The answer is complete.
+    InferenceComplete(InferenceComplete),
+    /// There is no (more of the) answer.
+    InferenceError(InferenceError),
+    /// Is this model to be had?
+    ModelQuery(ModelQuery),
+    /// Whether it is.
+    ModelQueryResponse(ModelQueryResponse),
+    /// Send this model.
+    ModelTransferRequest(ModelTransferRequest),
+    /// A piece of a file.
+    ModelTransferChunk(ModelTransferChunk),
+    /// All files were sent.
+    ModelTransferComplete(ModelTransferComplete),
+    /// Load this model (stock peers know it, none sends it).
+    LoadModel(LoadModel),
+    /// It is loaded.
+    ModelLoaded(ModelLoaded),
+    /// It is not.
+    ModelLoadError(ModelLoadError),
+    /// Between Warrens: stop answering.
+    InferenceCancel(InferenceCancel),
+    /// Between Warrens: what is this model made of?
+    ModelManifestRequest(ModelManifestRequest),
+    /// Between Warrens: of these files.
+    ModelManifest(ModelManifest),
+    /// Between Warrens: the hash tree of one file, please.
+    ModelTreeRequest(ModelTreeRequest),
+    /// Between Warrens: these pieces of one file, please.
+    ModelPieceRequest(ModelPieceRequest),
+    /// Between Warrens: something of a model cannot be had.
+    ModelTransferError(ModelTransferError),
+}
+
+/// Who a peer is and what it has (spec, "hello" and "helloAck").
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Hello {
+    /// The device.
+    pub device_info: DeviceInfo,
+    /// 1.
+    #[serde(default = "first", deserialize_with = "lenient::count")]
+    pub protocol_version: u32,
+    /// Lower-case hex of the passcode's SHA-256, from stock peers.
+    #[serde(
+        default,
+        skip_serializing_if = "Option::is_none",
+        deserialize_with = "lenient::opt_text"
+    )]
+    pub cluster_passcode_hash: Option<String>,
+    /// The models that it serves now.
+    #[serde(default, deserialize_with = "lenient::texts")]
+    pub loaded_models: Vec<String>,
+    /// Whose device it is.
+    #[serde(
+        default,
+        rename = "ownerUserID",
+        skip_serializing_if = "Option::is_none",
+        deserialize_with = "lenient::opt_text"
+    )]
+    pub owner_user_id: Option<String>,
+    /// What a Warren adds; stock peers pass over it.
+    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "lenient::opt")]
+    pub warren: Option<WarrenHello>,
+    /// What else it tells.
+    #[serde(flatten)]
+    pub extra: Map<String, Value>,
+}
+
+fn first() -> u32 {
+    1
+}
+
+/// How hot a device is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Thermal {
+    /// As it should be. A level that is not known here is taken as this one.
+    #[default]
+    Nominal,
+    /// Warm.
+    Fair,
+    /// Hot: it should do less.
+    Serious,
+    /// Too hot to do anything.
+    Critical,
+}
+
+impl<'de> Deserialize<'de> for Thermal {
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        Ok(match lenient::text(deserializer)?.as_str() {
+            "fair" => Self::Fair,
+            "serious" => Self::Serious,
+            "critical" => Self::Critical,
+            _ => Self::Nominal,
+        })
+    }
+}
+
+/// How a peer is doing (spec, "heartbeat" and "heartbeatAck").
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Heartbeat {
+    /// Of the device; of stock nodes another one than in their hello.
+    #[serde(rename = "deviceID", default = "no_id")]
+    pub device_id: WireId,
+    /// By its own clock.
+    #[serde(default)]
+    pub timestamp: AppleTime,
+    /// How hot it is.
+    #[serde(default)]
+    pub thermal_level: Thermal,
+    /// From 0, paused, to 100, full speed.
+    #[serde(default = "full", deserialize_with = "lenient::percent")]
+    pub throttle_level: u8,
+    /// The models that it serves now.
+    #[serde(default, deserialize_with = "lenient::texts")]
+    pub loaded_models: Vec<String>,
+    /// Whether it answers anything now.
+    #[serde(default, deserialize_with = "lenient::flag")]
+    pub is_generating: bool,
+    /// How many requests wait there.
+    #[serde(default, deserialize_with = "lenient::count")]
+    pub queue_depth: u32,
+    /// Its organisation.
+    #[serde(
+        default,
+        rename = "organizationID",
+        skip_serializing_if = "Option::is_none",
+        deserialize_with = "lenient::opt_text"
+    )]
+    pub organization_id: Option<String>,
+    /// Its owner.
+    #[serde(
+        default,
+        rename = "ownerUserID",
+        skip_serializing_if = "Option::is_none",
+        deserialize_with = "lenient::opt_text"
+    )]
+    pub owner_user_id: Option<String>,
+    /// Tokens a second, as it has measured them.
+    #[serde(
+        default,
+        skip_serializing_if = "Option::is_none",
+        deserialize_with = "lenient::opt_number"
+    )]
+    pub ewma_tokens_per_second: Option<f64>,
+    /// How many requests it takes at once. Warrens tell it; stock peers do in their capabilities.
+    #[serde(
+        default,
+        skip_serializing_if = "Option::is_none",
+        deserialize_with = "lenient::opt_count"
+    )]
+    pub max_concurrent_requests: Option<u32>,
+    /// What else it tells.
+    #[serde(flatten)]
+    pub extra: Map<String, Value>,
+}
+
+fn no_id() -> WireId {
+    WireId::from("")
+}
+
+fn full() -> u8 {
+    100
+}
+
+/// A request (spec, "inferenceRequest").
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct InferenceRequest {
+    /// Names it on this link.
+    #[serde(rename = "requestID")]
+    pub request_id: WireId,
+    /// The body of a Chat Completions request, word for word.
+    pub request: Box<RawValue>,
+    /// Whether chunks are wanted. Stock peers send them anyway, and so do we.
+    #[serde(default, deserialize_with = "lenient::flag")]
+    pub streaming: bool,
+    /// Over how many links it has come, this one included; Warrens tell. More than one is refused.
+    #[serde(
+        default,
+        skip_serializing_if = "Option::is_none",
+        deserialize_with = "lenient::opt_count"
+    )]
+    pub hops: Option<u32>,
+}
+
+/// A piece of an answer (spec, "inferenceChunk").
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct InferenceChunk {
+    /// Of which request.
+    #[serde(rename = "requestID")]
+    pub request_id: WireId,
+    /// A chunk of Chat Completions, word for word.
+    pub chunk: Box<RawValue>,
+}
+
+/// An answer is complete (spec, "inferenceComplete").
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct InferenceComplete {
+    /// Of which request.
+    #[serde(rename = "requestID")]
+    pub request_id: WireId,
+    /// Tokens read.
+    #[serde(
+        rename = "tokensIn",
+        default,
+        skip_serializing_if = "Option::is_none",
+        deserialize_with = "lenient::opt_count"
+    )]
+    pub tokens_in: Option<u32>,
+    /// Tokens written. Stock nodes count chunks.
+    #[serde(
+        rename = "tokensOut",
+        default,
+        skip_serializing_if = "Option::is_none",
+        deserialize_with = "lenient::opt_count"
+    )]
+    pub tokens_out: Option<u32>,
+}
+
+/// Why there is no answer, in one word that stock peers know.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum ErrorCode {
+    /// This model is not served here.
+    ModelNotLoaded,
+    /// Too much is waiting already.
+    QueueFull,
+    /// Nothing is taken now.
+    Unavailable,
+    /// Something broke.
+    InternalError,
+    /// It took too long.
+    Timeout,
+    /// Somebody stopped it.
+    Cancelled,
+}
+
+impl ErrorCode {
+    /// All of them.
+    pub const ALL: [Self; 6] = [
+        Self::ModelNotLoaded,
+        Self::QueueFull,
+        Self::Unavailable,
+        Self::InternalError,
+        Self::Timeout,
+        Self::Cancelled,
+    ];
+
+    /// The word.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::ModelNotLoaded => "model_not_loaded",
+            Self::QueueFull => "queue_full",
+            Self::Unavailable => "unavailable",
+            Self::InternalError => "internal_error",
+            Self::Timeout => "timeout",
+            Self::Cancelled => "cancelled",
+        }
+    }
+
+    /// The code of a word; of one that is not known, that something broke.
+    pub fn of_word(word: &str) -> Self {
+        Self::ALL.into_iter().find(|code| code.as_str() == word).unwrap_or(Self::InternalError)
+    }
+}
+
+impl Serialize for ErrorCode {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(self.as_str())
+    }
+}
+
+impl<'de> Deserialize<'de> for ErrorCode {
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        Ok(Self::of_word(&lenient::text(deserializer)?))
+    }
+}
+
+/// A request failed (spec, "inferenceError").
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct InferenceError {
+    /// Which request.
+    #[serde(rename = "requestID")]
+    pub request_id: WireId,
+    /// For people.
+    #[serde(rename = "errorMessage", default, deserialize_with = "lenient::text")]
+    pub error_message: String,
+    /// For programs. Stock nodes would drop a message with any other word.
+    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "lenient::opt")]
+    pub code: Option<ErrorCode>,
+    /// The status of the backend's answer, where it answered with an error; Warrens tell.
+    #[serde(
+        default,
+        skip_serializing_if = "Option::is_none",
+        deserialize_with = "lenient::opt_count"
+    )]
+    pub status: Option<u32>,
+    /// The body of that answer; Warrens tell.
+    #[serde(
+        default,
+        skip_serializing_if = "Option::is_none",
+        deserialize_with = "lenient::opt_text"
+    )]
+    pub body: Option<String>,
+}
+
+/// Is this model to be had (spec, "modelQuery")?
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ModelQuery {
+    /// The model.
+    #[serde(rename = "modelID")]
+    pub model_id: String,
+}
+
+/// Whether it is (spec, "modelQueryResponse").
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ModelQueryResponse {
+    /// The model.
+    #[serde(rename = "modelID")]
+    pub model_id: String,
+    /// Whether it can be sent.
+    #[serde(default, deserialize_with = "lenient::flag")]
+    pub available: bool,
+    /// The size of all its files, in bytes.
+    #[serde(
+        rename = "totalSizeBytes",
+        default,
+        skip_serializing_if = "Option::is_none"
+    )]
+    pub total_size_bytes: Option<u64>,
+}
+
+/// Send this model (spec, "modelTransferRequest").
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ModelTransferRequest {
+    /// Names the transfer.
+    #[serde(rename = "transferID")]
+    pub transfer_id: WireId,
+    /// The model.
+    #[serde(rename = "modelID")]
+    pub model_id: String,
+}
+
+/// A piece of a file (spec, "modelTransferChunk").
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ModelTransferChunk {
+    /// Of which transfer.
+    #[serde(rename = "transferID")]
+    pub transfer_id: WireId,
+    /// The file, as its sender names it: not to be trusted.
+    pub file_name: String,
+    /// Where in the file, in bytes.
+    pub offset: u64,
+    /// Up to 1 MiB, in base64.
+    pub data: String,
+    /// Whether the file is complete with it. Stock peers say so of the last file only.
+    #[serde(default, deserialize_with = "lenient::flag")]
+    pub is_last_chunk: bool,
+}
+
+/// All files were sent (spec, "modelTransferComplete").
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ModelTransferComplete {
+    /// Of which transfer.
+    #[serde(rename = "transferID")]
+    pub transfer_id: WireId,
+    /// The model.
+    #[serde(rename = "modelID", default, deserialize_with = "lenient::text")]
+    pub model_id: String,
+}
+
+/// Load a model (stock peers).
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LoadModel {
+    /// Names the request.
+    #[serde(rename = "requestID")]
+    pub request_id: WireId,
+    /// The model.
+    #[serde(rename = "modelID")]
+    pub model_id: String,
+}
+
+/// A model was loaded (stock peers).
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ModelLoaded {
+    /// Of which request.
+    #[serde(rename = "requestID")]
+    pub request_id: WireId,
+    /// The model.
+    #[serde(rename = "modelID")]
+    pub model_id: String,
+    /// How long it took, in milliseconds.
+    #[serde(rename = "loadTimeMs", default, deserialize_with = "lenient::count")]
+    pub load_time_ms: u32,
+}
+
+/// A model was not loaded (stock peers).
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ModelLoadError {
+    /// Of which request.
+    #[serde(rename = "requestID")]
+    pub request_id: WireId,
+    /// The model.
+    #[serde(rename = "modelID")]
+    pub model_id: String,
+    /// Why, such as `not_swappable: …`.
+    #[serde(default, deserialize_with = "lenient::text")]
+    pub reason: String,
+}

@@ -1,0 +1,161 @@
+//! What a device is, as peers tell each other (spec, "hello"; stock peers' capabilities).
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+use super::{date::AppleTime, lenient, wire_id::WireId};
+
+/// What a machine is made of. Names of chips and the like are kept as they are told: unknown ones
+/// lose nothing.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Hardware {
+    /// `nvidiaGPU`, `amdGPU`, `intelCPU`, `m2Max`, …
+    #[serde(default, deserialize_with = "lenient::text")]
+    pub chip_family: String,
+    /// For people.
+    #[serde(default, deserialize_with = "lenient::text")]
+    pub chip_name: String,
+    /// Memory, in GiB.
+    #[serde(default, rename = "totalRAMGB", deserialize_with = "lenient::number")]
+    pub total_ram_gb: f64,
+    /// Cores of its GPU; 0 where that is unknown.
+    #[serde(default, deserialize_with = "lenient::count")]
+    pub gpu_core_count: u32,
+    /// How fast memory is read, in GB/s; estimated.
+    #[serde(default, rename = "memoryBandwidthGBs", deserialize_with = "lenient::number")]
+    pub memory_bandwidth_gbs: f64,
+    /// 1 is best, 4 is least.
+    #[serde(default = "least_tier", deserialize_with = "lenient::tier")]
+    pub tier: u8,
+    /// `cuda`, `rocm`, `metal`, `cpu`, …
+    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "lenient::opt_text")]
+    pub gpu_backend: Option<String>,
+    /// `linux`, `macOS`, …
+    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "lenient::opt_text")]
+    pub platform: Option<String>,
+    /// The GPU's own memory, in GiB.
+    #[serde(
+        default,
+        rename = "gpuVRAMGB",
+        skip_serializing_if = "Option::is_none",
+        deserialize_with = "lenient::opt_number"
+    )]
+    pub gpu_vram_gb: Option<f64>,
+}
+
+impl Default for Hardware {
+    fn default() -> Self {
+        Self {
+            chip_family: "unknown".to_owned(),
+            chip_name: "unknown".to_owned(),
+            total_ram_gb: 0.0,
+            gpu_core_count: 0,
+            memory_bandwidth_gbs: 0.0,
+            tier: least_tier(),
+            gpu_backend: None,
+            platform: None,
+            gpu_vram_gb: None,
+        }
+    }
+}
+
+/// The tier of who does not tell.
+fn least_tier() -> u8 {
+    4
+}
+
+/// Who a device says that it is (spec, "hello").
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct DeviceInfo {
+    /// A UUID. Stock nodes make a new one at each start.
+    #[serde(default = "no_id")]
+    pub id: WireId,
+    /// For people.
+    #[serde(default, deserialize_with = "lenient::text")]
+    pub name: String,
+    /// What it is made of.
+    #[serde(default)]
+    pub hardware: Hardware,
+    /// When it was first seen, by its own clock.
+    #[serde(default)]
+    pub registered_at: AppleTime,
+    /// When it was last seen, by its own clock.
+    #[serde(default)]
+    pub last_seen_at: AppleTime,
+    /// Always true, from who speaks of itself.
+    #[serde(default, deserialize_with = "lenient::flag")]
+    pub is_current_device: bool,
+    /// The models that it has loaded.
+    #[serde(default, deserialize_with = "lenient::texts")]
+    pub loaded_models: Vec<String>,
+    /// What else it tells.
+    #[serde(flatten)]
+    pub extra: Map<String, Value>,
+}
+
+fn no_id() -> WireId {
+    WireId::from("")
+}
+
+/// What a node offers, as it registers it with a relay. Relays pass it on word for word.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Capabilities {
+    /// What it is made of.
+    #[serde(default)]
+    pub hardware: Hardware,
+    /// The models that it serves now.
+    #[serde(default, deserialize_with = "lenient::texts")]
+    pub loaded_models: Vec<String>,
+    /// Models that it could load.
+    #[serde(default, skip_serializing_if = "Vec::is_empty", deserialize_with = "lenient::texts")]
+    pub swappable_models: Vec<String>,
+    /// The largest model that fits, in GiB.
+    #[serde(default, rename = "maxModelSizeGB", deserialize_with = "lenient::number")]
+    pub max_model_size_gb: f64,
+    /// Whether it takes requests at all.
+    #[serde(default, deserialize_with = "lenient::flag")]
+    pub is_available: bool,
+    /// How many requests it takes at once.
+    #[serde(
+        default,
+        skip_serializing_if = "Option::is_none",
+        deserialize_with = "lenient::opt_count"
+    )]
+    pub max_concurrent_requests: Option<u32>,
+    /// The longest context, in tokens.
+    #[serde(
+        default,
+        skip_serializing_if = "Option::is_none",
+        deserialize_with = "lenient::opt_count"
+    )]
+    pub effective_context: Option<u32>,
+    /// Whether it is plugged in.
+    #[serde(
+        default,
+        rename = "onACPower",
+        skip_serializing_if = "Option::is_none",
+        deserialize_with = "lenient::opt_flag"
+    )]
+    pub on_ac_power: Option<bool>,
+    /// What a Warren adds.
+    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "lenient::opt")]
+    pub warren: Option<WarrenNode>,
+    /// What else it tells.
+    #[serde(flatten)]
+    pub extra: Map<String, Value>,
+}
+
+/// What a Warren says of itself in its capabilities: that links to it can be sealed.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct WarrenNode {
+    /// The version of the sealed form: 2.
+    pub mesh: u32,
+    /// Of the program.
+    pub version: String,
+    /// Whether it wants the passcode proved.
+    #[serde(default)]
+    pub psk: bool,
+}

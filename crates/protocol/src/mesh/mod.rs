@@ -1,0 +1,21 @@
+//! The mesh: what peers tell each other, and what they tell relays.
+//!
+//! - [`cluster`]: messages between peers (spec, "Cluster Messages")
+//! - [`frame`]: frames of a LAN link
+//! - [`device`]: what a device is, and what it offers
+//! - [`date`], [`wire_id`]: dates and ids as stock peers write them
+
+pub mod cluster;
+pub mod date;
+pub mod device;
+pub mod frame;
+mod lenient;
+pub mod wire_id;
+
+pub use cluster::{ClusterMessage, Dialect};
+pub use date::AppleTime;
+pub use device::{Capabilities, DeviceInfo, Hardware, WarrenNode};
+pub use wire_id::WireId;
+
+#[cfg(test)]
+mod tests;
