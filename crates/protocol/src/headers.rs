@@ -1,5 +1,10 @@
 //! Which HTTP headers go no further than one connection, and which go to no provider.
 
+/// How far a request may go: `local-only`, `prefer-local` or `mesh`. A client's is read and stays at
+/// the server. What a peer of the mesh asks for gets `local-only`, which goes on to the backend: if
+/// that is a server itself, it is not to ask its peers in turn.
+pub const ROUTE: &str = "x-warren-route";
+
 /// Whether a header is about one connection only (RFC 9110 section 7.6.1, and what older peers
 /// send of the kind). Those that a `Connection` header names are, too: see
 /// [`named_by_connection`]. Names are in lower case.

@@ -7,8 +7,10 @@
 //! - [`status`]: how the server is now: its health, workers and queues
 //! - [`requests`]: the requests that ended last
 //! - [`usage`]: what was used
+//! - [`mesh`]: this machine among its peers
 //! - [`time`]: times as people write them
 
+pub mod mesh;
 pub mod requests;
 pub mod status;
 pub mod time;

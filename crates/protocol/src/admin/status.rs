@@ -62,6 +62,16 @@ pub struct WorkerJson {
     pub models: Vec<String>,
     /// What requests it can be sent as they are, by path; the rest is translated.
     pub endpoints: Vec<String>,
+    /// How far away it is: `here`, `near` (another machine on this network) or `far` (through a
+    /// relay).
+    #[serde(default)]
+    pub distance: String,
+    /// Tokens a second, as its answers were, or else as it says; `null` while neither is known.
+    #[serde(default)]
+    pub speed: Option<f64>,
+    /// How much of its speed it gives, in per cent; 0 while it is paused.
+    #[serde(default = "unthrottled")]
+    pub throttle: u8,
     /// How many jobs it takes at once.
     pub max_concurrent: u32,
     /// Its load as it counts it itself, work from elsewhere included.
@@ -74,6 +84,10 @@ pub struct WorkerJson {
     pub is_draining: bool,
     /// Seconds that it rests yet, after faults of its own.
     pub resting_secs: Option<f64>,
+}
+
+fn unthrottled() -> u8 {
+    100
 }
 
 /// Answer of `GET /admin/stats`.

@@ -29,10 +29,18 @@ pub struct Hardware {
     #[serde(default = "least_tier", deserialize_with = "lenient::tier")]
     pub tier: u8,
     /// `cuda`, `rocm`, `metal`, `cpu`, …
-    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "lenient::opt_text")]
+    #[serde(
+        default,
+        skip_serializing_if = "Option::is_none",
+        deserialize_with = "lenient::opt_text"
+    )]
     pub gpu_backend: Option<String>,
     /// `linux`, `macOS`, …
-    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "lenient::opt_text")]
+    #[serde(
+        default,
+        skip_serializing_if = "Option::is_none",
+        deserialize_with = "lenient::opt_text"
+    )]
     pub platform: Option<String>,
     /// The GPU's own memory, in GiB.
     #[serde(

@@ -3,6 +3,7 @@
 //! - [`cluster`]: messages between peers (spec, "Cluster Messages")
 //! - [`frame`]: frames of a LAN link
 //! - [`device`]: what a device is, and what it offers
+//! - [`relay`]: what nodes and relays tell each other
 //! - [`date`], [`wire_id`]: dates and ids as stock peers write them
 
 pub mod cluster;
@@ -10,6 +11,7 @@ pub mod date;
 pub mod device;
 pub mod frame;
 mod lenient;
+pub mod relay;
 pub mod wire_id;
 
 pub use cluster::{ClusterMessage, Dialect};

@@ -40,7 +40,10 @@ fn what_is_unknown_or_of_another_type_costs_no_message() {
     };
     assert_eq!(heartbeat.thermal_level, Thermal::Nominal);
     assert_eq!((heartbeat.throttle_level, heartbeat.queue_depth), (75, 3));
-    assert_eq!((heartbeat.loaded_models, &heartbeat.extra["colour"]), (vec!["a".into()], &json!("red")));
+    assert_eq!(
+        (heartbeat.loaded_models, &heartbeat.extra["colour"]),
+        (vec!["a".into()], &json!("red"))
+    );
 }
 
 #[test]

@@ -5,7 +5,10 @@ use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use serde_json::value::RawValue;
 
 use super::message::ClusterMessage;
-use crate::{json::clip, mesh::wire_id::{MAX_ID, WireId}};
+use crate::{
+    json::clip,
+    mesh::wire_id::{MAX_ID, WireId},
+};
 
 /// The form of a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]

@@ -352,11 +352,7 @@ pub struct ModelQueryResponse {
     #[serde(default, deserialize_with = "lenient::flag")]
     pub available: bool,
     /// The size of all its files, in bytes.
-    #[serde(
-        rename = "totalSizeBytes",
-        default,
-        skip_serializing_if = "Option::is_none"
-    )]
+    #[serde(rename = "totalSizeBytes", default, skip_serializing_if = "Option::is_none")]
     pub total_size_bytes: Option<u64>,
 }
 

@@ -35,6 +35,13 @@ pub struct WarrenHello {
         deserialize_with = "lenient::opt_count"
     )]
     pub max_concurrent_requests: Option<u32>,
+    /// Drawn at random at each start of the program: who reads its own has linked to itself.
+    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "lenient::opt")]
+    pub instance: Option<u64>,
+    /// Counts the links that it has dialled since its start, so that both ends take the same of two for
+    /// the newer one.
+    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "lenient::opt")]
+    pub dial: Option<u64>,
 }
 
 /// Stop answering a request.
@@ -180,13 +187,22 @@ impl Piece {
             2 => PieceKind::Tree,
             _ => return None,
         };
-        let number = |at: usize| u32::from_be_bytes([head[at], head[at + 1], head[at + 2], head[at + 3]]);
+        let number =
+            |at: usize| u32::from_be_bytes([head[at], head[at + 1], head[at + 2], head[at + 3]]);
         let mut transfer = [0; 16];
         transfer.copy_from_slice(&head[1..17]);
         let (file, piece, offset, length) = (number(17), number(21), number(25), number(29));
         let slice = payload.slice(Self::HEAD..);
         let end = u64::from(offset) + slice.len() as u64;
-        (end <= u64::from(length)).then_some(Self { kind, transfer, file, piece, offset, length, slice })
+        (end <= u64::from(length)).then_some(Self {
+            kind,
+            transfer,
+            file,
+            piece,
+            offset,
+            length,
+            slice,
+        })
     }
 }
 
@@ -196,7 +212,15 @@ mod tests {
 
     fn piece() -> Piece {
         let slice = Bytes::from_static(b"slice");
-        Piece { kind: PieceKind::Tree, transfer: [7; 16], file: 1, piece: 2, offset: 3, length: 8, slice }
+        Piece {
+            kind: PieceKind::Tree,
+            transfer: [7; 16],
+            file: 1,
+            piece: 2,
+            offset: 3,
+            length: 8,
+            slice,
+        }
     }
 
     fn bytes(piece: &Piece) -> Bytes {

@@ -1,0 +1,156 @@
+//! The JSON of `/admin/mesh`: this machine among its peers.
+
+use serde::{Deserialize, Serialize};
+
+/// Answer of `GET /admin/mesh/id`.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct MeshId {
+    /// The node's id: 64 hex digits.
+    pub id: String,
+    /// The same in short, for people to compare.
+    pub fingerprint: String,
+    /// Its name, for people.
+    pub name: String,
+    /// Where peers on the LAN connect to, if anywhere.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub listen: Option<String>,
+    /// Who may ask it: `off`, `peers` or `anyone`.
+    pub share: String,
+    /// The relays that it is registered at, or tries to be.
+    pub relays: Vec<MeshRelayJson>,
+    /// What is wrong, such as another machine with the same key; empty if nothing is.
+    pub problems: Vec<String>,
+}
+
+/// A relay that this machine is registered at.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct MeshRelayJson {
+    /// Where it is, without credentials.
+    pub url: String,
+    /// Whether it is connected.
+    pub connected: bool,
+    /// Whether the registration cannot be replayed.
+    pub challenged: bool,
+    /// What went wrong last, if anything has.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub error: Option<String>,
+}
+
+/// Answer of `GET /admin/mesh/peers`.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct MeshPeers {
+    /// In the order of their ids.
+    pub peers: Vec<MeshPeer>,
+}
+
+/// A peer.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct MeshPeer {
+    /// Its id: 64 hex digits, or `device-` and a UUID.
+    pub id: String,
+    /// The name that it gave itself.
+    pub name: String,
+    /// How it is reached: `lan`, `relay`, `listed` (by a relay, with no link yet) or `none`.
+    pub link: String,
+    /// Its address, or the relay's host.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub address: Option<String>,
+    /// Whether nobody in between can read the link.
+    pub sealed: bool,
+    /// `ok`, `degraded`, `paused`, `unavailable` or `unlinked`.
+    pub status: String,
+    /// The models that it serves now.
+    pub models: Vec<String>,
+    /// How many requests it takes at once.
+    pub capacity: u32,
+    /// How many requests wait there.
+    pub queue_depth: u32,
+    /// Whether it answers anything now.
+    pub generating: bool,
+    /// From 0, paused, to 100.
+    pub throttle: u8,
+    /// How hot it is: `nominal`, `fair`, `serious` or `critical`.
+    pub thermal: String,
+    /// Tokens a second, as measured; `null` before.
+    pub tokens_per_second: Option<f64>,
+    /// Its chip, for people.
+    pub chip: String,
+    /// Its memory, in GiB.
+    pub ram_gb: f64,
+    /// The version of its Warren; `null` of a stock peer.
+    pub warren: Option<String>,
+    /// Seconds since it was last heard of; `null` if it never was.
+    pub heard_secs: Option<u64>,
+}
+
+/// Answer of `GET /admin/mesh/models`.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct MeshModels {
+    /// By name.
+    pub models: Vec<MeshModel>,
+}
+
+/// A model, and who has it.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct MeshModel {
+    /// Its name.
+    pub id: String,
+    /// The size of its files, in bytes; `null` where nobody has told.
+    pub bytes: Option<u64>,
+    /// Peers that serve it now, by id.
+    pub served_by: Vec<String>,
+    /// Peers that pass its files on, by id.
+    pub offered_by: Vec<String>,
+    /// Whether this machine serves it.
+    pub served_here: bool,
+    /// Whether this machine has its files.
+    pub files_here: bool,
+}
+
+/// Answer of `GET /admin/mesh/transfers`.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct MeshTransfers {
+    /// The newest first.
+    pub transfers: Vec<MeshTransfer>,
+}
+
+/// A model on its way. Also a line of the answer of `POST /admin/mesh/pull`, which ends with one whose state is
+/// `done`, `failed` or `cancelled`.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct MeshTransfer {
+    /// Its id.
+    pub id: String,
+    /// The model.
+    pub model: String,
+    /// `in` or `out`.
+    pub direction: String,
+    /// `searching`, `preparing`, `running`, `waiting`, `finishing`, `done`, `failed` or `cancelled`.
+    pub state: String,
+    /// Bytes that are there.
+    pub bytes: u64,
+    /// Bytes in all; `null` while that is unknown.
+    pub total: Option<u64>,
+    /// Bytes a second, over the last seconds.
+    pub rate: u64,
+    /// Seconds that are left, at this rate.
+    pub eta_secs: Option<u64>,
+    /// The peers that it comes from or goes to, by id.
+    pub peers: Vec<String>,
+    /// Where it was put, or why it failed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub detail: Option<String>,
+    /// Which kind of failure it is: `not_found`, `no_space`, `exists`, `refused`, `corrupt`, `lost`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub code: Option<String>,
+}
+
+/// Body of `POST /admin/mesh/pull`.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct MeshPull {
+    /// The model.
+    pub model: String,
+    /// The only peer to fetch it from, by id or by the beginning of its id or its name.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub from: Option<String>,
+}

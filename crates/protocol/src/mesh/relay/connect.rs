@@ -1,0 +1,112 @@
+//! Addresses for a direct connection, as stock Macs tell each other. A relay does not look at them.
+
+use serde::{Deserialize, Serialize};
+
+use super::{envelope, forward::ForwardKind};
+use crate::mesh::lenient;
+
+/// The payload of `offer` and `answer`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Offer {
+    /// Who sends it.
+    #[serde(rename = "fromNodeID")]
+    pub from: String,
+    /// Whom it is for.
+    #[serde(rename = "toNodeID")]
+    pub to: String,
+    /// Of the attempt, and of the relay session that may follow it.
+    #[serde(rename = "sessionID", default, deserialize_with = "lenient::text")]
+    pub session: String,
+    /// Where it can be reached.
+    pub connection_info: ConnectionInfo,
+    /// Of `FROM:TO:SESSION`, in hex. Stock peers do not verify it.
+    #[serde(default, deserialize_with = "lenient::text")]
+    pub signature: String,
+}
+
+/// Where a node can be reached.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ConnectionInfo {
+    /// Its address as seen from outside.
+    #[serde(rename = "publicIP", default, deserialize_with = "lenient::text")]
+    pub public_ip: String,
+    /// Its port as seen from outside.
+    #[serde(default, deserialize_with = "lenient::count")]
+    pub public_port: u32,
+    /// Its address in its own network.
+    #[serde(
+        rename = "localIP",
+        default,
+        skip_serializing_if = "Option::is_none",
+        deserialize_with = "lenient::opt_text"
+    )]
+    pub local_ip: Option<String>,
+    /// Its port there.
+    #[serde(
+        default,
+        skip_serializing_if = "Option::is_none",
+        deserialize_with = "lenient::opt_count"
+    )]
+    pub local_port: Option<u32>,
+    /// `portRestricted`, `symmetric` or `unknown`.
+    #[serde(default, deserialize_with = "lenient::text")]
+    pub nat_type: String,
+    /// Stock Macs' key for direct connections.
+    #[serde(
+        default,
+        rename = "wgPublicKey",
+        skip_serializing_if = "Option::is_none",
+        deserialize_with = "lenient::opt_text"
+    )]
+    pub wg_public_key: Option<String>,
+}
+
+/// The payload of `iceCandidate`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Candidate {
+    /// Who sends it.
+    #[serde(rename = "fromNodeID")]
+    pub from: String,
+    /// Whom it is for.
+    #[serde(rename = "toNodeID")]
+    pub to: String,
+    /// Of the attempt.
+    #[serde(rename = "sessionID", default, deserialize_with = "lenient::text")]
+    pub session: String,
+    /// The address.
+    pub candidate: CandidateAddress,
+}
+
+/// An address to try.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CandidateAddress {
+    /// The address.
+    #[serde(default, deserialize_with = "lenient::text")]
+    pub ip: String,
+    /// The port.
+    #[serde(default, deserialize_with = "lenient::count")]
+    pub port: u32,
+    /// `host`, `serverReflexive` or `relayed`.
+    #[serde(rename = "type", default, deserialize_with = "lenient::text")]
+    pub kind: String,
+    /// The higher, the sooner it is tried.
+    #[serde(default, deserialize_with = "lenient::count")]
+    pub priority: u32,
+}
+
+impl Offer {
+    /// The text of an offer, or with [`ForwardKind::Answer`] of an answer.
+    pub fn encode(&self, kind: ForwardKind) -> String {
+        envelope::write(kind.name(), self)
+    }
+}
+
+impl Candidate {
+    /// The message's text.
+    pub fn encode(&self) -> String {
+        envelope::write(ForwardKind::IceCandidate.name(), self)
+    }
+}

@@ -1,0 +1,172 @@
+//! Who else is there.
+
+use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
+
+use super::{envelope, fault::Fault, id::RelayNodeId, object::Object, register::as_text};
+use crate::mesh::{date::AppleTime, lenient};
+
+/// Asks for nodes: `{"discover":{…}}`.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Discover {
+    /// Who asks.
+    #[serde(rename = "requestingNodeID", serialize_with = "as_text")]
+    pub node: RelayNodeId,
+    /// Which nodes are wanted; all when there is none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub filter: Option<Filter>,
+}
+
+/// Which nodes are wanted. A field that is missing, or cannot be read, leaves nobody out.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct Filter {
+    /// Those that have this model loaded, or could load it; whatever its case.
+    #[serde(
+        rename = "modelID",
+        skip_serializing_if = "Option::is_none",
+        deserialize_with = "lenient::opt_text"
+    )]
+    pub model_id: Option<String>,
+    /// Those that have at least so much memory, in GiB.
+    #[serde(
+        rename = "minRAMGB",
+        skip_serializing_if = "Option::is_none",
+        deserialize_with = "lenient::opt_number"
+    )]
+    pub min_ram_gb: Option<f64>,
+    /// Those of this tier or a better one; 1 is best.
+    #[serde(skip_serializing_if = "Option::is_none", deserialize_with = "lenient::opt_count")]
+    pub min_tier: Option<u32>,
+    /// At most so many.
+    #[serde(skip_serializing_if = "Option::is_none", deserialize_with = "lenient::opt_count")]
+    pub max_peers: Option<u32>,
+}
+
+impl Discover {
+    /// Reads a payload. Who asks without saying who it is, is who sends it.
+    pub(super) fn read(payload: &RawValue) -> Result<(Option<RelayNodeId>, Filter), Fault> {
+        let (object, _) = Object::unwrap("discover", payload)?;
+        let node = object.opt_text("requestingNodeID")?;
+        let node = node.map(|id| RelayNodeId::new(&id)).transpose();
+        let node = node.map_err(|_| object.bad("requestingNodeID"))?;
+        let filter = object.get("filter").and_then(|raw| serde_json::from_str(raw.get()).ok());
+        Ok((node, filter.unwrap_or_default()))
+    }
+
+    /// The message's text.
+    pub fn encode(&self) -> String {
+        envelope::write("discover", self)
+    }
+}
+
+/// A node in a list, but for when it was last seen. Written once for all lists that it is in.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PeerRecord(Box<str>);
+
+impl PeerRecord {
+    /// Of a node that has registered.
+    pub fn new(node: &super::Register) -> Self {
+        let mut text = crate::json::write(&Listed {
+            node: &node.node,
+            public_key: &node.public_key,
+            wg_public_key: node.wg_public_key.as_deref(),
+            display_name: &node.display_name,
+            capabilities: &node.capabilities,
+        });
+        // The brace that closes it comes after the rest.
+        text.pop();
+        Self(text.into())
+    }
+
+    /// Its length in bytes.
+    pub fn size(&self) -> usize {
+        self.0.len()
+    }
+
+    fn write(&self, last_seen: AppleTime, out: &mut String) {
+        out.push_str(&self.0);
+        let _ = std::fmt::Write::write_fmt(out, format_args!(",\"lastSeen\":{:.3}", last_seen.0));
+        out.push_str(",\"natType\":\"unknown\",\"endpoints\":[]}");
+    }
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Listed<'a> {
+    #[serde(rename = "nodeID", serialize_with = "as_text")]
+    node: &'a RelayNodeId,
+    public_key: &'a str,
+    wg_public_key: Option<&'a str>,
+    display_name: &'a str,
+    capabilities: &'a RawValue,
+}
+
+/// A node as lists have it.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct PeerInfo {
+    /// Its id.
+    #[serde(rename = "nodeID", deserialize_with = "node_id")]
+    pub node: RelayNodeId,
+    /// Its public key.
+    #[serde(default, deserialize_with = "lenient::text")]
+    pub public_key: String,
+    /// Stock Macs' key for direct connections.
+    #[serde(default, rename = "wgPublicKey", deserialize_with = "lenient::opt_text")]
+    pub wg_public_key: Option<String>,
+    /// For people.
+    #[serde(default, deserialize_with = "lenient::text")]
+    pub display_name: String,
+    /// What it registered that it offers, word for word.
+    #[serde(default = "nothing")]
+    pub capabilities: Box<RawValue>,
+    /// When the relay last heard of it.
+    #[serde(default)]
+    pub last_seen: AppleTime,
+}
+
+fn nothing() -> Box<RawValue> {
+    RawValue::NULL.to_owned()
+}
+
+pub(super) fn node_id<'de, D: serde::Deserializer<'de>>(from: D) -> Result<RelayNodeId, D::Error> {
+    let text = lenient::text(from)?;
+    RelayNodeId::new(&text).map_err(serde::de::Error::custom)
+}
+
+/// Nodes that are there: `{"discoverResponse":{"peers":[…]}}`.
+#[derive(Debug, Clone)]
+pub struct DiscoverResponse {
+    /// Those that could be read.
+    pub peers: Vec<PeerInfo>,
+    /// How many could not.
+    pub unreadable: usize,
+}
+
+impl DiscoverResponse {
+    /// The message's text, of nodes and when each was last heard of.
+    pub fn encode<'a>(peers: impl Iterator<Item = (&'a PeerRecord, AppleTime)>) -> String {
+        let mut out = String::from("{\"discoverResponse\":{\"peers\":[");
+        for (index, (record, last_seen)) in peers.enumerate() {
+            if index > 0 {
+                out.push(',');
+            }
+            record.write(last_seen, &mut out);
+        }
+        out.push_str("]}}");
+        out
+    }
+
+    pub(super) fn read(payload: &RawValue) -> Result<Self, Fault> {
+        let (object, _) = Object::unwrap("discoverResponse", payload)?;
+        let listed = object.get("peers").ok_or_else(|| object.bad("peers"))?;
+        let listed: Vec<&RawValue> =
+            serde_json::from_str(listed.get()).map_err(|_| object.bad("peers"))?;
+        let all = listed.len();
+        let read = listed.into_iter().filter_map(|raw| serde_json::from_str(raw.get()).ok());
+        let peers: Vec<PeerInfo> = read.collect();
+        Ok(Self { unreadable: all - peers.len(), peers })
+    }
+}

@@ -1,0 +1,61 @@
+//! What is wrong with a message.
+
+use super::error::{Code, RelayError};
+
+/// What is wrong with a message. Its text is what stock relays say, where they say something.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum Fault {
+    /// No JSON.
+    #[error("Could not decode relay message")]
+    NotJson,
+    /// JSON, but not an object that has a key.
+    #[error("Empty relay message")]
+    Empty,
+    /// A message that there is not, cut to 64 bytes.
+    #[error("Unsupported relay message: {0}")]
+    Unsupported(String),
+    /// A registration of nobody.
+    #[error("Missing nodeID in register payload")]
+    NoNodeId,
+    /// A registration that cannot be accepted as it stands.
+    #[error("{0} in register payload is not what it must be")]
+    Register(&'static str),
+    /// A field that is missing, or not what it must be.
+    #[error("{kind}: {field} is missing, or not what it must be")]
+    Field {
+        /// The message.
+        kind: &'static str,
+        /// The field.
+        field: &'static str,
+    },
+    /// What stands under the message's name is no object.
+    #[error("{0} has no payload: an object belongs there")]
+    NoPayload(&'static str),
+    /// A field that appears twice, so that two readers may read two messages.
+    #[error("{0}: the same field appears twice")]
+    Twice(&'static str),
+    /// More fields than any message has.
+    #[error("{0} has too many fields")]
+    Crowded(&'static str),
+}
+
+impl Fault {
+    /// Its code.
+    pub fn code(&self) -> Code {
+        match self {
+            Self::NotJson => Code::InvalidJson,
+            Self::Unsupported(_) => Code::UnsupportedMessage,
+            Self::NoNodeId | Self::Register(_) => Code::InvalidRegister,
+            Self::Empty
+            | Self::Field { .. }
+            | Self::NoPayload(_)
+            | Self::Twice(_)
+            | Self::Crowded(_) => Code::InvalidMessage,
+        }
+    }
+
+    /// The error that tells it to who sent the message.
+    pub fn reply(&self) -> RelayError {
+        RelayError::new(self.code(), self.to_string())
+    }
+}
