@@ -10,11 +10,12 @@ use base::{Endpoint, JobId, ModelName, ProviderId};
 use bytes::Bytes;
 use http::{HeaderMap, Method, Request, StatusCode, request::Parts};
 use protocol::{
+    headers::ROUTE,
     room::selector::RESERVED,
     translate::{BadRequest, Context, served_as},
 };
 use rooms::Room;
-use scheduler::{Answer, Job, JobRequest};
+use scheduler::{Answer, Job, JobRequest, NoRoute, Route};
 
 use crate::{
     admission::{Admission, put_standing},
@@ -92,7 +93,8 @@ pub(crate) async fn chat(
     let shape = shape::of_path(Endpoint::ChatCompletions.path());
     held.grow(body.len()).await?;
     let looked = look_into(&body, api.limits().affinity).await?;
-    let asked = Asked { shape, id, place, pinned: None, looked };
+    let route = api.limits().route;
+    let asked = Asked { shape, id, place, pinned: None, route, looked };
     let path = shape.endpoint().path().to_owned();
     let request = asked.request(Method::POST, path, HeaderMap::new(), body);
     let Accepted { job, admission, .. } = asked.accept(api, request, held).await?;
@@ -148,7 +150,8 @@ async fn accept(
     let body = read::read(&parts.headers, body, api.limits().max_body, held).await?;
     let looked = look_into(&body, api.limits().affinity).await?;
     let pinned = pinned(&parts.headers)?;
-    let asked = Asked { shape, id, place, pinned, looked };
+    let route = route(&parts.headers)?.unwrap_or(api.limits().route);
+    let asked = Asked { shape, id, place, pinned, route, looked };
     let headers = head::for_provider(std::mem::take(&mut parts.headers));
     let path = place::path_and_query(&parts.uri);
     let request = asked.request(parts.method.clone(), path, headers, body);
@@ -202,6 +205,7 @@ struct Asked {
     id: JobId,
     place: Place,
     pinned: Option<ProviderId>,
+    route: Route,
     looked: Looked,
 }
 
@@ -218,7 +222,7 @@ impl Asked {
             request.body = with_defaults(api, &request.model, request.body).await?;
         }
         let translation = Arc::new(self.translation(&request));
-        let prepared = prepare(api, &self.place, &translation, request, &named.targets).await?;
+        let prepared = prepare(api, &self, &translation, request, &named.targets).await?;
         if let Some(more) = &prepared.body {
             held.grow(prepared.request.body.len() + more.len()).await?;
         }
@@ -272,6 +276,7 @@ impl Asked {
             size: self.looked.size.max(sent),
             affinity: self.looked.affinity,
             pinned: self.pinned,
+            route: self.route,
             request,
             meter: Box::new(UsageMeter::new(endpoint, self.looked.prompt_tokens)),
         }
@@ -297,14 +302,15 @@ struct Prepared {
 /// Makes ready what the first target that is served now will be sent.
 async fn prepare(
     api: &Api,
-    place: &Place,
+    asked: &Asked,
     translation: &Arc<Translation>,
     request: JobRequest,
     targets: &[ModelName],
 ) -> Result<Prepared, ApiError> {
     // Under which name a participant will be asked, only its assignment tells.
     let targets = targets.iter().filter(|target| !target.as_str().starts_with(RESERVED));
-    let endpoints = |target| (target, api.scheduler().endpoints(place.scope(), target));
+    let scope = asked.place.scope();
+    let endpoints = |target| (target, api.scheduler().endpoints(scope, target, asked.route));
     let served = targets.map(endpoints).find(|(_, endpoints)| !endpoints.is_empty());
     let Some((model, endpoints)) = served else { return Ok(Prepared { request, body: None }) };
     let (translation, model, len) = (Arc::clone(translation), model.clone(), request.body.len());
@@ -323,4 +329,13 @@ fn pinned(headers: &HeaderMap) -> Result<Option<ProviderId>, ApiError> {
         ApiError::new(StatusCode::BAD_REQUEST, Kind::Invalid, words)
     };
     pinned.map(Some).ok_or_else(bad)
+}
+
+fn route(headers: &HeaderMap) -> Result<Option<Route>, ApiError> {
+    let Some(value) = headers.get(ROUTE) else { return Ok(None) };
+    let bad = |why: NoRoute| {
+        let words = format!("{ROUTE}: {:?} is {why}", String::from_utf8_lossy(value.as_bytes()));
+        ApiError::new(StatusCode::BAD_REQUEST, Kind::Invalid, words)
+    };
+    value.to_str().map_err(|_| NoRoute).and_then(str::parse).map(Some).map_err(bad)
 }

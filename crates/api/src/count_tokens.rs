@@ -1,10 +1,11 @@
 //! `POST /v1/messages/count_tokens`: by the model's own server where one can, else an estimate.
 
 use axum::response::Response;
-use base::{Endpoint, JobId, ModelName, Scope};
+use base::{Endpoint, JobId};
 use bytes::Bytes;
 use http::{HeaderName, HeaderValue, StatusCode, header};
 use protocol::anthropic;
+use scheduler::Job;
 
 use crate::{
     consume::{Accepted, answer},
@@ -26,7 +27,7 @@ pub(crate) async fn count(
     accepted: Accepted,
 ) -> Result<Response, ApiError> {
     let (id, body) = (accepted.job.id, accepted.job.request.body.clone());
-    if can_count(api, &accepted.job.scope, &accepted.job.targets)
+    if can_count(api, &accepted.job)
         && let Ok(response) = answer(shape, api, accepted).await
         && !is_no_count(response.status())
     {
@@ -38,9 +39,9 @@ pub(crate) async fn count(
     Ok(estimated(shape, id, tokens))
 }
 
-fn can_count(api: &Api, scope: &Scope, targets: &[ModelName]) -> bool {
-    let endpoints = |target| api.scheduler().endpoints(scope, target);
-    targets.iter().any(|target| endpoints(target).contains(Endpoint::CountTokens))
+fn can_count(api: &Api, job: &Job) -> bool {
+    let endpoints = |target| api.scheduler().endpoints(&job.scope, target, job.route);
+    job.targets.iter().any(|target| endpoints(target).contains(Endpoint::CountTokens))
 }
 
 /// Whether a backend's answer says only that it does not do this, or cannot now.

@@ -1,47 +1,32 @@
 //! Tokens, counted as they pass.
 
 use base::Endpoint;
-use protocol::usage::{GeneratedCounter, UsageScanner};
+use protocol::usage::AnswerCounter;
 use scheduler::{Meter, Usage};
 
 /// Reads usage from a side copy of the answer, and counts itself for answers that do not tell.
-pub(crate) struct UsageMeter {
-    told: UsageScanner,
-    /// `None` where nothing is generated.
-    generated: Option<GeneratedCounter>,
-    /// What the request has a model read, estimated; `None` where no model reads it.
-    prompt: Option<u64>,
-}
+pub(crate) struct UsageMeter(AnswerCounter);
 
 impl UsageMeter {
     /// A meter for a request of this shape and of about so many tokens.
     pub(crate) fn new(endpoint: Endpoint, prompt_tokens: u64) -> Self {
-        let generates = !matches!(endpoint, Endpoint::Embeddings | Endpoint::CountTokens);
-        Self {
-            told: UsageScanner::new(),
-            generated: generates.then(GeneratedCounter::default),
-            prompt: (endpoint != Endpoint::CountTokens).then_some(prompt_tokens),
-        }
+        Self(AnswerCounter::new(endpoint, prompt_tokens))
     }
 }
 
 impl Meter for UsageMeter {
     fn feed(&mut self, chunk: &[u8]) {
-        self.told.feed(chunk);
-        if let Some(generated) = &mut self.generated {
-            generated.feed(chunk);
-        }
+        self.0.feed(chunk);
     }
 
     fn usage(&self) -> Usage {
-        let usage = self.told.usage();
-        let protocol::usage::Usage { prompt_tokens, completion_tokens } = usage;
+        let protocol::usage::Usage { prompt_tokens, completion_tokens } = self.0.told();
         Usage { estimated: false, prompt_tokens, completion_tokens }
     }
 
     fn estimate(&self) -> Usage {
-        let completion_tokens = self.generated.as_ref().map(GeneratedCounter::tokens);
-        Usage { estimated: true, prompt_tokens: self.prompt, completion_tokens }
+        let protocol::usage::Usage { prompt_tokens, completion_tokens } = self.0.estimate();
+        Usage { estimated: true, prompt_tokens, completion_tokens }
     }
 }
 

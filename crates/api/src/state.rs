@@ -10,7 +10,7 @@ use access::{ConsumerRules, Moment};
 use base::KeyScope;
 use http::{Extensions, HeaderMap, Uri};
 use rooms::Rooms;
-use scheduler::Scheduler;
+use scheduler::{Route, Scheduler};
 use store::ModelMemory;
 use tokio::sync::watch;
 
@@ -36,6 +36,8 @@ pub struct Limits {
     pub drain: Duration,
     /// Whether prompts are hashed, for routing by prefix.
     pub affinity: bool,
+    /// How far requests go that do not say.
+    pub route: Route,
 }
 
 /// The state of all handlers; clones share it.

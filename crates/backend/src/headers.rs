@@ -2,11 +2,13 @@
 //! client said about itself.
 
 use http::{HeaderMap, HeaderName, HeaderValue, header};
-use protocol::headers::{is_hop_by_hop, named_by_connection, stays_at_server};
+use protocol::headers::{ROUTE, is_hop_by_hop, named_by_connection, stays_at_server};
 
-/// The headers of a request as a backend gets them, with the backend's own credential.
+/// The headers of a request as a backend gets them, with the backend's own credential. How far it
+/// may go stays said ([`ROUTE`]): a server has taken out what its client said of that.
 pub fn to_backend(headers: HeaderMap, credential: Option<&HeaderValue>) -> HeaderMap {
-    let mut headers = without(headers, stays_at_server);
+    let stays = |name: &str| name != ROUTE && stays_at_server(name);
+    let mut headers = without(headers, stays);
     if let Some(credential) = credential {
         headers.insert(header::AUTHORIZATION, credential.clone());
     }
@@ -85,11 +87,14 @@ mod tests {
             ("x-api-key", "client"),
             ("content-type", "application/json"),
             ("x-foo", "2"),
+            ("x-warren-provider", "w-1"),
+            ("x-warren-route", "local-only"),
         ]));
         let key = HeaderValue::from_static("Bearer own");
         let expected = map(&[
             ("content-type", "application/json"),
             ("x-foo", "2"),
+            ("x-warren-route", "local-only"),
             ("authorization", "Bearer own"),
         ]);
         assert_eq!(to_backend(headers, Some(&key)), expected);

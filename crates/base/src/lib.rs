@@ -7,6 +7,7 @@
 //! - [`node_id`]: who a node of the mesh is
 //! - [`endpoint`]: the shapes of requests
 //! - [`backoff`]: the next delay of a retry, as a value
+//! - [`interface`]: network interfaces, told apart by their names
 //! - [`key`]: what a key may do and how much
 //! - [`usage`]: by what usage is summed up
 //! - [`time`]: spans of time as numbers
@@ -17,6 +18,7 @@ pub mod backoff;
 pub mod endpoint;
 pub mod error;
 pub mod id;
+pub mod interface;
 pub mod key;
 pub mod node_id;
 pub mod secret;

@@ -36,6 +36,14 @@ impl NodeId {
     pub fn short(&self) -> String {
         self.0.iter().take(4).map(|byte| format!("{byte:02x}")).collect()
     }
+
+    /// Its first twenty hex digits in groups of four, for people to compare over another channel: 80
+    /// bits, too many to make another key that has them.
+    pub fn fingerprint(&self) -> String {
+        let groups = self.0.chunks_exact(2).take(5);
+        let groups: Vec<String> = groups.map(|two| format!("{:02x}{:02x}", two[0], two[1])).collect();
+        groups.join("-")
+    }
 }
 
 impl fmt::Display for NodeId {
@@ -91,6 +99,7 @@ mod tests {
             let id: NodeId = text.parse().unwrap();
             assert_eq!(id.to_string(), lower);
             assert_eq!(id.short(), "d04ab232");
+            assert_eq!(id.fingerprint(), "d04a-b232-742b-b4ab-3a13");
         }
     }
 

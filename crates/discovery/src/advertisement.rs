@@ -58,8 +58,9 @@ fn rooms_on(host: &str, port: u16, version: &str, listen: IpAddr, tls: bool) -> 
     stock.into_iter().chain([own]).collect()
 }
 
-/// The addresses of a server that is bound to `listen`.
-fn reachable_at(listen: IpAddr) -> Vec<IpAddr> {
+/// The [`Advertisement::addresses`] of a server that is bound to `listen`.
+#[must_use]
+pub fn reachable_at(listen: IpAddr) -> Vec<IpAddr> {
     match listen {
         // Such a socket takes IPv4, too.
         IpAddr::V6(v6) if v6.is_unspecified() => Vec::new(),

@@ -44,6 +44,13 @@ impl Discovered {
         pairs.find(|(name, _)| name.eq_ignore_ascii_case(key)).map(|(_, value)| value.as_str())
     }
 
+    /// Whether it is no server but where peers of the mesh connect to.
+    #[must_use]
+    pub fn is_mesh(&self) -> bool {
+        self.service == Service::Teale
+            || self.property("kind").is_some_and(|kind| kind.eq_ignore_ascii_case("mesh"))
+    }
+
     /// The URLs that it may be reached by, without a slash at the end: IPv4 first. Addresses that
     /// say nothing without the name of an interface are left out.
     #[must_use]
@@ -182,6 +189,15 @@ mod tests {
         assert_eq!(at(&addresses, "gopher").urls(), plain);
         assert_eq!(at(&["192.0.2.7"], "HTTPS").urls(), ["https://192.0.2.7:80"]);
         assert!(at(&["fe80::1"], "http").urls().is_empty());
+    }
+
+    #[test]
+    fn where_peers_of_the_mesh_connect_to_is_told_from_servers() {
+        let mut found = server(Service::Warren, "a", "h", 80);
+        assert!(!found.is_mesh());
+        found.properties.push(("Kind".to_owned(), "mesh".to_owned()));
+        assert!(found.is_mesh());
+        assert!(server(Service::Teale, "a", "h", 80).is_mesh());
     }
 
     #[test]

@@ -5,29 +5,8 @@
 
 use std::net::IpAddr;
 
+use base::interface::is_virtual;
 use mdns_sd::{IfKind, IfPredicate};
-
-/// Beginnings of the names of interfaces that lead to containers, virtual machines and tunnels.
-const VIRTUAL: [&str; 18] = [
-    "docker",
-    "veth",
-    "virbr",
-    "vmnet",
-    "vboxnet",
-    "podman",
-    "cni",
-    "flannel",
-    "cali",
-    "cilium",
-    "lxc",
-    "lxd",
-    "tun",
-    "tap",
-    "utun",
-    "wg",
-    "tailscale",
-    "ppp",
-];
 
 /// How far browsing goes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -77,17 +56,6 @@ fn local_networks(wanted: impl Fn(IpAddr) -> bool + Send + Sync + 'static) -> If
     }))
 }
 
-/// Whether an interface's name says that it leads to containers or into a tunnel.
-fn is_virtual(name: &str) -> bool {
-    VIRTUAL.iter().any(|beginning| name.starts_with(beginning)) || is_docker_bridge(name)
-}
-
-/// `br-` and twelve hexadecimal digits. Other bridges may be a machine's way to its network.
-fn is_docker_bridge(name: &str) -> bool {
-    name.strip_prefix("br-")
-        .is_some_and(|id| id.len() == 12 && id.bytes().all(|b| b.is_ascii_hexdigit()))
-}
-
 /// Whether an interface of this name is the machine's own: `lo`, or `lo0` elsewhere.
 pub(crate) fn is_loopback(name: &str) -> bool {
     name.strip_prefix("lo").is_some_and(|number| number.bytes().all(|b| b.is_ascii_digit()))
@@ -96,17 +64,6 @@ pub(crate) fn is_loopback(name: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn containers_and_tunnels_are_told_from_networks_by_their_names() {
-        for name in ["docker0", "br-0123456789ab", "veth1a2b", "tun0", "wg0", "tailscale0", "utun3"]
-        {
-            assert!(is_virtual(name), "{name}");
-        }
-        for name in ["eth0", "enp3s0", "wlan0", "en0", "br0", "br-lan", "bond0", "lo"] {
-            assert!(!is_virtual(name), "{name}");
-        }
-    }
 
     #[test]
     fn the_machines_own_interface_is_known_by_its_name() {

@@ -5,8 +5,10 @@
 pub enum Service {
     /// A hub as stock clients of rooms look for it.
     Gambi,
-    /// A Warren.
+    /// A Warren. One with `kind=mesh` in its TXT is no server but where peers of the mesh connect to.
     Warren,
+    /// A device as stock peers of the mesh look for it.
+    Teale,
 }
 
 impl Service {
@@ -16,6 +18,7 @@ impl Service {
         match self {
             Self::Gambi => "_gambi._tcp.local.",
             Self::Warren => "_warren._tcp.local.",
+            Self::Teale => "_teale._tcp.local.",
         }
     }
 }

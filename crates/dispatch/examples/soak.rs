@@ -56,6 +56,8 @@ fn soak(seeds: u64, time: Duration) -> Result<String, String> {
         total.moved += account.moved;
         total.unserved += account.unserved;
         total.revoked += account.revoked;
+        total.narrowed += account.narrowed;
+        total.tried += account.tried;
         run += 1;
     }
     let seconds = start.elapsed().as_secs();

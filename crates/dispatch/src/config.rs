@@ -29,6 +29,9 @@ pub struct Config {
     pub rest_first: Duration,
     /// The longest rest.
     pub rest_last: Duration,
+    /// Of so many choices in which a peer was left out as too slow, one goes to such a one, so that
+    /// it is measured again; 0 for never.
+    pub try_slow_every: u32,
 }
 
 impl Default for Config {
@@ -44,6 +47,7 @@ impl Default for Config {
             faults_to_rest: 3,
             rest_first: Duration::from_secs(5),
             rest_last: Duration::from_secs(60),
+            try_slow_every: 32,
         }
     }
 }

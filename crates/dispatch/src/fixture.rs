@@ -5,8 +5,8 @@ use std::time::{Duration, Instant};
 use base::{Endpoint, Endpoints, JobId, KeyId, ModelName, ProviderId, Scope};
 
 use crate::{
-    Affinity, CancelReason, Config, Dispatcher, Ending, Gone, Input, JobSpec, LeastLoaded, Offer,
-    Output, Verdict,
+    Affinity, CancelReason, Candidate, Config, Dispatcher, Distance, Ending, Gone, Input, JobSpec,
+    LeastLoaded, Offer, Output, Route, Verdict,
 };
 
 pub(crate) const SECOND: Duration = Duration::from_secs(1);
@@ -32,6 +32,7 @@ pub(crate) fn spec(number: u128) -> JobSpec {
         size: 1,
         affinity: Affinity::default(),
         pinned: None,
+        route: Route::default(),
         known: true,
     }
 }
@@ -40,6 +41,20 @@ pub(crate) fn spec(number: u128) -> JobSpec {
 pub(crate) fn or_else(number: u128, fallbacks: &[&str]) -> JobSpec {
     let fallbacks = fallbacks.iter().map(|model| ModelName::from(*model)).collect();
     JobSpec { fallbacks, ..spec(number) }
+}
+
+/// An idle provider that has had no job, with room for one.
+pub(crate) fn candidate(number: u64) -> Candidate {
+    Candidate {
+        provider: provider(number),
+        load: 0,
+        capacity: 1,
+        last_given: 0,
+        held: 0,
+        distance: Distance::Here,
+        speed: None,
+        throttle: 100,
+    }
 }
 
 /// An offer of model `m` for so many jobs at once.
@@ -52,6 +67,7 @@ pub(crate) fn offer(max_concurrent: u32) -> Offer {
         load: 0,
         max_size: u64::MAX,
         endpoints: Endpoints::ASSUMED,
+        distance: Distance::Here,
     }
 }
 
@@ -145,7 +161,14 @@ impl Bench {
     }
 
     pub(crate) fn finished(&mut self, number: u128, by: u64, verdict: Verdict) -> Vec<Output> {
-        self.input(Input::Finished { job: job(number), provider: provider(by), verdict })
+        let (job, provider) = (job(number), provider(by));
+        self.input(Input::Finished { job, provider, verdict, tokens: None })
+    }
+
+    /// An answer of so many tokens.
+    pub(crate) fn answered(&mut self, number: u128, by: u64, tokens: u64) -> Vec<Output> {
+        let (job, provider, verdict) = (job(number), provider(by), Verdict::Answered);
+        self.input(Input::Finished { job, provider, verdict, tokens: Some(tokens) })
     }
 
     pub(crate) fn client_gone(&mut self, number: u128) -> Vec<Output> {

@@ -4,6 +4,8 @@ use std::time::{Duration, Instant};
 
 use base::{Endpoint, Endpoints, JobId, KeyId, ModelName, ProviderId, Scope};
 
+use crate::distance::{Distance, Route};
+
 /// One event. Inputs about jobs or providers that are no longer known are ignored: the ends of a
 /// link may cross.
 #[derive(Debug, Clone)]
@@ -45,6 +47,24 @@ pub enum Input {
         /// How many jobs it takes at once; 0 counts as 1.
         max_concurrent: u32,
     },
+    /// A provider is nearer or farther than it was. Jobs it holds are not touched.
+    Moved {
+        /// The provider.
+        provider: ProviderId,
+        /// How far away it is now.
+        distance: Distance,
+    },
+    /// A provider tells of itself how it is doing. Jobs it holds are not touched.
+    Condition {
+        /// The provider.
+        provider: ProviderId,
+        /// How fast it says it is, in thousandths of a token a second. Believed only until its
+        /// own answers tell.
+        speed: Option<u32>,
+        /// How much of its speed it gives, in per cent; above 100 counts as 100. At 0 it is paused:
+        /// it is given nothing, as if it were full, and what is there for it waits.
+        throttle: u8,
+    },
     /// A provider is given nothing more; what it holds may finish within `grace`.
     Drain {
         /// The provider.
@@ -84,6 +104,8 @@ pub enum Input {
         provider: ProviderId,
         /// How it went.
         verdict: Verdict,
+        /// How many tokens its answer has, where that is known: from that its speed is measured.
+        tokens: Option<u64>,
     },
     /// The consumer left before its job ended.
     ClientGone {
@@ -121,6 +143,8 @@ pub struct Offer {
     pub max_size: u64,
     /// The shapes of request that it serves.
     pub endpoints: Endpoints,
+    /// How far away it is.
+    pub distance: Distance,
 }
 
 /// A job as far as the dispatcher needs to know it.
@@ -166,6 +190,9 @@ pub struct JobSpec {
     pub affinity: Affinity,
     /// The only provider that may serve it, if the consumer named one.
     pub pinned: Option<ProviderId>,
+    /// How far it may go. Providers that its route does not reach are not there for it: a model
+    /// that only they have is served by nobody.
+    pub route: Route,
     /// Whether one of its models has been served before, so that it is worth waiting when nobody
     /// serves any of them now.
     pub known: bool,

@@ -77,6 +77,7 @@ impl Job {
     pub(crate) fn fits(&self, id: ProviderId, provider: &Provider) -> bool {
         self.spec.size <= provider.max_size
             && self.spec.serve_as.meets(provider.endpoints)
+            && self.spec.route.reaches(provider.distance)
             && self.spec.pinned.is_none_or(|pinned| pinned == id)
             && !self.avoided.contains(&id)
     }

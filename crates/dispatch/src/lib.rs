@@ -18,6 +18,7 @@
 
 mod config;
 mod dispatcher;
+mod distance;
 mod health;
 mod input;
 mod job;
@@ -25,6 +26,7 @@ mod output;
 mod provider;
 mod queue;
 pub mod route;
+mod speed;
 mod timers;
 mod view;
 
@@ -33,6 +35,7 @@ mod fixture;
 
 pub use config::Config;
 pub use dispatcher::Dispatcher;
+pub use distance::{Distance, NoRoute, Route};
 pub use input::{Affinity, Gone, Input, JobSpec, Offer, Verdict, Waiting};
 pub use output::{CancelReason, Ending, Output};
 pub use route::{Candidate, LeastLoaded, Policy, PrefixAffinity};

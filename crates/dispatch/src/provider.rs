@@ -7,7 +7,10 @@ use std::{
 
 use base::{Endpoints, JobId, ModelName, ProviderId, Scope};
 
-use crate::{health::Health, input::Offer, job::Job, route::Candidate};
+use crate::{
+    distance::Distance, health::Health, input::Offer, job::Job, queue::Reach, route::Candidate,
+    speed::Speed,
+};
 
 /// How long a provider's reports may still count jobs that it was told to stop: they may have
 /// crossed the cancellation, or the backend may need a moment.
@@ -21,6 +24,10 @@ pub(crate) struct Provider {
     pub(crate) max_concurrent: u32,
     pub(crate) max_size: u64,
     pub(crate) endpoints: Endpoints,
+    pub(crate) distance: Distance,
+    pub(crate) speed: Speed,
+    /// How much of its speed it gives, in per cent; 0 while it is paused.
+    pub(crate) throttle: u8,
     /// Its own count, moved along with what it is given and what ends.
     pub(crate) reported: u32,
     /// The jobs it holds.
@@ -51,6 +58,9 @@ impl Provider {
             max_concurrent: offer.max_concurrent.max(1),
             max_size: offer.max_size,
             endpoints: offer.endpoints,
+            distance: offer.distance,
+            speed: Speed::default(),
+            throttle: 100,
             reported: offer.load,
             jobs: BTreeSet::new(),
             drain: Drain::No,
@@ -71,7 +81,7 @@ impl Provider {
     }
 
     pub(crate) fn is_free(&self) -> bool {
-        self.load() < self.max_concurrent
+        self.throttle > 0 && self.load() < self.max_concurrent
     }
 
     pub(crate) fn is_draining(&self) -> bool {
@@ -84,6 +94,11 @@ impl Provider {
 
     pub(crate) fn serves(&self, model: &ModelName) -> bool {
         self.is_wildcard() || self.models.contains(model)
+    }
+
+    /// Which waiting jobs it might take.
+    pub(crate) fn reach(&self) -> Reach {
+        Reach { endpoints: self.endpoints, distance: self.distance }
     }
 
     pub(crate) fn give(&mut self, job: JobId, number: u64) {
@@ -118,8 +133,9 @@ impl Provider {
         self.settling.filter(|(_, until)| now < *until).map_or(0, |(count, _)| count)
     }
 
-    /// Counts a job that took this long into the average.
-    pub(crate) fn took(&mut self, time: Duration) {
+    /// Counts a job that took this long into the averages: its answer had so many tokens.
+    pub(crate) fn took(&mut self, time: Duration, tokens: Option<u64>) {
+        self.speed.measured(time, tokens);
         let new = time.as_secs_f64();
         self.service = Some(self.service.map_or(new, |old| old + (new - old) / 8.0));
     }
@@ -131,11 +147,16 @@ impl Provider {
     }
 
     pub(crate) fn candidate(&self, id: ProviderId) -> Candidate {
+        let held = self.in_flight();
         Candidate {
             provider: id,
-            load: self.load(),
+            load: self.reported.max(held),
             capacity: self.max_concurrent,
             last_given: self.last_given,
+            held,
+            distance: self.distance,
+            speed: self.speed.now(),
+            throttle: self.throttle,
         }
     }
 }
@@ -227,11 +248,14 @@ impl Providers {
     }
 
     /// Whether for each shape that this provider serves somebody healthy serves the model in it,
-    /// and is sent jobs at least as large. O(providers of the model).
+    /// and is sent jobs at least as large and from as far. O(providers of the model).
     pub(crate) fn covered(&self, limited: &Provider, model: &ModelName) -> bool {
         let others = self.of(&limited.scope, model).map(|(_, provider)| provider);
         let healthy = others.filter(|other| {
-            other.health.is_healthy() && !other.is_draining() && other.max_size >= limited.max_size
+            other.health.is_healthy()
+                && !other.is_draining()
+                && other.max_size >= limited.max_size
+                && (other.distance == Distance::Here || limited.distance != Distance::Here)
         });
         let shapes = healthy.fold(Endpoints::NONE, |all, other| all.union(other.endpoints));
         limited.endpoints.is_within(shapes)

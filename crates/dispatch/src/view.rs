@@ -6,6 +6,7 @@ use base::{Endpoints, ModelName, ProviderId, Scope};
 
 use crate::{
     dispatcher::Dispatcher,
+    distance::{Distance, Route},
     provider::{Drain, Provider},
     queue::Queue,
 };
@@ -19,6 +20,13 @@ pub struct ProviderView<'a> {
     pub max_concurrent: u32,
     /// The shapes of request that it serves.
     pub endpoints: Endpoints,
+    /// How far away it is.
+    pub distance: Distance,
+    /// How fast its answers were, or else how fast it says it is, in thousandths of a token a
+    /// second. None while neither is known.
+    pub speed: Option<u32>,
+    /// How much of its speed it gives, in per cent; 0 while it is paused.
+    pub throttle: u8,
     /// Its load as it counts it itself, moved along with what it was given since.
     pub reported_load: u32,
     /// How many of our jobs it holds.
@@ -63,6 +71,9 @@ impl Dispatcher {
             id,
             max_concurrent: provider.max_concurrent,
             endpoints: provider.endpoints,
+            distance: provider.distance,
+            speed: provider.speed.now(),
+            throttle: provider.throttle,
             reported_load: provider.reported,
             in_flight: provider.in_flight(),
             draining: provider.drain != Drain::No,
@@ -84,11 +95,12 @@ impl Dispatcher {
         self.providers.of(scope, &model).any(|(_, provider)| !provider.is_draining())
     }
 
-    /// The shapes in which the connected providers that are not draining serve the model, together.
-    /// O(providers of the model).
-    pub fn endpoints_of(&self, scope: &Scope, model: &ModelName) -> Endpoints {
+    /// The shapes in which the connected providers that are not draining serve the model to jobs of
+    /// this route, together. O(providers of the model).
+    pub fn endpoints_of(&self, scope: &Scope, model: &ModelName, route: Route) -> Endpoints {
         let serving = self.providers.of(scope, model).map(|(_, provider)| provider);
-        let open = serving.filter(|provider| !provider.is_draining());
+        let open =
+            serving.filter(|provider| !provider.is_draining() && route.reaches(provider.distance));
         open.fold(Endpoints::NONE, |all, provider| all.union(provider.endpoints))
     }
 

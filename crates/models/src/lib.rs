@@ -1,1 +1,36 @@
-//! (being written)
+//! Models as files: those that this machine offers in place, and those that arrive.
+//!
+//! Everything here blocks on the disk and knows no socket; callers with a runtime use its threads for
+//! blocking work. Whatever comes from a peer (names, sizes, hashes, bytes) is checked here before it
+//! touches the disk.
+//!
+//! - [`name`]: names of models and of their files, checked
+//! - [`offer`]: what is there to be offered, read-only: directories, Ollama, LM Studio, Hugging Face
+//! - [`tree`]: BLAKE3 hash trees, by which each piece of a file is checked on its own
+//! - [`cache`]: trees of offered files, kept on disk
+//! - [`hasher`]: makes manifests of offered models in the background, one at a time
+//! - [`manifest`]: what a model is made of
+//! - [`arrival`]: a model on its way, resumable; and the plain form of stock peers
+//! - [`plan`]: which piece to ask of which peer (pure)
+//! - [`space`]: how much room there is
+
+pub mod arrival;
+pub mod cache;
+pub mod hasher;
+pub mod manifest;
+pub mod name;
+pub mod offer;
+pub mod plan;
+pub mod space;
+pub mod tree;
+
+mod durable;
+
+pub use arrival::{Arrival, ArrivalError, StockArrival};
+pub use cache::TreeCache;
+pub use hasher::{Hashed, Hasher};
+pub use manifest::{Manifest, ManifestError, ManifestFile};
+pub use name::{FileName, ModelId, NameError};
+pub use offer::{Library, Offered, OfferedFile, Reader, Sources};
+pub use plan::{PieceId, Plan};
+pub use tree::{PIECE, Tree};

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use base::{Endpoint, Endpoints, JobId, KeyId, ModelName, ProviderId, Scope};
 use bytes::Bytes;
-use dispatch::{Affinity, Ending};
+use dispatch::{Affinity, Ending, Route};
 use http::{HeaderMap, Method};
 
 use crate::translate::Translator;
@@ -34,6 +34,8 @@ pub struct Job {
     pub affinity: Affinity,
     /// The only provider that may serve it, if the consumer named one.
     pub pinned: Option<ProviderId>,
+    /// How far it may go.
+    pub route: Route,
     /// Whether its model is worth waiting for when nobody serves it now.
     pub known: bool,
     /// What the provider is sent.

@@ -21,7 +21,7 @@ pub mod service;
 pub mod status;
 pub mod translate;
 
-pub use dispatch::{Affinity, CancelReason, Config, Ending, Gone};
+pub use dispatch::{Affinity, CancelReason, Config, Distance, Ending, Gone, NoRoute, Route};
 pub use exchange::{Answer, AnswerWriter, Event, Gone as ReaderGone, Head};
 pub use job::{Failure, Job, JobRequest, Meter, Usage};
 pub use observer::{Ended, JobFacts, Observer, Outcome};

@@ -4,7 +4,7 @@ use std::{sync::Arc, time::Duration};
 
 use base::{Endpoint, Endpoints, JobId, ModelName, ProviderId};
 pub use dispatch::Offer;
-use dispatch::{CancelReason, Gone, Input};
+use dispatch::{CancelReason, Distance, Gone, Input};
 
 use crate::{exchange::AnswerWriter, job::JobRequest, service::Scheduler};
 
@@ -96,6 +96,18 @@ impl Membership {
     /// It takes so many jobs at once from now on; what it has, it keeps.
     pub fn capacity(&self, max_concurrent: u32) {
         self.scheduler.handle(Input::Capacity { provider: self.id, max_concurrent });
+    }
+
+    /// It is this far away from now on.
+    pub fn distance(&self, distance: Distance) {
+        self.scheduler.handle(Input::Moved { provider: self.id, distance });
+    }
+
+    /// How it says it is doing: its speed, in thousandths of a token a second, which counts until
+    /// its own answers tell, and how much of it it gives, in per cent. At 0 it is paused: given
+    /// nothing until it says otherwise.
+    pub fn condition(&self, speed: Option<u32>, throttle: u8) {
+        self.scheduler.handle(Input::Condition { provider: self.id, speed, throttle });
     }
 
     /// It serves these endpoints from now on.

@@ -7,7 +7,7 @@ use std::{
 };
 
 use base::{Endpoints, ModelName, ProviderId, Scope};
-use dispatch::Dispatcher;
+use dispatch::{Dispatcher, Distance};
 
 use crate::provider::Provider;
 
@@ -39,6 +39,12 @@ pub struct WorkerStatus {
     pub models: Vec<ModelName>,
     /// The shapes of request that it serves.
     pub endpoints: Endpoints,
+    /// How far away it is.
+    pub distance: Distance,
+    /// How fast its answers were, or else how fast it says it is, in tokens a second.
+    pub speed: Option<f64>,
+    /// How much of its speed it gives, in per cent; 0 while it is paused.
+    pub throttle: u8,
     /// How many jobs it takes at once.
     pub max_concurrent: u32,
     /// Its load as it counts it itself.
@@ -87,6 +93,9 @@ fn workers(dispatcher: &Dispatcher, providers: &ByLink, at: Instant) -> Vec<Work
             scope: view.scope().clone(),
             models: view.models().cloned().collect(),
             endpoints: view.endpoints,
+            distance: view.distance,
+            speed: view.speed.map(|thousandths| f64::from(thousandths) / 1000.0),
+            throttle: view.throttle,
             max_concurrent: view.max_concurrent,
             reported_load: view.reported_load,
             in_flight: view.in_flight,

@@ -1,1 +1,38 @@
-//! (being written)
+//! Who a node of the mesh is, and what only two nodes can read.
+//!
+//! Cryptography only: no socket, no task, no clock. A connection's bytes go in and come out.
+//!
+//! - [`identity`]: the key that a node keeps, and the id that follows from it
+//! - [`signature`]: what a node signs for relays, and whether a signature is good
+//! - [`passcode`]: what the nodes of a mesh know and strangers do not
+//! - [`prologue`]: what a handshake is bound to
+//! - [`handshake`]: two messages of Noise (IK, or IKpsk2 with a passcode)
+//! - [`sealed`]: the link after the handshake, as its two directions
+//! - [`sealer`]: payloads made into records that only the other end can open
+//! - [`opener`]: records made into payloads again
+//! - [`error`]: why something was refused
+//!
+//! The Noise static key of a node is its Ed25519 key converted to X25519, so that it follows from
+//! the node's id and a handshake proves that id.
+
+pub mod error;
+pub mod handshake;
+pub mod identity;
+pub mod opener;
+pub mod passcode;
+pub mod prologue;
+pub mod sealed;
+pub mod sealer;
+pub mod signature;
+
+mod curve;
+mod hex;
+
+pub use error::SealError;
+pub use handshake::{Initiator, MAX_HANDSHAKE_PAYLOAD, Responder};
+pub use identity::{Identity, IdentityError};
+pub use opener::Opener;
+pub use passcode::{PasscodeKey, hashes_equal, stock_hash};
+pub use sealed::{MAX_COUNTED_PIECE, MAX_PAYLOAD, MAX_RECORD, Sealed};
+pub use sealer::Sealer;
+pub use signature::{challenge_text, offer_text, register_text, sign_hex, verify_hex};

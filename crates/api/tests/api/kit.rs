@@ -13,8 +13,8 @@ use http_body_util::BodyExt;
 use protocol::room::{Protocol, types::AnswerMetrics};
 use rooms::{JobEnded, JobStarted, Rooms, Settings, activity::How};
 use scheduler::{
-    Assignment, CancelReason, Config, Ended, Head, JobFacts, Membership, Observer, Offer, Provider,
-    Scheduler,
+    Assignment, CancelReason, Config, Distance, Ended, Head, JobFacts, Membership, Observer, Offer,
+    Provider, Route, Scheduler,
 };
 use serde_json::Value;
 use store::{ModelMemory, VolatileStore};
@@ -29,7 +29,7 @@ pub(crate) struct Kit {
     pub(crate) keys: Keys,
     pub(crate) sender: mpsc::Sender<Assignment>,
     assignments: mpsc::Receiver<Assignment>,
-    membership: Option<Membership>,
+    pub(crate) membership: Option<Membership>,
 }
 
 /// Tells rooms of their jobs, as the daemon does.
@@ -107,6 +107,7 @@ impl Kit {
             keepalive: Duration::from_secs(15),
             drain: Duration::from_secs(30),
             affinity: false,
+            route: Route::default(),
         };
         change(&mut rules, &mut limits);
         let store = Arc::new(VolatileStore::default());
@@ -245,6 +246,7 @@ fn offer(models: &[&str]) -> Offer {
         load: 0,
         max_size: u64::MAX,
         endpoints: Endpoints::ASSUMED,
+        distance: Distance::Here,
     }
 }
 

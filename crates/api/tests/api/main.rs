@@ -22,6 +22,7 @@ mod rooms_ask;
 mod rooms_events;
 mod rooms_messages;
 mod rooms_plane;
+mod route;
 mod streams;
 mod translation;
 mod usage;

@@ -11,7 +11,7 @@ use protocol::room::{
     selector::{offered_names, real_model},
 };
 use rooms::{Connection, Joining, Kind, NewRoom, Room};
-use scheduler::{Assignment, CancelReason, Membership, Offer, Provider, Terms};
+use scheduler::{Assignment, CancelReason, Distance, Membership, Offer, Provider, Terms};
 use serde_json::Value;
 use tokio::sync::mpsc;
 
@@ -99,6 +99,7 @@ impl Kit {
             load: 0,
             max_size: u64::MAX,
             endpoints: endpoints.iter().copied().collect(),
+            distance: Distance::Here,
         };
         let participant = Participant { sender: self.sender.clone(), id: id.to_owned(), models };
         let membership = self.scheduler.join(provider, offer, Arc::new(participant));

@@ -74,10 +74,15 @@ impl Providers {
     }
 
     /// What may come of asking for this model. Who drains still counts as serving it, if only to
-    /// be waited for: it may come back.
+    /// be waited for: it may come back. Who is out of the job's reach does not; and what only such
+    /// serve now is not waited for, since it is from them, most likely, that it is known.
     pub(super) fn prospect(&self, spec: &JobSpec, model: &ModelName) -> Prospect {
-        let (mut anybody, mut largest) = (false, None);
+        let (mut anybody, mut elsewhere, mut largest) = (false, false, None);
         for (id, provider) in self.of(&spec.scope, model) {
+            if !spec.route.reaches(provider.distance) {
+                elsewhere = true;
+                continue;
+            }
             if spec.pinned.is_some_and(|pinned| pinned != id || provider.is_draining()) {
                 continue;
             }
@@ -91,7 +96,7 @@ impl Providers {
         }
         match largest {
             None if anybody => Prospect::Hopeless(Ending::NotServed),
-            None if spec.known && spec.pinned.is_none() => Prospect::Awaited,
+            None if spec.known && spec.pinned.is_none() && !elsewhere => Prospect::Awaited,
             None => Prospect::Hopeless(Ending::NoProvider),
             Some(limit) if limit < spec.size => Prospect::Hopeless(Ending::TooLarge { limit }),
             Some(_) => Prospect::Awaited,
@@ -109,7 +114,7 @@ mod tests {
 
     use super::*;
     use crate::{
-        Config, Input, Offer, Output, Verdict,
+        Config, Input, Offer, Output, Route, Verdict,
         fixture::{
             Bench, SECOND, assign, assign_for, end, offer, offer_of, or_else, provider, spec,
         },
@@ -226,8 +231,10 @@ mod tests {
         bench.join(1, Offer { endpoints: CHAT, ..offer(1) });
         bench.join(2, Offer { endpoints: MESSAGES, ..offer(1) });
         bench.join(3, Offer { endpoints: Endpoints::ASSUMED, ..offer_of(&["n"]) });
-        let shapes =
-            |bench: &Bench| bench.dispatcher.endpoints_of(&base::Scope::server(), &"m".into());
+        let shapes = |bench: &Bench| {
+            let server = base::Scope::server();
+            bench.dispatcher.endpoints_of(&server, &"m".into(), Route::PreferLocal)
+        };
         assert_eq!(shapes(&bench), CHAT.union(MESSAGES));
         bench.drain(1, SECOND);
         assert_eq!(shapes(&bench), MESSAGES);

@@ -36,14 +36,21 @@ impl Dispatcher {
         }
     }
 
-    pub(super) fn finished(&mut self, now: Instant, id: JobId, by: ProviderId, verdict: Verdict) {
+    pub(super) fn finished(
+        &mut self,
+        now: Instant,
+        id: JobId,
+        by: ProviderId,
+        verdict: Verdict,
+        tokens: Option<u64>,
+    ) {
         let holder = self.jobs.get(&id).and_then(Job::hold).map(|hold| hold.provider);
         if holder != Some(by) {
             return;
         }
         let Some((job, hold)) = self.release(id) else { return };
         let rests = match verdict {
-            Verdict::Answered => self.answered(now, hold),
+            Verdict::Answered => self.answered(now, hold, tokens),
             Verdict::AnsweredWithFault | Verdict::Failed => self.fault(now, hold),
             Verdict::Declined | Verdict::Unserved => false,
         };

@@ -155,10 +155,11 @@ impl Dispatcher {
         self.fill(now, id);
     }
 
-    /// The provider answered well. Returns false: it does not go to rest.
-    pub(super) fn answered(&mut self, now: Instant, hold: Hold) -> bool {
+    /// The provider answered well, with so many tokens if that is known. Returns false: it does not
+    /// go to rest.
+    pub(super) fn answered(&mut self, now: Instant, hold: Hold, tokens: Option<u64>) -> bool {
         let Some(provider) = self.providers.get_mut(hold.provider) else { return false };
-        provider.took(now.saturating_duration_since(hold.since));
+        provider.took(now.saturating_duration_since(hold.since), tokens);
         provider.health.answered(hold.rests);
         if provider.health.is_healthy() {
             self.timers.disarm(Timer::Rest(hold.provider));

@@ -4,11 +4,13 @@
 //! - [`jobs`]: a job's way from its acceptance to its end
 //! - [`retry`]: a job that has to be tried again
 //! - [`fallback`]: a job that goes on to another of its models
+//! - [`far`]: providers that are other machines: their distance and condition
 //! - [`links`]: providers that come, change, drain, rest and go
 //! - [`placing`]: which provider serves which job
 
 mod accept;
 mod fallback;
+mod far;
 mod jobs;
 mod links;
 mod placing;
@@ -28,7 +30,7 @@ use crate::{
     output::{CancelReason, Ending, Output},
     provider::Providers,
     queue::Queues,
-    route::{Candidate, Policy},
+    route::{Candidate, Fastest, Policy},
     timers::{Timer, Timers},
 };
 
@@ -54,6 +56,11 @@ use crate::{
 /// **Shapes.** A job goes only to providers that serve one of the endpoints it can be served in.
 /// Of those that are free for it, the ones that serve its own endpoint come first.
 ///
+/// **Distances.** A job goes no farther than its [`Route`](crate::Route) lets it. Of those that are
+/// free for it, the nearest come first, before those of its own shape; on [`Route::Mesh`](crate::Route::Mesh) distance
+/// comes last. Where one of those left is another machine, the fastest stay, then the nearest of
+/// these; the [`Policy`] has the last word. Speed is measured in whole answers, and throttled.
+///
 /// **Fallbacks.** A job that has not begun and cannot be had of its model goes on to the next of
 /// its fallbacks that somebody serves: see [`JobSpec::fallbacks`](crate::JobSpec::fallbacks). After
 /// each input, no job waits for a model that nobody here can serve it while a fallback is served.
@@ -73,6 +80,7 @@ pub struct Dispatcher {
     pub(crate) timers: Timers,
     outputs: VecDeque<Output>,
     candidates: Vec<Candidate>,
+    fastest: Fastest,
     /// How many jobs were accepted.
     accepted: u64,
     /// How many assignments were made.
@@ -92,6 +100,7 @@ impl Dispatcher {
             timers: Timers::default(),
             outputs: VecDeque::new(),
             candidates: Vec::new(),
+            fastest: Fastest::default(),
             accepted: 0,
             given: 0,
             stopping: false,
@@ -108,13 +117,17 @@ impl Dispatcher {
             Input::Capacity { provider, max_concurrent } => {
                 self.capacity(now, provider, max_concurrent);
             }
+            Input::Moved { provider, distance } => self.moved(now, provider, distance),
+            Input::Condition { provider, speed, throttle } => {
+                self.condition(now, provider, speed, throttle);
+            }
             Input::Drain { provider, grace } => self.drain(now, provider, grace),
             Input::Leave { provider, why: _ } => self.leave(now, provider),
             Input::Submit(spec) => self.submit(now, spec),
             Input::Begun { job } => self.begun(now, job),
             Input::Progress { job, at, waiting } => self.progress(now, job, at, waiting),
-            Input::Finished { job, provider, verdict } => {
-                self.finished(now, job, provider, verdict);
+            Input::Finished { job, provider, verdict, tokens } => {
+                self.finished(now, job, provider, verdict, tokens);
             }
             Input::ClientGone { job } => self.client_gone(now, job),
             Input::Revoked { key } => {

@@ -14,10 +14,15 @@ use crate::{
 };
 
 impl Dispatcher {
-    /// Who should get the job now, if anybody is free for it: one that serves it in its own shape
-    /// rather than in another. O(providers of the model).
+    /// Who should get the job now, if anybody is free for it; then it must be given it.
+    /// O(providers of the model).
     pub(super) fn choose(&mut self, job: &Job) -> Option<ProviderId> {
+        self.choose_trying(job, self.config.try_slow_every)
+    }
+
+    fn choose_trying(&mut self, job: &Job, try_every: u32) -> Option<ProviderId> {
         self.list_candidates(job);
+        self.fastest.narrow(&mut self.candidates, try_every);
         let first = self.candidates.first()?;
         let position = self.policy.choose(&job.spec, &self.candidates);
         Some(self.candidates.get(position).unwrap_or(first).provider)
@@ -88,7 +93,9 @@ impl Dispatcher {
     pub(super) fn retry_after(&self, spec: &JobSpec) -> Duration {
         let serving = self.providers.of(&spec.scope, &spec.model);
         let active = serving.filter(|(_, provider)| {
-            !provider.is_draining() && spec.serve_as.meets(provider.endpoints)
+            !provider.is_draining()
+                && spec.serve_as.meets(provider.endpoints)
+                && spec.route.reaches(provider.distance)
         });
         let rate: f64 = active.filter_map(|(_, provider)| provider.rate()).sum();
         let len = self.queues.len(&spec.scope, &spec.model).max(1);
@@ -110,20 +117,23 @@ impl Dispatcher {
         true
     }
 
+    /// Those that are free for the job: on most routes the nearest, and of these the ones that
+    /// serve it in its own shape rather than in another.
     fn list_candidates(&mut self, job: &Job) {
         let all = self.providers.only_limited(job);
-        let mut native = false;
+        let mut best = u8::MAX;
         self.candidates.clear();
         for (id, provider) in self.providers.able(job) {
             if !provider.is_free() || !(all || provider.health.may_take()) {
                 continue;
             }
-            let is_native = provider.endpoints.contains(job.spec.endpoint);
-            if is_native && !native {
-                native = true;
+            let native = provider.endpoints.contains(job.spec.endpoint);
+            let rank = job.spec.route.rank(provider.distance, native);
+            if rank < best {
+                best = rank;
                 self.candidates.clear();
             }
-            if is_native == native {
+            if rank == best {
                 self.candidates.push(provider.candidate(id));
             }
         }
@@ -132,7 +142,8 @@ impl Dispatcher {
     fn choose_for_queued(&mut self, id: JobId) -> Option<ProviderId> {
         let job = self.jobs.remove(&id)?;
         let queued = job.hold().is_none();
-        let chosen = if queued { self.choose(&job) } else { None };
+        // It may be another job that is given to who is chosen: nobody slow is tried for it.
+        let chosen = if queued { self.choose_trying(&job, 0) } else { None };
         self.jobs.insert(id, job);
         chosen
     }
@@ -185,15 +196,15 @@ impl Dispatcher {
         }
         let line = self.queues.line(&provider.scope, model, pin)?;
         if provider.health.may_take() {
-            return self.first(line.in_order(provider.endpoints), |job| job.fits(id, provider));
+            return self.first(line.in_order(provider.reach()), |job| job.fits(id, provider));
         }
         let last = |job: &Job| job.fits(id, provider) && self.providers.only_limited(job);
         // With others healthy who can be sent whatever this one can, only jobs that avoid those
         // are left, and these were requeued: no need to look at the whole line.
         if pin.is_none() && self.providers.covered(provider, model) {
-            return self.first(line.requeued(provider.endpoints), last);
+            return self.first(line.requeued(provider.reach()), last);
         }
-        self.first(line.in_order(provider.endpoints), last)
+        self.first(line.in_order(provider.reach()), last)
     }
 
     fn first(

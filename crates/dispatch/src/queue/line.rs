@@ -4,24 +4,42 @@ use std::{collections::BTreeMap, iter};
 
 use base::{Endpoints, JobId, KeyId};
 
-use crate::input::JobSpec;
+use crate::{
+    distance::{Distance, Route},
+    input::JobSpec,
+};
 
 /// The requeued jobs first, oldest first; then one job of each key in turn, each key's in the
 /// order of acceptance. Jobs are found again by their place in that order (`seq`).
 ///
-/// Jobs are kept apart by the shapes that they can be served in. Who serves few of these looks at
-/// none of the jobs that it cannot serve, however many stand before its own: finding the first that
-/// meets it costs O(log n) for each set of shapes that jobs in the line have.
+/// Jobs are kept apart by the shapes that they can be served in, and by whether they may leave this
+/// server. Who serves few shapes, or is far away, looks at none of the jobs that it cannot serve,
+/// however many stand before its own: finding the first that meets it costs O(log n) for each kind
+/// of jobs in the line.
 #[derive(Debug, Default)]
 pub(crate) struct Line {
-    shapes: BTreeMap<Endpoints, Shape>,
+    kinds: BTreeMap<Kind, Waiting>,
     turns: BTreeMap<KeyId, Turn>,
     last_turn: u64,
 }
 
-/// The jobs that can be served in the same shapes.
+/// What sets jobs apart for the providers that might take them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+struct Kind {
+    shapes: Endpoints,
+    local_only: bool,
+}
+
+/// What a provider might take: the shapes that it serves, from where it is.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Reach {
+    pub(crate) endpoints: Endpoints,
+    pub(crate) distance: Distance,
+}
+
+/// The jobs of the same kind.
 #[derive(Debug, Default)]
-struct Shape {
+struct Waiting {
     requeued: BTreeMap<u64, JobId>,
     /// The jobs of each key, by the number of its turn.
     lanes: BTreeMap<u64, BTreeMap<u64, JobId>>,
@@ -39,13 +57,13 @@ impl Line {
     /// Adds a job behind those of its key.
     pub(crate) fn push(&mut self, seq: u64, spec: &JobSpec) {
         let number = self.join_turns(&spec.key);
-        let shape = self.shapes.entry(spec.serve_as).or_default();
-        shape.lanes.entry(number).or_default().insert(seq, spec.id);
+        let waiting = self.kinds.entry(Kind::of(spec)).or_default();
+        waiting.lanes.entry(number).or_default().insert(seq, spec.id);
     }
 
     /// Adds a job before all that were not requeued.
     pub(crate) fn push_requeued(&mut self, seq: u64, spec: &JobSpec) {
-        self.shapes.entry(spec.serve_as).or_default().requeued.insert(seq, spec.id);
+        self.kinds.entry(Kind::of(spec)).or_default().requeued.insert(seq, spec.id);
     }
 
     /// Takes a job out that is not served. Its key keeps its turn.
@@ -62,59 +80,60 @@ impl Line {
 
     /// The `seq` of the job that is next.
     pub(crate) fn head(&self) -> Option<u64> {
-        let requeued = self.shapes.values().filter_map(|shape| shape.requeued.keys().next());
-        let in_turn = || self.shapes.values().filter_map(Shape::first).min();
+        let requeued = self.kinds.values().filter_map(|waiting| waiting.requeued.keys().next());
+        let in_turn = || self.kinds.values().filter_map(Waiting::first).min();
         requeued.min().copied().or_else(|| in_turn().map(|(_, seq)| seq))
     }
 
-    /// The requeued jobs that can be served in one of these shapes, oldest first.
-    pub(crate) fn requeued(&self, served: Endpoints) -> impl Iterator<Item = JobId> {
-        merged(self.meeting(served).map(|shape| shape.requeued.iter().map(owned)).collect())
+    /// The requeued jobs that can be served there, oldest first.
+    pub(crate) fn requeued(&self, there: Reach) -> impl Iterator<Item = JobId> {
+        merged(self.meeting(there).map(|waiting| waiting.requeued.iter().map(owned)).collect())
     }
 
-    /// All jobs that can be served in one of these shapes, in the order in which they are offered:
-    /// if the first of a key does not fit, the next of the same key is tried before another key's.
-    pub(crate) fn in_order(&self, served: Endpoints) -> impl Iterator<Item = JobId> {
-        let lanes = merged(self.meeting(served).map(Shape::in_turn).collect());
-        self.requeued(served).chain(lanes)
+    /// All jobs that can be served there, in the order in which they are offered: if the first of a
+    /// key does not fit, the next of the same key is tried before another key's.
+    pub(crate) fn in_order(&self, there: Reach) -> impl Iterator<Item = JobId> {
+        let lanes = merged(self.meeting(there).map(Waiting::in_turn).collect());
+        self.requeued(there).chain(lanes)
     }
 
     /// All jobs, in no order that matters to who is served.
     pub(crate) fn all(&self) -> impl Iterator<Item = JobId> {
-        self.shapes.values().flat_map(|shape| {
-            let lanes = shape.lanes.values().flat_map(BTreeMap::values);
-            shape.requeued.values().chain(lanes).copied()
+        self.kinds.values().flat_map(|waiting| {
+            let lanes = waiting.lanes.values().flat_map(BTreeMap::values);
+            waiting.requeued.values().chain(lanes).copied()
         })
     }
 
     /// The smallest `seq` in the line: its oldest job's.
     pub(crate) fn oldest(&self) -> Option<(u64, JobId)> {
-        let firsts = self.shapes.values().flat_map(|shape| {
-            let lanes = shape.lanes.values().filter_map(BTreeMap::first_key_value);
-            lanes.chain(shape.requeued.first_key_value())
+        let firsts = self.kinds.values().flat_map(|waiting| {
+            let lanes = waiting.lanes.values().filter_map(BTreeMap::first_key_value);
+            lanes.chain(waiting.requeued.first_key_value())
         });
         firsts.map(owned).min()
     }
 
     pub(crate) fn is_empty(&self) -> bool {
-        self.shapes.is_empty()
+        self.kinds.is_empty()
     }
 
-    fn meeting(&self, served: Endpoints) -> impl Iterator<Item = &Shape> {
-        let meeting = self.shapes.iter().filter(move |(shapes, _)| shapes.meets(served));
-        meeting.map(|(_, shape)| shape)
+    fn meeting(&self, there: Reach) -> impl Iterator<Item = &Waiting> {
+        let meeting = self.kinds.iter().filter(move |(kind, _)| kind.meets(there));
+        meeting.map(|(_, waiting)| waiting)
     }
 
     /// Takes a job out. Whether it stood in the lane of its key.
     fn take(&mut self, seq: u64, spec: &JobSpec) -> bool {
-        let Some(shape) = self.shapes.get_mut(&spec.serve_as) else { return false };
+        let kind = Kind::of(spec);
+        let Some(waiting) = self.kinds.get_mut(&kind) else { return false };
         let in_lane = match self.turns.get_mut(&spec.key) {
-            _ if shape.requeued.remove(&seq).is_some() => false,
-            Some(turn) => shape.take(turn, seq),
+            _ if waiting.requeued.remove(&seq).is_some() => false,
+            Some(turn) => waiting.take(turn, seq),
             None => false,
         };
-        if shape.is_empty() {
-            self.shapes.remove(&spec.serve_as);
+        if waiting.is_empty() {
+            self.kinds.remove(&kind);
         }
         if self.turns.get(&spec.key).is_some_and(|turn| turn.jobs == 0) {
             self.turns.remove(&spec.key);
@@ -138,15 +157,26 @@ impl Line {
         let Some(turn) = self.turns.get_mut(key) else { return };
         self.last_turn += 1;
         let before = std::mem::replace(&mut turn.number, self.last_turn);
-        for shape in self.shapes.values_mut() {
-            if let Some(lane) = shape.lanes.remove(&before) {
-                shape.lanes.insert(self.last_turn, lane);
+        for waiting in self.kinds.values_mut() {
+            if let Some(lane) = waiting.lanes.remove(&before) {
+                waiting.lanes.insert(self.last_turn, lane);
             }
         }
     }
 }
 
-impl Shape {
+impl Kind {
+    fn of(spec: &JobSpec) -> Self {
+        Self { shapes: spec.serve_as, local_only: spec.route == Route::LocalOnly }
+    }
+
+    fn meets(self, there: Reach) -> bool {
+        let away = there.distance != Distance::Here;
+        self.shapes.meets(there.endpoints) && !(self.local_only && away)
+    }
+}
+
+impl Waiting {
     fn is_empty(&self) -> bool {
         self.requeued.is_empty() && self.lanes.is_empty()
     }
@@ -180,7 +210,7 @@ fn owned((seq, job): (&u64, &JobId)) -> (u64, JobId) {
     (*seq, *job)
 }
 
-/// The jobs of several orders in one order. There are few: as many as sets of shapes.
+/// The jobs of several orders in one order. There are few: as many as kinds.
 fn merged<K: Ord, I>(orders: Vec<I>) -> impl Iterator<Item = JobId>
 where
     I: Iterator<Item = (K, JobId)>,
@@ -251,6 +281,23 @@ mod tests {
     }
 
     #[test]
+    fn what_stays_here_is_not_offered_elsewhere() {
+        let stays = JobSpec { route: Route::LocalOnly, ..of_key(1, "a") };
+        let goes = JobSpec { route: Route::Mesh, ..of_key(2, "a") };
+        let mut line = Line::default();
+        line.push(1, &stays);
+        line.push(2, &goes);
+        line.push_requeued(0, &JobSpec { route: Route::LocalOnly, ..of_key(0, "a") });
+        let offered = |distance| {
+            let reach = Reach { endpoints: Endpoints::ASSUMED, distance };
+            line.in_order(reach).collect::<Vec<_>>()
+        };
+        assert_eq!(offered(Distance::Here), [0, 1, 2].map(|seq| spec(seq).id));
+        assert_eq!(offered(Distance::Near), [goes.id]);
+        assert_eq!(offered(Distance::Far), [goes.id]);
+    }
+
+    #[test]
     fn shapes_are_offered_in_one_order_to_who_serves_them() {
         use Endpoint::{ChatCompletions as Chat, Messages};
         let mut line = Line::default();
@@ -260,7 +307,8 @@ mod tests {
         line.push_requeued(0, &in_shape(0, "c", Messages));
         let offered = |line: &Line, shapes: Endpoints| -> Vec<u64> {
             let ids = BTreeMap::from_iter((0..9).map(|seq| (spec(u128::from(seq)).id, seq)));
-            line.in_order(shapes).map(|job| ids[&job]).collect()
+            let here = Reach { endpoints: shapes, distance: Distance::Here };
+            line.in_order(here).map(|job| ids[&job]).collect()
         };
         let (chat, both) = (Endpoints::only(Chat), Endpoints::only(Chat).with(Messages));
         assert_eq!(offered(&line, both), [0, 1, 2, 3, 4, 5]);

@@ -12,7 +12,7 @@ use base::{JobId, KeyId, ModelName, ProviderId, Scope};
 
 use crate::{config::Config, input::JobSpec, job::Job};
 
-pub(crate) use line::Line;
+pub(crate) use line::{Line, Reach};
 use outlooks::Outlooks;
 
 /// Whom a line waits for: anybody, or the pinned provider.

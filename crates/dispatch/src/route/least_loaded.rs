@@ -29,10 +29,10 @@ fn compare(a: &Candidate, b: &Candidate) -> Ordering {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::fixture::{provider, spec};
+    use crate::fixture::{self, spec};
 
     fn candidate(number: u64, load: u32, capacity: u32, last_given: u64) -> Candidate {
-        Candidate { provider: provider(number), load, capacity, last_given }
+        Candidate { load, capacity, last_given, ..fixture::candidate(number) }
     }
 
     #[test]

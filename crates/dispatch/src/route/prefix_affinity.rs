@@ -101,7 +101,7 @@ fn within_guard(warm: &Candidate, least: u32) -> bool {
 mod tests {
     use super::*;
     use crate::{
-        fixture::{provider, spec},
+        fixture::{candidate, provider, spec},
         input::Affinity,
     };
 
@@ -110,8 +110,7 @@ mod tests {
     }
 
     fn candidates(loads: [u32; 2], capacity: u32) -> [Candidate; 2] {
-        let one =
-            |number, load| Candidate { provider: provider(number), load, capacity, last_given: 0 };
+        let one = |number, load| Candidate { load, capacity, ..candidate(number) };
         [one(1, loads[0]), one(2, loads[1])]
     }
 

@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use base::{Endpoints, JobId, ModelName, ProviderId, Scope};
-use dispatch::{JobSpec, Offer};
+use dispatch::{Distance, JobSpec, Offer, Route};
 
 /// What is known of a provider.
 #[derive(Debug)]
@@ -20,6 +20,13 @@ pub(crate) struct Peer {
     pub(crate) last_rest: Option<Duration>,
     /// Jobs cancelled lately, and when the last was.
     pub(crate) canceled: Option<(u32, Instant)>,
+    /// How fast it says it is.
+    pub(crate) told: Option<u32>,
+    /// How fast its answers were, on the average.
+    pub(crate) measured: Option<i64>,
+    pub(crate) throttle: u8,
+    /// The number of the last assignment that was its; 0 for none.
+    pub(crate) last_given: u64,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -115,6 +122,10 @@ impl Peer {
             rests: 0,
             last_rest: None,
             canceled: None,
+            told: None,
+            measured: None,
+            throttle: 100,
+            last_given: 0,
         }
     }
 
@@ -127,8 +138,24 @@ impl Peer {
         self.serves(&job.spec.scope, &job.spec.model)
             && job.spec.size <= self.offer.max_size
             && job.spec.serve_as.iter().any(|shape| self.offer.endpoints.contains(shape))
+            && self.is_in_reach(&job.spec)
             && job.spec.pinned.is_none_or(|pinned| pinned == self.id)
             && !job.avoided.contains(&self.id)
+    }
+
+    pub(crate) fn is_in_reach(&self, spec: &JobSpec) -> bool {
+        spec.route != Route::LocalOnly || self.offer.distance == Distance::Here
+    }
+
+    /// A whole answer took it this long.
+    pub(crate) fn took(&mut self, time: Duration, tokens: Option<u64>) {
+        let Some(tokens) = tokens.filter(|tokens| *tokens > 7) else { return };
+        let new = tokens as i64 * 1_000_000 / (time.as_millis() as i64).max(1);
+        self.measured = Some(self.measured.map_or(new, |old| old + (new - old) / 4));
+    }
+
+    pub(crate) fn speed(&self) -> Option<u32> {
+        self.measured.map(|speed| speed as u32).or(self.told)
     }
 
     /// A load above the known one is put down to cancelled jobs first.

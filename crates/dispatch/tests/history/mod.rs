@@ -1,6 +1,7 @@
 //! Histories: a dispatcher and a plain, slow model of it live through the same events in simulated
 //! time, and every rule is checked after each of them.
 
+mod choice;
 mod known;
 mod models;
 mod oracle;
@@ -10,8 +11,8 @@ use std::time::{Duration, Instant};
 
 use base::{Endpoint, Endpoints, JobId, KeyId, ModelName, ProviderId, Scope};
 use dispatch::{
-    Affinity, Config, Dispatcher, Gone, Input, JobSpec, LeastLoaded, Offer, Output, Verdict,
-    Waiting,
+    Affinity, Config, Dispatcher, Distance, Gone, Input, JobSpec, LeastLoaded, Offer, Output,
+    Route, Verdict, Waiting,
 };
 
 use known::Place;
@@ -32,6 +33,9 @@ pub(crate) struct Account {
     pub(crate) moved: u64,
     pub(crate) unserved: u64,
     pub(crate) revoked: u64,
+    /// Jobs for which speed left somebody out, and those that were given to such a one.
+    pub(crate) narrowed: u64,
+    pub(crate) tried: u64,
 }
 
 /// Lives through the steps, then lets everything end. An error says which rule was broken, where.
@@ -88,6 +92,7 @@ fn config() -> Config {
         faults_to_rest: 2,
         rest_first: seconds(5),
         rest_last: seconds(20),
+        try_slow_every: 2,
     }
 }
 
@@ -107,12 +112,14 @@ impl History {
 
     fn step(&mut self, [kind, a, b, c]: Step) -> Result<(), String> {
         let input = match kind {
-            0..=15 => match self.oracle.peers.first().map(|peer| peer.id) {
+            0..=11 => match self.oracle.peers.first().map(|peer| peer.id) {
                 Some(provider) if self.oracle.peers.len() >= self.crowd => {
                     Input::Leave { provider, why: Gone::Closed }
                 }
                 _ => self.join(a, b, c),
             },
+            12..=13 => Input::Moved { provider: self.provider(a), distance: distance(b) },
+            14..=15 => self.condition(a, b),
             16..=20 => Input::Models { provider: self.provider(a), models: models(b), load: 0 },
             21..=23 => Input::Endpoints { provider: self.provider(a), endpoints: endpoints(b) },
             24..=31 => Input::Load { provider: self.provider(a), load: u32::from(b % 4) },
@@ -164,6 +171,8 @@ impl History {
         self.account.moved = self.oracle.moved;
         self.account.unserved = self.oracle.unserved;
         self.account.revoked = self.oracle.revoked;
+        self.account.narrowed = self.oracle.narrowed;
+        self.account.tried = self.oracle.tried;
         Ok(())
     }
 
@@ -235,6 +244,7 @@ impl History {
             load: u32::from(a.is_multiple_of(32)),
             max_size: [u64::MAX, 10, 20][usize::from(c / 4 % 3)],
             endpoints: endpoints(a / 8),
+            distance: distance(c / 12),
         };
         Input::Join { provider: ProviderId::from_random(self.providers), offer }
     }
@@ -256,8 +266,16 @@ impl History {
             size: u64::from(c % 24),
             affinity: Affinity::default(),
             pinned: (c > 225).then(|| self.provider(c)),
+            route: Route::ALL[usize::from(c / 24 % 3)],
             known: !b.is_multiple_of(8),
         })
+    }
+
+    /// Some say how fast they are; some are paused.
+    fn condition(&self, a: u8, b: u8) -> Input {
+        let speed = [None, Some(1_000), Some(20_000)][usize::from(b % 3)];
+        let throttle = [100, 0, 50, 255, 100, 80, 10, 100][usize::from(b / 3 % 8)];
+        Input::Condition { provider: self.provider(a), speed, throttle }
     }
 
     fn drain(&mut self, a: u8, b: u8) -> Input {
@@ -276,7 +294,8 @@ impl History {
         if verdict == Unserved && !b.is_multiple_of(4) {
             self.learn(job, holder)?;
         }
-        Ok(Input::Finished { job, provider: holder, verdict })
+        let tokens = [None, Some(3), Some(60), Some(900)][usize::from(a % 4)];
+        Ok(Input::Finished { job, provider: holder, verdict, tokens })
     }
 
     /// The provider does not serve what it was asked for.
@@ -324,6 +343,10 @@ fn scattered(number: u128) -> u128 {
 
 fn scope(choice: u8) -> Scope {
     if choice.is_multiple_of(8) { Scope::from("room") } else { Scope::server() }
+}
+
+fn distance(choice: u8) -> Distance {
+    [Distance::Here, Distance::Near, Distance::Here, Distance::Far][usize::from(choice % 4)]
 }
 
 fn key(choice: u8) -> KeyId {

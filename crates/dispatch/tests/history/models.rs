@@ -103,11 +103,14 @@ impl Oracle {
     fn outlook(&self, spec: &JobSpec) -> Outlook {
         let mut meant: Vec<_> = self.peers.iter().collect();
         meant.retain(|peer| peer.serves(&spec.scope, &spec.model));
+        let all = meant.len();
+        meant.retain(|peer| peer.is_in_reach(spec));
+        let elsewhere = meant.len() < all;
         if let Some(pinned) = spec.pinned {
             meant.retain(|peer| peer.id == pinned && !peer.draining);
         }
         if meant.is_empty() {
-            let wait = spec.known && spec.pinned.is_none();
+            let wait = spec.known && spec.pinned.is_none() && !elsewhere;
             return if wait { Outlook::Later } else { Outlook::Never(Ending::NoProvider) };
         }
         meant.retain(|peer| spec.serve_as.iter().any(|shape| peer.offer.endpoints.contains(shape)));

@@ -26,6 +26,12 @@ pub(crate) struct Oracle {
     pub(crate) moved: u64,
     pub(crate) unserved: u64,
     pub(crate) revoked: u64,
+    pub(crate) narrowed: u64,
+    pub(crate) tried: u64,
+    /// How many assignments there were.
+    pub(crate) given: u64,
+    /// How often somebody slow was left out since one was tried again, if that is certain.
+    pub(crate) left_out: Option<u32>,
     pub(crate) stopping: bool,
 }
 
@@ -44,6 +50,10 @@ impl Oracle {
             moved: 0,
             unserved: 0,
             revoked: 0,
+            narrowed: 0,
+            tried: 0,
+            given: 0,
+            left_out: Some(0),
             stopping: false,
         }
     }
@@ -74,12 +84,25 @@ impl Oracle {
                     peer.offer.max_concurrent = *max_concurrent;
                 }
             }
+            Input::Moved { provider, distance } => {
+                if let Some(peer) = self.peer_mut(*provider) {
+                    peer.offer.distance = *distance;
+                }
+            }
+            Input::Condition { provider, speed, throttle } => {
+                if let Some(peer) = self.peer_mut(*provider) {
+                    peer.told = *speed;
+                    peer.throttle = *throttle.min(&100);
+                }
+            }
             Input::Drain { provider, grace } => self.drain(*provider, *grace),
             Input::Leave { provider, .. } => self.leave(*provider),
             Input::Submit(spec) => self.submit(spec),
             Input::Begun { job } => self.begun(*job),
             Input::Progress { job, at, waiting } => self.progress(*job, *at, *waiting),
-            Input::Finished { job, provider, verdict } => self.finish(*job, *provider, *verdict),
+            Input::Finished { job, provider, verdict, tokens } => {
+                self.finish(*job, *provider, *verdict, *tokens);
+            }
             Input::ClientGone { job } => self.client_gone(*job),
             Input::Revoked { key } => {
                 self.end_all(&Ending::Revoked, |spec| spec.key == *key);
@@ -238,8 +261,10 @@ impl Oracle {
         self.peer(id).map_or(0, |peer| peer.rests)
     }
 
-    fn answered(&mut self, held: Held) {
+    fn answered(&mut self, held: Held, tokens: Option<u64>) {
+        let now = self.now;
         let Some(peer) = self.peer_mut(held.by) else { return };
+        peer.took(now - held.since, tokens);
         if peer.standing == Standing::Healthy || held.rests == peer.rests {
             peer.standing = Standing::Healthy;
             peer.faults = 0;
@@ -345,14 +370,14 @@ impl Oracle {
         self.retire_if_idle(held.by, true);
     }
 
-    fn finish(&mut self, id: JobId, by: ProviderId, verdict: Verdict) {
+    fn finish(&mut self, id: JobId, by: ProviderId, verdict: Verdict, tokens: Option<u64>) {
         let place = self.jobs.get(&id).map(|job| job.place);
         if !matches!(place, Some(Place::Held(held)) if held.by == by) {
             return;
         }
         let Some((mut job, held)) = self.release(id) else { return };
         match verdict {
-            Verdict::Answered => self.answered(held),
+            Verdict::Answered => self.answered(held, tokens),
             Verdict::AnsweredWithFault | Verdict::Failed => self.fault(held),
             Verdict::Declined | Verdict::Unserved => {}
         }

@@ -10,7 +10,7 @@ use super::{
     oracle::Oracle,
 };
 
-type Verdict = Result<(), String>;
+pub(crate) type Verdict = Result<(), String>;
 
 impl Oracle {
     /// Follows one output. An error says which rule it breaks.
@@ -73,7 +73,7 @@ impl Oracle {
     /// The same; `lenient` where it cannot be known.
     fn allowed(&self, peer: &Peer, job: &Known, lenient: bool) -> bool {
         let in_flight = self.held_by(peer.id).len() as u32;
-        let free = peer.reported.max(in_flight) < peer.capacity();
+        let free = peer.throttle > 0 && peer.reported.max(in_flight) < peer.capacity();
         let trusted = match peer.standing {
             Standing::Healthy | Standing::Trial(None) => true,
             Standing::Unsure => lenient,
@@ -117,12 +117,12 @@ impl Oracle {
         let (job, peer) = self.pair(id, by)?;
         // It may have more, from before its capacity was lowered; it is not given more.
         ensure(held < peer.capacity() as usize, || format!("{by} has {held} jobs already"))?;
+        let model = job.spec.model.clone();
         match job.place {
-            Place::AtTheDoor => self.check_least_loaded(job, peer)?,
+            Place::AtTheDoor => self.check_choice(id, by)?,
             _ if peer.standing == Standing::Healthy => self.check_is_next(job, peer)?,
             _ => self.check_order(job, peer)?,
         }
-        let model = job.spec.model.clone();
         self.give(id, by);
         Ok(model)
     }
@@ -188,28 +188,15 @@ impl Oracle {
         job.place =
             Place::Held(Held { by, since, begun: false, asked: false, deadline, rests, shapes });
         self.jobs.insert(id, job);
+        self.given += 1;
+        let given = self.given;
         if let Some(peer) = self.peer_mut(by) {
+            peer.last_given = given;
             peer.reported += 1;
             if peer.standing == Standing::Trial(None) {
                 peer.standing = Standing::Trial(Some(id));
             }
         }
-    }
-
-    /// A job that did not wait goes to a provider that serves its own shape, if one is free, and
-    /// among these to the one with the smallest share in use.
-    fn check_least_loaded(&self, job: &Known, peer: &Peer) -> Verdict {
-        let share = |peer: &Peer| {
-            let load = peer.reported.max(self.held_by(peer.id).len() as u32);
-            f64::from(load) / f64::from(peer.capacity())
-        };
-        let native = |peer: &Peer| peer.offer.endpoints.contains(job.spec.endpoint);
-        let better = |other: &&Peer| {
-            let less = native(other) == native(peer) && share(other) < share(peer);
-            self.may_take(other, job) && (less || native(other) && !native(peer))
-        };
-        let better = self.peers.iter().find(better);
-        ensure(better.is_none(), || format!("{} has more room", better.map_or(peer, |it| it).id))
     }
 
     /// Of all that waits, a healthy provider takes what is next for it.
@@ -337,7 +324,9 @@ impl Oracle {
                 _ => None,
             };
             let held = self.held_by(view.id).len() as u32;
-            ensure(view.endpoints == peer.offer.endpoints, || format!("{view:?} is not {peer:?}"))?;
+            let told = (view.endpoints, view.distance, view.speed, view.throttle);
+            let own = (peer.offer.endpoints, peer.offer.distance, peer.speed(), peer.throttle);
+            ensure(told == own, || format!("{view:?} is not {peer:?}"))?;
             let same = (view.in_flight, view.reported_load, view.draining, view.resting_until)
                 == (held, peer.reported, peer.draining, resting);
             ensure(same, || format!("{view:?} is not {peer:?}"))?;
@@ -384,7 +373,7 @@ impl Oracle {
         }
     }
 
-    fn pair(&self, id: JobId, by: ProviderId) -> Result<(&Known, &Peer), String> {
+    pub(crate) fn pair(&self, id: JobId, by: ProviderId) -> Result<(&Known, &Peer), String> {
         let peer = self.peer(by).ok_or_else(|| format!("{by} is not connected"))?;
         Ok((self.known(id)?, peer))
     }
@@ -394,6 +383,6 @@ impl Oracle {
     }
 }
 
-fn ensure(holds: bool, otherwise: impl FnOnce() -> String) -> Verdict {
+pub(crate) fn ensure(holds: bool, otherwise: impl FnOnce() -> String) -> Verdict {
     if holds { Ok(()) } else { Err(otherwise()) }
 }

@@ -3,13 +3,16 @@
 
 mod ask_usage;
 pub(crate) mod chat_request;
+pub mod chunk;
 mod defaults;
+mod gather;
 pub(crate) mod instruct;
 mod peek;
 mod prompt;
 mod reply;
 mod response_id;
 mod splice;
+mod streamed;
 mod usage_filter;
 
 pub(crate) use defaults::added;
@@ -18,9 +21,11 @@ pub(crate) use splice::object_end;
 
 pub use ask_usage::{AskUsage, ask_usage};
 pub use defaults::{Defaults, Reserved};
+pub use gather::Gather;
 pub use peek::{BadBody, MAX_MODEL_NAME, Peek, peek};
 pub use prompt::{PROMPT_HEADS, prompt_heads};
 pub use reply::{error_body, error_event, model_list, model_object, response_error_event};
 pub use response_id::ResponseIdReader;
 pub use splice::{Edit, model_edit, replace_model, splice};
+pub use streamed::{Streamed, streamed};
 pub use usage_filter::{MAX_HELD, UsageFilter};

@@ -24,6 +24,8 @@ pub struct Peek {
     pub prompt_span: Option<Range<usize>>,
     /// Where the value of `stream_options` is. See [`ask_usage`](super::ask_usage).
     pub stream_options_span: Option<Range<usize>>,
+    /// Where the value of `stream` is.
+    pub stream_span: Option<Range<usize>>,
     /// The most tokens that the answer may have, by whatever name an API gives that; 0 when the body
     /// does not say so with a number.
     pub most_tokens: u64,
@@ -95,6 +97,7 @@ pub fn peek(body: &[u8]) -> Result<Peek, BadBody> {
         model_span: span(text, model),
         prompt_span: fields.prompt.map(|prompt| span(text, prompt)),
         stream_options_span: fields.stream_options.map(|options| span(text, options)),
+        stream_span: fields.stream.map(|stream| span(text, stream)),
         most_tokens: fields.most_tokens,
     })
 }

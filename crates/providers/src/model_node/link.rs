@@ -6,7 +6,7 @@ use access::Lender;
 use base::{Endpoint, Endpoints, ModelName, ProviderId, Scope};
 use protocol::node::{Query, close};
 use rand::RngExt;
-use scheduler::{Gone, Offer, Provider};
+use scheduler::{Distance, Gone, Offer, Provider};
 use tokio::time::{Instant, sleep};
 use tracing::Instrument;
 use wire::{Link, Outbox};
@@ -59,6 +59,7 @@ fn offer(model: &str, max_concurrent: u32) -> Offer {
         load: 0,
         max_size: MAX_TASK as u64,
         endpoints: Endpoints::only(Endpoint::ChatCompletions),
+        distance: Distance::Here,
     }
 }
 

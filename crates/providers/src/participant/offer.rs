@@ -3,7 +3,7 @@
 use base::{Endpoint, Endpoints};
 use protocol::room::{Capabilities, Capability};
 use rooms::room::Served as Participant;
-use scheduler::Offer;
+use scheduler::{Distance, Offer};
 
 use crate::{member::Member, served::Served};
 
@@ -33,6 +33,7 @@ pub(super) fn offer(member: &Member, participant: &Participant, served: Served) 
         load: 0,
         max_size: MAX_REQUEST,
         endpoints: served.endpoints(),
+        distance: Distance::Here,
     }
 }
 

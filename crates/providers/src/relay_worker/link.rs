@@ -16,7 +16,7 @@ use protocol::{
     },
 };
 use rand::RngExt;
-use scheduler::{Gone, Offer, Provider, Scheduler};
+use scheduler::{Distance, Gone, Offer, Provider, Scheduler};
 use tokio::time::{MissedTickBehavior, interval, timeout};
 use tracing::Instrument;
 use wire::{Frame, Link, Outbox};
@@ -181,6 +181,7 @@ fn offer(worker: &Worker, served: Served) -> Offer {
             Form::Binary => u64::MAX,
         },
         endpoints: served.endpoints(),
+        distance: Distance::Here,
     }
 }
 

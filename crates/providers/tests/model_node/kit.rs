@@ -9,8 +9,8 @@ use dispatch::route::LeastLoaded;
 use http::{HeaderMap, Method};
 use providers::{ModelNodes, NodeSettings};
 use scheduler::{
-    Affinity, Answer, Config, Event, Failure, Head, Job, JobRequest, Meter, Scheduler, Unchanged,
-    Usage,
+    Affinity, Answer, Config, Event, Failure, Head, Job, JobRequest, Meter, Route, Scheduler,
+    Unchanged, Usage,
 };
 use serde_json::{Value, json};
 use tokio::io::duplex;
@@ -105,6 +105,7 @@ impl Kit {
             size: 13,
             affinity: Affinity::default(),
             pinned: None,
+            route: Route::default(),
             known: true,
             request,
             meter: Box::new(NoMeter),

@@ -11,8 +11,8 @@ use protocol::room::{Capabilities, MachineSpecs, RuntimeConfig, Status, selector
 use providers::Participants;
 use rooms::{Joining, Kind, NewRoom, Room, Rooms};
 use scheduler::{
-    Affinity, Answer, Config, Event, Failure, Head, Job, JobRequest, Meter, Scheduler, Translated,
-    Translator, Untranslatable, Usage,
+    Affinity, Answer, Config, Event, Failure, Head, Job, JobRequest, Meter, Route, Scheduler,
+    Translated, Translator, Untranslatable, Usage,
 };
 use serde_json::{Value, json};
 use store::VolatileStore;
@@ -208,6 +208,7 @@ impl Kit {
             size: 13,
             affinity: Affinity::default(),
             pinned: None,
+            route: Route::default(),
             known: true,
             request,
             meter: Box::new(NoMeter),

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use base::{Endpoint, ModelName};
 use protocol::room::{Capability, Status, selector};
-use scheduler::Ending;
+use scheduler::{Ending, Route};
 use serde_json::json;
 use tokio::time::Instant;
 
@@ -123,7 +123,7 @@ async fn what_a_participant_says_that_it_does_not_serve_it_is_not_asked() {
     kit.join("a", |joining| joining.capabilities.open_responses = Capability::Unsupported);
     let mut far = kit.tunnel("a").await;
     let any = ModelName::from(selector::ANY);
-    let served = kit.scheduler.endpoints(&kit.room.scope(), &any);
+    let served = kit.scheduler.endpoints(&kit.room.scope(), &any, Route::default());
     assert!(served.contains(Endpoint::ChatCompletions) && !served.contains(Endpoint::Responses));
     let _answer = kit.ask_responses();
     assert_eq!(far.hear().await["path"], "/v1/chat/completions");

@@ -11,8 +11,8 @@ use protocol::relay::binary::ServerFrame;
 use providers::{RelaySettings, RelayWorkers};
 use rooms::{Room, Rooms};
 use scheduler::{
-    Affinity, Answer, AnswerMap, Config, Event, Failure, Head, Job, JobRequest, Meter, Scheduler,
-    Translated, Translator, Unchanged, Untranslatable, Usage,
+    Affinity, Answer, AnswerMap, Config, Event, Failure, Head, Job, JobRequest, Meter, Route,
+    Scheduler, Translated, Translator, Unchanged, Untranslatable, Usage,
 };
 use serde_json::{Value, json};
 use store::VolatileStore;
@@ -238,6 +238,7 @@ impl Kit {
             size: 13,
             affinity: Affinity::default(),
             pinned: None,
+            route: Route::default(),
             known: true,
             request,
             meter,

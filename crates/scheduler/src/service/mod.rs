@@ -16,7 +16,7 @@ use std::{
 };
 
 use base::{Endpoints, JobId, KeyId, ModelName, ProviderId, Scope};
-use dispatch::{Config, Ending, Gone, Input, JobSpec, Verdict, route};
+use dispatch::{Config, Ending, Gone, Input, JobSpec, Route, Verdict, route};
 use tokio::sync::Notify;
 
 use self::{
@@ -169,9 +169,9 @@ impl Scheduler {
         self.lock().dispatcher.serves(scope, model)
     }
 
-    /// The shapes in which somebody serves the model now.
-    pub fn endpoints(&self, scope: &Scope, model: &ModelName) -> Endpoints {
-        self.lock().dispatcher.endpoints_of(scope, model)
+    /// The shapes in which somebody serves the model now to jobs of this route.
+    pub fn endpoints(&self, scope: &Scope, model: &ModelName, route: Route) -> Endpoints {
+        self.lock().dispatcher.endpoints_of(scope, model, route)
     }
 
     /// The models that somebody serves now, sorted, without `*`.
@@ -241,13 +241,17 @@ impl Scheduler {
             let Some(entry) = core.held(claim) else { return };
             entry.detail = detail.or(entry.detail.take());
             let answered = matches!(verdict, Verdict::Answered | Verdict::AnsweredWithFault);
+            let mut tokens = None;
             if !answered {
                 entry.release();
             } else if let Some(entry) = core.jobs.remove(&job) {
-                let status = entry.exchange.account().status.unwrap_or_default();
+                let account = entry.exchange.account();
+                let status = account.status.unwrap_or_default();
+                tokens = account.usage.completion_tokens.filter(|_| status.is_success());
                 notes.push(entry.ended(Outcome::Answered(status)));
             }
-            core.handle(self, Input::Finished { job, provider, verdict }, notes);
+            let finished = Input::Finished { job, provider, verdict, tokens };
+            core.handle(self, finished, notes);
         });
     }
 
@@ -259,7 +263,8 @@ impl Scheduler {
             let Some(entry) = core.held(claim).filter(|_| has_alternative) else { return false };
             entry.release();
             let verdict = Verdict::Declined;
-            core.handle(self, Input::Finished { job, provider, verdict }, notes);
+            let finished = Input::Finished { job, provider, verdict, tokens: None };
+            core.handle(self, finished, notes);
             true
         })
     }
@@ -384,6 +389,7 @@ fn parts(job: Job) -> (JobSpec, Wanted, Box<dyn Meter>) {
         size: job.size,
         affinity: job.affinity,
         pinned: job.pinned,
+        route: job.route,
         known: job.known,
     };
     let request = Arc::new(job.request);

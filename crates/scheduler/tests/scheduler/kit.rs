@@ -10,8 +10,8 @@ use bytes::Bytes;
 use dispatch::route::LeastLoaded;
 use http::{HeaderMap, StatusCode};
 use scheduler::{
-    Affinity, Answer, Assignment, CancelReason, Config, Ended, Head, Job, JobFacts, JobRequest,
-    Membership, Meter, Observer, Offer, Provider, Scheduler, Unchanged, Usage,
+    Affinity, Answer, Assignment, CancelReason, Config, Distance, Ended, Head, Job, JobFacts,
+    JobRequest, Membership, Meter, Observer, Offer, Provider, Route, Scheduler, Unchanged, Usage,
 };
 use tokio::sync::mpsc;
 
@@ -134,6 +134,7 @@ impl Kit {
             size: 2,
             affinity: Affinity::default(),
             pinned: None,
+            route: Route::default(),
             known: true,
             request,
             meter: Box::new(CountBytes(0)),
@@ -184,6 +185,7 @@ pub(crate) fn offer(max_concurrent: u32) -> Offer {
         load: 0,
         max_size: u64::MAX,
         endpoints: Endpoints::ASSUMED,
+        distance: Distance::Here,
     }
 }
 

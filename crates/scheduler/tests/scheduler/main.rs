@@ -9,6 +9,7 @@
 
 mod cancel;
 mod fallback;
+mod far;
 mod flow;
 mod kit;
 mod preparing;

@@ -12,7 +12,7 @@ use bytes::Bytes;
 use http::{Method, StatusCode, request::Parts};
 use protocol::room::selector;
 use rooms::{Refused, Room};
-use scheduler::{Affinity, Job, JobRequest, Meter, Unchanged, Usage};
+use scheduler::{Affinity, Job, JobRequest, Meter, Route, Unchanged, Usage};
 
 use super::{made::Maker, place};
 use crate::{
@@ -108,6 +108,7 @@ impl Found {
             size: 0,
             affinity: Affinity::default(),
             pinned: Some(self.provider),
+            route: Route::default(),
             request,
             meter: Box::new(Uncounted),
         }

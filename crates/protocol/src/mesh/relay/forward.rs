@@ -117,6 +117,11 @@ impl<'a> Forward<'a> {
         self.verbatim
     }
 
+    /// Whether it is small and rare, unlike the bytes of a relay session.
+    pub fn is_control(&self) -> bool {
+        self.kind != ForwardKind::RelayData
+    }
+
     /// The message in the flat form.
     pub fn encode(&self) -> String {
         let name = self.kind.name();

@@ -1,0 +1,119 @@
+//! How far away a provider is, and how far a job may go.
+
+use std::str::FromStr;
+
+/// How far away a provider is. Nearer ones are less.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
+#[repr(u8)]
+pub enum Distance {
+    /// It is connected to this server itself: a worker, a node, a participant.
+    #[default]
+    Here,
+    /// Another machine of the mesh, on the same network.
+    Near,
+    /// Another machine of the mesh, through a relay.
+    Far,
+}
+
+impl Distance {
+    /// The same in one word, for lists.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Here => "here",
+            Self::Near => "near",
+            Self::Far => "far",
+        }
+    }
+}
+
+/// How far a job may go, and what it is to prefer.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Route {
+    /// To providers that are [`Distance::Here`]; to it the others do not exist.
+    LocalOnly,
+    /// To the nearest that are free for it; farther ones are asked only when no nearer one is free.
+    #[default]
+    PreferLocal,
+    /// To whoever is best for it, wherever that is.
+    Mesh,
+}
+
+/// A text that names no [`Route`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct NoRoute;
+
+impl Route {
+    /// Every route, for those who list them.
+    pub const ALL: [Self; 3] = [Self::LocalOnly, Self::PreferLocal, Self::Mesh];
+
+    /// The same in one word, as settings and requests have it.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::LocalOnly => "local-only",
+            Self::PreferLocal => "prefer-local",
+            Self::Mesh => "mesh",
+        }
+    }
+
+    /// Whether a provider at this distance may have such a job.
+    pub fn reaches(self, distance: Distance) -> bool {
+        self != Self::LocalOnly || distance == Distance::Here
+    }
+
+    /// Which place a provider has among those that are free, the first being 0: by its distance,
+    /// but on the mesh, then by whether it serves the job in its own shape.
+    pub(crate) fn rank(self, distance: Distance, native: bool) -> u8 {
+        let distance = if self == Self::Mesh { Distance::Here } else { distance };
+        distance as u8 * 2 + u8::from(!native)
+    }
+}
+
+impl FromStr for Route {
+    type Err = NoRoute;
+
+    fn from_str(text: &str) -> Result<Self, NoRoute> {
+        Self::ALL.into_iter().find(|route| route.as_str() == text).ok_or(NoRoute)
+    }
+}
+
+impl std::fmt::Display for NoRoute {
+    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let names = Route::ALL.map(Route::as_str).join(", ");
+        write!(out, "not a route; it is one of {names}")
+    }
+}
+
+impl std::error::Error for NoRoute {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_route_is_read_as_it_is_written_and_nothing_else_is_one() {
+        for route in Route::ALL {
+            assert_eq!(route.as_str().parse(), Ok(route));
+        }
+        assert_eq!("Mesh".parse::<Route>(), Err(NoRoute));
+        assert_eq!(NoRoute.to_string(), "not a route; it is one of local-only, prefer-local, mesh");
+    }
+
+    #[test]
+    fn the_nearest_come_first_and_on_the_mesh_those_of_the_shape() {
+        let all = [(Distance::Far, true), (Distance::Near, false), (Distance::Here, false)];
+        let ranks = |route: Route| all.map(|(distance, native)| route.rank(distance, native));
+        assert_eq!(ranks(Route::PreferLocal), [4, 3, 1]);
+        assert_eq!(ranks(Route::Mesh), [0, 1, 1]);
+    }
+
+    #[test]
+    fn only_local_jobs_stay_here() {
+        let reached = |route: Route| {
+            [Distance::Here, Distance::Near, Distance::Far].map(|it| route.reaches(it))
+        };
+        assert_eq!(reached(Route::LocalOnly), [true, false, false]);
+        assert_eq!(reached(Route::PreferLocal), [true; 3]);
+        assert_eq!(reached(Route::Mesh), [true; 3]);
+        assert!(Distance::Here < Distance::Near && Distance::Near < Distance::Far);
+    }
+}

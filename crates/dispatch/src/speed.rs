@@ -1,0 +1,91 @@
+//! How fast a provider is, in thousandths of a token a second.
+
+use std::time::Duration;
+
+/// Answers with fewer tokens say more about the way to the first than about speed.
+const FEWEST_TOKENS: u64 = 8;
+
+/// How much a new answer weighs: one in so many parts.
+const WEIGHT: i64 = 4;
+
+/// The speed that a provider says it has, and the one that its answers have shown.
+#[derive(Debug, Default)]
+pub(crate) struct Speed {
+    told: Option<u32>,
+    /// The moving average.
+    measured: Option<u32>,
+}
+
+impl Speed {
+    /// It says that it is this fast.
+    pub(crate) fn told(&mut self, speed: Option<u32>) {
+        self.told = speed;
+    }
+
+    /// A whole answer of so many tokens took it this long, waiting for its turn there included.
+    pub(crate) fn measured(&mut self, time: Duration, tokens: Option<u64>) {
+        let Some(tokens) = tokens.filter(|tokens| *tokens >= FEWEST_TOKENS) else { return };
+        let new = speed_of(tokens, time);
+        self.measured = Some(self.measured.map_or(new, |old| moved(old, new)));
+    }
+
+    /// What it counts for.
+    pub(crate) fn now(&self) -> Option<u32> {
+        self.measured.or(self.told)
+    }
+}
+
+fn speed_of(tokens: u64, time: Duration) -> u32 {
+    let millis = time.as_secs().saturating_mul(1_000).saturating_add(time.subsec_millis().into());
+    u32::try_from(tokens.saturating_mul(1_000_000) / millis.max(1)).unwrap_or(u32::MAX)
+}
+
+fn moved(old: u32, new: u32) -> u32 {
+    let step = (i64::from(new) - i64::from(old)) / WEIGHT;
+    u32::try_from(i64::from(old) + step).unwrap_or(old)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SECOND: Duration = Duration::from_secs(1);
+
+    #[test]
+    fn answers_count_more_than_words() {
+        let mut speed = Speed::default();
+        assert_eq!(speed.now(), None);
+        speed.told(Some(90_000));
+        assert_eq!(speed.now(), Some(90_000));
+        speed.measured(SECOND * 2, Some(20));
+        assert_eq!(speed.now(), Some(10_000));
+        speed.told(None);
+        assert_eq!(speed.now(), Some(10_000));
+    }
+
+    #[test]
+    fn the_average_moves_a_quarter_of_the_way() {
+        let mut speed = Speed::default();
+        for (seconds, tokens) in [(1, 40), (1, 80), (4, 40)] {
+            speed.measured(SECOND * seconds, Some(tokens));
+        }
+        assert_eq!(speed.now(), Some(40_000));
+    }
+
+    #[test]
+    fn short_answers_and_those_of_unknown_length_tell_nothing() {
+        let mut speed = Speed::default();
+        speed.measured(SECOND, Some(7));
+        speed.measured(SECOND, None);
+        assert_eq!(speed.now(), None);
+    }
+
+    #[test]
+    fn no_answer_is_infinitely_fast() {
+        let mut speed = Speed::default();
+        speed.measured(Duration::ZERO, Some(u64::MAX));
+        assert_eq!(speed.now(), Some(u32::MAX));
+        speed.measured(Duration::MAX, Some(8));
+        assert_eq!(speed.now(), Some(u32::MAX - u32::MAX / 4));
+    }
+}

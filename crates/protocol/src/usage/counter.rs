@@ -1,0 +1,46 @@
+//! The tokens of one answer, counted as it passes.
+
+use base::Endpoint;
+
+use super::{GeneratedCounter, Usage, UsageScanner};
+
+/// Reads usage from a side copy of an answer, and counts itself for answers that do not tell.
+#[derive(Debug, Clone)]
+pub struct AnswerCounter {
+    told: UsageScanner,
+    /// `None` where nothing is generated.
+    generated: Option<GeneratedCounter>,
+    /// What the request has a model read, estimated; `None` where no model reads it.
+    prompt: Option<u64>,
+}
+
+impl AnswerCounter {
+    /// For the answer to a request of this shape and of about so many tokens.
+    pub fn new(endpoint: Endpoint, prompt_tokens: u64) -> Self {
+        let generates = !matches!(endpoint, Endpoint::Embeddings | Endpoint::CountTokens);
+        Self {
+            told: UsageScanner::new(),
+            generated: generates.then(GeneratedCounter::default),
+            prompt: (endpoint != Endpoint::CountTokens).then_some(prompt_tokens),
+        }
+    }
+
+    /// The next bytes of the answer.
+    pub fn feed(&mut self, chunk: &[u8]) {
+        self.told.feed(chunk);
+        if let Some(generated) = &mut self.generated {
+            generated.feed(chunk);
+        }
+    }
+
+    /// What the answer has told of itself.
+    pub fn told(&self) -> Usage {
+        self.told.usage()
+    }
+
+    /// What it was seen to carry.
+    pub fn estimate(&self) -> Usage {
+        let completion_tokens = self.generated.as_ref().map(GeneratedCounter::tokens);
+        Usage { prompt_tokens: self.prompt, completion_tokens }
+    }
+}
