@@ -4,6 +4,7 @@ use std::{
     collections::BTreeMap,
     fmt,
     sync::{Arc, Mutex},
+    time::Duration,
 };
 
 use testkit::FakeParticipant;
@@ -25,6 +26,8 @@ pub(crate) enum Fate {
     EndedByEvent,
     /// The same of an answer that is no stream: the connection was cut.
     Cut,
+    /// Its client was told that it had missed messages; the end was among them.
+    Missed,
     /// Refused, or failed before an answer began, with this status and an error that says why.
     Refused(u16),
     /// None of these.
@@ -34,12 +37,15 @@ pub(crate) enum Fate {
 /// What became of all requests of a sort.
 #[derive(Debug, Default)]
 pub(crate) struct Fates {
-    pub(crate) all: u64,
-    pub(crate) answered: u64,
+    all: u64,
+    answered: u64,
     hung_up: u64,
     ended_by_event: u64,
     cut: u64,
+    missed: u64,
     refused: BTreeMap<u16, u64>,
+    /// How long the longest took.
+    longest: Duration,
 }
 
 /// What became of participants.
@@ -110,18 +116,18 @@ impl Report {
         self.with(|inner| add(&mut inner.account.sights));
     }
 
-    /// What became of a request for a chat.
-    pub(crate) fn request(&self, fate: Fate) {
+    /// What became of a request for a chat, and how long it took.
+    pub(crate) fn request(&self, fate: Fate, took: Duration) {
         self.with(|inner| {
-            let wrong = inner.account.requests.add(fate);
+            let wrong = inner.account.requests.add(fate, took);
             wrong.into_iter().for_each(|what| inner.account.tell(what));
         });
     }
 
-    /// What became of an `llm:request`.
-    pub(crate) fn message(&self, fate: Fate) {
+    /// What became of an `llm:request`, and how long it took.
+    pub(crate) fn message(&self, fate: Fate, took: Duration) {
         self.with(|inner| {
-            let wrong = inner.account.messages.add(fate);
+            let wrong = inner.account.messages.add(fate, took);
             wrong.into_iter().for_each(|what| inner.account.tell(what));
         });
     }
@@ -150,44 +156,60 @@ impl Account {
         }
     }
 
-    /// A run in which hardly anything was answered has tested nothing.
-    pub(crate) fn check_that_it_counts(&mut self) {
-        let sorts = [("requests", &self.requests), ("llm:requests", &self.messages)];
-        let few = |fates: &Fates| fates.answered * 2 < fates.all || fates.answered == 0;
-        let told = sorts.into_iter().filter(|(_, fates)| few(fates)).map(|(what, fates)| {
-            format!("of {} {what} only {} were answered", fates.all, fates.answered)
-        });
+    /// A run in which hardly anything was answered has tested nothing. So many clients asked for
+    /// each sort.
+    pub(crate) fn check_that_it_counts(&mut self, clients: usize, message_clients: usize) {
+        let requests = ("requests", &self.requests, clients);
+        let messages = ("llm:requests", &self.messages, message_clients);
+        let few =
+            [requests, messages].into_iter().filter(|(_, fates, clients)| fates.are_few(*clients));
+        let told = few.map(|(what, fates, _)| format!("too few {what} were answered, of {fates}"));
         told.collect::<Vec<_>>().into_iter().for_each(|few| self.tell(few));
     }
 }
 
 impl Fates {
     /// Counts one. What is wrong with it, if anything is.
-    fn add(&mut self, fate: Fate) -> Option<String> {
+    fn add(&mut self, fate: Fate, took: Duration) -> Option<String> {
         self.all += 1;
+        self.longest = self.longest.max(took);
         match fate {
             Fate::Answered => self.answered += 1,
             Fate::HungUp => self.hung_up += 1,
             Fate::EndedByEvent => self.ended_by_event += 1,
             Fate::Cut => self.cut += 1,
+            Fate::Missed => self.missed += 1,
             Fate::Refused(status) => *self.refused.entry(status).or_default() += 1,
             Fate::Wrong(what) => return Some(what),
         }
         None
     }
+
+    /// Whether not even one was answered for each client, or not a quarter of those that could be: a
+    /// client that has hung up has no answer, and how many find the queue full or wait in it for
+    /// too long is a matter of the machine. Participants that die take the more answers with them
+    /// the longer an answer takes.
+    fn are_few(&self, clients: usize) -> bool {
+        let refused = |status| self.refused.get(&status).copied().unwrap_or_default();
+        let no_matter = self.hung_up + self.missed + refused(429) + refused(504);
+        self.answered < clients as u64 || self.answered * 4 < self.all - no_matter
+    }
 }
 
 impl fmt::Display for Fates {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { all, answered, hung_up, ended_by_event, cut, refused } = self;
+        let Self { all, answered, hung_up, ended_by_event, cut, missed, refused, longest } = self;
         write!(
             f,
             "{all}: {answered} answered, {hung_up} hung up, {ended_by_event} ended by an error, "
         )?;
-        write!(f, "{cut} cut, {} refused", refused.values().sum::<u64>())?;
+        write!(f, "{cut} cut, {missed} missed, {} refused", refused.values().sum::<u64>())?;
         let by_status: Vec<_> =
             refused.iter().map(|(status, count)| format!("{count} with {status}")).collect();
-        if by_status.is_empty() { Ok(()) } else { write!(f, " ({})", by_status.join(", ")) }
+        if !by_status.is_empty() {
+            write!(f, " ({})", by_status.join(", "))?;
+        }
+        write!(f, ", the longest took {:.1} s", longest.as_secs_f64())
     }
 }
 

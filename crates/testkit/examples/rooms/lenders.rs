@@ -2,7 +2,7 @@
 
 use std::{path::PathBuf, sync::Arc, time::Duration};
 
-use serde_json::json;
+use serde_json::{Value, json};
 use tempfile::TempDir;
 use testkit::{ChildProcess, Gate, MockBackend, Random, Reply};
 use tokio::{
@@ -17,7 +17,7 @@ use crate::{account::Report, answers::is_complete, place::Place, script};
 const SERVES: u64 = 8_000;
 
 /// How long one may take to be there, on a machine that is busy.
-const JOINS: Duration = Duration::from_secs(20);
+const JOINS: Duration = Duration::from_secs(60);
 
 /// How often the room is asked whether it is.
 const LOOK: Duration = Duration::from_millis(100);
@@ -137,10 +137,10 @@ impl Lender {
         ChildProcess::start(&self.id, std::path::Path::new("env"), &args)
     }
 
-    /// Waits until the room lists it as there; whether it came.
+    /// Waits until the room lists it as there, and it knows so itself; whether it came.
     async fn comes(&self, process: &mut ChildProcess) -> bool {
         let until = Instant::now() + JOINS;
-        while self.place.listed().await.get(&self.id).is_none_or(|status| status == "offline") {
+        while !(self.is_listed().await && self.is_kept()) {
             if !process.is_running() || Instant::now() > until {
                 self.report.wrong(format!("{} did not come:\n{}", self.id, process.log()));
                 return false;
@@ -150,6 +150,19 @@ impl Lender {
         self.place.is_in(&self.id, true);
         self.report.lived(|lives| lives.joined += 1);
         true
+    }
+
+    async fn is_listed(&self) -> bool {
+        self.place.listed().await.get(&self.id).is_some_and(|status| status != "offline")
+    }
+
+    /// Whether it has kept its session's token. One that ends before, which takes a moment longer
+    /// than being listed, can neither leave nor come back as the same one: its id is held for it.
+    fn is_kept(&self) -> bool {
+        let kept = std::fs::read(self.state.path().join("warren/rooms.json")).unwrap_or_default();
+        let kept: Value = serde_json::from_slice(&kept).unwrap_or_default();
+        let mut all = kept["participants"].as_array().into_iter().flatten();
+        all.any(|who| who["session_token"].is_string())
     }
 
     async fn end(&self, mut process: ChildProcess) {
@@ -169,7 +182,7 @@ impl Lender {
         self.report.lived(|lives| lives.killed += 1);
         // Until the room has seen that it is gone, it would be taken for the next one.
         let until = Instant::now() + JOINS;
-        while self.place.listed().await.get(&self.id).is_some_and(|status| status != "offline") {
+        while self.is_listed().await {
             if Instant::now() > until {
                 return self.report.wrong(format!("{} was killed and is still there", self.id));
             }

@@ -14,11 +14,9 @@ use crate::{
     account::{Fate, Report},
     http::{self, Answer},
     place::Place,
+    rules::HANGS,
     script::Nonce,
 };
-
-/// A request that has not ended by then hangs.
-pub(crate) const HANGS: Duration = Duration::from_secs(60);
 
 /// The share of requests whose client hangs up.
 pub(crate) const HANG_UPS: f64 = 0.1;
@@ -48,22 +46,32 @@ pub(crate) async fn client(
 ) {
     while Instant::now() < until {
         let place = &places[random.below(places.len() as u64) as usize];
-        let nonce = place.nonce();
+        let (begun, nonce) = (Instant::now(), place.nonce());
         let fate = timeout(HANGS, ask(place, nonce, &mut random)).await;
-        report.request(fate.unwrap_or_else(|_| Fate::Wrong(format!("{} hangs", nonce.text()))));
+        let fate = fate.unwrap_or_else(|_| Fate::Wrong(format!("{} hangs", nonce.text())));
+        report.request(fate, begun.elapsed());
         sleep(Duration::from_millis(random.below(THINKS))).await;
     }
 }
 
 async fn ask(place: &Place, nonce: Nonce, random: &mut Random) -> Fate {
     let stream = random.chance(0.5);
-    let message = json!({"role": "user", "content": nonce.text()});
     let model = selector(place, random);
-    let body = json!({"model": model, "stream": stream, "messages": [message]});
-    let request = place.post("/v1/chat/completions", &body);
     if random.chance(HANG_UPS) {
-        return hang_up(place, &request, random).await;
+        return hang_up(place, &request(place, nonce, &model, stream), random).await;
     }
+    chat(place, nonce, &model, stream).await
+}
+
+fn request(place: &Place, nonce: Nonce, model: &str, stream: bool) -> Request {
+    let message = json!({"role": "user", "content": nonce.text()});
+    let body = json!({"model": model, "stream": stream, "messages": [message]});
+    place.post("/v1/chat/completions", &body)
+}
+
+/// Asks, and reads the answer to its end.
+pub(crate) async fn chat(place: &Place, nonce: Nonce, model: &str, stream: bool) -> Fate {
+    let request = request(place, nonce, model, stream);
     let fate = match http::send(place.address, &request).await {
         Ok(answer) if answer.status == 200 && stream => judge_stream(nonce, answer).await,
         Ok(answer) => judge(nonce, answer).await,
@@ -71,7 +79,7 @@ async fn ask(place: &Place, nonce: Nonce, random: &mut Random) -> Fate {
         Err(error) if error.kind() == ErrorKind::UnexpectedEof && !stream => Fate::Cut,
         Err(error) => Fate::Wrong(format!("no answer at all: {error}")),
     };
-    named(fate, nonce, &model)
+    named(fate, nonce, model)
 }
 
 /// A wrong fate, with whose it is.
@@ -107,11 +115,13 @@ fn judge_whole(nonce: Nonce, status: u16, text: &str) -> Fate {
     if status == 200 && is_whole { Fate::Answered } else { refused(status, text) }
 }
 
-/// An answer that is none: its status and its body say so.
+/// An answer that is none: its status and its body say so. Nobody is there, the queue is full, the
+/// model is out of order, its participant failed or was lost, or it took too long; nothing else is
+/// a reason.
 pub(crate) fn refused(status: u16, text: &str) -> Fate {
     let body: Value = serde_json::from_str(text).unwrap_or_default();
     match status {
-        400.. if !body["error"].is_null() => Fate::Refused(status),
+        404 | 429 | 500 | 502..=504 if !body["error"].is_null() => Fate::Refused(status),
         _ => Fate::Wrong(format!("{status} {text:?}")),
     }
 }

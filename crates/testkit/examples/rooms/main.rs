@@ -12,6 +12,8 @@
 //! - `load`, `messages`: its clients
 //! - `watch`, `frames`: its watchers
 //! - `settle`: what is left at the end
+//! - `calm`: whether all is well then
+//! - `rules`: how long the server lets a request wait
 //! - `account`: what became of all
 
 #![expect(
@@ -23,6 +25,7 @@
 
 mod account;
 mod answers;
+mod calm;
 mod churn;
 mod frames;
 mod http;
@@ -30,6 +33,7 @@ mod lenders;
 mod load;
 mod messages;
 mod place;
+mod rules;
 mod script;
 mod settings;
 mod settle;
@@ -55,13 +59,6 @@ const MESSAGE_CLIENTS: usize = 12;
 /// One of so many participants is a process of its own.
 const LENDERS: usize = 8;
 
-/// Requests that may wait in a queue: few, so that some are refused.
-const QUEUE_LEN: &str = "12";
-
-/// Seconds that a request may wait for a participant, and that it may take in all.
-const QUEUE_TIMEOUT: &str = "10";
-const REQUEST_TIMEOUT: &str = "40";
-
 #[tokio::main]
 async fn main() -> ExitCode {
     let settings = match Settings::parse(std::env::args().skip(1)) {
@@ -81,7 +78,7 @@ async fn main() -> ExitCode {
 
 async fn run(settings: &Settings) -> Account {
     let (mut random, report) = (Random::new(settings.seed), Report::new(settings));
-    let daemon = serve(settings).start().await;
+    let daemon = rules::keep_to(Serve::new(&settings.binary)).start().await;
     let mut places = Vec::new();
     for number in 0..settings.rooms {
         places.push(Arc::new(Place::make(&daemon, number).await));
@@ -96,18 +93,13 @@ async fn run(settings: &Settings) -> Account {
     churn.stop(&report).await;
     lenders.stop(&report).await;
     settle::settle(&daemon, &places, &report).await;
+    calm::serve(&places, &report).await;
     watchers.stop(&report).await;
     let resident_mib = settle::memory(&daemon, &report);
     let mut account = report.account();
     (account.seconds, account.resident_mib) = (seconds, resident_mib);
-    account.check_that_it_counts();
+    account.check_that_it_counts(settings.clients, MESSAGE_CLIENTS);
     account
-}
-
-fn serve(settings: &Settings) -> Serve {
-    let serve = Serve::new(&settings.binary).set("--max-queue-len", QUEUE_LEN);
-    let serve = serve.set("--queue-timeout-secs", QUEUE_TIMEOUT);
-    serve.set("--request-timeout-secs", REQUEST_TIMEOUT)
 }
 
 /// Lets all clients ask until the time is over, and their last requests have ended.

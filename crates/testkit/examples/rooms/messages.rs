@@ -11,13 +11,17 @@ use crate::{
     account::{Fate, Report},
     frames::{Frame, Frames, Tokens, belongs},
     http::{self, Answer},
-    load::{HANG_UPS, HANGS, hang_up, named, refused, selector},
+    load::{HANG_UPS, hang_up, named, refused, selector},
     place::Place,
+    rules::HANGS,
     script::Nonce,
 };
 
 /// The longest that a client thinks between two requests, in milliseconds.
 const THINKS: u64 = 300;
+
+/// How long one who has missed messages waits for the end, which may be among them.
+const MAY_HAVE_ENDED: Duration = Duration::from_secs(45);
 
 /// One client: request after request, in any of the rooms.
 pub(crate) async fn client(
@@ -28,28 +32,40 @@ pub(crate) async fn client(
 ) {
     while Instant::now() < until {
         let place = &places[random.below(places.len() as u64) as usize];
-        let nonce = place.nonce();
+        let (begun, nonce) = (Instant::now(), place.nonce());
         let fate = timeout(HANGS, ask(place, nonce, &mut random)).await;
         let hangs = |_| Fate::Wrong(format!("the llm:request {} hangs", nonce.text()));
-        report.message(fate.unwrap_or_else(hangs));
+        report.message(fate.unwrap_or_else(hangs), begun.elapsed());
         sleep(Duration::from_millis(random.below(THINKS))).await;
     }
 }
 
 async fn ask(place: &Place, nonce: Nonce, random: &mut Random) -> Fate {
     let target = selector(place, random);
+    if random.chance(HANG_UPS) {
+        return hang_up(place, &streamed(request(place, nonce, &target)), random).await;
+    }
+    llm_request(place, nonce, &target, random.chance(0.5)).await
+}
+
+fn request(place: &Place, nonce: Nonce, target: &str) -> Request {
     let id = nonce.text();
     let body = json!({"type": "llm:request", "requestId": id, "targetId": target, "prompt": id});
-    let request = place.post("/messages", &body);
-    let streamed = request.clone().header("accept", "text/event-stream");
-    let fate = if random.chance(HANG_UPS) {
-        hang_up(place, &streamed, random).await
-    } else if random.chance(0.5) {
-        in_own_stream(place, nonce, &streamed).await
-    } else {
-        in_the_rooms_stream(place, nonce, &request).await
+    place.post("/messages", &body)
+}
+
+fn streamed(request: Request) -> Request {
+    request.header("accept", "text/event-stream")
+}
+
+/// Asks, and reads to the end: in a stream of its own, or in the room's.
+pub(crate) async fn llm_request(place: &Place, nonce: Nonce, target: &str, own: bool) -> Fate {
+    let request = request(place, nonce, target);
+    let fate = match own {
+        true => in_own_stream(place, nonce, &streamed(request)).await,
+        false => in_the_rooms_stream(place, nonce, &request).await,
     };
-    named(fate, nonce, &target)
+    named(fate, nonce, target)
 }
 
 async fn in_own_stream(place: &Place, nonce: Nonce, request: &Request) -> Fate {
@@ -97,19 +113,37 @@ async fn in_the_rooms_stream(place: &Place, nonce: Nonce, request: &Request) -> 
         Ok(answer) => return not_taken(answer).await,
         Err(error) => return Fate::Wrong(format!("no answer at all: {error}")),
     }
+    match reading.until_end_of(place, nonce).await {
+        Ok(Some(last)) => fate(&last),
+        Err(wrong) => Fate::Wrong(wrong),
+        // Others keep this machine busy; it may lag, and comes back.
+        Ok(None) if reading.lagged => {
+            let coming_back = after_loss(place, nonce, &events, reading.last_id);
+            timeout(MAY_HAVE_ENDED, coming_back).await.unwrap_or(Fate::Missed)
+        }
+        Ok(None) => Fate::Wrong("its watcher's stream ended".to_owned()),
+    }
+}
+
+/// Comes back as often as it lags, until it sees the end.
+async fn after_loss(
+    place: &Place,
+    nonce: Nonce,
+    events: &Request,
+    mut last_id: Option<u64>,
+) -> Fate {
     loop {
+        let seen = last_id.unwrap_or_default().to_string();
+        let again = events.clone().header("last-event-id", &seen);
+        let mut reading = match http::send(place.address, &again).await {
+            Ok(answer) if answer.status == 200 => Reading::after_loss(answer),
+            _ => return Fate::Wrong("its watcher could not come back".to_owned()),
+        };
         match reading.until_end_of(place, nonce).await {
             Ok(Some(last)) => return fate(&last),
             Err(wrong) => return Fate::Wrong(wrong),
-            // Others keep this machine busy; it may lag, and comes back.
-            Ok(None) if reading.lagged => {}
+            Ok(None) if reading.lagged => last_id = reading.last_id.or(last_id),
             Ok(None) => return Fate::Wrong("its watcher's stream ended".to_owned()),
-        }
-        let seen = reading.last_id.unwrap_or_default().to_string();
-        let again = events.clone().header("last-event-id", &seen);
-        match http::send(place.address, &again).await {
-            Ok(answer) if answer.status == 200 => reading = Reading::after_loss(answer),
-            _ => return Fate::Wrong("its watcher could not come back".to_owned()),
         }
     }
 }

@@ -9,8 +9,9 @@ use tokio::time::{Instant, sleep};
 
 use crate::{account::Report, http, place::Place};
 
-/// How long the last slots may take to be free after the last request.
-const SETTLE: Duration = Duration::from_secs(15);
+/// How long the last slots may take to be free after the last request, on a machine that is busy:
+/// what is lost stays lost.
+const SETTLE: Duration = Duration::from_secs(60);
 
 /// How often the server is looked at meanwhile.
 const LOOK: Duration = Duration::from_millis(100);

@@ -7,7 +7,7 @@ use serde_json::Value;
 use testkit::Random;
 use tokio::{
     task::JoinSet,
-    time::{Instant, sleep, sleep_until},
+    time::{Instant, sleep, sleep_until, timeout},
 };
 use tokio_util::sync::CancellationToken;
 
@@ -23,6 +23,9 @@ const STAYS: u64 = 12_000;
 
 /// How long a slow one waits between two reads.
 const SLOW: Duration = Duration::from_millis(200);
+
+/// How long the last events may be on their way, on a machine that is busy.
+const LAST: Duration = Duration::from_secs(30);
 
 /// In what form events are read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -129,7 +132,7 @@ impl Watcher {
                 // One that is slow never comes to the end of what there is.
                 () = stop.cancelled(), if self.slow => return Ok(seen),
                 piece = answer.piece() => piece,
-                () = stop.cancelled() => return self.at_the_end(seen),
+                () = stop.cancelled() => return self.at_the_end(seen, answer, frames).await,
             };
             match piece.map_err(|error| error.to_string())? {
                 Some(piece) => self.read(&mut seen, frames.feed(&piece)?)?,
@@ -225,12 +228,23 @@ impl Watcher {
         seen.tokens.token(&self.place, token)
     }
 
-    /// Everything is over: whatever has begun must have ended.
-    fn at_the_end(&self, seen: Seen) -> Result<Seen, String> {
-        let open = &seen.tokens.open;
-        let all_is_told = self.form == Form::Messages && !self.slow;
-        if all_is_told && !seen.lagged && !open.is_empty() {
-            return Err(format!("never ended: {open:?}"));
+    /// Everything is over: whatever has begun has ended, and the watcher is told of it.
+    async fn at_the_end(
+        &self,
+        mut seen: Seen,
+        mut answer: Answer,
+        mut frames: Frames,
+    ) -> Result<Seen, String> {
+        let is_told_all = self.form == Form::Messages && !self.slow;
+        let until = Instant::now() + LAST;
+        while is_told_all && !seen.lagged && !seen.tokens.open.is_empty() {
+            let Ok(piece) = timeout(until - Instant::now(), answer.piece()).await else {
+                return Err(format!("never ended: {:?}", seen.tokens.open));
+            };
+            match piece.map_err(|error| error.to_string())? {
+                Some(piece) => self.read(&mut seen, frames.feed(&piece)?)?,
+                None => return Err("its stream ended".to_owned()),
+            }
         }
         Ok(seen)
     }
