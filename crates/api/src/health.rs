@@ -15,6 +15,11 @@ use crate::{admin::workers::shown, state::Api};
 pub trait Condition: Send + Sync {
     /// What is not as it should be, and what that means; `None` when all is well.
     fn degraded(&self) -> Option<String>;
+
+    /// How many peers of the mesh it is linked to.
+    fn peers(&self) -> u32 {
+        0
+    }
 }
 
 /// Nothing ails it.
@@ -41,7 +46,8 @@ pub(crate) async fn health(State(api): State<Api>, request: Request) -> Response
         |request: &Request| api.is_own(request.extensions(), request.uri(), request.headers());
     let details = trusted.then(|| details(&api, degraded, own(&request)));
     let (status, version) = (status.to_owned(), api.version().to_owned());
-    Json(Health { status, ok: !api.is_draining(), version, peers: 0, details }).into_response()
+    let (ok, peers) = (!api.is_draining(), api.condition().peers());
+    Json(Health { status, ok, version, peers, details }).into_response()
 }
 
 /// For local requests and those with a key. Who is in which room is told to `own` people alone.

@@ -2,6 +2,7 @@
 //!
 //! - [`server`]: a server, and what can be asked of it
 //! - [`rooms`]: its rooms
+//! - [`mesh`]: its part in the mesh
 //! - [`events`]: streams of events
 //! - [`answer`]: an answer, piece by piece, in whichever form it comes
 //! - [`error`]: why it did not answer as it should
@@ -11,12 +12,14 @@ pub mod answer;
 mod connection;
 pub mod error;
 pub mod events;
+pub mod mesh;
 pub mod rooms;
 pub mod server;
 
 pub use answer::{Piece, Reading};
 pub use error::ClientError;
 pub use events::{Answering, Watching};
+pub use mesh::Pulling;
 pub use protocol::{admin, room};
 pub use rooms::{RoomClient, Shown};
 pub use server::Warren;

@@ -11,6 +11,7 @@ use access::new_token;
 use anyhow::{Context, bail};
 use base::Secret;
 use fs4::fs_std::FileExt;
+use seal::Identity;
 
 /// The directory of one running server. Nobody else uses it until this is dropped.
 #[derive(Debug)]
@@ -128,6 +129,23 @@ pub fn read_token(data_dir: &Path, name: &str) -> anyhow::Result<Option<Secret>>
     }
 }
 
+/// Who the node of a data directory is in the mesh. A key is made when there is none, and so is the
+/// directory; a server that runs there goes on.
+///
+/// # Errors
+/// When the key cannot be read or made, or others can read it.
+pub fn mesh_identity(data_dir: &Path) -> anyhow::Result<Identity> {
+    let shown = data_dir.display();
+    make(data_dir).with_context(|| format!("the data directory {shown} cannot be made"))?;
+    Ok(Identity::load_or_create(&data_dir.join(MESH_KEY))?)
+}
+
+/// The file of the node's key in the mesh.
+pub const MESH_KEY: &str = "mesh.key";
+/// The directory of models that were fetched from peers.
+pub const MODELS: &str = "models";
+/// The file of the nodes that have answered a challenge of the relay.
+pub(crate) const MESH_PROOFS: &str = "mesh.proofs";
 /// The file of the database.
 const DATABASE: &str = "warren.db";
 /// The file of the administrator's token.
@@ -167,6 +185,16 @@ mod tests {
         let new = shared.path().join("a/b");
         DataDir::open(&new).unwrap();
         assert_eq!(mode(&new), 0o700);
+    }
+
+    #[test]
+    fn a_node_has_its_key_whether_a_server_runs_there_or_not() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("new");
+        let made = mesh_identity(&path).unwrap().node_id();
+        let _running = DataDir::open(&path).unwrap();
+        assert_eq!(mesh_identity(&path).unwrap().node_id(), made);
+        assert_eq!((mode(&path), mode(&path.join(MESH_KEY))), (0o700, 0o600));
     }
 
     #[test]

@@ -14,6 +14,7 @@
 //! - [`stopped`]: administration of a server that is not running
 //! - [`listener`]: TCP, TLS and HTTP connections
 //! - `greeting`, `guard`: which HTTP a client speaks; a deadline for what it does not read
+//! - [`peering`]: its part in the mesh, and the relay
 //! - `mdns`: lets the server be found on the local network, if it is told to
 //! - `room_keeper`: rooms' watchers are told of jobs, and what nobody uses ends
 //! - [`routes`]: which path belongs to whom
@@ -30,6 +31,7 @@ pub mod listener;
 mod mdns;
 pub mod options;
 mod parts;
+pub mod peering;
 mod remember;
 mod room_keeper;
 pub mod routes;

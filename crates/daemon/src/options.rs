@@ -95,7 +95,10 @@ pub enum RoomEndpoints {
 }
 
 /// An address with its port; `localhost` is this machine's own.
-fn listen_address(text: &str) -> Result<SocketAddr, String> {
+///
+/// # Errors
+/// What is wrong with it.
+pub fn listen_address(text: &str) -> Result<SocketAddr, String> {
     let numeric = match text.split_once(':') {
         Some((host, port)) if host.eq_ignore_ascii_case("localhost") => format!("127.0.0.1:{port}"),
         _ => text.to_owned(),
@@ -125,6 +128,11 @@ macro_rules! options {
         }
     };
 }
+
+// After the macro, which it uses.
+mod mesh;
+
+pub use mesh::{MeshOptions, MeshRelayServe, MeshRoute, MeshShare, ShareOptions};
 
 options! {
     /// Settings of `warren serve`. None has a value unless somebody wrote one: the defaults are in
@@ -239,6 +247,10 @@ options! {
             default_missing_value = "true", value_name = "BOOL",
             value_parser = BoolishValueParser::new())]
         mdns: Option<bool>,
+        /// The mesh: `[mesh]` in the file
+        #[command(flatten)]
+        #[serde(skip)]
+        mesh: MeshOptions,
         /// Names that stand for models: `[models."NAME"]` in the file
         #[arg(skip)]
         models: Option<BTreeMap<String, AliasOptions>>,
@@ -367,7 +379,7 @@ options! {
     }
 }
 
-/// A configuration file: the settings of `warren serve`, `[worker]` and `[room]`.
+/// A configuration file: the settings of `warren serve` with `[mesh]`, `[worker]` and `[room]`.
 #[derive(Debug, Clone, Default)]
 pub struct ConfigFile {
     /// Where it was found; `None` when there is none.
@@ -409,12 +421,14 @@ impl ConfigFile {
         let mut table = spelled_with_underscores(text.parse()?);
         let worker = section(&mut table, "worker")?;
         let room = section(&mut table, "room")?;
+        let mesh = section(&mut table, "mesh")?;
         let is_part = |name: &str| name == "models";
         let mut tables = table.iter().filter(|(_, value)| value.is_table());
         if let Some((name, _)) = tables.find(|(name, _)| !is_part(name)) {
             bail!("[{name}] is no part of the configuration");
         }
-        Ok(Self { path: None, serve: toml::Value::Table(table).try_into()?, worker, room })
+        let serve = ServeOptions { mesh, ..toml::Value::Table(table).try_into()? };
+        Ok(Self { path: None, serve, worker, room })
     }
 }
 
@@ -506,6 +520,8 @@ mod tests {
             listen = "127.0.0.1:1"
             queue-timeout-secs = 0.5
             routing = "prefix-affinity"
+            [mesh]
+            route = "local-only"
             [room]
             server = ["http://c"]
             [worker]
@@ -521,6 +537,7 @@ mod tests {
         .unwrap();
         assert_eq!(file.serve.queue_timeout_secs, Some(Seconds(Duration::from_millis(500))));
         assert_eq!(file.serve.routing, Some(Routing::PrefixAffinity));
+        assert_eq!(file.serve.mesh.route, Some(MeshRoute::LocalOnly));
         assert_eq!(file.worker.max_concurrent, Some(2), "spelled as a flag");
         assert_eq!(file.worker.protocol, Some(LendAs::Node));
         assert_eq!(file.worker.server.unwrap().len(), 2);
@@ -547,6 +564,9 @@ mod tests {
             ("max_queue = 1", "max_queue"),
             ("[worker]\nfoo = 1", "foo"),
             ("[mesch]", "mesch"),
+            ("[mesh]\nrout = 'mesh'", "rout"),
+            ("[mesh]\nroute = 'anywhere'", "anywhere"),
+            ("mesh = 1", "mesh"),
             ("[models.fast]\ntargets = ['m']\ndefault = {}", "default"),
             ("[models.fast]\ndefaults = {}", "targets"),
             ("models = ['fast']", "models"),

@@ -143,5 +143,6 @@ pub(crate) fn limits(settings: &Settings) -> Limits {
         drain: settings.drain,
         bodies: settings.dispatch.max_queued_bytes.saturating_mul(2),
         affinity: settings.routing == Routing::PrefixAffinity,
+        route: settings.mesh.route,
     }
 }

@@ -12,37 +12,55 @@ use axum::{
     routing::get,
 };
 use http::{HeaderValue, StatusCode, header};
+use mesh::Mesh;
 use providers::{ModelNodes, Participants, RelayWorkers};
 use scheduler::Scheduler;
 
-use crate::{sockets, telemetry::metrics::Metrics};
+use crate::{
+    peering::{self, Relay},
+    sockets,
+    telemetry::metrics::Metrics,
+};
 
 /// The content type of OpenMetrics.
-const OPENMETRICS: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
+pub(crate) const OPENMETRICS: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
 
 #[derive(Clone)]
 struct Operator {
     api: Api,
     scheduler: Scheduler,
     metrics: Arc<Metrics>,
+    mesh: Option<Mesh>,
+    relay: Option<Relay>,
+}
+
+/// Who takes the connections of providers and peers.
+pub(crate) struct Doors {
+    pub(crate) workers: RelayWorkers,
+    pub(crate) nodes: ModelNodes,
+    pub(crate) participants: Participants,
+    pub(crate) mesh: Option<Mesh>,
+    pub(crate) relay: Option<Relay>,
 }
 
 /// All that the listener serves. `local` tells which pages may use the server without a key.
-pub fn router(
+pub(crate) fn router(
     api: Api,
-    workers: RelayWorkers,
-    nodes: ModelNodes,
-    participants: Participants,
+    doors: Doors,
     scheduler: Scheduler,
     metrics: Arc<Metrics>,
     local: LocalRules,
 ) -> Cors<Router> {
-    let operator = Operator { api: api.clone(), scheduler, metrics };
+    let Doors { workers, nodes, participants, mesh, relay } = doors;
+    let of_mesh = peering::router(api.clone(), mesh.clone(), relay.clone());
+    let operator = Operator { api: api.clone(), scheduler, metrics, mesh, relay: relay.clone() };
     let connect = get(async move |mut request: Request| {
         let from = Peer::of(request.extensions());
         upgrade(workers.connect(&mut request, from).await.map(Body::from))
     });
-    let socket = get(async move |request: Request| upgrade(sockets::answer(&nodes, request)));
+    let socket = get(async move |request: Request| {
+        upgrade(sockets::answer(&nodes, relay.as_ref(), request))
+    });
     let tunnel =
         get(async move |Path((code, id)): Path<(String, String)>, mut request: Request| {
             let from = Peer::of(request.extensions());
@@ -53,6 +71,7 @@ pub fn router(
         .route("/v1/rooms/{code}/participants/{id}/tunnel", tunnel)
         .route(sockets::PATH, socket)
         .route("/metrics", get(show_metrics).with_state(operator))
+        .merge(of_mesh)
         .method_not_allowed_fallback(api::error::method_not_allowed);
     Cors::new(router, local)
 }
@@ -68,7 +87,7 @@ fn upgrade(mut response: Response) -> Response {
 }
 
 async fn show_metrics(State(operator): State<Operator>, request: Request) -> Response {
-    let Operator { api, scheduler, metrics } = operator;
+    let Operator { api, scheduler, metrics, mesh, relay } = operator;
     let (uri, headers) = (request.uri(), request.headers());
     if !api.may_read_metrics(request.extensions(), uri, headers) {
         let words = "metrics are for local requests, or those with the administrator's token \
@@ -77,5 +96,9 @@ async fn show_metrics(State(operator): State<Operator>, request: Request) -> Res
         return api::ApiError::new(StatusCode::UNAUTHORIZED, kind, words).into_response();
     }
     let kind = HeaderValue::from_static(OPENMETRICS);
-    ([(header::CONTENT_TYPE, kind)], metrics.encode(&scheduler, &api.refused())).into_response()
+    let (mesh, relay) = (mesh.map(|mesh| mesh.counts()), relay.map(|relay| relay.counts()));
+    let text = metrics.encode(&scheduler, &api.refused(), |text| {
+        peering::encode(text, mesh.as_ref(), relay.as_ref());
+    });
+    ([(header::CONTENT_TYPE, kind)], text).into_response()
 }

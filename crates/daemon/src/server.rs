@@ -4,9 +4,10 @@ use std::{net::SocketAddr, sync::Arc, time::Duration};
 
 use access::{Keys, Token};
 use anyhow::Context;
-use api::{Administration, Api, Cors, MessageJobs, admin::RecentRequests};
+use api::{Administration, Api, Condition, Cors, MessageJobs, admin::RecentRequests};
 use axum::Router;
 use base::Secret;
+use mesh::Mesh;
 use providers::{Participants, RelayWorkers};
 use rooms::Rooms;
 use scheduler::Scheduler;
@@ -22,9 +23,10 @@ use crate::{
     listener::Listener,
     mdns::Announced,
     parts::{self, Tokens},
+    peering::{Part, Relay},
     remember::Remember,
     room_keeper::{self, RoomEvents},
-    routes,
+    routes::{self, Doors},
     settings::Settings,
     telemetry::metrics::Metrics,
 };
@@ -55,7 +57,9 @@ pub struct Server {
     ledger: Arc<Ledger>,
     api: Api,
     listener: Listener,
-    /// The links of workers, nodes and participants.
+    mesh: Option<Part>,
+    relay: Option<Relay>,
+    /// The links of workers, nodes, participants and nodes of the mesh at the relay.
     links: TaskTracker,
 }
 
@@ -89,21 +93,30 @@ impl Server {
             parts::model_nodes(&settings, keys.clone(), &scheduler).tracked_by(links.clone());
         let participants =
             Participants::new(rooms.clone(), scheduler.clone()).tracked_by(links.clone());
+        let part = Part::start(&settings, &scheduler, Arc::clone(&usage)).await?;
+        let mesh = part.as_ref().map(Part::mesh);
+        let relay = Relay::of(&settings, &links)?;
         let token = Token::new(&tokens.admin);
+        let condition = Health { ledger: Arc::clone(&ledger), mesh: mesh.clone() };
         let api = Api::new(
             scheduler.clone(),
             parts::consumer_rules(&settings, keys.clone()),
             Administration { token, usage, audit: store, requests },
-            Arc::<Ledger>::clone(&ledger),
+            Arc::new(condition),
             parts::names(&settings, &models, &rooms, by_message),
             parts::limits(&settings),
             VERSION,
         );
+        let (of_workers, of_participants) = (workers.clone(), participants.clone());
         let router = routes::router(
             api.clone(),
-            workers.clone(),
-            nodes,
-            participants.clone(),
+            Doors {
+                workers: of_workers,
+                nodes,
+                participants: of_participants,
+                mesh,
+                relay: relay.clone(),
+            },
             scheduler.clone(),
             Arc::clone(&metrics),
             settings.local.clone(),
@@ -123,6 +136,8 @@ impl Server {
             ledger,
             api,
             listener,
+            mesh: part,
+            relay,
             links,
         })
     }
@@ -178,6 +193,7 @@ impl Server {
         let closing = CancellationToken::new();
         let announced = Announced::start(&self.settings, self.listener.address());
         let connections = tokio::spawn(self.listener.run(closing.clone()));
+        let mesh = self.mesh.map(Part::run);
         stop.cancelled().await;
         let drained = Instant::now() + self.settings.drain;
         let withdrawing = tokio::spawn(announced.withdraw());
@@ -191,6 +207,12 @@ impl Server {
             see_off(&connections, drained).await;
         }
         // Whoever is connected is told goodbye.
+        if let Some(mesh) = mesh {
+            mesh.end().await;
+        }
+        if let Some(relay) = self.relay {
+            relay.shut_down();
+        }
         self.links.close();
         let _ = timeout(FAREWELL, self.links.wait()).await;
         timers.abort();
@@ -203,6 +225,23 @@ impl Server {
         keeping.await?;
         withdrawing.await?;
         Ok(())
+    }
+}
+
+/// How the server is, as `/health` tells it.
+struct Health {
+    ledger: Arc<Ledger>,
+    mesh: Option<Mesh>,
+}
+
+impl Condition for Health {
+    fn degraded(&self) -> Option<String> {
+        self.ledger.degraded()
+    }
+
+    fn peers(&self) -> u32 {
+        let linked = self.mesh.as_ref().map_or(0, Mesh::linked);
+        u32::try_from(linked).unwrap_or(u32::MAX)
     }
 }
 

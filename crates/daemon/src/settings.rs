@@ -1,5 +1,7 @@
 //! What the settings of a server mean.
 
+mod mesh;
+
 use std::{
     collections::BTreeMap,
     net::{Ipv4Addr, SocketAddr},
@@ -17,6 +19,8 @@ use rustls::ServerConfig;
 use crate::options::{
     AliasOptions, LogFormat, RoomEndpoints, Routing, Seconds, ServeOptions, home_directory,
 };
+
+pub use self::mesh::{MESH_PORT, MeshSettings};
 
 /// The port of every HTTP and WebSocket surface.
 pub const PORT: u16 = 9178;
@@ -70,6 +74,8 @@ pub struct Settings {
     pub room_idle: Duration,
     /// Whether the server is announced on the local network.
     pub mdns: bool,
+    /// The mesh.
+    pub mesh: MeshSettings,
     /// The certificate chain and its key, read.
     pub tls: Option<Arc<ServerConfig>>,
     /// How log lines look.
@@ -112,6 +118,7 @@ impl Settings {
             require_key,
             open,
             mdns: options.mdns.unwrap_or(false),
+            mesh: MeshSettings::new(options.mesh, open)?,
             open_rooms: options.open_rooms.unwrap_or(false),
             room_endpoints: room_endpoints(options.room_endpoints.unwrap_or_default()),
             room_idle: room_idle(options.room_idle_secs)?,
@@ -162,7 +169,8 @@ fn refuse_defenceless(listen: SocketAddr, has_key: bool, open: bool) -> anyhow::
     )
 }
 
-fn tls(
+/// What makes TLS of a certificate chain and its key, PEM.
+pub(crate) fn tls(
     certificate: Option<&Path>,
     key: Option<&Path>,
 ) -> anyhow::Result<Option<Arc<ServerConfig>>> {

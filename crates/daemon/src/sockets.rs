@@ -13,6 +13,8 @@ use http::{StatusCode, Uri, header, uri::PathAndQuery};
 use protocol::node::Parameters;
 use providers::ModelNodes;
 
+use crate::peering::Relay;
+
 /// The path that the protocols share.
 pub(crate) const PATH: &str = "/ws";
 
@@ -31,17 +33,21 @@ pub(crate) fn lead<B>(request: &mut http::Request<B>) {
 }
 
 /// Answers a request to [`PATH`].
-pub(crate) fn answer(nodes: &ModelNodes, mut request: Request) -> Response {
+pub(crate) fn answer(nodes: &ModelNodes, relay: Option<&Relay>, mut request: Request) -> Response {
     let there = Parameters::of(request.uri().query().unwrap_or_default());
     let upgrades = request.headers().contains_key(header::UPGRADE);
     if there.names_node() || !upgrades {
         return nodes.connect(&mut request).map(Body::from);
     }
-    not_here(if there.node { "mesh peers" } else { "workspace clients" })
+    match relay {
+        Some(relay) if there.node => relay.answer(request),
+        None if there.node => not_here("is no relay of the mesh: see --mesh-relay-serve"),
+        _ => not_here("does not take workspace clients over WebSocket"),
+    }
 }
 
-fn not_here(who: &str) -> Response {
-    let words = format!("this server does not take {who} over WebSocket");
+fn not_here(why: &str) -> Response {
+    let words = format!("this server {why}");
     let kind = api::error::Kind::NotFound;
     api::ApiError::new(StatusCode::NOT_IMPLEMENTED, kind, words).into_response()
 }

@@ -1,1 +1,40 @@
-//! (being written)
+//! Peers: found, linked, asked and answered.
+//!
+//! A [`Mesh`] runs beside a server. Peers that it finds on the local network or at a relay become providers
+//! of its scheduler; what peers ask of it become jobs. Models pass between them as files.
+//!
+//! - [`settings`]: what a mesh is told at its start
+//! - [`node`]: this machine among its peers: what runs, and where each message goes
+//! - `catalog`: which models peers pass on, all of them
+//! - `facts`: what this machine tells of itself
+//! - `greeting`: the hello within a handshake
+//! - [`peer`]: one peer, and the [`peer::Peers`] there are
+//! - `link`: one way to a peer, whatever carries it
+//! - `lan`: links over TCP on the local network
+//! - `wan`: links through relays, and the direct ones that take their place
+//! - `provider`: jobs of ours that peers answer
+//! - `inbound`: requests of peers that we answer
+//! - [`share`]: who may ask, when, and how much
+//! - [`transfer`]: models that come and go
+//! - [`admin`]: what there is to see
+
+pub mod admin;
+mod catalog;
+mod facts;
+mod greeting;
+mod inbound;
+mod lan;
+mod link;
+pub mod node;
+pub mod peer;
+mod provider;
+pub mod settings;
+pub mod share;
+#[cfg(test)]
+mod testing;
+pub mod transfer;
+mod wan;
+
+pub use node::Mesh;
+pub use peer::PeerId;
+pub use settings::Settings;

@@ -10,6 +10,7 @@
 //! - [`node_server`]: a stock-shaped API server in the hands of a test
 //! - [`participant`]: a stock participant of a room in the hands of a test
 //! - [`hub`]: a stock-shaped server of rooms in the hands of a test
+//! - [`mesh`]: stock-shaped peers of the mesh, and a relay as stock ones are
 //! - [`process`]: a child process with its log, its signals and its exit code
 //! - [`daemon`]: `warren serve` and `warren worker`, the real binary
 //! - [`client`]: an HTTP client that sees bytes as they arrive and hangs up where a test wants
@@ -32,6 +33,7 @@ pub mod daemon;
 pub mod http1;
 pub mod hub;
 pub mod lossy;
+pub mod mesh;
 pub mod node;
 pub mod node_server;
 pub mod participant;

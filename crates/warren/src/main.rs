@@ -34,6 +34,8 @@ enum Command {
     Status(Box<commands::status::Status>),
     /// Share models with friends in a room
     Room(Box<commands::room::Room>),
+    /// Ask peers, fetch models from them, and see who they are
+    Mesh(Box<commands::mesh::Mesh>),
     /// Watch servers, rooms and requests, live, and ask models
     Tui(Box<commands::tui::Tui>),
     /// Make, list, rotate and revoke keys
@@ -57,6 +59,7 @@ fn run(cli: Cli) -> anyhow::Result<()> {
         Command::Worker(worker) => worker.run(file),
         Command::Status(status) => status.run(&file),
         Command::Room(room) => room.run(&file),
+        Command::Mesh(mesh) => mesh.run(file),
         Command::Tui(tui) => tui.run(&file),
         Command::Key(key) => key.run(&file),
         Command::Usage(usage) => usage.run(&file),

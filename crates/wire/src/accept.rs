@@ -6,6 +6,7 @@ use hyper_util::rt::TokioIo;
 use tungstenite::handshake::derive_accept_key;
 
 use crate::{
+    limits::Limits,
     link::{Link, Role},
     outbox::Outbox,
 };
@@ -92,8 +93,16 @@ impl Upgrade {
     /// # Errors
     /// When the client left before that.
     pub async fn link(self) -> Result<(Link, Outbox), hyper::Error> {
+        self.link_within(Limits::default()).await
+    }
+
+    /// The same, within other limits than usual.
+    ///
+    /// # Errors
+    /// When the client left before that.
+    pub async fn link_within(self, limits: Limits) -> Result<(Link, Outbox), hyper::Error> {
         let upgraded = self.upgrade.await?;
-        Ok(Link::new(Box::pin(TokioIo::new(upgraded)), Role::Server))
+        Ok(Link::within(Box::pin(TokioIo::new(upgraded)), Role::Server, limits))
     }
 }
 

@@ -10,10 +10,13 @@
 //! - [`mod@dial`]: a link to a server
 //! - [`tls`]: certificates, ours and theirs
 //! - [`io`]: any byte stream, as one type
+//! - [`limits`]: how much memory a link may take
 
 pub mod accept;
+mod blocking;
 pub mod dial;
 pub mod io;
+pub mod limits;
 pub mod link;
 pub mod outbox;
 pub mod tls;
@@ -21,6 +24,7 @@ pub mod tls;
 pub use accept::{Upgrade, UpgradeError};
 pub use dial::{Dial, DialError, Dialed, dial};
 pub use io::{Io, IoStream};
+pub use limits::Limits;
 pub use link::{Link, LinkError, Role};
 pub use outbox::{Closed, Frame, FrameSource, Outbox};
 pub use tungstenite::Utf8Bytes;

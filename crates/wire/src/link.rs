@@ -2,16 +2,13 @@
 
 use std::{
     future::poll_fn,
-    io::{self, Read, Write},
-    task::{Context, Poll, Waker},
+    io,
+    task::{Context, Poll},
     time::Duration,
 };
 
 use bytes::Bytes;
-use tokio::{
-    io::ReadBuf,
-    time::{Instant, timeout},
-};
+use tokio::time::{Instant, timeout};
 pub use tungstenite::protocol::Role;
 use tungstenite::{
     Error as WsError, Message, WebSocket,
@@ -26,21 +23,11 @@ use tungstenite::{
 };
 
 use crate::{
+    blocking::Blocking,
     io::Io,
+    limits::Limits,
     outbox::{Frame, Outbox},
 };
-
-/// Bytes asked of the socket at once.
-const READ_BUFFER: usize = 32 * 1024;
-
-/// Bytes gathered before the socket is tried, when there are so many.
-const WRITE_BUFFER: usize = 128 * 1024;
-
-/// The largest message that is taken.
-const MAX_MESSAGE: usize = 64 * 1024 * 1024;
-
-/// Longer messages are written in fragments of this size: stock peers take no frame over 16 MiB.
-const FRAGMENT: usize = 15 * 1024 * 1024;
 
 /// Frames handed out before what is queued is written, even when more could be read at once.
 const READS_BETWEEN_WRITES: u32 = 32;
@@ -58,7 +45,7 @@ pub enum LinkError {
     /// The socket failed.
     #[error("the connection broke")]
     Io(#[from] io::Error),
-    /// The far end broke the rules of WebSocket, or sent a message over 64 MiB.
+    /// The far end broke the rules of WebSocket, or sent a longer message than is taken.
     #[error("the far end broke the WebSocket protocol: {0}")]
     Protocol(String),
     /// The link was closed on this side, see [`Outbox::close`].
@@ -71,6 +58,9 @@ pub enum LinkError {
 pub struct Link {
     socket: WebSocket<Blocking>,
     outbox: Outbox,
+    fragment: usize,
+    /// What is left of a long message, to be written before the next one.
+    rest: Option<Fragments>,
     blocked: bool,
     unflushed: bool,
     reads: u32,
@@ -82,16 +72,23 @@ pub struct Link {
 impl Link {
     /// A link over a byte stream whose handshake is done.
     pub fn new(io: Io, role: Role) -> (Self, Outbox) {
+        Self::within(io, role, Limits::default())
+    }
+
+    /// The same, within other limits than usual.
+    pub fn within(io: Io, role: Role, limits: Limits) -> (Self, Outbox) {
         let config = WebSocketConfig::default()
-            .read_buffer_size(READ_BUFFER)
-            .write_buffer_size(WRITE_BUFFER)
-            .max_message_size(Some(MAX_MESSAGE))
-            .max_frame_size(Some(MAX_MESSAGE));
-        let blocking = Blocking { io, waker: Waker::noop().clone(), heard: Instant::now() };
+            .read_buffer_size(limits.read_buffer)
+            .write_buffer_size(limits.write_buffer)
+            .max_message_size(Some(limits.max_message))
+            .max_frame_size(Some(limits.max_message));
+        let blocking = Blocking::new(io);
         let outbox = Outbox::new();
         let link = Self {
             socket: WebSocket::from_raw_socket(blocking, role, Some(config)),
             outbox: outbox.clone(),
+            fragment: limits.fragment,
+            rest: None,
             blocked: false,
             unflushed: false,
             reads: 0,
@@ -122,6 +119,38 @@ impl Link {
                 None
             }
         }
+    }
+
+    /// Takes messages of another length, in bytes, from now on.
+    pub fn set_max_message(&mut self, bytes: usize) {
+        self.socket.set_config(|config| {
+            config.max_message_size = Some(bytes);
+            config.max_frame_size = Some(bytes);
+        });
+    }
+
+    /// Writes what is queued, and reads nothing: for who must not take more from the far end now.
+    /// It ends only with the link. May be dropped at any await.
+    pub async fn write_only(&mut self) -> LinkError {
+        poll_fn(|cx| match self.poll_write(cx) {
+            Poll::Ready(Err(error)) => Poll::Ready(error),
+            Poll::Ready(Ok(())) if self.outbox.is_closed() => Poll::Ready(LinkError::GivenUp),
+            Poll::Ready(Ok(())) | Poll::Pending => Poll::Pending,
+        })
+        .await
+    }
+
+    /// Asks the far end for a sign of life, which shows in [`Link::heard`]. It leaves with what is
+    /// written next.
+    ///
+    /// # Errors
+    /// [`LinkError`] when the link is broken.
+    pub fn ping(&mut self) -> Result<(), LinkError> {
+        if self.blocked {
+            // The far end has enough to read, and shows by reading it that it lives.
+            return Ok(());
+        }
+        self.write_message(Message::Ping(Bytes::new()))
     }
 
     /// When bytes last came from the far end, be they of a message that is not complete.
@@ -223,6 +252,10 @@ impl Link {
                 }
                 return Poll::Pending;
             }
+            if let Some(fragment) = self.next_fragment() {
+                self.write_message(Message::Frame(fragment))?;
+                continue;
+            }
             match self.outbox.pop(cx) {
                 Some(frame) => self.write(frame)?,
                 None if self.unflushed => {
@@ -234,18 +267,27 @@ impl Link {
     }
 
     fn write(&mut self, frame: Frame) -> Result<(), LinkError> {
-        self.unflushed = true;
-        if frame.len() <= FRAGMENT {
-            let message = match frame {
-                Frame::Text(text) => Message::Text(text),
-                Frame::Binary(bytes) => Message::Binary(bytes),
-            };
-            return self.write_message(message);
+        if frame.len() > self.fragment {
+            self.rest = Some(Fragments::of(frame));
+            return Ok(());
         }
-        fragments(frame).try_for_each(|fragment| self.write_message(Message::Frame(fragment)))
+        self.write_message(match frame {
+            Frame::Text(text) => Message::Text(text),
+            Frame::Binary(bytes) => Message::Binary(bytes),
+        })
+    }
+
+    /// Fragments go out one by one, so that no more than one waits for a socket that is busy.
+    fn next_fragment(&mut self) -> Option<RawFrame> {
+        let fragment = self.rest.as_mut()?.next(self.fragment);
+        if fragment.header().is_final {
+            self.rest = None;
+        }
+        Some(fragment)
     }
 
     fn write_message(&mut self, message: Message) -> Result<(), LinkError> {
+        self.unflushed = true;
         match self.socket.write(message) {
             Ok(()) => Ok(()),
             Err(WsError::Io(error)) if error.kind() == io::ErrorKind::WouldBlock => {
@@ -311,67 +353,24 @@ fn pass_would_block(error: WsError) -> Result<(), LinkError> {
     }
 }
 
-fn fragments(frame: Frame) -> impl Iterator<Item = RawFrame> {
-    let (kind, mut rest) = match frame {
-        Frame::Text(text) => (Data::Text, Bytes::from(text)),
-        Frame::Binary(bytes) => (Data::Binary, bytes),
-    };
-    let mut first = true;
-    std::iter::from_fn(move || {
-        if rest.is_empty() {
-            return None;
-        }
-        let piece = rest.split_to(rest.len().min(FRAGMENT));
-        let kind = if std::mem::take(&mut first) { kind } else { Data::Continue };
-        Some(RawFrame::message(piece, OpCode::Data(kind), rest.is_empty()))
-    })
+/// What is left of a message that is written in fragments.
+struct Fragments {
+    kind: Data,
+    rest: Bytes,
 }
 
-/// An asynchronous stream as the blocking one that the WebSocket library reads and writes:
-/// "would block" means that the task of the last [`Blocking::wake`] will be woken.
-struct Blocking {
-    io: Io,
-    waker: Waker,
-    /// When bytes last came.
-    heard: Instant,
-}
-
-impl Blocking {
-    fn wake(&mut self, cx: &Context<'_>) {
-        self.waker.clone_from(cx.waker());
-    }
-}
-
-impl Read for Blocking {
-    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        let mut buffer = ReadBuf::new(buffer);
-        let mut cx = Context::from_waker(&self.waker);
-        match self.io.as_mut().poll_read(&mut cx, &mut buffer) {
-            Poll::Ready(Ok(())) => {
-                self.heard = Instant::now();
-                Ok(buffer.filled().len())
-            }
-            Poll::Ready(Err(error)) => Err(error),
-            Poll::Pending => Err(io::ErrorKind::WouldBlock.into()),
-        }
-    }
-}
-
-impl Write for Blocking {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        let mut cx = Context::from_waker(&self.waker);
-        match self.io.as_mut().poll_write(&mut cx, bytes) {
-            Poll::Ready(result) => result,
-            Poll::Pending => Err(io::ErrorKind::WouldBlock.into()),
+impl Fragments {
+    fn of(frame: Frame) -> Self {
+        match frame {
+            Frame::Text(text) => Self { kind: Data::Text, rest: text.into() },
+            Frame::Binary(rest) => Self { kind: Data::Binary, rest },
         }
     }
 
-    fn flush(&mut self) -> io::Result<()> {
-        let mut cx = Context::from_waker(&self.waker);
-        match self.io.as_mut().poll_flush(&mut cx) {
-            Poll::Ready(result) => result,
-            Poll::Pending => Err(io::ErrorKind::WouldBlock.into()),
-        }
+    fn next(&mut self, size: usize) -> RawFrame {
+        let piece = self.rest.split_to(self.rest.len().min(size));
+        let kind = std::mem::replace(&mut self.kind, Data::Continue);
+        RawFrame::message(piece, OpCode::Data(kind), self.rest.is_empty())
     }
 }
 
@@ -425,18 +424,58 @@ mod tests {
     async fn messages_over_15_mib_travel_in_fragments() {
         let (near, mut far) = duplex(1 << 20);
         let (mut link, outbox) = Link::new(Box::pin(near), Role::Server);
-        outbox.push("x".repeat(FRAGMENT + 1)).unwrap();
+        let fragment = Limits::default().fragment;
+        outbox.push("x".repeat(fragment + 1)).unwrap();
         let driver = tokio::spawn(async move { link.next().await });
         let mut head = [0; 10];
         far.read_exact(&mut head).await.unwrap();
         assert_eq!(head[..2], [0x01, 127], "text, not final, 64-bit length");
-        let mut payload = vec![0; FRAGMENT];
+        let mut payload = vec![0; fragment];
         far.read_exact(&mut payload).await.unwrap();
         let mut last = [0; 3];
         far.read_exact(&mut last).await.unwrap();
         assert_eq!(last, [0x80, 1, b'x'], "continuation, final");
         drop(far);
         driver.await.unwrap().unwrap();
+    }
+
+    #[tokio::test]
+    async fn of_a_long_message_no_more_is_copied_than_the_socket_takes() {
+        let limits = Limits { write_buffer: 1024, fragment: 1024, ..Limits::default() };
+        let (near, far) = duplex(512);
+        let (mut link, outbox) = Link::within(Box::pin(near), Role::Server, limits);
+        let (mut client, _outbox) = Link::new(Box::pin(far), Role::Client);
+        outbox.push("x".repeat(100_000)).unwrap();
+        outbox.push("next".to_owned()).unwrap();
+        let writing = tokio::spawn(async move { link.write_only().await });
+        assert_eq!(client.next().await.unwrap().unwrap().len(), 100_000);
+        assert_eq!(client.next().await.unwrap(), Some("next".to_owned().into()));
+        outbox.close();
+        assert!(matches!(writing.await.unwrap(), LinkError::GivenUp));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_ping_is_answered_and_heard() {
+        let ((mut server, _), (mut client, _)) = pair(1024);
+        tokio::time::advance(Duration::from_secs(15)).await;
+        let asked = Instant::now();
+        server.ping().unwrap();
+        // Neither has anything to say: both have written and read all there is when time goes on.
+        let both = async { tokio::join!(server.next(), client.next()) };
+        assert!(timeout(CLOSE_DEADLINE, both).await.is_err());
+        assert_eq!(server.heard(), asked);
+    }
+
+    #[tokio::test]
+    async fn a_link_takes_no_longer_messages_than_it_was_told_to() {
+        let ((mut server, _), (mut client, outbox)) = pair(1024);
+        server.set_max_message(10);
+        outbox.push("0123456789".to_owned()).unwrap();
+        outbox.push("0123456789a".to_owned()).unwrap();
+        let far = tokio::spawn(async move { client.next().await });
+        assert_eq!(server.next().await.unwrap().unwrap().len(), 10);
+        assert!(matches!(server.next().await, Err(LinkError::Protocol(_))));
+        far.abort();
     }
 
     #[tokio::test]
@@ -451,7 +490,7 @@ mod tests {
     async fn a_message_over_the_bound_breaks_the_link() {
         let (near, mut far) = duplex(1024);
         let (mut link, outbox) = Link::new(Box::pin(near), Role::Client);
-        let length = (MAX_MESSAGE as u64 + 1).to_be_bytes();
+        let length = (Limits::default().max_message as u64 + 1).to_be_bytes();
         far.write_all(&[&[0x82, 127], &length[..]].concat()).await.unwrap();
         assert!(matches!(link.next().await, Err(LinkError::Protocol(_))));
         assert!(outbox.is_closed());

@@ -143,6 +143,12 @@ impl Outbox {
         self.push(frame)
     }
 
+    /// Whether a data frame could be queued now, see [`Outbox::send`].
+    pub fn has_room(&self) -> bool {
+        let state = self.lock();
+        !state.closed && state.bytes <= SOFT_BOUND
+    }
+
     /// Whether the link still takes frames.
     pub fn is_closed(&self) -> bool {
         self.lock().closed
@@ -340,9 +346,10 @@ mod tests {
         let sender = outbox.clone();
         let sent = tokio::spawn(async move { sender.send(Bytes::from_static(b"data")).await });
         tokio::task::yield_now().await;
-        assert!(!sent.is_finished());
+        assert!(!sent.is_finished() && !outbox.has_room());
         outbox.push("control".to_owned()).unwrap();
         pop(&outbox);
+        assert!(outbox.has_room());
         sent.await.unwrap().unwrap();
     }
 

@@ -17,12 +17,15 @@ pub mod workers;
 use std::sync::Arc;
 
 use access::{Moment, Token};
+use axum::extract::Request;
 use base::{KeyScope, error::chain};
+use bytes::Bytes;
 use http::{HeaderMap, StatusCode};
 use store::{Action, AuditStore, UsageStore};
 
 use crate::{
     error::{ApiError, Kind},
+    read,
     state::Api,
 };
 pub use requests::RecentRequests;
@@ -43,7 +46,7 @@ pub struct Administration {
 }
 
 /// Somebody who may administer.
-pub(crate) struct Operator {
+pub struct Operator {
     who: String,
 }
 
@@ -51,7 +54,7 @@ pub(crate) struct Operator {
 ///
 /// # Errors
 /// 401 without the token or a valid key, 403 with a key that is for something else.
-pub(crate) fn operator(api: &Api, headers: &HeaderMap) -> Result<Operator, ApiError> {
+pub fn operator(api: &Api, headers: &HeaderMap) -> Result<Operator, ApiError> {
     let found = known_operator(api, headers);
     if let Err(error) = &found {
         // Not in the audit log: anybody can come here as often as they like.
@@ -59,6 +62,29 @@ pub(crate) fn operator(api: &Api, headers: &HeaderMap) -> Result<Operator, ApiEr
         tracing::info!(outcome = "refused", status, message = %error.message, "administration");
     }
     found
+}
+
+/// Who administers, and then what they send, which is at most so long, in bytes: of a stranger nothing
+/// is read.
+///
+/// # Errors
+/// As [`operator`]; and when the body is too long, or does not come.
+pub async fn posted(
+    api: &Api,
+    request: Request,
+    longest: usize,
+) -> Result<(Operator, Bytes), ApiError> {
+    let (parts, mut body) = request.into_parts();
+    let read = async {
+        let operator = operator(api, &parts.headers)?;
+        let mut held = api.uploads().hold();
+        Ok((operator, read::read(&parts.headers, &mut body, longest, &mut held).await?))
+    };
+    let read = read.await;
+    if read.is_err() {
+        read::discard(&parts.headers, body).await;
+    }
+    read
 }
 
 /// Who administers, if this request may. Nobody is told when it may not: it need not.
@@ -83,13 +109,7 @@ fn unknown() -> ApiError {
 
 impl Operator {
     /// Notes what was done, and how it went. A log that cannot be written holds nobody up.
-    pub(crate) async fn did<T>(
-        &self,
-        api: &Api,
-        what: &str,
-        target: &str,
-        went: &Result<T, ApiError>,
-    ) {
+    pub async fn did<T>(&self, api: &Api, what: &str, target: &str, went: &Result<T, ApiError>) {
         let outcome = went.as_ref().map_or_else(|error| error.message.to_string(), |_| done());
         let action = action(&self.who, what, target, outcome);
         tracing::info!(who = action.who, what, target, outcome = action.outcome, "administration");

@@ -11,7 +11,10 @@ use std::{
 
 use base::{ModelName, ProviderId};
 use prometheus_client::{
-    encoding::{EncodeLabelSet, text::encode},
+    encoding::{
+        EncodeLabelSet,
+        text::{encode_eof, encode_registry},
+    },
     metrics::{
         counter::Counter,
         family::Family,
@@ -165,8 +168,13 @@ impl Metrics {
     }
 
     /// All metrics, in OpenMetrics' text form. `refused`: the statuses of requests that never became
-    /// jobs, and how often each was told.
-    pub fn encode(&self, scheduler: &Scheduler, refused: &[(u16, u64)]) -> String {
+    /// jobs, and how often each was told. `more` adds what is counted elsewhere.
+    pub fn encode(
+        &self,
+        scheduler: &Scheduler,
+        refused: &[(u16, u64)],
+        more: impl FnOnce(&mut String),
+    ) -> String {
         let status = scheduler.status();
         let snapshot = self.snapshot.lock().unwrap_or_else(PoisonError::into_inner);
         snapshot.take(&status);
@@ -177,7 +185,9 @@ impl Metrics {
         }
         let mut text = String::new();
         // Writing to a string does not fail.
-        let _ = encode(&mut text, &self.registry);
+        let _ = encode_registry(&mut text, &self.registry);
+        more(&mut text);
+        let _ = encode_eof(&mut text);
         text
     }
 

@@ -1,14 +1,23 @@
 //! Dates as the mesh writes them.
 
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize};
+
+use super::lenient;
 
 /// Seconds between 1970 and 2001.
 const EPOCH: f64 = 978_307_200.0;
 
 /// A moment: seconds since the beginning of 2001 in UTC, as a floating point number.
-#[derive(Debug, Clone, Copy, PartialEq, PartialOrd, Default, Serialize, Deserialize)]
+/// What is no number is read as 0.
+#[derive(Debug, Clone, Copy, PartialEq, PartialOrd, Default, Serialize)]
 #[serde(transparent)]
 pub struct AppleTime(pub f64);
+
+impl<'de> Deserialize<'de> for AppleTime {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        lenient::number(deserializer).map(Self)
+    }
+}
 
 impl AppleTime {
     /// Milliseconds since 1970 as such a date.

@@ -1,9 +1,13 @@
 //! What a device is, as peers tell each other (spec, "hello"; stock peers' capabilities).
 
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::{Map, Value};
 
-use super::{date::AppleTime, lenient, wire_id::WireId};
+use super::{
+    date::AppleTime,
+    lenient,
+    wire_id::{MAX_ID, WireId},
+};
 
 /// What a machine is made of. Names of chips and the like are kept as they are told: unknown ones
 /// lose nothing.
@@ -78,13 +82,13 @@ fn least_tier() -> u8 {
 #[serde(rename_all = "camelCase")]
 pub struct DeviceInfo {
     /// A UUID. Stock nodes make a new one at each start.
-    #[serde(default = "no_id")]
+    #[serde(default = "no_id", deserialize_with = "device_id")]
     pub id: WireId,
     /// For people.
     #[serde(default, deserialize_with = "lenient::text")]
     pub name: String,
     /// What it is made of.
-    #[serde(default)]
+    #[serde(default, deserialize_with = "lenient::or_default")]
     pub hardware: Hardware,
     /// When it was first seen, by its own clock.
     #[serde(default)]
@@ -103,8 +107,14 @@ pub struct DeviceInfo {
     pub extra: Map<String, Value>,
 }
 
-fn no_id() -> WireId {
+pub(super) fn no_id() -> WireId {
     WireId::from("")
+}
+
+/// The id of a device; empty where it is no id. It names nothing that is asked for.
+pub(super) fn device_id<'de, D: Deserializer<'de>>(deserializer: D) -> Result<WireId, D::Error> {
+    let text = lenient::text(deserializer)?;
+    Ok(if text.len() <= MAX_ID { WireId::from(text.as_str()) } else { no_id() })
 }
 
 /// What a node offers, as it registers it with a relay. Relays pass it on word for word.
@@ -112,7 +122,7 @@ fn no_id() -> WireId {
 #[serde(rename_all = "camelCase")]
 pub struct Capabilities {
     /// What it is made of.
-    #[serde(default)]
+    #[serde(default, deserialize_with = "lenient::or_default")]
     pub hardware: Hardware,
     /// The models that it serves now.
     #[serde(default, deserialize_with = "lenient::texts")]

@@ -1,11 +1,186 @@
 //! Fields of stock peers, read as far as they can be understood: what is of another type than it
-//! should be is taken as missing, so that it costs no message.
+//! should be is taken as missing, so that it costs no message. Nothing is built of what is passed
+//! over, however large it is.
 
-use serde::{Deserialize, Deserializer, de::DeserializeOwned};
+use std::{fmt, net::SocketAddr};
+
+use serde::{
+    Deserialize, Deserializer,
+    de::{DeserializeOwned, Error, IgnoredAny, MapAccess, SeqAccess, Visitor},
+};
 use serde_json::Value;
 
-fn value<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Value, D::Error> {
-    Value::deserialize(deserializer)
+/// The most texts of a list that are kept: more models than any peer serves.
+pub(super) const MAX_TEXTS: usize = 4_096;
+
+/// The longest text of a list that is kept, in bytes.
+pub(super) const MAX_LISTED: usize = 512;
+
+/// The most addresses that are kept.
+const MAX_ADDRESSES: usize = 64;
+
+/// Up to here, every whole number is exact as a floating point number.
+const EXACT: f64 = 9_007_199_254_740_992.0;
+
+/// A value that is neither list nor object.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) enum Scalar {
+    /// Null, a list or an object.
+    Other,
+    Flag(bool),
+    Whole(i128),
+    Number(f64),
+    Text(String),
+}
+
+impl Scalar {
+    pub(super) fn text(self) -> Option<String> {
+        match self {
+            Self::Text(text) => Some(text),
+            Self::Whole(number) => Some(number.to_string()),
+            Self::Number(number) => Some(number.to_string()),
+            Self::Other | Self::Flag(_) => None,
+        }
+    }
+
+    fn number(self) -> Option<f64> {
+        let number = match self {
+            Self::Whole(number) => Some(number as f64),
+            Self::Number(number) => Some(number),
+            Self::Text(text) => text.parse().ok(),
+            Self::Other | Self::Flag(_) => None,
+        };
+        number.filter(|number: &f64| number.is_finite())
+    }
+
+    fn flag(&self) -> Option<bool> {
+        match self {
+            Self::Flag(flag) => Some(*flag),
+            Self::Whole(number) => Some(*number != 0),
+            Self::Number(number) => Some(*number != 0.0),
+            Self::Other | Self::Text(_) => None,
+        }
+    }
+
+    /// A size in bytes; a floating point number counts where it is whole and exact.
+    fn size(&self) -> Option<u64> {
+        match self {
+            Self::Whole(number) => u64::try_from(*number).ok(),
+            Self::Number(number) if number.fract() == 0.0 && (0.0..EXACT).contains(number) => {
+                Some(*number as u64)
+            }
+            _ => None,
+        }
+    }
+}
+
+impl<'de> Deserialize<'de> for Scalar {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(AnyScalar)
+    }
+}
+
+struct AnyScalar;
+
+impl<'de> Visitor<'de> for AnyScalar {
+    type Value = Scalar;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("any value")
+    }
+
+    fn visit_unit<E: Error>(self) -> Result<Scalar, E> {
+        Ok(Scalar::Other)
+    }
+
+    fn visit_bool<E: Error>(self, flag: bool) -> Result<Scalar, E> {
+        Ok(Scalar::Flag(flag))
+    }
+
+    fn visit_i64<E: Error>(self, number: i64) -> Result<Scalar, E> {
+        Ok(Scalar::Whole(number.into()))
+    }
+
+    fn visit_u64<E: Error>(self, number: u64) -> Result<Scalar, E> {
+        Ok(Scalar::Whole(number.into()))
+    }
+
+    fn visit_f64<E: Error>(self, number: f64) -> Result<Scalar, E> {
+        Ok(Scalar::Number(number))
+    }
+
+    fn visit_str<E: Error>(self, text: &str) -> Result<Scalar, E> {
+        Ok(Scalar::Text(text.to_owned()))
+    }
+
+    fn visit_string<E: Error>(self, text: String) -> Result<Scalar, E> {
+        Ok(Scalar::Text(text))
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Scalar, A::Error> {
+        while list.next_element::<IgnoredAny>()?.is_some() {}
+        Ok(Scalar::Other)
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Scalar, A::Error> {
+        while map.next_entry::<IgnoredAny, IgnoredAny>()?.is_some() {}
+        Ok(Scalar::Other)
+    }
+}
+
+/// Texts of a list, as many and as long as are kept; of anything else none.
+struct Texts {
+    most: usize,
+    longest: usize,
+}
+
+impl<'de> Visitor<'de> for Texts {
+    type Value = Vec<String>;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("any value")
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Vec<String>, A::Error> {
+        let mut texts = Vec::new();
+        while let Some(value) = list.next_element::<Scalar>()? {
+            if let Scalar::Text(text) = value
+                && text.len() <= self.longest
+                && texts.len() < self.most
+            {
+                texts.push(text);
+            }
+        }
+        Ok(texts)
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Vec<String>, A::Error> {
+        AnyScalar.visit_map(map).map(|_| Vec::new())
+    }
+
+    fn visit_unit<E: Error>(self) -> Result<Vec<String>, E> {
+        Ok(Vec::new())
+    }
+
+    fn visit_bool<E: Error>(self, _: bool) -> Result<Vec<String>, E> {
+        Ok(Vec::new())
+    }
+
+    fn visit_i64<E: Error>(self, _: i64) -> Result<Vec<String>, E> {
+        Ok(Vec::new())
+    }
+
+    fn visit_u64<E: Error>(self, _: u64) -> Result<Vec<String>, E> {
+        Ok(Vec::new())
+    }
+
+    fn visit_f64<E: Error>(self, _: f64) -> Result<Vec<String>, E> {
+        Ok(Vec::new())
+    }
+
+    fn visit_str<E: Error>(self, _: &str) -> Result<Vec<String>, E> {
+        Ok(Vec::new())
+    }
 }
 
 /// Text; numbers are read as their digits.
@@ -16,20 +191,21 @@ pub(super) fn text<'de, D: Deserializer<'de>>(deserializer: D) -> Result<String,
 pub(super) fn opt_text<'de, D: Deserializer<'de>>(
     deserializer: D,
 ) -> Result<Option<String>, D::Error> {
-    Ok(match value(deserializer)? {
-        Value::String(text) => Some(text),
-        Value::Number(number) => Some(number.to_string()),
-        _ => None,
-    })
+    Ok(Scalar::deserialize(deserializer)?.text())
 }
 
+/// The texts of a list, [`MAX_TEXTS`] at most and each of [`MAX_LISTED`] bytes at most: others are
+/// passed over.
 pub(super) fn texts<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<String>, D::Error> {
-    let Value::Array(values) = value(deserializer)? else { return Ok(Vec::new()) };
-    let text = |value| match value {
-        Value::String(text) => Some(text),
-        _ => None,
-    };
-    Ok(values.into_iter().filter_map(text).collect())
+    deserializer.deserialize_any(Texts { most: MAX_TEXTS, longest: MAX_LISTED })
+}
+
+/// The addresses of a list, as many as are kept: what is none is passed over.
+pub(super) fn addresses<'de, D: Deserializer<'de>>(
+    deserializer: D,
+) -> Result<Vec<SocketAddr>, D::Error> {
+    let texts = deserializer.deserialize_any(Texts { most: MAX_ADDRESSES, longest: 64 })?;
+    Ok(texts.iter().filter_map(|text| text.parse().ok()).collect())
 }
 
 pub(super) fn number<'de, D: Deserializer<'de>>(deserializer: D) -> Result<f64, D::Error> {
@@ -40,12 +216,7 @@ pub(super) fn number<'de, D: Deserializer<'de>>(deserializer: D) -> Result<f64, 
 pub(super) fn opt_number<'de, D: Deserializer<'de>>(
     deserializer: D,
 ) -> Result<Option<f64>, D::Error> {
-    let number = match value(deserializer)? {
-        Value::Number(number) => number.as_f64(),
-        Value::String(text) => text.parse().ok(),
-        _ => None,
-    };
-    Ok(number.filter(|number: &f64| number.is_finite()))
+    Ok(Scalar::deserialize(deserializer)?.number())
 }
 
 pub(super) fn count<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u32, D::Error> {
@@ -58,6 +229,18 @@ pub(super) fn opt_count<'de, D: Deserializer<'de>>(
 ) -> Result<Option<u32>, D::Error> {
     // The conversion saturates.
     Ok(opt_number(deserializer)?.map(|number| number.round() as u32))
+}
+
+/// A size or an offset in bytes: the message means nothing without it.
+pub(super) fn size<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u64, D::Error> {
+    let no_size = || Error::custom("not a whole number of bytes");
+    Scalar::deserialize(deserializer)?.size().ok_or_else(no_size)
+}
+
+pub(super) fn opt_size<'de, D: Deserializer<'de>>(
+    deserializer: D,
+) -> Result<Option<u64>, D::Error> {
+    Ok(Scalar::deserialize(deserializer)?.size())
 }
 
 pub(super) fn tier<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u8, D::Error> {
@@ -77,16 +260,19 @@ pub(super) fn flag<'de, D: Deserializer<'de>>(deserializer: D) -> Result<bool, D
 pub(super) fn opt_flag<'de, D: Deserializer<'de>>(
     deserializer: D,
 ) -> Result<Option<bool>, D::Error> {
-    Ok(match value(deserializer)? {
-        Value::Bool(flag) => Some(flag),
-        Value::Number(number) => number.as_f64().map(|number| number != 0.0),
-        _ => None,
-    })
+    Ok(Scalar::deserialize(deserializer)?.flag())
 }
 
-/// Whatever can be read as it should be.
+/// Whatever can be read as it should be. It is built whole: for short messages only.
 pub(super) fn opt<'de, D: Deserializer<'de>, T: DeserializeOwned>(
     deserializer: D,
 ) -> Result<Option<T>, D::Error> {
-    Ok(serde_json::from_value(value(deserializer)?).ok())
+    Ok(serde_json::from_value(Value::deserialize(deserializer)?).ok())
+}
+
+/// The same, with what stands for nothing where it cannot be read.
+pub(super) fn or_default<'de, D: Deserializer<'de>, T: DeserializeOwned + Default>(
+    deserializer: D,
+) -> Result<T, D::Error> {
+    Ok(opt(deserializer)?.unwrap_or_default())
 }

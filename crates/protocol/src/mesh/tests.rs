@@ -2,6 +2,9 @@
 
 use serde_json::{Value, json};
 
+mod any;
+mod odd;
+
 use super::cluster::{Asked, ClusterMessage, Dialect, Thermal, decode, encode};
 
 const ACK: &str = r#"{"heartbeatAck":{"_0":{"deviceID":"e1ec2fdc-1","ewmaTokensPerSecond":11.701959398730677,"isGenerating":false,"loadedModels":["qwen/qwen3-8b"],"queueDepth":0,"thermalLevel":"nominal","throttleLevel":100,"timestamp":816863469.5409098}}}"#;

@@ -5,14 +5,15 @@ use std::{
     hash::{Hash, Hasher},
 };
 
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize};
 
 /// The longest id that is taken, in bytes.
 pub const MAX_ID: usize = 128;
 
 /// An id, kept as its sender wrote it. Stock peers write UUIDs in upper or in lower case, and may
-/// answer in the other one: two ids are the same whatever their case.
-#[derive(Clone, Serialize, Deserialize)]
+/// answer in the other one: two ids are the same whatever their case. One that is read has at most
+/// [`MAX_ID`] bytes.
+#[derive(Clone, Serialize)]
 #[serde(transparent)]
 pub struct WireId(String);
 
@@ -35,6 +36,19 @@ impl WireId {
     /// The id of the UUID of these bytes.
     pub fn of_uuid(bytes: [u8; 16]) -> Self {
         Self(uuid::Uuid::from_bytes(bytes).to_string())
+    }
+}
+
+impl<'de> Deserialize<'de> for WireId {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let text = String::deserialize(deserializer)?;
+        if text.len() > MAX_ID {
+            return Err(serde::de::Error::custom(format_args!(
+                "an id of {} bytes: at most {MAX_ID} are taken",
+                text.len()
+            )));
+        }
+        Ok(Self(text))
     }
 }
 

@@ -120,7 +120,8 @@ mod tests {
 
     #[test]
     fn what_a_chunk_is_for_is_seen() {
-        let text = r#" {"model":"a\/b","choices":[{"delta":{"content":"x"},"finish_reason":null}]}"#;
+        let text =
+            r#" {"model":"a\/b","choices":[{"delta":{"content":"x"},"finish_reason":null}]}"#;
         let seen = look(text).unwrap();
         assert!(seen.has_choices && !seen.finishes && !seen.tells_usage);
         assert_eq!(&text[seen.model_span.unwrap()], r#""a\/b""#);
@@ -133,9 +134,11 @@ mod tests {
 
     #[test]
     fn errors_and_what_is_no_object_are_no_chunks() {
-        for error in
-            [r#"{"error":{"message":"boom"}}"#, r#"{"object":"error","message":"boom"}"#, r#"{"message":"boom"}"#]
-        {
+        for error in [
+            r#"{"error":{"message":"boom"}}"#,
+            r#"{"object":"error","message":"boom"}"#,
+            r#"{"message":"boom"}"#,
+        ] {
             assert_eq!(look(error).unwrap_err().to_string(), "boom", "{error}");
         }
         for other in ["", "null", "[]", "[null]", "\"x\"", "{\"choices\":", "{\"choices\":1}"] {

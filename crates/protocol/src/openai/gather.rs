@@ -88,7 +88,9 @@ impl Choice {
     fn delta(&mut self, delta: Object) {
         for (name, value) in delta {
             match (name.as_str(), value) {
-                ("tool_calls", Value::Array(calls)) => calls.into_iter().for_each(|it| self.call(it)),
+                ("tool_calls", Value::Array(calls)) => {
+                    calls.into_iter().for_each(|it| self.call(it))
+                }
                 ("role", value) => keep_first(&mut self.message, name, value),
                 (_, value) => append(&mut self.message, name, value),
             }
@@ -214,15 +216,23 @@ mod tests {
     fn calls_are_put_together_with_or_without_their_numbers() {
         let call = |piece: Value| chunk(0, &json!({"tool_calls": [piece]}), None);
         let numbered = [
-            call(json!({"index": 0, "id": "a", "type": "function", "function": {"name": "f", "arguments": ""}})),
-            call(json!({"index": 1, "id": "b", "type": "function", "function": {"name": "g", "arguments": "{}"}})),
+            call(
+                json!({"index": 0, "id": "a", "type": "function", "function": {"name": "f", "arguments": ""}}),
+            ),
+            call(
+                json!({"index": 1, "id": "b", "type": "function", "function": {"name": "g", "arguments": "{}"}}),
+            ),
             call(json!({"index": 0, "function": {"arguments": "{\"x\""}})),
             call(json!({"index": 0, "function": {"arguments": ":1}"}})),
         ];
         let plain = [
-            call(json!({"id": "a", "type": "function", "function": {"name": "f", "arguments": "{\"x\""}})),
+            call(
+                json!({"id": "a", "type": "function", "function": {"name": "f", "arguments": "{\"x\""}}),
+            ),
             call(json!({"function": {"arguments": ":1}"}})),
-            call(json!({"id": "b", "type": "function", "function": {"name": "g", "arguments": "{}"}})),
+            call(
+                json!({"id": "b", "type": "function", "function": {"name": "g", "arguments": "{}"}}),
+            ),
         ];
         let expected = json!([
             {"id": "a", "type": "function", "function": {"name": "f", "arguments": "{\"x\":1}"}},
@@ -230,15 +240,16 @@ mod tests {
         for chunks in [&numbered[..], &plain] {
             let choice = &whole(chunks)["choices"][0];
             assert_eq!(choice["message"]["tool_calls"], expected);
-            assert_eq!((&choice["message"]["content"], &choice["finish_reason"]), (&Value::Null, &json!("tool_calls")));
+            assert_eq!(
+                (&choice["message"]["content"], &choice["finish_reason"]),
+                (&Value::Null, &json!("tool_calls"))
+            );
         }
     }
 
     #[test]
     fn log_probabilities_are_joined() {
-        let with = |token: &str| {
-            json!({"choices": [{"delta": {"content": token}, "logprobs": {"content": [{"token": token}]}}]})
-        };
+        let with = |token: &str| json!({"choices": [{"delta": {"content": token}, "logprobs": {"content": [{"token": token}]}}]});
         let whole = whole(&[with("a"), with("b")]);
         let expected = json!({"content": [{"token": "a"}, {"token": "b"}]});
         assert_eq!(whole["choices"][0]["logprobs"], expected);

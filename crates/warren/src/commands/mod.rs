@@ -1,8 +1,12 @@
 //! Every command, a file each; and what those share that ask a server: `target`, whom they speak to,
-//! `named`, which key is meant, and `table`, lists for people.
+//! `named`, which key is meant, `table`, lists for people, `answer`, a model's answer as it comes, `words`,
+//! numbers and other people's text, and `qr`, text for a camera.
 
+mod answer;
 pub(crate) mod key;
+pub(crate) mod mesh;
 mod named;
+mod qr;
 pub(crate) mod room;
 pub(crate) mod serve;
 pub(crate) mod status;
@@ -11,6 +15,7 @@ mod target;
 pub(crate) mod tui;
 pub(crate) mod up;
 pub(crate) mod usage;
+mod words;
 pub(crate) mod worker;
 
 use std::io::Write;
@@ -22,6 +27,12 @@ pub(crate) fn say(line: &str) -> std::io::Result<()> {
     let mut out = std::io::stdout().lock();
     writeln!(out, "{line}")?;
     out.flush()
+}
+
+/// Writes a line to standard error: for people who look on, and not for programs. That nobody looks
+/// is no failure.
+pub(crate) fn note(line: &str) {
+    let _ = writeln!(std::io::stderr().lock(), "{line}");
 }
 
 /// The runtime of a server: half of the machine's cores. The other half is for whoever asks and

@@ -12,6 +12,7 @@ use super::{
     say,
     table::{plain, table},
     target::Running,
+    words::{count, span},
     worker_runtime,
 };
 
@@ -62,7 +63,7 @@ fn readable(health: &Health, stats: &Stats, requests: &[RequestJson]) -> String 
 
 fn summary(health: &Health, details: &HealthDetails) -> String {
     let (status, version) = (plain(&health.status), plain(&health.version));
-    let up = for_people(details.uptime_secs);
+    let up = span(details.uptime_secs);
     let workers = count(details.workers_connected, "worker");
     let in_flight = count(details.in_flight, "request");
     let waiting = details.queue_depth;
@@ -179,21 +180,6 @@ fn filled(
     (!rows.is_empty()).then(|| table(header, &rows, right))
 }
 
-fn count(count: u64, what: &str) -> String {
-    if count == 1 { format!("1 {what}") } else { format!("{count} {what}s") }
-}
-
-/// A span in its two largest units.
-fn for_people(secs: u64) -> String {
-    let (minutes, hours, days) = (secs / 60, secs / 3_600, secs / 86_400);
-    match (days, hours, minutes) {
-        (1.., ..) => format!("{days}d {}h", hours % 24),
-        (_, 1.., _) => format!("{hours}h {}m", minutes % 60),
-        (.., 1..) => format!("{minutes}m {}s", secs % 60),
-        _ => format!("{secs}s"),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -272,6 +258,6 @@ ENDED                 KEY    ENDPOINT      MODEL     PROVIDER  OUTCOME          
     fn a_worker_that_is_given_nothing_says_why() {
         assert_eq!(state(&WorkerJson { resting_secs: Some(4.6), ..worker() }), "rests 5s");
         assert_eq!(state(&WorkerJson { is_draining: true, ..worker() }), "draining");
-        assert_eq!(["59s", "1m 0s", "1d 1h"], [59, 60, 90_000].map(for_people));
+        assert_eq!(["59s", "1m 0s", "1d 1h"], [59, 60, 90_000].map(span));
     }
 }

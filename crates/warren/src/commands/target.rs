@@ -86,6 +86,21 @@ pub(crate) struct Running {
 }
 
 impl Running {
+    /// Whether somebody said which server.
+    pub(crate) fn is_named(&self) -> bool {
+        self.server.is_some()
+    }
+
+    /// The server's URL, by what was said.
+    pub(crate) fn url(&self) -> &str {
+        self.server.as_ref().unwrap_or(&DEFAULT_SERVER)
+    }
+
+    /// The data directory, by what was said and what the file says.
+    pub(crate) fn directory(&self, file: &ServeOptions) -> anyhow::Result<PathBuf> {
+        Kept { directory: self.data_dir.as_ref(), file }.path()
+    }
+
     /// The server, by what was said and what the file says. Connects to nothing yet.
     pub(crate) fn warren(&self, file: &ServeOptions) -> anyhow::Result<Warren> {
         let kept = Kept { directory: self.data_dir.as_ref(), file };
@@ -122,10 +137,14 @@ fn running(
 }
 
 impl Kept<'_> {
-    fn token(&self) -> anyhow::Result<Secret> {
+    fn path(&self) -> anyhow::Result<PathBuf> {
         let from_environment = || std::env::var_os("WARREN_DATA_DIR").map(PathBuf::from);
         let directory = self.directory.cloned().or_else(from_environment);
-        let directory = data_dir(directory.or_else(|| self.file.data_dir.clone()))?;
+        data_dir(directory.or_else(|| self.file.data_dir.clone()))
+    }
+
+    fn token(&self) -> anyhow::Result<Secret> {
+        let directory = self.path()?;
         let token = read_token(&directory, ADMIN_TOKEN)?;
         let shown = directory.join(ADMIN_TOKEN);
         token.with_context(|| {

@@ -25,6 +25,7 @@ mod keys;
 mod limits;
 mod mdns;
 mod memory;
+mod mesh;
 mod node_chat;
 mod node_entry;
 mod node_faults;

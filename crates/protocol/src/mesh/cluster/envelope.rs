@@ -1,7 +1,13 @@
 //! The two forms of a message: flat, `{"hello":{…}}`, as the spec has it, and wrapped,
 //! `{"hello":{"_0":{…}}}`, as stock peers write it. Both are read.
 
-use serde::{Deserialize, Serialize, de::DeserializeOwned};
+use std::{borrow::Cow, fmt};
+
+use memchr::memmem;
+use serde::{
+    Deserialize, Deserializer, Serialize,
+    de::{DeserializeOwned, DeserializeSeed, IgnoredAny, MapAccess, Visitor},
+};
 use serde_json::value::RawValue;
 
 use super::message::ClusterMessage;
@@ -40,6 +46,8 @@ pub enum Asked {
     Transfer(WireId),
     /// That a model is loaded: the request, and the model.
     Load(WireId, String),
+    /// Nothing: it was to be a part of the answer to this request, which cannot be whole now.
+    Nothing(WireId),
 }
 
 /// A message that cannot be understood.
@@ -59,19 +67,33 @@ pub struct BadMessage {
 /// The longest kind that is told, in bytes.
 const MAX_KIND: usize = 64;
 
-/// Reads a message.
+/// The longest text of what is wrong, in bytes: it may repeat what a stranger wrote.
+const MAX_WHY: usize = 256;
+
+/// The longest name of a model that is answered, in bytes.
+const MAX_ASKED: usize = 512;
+
+/// The longest message of a kind that carries nothing large, in bytes. What is unknown in it is
+/// kept, which takes many times its length.
+const MAX_SMALL: usize = 256 * 1024;
+
+/// The longest list of a model's files, in bytes.
+const MAX_MANIFEST: usize = 8 * 1024 * 1024;
+
+/// Reads a message. Bodies of requests and chunks of answers stay as they stand there, unread.
 ///
 /// # Errors
-/// [`BadMessage`] when it is none, or lacks what it cannot be understood without.
+/// [`BadMessage`] when it is none, lacks what it cannot be understood without, or is longer than one
+/// of its kind may be.
 pub fn decode(bytes: &[u8]) -> Result<Decoded, BadMessage> {
-    let outer: Outer<'_> = serde_json::from_slice(bytes).map_err(|error| not_json(&error))?;
-    let (dialect, inner) = unwrap(outer.value);
-    match read(&outer.kind, inner) {
+    let (kind, value) = outer(bytes).map_err(|error| not_json(&error))?;
+    let (dialect, inner) = unwrap(value);
+    match fits(&kind, inner).and_then(|()| read(&kind, inner)) {
         Ok(message) => Ok(Decoded { message, dialect }),
         Err(why) => Err(BadMessage {
-            kind: clip(&outer.kind, MAX_KIND).to_owned(),
-            why,
-            asked: asked(&outer.kind, inner),
+            kind: clip(&kind, MAX_KIND).to_owned(),
+            why: clip(&why, MAX_WHY).to_owned(),
+            asked: asked(&kind, inner),
             dialect,
         }),
     }
@@ -103,58 +125,82 @@ pub fn encode(message: &ClusterMessage, dialect: Dialect) -> Vec<u8> {
         M::ModelTreeRequest(body) => write("modelTreeRequest", body, dialect),
         M::ModelPieceRequest(body) => write("modelPieceRequest", body, dialect),
         M::ModelTransferError(body) => write("modelTransferError", body, dialect),
+        M::ModelListRequest(body) => write("modelListRequest", body, dialect),
+        M::ModelList(body) => write("modelList", body, dialect),
     }
 }
 
-/// The one key of a message and what stands under it. Of several keys the first counts.
-struct Outer<'a> {
-    kind: String,
-    value: &'a RawValue,
+/// Reads the first member of an object, or with a name the first of that name. Other members are
+/// passed over.
+struct Member(Option<&'static str>);
+
+impl<'de> DeserializeSeed<'de> for Member {
+    type Value = Option<(Cow<'de, str>, &'de RawValue)>;
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Self::Value, D::Error> {
+        deserializer.deserialize_map(self)
+    }
 }
 
-impl<'de> Deserialize<'de> for Outer<'de> {
-    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Visitor;
+impl<'de> Visitor<'de> for Member {
+    type Value = Option<(Cow<'de, str>, &'de RawValue)>;
 
-        impl<'de> serde::de::Visitor<'de> for Visitor {
-            type Value = Outer<'de>;
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("an object")
+    }
 
-            fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-                f.write_str("an object with one key")
-            }
-
-            fn visit_map<A: serde::de::MapAccess<'de>>(
-                self,
-                mut map: A,
-            ) -> Result<Self::Value, A::Error> {
-                let Some((kind, value)) = map.next_entry::<String, &'de RawValue>()? else {
-                    return Err(serde::de::Error::custom("the object is empty"));
-                };
-                while map.next_entry::<serde::de::IgnoredAny, serde::de::IgnoredAny>()?.is_some() {}
-                Ok(Outer { kind, value })
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
+        let mut found = None;
+        while found.is_none()
+            && let Some(Key(name)) = map.next_key()?
+        {
+            if self.0.is_none_or(|wanted| name == wanted) {
+                found = Some((name, map.next_value()?));
+            } else {
+                map.next_value::<IgnoredAny>()?;
             }
         }
-
-        deserializer.deserialize_map(Visitor)
+        while map.next_entry::<IgnoredAny, IgnoredAny>()?.is_some() {}
+        Ok(found)
     }
 }
 
-/// What stands in the inner object, if there is one.
-fn unwrap(value: &RawValue) -> (Dialect, &str) {
-    #[derive(Deserialize)]
-    struct Wrapped<'a> {
-        #[serde(rename = "_0", borrow)]
-        inner: &'a RawValue,
-    }
+/// A key, borrowed where nothing in it is escaped.
+#[derive(Deserialize)]
+struct Key<'a>(#[serde(borrow)] Cow<'a, str>);
 
+/// The one key of a message and what stands under it. Of several keys the first counts.
+fn outer(bytes: &[u8]) -> Result<(Cow<'_, str>, &RawValue), serde_json::Error> {
+    let mut text = serde_json::Deserializer::from_slice(bytes);
+    let member = Member(None).deserialize(&mut text)?;
+    text.end()?;
+    member.ok_or_else(|| serde::de::Error::custom("the object is empty"))
+}
+
+/// What stands in the inner object, if there is one. Members beside it are passed over.
+fn unwrap(value: &RawValue) -> (Dialect, &str) {
     let text = value.get();
-    let begins = text.strip_prefix('{').map(str::trim_ascii_start);
-    if begins.is_some_and(|rest| rest.starts_with("\"_0\""))
-        && let Ok(wrapped) = serde_json::from_str::<Wrapped<'_>>(text)
-    {
-        return (Dialect::Wrapped, wrapped.inner.get());
+    // Only the text that has such a key somewhere is read a second time.
+    if !text.starts_with('{') || memmem::find(text.as_bytes(), b"\"_0\"").is_none() {
+        return (Dialect::Flat, text);
     }
-    (Dialect::Flat, text)
+    let inner = Member(Some("_0")).deserialize(&mut serde_json::Deserializer::from_str(text));
+    match inner {
+        Ok(Some((_, inner))) => (Dialect::Wrapped, inner.get()),
+        _ => (Dialect::Flat, text),
+    }
+}
+
+fn fits(kind: &str, inner: &str) -> Result<(), String> {
+    let most = match kind {
+        "inferenceRequest" | "inferenceChunk" | "inferenceError" | "modelTransferChunk" => {
+            return Ok(());
+        }
+        "modelManifest" => MAX_MANIFEST,
+        _ => MAX_SMALL,
+    };
+    let too_long = || format!("it has {} bytes: at most {most} are taken", inner.len());
+    if inner.len() > most { Err(too_long()) } else { Ok(()) }
 }
 
 fn read(kind: &str, inner: &str) -> Result<ClusterMessage, String> {
@@ -182,6 +228,8 @@ fn read(kind: &str, inner: &str) -> Result<ClusterMessage, String> {
         "modelTreeRequest" => M::ModelTreeRequest(parse(inner)?),
         "modelPieceRequest" => M::ModelPieceRequest(parse(inner)?),
         "modelTransferError" => M::ModelTransferError(parse(inner)?),
+        "modelListRequest" => M::ModelListRequest(parse(inner)?),
+        "modelList" => M::ModelList(parse(inner)?),
         _ => return Err("there is no such message here".to_owned()),
     })
 }
@@ -191,22 +239,31 @@ fn parse<T: DeserializeOwned>(inner: &str) -> Result<T, String> {
 }
 
 fn not_json(error: &serde_json::Error) -> BadMessage {
-    let why = error.to_string();
+    let why = clip(&error.to_string(), MAX_WHY).to_owned();
     BadMessage { kind: String::new(), why, asked: None, dialect: Dialect::default() }
 }
 
 fn asked(kind: &str, inner: &str) -> Option<Asked> {
-    let fields: serde_json::Map<String, serde_json::Value> = serde_json::from_str(inner).ok()?;
-    let text = |name: &str| {
-        fields.get(name)?.as_str().filter(|text| text.len() <= MAX_ID * 2).map(str::to_owned)
-    };
-    let id = |name: &str| text(name).map(|text| WireId::from(text.as_str()));
+    let text = |name, most| text(inner, name).filter(|text| text.len() <= most);
+    let id = |name| text(name, 2 * MAX_ID).map(|text| WireId::from(text.as_str()));
+    let model = || text("modelID", MAX_ASKED);
     match kind {
         "inferenceRequest" => id("requestID").map(Asked::Inference),
-        "modelQuery" => text("modelID").map(Asked::Model),
-        "loadModel" => Some(Asked::Load(id("requestID")?, text("modelID").unwrap_or_default())),
-        _ => id("transferID").filter(|_| kind.ends_with("Request")).map(Asked::Transfer),
+        "modelQuery" => model().map(Asked::Model),
+        "loadModel" => Some(Asked::Load(id("requestID")?, model().unwrap_or_default())),
+        "inferenceChunk" | "inferenceComplete" | "inferenceError" => {
+            id("requestID").map(Asked::Nothing)
+        }
+        _ if kind.ends_with("Request") => id("transferID").map(Asked::Transfer),
+        _ => None,
     }
+}
+
+/// The first member of this name, if it is text.
+fn text(inner: &str, name: &'static str) -> Option<String> {
+    let member = Member(Some(name)).deserialize(&mut serde_json::Deserializer::from_str(inner));
+    let (_, value) = member.ok()??;
+    serde_json::from_str::<String>(value.get()).ok()
 }
 
 fn write<T: Serialize>(kind: &str, body: &T, dialect: Dialect) -> Vec<u8> {

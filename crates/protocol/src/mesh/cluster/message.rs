@@ -3,14 +3,19 @@
 //! Fields that a sender leaves out have a default wherever the message can be understood without
 //! them; what stock peers add to the spec is here, too (`code`, `tokensOut`, …).
 
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::{Map, Value, value::RawValue};
 
 use super::warren::{
-    InferenceCancel, ModelManifest, ModelManifestRequest, ModelPieceRequest, ModelTransferError,
-    ModelTreeRequest, WarrenHello,
+    InferenceCancel, ModelList, ModelListRequest, ModelManifest, ModelManifestRequest,
+    ModelPieceRequest, ModelTransferError, ModelTreeRequest, WarrenHello,
 };
-use crate::mesh::{date::AppleTime, device::DeviceInfo, lenient, wire_id::WireId};
+use crate::mesh::{
+    date::AppleTime,
+    device::{DeviceInfo, device_id, no_id},
+    lenient,
+    wire_id::WireId,
+};
 
 /// A message.
 #[derive(Debug, Clone)]
@@ -59,6 +64,10 @@ pub enum ClusterMessage {
     ModelPieceRequest(ModelPieceRequest),
     /// Between Warrens: something of a model cannot be had.
     ModelTransferError(ModelTransferError),
+    /// Between Warrens: which models do you pass on?
+    ModelListRequest(ModelListRequest),
+    /// Between Warrens: these.
+    ModelList(ModelList),
 }
 
 /// Who a peer is and what it has (spec, "hello" and "helloAck").
@@ -68,7 +77,7 @@ pub struct Hello {
     /// The device.
     pub device_info: DeviceInfo,
     /// 1.
-    #[serde(default = "first", deserialize_with = "lenient::count")]
+    #[serde(default = "first", deserialize_with = "version")]
     pub protocol_version: u32,
     /// Lower-case hex of the passcode's SHA-256, from stock peers.
     #[serde(
@@ -100,6 +109,10 @@ fn first() -> u32 {
     1
 }
 
+fn version<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u32, D::Error> {
+    Ok(lenient::opt_count(deserializer)?.unwrap_or_else(first))
+}
+
 /// How hot a device is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default, Serialize)]
 #[serde(rename_all = "lowercase")]
@@ -116,7 +129,7 @@ pub enum Thermal {
 }
 
 impl<'de> Deserialize<'de> for Thermal {
-    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         Ok(match lenient::text(deserializer)?.as_str() {
             "fair" => Self::Fair,
             "serious" => Self::Serious,
@@ -131,7 +144,7 @@ impl<'de> Deserialize<'de> for Thermal {
 #[serde(rename_all = "camelCase")]
 pub struct Heartbeat {
     /// Of the device; of stock nodes another one than in their hello.
-    #[serde(rename = "deviceID", default = "no_id")]
+    #[serde(rename = "deviceID", default = "no_id", deserialize_with = "device_id")]
     pub device_id: WireId,
     /// By its own clock.
     #[serde(default)]
@@ -186,10 +199,6 @@ pub struct Heartbeat {
     pub extra: Map<String, Value>,
 }
 
-fn no_id() -> WireId {
-    WireId::from("")
-}
-
 fn full() -> u8 {
     100
 }
@@ -200,7 +209,8 @@ pub struct InferenceRequest {
     /// Names it on this link.
     #[serde(rename = "requestID")]
     pub request_id: WireId,
-    /// The body of a Chat Completions request, word for word.
+    /// The body of a Chat Completions request, word for word: an object.
+    #[serde(deserialize_with = "object")]
     pub request: Box<RawValue>,
     /// Whether chunks are wanted. Stock peers send them anyway, and so do we.
     #[serde(default, deserialize_with = "lenient::flag")]
@@ -214,13 +224,21 @@ pub struct InferenceRequest {
     pub hops: Option<u32>,
 }
 
+/// An object, as it stands there.
+fn object<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Box<RawValue>, D::Error> {
+    let raw = Box::<RawValue>::deserialize(deserializer)?;
+    let is_object = raw.get().trim_ascii_start().starts_with('{');
+    is_object.then_some(raw).ok_or_else(|| serde::de::Error::custom("it has to be an object"))
+}
+
 /// A piece of an answer (spec, "inferenceChunk").
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct InferenceChunk {
     /// Of which request.
     #[serde(rename = "requestID")]
     pub request_id: WireId,
-    /// A chunk of Chat Completions, word for word.
+    /// A chunk of Chat Completions, word for word: an object.
+    #[serde(deserialize_with = "object")]
     pub chunk: Box<RawValue>,
 }
 
@@ -301,9 +319,13 @@ impl Serialize for ErrorCode {
 }
 
 impl<'de> Deserialize<'de> for ErrorCode {
-    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         Ok(Self::of_word(&lenient::text(deserializer)?))
     }
+}
+
+fn code<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<ErrorCode>, D::Error> {
+    Ok(lenient::opt_text(deserializer)?.map(|word| ErrorCode::of_word(&word)))
 }
 
 /// A request failed (spec, "inferenceError").
@@ -316,7 +338,7 @@ pub struct InferenceError {
     #[serde(rename = "errorMessage", default, deserialize_with = "lenient::text")]
     pub error_message: String,
     /// For programs. Stock nodes would drop a message with any other word.
-    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "lenient::opt")]
+    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "code")]
     pub code: Option<ErrorCode>,
     /// The status of the backend's answer, where it answered with an error; Warrens tell.
     #[serde(
@@ -352,7 +374,12 @@ pub struct ModelQueryResponse {
     #[serde(default, deserialize_with = "lenient::flag")]
     pub available: bool,
     /// The size of all its files, in bytes.
-    #[serde(rename = "totalSizeBytes", default, skip_serializing_if = "Option::is_none")]
+    #[serde(
+        rename = "totalSizeBytes",
+        default,
+        skip_serializing_if = "Option::is_none",
+        deserialize_with = "lenient::opt_size"
+    )]
     pub total_size_bytes: Option<u64>,
 }
 
@@ -377,6 +404,7 @@ pub struct ModelTransferChunk {
     /// The file, as its sender names it: not to be trusted.
     pub file_name: String,
     /// Where in the file, in bytes.
+    #[serde(deserialize_with = "lenient::size")]
     pub offset: u64,
     /// Up to 1 MiB, in base64.
     pub data: String,

@@ -15,6 +15,6 @@ pub use message::{
     ModelTransferChunk, ModelTransferComplete, ModelTransferRequest, Thermal,
 };
 pub use warren::{
-    InferenceCancel, ManifestFile, ModelManifest, ModelManifestRequest, ModelPieceRequest,
+    InferenceCancel, ListedModel, ManifestFile, ModelList, ModelListRequest, ModelManifest, ModelManifestRequest, ModelPieceRequest,
     ModelTransferError, ModelTreeRequest, Piece, PieceKind, WarrenHello,
 };

@@ -26,7 +26,11 @@ pub struct WarrenHello {
     #[serde(default, deserialize_with = "lenient::flag")]
     pub psk: bool,
     /// Where its LAN listener can be reached; told over sealed links only.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[serde(
+        default,
+        skip_serializing_if = "Vec::is_empty",
+        deserialize_with = "lenient::addresses"
+    )]
     pub addresses: Vec<SocketAddr>,
     /// How many requests it takes at once.
     #[serde(
@@ -128,6 +132,35 @@ pub struct ModelTransferError {
     pub error_message: String,
 }
 
+/// Which models do you pass on?
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ModelListRequest {
+    /// Names the question; a UUID.
+    #[serde(rename = "requestID")]
+    pub request_id: WireId,
+}
+
+/// The models that its sender passes on to who has asked.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ModelList {
+    /// Of which question.
+    #[serde(rename = "requestID")]
+    pub request_id: WireId,
+    /// In the order of their names.
+    pub models: Vec<ListedModel>,
+}
+
+/// A model that is passed on.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ListedModel {
+    /// The model.
+    #[serde(rename = "modelID")]
+    pub model_id: String,
+    /// The size of its files, in bytes.
+    #[serde(rename = "totalSizeBytes", default)]
+    pub total_size_bytes: u64,
+}
+
 /// What a binary payload has of a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PieceKind {
@@ -180,6 +213,7 @@ impl Piece {
     }
 
     /// Reads a payload; `None` when it is none of these, or its slice lies outside of its piece.
+    #[expect(clippy::needless_pass_by_value, reason = "the slice keeps the payload")]
     pub fn decode(payload: Bytes) -> Option<Self> {
         let head: &[u8; Self::HEAD] = payload.first_chunk()?;
         let kind = match head[0] {

@@ -1,27 +1,14 @@
 //! `warren room ask`.
 
-use std::{
-    io::{IsTerminal, Read, Write, stdin, stdout},
-    time::Instant,
-};
+use std::time::Instant;
 
-use anyhow::{Context, anyhow, bail};
+use anyhow::{anyhow, bail};
 use clap::Args;
-use client::{
-    Answering, ClientError, Piece, Reading, RoomClient,
-    room::{LlmMetrics, message::LlmRequest, types::AnswerMetrics},
-};
+use client::{Answering, ClientError, RoomClient, room::message::LlmRequest};
 use daemon::{ConfigFile, signals};
-use serde_json::{Value, json};
 
-use super::{Password, clean, hosts::Hosts, narrator::metrics, note, place::Place};
-use crate::{
-    commands::{say, table::plain},
-    exit::usage,
-};
-
-/// The longest question, in bytes.
-const LONGEST: u64 = 16 << 20;
+use super::{Password, hosts::Hosts, place::Place};
+use crate::{commands::answer, exit::usage};
 
 /// Ask a model in a room. Everybody who watches the room sees the question's answer, token by token,
 /// unless you say --private
@@ -50,7 +37,7 @@ pub(super) struct Ask {
 
 impl Ask {
     pub(super) async fn run(self, file: &ConfigFile) -> anyhow::Result<()> {
-        let prompt = self.prompt().map_err(usage)?;
+        let prompt = answer::prompt(&self.prompt).map_err(usage)?;
         let found = self.hosts.find(file, &self.place).await?;
         let room = found.room(self.password.get())?;
         let stop = signals::shutdown()?;
@@ -61,40 +48,10 @@ impl Ask {
         }
     }
 
-    fn prompt(&self) -> anyhow::Result<String> {
-        if self.prompt != "-" {
-            return Ok(self.prompt.clone());
-        }
-        let mut prompt = String::new();
-        let read = stdin().lock().take(LONGEST).read_to_string(&mut prompt);
-        read.context("standard input cannot be read")?;
-        if prompt.trim().is_empty() {
-            bail!("nothing came from standard input: write a question");
-        }
-        Ok(prompt)
-    }
-
     async fn ask(&self, room: &RoomClient, prompt: &str) -> anyhow::Result<()> {
         let began = Instant::now();
-        let mut answering = self.begin(room, prompt).await?;
-        let (mut reading, mut printer) = (Reading::default(), Printer::new(self.json));
-        loop {
-            let piece = match answering.next().await? {
-                Some(data) => reading.take(&data, began.elapsed()),
-                None => Some(reading.end().unwrap_or_else(broke_off)),
-            };
-            match piece {
-                None => {}
-                Some(Piece::Failed(words)) => {
-                    printer.end_line()?;
-                    bail!("{}", clean(&words));
-                }
-                Some(Piece::Text { participant, text }) => printer.text(&participant, &text)?,
-                Some(Piece::Done { participant, metrics }) => {
-                    return printer.done(&participant, &metrics);
-                }
-            }
-        }
+        let answering = self.begin(room, prompt).await?;
+        answer::print(answering, began, self.json).await
     }
 
     async fn begin(&self, room: &RoomClient, prompt: &str) -> anyhow::Result<Answering> {
@@ -114,70 +71,5 @@ impl Ask {
             ),
             answering => Ok(answering?),
         }
-    }
-}
-
-fn broke_off() -> Piece {
-    Piece::Failed("the answer broke off".to_owned())
-}
-
-/// Prints an answer as it comes.
-struct Printer {
-    json: bool,
-    /// Whether a person reads it on a terminal, which must not be made do things.
-    terminal: bool,
-    /// Whether the last line has no end yet.
-    open: bool,
-}
-
-impl Printer {
-    fn new(json: bool) -> Self {
-        Self { json, terminal: stdout().is_terminal(), open: false }
-    }
-
-    fn text(&mut self, participant: &str, text: &str) -> anyhow::Result<()> {
-        if self.json {
-            return self
-                .line(&json!({"type": "token", "participantId": participant, "token": text}));
-        }
-        let text = if self.terminal { clean(text) } else { text.to_owned() };
-        let mut out = stdout().lock();
-        out.write_all(text.as_bytes())?;
-        out.flush()?;
-        self.open = !text.ends_with('\n');
-        Ok(())
-    }
-
-    fn done(&mut self, participant: &str, done: &LlmMetrics) -> anyhow::Result<()> {
-        if self.json {
-            let done = json!({"type": "complete", "participantId": participant, "metrics": done});
-            return self.line(&done);
-        }
-        self.end_line()?;
-        let by = if participant.is_empty() {
-            String::new()
-        } else {
-            format!("{}: ", plain(participant))
-        };
-        note(&format!("{by}{}", metrics(&as_answer(done))));
-        Ok(())
-    }
-
-    fn end_line(&mut self) -> anyhow::Result<()> {
-        if std::mem::take(&mut self.open) { Ok(say("")?) } else { Ok(()) }
-    }
-
-    fn line(&self, value: &Value) -> anyhow::Result<()> {
-        Ok(say(&value.to_string())?)
-    }
-}
-
-fn as_answer(done: &LlmMetrics) -> AnswerMetrics {
-    AnswerMetrics {
-        ttft_ms: done.latency_first_token_ms,
-        duration_ms: done.duration_ms,
-        output_tokens: Some(done.tokens),
-        tokens_per_second: Some(done.tokens_per_second),
-        ..AnswerMetrics::default()
     }
 }

@@ -24,10 +24,10 @@ use super::{
     hosts::{Hosts, codes},
     invitation::Invitation,
     kept::{Kept, KeptRoom},
-    note, qr,
+    note,
 };
 use crate::{
-    commands::{say, table::plain},
+    commands::{qr, say, table::plain},
     exit::usage,
 };
 

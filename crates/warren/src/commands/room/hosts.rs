@@ -181,7 +181,8 @@ fn nowhere(code: &str, mut failed: Vec<(String, ClientError)>) -> anyhow::Error 
 /// The servers that mDNS finds and that answer. Strangers say where they are: they are shown no token.
 async fn on_the_network() -> anyhow::Result<Vec<Warren>> {
     let found = browse(&[Service::Warren, Service::Gambi], BROWSE_FOR).await?;
-    let knocks = found.into_iter().map(|found| tokio::spawn(knock(found)));
+    let servers = found.into_iter().filter(|found| !found.is_mesh());
+    let knocks = servers.map(|found| tokio::spawn(knock(found)));
     let knocks: Vec<JoinHandle<_>> = knocks.collect();
     let mut servers = Vec::new();
     for knock in knocks {

@@ -2,7 +2,7 @@
 //!
 //! A file for each command, and what they share: `hosts`, on which server a room is; `place`, how
 //! people name one; `kept`, the tokens of this machine; `follow`, what happens in a room through
-//! broken connections; `invitation` and `qr`, how others come; `prompt`, questions at a terminal.
+//! broken connections; `invitation`, how others come; `prompt`, questions at a terminal.
 
 mod ask;
 mod change;
@@ -19,17 +19,18 @@ mod list;
 mod narrator;
 mod place;
 mod prompt;
-mod qr;
 mod show;
 mod watch;
-
-use std::io::Write;
 
 use base::Secret;
 use clap::{Args, Subcommand};
 use daemon::ConfigFile;
 
-use super::worker_runtime;
+use super::{
+    note,
+    words::{clean, count},
+    worker_runtime,
+};
 
 /// Share models with friends in a room
 #[derive(Args)]
@@ -96,38 +97,5 @@ struct Password {
 impl Password {
     fn get(&self) -> Option<&Secret> {
         self.password.as_ref().filter(|password| !password.expose().is_empty())
-    }
-}
-
-/// Writes a line to standard error: for people who look on, and not for programs. That nobody looks
-/// is no failure.
-fn note(line: &str) {
-    let _ = writeln!(std::io::stderr().lock(), "{line}");
-}
-
-/// What a terminal may be shown of text that somebody else wrote: its lines and tabs, and nothing
-/// that would move the cursor or turn the writing around.
-fn clean(text: &str) -> String {
-    let turns = |c| matches!(c, '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
-    let harmful = |c: char| (c.is_control() && !matches!(c, '\n' | '\t')) || turns(c);
-    text.chars().map(|c| if harmful(c) { '\u{fffd}' } else { c }).collect()
-}
-
-/// So many of what.
-fn count(number: u64, what: &str) -> String {
-    match number {
-        1 => format!("1 {what}"),
-        _ => format!("{number} {what}s"),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn what_a_stranger_wrote_does_nothing_to_a_terminal() {
-        assert_eq!(clean("a\n\tb\u{1b}[2Jc\r\u{202e}d"), "a\n\tb\u{fffd}[2Jc\u{fffd}\u{fffd}d");
-        assert_eq!([count(1, "room"), count(0, "room")], ["1 room", "0 rooms"]);
     }
 }

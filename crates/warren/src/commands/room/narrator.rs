@@ -6,12 +6,11 @@ use client::room::{
     ParticipantInfo, RoomEvent, Status,
     event::{EventEnvelope, LlmDone, LlmFailed, LlmStarted},
     message::LlmToken,
-    types::AnswerMetrics,
 };
 use jiff::Timestamp;
 
 use super::{clean, show::machine, show::status};
-use crate::commands::table::plain;
+use crate::commands::{answer::metrics, table::plain};
 
 /// The most participants whose names are remembered.
 const MOST_NAMES: usize = 2_000;
@@ -173,20 +172,6 @@ fn updated(who: &ParticipantInfo, before: Option<&Known>) -> Option<String> {
     }
     let other = before.is_some_and(|before| before.models != models(who));
     other.then(|| format!("{name} now has {}", models(who)))
-}
-
-/// How an answer went, in a few words.
-pub(super) fn metrics(metrics: &AnswerMetrics) -> String {
-    let mut parts = Vec::new();
-    if let Some(tokens) = metrics.output_tokens {
-        parts.push(super::count(tokens, "token"));
-    }
-    parts.push(format!("{:.1} s", metrics.duration_ms as f64 / 1000.0));
-    if let Some(rate) = metrics.tokens_per_second {
-        parts.push(format!("{rate:.1} tokens/s"));
-    }
-    parts.push(format!("the first after {:.1} s", metrics.ttft_ms as f64 / 1000.0));
-    parts.join(", ")
 }
 
 /// The time of the day, in UTC.

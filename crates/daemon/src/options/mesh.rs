@@ -1,0 +1,190 @@
+//! Settings of the mesh, as they are written.
+
+use std::{net::SocketAddr, path::PathBuf};
+
+use base::Secret;
+use clap::{Args, ValueEnum, builder::BoolishValueParser};
+use serde::{Deserialize, Deserializer};
+
+use super::{deserialize_listen, listen_address};
+
+/// How far requests go that do not say themselves.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum MeshRoute {
+    /// Only to what is connected to this server itself.
+    LocalOnly,
+    /// To another machine only when nothing nearer is free.
+    #[default]
+    PreferLocal,
+    /// To the fastest that is free, here or elsewhere.
+    Mesh,
+}
+
+/// Whose requests this machine answers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum MeshShare {
+    /// Nobody's.
+    #[default]
+    Off,
+    /// Those of peers that proved the passcode, where one is set, and of trusted ones.
+    Peers,
+    /// Anybody's who reaches this machine.
+    Anyone,
+}
+
+/// Whom this server is a relay for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum MeshRelayServe {
+    /// Nobody.
+    Off,
+    /// The nodes in `[mesh] trusted`.
+    Members,
+    /// Everybody.
+    Open,
+}
+
+options! {
+    /// Settings of `warren serve` about the mesh, and of `[mesh]` in the file, where they are
+    /// spelled without `mesh-`.
+    MeshOptions {
+        /// Where peers on the local network connect to, such as 0.0.0.0:9180 [default: nowhere; with
+        /// `[mesh] enabled` 0.0.0.0:9180]
+        #[arg(id = "mesh_listen", long = "mesh-listen", env = "WARREN_MESH_LISTEN",
+            value_name = "ADDR:PORT", value_parser = listen_address)]
+        #[serde(deserialize_with = "deserialize_listen")]
+        listen: Option<SocketAddr>,
+        /// Whether this machine takes part with its defaults: in the file only
+        #[arg(skip)]
+        enabled: Option<bool>,
+        /// The name that peers are shown [default: the host name]
+        #[arg(id = "mesh_name", long = "mesh-name", env = "WARREN_MESH_NAME", value_name = "NAME")]
+        name: Option<String>,
+        /// What peers must prove to know [default: nothing]
+        #[arg(id = "mesh_passcode", long = "mesh-passcode", env = "WARREN_MESH_PASSCODE",
+            value_name = "PASSCODE", hide_env_values = true)]
+        passcode: Option<Secret>,
+        /// Send the passcode's hash to a stock peer that hangs up without it; whoever listens can use it
+        #[arg(id = "mesh_plain_passcode", long = "mesh-plain-passcode",
+            env = "WARREN_MESH_PLAIN_PASSCODE", num_args = 0..=1, require_equals = true,
+            default_missing_value = "true", value_name = "BOOL",
+            value_parser = BoolishValueParser::new())]
+        plain_passcode: Option<bool>,
+        /// Take only links that nobody in between can read: no stock peers
+        #[arg(long, env = "WARREN_REQUIRE_SEALED", num_args = 0..=1, require_equals = true,
+            default_missing_value = "true", value_name = "BOOL",
+            value_parser = BoolishValueParser::new())]
+        require_sealed: Option<bool>,
+        /// A peer on the local network, where multicast does not pass (repeatable)
+        #[arg(id = "mesh_peer", long = "mesh-peer", env = "WARREN_MESH_PEER",
+            value_name = "HOST:PORT", value_delimiter = ',')]
+        peer: Option<Vec<String>>,
+        /// A relay to meet peers of other networks at, ws(s):// or http(s):// (repeatable)
+        #[arg(id = "mesh_relay", long = "mesh-relay", env = "WARREN_MESH_RELAY",
+            value_name = "URL", value_delimiter = ',')]
+        relay: Option<Vec<String>>,
+        /// Be announced on the local network by mDNS, and look for peers there
+        #[arg(id = "mesh_advertise", long = "mesh-advertise", env = "WARREN_MESH_ADVERTISE",
+            num_args = 0..=1, require_equals = true, default_missing_value = "true",
+            value_name = "BOOL", value_parser = BoolishValueParser::new())]
+        advertise: Option<bool>,
+        /// Whose requests this machine answers [default: off]
+        #[arg(id = "mesh_share", long = "mesh-share", env = "WARREN_MESH_SHARE",
+            value_name = "WHOSE")]
+        #[serde(skip)]
+        share: Option<MeshShare>,
+        /// A folder of models that peers may fetch: DIR/ORG/NAME/, DIR/NAME.gguf (repeatable)
+        #[arg(id = "mesh_models", long = "mesh-models", env = "WARREN_MESH_MODELS",
+            value_name = "DIR", value_delimiter = ',')]
+        models: Option<Vec<PathBuf>>,
+        /// How far requests go that do not say themselves, in x-warren-route [default: prefer-local]
+        #[arg(id = "mesh_route", long = "mesh-route", env = "WARREN_MESH_ROUTE",
+            value_name = "ROUTE")]
+        route: Option<MeshRoute>,
+        /// Whom this server is a relay for, at /ws?node= [default: open on loopback, else off]
+        #[arg(id = "mesh_relay_serve", long = "mesh-relay-serve", env = "WARREN_MESH_RELAY_SERVE",
+            value_name = "WHOM")]
+        relay_serve: Option<MeshRelayServe>,
+        /// As a relay, take nodes that sign nothing
+        #[arg(long, env = "WARREN_ACCEPT_UNSIGNED", num_args = 0..=1, require_equals = true,
+            default_missing_value = "true", value_name = "BOOL",
+            value_parser = BoolishValueParser::new())]
+        accept_unsigned: Option<bool>,
+        /// Nodes that are trusted as if they had proved the passcode: in the file only
+        #[arg(skip)]
+        trusted: Option<Vec<String>>,
+        /// How much is shared: `[mesh.share]` in the file, where `share` may also be a word
+        #[arg(skip)]
+        #[serde(rename = "share", deserialize_with = "share_word_or_table")]
+        limits: Option<ShareOptions>,
+    }
+}
+
+/// `[mesh.share]` of the file: how much of this machine peers may have.
+#[derive(Debug, Clone, Default, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct ShareOptions {
+    /// Whose requests are answered, as `--mesh-share`.
+    pub with: Option<MeshShare>,
+    /// The only models that peers may ask for.
+    pub models: Vec<String>,
+    /// When, in local time, such as `22:00-07:00`.
+    pub hours: Vec<String>,
+    /// Nothing is taken while this machine's own jobs use more of its capacity than this, 0 to 1.
+    pub max_load: Option<f64>,
+    /// Requests at once, of all peers.
+    pub jobs: Option<u32>,
+    /// Requests at once, of each peer.
+    pub jobs_per_peer: Option<u32>,
+    /// Tokens a day, of each peer.
+    pub tokens_per_day: Option<u64>,
+    /// Nothing is taken on battery.
+    pub pause_on_battery: bool,
+    /// Whether models are passed on.
+    pub offer_models: Option<bool>,
+}
+
+/// `share` in `[mesh]`: a word, or a table of its own.
+fn share_word_or_table<'de, D: Deserializer<'de>>(
+    from: D,
+) -> Result<Option<ShareOptions>, D::Error> {
+    let value = toml::Value::deserialize(from)?;
+    let share = match value {
+        toml::Value::String(_) => value
+            .try_into()
+            .map(|with| ShareOptions { with: Some(with), ..ShareOptions::default() }),
+        table => table.try_into(),
+    };
+    share.map(Some).map_err(serde::de::Error::custom)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(text: &str) -> Result<MeshOptions, String> {
+        toml::from_str(text).map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn sharing_is_a_word_or_a_table() {
+        let word = read("share = 'peers'").unwrap().limits.unwrap();
+        assert_eq!(word, ShareOptions { with: Some(MeshShare::Peers), ..ShareOptions::default() });
+        let table = read("[share]\nwith = 'anyone'\nhours = ['22:00-07:00']\njobs = 2").unwrap();
+        let table = table.limits.unwrap();
+        assert_eq!((table.with, table.jobs), (Some(MeshShare::Anyone), Some(2)));
+        assert_eq!(table.hours, ["22:00-07:00"]);
+    }
+
+    #[test]
+    fn what_is_no_sharing_is_refused_with_its_name() {
+        for (text, named) in
+            [("share = 'all'", "all"), ("share = 1", "share"), ("[share]\nwho = 1", "who")]
+        {
+            let error = read(text).unwrap_err();
+            assert!(error.contains(named), "{text}: {error}");
+        }
+    }
+}

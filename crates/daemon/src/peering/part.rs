@@ -1,0 +1,137 @@
+//! What this server's part in the mesh is made of.
+
+use std::{path::Path, sync::Arc, time::Duration};
+
+use anyhow::Context;
+use base::Secret;
+use discovery::Reach;
+use mesh::{Mesh, node::Parts, share::Sharing};
+use models::{Library, Sources};
+use scheduler::Scheduler;
+use seal::PasscodeKey;
+use store::UsageStore;
+use tokio::{net::TcpListener, task::JoinHandle, time::timeout};
+use tokio_util::sync::CancellationToken;
+
+use crate::{
+    VERSION,
+    data::{MODELS, mesh_identity},
+    settings::{MeshSettings, Settings},
+};
+
+/// How long peers may take to be told goodbye.
+const FAREWELL: Duration = Duration::from_secs(5);
+
+/// This server's part in the mesh, which begins when it is [run](Part::run).
+pub(crate) struct Part {
+    mesh: Mesh,
+    listener: Option<TcpListener>,
+}
+
+/// A part that has begun.
+pub(crate) struct Running {
+    stop: CancellationToken,
+    task: JoinHandle<()>,
+}
+
+impl Part {
+    /// Reads the node's key and binds the address of LAN peers. `None` when nobody has asked for a
+    /// part in the mesh.
+    pub(crate) async fn start(
+        settings: &Settings,
+        scheduler: &Scheduler,
+        usage: Arc<dyn UsageStore>,
+    ) -> anyhow::Result<Option<Self>> {
+        let of_mesh = &settings.mesh;
+        if !of_mesh.enabled {
+            return Ok(None);
+        }
+        warn(of_mesh);
+        let identity = mesh_identity(&settings.data_dir)?;
+        let listener = listener(of_mesh).await?;
+        let library = Arc::new(Library::new(sources(of_mesh, &settings.data_dir)));
+        let psk = psk(of_mesh.passcode.clone()).await?;
+        let parts = Parts { identity, psk, scheduler: scheduler.clone(), usage, library };
+        let mesh = Mesh::new(of_settings(of_mesh, &settings.data_dir), parts);
+        tracing::info!(id = %mesh.id(), "this machine takes part in the mesh");
+        Ok(Some(Self { mesh, listener }))
+    }
+
+    /// The mesh, for those who look at it.
+    pub(crate) fn mesh(&self) -> Mesh {
+        self.mesh.clone()
+    }
+
+    /// Takes part from now on.
+    pub(crate) fn run(self) -> Running {
+        let stop = CancellationToken::new();
+        Running { task: tokio::spawn(self.mesh.run(stop.clone(), self.listener)), stop }
+    }
+}
+
+impl Running {
+    /// Tells peers goodbye.
+    pub(crate) async fn end(self) {
+        self.stop.cancel();
+        if timeout(FAREWELL, self.task).await.is_err() {
+            tracing::warn!("not every peer could be told goodbye in time");
+        }
+    }
+}
+
+fn warn(settings: &MeshSettings) {
+    if settings.share.with == Sharing::Anyone {
+        tracing::warn!("OPEN: every peer that reaches this machine may use its models");
+    }
+    if settings.plain_passcode && settings.passcode.is_some() {
+        tracing::warn!(
+            "--mesh-plain-passcode: whoever listens when a stock peer is greeted can use the hash of \
+             the passcode again"
+        );
+    }
+}
+
+async fn listener(settings: &MeshSettings) -> anyhow::Result<Option<TcpListener>> {
+    let Some(listen) = settings.listen else { return Ok(None) };
+    let bound = TcpListener::bind(listen).await;
+    bound.map(Some).with_context(|| {
+        format!("{listen} (--mesh-listen) cannot be listened on: is another node running there?")
+    })
+}
+
+async fn psk(passcode: Option<Secret>) -> anyhow::Result<Option<PasscodeKey>> {
+    let Some(passcode) = passcode else { return Ok(None) };
+    let derived = tokio::task::spawn_blocking(move || PasscodeKey::derive(&passcode)).await;
+    derived.map(Some).context("the key of --mesh-passcode could not be made")
+}
+
+fn sources(settings: &MeshSettings, data_dir: &Path) -> Sources {
+    let home = std::env::home_dir().filter(|home| !home.as_os_str().is_empty());
+    let mut sources = home.map(|home| Sources::of_home(&home)).unwrap_or_default();
+    if let Some(named) = std::env::var_os("OLLAMA_MODELS").filter(|named| !named.is_empty()) {
+        sources.ollama = Some(named.into());
+    }
+    Sources { folders: settings.model_dirs.clone(), store: Some(data_dir.join(MODELS)), ..sources }
+}
+
+fn of_settings(settings: &MeshSettings, data_dir: &Path) -> mesh::Settings {
+    // Of a listener on loopback other machines need not be told.
+    let alone = settings.listen.is_some_and(|listen| listen.ip().is_loopback());
+    mesh::Settings {
+        name: settings.name.clone(),
+        version: VERSION,
+        listen: settings.listen,
+        passcode: settings.passcode.clone(),
+        plain_passcode: settings.plain_passcode,
+        require_sealed: settings.require_sealed,
+        peers: settings.peers.clone(),
+        relays: settings.relays.clone(),
+        advertise: settings.advertise,
+        reach: if alone { Reach::Machine } else { Reach::Network },
+        share: settings.share.clone(),
+        trusted: settings.trusted.clone(),
+        model_dirs: settings.model_dirs.clone(),
+        offer_found: true,
+        data_dir: data_dir.to_owned(),
+    }
+}

@@ -1,0 +1,203 @@
+//! Which nodes have answered a challenge of the relay, over a restart too: until they are forgotten,
+//! they are refused the signature that never changes.
+
+use std::{
+    collections::HashMap,
+    fmt::Write as _,
+    fs::{self, OpenOptions},
+    io::{ErrorKind, Write as _},
+    path::{Path, PathBuf},
+    sync::mpsc::{Receiver, SyncSender, sync_channel},
+    thread,
+    time::{Duration, SystemTime, UNIX_EPOCH},
+};
+
+use anyhow::Context;
+use base::{NodeId, millis};
+use mesh_relay::{InMemory, REMEMBERED, Remember};
+
+/// The most nodes that are remembered; of more, the oldest are forgotten.
+const MOST: usize = 100_000;
+
+/// The file is written anew when it has so many lines.
+const MOST_LINES: usize = 2 * MOST;
+
+/// A node that proves itself again is written down once in this time.
+const WRITTEN_EVERY: Duration = Duration::from_secs(24 * 60 * 60);
+
+/// Lines that wait to be written.
+const WAITING: usize = 1_024;
+
+/// A node, and when it last proved itself, in milliseconds since 1970.
+type Proof = (u64, NodeId);
+
+/// Remembers in memory, and in a file whose lines a thread writes.
+pub(crate) struct Proofs {
+    memory: InMemory,
+    written: HashMap<NodeId, u64>,
+    lines: SyncSender<Proof>,
+}
+
+impl Proofs {
+    /// Those in the file; without a file, none.
+    ///
+    /// # Errors
+    /// When it cannot be read or written.
+    pub(crate) fn open(path: &Path) -> anyhow::Result<Self> {
+        let kept = load(path, unix_ms())?;
+        store(path, &kept)?;
+        let mut memory = InMemory::new(MOST);
+        for (at, node) in &kept {
+            memory.proved(*node, *at);
+        }
+        let (lines, taken) = sync_channel(WAITING);
+        let (path, count) = (path.to_owned(), kept.len());
+        let thread = thread::Builder::new().name("mesh-proofs".to_owned());
+        thread.spawn(move || write(&path, &taken, count)).context("no thread is to be had")?;
+        let written = kept.into_iter().map(|(at, node)| (node, at)).collect();
+        Ok(Self { memory, written, lines })
+    }
+}
+
+impl Remember for Proofs {
+    fn proved(&mut self, node: NodeId, unix_ms: u64) {
+        self.memory.proved(node, unix_ms);
+        let before = self.written.get(&node).copied().unwrap_or(0);
+        if unix_ms.saturating_sub(before) < millis(WRITTEN_EVERY) {
+            return;
+        }
+        if self.written.len() >= MOST {
+            self.written.clear();
+        }
+        // What the thread cannot take now is written when the node comes again.
+        if self.lines.try_send((unix_ms, node)).is_ok() {
+            self.written.insert(node, unix_ms);
+        }
+    }
+
+    fn last_proof(&self, node: &NodeId) -> Option<u64> {
+        self.memory.last_proof(node)
+    }
+}
+
+fn unix_ms() -> u64 {
+    millis(SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default())
+}
+
+/// Writes lines as they come, until nobody sends any more.
+fn write(path: &Path, lines: &Receiver<Proof>, mut count: usize) {
+    while let Ok((at, node)) = lines.recv() {
+        count += 1;
+        let written = append(path, &format!("{at} {node}\n")).and_then(|()| {
+            if count < MOST_LINES {
+                return Ok(());
+            }
+            let kept = load(path, unix_ms())?;
+            count = kept.len();
+            store(path, &kept)
+        });
+        if let Err(error) = written {
+            tracing::warn!("nodes of the relay are not written down: {error:#}");
+        }
+    }
+}
+
+fn append(path: &Path, line: &str) -> anyhow::Result<()> {
+    let mut file = OpenOptions::new().append(true).create(true).open(path)?;
+    Ok(file.write_all(line.as_bytes())?)
+}
+
+/// The last proof of each node that is still remembered at `now`, the oldest first. Lines that are
+/// none, such as half of one, are passed over.
+fn load(path: &Path, now: u64) -> anyhow::Result<Vec<Proof>> {
+    let text = match fs::read(path) {
+        Ok(bytes) => String::from_utf8_lossy(&bytes).into_owned(),
+        Err(error) if error.kind() == ErrorKind::NotFound => String::new(),
+        Err(error) => {
+            return Err(error).with_context(|| format!("{} cannot be read", path.display()));
+        }
+    };
+    let oldest = now.saturating_sub(millis(REMEMBERED));
+    let proof = |line: &str| {
+        let (at, node) = line.split_once(' ')?;
+        let at: u64 = at.parse().ok().filter(|at| *at >= oldest)?;
+        Some((node.parse::<NodeId>().ok()?, at))
+    };
+    let last: HashMap<NodeId, u64> = text.lines().filter_map(proof).collect();
+    let mut kept: Vec<Proof> = last.into_iter().map(|(node, at)| (at, node)).collect();
+    kept.sort_unstable();
+    let surplus = kept.len().saturating_sub(MOST);
+    Ok(kept.split_off(surplus))
+}
+
+/// Writes the file anew: whole, or not at all.
+fn store(path: &Path, kept: &[Proof]) -> anyhow::Result<()> {
+    let mut text = String::new();
+    for (at, node) in kept {
+        // Writing to a string does not fail.
+        let _ = writeln!(text, "{at} {node}");
+    }
+    let mut new = PathBuf::from(path);
+    new.set_extension("new");
+    let written = fs::write(&new, text).and_then(|()| fs::rename(&new, path));
+    written.with_context(|| format!("{} cannot be written", path.display()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn node(byte: u8) -> NodeId {
+        NodeId::new([byte; 32])
+    }
+
+    fn file() -> (tempfile::TempDir, PathBuf) {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("mesh.proofs");
+        (directory, path)
+    }
+
+    #[test]
+    fn who_has_proved_itself_is_known_after_a_restart_for_thirty_days() {
+        let (_directory, path) = file();
+        let (now, day) = (unix_ms(), 24 * 60 * 60 * 1000);
+        let old = now - millis(REMEMBERED) - day;
+        let lines = format!("{old} {}\nnonsense\n{} {}\n{now}", node(1), now - day, node(2));
+        fs::write(&path, lines).unwrap();
+        let proofs = Proofs::open(&path).unwrap();
+        let known = [1, 2, 3].map(|byte| proofs.last_proof(&node(byte)));
+        assert_eq!(known, [None, Some(now - day), None]);
+        assert_eq!(fs::read_to_string(&path).unwrap(), format!("{} {}\n", now - day, node(2)));
+    }
+
+    #[test]
+    fn a_proof_is_written_once_a_day() {
+        let (_directory, path) = file();
+        let (lines, taken) = sync_channel(WAITING);
+        let memory = InMemory::new(MOST);
+        let mut proofs = Proofs { memory, written: HashMap::new(), lines };
+        let now = unix_ms();
+        let day = millis(WRITTEN_EVERY);
+        for at in [now, now + 1, now + day - 1, now + day] {
+            proofs.proved(node(1), at);
+            assert_eq!(proofs.last_proof(&node(1)), Some(at));
+        }
+        drop(proofs);
+        write(&path, &taken, 0);
+        let written = fs::read_to_string(&path).unwrap();
+        assert_eq!(written, format!("{now} {id}\n{} {id}\n", now + day, id = node(1)));
+        assert_eq!(load(&path, now).unwrap(), [(now + day, node(1))]);
+    }
+
+    #[test]
+    fn a_file_that_has_grown_long_is_written_anew() {
+        let (_directory, path) = file();
+        let now = unix_ms();
+        fs::write(&path, format!("{now} {}\n", node(1)).repeat(10)).unwrap();
+        let (lines, taken) = sync_channel(1);
+        lines.send((now, node(2))).unwrap();
+        drop(lines);
+        write(&path, &taken, MOST_LINES - 1);
+        assert_eq!(fs::read_to_string(&path).unwrap().lines().count(), 2);
+    }
+}

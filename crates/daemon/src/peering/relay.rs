@@ -1,0 +1,94 @@
+//! The relay at the server's own port.
+
+use std::{collections::HashSet, sync::Arc};
+
+use access::LocalRules;
+use axum::{
+    Json,
+    body::Body,
+    extract::Request,
+    response::{IntoResponse, Response},
+};
+use base::NodeId;
+use http::StatusCode;
+use mesh_relay::{Admission, MeshRelay, Remember};
+use serde_json::json;
+use tokio_util::task::TaskTracker;
+
+use super::proofs::Proofs;
+use crate::{
+    data::{MESH_PROOFS, mesh_identity},
+    options::MeshRelayServe,
+    settings::Settings,
+};
+
+/// The relay, and which pages' browsers it takes.
+#[derive(Clone)]
+pub(crate) struct Relay {
+    relay: MeshRelay,
+    local: Arc<LocalRules>,
+}
+
+impl Relay {
+    /// The relay that the settings want, if they want one: by default on loopback. The tasks of its
+    /// links are among `links`.
+    pub(crate) fn of(settings: &Settings, links: &TaskTracker) -> anyhow::Result<Option<Self>> {
+        let default = match settings.listen.ip().is_loopback() {
+            true => MeshRelayServe::Open,
+            false => MeshRelayServe::Off,
+        };
+        let admission = match settings.mesh.relay_serve.unwrap_or(default) {
+            MeshRelayServe::Off => return Ok(None),
+            MeshRelayServe::Open => Admission::Open,
+            MeshRelayServe::Members => Admission::Members(members(settings)?),
+        };
+        let accept_unsigned = settings.mesh.accept_unsigned;
+        let rules = mesh_relay::Settings { admission, accept_unsigned, ..<_>::default() };
+        let proofs = Proofs::open(&settings.data_dir.join(MESH_PROOFS))?;
+        let local = Arc::new(settings.local.clone());
+        Ok(Some(Self::new(rules, Box::new(proofs), local, links)))
+    }
+
+    pub(crate) fn new(
+        rules: mesh_relay::Settings,
+        memory: Box<dyn Remember>,
+        local: Arc<LocalRules>,
+        links: &TaskTracker,
+    ) -> Self {
+        let relay = MeshRelay::new(rules, memory).tracked_by(links.clone());
+        Self { relay, local }
+    }
+
+    /// Answers who knocks at the relay. Pages of strangers get nothing of it: a browser would tell
+    /// them who is there.
+    pub(crate) fn answer(&self, mut request: Request) -> Response {
+        if !self.local.takes_page(request.uri(), request.headers()) {
+            let words = "this relay takes nodes, and no pages of other origins";
+            let kind = api::error::Kind::Permission;
+            return api::ApiError::new(StatusCode::FORBIDDEN, kind, words).into_response();
+        }
+        self.relay.connect(&mut request).map(Body::from)
+    }
+
+    /// What it is doing and has done.
+    pub(crate) fn counts(&self) -> mesh_relay::Counts {
+        self.relay.counts()
+    }
+
+    /// Who is there, shortened, as anybody may know.
+    pub(crate) fn peers(&self) -> Response {
+        let peers = self.relay.peers();
+        Json(json!({"count": peers.len(), "peers": peers})).into_response()
+    }
+
+    /// Tells every node that it goes.
+    pub(crate) fn shut_down(&self) {
+        self.relay.shut_down();
+    }
+}
+
+/// The nodes that are trusted, and this one.
+fn members(settings: &Settings) -> anyhow::Result<HashSet<NodeId>> {
+    let own = mesh_identity(&settings.data_dir)?.node_id();
+    Ok(settings.mesh.trusted.iter().copied().chain([own]).collect())
+}

@@ -1,0 +1,139 @@
+//! `/admin/mesh`: this server among its peers. And `/peers`: who is at its relay.
+
+use api::{Api, ApiError, admin, error::Kind};
+use axum::{
+    Json, Router,
+    body::Body,
+    extract::{Path, Request, State},
+    response::{IntoResponse, Response},
+    routing::{delete, get, post},
+};
+use bytes::Bytes;
+use futures_util::stream;
+use http::{HeaderMap, HeaderValue, StatusCode, header};
+use mesh::{
+    Mesh,
+    admin::{NoPull, Pulling},
+};
+use protocol::admin::mesh::MeshPull;
+use serde::Serialize;
+
+use super::Relay;
+
+/// The longest request for a model, in bytes.
+const LONGEST: usize = 16 * 1024;
+
+/// The content type of lines of JSON.
+const LINES: &str = "application/x-ndjson";
+
+#[derive(Clone)]
+struct Operated {
+    api: Api,
+    mesh: Option<Mesh>,
+}
+
+/// The paths of the mesh, and of who is at the relay.
+pub(crate) fn router(api: Api, mesh: Option<Mesh>, relay: Option<Relay>) -> Router {
+    let admin = Router::new()
+        .route("/admin/mesh/id", get(id))
+        .route("/admin/mesh/peers", get(peers))
+        .route("/admin/mesh/models", get(models))
+        .route("/admin/mesh/transfers", get(transfers))
+        .route("/admin/mesh/transfers/{id}", delete(cancel))
+        .route("/admin/mesh/pull", post(pull))
+        .with_state(Operated { api, mesh });
+    match relay {
+        Some(relay) => admin.route("/peers", get(async move || relay.peers())),
+        None => admin,
+    }
+}
+
+impl Operated {
+    /// The mesh, for who may administer.
+    fn mesh(&self, headers: &HeaderMap) -> Result<&Mesh, ApiError> {
+        admin::operator(&self.api, headers)?;
+        self.taking_part()
+    }
+
+    fn taking_part(&self) -> Result<&Mesh, ApiError> {
+        self.mesh.as_ref().ok_or_else(|| {
+            let words = "this server takes no part in the mesh: start it with --mesh-listen, \
+                         --mesh-advertise, --mesh-peer or --mesh-relay, or `[mesh] enabled = true`";
+            ApiError::new(StatusCode::CONFLICT, Kind::Invalid, words)
+        })
+    }
+}
+
+type Answer = Result<Response, ApiError>;
+
+async fn id(State(operated): State<Operated>, headers: HeaderMap) -> Answer {
+    let mesh = operated.mesh(&headers)?;
+    Ok(Json(mesh.describe()).into_response())
+}
+
+async fn peers(State(operated): State<Operated>, headers: HeaderMap) -> Answer {
+    let mesh = operated.mesh(&headers)?;
+    Ok(Json(mesh.peers()).into_response())
+}
+
+async fn models(State(operated): State<Operated>, headers: HeaderMap) -> Answer {
+    let mesh = operated.mesh(&headers)?;
+    Ok(Json(mesh.models().await).into_response())
+}
+
+async fn transfers(State(operated): State<Operated>, headers: HeaderMap) -> Answer {
+    let mesh = operated.mesh(&headers)?;
+    Ok(Json(mesh.transfers()).into_response())
+}
+
+async fn cancel(
+    State(operated): State<Operated>,
+    Path(id): Path<String>,
+    headers: HeaderMap,
+) -> Answer {
+    let operator = admin::operator(&operated.api, &headers)?;
+    let mesh = operated.taking_part()?;
+    let cancelled = mesh.cancel(&id).ok_or_else(|| {
+        let words = format!("there is no transfer {id:?} that could be cancelled");
+        ApiError::new(StatusCode::NOT_FOUND, Kind::NotFound, words)
+    });
+    operator.did(&operated.api, "mesh.cancel", &id, &cancelled).await;
+    Ok(Json(cancelled?).into_response())
+}
+
+/// Fetches a model: a line for each step, until it is there or is not to be had. The pull goes on
+/// when nobody reads the lines.
+async fn pull(State(operated): State<Operated>, request: Request) -> Answer {
+    let (operator, body) = admin::posted(&operated.api, request, LONGEST).await?;
+    let mesh = operated.taking_part()?;
+    let asked: MeshPull = serde_json::from_slice(&body).map_err(|error| {
+        let words = format!("that is no model to be fetched: {error}");
+        ApiError::new(StatusCode::BAD_REQUEST, Kind::Invalid, words)
+    })?;
+    let pulling = mesh.pull(&asked).map_err(|error| refused(&error));
+    operator.did(&operated.api, "mesh.pull", &asked.model, &pulling).await;
+    let kind = HeaderValue::from_static(LINES);
+    Ok(([(header::CONTENT_TYPE, kind)], lines(pulling?)).into_response())
+}
+
+fn refused(error: &NoPull) -> ApiError {
+    let (status, kind) = match error {
+        NoPull::BadName(_) | NoPull::Ambiguous { .. } => (StatusCode::BAD_REQUEST, Kind::Invalid),
+        NoPull::NoSuchPeer(_) => (StatusCode::NOT_FOUND, Kind::NotFound),
+        NoPull::Busy(_) => (StatusCode::TOO_MANY_REQUESTS, Kind::Overload),
+    };
+    ApiError::new(status, kind, error.to_string())
+}
+
+fn lines(pulling: Pulling) -> Body {
+    Body::from_stream(stream::unfold(pulling, async |mut pulling| {
+        let step = pulling.next().await?;
+        Some((line(&step), pulling))
+    }))
+}
+
+fn line(step: &impl Serialize) -> serde_json::Result<Bytes> {
+    let mut line = serde_json::to_vec(step)?;
+    line.push(b'\n');
+    Ok(line.into())
+}

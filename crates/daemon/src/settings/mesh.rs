@@ -1,0 +1,300 @@
+//! What the settings of the mesh mean.
+
+use std::{
+    net::{Ipv4Addr, SocketAddr},
+    path::PathBuf,
+};
+
+use anyhow::{Context, bail};
+use base::{NodeId, Secret, redact_url};
+use dispatch::Route;
+use mesh::share::{Hours, Share, Sharing};
+use url::Url;
+
+use crate::options::{MeshOptions, MeshRelayServe, MeshRoute, MeshShare, ShareOptions};
+
+/// The port of LAN peers, where none is said.
+pub const MESH_PORT: u16 = 9180;
+
+/// The settings of the mesh, each with its value.
+#[derive(Debug, Clone)]
+pub struct MeshSettings {
+    /// Whether this machine takes part at all.
+    pub enabled: bool,
+    /// How far requests go that do not say themselves.
+    pub route: Route,
+    /// Where peers on the LAN connect to.
+    pub listen: Option<SocketAddr>,
+    /// The name that peers are shown.
+    pub name: String,
+    /// What peers must prove to know.
+    pub passcode: Option<Secret>,
+    /// Whether its hash is sent to stock peers.
+    pub plain_passcode: bool,
+    /// Whether only sealed links are taken.
+    pub require_sealed: bool,
+    /// Peers where multicast does not pass.
+    pub peers: Vec<String>,
+    /// Relays to meet others at.
+    pub relays: Vec<String>,
+    /// Whether it is announced, and others are looked for.
+    pub advertise: bool,
+    /// What peers may have.
+    pub share: Share,
+    /// Nodes that are trusted.
+    pub trusted: Vec<NodeId>,
+    /// Folders of models that are offered.
+    pub model_dirs: Vec<PathBuf>,
+    /// Whom this server is a relay for; `None`: everybody on loopback, else nobody.
+    pub relay_serve: Option<MeshRelayServe>,
+    /// Whether its relay takes nodes that sign nothing.
+    pub accept_unsigned: bool,
+}
+
+impl MeshSettings {
+    /// The settings that `options` make. `open`: the owner wants to serve everybody.
+    ///
+    /// # Errors
+    /// When one has a value that it cannot have, or anybody on the network could use this machine
+    /// though nobody said so.
+    pub fn new(options: MeshOptions, open: bool) -> anyhow::Result<Self> {
+        let enabled = options.enabled.unwrap_or(false);
+        let default_listen = enabled.then_some((Ipv4Addr::UNSPECIFIED, MESH_PORT).into());
+        let trusted = node_ids(options.trusted.unwrap_or_default())?;
+        let settings = Self {
+            route: options.route.unwrap_or_default().into(),
+            listen: options.listen.or(default_listen),
+            name: options.name.unwrap_or_else(host_name),
+            passcode: super::non_empty(options.passcode, "mesh-passcode")?,
+            plain_passcode: options.plain_passcode.unwrap_or(false),
+            require_sealed: options.require_sealed.unwrap_or(false),
+            peers: options
+                .peer
+                .unwrap_or_default()
+                .iter()
+                .map(|p| peer(p))
+                .collect::<Result<_, _>>()?,
+            relays: options
+                .relay
+                .unwrap_or_default()
+                .iter()
+                .map(|r| relay(r))
+                .collect::<Result<_, _>>()?,
+            advertise: options.advertise.unwrap_or(enabled),
+            share: share(options.share, options.limits.unwrap_or_default(), &trusted)?,
+            trusted,
+            model_dirs: options.models.unwrap_or_default(),
+            relay_serve: options.relay_serve,
+            accept_unsigned: options.accept_unsigned.unwrap_or(false),
+            enabled,
+        };
+        settings.refuse_defenceless(open)?;
+        let asked = settings.listen.is_some() || settings.advertise;
+        let enabled = asked || !settings.peers.is_empty() || !settings.relays.is_empty();
+        Ok(Self { enabled, ..settings })
+    }
+
+    fn refuse_defenceless(&self, open: bool) -> anyhow::Result<()> {
+        let beyond = self.listen.is_some_and(|listen| !listen.ip().is_loopback());
+        let reached = beyond || !self.relays.is_empty();
+        let guarded = self.passcode.is_some() || !self.trusted.is_empty();
+        if reached && self.share.with == Sharing::Peers && !guarded && !open {
+            bail!(
+                "--mesh-share peers would answer whoever says hello: set a --mesh-passcode, name nodes \
+                 in `[mesh] trusted`, or say --mesh-share anyone, or --open, if that is meant"
+            );
+        }
+        Ok(())
+    }
+}
+
+/// `HOST:PORT`; without a port that of LAN peers is meant.
+fn peer(text: &str) -> anyhow::Result<String> {
+    let text = text.trim();
+    let bracketed = text.ends_with(']') || text.parse::<std::net::Ipv6Addr>().is_ok();
+    let host = if text.contains(':') && !text.starts_with('[') && bracketed {
+        format!("[{text}]")
+    } else {
+        text.to_owned()
+    };
+    let has_port = !bracketed && host.contains(':');
+    let whole = if has_port { host } else { format!("{host}:{MESH_PORT}") };
+    let wrong =
+        || format!("--mesh-peer {text:?} is no HOST:PORT, such as 192.168.1.20:{MESH_PORT}");
+    let url = Url::parse(&format!("tcp://{whole}")).with_context(wrong)?;
+    let is_bare = url.path().is_empty() && url.query().is_none() && url.username().is_empty();
+    if !is_bare || url.host_str().is_none_or(str::is_empty) || url.port().unwrap_or(0) == 0 {
+        bail!(wrong());
+    }
+    Ok(whole)
+}
+
+/// A relay's URL as WebSockets have it: `ws://` or `wss://`.
+fn relay(text: &str) -> anyhow::Result<String> {
+    let wrong = || {
+        let shown = redact_url(text);
+        format!("--mesh-relay {shown:?} is no URL of a relay, such as wss://relay.example.org")
+    };
+    let mut url = Url::parse(text.trim()).with_context(wrong)?;
+    let scheme = match url.scheme() {
+        "http" | "ws" => "ws",
+        "https" | "wss" => "wss",
+        _ => bail!(wrong()),
+    };
+    if url.set_scheme(scheme).is_err() || !url.has_host() {
+        bail!(wrong());
+    }
+    Ok(url.into())
+}
+
+fn node_ids(written: Vec<String>) -> anyhow::Result<Vec<NodeId>> {
+    let read = |id: String| id.parse().with_context(|| format!("{id:?} in [mesh] trusted"));
+    written.into_iter().map(read).collect()
+}
+
+fn share(
+    with: Option<MeshShare>,
+    written: ShareOptions,
+    trusted: &[NodeId],
+) -> anyhow::Result<Share> {
+    let with = with.or(written.with).unwrap_or_default().into();
+    if let Some(load) = written.max_load.filter(|load| !(0.0..=1.0).contains(load)) {
+        bail!("max_load = {load} in [mesh.share] is not between 0 and 1");
+    }
+    Ok(Share {
+        with,
+        models: written.models,
+        hours: written.hours.iter().map(|text| hours(text)).collect::<Result<_, _>>()?,
+        max_load: written.max_load,
+        jobs_per_peer: written.jobs_per_peer,
+        jobs: written.jobs,
+        tokens_per_day: written.tokens_per_day,
+        pause_on_battery: written.pause_on_battery,
+        models_offered: written.offer_models.unwrap_or(true),
+        trusted: trusted.to_vec(),
+    })
+}
+
+/// `22:00-07:00`.
+fn hours(text: &str) -> anyhow::Result<Hours> {
+    let read = || {
+        let (from, to) = text.split_once('-')?;
+        Some(Hours { from: minutes(from)?, to: minutes(to)? })
+    };
+    read().with_context(|| format!("{text:?} in [mesh.share] hours is not like 22:00-07:00"))
+}
+
+fn minutes(text: &str) -> Option<u16> {
+    let (hour, minute) = text.trim().split_once(':')?;
+    let (hour, minute): (u16, u16) = (hour.parse().ok()?, minute.parse().ok()?);
+    (hour * 60 + minute <= 24 * 60 && minute < 60).then_some(hour * 60 + minute)
+}
+
+fn host_name() -> String {
+    rustix::system::uname().nodename().to_string_lossy().into_owned()
+}
+
+impl From<MeshRoute> for Route {
+    fn from(written: MeshRoute) -> Self {
+        match written {
+            MeshRoute::LocalOnly => Self::LocalOnly,
+            MeshRoute::PreferLocal => Self::PreferLocal,
+            MeshRoute::Mesh => Self::Mesh,
+        }
+    }
+}
+
+impl From<MeshShare> for Sharing {
+    fn from(written: MeshShare) -> Self {
+        match written {
+            MeshShare::Off => Self::Off,
+            MeshShare::Peers => Self::Peers,
+            MeshShare::Anyone => Self::Anyone,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn of(options: MeshOptions) -> anyhow::Result<MeshSettings> {
+        MeshSettings::new(options, false)
+    }
+
+    #[test]
+    fn nothing_is_done_unless_it_is_asked_for_and_requests_stay_near() {
+        let settings = of(MeshOptions::default()).unwrap();
+        assert!(!settings.enabled && settings.listen.is_none() && !settings.advertise);
+        assert_eq!((settings.route, settings.share.with), (Route::PreferLocal, Sharing::Off));
+        let relayed = MeshOptions { relay: Some(vec!["ws://r".into()]), ..MeshOptions::default() };
+        assert!(of(relayed).unwrap().enabled);
+    }
+
+    #[test]
+    fn enabled_in_the_file_listens_and_is_announced() {
+        let settings = of(MeshOptions { enabled: Some(true), ..MeshOptions::default() }).unwrap();
+        assert_eq!(settings.listen.unwrap().port(), MESH_PORT);
+        assert!(settings.advertise && settings.enabled);
+    }
+
+    #[test]
+    fn whoever_says_hello_is_answered_only_if_that_is_meant() {
+        let shared = |listen: &str, share| MeshOptions {
+            listen: Some(listen.parse().unwrap()),
+            share: Some(share),
+            ..MeshOptions::default()
+        };
+        let wide = || shared("0.0.0.0:0", MeshShare::Peers);
+        assert!(of(wide()).unwrap_err().to_string().contains("--mesh-passcode"));
+        assert!(MeshSettings::new(wide(), true).is_ok());
+        assert!(of(MeshOptions { passcode: Some("p".into()), ..wide() }).is_ok());
+        assert!(of(MeshOptions { trusted: Some(vec!["11".repeat(32)]), ..wide() }).is_ok());
+        assert!(of(shared("127.0.0.1:0", MeshShare::Peers)).is_ok());
+        assert!(of(shared("0.0.0.0:0", MeshShare::Anyone)).is_ok());
+    }
+
+    #[test]
+    fn hours_are_spans_of_the_day() {
+        assert_eq!(hours("22:00-07:30").unwrap(), Hours { from: 1320, to: 450 });
+        assert_eq!(hours("0:00-24:00").unwrap(), Hours { from: 0, to: 1440 });
+        for bad in ["", "22-7", "22:00", "25:00-07:00", "22:60-07:00", "x:00-07:00", "24:01-1:00"] {
+            assert!(hours(bad).is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn a_peer_is_a_host_and_a_port_and_a_relay_a_url() {
+        let port = MESH_PORT;
+        for (written, meant) in [
+            ("gpu.lan:1", "gpu.lan:1".to_owned()),
+            (" 10.0.0.1 ", format!("10.0.0.1:{port}")),
+            ("[::1]:7", "[::1]:7".to_owned()),
+            ("[::1]", format!("[::1]:{port}")),
+            ("fe80::1", format!("[fe80::1]:{port}")),
+        ] {
+            assert_eq!(peer(written).unwrap(), meant);
+        }
+        for bad in ["", ":1", "host:0", "host:port", "http://host", "host:1/x", "a b:1", "me@h:1"] {
+            let error = peer(bad).unwrap_err().to_string();
+            assert!(error.contains("--mesh-peer"), "{bad}: {error}");
+        }
+        assert_eq!(relay("https://r.example/x").unwrap(), "wss://r.example/x");
+        assert_eq!(relay("ws://127.0.0.1:9190").unwrap(), "ws://127.0.0.1:9190/");
+        for bad in ["", "r.example", "ftp://r", "r.example:9190"] {
+            assert!(relay(bad).unwrap_err().to_string().contains("--mesh-relay"), "{bad}");
+        }
+    }
+
+    #[test]
+    fn values_that_cannot_be_are_refused() {
+        let limits = |limits| MeshOptions { limits: Some(limits), ..MeshOptions::default() };
+        assert!(
+            of(limits(ShareOptions { max_load: Some(1.5), ..ShareOptions::default() })).is_err()
+        );
+        assert!(
+            of(MeshOptions { trusted: Some(vec!["me".into()]), ..MeshOptions::default() }).is_err()
+        );
+        assert!(of(MeshOptions { passcode: Some(" ".into()), ..MeshOptions::default() }).is_err());
+    }
+}

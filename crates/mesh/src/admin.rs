@@ -1,0 +1,106 @@
+//! What there is to see.
+//!
+//! - `look`: this machine, its peers, its relays
+//! - `models`: which models there are in the mesh
+//! - `pull`: a model that is to be fetched, as people ask for it
+
+mod look;
+mod models;
+mod pull;
+
+use std::{
+    collections::BTreeMap,
+    sync::{Mutex, PoisonError},
+};
+
+pub use self::pull::{NoPull, Pulling};
+use crate::{Mesh, link::Carrier};
+
+/// The most kinds of nonsense that are told apart.
+const MAX_KINDS: usize = 32;
+
+/// What is counted, for metrics.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct MeshCounts {
+    /// Peers linked to on the local network.
+    pub lan: usize,
+    /// Peers linked to through relays only.
+    pub relayed: usize,
+    /// Peers that a relay lists, with no link yet.
+    pub listed: usize,
+    /// Requests of peers that are being answered.
+    pub lent: u32,
+    /// Parts of answers that nobody waited for.
+    pub late: u64,
+    /// Messages that made no sense, by kind.
+    pub bad: BTreeMap<String, u64>,
+    /// What somebody has to put right.
+    pub problems: usize,
+    /// Bytes of models that came.
+    pub bytes_in: u64,
+    /// Bytes of models that went.
+    pub bytes_out: u64,
+    /// Pieces of models that were not what they should be.
+    pub corrupt: u64,
+}
+
+impl Mesh {
+    /// How many peers there is a link to.
+    pub fn linked(&self) -> usize {
+        self.0.peers.all().iter().filter(|peer| peer.link().is_some()).count()
+    }
+
+    /// What is counted.
+    pub fn counts(&self) -> MeshCounts {
+        let node = &self.0;
+        let transfers = node.transfers.counts();
+        let mut counts = MeshCounts {
+            lent: node.inbound.lent().load(std::sync::atomic::Ordering::Relaxed),
+            late: node.seats.late(),
+            bad: node.counts.bad.lock().unwrap_or_else(PoisonError::into_inner).clone(),
+            problems: self.problems().len(),
+            bytes_in: transfers.bytes_in,
+            bytes_out: transfers.bytes_out,
+            corrupt: transfers.corrupt,
+            ..MeshCounts::default()
+        };
+        for peer in node.peers.all() {
+            match peer.link().map(|link| link.carrier.clone()) {
+                Some(Carrier::Lan(_)) => counts.lan += 1,
+                Some(Carrier::Relay(_)) => counts.relayed += 1,
+                None if peer.relays().is_empty() => {}
+                None => counts.listed += 1,
+            }
+        }
+        counts
+    }
+}
+
+/// What is counted.
+#[derive(Default)]
+pub(crate) struct Counts {
+    bad: Mutex<BTreeMap<String, u64>>,
+    problems: Mutex<BTreeMap<String, u64>>,
+}
+
+impl Counts {
+    /// A message that was not understood, of this kind.
+    pub(crate) fn bad(&self, kind: &str) {
+        let mut bad = self.bad.lock().unwrap_or_else(PoisonError::into_inner);
+        let kind = if bad.len() < MAX_KINDS || bad.contains_key(kind) { kind } else { "other" };
+        *bad.entry(kind.to_owned()).or_default() += 1;
+    }
+
+    /// Something that somebody has to put right, in words for people: how often it was met is counted.
+    pub(crate) fn problem(&self, what: &str) {
+        let mut problems = self.problems.lock().unwrap_or_else(PoisonError::into_inner);
+        if problems.len() < MAX_KINDS || problems.contains_key(what) {
+            *problems.entry(what.to_owned()).or_default() += 1;
+        }
+    }
+
+    /// What somebody has to put right, and how often it was met.
+    pub(crate) fn problems(&self) -> BTreeMap<String, u64> {
+        self.problems.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+}

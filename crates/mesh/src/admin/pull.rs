@@ -1,0 +1,149 @@
+//! A model that is to be fetched, as people ask for it.
+
+use protocol::admin::mesh::{MeshPull, MeshTransfer};
+
+use crate::{
+    Mesh,
+    peer::PeerId,
+    transfer::{Pull, PullError},
+};
+
+/// The most peers that an error names.
+const NAMED: usize = 8;
+
+/// Why a model is not even looked for.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum NoPull {
+    /// No model can be called so.
+    #[error("{0}")]
+    BadName(String),
+    /// No peer is called so.
+    #[error("there is no peer {0:?}: `warren mesh peers` lists those that there are")]
+    NoSuchPeer(String),
+    /// Several peers are called so.
+    #[error("{meant:?} may be any of {}: give more of the id", ids.join(", "))]
+    Ambiguous {
+        /// What was said.
+        meant: String,
+        /// Some of them.
+        ids: Vec<String>,
+    },
+    /// Not now.
+    #[error("{0}")]
+    Busy(String),
+}
+
+impl From<PullError> for NoPull {
+    fn from(error: PullError) -> Self {
+        match error {
+            PullError::Name(_) => Self::BadName(error.to_string()),
+            PullError::TooMany(_) | PullError::Unavailable(_) => Self::Busy(error.to_string()),
+        }
+    }
+}
+
+/// A model that is being fetched. Dropping it stops nothing.
+#[derive(Debug)]
+pub struct Pulling {
+    pull: Pull,
+    told: Told,
+}
+
+/// What was told last.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Told {
+    Nothing,
+    Step,
+    End,
+}
+
+impl Pulling {
+    /// How it is now, and then whenever there is news; `None` after the last. Cancel safe.
+    pub async fn next(&mut self) -> Option<MeshTransfer> {
+        let step = match self.told {
+            Told::Nothing => self.pull.now(),
+            Told::Step => self.pull.next().await?,
+            Told::End => return None,
+        };
+        self.told = if has_ended(&step) { Told::End } else { Told::Step };
+        Some(step)
+    }
+}
+
+fn has_ended(step: &MeshTransfer) -> bool {
+    matches!(step.state.as_str(), "done" | "failed" | "cancelled")
+}
+
+impl Mesh {
+    /// Begins to fetch a model, or joins whoever fetches it already.
+    ///
+    /// # Errors
+    /// [`NoPull`]. What goes wrong later is told by the steps.
+    pub fn pull(&self, asked: &MeshPull) -> Result<Pulling, NoPull> {
+        let from = asked.from.as_deref().map(|meant| self.meant(meant)).transpose()?;
+        let pull = self.0.transfers.pull(&self.0, asked.model.trim(), from)?;
+        Ok(Pulling { pull, told: Told::Nothing })
+    }
+
+    /// Stops the transfer of this id, and how it is then; `None` when there is none that runs.
+    pub fn cancel(&self, id: &str) -> Option<MeshTransfer> {
+        if !self.0.transfers.cancel(id) {
+            return None;
+        }
+        let found = self.0.transfers.list().into_iter().find(|transfer| transfer.id == id);
+        let gone = || MeshTransfer {
+            id: id.to_owned(),
+            state: "cancelled".to_owned(),
+            ..MeshTransfer::default()
+        };
+        Some(found.unwrap_or_else(gone))
+    }
+
+    /// The peer of this id, of an id that begins so, or of this name.
+    fn meant(&self, meant: &str) -> Result<PeerId, NoPull> {
+        let peers = self.0.peers.all();
+        let known = peers.iter().map(|peer| (peer.id.clone(), peer.facts().name));
+        find(meant.trim(), known.collect())
+    }
+}
+
+fn find(meant: &str, peers: Vec<(PeerId, String)>) -> Result<PeerId, NoPull> {
+    let lower = meant.to_ascii_lowercase();
+    let is = |id: &PeerId, name: &str| id.to_string().starts_with(&lower) || name == meant;
+    let found = peers.into_iter().filter(|(id, name)| !meant.is_empty() && is(id, name));
+    let mut found: Vec<PeerId> = found.map(|(id, _)| id).collect();
+    match found.len() {
+        0 => Err(NoPull::NoSuchPeer(meant.to_owned())),
+        1 => Ok(found.remove(0)),
+        _ => Err(NoPull::Ambiguous {
+            meant: meant.to_owned(),
+            ids: found.iter().take(NAMED).map(ToString::to_string).collect(),
+        }),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use base::NodeId;
+
+    use super::*;
+
+    #[test]
+    fn a_peer_is_meant_by_its_id_its_beginning_or_its_name() {
+        let node = |byte: u8| PeerId::Node(NodeId::new([byte; 32]));
+        let device = PeerId::Device("abc-1".to_owned());
+        let peers = || {
+            let names = ["gpu", "laptop", "mac"].map(str::to_owned);
+            [node(0x1a), node(0x1b), device.clone()].into_iter().zip(names).collect::<Vec<_>>()
+        };
+        let find = |meant: &str| find(meant, peers());
+        assert_eq!(find("1A1"), Ok(node(0x1a)));
+        assert_eq!(find(&node(0x1b).to_string()), Ok(node(0x1b)));
+        assert_eq!(find("gpu"), Ok(node(0x1a)));
+        assert_eq!(find("device-ABC"), Ok(device.clone()));
+        assert!(matches!(find("1"), Err(NoPull::Ambiguous { ids, .. }) if ids.len() == 2));
+        for unknown in ["", "GPU", "2", "abc"] {
+            assert_eq!(find(unknown), Err(NoPull::NoSuchPeer(unknown.to_owned())));
+        }
+    }
+}

@@ -1,0 +1,144 @@
+//! Which models peers pass on, all of them. Stock peers can only be asked for one by its name; Warrens
+//! list theirs.
+
+use std::{
+    collections::HashMap,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    time::Duration,
+};
+
+use models::Library;
+use protocol::mesh::{
+    ClusterMessage, WireId,
+    cluster::{ListedModel, ModelList, ModelListRequest},
+};
+use tokio::{
+    sync::{Semaphore, oneshot},
+    time::timeout,
+};
+
+use crate::{link::Link, node::Node, peer::PeerId, share::Asker};
+
+/// How long a peer may take to list its models.
+const PATIENCE: Duration = Duration::from_secs(3);
+
+/// The most models of one peer that are listed.
+const MAX_LISTED: usize = 4_096;
+
+/// The most peers that are asked at once.
+const MAX_ASKED: usize = 256;
+
+/// How often this machine looks through its directories at once, whoever asks.
+const SCANS: usize = 2;
+
+/// Peers that may wait for a list at once; more get none.
+const MAX_ASKING: usize = 64;
+
+/// Which models peers pass on.
+pub(crate) struct Catalog {
+    library: Arc<Library>,
+    scans: Semaphore,
+    asking: Arc<Semaphore>,
+    waiting: Mutex<HashMap<WireId, Waiting>>,
+}
+
+/// A question that was asked over the link of this number.
+struct Waiting {
+    link: u64,
+    answer: oneshot::Sender<Vec<ListedModel>>,
+}
+
+impl Catalog {
+    pub(crate) fn new(library: Arc<Library>) -> Self {
+        Self {
+            library,
+            scans: Semaphore::new(SCANS),
+            asking: Arc::new(Semaphore::new(MAX_ASKING)),
+            waiting: Mutex::default(),
+        }
+    }
+
+    /// A peer has listed its models. What nobody asked for, or asked somebody else for, is nothing.
+    pub(crate) fn listed(&self, link: &Link, list: ModelList) {
+        let mut waiting = self.lock();
+        if waiting.get(&list.request_id).is_none_or(|waiting| waiting.link != link.number) {
+            return;
+        }
+        if let Some(asked) = waiting.remove(&list.request_id) {
+            let mut models = list.models;
+            models.truncate(MAX_LISTED);
+            // Who asked may have stopped waiting.
+            let _ = asked.answer.send(models);
+        }
+    }
+
+    /// Asks one peer.
+    async fn ask(&self, link: &Link) -> Vec<ListedModel> {
+        let id = WireId::from_random(rand::random());
+        let (answer, answered) = oneshot::channel();
+        self.lock().insert(id.clone(), Waiting { link: link.number, answer });
+        let request = ModelListRequest { request_id: id.clone() };
+        let asked = link.tell(&ClusterMessage::ModelListRequest(request));
+        let listed = match asked {
+            Ok(()) => timeout(PATIENCE, answered).await.ok().and_then(Result::ok),
+            Err(_) => None,
+        };
+        self.lock().remove(&id);
+        listed.unwrap_or_default()
+    }
+
+    /// What this machine has to pass on.
+    async fn own(&self) -> Vec<ListedModel> {
+        // The semaphore is never closed.
+        let _scan = self.scans.acquire().await;
+        let library = Arc::clone(&self.library);
+        let offered = tokio::task::spawn_blocking(move || library.scan()).await.unwrap_or_default();
+        let mut models: Vec<ListedModel> = offered
+            .iter()
+            .map(|model| ListedModel {
+                model_id: model.id.to_string(),
+                total_size_bytes: model.size(),
+            })
+            .collect();
+        models.sort_by(|a, b| a.model_id.cmp(&b.model_id));
+        models
+    }
+
+    fn lock(&self) -> MutexGuard<'_, HashMap<WireId, Waiting>> {
+        self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Asks all Warrens that there is a sealed link to, together.
+pub(crate) async fn ask_all(node: &Arc<Node>) -> Vec<(PeerId, Vec<ListedModel>)> {
+    let linked = node.peers.all().into_iter().filter_map(|peer| {
+        let link = peer.link().filter(|link| link.warren && link.sealed)?;
+        Some((peer.id.clone(), link))
+    });
+    let asked = linked.take(MAX_ASKED).map(async |(peer, link)| {
+        let models = node.catalog.ask(&link).await;
+        (peer, models)
+    });
+    futures_util::future::join_all(asked).await
+}
+
+/// Lists the models of this machine for a peer that may have them; for others there are none.
+pub(crate) fn answer(node: &Arc<Node>, link: &Arc<Link>, request_id: WireId) {
+    let Ok(asking) = Arc::clone(&node.catalog.asking).try_acquire_owned() else {
+        return node.counts.bad("a list of models too many");
+    };
+    let (own, link) = (Arc::clone(node), Arc::clone(link));
+    node.tasks.spawn(async move {
+        let _asking = asking;
+        let models = if may_have(&own, &link) { own.catalog.own().await } else { Vec::new() };
+        let list = ClusterMessage::ModelList(ModelList { request_id, models });
+        // A link that is closed wants no list.
+        let _ = link.say(&list).await;
+    });
+}
+
+fn may_have(node: &Node, link: &Link) -> bool {
+    let share = &node.settings.share;
+    let asker = Asker { peer: &link.peer, proved: link.proved, sealed: link.sealed };
+    link.sealed && share.models_offered && share.lets_in(asker).is_ok()
+}

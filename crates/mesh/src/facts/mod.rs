@@ -1,0 +1,288 @@
+//! What this machine tells of itself, and what is kept of what peers tell of themselves.
+//!
+//! - `device`: what a machine is made of, as peers say it
+//! - `served`: what this machine's own providers serve now
+//! - `told`: what peers tell, within bounds
+
+mod device;
+mod served;
+mod told;
+
+use std::{
+    net::SocketAddr,
+    sync::{
+        Arc, Mutex, MutexGuard, OnceLock, PoisonError,
+        atomic::{AtomicU32, Ordering},
+    },
+    time::Duration,
+};
+
+use base::NodeId;
+use hardware::{Condition, Machine, PowerRules, Root, Thermal};
+use protocol::mesh::{
+    AppleTime, Capabilities, DeviceInfo, Hardware, WarrenNode, WireId,
+    cluster::{self, Heartbeat, Hello, WarrenHello},
+};
+use scheduler::Scheduler;
+use serde_json::Map;
+use tokio_util::sync::CancellationToken;
+
+pub(crate) use device::device_id;
+pub(crate) use served::Served;
+
+use crate::{
+    settings::Settings,
+    share::{Doing, Moment, Share, Sharing},
+};
+
+/// How often it is looked how this machine is doing.
+const LOOK_EVERY: Duration = Duration::from_secs(5);
+
+/// The most addresses that are told.
+const MAX_ADDRESSES: usize = 16;
+
+/// What this machine tells of itself: who it is, what it is made of, what it serves, how it is doing.
+pub(crate) struct Facts {
+    id: NodeId,
+    device: WireId,
+    name: String,
+    version: &'static str,
+    /// Whether it has a passcode.
+    psk: bool,
+    share: Share,
+    scheduler: Scheduler,
+    /// Requests of peers that are being answered here.
+    lent: Arc<AtomicU32>,
+    started: AppleTime,
+    machine: OnceLock<Made>,
+    state: Mutex<State>,
+}
+
+/// What it is made of.
+struct Made {
+    hardware: Hardware,
+    max_model_size_gb: f64,
+}
+
+struct State {
+    condition: Condition,
+    /// Where its LAN listener is bound.
+    listens: Option<SocketAddr>,
+    /// Where that can be reached.
+    addresses: Vec<SocketAddr>,
+}
+
+impl Facts {
+    /// `lent` counts the requests of peers that are being answered here.
+    pub(crate) fn new(
+        settings: &Settings,
+        id: NodeId,
+        scheduler: Scheduler,
+        lent: Arc<AtomicU32>,
+    ) -> Self {
+        // Until it is looked: as a machine that tells nothing.
+        let condition = Condition {
+            thermal: Thermal::Nominal,
+            on_ac_power: true,
+            battery_percent: None,
+            load: 0.0,
+        };
+        Self {
+            id,
+            device: device_id(&id),
+            name: settings.name.clone(),
+            version: settings.version,
+            psk: settings.passcode.is_some(),
+            share: settings.share.clone(),
+            scheduler,
+            lent,
+            started: now(),
+            machine: OnceLock::new(),
+            state: Mutex::new(State { condition, listens: None, addresses: Vec::new() }),
+        }
+    }
+
+    /// Finds out what this machine is made of, which may take seconds, and how it is doing.
+    pub(crate) async fn detect(&self) {
+        let made = tokio::task::spawn_blocking(|| Made::of(&Machine::detect())).await;
+        if let Ok(made) = made {
+            // A second time finds the same.
+            let _ = self.machine.set(made);
+        }
+        self.look().await;
+    }
+
+    /// Looks how this machine is doing, every few seconds, until `stop`.
+    pub(crate) async fn keep_looking(&self, stop: &CancellationToken) {
+        while stop.run_until_cancelled(tokio::time::sleep(LOOK_EVERY)).await.is_some() {
+            self.look().await;
+        }
+    }
+
+    /// The LAN listener is bound here.
+    pub(crate) fn listens(&self, bound: SocketAddr) {
+        self.lock().listens = Some(bound);
+    }
+
+    /// Where the LAN listener is bound, if there is one.
+    pub(crate) fn listening(&self) -> Option<SocketAddr> {
+        self.lock().listens
+    }
+
+    /// The UUID by which stock peers know this machine. It follows from the node id.
+    pub(crate) fn device_id(&self) -> &WireId {
+        &self.device
+    }
+
+    /// For whoever opens or answers a link. Over sealed links more is told.
+    pub(crate) fn hello(&self, sealed: bool) -> Hello {
+        let served = self.served();
+        let addresses = if sealed { self.lock().addresses.clone() } else { Vec::new() };
+        let warren = WarrenHello {
+            node_id: self.id,
+            version: self.version.to_owned(),
+            psk: self.psk,
+            addresses,
+            max_concurrent_requests: Some(served.capacity),
+            instance: None,
+            dial: None,
+        };
+        Hello {
+            device_info: self.device_info(&served.models),
+            protocol_version: 1,
+            cluster_passcode_hash: None,
+            loaded_models: served.models,
+            owner_user_id: None,
+            warren: Some(warren),
+            extra: Map::new(),
+        }
+    }
+
+    /// How it is doing now.
+    pub(crate) fn heartbeat(&self) -> Heartbeat {
+        let served = self.served();
+        let level = self.lock().condition.thermal;
+        Heartbeat {
+            device_id: self.device.clone(),
+            timestamp: now(),
+            thermal_level: thermal(level),
+            throttle_level: self.throttle(&served),
+            is_generating: served.in_flight > 0,
+            queue_depth: served.queue_depth,
+            organization_id: None,
+            owner_user_id: None,
+            ewma_tokens_per_second: served.speed,
+            max_concurrent_requests: Some(served.capacity),
+            loaded_models: served.models,
+            extra: Map::new(),
+        }
+    }
+
+    /// For relays.
+    pub(crate) fn capabilities(&self) -> Capabilities {
+        let served = self.served();
+        let available = self.share.with != Sharing::Off && self.throttle(&served) > 0;
+        let version = self.version.to_owned();
+        let on_ac_power = self.lock().condition.on_ac_power;
+        Capabilities {
+            hardware: self.hardware(),
+            loaded_models: served.models,
+            swappable_models: Vec::new(),
+            max_model_size_gb: self.machine.get().map_or(0.0, |made| made.max_model_size_gb),
+            is_available: available,
+            max_concurrent_requests: Some(served.capacity),
+            effective_context: None,
+            on_ac_power: Some(on_ac_power),
+            warren: Some(WarrenNode { mesh: 2, version, psk: self.psk }),
+            extra: Map::new(),
+        }
+    }
+
+    /// How this machine is doing, as the rules of sharing see it.
+    pub(crate) fn doing(&self) -> Doing {
+        // Only one of the rules has a use for what takes time to be found out.
+        let own_load = self.share.max_load.map_or(0.0, |_| self.own_load(&self.served()));
+        Doing { own_load, throttle: self.throttle_of_machine() }
+    }
+
+    fn device_info(&self, models: &[String]) -> DeviceInfo {
+        DeviceInfo {
+            id: self.device.clone(),
+            name: self.name.clone(),
+            hardware: self.hardware(),
+            registered_at: self.started,
+            last_seen_at: now(),
+            is_current_device: true,
+            loaded_models: models.to_vec(),
+            extra: Map::new(),
+        }
+    }
+
+    fn hardware(&self) -> Hardware {
+        self.machine.get().map(|made| made.hardware.clone()).unwrap_or_default()
+    }
+
+    fn served(&self) -> Served {
+        Served::of(&self.scheduler.status(), &self.share)
+    }
+
+    /// 0 when a rule lets nothing in now.
+    fn throttle(&self, served: &Served) -> u8 {
+        let throttle = self.throttle_of_machine();
+        let doing = Doing { own_load: self.own_load(served), throttle };
+        if self.share.pauses(Moment::now(), doing).is_some() { 0 } else { throttle }
+    }
+
+    fn throttle_of_machine(&self) -> u8 {
+        let pause_on_battery = self.share.pause_on_battery;
+        let rules = PowerRules { pause_on_battery, pause_when_hot: true };
+        self.lock().condition.throttle(rules)
+    }
+
+    fn own_load(&self, served: &Served) -> f64 {
+        served.own_load(self.lent.load(Ordering::Relaxed))
+    }
+
+    async fn look(&self) {
+        let looked = tokio::task::spawn_blocking(|| {
+            (Condition::read(&Root::system()), hardware::addresses())
+        });
+        let Ok((condition, ips)) = looked.await else { return };
+        let mut state = self.lock();
+        state.condition = condition;
+        state.addresses = match state.listens {
+            Some(bound) if bound.ip().is_unspecified() => {
+                let all = ips.into_iter().map(|ip| SocketAddr::new(ip, bound.port()));
+                all.take(MAX_ADDRESSES).collect()
+            }
+            bound => bound.into_iter().collect(),
+        };
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Made {
+    fn of(machine: &Machine) -> Self {
+        let max_model_size_gb = machine.max_model_size_gb();
+        Self { hardware: device::hardware(machine), max_model_size_gb }
+    }
+}
+
+fn thermal(level: Thermal) -> cluster::Thermal {
+    match level {
+        Thermal::Nominal => cluster::Thermal::Nominal,
+        Thermal::Fair => cluster::Thermal::Fair,
+        Thermal::Serious => cluster::Thermal::Serious,
+        Thermal::Critical => cluster::Thermal::Critical,
+    }
+}
+
+fn now() -> AppleTime {
+    AppleTime::from_unix_ms(access::Moment::now().wall_ms)
+}
+
+#[cfg(test)]
+mod tests;

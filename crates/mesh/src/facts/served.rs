@@ -1,0 +1,81 @@
+//! What this machine's own providers serve now.
+
+use base::{Endpoint, Scope};
+use scheduler::{Distance, Status, WorkerStatus};
+
+use crate::share::{Share, Sharing};
+
+/// The most models that are told of.
+const MAX_MODELS: usize = 1_024;
+
+/// What this machine's own providers serve to peers now, and what they have to do.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub(crate) struct Served {
+    /// The models that peers may ask for, in order.
+    pub(crate) models: Vec<String>,
+    /// How many requests of peers are taken at once; at least 1.
+    pub(crate) capacity: u32,
+    /// How many requests are taken at once, whosever they are.
+    pub(crate) of_all: u32,
+    /// Requests that are being answered, whosever they are.
+    pub(crate) in_flight: u32,
+    /// Requests that wait.
+    pub(crate) queue_depth: u32,
+    /// Tokens a second: the mean of those that were measured.
+    pub(crate) speed: Option<f64>,
+}
+
+impl Served {
+    /// Of peers nothing is counted: what they serve is theirs to tell.
+    pub(crate) fn of(status: &Status, share: &Share) -> Self {
+        let own: Vec<_> = status.workers.iter().filter(|worker| is_own(worker)).collect();
+        let sum = |of: fn(&WorkerStatus) -> u32| {
+            own.iter().map(|worker| of(worker)).fold(0, u32::saturating_add)
+        };
+        let of_all = sum(|worker| worker.max_concurrent);
+        let server = Scope::server();
+        let waiting = status.queues.iter().filter(|queue| queue.scope == server);
+        let queue_depth: usize = waiting.map(|queue| queue.len).sum();
+        Self {
+            models: models(&own, share),
+            capacity: share.jobs.unwrap_or(u32::MAX).min(of_all).max(1),
+            of_all,
+            in_flight: sum(|worker| worker.in_flight),
+            queue_depth: u32::try_from(queue_depth).unwrap_or(u32::MAX),
+            speed: mean(own.iter().filter_map(|worker| worker.speed)),
+        }
+    }
+
+    /// The share of the capacity that this machine's own requests use, when `lent` of those that are
+    /// being answered are peers'.
+    pub(crate) fn own_load(&self, lent: u32) -> f64 {
+        let own = self.in_flight.saturating_sub(lent);
+        f64::from(own) / f64::from(self.of_all.max(1))
+    }
+}
+
+fn is_own(worker: &WorkerStatus) -> bool {
+    let serves = worker.endpoints.contains(Endpoint::ChatCompletions);
+    worker.distance == Distance::Here
+        && worker.scope == Scope::server()
+        && serves
+        && !worker.draining
+}
+
+fn models(own: &[&WorkerStatus], share: &Share) -> Vec<String> {
+    if share.with == Sharing::Off {
+        return Vec::new();
+    }
+    let all = own.iter().flat_map(|worker| &worker.models);
+    let offered = all.filter(|model| !model.is_wildcard() && share.offers(model.as_str()));
+    let mut models: Vec<_> = offered.map(|model| model.as_str().to_owned()).collect();
+    models.sort_unstable();
+    models.dedup();
+    models.truncate(MAX_MODELS);
+    models
+}
+
+fn mean(values: impl Iterator<Item = f64>) -> Option<f64> {
+    let (count, sum) = values.fold((0_u32, 0.0), |(count, sum), value| (count + 1, sum + value));
+    (count > 0).then(|| sum / f64::from(count))
+}

@@ -1,0 +1,123 @@
+//! From the exchange to the link.
+
+use std::sync::Arc;
+
+use http::StatusCode;
+use protocol::{
+    json::clip,
+    mesh::{
+        ClusterMessage, WireId,
+        cluster::{ErrorCode, InferenceChunk, InferenceComplete, InferenceRequest},
+    },
+};
+use scheduler::{Answer, Event};
+use serde_json::value::RawValue;
+
+use super::{
+    Pass, Shared,
+    chunks::Chunks,
+    refusal::Refused,
+    request::{self, Prepared},
+};
+use crate::link::{Link, LinkClosed};
+
+/// The most that is read of a backend's error, in bytes.
+const MAX_ERROR: usize = 64 * 1024;
+
+/// Requests up to this size, in bytes, are worked on between two other things; larger ones on a thread
+/// of their own.
+const WORKED_ON_AT_ONCE: usize = 256 * 1024;
+
+/// Has a request answered, and says the answer to the peer. Dropped, it is cancelled at the backend.
+///
+/// # Errors
+/// Why there is no (more of the) answer; to be said after what was said.
+pub(super) async fn answer(
+    shared: &Arc<Shared>,
+    link: &Arc<Link>,
+    request: InferenceRequest,
+    pass: &Pass,
+) -> Result<(), Refused> {
+    let _held = shared.hold(request.request.get().len())?;
+    let id = request.request_id.clone();
+    let prepared = prepare(shared, request).await?;
+    let asked = prepared.model.clone();
+    let chunks = Chunks::new(prepared.asked.clone(), prepared.asked_usage);
+    let job = prepared.job(&link.peer, &pass.cost);
+    tracing::debug!(request_id = %job.id, peer = %link.peer.short(), model = %asked, "a request of a peer");
+    let mut answer = shared.scheduler.submit(job);
+    let by_server = |failure| Refused::by_server(&failure, asked.as_str());
+    let head = answer.head().await.map_err(by_server)?;
+    if !head.status.is_success() {
+        return Err(backend_error(head.status, &mut answer).await);
+    }
+    pass_on(link, &id, &mut answer, chunks, asked.as_str()).await?;
+    let usage = pass.cost.usage();
+    let count =
+        |tokens: Option<u64>| tokens.map(|tokens| u32::try_from(tokens).unwrap_or(u32::MAX));
+    let complete = InferenceComplete {
+        request_id: id,
+        tokens_in: count(usage.prompt_tokens),
+        tokens_out: count(usage.completion_tokens),
+    };
+    // Whoever is gone is told nothing.
+    let _ = link.say(&ClusterMessage::InferenceComplete(complete)).await;
+    Ok(())
+}
+
+async fn prepare(shared: &Arc<Shared>, request: InferenceRequest) -> Result<Prepared, Refused> {
+    if request.request.get().len() <= WORKED_ON_AT_ONCE {
+        return request::prepare(&request, &shared.scheduler, &shared.share);
+    }
+    let own = Arc::clone(shared);
+    let preparing = move || request::prepare(&request, &own.scheduler, &own.share);
+    tokio::task::spawn_blocking(preparing).await.unwrap_or_else(|_| {
+        let words = "the request could not be worked on";
+        Err(Refused::new(ErrorCode::InternalError, words))
+    })
+}
+
+/// Says what comes until the answer is complete.
+async fn pass_on(
+    link: &Link,
+    id: &WireId,
+    answer: &mut Answer,
+    mut chunks: Chunks,
+    model: &str,
+) -> Result<(), Refused> {
+    loop {
+        let mut out = Vec::new();
+        let (made, over) = match answer.next().await {
+            Event::Chunk(bytes) => (chunks.feed(&bytes, &mut out), false),
+            Event::End => (chunks.end(&mut out), true),
+            Event::Failed(failure) => (Err(Refused::by_server(&failure, model)), true),
+        };
+        for chunk in out {
+            say(link, id, chunk)
+                .await
+                .map_err(|LinkClosed| Refused::new(ErrorCode::Cancelled, "the link was closed"))?;
+        }
+        made?;
+        if over {
+            return Ok(());
+        }
+    }
+}
+
+async fn say(link: &Link, id: &WireId, chunk: Box<RawValue>) -> Result<(), LinkClosed> {
+    let chunk = InferenceChunk { request_id: id.clone(), chunk };
+    link.say(&ClusterMessage::InferenceChunk(chunk)).await
+}
+
+async fn backend_error(status: StatusCode, answer: &mut Answer) -> Refused {
+    let mut body = Vec::new();
+    while let Event::Chunk(bytes) = answer.next().await {
+        let room = MAX_ERROR - body.len();
+        body.extend_from_slice(&bytes[..bytes.len().min(room)]);
+        if body.len() == MAX_ERROR {
+            break;
+        }
+    }
+    let body = String::from_utf8_lossy(&body);
+    Refused::by_backend(status, clip(&body, MAX_ERROR).to_owned())
+}

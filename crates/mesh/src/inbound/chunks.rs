@@ -1,0 +1,231 @@
+//! What a backend sends as chunks of the mesh's. Pure.
+
+use protocol::{
+    json::clip,
+    mesh::cluster::ErrorCode,
+    openai::chunk,
+    sse::looks_like_sse,
+    translate::{BadAnswer, events::EventReader},
+};
+use serde_json::value::RawValue;
+
+use super::refusal::Refused;
+
+/// The longest chunk that is sent, in bytes: in base64 it still fits a frame of a stock relay.
+const MAX_CHUNK: usize = 10 * 1024 * 1024;
+
+/// Makes chunks of the bytes of an answer.
+pub(super) struct Chunks {
+    /// The model as the peer called it, in JSON.
+    asked: String,
+    /// Whether a chunk that only tells usage is wanted.
+    asked_usage: bool,
+    kind: Kind,
+    /// Whether anything was said.
+    said: bool,
+    /// Whether the model came to its end.
+    finished: bool,
+}
+
+enum Kind {
+    Unknown,
+    Events(EventReader),
+    /// One JSON value, as far as it has come: the backend knows no streams.
+    Whole(Vec<u8>),
+}
+
+impl Chunks {
+    pub(super) fn new(asked: String, asked_usage: bool) -> Self {
+        Self { asked, asked_usage, kind: Kind::Unknown, said: false, finished: false }
+    }
+
+    /// Takes the next bytes; the chunks that they complete.
+    ///
+    /// # Errors
+    /// How the answer failed. What was made before it is in `out`.
+    pub(super) fn feed(
+        &mut self,
+        bytes: &[u8],
+        out: &mut Vec<Box<RawValue>>,
+    ) -> Result<(), Refused> {
+        if let Kind::Unknown = self.kind {
+            self.kind = match looks_like_sse(bytes) {
+                true => Kind::Events(EventReader::default()),
+                false => Kind::Whole(Vec::new()),
+            };
+        }
+        match &mut self.kind {
+            Kind::Whole(kept) => keep(kept, bytes),
+            _ => self.events(|reader, event| reader.feed(bytes, event), out),
+        }
+    }
+
+    /// The answer is complete; the rest of the chunks.
+    ///
+    /// # Errors
+    /// As [`Chunks::feed`]; and when it was cut off, or nothing was in it.
+    pub(super) fn end(&mut self, out: &mut Vec<Box<RawValue>>) -> Result<(), Refused> {
+        if let Kind::Whole(kept) = &mut self.kind {
+            let kept = std::mem::take(kept);
+            self.whole(&kept, out)?;
+        } else {
+            self.events(|reader, event| reader.end(event), out)?;
+        }
+        match (self.said, self.finished) {
+            (false, _) => Err(failed("the backend's answer was empty")),
+            (true, false) => Err(failed("the backend's answer was cut off")),
+            (true, true) => Ok(()),
+        }
+    }
+
+    fn events(
+        &mut self,
+        read: impl FnOnce(
+            &mut EventReader,
+            &mut dyn FnMut(&[u8]) -> Result<(), BadAnswer>,
+        ) -> Result<(), BadAnswer>,
+        out: &mut Vec<Box<RawValue>>,
+    ) -> Result<(), Refused> {
+        let kind = std::mem::replace(&mut self.kind, Kind::Unknown);
+        let Kind::Events(mut reader) = kind else { return Ok(()) };
+        let mut refused = None;
+        let result = read(&mut reader, &mut |event| {
+            self.event(event, out).map_err(|why| {
+                let bad = BadAnswer(why.words.clone());
+                refused = Some(why);
+                bad
+            })
+        });
+        self.kind = Kind::Events(reader);
+        result.map_err(|BadAnswer(why)| refused.unwrap_or_else(|| failed(&why)))
+    }
+
+    fn event(&mut self, event: &[u8], out: &mut Vec<Box<RawValue>>) -> Result<(), Refused> {
+        let event = event.trim_ascii();
+        if event == b"[DONE]" {
+            self.finished = true;
+            return Ok(());
+        }
+        if event.is_empty() {
+            return Ok(());
+        }
+        let text = str::from_utf8(event).map_err(|_| failed("the backend's answer is no text"))?;
+        self.chunk(text, out)
+    }
+
+    fn whole(&mut self, kept: &[u8], out: &mut Vec<Box<RawValue>>) -> Result<(), Refused> {
+        let text = str::from_utf8(kept).map_err(|_| failed("the backend's answer is no text"))?;
+        let chunk = chunk::of_whole(text).map_err(|bad| failed(&bad.to_string()))?;
+        self.finished = true;
+        self.chunk(&chunk, out)
+    }
+
+    fn chunk(&mut self, text: &str, out: &mut Vec<Box<RawValue>>) -> Result<(), Refused> {
+        let look = chunk::look(text).map_err(|bad| failed(&bad.to_string()))?;
+        if text.len() > MAX_CHUNK {
+            return Err(failed("a chunk of the backend's answer is too long"));
+        }
+        self.finished |= look.finishes;
+        if !look.has_choices && look.tells_usage && !self.asked_usage {
+            return Ok(());
+        }
+        // What the backend calls its model is nobody's business.
+        let named = look.model_span.filter(|span| text[span.clone()] != self.asked);
+        let text = match named {
+            Some(span) => [&text[..span.start], &self.asked, &text[span.end..]].concat(),
+            None => text.to_owned(),
+        };
+        self.said |= look.has_choices;
+        out.push(RawValue::from_string(text).map_err(|error| failed(&error.to_string()))?);
+        Ok(())
+    }
+}
+
+fn keep(kept: &mut Vec<u8>, bytes: &[u8]) -> Result<(), Refused> {
+    if kept.len() + bytes.len() > MAX_CHUNK {
+        return Err(failed("the backend's answer is too long"));
+    }
+    kept.extend_from_slice(bytes);
+    Ok(())
+}
+
+fn failed(why: &str) -> Refused {
+    Refused::new(ErrorCode::InternalError, clip(why, 4_096))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn all(pieces: &[&[u8]], asked_usage: bool) -> (Vec<String>, Result<(), String>) {
+        let mut chunks = Chunks::new("\"asked\"".to_owned(), asked_usage);
+        let mut out = Vec::new();
+        let fed = pieces.iter().try_for_each(|piece| chunks.feed(piece, &mut out));
+        let result = fed.and_then(|()| chunks.end(&mut out)).map_err(|refused| refused.words);
+        (out.iter().map(|chunk| chunk.get().to_owned()).collect(), result)
+    }
+
+    const DELTA: &str = r#"{"model":"asked","choices":[{"delta":{"content":"é"}}]}"#;
+    const LAST: &str = r#"{"choices":[{"delta":{},"finish_reason":"stop"}]}"#;
+    const USAGE: &str = r#"{"choices":[],"usage":{"total_tokens":1}}"#;
+
+    #[test]
+    fn events_are_chunks_however_they_are_split() {
+        let stream = format!(
+            ": hi\r\n\r\ndata:{DELTA}\n\ndata: {LAST}\n\ndata: {USAGE}\n\ndata: [DONE]\n\n"
+        );
+        for cut in 1..stream.len() {
+            let (head, tail) = stream.as_bytes().split_at(cut);
+            let (chunks, end) = all(&[head, tail], true);
+            assert_eq!(
+                (chunks, end),
+                ([DELTA, LAST, USAGE].map(str::to_owned).to_vec(), Ok(())),
+                "{cut}"
+            );
+        }
+        assert_eq!(all(&[stream.as_bytes()], false).0.len(), 2, "usage that nobody asked for");
+    }
+
+    #[test]
+    fn chunks_call_the_model_as_the_peer_does() {
+        let stream =
+            r#"data: {"a":1.50, "model" : "secret\/path", "choices":[{"finish_reason":"stop"}]}"#;
+        let expected = r#"{"a":1.50, "model" : "asked", "choices":[{"finish_reason":"stop"}]}"#;
+        assert_eq!(all(&[stream.as_bytes()], true), (vec![expected.to_owned()], Ok(())));
+    }
+
+    #[test]
+    fn an_answer_that_is_no_stream_is_one_chunk() {
+        let whole = br#"{"object":"chat.completion","choices":[{"message":{"content":"x"}}]}"#;
+        let (chunks, end) = all(&[&whole[..9], &whole[9..]], true);
+        let expected =
+            r#"{"choices":[{"delta":{"content":"x"}}],"object":"chat.completion.chunk"}"#;
+        assert_eq!((chunks, end), (vec![expected.to_owned()], Ok(())));
+    }
+
+    #[test]
+    fn an_answer_that_breaks_off_or_tells_an_error_does_not_end_well() {
+        let begun = format!("data: {DELTA}\n\n");
+        let with = |rest: &str| all(&[begun.as_bytes(), rest.as_bytes()], true);
+        let cut_off = Err("the backend's answer was cut off".to_owned());
+        assert_eq!(with("").1, cut_off);
+        assert_eq!(with("data: {\"choices\":[]").0.len(), 1);
+        let (chunks, end) = with("data: {\"error\":{\"message\":\"boom\"}}\n\ndata: [DONE]\n\n");
+        assert_eq!((chunks.len(), end), (1, Err("boom".to_owned())));
+        for empty in [&b""[..], b"data: [DONE]\n\n", b": only\n\n"] {
+            let (chunks, end) = all(&[empty], true);
+            assert!(chunks.is_empty() && end.is_err(), "{}", String::from_utf8_lossy(empty));
+        }
+        assert!(with("data: \u{fffd}no json\n\n").1.is_err());
+        assert!(all(&[b"data: \xff\n\n"], true).1.is_err());
+        assert!(all(&[b"<html>"], true).1.is_err());
+    }
+
+    #[test]
+    fn what_is_kept_of_an_answer_is_bounded() {
+        let mut chunks = Chunks::new(String::new(), true);
+        let mebibyte = vec![b'{'; 1024 * 1024];
+        let fed = (0..11).take_while(|_| chunks.feed(&mebibyte, &mut Vec::new()).is_ok()).count();
+        assert_eq!(fed, MAX_CHUNK / mebibyte.len());
+    }
+}

@@ -1,0 +1,76 @@
+//! What an answer costs, known to the scheduler and here.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use base::Endpoint;
+use protocol::usage::{self, AnswerCounter};
+use scheduler::{Meter, Usage};
+
+/// What an answer has cost so far. Clones share it.
+#[derive(Clone, Default)]
+pub(super) struct Cost(Arc<Mutex<Option<AnswerCounter>>>);
+
+impl Cost {
+    /// A meter for the answer to a prompt of about so many tokens, which this is told by.
+    pub(super) fn meter(&self, prompt_tokens: u64) -> Box<dyn Meter> {
+        *self.lock() = Some(AnswerCounter::new(Endpoint::ChatCompletions, prompt_tokens));
+        Box::new(self.clone())
+    }
+
+    /// What the answer tells, and where it tells nothing, what was counted.
+    pub(super) fn usage(&self) -> Usage {
+        Meter::usage(self).or(self.estimate())
+    }
+
+    /// Tokens read and written, for a peer's day. Of what was never answered there are none.
+    pub(super) fn tokens(&self) -> u64 {
+        let told = Meter::usage(self);
+        let written = told.completion_tokens.or(self.estimate().completion_tokens).unwrap_or(0);
+        let read = if written > 0 { self.usage().prompt_tokens } else { told.prompt_tokens };
+        read.unwrap_or(0).saturating_add(written)
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Option<AnswerCounter>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Meter for Cost {
+    fn feed(&mut self, chunk: &[u8]) {
+        if let Some(counter) = self.lock().as_mut() {
+            counter.feed(chunk);
+        }
+    }
+
+    fn usage(&self) -> Usage {
+        let told = self.lock().as_ref().map(AnswerCounter::told).unwrap_or_default();
+        of(told, false)
+    }
+
+    fn estimate(&self) -> Usage {
+        let seen = self.lock().as_ref().map(AnswerCounter::estimate).unwrap_or_default();
+        of(seen, true)
+    }
+}
+
+fn of(usage: usage::Usage, estimated: bool) -> Usage {
+    let usage::Usage { prompt_tokens, completion_tokens } = usage;
+    Usage { estimated, prompt_tokens, completion_tokens }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_answer_costs_what_it_tells_or_what_was_seen_of_it() {
+        let cost = Cost::default();
+        assert_eq!(cost.tokens(), 0);
+        let mut meter = cost.meter(9);
+        assert_eq!(cost.tokens(), 0, "nothing was answered");
+        meter.feed(b"data: {\"choices\":[{\"delta\":{\"content\":\"a\"}}]}\n\n");
+        assert_eq!(cost.tokens(), 10);
+        meter.feed(b"data: {\"usage\":{\"prompt_tokens\":3,\"completion_tokens\":4}}\n\n");
+        assert_eq!(cost.tokens(), 7);
+    }
+}

@@ -1,0 +1,287 @@
+//! Requests of peers that we answer.
+//!
+//! Each is a job like any other, counted for the peer, that no second peer may get. A task for each
+//! reads the answer and says it to the peer, as fast as that reads.
+//!
+//! - `request`: a message as a job
+//! - `model`: which of the models here is meant
+//! - `meter`: what an answer costs, known to the scheduler and here
+//! - `answer`: from the exchange to the link
+//! - `chunks`: what a backend sends as chunks of the mesh's
+//! - `refusal`: how a peer is told that there is no answer
+
+mod answer;
+mod chunks;
+mod meter;
+mod model;
+mod refusal;
+mod request;
+#[cfg(test)]
+mod tests;
+
+use std::{
+    collections::HashMap,
+    sync::{
+        Arc, Mutex, MutexGuard, PoisonError,
+        atomic::{AtomicU32, AtomicUsize, Ordering},
+    },
+};
+
+use protocol::mesh::{
+    WireId,
+    cluster::{ErrorCode, InferenceRequest},
+};
+use scheduler::Scheduler;
+use store::{UsageQuery, UsageStore};
+use tokio_util::{sync::CancellationToken, task::TaskTracker};
+
+use self::refusal::Refused;
+use crate::{
+    link::{Carrier, Link},
+    node::Node,
+    peer::PeerId,
+    share::{Asker, Doing, Gate, Moment, Refusal, Share},
+};
+
+/// Requests that may run over one link at once.
+const MAX_RUNNING: usize = 1_024;
+
+/// The most bytes of requests that are held for all peers at once.
+const MAX_HELD: usize = 256 * 1024 * 1024;
+
+/// What peers ask.
+pub(crate) struct Inbound {
+    shared: Arc<Shared>,
+    running: Arc<Running>,
+}
+
+/// What every request's task needs.
+struct Shared {
+    scheduler: Scheduler,
+    share: Share,
+    usage: Arc<dyn UsageStore>,
+    gate: Mutex<Gate>,
+    /// As many as the gate has let in, for those who must not wait for it.
+    lent: Arc<AtomicU32>,
+    /// Bytes of requests.
+    held: AtomicUsize,
+}
+
+/// Requests, by the number of their link and their own id; cancelled, they stop.
+#[derive(Default)]
+struct Running(Mutex<HashMap<u64, HashMap<WireId, CancellationToken>>>);
+
+impl Inbound {
+    pub(crate) fn new(share: Share, scheduler: Scheduler, usage: Arc<dyn UsageStore>) -> Self {
+        let shared = Shared {
+            scheduler,
+            gate: Mutex::new(Gate::new(share.clone())),
+            share,
+            usage,
+            lent: Arc::default(),
+            held: AtomicUsize::new(0),
+        };
+        Self { shared: Arc::new(shared), running: Arc::default() }
+    }
+
+    /// How many requests of peers are being answered, now and whenever it is looked at.
+    pub(crate) fn lent(&self) -> Arc<AtomicU32> {
+        Arc::clone(&self.shared.lent)
+    }
+
+    /// A request came: answered by a task of its own, or refused at once.
+    pub(crate) fn request(&self, node: &Arc<Node>, link: &Arc<Link>, request: InferenceRequest) {
+        let proved = link.proved && (link.sealed || is_lan(link) || has_greeted(node, &link.peer));
+        let own = Arc::clone(node);
+        self.take(&node.tasks, link, proved, request, move || own.facts.doing());
+    }
+
+    /// As [`Inbound::request`]; `doing` tells how this machine is doing.
+    fn take(
+        &self,
+        tasks: &TaskTracker,
+        link: &Arc<Link>,
+        proved: bool,
+        request: InferenceRequest,
+        doing: impl FnOnce() -> Doing + Send + 'static,
+    ) {
+        let id = request.request_id.clone();
+        let stop = match self.begin(link, &request) {
+            Ok(stop) => stop,
+            Err(refused) => return refused.tell(link, id),
+        };
+        let place = Place { running: Arc::clone(&self.running), link: link.number, id };
+        let (shared, link) = (Arc::clone(&self.shared), Arc::clone(link));
+        tasks.spawn(async move {
+            let place = place;
+            let answering = async {
+                let pass = shared.admit(&link.peer, proved, link.sealed, doing).await?;
+                answer::answer(&shared, &link, request, &pass).await
+            };
+            match stop.run_until_cancelled(answering).await {
+                // Whoever has cancelled it knows.
+                None | Some(Ok(())) => {}
+                Some(Err(refused)) => refused.say(&link, place.id.clone()).await,
+            }
+        });
+    }
+
+    /// The asker does not want the answer any more.
+    pub(crate) fn cancel(&self, link: &Arc<Link>, request: &WireId) {
+        let running = self.running.lock();
+        if let Some(stop) = running.get(&link.number).and_then(|of_link| of_link.get(request)) {
+            stop.cancel();
+        }
+    }
+
+    /// Nobody reads the answers to what came over this link.
+    pub(crate) fn link_closed(&self, link: &Arc<Link>) {
+        let of_link = self.running.lock().remove(&link.number);
+        for (_, stop) in of_link.into_iter().flatten() {
+            stop.cancel();
+        }
+    }
+
+    /// Whether anything that came over this link is being answered.
+    pub(crate) fn answers_on(&self, link: &Link) -> bool {
+        self.running.lock().get(&link.number).is_some_and(|of_link| !of_link.is_empty())
+    }
+
+    /// Notes a request down, if it is one that may be looked at.
+    fn begin(&self, link: &Link, request: &InferenceRequest) -> Result<CancellationToken, Refused> {
+        let refuse = |code, words: &str| Err(Refusal::new(code, words).into());
+        if request.hops.is_some_and(|hops| hops > 1) {
+            return refuse(
+                ErrorCode::Unavailable,
+                "the request has come through another peer already",
+            );
+        }
+        let mut running = self.running.lock();
+        let of_link = running.entry(link.number).or_default();
+        if of_link.contains_key(&request.request_id) {
+            return refuse(ErrorCode::InternalError, "a request of the same id is being answered");
+        }
+        if of_link.len() >= MAX_RUNNING {
+            return refuse(ErrorCode::QueueFull, "too many requests are running over this link");
+        }
+        let stop = CancellationToken::new();
+        of_link.insert(request.request_id.clone(), stop.clone());
+        Ok(stop)
+    }
+}
+
+impl Running {
+    fn lock(&self) -> MutexGuard<'_, HashMap<u64, HashMap<WireId, CancellationToken>>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// A request that is noted down; taken off when this is dropped.
+struct Place {
+    running: Arc<Running>,
+    link: u64,
+    id: WireId,
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        let mut running = self.running.lock();
+        if let Some(of_link) = running.get_mut(&self.link) {
+            of_link.remove(&self.id);
+            if of_link.is_empty() {
+                running.remove(&self.link);
+            }
+        }
+    }
+}
+
+/// A request that was let in. It is settled when this is dropped.
+struct Pass {
+    shared: Arc<Shared>,
+    peer: PeerId,
+    /// What the answer has cost, once there is one.
+    cost: meter::Cost,
+}
+
+impl Drop for Pass {
+    fn drop(&mut self) {
+        let tokens = self.cost.tokens();
+        let mut gate = self.shared.gate();
+        gate.settle(Moment::now(), &self.peer, tokens);
+        self.shared.lent.store(gate.running(), Ordering::Relaxed);
+    }
+}
+
+impl Shared {
+    async fn admit(
+        self: &Arc<Self>,
+        peer: &PeerId,
+        proved: bool,
+        sealed: bool,
+        doing: impl FnOnce() -> Doing,
+    ) -> Result<Pass, Refused> {
+        let asker = Asker { peer, proved, sealed };
+        // Strangers have nothing looked up.
+        self.share.lets_in(asker)?;
+        if self.gate().wants_used(peer) {
+            self.look_up(peer).await;
+        }
+        let doing = doing();
+        let mut gate = self.gate();
+        gate.admit(Moment::now(), asker, doing)?;
+        self.lent.store(gate.running(), Ordering::Relaxed);
+        Ok(Pass { shared: Arc::clone(self), peer: peer.clone(), cost: meter::Cost::default() })
+    }
+
+    /// Asks the ledger what the peer has used today. A ledger that cannot be read stops nobody.
+    async fn look_up(&self, peer: &PeerId) {
+        let now = Moment::now();
+        let (usage, key) = (Arc::clone(&self.usage), Some(request::key(peer)));
+        let query = UsageQuery { since_ms: Some(now.midnight_ms()), key, ..UsageQuery::default() };
+        let answer = tokio::task::spawn_blocking(move || usage.usage(&query)).await;
+        let used = match answer {
+            Ok(Ok(answer)) => answer.totals.tokens(),
+            _ => {
+                tracing::warn!(%peer, "it cannot be read what a peer has used today: nothing is assumed");
+                0
+            }
+        };
+        self.gate().used(now, peer, used);
+    }
+
+    /// Holds so many bytes of a request, while there is room.
+    fn hold(self: &Arc<Self>, bytes: usize) -> Result<Held, Refused> {
+        let held = Held { shared: Arc::clone(self), bytes };
+        let before = self.held.fetch_add(bytes, Ordering::Relaxed);
+        if before.saturating_add(bytes) > MAX_HELD {
+            let words = "this machine holds as many requests of peers as it can";
+            return Err(Refusal::new(ErrorCode::QueueFull, words).into());
+        }
+        Ok(held)
+    }
+
+    fn gate(&self) -> MutexGuard<'_, Gate> {
+        self.gate.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Bytes that are held.
+struct Held {
+    shared: Arc<Shared>,
+    bytes: usize,
+}
+
+impl Drop for Held {
+    fn drop(&mut self) {
+        self.shared.held.fetch_sub(self.bytes, Ordering::Relaxed);
+    }
+}
+
+fn is_lan(link: &Link) -> bool {
+    matches!(link.carrier, Carrier::Lan(_))
+}
+
+/// Relay sessions of stock peers begin without a hello.
+fn has_greeted(node: &Node, peer: &PeerId) -> bool {
+    node.peers.get(peer).is_some_and(|peer| peer.facts().greeted)
+}

@@ -1,0 +1,167 @@
+//! How a peer is told that there is no answer.
+
+use protocol::{
+    json::clip,
+    mesh::{
+        ClusterMessage, WireId,
+        cluster::{ErrorCode, InferenceError},
+    },
+    openai::error_body,
+};
+use scheduler::{Ending, Failure};
+
+use crate::{link::Link, share::Refusal};
+
+/// The longest text that is told for people, in bytes.
+const MAX_WORDS: usize = 4_096;
+
+/// Why there is no (more of an) answer.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Refused {
+    pub(super) code: ErrorCode,
+    pub(super) words: String,
+    /// Status and body of the backend's own answer, for peers that can pass them on.
+    pub(super) answered: Option<(u16, String)>,
+}
+
+impl From<Refusal> for Refused {
+    fn from(Refusal { code, words }: Refusal) -> Self {
+        Self { code, words, answered: None }
+    }
+}
+
+impl Refused {
+    pub(super) fn new(code: ErrorCode, words: impl Into<String>) -> Self {
+        Self { code, words: words.into(), answered: None }
+    }
+
+    /// The request itself is at fault.
+    pub(super) fn bad_request(status: u16, words: &str, param: Option<&str>) -> Self {
+        let body = error_body(words, "invalid_request_error", param, None);
+        let answered = Some((status, body));
+        Self { code: ErrorCode::InternalError, words: words.to_owned(), answered }
+    }
+
+    /// The backend answered with an error, in stock peers' words.
+    pub(super) fn by_backend(status: http::StatusCode, body: String) -> Self {
+        let words = format!("backend returned {status}: {}", clip(&body, MAX_WORDS));
+        let code = match status.as_u16() {
+            408 | 504 => ErrorCode::Timeout,
+            429 => ErrorCode::QueueFull,
+            503 => ErrorCode::Unavailable,
+            _ => ErrorCode::InternalError,
+        };
+        Self { code, words, answered: Some((status.as_u16(), body)) }
+    }
+
+    /// Our own server could not have it answered.
+    pub(super) fn by_server(failure: &Failure, model: &str) -> Self {
+        let detail = || failure.detail.as_deref().unwrap_or("it gave no reason").to_owned();
+        let (code, words) = match &failure.ending {
+            Ending::QueueFull { .. } => (ErrorCode::QueueFull, "the queue is full".to_owned()),
+            Ending::NoProvider | Ending::NotServed => {
+                let words = format!("model '{}' not loaded on this node", clip(model, 256));
+                (ErrorCode::ModelNotLoaded, words)
+            }
+            Ending::QueueTimeout => {
+                (ErrorCode::Timeout, "no backend was free within the time-out".to_owned())
+            }
+            Ending::RequestTimeout | Ending::IdleTimeout => {
+                (ErrorCode::Timeout, "the backend did not answer in time".to_owned())
+            }
+            Ending::ShuttingDown => (ErrorCode::Unavailable, "node is shutting down".to_owned()),
+            Ending::RequeueExhausted => {
+                (ErrorCode::Unavailable, "every backend that was tried was lost".to_owned())
+            }
+            Ending::Revoked | Ending::Closed | Ending::ClientStalled => {
+                (ErrorCode::Cancelled, "the request was stopped".to_owned())
+            }
+            Ending::TooLarge { limit } => {
+                let words = format!("the request is too large: up to {limit} bytes are taken");
+                return Self::bad_request(413, &words, None);
+            }
+            Ending::ProviderLost => {
+                let words = "the backend was lost while it answered".to_owned();
+                (ErrorCode::InternalError, words)
+            }
+            Ending::ProviderFailed | Ending::Untranslatable => {
+                (ErrorCode::InternalError, format!("the backend failed: {}", detail()))
+            }
+        };
+        Self::new(code, words)
+    }
+
+    /// Tells the peer, which has been sent no part of an answer.
+    pub(super) fn tell(self, link: &Link, request_id: WireId) {
+        // A closed link has told it already.
+        let _ = link.tell(&self.message(link, request_id));
+    }
+
+    /// Tells the peer, after the parts of the answer that it was sent.
+    pub(super) async fn say(self, link: &Link, request_id: WireId) {
+        let _ = link.say(&self.message(link, request_id)).await;
+    }
+
+    fn message(self, link: &Link, request_id: WireId) -> ClusterMessage {
+        let Self { code, words, answered } = self;
+        tracing::debug!(peer = %link.peer.short(), %request_id, code = code.as_str(), words,
+            "a request of a peer was not answered");
+        let (status, body) = answered.filter(|_| link.warren).unzip();
+        ClusterMessage::InferenceError(InferenceError {
+            request_id,
+            error_message: words,
+            code: Some(code),
+            status: status.map(u32::from),
+            body,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use http::StatusCode;
+
+    use super::*;
+
+    fn code(ending: Ending) -> ErrorCode {
+        Refused::by_server(&ending.into(), "m").code
+    }
+
+    #[test]
+    fn every_ending_has_a_code_that_stock_peers_know() {
+        let after = Duration::from_secs(1);
+        let table = [
+            (Ending::QueueFull { retry_after: after }, ErrorCode::QueueFull),
+            (Ending::NoProvider, ErrorCode::ModelNotLoaded),
+            (Ending::NotServed, ErrorCode::ModelNotLoaded),
+            (Ending::QueueTimeout, ErrorCode::Timeout),
+            (Ending::RequestTimeout, ErrorCode::Timeout),
+            (Ending::IdleTimeout, ErrorCode::Timeout),
+            (Ending::ShuttingDown, ErrorCode::Unavailable),
+            (Ending::RequeueExhausted, ErrorCode::Unavailable),
+            (Ending::Revoked, ErrorCode::Cancelled),
+            (Ending::ClientStalled, ErrorCode::Cancelled),
+            (Ending::ProviderLost, ErrorCode::InternalError),
+            (Ending::ProviderFailed, ErrorCode::InternalError),
+        ];
+        for (ending, expected) in table {
+            assert_eq!(code(ending.clone()), expected, "{ending:?}");
+        }
+        let too_large = Refused::by_server(&Ending::TooLarge { limit: 9 }.into(), "m");
+        assert_eq!(too_large.answered.unwrap().0, 413);
+    }
+
+    #[test]
+    fn a_backends_error_is_told_in_stock_words() {
+        let body = r#"{"error": "boom"}"#.to_owned();
+        let refused = Refused::by_backend(StatusCode::INTERNAL_SERVER_ERROR, body.clone());
+        let words = r#"backend returned 500 Internal Server Error: {"error": "boom"}"#;
+        assert_eq!((refused.code, refused.words.as_str()), (ErrorCode::InternalError, words));
+        assert_eq!(refused.answered, Some((500, body)));
+        let of = |status| Refused::by_backend(status, String::new()).code;
+        assert_eq!(of(StatusCode::TOO_MANY_REQUESTS), ErrorCode::QueueFull);
+        assert_eq!(of(StatusCode::BAD_REQUEST), ErrorCode::InternalError);
+    }
+}

@@ -1,0 +1,125 @@
+//! A message as a job.
+
+use std::sync::Arc;
+
+use base::{Endpoint, Endpoints, JobId, KeyId, ModelName, Scope};
+use bytes::Bytes;
+use http::{HeaderMap, HeaderName, HeaderValue, Method, header};
+use protocol::{
+    json::clip,
+    mesh::cluster::{ErrorCode, InferenceRequest},
+    openai::{BadBody, Streamed, prompt_heads, streamed},
+    usage::prompt_tokens,
+};
+use rand::RngExt;
+use scheduler::{Affinity, Job, JobRequest, Route, Scheduler, Unchanged};
+
+use super::{meter::Cost, model, refusal::Refused};
+use crate::{facts::Served, peer::PeerId, share::Share};
+
+/// Tells a backend that is a Warren itself not to send the request on.
+const ROUTE: HeaderName = HeaderName::from_static("x-warren-route");
+
+/// The endpoint that peers ask for.
+const CHAT: Endpoint = Endpoint::ChatCompletions;
+
+/// A request that can be served here.
+pub(super) struct Prepared {
+    /// The model as the peer called it, in JSON: so its chunks call it, too.
+    pub(super) asked: String,
+    /// Whether the peer wants to be told usage in a chunk of its own.
+    pub(super) asked_usage: bool,
+    pub(super) model: ModelName,
+    body: Bytes,
+    prompt_tokens: u64,
+    affinity: Affinity,
+}
+
+/// Whom a peer's requests are counted for.
+pub(super) fn key(peer: &PeerId) -> String {
+    format!("peer:{peer}")
+}
+
+/// Finds out what is asked for. Takes its time with a large request.
+///
+/// # Errors
+/// When it is none, or of a model that is not to be had here.
+pub(super) fn prepare(
+    request: &InferenceRequest,
+    scheduler: &Scheduler,
+    share: &Share,
+) -> Result<Prepared, Refused> {
+    let body = Bytes::copy_from_slice(request.request.get().as_bytes());
+    let asked = protocol::openai::peek(&body).map_err(|bad| bad_body(&bad))?.model;
+    let model = find(&asked, scheduler, share)?;
+    let Streamed { body, peek, asked_usage } =
+        streamed(&body, Some(model.as_str())).map_err(|bad| bad_body(&bad))?;
+    let original = request.request.get().as_bytes();
+    let prompt = peek.prompt_span.and_then(|span| original.get(span)).unwrap_or_default();
+    Ok(Prepared {
+        asked: serde_json::Value::from(asked).to_string(),
+        asked_usage,
+        prompt_tokens: prompt_tokens(&body),
+        affinity: Affinity { heads: prompt_heads(prompt) },
+        model,
+        body,
+    })
+}
+
+impl Prepared {
+    /// The job. It goes to nobody but this machine's own providers, and waits for none to come.
+    pub(super) fn job(self, peer: &PeerId, cost: &Cost) -> Job {
+        let request = JobRequest {
+            method: Method::POST,
+            path_and_query: CHAT.path().to_owned(),
+            model: self.model.clone(),
+            streaming: true,
+            headers: headers(),
+            body: self.body,
+        };
+        Job {
+            id: JobId::from_random(rand::rng().random()),
+            scope: Scope::server(),
+            targets: vec![self.model.clone()],
+            model: self.model,
+            endpoint: CHAT,
+            serve_as: Endpoints::only(CHAT),
+            translator: Arc::new(Unchanged(CHAT)),
+            key: KeyId::from(key(peer)),
+            size: request.body.len() as u64,
+            affinity: self.affinity,
+            pinned: None,
+            route: Route::LocalOnly,
+            known: false,
+            request,
+            meter: cost.meter(self.prompt_tokens),
+        }
+    }
+}
+
+fn headers() -> HeaderMap {
+    HeaderMap::from_iter([
+        (header::CONTENT_TYPE, HeaderValue::from_static("application/json")),
+        (ROUTE, HeaderValue::from_static(Route::LocalOnly.as_str())),
+    ])
+}
+
+fn find(asked: &str, scheduler: &Scheduler, share: &Share) -> Result<ModelName, Refused> {
+    let exact = ModelName::from(asked);
+    let here = scheduler.endpoints(&Scope::server(), &exact, Route::LocalOnly);
+    if here.contains(CHAT) && share.offers(asked) && !exact.is_wildcard() {
+        return Ok(exact);
+    }
+    let models = Served::of(&scheduler.status(), share).models;
+    model::meant(asked, &models).map(ModelName::from).ok_or_else(|| not_loaded(asked, &models))
+}
+
+fn not_loaded(asked: &str, models: &[String]) -> Refused {
+    let shown = &models[..models.len().min(20)];
+    let words = format!("model '{}' not loaded on this node (loaded: {shown:?})", clip(asked, 256));
+    Refused::new(ErrorCode::ModelNotLoaded, words)
+}
+
+fn bad_body(bad: &BadBody) -> Refused {
+    Refused::bad_request(400, &bad.to_string(), bad.param())
+}

@@ -1,0 +1,175 @@
+//! This machine announced on the local network, and others found there.
+
+use std::{collections::HashMap, net::SocketAddr, sync::Arc, time::Duration};
+
+use discovery::{Advertisement, Advertiser, Browser, Service};
+use tokio::{
+    sync::watch,
+    task::JoinSet,
+    time::{Instant, sleep_until},
+};
+
+use super::{
+    keep::{Place, Target, keep},
+    sightings::{Change, Found, Key, Sightings},
+};
+use crate::node::Node;
+
+/// How long one round of looking takes; after it everybody is asked anew.
+const ROUND: Duration = Duration::from_secs(60);
+
+/// After mDNS could not be started, it is tried again so much later.
+const AGAIN: Duration = Duration::from_secs(60);
+
+/// The longest text of a property, in bytes.
+const MAX_TEXT: usize = 100;
+
+/// The longest name of a service, in bytes (RFC 6763 section 4.1.1).
+const MAX_NAME: usize = 63;
+
+/// Announces where peers connect to: `bound` is the listener's address. A machine that cannot be announced
+/// takes part all the same.
+pub(super) fn announce(node: &Node, bound: SocketAddr) -> Option<Advertiser> {
+    let started = Advertiser::start(&advertisements(node, bound));
+    started.inspect_err(|error| tracing::warn!(%error, "no peer finds this node by mDNS")).ok()
+}
+
+fn advertisements(node: &Node, bound: SocketAddr) -> [Advertisement; 2] {
+    let hello = node.facts.hello(false);
+    let hardware = &hello.device_info.hardware;
+    let device = node.facts.device_id().as_str().to_ascii_uppercase();
+    let stock = [
+        ("deviceID", device),
+        ("chip", clip(&hardware.chip_name, MAX_TEXT)),
+        ("ram", format!("{:.0}", hardware.total_ram_gb)),
+        ("version", "1".to_owned()),
+    ];
+    let own = [
+        ("kind", "mesh".to_owned()),
+        ("node", node.identity.node_id().to_string()),
+        ("version", node.settings.version.to_owned()),
+        ("name", clip(&node.settings.name, MAX_TEXT)),
+        ("psk", u8::from(node.psk.is_some()).to_string()),
+    ];
+    let instance = format!("warren-mesh-{}", node.identity.node_id().short());
+    [
+        advertisement(Service::Teale, bound, &stock_name(&node.settings.name, &instance), &stock),
+        advertisement(Service::Warren, bound, &instance, &own),
+    ]
+}
+
+/// The device's name, as stock peers have it.
+fn stock_name(name: &str, otherwise: &str) -> String {
+    let clean: String = name.chars().filter(|c| !c.is_control()).collect();
+    let name = clip(clean.trim(), MAX_NAME);
+    if name.is_empty() { otherwise.to_owned() } else { name }
+}
+
+fn advertisement(
+    service: Service,
+    bound: SocketAddr,
+    instance: &str,
+    properties: &[(&str, String)],
+) -> Advertisement {
+    let addresses = discovery::advertisement::reachable_at(bound.ip());
+    let pair = |(key, value): &(&str, String)| ((*key).to_owned(), value.clone());
+    Advertisement {
+        service,
+        port: bound.port(),
+        instance: instance.to_owned(),
+        properties: properties.iter().map(pair).collect(),
+        addresses,
+    }
+}
+
+fn clip(text: &str, max: usize) -> String {
+    protocol::json::clip(text, max).to_owned()
+}
+
+/// Looks for peers and keeps a link to each that is found, for ever.
+pub(super) async fn look(node: Arc<Node>) {
+    let mut finder = Finder {
+        sightings: Sightings::new(node.identity.node_id()),
+        kept: HashMap::new(),
+        keeping: JoinSet::new(),
+        node,
+    };
+    loop {
+        let over = Instant::now() + AGAIN;
+        finder.round().await;
+        // A round that mDNS ended early is not begun again at once.
+        sleep_until(over).await;
+    }
+}
+
+struct Finder {
+    node: Arc<Node>,
+    sightings: Sightings,
+    kept: HashMap<Key, Kept>,
+    /// Dropping it ends all of them.
+    keeping: JoinSet<()>,
+}
+
+/// A peer that is kept linked to.
+struct Kept {
+    addresses: watch::Sender<Vec<SocketAddr>>,
+    task: tokio::task::AbortHandle,
+}
+
+impl Finder {
+    async fn round(&mut self) {
+        let services = [Service::Warren, Service::Teale];
+        match Browser::start(&services, self.node.settings.reach, ROUND) {
+            Ok(mut browser) => {
+                while let Some(sighting) = browser.next().await {
+                    let changes = self.sightings.see(sighting);
+                    self.apply(changes);
+                }
+            }
+            Err(error) => tracing::warn!(%error, "peers are not looked for by mDNS"),
+        }
+        let changes = self.sightings.round();
+        self.apply(changes);
+        // Those that have ended are let go.
+        while self.keeping.try_join_next().is_some() {}
+    }
+
+    fn apply(&mut self, changes: Vec<Change>) {
+        for change in changes {
+            match change {
+                Change::Came(key, found) => self.came(key, found),
+                Change::Moved(key, addresses) => {
+                    if let Some(kept) = self.kept.get(&key) {
+                        kept.addresses.send_replace(addresses);
+                    }
+                }
+                Change::Went(key) => {
+                    if let Some(kept) = self.kept.remove(&key) {
+                        kept.task.abort();
+                    }
+                }
+            }
+        }
+    }
+
+    fn came(&mut self, key: Key, found: Found) {
+        let Found { name, addresses, node: expects, peer, wait } = found;
+        tracing::info!(name, ?peer, "mDNS has found a peer");
+        let (addresses, place) = watch::channel(addresses);
+        let target = Target { name, place: Place::Found(place), expects, peer, wait };
+        let task = self.keeping.spawn(keep(Arc::clone(&self.node), target));
+        self.kept.insert(key, Kept { addresses, task });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_stock_name_fits_into_a_label_and_is_never_empty() {
+        assert_eq!(stock_name(" Anna's\n Mac ", "x"), "Anna's Mac");
+        assert_eq!(stock_name(&"é".repeat(50), "x").len(), 62);
+        assert_eq!(stock_name(" \u{7f} ", "x"), "x");
+    }
+}

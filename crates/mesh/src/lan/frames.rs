@@ -1,0 +1,224 @@
+//! Frames over a connection, and the word that ends one.
+
+use std::{io, time::Duration};
+
+use bytes::{Bytes, BytesMut};
+use protocol::mesh::frame::{self, TooLong};
+use serde::{Deserialize, Serialize};
+use tokio::{
+    io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt},
+    time::timeout,
+};
+
+/// So much is read at once at first, in bytes, and from a connection that brings little.
+const LEAST_READ: usize = 16 * 1024;
+
+/// So much is read at once from a connection that brings much, in bytes.
+const MOST_READ: usize = 1024 * 1024;
+
+/// How long the other end may take to hear why it is left.
+const DRAINED: Duration = Duration::from_secs(1);
+
+/// The most of a reason that is kept, in bytes.
+const MAX_REASON: usize = 300;
+
+/// Why nothing more can be read.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum Broken {
+    /// The other end closed the connection.
+    #[error("it closed the connection")]
+    Closed,
+    /// The same, in the middle of a frame.
+    #[error("it closed the connection within a frame")]
+    Truncated,
+    /// A frame that is longer than is taken.
+    #[error(transparent)]
+    TooLong(#[from] TooLong),
+    /// The connection failed.
+    #[error("the connection failed: {0}")]
+    Io(#[from] io::Error),
+}
+
+/// What a connection brings, as frames.
+pub(super) struct Incoming<R> {
+    io: R,
+    buffer: BytesMut,
+    /// How much is read at once, in bytes.
+    step: usize,
+}
+
+impl<R: AsyncRead + Unpin> Incoming<R> {
+    pub(super) fn new(io: R) -> Self {
+        Self { io, buffer: BytesMut::new(), step: LEAST_READ }
+    }
+
+    /// The next frame, of at most `max` bytes. Cancel safe.
+    pub(super) async fn next(&mut self, max: usize) -> Result<Bytes, Broken> {
+        loop {
+            if let Some(frame) = self.ready(max)? {
+                return Ok(frame);
+            }
+            self.fill().await?;
+        }
+    }
+
+    /// The next frame of what was read, if it is complete.
+    pub(super) fn ready(&mut self, max: usize) -> Result<Option<Bytes>, TooLong> {
+        frame::take(&mut self.buffer, max)
+    }
+
+    /// Reads once. Cancel safe.
+    pub(super) async fn fill(&mut self) -> Result<(), Broken> {
+        if self.buffer.is_empty() && self.buffer.capacity() > 4 * self.step {
+            // It has grown for a frame that has been taken.
+            self.buffer = BytesMut::new();
+        }
+        self.buffer.reserve(self.step);
+        match self.io.read_buf(&mut self.buffer).await? {
+            0 if self.buffer.is_empty() => Err(Broken::Closed),
+            0 => Err(Broken::Truncated),
+            read => {
+                self.adapt(read);
+                Ok(())
+            }
+        }
+    }
+
+    /// Lets go of what is there and what still comes, until the other end closes or a moment is over: a
+    /// connection that is closed with something unread takes what was last sent with it.
+    pub(super) async fn drain(&mut self) {
+        self.buffer.clear();
+        let drained = async {
+            let mut most = 64;
+            while most > 0 && self.fill().await.is_ok() {
+                self.buffer.clear();
+                most -= 1;
+            }
+        };
+        let _ = timeout(DRAINED, drained).await;
+    }
+
+    fn adapt(&mut self, read: usize) {
+        if read >= self.step {
+            self.step = (self.step * 4).min(MOST_READ);
+        } else if read < self.step / 16 {
+            self.step = (self.step / 2).max(LEAST_READ);
+        }
+    }
+}
+
+/// Both directions of a connection.
+pub(super) struct Frames<R, W> {
+    pub(super) incoming: Incoming<R>,
+    pub(super) writer: W,
+}
+
+impl<R: AsyncRead + Unpin, W: AsyncWrite + Unpin> Frames<R, W> {
+    pub(super) fn new(reader: R, writer: W) -> Self {
+        Self { incoming: Incoming::new(reader), writer }
+    }
+
+    /// Sends one frame.
+    pub(super) async fn send(&mut self, payload: &[u8]) -> Result<(), Broken> {
+        let mut out = BytesMut::new();
+        frame::put(&mut out, payload);
+        self.write(&out).await
+    }
+
+    /// Sends bytes that are frames already.
+    pub(super) async fn write(&mut self, bytes: &[u8]) -> Result<(), Broken> {
+        self.writer.write_all(bytes).await?;
+        Ok(self.writer.flush().await?)
+    }
+}
+
+/// That a link is closed, and why: `{"linkClosed":{"reason":…}}`. Warrens say it before they close one,
+/// in the clear before it is sealed and sealed afterwards; stock peers pass over it.
+pub(super) fn farewell(reason: &str) -> Vec<u8> {
+    // Text alone: it serialises.
+    let reason = reason.to_owned();
+    serde_json::to_vec(&Farewell { link_closed: Reason { reason } }).unwrap_or_default()
+}
+
+/// The reason, if a payload is such a word.
+pub(super) fn is_farewell(payload: &[u8]) -> Option<String> {
+    if !payload.starts_with(BEGINNING) {
+        return None;
+    }
+    let said: Farewell = serde_json::from_slice(payload).ok()?;
+    let reason = said.link_closed.reason;
+    let clean: String = reason.chars().filter(|c| !c.is_control()).collect();
+    Some(protocol::json::clip(&clean, MAX_REASON).to_owned())
+}
+
+const BEGINNING: &[u8] = br#"{"linkClosed":"#;
+
+#[derive(Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Farewell {
+    link_closed: Reason,
+}
+
+#[derive(Serialize, Deserialize)]
+struct Reason {
+    #[serde(default)]
+    reason: String,
+}
+
+#[cfg(test)]
+mod tests {
+    use protocol::mesh::frame::MAX_FRAME;
+
+    use super::*;
+
+    async fn end_of(sent: &[u8], max: usize) -> (Vec<Bytes>, Broken) {
+        let mut incoming = Incoming::new(sent);
+        let mut frames = Vec::new();
+        loop {
+            match incoming.next(max).await {
+                Ok(frame) => frames.push(frame),
+                Err(broken) => return (frames, broken),
+            }
+        }
+    }
+
+    #[tokio::test]
+    async fn frames_come_one_after_another_until_the_connection_ends() {
+        let (frames, end) = end_of(b"\0\0\0\x02hi\0\0\0\0\0\0\0\x01!", MAX_FRAME).await;
+        assert_eq!(frames, ["hi", "", "!"]);
+        assert!(matches!(end, Broken::Closed));
+        let (_, end) = end_of(b"\0\0\0\x02h", MAX_FRAME).await;
+        assert!(matches!(end, Broken::Truncated));
+    }
+
+    #[tokio::test]
+    async fn a_length_of_4_gib_ends_the_connection_and_takes_no_memory() {
+        let mut incoming = Incoming::new(&[0xff; 64][..]);
+        let refused = incoming.next(MAX_FRAME).await.unwrap_err();
+        assert!(refused.to_string().contains("4294967295 bytes"), "{refused}");
+        assert!(incoming.buffer.capacity() <= 2 * LEAST_READ);
+    }
+
+    #[tokio::test]
+    async fn much_is_read_in_large_steps_and_the_room_is_given_back() {
+        let sent = [&(8_u32 << 20).to_be_bytes()[..], &vec![7; 8 << 20]].concat();
+        let mut incoming = Incoming::new(&sent[..]);
+        assert_eq!(incoming.next(MAX_FRAME).await.unwrap().len(), 8 << 20);
+        assert_eq!(incoming.step, MOST_READ);
+        for _ in 0..10 {
+            incoming.adapt(100);
+        }
+        assert!(incoming.fill().await.is_err());
+        assert!(incoming.buffer.capacity() <= 2 * LEAST_READ, "{}", incoming.buffer.capacity());
+    }
+
+    #[test]
+    fn a_farewell_is_read_as_it_was_said_and_cannot_move_a_cursor() {
+        assert_eq!(is_farewell(&farewell("wrong \"passcode\"")), Some("wrong \"passcode\"".into()));
+        assert_eq!(is_farewell(&farewell("a\u{1b}[2Jb")), Some("a[2Jb".into()));
+        assert_eq!(is_farewell(&farewell(&"x".repeat(1_000))).unwrap().len(), MAX_REASON);
+        assert_eq!(is_farewell(br#"{"heartbeat":{}}"#), None);
+        assert_eq!(is_farewell(br#"{"linkClosed":7}"#), None);
+        assert_eq!(is_farewell(br#"{"linkClosed":{}}"#), Some(String::new()));
+    }
+}

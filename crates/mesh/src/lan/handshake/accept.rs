@@ -1,0 +1,176 @@
+//! The side that listens.
+
+use protocol::mesh::{
+    ClusterMessage, Dialect,
+    cluster::{Hello, WarrenHello, encode},
+};
+use seal::{MAX_RECORD, Opener, PasscodeKey, Responder, SealError, prologue};
+use tokio::{
+    io::{AsyncRead, AsyncWrite},
+    time::timeout,
+};
+
+use super::{
+    Failure, Frames, GREETED_WITHIN, Greeted, Local, MAX_OTHERS, Said, kind, proved_hello, refuse,
+    said,
+};
+use crate::{greeting, link::Order, peer::PeerId};
+
+/// Answers whoever connected. Who does not become a link is told why, unless it knows.
+pub(in crate::lan) async fn accept<R, W>(
+    frames: &mut Frames<R, W>,
+    local: &Local<'_>,
+) -> Result<Greeted, Failure>
+where
+    R: AsyncRead + Unpin,
+    W: AsyncWrite + Unpin,
+{
+    let greeted = converse(frames, local).await;
+    if let Err(failure) = &greeted {
+        refuse(frames, failure).await;
+    }
+    greeted
+}
+
+async fn converse<R, W>(frames: &mut Frames<R, W>, local: &Local<'_>) -> Result<Greeted, Failure>
+where
+    R: AsyncRead + Unpin,
+    W: AsyncWrite + Unpin,
+{
+    let hello = timeout(GREETED_WITHIN, hello(frames)).await;
+    let (hello, dialect) = hello.map_err(|_| Failure::Silent)??;
+    match &hello.warren {
+        None => plain(frames, local, hello, dialect).await,
+        Some(theirs) => {
+            local.not_myself(theirs)?;
+            let sealing =
+                timeout(GREETED_WITHIN, seal(frames, local, &hello, dialect, theirs)).await;
+            let greeted = sealing.map_err(|_| Failure::Unfinished)??;
+            local.seen.sealed(&theirs.node_id, None);
+            Ok(greeted)
+        }
+    }
+}
+
+async fn hello<R, W>(frames: &mut Frames<R, W>) -> Result<(Hello, Dialect), Failure>
+where
+    R: AsyncRead + Unpin,
+    W: AsyncWrite + Unpin,
+{
+    for _ in 0..MAX_OTHERS {
+        if let Said::Hello(hello, dialect) = said(frames).await? {
+            return Ok((*hello, dialect));
+        }
+    }
+    Err(Failure::NoHello)
+}
+
+/// With a peer that cannot seal links.
+async fn plain<R, W>(
+    frames: &mut Frames<R, W>,
+    local: &Local<'_>,
+    hello: Hello,
+    dialect: Dialect,
+) -> Result<Greeted, Failure>
+where
+    R: AsyncRead + Unpin,
+    W: AsyncWrite + Unpin,
+{
+    if let Some(node) = local.seen.device(hello.device_info.id.as_str()) {
+        return Err(Failure::Downgrade(node));
+    }
+    if local.require_sealed {
+        return Err(Failure::Unsealed);
+    }
+    local.same_passcode(hello.cluster_passcode_hash.as_deref())?;
+    let ack = ack(local, &hello, dialect);
+    let greeted = Greeted::plain(hello, dialect)?;
+    frames.send(&ack).await?;
+    Ok(greeted)
+}
+
+fn ack(local: &Local<'_>, hello: &Hello, dialect: Dialect) -> Vec<u8> {
+    encode(&ClusterMessage::HelloAck(Box::new(local.ack(hello))), dialect)
+}
+
+/// Seals the link.
+async fn seal<R, W>(
+    frames: &mut Frames<R, W>,
+    local: &Local<'_>,
+    hello: &Hello,
+    dialect: Dialect,
+    theirs: &WarrenHello,
+) -> Result<Greeted, Failure>
+where
+    R: AsyncRead + Unpin,
+    W: AsyncWrite + Unpin,
+{
+    let (own, peer) = (local.id(), theirs.node_id);
+    let ack = ack(local, hello, dialect);
+    frames.send(&ack).await?;
+    let (with_passcode, first) = first(frames, &ack).await?;
+    let psk = psk(local, theirs, with_passcode)?;
+    let mut noise = Responder::new(local.identity, psk, &prologue::lan(&peer, &own))?;
+    let payload = noise.read(&first, &peer)?;
+    let (hello, dial) = proved_hello(&payload, &peer)?;
+    let (second, sealed) =
+        noise.finish(&greeting::write(local.sealed.clone(), ClusterMessage::HelloAck))?;
+    frames.send(&[&[kind::SECOND], &second[..]].concat()).await?;
+    let (sealer, mut opener) = sealed.split();
+    proof(frames, &mut opener).await?;
+    if peer == own {
+        return Err(Failure::SameKey);
+    }
+    let instance = hello.warren.as_ref().and_then(|warren| warren.instance);
+    let (peer, seals) = (PeerId::Node(peer), Some((sealer, opener)));
+    Ok(Greeted { peer, hello, dialect: Dialect::Flat, order: Order { instance, dial }, seals })
+}
+
+/// The first message, and whether it is of the form with a passcode. A hello that comes again is
+/// answered again.
+async fn first<R, W>(frames: &mut Frames<R, W>, ack: &[u8]) -> Result<(bool, Vec<u8>), Failure>
+where
+    R: AsyncRead + Unpin,
+    W: AsyncWrite + Unpin,
+{
+    for _ in 0..MAX_OTHERS {
+        match said(frames).await? {
+            Said::Noise(kind::FIRST, message) => return Ok((false, message)),
+            Said::Noise(kind::FIRST_WITH_PASSCODE, message) => return Ok((true, message)),
+            Said::Hello(..) => frames.send(ack).await?,
+            Said::Noise(..) => break,
+            Said::HelloAck(..) | Said::Other => {}
+        }
+    }
+    Err(Failure::Seal(SealError::Malformed("something else than the beginning of a handshake")))
+}
+
+/// The passcode's key, if it is proved.
+fn psk<'a>(
+    local: &Local<'a>,
+    theirs: &WarrenHello,
+    with_passcode: bool,
+) -> Result<Option<&'a PasscodeKey>, Failure> {
+    match with_passcode {
+        true => local.psk.map(Some).ok_or(Failure::OneHasNone),
+        false if local.wants_passcode(&theirs.node_id) => Err(Failure::OneHasNone),
+        false => Ok(None),
+    }
+}
+
+/// Waits for a record that only who made the handshake just now can have sealed.
+async fn proof<R, W>(frames: &mut Frames<R, W>, opener: &mut Opener) -> Result<(), Failure>
+where
+    R: AsyncRead + Unpin,
+    W: AsyncWrite + Unpin,
+{
+    let record = frames.incoming.next(MAX_RECORD).await?;
+    // What could not open our answer may say so instead.
+    if let Some(reason) = super::is_farewell(&record) {
+        return Err(Failure::Refused(reason));
+    }
+    match opener.record(&record)? {
+        Some(payload) if payload.is_empty() => Ok(()),
+        _ => Err(Failure::Seal(SealError::Malformed("something else than an empty first payload"))),
+    }
+}

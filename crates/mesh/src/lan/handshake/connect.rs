@@ -1,0 +1,192 @@
+//! The side that connected.
+
+use std::time::Duration;
+
+use protocol::mesh::{
+    ClusterMessage, Dialect,
+    cluster::{Hello, WarrenHello, encode},
+};
+use seal::{Initiator, PasscodeKey, SealError, prologue};
+use tokio::{
+    io::{AsyncRead, AsyncWrite},
+    time::timeout,
+};
+
+use super::{
+    Broken, Call, Failure, Frames, GREETED_WITHIN, Greeted, Local, MAX_OTHERS, Said, kind,
+    proved_hello, refuse, said,
+};
+use crate::{greeting, link::Order, peer::PeerId};
+
+/// A hello is sent again when it is not answered for so long: stock listeners lose one that comes at
+/// once.
+const AGAIN: Duration = Duration::from_secs(3);
+
+/// Greets whoever listens at the other end. Who fails to become a link is told why, unless it knows.
+pub(in crate::lan) async fn connect<R, W>(
+    frames: &mut Frames<R, W>,
+    local: &Local<'_>,
+    call: &Call,
+) -> Result<Greeted, Failure>
+where
+    R: AsyncRead + Unpin,
+    W: AsyncWrite + Unpin,
+{
+    let greeted = converse(frames, local, call).await;
+    if let Err(failure) = &greeted {
+        refuse(frames, failure).await;
+    }
+    greeted
+}
+
+async fn converse<R, W>(
+    frames: &mut Frames<R, W>,
+    local: &Local<'_>,
+    call: &Call,
+) -> Result<Greeted, Failure>
+where
+    R: AsyncRead + Unpin,
+    W: AsyncWrite + Unpin,
+{
+    let greeting = timeout(GREETED_WITHIN, greet(frames, local, call)).await;
+    let (ack, dialect) = greeting.map_err(|_| Failure::Silent)??;
+    match &ack.warren {
+        None => plain(local, call, ack, dialect),
+        Some(theirs) => {
+            check(local, call, theirs)?;
+            let sealing = timeout(GREETED_WITHIN, seal(frames, local, theirs)).await;
+            let greeted = sealing.map_err(|_| Failure::Unfinished)??;
+            local.seen.sealed(&theirs.node_id, call.address);
+            Ok(greeted)
+        }
+    }
+}
+
+/// Says hello until it is answered.
+async fn greet<R, W>(
+    frames: &mut Frames<R, W>,
+    local: &Local<'_>,
+    call: &Call,
+) -> Result<(Hello, Dialect), Failure>
+where
+    R: AsyncRead + Unpin,
+    W: AsyncWrite + Unpin,
+{
+    let dialect = if call.expects.is_some() { Dialect::Flat } else { Dialect::Wrapped };
+    let hello = encode(&ClusterMessage::Hello(Box::new(local.hello(call))), dialect);
+    loop {
+        frames.send(&hello).await.map_err(on_hello)?;
+        if let Ok(answer) = timeout(AGAIN, ack(frames)).await {
+            return answer;
+        }
+    }
+}
+
+/// The answer to a hello. Cancel safe.
+async fn ack<R, W>(frames: &mut Frames<R, W>) -> Result<(Hello, Dialect), Failure>
+where
+    R: AsyncRead + Unpin,
+    W: AsyncWrite + Unpin,
+{
+    for _ in 0..MAX_OTHERS {
+        match said(frames).await {
+            Ok(Said::HelloAck(ack, dialect)) => return Ok((*ack, dialect)),
+            Ok(_) => {}
+            Err(Failure::Broken(broken)) => return Err(on_hello(broken)),
+            Err(failure) => return Err(failure),
+        }
+    }
+    Err(Failure::NoHello)
+}
+
+/// What a connection that ends before it was greeted means.
+fn on_hello(broken: Broken) -> Failure {
+    match broken {
+        Broken::Closed | Broken::Io(_) => Failure::ClosedOnHello,
+        other => Failure::Broken(other),
+    }
+}
+
+/// With a peer that cannot seal links.
+fn plain(local: &Local<'_>, call: &Call, ack: Hello, dialect: Dialect) -> Result<Greeted, Failure> {
+    let known = call.address.and_then(|address| local.seen.at(&address));
+    let known = known.or_else(|| local.seen.device(ack.device_info.id.as_str()));
+    if let Some(node) = call.expects.or(known) {
+        return Err(Failure::Downgrade(node));
+    }
+    if local.require_sealed {
+        return Err(Failure::Unsealed);
+    }
+    local.same_passcode(ack.cluster_passcode_hash.as_deref())?;
+    Greeted::plain(ack, dialect)
+}
+
+fn check(local: &Local<'_>, call: &Call, theirs: &WarrenHello) -> Result<(), Failure> {
+    local.not_myself(theirs)?;
+    match call.expects {
+        Some(expected) if expected != theirs.node_id => {
+            Err(Failure::NotThem { expected, found: theirs.node_id })
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Seals the link.
+async fn seal<R, W>(
+    frames: &mut Frames<R, W>,
+    local: &Local<'_>,
+    theirs: &WarrenHello,
+) -> Result<Greeted, Failure>
+where
+    R: AsyncRead + Unpin,
+    W: AsyncWrite + Unpin,
+{
+    let (own, peer) = (local.id(), theirs.node_id);
+    let psk = psk(local, theirs)?;
+    let mut noise = Initiator::new(local.identity, &peer, psk, &prologue::lan(&own, &peer))?;
+    let first = noise.write(&greeting::write(local.sealed.clone(), ClusterMessage::Hello))?;
+    let kind = if psk.is_some() { kind::FIRST_WITH_PASSCODE } else { kind::FIRST };
+    frames.send(&[&[kind], &first[..]].concat()).await?;
+    let (sealed, payload) = noise.finish(&second(frames).await?)?;
+    let (hello, _) = proved_hello(&payload, &peer)?;
+    let (mut sealer, opener) = sealed.split();
+    // That the first message was not a recorded one.
+    let mut proof = Vec::new();
+    sealer.payload(&[], &mut proof)?;
+    frames.write(&proof).await?;
+    if peer == own {
+        return Err(Failure::SameKey);
+    }
+    let order = order(&hello, local.sealed.warren.as_ref().and_then(|own| own.dial));
+    let (peer, seals) = (PeerId::Node(peer), Some((sealer, opener)));
+    Ok(Greeted { peer, hello, dialect: Dialect::Flat, order, seals })
+}
+
+fn order(hello: &Hello, dial: Option<u64>) -> Order {
+    let instance = hello.warren.as_ref().and_then(|warren| warren.instance);
+    Order { instance, dial: dial.unwrap_or_default() }
+}
+
+/// The passcode's key, if either of the two wants it proved.
+fn psk<'a>(local: &Local<'a>, theirs: &WarrenHello) -> Result<Option<&'a PasscodeKey>, Failure> {
+    if !theirs.psk && !local.wants_passcode(&theirs.node_id) {
+        return Ok(None);
+    }
+    local.psk.map(Some).ok_or(Failure::OneHasNone)
+}
+
+/// The second message. Answers to a hello that was sent twice are passed over.
+async fn second<R, W>(frames: &mut Frames<R, W>) -> Result<Vec<u8>, Failure>
+where
+    R: AsyncRead + Unpin,
+    W: AsyncWrite + Unpin,
+{
+    for _ in 0..MAX_OTHERS {
+        match said(frames).await? {
+            Said::Noise(kind::SECOND, message) => return Ok(message),
+            Said::Noise(..) => break,
+            Said::Hello(..) | Said::HelloAck(..) | Said::Other => {}
+        }
+    }
+    Err(Failure::Seal(SealError::Malformed("something else than the answer of a handshake")))
+}

@@ -1,0 +1,91 @@
+//! Why no link came about.
+
+use base::NodeId;
+use seal::SealError;
+
+use crate::lan::{frames::Broken, limits::Full};
+
+use super::GREETED_WITHIN;
+
+/// Why no link came about.
+#[derive(Debug, thiserror::Error)]
+pub(in crate::lan) enum Failure {
+    /// Nobody is there.
+    #[error("nobody answered within 5 s")]
+    NoAnswer,
+    /// Its name says nothing.
+    #[error("{0} cannot be found: {1}")]
+    Name(String, String),
+    /// There is no place for another link.
+    #[error(transparent)]
+    Full(#[from] Full),
+    /// It said nothing that greets.
+    #[error("it did not say hello within {} s", GREETED_WITHIN.as_secs())]
+    Silent,
+    /// It greeted, and then went no further.
+    #[error("it did not complete the handshake within {} s", GREETED_WITHIN.as_secs())]
+    Unfinished,
+    /// It said much, but nothing that greets.
+    #[error("it sent other things than a hello")]
+    NoHello,
+    /// It closed the connection instead of answering a hello.
+    #[error(
+        "it closed the connection on our hello, as stock peers do with another passcode or none"
+    )]
+    ClosedOnHello,
+    /// It told why it does not want this link.
+    #[error("it refused: {0}")]
+    Refused(String),
+    /// The other end is this very process.
+    #[error("the link leads back to this process")]
+    Myself,
+    /// The other end proved this node's own key.
+    #[error(
+        "the other end has the same key as this node: two machines cannot be one node. Move \
+         `mesh.key` away on one of them"
+    )]
+    SameKey,
+    /// Somebody else is there.
+    #[error("node {found} answers where {expected} was expected")]
+    NotThem {
+        /// Who was expected.
+        expected: NodeId,
+        /// Who is there.
+        found: NodeId,
+    },
+    /// It asks for a passcode, and there is none here.
+    #[error("one of the two nodes has a passcode (--mesh-passcode), and the other has none")]
+    OneHasNone,
+    /// Another passcode, by its hash.
+    #[error("its passcode is another one")]
+    OtherPasscode,
+    /// It cannot seal links, and has to.
+    #[error("it cannot seal links, and --require-sealed is set")]
+    Unsealed,
+    /// It could seal links before.
+    #[error(
+        "it spoke as a peer that cannot seal links, but node {0} can: somebody may be in between"
+    )]
+    Downgrade(NodeId),
+    /// A stock peer has to say who it is.
+    #[error("its hello has no `deviceInfo.id` to know it by")]
+    Nameless,
+    /// The handshake of the sealed form failed.
+    #[error(transparent)]
+    Seal(#[from] SealError),
+    /// The connection failed.
+    #[error(transparent)]
+    Broken(#[from] Broken),
+}
+
+impl Failure {
+    /// What the other end is told, if it can be and does not know itself.
+    pub(super) fn told(&self) -> Option<String> {
+        match self {
+            Self::ClosedOnHello | Self::Refused(_) | Self::Myself => None,
+            Self::Broken(Broken::TooLong(_)) => Some(self.to_string()),
+            Self::Broken(_) => None,
+            _ => Some(self.to_string()),
+        }
+    }
+}

@@ -1,0 +1,91 @@
+//! What this end brings to a handshake.
+
+use std::net::SocketAddr;
+
+use base::NodeId;
+use protocol::mesh::cluster::{Hello, WarrenHello};
+use seal::{Identity, PasscodeKey, hashes_equal};
+
+use crate::lan::seen::Seen;
+
+use super::failure::Failure;
+
+/// What this end brings to a handshake.
+pub(in crate::lan) struct Local<'a> {
+    pub(in crate::lan) identity: &'a Identity,
+    /// Made of the passcode, if there is one.
+    pub(in crate::lan) psk: Option<&'a PasscodeKey>,
+    /// The passcode as stock peers hash it.
+    pub(in crate::lan) hash: Option<&'a str>,
+    /// Nodes that need not prove the passcode.
+    pub(in crate::lan) trusted: &'a [NodeId],
+    /// Whether only sealed links are taken.
+    pub(in crate::lan) require_sealed: bool,
+    /// Who has been linked to sealed.
+    pub(in crate::lan) seen: &'a Seen,
+    /// What this node tells of itself in the clear. Both have `warren`.
+    pub(in crate::lan) open: Hello,
+    /// What it tells whom only the peer can read.
+    pub(in crate::lan) sealed: Hello,
+}
+
+/// Whom a connection was opened to.
+#[derive(Debug, Clone, Default)]
+pub(in crate::lan) struct Call {
+    /// Where it was dialled.
+    pub(in crate::lan) address: Option<SocketAddr>,
+    /// Who is expected there: a Warren, which is greeted in its own form.
+    pub(in crate::lan) expects: Option<NodeId>,
+    /// Whether a stock peer is sent the passcode's hash.
+    pub(in crate::lan) with_hash: bool,
+}
+
+impl Local<'_> {
+    /// This node's id.
+    pub(super) fn id(&self) -> NodeId {
+        self.identity.node_id()
+    }
+
+    /// Whether a node has to prove the passcode to this one.
+    pub(super) fn wants_passcode(&self, of: &NodeId) -> bool {
+        self.psk.is_some() && !self.trusted.contains(of)
+    }
+
+    /// What a connection begins with.
+    pub(super) fn hello(&self, call: &Call) -> Hello {
+        let mut hello = self.open.clone();
+        if call.with_hash {
+            hello.cluster_passcode_hash = self.hash.map(str::to_owned);
+        }
+        hello
+    }
+
+    /// The answer to a hello.
+    pub(super) fn ack(&self, hello: &Hello) -> Hello {
+        let mut ack = self.open.clone();
+        match (&hello.warren, &mut ack.warren) {
+            (Some(theirs), Some(own)) => own.psk = self.wants_passcode(&theirs.node_id),
+            // It has sent the same one.
+            _ => ack.cluster_passcode_hash = self.hash.map(str::to_owned),
+        }
+        ack
+    }
+
+    /// Fails for a link to this very process. Whoever is not, but has this node's id, will have to
+    /// prove it.
+    pub(super) fn not_myself(&self, theirs: &WarrenHello) -> Result<(), Failure> {
+        let own = self.open.warren.as_ref().and_then(|own| own.instance);
+        let is_self = theirs.node_id == self.id() && own.is_some() && theirs.instance == own;
+        if is_self { Err(Failure::Myself) } else { Ok(()) }
+    }
+
+    /// The rule of stock peers: both have the same passcode, or none.
+    pub(super) fn same_passcode(&self, theirs: Option<&str>) -> Result<(), Failure> {
+        match (self.hash, theirs.filter(|hash| !hash.is_empty())) {
+            (None, None) => Ok(()),
+            (Some(own), Some(theirs)) if hashes_equal(own, theirs) => Ok(()),
+            (Some(_), Some(_)) => Err(Failure::OtherPasscode),
+            _ => Err(Failure::OneHasNone),
+        }
+    }
+}

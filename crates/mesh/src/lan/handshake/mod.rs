@@ -1,0 +1,146 @@
+//! How a link begins: hello and helloAck, and between two Warrens a handshake that seals it.
+//!
+//! Who connects sends `hello`, who listens answers `helloAck`. When both have `warren` in it, the next frame of
+//! who connected is one byte 0x11 and message 1 of Noise IK, or 0x14 and that of IKpsk2 (with a passcode); the next
+//! one of who listens is 0x12 and message 2. Within both stands a hello again, which is now proved. Then
+//! both send sealed records; the first payload of who connected is empty, and proves to who listens that the
+//! handshake was not recorded. A link that is refused ends with a word that says why ([`farewell`]).
+//!
+//! - [`connect`], [`accept`]: the two sides
+//! - [`local`]: what this end brings
+//! - [`failure`]: why no link came about
+
+use std::time::Duration;
+
+use base::NodeId;
+use protocol::mesh::{
+    ClusterMessage, Dialect,
+    cluster::{Hello, decode},
+};
+use seal::{Opener, Sealer};
+use tokio::{
+    io::{AsyncRead, AsyncWrite, AsyncWriteExt},
+    time::timeout,
+};
+
+use crate::{greeting, link::Order, peer::PeerId};
+
+use super::frames::{Broken, Frames, farewell, is_farewell};
+
+mod accept;
+mod connect;
+mod failure;
+mod local;
+#[cfg(test)]
+mod tests;
+
+pub(super) use accept::accept;
+pub(super) use connect::connect;
+pub(super) use failure::Failure;
+pub(super) use local::{Call, Local};
+
+/// A hello has to come within so long, and what follows it within so long again.
+pub(super) const GREETED_WITHIN: Duration = Duration::from_secs(10);
+
+/// The longest frame before a link is greeted, in bytes: a hello is a few kilobytes long.
+const MAX_GREETING: usize = 256 * 1024;
+
+/// So many frames that do not greet are passed over.
+const MAX_OTHERS: usize = 16;
+
+/// The reason of a refusal has to be taken within so long.
+const TOLD_WITHIN: Duration = Duration::from_secs(1);
+
+/// The first byte of a frame of the handshake.
+mod kind {
+    pub(super) const FIRST: u8 = 0x11;
+    pub(super) const SECOND: u8 = 0x12;
+    pub(super) const FIRST_WITH_PASSCODE: u8 = 0x14;
+}
+
+/// A link that has begun.
+#[derive(Debug)]
+pub(super) struct Greeted {
+    /// Who is at the other end. Proved, if it is sealed.
+    pub(super) peer: PeerId,
+    /// What it tells of itself.
+    pub(super) hello: Hello,
+    /// How it writes.
+    pub(super) dialect: Dialect,
+    /// Which this is of the links to it.
+    pub(super) order: Order,
+    /// What seals it, between Warrens.
+    pub(super) seals: Option<(Sealer, Opener)>,
+}
+
+impl Greeted {
+    /// In the clear, with a stock peer.
+    fn plain(hello: Hello, dialect: Dialect) -> Result<Self, Failure> {
+        let peer = device(&hello).ok_or(Failure::Nameless)?;
+        Ok(Self { peer, hello, dialect, order: Order::default(), seals: None })
+    }
+}
+
+/// The device that a stock peer says it is. Ids that are no text for people are not taken.
+fn device(hello: &Hello) -> Option<PeerId> {
+    let id = hello.device_info.id.as_str();
+    let sound = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'-';
+    let is_sound = (1..=64).contains(&id.len()) && id.bytes().all(sound);
+    is_sound.then(|| PeerId::Device(id.to_ascii_lowercase()))
+}
+
+/// Tells the other end why there will be no link, and closes the connection.
+async fn refuse<R, W>(frames: &mut Frames<R, W>, failure: &Failure)
+where
+    R: AsyncRead + Unpin,
+    W: AsyncWrite + Unpin,
+{
+    if let Some(reason) = failure.told() {
+        // Whoever does not read it does not hear it.
+        let _ = timeout(TOLD_WITHIN, frames.send(&farewell(&reason))).await;
+    }
+    let _ = timeout(TOLD_WITHIN, frames.writer.shutdown()).await;
+    frames.incoming.drain().await;
+}
+
+/// A frame of a greeting, read.
+enum Said {
+    Hello(Box<Hello>, Dialect),
+    HelloAck(Box<Hello>, Dialect),
+    /// A message of Noise: its kind, and the message.
+    Noise(u8, Vec<u8>),
+    /// Nothing of these.
+    Other,
+}
+
+/// The next frame of a greeting.
+async fn said<R, W>(frames: &mut Frames<R, W>) -> Result<Said, Failure>
+where
+    R: AsyncRead + Unpin,
+    W: AsyncWrite + Unpin,
+{
+    let frame = frames.incoming.next(MAX_GREETING).await?;
+    if let Some(reason) = is_farewell(&frame) {
+        return Err(Failure::Refused(reason));
+    }
+    if let Some((&kind @ (kind::FIRST | kind::SECOND | kind::FIRST_WITH_PASSCODE), message)) =
+        frame.split_first()
+    {
+        return Ok(Said::Noise(kind, message.to_vec()));
+    }
+    Ok(match decode(&frame) {
+        Ok(decoded) => match decoded.message {
+            ClusterMessage::Hello(hello) => Said::Hello(hello, decoded.dialect),
+            ClusterMessage::HelloAck(hello) => Said::HelloAck(hello, decoded.dialect),
+            _ => Said::Other,
+        },
+        Err(_) => Said::Other,
+    })
+}
+
+/// The hello in a handshake's message, and which link of its sender's it is.
+fn proved_hello(payload: &[u8], peer: &NodeId) -> Result<(Hello, u64), Failure> {
+    let hello = greeting::read(payload, peer)?;
+    let dial = hello.warren.as_ref().and_then(|warren| warren.dial);
+    Ok((hello, dial.unwrap_or_default()))
+}

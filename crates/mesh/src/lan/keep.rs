@@ -1,0 +1,123 @@
+//! Keeps a link to one peer, for as long as it is wanted.
+
+use std::{net::SocketAddr, sync::Arc, time::Duration};
+
+use base::{Backoff, NodeId};
+use tokio::{
+    net::lookup_host,
+    sync::watch,
+    time::{Instant, sleep, timeout},
+};
+use wire::dial::jitter;
+
+use super::{
+    handshake::{Call, Failure},
+    open::{dial, report},
+};
+use crate::{node::Node, peer::PeerId};
+
+/// A link that lasted so long was a good one: the next try is not put off.
+const GOOD: Duration = Duration::from_secs(30);
+
+/// A name has to be resolved within so long.
+const RESOLVED: Duration = Duration::from_secs(5);
+
+/// The most addresses of one peer that are tried.
+const MAX_ADDRESSES: usize = 8;
+
+/// How often it is looked whether a peer still has its link, should nobody tell.
+const LOOK: Duration = Duration::from_secs(5);
+
+/// Where a peer is.
+#[derive(Debug, Clone)]
+pub(super) enum Place {
+    /// HOST:PORT, resolved again at each try.
+    Named(String),
+    /// As mDNS has it, which may change.
+    Found(watch::Receiver<Vec<SocketAddr>>),
+}
+
+/// A peer that is to be linked to.
+#[derive(Debug, Clone)]
+pub(super) struct Target {
+    /// For people.
+    pub(super) name: String,
+    pub(super) place: Place,
+    /// A Warren that is expected there.
+    pub(super) expects: Option<NodeId>,
+    /// Who it is, if that is known before it is greeted.
+    pub(super) peer: Option<PeerId>,
+    /// It is given so long to connect first.
+    pub(super) wait: Duration,
+}
+
+/// Keeps a link to a peer. Ends only when it is this very process.
+pub(super) async fn keep(node: Arc<Node>, mut target: Target) {
+    let mut backoff = Backoff::new(Duration::from_secs(1), Duration::from_secs(30));
+    let mut said = String::new();
+    sleep(target.wait).await;
+    loop {
+        unlinked(&node, target.peer.as_ref()).await;
+        match target.link(&node).await {
+            Ok((peer, lasted)) => {
+                target.peer = Some(peer);
+                said.clear();
+                if lasted >= GOOD {
+                    backoff.reset();
+                }
+            }
+            Err(Failure::Myself) => return,
+            Err(failure) => {
+                // Once, not at each try.
+                let words = failure.to_string();
+                if words != said {
+                    report(&node, &target.name, &failure);
+                    said = words;
+                }
+            }
+        }
+        sleep(target.wait + backoff.next(jitter())).await;
+    }
+}
+
+/// Until a peer has no link on the LAN.
+async fn unlinked(node: &Node, peer: Option<&PeerId>) {
+    let Some(id) = peer else { return };
+    while let Some(peer) = node.peers.get(id)
+        && peer.link_of(true).is_some_and(|link| !link.is_closed())
+    {
+        // Should the peer be forgotten and met again, nobody tells of this one.
+        let _ = timeout(LOOK, peer.changed.notified()).await;
+    }
+}
+
+impl Target {
+    /// Links to it, and waits until the link has ended: who it was, and how long it lasted.
+    async fn link(&self, node: &Arc<Node>) -> Result<(PeerId, Duration), Failure> {
+        let mut failure = Failure::NoAnswer;
+        for address in self.addresses().await? {
+            let call = Call { address: Some(address), expects: self.expects, with_hash: false };
+            match dial(node, call).await {
+                Ok(link) => {
+                    let since = Instant::now();
+                    link.closed().await;
+                    return Ok((link.peer.clone(), since.elapsed()));
+                }
+                Err(Failure::Myself) => return Err(Failure::Myself),
+                Err(other) => failure = other,
+            }
+        }
+        Err(failure)
+    }
+
+    async fn addresses(&self) -> Result<Vec<SocketAddr>, Failure> {
+        let name = match &self.place {
+            Place::Found(addresses) => return Ok(addresses.borrow().clone()),
+            Place::Named(name) => name,
+        };
+        let resolving = timeout(RESOLVED, lookup_host(name.as_str())).await;
+        let found = resolving.map_err(|_| Failure::Name(name.clone(), "no answer".to_owned()))?;
+        let found = found.map_err(|error| Failure::Name(name.clone(), error.to_string()))?;
+        Ok(found.take(MAX_ADDRESSES).collect())
+    }
+}

@@ -1,0 +1,242 @@
+//! Connections that become links: those that come, and those that are made.
+
+use std::{
+    io,
+    net::SocketAddr,
+    sync::{Arc, atomic::Ordering},
+    time::Duration,
+};
+
+use bytes::Bytes;
+use protocol::mesh::ClusterMessage;
+use socket2::{SockRef, TcpKeepalive};
+use tokio::{
+    net::{
+        TcpListener, TcpStream,
+        tcp::{OwnedReadHalf, OwnedWriteHalf},
+    },
+    time::{sleep, timeout},
+};
+
+use super::{
+    frames::{Broken, Frames, farewell},
+    handshake::{Call, Failure, Greeted, Local, accept, connect},
+    pump,
+};
+use crate::{
+    link::{Carrier, Link, Opening},
+    node::Node,
+};
+
+/// A connection has to stand within so long.
+const CONNECT: Duration = Duration::from_secs(5);
+
+/// How long is waited when the system has no more sockets for us.
+const NO_SOCKETS: Duration = Duration::from_millis(200);
+
+/// A connection that brings nothing for so long is asked by the system whether it is alive.
+const KEEPALIVE: Duration = Duration::from_secs(10);
+
+type Connection = Frames<OwnedReadHalf, OwnedWriteHalf>;
+
+/// Answers whoever connects, until the node stops.
+pub(super) async fn listen(node: &Arc<Node>, listener: &TcpListener) {
+    loop {
+        match listener.accept().await {
+            Ok((stream, from)) => answer(node, stream, from),
+            Err(error) => {
+                tracing::warn!(%error, "no connection of a peer can be taken for the moment");
+                sleep(NO_SOCKETS).await;
+            }
+        }
+    }
+}
+
+fn answer(node: &Arc<Node>, stream: TcpStream, from: SocketAddr) {
+    let knock = match node.lan.limits.knock(from.ip()) {
+        Ok(knock) => knock,
+        Err(full) => {
+            node.counts.bad("a connection too many");
+            tracing::info!(%from, %full, "a peer's connection was not taken");
+            return tell(&stream, &full.to_string());
+        }
+    };
+    let (tasks, node) = (node.tasks.clone(), Arc::clone(node));
+    tasks.spawn(async move {
+        let greeting = node.stop.run_until_cancelled(greet(&node, stream)).await;
+        drop(knock);
+        let Some(greeted) = greeting else { return };
+        let linked = greeted.and_then(|(frames, greeted)| up(&node, frames, greeted, from, false));
+        if let Err(failure) = linked {
+            report(&node, &from.to_string(), &failure);
+        }
+    });
+}
+
+/// Tells a connection that is not answered why, if that can be done at once.
+fn tell(stream: &TcpStream, reason: &str) {
+    let word = farewell(reason);
+    let length = (word.len() as u32).to_be_bytes();
+    let _ = stream.try_write(&[&length[..], &word].concat());
+}
+
+async fn greet(node: &Node, stream: TcpStream) -> Result<(Connection, Greeted), Failure> {
+    let mut frames = tuned(stream)?;
+    let greeted = accept(&mut frames, &local(node)).await?;
+    Ok((frames, greeted))
+}
+
+/// Links to whoever answers at an address. A stock listener that closes on our hello gets the
+/// passcode's hash, if it may.
+pub(super) async fn dial(node: &Arc<Node>, call: Call) -> Result<Arc<Link>, Failure> {
+    match dial_once(node, &call).await {
+        Err(Failure::ClosedOnHello) if may_send_hash(node, &call) => {
+            tracing::info!(to = ?call.address, "it closed on a hello: it is sent the passcode's hash");
+            dial_once(node, &Call { with_hash: true, ..call }).await
+        }
+        other => other,
+    }
+}
+
+fn may_send_hash(node: &Node, call: &Call) -> bool {
+    let settings = &node.settings;
+    let is_known = call.address.is_some_and(|address| node.lan.seen.at(&address).is_some());
+    settings.plain_passcode
+        && node.lan.hash.is_some()
+        && !settings.require_sealed
+        && call.expects.is_none()
+        && !is_known
+}
+
+async fn dial_once(node: &Arc<Node>, call: &Call) -> Result<Arc<Link>, Failure> {
+    let Some(address) = call.address else { return Err(Failure::NoAnswer) };
+    // A place is not found out to be missing when it is too late.
+    drop(node.lan.limits.link()?);
+    let connecting = timeout(CONNECT, TcpStream::connect(address)).await;
+    let stream = connecting.map_err(|_| Failure::NoAnswer)?.map_err(Broken::Io)?;
+    let mut frames = tuned(stream)?;
+    let greeted = connect(&mut frames, &local(node), call).await?;
+    up(node, frames, greeted, address, true)
+}
+
+fn tuned(stream: TcpStream) -> Result<Connection, Failure> {
+    tune(&stream).map_err(Broken::Io)?;
+    let (reader, writer) = stream.into_split();
+    Ok(Frames::new(reader, writer))
+}
+
+fn tune(stream: &TcpStream) -> io::Result<()> {
+    stream.set_nodelay(true)?;
+    let keepalive = TcpKeepalive::new().with_time(KEEPALIVE).with_interval(KEEPALIVE);
+    SockRef::from(stream).set_tcp_keepalive(&keepalive)
+}
+
+/// What this node brings to a handshake.
+fn local(node: &Node) -> Local<'_> {
+    let dial = node.lan.dials.fetch_add(1, Ordering::Relaxed);
+    let hello = |sealed| {
+        let mut hello = node.facts.hello(sealed);
+        if let Some(warren) = &mut hello.warren {
+            warren.instance = Some(node.lan.instance);
+            warren.dial = Some(dial);
+        }
+        hello
+    };
+    Local {
+        identity: &node.identity,
+        psk: node.psk.as_ref(),
+        hash: node.lan.hash.as_deref(),
+        trusted: &node.settings.trusted,
+        require_sealed: node.settings.require_sealed,
+        seen: &node.lan.seen,
+        open: hello(false),
+        sealed: hello(true),
+    }
+}
+
+/// Makes a link of a connection that was greeted.
+fn up(
+    node: &Arc<Node>,
+    frames: Connection,
+    greeted: Greeted,
+    address: SocketAddr,
+    opened_here: bool,
+) -> Result<Arc<Link>, Failure> {
+    let place = node.lan.limits.link()?;
+    let Greeted { peer, hello, dialect, order, seals } = greeted;
+    let (link, outgoing) = Link::new(Opening {
+        peer,
+        carrier: Carrier::Lan(address),
+        sealed: seals.is_some(),
+        dialect,
+        warren: seals.is_some(),
+        opened_here,
+        // Or there would be no link.
+        proved: true,
+        order,
+    });
+    node.opened(&link, Some(&hello));
+    let home = Here { node: Arc::clone(node), link: Arc::clone(&link) };
+    node.tasks.spawn(async move {
+        let why = home.carry(pump::run(&home, &home.link, outgoing, frames, seals)).await;
+        home.node.closed(&home.link, &why);
+        drop(place);
+    });
+    Ok(link)
+}
+
+/// A link at this node.
+struct Here {
+    node: Arc<Node>,
+    link: Arc<Link>,
+}
+
+impl Here {
+    /// Lets a link run until it ends or the node stops. Why it ended.
+    async fn carry(&self, running: impl Future<Output = String>) -> String {
+        let mut running = std::pin::pin!(running);
+        tokio::select! {
+            why = &mut running => why,
+            () = self.node.stop.cancelled() => {
+                self.link.close("the node stops");
+                running.await
+            }
+        }
+    }
+}
+
+impl pump::Home for Here {
+    fn received(&self, payload: Bytes) {
+        self.node.received(&self.link, payload);
+    }
+
+    fn heartbeat(&self) -> ClusterMessage {
+        ClusterMessage::Heartbeat(Box::new(self.node.facts.heartbeat()))
+    }
+
+    fn changed(&self) {
+        if let Some(peer) = self.node.peers.get(&self.link.peer) {
+            self.node.refresh(&peer);
+        }
+    }
+
+    fn odd(&self, what: &str) {
+        self.node.counts.bad(what);
+    }
+}
+
+/// Logs why there is no link, and counts it.
+pub(super) fn report(node: &Node, whom: &str, failure: &Failure) {
+    match failure {
+        Failure::Myself => tracing::debug!(whom, "a connection of this node led back to it"),
+        Failure::SameKey => {
+            tracing::error!(whom, "no link to a peer: {failure}");
+            node.counts.problem(&format!("{whom}: {failure}"));
+        }
+        Failure::Seal(_) | Failure::Downgrade(_) | Failure::NotThem { .. } => {
+            node.counts.bad("a handshake that was refused");
+            tracing::warn!(whom, "no link to a peer: {failure}");
+        }
+        _ => tracing::info!(whom, "no link to a peer: {failure}"),
+    }
+}

@@ -1,0 +1,285 @@
+//! A link's bytes, both ways, for as long as it lasts.
+//!
+//! One task reads, and hands out what came; another one writes. A sealed link's payloads are cut into
+//! records; a plain one's are frames. Whatever waits to be sent is gathered into large writes, small
+//! messages first.
+
+use std::{pin::pin, sync::Arc, time::Duration};
+
+use bytes::Bytes;
+use protocol::mesh::{ClusterMessage, frame::MAX_FRAME};
+use seal::{MAX_RECORD, Opener, SealError, Sealer};
+use tokio::{
+    io::{AsyncRead, AsyncWrite, AsyncWriteExt},
+    time::{Instant, Sleep, sleep_until, timeout},
+};
+
+use super::{
+    frames::{Broken, Frames, Incoming, farewell, is_farewell},
+    health::{Health, Step},
+};
+use crate::link::{Link, Outgoing, Payload};
+
+/// So much is gathered for one write, in bytes: the less, the sooner an answer goes that comes while
+/// a model is sent.
+const BATCH: usize = 512 * 1024;
+
+/// What fits into one record of a sealed link, in bytes.
+const RECORD: usize = MAX_RECORD - 1 - 16;
+
+/// A peer that takes nothing of what it is sent for so long is not served any more.
+const STUCK: Duration = Duration::from_secs(30);
+
+/// A write that is under way, and the last words, have to be done within so long after the end.
+const LAST_WORDS: Duration = Duration::from_secs(1);
+
+/// What a link leads to on this side.
+pub(super) trait Home: Send + Sync {
+    /// A payload came.
+    fn received(&self, payload: Bytes);
+
+    /// What is told every few seconds.
+    fn heartbeat(&self) -> ClusterMessage;
+
+    /// The link can be asked over again, or cannot any more.
+    fn changed(&self);
+
+    /// Something came that should not.
+    fn odd(&self, what: &str);
+}
+
+/// Reads and writes until the link is closed, by whichever side. Why it was.
+pub(super) async fn run<R, W>(
+    home: &impl Home,
+    link: &Arc<Link>,
+    outgoing: Outgoing,
+    frames: Frames<R, W>,
+    seals: Option<(Sealer, Opener)>,
+) -> String
+where
+    R: AsyncRead + Unpin,
+    W: AsyncWrite + Unpin + Send + 'static,
+{
+    let (sealer, opener) = seals.unzip();
+    let Frames { incoming, writer } = frames;
+    let mut sending = tokio::spawn(send(Arc::clone(link), outgoing, writer, sealer));
+    let mut reading = Reading { home, link, incoming, opener };
+    let why = reading.run().await;
+    link.close(&why);
+    if timeout(LAST_WORDS, &mut sending).await.is_err() {
+        sending.abort();
+    }
+    reading.incoming.drain().await;
+    link.why_closed().unwrap_or(why)
+}
+
+/// The side that reads.
+struct Reading<'a, H, R> {
+    home: &'a H,
+    link: &'a Arc<Link>,
+    incoming: Incoming<R>,
+    opener: Option<Opener>,
+}
+
+/// Why a link has to end.
+#[derive(Debug, thiserror::Error)]
+enum End {
+    #[error("its peer closed it: {0}")]
+    Told(String),
+    #[error(transparent)]
+    Broken(#[from] Broken),
+    #[error(transparent)]
+    Seal(#[from] SealError),
+    #[error("nothing was heard of its peer for {} s", crate::peer::GONE.as_secs())]
+    Gone,
+    #[error("its peer took nothing of what it was sent for {} s", STUCK.as_secs())]
+    Stuck,
+}
+
+impl From<protocol::mesh::frame::TooLong> for End {
+    fn from(error: protocol::mesh::frame::TooLong) -> Self {
+        Self::Broken(error.into())
+    }
+}
+
+impl<H: Home, R: AsyncRead + Unpin> Reading<'_, H, R> {
+    async fn run(&mut self) -> String {
+        let link = Arc::clone(self.link);
+        tokio::select! {
+            biased;
+            () = link.closed() => link.why_closed().unwrap_or_default(),
+            end = self.read() => end.to_string(),
+        }
+    }
+
+    /// Until it cannot go on.
+    async fn read(&mut self) -> End {
+        // What came together with the last of the handshake.
+        if let Err(end) = self.hand_out() {
+            return end;
+        }
+        let mut health = Health::new(Instant::now());
+        let mut timer = pin!(sleep_until(health.next()));
+        loop {
+            let step = tokio::select! {
+                biased;
+                () = &mut timer => self.beat(&mut health),
+                read = self.incoming.fill() => self.take(&mut health, read),
+            };
+            if let Err(end) = step {
+                return end;
+            }
+            wake_at(timer.as_mut(), health.next());
+        }
+    }
+
+    fn beat(&self, health: &mut Health) -> Result<(), End> {
+        while let Some(step) = health.due(Instant::now()) {
+            match step {
+                // A link that is closed is found closed.
+                Step::Beat => _ = self.link.tell(&self.home.heartbeat()),
+                Step::Degraded => self.set_degraded(true),
+                Step::Gone => return Err(End::Gone),
+            }
+        }
+        Ok(())
+    }
+
+    fn take(&mut self, health: &mut Health, read: Result<(), Broken>) -> Result<(), End> {
+        read?;
+        if health.heard(Instant::now()) {
+            self.set_degraded(false);
+        }
+        self.hand_out()
+    }
+
+    fn set_degraded(&self, is: bool) {
+        let peer = self.link.peer.short();
+        tracing::info!(peer, link = ?self.link, silent = is, "a peer's link changed");
+        self.link.set_degraded(is);
+        self.home.changed();
+    }
+
+    /// Hands out all that is complete.
+    fn hand_out(&mut self) -> Result<(), End> {
+        let max = if self.opener.is_some() { MAX_RECORD } else { MAX_FRAME };
+        while let Some(frame) = self.incoming.ready(max)? {
+            let payload = match &mut self.opener {
+                Some(opener) => opener.record(&frame)?,
+                None => Some(frame),
+            };
+            if let Some(payload) = payload {
+                self.payload(payload)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn payload(&self, payload: Bytes) -> Result<(), End> {
+        if payload.is_empty() {
+            self.home.odd("an empty frame");
+        } else if let Some(reason) = is_farewell(&payload) {
+            return Err(End::Told(reason));
+        } else {
+            self.home.received(payload);
+        }
+        Ok(())
+    }
+}
+
+fn wake_at(timer: std::pin::Pin<&mut Sleep>, at: Instant) {
+    if timer.deadline() != at {
+        timer.reset(at);
+    }
+}
+
+/// Writes what waits until the link is closed, and then why it was.
+async fn send<W: AsyncWrite + Unpin>(
+    link: Arc<Link>,
+    mut outgoing: Outgoing,
+    mut writer: W,
+    sealer: Option<Sealer>,
+) {
+    let mut batch = Batch { sealer, bytes: Vec::new() };
+    if let Err(error) = write_all(&link, &mut outgoing, &mut writer, &mut batch).await {
+        link.close(&error.to_string());
+    }
+    // The other end may be gone.
+    let _ = writer.shutdown().await;
+}
+
+async fn write_all<W: AsyncWrite + Unpin>(
+    link: &Link,
+    outgoing: &mut Outgoing,
+    writer: &mut W,
+    batch: &mut Batch,
+) -> Result<(), End> {
+    while let Some(payload) = outgoing.next().await {
+        batch.put(&payload)?;
+        while batch.bytes.len() < BATCH
+            && let Some(payload) = outgoing.try_next()
+        {
+            batch.put(&payload)?;
+        }
+        batch.write(writer).await?;
+    }
+    if let Some(why) = link.why_closed().filter(|_| link.warren) {
+        batch.put_bytes(&farewell(&why), &[])?;
+        batch.write(writer).await?;
+    }
+    Ok(())
+}
+
+/// What is written at once.
+struct Batch {
+    sealer: Option<Sealer>,
+    bytes: Vec<u8>,
+}
+
+impl Batch {
+    fn put(&mut self, payload: &Payload) -> Result<(), SealError> {
+        let (head, body) = payload.parts();
+        self.put_bytes(head, body)
+    }
+
+    fn put_bytes(&mut self, head: &[u8], body: &[u8]) -> Result<(), SealError> {
+        let Some(sealer) = &mut self.sealer else {
+            // A link takes no longer ones.
+            let length = (head.len() + body.len()) as u32;
+            self.bytes.extend_from_slice(&length.to_be_bytes());
+            self.bytes.extend_from_slice(head);
+            self.bytes.extend_from_slice(body);
+            return Ok(());
+        };
+        if body.is_empty() {
+            return sealer.payload(head, &mut self.bytes);
+        }
+        sealer.record(true, head, &mut self.bytes)?;
+        let mut rest = body;
+        while rest.len() > RECORD {
+            let (piece, later) = rest.split_at(RECORD);
+            sealer.record(true, piece, &mut self.bytes)?;
+            rest = later;
+        }
+        sealer.record(false, rest, &mut self.bytes)
+    }
+
+    async fn write<W: AsyncWrite + Unpin>(&mut self, writer: &mut W) -> Result<(), End> {
+        let mut rest = &self.bytes[..];
+        while !rest.is_empty() {
+            let written = timeout(STUCK, writer.write(rest)).await.map_err(|_| End::Stuck)?;
+            let written = written.map_err(Broken::Io)?;
+            if written == 0 {
+                return Err(End::Broken(Broken::Closed));
+            }
+            rest = &rest[written..];
+        }
+        self.bytes.clear();
+        // A large message is not kept room for.
+        self.bytes.shrink_to(2 * BATCH);
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,86 @@
+//! Who has been linked to sealed. Such a peer is never linked to in the clear again while this process
+//! runs: whoever stands in between could otherwise take the sign away by which Warrens know each other.
+
+use std::{
+    collections::HashMap,
+    net::SocketAddr,
+    sync::{Mutex, MutexGuard, PoisonError},
+};
+
+use base::NodeId;
+
+use crate::facts::device_id;
+
+/// The most that are remembered of each sort.
+const MAX_SEEN: usize = 4_096;
+
+/// Who has been linked to sealed.
+#[derive(Debug, Default)]
+pub(super) struct Seen(Mutex<State>);
+
+#[derive(Debug, Default)]
+struct State {
+    /// By the UUID in lower case that it tells stock peers.
+    devices: HashMap<String, NodeId>,
+    /// By where it was dialled.
+    addresses: HashMap<SocketAddr, NodeId>,
+}
+
+impl Seen {
+    /// A link to a node is sealed; `dialled` is where it was dialled, if this end did.
+    pub(super) fn sealed(&self, node: &NodeId, dialled: Option<SocketAddr>) {
+        let mut state = self.lock();
+        remember(&mut state.devices, device_id(node).as_str().to_owned(), *node);
+        if let Some(address) = dialled {
+            remember(&mut state.addresses, address, *node);
+        }
+    }
+
+    /// The node that a device's UUID belongs to.
+    pub(super) fn device(&self, uuid: &str) -> Option<NodeId> {
+        self.lock().devices.get(&uuid.to_ascii_lowercase()).copied()
+    }
+
+    /// The node that answered at an address.
+    pub(super) fn at(&self, address: &SocketAddr) -> Option<NodeId> {
+        self.lock().addresses.get(address).copied()
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+fn remember<K: std::hash::Hash + Eq>(map: &mut HashMap<K, NodeId>, key: K, node: NodeId) {
+    if map.len() < MAX_SEEN || map.contains_key(&key) {
+        map.insert(key, node);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_node_is_known_again_by_its_uuid_in_either_case_and_by_its_address() {
+        let (seen, node) = (Seen::default(), NodeId::new([7; 32]));
+        let address = "192.0.2.7:1".parse().unwrap();
+        seen.sealed(&node, Some(address));
+        let uuid = device_id(&node);
+        assert_eq!(seen.device(&uuid.as_str().to_uppercase()), Some(node));
+        assert_eq!(seen.at(&address), Some(node));
+        assert_eq!(seen.at(&"192.0.2.7:2".parse().unwrap()), None);
+        assert_eq!(seen.device("other"), None);
+    }
+
+    #[test]
+    fn only_so_many_are_remembered() {
+        let seen = Seen::default();
+        for number in 0..=MAX_SEEN {
+            let mut id = [0; 32];
+            id[..8].copy_from_slice(&number.to_be_bytes());
+            seen.sealed(&NodeId::new(id), None);
+        }
+        assert_eq!(seen.lock().devices.len(), MAX_SEEN);
+    }
+}

@@ -1,0 +1,292 @@
+//! What mDNS has shown of peers, and what follows from it. Pure.
+//!
+//! A Warren announces itself twice: as one, and as stock peers do. Only the first counts then.
+
+use std::{collections::BTreeMap, net::SocketAddr, time::Duration};
+
+use base::NodeId;
+use discovery::{Discovered, Service, Sighting};
+use protocol::mesh::WireId;
+
+use super::tie::is_lower;
+use crate::{facts::device_id, peer::PeerId};
+
+/// The most peers that are kept in mind.
+const MAX_FOUND: usize = 256;
+
+/// Whoever has the lower id connects at once, the other one after so long, so that both do not at once.
+const OTHER_FIRST: Duration = Duration::from_secs(3);
+
+/// A device that may turn out to be a Warren is dialled after so long.
+const MAY_BE_WARREN: Duration = Duration::from_secs(1);
+
+/// Who is not seen any more in so many rounds has gone without a word.
+const ROUNDS: u32 = 3;
+
+/// The service that was seen, and its name in lower case.
+pub(super) type Key = (Service, String);
+
+/// What follows from a sighting.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Change {
+    /// A peer has come.
+    Came(Key, Found),
+    /// It is elsewhere.
+    Moved(Key, Vec<SocketAddr>),
+    /// It has gone, or is known by another name.
+    Went(Key),
+}
+
+/// A peer that was found.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Found {
+    pub(super) name: String,
+    pub(super) addresses: Vec<SocketAddr>,
+    /// The node that it says it is, if it says that it is a Warren.
+    pub(super) node: Option<NodeId>,
+    /// Who it will be as a peer, if it says so.
+    pub(super) peer: Option<PeerId>,
+    /// It is given so long to connect first.
+    pub(super) wait: Duration,
+}
+
+/// What mDNS has shown.
+pub(super) struct Sightings {
+    own: NodeId,
+    device: WireId,
+    found: BTreeMap<Key, Seen>,
+    round: u32,
+}
+
+struct Seen {
+    device: Option<WireId>,
+    addresses: Vec<SocketAddr>,
+    round: u32,
+}
+
+impl Sightings {
+    pub(super) fn new(own: NodeId) -> Self {
+        Self { own, device: device_id(&own), found: BTreeMap::new(), round: 0 }
+    }
+
+    /// Something was seen.
+    pub(super) fn see(&mut self, sighting: Sighting) -> Vec<Change> {
+        match sighting {
+            Sighting::Found(found) => self.found(&found),
+            Sighting::Gone { service, instance } => {
+                self.went((service, instance.to_lowercase())).into_iter().collect()
+            }
+        }
+    }
+
+    /// A round of looking is over: who has not been seen for some has gone.
+    pub(super) fn round(&mut self) -> Vec<Change> {
+        self.round += 1;
+        let (round, mut changes) = (self.round, Vec::new());
+        self.found.retain(|key, seen| {
+            let stays = seen.round + ROUNDS > round;
+            if !stays {
+                changes.push(Change::Went(key.clone()));
+            }
+            stays
+        });
+        changes
+    }
+
+    fn found(&mut self, found: &Discovered) -> Vec<Change> {
+        let addresses = addresses(found);
+        let (node, device) = (node(found), device(found));
+        let is_stock = found.service == Service::Teale;
+        let is_peer = is_stock || node.is_some();
+        if !is_peer || addresses.is_empty() || (is_stock && self.is_known_warren(device.as_ref())) {
+            return Vec::new();
+        }
+        let key = (found.service, found.instance.to_lowercase());
+        if let Some(seen) = self.found.get_mut(&key) {
+            seen.round = self.round;
+            let moved = seen.addresses != addresses;
+            seen.addresses.clone_from(&addresses);
+            return moved.then_some(Change::Moved(key, addresses)).into_iter().collect();
+        }
+        if self.found.len() >= MAX_FOUND {
+            return Vec::new();
+        }
+        let mut changes = self.replaced(node.and(device.as_ref()));
+        let seen = Seen { device: device.clone(), addresses: addresses.clone(), round: self.round };
+        self.found.insert(key.clone(), seen);
+        let peer = node
+            .map(PeerId::Node)
+            .or_else(|| device.map(|device| PeerId::Device(device.as_str().to_ascii_lowercase())));
+        let wait = self.wait(node, peer.as_ref());
+        let name = format!("{} ({})", found.instance, found.host);
+        changes.push(Change::Came(key, Found { name, addresses, node, peer, wait }));
+        changes
+    }
+
+    /// Whether a device is a Warren that was seen as one, or this machine.
+    fn is_known_warren(&self, device: Option<&WireId>) -> bool {
+        let Some(device) = device else { return false };
+        let warrens = self.found.iter().filter(|((service, _), _)| *service == Service::Warren);
+        *device == self.device
+            || warrens.into_iter().any(|(_, seen)| seen.device.as_ref() == Some(device))
+    }
+
+    /// A Warren that was taken for a stock device goes as such.
+    fn replaced(&mut self, warren: Option<&WireId>) -> Vec<Change> {
+        let Some(device) = warren else { return Vec::new() };
+        let is_it = |(key, seen): &(&Key, &Seen)| {
+            key.0 == Service::Teale && seen.device.as_ref() == Some(device)
+        };
+        let keys: Vec<_> = self.found.iter().filter(is_it).map(|(key, _)| key.clone()).collect();
+        keys.into_iter().filter_map(|key| self.went(key)).collect()
+    }
+
+    fn went(&mut self, key: Key) -> Option<Change> {
+        self.found.remove(&key).map(|_| Change::Went(key))
+    }
+
+    fn wait(&self, node: Option<NodeId>, peer: Option<&PeerId>) -> Duration {
+        let first = peer.is_none_or(|peer| is_lower(&self.own, peer));
+        let stock = if node.is_none() { MAY_BE_WARREN } else { Duration::ZERO };
+        stock + if first { Duration::ZERO } else { OTHER_FIRST }
+    }
+}
+
+/// The node that a Warren says it is.
+fn node(found: &Discovered) -> Option<NodeId> {
+    let is_mesh = found.service == Service::Warren && found.is_mesh();
+    is_mesh.then(|| found.property("node")?.parse().ok()).flatten()
+}
+
+fn device(found: &Discovered) -> Option<WireId> {
+    match node(found) {
+        Some(node) => Some(device_id(&node)),
+        None => found.property("deviceID").map(WireId::from).filter(|id| id.uuid().is_some()),
+    }
+}
+
+/// Where it can be connected to. An IPv6 address that needs the name of an interface cannot.
+fn addresses(found: &Discovered) -> Vec<SocketAddr> {
+    let usable = found.addresses.iter().filter(|address| match address {
+        std::net::IpAddr::V6(v6) => !v6.is_unicast_link_local(),
+        std::net::IpAddr::V4(_) => true,
+    });
+    usable.map(|address| SocketAddr::new(*address, found.port)).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const LOW: NodeId = NodeId::new([1; 32]);
+    const MIDDLE: NodeId = NodeId::new([2; 32]);
+    const HIGH: NodeId = NodeId::new([3; 32]);
+
+    fn seen(service: Service, instance: &str, properties: &[(&str, &str)]) -> Discovered {
+        let pair = |(key, value): &(&str, &str)| ((*key).to_owned(), (*value).to_owned());
+        Discovered {
+            service,
+            instance: instance.to_owned(),
+            host: "box.local".to_owned(),
+            addresses: vec!["192.0.2.7".parse().unwrap(), "fe80::1".parse().unwrap()],
+            port: 4_000,
+            properties: properties.iter().map(pair).collect(),
+        }
+    }
+
+    fn warren(node: &NodeId) -> Discovered {
+        let id = node.to_string();
+        seen(Service::Warren, &format!("Mesh {}", node.short()), &[("kind", "mesh"), ("node", &id)])
+    }
+
+    fn stock(device: &str) -> Discovered {
+        seen(Service::Teale, "Anna's Mac", &[("deviceID", device)])
+    }
+
+    fn came(changes: &[Change]) -> Option<&Found> {
+        changes.iter().find_map(|change| match change {
+            Change::Came(_, found) => Some(found),
+            _ => None,
+        })
+    }
+
+    #[test]
+    fn a_warren_is_expected_to_be_who_it_says_and_the_lower_id_dials_first() {
+        let mut sightings = Sightings::new(MIDDLE);
+        for (node, wait) in [(LOW, OTHER_FIRST), (HIGH, Duration::ZERO)] {
+            let changes = sightings.see(Sighting::Found(warren(&node)));
+            let found = came(&changes).unwrap();
+            assert_eq!((found.node, found.wait), (Some(node), wait));
+            assert_eq!(found.peer, Some(PeerId::Node(node)));
+            assert_eq!(found.addresses, ["192.0.2.7:4000".parse().unwrap()]);
+        }
+    }
+
+    #[test]
+    fn a_server_that_takes_no_peers_is_passed_over() {
+        let mut sightings = Sightings::new(MIDDLE);
+        let id = HIGH.to_string();
+        for properties in
+            [&[("version", "1")][..], &[("kind", "mesh")], &[("kind", "mesh"), ("node", "x")]]
+        {
+            let found = seen(Service::Warren, "warren-9178", properties);
+            assert_eq!(sightings.see(Sighting::Found(found)), []);
+        }
+        let other = seen(Service::Gambi, "hub", &[("kind", "mesh"), ("node", &id)]);
+        assert_eq!(sightings.see(Sighting::Found(other)), []);
+    }
+
+    #[test]
+    fn a_warren_that_is_announced_as_a_stock_device_too_is_one_peer() {
+        let device = device_id(&HIGH).as_str().to_uppercase();
+        let mut sightings = Sightings::new(LOW);
+        let changes = sightings.see(Sighting::Found(stock(&device)));
+        assert_eq!(came(&changes).unwrap().wait, MAY_BE_WARREN);
+        let changes = sightings.see(Sighting::Found(warren(&HIGH)));
+        assert!(matches!(&changes[..], [Change::Went((Service::Teale, _)), Change::Came(..)]));
+        assert_eq!(sightings.see(Sighting::Found(stock(&device))), []);
+    }
+
+    #[test]
+    fn this_machine_is_no_stock_device_to_itself() {
+        let mut sightings = Sightings::new(LOW);
+        let own = stock(&device_id(&LOW).as_str().to_uppercase());
+        assert_eq!(sightings.see(Sighting::Found(own)), []);
+        assert!(came(&sightings.see(Sighting::Found(stock("")))).unwrap().peer.is_none());
+    }
+
+    #[test]
+    fn who_moves_is_told_and_who_stays_is_not() {
+        let mut sightings = Sightings::new(LOW);
+        sightings.see(Sighting::Found(warren(&HIGH)));
+        assert_eq!(sightings.see(Sighting::Found(warren(&HIGH))), []);
+        let moved = Discovered { port: 5_000, ..warren(&HIGH) };
+        let changes = sightings.see(Sighting::Found(moved));
+        assert!(matches!(&changes[..], [Change::Moved(_, to)] if to[0].port() == 5_000));
+    }
+
+    #[test]
+    fn who_says_goodbye_or_is_not_seen_for_some_rounds_has_gone() {
+        let mut sightings = Sightings::new(LOW);
+        sightings.see(Sighting::Found(warren(&HIGH)));
+        let (service, instance) = (Service::Warren, warren(&HIGH).instance);
+        let key = (service, instance.to_lowercase());
+        assert_eq!(
+            sightings.see(Sighting::Gone { service, instance }),
+            [Change::Went(key.clone())]
+        );
+        sightings.see(Sighting::Found(warren(&HIGH)));
+        assert_eq!((sightings.round(), sightings.round()), (vec![], vec![]));
+        assert_eq!(sightings.round(), [Change::Went(key)]);
+    }
+
+    #[test]
+    fn only_so_many_are_kept_in_mind() {
+        let mut sightings = Sightings::new(LOW);
+        for number in 0..=MAX_FOUND {
+            let found = Discovered { instance: number.to_string(), ..warren(&HIGH) };
+            let changes = sightings.see(Sighting::Found(found));
+            assert_eq!(came(&changes).is_some(), number < MAX_FOUND);
+        }
+    }
+}

@@ -1,0 +1,209 @@
+//! One way to a peer, whatever carries it.
+//!
+//! A link is two things: what others hold to say something to the peer ([`Link`]), and what the task that
+//! owns its socket takes from ([`Outgoing`]). There are three lanes, and the first that has something goes
+//! first: small messages (never waited for), answers, and pieces of models.
+
+use std::{
+    fmt,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, AtomicU64, Ordering},
+    },
+};
+
+use bytes::Bytes;
+use protocol::mesh::{
+    ClusterMessage, Dialect,
+    cluster::{Piece, encode},
+    frame::MAX_FRAME,
+};
+
+use self::lanes::{Lanes, Put};
+use crate::peer::PeerId;
+
+mod lanes;
+
+pub(crate) use lanes::{Outgoing, Payload};
+
+/// What carries a link.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Carrier {
+    /// TCP, to this address.
+    Lan(std::net::SocketAddr),
+    /// A session at this relay (its host, for people).
+    Relay(Arc<str>),
+}
+
+/// A link, as it is when it has been greeted.
+pub(crate) struct Link {
+    /// Counts links of this process.
+    pub(crate) number: u64,
+    /// Who is at its other end. Proved, if it is sealed.
+    pub(crate) peer: PeerId,
+    /// What carries it.
+    pub(crate) carrier: Carrier,
+    /// Whether nobody in between can read it.
+    pub(crate) sealed: bool,
+    /// In which form the peer reads messages.
+    pub(crate) dialect: Dialect,
+    /// Whether the peer is a Warren: sealed links only lead to those.
+    pub(crate) warren: bool,
+    /// Whether this end opened it.
+    pub(crate) opened_here: bool,
+    /// Whether its other end has proved the passcode, where this node has one, or is trusted as if it
+    /// had. Always true where there is none.
+    pub(crate) proved: bool,
+    /// Which it is of the links between the same two ends.
+    pub(crate) order: Order,
+    /// Whether nothing has been heard over it for too long to ask anything.
+    degraded: AtomicBool,
+    lanes: Arc<Lanes>,
+}
+
+/// Which a link is of those between the same two ends. Of links that cannot tell, the last is the
+/// newest.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) struct Order {
+    /// Drawn at random at the start of the program at the other end.
+    pub(crate) instance: Option<u64>,
+    /// Counts the links that whoever opened it has dialled.
+    pub(crate) dial: u64,
+}
+
+/// A message that no link takes: it is lost, the link is not.
+fn fitting(bytes: Vec<u8>) -> Result<Vec<u8>, LinkClosed> {
+    if bytes.len() <= MAX_FRAME {
+        return Ok(bytes);
+    }
+    tracing::warn!(bytes = bytes.len(), "a message was not sent: no link takes more than 16 MiB");
+    Err(LinkClosed)
+}
+
+/// The link is closed, or will be in a moment. Also said of a message that no link takes, over 16 MiB.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("the link is closed, or the message over 16 MiB")]
+pub(crate) struct LinkClosed;
+
+/// What a link is made with.
+pub(crate) struct Opening {
+    pub(crate) peer: PeerId,
+    pub(crate) carrier: Carrier,
+    pub(crate) sealed: bool,
+    pub(crate) dialect: Dialect,
+    pub(crate) warren: bool,
+    pub(crate) opened_here: bool,
+    pub(crate) proved: bool,
+    pub(crate) order: Order,
+}
+
+impl Link {
+    /// A link, and what its socket's task takes from.
+    pub(crate) fn new(opening: Opening) -> (Arc<Self>, Outgoing) {
+        static NUMBER: AtomicU64 = AtomicU64::new(1);
+        let Opening { peer, carrier, sealed, dialect, warren, opened_here, proved, order } =
+            opening;
+        let lanes = Arc::new(Lanes::default());
+        let outgoing = Outgoing::new(Arc::clone(&lanes));
+        let link = Self {
+            number: NUMBER.fetch_add(1, Ordering::Relaxed),
+            peer,
+            carrier,
+            sealed,
+            dialect,
+            warren,
+            opened_here,
+            proved,
+            order,
+            degraded: AtomicBool::new(false),
+            lanes,
+        };
+        (Arc::new(link), outgoing)
+    }
+
+    /// Says something small: heartbeats, requests, errors. It is never waited for; a peer that reads
+    /// nothing for too long loses the link.
+    pub(crate) fn tell(&self, message: &ClusterMessage) -> Result<(), LinkClosed> {
+        let bytes = fitting(encode(message, self.dialect))?;
+        match self.lanes.put_control(bytes) {
+            Put::Done => Ok(()),
+            Put::Closed => Err(LinkClosed),
+            Put::Full => {
+                self.close("it does not read what it is sent");
+                Err(LinkClosed)
+            }
+        }
+    }
+
+    /// Says a part of an answer, once there is room for it. Parts are sent in the order in which they
+    /// are said by one task.
+    pub(crate) async fn say(&self, message: &ClusterMessage) -> Result<(), LinkClosed> {
+        let bytes = encode(message, self.dialect);
+        self.say_encoded(bytes).await
+    }
+
+    /// As [`Link::say`], of a message that is encoded already.
+    pub(crate) async fn say_encoded(&self, bytes: Vec<u8>) -> Result<(), LinkClosed> {
+        let bytes = fitting(bytes)?;
+        self.lanes.put_answer(bytes).await
+    }
+
+    /// Sends a slice of a piece, once there is room for it.
+    pub(crate) async fn send(&self, piece: Piece) -> Result<(), LinkClosed> {
+        self.lanes.put_piece(piece.head().to_vec(), piece.slice).await
+    }
+
+    /// As [`Link::send`], of a chunk in the plain form: a message that is encoded already.
+    pub(crate) async fn send_encoded(&self, bytes: Vec<u8>) -> Result<(), LinkClosed> {
+        self.lanes.put_piece(fitting(bytes)?, Bytes::new()).await
+    }
+
+    /// Closes it: what is small and waits is still sent. `why` is for the log; the first counts.
+    pub(crate) fn close(&self, why: &str) {
+        self.lanes.close(why);
+    }
+
+    /// Until somebody has closed it. Cancel safe.
+    pub(crate) async fn closed(&self) {
+        self.lanes.ended().cancelled().await;
+    }
+
+    /// Whether it is closed.
+    pub(crate) fn is_closed(&self) -> bool {
+        self.lanes.ended().is_cancelled()
+    }
+
+    /// Nothing has been heard over it for too long to ask anything, or something was again.
+    pub(crate) fn set_degraded(&self, is: bool) {
+        self.degraded.store(is, Ordering::Relaxed);
+    }
+
+    /// Whether something can be asked over it: it is open, and was heard of lately.
+    pub(crate) fn is_usable(&self) -> bool {
+        !self.is_closed() && !self.degraded.load(Ordering::Relaxed)
+    }
+
+    /// Whether it is a relay session that a stock peer opened, which may open several at once.
+    pub(crate) fn is_one_of_many(&self) -> bool {
+        matches!(self.carrier, Carrier::Relay(_)) && !self.sealed && !self.opened_here
+    }
+
+    /// Why it was closed, if it was.
+    pub(crate) fn why_closed(&self) -> Option<String> {
+        self.lanes.why_closed()
+    }
+
+    /// Whether a slice can be sent without waiting.
+    pub(crate) fn has_room(&self) -> bool {
+        self.lanes.has_room_for_a_piece()
+    }
+}
+
+impl fmt::Debug for Link {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "link {} to {} ({:?})", self.number, self.peer, self.carrier)
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,277 @@
+//! This machine among its peers: what runs, and where each message goes.
+
+use std::sync::{Arc, Weak};
+
+use base::NodeId;
+use bytes::Bytes;
+use models::Library;
+use protocol::mesh::{
+    ClusterMessage,
+    cluster::{
+        Asked, BadMessage, ErrorCode, Hello, InferenceError, ModelLoadError, ModelQueryResponse,
+        ModelTransferError, Piece, decode,
+    },
+};
+use scheduler::Scheduler;
+use seal::{Identity, PasscodeKey};
+use store::UsageStore;
+use tokio_util::{sync::CancellationToken, task::TaskTracker};
+
+use crate::{
+    admin::Counts,
+    catalog::{self, Catalog},
+    facts::Facts,
+    inbound::Inbound,
+    lan::{self, Lan, tie},
+    link::{Link, LinkClosed},
+    peer::{Peer, PeerFacts, Peers},
+    provider::Seats,
+    settings::Settings,
+    transfer::Transfers,
+    wan::Relays,
+};
+
+/// The mesh as others hold it.
+#[derive(Clone)]
+pub struct Mesh(pub(crate) Arc<Node>);
+
+/// This machine among its peers.
+pub(crate) struct Node {
+    pub(crate) settings: Settings,
+    pub(crate) identity: Arc<Identity>,
+    /// Made of the passcode, if there is one.
+    pub(crate) psk: Option<PasscodeKey>,
+    pub(crate) scheduler: Scheduler,
+    /// What this machine tells of itself.
+    pub(crate) facts: Facts,
+    pub(crate) peers: Peers,
+    /// The places of peers at the scheduler.
+    pub(crate) seats: Seats,
+    /// What peers ask.
+    pub(crate) inbound: Inbound,
+    pub(crate) transfers: Transfers,
+    /// Which models peers pass on.
+    pub(crate) catalog: Catalog,
+    pub(crate) relays: Relays,
+    /// What the links on the local network have in common.
+    pub(crate) lan: Lan,
+    pub(crate) counts: Counts,
+    /// What runs for links and answers, so that somebody can wait for its end.
+    pub(crate) tasks: TaskTracker,
+    pub(crate) stop: CancellationToken,
+}
+
+/// What a mesh is made of beside its settings.
+pub struct Parts {
+    /// Who this machine is.
+    pub identity: Identity,
+    /// Made of the passcode, if there is one.
+    pub psk: Option<PasscodeKey>,
+    /// Who is given what peers ask, and asks peers.
+    pub scheduler: Scheduler,
+    /// What is sent for each peer is read from here.
+    pub usage: Arc<dyn UsageStore>,
+    /// The models that are offered.
+    pub library: Arc<Library>,
+}
+
+impl Mesh {
+    /// A mesh that takes no part yet.
+    pub fn new(settings: Settings, parts: Parts) -> Self {
+        let Parts { identity, psk, scheduler, usage, library } = parts;
+        let identity = Arc::new(identity);
+        let inbound = Inbound::new(settings.share.clone(), scheduler.clone(), usage);
+        let facts =
+            Facts::new(&settings, identity.node_id(), scheduler.clone(), inbound.lent());
+        let tasks = TaskTracker::new();
+        let catalog = Catalog::new(Arc::clone(&library));
+        let transfers = Transfers::new(&settings, library);
+        Self(Arc::new_cyclic(|node| Node {
+            identity,
+            psk,
+            facts,
+            peers: Peers::default(),
+            seats: Seats::new(scheduler.clone(), tasks.clone(), Weak::clone(node)),
+            inbound,
+            transfers,
+            catalog,
+            relays: Relays::default(),
+            lan: Lan::new(settings.passcode.as_ref()),
+            counts: Counts::default(),
+            tasks,
+            stop: CancellationToken::new(),
+            scheduler,
+            settings,
+        }))
+    }
+
+    /// This machine's id.
+    pub fn id(&self) -> NodeId {
+        self.0.identity.node_id()
+    }
+
+    /// Takes part until `stop`: listens, looks for peers, keeps its links. Peers are told goodbye.
+    pub async fn run(self, stop: CancellationToken, listener: Option<tokio::net::TcpListener>) {
+        let node = self.0;
+        if let Some(bound) = listener.as_ref().and_then(|listener| listener.local_addr().ok()) {
+            node.facts.listens(bound);
+        }
+        // What it takes long to find out is told later, rather than that nobody can be found meanwhile.
+        stop.run_until_cancelled(node.facts.detect()).await;
+        let looking = Arc::clone(&node);
+        node.tasks.spawn(async move { looking.facts.keep_looking(&looking.stop).await });
+        let lan = node.tasks.spawn(lan::run(Arc::clone(&node), listener));
+        let relays = node.tasks.spawn(crate::wan::run(Arc::clone(&node)));
+        stop.cancelled().await;
+        node.stop.cancel();
+        node.seats.close();
+        for task in [lan, relays] {
+            // A task that panicked has nothing left to say goodbye to.
+            let _ = task.await;
+        }
+        node.tasks.close();
+        node.tasks.wait().await;
+    }
+}
+
+impl Node {
+    /// A link was greeted: `hello` is what its other end told of itself, if it told anything (relay
+    /// sessions of stock peers begin without).
+    pub(crate) fn opened(&self, link: &Arc<Link>, hello: Option<&Hello>) {
+        let own = self.identity.node_id();
+        let tie = |old: &Link, new: &Link| tie::newer_stays(&own, old, new);
+        let Some((peer, loser)) = self.peers.link(link, tie) else {
+            return link.close("too many peers are known");
+        };
+        if let Some(loser) = loser {
+            loser.close(tie::LOST);
+            if loser.number == link.number {
+                return;
+            }
+        }
+        if let Some(hello) = hello {
+            peer.learn(|facts| facts.greeted(hello));
+        }
+        tracing::info!(peer = %link.peer.short(), link = ?link, sealed = link.sealed, "a peer is linked");
+        self.seats.refresh(&peer);
+    }
+
+    /// A link has ended, and why.
+    pub(crate) fn closed(&self, link: &Arc<Link>, why: &str) {
+        link.close(why);
+        let why = link.why_closed().unwrap_or_default();
+        tracing::info!(peer = %link.peer.short(), link = ?link, why, "a peer's link has ended");
+        if let Some(peer) = self.peers.get(&link.peer) {
+            peer.take_link(link.number);
+            if peer.link().is_none() {
+                peer.learn(PeerFacts::unlinked);
+            }
+            self.seats.refresh(&peer);
+        }
+        self.seats.link_closed(link);
+        self.inbound.link_closed(link);
+        self.transfers.link_closed(link);
+        self.peers.forget(&link.peer);
+    }
+
+    /// A payload came over a link: a message, or a piece of a model.
+    pub(crate) fn received(self: &Arc<Self>, link: &Arc<Link>, payload: Bytes) {
+        if let Some(peer) = self.peers.get(&link.peer) {
+            peer.heard();
+        }
+        match payload.first() {
+            Some(1 | 2) if link.sealed => match Piece::decode(payload) {
+                Some(piece) => self.transfers.piece(link, piece),
+                None => self.counts.bad("a piece that is none"),
+            },
+            _ => match decode(&payload) {
+                Ok(decoded) => self.message(link, decoded.message),
+                Err(bad) => self.bad(link, bad),
+            },
+        }
+    }
+
+    fn message(self: &Arc<Self>, link: &Arc<Link>, message: ClusterMessage) {
+        use ClusterMessage as M;
+        match message {
+            // One that comes again is answered again: stock peers may have lost the first.
+            M::Hello(hello) => self.greeted(link, &hello, true),
+            M::HelloAck(hello) => self.greeted(link, &hello, false),
+            M::Heartbeat(heartbeat) => {
+                self.learn(link, |facts| facts.beat(&heartbeat));
+                self.tell(link, &M::HeartbeatAck(Box::new(self.facts.heartbeat())));
+            }
+            M::HeartbeatAck(heartbeat) => self.learn(link, |facts| facts.beat(&heartbeat)),
+            M::InferenceRequest(request) => self.inbound.request(self, link, request),
+            M::InferenceCancel(cancel) => self.inbound.cancel(link, &cancel.request_id),
+            M::InferenceChunk(_) | M::InferenceComplete(_) | M::InferenceError(_) => {
+                self.seats.answered(link, message);
+            }
+            M::LoadModel(load) => {
+                let reason = "not_swappable: this node loads no models on request".to_owned();
+                let (request_id, model_id) = (load.request_id, load.model_id);
+                self.tell(link, &M::ModelLoadError(ModelLoadError { request_id, model_id, reason }));
+            }
+            M::ModelLoaded(_) | M::ModelLoadError(_) => self.counts.bad("an answer nobody asked for"),
+            M::ModelListRequest(request) => catalog::answer(self, link, request.request_id),
+            M::ModelList(list) => self.catalog.listed(link, list),
+            message => self.transfers.message(self, link, message),
+        }
+    }
+
+    fn greeted(&self, link: &Arc<Link>, hello: &Hello, answer: bool) {
+        self.learn(link, |facts| facts.greeted(hello));
+        if answer {
+            let own = self.facts.hello(link.sealed);
+            self.tell(link, &ClusterMessage::HelloAck(Box::new(own)));
+        }
+    }
+
+    fn learn(&self, link: &Link, change: impl FnOnce(&mut crate::peer::PeerFacts)) {
+        let Some(peer) = self.peers.get(&link.peer) else { return };
+        peer.learn(change);
+        self.refresh(&peer);
+    }
+
+    /// What is known of a peer has changed.
+    pub(crate) fn refresh(&self, peer: &Arc<Peer>) {
+        self.seats.refresh(peer);
+    }
+
+    /// A message that makes no sense: logged, counted, and answered where it asked something.
+    fn bad(&self, link: &Arc<Link>, bad: BadMessage) {
+        self.counts.bad(&bad.kind);
+        tracing::warn!(peer = %link.peer.short(), %bad, "a message of a peer was not understood");
+        let why = bad.to_string();
+        let answer = match bad.asked {
+            None => return,
+            Some(Asked::Nothing(request_id)) => return self.seats.garbled(link, &request_id, &why),
+            Some(Asked::Inference(request_id)) => ClusterMessage::InferenceError(InferenceError {
+                request_id,
+                error_message: why,
+                code: Some(ErrorCode::InternalError),
+                status: None,
+                body: None,
+            }),
+            Some(Asked::Model(model_id)) => ClusterMessage::ModelQueryResponse(ModelQueryResponse {
+                model_id,
+                available: false,
+                total_size_bytes: None,
+            }),
+            Some(Asked::Transfer(transfer_id)) => {
+                let error_message = why;
+                let error = ModelTransferError { transfer_id, error_message };
+                ClusterMessage::ModelTransferError(error)
+            }
+            Some(Asked::Load(request_id, model_id)) => {
+                ClusterMessage::ModelLoadError(ModelLoadError { request_id, model_id, reason: why })
+            }
+        };
+        self.tell(link, &answer);
+    }
+
+    /// Says something small; a link that is closed is found closed by its own task.
+    fn tell(&self, link: &Link, message: &ClusterMessage) {
+        let _: Result<(), LinkClosed> = link.tell(message);
+    }
+}

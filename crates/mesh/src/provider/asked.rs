@@ -1,0 +1,143 @@
+//! One job at a peer.
+
+use std::sync::Arc;
+
+use base::JobId;
+use bytes::Bytes;
+use http::{HeaderMap, HeaderValue, StatusCode, header};
+use protocol::mesh::cluster::{InferenceChunk, InferenceComplete, InferenceError};
+use scheduler::{AnswerWriter, Head, ReaderGone, Usage};
+
+use super::{fate::Fate, reply::Reply};
+use crate::link::Link;
+
+/// A job that a peer has, or is to have.
+pub(super) struct Asked {
+    pub(super) job: JobId,
+    writer: AnswerWriter,
+    reply: Reply,
+    /// The link that it was asked over; `None` while there is none yet.
+    pub(super) link: Option<Arc<Link>>,
+}
+
+/// Why a job is over, though its peer has not said so.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Trouble {
+    /// Nobody reads the answer.
+    Gone(ReaderGone),
+    /// It makes no sense.
+    Bad(String),
+}
+
+impl From<ReaderGone> for Trouble {
+    fn from(gone: ReaderGone) -> Self {
+        Self::Gone(gone)
+    }
+}
+
+impl Asked {
+    pub(super) fn new(job: JobId, writer: AnswerWriter, streaming: bool) -> Self {
+        Self { job, writer, reply: Reply::new(streaming), link: None }
+    }
+
+    /// Whether it was asked over this link.
+    pub(super) fn is_on(&self, link: &Link) -> bool {
+        self.link.as_ref().is_some_and(|own| own.number == link.number)
+    }
+
+    /// More of the answer.
+    pub(super) fn chunk(&mut self, chunk: &InferenceChunk) -> Result<(), Trouble> {
+        let bytes = self.reply.chunk(chunk.chunk.get()).map_err(Trouble::Bad)?;
+        if !bytes.is_empty() {
+            self.begin()?;
+            self.writer.chunk(bytes)?;
+        }
+        Ok(())
+    }
+
+    /// The answer is complete.
+    pub(super) fn complete(mut self, complete: &InferenceComplete, warren: bool) {
+        // Stock peers count chunks.
+        let estimated = !warren;
+        self.writer.report(Usage {
+            estimated,
+            prompt_tokens: complete.tokens_in.map(u64::from),
+            completion_tokens: complete.tokens_out.map(u64::from),
+        });
+        match self.rest() {
+            Ok(()) => self.writer.end(),
+            Err(trouble) => self.give_up(trouble),
+        }
+    }
+
+    /// The peer says that there is no (more of the) answer.
+    pub(super) fn error(self, error: &InferenceError) {
+        match Fate::of(error, self.writer.has_begun()) {
+            Fate::Fails(why) => self.fail(&why),
+            Fate::Answered(status, body) => answer_error(self.writer, status, body),
+            Fate::PassedOn(status, body) => self.pass_on(status, body),
+        }
+    }
+
+    /// There is no (more of the) answer, by the peer's fault.
+    pub(super) fn fail(self, why: &str) {
+        tracing::warn!(request_id = %self.job, why, "a peer failed a job");
+        self.writer.fail(why);
+    }
+
+    /// The peer cannot be asked this: another provider is, or the client is told so.
+    pub(super) fn pass_on(self, status: StatusCode, body: String) {
+        let job = self.job;
+        match self.writer.pass_on() {
+            Ok(()) => {
+                tracing::debug!(request_id = %job, "a job of a peer went to another provider");
+            }
+            Err(writer) => answer_error(writer, status, body),
+        }
+    }
+
+    /// The job is over for another reason than its peer's words.
+    pub(super) fn give_up(self, trouble: Trouble) {
+        match trouble {
+            Trouble::Bad(why) => self.fail(&why),
+            Trouble::Gone(ReaderGone::Unreadable) => self.fail("its answer makes no sense"),
+            Trouble::Gone(ReaderGone::Stalled) => self.writer.stalled(),
+            Trouble::Gone(ReaderGone::Over) => self.writer.abandon(),
+        }
+    }
+
+    /// Nobody waits for it any more.
+    pub(super) fn abandon(self) {
+        self.writer.abandon();
+    }
+
+    /// It does not serve what it is asked for.
+    pub(super) fn unserved(self) {
+        self.writer.unserved();
+    }
+
+    fn rest(&mut self) -> Result<(), Trouble> {
+        let rest = self.reply.end().map_err(Trouble::Bad)?;
+        self.begin()?;
+        self.writer.chunk(rest)?;
+        Ok(())
+    }
+
+    fn begin(&mut self) -> Result<(), Trouble> {
+        if !self.writer.has_begun() {
+            self.writer.head(self.reply.head())?;
+        }
+        Ok(())
+    }
+}
+
+fn answer_error(mut writer: AnswerWriter, status: StatusCode, body: String) {
+    let mut headers = HeaderMap::new();
+    headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
+    headers.insert(header::CONTENT_LENGTH, body.len().into());
+    let head = Head { status, headers };
+    match writer.head(head).and_then(|()| writer.chunk(Bytes::from(body))) {
+        Ok(_) => writer.end(),
+        Err(_) => writer.abandon(),
+    }
+}

@@ -1,0 +1,124 @@
+//! What becomes of a job that a peer does not answer.
+
+use http::StatusCode;
+use protocol::{
+    json::clip,
+    mesh::cluster::{ErrorCode, InferenceError},
+    openai::error_body,
+    translate::chat::failure::MAX_MESSAGE,
+};
+
+/// The longest body of a backend's error that is passed on, in bytes.
+const MAX_BODY: usize = 256 * 1024;
+
+/// What becomes of a job.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Fate {
+    /// It fails, by the peer's fault. Unbegun it may go to another provider.
+    Fails(String),
+    /// Another provider is asked; where there is none, the client is told this.
+    PassedOn(StatusCode, String),
+    /// The client gets what the peer's backend answered.
+    Answered(StatusCode, String),
+}
+
+impl Fate {
+    /// By what the peer says. `begun`: the client has a part of the answer already.
+    pub(super) fn of(error: &InferenceError, begun: bool) -> Self {
+        if begun {
+            return Self::Fails(words(error));
+        }
+        if let Some((status, body)) = of_backend(error) {
+            return Self::Answered(status, body);
+        }
+        let passed_on = |status, kind, code| {
+            Self::PassedOn(status, error_body(&words(error), kind, None, Some(code)))
+        };
+        match error.code {
+            Some(ErrorCode::QueueFull) => {
+                passed_on(StatusCode::TOO_MANY_REQUESTS, "rate_limit_error", "queue_full")
+            }
+            Some(ErrorCode::Unavailable) => {
+                passed_on(StatusCode::SERVICE_UNAVAILABLE, "server_error", "unavailable")
+            }
+            Some(ErrorCode::ModelNotLoaded) => {
+                passed_on(StatusCode::NOT_FOUND, "invalid_request_error", "model_not_found")
+            }
+            _ => Self::Fails(words(error)),
+        }
+    }
+}
+
+/// The backend's own error, where the peer tells it.
+fn of_backend(error: &InferenceError) -> Option<(StatusCode, String)> {
+    let status = u16::try_from(error.status?).ok()?;
+    let status = StatusCode::from_u16(status).ok().filter(|status| status.as_u16() >= 400)?;
+    let body = error.body.as_deref().unwrap_or_default();
+    // The answer comes from this server's own address: nothing of a peer is shown there as a page.
+    let is_json =
+        body.len() <= MAX_BODY && serde_json::from_str::<serde::de::IgnoredAny>(body).is_ok();
+    let kind = if status.is_server_error() { "server_error" } else { "invalid_request_error" };
+    let told = || error_body(&words(error), kind, None, None);
+    Some((status, if is_json { body.to_owned() } else { told() }))
+}
+
+fn words(error: &InferenceError) -> String {
+    let code = error.code.map_or("", ErrorCode::as_str);
+    let said = clip(error.error_message.trim(), MAX_MESSAGE);
+    match (code, said) {
+        ("", "") => "the peer failed, and gave no reason".to_owned(),
+        (code, "") => format!("the peer failed: {code}"),
+        (_, said) => format!("the peer failed: {said}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn error(code: Option<ErrorCode>) -> InferenceError {
+        let (request_id, error_message) = ("a".into(), "boom".to_owned());
+        InferenceError { request_id, error_message, code, status: None, body: None }
+    }
+
+    fn status(code: ErrorCode) -> Option<u16> {
+        match Fate::of(&error(Some(code)), false) {
+            Fate::PassedOn(status, _) => Some(status.as_u16()),
+            _ => None,
+        }
+    }
+
+    #[test]
+    fn what_a_peer_does_not_take_goes_to_another() {
+        let passed = [ErrorCode::QueueFull, ErrorCode::Unavailable, ErrorCode::ModelNotLoaded];
+        assert_eq!(passed.map(status), [Some(429), Some(503), Some(404)]);
+        assert_eq!([ErrorCode::InternalError, ErrorCode::Timeout].map(status), [None, None]);
+        let failed = Fate::Fails("the peer failed: boom".to_owned());
+        assert_eq!(Fate::of(&error(None), false), failed);
+        for code in ErrorCode::ALL {
+            assert_eq!(Fate::of(&error(Some(code)), true), failed, "{code:?}");
+        }
+    }
+
+    #[test]
+    fn an_error_of_the_backend_is_told_as_it_is() {
+        let of = |status, body: &str| {
+            let body = Some(body.to_owned());
+            Fate::of(&InferenceError { status: Some(status), body, ..error(None) }, false)
+        };
+        let too_long = r#"{"error":{"message":"too long"}}"#;
+        assert_eq!(of(400, too_long), Fate::Answered(StatusCode::BAD_REQUEST, too_long.to_owned()));
+        let Fate::Answered(StatusCode::BAD_GATEWAY, page) = of(502, "<html>") else { panic!() };
+        assert!(page.starts_with(r#"{"error":{"message":"the peer failed: boom""#));
+        for nonsense in [0, 99, 200, 302, 1_000, u32::MAX] {
+            assert!(matches!(of(nonsense, too_long), Fate::Fails(_)), "{nonsense}");
+        }
+    }
+
+    #[test]
+    fn a_peers_words_are_bounded() {
+        let long = InferenceError { error_message: "é".repeat(9_000), ..error(None) };
+        let Fate::Fails(words) = Fate::of(&long, false) else { panic!() };
+        assert!(words.len() < MAX_MESSAGE + 40);
+    }
+}

@@ -1,0 +1,126 @@
+//! The chunks of an answer as a client gets them: as events, or put together into one.
+
+use bytes::Bytes;
+use http::{HeaderMap, HeaderValue, StatusCode, header};
+use protocol::openai::{Gather, chunk};
+use scheduler::Head;
+
+/// What a client gets of a peer's answer. Pure.
+pub(super) struct Reply {
+    kind: Kind,
+    /// Whether anything has come.
+    begun: bool,
+}
+
+enum Kind {
+    Events,
+    Whole(Gather),
+}
+
+impl Reply {
+    /// For a client that asked for a stream, or did not.
+    pub(super) fn new(streaming: bool) -> Self {
+        let kind = if streaming { Kind::Events } else { Kind::Whole(Gather::default()) };
+        Self { kind, begun: false }
+    }
+
+    /// The head of an answer that goes well.
+    pub(super) fn head(&self) -> Head {
+        let kind = match self.kind {
+            Kind::Events => "text/event-stream",
+            Kind::Whole(_) => "application/json",
+        };
+        let mut headers = HeaderMap::new();
+        headers.insert(header::CONTENT_TYPE, HeaderValue::from_static(kind));
+        if matches!(self.kind, Kind::Events) {
+            headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-cache"));
+        }
+        Head { status: StatusCode::OK, headers }
+    }
+
+    /// What the client gets for the next chunk; nothing yet, if it gets the answer whole.
+    ///
+    /// # Errors
+    /// Why it is none.
+    pub(super) fn chunk(&mut self, chunk: &str) -> Result<Bytes, String> {
+        chunk::look(chunk).map_err(|bad| bad.to_string())?;
+        self.begun = true;
+        match &mut self.kind {
+            Kind::Events => Ok(event(chunk)),
+            Kind::Whole(gather) => {
+                gather.chunk(chunk).map_err(|bad| bad.to_string())?;
+                Ok(Bytes::new())
+            }
+        }
+    }
+
+    /// What the client gets when the peer says that this is all.
+    ///
+    /// # Errors
+    /// When nothing has come: a peer whose backend failed may say so, too.
+    pub(super) fn end(&mut self) -> Result<Bytes, String> {
+        if !self.begun {
+            return Err("the peer's answer is empty".to_owned());
+        }
+        match &mut self.kind {
+            Kind::Events => Ok(Bytes::from_static(b"data: [DONE]\n\n")),
+            Kind::Whole(gather) => {
+                let whole = std::mem::take(gather).finish().map_err(|bad| bad.to_string())?;
+                Ok(whole.into())
+            }
+        }
+    }
+}
+
+/// A line end can only stand between two tokens of JSON, where a space is as good.
+fn event(chunk: &str) -> Bytes {
+    let mut event = Vec::with_capacity(chunk.len() + 8);
+    event.extend_from_slice(b"data: ");
+    let plain = |byte: u8| if matches!(byte, b'\n' | b'\r') { b' ' } else { byte };
+    event.extend(chunk.bytes().map(plain));
+    event.extend_from_slice(b"\n\n");
+    event.into()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const CHUNK: &str = r#"{"choices":[{"index":0,"delta":{"content":"é"},"finish_reason":null}]}"#;
+
+    #[test]
+    fn a_stream_gets_the_chunks_as_they_are() {
+        let mut reply = Reply::new(true);
+        assert_eq!(reply.chunk(CHUNK).unwrap(), format!("data: {CHUNK}\n\n"));
+        assert_eq!(
+            reply.chunk("{\n\"choices\":\r\n[{}]}").unwrap(),
+            "data: { \"choices\":  [{}]}\n\n"
+        );
+        assert_eq!(reply.end().unwrap(), "data: [DONE]\n\n");
+        assert_eq!(reply.head().headers["content-type"], "text/event-stream");
+    }
+
+    #[test]
+    fn who_wants_no_stream_gets_one_answer_at_the_end() {
+        let mut reply = Reply::new(false);
+        assert!(reply.chunk(CHUNK).unwrap().is_empty());
+        assert!(reply.chunk(CHUNK).unwrap().is_empty());
+        let whole: serde_json::Value = serde_json::from_slice(&reply.end().unwrap()).unwrap();
+        assert_eq!(whole["choices"][0]["message"]["content"], "éé");
+        assert_eq!(whole["object"], "chat.completion");
+        assert_eq!(reply.head().headers["content-type"], "application/json");
+    }
+
+    #[test]
+    fn what_is_no_answer_is_no_end() {
+        for streaming in [true, false] {
+            assert!(Reply::new(streaming).end().is_err(), "nothing came");
+            for bad in [r#"{"error":{"message":"boom"}}"#, "null", "[]", "\"x\""] {
+                assert!(Reply::new(streaming).chunk(bad).is_err(), "{bad}");
+            }
+        }
+        let mut reply = Reply::new(false);
+        reply.chunk(r#"{"choices":[],"usage":{}}"#).unwrap();
+        assert!(reply.end().is_err(), "only usage came");
+    }
+}

@@ -1,0 +1,76 @@
+//! A job as a message.
+
+use bytes::Bytes;
+use protocol::{
+    mesh::{WireId, cluster::InferenceRequest},
+    openai::streamed,
+};
+use rand::RngExt;
+use scheduler::JobRequest;
+use serde_json::value::RawValue;
+
+/// Bodies up to this size, in bytes, are worked on between two other things; larger ones on a thread
+/// of their own.
+pub(super) const WORKED_ON_AT_ONCE: usize = 256 * 1024;
+
+/// A new id of a request: a UUID, which stock peers insist on.
+pub(super) fn new_id() -> WireId {
+    WireId::from_random(rand::rng().random())
+}
+
+/// The message that asks a peer for a job. A stream is asked for in any case, and its usage: only so
+/// can be seen that an answer is going on, and what it cost.
+///
+/// # Errors
+/// What is wrong with the request.
+pub(super) fn message(
+    id: WireId,
+    request: &JobRequest,
+    warren: bool,
+) -> Result<InferenceRequest, String> {
+    let body = streamed(&request.body, None).map_err(|bad| bad.to_string())?.body;
+    let request = raw(&body)?;
+    let hops = warren.then_some(1);
+    Ok(InferenceRequest { request_id: id, request, streaming: true, hops })
+}
+
+fn raw(body: &Bytes) -> Result<Box<RawValue>, String> {
+    serde_json::from_slice(body).map_err(|error| error.to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use http::{HeaderMap, Method};
+
+    use super::*;
+
+    fn request(body: &'static str) -> JobRequest {
+        JobRequest {
+            method: Method::POST,
+            path_and_query: "/v1/chat/completions".to_owned(),
+            model: "m".into(),
+            streaming: false,
+            headers: HeaderMap::new(),
+            body: Bytes::from_static(body.as_bytes()),
+        }
+    }
+
+    #[test]
+    fn every_parameter_survives_and_a_stream_is_asked_for() {
+        let body = r#"{"model":"m","messages":[],"top_k":3,"min_p":0.10,"logit_bias":{"7":-1}}"#;
+        let asked = message("a".into(), &request(body), true).unwrap();
+        let expected = concat!(
+            r#"{"model":"m","messages":[],"top_k":3,"min_p":0.10,"logit_bias":{"7":-1},"#,
+            r#""stream":true,"stream_options":{"include_usage":true}}"#
+        );
+        assert_eq!((asked.request.get(), asked.streaming, asked.hops), (expected, true, Some(1)));
+        assert_eq!(message("a".into(), &request(body), false).unwrap().hops, None);
+        assert!(message("a".into(), &request("[]"), false).is_err());
+    }
+
+    #[test]
+    fn ids_are_uuids_and_differ() {
+        assert!(new_id().uuid().is_some());
+        assert_ne!(new_id(), new_id());
+    }
+}

@@ -1,0 +1,127 @@
+//! What a peer is to the dispatcher now.
+
+use base::{Endpoint, Endpoints, ModelName, Scope};
+use protocol::mesh::cluster::Thermal;
+use scheduler::{Distance, Offer};
+
+use crate::{
+    link::Carrier,
+    peer::{Peer, PeerFacts, PeerId},
+};
+
+/// The largest request that a peer is sent, in bytes: in base64 it still fits a frame of a stock relay.
+pub(super) const MAX_REQUEST: u64 = 10 * 1024 * 1024;
+
+/// What a peer is to the dispatcher.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Wanted {
+    pub(super) models: Vec<ModelName>,
+    pub(super) capacity: u32,
+    pub(super) distance: Distance,
+    /// Requests that it counts itself.
+    pub(super) load: u32,
+    /// In thousandths of a token a second.
+    pub(super) speed: Option<u32>,
+    /// In per cent; 0: it is given nothing now.
+    pub(super) throttle: u8,
+}
+
+impl Wanted {
+    /// `None`: there is no way to it.
+    pub(super) fn of(peer: &Peer) -> Option<Self> {
+        let link = peer.link();
+        let listed = matches!(peer.id, PeerId::Node(_)) && !peer.relays().is_empty();
+        if link.is_none() && !listed {
+            return None;
+        }
+        let lan = matches!(link.as_ref().map(|link| &link.carrier), Some(Carrier::Lan(_)));
+        let distance = if lan { Distance::Near } else { Distance::Far };
+        let usable = link.as_ref().is_none_or(|link| link.is_usable());
+        // What it said on a link that is gone is old.
+        Some(Self::new(&peer.facts(), distance, usable, link.is_some()))
+    }
+
+    fn new(facts: &PeerFacts, distance: Distance, usable: bool, linked: bool) -> Self {
+        let throttle = match () {
+            () if !usable || !facts.available => 0,
+            () if linked => cooled(facts.throttle, facts.thermal),
+            () => 100,
+        };
+        let models = facts.models.iter().map(|model| ModelName::from(model.as_str()));
+        Self {
+            models: models.collect(),
+            capacity: facts.capacity.max(1),
+            distance,
+            load: if linked { facts.queue_depth } else { 0 },
+            speed: facts.speed.map(|speed| (speed * 1000.0) as u32),
+            throttle,
+        }
+    }
+
+    /// Whether there is anything to be had of it.
+    pub(super) fn is_worth_a_seat(&self) -> bool {
+        self.throttle > 0 && !self.models.is_empty()
+    }
+
+    pub(super) fn offer(&self) -> Offer {
+        Offer {
+            scope: Scope::server(),
+            models: self.models.clone(),
+            max_concurrent: self.capacity,
+            load: self.load,
+            max_size: MAX_REQUEST,
+            endpoints: Endpoints::only(Endpoint::ChatCompletions),
+            distance: self.distance,
+        }
+    }
+}
+
+/// How much a peer gives at this heat, as stock peers count it.
+fn cooled(throttle: u8, thermal: Thermal) -> u8 {
+    let percent = match thermal {
+        Thermal::Nominal => 100,
+        Thermal::Fair => 80,
+        Thermal::Serious => 30,
+        Thermal::Critical => 0,
+    };
+    // At most 100: it fits. A peer that gives anything is not taken as paused.
+    let least = u16::from(throttle > 0 && percent > 0);
+    (u16::from(throttle.min(100)) * percent / 100).max(least) as u8
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn facts() -> PeerFacts {
+        let models = vec!["m".to_owned()];
+        PeerFacts { models, available: true, throttle: 100, ..PeerFacts::default() }
+    }
+
+    #[test]
+    fn heat_lowers_what_a_peer_gives_and_pauses_it_in_the_end() {
+        use Thermal::{Critical, Fair, Nominal, Serious};
+        assert_eq!(
+            [Nominal, Fair, Serious, Critical].map(|heat| cooled(75, heat)),
+            [75, 60, 22, 0]
+        );
+        assert_eq!((cooled(1, Serious), cooled(0, Nominal), cooled(255, Nominal)), (1, 0, 100));
+    }
+
+    #[test]
+    fn a_peer_is_worth_a_seat_while_it_gives_anything() {
+        let wanted = |facts: &PeerFacts, usable| Wanted::new(facts, Distance::Near, usable, true);
+        assert!(wanted(&facts(), true).is_worth_a_seat());
+        assert!(!wanted(&facts(), false).is_worth_a_seat());
+        assert!(!wanted(&PeerFacts { available: false, ..facts() }, true).is_worth_a_seat());
+        assert!(!wanted(&PeerFacts { throttle: 0, ..facts() }, true).is_worth_a_seat());
+        assert!(!wanted(&PeerFacts { models: Vec::new(), ..facts() }, true).is_worth_a_seat());
+    }
+
+    #[test]
+    fn what_was_said_on_a_link_that_is_gone_does_not_count() {
+        let paused = PeerFacts { throttle: 0, queue_depth: 5, speed: Some(1.5), ..facts() };
+        let wanted = Wanted::new(&paused, Distance::Far, true, false);
+        assert_eq!((wanted.throttle, wanted.load, wanted.speed), (100, 0, Some(1_500)));
+    }
+}

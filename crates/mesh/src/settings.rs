@@ -1,0 +1,43 @@
+//! What a mesh is told at its start.
+
+use std::{net::SocketAddr, path::PathBuf};
+
+use base::{NodeId, Secret};
+use discovery::Reach;
+
+use crate::share::Share;
+
+/// How this machine takes part in the mesh.
+#[derive(Debug, Clone)]
+pub struct Settings {
+    /// Its name, for people.
+    pub name: String,
+    /// Of this program.
+    pub version: &'static str,
+    /// Where peers on the LAN connect to; `None`: nowhere.
+    pub listen: Option<SocketAddr>,
+    /// The passcode that LAN peers and Warrens prove; none: everybody may link.
+    pub passcode: Option<Secret>,
+    /// Whether a stock peer that closes on a hello without the passcode's hash is sent it.
+    pub plain_passcode: bool,
+    /// Whether only sealed links are taken.
+    pub require_sealed: bool,
+    /// Peers to link to where multicast does not pass, as HOST:PORT.
+    pub peers: Vec<String>,
+    /// Relays to be registered at: `ws://` or `wss://` URLs.
+    pub relays: Vec<String>,
+    /// Whether this machine is announced by mDNS, and others are looked for.
+    pub advertise: bool,
+    /// Where mDNS is spoken.
+    pub reach: Reach,
+    /// What peers may have of this machine.
+    pub share: Share,
+    /// Nodes that are trusted as if they had proved the passcode.
+    pub trusted: Vec<NodeId>,
+    /// Folders of models that are offered as they are.
+    pub model_dirs: Vec<PathBuf>,
+    /// Whether models of the programs on this machine (Ollama, LM Studio, …) are offered, too.
+    pub offer_found: bool,
+    /// Where this machine keeps what must last: its key and the models that it fetched.
+    pub data_dir: PathBuf,
+}

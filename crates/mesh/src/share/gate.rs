@@ -1,0 +1,241 @@
+//! Whether a request of a peer is taken now.
+
+use std::collections::HashMap;
+
+use protocol::mesh::cluster::ErrorCode;
+
+use super::{Hours, Share, Sharing};
+use crate::peer::PeerId;
+
+/// Milliseconds of a day.
+pub(super) const DAY_MS: u64 = 24 * 60 * 60 * 1000;
+
+/// Peers that are remembered beside those that ask for something now. One that is forgotten has its
+/// tokens read from the ledger again.
+pub(super) const MAX_REMEMBERED: usize = 10_000;
+
+/// A moment, as the rules see it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Moment {
+    /// Milliseconds since 1970.
+    pub(crate) wall_ms: u64,
+    /// Minutes since midnight, in local time.
+    pub(crate) minute: u16,
+}
+
+impl Moment {
+    /// This moment.
+    pub(crate) fn now() -> Self {
+        let local = jiff::Zoned::now();
+        let minute = i16::from(local.hour()) * 60 + i16::from(local.minute());
+        let minute = u16::try_from(minute).unwrap_or_default();
+        Self { wall_ms: access::Moment::now().wall_ms, minute }
+    }
+
+    /// The last midnight in UTC, in milliseconds since 1970.
+    pub(crate) fn midnight_ms(self) -> u64 {
+        self.wall_ms - self.wall_ms % DAY_MS
+    }
+}
+
+/// How this machine is doing, as the rules see it.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) struct Doing {
+    /// The share of its capacity that its own jobs use, from 0 to 1.
+    pub(crate) own_load: f64,
+    /// How much heat and battery let it do for others, in per cent; 0 for nothing.
+    pub(crate) throttle: u8,
+}
+
+/// Who asks.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Asker<'a> {
+    /// The peer.
+    pub(crate) peer: &'a PeerId,
+    /// Whether it has completed a hello, and proved the passcode where one is set.
+    pub(crate) proved: bool,
+    /// Whether it is who it says.
+    pub(crate) sealed: bool,
+}
+
+/// A request is not taken: why.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{words}")]
+pub(crate) struct Refusal {
+    /// For programs.
+    pub(crate) code: ErrorCode,
+    /// For people.
+    pub(crate) words: String,
+}
+
+impl Refusal {
+    pub(crate) fn new(code: ErrorCode, words: impl Into<String>) -> Self {
+        Self { code, words: words.into() }
+    }
+}
+
+/// Counts what peers have, and lets in what the rules allow.
+#[derive(Debug)]
+pub(crate) struct Gate {
+    share: Share,
+    peers: HashMap<PeerId, Held>,
+    running: u32,
+}
+
+/// What one peer has.
+#[derive(Debug, Clone, Copy, Default)]
+struct Held {
+    running: u32,
+    /// The midnight since which tokens are counted; 0 before the ledger was asked.
+    since_ms: u64,
+    tokens: u64,
+}
+
+impl Gate {
+    pub(crate) fn new(share: Share) -> Self {
+        Self { share, peers: HashMap::new(), running: 0 }
+    }
+
+    /// Whether it must be asked of the ledger what the peer has used today, before it is let in.
+    pub(crate) fn wants_used(&self, peer: &PeerId) -> bool {
+        // A day that begins while it is known begins with nothing used.
+        self.share.tokens_per_day.is_some() && !self.peers.contains_key(peer)
+    }
+
+    /// The ledger says that the peer has used so many tokens since the last midnight.
+    pub(crate) fn used(&mut self, now: Moment, peer: &PeerId, tokens: u64) {
+        self.make_room();
+        let held = self.peers.entry(peer.clone()).or_default();
+        if held.since_ms != now.midnight_ms() {
+            (held.since_ms, held.tokens) = (now.midnight_ms(), tokens);
+        }
+    }
+
+    /// Lets a request in, which then counts until [`Gate::settle`].
+    ///
+    /// # Errors
+    /// The [`Refusal`] when a rule forbids it.
+    pub(crate) fn admit(
+        &mut self,
+        now: Moment,
+        asker: Asker<'_>,
+        doing: Doing,
+    ) -> Result<(), Refusal> {
+        self.share.lets_in(asker)?;
+        self.share.pauses(now, doing).map_or(Ok(()), Err)?;
+        let held = self.held(now, asker.peer);
+        self.within(held)?;
+        self.make_room();
+        self.running += 1;
+        let held = Held { running: held.running + 1, ..held };
+        self.peers.insert(asker.peer.clone(), held);
+        Ok(())
+    }
+
+    /// A request that was let in is over, and has used so many tokens.
+    pub(crate) fn settle(&mut self, now: Moment, peer: &PeerId, tokens: u64) {
+        let mut held = self.held(now, peer);
+        self.running = self.running.saturating_sub(1);
+        held.running = held.running.saturating_sub(1);
+        held.tokens = held.tokens.saturating_add(tokens);
+        if held.running > 0 || self.share.tokens_per_day.is_some() {
+            self.peers.insert(peer.clone(), held);
+        } else {
+            self.peers.remove(peer);
+        }
+    }
+
+    /// Requests of peers that are being answered.
+    pub(crate) fn running(&self) -> u32 {
+        self.running
+    }
+
+    /// How many peers are remembered.
+    #[cfg(test)]
+    pub(super) fn remembered(&self) -> usize {
+        self.peers.len()
+    }
+
+    fn held(&self, now: Moment, peer: &PeerId) -> Held {
+        let mut held = self.peers.get(peer).copied().unwrap_or_default();
+        if held.since_ms != now.midnight_ms() {
+            (held.since_ms, held.tokens) = (now.midnight_ms(), 0);
+        }
+        held
+    }
+
+    fn within(&self, held: Held) -> Result<(), Refusal> {
+        let full = |words: &str| Err(Refusal::new(ErrorCode::QueueFull, words));
+        let is_over = |limit: Option<u32>, has: u32| limit.is_some_and(|limit| has >= limit);
+        if is_over(self.share.jobs, self.running) {
+            return full("as many requests of peers are being answered as this machine allows");
+        }
+        if is_over(self.share.jobs_per_peer, held.running) {
+            return full("as many of your requests are being answered as this machine allows");
+        }
+        if self.share.tokens_per_day.is_some_and(|limit| held.tokens >= limit) {
+            let words = "you have used the tokens of this day; the next begins at midnight UTC";
+            return Err(Refusal::new(ErrorCode::Unavailable, words));
+        }
+        Ok(())
+    }
+
+    fn make_room(&mut self) {
+        if self.peers.len() >= MAX_REMEMBERED {
+            self.peers.retain(|_, held| held.running > 0);
+        }
+    }
+}
+
+impl Share {
+    /// Whether a peer may ask at all.
+    ///
+    /// # Errors
+    /// The [`Refusal`], when it may not.
+    pub(crate) fn lets_in(&self, asker: Asker<'_>) -> Result<(), Refusal> {
+        let trusted = asker.sealed && asker.peer.node().is_some_and(|id| self.trusted.contains(id));
+        match self.with {
+            Sharing::Anyone => Ok(()),
+            Sharing::Peers if asker.proved || trusted => Ok(()),
+            Sharing::Peers => {
+                let words = "this machine answers only peers that it knows: complete a hello, with \
+                             the passcode if there is one, over a link that nobody else reads";
+                Err(Refusal::new(ErrorCode::Unavailable, words))
+            }
+            Sharing::Off => {
+                let words = "this machine answers no peers: it was not told to share";
+                Err(Refusal::new(ErrorCode::Unavailable, words))
+            }
+        }
+    }
+
+    /// Why nothing is taken now, if that is so.
+    pub(crate) fn pauses(&self, now: Moment, doing: Doing) -> Option<Refusal> {
+        let paused = |words: &str| Some(Refusal::new(ErrorCode::Unavailable, words));
+        if doing.throttle == 0 {
+            return paused("this machine takes nothing now: it runs on battery, or is too hot");
+        }
+        if !self.hours.is_empty() && !self.hours.iter().any(|hours| hours.has(now.minute)) {
+            return paused("this machine takes nothing at this hour");
+        }
+        if self.max_load.is_some_and(|most| doing.own_load > most) {
+            let words = "this machine is busy with its own requests";
+            return Some(Refusal::new(ErrorCode::QueueFull, words));
+        }
+        None
+    }
+
+    /// Whether peers may ask for this model, by the name that it has here.
+    pub(crate) fn offers(&self, model: &str) -> bool {
+        let listed = |listed: &String| listed.eq_ignore_ascii_case(model);
+        self.models.is_empty() || self.models.iter().any(listed)
+    }
+}
+
+impl Hours {
+    /// Whether this minute of the day is in the span. One that begins where it ends is the whole day.
+    pub(super) fn has(self, minute: u16) -> bool {
+        let Self { from, to } = self;
+        if from < to { (from..to).contains(&minute) } else { minute >= from || minute < to }
+    }
+}

@@ -1,0 +1,254 @@
+//! For tests: a server with providers in the hands of the test, and links without a socket.
+
+use std::{
+    sync::{Arc, Mutex},
+    time::Duration,
+};
+
+use base::{Endpoint, Endpoints, JobId, NodeId, ProviderId, Scope};
+use bytes::Bytes;
+use http::{HeaderMap, HeaderValue, Method, StatusCode, header};
+use protocol::mesh::{ClusterMessage, Dialect, cluster};
+use scheduler::{
+    Affinity, Answer, Assignment, CancelReason, Config, Distance, Ended, Event, Head, Job,
+    JobFacts, JobRequest, Membership, Meter, Observer, Offer, Provider, Route, Scheduler,
+    Unchanged, Usage,
+};
+use tokio::sync::mpsc;
+
+use crate::{
+    link::{Carrier, Link, Opening, Order, Outgoing},
+    peer::{Peer, PeerId, Peers},
+};
+
+/// A scheduler that runs.
+pub(crate) struct Server {
+    pub(crate) scheduler: Scheduler,
+    pub(crate) ended: Arc<Mutex<Vec<(JobFacts, Ended)>>>,
+    next: u128,
+}
+
+/// What a provider is told.
+pub(crate) enum Told {
+    Assigned(Box<Assignment>),
+    Canceled(JobId),
+}
+
+struct Own(mpsc::Sender<Told>);
+
+impl Provider for Own {
+    fn name(&self) -> &'static str {
+        "own"
+    }
+
+    fn assign(&self, assignment: Assignment) {
+        self.0.try_send(Told::Assigned(Box::new(assignment))).ok();
+    }
+
+    fn cancel(&self, job: JobId, _: CancelReason) {
+        self.0.try_send(Told::Canceled(job)).ok();
+    }
+
+    fn drain(&self, _: &str, _: Duration) {}
+
+    fn retire(&self, _: bool) {}
+
+    fn refresh(&self, _: &str) {}
+}
+
+/// A provider of the server's own.
+pub(crate) struct Lent {
+    /// Kept: it leaves when this is dropped.
+    _membership: Membership,
+    pub(crate) told: mpsc::Receiver<Told>,
+}
+
+impl Lent {
+    pub(crate) async fn assigned(&mut self) -> Assignment {
+        match testkit::within("an assignment", self.told.recv()).await {
+            Some(Told::Assigned(assignment)) => *assignment,
+            _ => panic!("expected an assignment"),
+        }
+    }
+
+    pub(crate) async fn canceled(&mut self) -> JobId {
+        match testkit::within("a cancellation", self.told.recv()).await {
+            Some(Told::Canceled(job)) => job,
+            _ => panic!("expected a cancellation"),
+        }
+    }
+}
+
+struct Watch(Arc<Mutex<Vec<(JobFacts, Ended)>>>);
+
+impl Observer for Watch {
+    fn ended(&self, job: &JobFacts, ended: &Ended) {
+        self.0.lock().unwrap().push((job.clone(), ended.clone()));
+    }
+}
+
+struct Uncounted;
+
+impl Meter for Uncounted {
+    fn feed(&mut self, _: &[u8]) {}
+
+    fn usage(&self) -> Usage {
+        Usage::default()
+    }
+}
+
+impl Server {
+    pub(crate) fn new() -> Self {
+        let ended = Arc::new(Mutex::new(Vec::new()));
+        let observers: Vec<Arc<dyn Observer>> = vec![Arc::new(Watch(Arc::clone(&ended)))];
+        let policy = Box::new(dispatch::route::LeastLoaded);
+        let scheduler = Scheduler::new(Config::default(), policy, observers);
+        tokio::spawn(scheduler.clone().run());
+        Self { scheduler, ended, next: 0 }
+    }
+
+    /// A provider of the server's own joins.
+    pub(crate) fn lend(&mut self, models: &[&str], max_concurrent: u32) -> Lent {
+        self.next += 1;
+        let (notes, told) = mpsc::channel(64);
+        let offer = Offer {
+            scope: Scope::server(),
+            models: models.iter().map(|model| (*model).into()).collect(),
+            max_concurrent,
+            load: 0,
+            max_size: u64::MAX,
+            endpoints: Endpoints::ASSUMED,
+            distance: Distance::Here,
+        };
+        let id = ProviderId::from_random(self.next as u64);
+        let membership = self.scheduler.join(id, offer, Arc::new(Own(notes)));
+        Lent { _membership: membership, told }
+    }
+
+    /// Somebody asks for model `m`.
+    pub(crate) fn ask(&mut self, streaming: bool) -> Answer {
+        let job = self.job(streaming);
+        self.scheduler.submit(job)
+    }
+
+    pub(crate) fn job(&mut self, streaming: bool) -> Job {
+        self.next += 1;
+        let body = format!(r#"{{"model":"m","stream":{streaming},"messages":[],"top_k":4}}"#);
+        let request = JobRequest {
+            method: Method::POST,
+            path_and_query: "/v1/chat/completions".into(),
+            model: "m".into(),
+            streaming,
+            headers: HeaderMap::new(),
+            body: Bytes::from(body),
+        };
+        Job {
+            id: JobId::from_random(self.next),
+            scope: Scope::server(),
+            model: "m".into(),
+            targets: vec!["m".into()],
+            endpoint: Endpoint::ChatCompletions,
+            serve_as: Endpoints::only(Endpoint::ChatCompletions),
+            translator: Arc::new(Unchanged(Endpoint::ChatCompletions)),
+            key: "local".into(),
+            size: 2,
+            affinity: Affinity::default(),
+            pinned: None,
+            route: Route::default(),
+            known: true,
+            request,
+            meter: Box::new(Uncounted),
+        }
+    }
+
+    /// Waits until so many providers are there.
+    pub(crate) async fn has_providers(&self, count: usize) {
+        let is = async || self.scheduler.status().workers.len() == count;
+        testkit::eventually("the providers", Duration::from_secs(5), is).await;
+    }
+}
+
+/// The rest of an answer, and whether it ended well.
+pub(crate) async fn rest(answer: &mut Answer) -> (String, bool) {
+    let mut text = Vec::new();
+    loop {
+        match testkit::within("an event", answer.next()).await {
+            Event::Chunk(bytes) => text.extend_from_slice(&bytes),
+            Event::End => return (String::from_utf8(text).unwrap(), true),
+            Event::Failed(_) => return (String::from_utf8(text).unwrap(), false),
+        }
+    }
+}
+
+pub(crate) fn ok() -> Head {
+    let kind = (header::CONTENT_TYPE, HeaderValue::from_static("text/event-stream"));
+    Head { status: StatusCode::OK, headers: HeaderMap::from_iter([kind]) }
+}
+
+pub(crate) fn id(number: u8) -> PeerId {
+    PeerId::Node(NodeId::new([number; 32]))
+}
+
+/// The other end of a link, in the hands of the test.
+pub(crate) struct FarEnd(pub(crate) Outgoing);
+
+impl FarEnd {
+    /// The next message that was sent over the link, and in which form.
+    pub(crate) async fn hears(&mut self) -> (ClusterMessage, Dialect) {
+        let payload = testkit::within("a message", self.0.next()).await.expect("an open link");
+        let (head, body) = payload.parts();
+        let decoded = cluster::decode(&[head, body].concat()).unwrap();
+        (decoded.message, decoded.dialect)
+    }
+
+    /// Whether nothing more waits to be sent.
+    pub(crate) fn is_quiet(&mut self) -> bool {
+        self.0.try_next().is_none()
+    }
+}
+
+/// What a link is like.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Kind {
+    /// Sealed, on the LAN.
+    WarrenNear,
+    /// Sealed, through a relay.
+    WarrenFar,
+    /// Plain, on the LAN.
+    StockNear,
+    /// Plain, through a relay.
+    StockFar,
+}
+
+/// A link to a peer.
+pub(crate) fn link(peer: &PeerId, kind: Kind) -> (Arc<Link>, FarEnd) {
+    let near = matches!(kind, Kind::WarrenNear | Kind::StockNear);
+    let warren = matches!(kind, Kind::WarrenNear | Kind::WarrenFar);
+    let carrier = if near {
+        Carrier::Lan(([127, 0, 0, 1], 9).into())
+    } else {
+        Carrier::Relay("relay.test".into())
+    };
+    let (link, outgoing) = Link::new(Opening {
+        peer: peer.clone(),
+        carrier,
+        sealed: warren,
+        dialect: if warren { Dialect::Flat } else { Dialect::Wrapped },
+        warren,
+        opened_here: true,
+        proved: true,
+        order: Order::default(),
+    });
+    (link, FarEnd(outgoing))
+}
+
+/// A peer with a link, that serves model `m`, so many requests at once.
+pub(crate) fn peer(peers: &Peers, link: &Arc<Link>, capacity: u32) -> Arc<Peer> {
+    let (peer, _) = peers.link(link, |_, _| true).unwrap();
+    peer.learn(|facts| {
+        facts.models = vec!["m".to_owned()];
+        facts.capacity = capacity;
+        (facts.available, facts.throttle) = (true, 100);
+    });
+    peer
+}

@@ -1,0 +1,45 @@
+//! What the transfers need of the node that they belong to.
+
+use std::sync::Arc;
+
+use futures_util::future::BoxFuture;
+use tokio_util::{sync::CancellationToken, task::TaskTracker};
+
+use crate::{link::Link, node::Node, peer::Peer, share::Doing};
+
+/// The node, as the transfers see it.
+pub(super) trait Home: Send + Sync + 'static {
+    /// All peers that are known.
+    fn peers(&self) -> Vec<Arc<Peer>>;
+    /// A link to a peer that has none.
+    fn reach(&self, peer: Arc<Peer>) -> BoxFuture<'static, Option<Arc<Link>>>;
+    /// How this machine is doing.
+    fn doing(&self) -> Doing;
+    /// Where what runs is kept.
+    fn tasks(&self) -> &TaskTracker;
+    /// Cancelled when the node stops.
+    fn stop(&self) -> &CancellationToken;
+}
+
+impl Home for Arc<Node> {
+    fn peers(&self) -> Vec<Arc<Peer>> {
+        self.peers.all()
+    }
+
+    fn reach(&self, peer: Arc<Peer>) -> BoxFuture<'static, Option<Arc<Link>>> {
+        let node = Self::clone(self);
+        Box::pin(async move { crate::wan::reach(&node, &peer).await.ok() })
+    }
+
+    fn doing(&self) -> Doing {
+        self.facts.doing()
+    }
+
+    fn tasks(&self) -> &TaskTracker {
+        &self.tasks
+    }
+
+    fn stop(&self) -> &CancellationToken {
+        &self.stop
+    }
+}

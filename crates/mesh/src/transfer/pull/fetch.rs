@@ -1,0 +1,314 @@
+//! Hash trees and pieces, from several peers at once.
+//!
+//! Trees come first; then the plan says which piece is asked of whom. Nothing here waits: what is asked goes
+//! out at once, and what came is told by the writer.
+
+use std::{
+    collections::{BTreeMap, BTreeSet, VecDeque},
+    sync::Arc,
+    time::Duration,
+};
+
+use models::{
+    Arrival, ArrivalError, Manifest, PieceId, Plan,
+    plan::{Event, Verdict},
+    tree::{piece_len, pieces},
+};
+use protocol::mesh::{
+    ClusterMessage,
+    cluster::{ModelPieceRequest, ModelTreeRequest},
+};
+use tokio::time::Instant;
+
+use super::{Job, failure::Failure, inbox::MAX_SOURCES, slices::Key};
+use crate::{link::Link, peer::PeerId, transfer::counts::Counters};
+
+/// So many trees are asked of a peer at once.
+const TREES_AT_ONCE: usize = 4;
+
+/// A peer that does not tell a tree for so long is let go.
+const TREE_WITHIN: Duration = Duration::from_secs(60);
+
+/// The most pieces that are asked for in one message.
+const MAX_RUN: u32 = 64;
+
+/// A model on its way from several peers.
+pub(super) struct Fetch {
+    pub(super) manifest: Arc<Manifest>,
+    pub(super) arrival: Arc<Arrival>,
+    job: Arc<Job>,
+    sources: BTreeMap<PeerId, Arc<Link>>,
+    /// All that ever were.
+    had: BTreeSet<PeerId>,
+    trees: Trees,
+    plan: Option<Plan<PeerId>>,
+    began: Instant,
+    /// Those that sent what is wrong; to be taken by the caller.
+    pub(super) banned: Vec<PeerId>,
+}
+
+/// The hash trees that are missing.
+#[derive(Default)]
+struct Trees {
+    missing: VecDeque<u32>,
+    asked: BTreeMap<u32, (PeerId, Instant)>,
+}
+
+impl Fetch {
+    pub(super) fn new(job: Arc<Job>, manifest: Arc<Manifest>, arrival: Arc<Arrival>) -> Self {
+        let missing = arrival.files_without_tree().into();
+        Self {
+            manifest,
+            arrival,
+            job,
+            sources: BTreeMap::new(),
+            had: BTreeSet::new(),
+            trees: Trees { missing, asked: BTreeMap::new() },
+            plan: None,
+            began: Instant::now(),
+            banned: Vec::new(),
+        }
+    }
+
+    /// The peers that it comes from.
+    pub(super) fn peers(&self) -> Vec<String> {
+        self.sources.keys().map(PeerId::to_string).collect()
+    }
+
+    /// The links that it comes over.
+    pub(super) fn links(&self) -> impl Iterator<Item = &Arc<Link>> {
+        self.sources.values()
+    }
+
+    /// Whether nobody can be asked.
+    pub(super) fn is_alone(&self) -> bool {
+        self.sources.is_empty()
+    }
+
+    /// Whether it comes from this peer over this link, or as many are asked as may be.
+    pub(super) fn has(&self, peer: &PeerId, link: Option<u64>) -> bool {
+        match self.sources.get(peer) {
+            Some(source) => link.is_none_or(|link| source.number == link),
+            None => self.sources.len() >= MAX_SOURCES,
+        }
+    }
+
+    /// Whether hash trees are missing.
+    pub(super) fn wants_trees(&self) -> bool {
+        !self.trees.missing.is_empty() || !self.trees.asked.is_empty()
+    }
+
+    /// Whether everything has arrived.
+    pub(super) fn is_done(&self) -> bool {
+        self.plan.as_ref().is_some_and(Plan::is_done)
+    }
+
+    /// A peer that has these files can be asked over this link.
+    pub(super) fn join(&mut self, link: Arc<Link>) {
+        if self.has(&link.peer, Some(link.number)) || link.is_closed() {
+            return;
+        }
+        self.leave(&link.peer.clone());
+        let now = self.now();
+        if let Some(plan) = &mut self.plan
+            && plan.handle(now, Event::Joined(link.peer.clone())) == Verdict::Dropped
+        {
+            return self.banned.push(link.peer.clone());
+        }
+        tracing::info!(model = %self.job.model, peer = %link.peer.short(), "a peer sends a model");
+        self.had.insert(link.peer.clone());
+        self.sources.insert(link.peer.clone(), link);
+    }
+
+    /// Whether it ever came from this peer.
+    pub(super) fn had(&self, peer: &PeerId) -> bool {
+        self.had.contains(peer)
+    }
+
+    /// Nothing more comes from this peer.
+    pub(super) fn leave(&mut self, peer: &PeerId) {
+        let Some(link) = self.sources.remove(peer) else { return };
+        self.job.inbox.forget(link.number);
+        self.trees.give_back(peer);
+        let now = self.now();
+        if let Some(plan) = &mut self.plan {
+            plan.handle(now, Event::Left(peer.clone()));
+        }
+    }
+
+    /// Nothing more comes over this link.
+    pub(super) fn leave_link(&mut self, number: u64) {
+        let over = |link: &&Arc<Link>| link.number == number;
+        if let Some(peer) = self.sources.values().find(over).map(|link| link.peer.clone()) {
+            self.leave(&peer);
+        }
+    }
+
+    /// Something was written, or was not what it should be.
+    pub(super) fn written(
+        &mut self,
+        from: &PeerId,
+        key: Key,
+        result: Result<bool, ArrivalError>,
+        counts: &Counters,
+    ) -> Result<(), Failure> {
+        match (key, result) {
+            (Key::Tree(file), Ok(_)) => self.trees.done(file),
+            (Key::Data(piece), Ok(_)) => {
+                self.happened(Event::Arrived(from.clone(), piece));
+            }
+            (Key::Data(piece), Err(ArrivalError::Corrupt { .. })) => {
+                counts.corrupt.one();
+                tracing::warn!(model = %self.job.model, peer = %from.short(), ?piece, "a piece was wrong");
+                if self.happened(Event::Corrupt(from.clone(), piece)) == Verdict::Dropped {
+                    self.ban(from);
+                }
+            }
+            (Key::Tree(_), Err(ArrivalError::Tree { file })) => {
+                counts.corrupt.one();
+                tracing::warn!(model = %self.job.model, peer = %from.short(), %file, "a hash tree was wrong");
+                self.ban(from);
+            }
+            (_, Err(error)) => return Err(Failure::of(&error)),
+        }
+        Ok(())
+    }
+
+    /// Asks for all that may be asked for now.
+    pub(super) fn ask(&mut self) {
+        if self.wants_trees() {
+            return self.ask_trees();
+        }
+        let (now, missing) = (self.now(), &self.arrival);
+        let plan = self.plan.get_or_insert_with(|| {
+            let mut plan = Plan::new(missing.missing());
+            for peer in self.sources.keys() {
+                plan.handle(now, Event::Joined(peer.clone()));
+            }
+            plan
+        });
+        for (peer, link) in &self.sources {
+            let wanted: Vec<_> = std::iter::from_fn(|| plan.next_for(now, peer)).collect();
+            ask_pieces(&self.job, &self.manifest, link, &wanted);
+        }
+    }
+
+    /// Looks who does not answer, and who is gone.
+    pub(super) fn look_around(&mut self) {
+        let now = self.now();
+        let mut gone = self.plan.as_mut().map(|plan| plan.handle_timeout(now)).unwrap_or_default();
+        let late = self.trees.asked.values().filter(|(_, at)| at.elapsed() >= TREE_WITHIN);
+        gone.extend(late.map(|(peer, _)| peer.clone()));
+        let closed = self.sources.values().filter(|link| link.is_closed());
+        gone.extend(closed.map(|link| link.peer.clone()));
+        gone.iter().for_each(|peer| self.leave(peer));
+    }
+
+    fn ban(&mut self, peer: &PeerId) {
+        self.leave(peer);
+        self.banned.push(peer.clone());
+    }
+
+    fn happened(&mut self, event: Event<PeerId>) -> Verdict {
+        let now = self.now();
+        self.plan.as_mut().map_or(Verdict::Noted, |plan| plan.handle(now, event))
+    }
+
+    fn ask_trees(&mut self) {
+        while let Some(file) = self.trees.missing.front().copied() {
+            let load = |link: &&Arc<Link>| self.trees.load(&link.peer);
+            let Some(link) = self.sources.values().min_by_key(load) else { return };
+            if self.trees.load(&link.peer) >= TREES_AT_ONCE {
+                return;
+            }
+            self.trees.missing.pop_front();
+            self.trees.asked.insert(file, (link.peer.clone(), Instant::now()));
+            let size = self.manifest.files().get(file as usize).map_or(0, |file| file.size);
+            // A manifest has at most 2^23 pieces.
+            self.job.inbox.expect(link.number, Key::Tree(file), pieces(size) as u32 * 32);
+            let (transfer_id, model_id) = (self.job.id.clone(), self.job.model.to_string());
+            let request = ModelTreeRequest { transfer_id, model_id, file };
+            // One that is closed is found closed a moment later.
+            let _ = link.tell(&ClusterMessage::ModelTreeRequest(request));
+        }
+    }
+
+    fn now(&self) -> Duration {
+        self.began.elapsed()
+    }
+}
+
+impl Trees {
+    fn load(&self, peer: &PeerId) -> usize {
+        self.asked.values().filter(|(asked, _)| asked == peer).count()
+    }
+
+    fn done(&mut self, file: u32) {
+        self.asked.remove(&file);
+        self.missing.retain(|missing| *missing != file);
+    }
+
+    fn give_back(&mut self, peer: &PeerId) {
+        let of_peer =
+            |(file, (asked, _)): (&u32, &(PeerId, Instant))| (asked == peer).then_some(*file);
+        let back: Vec<u32> = self.asked.iter().filter_map(of_peer).collect();
+        for file in back {
+            self.asked.remove(&file);
+            self.missing.push_front(file);
+        }
+    }
+}
+
+/// Asks for these pieces: those that follow each other in one message.
+fn ask_pieces(job: &Job, manifest: &Manifest, link: &Link, wanted: &[PieceId]) {
+    for piece in wanted {
+        let size = manifest.files().get(piece.file as usize).map_or(0, |file| file.size);
+        // At most a piece: it fits.
+        let length = piece_len(size, piece.piece.into()) as u32;
+        job.inbox.expect(link.number, Key::Data(*piece), length);
+    }
+    for (first, count) in runs(wanted) {
+        let request = ModelPieceRequest {
+            transfer_id: job.id.clone(),
+            model_id: job.model.to_string(),
+            file: first.file,
+            first: first.piece,
+            count,
+        };
+        // One that is closed is found closed a moment later.
+        let _ = link.tell(&ClusterMessage::ModelPieceRequest(request));
+    }
+}
+
+/// Pieces that follow each other, as the first of them and how many they are.
+fn runs(pieces: &[PieceId]) -> Vec<(PieceId, u32)> {
+    let mut runs: Vec<(PieceId, u32)> = Vec::new();
+    for piece in pieces {
+        match runs.last_mut() {
+            Some((first, count))
+                if first.file == piece.file
+                    && first.piece.checked_add(*count) == Some(piece.piece)
+                    && *count < MAX_RUN =>
+            {
+                *count += 1;
+            }
+            _ => runs.push((*piece, 1)),
+        }
+    }
+    runs
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pieces_that_follow_each_other_are_asked_for_together() {
+        let piece = |file, piece| PieceId { file, piece };
+        let pieces = [piece(0, 4), piece(0, 5), piece(0, 7), piece(1, 8), piece(1, 9)];
+        let expected = [(piece(0, 4), 2), (piece(0, 7), 1), (piece(1, 8), 2)];
+        assert_eq!(runs(&pieces), expected);
+        let many: Vec<_> = (0..MAX_RUN + 1).map(|it| piece(0, it)).collect();
+        assert_eq!(runs(&many), [(piece(0, 0), MAX_RUN), (piece(0, MAX_RUN), 1)]);
+    }
+}

@@ -1,0 +1,247 @@
+//! Who has a model: every linked peer is asked, and Warrens that a relay lists.
+
+use std::{
+    collections::{HashMap, HashSet},
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering},
+    },
+    time::Duration,
+};
+
+use futures_util::{FutureExt, StreamExt, future::BoxFuture, stream::FuturesUnordered};
+use models::{FileName, Manifest, ManifestFile};
+use protocol::mesh::{
+    ClusterMessage,
+    cluster::{ModelManifest, ModelManifestRequest},
+};
+use tokio::{
+    sync::Semaphore,
+    time::{Instant, timeout},
+};
+
+use super::Job;
+use crate::{
+    link::Link,
+    peer::{Peer, PeerId},
+    transfer::{Inner, home::Home, queries::carries_models},
+};
+
+/// So many peers are asked at once.
+const AT_ONCE: usize = 16;
+
+/// The most peers that links are opened to for it, each time.
+const MAX_REACHED: usize = 64;
+
+/// How long a peer may take to be reached, and again to say whether it has the model.
+const ANSWERS_WITHIN: Duration = Duration::from_secs(10);
+
+/// How long a peer may take to tell what the model is made of: it may have to read all of it.
+const TELLS_WITHIN: Duration = Duration::from_secs(600);
+
+/// Who was asked is asked again after so long.
+const ASK_AGAIN: Duration = Duration::from_secs(30);
+
+/// A peer that has the model.
+#[derive(Debug, Clone)]
+pub(super) struct Found {
+    /// The way to it.
+    pub(super) link: Arc<Link>,
+    /// What it has.
+    pub(super) what: What,
+}
+
+/// What a peer has.
+#[derive(Debug, Clone)]
+pub(super) enum What {
+    /// These files, in pieces.
+    Pieces(Arc<Manifest>),
+    /// So many bytes, in the plain form.
+    Plain(u64),
+}
+
+/// A peer that was asked.
+struct Answer {
+    peer: PeerId,
+    found: Option<Found>,
+}
+
+/// Asks peers, again and again.
+pub(super) struct Finder {
+    inner: Arc<Inner>,
+    home: Arc<dyn Home>,
+    job: Arc<Job>,
+    asked: HashMap<PeerId, (Option<u64>, Instant)>,
+    asking: FuturesUnordered<BoxFuture<'static, Answer>>,
+    open: HashSet<PeerId>,
+    banned: HashSet<PeerId>,
+    room: Arc<Semaphore>,
+    hashing: Arc<AtomicUsize>,
+}
+
+impl Finder {
+    pub(super) fn new(inner: Arc<Inner>, home: Arc<dyn Home>, job: Arc<Job>) -> Self {
+        Self {
+            inner,
+            home,
+            job,
+            asked: HashMap::new(),
+            asking: FuturesUnordered::new(),
+            open: HashSet::new(),
+            banned: HashSet::new(),
+            room: Arc::new(Semaphore::new(AT_ONCE)),
+            hashing: Arc::default(),
+        }
+    }
+
+    /// Asks all that were not asked lately, but for those that `has` is true of.
+    pub(super) fn look(&mut self, has: impl Fn(&PeerId, Option<u64>) -> bool) {
+        let peers = self.home.peers();
+        let (linked, unlinked): (Vec<_>, Vec<_>) =
+            peers.into_iter().partition(|peer| peer.link().is_some());
+        let mut unlinked: Vec<_> =
+            unlinked.into_iter().filter(|peer| self.can_reach(peer)).collect();
+        unlinked.sort_by_key(|peer| !peer.facts().models.iter().any(|it| self.job.is_model(it)));
+        for peer in linked.into_iter().chain(unlinked.into_iter().take(MAX_REACHED)) {
+            let link = peer.link().map(|link| link.number);
+            if self.may_ask(&peer.id, link) && !has(&peer.id, link) {
+                self.ask(peer, link);
+            }
+        }
+    }
+
+    /// The next peer that has the model; never, while nobody is asked. Cancel safe.
+    pub(super) async fn next(&mut self) -> Found {
+        while let Some(answer) = self.asking.next().await {
+            self.open.remove(&answer.peer);
+            if let Some(found) = answer.found.filter(|_| !self.banned.contains(&answer.peer)) {
+                return found;
+            }
+        }
+        std::future::pending().await
+    }
+
+    /// Whether nobody is asked any more.
+    pub(super) fn is_idle(&self) -> bool {
+        self.asking.is_empty()
+    }
+
+    /// Whether a peer has the model, but has to read it first.
+    pub(super) fn waits_for_hashes(&self) -> bool {
+        self.hashing.load(Ordering::Relaxed) > 0
+    }
+
+    /// This one is never asked again.
+    pub(super) fn ban(&mut self, peer: &PeerId) {
+        self.banned.insert(peer.clone());
+    }
+
+    fn may_ask(&self, peer: &PeerId, link: Option<u64>) -> bool {
+        let is_wanted = self.job.from.as_ref().is_none_or(|from| from == peer);
+        let asked = self.asked.get(peer);
+        let lately = asked.is_some_and(|(over, at)| *over == link && at.elapsed() < ASK_AGAIN);
+        is_wanted && !lately && !self.open.contains(peer) && !self.banned.contains(peer)
+    }
+
+    fn can_reach(&self, peer: &Peer) -> bool {
+        self.may_ask(&peer.id, None) && !peer.relays().is_empty() && peer.facts().warren.is_some()
+    }
+
+    fn ask(&mut self, peer: Arc<Peer>, link: Option<u64>) {
+        self.asked.insert(peer.id.clone(), (link, Instant::now()));
+        self.open.insert(peer.id.clone());
+        let asking = Asking {
+            inner: Arc::clone(&self.inner),
+            home: Arc::clone(&self.home),
+            job: Arc::clone(&self.job),
+            room: Arc::clone(&self.room),
+            hashing: Arc::clone(&self.hashing),
+        };
+        let id = peer.id.clone();
+        let found = async move { Answer { peer: id, found: asking.at(peer).await } };
+        self.asking.push(found.boxed());
+    }
+}
+
+/// A question to one peer.
+struct Asking {
+    inner: Arc<Inner>,
+    home: Arc<dyn Home>,
+    job: Arc<Job>,
+    room: Arc<Semaphore>,
+    hashing: Arc<AtomicUsize>,
+}
+
+impl Asking {
+    async fn at(self, peer: Arc<Peer>) -> Option<Found> {
+        let room = Arc::clone(&self.room);
+        let place = room.acquire().await.ok()?;
+        let link = match peer.link() {
+            Some(link) => link,
+            None => timeout(ANSWERS_WITHIN, self.home.reach(peer)).await.ok()??,
+        };
+        if !carries_models(&link) {
+            return None;
+        }
+        let model = self.job.model.as_str();
+        let size = self.inner.queries.ask(&link, model, ANSWERS_WITHIN).await?;
+        drop(place);
+        let what = if link.warren && link.sealed {
+            What::Pieces(Arc::new(self.manifest(&link).await?))
+        } else {
+            What::Plain(size)
+        };
+        Some(Found { link, what })
+    }
+
+    async fn manifest(&self, link: &Arc<Link>) -> Option<Manifest> {
+        let answer = self.job.inbox.manifest_of(link);
+        let _hashing = Counted::new(&self.hashing);
+        link.tell(&ClusterMessage::ModelManifestRequest(ModelManifestRequest {
+            transfer_id: self.job.id.clone(),
+            model_id: self.job.model.to_string(),
+        }))
+        .ok()?;
+        let answer = tokio::select! {
+            answer = timeout(TELLS_WITHIN, answer) => answer.ok()?.ok()?,
+            () = link.closed() => return None,
+        };
+        let checked = answer.and_then(|told| self.checked(told));
+        let peer = link.peer.short();
+        let model = &self.job.model;
+        checked
+            .inspect_err(|why| tracing::warn!(peer, %model, why, "a peer does not tell its files"))
+            .ok()
+    }
+
+    fn checked(&self, told: ModelManifest) -> Result<Manifest, String> {
+        if !self.job.is_model(&told.model_id) {
+            return Err("it told of another model".to_owned());
+        }
+        let files = told.files.into_iter().map(file).collect::<Result<_, _>>()?;
+        Manifest::new(self.job.model.clone(), files).map_err(|error| error.to_string())
+    }
+}
+
+fn file(told: protocol::mesh::cluster::ManifestFile) -> Result<ManifestFile, String> {
+    let name = FileName::try_from(told.name).map_err(|error| error.to_string())?;
+    let root = blake3::Hash::from_hex(&told.root);
+    let root = root.map_err(|_| format!("the hash of {name} is none"))?;
+    Ok(ManifestFile { name, size: told.size, root: root.into() })
+}
+
+/// Counts as long as it lives.
+struct Counted<'a>(&'a AtomicUsize);
+
+impl<'a> Counted<'a> {
+    fn new(count: &'a AtomicUsize) -> Self {
+        count.fetch_add(1, Ordering::Relaxed);
+        Self(count)
+    }
+}
+
+impl Drop for Counted<'_> {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::Relaxed);
+    }
+}

@@ -1,0 +1,145 @@
+//! Where what peers send for a pull goes: handed in on their links' read tasks, which never wait.
+
+use std::{
+    collections::HashMap,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+};
+
+use models::ArrivalError;
+use protocol::mesh::cluster::{ModelManifest, Piece};
+use tokio::sync::{mpsc, oneshot};
+
+use super::slices::{Key, MAX_EXPECTED, Slices, Taken};
+use crate::{link::Link, peer::PeerId};
+
+/// The most peers that one pull fetches from at once.
+pub(super) const MAX_SOURCES: usize = 8;
+
+/// The most pieces that wait to be written: more are never expected.
+const MAX_WRITES: usize = MAX_SOURCES * MAX_EXPECTED;
+
+/// The most events that wait. Of more, links are looked at again every second.
+const MAX_EVENTS: usize = 1_024;
+
+/// Something happened to a pull.
+#[derive(Debug)]
+pub(super) enum Event {
+    /// A piece or a tree of a peer was checked and written, or was not.
+    Written(PeerId, Key, Result<bool, ArrivalError>),
+    /// A peer cannot go on with the transfer, and why.
+    Refused(u64, String),
+    /// A link has ended.
+    Closed(u64),
+}
+
+/// Something to be checked and written.
+pub(super) struct Write {
+    pub(super) from: PeerId,
+    pub(super) key: Key,
+    pub(super) bytes: Vec<u8>,
+}
+
+/// What a peer answers when it is asked what a model is made of.
+type Answer = Result<ModelManifest, String>;
+
+/// Where what peers send for a pull goes.
+pub(super) struct Inbox {
+    manifests: Mutex<HashMap<u64, oneshot::Sender<Answer>>>,
+    receiving: Mutex<Receiving>,
+    events: mpsc::Sender<Event>,
+}
+
+/// What is expected, and where it goes when it is there.
+#[derive(Default)]
+struct Receiving {
+    slices: Slices,
+    writer: Option<mpsc::Sender<Write>>,
+}
+
+impl Inbox {
+    /// An inbox, and what happens to the pull.
+    pub(super) fn new() -> (Self, mpsc::Receiver<Event>) {
+        let (events, happened) = mpsc::channel(MAX_EVENTS);
+        let inbox = Self { manifests: Mutex::default(), receiving: Mutex::default(), events };
+        (inbox, happened)
+    }
+
+    /// Who tells what happened.
+    pub(super) fn events(&self) -> mpsc::Sender<Event> {
+        self.events.clone()
+    }
+
+    /// Begins to receive: what has to be written is read from what is given back.
+    pub(super) fn open(&self) -> mpsc::Receiver<Write> {
+        let (writer, writes) = mpsc::channel(MAX_WRITES);
+        *self.receiving() = Receiving { slices: Slices::default(), writer: Some(writer) };
+        writes
+    }
+
+    /// Receives nothing more.
+    pub(super) fn close(&self) {
+        *self.receiving() = Receiving::default();
+    }
+
+    /// The next manifest that comes over this link.
+    pub(super) fn manifest_of(&self, link: &Link) -> oneshot::Receiver<Answer> {
+        let (sender, answer) = oneshot::channel();
+        let mut manifests = lock(&self.manifests);
+        manifests.retain(|_, waiting| !waiting.is_closed());
+        manifests.insert(link.number, sender);
+        answer
+    }
+
+    /// A manifest came. Whether it was asked for.
+    pub(super) fn manifest(&self, link: &Link, answer: Answer) -> bool {
+        let Some(waiting) = lock(&self.manifests).remove(&link.number) else { return false };
+        waiting.send(answer).is_ok()
+    }
+
+    /// A peer cannot go on. Whether anything was asked of it.
+    pub(super) fn refused(&self, link: &Link, why: String) -> bool {
+        self.manifest(link, Err(why.clone())) || self.tell(Event::Refused(link.number, why))
+    }
+
+    /// Something was asked for over a link.
+    pub(super) fn expect(&self, link: u64, key: Key, length: u32) {
+        self.receiving().slices.expect(link, key, length);
+    }
+
+    /// Nothing more is expected over this link.
+    pub(super) fn forget(&self, link: u64) {
+        self.receiving().slices.forget(link);
+    }
+
+    /// A slice came. Whether it was asked for.
+    pub(super) fn slice(&self, link: &Arc<Link>, piece: &Piece) -> bool {
+        let mut receiving = self.receiving();
+        match receiving.slices.take(link.number, piece) {
+            Taken::Unasked => false,
+            Taken::Part => true,
+            Taken::Whole(key, bytes) => {
+                let write = Write { from: link.peer.clone(), key, bytes };
+                receiving.writer.as_ref().is_some_and(|writer| writer.try_send(write).is_ok())
+            }
+        }
+    }
+
+    /// A link has ended.
+    pub(super) fn link_closed(&self, link: &Link) {
+        lock(&self.manifests).remove(&link.number);
+        self.forget(link.number);
+        self.tell(Event::Closed(link.number));
+    }
+
+    fn tell(&self, event: Event) -> bool {
+        self.events.try_send(event).is_ok()
+    }
+
+    fn receiving(&self) -> MutexGuard<'_, Receiving> {
+        lock(&self.receiving)
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

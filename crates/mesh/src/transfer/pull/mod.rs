@@ -1,0 +1,198 @@
+//! Models that are fetched.
+//!
+//! - `find`: who has a model
+//! - `run`: a pull from its beginning to its end
+//! - `fetch`: hash trees and pieces, from several peers at once
+//! - `plain`: the plain form of stock peers
+//! - `inbox`: where what peers send goes
+//! - `slices`: pieces put together from their slices
+//! - `writer`: the thread that checks and writes
+
+mod failure;
+mod fetch;
+mod find;
+mod inbox;
+mod plain;
+mod run;
+mod slices;
+mod writer;
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use models::ModelId;
+use protocol::{
+    admin::mesh::MeshTransfer,
+    mesh::{
+        WireId,
+        cluster::{ModelManifest, ModelTransferChunk, ModelTransferComplete, Piece},
+    },
+};
+use rand::RngExt;
+use tokio::sync::watch;
+use tokio_util::sync::CancellationToken;
+
+use self::{failure::Failure, inbox::Inbox, plain::PlainInbox};
+use super::{Inner, Pull, PullError, home::Home};
+use crate::{link::Link, peer::PeerId};
+
+/// So many models are fetched at once.
+pub(super) const MAX_PULLS: usize = 4;
+
+/// A model that is being fetched.
+pub(super) struct Job {
+    /// Of the transfer: the same for all peers.
+    id: WireId,
+    uuid: [u8; 16],
+    model: ModelId,
+    /// The only peer to fetch it from.
+    from: Option<PeerId>,
+    inbox: Inbox,
+    plain: PlainInbox,
+    progress: watch::Sender<MeshTransfer>,
+    cancel: CancellationToken,
+}
+
+impl Job {
+    /// Whether it fetches the model of this name.
+    fn is_model(&self, name: &str) -> bool {
+        self.model.as_str() == name
+    }
+
+    /// How it is now.
+    pub(super) fn now(&self) -> MeshTransfer {
+        self.progress.borrow().clone()
+    }
+
+    /// Changes what is told of it.
+    fn show(&self, change: impl FnOnce(&mut MeshTransfer)) {
+        self.progress.send_if_modified(|told| {
+            let before = told.clone();
+            change(told);
+            *told != before
+        });
+    }
+}
+
+/// The models that are being fetched.
+#[derive(Default)]
+pub(super) struct Pulls(Mutex<Vec<Arc<Job>>>);
+
+impl Pulls {
+    /// Begins to fetch a model, or joins who does already.
+    pub(super) fn pull(
+        inner: &Arc<Inner>,
+        home: Arc<dyn Home>,
+        model: &str,
+        from: Option<PeerId>,
+    ) -> Result<Pull, PullError> {
+        let model = ModelId::try_from(model)?;
+        let mut jobs = inner.pulls.lock();
+        if let Some(job) = jobs.iter().find(|job| job.model == model) {
+            return Ok(Pull(job.progress.subscribe()));
+        }
+        if jobs.len() >= MAX_PULLS {
+            return Err(PullError::TooMany(MAX_PULLS));
+        }
+        if home.stop().is_cancelled() {
+            return Err(PullError::Unavailable("the server is stopping".to_owned()));
+        }
+        let (job, events) = Job::new(model, from, home.stop().child_token());
+        let (job, pull) = (Arc::new(job.0), Pull(job.1));
+        jobs.push(Arc::clone(&job));
+        drop(jobs);
+        let tasks = home.tasks().clone();
+        tasks.spawn(run::run(Arc::clone(inner), home, job, events));
+        Ok(pull)
+    }
+
+    /// How they all are: the newest last.
+    pub(super) fn list(&self) -> Vec<MeshTransfer> {
+        self.lock().iter().map(|job| job.now()).collect()
+    }
+
+    /// Stops the one of this id. Whether there was one.
+    pub(super) fn cancel(&self, id: &WireId) -> bool {
+        let jobs = self.lock();
+        let job = jobs.iter().find(|job| job.id == *id);
+        job.inspect(|job| job.cancel.cancel()).is_some()
+    }
+
+    /// A manifest came. Whether anybody had asked for it.
+    pub(super) fn manifest(&self, link: &Link, manifest: ModelManifest) -> bool {
+        let job = self.of_id(&manifest.transfer_id);
+        job.is_some_and(|job| job.inbox.manifest(link, Ok(manifest)))
+    }
+
+    /// A peer cannot go on with a transfer. Whether it is one of these.
+    pub(super) fn refused(&self, link: &Link, id: &WireId, why: String) -> bool {
+        self.of_id(id).is_some_and(|job| {
+            job.plain.refused(link, &why);
+            job.inbox.refused(link, why)
+        })
+    }
+
+    /// A slice came. Whether anybody had asked for it.
+    pub(super) fn slice(&self, link: &Arc<Link>, piece: &Piece) -> bool {
+        let job = self.find(|job| job.uuid == piece.transfer);
+        job.is_some_and(|job| job.inbox.slice(link, piece))
+    }
+
+    /// A chunk in the plain form came. Whether anybody had asked for it.
+    pub(super) fn chunk(&self, link: &Link, chunk: &ModelTransferChunk) -> bool {
+        self.of_id(&chunk.transfer_id).is_some_and(|job| job.plain.chunk(link, chunk))
+    }
+
+    /// All was sent in the plain form. Whether anybody had asked for it.
+    pub(super) fn complete(&self, link: &Link, complete: &ModelTransferComplete) -> bool {
+        self.of_id(&complete.transfer_id).is_some_and(|job| job.plain.complete(link))
+    }
+
+    /// A link has ended.
+    pub(super) fn link_closed(&self, link: &Link) {
+        for job in self.lock().iter() {
+            job.inbox.link_closed(link);
+        }
+    }
+
+    fn of_id(&self, id: &WireId) -> Option<Arc<Job>> {
+        self.find(|job| job.id == *id)
+    }
+
+    fn find(&self, is: impl Fn(&Job) -> bool) -> Option<Arc<Job>> {
+        self.lock().iter().find(|job| is(job)).cloned()
+    }
+
+    fn remove(&self, job: &Arc<Job>) {
+        self.lock().retain(|other| !Arc::ptr_eq(other, job));
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Vec<Arc<Job>>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// A job, and whoever watches it first.
+type Begun = (Job, watch::Receiver<MeshTransfer>);
+
+impl Job {
+    fn new(
+        model: ModelId,
+        from: Option<PeerId>,
+        cancel: CancellationToken,
+    ) -> (Begun, tokio::sync::mpsc::Receiver<inbox::Event>) {
+        let id = WireId::from_random(rand::rng().random());
+        // Made as a UUID just now.
+        let uuid = id.uuid().unwrap_or_default();
+        let (inbox, events) = Inbox::new();
+        let (progress, pull) = watch::channel(MeshTransfer {
+            id: id.to_string(),
+            model: model.to_string(),
+            direction: "in".to_owned(),
+            state: "searching".to_owned(),
+            ..MeshTransfer::default()
+        });
+        let plain = PlainInbox::default();
+        let job = Self { id, uuid, model, from, inbox, plain, progress, cancel };
+        ((job, pull), events)
+    }
+}

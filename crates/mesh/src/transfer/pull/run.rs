@@ -1,0 +1,510 @@
+//! A pull from its beginning to its end: search, choose, fetch, finish; search again when nobody is left.
+
+use std::{collections::HashMap, path::PathBuf, sync::Arc, time::Duration};
+
+use models::{Arrival, Manifest, space};
+use protocol::mesh::{
+    ClusterMessage,
+    cluster::{ModelTransferComplete, ModelTransferError},
+};
+use tokio::{
+    sync::mpsc,
+    task::{JoinHandle, spawn_blocking},
+    time::{Instant, Interval, MissedTickBehavior, interval},
+};
+
+use super::{
+    Failure, Job,
+    fetch::Fetch,
+    find::{Finder, Found, What},
+    inbox::Event,
+    writer,
+};
+use crate::{
+    link::Link,
+    peer::PeerId,
+    transfer::{Inner, home::Home, rate::Rate},
+};
+
+/// How often it is looked around, and told how it goes.
+const TICK: Duration = Duration::from_millis(250);
+
+/// Somebody who has the model has to be found within so long.
+const FOUND_WITHIN: Duration = Duration::from_secs(10);
+
+/// Others may tell their files for so long after the first did.
+const GRACE: Duration = Duration::from_secs(2);
+
+/// When nobody is left, somebody has to come back within so long.
+const BACK_WITHIN: Duration = Duration::from_secs(600);
+
+/// Fetches a model, and tells how it goes.
+pub(super) async fn run(
+    inner: Arc<Inner>,
+    home: Arc<dyn Home>,
+    job: Arc<Job>,
+    events: mpsc::Receiver<Event>,
+) {
+    tracing::info!(model = %job.model, id = %job.id, "a model is being fetched");
+    let mut pulling = Pulling::new(Arc::clone(&inner), home, Arc::clone(&job), events);
+    let result = job.cancel.run_until_cancelled(pulling.run()).await;
+    pulling.end(matches!(result, Some(Ok(_)))).await;
+    inner.shelf.forget().await;
+    job.tell_end(&inner, result);
+    inner.pulls.remove(&job);
+    inner.ended(job.now());
+}
+
+impl Job {
+    fn tell_end(&self, inner: &Inner, result: Option<Result<PathBuf, Failure>>) {
+        let (state, detail, code) = match result {
+            None => ("cancelled", None, None),
+            Some(Ok(path)) => ("done", Some(path.display().to_string()), None),
+            Some(Err(failure)) => ("failed", Some(failure.why), Some(failure.code.to_owned())),
+        };
+        match state {
+            "done" => inner.counts.done.one(),
+            "failed" => inner.counts.failed.one(),
+            _ => {}
+        }
+        tracing::info!(model = %self.model, state, detail, "a model is not fetched any more");
+        self.show(|told| {
+            (told.state, told.detail, told.code) = (state.to_owned(), detail, code);
+            (told.rate, told.eta_secs) = (0, None);
+        });
+    }
+}
+
+/// What a pull knows while it runs.
+pub(super) struct Pulling {
+    pub(super) inner: Arc<Inner>,
+    pub(super) job: Arc<Job>,
+    pub(super) finder: Finder,
+    events: mpsc::Receiver<Event>,
+    pub(super) tick: Interval,
+    found: Vec<Found>,
+    /// The files of an earlier pull that was interrupted.
+    unfinished: Vec<[u8; 32]>,
+    /// Why the last attempt failed.
+    last: Option<Failure>,
+    fetch: Option<Fetch>,
+    /// What writes: it is waited for at the end.
+    pub(super) writer: Option<JoinHandle<()>>,
+    rate: Rate,
+    /// When it was looked around last.
+    looked: Option<Instant>,
+}
+
+/// What is fetched.
+enum Choice {
+    Pieces(Arc<Manifest>),
+    Plain(Arc<Link>, u64),
+}
+
+impl Pulling {
+    fn new(
+        inner: Arc<Inner>,
+        home: Arc<dyn Home>,
+        job: Arc<Job>,
+        events: mpsc::Receiver<Event>,
+    ) -> Self {
+        let mut tick = interval(TICK);
+        tick.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        Self {
+            finder: Finder::new(Arc::clone(&inner), home, Arc::clone(&job)),
+            inner,
+            job,
+            events,
+            tick,
+            found: Vec::new(),
+            unfinished: Vec::new(),
+            last: None,
+            fetch: None,
+            writer: None,
+            rate: Rate::default(),
+            looked: None,
+        }
+    }
+
+    async fn run(&mut self) -> Result<PathBuf, Failure> {
+        if let Some(path) = self.inner.shelf.installed(&self.job.model).await {
+            return Ok(path);
+        }
+        self.unfinished = self.find_unfinished().await;
+        loop {
+            let done = match self.choose().await? {
+                Choice::Pieces(manifest) => self.fetch(manifest).await?,
+                Choice::Plain(link, total) => self.fetch_plain(link, total).await?,
+            };
+            if let Some(path) = done {
+                return Ok(path);
+            }
+        }
+    }
+
+    async fn find_unfinished(&mut self) -> Vec<[u8; 32]> {
+        let (store, model) = (self.inner.shelf.store().to_owned(), self.job.model.clone());
+        let look = move || {
+            let unfinished = models::arrival::unfinished(&store);
+            unfinished.iter().filter(|it| *it.id() == model).map(Manifest::digest).collect()
+        };
+        spawn_blocking(look).await.unwrap_or_default()
+    }
+
+    /// Searches until it is clear from whom what is fetched.
+    async fn choose(&mut self) -> Result<Choice, Failure> {
+        let (began, mut first) = (Instant::now(), None);
+        loop {
+            self.finder.look(|_, _| false);
+            self.found.retain(|found| !found.link.is_closed());
+            let is_late = |since: Option<Instant>| since.is_some_and(|at| at.elapsed() >= GRACE);
+            if let Some(choice) = self.decide(is_late(first), began.elapsed() >= FOUND_WITHIN) {
+                return Ok(choice);
+            }
+            if self.finder.is_idle() && began.elapsed() >= self.patience() {
+                return Err(self.not_found());
+            }
+            self.show_search();
+            tokio::select! {
+                biased;
+                found = self.finder.next() => {
+                    if matches!(found.what, What::Pieces(_)) {
+                        first.get_or_insert_with(Instant::now);
+                    }
+                    self.keep(found);
+                }
+                _ = self.events.recv() => {}
+                _ = self.tick.tick() => {}
+            }
+        }
+    }
+
+    /// How long it is searched.
+    fn patience(&self) -> Duration {
+        let waits = match &self.last {
+            Some(failure) => failure.code == "lost",
+            None => !self.unfinished.is_empty(),
+        };
+        if waits { BACK_WITHIN } else { FOUND_WITHIN }
+    }
+
+    fn not_found(&mut self) -> Failure {
+        let none = || {
+            let model = &self.job.model;
+            match &self.job.from {
+                Some(from) => {
+                    format!("{} does not pass on {model}, or is not linked", from.short())
+                }
+                None => format!("no peer that is linked passes on {model}"),
+            }
+        };
+        self.last.take().unwrap_or_else(|| Failure::new("not_found", none()))
+    }
+
+    /// Of several that tell different files, those are taken that most tell. The plain form is taken when
+    /// nobody else is left to answer.
+    fn decide(&self, grace_is_over: bool, plain_now: bool) -> Option<Choice> {
+        let pieces = |found: &Found| match &found.what {
+            What::Pieces(manifest) => Some(Arc::clone(manifest)),
+            What::Plain(_) => None,
+        };
+        let manifests: Vec<_> = self.found.iter().filter_map(pieces).collect();
+        let is_unfinished = |it: &&Arc<Manifest>| self.unfinished.contains(&it.digest());
+        if let Some(manifest) = manifests.iter().find(is_unfinished) {
+            return Some(Choice::Pieces(Arc::clone(manifest)));
+        }
+        let all_told = self.finder.is_idle();
+        if !manifests.is_empty() {
+            let most = (all_told || grace_is_over).then(|| most_common(&manifests)).flatten();
+            return most.map(Choice::Pieces);
+        }
+        let plain = |found: &Found| match found.what {
+            What::Plain(total) => Some(Choice::Plain(Arc::clone(&found.link), total)),
+            What::Pieces(_) => None,
+        };
+        self.found.iter().find_map(plain).filter(|_| all_told || plain_now)
+    }
+
+    fn keep(&mut self, found: Found) {
+        self.found.retain(|other| other.link.peer != found.link.peer);
+        self.found.push(found);
+    }
+
+    /// This peer is not asked for this model again, and why.
+    pub(super) fn give_up(&mut self, peer: &PeerId, failure: Failure) {
+        self.found.retain(|found| found.link.peer != *peer);
+        if failure.code == "corrupt" {
+            self.finder.ban(peer);
+        }
+        self.last = Some(failure);
+    }
+
+    /// Fetches these files. `None` when others have to be looked for.
+    async fn fetch(&mut self, manifest: Arc<Manifest>) -> Result<Option<PathBuf>, Failure> {
+        let arrival = Arc::new(self.open(&manifest).await?);
+        let writes = self.job.inbox.open();
+        let (inner, events) = (Arc::clone(&self.inner), self.job.inbox.events());
+        self.writer = Some(writer::start(inner, Arc::clone(&arrival), writes, events));
+        self.unfinished = vec![manifest.digest()];
+        self.looked = None;
+        self.fetch = Some(Fetch::new(Arc::clone(&self.job), manifest, arrival));
+        let fetched = self.fetch_all().await?;
+        let fetch = self.fetch.take();
+        self.stop_writing().await;
+        match fetch {
+            Some(fetch) if fetched => self.finish(fetch).await.map(Some),
+            _ => Ok(None),
+        }
+    }
+
+    async fn open(&mut self, manifest: &Arc<Manifest>) -> Result<Arrival, Failure> {
+        let (store, manifest) = (self.inner.shelf.store().to_owned(), Arc::clone(manifest));
+        let opened = spawn_blocking(move || {
+            // The room of the disk decides.
+            std::fs::create_dir_all(&store).ok();
+            Arrival::open(&store, &manifest, &|path| space::free(path))
+        });
+        let opened = opened.await.map_err(|_| stopped())?;
+        opened.map_err(|error| Failure::of(&error))
+    }
+
+    /// Fetches until everything is there. `false` when all that had these files sent what is wrong, and
+    /// others have other files.
+    async fn fetch_all(&mut self) -> Result<bool, Failure> {
+        let mut alone: Option<Instant> = None;
+        let mut wrong = false;
+        loop {
+            let Some(fetch) = &mut self.fetch else { return Ok(false) };
+            take_matching(&mut self.found, fetch);
+            if self.looked.is_none_or(|at| at.elapsed() >= TICK) {
+                self.looked = Some(Instant::now());
+                fetch.look_around();
+                self.finder.look(|peer, link| fetch.has(peer, link));
+            }
+            fetch.ask();
+            for peer in std::mem::take(&mut fetch.banned) {
+                self.finder.ban(&peer);
+                wrong = true;
+            }
+            if fetch.is_done() {
+                return Ok(true);
+            }
+            let since = fetch.is_alone().then(|| *alone.get_or_insert_with(Instant::now));
+            alone = since;
+            if let Some(since) = since
+                && self.gives_up(since, wrong)?
+            {
+                return Ok(false);
+            }
+            self.show_fetch();
+            self.step().await?;
+        }
+    }
+
+    /// Waits for something to happen, and takes note of it.
+    async fn step(&mut self) -> Result<(), Failure> {
+        tokio::select! {
+            biased;
+            event = self.events.recv() => {
+                let mut next = event;
+                while let Some(event) = next {
+                    self.take(event)?;
+                    next = self.events.try_recv().ok();
+                }
+            }
+            found = self.finder.next() => self.keep(found),
+            _ = self.tick.tick() => {}
+        }
+        Ok(())
+    }
+
+    fn take(&mut self, event: Event) -> Result<(), Failure> {
+        let Some(fetch) = &mut self.fetch else { return Ok(()) };
+        match event {
+            Event::Written(from, key, result) => {
+                fetch.written(&from, key, result, &self.inner.counts)?;
+            }
+            Event::Refused(link, why) => {
+                tracing::info!(model = %self.job.model, why, "a peer stops sending a model");
+                fetch.leave_link(link);
+            }
+            Event::Closed(link) => fetch.leave_link(link),
+        }
+        Ok(())
+    }
+
+    /// Nobody can be asked since then. Whether other files are looked for: where all sent what is wrong, or
+    /// one that had these files tells others now.
+    fn gives_up(&mut self, since: Instant, wrong: bool) -> Result<bool, Failure> {
+        let had = |found: &Found| self.fetch.as_ref().is_some_and(|it| it.had(&found.link.peer));
+        if since.elapsed() >= FOUND_WITHIN && self.found.iter().any(had) {
+            self.unfinished.clear();
+            return Ok(true);
+        }
+        if wrong && since.elapsed() >= FOUND_WITHIN && self.finder.is_idle() {
+            let why = "all peers that had the model sent other bytes than they told";
+            self.last = Some(Failure::new("corrupt", why));
+            self.unfinished.clear();
+            return Ok(true);
+        }
+        if since.elapsed() >= BACK_WITHIN {
+            let why = "no peer that has the model is linked any more; what has arrived is kept: pull again";
+            return Err(Failure::new("lost", why));
+        }
+        Ok(false)
+    }
+
+    async fn finish(&mut self, fetch: Fetch) -> Result<PathBuf, Failure> {
+        let total = fetch.manifest.total();
+        self.job.show(|told| {
+            "finishing".clone_into(&mut told.state);
+            (told.bytes, told.total, told.rate, told.eta_secs) = (total, Some(total), 0, None);
+        });
+        let links: Vec<_> = fetch.links().cloned().collect();
+        let arrival = fetch.arrival;
+        let cache = self.inner.shelf.trees().await.ok();
+        let store = self.inner.shelf.store().to_owned();
+        let finished = spawn_blocking(move || {
+            // The writer has ended, so nobody else has it.
+            let arrival = Arc::try_unwrap(arrival).ok()?;
+            let manifest = arrival.manifest().clone();
+            let finished = arrival.finish(false, cache.as_ref());
+            if finished.is_ok() {
+                clear_others(&store, &manifest);
+            }
+            Some(finished)
+        });
+        let finished = finished.await.ok().flatten().ok_or_else(stopped)?;
+        let path = finished.map_err(|error| Failure::of(&error))?;
+        let (transfer_id, model_id) = (self.job.id.clone(), self.job.model.to_string());
+        let complete = ModelTransferComplete { transfer_id, model_id };
+        let complete = ClusterMessage::ModelTransferComplete(complete);
+        links.iter().for_each(|link| _ = link.tell(&complete));
+        Ok(path)
+    }
+
+    /// Ends whatever runs for it.
+    async fn end(&mut self, done: bool) {
+        if let Some(fetch) = self.fetch.take().filter(|_| !done) {
+            let error = ModelTransferError {
+                transfer_id: self.job.id.clone(),
+                error_message: "it is not fetched any more".to_owned(),
+            };
+            let error = ClusterMessage::ModelTransferError(error);
+            fetch.links().for_each(|link| _ = link.tell(&error));
+        }
+        self.stop_writing().await;
+    }
+
+    /// Waits until nothing more is written.
+    async fn stop_writing(&mut self) {
+        self.job.inbox.close();
+        self.job.plain.close();
+        let Some(mut writer) = self.writer.take() else { return };
+        loop {
+            tokio::select! {
+                _ = &mut writer => return,
+                // It must not wait for somebody who reads what it tells.
+                _ = self.events.recv() => {}
+            }
+        }
+    }
+
+    fn show_search(&self) {
+        let state = match (self.finder.waits_for_hashes(), &self.last) {
+            (true, _) => "preparing",
+            (false, Some(_)) => "waiting",
+            (false, None) => "searching",
+        };
+        self.job.show(|told| state.clone_into(&mut told.state));
+    }
+
+    fn show_fetch(&mut self) {
+        let Some(fetch) = &self.fetch else { return };
+        let state = match (fetch.is_alone(), fetch.wants_trees()) {
+            (true, _) => "waiting",
+            (false, true) => "preparing",
+            (false, false) => "running",
+        };
+        let (bytes, total) = (fetch.arrival.arrived(), fetch.manifest.total());
+        let peers = fetch.peers();
+        self.show_bytes(state, bytes, total, peers);
+    }
+
+    /// Tells how it goes, a few times a second.
+    pub(super) fn show_bytes(&mut self, state: &str, bytes: u64, total: u64, peers: Vec<String>) {
+        let now = Instant::now();
+        if self.rate.is_fresh(now, TICK) && self.job.progress.borrow().state == state {
+            return;
+        }
+        self.rate.mark(now, bytes);
+        let (rate, eta_secs) = (self.rate.per_second(), self.rate.left(total));
+        self.job.show(|told| {
+            state.clone_into(&mut told.state);
+            (told.bytes, told.total, told.peers) = (bytes, Some(total), peers);
+            (told.rate, told.eta_secs) = (rate, eta_secs);
+        });
+    }
+}
+
+/// Removes what is left of other files that the model once had.
+fn clear_others(store: &std::path::Path, done: &Manifest) {
+    let unfinished = models::arrival::unfinished(store);
+    let others = unfinished.iter().filter(|it| it.id() == done.id());
+    for other in others {
+        // Nothing is written, so there is room enough.
+        let cleared = Arrival::open(store, other, &|_| Ok(u64::MAX)).and_then(Arrival::abandon);
+        if let Err(error) = cleared {
+            tracing::warn!(model = %done.id(), %error, "what is left of a transfer cannot be removed");
+        }
+    }
+}
+
+/// Gives the fetch those that have its files.
+fn take_matching(found: &mut Vec<Found>, fetch: &mut Fetch) {
+    found.retain(|found| match &found.what {
+        What::Pieces(manifest) if manifest.same_content(&fetch.manifest) => {
+            fetch.join(Arc::clone(&found.link));
+            false
+        }
+        _ => !found.link.is_closed(),
+    });
+}
+
+/// The one that most tell; of those, the one that was told first.
+fn most_common(manifests: &[Arc<Manifest>]) -> Option<Arc<Manifest>> {
+    let mut counts: HashMap<[u8; 32], usize> = HashMap::new();
+    manifests.iter().for_each(|it| *counts.entry(it.digest()).or_default() += 1);
+    let count = |it: &&Arc<Manifest>| counts.get(&it.digest()).copied();
+    // Of equal ones, the last in the reversed order counts.
+    manifests.iter().rev().max_by_key(count).cloned()
+}
+
+/// What runs in the background ends early only when the program does.
+pub(super) fn stopped() -> Failure {
+    Failure::new("lost", "the server is stopping")
+}
+
+#[cfg(test)]
+mod tests {
+    use models::{FileName, ManifestFile, ModelId};
+
+    use super::*;
+
+    fn manifest(root: u8) -> Result<Arc<Manifest>, models::ManifestError> {
+        let name = FileName::try_from("a").unwrap();
+        let file = ManifestFile { name, size: 1, root: [root; 32] };
+        Manifest::new(ModelId::try_from("m").unwrap(), vec![file]).map(Arc::new)
+    }
+
+    #[test]
+    fn the_files_that_most_peers_tell_are_taken_and_of_equal_ones_the_first() {
+        let [a, b, c] = [1, 2, 3].map(|root| manifest(root).unwrap());
+        let all = |of: &[&Arc<Manifest>]| {
+            most_common(&of.iter().map(|it| Arc::clone(it)).collect::<Vec<_>>())
+        };
+        assert_eq!(all(&[&a, &b, &c, &b]), Some(Arc::clone(&b)));
+        assert_eq!(all(&[&c, &a, &b]), Some(c));
+        assert_eq!(all(&[]), None);
+    }
+}

@@ -1,0 +1,186 @@
+//! Pieces and hash trees, put together from the slices that they come in. Pure.
+//!
+//! Only what was asked for is taken, and only in order: a link keeps it. So what is held is never more
+//! than was asked.
+
+use std::collections::{BTreeMap, HashMap};
+
+use models::{PieceId, plan::WINDOW};
+use protocol::mesh::cluster::{Piece, PieceKind};
+
+/// The most things that are expected over one link: those in its window, and as many that were given to
+/// others meanwhile.
+pub(super) const MAX_EXPECTED: usize = 2 * WINDOW;
+
+/// No more room is made beforehand than this, in bytes.
+const MAX_ROOM: u32 = 1 << 20;
+
+/// What is asked for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Key {
+    /// The hash tree of a file.
+    Tree(u32),
+    /// A piece.
+    Data(PieceId),
+}
+
+/// What a slice brought.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Taken {
+    /// Nothing that was asked for, or out of order: it is not looked at.
+    Unasked,
+    /// More has to follow.
+    Part,
+    /// All of it is there.
+    Whole(Key, Vec<u8>),
+}
+
+/// What is expected, and as much of it as has come.
+#[derive(Debug, Default)]
+pub(super) struct Slices {
+    links: HashMap<u64, OfLink>,
+}
+
+#[derive(Debug, Default)]
+struct OfLink {
+    parts: BTreeMap<Key, Part>,
+    asked: u64,
+}
+
+#[derive(Debug)]
+struct Part {
+    /// Counts what was asked over the link.
+    asked: u64,
+    length: u32,
+    bytes: Vec<u8>,
+}
+
+impl Slices {
+    /// Something of this length was asked for over a link. Of too much, what was asked first is given up.
+    pub(super) fn expect(&mut self, link: u64, key: Key, length: u32) {
+        let of_link = self.links.entry(link).or_default();
+        of_link.asked += 1;
+        let asked = of_link.asked;
+        if let Some(part) = of_link.parts.get_mut(&key) {
+            part.asked = asked;
+            return;
+        }
+        of_link.parts.insert(key, Part { asked, length, bytes: Vec::new() });
+        if of_link.parts.len() > MAX_EXPECTED
+            && let Some(oldest) = of_link.oldest()
+        {
+            of_link.parts.remove(&oldest);
+        }
+    }
+
+    /// A slice came over a link.
+    pub(super) fn take(&mut self, link: u64, piece: &Piece) -> Taken {
+        let key = match piece.kind {
+            PieceKind::Tree => Key::Tree(piece.file),
+            PieceKind::Data => Key::Data(PieceId { file: piece.file, piece: piece.piece }),
+        };
+        let Some(of_link) = self.links.get_mut(&link) else { return Taken::Unasked };
+        let Some(part) = of_link.parts.get_mut(&key) else { return Taken::Unasked };
+        if !part.add(piece) {
+            return Taken::Unasked;
+        }
+        if part.bytes.len() as u64 != u64::from(part.length) {
+            return Taken::Part;
+        }
+        let whole = of_link.parts.remove(&key).map(|part| part.bytes).unwrap_or_default();
+        Taken::Whole(key, whole)
+    }
+
+    /// Nothing more is expected over this link.
+    pub(super) fn forget(&mut self, link: u64) {
+        self.links.remove(&link);
+    }
+}
+
+impl OfLink {
+    fn oldest(&self) -> Option<Key> {
+        self.parts.iter().min_by_key(|(_, part)| part.asked).map(|(key, _)| *key)
+    }
+}
+
+impl Part {
+    /// Adds a slice; `false` when it is not the next.
+    fn add(&mut self, piece: &Piece) -> bool {
+        let fits = piece.length == self.length
+            && piece.offset as usize == self.bytes.len()
+            && !piece.slice.is_empty()
+            && piece.slice.len() <= self.length as usize - self.bytes.len();
+        if fits {
+            if self.bytes.is_empty() {
+                self.bytes.reserve_exact(self.length.min(MAX_ROOM) as usize);
+            }
+            self.bytes.extend_from_slice(&piece.slice);
+        }
+        fits
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use bytes::Bytes;
+
+    use super::*;
+
+    const PIECE: PieceId = PieceId { file: 1, piece: 2 };
+
+    fn slice(offset: u32, length: u32, bytes: &'static [u8]) -> Piece {
+        Piece {
+            kind: PieceKind::Data,
+            transfer: [0; 16],
+            file: PIECE.file,
+            piece: PIECE.piece,
+            offset,
+            length,
+            slice: Bytes::from_static(bytes),
+        }
+    }
+
+    fn expecting() -> Slices {
+        let mut slices = Slices::default();
+        slices.expect(7, Key::Data(PIECE), 5);
+        slices
+    }
+
+    #[test]
+    fn slices_in_order_are_put_together() {
+        let mut slices = expecting();
+        assert_eq!(slices.take(7, &slice(0, 5, b"abc")), Taken::Part);
+        let whole = Taken::Whole(Key::Data(PIECE), b"abcde".to_vec());
+        assert_eq!(slices.take(7, &slice(3, 5, b"de")), whole);
+        assert_eq!(slices.take(7, &slice(0, 5, b"abc")), Taken::Unasked, "it is there");
+    }
+
+    #[test]
+    fn what_was_not_asked_for_or_overlaps_or_is_empty_is_not_taken() {
+        let mut slices = expecting();
+        let tree = Piece { kind: PieceKind::Tree, ..slice(0, 5, b"abc") };
+        let other = Piece { piece: 3, ..slice(0, 5, b"abc") };
+        for odd in [tree, other, slice(0, 6, b"abc"), slice(1, 5, b"abc"), slice(0, 5, b"")] {
+            assert_eq!(slices.take(7, &odd), Taken::Unasked, "{odd:?}");
+        }
+        assert_eq!(slices.take(8, &slice(0, 5, b"abc")), Taken::Unasked, "another link");
+        assert_eq!(slices.take(7, &slice(0, 5, b"abc")), Taken::Part);
+        for odd in [slice(0, 5, b"abc"), slice(2, 5, b"cde"), slice(4, 5, b"e")] {
+            assert_eq!(slices.take(7, &odd), Taken::Unasked, "{odd:?}");
+        }
+        assert_eq!(slices.take(7, &slice(3, 5, b"def")), Taken::Unasked, "too long");
+        assert!(matches!(slices.take(7, &slice(3, 5, b"de")), Taken::Whole(..)));
+    }
+
+    #[test]
+    fn no_more_is_expected_over_a_link_than_its_bound_and_what_was_asked_last_stays() {
+        let mut slices = Slices::default();
+        let key = |piece| Key::Data(PieceId { file: 0, piece });
+        (0..3 * MAX_EXPECTED as u32).for_each(|piece| slices.expect(7, key(piece), 1));
+        let parts = &slices.links[&7].parts;
+        assert_eq!(parts.len(), MAX_EXPECTED);
+        assert!(parts.contains_key(&key(3 * MAX_EXPECTED as u32 - 1)));
+        slices.forget(7);
+        assert!(slices.links.is_empty());
+    }
+}

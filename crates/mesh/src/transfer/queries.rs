@@ -1,0 +1,121 @@
+//! Questions whether a peer has a model, and who waits for the answers: an answer names the model only.
+
+use std::{
+    collections::HashMap,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    time::Duration,
+};
+
+use protocol::mesh::{
+    ClusterMessage,
+    cluster::{ModelQuery, ModelQueryResponse},
+};
+use tokio::{sync::oneshot, time::timeout};
+
+use crate::link::{Carrier, Link};
+
+/// The number of a link, and the model.
+type Question = (u64, String);
+
+/// Questions that are not answered yet.
+#[derive(Default)]
+pub(super) struct Queries(Mutex<HashMap<Question, Vec<oneshot::Sender<u64>>>>);
+
+impl Queries {
+    /// Asks whether a model is to be had over this link: its size in bytes. `None` if it is not, or
+    /// nothing was answered in time.
+    pub(super) async fn ask(&self, link: &Arc<Link>, model: &str, within: Duration) -> Option<u64> {
+        let (sender, answer) = oneshot::channel();
+        let question = (link.number, model.to_owned());
+        self.lock().entry(question.clone()).or_default().push(sender);
+        let _waiting = Waiting { queries: self, question };
+        let query = ModelQuery { model_id: model.to_owned() };
+        link.tell(&ClusterMessage::ModelQuery(query)).ok()?;
+        timeout(within, answer).await.ok()?.ok()
+    }
+
+    /// An answer came. Whether anybody waited for it.
+    pub(super) fn answered(&self, link: &Link, answer: &ModelQueryResponse) -> bool {
+        let question = (link.number, answer.model_id.clone());
+        let Some(waiting) = self.lock().remove(&question) else { return false };
+        let size = answer.total_size_bytes.filter(|_| answer.available);
+        // Without a size, dropping them tells that there is none.
+        if let Some(size) = size {
+            waiting.into_iter().for_each(|waiting| _ = waiting.send(size));
+        }
+        true
+    }
+
+    /// Nothing will be answered over this link.
+    pub(super) fn link_closed(&self, link: &Link) {
+        self.lock().retain(|(number, _), _| *number != link.number);
+    }
+
+    fn lock(&self) -> MutexGuard<'_, HashMap<Question, Vec<oneshot::Sender<u64>>>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Whoever waits for an answer; when that ends, nothing is kept for it.
+struct Waiting<'a> {
+    queries: &'a Queries,
+    question: Question,
+}
+
+impl Drop for Waiting<'_> {
+    fn drop(&mut self) {
+        let mut questions = self.queries.lock();
+        let Some(waiting) = questions.get_mut(&self.question) else { return };
+        waiting.retain(|sender| !sender.is_closed());
+        if waiting.is_empty() {
+            questions.remove(&self.question);
+        }
+    }
+}
+
+/// Whether models pass over a link: sealed, or on the local network.
+pub(super) fn carries_models(link: &Link) -> bool {
+    link.sealed || matches!(link.carrier, Carrier::Lan(_))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{Kind, id, link as linked};
+
+    fn answer(model: &str, size: Option<u64>) -> ModelQueryResponse {
+        let available = size.is_some();
+        ModelQueryResponse { model_id: model.to_owned(), available, total_size_bytes: size }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn an_answer_reaches_all_who_asked_over_its_link() {
+        let (link, _far) = linked(&id(1), Kind::WarrenNear);
+        let (other, _other_far) = linked(&id(2), Kind::WarrenNear);
+        let queries = Queries::default();
+        let ask = |model| queries.ask(&link, model, Duration::from_secs(1));
+        let answering = async {
+            tokio::task::yield_now().await;
+            assert!(!queries.answered(&other, &answer("m", Some(1))), "of another link");
+            assert!(queries.answered(&link, &answer("m", Some(7))));
+            assert!(queries.answered(&link, &answer("n", None)));
+            assert!(!queries.answered(&link, &answer("m", Some(8))), "nobody waits any more");
+        };
+        let got = tokio::join!(ask("m"), ask("m"), ask("n"), answering);
+        assert_eq!((got.0, got.1, got.2), (Some(7), Some(7), None));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn nothing_is_kept_for_whoever_stops_waiting() {
+        let (link, _far) = linked(&id(1), Kind::WarrenNear);
+        let queries = Queries::default();
+        assert_eq!(queries.ask(&link, "m", Duration::from_secs(1)).await, None);
+        assert!(queries.lock().is_empty());
+        let closing = async {
+            tokio::task::yield_now().await;
+            queries.link_closed(&link);
+        };
+        let (got, ()) = tokio::join!(queries.ask(&link, "m", Duration::from_secs(99)), closing);
+        assert_eq!(got, None);
+    }
+}

@@ -1,0 +1,150 @@
+//! Questions that are answered with a message: whether a model is here, and what it is made of.
+
+use std::sync::{
+    Arc,
+    atomic::{AtomicUsize, Ordering},
+};
+
+use models::{Hashed, Offered};
+use protocol::mesh::{
+    ClusterMessage,
+    cluster::{ManifestFile, ModelManifest, ModelManifestRequest, ModelQuery, ModelQueryResponse},
+};
+
+use super::{Outbound, Serving, refuse};
+use crate::{
+    link::Link,
+    share::{Asker, Moment},
+    transfer::{Inner, home::Home, queries::carries_models},
+};
+
+/// The most questions that are looked into at once.
+const MAX_OPEN: usize = 256;
+
+impl Serving {
+    /// It is asked whether a model is here.
+    pub(in crate::transfer) fn query(
+        inner: &Arc<Inner>,
+        home: &Arc<dyn Home>,
+        link: &Arc<Link>,
+        query: ModelQuery,
+    ) {
+        let open = Open::new(&inner.serving.open);
+        let refused = inner.may_have(&**home, link, &query.model_id).is_err();
+        let Some(open) = open.filter(|_| !refused) else {
+            inner.counts.refused.one();
+            return answer(link, query.model_id, None);
+        };
+        let (inner, link) = (Arc::clone(inner), Arc::clone(link));
+        home.tasks().spawn(async move {
+            let _open = open;
+            let found = inner.shelf.find(&query.model_id).await;
+            answer(&link, query.model_id, found.map(|it| it.size()));
+        });
+    }
+
+    /// It is asked what a model is made of.
+    pub(in crate::transfer) fn manifest(
+        inner: &Arc<Inner>,
+        home: &Arc<dyn Home>,
+        link: &Arc<Link>,
+        request: ModelManifestRequest,
+    ) {
+        let ModelManifestRequest { transfer_id, model_id } = request;
+        let begun = inner.may_have(&**home, link, &model_id);
+        let begun = begun.and_then(|()| inner.serving.begin(link, &transfer_id, &model_id));
+        let outbound = match begun {
+            Ok(outbound) => outbound,
+            Err(why) => {
+                inner.counts.refused.one();
+                return refuse(link, &transfer_id, &why);
+            }
+        };
+        let (inner, link) = (Arc::clone(inner), Arc::clone(link));
+        home.tasks().spawn(async move {
+            let told = tokio::select! {
+                told = tell(&inner, &link, &outbound, &model_id) => told,
+                // Hashing goes on: whoever asks again has it sooner.
+                () = outbound.stop.cancelled() => return,
+                () = link.closed() => return,
+            };
+            if let Err(why) = told {
+                inner.counts.refused.one();
+                inner.serving.take(&link, &transfer_id);
+                refuse(&link, &transfer_id, &why);
+            }
+        });
+    }
+}
+
+impl Inner {
+    /// Whether models are passed on over this link, this one among them; and in words why not.
+    pub(super) fn may_have(&self, home: &dyn Home, link: &Link, model: &str) -> Result<(), String> {
+        if !self.share.models_offered || !self.share.offers(model) {
+            return Err("this machine does not pass the model on".to_owned());
+        }
+        if !carries_models(link) {
+            return Err("models pass over sealed links only".to_owned());
+        }
+        let asker = Asker { peer: &link.peer, proved: link.proved, sealed: link.sealed };
+        self.share.lets_in(asker).map_err(|refusal| refusal.words)?;
+        let paused = self.share.pauses(Moment::now(), home.doing());
+        paused.map_or(Ok(()), |refusal| Err(refusal.words))
+    }
+
+    /// The model of this name.
+    ///
+    /// # Errors
+    /// In words, when it is not here.
+    pub(super) async fn offered(&self, model: &str) -> Result<Offered, String> {
+        self.shelf.find(model).await.ok_or_else(|| "the model is not here".to_owned())
+    }
+}
+
+fn answer(link: &Link, model_id: String, total_size_bytes: Option<u64>) {
+    let available = total_size_bytes.is_some();
+    let response = ModelQueryResponse { model_id, available, total_size_bytes };
+    // One that is closed is found closed by its own task.
+    let _ = link.tell(&ClusterMessage::ModelQueryResponse(response));
+}
+
+async fn tell(inner: &Inner, link: &Link, outbound: &Outbound, model: &str) -> Result<(), String> {
+    let offered = inner.offered(model).await?;
+    let hashed = inner.shelf.hashed(offered).await?;
+    let manifest = manifest(outbound, &hashed);
+    outbound.is_of(hashed.manifest.total());
+    // Asked once for each transfer.
+    let _ = outbound.hashed.set(hashed);
+    let said = link.say(&ClusterMessage::ModelManifest(manifest)).await;
+    said.map_err(|error| error.to_string())
+}
+
+fn manifest(outbound: &Outbound, hashed: &Hashed) -> ModelManifest {
+    let file = |file: &models::ManifestFile| ManifestFile {
+        name: file.name.to_string(),
+        size: file.size,
+        root: blake3::Hash::from_bytes(file.root).to_hex().to_string(),
+    };
+    ModelManifest {
+        transfer_id: outbound.id.clone(),
+        model_id: hashed.manifest.id().to_string(),
+        files: hashed.manifest.files().iter().map(file).collect(),
+    }
+}
+
+/// A question that is looked into.
+struct Open(Arc<AtomicUsize>);
+
+impl Open {
+    /// `None` when there are too many.
+    fn new(count: &Arc<AtomicUsize>) -> Option<Self> {
+        let open = Self(Arc::clone(count));
+        (count.fetch_add(1, Ordering::Relaxed) < MAX_OPEN).then_some(open)
+    }
+}
+
+impl Drop for Open {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::Relaxed);
+    }
+}

@@ -1,0 +1,214 @@
+//! Models that are passed on to peers.
+//!
+//! A Warren asks for what a model is made of, then for hash trees and pieces, which a task for each link
+//! reads and sends in the order in which they were asked for. A stock peer asks for all of it at once.
+//!
+//! - `asked`: questions that are answered with a message
+//! - `sender`: hash trees and pieces
+//! - `plain`: the plain form of stock peers
+//! - `outbound`: one transfer
+
+mod asked;
+mod outbound;
+mod plain;
+mod sender;
+
+use std::{
+    collections::HashMap,
+    sync::{Arc, Mutex, MutexGuard, PoisonError, atomic::AtomicUsize},
+    time::Duration,
+};
+
+use protocol::{
+    admin::mesh::MeshTransfer,
+    mesh::{
+        ClusterMessage, WireId,
+        cluster::{ModelPieceRequest, ModelTransferError, ModelTreeRequest},
+    },
+};
+use tokio::sync::mpsc;
+
+use self::{
+    outbound::Outbound,
+    sender::{Ask, Wanted},
+};
+use super::{Inner, home::Home};
+use crate::link::Link;
+
+/// The most transfers over one link.
+const MAX_TRANSFERS: usize = 16;
+
+/// One that nothing was asked of for so long makes room for another.
+const IDLE: Duration = Duration::from_secs(60);
+
+/// The most requests for trees and pieces that wait on one link.
+const MAX_ASKS: usize = 64;
+
+/// The most pieces that are asked for at once.
+const MAX_COUNT: u32 = 64;
+
+/// What is sent to peers.
+#[derive(Default)]
+pub(super) struct Serving {
+    links: Mutex<HashMap<u64, OfLink>>,
+    /// Questions that are being looked into.
+    open: Arc<AtomicUsize>,
+}
+
+#[derive(Default)]
+struct OfLink {
+    transfers: Vec<Arc<Outbound>>,
+    asks: Option<mpsc::Sender<Ask>>,
+}
+
+impl Serving {
+    /// A tree is asked for.
+    pub(super) fn tree(
+        inner: &Arc<Inner>,
+        home: &dyn Home,
+        link: &Arc<Link>,
+        request: ModelTreeRequest,
+    ) {
+        let wanted = Wanted::Tree { file: request.file };
+        inner.serving.queue(inner, home, link, request.transfer_id, wanted);
+    }
+
+    /// Pieces are asked for.
+    pub(super) fn pieces(
+        inner: &Arc<Inner>,
+        home: &dyn Home,
+        link: &Arc<Link>,
+        request: ModelPieceRequest,
+    ) {
+        let ModelPieceRequest { file, first, count, .. } = request;
+        let wanted = Wanted::Pieces { file, first, count };
+        inner.serving.queue(inner, home, link, request.transfer_id, wanted);
+    }
+
+    /// How they all are: the newest last.
+    pub(super) fn list(&self) -> Vec<MeshTransfer> {
+        let links = self.lock();
+        let mut all: Vec<_> = links.values().flat_map(|it| &it.transfers).collect();
+        all.sort_by_key(|outbound| outbound.number);
+        all.into_iter().filter(|outbound| outbound.is_known()).map(|it| it.told()).collect()
+    }
+
+    /// Stops the one of this id. Whether there was one.
+    pub(super) fn cancel(&self, inner: &Inner, id: &WireId) -> bool {
+        let mut links = self.lock();
+        let stopped: Vec<_> = links.values_mut().flat_map(|it| it.take(id)).collect();
+        drop(links);
+        for outbound in &stopped {
+            refuse(&outbound.link, id, "it was stopped by whoever runs the machine");
+            outbound.end(inner, "cancelled", None);
+        }
+        !stopped.is_empty()
+    }
+
+    /// A peer has all of it. Whether there was a transfer.
+    pub(super) fn complete(&self, inner: &Inner, link: &Link, id: &WireId) -> bool {
+        let taken = self.take(link, id);
+        taken.iter().for_each(|outbound| outbound.end(inner, "done", None));
+        !taken.is_empty()
+    }
+
+    /// A peer does not want it any more. Whether there was a transfer.
+    pub(super) fn unwanted(&self, inner: &Inner, link: &Link, id: &WireId) -> bool {
+        let taken = self.take(link, id);
+        taken.iter().for_each(|outbound| outbound.end(inner, "cancelled", None));
+        !taken.is_empty()
+    }
+
+    /// A link has ended.
+    pub(super) fn link_closed(&self, inner: &Inner, link: &Link) {
+        let of_link = self.lock().remove(&link.number).unwrap_or_default();
+        for outbound in of_link.transfers {
+            outbound.end(inner, "failed", Some("the link has ended"));
+        }
+    }
+
+    /// Notes a transfer down.
+    fn begin(&self, link: &Arc<Link>, id: &WireId, model: &str) -> Result<Arc<Outbound>, String> {
+        let uuid = id.uuid().ok_or("the transfer's id is no UUID")?;
+        let mut links = self.lock();
+        let of_link = links.entry(link.number).or_default();
+        of_link.take(id).for_each(|before| before.stop.cancel());
+        if of_link.transfers.len() >= MAX_TRANSFERS {
+            of_link.transfers.retain(|outbound| outbound.silence() < IDLE);
+        }
+        if of_link.transfers.len() >= MAX_TRANSFERS {
+            return Err("too many transfers run over this link".to_owned());
+        }
+        let outbound = Arc::new(Outbound::new(link, id.clone(), uuid, model));
+        of_link.transfers.push(Arc::clone(&outbound));
+        Ok(outbound)
+    }
+
+    /// Takes a transfer off the list.
+    fn take(&self, link: &Link, id: &WireId) -> Vec<Arc<Outbound>> {
+        let mut links = self.lock();
+        links.get_mut(&link.number).map(|it| it.take(id).collect()).unwrap_or_default()
+    }
+
+    fn queue(
+        &self,
+        inner: &Arc<Inner>,
+        home: &dyn Home,
+        link: &Arc<Link>,
+        id: WireId,
+        wanted: Wanted,
+    ) {
+        if let Err(why) = self.try_queue(inner, home, link, &id, wanted) {
+            inner.counts.refused.one();
+            refuse(link, &id, why);
+        }
+    }
+
+    fn try_queue(
+        &self,
+        inner: &Arc<Inner>,
+        home: &dyn Home,
+        link: &Arc<Link>,
+        id: &WireId,
+        wanted: Wanted,
+    ) -> Result<(), &'static str> {
+        let mut links = self.lock();
+        let of_link = links.get_mut(&link.number).ok_or(UNKNOWN)?;
+        let outbound = of_link.transfers.iter().find(|it| it.id == *id).ok_or(UNKNOWN)?;
+        let hashed = outbound.hashed.get().ok_or(UNKNOWN)?;
+        if !wanted.is_inside(hashed) {
+            return Err("the model has nothing there");
+        }
+        let ask = Ask { outbound: Arc::clone(outbound), wanted };
+        let asks = of_link.asks.get_or_insert_with(|| {
+            let (asks, waiting) = mpsc::channel(MAX_ASKS);
+            home.tasks().spawn(sender::send(Arc::clone(inner), Arc::clone(link), waiting));
+            asks
+        });
+        asks.try_send(ask).map_err(|_| "too many requests wait on this link")
+    }
+
+    fn lock(&self) -> MutexGuard<'_, HashMap<u64, OfLink>> {
+        self.links.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+const UNKNOWN: &str = "there is no such transfer: ask for what the model is made of first";
+
+impl OfLink {
+    fn take(&mut self, id: &WireId) -> impl Iterator<Item = Arc<Outbound>> {
+        let (taken, kept) =
+            std::mem::take(&mut self.transfers).into_iter().partition(|it| it.id == *id);
+        self.transfers = kept;
+        let taken: Vec<_> = taken;
+        taken.into_iter()
+    }
+}
+
+/// Tells a peer that something cannot be had.
+fn refuse(link: &Link, id: &WireId, why: &str) {
+    let (transfer_id, error_message) = (id.clone(), why.to_owned());
+    let error = ModelTransferError { transfer_id, error_message };
+    // One that is closed is found closed by its own task.
+    let _ = link.tell(&ClusterMessage::ModelTransferError(error));
+}

@@ -1,0 +1,123 @@
+//! One transfer to a peer.
+
+use std::{
+    sync::{
+        Arc, Mutex, MutexGuard, OnceLock, PoisonError,
+        atomic::{AtomicU64, Ordering},
+    },
+    time::Duration,
+};
+
+use models::Hashed;
+use protocol::{admin::mesh::MeshTransfer, mesh::WireId};
+use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
+
+use crate::{
+    link::Link,
+    transfer::{Inner, rate::Rate},
+};
+
+/// One of which nothing was sent for so long waits for its peer.
+const RUNS: Duration = Duration::from_secs(10);
+
+/// A transfer to a peer.
+pub(super) struct Outbound {
+    /// Counts them.
+    pub(super) number: u64,
+    pub(super) id: WireId,
+    pub(super) uuid: [u8; 16],
+    pub(super) link: Arc<Link>,
+    pub(super) hashed: OnceLock<Arc<Hashed>>,
+    pub(super) stop: CancellationToken,
+    model: String,
+    /// In bytes; 0 while it is not known.
+    total: AtomicU64,
+    state: Mutex<State>,
+}
+
+struct State {
+    sent: u64,
+    rate: Rate,
+    last: Instant,
+}
+
+impl Outbound {
+    pub(super) fn new(link: &Arc<Link>, id: WireId, uuid: [u8; 16], model: &str) -> Self {
+        static NUMBER: AtomicU64 = AtomicU64::new(1);
+        Self {
+            number: NUMBER.fetch_add(1, Ordering::Relaxed),
+            id,
+            uuid,
+            link: Arc::clone(link),
+            hashed: OnceLock::new(),
+            stop: CancellationToken::new(),
+            model: model.to_owned(),
+            total: AtomicU64::new(0),
+            state: Mutex::new(State { sent: 0, rate: Rate::default(), last: Instant::now() }),
+        }
+    }
+
+    /// The model is here, with so many bytes.
+    pub(super) fn is_of(&self, total: u64) {
+        self.total.store(total, Ordering::Relaxed);
+    }
+
+    /// Whether it is known what it is made of: before, there is nothing to be told.
+    pub(super) fn is_known(&self) -> bool {
+        self.total.load(Ordering::Relaxed) > 0
+    }
+
+    /// So much more was sent.
+    pub(super) fn sent(&self, inner: &Inner, bytes: u64) {
+        inner.counts.bytes_out.add(bytes);
+        let mut state = self.lock();
+        state.sent += bytes;
+        state.last = Instant::now();
+        let (now, sent) = (state.last, state.sent);
+        if !state.rate.is_fresh(now, Duration::from_millis(250)) {
+            state.rate.mark(now, sent);
+        }
+    }
+
+    /// For how long nothing was sent.
+    pub(super) fn silence(&self) -> Duration {
+        self.lock().last.elapsed()
+    }
+
+    /// How it is.
+    pub(super) fn told(&self) -> MeshTransfer {
+        let state = self.lock();
+        let runs = state.last.elapsed() < RUNS;
+        let total = self.total.load(Ordering::Relaxed);
+        MeshTransfer {
+            id: self.id.to_string(),
+            model: self.model.clone(),
+            direction: "out".to_owned(),
+            state: if runs { "running" } else { "waiting" }.to_owned(),
+            bytes: state.sent,
+            total: Some(total),
+            rate: if runs { state.rate.per_second() } else { 0 },
+            eta_secs: if runs { state.rate.left(total) } else { None },
+            peers: vec![self.link.peer.to_string()],
+            ..MeshTransfer::default()
+        }
+    }
+
+    /// It is over; one that something was sent of is remembered.
+    pub(super) fn end(&self, inner: &Inner, state: &str, why: Option<&str>) {
+        self.stop.cancel();
+        let told = self.told();
+        if told.bytes == 0 {
+            return;
+        }
+        let detail = why.map(str::to_owned);
+        let code = why.map(|_| "lost".to_owned());
+        let state = state.to_owned();
+        inner.ended(MeshTransfer { state, detail, code, rate: 0, eta_secs: None, ..told });
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

@@ -1,0 +1,136 @@
+//! The plain form of stock peers: all files, one after another, as chunks of 1 MiB in base64.
+
+use std::{io, sync::Arc};
+
+use base64::{Engine, engine::general_purpose::STANDARD};
+use futures_util::{StreamExt, stream};
+use models::{Offered, OfferedFile, PIECE, Reader};
+use protocol::mesh::{
+    ClusterMessage, Dialect, WireId,
+    cluster::{ModelTransferChunk, ModelTransferComplete, ModelTransferRequest, encode},
+};
+use tokio::task::spawn_blocking;
+
+use super::{Outbound, Serving, refuse};
+use crate::{
+    link::Link,
+    transfer::{Inner, home::Home},
+};
+
+/// So many chunks are read before they can be sent.
+const AHEAD: usize = 2;
+
+impl Serving {
+    /// All of a model is asked for.
+    pub(in crate::transfer) fn plain(
+        inner: &Arc<Inner>,
+        home: &Arc<dyn Home>,
+        link: &Arc<Link>,
+        request: ModelTransferRequest,
+    ) {
+        let ModelTransferRequest { transfer_id, model_id } = request;
+        let begun = inner.may_have(&**home, link, &model_id);
+        let begun = begun.and_then(|()| inner.serving.begin(link, &transfer_id, &model_id));
+        let outbound = match begun {
+            Ok(outbound) => outbound,
+            Err(why) => return not_sent(inner, link, &transfer_id, &why),
+        };
+        let (inner, link) = (Arc::clone(inner), Arc::clone(link));
+        home.tasks().spawn(async move {
+            let sent = tokio::select! {
+                sent = send(&inner, &link, &outbound, &model_id) => sent,
+                () = outbound.stop.cancelled() => return,
+                () = link.closed() => return,
+            };
+            inner.serving.take(&link, &transfer_id);
+            match sent {
+                Ok(()) => outbound.end(&inner, "done", None),
+                Err(why) => {
+                    outbound.end(&inner, "failed", Some(&why));
+                    not_sent(&inner, &link, &transfer_id, &why);
+                }
+            }
+        });
+    }
+}
+
+/// Stock peers know no word for it, and are silent themselves.
+fn not_sent(inner: &Inner, link: &Link, id: &WireId, why: &str) {
+    inner.counts.refused.one();
+    tracing::info!(peer = %link.peer.short(), why, "a model is not sent to a peer");
+    if link.warren {
+        refuse(link, id, why);
+    }
+}
+
+/// A chunk to be read.
+struct Part {
+    reader: Arc<Reader>,
+    name: Arc<str>,
+    piece: u64,
+    last: bool,
+}
+
+async fn send(inner: &Inner, link: &Link, outbound: &Outbound, model: &str) -> Result<(), String> {
+    let offered = inner.offered(model).await?;
+    outbound.is_of(offered.size());
+    let (id, dialect) = (outbound.id.clone(), link.dialect);
+    let parts = stream::iter(offered_files(offered)).then(open).flat_map(stream::iter);
+    let chunks = parts.map(move |part| encoded(part, id.clone(), dialect)).buffered(AHEAD);
+    let mut chunks = std::pin::pin!(chunks);
+    while let Some(chunk) = chunks.next().await {
+        let (bytes, length) = chunk.map_err(|error| error.to_string())?;
+        link.send_encoded(bytes).await.map_err(|error| error.to_string())?;
+        outbound.sent(inner, length);
+    }
+    let (transfer_id, model_id) = (outbound.id.clone(), model.to_owned());
+    let complete = ModelTransferComplete { transfer_id, model_id };
+    let complete = encode(&ClusterMessage::ModelTransferComplete(complete), dialect);
+    link.send_encoded(complete).await.map_err(|error| error.to_string())
+}
+
+fn offered_files(offered: Offered) -> impl Iterator<Item = OfferedFile> {
+    offered.files.into_iter()
+}
+
+/// The chunks of a file; an empty file has one, too.
+async fn open(file: OfferedFile) -> Vec<io::Result<Part>> {
+    let name: Arc<str> = file.name.as_str().into();
+    let opened = spawn_blocking(move || file.open()).await;
+    let reader = match opened.unwrap_or_else(|_| Err(stopping())) {
+        Ok(reader) => Arc::new(reader),
+        Err(error) => return vec![Err(error)],
+    };
+    let count = models::tree::pieces(reader.size()).max(1);
+    let part = |piece| {
+        let (reader, name) = (Arc::clone(&reader), Arc::clone(&name));
+        Ok(Part { reader, name, piece, last: piece + 1 == count })
+    };
+    (0..count).map(part).collect()
+}
+
+/// A chunk as it is sent, and how many bytes of the file are in it.
+async fn encoded(
+    part: io::Result<Part>,
+    transfer_id: WireId,
+    dialect: Dialect,
+) -> io::Result<(Vec<u8>, u64)> {
+    let Part { reader, name, piece, last } = part?;
+    let encode = move || {
+        let bytes = reader.piece(piece)?;
+        let chunk = ModelTransferChunk {
+            transfer_id,
+            file_name: name.to_string(),
+            offset: piece * PIECE,
+            data: STANDARD.encode(&bytes),
+            is_last_chunk: last,
+        };
+        let message = encode(&ClusterMessage::ModelTransferChunk(chunk), dialect);
+        Ok((message, bytes.len() as u64))
+    };
+    spawn_blocking(encode).await.unwrap_or_else(|_| Err(stopping()))
+}
+
+fn stopping() -> io::Error {
+    io::Error::other("the server is stopping")
+}

@@ -1,0 +1,118 @@
+//! The models that are here, with their hashes.
+
+use std::{
+    path::{Path, PathBuf},
+    sync::Arc,
+    time::Duration,
+};
+
+use models::{Hashed, Hasher, Library, ModelId, Offered, TreeCache, hasher::HashError};
+use tokio::{
+    sync::{Mutex, OnceCell, oneshot},
+    task::spawn_blocking,
+    time::Instant,
+};
+
+/// For so long it is believed what was found.
+const FRESH: Duration = Duration::from_secs(30);
+
+/// The models that are here.
+pub(super) struct Shelf {
+    library: Arc<Library>,
+    store: PathBuf,
+    found: Mutex<Option<(Instant, Arc<Vec<Offered>>)>>,
+    hashing: OnceCell<Hashing>,
+}
+
+/// What hashes need. The folder of the store is made with it.
+struct Hashing {
+    cache: TreeCache,
+    hasher: Arc<Hasher>,
+}
+
+impl Shelf {
+    /// `store` is where models arrive.
+    pub(super) fn new(library: Arc<Library>, store: PathBuf) -> Self {
+        Self { library, store, found: Mutex::default(), hashing: OnceCell::new() }
+    }
+
+    /// Where models arrive.
+    pub(super) fn store(&self) -> &Path {
+        &self.store
+    }
+
+    /// All models that are here, as they were found in the last seconds.
+    pub(super) async fn all(&self) -> Arc<Vec<Offered>> {
+        let mut found = self.found.lock().await;
+        if let Some((_, all)) = found.as_ref().filter(|(at, _)| at.elapsed() < FRESH) {
+            return Arc::clone(all);
+        }
+        let library = Arc::clone(&self.library);
+        // It is not aborted, and a panic finds nothing.
+        let all = Arc::new(spawn_blocking(move || library.scan()).await.unwrap_or_default());
+        *found = Some((Instant::now(), Arc::clone(&all)));
+        all
+    }
+
+    /// The model of this name, if it is here.
+    pub(super) async fn find(&self, model: &str) -> Option<Offered> {
+        let all = self.all().await;
+        all.iter().find(|offered| offered.id.as_str() == model).cloned()
+    }
+
+    /// Something has changed: it is looked anew.
+    pub(super) async fn forget(&self) {
+        *self.found.lock().await = None;
+    }
+
+    /// A model with its hashes, which may take minutes when they are not known.
+    ///
+    /// # Errors
+    /// In words, when it cannot be read.
+    pub(super) async fn hashed(&self, offered: Offered) -> Result<Arc<Hashed>, String> {
+        let hasher = Arc::clone(&self.hashing().await?.hasher);
+        let (known_by, known) = (Arc::clone(&hasher), offered.clone());
+        if let Ok(Some(hashed)) = spawn_blocking(move || known_by.known(&known)).await {
+            return Ok(Arc::new(hashed));
+        }
+        let (sender, told) = oneshot::channel();
+        // Who has asked may be gone when it is done.
+        hasher.hash(offered, Box::new(move |hashed| _ = sender.send(hashed)));
+        let hashed = told.await.unwrap_or(Err(HashError::Stopped));
+        hashed.map_err(|error| base::error::chain(&error))
+    }
+
+    /// Where hash trees are kept.
+    ///
+    /// # Errors
+    /// In words, when the store cannot be used.
+    pub(super) async fn trees(&self) -> Result<TreeCache, String> {
+        Ok(self.hashing().await?.cache.clone())
+    }
+
+    /// What is in the store under this name, whole.
+    pub(super) async fn installed(&self, model: &ModelId) -> Option<PathBuf> {
+        let (store, model) = (self.store.clone(), model.clone());
+        let look = move || models::arrival::installed(&store, &model).map(|_| model.below(&store));
+        spawn_blocking(look).await.ok()?
+    }
+
+    async fn hashing(&self) -> Result<&Hashing, String> {
+        let store = self.store.clone();
+        let made = self.hashing.get_or_try_init(|| async {
+            let made = spawn_blocking(move || Hashing::of(&store)).await;
+            made.unwrap_or_else(|_| Err(std::io::Error::other("it was stopped")))
+        });
+        made.await.map_err(|error| {
+            format!("the folder for models, {}, cannot be used: {error}", self.store.display())
+        })
+    }
+}
+
+impl Hashing {
+    fn of(store: &Path) -> std::io::Result<Self> {
+        let cache = TreeCache::open(store)?;
+        let hasher = Arc::new(Hasher::start(cache.clone())?);
+        Ok(Self { cache, hasher })
+    }
+}

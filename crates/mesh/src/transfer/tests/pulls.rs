@@ -1,0 +1,173 @@
+//! Models between Warrens.
+
+use super::*;
+use crate::transfer::PullError;
+
+const BIG: usize = 9 * MIB + 5;
+
+fn offers(machine: &Machine) {
+    machine.offer("org/m", "model.gguf", &content(1, BIG));
+    machine.offer("org/m", "sub/part.bin", &content(2, 2 * MIB));
+    machine.offer("org/m", "config.json", b"{}");
+    machine.offer("org/m", "empty", b"");
+}
+
+fn has_all(machine: &Machine) {
+    assert!(machine.arrived("org/m", "model.gguf") == Some(content(1, BIG)));
+    assert!(machine.arrived("org/m", "sub/part.bin") == Some(content(2, 2 * MIB)));
+    assert_eq!(machine.arrived("org/m", "config.json").unwrap(), b"{}");
+    assert_eq!(machine.arrived("org/m", "empty").unwrap(), b"");
+}
+
+const ALL: u64 = (BIG + 2 * MIB + 2) as u64;
+
+#[tokio::test]
+async fn a_model_arrives_as_it_is_there_and_both_sides_tell_of_it() {
+    for kind in [Kind::WarrenNear, Kind::WarrenFar] {
+        let (_root, [a, b]) = dirs();
+        let (a, b) = (Machine::new(1, &a), Machine::new(2, &b));
+        offers(&b);
+        connect(&a, &b, kind, straight());
+        let told = end(a.pull("org/m")).await;
+        assert_eq!((told.state.as_str(), told.code.as_deref()), ("done", None), "{told:?}");
+        assert_eq!((told.bytes, told.total), (ALL, Some(ALL)));
+        assert_eq!(told.detail.unwrap(), a.dir.join("models/org/m").display().to_string());
+        has_all(&a);
+        let counts = a.inner.counts.read();
+        assert_eq!((counts.bytes_in, counts.unasked, counts.done), (ALL, 0, 1));
+        assert_eq!(b.inner.counts.read().bytes_out, ALL);
+        let out = async || b.inner.list().iter().any(|it| it.state == "done" && it.bytes == ALL);
+        testkit::eventually("the sender to know", Duration::from_secs(5), out).await;
+        assert_eq!(a.inner.list()[0].direction, "in");
+        // What has arrived can be passed on.
+        let here = a.inner.shelf.all().await;
+        assert_eq!(here.iter().map(|it| it.id.as_str()).collect::<Vec<_>>(), ["org/m"]);
+        assert_eq!(end(a.pull("org/m")).await.state, "done", "what is there is not fetched again");
+    }
+}
+
+#[tokio::test]
+async fn a_pull_takes_from_several_and_goes_on_when_one_is_lost() {
+    let (_root, [a, b, c]) = dirs();
+    let (a, b, c) = (Machine::new(1, &a), Machine::new(2, &b), Machine::new(3, &c));
+    offers(&b);
+    offers(&c);
+    connect(&a, &b, Kind::WarrenNear, cut_after(20));
+    connect(&a, &c, Kind::WarrenNear, straight());
+    let told = end(a.pull("org/m")).await;
+    assert_eq!(told.state, "done", "{told:?}");
+    has_all(&a);
+    let out = [&b, &c].map(|it| it.inner.counts.read().bytes_out);
+    assert!(out[0] > 0 && out[1] > 0, "{out:?}");
+}
+
+#[tokio::test]
+async fn a_pull_waits_when_nobody_is_left_and_goes_on_when_somebody_comes() {
+    let (_root, [a, b]) = dirs();
+    let (a, b) = (Machine::new(1, &a), Machine::new(2, &b));
+    offers(&b);
+    connect(&a, &b, Kind::WarrenNear, cut_after(30));
+    let pull = a.pull("org/m");
+    let waits = async || pull.now().state == "waiting";
+    testkit::eventually("waiting", Duration::from_secs(20), waits).await;
+    let before = pull.now().bytes;
+    assert!(before > 0);
+    connect(&a, &b, Kind::WarrenNear, straight());
+    assert_eq!(end(pull).await.state, "done");
+    has_all(&a);
+    assert_eq!(a.inner.counts.read().bytes_in, ALL, "nothing was fetched twice");
+}
+
+#[tokio::test]
+async fn a_pull_goes_on_after_any_interruption_of_the_program() {
+    let (_root, [a, b]) = dirs();
+    let b = Machine::new(2, &b);
+    offers(&b);
+    let mut fetched = 0;
+    for count in [1, 4, 11, 29, 47, 60, usize::MAX] {
+        let own = Machine::new(1, &a);
+        connect(&own, &b, Kind::WarrenNear, cut_after(count));
+        let pull = own.pull("org/m");
+        let stops = async || {
+            matches!(pull.now().state.as_str(), "waiting" | "done" | "failed")
+                || (count < 8
+                    && own.inner.serving.list().is_empty()
+                    && own.own.peers.all().iter().all(|it| it.link().is_none()))
+        };
+        testkit::eventually("the cut", Duration::from_secs(20), stops).await;
+        if count == usize::MAX {
+            assert_eq!(end(pull).await.state, "done");
+            has_all(&own);
+        }
+        let inner = Arc::clone(&own.inner);
+        own.stops().await;
+        fetched += inner.counts.read().bytes_in;
+    }
+    assert_eq!(fetched, ALL, "nothing was fetched twice");
+}
+
+#[tokio::test]
+async fn who_joins_a_pull_sees_the_same_and_no_more_run_at_once_than_its_bound() {
+    let (_root, [a]) = dirs();
+    let a = Machine::new(1, &a);
+    let first = a.pull("m");
+    assert_eq!(first.now().id, a.pull("m").now().id);
+    for model in ["n", "o", "p"] {
+        a.pull(model);
+    }
+    let over = Pulls::pull(&a.inner, Arc::clone(&a.home), "q", None);
+    assert_eq!(over.unwrap_err(), PullError::TooMany(4));
+    let bad = Pulls::pull(&a.inner, Arc::clone(&a.home), "../m", None);
+    assert!(matches!(bad, Err(PullError::Name(_))));
+    assert!(a.inner.cancel(&first.now().id));
+    let told = end(first).await;
+    assert_eq!((told.state.as_str(), told.code), ("cancelled", None));
+    assert!(!a.inner.cancel(&told.id));
+    a.stops().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_nobody_has_is_not_found() {
+    let (_root, [a, b]) = dirs();
+    let (a, b) = (Machine::new(1, &a), Machine::new(2, &b));
+    connect(&a, &b, Kind::WarrenNear, straight());
+    let told = end(a.pull("m")).await;
+    assert_eq!((told.state.as_str(), told.code.as_deref()), ("failed", Some("not_found")));
+    assert_eq!(told.detail.unwrap(), "no peer that is linked passes on m");
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_is_not_shared_is_as_if_it_were_not_there() {
+    let (_root, [a, b]) = dirs();
+    let share = Share { with: Sharing::Anyone, ..Share::default() };
+    let (a, b) = (Machine::new(1, &a), Machine::sharing(2, &b, share));
+    offers(&b);
+    connect(&a, &b, Kind::WarrenNear, straight());
+    assert_eq!(end(a.pull("org/m")).await.code.as_deref(), Some("not_found"));
+    assert!(b.inner.counts.read().refused > 0);
+}
+
+#[tokio::test]
+async fn peers_are_asked_what_they_pass_on() {
+    let (_root, [a, b, c]) = dirs();
+    let (a, b, c) = (Machine::new(1, &a), Machine::new(2, &b), Machine::new(3, &c));
+    offers(&b);
+    connect(&a, &b, Kind::WarrenNear, straight());
+    connect(&a, &c, Kind::WarrenNear, straight());
+    let offers = a.inner.offered_by_peers(&a.home, &["org/m".into(), "n".into()]).await;
+    assert_eq!(offers.len(), 1);
+    assert_eq!((&offers[0].peer, offers[0].model.as_str(), offers[0].bytes), (&b.id, "org/m", ALL));
+}
+
+#[tokio::test]
+async fn a_model_with_other_content_is_not_overwritten() {
+    let (_root, [a, b]) = dirs();
+    let (a, b) = (Machine::new(1, &a), Machine::new(2, &b));
+    offers(&b);
+    let there = a.dir.join("models/org/m");
+    std::fs::create_dir_all(&there).unwrap();
+    std::fs::write(there.join("mine"), b"mine").unwrap();
+    connect(&a, &b, Kind::WarrenNear, straight());
+    assert_eq!(end(a.pull("org/m")).await.code.as_deref(), Some("exists"));
+    assert_eq!(a.arrived("org/m", "mine").unwrap(), b"mine");
+}

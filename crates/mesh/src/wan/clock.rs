@@ -1,0 +1,269 @@
+//! When a relay is told what. Pure.
+
+use std::time::Duration;
+
+use tokio::time::Instant;
+
+/// A connection has to become a registration within so long.
+const REGISTERED_WITHIN: Duration = Duration::from_secs(10);
+
+/// A relay has to say who is there within so long, or it is asked again.
+const ANSWERED_WITHIN: Duration = Duration::from_secs(10);
+
+/// How often what this machine offers is told anew.
+const TELL_EVERY: Duration = Duration::from_secs(60);
+
+/// How often it is looked whether that has changed, which is then told at once.
+const LOOK_EVERY: Duration = Duration::from_secs(5);
+
+/// How often a Warren's relay is asked who is there: it tells who comes and goes.
+const ASK_EVERY: Duration = Duration::from_secs(60);
+
+/// How often a stock relay is.
+const ASK_STOCK_EVERY: Duration = Duration::from_secs(30);
+
+/// A relay that told of somebody new is asked so much later, for all that come at once.
+const ASK_SOON: Duration = Duration::from_secs(1);
+
+/// But not more often than this.
+const ASK_AT_MOST: Duration = Duration::from_secs(5);
+
+/// How often a relay is asked for a sign of life.
+const PING_EVERY: Duration = Duration::from_secs(10);
+
+/// A relay that is silent for so long is dead.
+pub(super) const DEAD: Duration = Duration::from_secs(25);
+
+/// What is to be done.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Step {
+    /// Tell what this machine offers.
+    Register,
+    /// The same, if it is not what was told last.
+    Look,
+    /// Ask who is there.
+    Discover,
+    /// Ask for a sign of life.
+    Ping,
+    /// Nothing was heard for too long.
+    Dead,
+    /// The relay does not answer a registration.
+    Unregistered,
+}
+
+/// When a relay is told what, on one connection.
+#[derive(Debug)]
+pub(super) struct Clock {
+    ask_every: Duration,
+    since: Instant,
+    registered: bool,
+    ping: Instant,
+    register: Option<Instant>,
+    look: Instant,
+    discover: Option<Instant>,
+    asked: Option<Instant>,
+}
+
+impl Clock {
+    /// Of a connection that stands now. A Warren's relay sends a challenge first: see
+    /// [`Clock::challenged`].
+    pub(super) fn new(now: Instant, warren: bool) -> Self {
+        Self {
+            ask_every: if warren { ASK_EVERY } else { ASK_STOCK_EVERY },
+            since: now,
+            registered: false,
+            ping: now + PING_EVERY,
+            register: (!warren).then_some(now),
+            look: now + LOOK_EVERY,
+            discover: None,
+            asked: None,
+        }
+    }
+
+    /// The challenge has come.
+    pub(super) fn challenged(&mut self, now: Instant) {
+        if !self.registered {
+            self.register = Some(now);
+        }
+    }
+
+    /// The relay has registered this node. Whether that is new.
+    pub(super) fn registered(&mut self, now: Instant) -> bool {
+        let is_new = !std::mem::replace(&mut self.registered, true);
+        if is_new {
+            self.discover = Some(now);
+            self.look = now + LOOK_EVERY;
+        }
+        is_new
+    }
+
+    /// Whether the relay has registered this node.
+    pub(super) fn is_registered(&self) -> bool {
+        self.registered
+    }
+
+    /// Somebody is there that was not listed.
+    pub(super) fn somebody_new(&mut self, now: Instant) {
+        let earliest = self.asked.map_or(now, |asked| asked + ASK_AT_MOST);
+        let soon = earliest.max(now + ASK_SOON);
+        if self.registered {
+            self.discover = Some(self.discover.map_or(soon, |planned| planned.min(soon)));
+        }
+    }
+
+    /// The relay has said who is there.
+    pub(super) fn answered(&mut self, now: Instant) {
+        self.discover = Some(now + self.ask_every);
+    }
+
+    /// The relay wants to be left in peace for so long.
+    pub(super) fn hold(&mut self, now: Instant, wait: Duration) {
+        let until = now + wait;
+        for due in [&mut self.register, &mut self.discover].into_iter().flatten() {
+            *due = (*due).max(until);
+        }
+        self.look = self.look.max(until);
+    }
+
+    /// When something is to be done at the latest; `heard` is when the relay was last heard.
+    pub(super) fn next(&self, heard: Instant) -> Instant {
+        let unregistered = (!self.registered).then_some(self.since + REGISTERED_WITHIN);
+        let look = self.registered.then_some(self.look);
+        let optional = [self.register, self.discover, look, unregistered];
+        let first = self.ping.min(heard + DEAD);
+        optional.into_iter().flatten().fold(first, Instant::min)
+    }
+
+    /// What is to be done now; to be asked until it is nothing.
+    pub(super) fn due(&mut self, now: Instant, heard: Instant) -> Option<Step> {
+        if now.saturating_duration_since(heard) >= DEAD {
+            return Some(Step::Dead);
+        }
+        if !self.registered && now.saturating_duration_since(self.since) >= REGISTERED_WITHIN {
+            return Some(Step::Unregistered);
+        }
+        if self.register.is_some_and(|due| due <= now) {
+            self.register = Some(now + TELL_EVERY);
+            self.look = now + LOOK_EVERY;
+            return Some(Step::Register);
+        }
+        if self.registered && self.look <= now {
+            self.look = now + LOOK_EVERY;
+            return Some(Step::Look);
+        }
+        if self.discover.is_some_and(|due| due <= now) {
+            self.asked = Some(now);
+            self.discover = Some(now + ANSWERED_WITHIN);
+            return Some(Step::Discover);
+        }
+        if self.ping <= now {
+            self.ping = now + PING_EVERY;
+            return Some(Step::Ping);
+        }
+        None
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What is done until so many seconds have passed, when the relay answers at once and is heard
+    /// all the time.
+    fn history(warren: bool, seconds: u64) -> Vec<(u64, Step)> {
+        let start = Instant::now();
+        let mut clock = Clock::new(start, warren);
+        clock.challenged(start);
+        let (mut now, mut steps) = (start, Vec::new());
+        while now <= start + Duration::from_secs(seconds) {
+            while let Some(step) = clock.due(now, now) {
+                match step {
+                    Step::Register => _ = clock.registered(now),
+                    Step::Discover => clock.answered(now),
+                    _ => {}
+                }
+                steps.push(((now - start).as_secs(), step));
+            }
+            now = clock.next(now);
+        }
+        steps
+    }
+
+    fn times(steps: &[(u64, Step)], wanted: Step) -> Vec<u64> {
+        steps.iter().filter(|(_, step)| *step == wanted).map(|(second, _)| *second).collect()
+    }
+
+    #[test]
+    fn a_relay_is_told_every_minute_and_asked_by_its_sort() {
+        let steps = history(false, 130);
+        assert_eq!(steps[..2], [(0, Step::Register), (0, Step::Discover)]);
+        assert_eq!(times(&steps, Step::Register), [0, 60, 120]);
+        assert_eq!(times(&steps, Step::Discover), [0, 30, 60, 90, 120]);
+        assert_eq!(times(&steps, Step::Ping).len(), 13);
+        assert_eq!(times(&steps, Step::Look)[..3], [5, 10, 15]);
+        assert_eq!(times(&history(true, 130), Step::Discover), [0, 60, 120]);
+    }
+
+    #[test]
+    fn a_silent_relay_is_dead_within_30_seconds() {
+        let start = Instant::now();
+        let mut clock = Clock::new(start, false);
+        clock.registered(start);
+        let mut now = start;
+        while clock.due(now, start) != Some(Step::Dead) {
+            now = clock.next(start).max(now + Duration::from_millis(1));
+        }
+        assert_eq!((now - start).as_secs(), 25);
+    }
+
+    #[test]
+    fn a_relay_that_does_not_register_is_given_up_after_ten_seconds() {
+        let start = Instant::now();
+        // A Warren's relay that never sends its challenge: nothing can be registered.
+        let mut clock = Clock::new(start, true);
+        assert_eq!(clock.due(start, start), None);
+        let at = clock.next(start + Duration::from_secs(9));
+        assert_eq!(at - start, REGISTERED_WITHIN);
+        assert_eq!(clock.due(at, at), Some(Step::Unregistered));
+    }
+
+    #[test]
+    fn many_that_come_at_once_are_asked_for_once_and_not_too_often() {
+        let start = Instant::now();
+        let second = |second| start + Duration::from_secs(second);
+        let mut clock = Clock::new(start, true);
+        clock.registered(start);
+        assert_eq!(clock.due(start, start), Some(Step::Discover));
+        clock.answered(start);
+        for at in [1, 2, 3] {
+            clock.somebody_new(second(at));
+        }
+        assert_eq!(clock.due(second(4), second(4)), None);
+        assert_eq!(clock.due(second(5), second(5)), Some(Step::Look));
+        assert_eq!(clock.due(second(5), second(5)), Some(Step::Discover));
+        assert_eq!(clock.due(second(5), second(5)), None);
+    }
+
+    #[test]
+    fn a_relay_that_asks_for_peace_gets_it() {
+        let start = Instant::now();
+        let mut clock = Clock::new(start, false);
+        clock.registered(start);
+        clock.hold(start, Duration::from_secs(8));
+        assert_eq!(clock.due(start + Duration::from_secs(7), start), None);
+        let later = start + Duration::from_secs(8);
+        assert_eq!(clock.due(later, start), Some(Step::Register));
+    }
+
+    #[test]
+    fn an_unanswered_question_is_asked_again() {
+        let start = Instant::now();
+        let mut clock = Clock::new(start, true);
+        clock.registered(start);
+        assert_eq!(clock.due(start, start), Some(Step::Discover));
+        assert!(clock.next(start) <= start + ANSWERED_WITHIN);
+        let later = start + ANSWERED_WITHIN;
+        let steps: Vec<_> = std::iter::from_fn(|| clock.due(later, later)).collect();
+        assert!(steps.contains(&Step::Discover), "{steps:?}");
+    }
+}

@@ -1,0 +1,203 @@
+//! The links that sessions carry.
+
+use std::sync::Arc;
+
+use base::NodeId;
+use bytes::Bytes;
+use protocol::mesh::{ClusterMessage, WireId};
+use rand::RngExt;
+use tokio::time::Instant;
+
+use super::{Ask, Connection};
+use crate::{
+    lan::NoLink,
+    link::{Carrier, Link, Opening},
+    peer::PeerId,
+    wan::{
+        home::Home,
+        outward::{Outward, Used},
+        pulse::{self, Pulse, Step},
+        sessions::{Handle, Opened, Output},
+    },
+};
+
+/// The most that wait for one peer.
+const MAX_WAITING: usize = 1_024;
+
+/// A link that a session carries.
+pub(super) struct Carried {
+    link: Arc<Link>,
+    pulse: Pulse,
+    used: Arc<Used>,
+}
+
+impl Carried {
+    /// Does what the time has come for.
+    fn look_after(&mut self, home: &dyn Home, now: Instant) {
+        let Self { link, pulse, used } = self;
+        let near = link.peer.node().is_some_and(|peer| home.is_near(peer));
+        while let Some(step) = pulse.due(now, used.last(), near) {
+            match step {
+                Step::Beat => {
+                    let beat = ClusterMessage::Heartbeat(Box::new(home.heartbeat()));
+                    // One that is closed is noticed by its own task.
+                    let _ = link.tell(&beat);
+                }
+                Step::Degraded => home.degraded(link, true),
+                Step::Gone => return link.close("nothing was heard for too long"),
+                Step::Idle => return link.close("nobody used it"),
+            }
+        }
+    }
+}
+
+impl Connection<'_> {
+    pub(super) fn ask(&mut self, ask: Ask) {
+        let Ask { peer, answer } = ask;
+        let mut links = self.links.iter().filter(|(handle, _)| handle.peer == peer);
+        if let Some((_, carried)) = links.find(|(_, carried)| carried.link.is_usable()) {
+            // Who does not wait any more does not need it.
+            let _ = answer.send(Ok(Arc::clone(&carried.link)));
+            return;
+        }
+        let waiting = self.waiting.entry(peer).or_default();
+        if waiting.len() >= MAX_WAITING {
+            let _ = answer.send(Err(NoLink("too many wait for this peer".to_owned())));
+            return;
+        }
+        waiting.push(answer);
+        let who = self.roster.who(&peer);
+        self.sessions.open(Instant::now(), peer, who, &fresh_id());
+    }
+
+    /// Does what the sessions want done.
+    pub(super) fn act(&mut self) {
+        while let Some(output) = self.sessions.poll() {
+            match output {
+                Output::Send(text) => self.send(text),
+                Output::Opened(opened) => self.opened(*opened),
+                Output::Payload(handle, payload) => self.payload(handle, payload),
+                Output::Ended(handle, why) => self.ended(handle, &why),
+                Output::Failed(peer, why) => self.failed(&peer, &why),
+            }
+        }
+    }
+
+    fn opened(&mut self, opened: Opened) {
+        let Opened { handle, ours, hello, sealer, dialect, proved, order } = opened;
+        let Some(id) = self.sessions.id(handle) else { return };
+        let warren = sealer.is_some();
+        let (link, outgoing) = Link::new(Opening {
+            peer: PeerId::Node(handle.peer),
+            carrier: Carrier::Relay(Arc::clone(&self.parts.relay)),
+            sealed: warren,
+            dialect,
+            warren,
+            opened_here: ours,
+            proved,
+            order,
+        });
+        let now = Instant::now();
+        let used = Arc::new(Used::new(now));
+        self.send_for(
+            handle,
+            Outward {
+                own: self.own().to_string(),
+                peer: handle.peer.to_string(),
+                id,
+                sealer,
+                link: Arc::clone(&link),
+                outgoing,
+                outbox: self.outbox.clone(),
+                turn: Arc::clone(&self.turn),
+                used: Arc::clone(&used),
+            },
+        );
+        let pulse = Pulse::new(now, pulse::Kind { ours, warren });
+        self.links.insert(handle, Carried { link: Arc::clone(&link), pulse, used });
+        self.show_sessions();
+        self.parts.home.opened(&link, hello.as_ref());
+        if let Some(hello) = hello {
+            self.parts.home.told(&link, &hello);
+        }
+        self.answer_waiting(&handle.peer, &Ok(link));
+    }
+
+    /// Begins to send what a link has to send.
+    fn send_for(&self, handle: Handle, outward: Outward) {
+        let notice = self.notice.clone();
+        self.parts.tasks.spawn(async move {
+            outward.run().await;
+            // When nobody listens, the connection is gone and the link with it.
+            let _ = notice.send(handle).await;
+        });
+    }
+
+    fn payload(&mut self, handle: Handle, payload: Bytes) {
+        let Some(carried) = self.links.get_mut(&handle) else { return };
+        carried.used.by(&payload);
+        let link = Arc::clone(&carried.link);
+        if carried.pulse.heard(Instant::now()) {
+            self.parts.home.degraded(&link, false);
+        }
+        self.parts.home.received(&link, payload);
+    }
+
+    fn ended(&mut self, handle: Handle, why: &str) {
+        if let Some(carried) = self.links.remove(&handle) {
+            self.parts.home.closed(&carried.link, why);
+        }
+        self.show_sessions();
+    }
+
+    fn failed(&mut self, peer: &NodeId, why: &str) {
+        tracing::debug!(peer = %peer.short(), relay = &*self.parts.relay, why, "no relay session came about");
+        self.answer_waiting(peer, &Err(NoLink(why.to_owned())));
+    }
+
+    fn answer_waiting(&mut self, peer: &NodeId, answer: &Result<Arc<Link>, NoLink>) {
+        for waiting in self.waiting.remove(peer).unwrap_or_default() {
+            // Who does not wait any more does not need it.
+            let _ = waiting.send(answer.clone());
+        }
+    }
+
+    /// A link was closed on this side, and what was small has been sent.
+    pub(super) fn closed_here(&mut self, handle: Handle) {
+        if let Some(carried) = self.links.get(&handle) {
+            let why = carried.link.why_closed().unwrap_or_default();
+            self.sessions.close(handle, &why);
+        }
+    }
+
+    pub(super) fn look_after_links(&mut self, now: Instant) {
+        let home = &*self.parts.home;
+        self.links.values_mut().for_each(|carried| carried.look_after(home, now));
+    }
+
+    fn show_sessions(&self) {
+        let sessions = self.links.len();
+        self.parts.shown.set(|status| status.sessions = sessions);
+    }
+
+    /// Ends everything that went over this connection. Peers are told goodbye, if it still stands.
+    pub(super) fn leave(&mut self, why: &str, goodbye: bool) {
+        if goodbye {
+            self.sessions.all().into_iter().for_each(|handle| self.sessions.close(handle, why));
+        }
+        self.sessions.lost(&format!("the connection to the relay has ended: {why}"));
+        self.act();
+        for peer in self.roster.all() {
+            self.unlist(&peer);
+        }
+        for (_, waiting) in self.waiting.drain() {
+            for answer in waiting {
+                let _ = answer.send(Err(NoLink(why.to_owned())));
+            }
+        }
+    }
+}
+
+fn fresh_id() -> String {
+    WireId::from_random(rand::rng().random()).to_string()
+}

@@ -1,0 +1,173 @@
+//! What a relay says.
+
+use std::time::Duration;
+
+use base::NodeId;
+use protocol::mesh::{
+    Capabilities,
+    relay::{
+        Code, DiscoverResponse, Forward, ForwardKind, FromRelay, Offer, PeerInfo, Presence,
+        RelayError, RelayNodeId,
+    },
+};
+use tokio::time::Instant;
+use wire::Frame;
+
+use super::{Connection, Parts, clip};
+use crate::wan::registration;
+
+impl Connection<'_> {
+    pub(super) fn frame(&mut self, frame: &Frame) {
+        let text = match frame {
+            Frame::Text(text) => Ok(text.as_str()),
+            Frame::Binary(bytes) => std::str::from_utf8(bytes),
+        };
+        let Ok(text) = text else { return self.parts.home.bad("a relay's frame that is no text") };
+        match FromRelay::read(text) {
+            Ok(message) => self.message(message),
+            Err(fault) => {
+                tracing::debug!(relay = &*self.parts.relay, %fault, "a relay's message was not understood");
+                self.parts.home.bad("a relay's message");
+            }
+        }
+    }
+
+    pub(super) fn message(&mut self, message: FromRelay<'_>) {
+        let now = Instant::now();
+        match message {
+            FromRelay::RegisterChallenge(challenge) => {
+                self.registration.challenged(challenge.nonce);
+                self.clock.challenged(now);
+            }
+            FromRelay::RegisterAck(_) => self.registered(now),
+            FromRelay::DiscoverResponse(list) => self.listed(now, list),
+            FromRelay::PeerJoined(who) => self.joined(now, &who),
+            FromRelay::PeerLeft(who) => self.left(&who),
+            FromRelay::Error(error) => self.error(now, &error),
+            FromRelay::Forward(message) => self.forward(now, &message),
+        }
+    }
+
+    pub(super) fn registered(&mut self, now: Instant) {
+        if !self.clock.registered(now) {
+            return;
+        }
+        let challenged = self.registration.is_challenged();
+        tracing::info!(relay = &*self.parts.relay, challenged, "registered at a relay");
+        self.parts.shown.set(|status| {
+            (status.registered, status.challenged) = (true, challenged);
+            status.last_error = None;
+        });
+    }
+
+    pub(super) fn listed(&mut self, now: Instant, list: DiscoverResponse) {
+        self.clock.answered(now);
+        (0..list.unreadable).for_each(|_| self.parts.home.bad("an entry of a relay's list"));
+        self.roster.begin();
+        list.peers.into_iter().for_each(|peer| self.lists(&peer));
+        for peer in self.roster.end() {
+            self.unlist(&peer);
+        }
+        let listed = self.roster.all().len();
+        self.parts.shown.set(|status| status.listed = listed);
+    }
+
+    pub(super) fn lists(&mut self, info: &PeerInfo) {
+        let Some(peer) = info.node.key() else {
+            return self.parts.home.bad("a node at a relay whose id is no key");
+        };
+        if peer == self.own() {
+            return;
+        }
+        let capabilities = serde_json::from_str::<Capabilities>(info.capabilities.get());
+        let Ok(capabilities) = capabilities.or_else(|_| serde_json::from_str("{}")) else { return };
+        if !self.roster.lists(peer, capabilities.warren.as_ref()) {
+            return self.parts.home.bad("a peer too many on a relay's list");
+        }
+        let Parts { home, relay, .. } = self.parts;
+        home.listed(relay, &peer, &info.display_name, &capabilities);
+    }
+
+    /// Stock relays tell of each registration, also of those that are listed.
+    pub(super) fn joined(&mut self, now: Instant, who: &Presence) {
+        let peer = who.node.key().filter(|peer| *peer != self.own());
+        if peer.is_some_and(|peer| !self.roster.who(&peer).listed) {
+            self.clock.somebody_new(now);
+        }
+    }
+
+    pub(super) fn left(&mut self, who: &Presence) {
+        let Some(peer) = who.node.key() else { return };
+        self.sessions.gone(&peer, "the peer has left the relay");
+        self.act();
+        if self.roster.left(&peer) {
+            self.unlist(&peer);
+        }
+    }
+
+    pub(super) fn unlist(&self, peer: &NodeId) {
+        self.parts.home.unlisted(&self.parts.relay, peer);
+    }
+
+    pub(super) fn error(&mut self, now: Instant, error: &RelayError) {
+        let why = format!("the relay says: {} ({})", clip(&error.message), clip(&error.code));
+        let registering = !self.clock.is_registered();
+        if let Some(peer) = error.absent_peer().and_then(|id| RelayNodeId::new(id).ok()?.key()) {
+            self.sessions.gone(&peer, "the peer is not connected to the relay");
+            self.act();
+            if self.roster.left(&peer) {
+                self.unlist(&peer);
+            }
+            return;
+        }
+        tracing::warn!(
+            relay = &*self.parts.relay,
+            code = clip(&error.code),
+            why,
+            "a relay reports an error"
+        );
+        self.parts.shown.set(|status| status.last_error = Some(why.clone()));
+        if let Some(session) = &error.session_id {
+            self.sessions.refused(session, &why);
+        } else if error.is(Code::RateLimited) {
+            let wait = error.retry_after_seconds.unwrap_or(10.0).clamp(0.0, 300.0);
+            self.clock.hold(now, Duration::from_secs_f64(wait));
+        } else if error.is(Code::NotRegistered) || (registering && refuses(error)) {
+            self.refused = Some(why);
+        }
+    }
+
+    pub(super) fn forward(&mut self, now: Instant, message: &Forward<'_>) {
+        let own = self.own();
+        let for_us = RelayNodeId::new(&message.to).is_ok_and(|to| to.key() == Some(own));
+        let peer = RelayNodeId::new(&message.from).ok().and_then(|from| from.key());
+        let Some(peer) = peer.filter(|peer| for_us && *peer != own) else {
+            return self.parts.home.bad("a forwarded message of nobody, or for somebody else");
+        };
+        match message.kind {
+            ForwardKind::Offer => self.offer(&peer, message),
+            ForwardKind::Answer | ForwardKind::IceCandidate => {}
+            _ => {
+                let who = self.roster.who(&peer);
+                self.sessions.forward(now, peer, who, message);
+            }
+        }
+    }
+
+    /// Stock Macs offer a direct connection before they open a session, and wait for an answer.
+    pub(super) fn offer(&self, peer: &NodeId, message: &Forward<'_>) {
+        let home = &*self.parts.home;
+        match message.payload::<Offer>() {
+            Ok(_) if home.requires_sealed() => home.bad("an offer of a stock peer"),
+            Ok(offer) => self.send(registration::answer(home.identity(), peer, &offer.session)),
+            Err(_) => home.bad("offer"),
+        }
+    }
+}
+
+/// Whether an error means that this relay does not register this node.
+fn refuses(error: &RelayError) -> bool {
+    [Code::InvalidSignature, Code::NotAdmitted, Code::RelayFull, Code::InvalidRegister]
+        .into_iter()
+        .any(|code| error.is(code))
+}

@@ -1,0 +1,242 @@
+//! One connection to a relay: registration, who is there, and the sessions over it.
+//!
+//! - `messages`: what the relay says
+//! - `links`: the links that sessions carry
+
+mod links;
+mod messages;
+
+use std::{collections::HashMap, sync::Arc, time::Duration};
+
+use base::NodeId;
+use protocol::mesh::relay::{Discover, MAX_MESSAGE, RelayNodeId};
+use tokio::{
+    sync::{Mutex as Turn, mpsc, oneshot},
+    time::{Instant, sleep_until},
+};
+use tokio_util::{sync::CancellationToken, task::TaskTracker};
+use wire::{Frame, Link as Socket, LinkError, Outbox};
+
+use self::links::Carried;
+use super::{
+    clock::{self, Clock},
+    home::Home,
+    memory::Memory,
+    registration::Registration,
+    roster::Roster,
+    sessions::{Handle, Sessions},
+    status::Shown,
+};
+use crate::{lan::NoLink, link::Link};
+
+/// How often links are looked after.
+const LOOK_EVERY: Duration = Duration::from_secs(1);
+
+/// The most links whose closing waits to be noticed.
+const MAX_NOTICES: usize = 256;
+
+/// A relay closed the connection because another one registered with the same key.
+const REPLACED: u16 = 1012;
+
+/// A link to a peer is wanted.
+pub(super) struct Ask {
+    pub(super) peer: NodeId,
+    pub(super) answer: oneshot::Sender<Result<Arc<Link>, NoLink>>,
+}
+
+/// Why a connection ended.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Ended {
+    /// This node stops.
+    Stopped,
+    /// Another machine has registered with this node's key.
+    Replaced,
+    /// Anything else.
+    Broken(String),
+}
+
+/// What a connection is made of beside its socket.
+pub(super) struct Parts {
+    pub(super) home: Arc<dyn Home>,
+    pub(super) memory: Arc<Memory>,
+    /// The relay's host, for people.
+    pub(super) relay: Arc<str>,
+    pub(super) shown: Arc<Shown>,
+    /// What runs for sessions.
+    pub(super) tasks: TaskTracker,
+    pub(super) stop: CancellationToken,
+}
+
+/// One connection to a relay.
+pub(super) struct Connection<'a> {
+    parts: &'a Parts,
+    outbox: Outbox,
+    clock: Clock,
+    registration: Registration,
+    roster: Roster,
+    sessions: Sessions,
+    links: HashMap<Handle, Carried>,
+    waiting: HashMap<NodeId, Vec<oneshot::Sender<Result<Arc<Link>, NoLink>>>>,
+    turn: Arc<Turn<()>>,
+    /// Links that were closed on this side.
+    notice: mpsc::Sender<Handle>,
+    /// When links are looked after next.
+    look: Instant,
+    /// Why the relay does not want this node, once it has said so.
+    refused: Option<String>,
+}
+
+impl<'a> Connection<'a> {
+    fn new(
+        parts: &'a Parts,
+        outbox: Outbox,
+        registration: Registration,
+        notice: mpsc::Sender<Handle>,
+    ) -> Self {
+        let now = Instant::now();
+        Self {
+            clock: Clock::new(now, registration.is_challenged()),
+            sessions: Sessions::new(Arc::clone(&parts.home), Arc::clone(&parts.memory)),
+            parts,
+            outbox,
+            registration,
+            roster: Roster::default(),
+            links: HashMap::new(),
+            waiting: HashMap::new(),
+            turn: Arc::default(),
+            notice,
+            look: now + LOOK_EVERY,
+            refused: None,
+        }
+    }
+
+    /// Runs until the connection ends.
+    pub(super) async fn run(
+        parts: &'a Parts,
+        mut socket: Socket,
+        outbox: Outbox,
+        registration: Registration,
+        asks: &mut mpsc::Receiver<Ask>,
+    ) -> Ended {
+        socket.set_max_message(MAX_MESSAGE);
+        let (notice, mut notices) = mpsc::channel(MAX_NOTICES);
+        let mut connection = Self::new(parts, outbox, registration, notice);
+        let ended = connection.serve(&mut socket, &mut notices, asks).await;
+        let why = match &ended {
+            Ended::Stopped => "this node stops",
+            Ended::Replaced => "another machine has registered with this node's key",
+            Ended::Broken(why) => why,
+        };
+        connection.leave(why, ended == Ended::Stopped);
+        if ended == Ended::Stopped {
+            socket.close(1000, why).await;
+        }
+        ended
+    }
+
+    async fn serve(
+        &mut self,
+        socket: &mut Socket,
+        notices: &mut mpsc::Receiver<Handle>,
+        asks: &mut mpsc::Receiver<Ask>,
+    ) -> Ended {
+        loop {
+            if let Some(ended) = self.due(socket) {
+                return ended;
+            }
+            self.act();
+            if let Some(why) = self.refused.take() {
+                return Ended::Broken(why);
+            }
+            let next = self.next(socket.heard());
+            tokio::select! {
+                frame = socket.next() => match frame {
+                    Ok(Some(frame)) => self.frame(&frame),
+                    other => return ended(socket, other),
+                },
+                Some(ask) = asks.recv() => self.ask(ask),
+                Some(handle) = notices.recv() => self.closed_here(handle),
+                () = sleep_until(next) => {}
+                () = self.parts.stop.cancelled() => return Ended::Stopped,
+            }
+        }
+    }
+
+    fn next(&self, heard: Instant) -> Instant {
+        let next = self.clock.next(heard);
+        let next = self.sessions.next_timeout().map_or(next, |at| next.min(at));
+        if self.links.is_empty() { next } else { next.min(self.look) }
+    }
+
+    /// Does what the time has come for.
+    fn due(&mut self, socket: &mut Socket) -> Option<Ended> {
+        let now = Instant::now();
+        while let Some(step) = self.clock.due(now, socket.heard()) {
+            match step {
+                clock::Step::Register => self.register(),
+                clock::Step::Look => self.register_what_changed(),
+                clock::Step::Discover => self.discover(),
+                // What broke shows when it is read from next.
+                clock::Step::Ping => _ = socket.ping(),
+                clock::Step::Dead => return Some(broken("the relay says nothing any more")),
+                clock::Step::Unregistered => {
+                    return Some(broken("the relay did not answer the registration within 10 s"));
+                }
+            }
+        }
+        self.sessions.expire(now);
+        if now >= self.look {
+            self.look = now + LOOK_EVERY;
+            self.look_after_links(now);
+        }
+        None
+    }
+
+    fn register(&mut self) {
+        match self.registration.message(&*self.parts.home) {
+            Some(text) => self.send(text),
+            None => tracing::debug!("no challenge yet"),
+        }
+    }
+
+    fn register_what_changed(&mut self) {
+        if let Some(text) = self.registration.changed(&*self.parts.home) {
+            self.send(text);
+        }
+    }
+
+    fn discover(&self) {
+        let node = RelayNodeId::from(self.own());
+        self.send(Discover { node, filter: None }.encode());
+    }
+
+    fn own(&self) -> NodeId {
+        self.parts.home.identity().node_id()
+    }
+
+    fn send(&self, text: String) {
+        // A connection that is closed shows when it is read from.
+        let _ = self.outbox.push(text);
+    }
+}
+
+fn ended(socket: &Socket, end: Result<Option<Frame>, LinkError>) -> Ended {
+    match (end, socket.close_reason()) {
+        (Ok(_), Some((REPLACED, _))) => Ended::Replaced,
+        (Ok(_), Some((code, reason))) => {
+            broken(&format!("the relay closed the connection: {code} {}", clip(&reason)))
+        }
+        (Ok(_), None) => broken("the relay closed the connection"),
+        (Err(error), _) => broken(&base::error::chain(&error)),
+    }
+}
+
+fn broken(why: &str) -> Ended {
+    Ended::Broken(why.to_owned())
+}
+
+/// What a relay says, for people and logs.
+fn clip(text: &str) -> String {
+    let clean: String = text.chars().filter(|c| !c.is_control()).take(300).collect();
+    clean
+}

@@ -1,0 +1,129 @@
+//! What is remembered of peers while this process runs.
+
+use std::{
+    collections::{HashMap, HashSet},
+    net::SocketAddr,
+    sync::{Mutex, MutexGuard, PoisonError},
+    time::Duration,
+};
+
+use base::NodeId;
+use tokio::time::Instant;
+
+/// The most peers of which something is remembered.
+const MAX_PEERS: usize = 4_096;
+
+/// The most addresses of one peer.
+pub(super) const MAX_ADDRESSES: usize = 8;
+
+/// Addresses at which nobody answered are not tried again for so long.
+const TRIED: Duration = Duration::from_secs(60);
+
+/// What is remembered of peers.
+#[derive(Debug, Default)]
+pub(super) struct Memory(Mutex<State>);
+
+#[derive(Debug, Default)]
+struct State {
+    /// Who has been linked to sealed. Such a peer is never spoken to in the clear again: a relay could
+    /// otherwise take the sign away by which Warrens know each other.
+    sealed: HashSet<NodeId>,
+    /// Where the LAN listeners of peers can be reached, as they told in sealed hellos.
+    addresses: HashMap<NodeId, Addresses>,
+}
+
+#[derive(Debug)]
+struct Addresses {
+    all: Vec<SocketAddr>,
+    /// When they were last tried.
+    tried: Option<Instant>,
+}
+
+impl Memory {
+    /// A link to a peer is sealed.
+    pub(super) fn sealed(&self, peer: &NodeId) {
+        let mut state = self.lock();
+        if state.sealed.len() < MAX_PEERS {
+            state.sealed.insert(*peer);
+        }
+    }
+
+    /// Whether one ever was.
+    pub(super) fn was_sealed(&self, peer: &NodeId) -> bool {
+        self.lock().sealed.contains(peer)
+    }
+
+    /// A peer can be reached at these addresses, at most [`MAX_ADDRESSES`].
+    pub(super) fn reachable_at(&self, peer: &NodeId, all: Vec<SocketAddr>) {
+        let mut state = self.lock();
+        let known = state.addresses.contains_key(peer);
+        if all.is_empty() {
+            state.addresses.remove(peer);
+        } else if let Some(old) = state.addresses.get_mut(peer)
+            && old.all == all
+        {
+            // They were tried, or were not.
+        } else if known || state.addresses.len() < MAX_PEERS {
+            state.addresses.insert(*peer, Addresses { all, tried: None });
+        }
+    }
+
+    /// Where to try to reach a peer now; nowhere, if that was tried a moment ago.
+    pub(super) fn to_try(&self, peer: &NodeId, now: Instant) -> Vec<SocketAddr> {
+        let mut state = self.lock();
+        let Some(addresses) = state.addresses.get_mut(peer) else { return Vec::new() };
+        if addresses.tried.is_some_and(|tried| now.saturating_duration_since(tried) < TRIED) {
+            return Vec::new();
+        }
+        addresses.tried = Some(now);
+        addresses.all.clone()
+    }
+
+    /// A peer was reached directly: its addresses are good.
+    pub(super) fn reached(&self, peer: &NodeId) {
+        if let Some(addresses) = self.lock().addresses.get_mut(peer) {
+            addresses.tried = None;
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn node(number: usize) -> NodeId {
+        let mut id = [0; 32];
+        id[..8].copy_from_slice(&number.to_be_bytes());
+        NodeId::new(id)
+    }
+
+    #[test]
+    fn addresses_where_nobody_answers_are_left_alone_for_a_minute() {
+        let (memory, peer, start) = (Memory::default(), node(1), Instant::now());
+        let address: SocketAddr = "192.0.2.7:1".parse().unwrap();
+        memory.reachable_at(&peer, vec![address]);
+        assert_eq!(memory.to_try(&peer, start), [address]);
+        memory.reachable_at(&peer, vec![address]);
+        assert!(memory.to_try(&peer, start + TRIED / 2).is_empty());
+        assert_eq!(memory.to_try(&peer, start + TRIED), [address]);
+        memory.reached(&peer);
+        assert_eq!(memory.to_try(&peer, start + TRIED), [address]);
+        memory.reachable_at(&peer, Vec::new());
+        assert!(memory.to_try(&peer, start + 3 * TRIED).is_empty());
+    }
+
+    #[test]
+    fn only_so_many_peers_are_remembered() {
+        let memory = Memory::default();
+        for number in 0..=MAX_PEERS {
+            memory.sealed(&node(number));
+            memory.reachable_at(&node(number), vec!["192.0.2.7:1".parse().unwrap()]);
+        }
+        let state = memory.lock();
+        assert_eq!((state.sealed.len(), state.addresses.len()), (MAX_PEERS, MAX_PEERS));
+    }
+}

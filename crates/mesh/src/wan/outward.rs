@@ -1,0 +1,98 @@
+//! What goes out in a relay session: payloads made into `relayData`.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use protocol::mesh::relay::forward::relay_data;
+use seal::Sealer;
+use tokio::{sync::Mutex as Turn, time::Instant};
+use wire::Outbox;
+
+use super::words::{self, kind};
+use crate::link::{Link, Outgoing, Payload};
+
+/// The longest message that goes out in clear text, in bytes: in base64 it has to fit into what stock
+/// relays take.
+const MAX_PLAIN: usize = 11 * 1024 * 1024;
+
+/// When something else than a heartbeat last went over a link.
+#[derive(Debug)]
+pub(super) struct Used(Mutex<Instant>);
+
+impl Used {
+    pub(super) fn new(now: Instant) -> Self {
+        Self(Mutex::new(now))
+    }
+
+    /// This went over it, either way.
+    pub(super) fn by(&self, payload: &[u8]) {
+        if !is_heartbeat(payload) {
+            *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Instant::now();
+        }
+    }
+
+    pub(super) fn last(&self) -> Instant {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Whether a payload is a heartbeat, or the answer to one, in either form.
+fn is_heartbeat(payload: &[u8]) -> bool {
+    payload.starts_with(b"{\"heartbeat")
+}
+
+/// One end of a session, as its task has it.
+pub(super) struct Outward {
+    pub(super) own: String,
+    pub(super) peer: String,
+    /// Of the session.
+    pub(super) id: Box<str>,
+    /// What seals it, between Warrens.
+    pub(super) sealer: Option<Sealer>,
+    pub(super) link: Arc<Link>,
+    pub(super) outgoing: Outgoing,
+    /// To the relay.
+    pub(super) outbox: Outbox,
+    /// Held by the session whose frame goes to the relay next: they take turns.
+    pub(super) turn: Arc<Turn<()>>,
+    pub(super) used: Arc<Used>,
+}
+
+impl Outward {
+    /// Sends what there is to send, until the link is closed or the relay is gone.
+    pub(super) async fn run(mut self) {
+        while let Some(payload) = self.outgoing.next().await {
+            let Some(frames) = self.frames(&payload) else { return };
+            for frame in frames {
+                let turn = self.turn.lock().await;
+                if self.outbox.send(frame).await.is_err() {
+                    return;
+                }
+                drop(turn);
+            }
+        }
+    }
+
+    /// A payload as `relayData`; `None` when it cannot be sent, which closes the link.
+    fn frames(&mut self, payload: &Payload) -> Option<Vec<String>> {
+        let (head, body) = payload.parts();
+        self.used.by(head);
+        let sealed =
+            if body.is_empty() { self.seal(head) } else { self.seal(&[head, body].concat()) };
+        sealed.map_err(|why| self.link.close(&why)).ok()
+    }
+
+    fn seal(&mut self, payload: &[u8]) -> Result<Vec<String>, String> {
+        let Some(sealer) = &mut self.sealer else { return self.plain(payload) };
+        let records = sealer.counted_pieces(payload).map_err(|error| error.to_string())?;
+        let frame =
+            |record: &Vec<u8>| words::data(&self.own, &self.peer, &self.id, kind::SEALED, record);
+        Ok(records.iter().map(frame).collect())
+    }
+
+    fn plain(&self, payload: &[u8]) -> Result<Vec<String>, String> {
+        if payload.len() > MAX_PLAIN {
+            return Err(format!("a message is longer than a relay takes: {} bytes", payload.len()));
+        }
+        Ok(vec![relay_data(&self.own, &self.peer, &self.id, payload)])
+    }
+}

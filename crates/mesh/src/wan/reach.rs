@@ -1,0 +1,94 @@
+//! A link to a peer that has none.
+
+use std::{
+    collections::HashMap,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    time::Duration,
+};
+
+use base::NodeId;
+use tokio::{
+    sync::watch,
+    time::{Instant, timeout, timeout_at},
+};
+
+use super::{direct, relay::Relay};
+use crate::{lan::NoLink, link::Link, node::Node, peer::Peer};
+
+/// A link has to come about within so long.
+const REACHED_WITHIN: Duration = Duration::from_secs(10);
+
+/// Direct addresses are tried for so long before a relay is.
+const DIRECT_WITHIN: Duration = Duration::from_secs(2);
+
+type Reached = Result<Arc<Link>, NoLink>;
+
+/// What is being done to reach peers: one thing for each, however many wait for it.
+#[derive(Default)]
+pub(super) struct Flights(Mutex<HashMap<NodeId, watch::Receiver<Option<Reached>>>>);
+
+impl Flights {
+    /// What becomes of the try that is on its way, or of one that begins now.
+    pub(super) async fn join(&self, node: &Arc<Node>, peer: &Arc<Peer>, id: NodeId) -> Reached {
+        let mut flight = self.flight(node, peer, id);
+        let stopped = || NoLink("this node stops".to_owned());
+        let landed = flight.wait_for(Option::is_some).await.map_err(|_| stopped())?;
+        landed.clone().unwrap_or_else(|| Err(stopped()))
+    }
+
+    fn flight(
+        &self,
+        node: &Arc<Node>,
+        peer: &Arc<Peer>,
+        id: NodeId,
+    ) -> watch::Receiver<Option<Reached>> {
+        let mut flights = self.lock();
+        if let Some(flight) = flights.get(&id).filter(|flight| flight.has_changed().is_ok()) {
+            return flight.clone();
+        }
+        let (land, flight) = watch::channel(None);
+        flights.insert(id, flight.clone());
+        drop(flights);
+        let (task, peer) = (Arc::clone(node), Arc::clone(peer));
+        // A task of its own: who began it may have gone before it is done.
+        node.tasks.spawn(async move {
+            let stop = task.stop.clone();
+            let reached = stop.run_until_cancelled(reach(&task, &peer, id)).await;
+            task.relays.flights.lock().remove(&id);
+            if let Some(reached) = reached {
+                // Those who waited may have gone.
+                let _ = land.send(Some(reached));
+            }
+        });
+        flight
+    }
+
+    fn lock(&self) -> MutexGuard<'_, HashMap<NodeId, watch::Receiver<Option<Reached>>>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Directly, where that is known to be possible; else through a relay that lists it.
+async fn reach(node: &Arc<Node>, peer: &Arc<Peer>, id: NodeId) -> Reached {
+    let until = Instant::now() + REACHED_WITHIN;
+    if let Ok(Some(link)) = timeout(DIRECT_WITHIN, direct::reach(node, &id)).await {
+        return Ok(link);
+    }
+    if let Some(link) = peer.link() {
+        return Ok(link);
+    }
+    let relays = node.relays.that_list(peer);
+    let mut why = NoLink("no relay lists it".to_owned());
+    for relay in relays {
+        match timeout_at(until, relay.link(id)).await {
+            Ok(Ok(link)) => return Ok(link),
+            Ok(Err(no_link)) => why = at(&relay, &no_link.0),
+            Err(_) => return Err(at(&relay, "it did not answer within 10 s")),
+        }
+    }
+    Err(why)
+}
+
+fn at(relay: &Relay, why: &str) -> NoLink {
+    NoLink(format!("relay {}: {why}", relay.host))
+}

@@ -1,0 +1,134 @@
+//! What this node tells a relay of itself.
+
+use base::NodeId;
+use protocol::mesh::{
+    Capabilities,
+    relay::{
+        ConnectionInfo, ForwardKind, Offer, Register, RelayNodeId, register::MAX_CAPABILITIES,
+    },
+};
+use seal::{Identity, challenge_text, offer_text, register_text, sign_hex};
+use serde_json::value::RawValue;
+
+use super::home::Home;
+
+/// What this node tells a relay of itself, on one connection.
+#[derive(Debug)]
+pub(super) struct Registration {
+    form: Form,
+    /// What was told last.
+    told: Option<Told>,
+}
+
+/// How a registration is signed.
+#[derive(Debug)]
+enum Form {
+    /// As stock peers do: always the same.
+    Constant,
+    /// For a relay of this name, and the number that it has sent.
+    Challenge { host: String, nonce: Option<String> },
+}
+
+/// What others choose a peer by.
+#[derive(Debug, PartialEq)]
+struct Told {
+    models: Vec<String>,
+    available: bool,
+    capacity: Option<u32>,
+}
+
+impl Registration {
+    /// At a stock relay.
+    pub(super) fn constant() -> Self {
+        Self { form: Form::Constant, told: None }
+    }
+
+    /// At a Warren's relay of this name, which sends a challenge.
+    pub(super) fn challenge(host: String) -> Self {
+        Self { form: Form::Challenge { host, nonce: None }, told: None }
+    }
+
+    /// Whether it cannot be replayed.
+    pub(super) fn is_challenged(&self) -> bool {
+        matches!(self.form, Form::Challenge { .. })
+    }
+
+    /// The relay's challenge. The first counts.
+    pub(super) fn challenged(&mut self, number: String) {
+        if let Form::Challenge { nonce, .. } = &mut self.form {
+            nonce.get_or_insert(number);
+        }
+    }
+
+    /// The message; `None` while the challenge has not come.
+    pub(super) fn message(&mut self, home: &dyn Home) -> Option<String> {
+        let identity = home.identity();
+        let node = identity.node_id();
+        let text = match &self.form {
+            Form::Constant => register_text(&node),
+            Form::Challenge { host, nonce } => challenge_text(nonce.as_deref()?, host, &node),
+        };
+        let capabilities = home.capabilities();
+        self.told = Some(Told::of(&capabilities));
+        let register = Register {
+            public_key: node.to_string(),
+            node: RelayNodeId::from(node),
+            wg_public_key: Some(hex(&identity.stock_wg_public())),
+            display_name: home.name(),
+            capabilities: within_bounds(capabilities),
+            signature: sign_hex(identity, &text),
+        };
+        Some(register.encode())
+    }
+
+    /// The message, if others would choose otherwise by it than by the last.
+    pub(super) fn changed(&mut self, home: &dyn Home) -> Option<String> {
+        let now = Told::of(&home.capabilities());
+        let changed = self.told.as_ref().is_some_and(|told| *told != now);
+        if changed { self.message(home) } else { None }
+    }
+}
+
+impl Told {
+    fn of(capabilities: &Capabilities) -> Self {
+        Self {
+            models: capabilities.loaded_models.clone(),
+            available: capabilities.is_available,
+            capacity: capabilities.max_concurrent_requests,
+        }
+    }
+}
+
+/// As many models as fit: the rest is told in sessions.
+fn within_bounds(mut capabilities: Capabilities) -> Box<RawValue> {
+    loop {
+        let raw = serde_json::value::to_raw_value(&capabilities);
+        // Strings and numbers under fixed names: they serialise.
+        let raw = raw.unwrap_or_else(|_| RawValue::NULL.to_owned());
+        if raw.get().len() <= MAX_CAPABILITIES || capabilities.loaded_models.is_empty() {
+            return raw;
+        }
+        let half = capabilities.loaded_models.len() / 2;
+        capabilities.loaded_models.truncate(half);
+    }
+}
+
+/// The answer to a stock Mac's offer of a direct connection: there is none, and it may open a session.
+pub(super) fn answer(identity: &Identity, peer: &NodeId, session: &str) -> String {
+    let (from, to) = (identity.node_id().to_string(), peer.to_string());
+    let signature = sign_hex(identity, &offer_text(&from, &to, session));
+    let connection_info = ConnectionInfo {
+        public_ip: "0.0.0.0".to_owned(),
+        public_port: 0,
+        local_ip: None,
+        local_port: None,
+        nat_type: "unknown".to_owned(),
+        wg_public_key: Some(hex(&identity.stock_wg_public())),
+    };
+    let session = session.to_owned();
+    Offer { from, to, session, connection_info, signature }.encode(ForwardKind::Answer)
+}
+
+fn hex(bytes: &[u8; 32]) -> String {
+    NodeId::new(*bytes).to_string()
+}

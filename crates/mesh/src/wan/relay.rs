@@ -1,0 +1,196 @@
+//! One relay: dialled, and dialled again when the connection has ended.
+
+use std::{future::Future, sync::Arc, time::Duration};
+
+use http::HeaderMap;
+use protocol::mesh::relay::{SUBPROTOCOL, relay_host};
+use tokio::{
+    sync::{mpsc, oneshot},
+    time::{Instant, sleep},
+};
+use url::{Position, Url};
+use wire::{Dial, Dialed, dial};
+
+use super::{
+    connection::{Ask, Connection, Ended, Parts},
+    registration::Registration,
+    retry::Retry,
+    status::{RelayStatus, Shown},
+};
+use crate::{lan::NoLink, link::Link};
+use base::NodeId;
+
+/// A relay has to answer within so long.
+const DIALLED_WITHIN: Duration = Duration::from_secs(10);
+
+/// The most questions for links that wait.
+pub(super) const MAX_ASKS: usize = 256;
+
+/// A connection that stood for so long shows that no other machine has this node's key.
+const ALONE: Duration = Duration::from_secs(300);
+
+const SAME_KEY: &str = "another machine is registered there with this node's key: two machines cannot \
+                        be one node. Move `mesh.key` away on one of them";
+
+/// A relay, as others hold it.
+#[derive(Debug)]
+pub(super) struct Relay {
+    /// For people, and the name by which peers know who lists them.
+    pub(super) host: Arc<str>,
+    pub(super) shown: Arc<Shown>,
+    asks: mpsc::Sender<Ask>,
+}
+
+impl Relay {
+    /// A relay, and the questions to it.
+    pub(super) fn new(url: &Url) -> (Self, mpsc::Receiver<Ask>) {
+        let host: Arc<str> = url[Position::BeforeHost..Position::AfterPort].into();
+        let shown = Shown::new(base::redact_url(url.as_str()), Arc::clone(&host));
+        let (asks, questions) = mpsc::channel(MAX_ASKS);
+        (Self { host, shown: Arc::new(shown), asks }, questions)
+    }
+
+    /// How this machine is doing there.
+    pub(super) fn status(&self) -> RelayStatus {
+        self.shown.get()
+    }
+
+    /// A link to a peer through this relay, opened if there is none.
+    pub(super) async fn link(&self, peer: NodeId) -> Result<Arc<Link>, NoLink> {
+        let gone = || NoLink(format!("the connection to the relay {} has ended", self.host));
+        let (answer, answered) = oneshot::channel();
+        self.asks.send(Ask { peer, answer }).await.map_err(|_| gone())?;
+        answered.await.map_err(|_| gone())?
+    }
+}
+
+/// The address of a relay: its path is `/ws` unless another is given, and the node's id is in its query, so
+/// that no proxy takes two nodes for one.
+///
+/// # Errors
+/// Text that says what is wrong.
+pub(super) fn address(text: &str, own: &NodeId) -> Result<Url, String> {
+    let mut url = Url::parse(text).map_err(|error| error.to_string())?;
+    if !matches!(url.scheme(), "ws" | "wss" | "http" | "https") || !url.has_host() {
+        return Err("it must begin with ws:// or wss://".to_owned());
+    }
+    if matches!(url.path(), "" | "/") {
+        url.set_path("/ws");
+    }
+    url.set_fragment(None);
+    url.query_pairs_mut().append_pair("node", &own.to_string());
+    Ok(url)
+}
+
+/// Keeps a connection to a relay, until the node stops.
+pub(super) async fn run(url: Url, parts: Parts, mut asks: mpsc::Receiver<Ask>) {
+    let mut retry = Retry::new();
+    loop {
+        let begun = Instant::now();
+        let ended = connect(&url, &parts, &mut asks).await;
+        let (replaced, why) = match ended {
+            Ended::Stopped => return,
+            Ended::Replaced => (true, SAME_KEY.to_owned()),
+            Ended::Broken(why) => (false, why),
+        };
+        let stood = begun.elapsed();
+        tell(&parts, replaced, &why, stood);
+        let delay = retry.after(stood, replaced, wire::dial::jitter());
+        let wait = deny(&mut asks, &why, sleep(delay));
+        if parts.stop.run_until_cancelled(wait).await.is_none() {
+            return;
+        }
+    }
+}
+
+fn tell(parts: &Parts, replaced: bool, why: &str, stood: Duration) {
+    parts.shown.down(why);
+    let relay = &*parts.relay;
+    if replaced {
+        tracing::error!(relay, "{SAME_KEY}");
+        parts.shown.set(|status| status.problem = Some(SAME_KEY.to_owned()));
+        return;
+    }
+    tracing::warn!(relay, why, "no connection to a relay");
+    if stood >= ALONE {
+        parts.shown.set(|status| status.problem = None);
+    }
+}
+
+async fn connect(url: &Url, parts: &Parts, asks: &mut mpsc::Receiver<Ask>) -> Ended {
+    let dialling = dial(Dial {
+        url,
+        headers: HeaderMap::new(),
+        subprotocols: &[SUBPROTOCOL],
+        deadline: DIALLED_WITHIN,
+    });
+    let dialled = deny(asks, "the relay is not connected", dialling);
+    let dialled = match parts.stop.run_until_cancelled(dialled).await {
+        None => return Ended::Stopped,
+        Some(Ok(dialled)) => dialled,
+        Some(Err(error)) => return Ended::Broken(base::error::chain(&error)),
+    };
+    let Dialed { link, outbox, subprotocol } = dialled;
+    parts.shown.set(|status| {
+        status.connected_since_ms = Some(access::Moment::now().wall_ms);
+    });
+    let registration = match subprotocol.as_deref() {
+        Some(SUBPROTOCOL) => {
+            Registration::challenge(relay_host(&url[Position::BeforeHost..Position::AfterPort]))
+        }
+        _ => Registration::constant(),
+    };
+    Connection::run(parts, link, outbox, registration, asks).await
+}
+
+/// Waits, and meanwhile tells whoever wants a link that there is none.
+async fn deny<T>(asks: &mut mpsc::Receiver<Ask>, why: &str, wait: impl Future<Output = T>) -> T {
+    tokio::pin!(wait);
+    loop {
+        tokio::select! {
+            biased;
+            done = &mut wait => return done,
+            Some(ask) = asks.recv() => {
+                // Who does not wait any more does not need it.
+                let _ = ask.answer.send(Err(NoLink(why.to_owned())));
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn dialled(text: &str) -> Result<String, String> {
+        address(text, &NodeId::new([0xab; 32])).map(String::from)
+    }
+
+    #[test]
+    fn a_relay_without_a_path_is_at_ws_and_hears_who_dials() {
+        let node = "ab".repeat(32);
+        assert_eq!(
+            dialled("wss://relay.example").unwrap(),
+            format!("wss://relay.example/ws?node={node}")
+        );
+        assert_eq!(
+            dialled("ws://relay.example:9/own?key=1#x").unwrap(),
+            format!("ws://relay.example:9/own?key=1&node={node}")
+        );
+    }
+
+    #[test]
+    fn what_is_no_relays_address_is_told() {
+        for text in ["relay.example:9", "ftp://relay.example", "", "ws://"] {
+            assert!(dialled(text).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_relay_shows_its_host_and_not_what_its_address_keeps_secret() {
+        let url = address("wss://relay.example:9/ws?token=abc", &NodeId::new([1; 32])).unwrap();
+        let (relay, _) = Relay::new(&url);
+        assert_eq!(&*relay.host, "relay.example:9");
+        assert!(!relay.status().url.contains("abc"), "{}", relay.status().url);
+    }
+}

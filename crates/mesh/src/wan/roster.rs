@@ -1,0 +1,101 @@
+//! Who a relay lists. Pure.
+
+use std::collections::HashMap;
+
+use base::NodeId;
+use protocol::mesh::WarrenNode;
+
+use super::sessions::{Seals, Who};
+
+/// The most peers that are taken from one relay.
+const MAX_LISTED: usize = 10_000;
+
+/// Who a relay lists.
+#[derive(Debug, Default)]
+pub(super) struct Roster {
+    listed: HashMap<NodeId, Entry>,
+    /// Counts the lists that were read.
+    list: u64,
+}
+
+#[derive(Debug)]
+struct Entry {
+    warren: Option<Seals>,
+    /// The last list that it was in.
+    list: u64,
+}
+
+impl Roster {
+    /// Begins to read a list.
+    pub(super) fn begin(&mut self) {
+        self.list += 1;
+    }
+
+    /// A peer is in the list. Whether it is taken: not when there are too many.
+    pub(super) fn lists(&mut self, peer: NodeId, warren: Option<&WarrenNode>) -> bool {
+        if self.listed.len() >= MAX_LISTED && !self.listed.contains_key(&peer) {
+            return false;
+        }
+        let warren = warren.map(|warren| Seals { psk: warren.psk });
+        self.listed.insert(peer, Entry { warren, list: self.list });
+        true
+    }
+
+    /// The list was read: those that are not in it any more.
+    pub(super) fn end(&mut self) -> Vec<NodeId> {
+        let list = self.list;
+        let gone = |(peer, entry): (&NodeId, &Entry)| (entry.list != list).then_some(*peer);
+        let gone: Vec<NodeId> = self.listed.iter().filter_map(gone).collect();
+        gone.iter().for_each(|peer| _ = self.listed.remove(peer));
+        gone
+    }
+
+    /// A peer has left. Whether it was listed.
+    pub(super) fn left(&mut self, peer: &NodeId) -> bool {
+        self.listed.remove(peer).is_some()
+    }
+
+    /// What is known of a peer.
+    pub(super) fn who(&self, peer: &NodeId) -> Who {
+        match self.listed.get(peer) {
+            Some(entry) => Who { listed: true, warren: entry.warren },
+            None => Who::default(),
+        }
+    }
+
+    /// All that are listed.
+    pub(super) fn all(&self) -> Vec<NodeId> {
+        self.listed.keys().copied().collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const ONE: NodeId = NodeId::new([1; 32]);
+    const OTHER: NodeId = NodeId::new([2; 32]);
+
+    #[test]
+    fn who_is_not_in_a_list_any_more_is_gone() {
+        let mut roster = Roster::default();
+        roster.begin();
+        assert!(roster.lists(ONE, None) && roster.lists(OTHER, None));
+        assert_eq!(roster.end(), []);
+        roster.begin();
+        roster.lists(OTHER, None);
+        assert_eq!(roster.end(), [ONE]);
+        assert!(!roster.who(&ONE).listed && roster.who(&OTHER).listed);
+        assert!(roster.left(&OTHER) && !roster.left(&OTHER));
+    }
+
+    #[test]
+    fn a_list_is_bounded() {
+        let mut roster = Roster::default();
+        for number in 0..=MAX_LISTED {
+            let mut id = [0; 32];
+            id[..8].copy_from_slice(&number.to_be_bytes());
+            assert_eq!(roster.lists(NodeId::new(id), None), number < MAX_LISTED);
+        }
+    }
+}

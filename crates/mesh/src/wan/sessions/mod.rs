@@ -1,0 +1,391 @@
+//! The relay sessions at one relay. Pure but for keys and random numbers of handshakes.
+//!
+//! A session is opened with `relayOpen` and answered with `relayReady`. Between Warrens a handshake
+//! follows (0x11 or 0x14, 0x12, and an empty sealed record that proves that the first was not recorded);
+//! stock peers begin with a message in clear text. When two Warrens open a session to each other at once,
+//! the one stays that the lower id opened.
+//!
+//! - `session`: one session
+
+mod session;
+#[cfg(test)]
+mod tests;
+
+use std::{
+    collections::{BTreeSet, HashMap, VecDeque},
+    sync::Arc,
+    time::Duration,
+};
+
+use base::NodeId;
+use bytes::Bytes;
+use protocol::mesh::{
+    Dialect,
+    cluster::Hello,
+    relay::{Forward, ForwardKind},
+};
+use seal::Sealer;
+use tokio::time::Instant;
+
+use self::session::{Context, End, Session};
+use super::{home::Home, memory::Memory, words};
+use crate::link::Order;
+
+/// A session has to be a link within so long.
+pub(super) const OPENED_WITHIN: Duration = Duration::from_secs(10);
+
+/// A stock peer that opens a session may be silent in it for so long.
+const STOCK_SPEAKS_WITHIN: Duration = Duration::from_secs(60);
+
+/// The most sessions at one relay.
+const MAX_SESSIONS: usize = 1_024;
+
+/// The most sessions with one peer: stock gateways open one for each request.
+const MAX_OF_PEER: usize = 64;
+
+/// Names a session, for as long as its relay's connection stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub(super) struct Handle {
+    pub(super) peer: NodeId,
+    pub(super) number: u64,
+}
+
+/// What a relay tells of a peer.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Who {
+    /// Whether it is listed.
+    pub(super) listed: bool,
+    /// How it seals its sessions, if it is a Warren.
+    pub(super) warren: Option<Seals>,
+}
+
+/// How a Warren seals its sessions.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Seals {
+    /// Whether it wants the passcode proved.
+    pub(super) psk: bool,
+}
+
+/// A session that is a link now.
+pub(super) struct Opened {
+    pub(super) handle: Handle,
+    pub(super) ours: bool,
+    pub(super) hello: Option<Hello>,
+    /// What seals it, between Warrens.
+    pub(super) sealer: Option<Sealer>,
+    pub(super) dialect: Dialect,
+    pub(super) proved: bool,
+    pub(super) order: Order,
+}
+
+/// What is to be done.
+pub(super) enum Output {
+    /// Send this to the relay.
+    Send(String),
+    /// A session is a link.
+    Opened(Box<Opened>),
+    /// A link brought something.
+    Payload(Handle, Bytes),
+    /// A link has ended, and why.
+    Ended(Handle, String),
+    /// A session with this peer did not become a link, and why.
+    Failed(NodeId, String),
+}
+
+/// The sessions at one relay.
+pub(super) struct Sessions {
+    home: Arc<dyn Home>,
+    memory: Arc<Memory>,
+    by_peer: HashMap<NodeId, Vec<Session>>,
+    count: usize,
+    next: u64,
+    deadlines: BTreeSet<(Instant, Handle)>,
+    out: VecDeque<Output>,
+}
+
+impl Sessions {
+    pub(super) fn new(home: Arc<dyn Home>, memory: Arc<Memory>) -> Self {
+        Self {
+            home,
+            memory,
+            by_peer: HashMap::new(),
+            count: 0,
+            next: 0,
+            deadlines: BTreeSet::new(),
+            out: VecDeque::new(),
+        }
+    }
+
+    /// What is to be done next; to be asked until it is nothing.
+    pub(super) fn poll(&mut self) -> Option<Output> {
+        self.out.pop_front()
+    }
+
+    /// When [`Sessions::expire`] is to be called at the latest.
+    pub(super) fn next_timeout(&self) -> Option<Instant> {
+        self.deadlines.first().map(|(at, _)| *at)
+    }
+
+    /// Opens a session with a peer, unless one is being opened: `Opened` or `Failed` tells what becomes
+    /// of it. `id` is fresh.
+    pub(super) fn open(&mut self, now: Instant, peer: NodeId, who: Who, id: &str) {
+        let sessions = self.by_peer.get(&peer).map_or(&[][..], Vec::as_slice);
+        if let Some(waiting) = sessions.iter().find(|session| !session.is_live()) {
+            let handle = waiting.handle;
+            if waiting.is_awaiting() && !self.is_warren(&peer, who) {
+                // It has opened one itself, and takes no second.
+                let plain = |session: &mut Session, cx: &mut Context<'_>| {
+                    session.begin_plain(cx, Dialect::Wrapped)
+                };
+                self.step(handle, who, plain);
+            }
+            return;
+        }
+        if self.home.requires_sealed() && !self.is_warren(&peer, who) {
+            let why = "it cannot seal links, and --require-sealed is set".to_owned();
+            return self.out.push_back(Output::Failed(peer, why));
+        }
+        match self.add(now, peer, id, true, OPENED_WITHIN) {
+            Some(handle) => self.say(handle, who, ForwardKind::RelayOpen),
+            None => {
+                let why = "too many relay sessions are open".to_owned();
+                self.out.push_back(Output::Failed(peer, why));
+            }
+        }
+    }
+
+    /// A message of another node has come.
+    pub(super) fn forward(&mut self, now: Instant, peer: NodeId, who: Who, message: &Forward<'_>) {
+        let handle = self.find(&peer, &message.session);
+        match (message.kind, handle) {
+            (ForwardKind::RelayOpen, Some(handle)) => self.opened_again(handle, who),
+            (ForwardKind::RelayOpen, None) => self.opened(now, peer, who, &message.session),
+            (ForwardKind::RelayReady, Some(handle)) => self.step(handle, who, Session::ready),
+            (ForwardKind::RelayData, Some(handle)) => self.data(handle, who, message),
+            (ForwardKind::RelayData, None) => self.data_of_none(now, peer, who, message),
+            (ForwardKind::RelayClose, Some(handle)) => {
+                let reason =
+                    words::reason(message).map_or_else(String::new, |said| format!(": {said}"));
+                self.end(handle, format!("the other end closed the session{reason}"));
+            }
+            (ForwardKind::RelayReady, None) => self.home.bad("relayReady of an unknown session"),
+            // What crossed our own, or a second one.
+            _ => {}
+        }
+    }
+
+    /// A peer is not at the relay any more.
+    pub(super) fn gone(&mut self, peer: &NodeId, why: &str) {
+        for handle in self.of(peer) {
+            self.end(handle, why.to_owned());
+        }
+    }
+
+    /// The relay says that a session does not exist, or ends it.
+    pub(super) fn refused(&mut self, id: &str, why: &str) {
+        let is = |session: &&Session| session.id.eq_ignore_ascii_case(id);
+        let found: Vec<_> =
+            self.by_peer.values().flatten().filter(is).map(|session| session.handle).collect();
+        for handle in found {
+            self.end(handle, why.to_owned());
+        }
+    }
+
+    /// This end closes a session, and tells the other.
+    pub(super) fn close(&mut self, handle: Handle, why: &str) {
+        self.say_close(handle, why);
+        self.end(handle, why.to_owned());
+    }
+
+    /// Ends the sessions that should have become links by now.
+    pub(super) fn expire(&mut self, now: Instant) {
+        while let Some((at, handle)) = self.deadlines.first().copied()
+            && at <= now
+        {
+            self.deadlines.remove(&(at, handle));
+            self.close(handle, "the session was not opened in time");
+        }
+    }
+
+    /// The connection to the relay has ended: so have all.
+    pub(super) fn lost(&mut self, why: &str) {
+        let peers: Vec<NodeId> = self.by_peer.keys().copied().collect();
+        for peer in peers {
+            self.gone(&peer, why);
+        }
+    }
+
+    /// The peers with which sessions are open.
+    pub(super) fn all(&self) -> Vec<Handle> {
+        self.by_peer.values().flatten().map(|session| session.handle).collect()
+    }
+
+    /// As whoever opened it wrote it.
+    pub(super) fn id(&self, handle: Handle) -> Option<Box<str>> {
+        self.get(handle).map(|session| session.id.clone())
+    }
+
+    fn opened(&mut self, now: Instant, peer: NodeId, who: Who, id: &str) {
+        let warren = self.is_warren(&peer, who);
+        if who.listed && !warren && self.home.requires_sealed() {
+            return self.refuse(peer, id, session::SEALED_ONLY);
+        }
+        if warren && self.keeps_own(&peer) {
+            // It takes ours: its id is the higher one.
+            return;
+        }
+        let within = if warren || !who.listed { OPENED_WITHIN } else { STOCK_SPEAKS_WITHIN };
+        match self.add(now, peer, id, false, within) {
+            Some(handle) => self.say(handle, who, ForwardKind::RelayReady),
+            None => self.refuse(peer, id, "too many relay sessions are open"),
+        }
+    }
+
+    /// Both ends have opened a session at once: whether that of this end stays. If not, it is gone.
+    fn keeps_own(&mut self, peer: &NodeId) -> bool {
+        let sessions = self.by_peer.get(peer).map_or(&[][..], Vec::as_slice);
+        let own = sessions.iter().find(|session| session.ours && !session.is_live());
+        let Some(own) = own.map(|session| session.handle) else { return false };
+        if self.home.identity().node_id() < *peer {
+            return true;
+        }
+        self.say_close(own, "both ends opened a session at once");
+        self.remove(own);
+        false
+    }
+
+    /// A session is opened that is open: whoever asks may have lost the answer.
+    fn opened_again(&mut self, handle: Handle, who: Who) {
+        match self.get(handle) {
+            Some(session) if !session.ours => self.say(handle, who, ForwardKind::RelayReady),
+            _ => self.home.bad("relayOpen of a session that this node opened"),
+        }
+    }
+
+    fn data(&mut self, handle: Handle, who: Who, message: &Forward<'_>) {
+        match message.data() {
+            Ok(data) => self.step(handle, who, |session, cx| session.data(cx, data)),
+            Err(_) => self.home.bad("relayData without data"),
+        }
+    }
+
+    /// Stock nodes answer in sessions that were never opened, and some open none.
+    fn data_of_none(&mut self, now: Instant, peer: NodeId, who: Who, message: &Forward<'_>) {
+        let Ok(data) = message.data() else { return self.home.bad("relayData without data") };
+        let plain = data.first() == Some(&b'{');
+        if !plain || !who.listed || self.is_warren(&peer, who) || self.home.requires_sealed() {
+            self.home.bad("relayData of an unknown session");
+            return self.refuse(peer, &message.session, "there is no such session");
+        }
+        if let Some(handle) = self.add(now, peer, &message.session, false, OPENED_WITHIN) {
+            self.step(handle, who, |session, cx| session.data(cx, data));
+        }
+    }
+
+    /// Takes a session's step, and ends it if that fails.
+    fn step(
+        &mut self,
+        handle: Handle,
+        who: Who,
+        take: impl FnOnce(&mut Session, &mut Context<'_>) -> Result<(), End>,
+    ) {
+        let warren = self.is_warren(&handle.peer, who);
+        let sessions = self.by_peer.get_mut(&handle.peer);
+        let session = sessions.and_then(|all| all.iter_mut().find(|it| it.handle == handle));
+        let Some(session) = session else { return };
+        let until = session.until;
+        let wants_passcode = match who.warren {
+            Some(seals) => seals.psk,
+            // It was a Warren before; most have the same passcode as this one, or none.
+            None => self.home.psk().is_some(),
+        };
+        let (home, memory) = (&*self.home, &*self.memory);
+        let mut cx = Context { home, memory, warren, wants_passcode, out: &mut self.out };
+        let taken = take(session, &mut cx);
+        if let (Some(until), None) = (until, session.until) {
+            self.deadlines.remove(&(until, handle));
+        }
+        if let Err(End(why)) = taken {
+            self.close(handle, &why);
+        }
+    }
+
+    fn say(&mut self, handle: Handle, who: Who, kind: ForwardKind) {
+        let say = move |session: &mut Session, cx: &mut Context<'_>| {
+            session.say(cx, kind);
+            Ok(())
+        };
+        self.step(handle, who, say);
+    }
+
+    fn say_close(&mut self, handle: Handle, why: &str) {
+        let Some(id) = self.id(handle) else { return };
+        self.refuse(handle.peer, &id, why);
+    }
+
+    fn refuse(&mut self, peer: NodeId, id: &str, why: &str) {
+        let own = self.home.identity().node_id();
+        self.out.push_back(Output::Send(words::close(&own, &peer, id, why)));
+    }
+
+    fn end(&mut self, handle: Handle, why: String) {
+        let Some(session) = self.remove(handle) else { return };
+        self.out.push_back(match session.is_live() {
+            true => Output::Ended(handle, why),
+            false => Output::Failed(handle.peer, why),
+        });
+    }
+
+    fn add(
+        &mut self,
+        now: Instant,
+        peer: NodeId,
+        id: &str,
+        ours: bool,
+        within: Duration,
+    ) -> Option<Handle> {
+        let of_peer = self.by_peer.get(&peer).map_or(0, Vec::len);
+        if self.count >= MAX_SESSIONS || of_peer >= MAX_OF_PEER {
+            return None;
+        }
+        self.next += 1;
+        self.count += 1;
+        let (handle, until) = (Handle { peer, number: self.next }, now + within);
+        self.deadlines.insert((until, handle));
+        self.by_peer.entry(peer).or_default().push(Session::new(handle, id, ours, until));
+        Some(handle)
+    }
+
+    fn remove(&mut self, handle: Handle) -> Option<Session> {
+        let sessions = self.by_peer.get_mut(&handle.peer)?;
+        let at = sessions.iter().position(|session| session.handle == handle)?;
+        let session = sessions.swap_remove(at);
+        if sessions.is_empty() {
+            self.by_peer.remove(&handle.peer);
+        }
+        if let Some(until) = session.until {
+            self.deadlines.remove(&(until, handle));
+        }
+        self.count -= 1;
+        Some(session)
+    }
+
+    fn find(&self, peer: &NodeId, id: &str) -> Option<Handle> {
+        let sessions = self.by_peer.get(peer)?;
+        let found = sessions.iter().find(|session| session.id.eq_ignore_ascii_case(id))?;
+        Some(found.handle)
+    }
+
+    fn get(&self, handle: Handle) -> Option<&Session> {
+        self.by_peer.get(&handle.peer)?.iter().find(|session| session.handle == handle)
+    }
+
+    fn of(&self, peer: &NodeId) -> Vec<Handle> {
+        let sessions = self.by_peer.get(peer).map_or(&[][..], Vec::as_slice);
+        sessions.iter().map(|session| session.handle).collect()
+    }
+
+    fn is_warren(&self, peer: &NodeId, who: Who) -> bool {
+        who.warren.is_some() || self.memory.was_sealed(peer)
+    }
+}

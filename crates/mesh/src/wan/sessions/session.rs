@@ -1,0 +1,342 @@
+//! One relay session, from its opening to the link that it becomes.
+
+use base::NodeId;
+use bytes::Bytes;
+use protocol::mesh::{
+    ClusterMessage, Dialect,
+    cluster::{Hello, decode},
+    relay::ForwardKind,
+};
+use seal::{Initiator, Opener, PasscodeKey, Responder, SealError, Sealer, prologue};
+use tokio::time::Instant;
+
+use crate::{
+    greeting,
+    link::Order,
+    wan::{
+        home::Home,
+        memory::Memory,
+        words::{self, kind},
+    },
+};
+
+use super::{Handle, Opened, Output};
+
+/// A link on which so many records did not open is given up: somebody in between plays with it.
+const MAX_REFUSED: u64 = 64;
+
+/// What a session's steps need to know, and where what they do goes.
+pub(super) struct Context<'a> {
+    pub(super) home: &'a dyn Home,
+    pub(super) memory: &'a Memory,
+    /// Whether the peer is known as a Warren.
+    pub(super) warren: bool,
+    /// Whether it wants the passcode proved, as a relay tells.
+    pub(super) wants_passcode: bool,
+    pub(super) out: &'a mut std::collections::VecDeque<Output>,
+}
+
+/// A relay session.
+pub(super) struct Session {
+    pub(super) handle: Handle,
+    /// As whoever opened it wrote it.
+    pub(super) id: Box<str>,
+    /// Whether this end opened it.
+    pub(super) ours: bool,
+    /// It has to be a link by then.
+    pub(super) until: Option<Instant>,
+    state: State,
+}
+
+/// Why a session ends; its other end is told.
+pub(super) struct End(pub(super) String);
+
+impl From<SealError> for End {
+    fn from(error: SealError) -> Self {
+        Self(error.to_string())
+    }
+}
+
+enum State {
+    /// This end opened it and waits for the other.
+    Opening,
+    /// This end has sent the first message of a handshake, and whether with the passcode.
+    Greeting(Box<Initiator>, bool),
+    /// The other end opened it; what it says first decides what it becomes.
+    Awaiting,
+    /// This end has sent the second message, and waits for proof that the first was not recorded.
+    Proving(Box<Proving>),
+    /// It is a link, and maybe sealed.
+    Live(Option<Opener>),
+}
+
+struct Proving {
+    sealer: Sealer,
+    opener: Opener,
+    hello: Hello,
+    proved: bool,
+}
+
+impl Session {
+    pub(super) fn new(handle: Handle, id: &str, ours: bool, until: Instant) -> Self {
+        let state = if ours { State::Opening } else { State::Awaiting };
+        Self { handle, id: id.into(), ours, until: Some(until), state }
+    }
+
+    /// Whether it is a link.
+    pub(super) fn is_live(&self) -> bool {
+        matches!(self.state, State::Live(_))
+    }
+
+    /// Whether it was opened by the other end, which has said nothing in it yet.
+    pub(super) fn is_awaiting(&self) -> bool {
+        matches!(self.state, State::Awaiting)
+    }
+
+    /// The other end is ready.
+    pub(super) fn ready(&mut self, cx: &mut Context<'_>) -> Result<(), End> {
+        if !matches!(self.state, State::Opening) {
+            cx.home.bad("relayReady of a session that was not waited for");
+            return Ok(());
+        }
+        if cx.warren { self.greet(cx) } else { self.begin_plain(cx, Dialect::Wrapped) }
+    }
+
+    /// Bytes of the other end.
+    pub(super) fn data(&mut self, cx: &mut Context<'_>, data: Vec<u8>) -> Result<(), End> {
+        match (&mut self.state, data.split_first()) {
+            (State::Greeting(..), Some((&kind::SECOND, message))) => self.finish(cx, message),
+            (State::Greeting(..), Some((b'{', _))) => Err(End(PLAIN_ANSWER.to_owned())),
+            (State::Awaiting, Some((b'{', _))) => self.first_plain(cx, data),
+            (State::Awaiting, Some((&kind::FIRST, message))) => self.answer(cx, message, false),
+            (State::Awaiting, Some((&kind::FIRST_WITH_PASSCODE, message))) => {
+                self.answer(cx, message, true)
+            }
+            (State::Proving(_), Some((&kind::SEALED, record))) => self.prove(cx, record),
+            (State::Live(Some(_)), Some((&kind::SEALED, record))) => self.record(cx, record),
+            (State::Live(None), Some((b'{', _))) => {
+                cx.out.push_back(Output::Payload(self.handle, data.into()));
+                Ok(())
+            }
+            _ => {
+                cx.home.bad("relayData that does not belong where its session is");
+                Ok(())
+            }
+        }
+    }
+
+    /// It becomes a link in clear text.
+    pub(super) fn begin_plain(
+        &mut self,
+        cx: &mut Context<'_>,
+        dialect: Dialect,
+    ) -> Result<(), End> {
+        if cx.warren {
+            return Err(End(NOT_SEALED.to_owned()));
+        }
+        if cx.home.requires_sealed() {
+            return Err(End(SEALED_ONLY.to_owned()));
+        }
+        // Its id is what the relay says.
+        let proved = cx.home.trusts(&self.handle.peer);
+        self.live(None);
+        let (hello, sealer, order) = (None, None, Order::default());
+        self.opened(
+            cx,
+            Opened { handle: self.handle, ours: self.ours, hello, sealer, dialect, proved, order },
+        );
+        Ok(())
+    }
+
+    fn first_plain(&mut self, cx: &mut Context<'_>, data: Vec<u8>) -> Result<(), End> {
+        let dialect = match decode(&data) {
+            Ok(decoded) => decoded.dialect,
+            Err(bad) => bad.dialect,
+        };
+        self.begin_plain(cx, dialect)?;
+        cx.out.push_back(Output::Payload(self.handle, data.into()));
+        Ok(())
+    }
+
+    /// Sends the first message of a handshake.
+    fn greet(&mut self, cx: &mut Context<'_>) -> Result<(), End> {
+        let peer = self.handle.peer;
+        let psk = psk_to_show(cx, &peer)?;
+        let prologue = prologue::relay(&own(cx), &peer, &self.id);
+        let mut noise = Initiator::new(cx.home.identity(), &peer, psk, &prologue)?;
+        let first = noise.write(&greeting::write(cx.home.hello(), ClusterMessage::Hello))?;
+        let kind = if psk.is_some() { kind::FIRST_WITH_PASSCODE } else { kind::FIRST };
+        self.send(cx, kind, &first);
+        self.state = State::Greeting(Box::new(noise), psk.is_some());
+        Ok(())
+    }
+
+    /// The second message has come.
+    fn finish(&mut self, cx: &mut Context<'_>, message: &[u8]) -> Result<(), End> {
+        let State::Greeting(noise, with_passcode) = self.take() else { return Ok(()) };
+        let (sealed, payload) = noise.finish(message)?;
+        let hello = greeting::read(&payload, &self.handle.peer)?;
+        let (mut sealer, opener) = sealed.split();
+        // That the first message was not a recorded one.
+        let proof = sealer.counted(&[])?;
+        self.send(cx, kind::SEALED, &proof);
+        let proved = with_passcode || no_proof_wanted(cx, &self.handle.peer);
+        self.begin_sealed(cx, hello, sealer, opener, proved);
+        Ok(())
+    }
+
+    /// The first message has come.
+    fn answer(
+        &mut self,
+        cx: &mut Context<'_>,
+        message: &[u8],
+        with_passcode: bool,
+    ) -> Result<(), End> {
+        let peer = self.handle.peer;
+        let psk = psk_shown(cx, &peer, with_passcode)?;
+        let prologue = prologue::relay(&peer, &own(cx), &self.id);
+        let mut noise = Responder::new(cx.home.identity(), psk, &prologue)?;
+        let payload = noise.read(message, &peer)?;
+        let hello = greeting::read(&payload, &peer)?;
+        let own_hello = greeting::write(cx.home.hello(), ClusterMessage::HelloAck);
+        let (second, sealed) = noise.finish(&own_hello)?;
+        self.send(cx, kind::SECOND, &second);
+        let (sealer, opener) = sealed.split();
+        let proved = with_passcode || no_proof_wanted(cx, &peer);
+        self.state = State::Proving(Box::new(Proving { sealer, opener, hello, proved }));
+        Ok(())
+    }
+
+    /// A record has come that only who made the handshake just now can have sealed, or another.
+    fn prove(&mut self, cx: &mut Context<'_>, record: &[u8]) -> Result<(), End> {
+        let State::Proving(proving) = &mut self.state else { return Ok(()) };
+        let Some(payload) = open(cx.home, &mut proving.opener, record)? else { return Ok(()) };
+        let State::Proving(proving) = self.take() else { return Ok(()) };
+        let Proving { sealer, opener, hello, proved } = *proving;
+        self.begin_sealed(cx, hello, sealer, opener, proved);
+        if !payload.is_empty() {
+            cx.out.push_back(Output::Payload(self.handle, payload));
+        }
+        Ok(())
+    }
+
+    fn record(&mut self, cx: &mut Context<'_>, record: &[u8]) -> Result<(), End> {
+        let State::Live(Some(opener)) = &mut self.state else { return Ok(()) };
+        match open(cx.home, opener, record)? {
+            Some(payload) if !payload.is_empty() => {
+                cx.out.push_back(Output::Payload(self.handle, payload));
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+
+    fn begin_sealed(
+        &mut self,
+        cx: &mut Context<'_>,
+        hello: Hello,
+        sealer: Sealer,
+        opener: Opener,
+        proved: bool,
+    ) {
+        cx.memory.sealed(&self.handle.peer);
+        self.live(Some(opener));
+        let instance = hello.warren.as_ref().and_then(|warren| warren.instance);
+        let opened = Opened {
+            handle: self.handle,
+            ours: self.ours,
+            hello: Some(hello),
+            sealer: Some(sealer),
+            dialect: Dialect::Flat,
+            proved,
+            order: Order { instance, dial: 0 },
+        };
+        self.opened(cx, opened);
+    }
+
+    fn opened(&self, cx: &mut Context<'_>, opened: Opened) {
+        cx.out.push_back(Output::Opened(Box::new(opened)));
+    }
+
+    fn live(&mut self, opener: Option<Opener>) {
+        self.state = State::Live(opener);
+        self.until = None;
+    }
+
+    fn take(&mut self) -> State {
+        std::mem::replace(&mut self.state, State::Awaiting)
+    }
+
+    fn send(&self, cx: &mut Context<'_>, kind: u8, content: &[u8]) {
+        let (own, peer) = (own(cx).to_string(), self.handle.peer.to_string());
+        let text = words::data(&own, &peer, &self.id, kind, content);
+        cx.out.push_back(Output::Send(text));
+    }
+
+    /// A message about it that carries no bytes.
+    pub(super) fn say(&self, cx: &mut Context<'_>, kind: ForwardKind) {
+        let (own, peer) = (own(cx).to_string(), self.handle.peer.to_string());
+        let text = protocol::mesh::relay::forward::relay_session(kind, &own, &peer, &self.id);
+        cx.out.push_back(Output::Send(text));
+    }
+}
+
+/// Opens a record. One that does not open changes nothing, until there were too many.
+fn open(home: &dyn Home, opener: &mut Opener, record: &[u8]) -> Result<Option<Bytes>, End> {
+    match opener.counted(record) {
+        Ok(payload) => Ok(payload),
+        Err(SealError::Exhausted) => Err(SealError::Exhausted.into()),
+        Err(error) => {
+            home.bad(refused(&error));
+            tracing::debug!(%error, "a sealed record was refused");
+            if opener.refused() >= MAX_REFUSED { Err(End(MEDDLED.to_owned())) } else { Ok(None) }
+        }
+    }
+}
+
+fn refused(error: &SealError) -> &'static str {
+    match error {
+        SealError::Replayed { .. } => "a sealed record that was replayed",
+        SealError::Incomplete => "a sealed payload of which pieces were lost",
+        _ => "a sealed record that does not open",
+    }
+}
+
+fn own(cx: &Context<'_>) -> NodeId {
+    cx.home.identity().node_id()
+}
+
+fn no_proof_wanted(cx: &Context<'_>, peer: &NodeId) -> bool {
+    cx.home.psk().is_none() || cx.home.trusts(peer)
+}
+
+/// The passcode's key, if either of the two wants it proved. A node without a passcode tries without:
+/// it may be trusted there.
+fn psk_to_show<'a>(cx: &Context<'a>, peer: &NodeId) -> Result<Option<&'a PasscodeKey>, End> {
+    let Some(psk) = cx.home.psk() else { return Ok(None) };
+    match (cx.wants_passcode, cx.home.trusts(peer)) {
+        (true, _) => Ok(Some(psk)),
+        (false, true) => Ok(None),
+        (false, false) => Err(End(ONE_HAS_NONE.to_owned())),
+    }
+}
+
+/// The passcode's key, if it is proved.
+fn psk_shown<'a>(
+    cx: &Context<'a>,
+    peer: &NodeId,
+    with_passcode: bool,
+) -> Result<Option<&'a PasscodeKey>, End> {
+    match with_passcode {
+        true => cx.home.psk().map(Some).ok_or_else(|| End(ONE_HAS_NONE.to_owned())),
+        false if !no_proof_wanted(cx, peer) => Err(End(ONE_HAS_NONE.to_owned())),
+        false => Ok(None),
+    }
+}
+
+const ONE_HAS_NONE: &str =
+    "one of the two nodes has a passcode (--mesh-passcode), and the other has none";
+pub(super) const SEALED_ONLY: &str = "only sealed sessions are taken here (--require-sealed)";
+const NOT_SEALED: &str = "this node is known to seal its links, and this session is in the clear";
+const PLAIN_ANSWER: &str = "the answer to a handshake was in the clear";
+const MEDDLED: &str = "too many sealed records did not open: somebody changes them on the way";

@@ -1,0 +1,122 @@
+//! A relay on a port of its own, dialled.
+
+use std::{net::SocketAddr, sync::Arc, time::Duration};
+
+use testkit::{DEADLINE, eventually, within};
+use tokio::{net::TcpListener, sync::oneshot, task::JoinHandle};
+use tokio_util::{sync::CancellationToken, task::TaskTracker};
+
+use super::served::Served;
+use crate::{
+    lan::NoLink,
+    wan::{
+        connection::Parts,
+        fake::{FakeHome, Told},
+        home::Home,
+        relay::{self, Relay},
+        status::RelayStatus,
+    },
+};
+
+/// A machine that dials a relay.
+struct Dialler {
+    home: Arc<FakeHome>,
+    relay: Relay,
+    stop: CancellationToken,
+    task: JoinHandle<()>,
+}
+
+impl Dialler {
+    fn of(seed: u8, address: SocketAddr) -> Self {
+        let home = Arc::new(FakeHome::new(seed));
+        let url = relay::address(&format!("ws://{address}"), &home.id()).unwrap();
+        let (relay, asks) = Relay::new(&url);
+        let stop = CancellationToken::new();
+        let parts = Parts {
+            home: Arc::clone(&home) as Arc<dyn Home>,
+            memory: Arc::default(),
+            relay: Arc::clone(&relay.host),
+            shown: Arc::clone(&relay.shown),
+            tasks: TaskTracker::new(),
+            stop: stop.clone(),
+        };
+        let task = tokio::spawn(relay::run(url, parts, asks));
+        Self { home, relay, stop, task }
+    }
+
+    #[track_caller]
+    fn shows(&self, what: &str, is: impl Fn(RelayStatus) -> bool) -> impl Future<Output = ()> {
+        eventually(what, DEADLINE, move || {
+            let shows = is(self.relay.status());
+            async move { shows }
+        })
+    }
+
+    fn listed(&self) -> usize {
+        self.home.told().iter().filter(|told| matches!(told, Told::Listed(..))).count()
+    }
+}
+
+#[tokio::test]
+async fn nodes_come_back_to_a_relay_that_was_restarted() {
+    let served = Served::anywhere().await;
+    let (one, other) = (Dialler::of(1, served.address), Dialler::of(2, served.address));
+    one.shows("the other", |status| status.listed == 1).await;
+    let link = within("a link", one.relay.link(other.home.id())).await.unwrap();
+    assert!(link.sealed && one.relay.status().challenged);
+    assert!(one.relay.status().connected_since_ms.is_some());
+    let address = served.killed().await;
+    one.shows("the end", |status| !status.registered && status.last_error.is_some()).await;
+    assert!(link.is_closed());
+    let no_link = within("an answer", one.relay.link(other.home.id())).await.unwrap_err();
+    assert!(!no_link.0.is_empty());
+    let served = Served::at(address).await;
+    one.shows("the other again", |status| status.registered && status.listed == 1).await;
+    assert!(one.listed() >= 2 && one.relay.status().problem.is_none());
+    let again = within("a link", one.relay.link(other.home.id())).await.unwrap();
+    assert_ne!(again.number, link.number);
+    for dialler in [one, other] {
+        dialler.stop.cancel();
+        within("the end", dialler.task).await.unwrap();
+    }
+    served.killed().await;
+}
+
+#[tokio::test]
+async fn who_has_the_same_key_as_another_machine_is_told_so_plainly() {
+    let served = Served::anywhere().await;
+    let one = Dialler::of(1, served.address);
+    one.shows("a registration", |status| status.registered).await;
+    let other = Dialler::of(1, served.address);
+    let words = "two machines cannot be one node";
+    let says = |status: RelayStatus| status.problem.is_some_and(|problem| problem.contains(words));
+    one.shows("the problem", says).await;
+    other.shows("the problem, when the first has come back", says).await;
+}
+
+#[tokio::test]
+async fn whoever_wants_a_link_where_nobody_answers_is_told_at_once() {
+    let port = testkit::RefusingPort::take();
+    let one = Dialler::of(1, port.address());
+    one.shows("the error", |status| {
+        status.last_error.is_some_and(|why| why.contains("could not connect"))
+    })
+    .await;
+    let began = tokio::time::Instant::now();
+    let NoLink(why) = within("an answer", one.relay.link(FakeHome::new(2).id())).await.unwrap_err();
+    assert!(began.elapsed() < Duration::from_secs(5), "{why}");
+    one.stop.cancel();
+    within("the end", one.task).await.unwrap();
+}
+
+#[tokio::test]
+async fn a_machine_that_stops_while_it_dials_does_not_wait() {
+    // Takes connections, and says nothing.
+    let silent = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let one = Dialler::of(1, silent.local_addr().unwrap());
+    let (stream, _) = within("a connection", silent.accept()).await.unwrap();
+    let (_kept, ended) = oneshot::channel::<()>();
+    one.stop.cancel();
+    within("the end", one.task).await.unwrap();
+    drop((stream, ended));
+}

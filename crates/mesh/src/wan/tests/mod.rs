@@ -1,0 +1,6 @@
+mod dialled;
+mod kit;
+mod nodes;
+mod served;
+mod stock;
+mod warrens;

@@ -1,0 +1,191 @@
+//! Whole nodes at relays, over TCP on this machine.
+
+use std::{sync::Arc, time::Duration};
+
+use base::NodeId;
+use discovery::Reach;
+use models::Library;
+use seal::Identity;
+use store::VolatileStore;
+use testkit::{DEADLINE, eventually, within};
+use tokio::{net::TcpListener, task::JoinHandle};
+use tokio_util::sync::CancellationToken;
+
+use super::served::Served;
+use crate::{
+    lan::NoLink,
+    link::{Carrier, Link},
+    node::{Mesh, Node, Parts},
+    peer::{Peer, PeerId},
+    settings::Settings,
+    share::{Share, Sharing},
+    testing::{Server, ok, rest},
+    wan::reach,
+};
+
+/// A node that runs.
+struct Running {
+    node: Arc<Node>,
+    server: Server,
+    stop: CancellationToken,
+    task: JoinHandle<()>,
+    _data: tempfile::TempDir,
+}
+
+impl Running {
+    /// At these relays; with a listener on the local network, or without.
+    async fn at(seed: u8, relays: &[&Served], listens: bool) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let data = tempfile::tempdir().unwrap();
+        let settings = Settings {
+            name: format!("box {seed}"),
+            version: "1",
+            listen: listens.then(|| listener.local_addr().unwrap()),
+            passcode: None,
+            plain_passcode: false,
+            require_sealed: false,
+            peers: Vec::new(),
+            relays: relays.iter().map(|relay| format!("ws://{}", relay.address)).collect(),
+            advertise: false,
+            reach: Reach::Machine,
+            share: Share { with: Sharing::Peers, ..Share::default() },
+            trusted: Vec::new(),
+            model_dirs: Vec::new(),
+            offer_found: false,
+            data_dir: data.path().to_owned(),
+        };
+        let server = Server::new();
+        let parts = Parts {
+            identity: Identity::from_seed([seed; 32]),
+            psk: None,
+            scheduler: server.scheduler.clone(),
+            usage: Arc::new(VolatileStore::default()),
+            library: Arc::new(Library::default()),
+        };
+        let mesh = Mesh::new(settings, parts);
+        let (node, stop) = (Arc::clone(&mesh.0), CancellationToken::new());
+        let task = tokio::spawn(mesh.run(stop.clone(), listens.then_some(listener)));
+        Self { node, server, stop, task, _data: data }
+    }
+
+    fn id(&self) -> NodeId {
+        self.node.identity.node_id()
+    }
+
+    fn peer(&self, other: &Self) -> Option<Arc<Peer>> {
+        self.node.peers.get(&PeerId::Node(other.id()))
+    }
+
+    async fn finds(&self, other: &Self, relays: usize) -> Arc<Peer> {
+        let listed = async || self.peer(other).is_some_and(|peer| peer.relays().len() == relays);
+        eventually("a peer at all relays", DEADLINE, listed).await;
+        self.peer(other).unwrap()
+    }
+
+    async fn reaches(&self, peer: &Arc<Peer>) -> Result<Arc<Link>, NoLink> {
+        within("a link", reach(&self.node, peer)).await
+    }
+
+    async fn stops(self) {
+        self.stop.cancel();
+        within("the end of a node", self.task).await.unwrap();
+    }
+}
+
+fn host(link: &Link) -> &str {
+    match &link.carrier {
+        Carrier::Relay(host) => host,
+        Carrier::Lan(address) => panic!("on the LAN: {address}"),
+    }
+}
+
+#[tokio::test]
+async fn a_request_is_answered_by_a_peer_behind_a_relay() {
+    let relay = Served::anywhere().await;
+    let mut one = Running::at(1, &[&relay], false).await;
+    let mut other = Running::at(2, &[&relay], false).await;
+    let mut lent = other.server.lend(&["m"], 1);
+    let mut answer = one.server.ask(true);
+    let assigned = lent.assigned().await;
+    let body = String::from_utf8_lossy(&assigned.request.body).into_owned();
+    assert!(body.contains("\"top_k\":4"), "{body}");
+    let mut writer = assigned.answer;
+    writer.head(ok()).unwrap();
+    let chunk = r#"{"choices":[{"delta":{"content":"grüße"},"index":0}]}"#;
+    writer.chunk(format!("data: {chunk}\n\ndata: [DONE]\n\n").into()).unwrap();
+    writer.end();
+    let (text, ended_well) = rest(&mut answer).await;
+    assert!(ended_well && text.contains("grüße"), "{text}");
+    one.stops().await;
+    other.stops().await;
+}
+
+#[tokio::test]
+async fn peers_that_can_reach_each_other_leave_the_relay() {
+    let relay = Served::anywhere().await;
+    let one = Running::at(1, &[&relay], true).await;
+    let other = Running::at(2, &[&relay], true).await;
+    let addresses = async || {
+        let told =
+            |node: &Node| node.facts.hello(true).warren.is_some_and(|it| !it.addresses.is_empty());
+        told(&one.node) && told(&other.node)
+    };
+    eventually("addresses", DEADLINE, addresses).await;
+    let peer = one.finds(&other, 1).await;
+    let link = one.reaches(&peer).await.unwrap();
+    assert!(link.sealed);
+    let direct = async || peer.link_of(true).is_some_and(|link| link.is_usable());
+    eventually("a direct link", DEADLINE, direct).await;
+    let link = peer.link().unwrap();
+    assert!(link.sealed && matches!(link.carrier, Carrier::Lan(_)));
+    one.stops().await;
+    other.stops().await;
+}
+
+#[tokio::test]
+async fn a_peer_at_two_relays_is_reached_when_one_of_them_dies() {
+    let (first, second) = (Served::anywhere().await, Served::anywhere().await);
+    let one = Running::at(1, &[&first, &second], false).await;
+    let other = Running::at(2, &[&first, &second], false).await;
+    let peer = one.finds(&other, 2).await;
+    let link = one.reaches(&peer).await.unwrap();
+    let used_first = host(&link) == first.address.to_string();
+    let (dies, stays) = if used_first { (first, second) } else { (second, first) };
+    dies.killed().await;
+    within("the end of the link", link.closed()).await;
+    let again = one.reaches(&peer).await.unwrap();
+    assert_eq!(host(&again), stays.address.to_string());
+    one.stops().await;
+    other.stops().await;
+}
+
+#[tokio::test]
+async fn many_that_want_the_same_peer_wait_for_one_link() {
+    let relay = Served::anywhere().await;
+    let one = Running::at(1, &[&relay], false).await;
+    let other = Running::at(2, &[&relay], false).await;
+    let peer = one.finds(&other, 1).await;
+    let reached = futures_util::future::join_all((0..50).map(|_| one.reaches(&peer))).await;
+    let mut numbers: Vec<u64> = reached.into_iter().map(|link| link.unwrap().number).collect();
+    numbers.dedup();
+    assert_eq!(numbers.len(), 1);
+    one.stops().await;
+    other.stops().await;
+}
+
+#[tokio::test]
+async fn nobody_is_reached_whom_no_relay_lists() {
+    let relay = Served::anywhere().await;
+    let one = Running::at(1, &[&relay, &relay], false).await;
+    let registered = async || one.node.relays.status().iter().any(|status| status.registered);
+    eventually("a registration", DEADLINE, registered).await;
+    // The same relay twice is one: the node would throw itself out.
+    assert_eq!(one.node.relays.status().len(), 1);
+    let stranger = one.node.peers.meet(&PeerId::Node(NodeId::new([9; 32]))).unwrap();
+    let began = tokio::time::Instant::now();
+    let why = one.reaches(&stranger).await.unwrap_err();
+    assert!(why.0.contains("no relay lists it") && began.elapsed() < Duration::from_secs(5));
+    let device = one.node.peers.meet(&PeerId::Device("uuid".to_owned())).unwrap();
+    assert!(one.reaches(&device).await.is_err());
+    one.stops().await;
+}

@@ -1,0 +1,151 @@
+//! Relay sessions, each bound to its two ends.
+
+use std::{
+    borrow::Cow,
+    collections::{BTreeSet, HashMap},
+    time::{Duration, Instant},
+};
+
+use super::Connection;
+
+/// A relay session without a message for so long may be ended to make room for another.
+const IDLE: Duration = Duration::from_secs(60);
+
+/// The two ends, in order.
+type Ends = (Connection, Connection);
+
+/// All relay sessions. Two pairs of nodes may use the same id: it is theirs alone.
+#[derive(Default)]
+pub(super) struct Sessions {
+    /// By their ends and their id, in lower case: some peers write ids in upper case.
+    open: HashMap<Ends, HashMap<Box<str>, Instant>>,
+    /// With whom each has sessions, and how many it has.
+    of: HashMap<Connection, Own>,
+    count: usize,
+}
+
+#[derive(Default)]
+struct Own {
+    count: usize,
+    others: BTreeSet<Connection>,
+}
+
+fn ends(a: Connection, b: Connection) -> Ends {
+    (a.min(b), a.max(b))
+}
+
+fn key(id: &str) -> Cow<'_, str> {
+    if id.bytes().any(|byte| byte.is_ascii_uppercase()) {
+        Cow::Owned(id.to_ascii_lowercase())
+    } else {
+        Cow::Borrowed(id)
+    }
+}
+
+impl Sessions {
+    pub(super) fn len(&self) -> usize {
+        self.count
+    }
+
+    /// How many sessions a node has.
+    pub(super) fn of(&self, node: Connection) -> usize {
+        self.of.get(&node).map_or(0, |own| own.count)
+    }
+
+    /// Whether there is this session. It has been used, then.
+    pub(super) fn used(&mut self, a: Connection, b: Connection, id: &str, now: Instant) -> bool {
+        let session = self.open.get_mut(&ends(a, b)).and_then(|open| open.get_mut(&*key(id)));
+        session.map(|used| *used = now).is_some()
+    }
+
+    pub(super) fn open(&mut self, a: Connection, b: Connection, id: &str, now: Instant) {
+        let open = self.open.entry(ends(a, b)).or_default();
+        if open.insert(key(id).into(), now).is_some() {
+            return;
+        }
+        self.count += 1;
+        for (one, other) in both(a, b) {
+            let own = self.of.entry(one).or_default();
+            own.count += 1;
+            own.others.insert(other);
+        }
+    }
+
+    /// Ends a session. Whether there was one.
+    pub(super) fn close(&mut self, a: Connection, b: Connection, id: &str) -> bool {
+        let Some(open) = self.open.get_mut(&ends(a, b)) else { return false };
+        if open.remove(&*key(id)).is_none() {
+            return false;
+        }
+        let last = open.is_empty();
+        if last {
+            self.open.remove(&ends(a, b));
+        }
+        self.count -= 1;
+        for (one, other) in both(a, b) {
+            self.forget(one, other, 1, last);
+        }
+        true
+    }
+
+    /// Ends all sessions of a node: with whom there were any.
+    pub(super) fn leave(&mut self, node: Connection) -> BTreeSet<Connection> {
+        let others = self.of.get(&node).map(|own| own.others.clone()).unwrap_or_default();
+        for other in &others {
+            let ended = self.open.remove(&ends(node, *other)).map_or(0, |open| open.len());
+            self.count -= ended;
+            for (one, other) in both(node, *other) {
+                self.forget(one, other, ended, true);
+            }
+        }
+        others
+    }
+
+    /// The session of a node that was not used for the longest time, if that is long: the other
+    /// end and the id.
+    pub(super) fn idle(&self, node: Connection, now: Instant) -> Option<(Connection, Box<str>)> {
+        let others = self.of.get(&node)?.others.iter();
+        let open = others.filter_map(|other| Some((other, self.open.get(&ends(node, *other))?)));
+        let all = open.flat_map(|(other, open)| open.iter().map(move |(id, at)| (at, other, id)));
+        let (at, other, id) = all.min()?;
+        (now.saturating_duration_since(*at) >= IDLE).then(|| (*other, id.clone()))
+    }
+
+    fn forget(&mut self, one: Connection, other: Connection, ended: usize, last: bool) {
+        let Some(own) = self.of.get_mut(&one) else { return };
+        own.count -= ended;
+        if last {
+            own.others.remove(&other);
+        }
+        if own.count == 0 {
+            self.of.remove(&one);
+        }
+    }
+}
+
+/// Each end with the other. A node may speak with itself, and is then one end.
+fn both(a: Connection, b: Connection) -> impl Iterator<Item = (Connection, Connection)> {
+    std::iter::once((a, b)).chain((a != b).then_some((b, a)))
+}
+
+#[cfg(test)]
+impl Sessions {
+    /// Panics unless all that is kept agrees with the sessions that are open.
+    pub(super) fn check(&self, is_here: impl Fn(Connection) -> bool) {
+        let mut of: HashMap<Connection, Own> = HashMap::new();
+        for ((a, b), open) in &self.open {
+            assert!(is_here(*a) && is_here(*b) && !open.is_empty());
+            for (one, other) in both(*a, *b) {
+                let own = of.entry(one).or_default();
+                own.count += open.len();
+                own.others.insert(other);
+            }
+        }
+        let plain = |of: &HashMap<Connection, Own>| {
+            let all = of.iter().map(|(node, own)| (*node, own.count, own.others.clone()));
+            all.collect::<BTreeSet<_>>()
+        };
+        assert_eq!(plain(&of), plain(&self.of));
+        assert_eq!(self.count, self.open.values().map(HashMap::len).sum::<usize>());
+    }
+}

@@ -1,0 +1,129 @@
+//! Machines that come and go, and the relay.
+
+use std::{sync::Arc, time::Duration};
+
+use testkit::Random;
+use tokio::{task::JoinSet, time::sleep};
+use tokio_util::sync::CancellationToken;
+
+use crate::{account::Report, machine::Machine, mesh::Mesh, plan::MACHINES, rules};
+
+/// How long a machine runs at least, and so much longer at most, in milliseconds.
+const RUNS: (u64, u64) = (3_000, 17_000);
+
+/// The longest that it is away then, in milliseconds.
+const AWAY: u64 = 3_000;
+
+/// The longest that most are frozen, in milliseconds.
+const FROZEN: u64 = 5_000;
+
+/// How long the relay runs at least, and so much longer at most, in milliseconds.
+const RELAYS: (u64, u64) = (15_000, 20_000);
+
+/// The longest that it is away then, in milliseconds.
+const RELAY_AWAY: u64 = 3_000;
+
+/// What comes and goes.
+pub(crate) struct Churn {
+    stop: CancellationToken,
+    tasks: JoinSet<()>,
+}
+
+/// Something that comes and goes.
+struct Going {
+    mesh: Arc<Mesh>,
+    report: Report,
+    random: Random,
+    stop: CancellationToken,
+}
+
+impl Churn {
+    /// From now on every machine comes and goes, and so does the relay.
+    pub(crate) fn start(mesh: &Arc<Mesh>, random: &mut Random, report: &Report) -> Self {
+        let mut churn = Self { stop: CancellationToken::new(), tasks: JoinSet::new() };
+        let mut going = || Going {
+            mesh: Arc::clone(mesh),
+            report: report.clone(),
+            random: random.fork(),
+            stop: churn.stop.clone(),
+        };
+        let relay = going();
+        let machines: Vec<_> = (0..MACHINES).map(|number| (number, going())).collect();
+        churn.tasks.spawn(relay.relay());
+        for (number, going) in machines {
+            churn.tasks.spawn(going.machine(number));
+        }
+        churn
+    }
+
+    /// Ends it; everything runs then.
+    pub(crate) async fn stop(mut self, report: &Report) {
+        self.stop.cancel();
+        while let Some(ended) = self.tasks.join_next().await {
+            if let Err(error) = ended {
+                report.wrong(format!("what comes and goes: {error}"));
+            }
+        }
+    }
+}
+
+impl Going {
+    async fn machine(mut self, number: usize) {
+        let mesh = Arc::clone(&self.mesh);
+        let machine = &mesh.machines[number];
+        while self.wait(RUNS).await {
+            if machine.has_crashed().await {
+                machine.keep_current_log().await;
+                return self.report.wrong(format!("machine {number} has ended by itself"));
+            }
+            if !self.end(machine).await {
+                continue;
+            }
+            self.away(AWAY).await;
+            machine.start().await;
+            self.report.lived(|lives| lives.started += 1);
+        }
+    }
+
+    /// Whether it has to be started again.
+    async fn end(&mut self, machine: &Machine) -> bool {
+        match self.random.below(100) {
+            0..50 => {
+                machine.kill().await;
+                self.report.lived(|lives| lives.killed += 1);
+            }
+            50..85 => {
+                let stopped = machine.stop().await;
+                self.report.lived(|lives| lives.stopped += 1);
+                stopped.unwrap_or_else(|wrong| self.report.wrong(wrong));
+            }
+            some => {
+                let shortly = Duration::from_millis(self.random.below(FROZEN));
+                let time = if some < 97 { shortly } else { rules::FROZEN };
+                machine.freeze(time).await;
+                self.report.lived(|lives| lives.frozen += 1);
+                return false;
+            }
+        }
+        true
+    }
+
+    async fn relay(mut self) {
+        while self.wait(RELAYS).await {
+            self.mesh.relay.kill().await;
+            self.away(RELAY_AWAY).await;
+            self.mesh.relay.start().await;
+            self.report.lived(|lives| lives.relays += 1);
+        }
+    }
+
+    /// Whether it goes on after that.
+    async fn wait(&mut self, (least, more): (u64, u64)) -> bool {
+        let time = Duration::from_millis(least + self.random.below(more));
+        self.stop.run_until_cancelled(sleep(time)).await.is_some()
+    }
+
+    async fn away(&mut self, most: u64) {
+        sleep(Duration::from_millis(self.random.below(most))).await;
+    }
+}

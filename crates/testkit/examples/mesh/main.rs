@@ -1,0 +1,114 @@
+//! Ten machines in a mesh, on the local network and at a relay, that are killed, stopped, frozen and
+//! started again all the time, while clients ask any of them for models that one, some or all of them
+//! have, and others fetch a model. Every request must be answered whole and right, or fail by the rules;
+//! none may go over two links; what was fetched must be the file, bit by bit; and nothing may be left in
+//! the end.
+//!
+//! `mesh --binary PATH [--minutes 2] [--clients 32] [--seed 1]`
+//!
+//! `mesh --binary PATH --pull-gib N [--interrupts 3] [--seed 1]`: a large file instead, whose pull is
+//! interrupted by killing whoever fetches it, and those that it comes from.
+//!
+//! It ends with one line of account; the exit code is 1 when something was wrong.
+//!
+//! - `plan`: who is linked to whom, and who has which model
+//! - `script`: which answer belongs to which prompt
+//! - `backend`: a machine's backend, and what it checks
+//! - `machine`: one machine, from start to start; `relay`: where some meet
+//! - `churn`: machines that come and go
+//! - `load`, `judge`: the clients, and what they think of their answers
+//! - `pull`, `lines`: a model that is fetched; `long`: a large one
+//! - `settle`: what is left at the end
+//! - `calm`: whether all is well then
+//! - `rules`: how long a machine lets a request wait
+//! - `account`: what became of all
+
+#![expect(
+    clippy::expect_used,
+    clippy::print_stdout,
+    clippy::print_stderr,
+    reason = "a tool for the terminal, whose failures are its results"
+)]
+
+mod account;
+mod backend;
+mod calm;
+mod churn;
+mod file;
+mod http;
+mod judge;
+mod lines;
+mod load;
+mod long;
+mod machine;
+mod mesh;
+mod plan;
+mod pull;
+mod relay;
+mod rules;
+mod script;
+mod settings;
+mod settle;
+
+use std::{process::ExitCode, sync::Arc, time::Instant};
+
+use testkit::Random;
+use tokio::task::JoinSet;
+
+use crate::{account::Report, churn::Churn, load::Load, mesh::Mesh, settings::Settings};
+
+#[tokio::main]
+async fn main() -> ExitCode {
+    let settings = match Settings::parse(std::env::args().skip(1)) {
+        Ok(settings) => settings,
+        Err(problem) => {
+            eprintln!("{problem}");
+            return ExitCode::from(2);
+        }
+    };
+    let report = Report::new();
+    let account = match settings.pull_gib {
+        Some(gib) => long::run(&settings, gib, &report).await,
+        None => run(&settings, &report).await,
+    };
+    println!("{account}");
+    let wrong = report.wrongs();
+    for wrong in &wrong {
+        eprintln!("wrong: {wrong}");
+    }
+    if wrong.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+}
+
+async fn run(settings: &Settings, report: &Report) -> String {
+    let mut random = Random::new(settings.seed);
+    let mesh = Arc::new(Mesh::start(settings, &mut random, report).await);
+    calm::linked(&mesh, report).await;
+    let begun = Instant::now();
+    let churn = Churn::start(&mesh, &mut random, report);
+    let pulls = pull::start(&mesh, &mut random, report);
+    drive(settings, &mesh, &mut random, report).await;
+    let seconds = begun.elapsed().as_secs_f64();
+    churn.stop(report).await;
+    pulls.stop(report).await;
+    calm::linked(&mesh, report).await;
+    calm::serve(&mesh, report).await;
+    settle::settle(&mesh, report).await;
+    let mib = settle::memory(&mesh, report).await;
+    settle::end(&mesh, report).await;
+    report.check_that_it_counts(settings);
+    report.line(settings.seed, seconds, mib)
+}
+
+/// Lets all clients ask until the time is over, and their last requests have ended.
+async fn drive(settings: &Settings, mesh: &Arc<Mesh>, random: &mut Random, report: &Report) {
+    let load = Arc::new(Load::new(Arc::clone(mesh), report.clone(), settings));
+    let mut clients = JoinSet::new();
+    for _ in 0..settings.clients {
+        clients.spawn(load::client(Arc::clone(&load), random.fork()));
+    }
+    while let Some(ended) = clients.join_next().await {
+        if let Err(error) = ended {
+            report.wrong(format!("a client: {error}"));
+        }
+    }
+}

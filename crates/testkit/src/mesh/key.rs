@@ -1,0 +1,51 @@
+//! Who a node is.
+
+use std::fmt::{self, Write as _};
+
+use ed25519_dalek::{Signer, SigningKey};
+
+/// An Ed25519 key, as nodes keep one.
+#[derive(Clone)]
+pub struct MeshKey(SigningKey);
+
+impl fmt::Debug for MeshKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("MeshKey").field(&self.id()).finish()
+    }
+}
+
+impl MeshKey {
+    /// The key of this seed.
+    pub fn new(seed: [u8; 32]) -> Self {
+        Self(SigningKey::from_bytes(&seed))
+    }
+
+    /// The node's id: its public key in hex digits.
+    pub fn id(&self) -> String {
+        hex(self.0.verifying_key().as_bytes())
+    }
+
+    /// The signature over a text, in hex digits.
+    pub fn sign(&self, text: &str) -> String {
+        hex(&self.0.sign(text.as_bytes()).to_bytes())
+    }
+}
+
+pub(super) fn hex(bytes: &[u8]) -> String {
+    bytes.iter().fold(String::new(), |mut text, byte| {
+        write!(text, "{byte:02x}").expect("text grows");
+        text
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_key_signs_as_real_nodes_do() {
+        let key = MeshKey::new([0x11; 32]);
+        assert_eq!(key.id(), "d04ab232742bb4ab3a1368bd4615e4e6d0224ab71a016baf8520a332c9778737");
+        assert!(key.sign(&key.id()).starts_with("b4f0655ba1a8cb4f"));
+    }
+}

@@ -1,0 +1,39 @@
+//! Stock-shaped peers of the mesh in the hands of a test, and a relay as stock ones are.
+//!
+//! They are written after what real peers do on the wire, faults included, and share no code with
+//! the house: their JSON and their frames are written out literally.
+//!
+//! - [`FakeMac`]: a Mac on the LAN, which knows only the wrapped form
+//! - [`FakeMeshNode`]: a node behind a relay, which answers one message after the other
+//! - [`FakeGateway`]: a consumer behind a relay, with a relay session for each request
+//! - [`FakeStockRelay`]: a relay that checks nothing; with a [`Hostile`] in it, one that meddles
+//! - [`LanPeer`]: a TCP connection on which a test says whatever it likes
+//! - [`RelaySocket`]: the same at a relay
+//! - [`MeshKey`]: who a node is
+//! - [`Script`]: what is answered to requests
+
+mod facts;
+mod gateway;
+mod key;
+mod lan;
+mod mac;
+mod node;
+mod relay;
+mod script;
+mod socket;
+mod strict;
+#[cfg(test)]
+mod tests;
+mod wire;
+
+pub use self::{
+    gateway::{FakeGateway, GatewayAnswer, GatewayFailure, GatewaySession},
+    key::MeshKey,
+    lan::LanPeer,
+    mac::{FakeMac, MacLink, MacSettings},
+    node::{FakeMeshNode, NodeSettings},
+    relay::{FakeStockRelay, Forwarded, Hostile},
+    script::Script,
+    socket::RelaySocket,
+    wire::{CHUNK, apple_now, passcode_hash, sha256_hex},
+};

@@ -1,0 +1,279 @@
+//! A node behind a relay, in the hands of a test, as stock nodes are.
+//!
+//! It registers in the flat form with a constant signature, again and again; reads flat relay
+//! messages only; answers messages one after the other, wrapped, even in relay sessions that nobody
+//! opened; drops without a word what it cannot read; and does not stop when a session is closed.
+
+use std::{
+    net::SocketAddr,
+    sync::{Arc, Mutex, MutexGuard},
+    time::Duration,
+};
+
+use futures_util::SinkExt;
+use serde_json::{Value, json};
+use tokio::{
+    sync::mpsc,
+    task::JoinHandle,
+    time::{Instant, interval_at},
+};
+use tokio_tungstenite::tungstenite::Message;
+
+use super::{
+    facts,
+    key::MeshKey,
+    script::Script,
+    socket::{RelaySocket, Sink, Stream, carried, data, forwarded, next, registration},
+    strict,
+    wire::{uuid, wrapped},
+};
+use crate::wait::{DEADLINE, eventually};
+
+/// Messages that wait for the one that is being answered.
+const MAX_WAITING: usize = 10_000;
+
+/// Messages that are remembered.
+const MAX_HEARD: usize = 100_000;
+
+/// What a node is and has.
+#[derive(Debug, Clone)]
+pub struct NodeSettings {
+    /// Who it is.
+    pub key: MeshKey,
+    /// Its name.
+    pub name: String,
+    /// The models that it says it serves, and does.
+    pub models: Vec<String>,
+    /// What it answers to every request.
+    pub script: Script,
+    /// How often it registers again and asks who is there.
+    pub every: Duration,
+}
+
+impl NodeSettings {
+    /// The node of a seed of these bytes, with one model.
+    pub fn new(seed: u8, model: &str) -> Self {
+        Self {
+            key: MeshKey::new([seed; 32]),
+            name: format!("Stock Node {seed}"),
+            models: vec![model.to_owned()],
+            script: Script::text("t0 t1 t2"),
+            every: Duration::from_secs(10),
+        }
+    }
+}
+
+/// A node that is registered. Dropping it ends its connection without a word.
+#[derive(Debug)]
+pub struct FakeMeshNode {
+    shared: Arc<Shared>,
+    tasks: [JoinHandle<()>; 2],
+}
+
+#[derive(Debug)]
+struct Shared {
+    settings: NodeSettings,
+    id: String,
+    device: String,
+    state: Mutex<State>,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    heard: Vec<(String, Value)>,
+    dropped: Vec<Value>,
+    relay: Vec<Value>,
+}
+
+impl FakeMeshNode {
+    /// A node at this relay.
+    pub async fn start(relay: SocketAddr, settings: NodeSettings) -> Self {
+        let id = settings.key.id();
+        let mut socket = RelaySocket::open(relay, &id).await;
+        let shared = Shared { settings, id, device: uuid(), state: Mutex::default() };
+        socket.say(&shared.registration()).await;
+        socket.expect("registerAck").await;
+        let (sink, stream) = socket.split();
+        let shared = Arc::new(shared);
+        let (read, waiting) = mpsc::channel(MAX_WAITING);
+        let reading = tokio::spawn(read_all(stream, Arc::clone(&shared), read));
+        let serving = tokio::spawn(serve(sink, Arc::clone(&shared), waiting));
+        Self { shared, tasks: [reading, serving] }
+    }
+
+    /// Its id.
+    pub fn id(&self) -> &str {
+        &self.shared.id
+    }
+
+    /// Kind and body of all messages of peers that were understood.
+    pub fn heard(&self) -> Vec<(String, Value)> {
+        self.shared.state().heard.clone()
+    }
+
+    /// The bodies of messages of this kind.
+    pub fn heard_of(&self, kind: &str) -> Vec<Value> {
+        self.heard().into_iter().filter(|(name, _)| name == kind).map(|(_, body)| body).collect()
+    }
+
+    /// Waits until so many messages of this kind have come, and returns them.
+    pub async fn hears(&self, kind: &str, times: usize) -> Vec<Value> {
+        let enough = async || self.heard_of(kind).len() >= times;
+        eventually(&format!("{times} of {kind} at the node"), DEADLINE, enough).await;
+        self.heard_of(kind)
+    }
+
+    /// What of peers was dropped without a word; null is what was no JSON.
+    pub fn dropped(&self) -> Vec<Value> {
+        self.shared.state().dropped.clone()
+    }
+
+    /// Everything that the relay said, but for data.
+    pub fn relay_said(&self) -> Vec<Value> {
+        self.shared.state().relay.clone()
+    }
+}
+
+impl Drop for FakeMeshNode {
+    fn drop(&mut self) {
+        self.tasks.iter().for_each(JoinHandle::abort);
+    }
+}
+
+impl Shared {
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap()
+    }
+
+    fn registration(&self) -> Value {
+        let NodeSettings { key, name, models, .. } = &self.settings;
+        registration(key, name, &facts::capabilities(models))
+    }
+
+    /// What the relay said, if it is to be answered.
+    fn take(&self, message: &Value) -> Option<Asked> {
+        if let Some(body) = message.get("relayData") {
+            return self.data(body);
+        }
+        let mut state = self.state();
+        if state.relay.len() < MAX_HEARD {
+            state.relay.push(message.clone());
+        }
+        drop(state);
+        let open = message.get("relayOpen")?;
+        Some(self.asked(open, "relayOpen".to_owned(), Value::Null)).flatten()
+    }
+
+    fn data(&self, body: &Value) -> Option<Asked> {
+        let message = carried(body).unwrap_or_default();
+        let said = strict::node(&message);
+        let mut state = self.state();
+        match &said {
+            Some(said) if state.heard.len() < MAX_HEARD => state.heard.push(said.clone()),
+            None if state.dropped.len() < MAX_HEARD => state.dropped.push(message),
+            _ => {}
+        }
+        drop(state);
+        let (kind, said) = said?;
+        self.asked(body, kind, said)
+    }
+
+    fn asked(&self, ends: &Value, kind: String, body: Value) -> Option<Asked> {
+        let (from, session) = (ends["fromNodeID"].as_str()?, ends["sessionID"].as_str()?);
+        Some(Asked { from: from.to_owned(), session: session.to_owned(), kind, body })
+    }
+}
+
+/// Something to be answered.
+struct Asked {
+    from: String,
+    session: String,
+    kind: String,
+    body: Value,
+}
+
+async fn read_all(mut stream: Stream, shared: Arc<Shared>, read: mpsc::Sender<Asked>) {
+    while let Some(message) = next(&mut stream).await {
+        if let Some(asked) = shared.take(&message)
+            && read.send(asked).await.is_err()
+        {
+            return;
+        }
+    }
+}
+
+async fn serve(mut sink: Sink, shared: Arc<Shared>, mut waiting: mpsc::Receiver<Asked>) {
+    let every = shared.settings.every;
+    let mut again = interval_at(Instant::now() + every, every);
+    loop {
+        tokio::select! {
+            asked = waiting.recv() => match asked {
+                Some(asked) => answer(&mut sink, &shared, &asked).await,
+                None => return,
+            },
+            _ = again.tick() => {
+                say(&mut sink, &shared.registration()).await;
+                say(&mut sink, &json!({"discover": {"requestingNodeID": shared.id}})).await;
+            }
+        }
+    }
+}
+
+async fn answer(sink: &mut Sink, shared: &Shared, asked: &Asked) {
+    let models = &shared.settings.models;
+    let (kind, body) = match asked.kind.as_str() {
+        "relayOpen" => {
+            let ready = forwarded("relayReady", &shared.id, &asked.from, &asked.session);
+            return say(sink, &ready).await;
+        }
+        "hello" => {
+            let NodeSettings { name, .. } = &shared.settings;
+            let device = facts::device(&shared.device, name, &facts::hardware(), models);
+            let body = json!({"deviceInfo": device, "loadedModels": models, "protocolVersion": 1});
+            ("helloAck", body)
+        }
+        "heartbeat" => ("heartbeatAck", facts::heartbeat(&uuid(), models)),
+        "loadModel" => {
+            let reason = "not_swappable: model not in config.swappable_models";
+            let Value::Object(mut body) = asked.body.clone() else { return };
+            body.insert("reason".to_owned(), json!(reason));
+            ("modelLoadError", Value::Object(body))
+        }
+        "inferenceRequest" => return infer(sink, shared, asked).await,
+        _ => return,
+    };
+    reply(sink, shared, asked, kind, &body).await;
+}
+
+async fn infer(sink: &mut Sink, shared: &Shared, asked: &Asked) {
+    let NodeSettings { models, script, .. } = &shared.settings;
+    let id = &asked.body["requestID"];
+    let model = asked.body["request"]["model"].as_str().unwrap_or_default().to_lowercase();
+    let last = model.rsplit('/').next().unwrap_or_default();
+    if !models.iter().any(|served| served.to_lowercase().contains(last)) {
+        let message = format!("model '{model}' not loaded on this node (loaded: {models:?})");
+        let code = "model_not_loaded";
+        let error = json!({"code": code, "errorMessage": message, "requestID": id});
+        return reply(sink, shared, asked, "inferenceError", &error).await;
+    }
+    let chunks = script.chunks("mock-model");
+    for (number, chunk) in chunks.iter().enumerate() {
+        if number > 0 {
+            script.pass().await;
+        }
+        let body = json!({"chunk": chunk, "requestID": id});
+        reply(sink, shared, asked, "inferenceChunk", &body).await;
+    }
+    let (kind, end) = script.end(id, chunks.len());
+    reply(sink, shared, asked, kind, &end).await;
+}
+
+async fn reply(sink: &mut Sink, shared: &Shared, asked: &Asked, kind: &str, body: &Value) {
+    let message = wrapped(kind, body).to_string();
+    say(sink, &data(&shared.id, &asked.from, &asked.session, message.as_bytes())).await;
+}
+
+async fn say(sink: &mut Sink, message: &Value) {
+    // The relay may have gone.
+    let _gone = sink.send(Message::text(message.to_string())).await;
+}

@@ -1,0 +1,188 @@
+//! A relay in the hands of a test, as stock ones are.
+//!
+//! It verifies nothing and believes every sender; the last who registers an id has it; it forwards
+//! word for word what anybody says to anybody; it tells everybody of every registration, and honours
+//! no filter. What its own buffer for a slow receiver does not hold is lost without a word. With a
+//! [`Hostile`] in it, it meddles with the data of relay sessions as well.
+//!
+//! - `state`: who is there, and what is said to whom
+//! - `meddle`: what a hostile relay does to data
+
+mod meddle;
+mod state;
+
+use std::{net::SocketAddr, sync::Arc};
+
+use futures_util::{SinkExt, StreamExt};
+use serde_json::Value;
+use tokio::{
+    net::{TcpListener, TcpStream},
+    sync::{mpsc, watch},
+    task::{JoinHandle, JoinSet},
+};
+use tokio_tungstenite::{
+    accept_async_with_config,
+    tungstenite::{Message, protocol::WebSocketConfig},
+};
+
+use self::state::State;
+pub use self::{meddle::Hostile, state::Forwarded};
+use crate::wait::{DEADLINE, eventually};
+
+/// Messages for one receiver; more are lost.
+const MAX_WAITING: usize = 10_000;
+
+/// A longer message ends its sender's connection.
+const MAX_MESSAGE: usize = 16 * 1024 * 1024;
+
+/// A relay on a port of its own. Dropping it resets every connection.
+#[derive(Debug)]
+pub struct FakeStockRelay {
+    address: SocketAddr,
+    state: Arc<State>,
+    mode: watch::Sender<Mode>,
+    accepting: JoinHandle<()>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Mode {
+    Running,
+    /// It reads nothing, says nothing and answers no ping.
+    Frozen,
+}
+
+impl FakeStockRelay {
+    /// A relay.
+    pub async fn start() -> Self {
+        Self::start_at("127.0.0.1:0".parse().expect("an address")).await
+    }
+
+    /// A relay at a given address, such as that of one that was stopped.
+    pub async fn start_at(address: SocketAddr) -> Self {
+        let listener = TcpListener::bind(address).await.expect("a port for the relay");
+        let address = listener.local_addr().expect("its address");
+        let state = Arc::new(State::default());
+        let (mode, watched) = watch::channel(Mode::Running);
+        let accepting = tokio::spawn(accept(listener, Arc::clone(&state), watched));
+        Self { address, state, mode, accepting }
+    }
+
+    /// Where it listens.
+    pub fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// Its URL.
+    pub fn url(&self) -> String {
+        format!("ws://{}/ws", self.address)
+    }
+
+    /// From now on it does this to the data of relay sessions.
+    pub fn meddle(&self, how: Hostile) {
+        self.state.meddle(how);
+    }
+
+    /// Says this to a node that is registered, whoever it seems to come from.
+    pub fn say_to(&self, node: &str, message: &Value) {
+        self.state.say_to(node, message);
+    }
+
+    /// What it has forwarded so far, as it came.
+    pub fn forwarded(&self) -> Vec<Forwarded> {
+        self.state.forwarded()
+    }
+
+    /// What it knows of a node: as it tells who discovers.
+    pub fn knows(&self, node: &str) -> Option<Value> {
+        self.state.knows(node)
+    }
+
+    /// How often anybody has registered.
+    pub fn registrations(&self) -> usize {
+        self.state.registrations()
+    }
+
+    /// The body of the last registration of a node.
+    pub fn registration(&self, node: &str) -> Option<Value> {
+        self.state.registration(node)
+    }
+
+    /// Waits until a node is registered.
+    pub async fn has(&self, node: &str) {
+        let has = async || self.knows(node).is_some();
+        eventually("a node at the relay", DEADLINE, has).await;
+    }
+
+    /// Waits until a node is not registered.
+    pub async fn lacks(&self, node: &str) {
+        let lacks = async || self.knows(node).is_none();
+        eventually("the end of a node at the relay", DEADLINE, lacks).await;
+    }
+
+    /// Stands still from now on: connections stay, nothing is read or said.
+    pub fn freeze(&self) {
+        self.mode.send_replace(Mode::Frozen);
+    }
+
+    /// Goes on where it stood still.
+    pub fn thaw(&self) {
+        self.mode.send_replace(Mode::Running);
+    }
+
+    /// Ends it: when this returns, its port is free and every connection is reset.
+    pub async fn stop(mut self) {
+        self.accepting.abort();
+        // It was aborted, and says so.
+        let _aborted = (&mut self.accepting).await;
+    }
+}
+
+impl Drop for FakeStockRelay {
+    fn drop(&mut self) {
+        self.accepting.abort();
+    }
+}
+
+async fn accept(listener: TcpListener, state: Arc<State>, mode: watch::Receiver<Mode>) {
+    let mut connections = JoinSet::new();
+    loop {
+        tokio::select! {
+            Ok((stream, _)) = listener.accept() => {
+                connections.spawn(connection(stream, Arc::clone(&state), mode.clone()));
+            }
+            Some(_) = connections.join_next() => {}
+        }
+    }
+}
+
+async fn connection(stream: TcpStream, state: Arc<State>, mut mode: watch::Receiver<Mode>) {
+    // It may be gone already.
+    let _gone = stream.set_nodelay(true);
+    let config = WebSocketConfig::default()
+        .max_message_size(Some(MAX_MESSAGE))
+        .max_frame_size(Some(MAX_MESSAGE));
+    let Ok(mut socket) = accept_async_with_config(stream, Some(config)).await else { return };
+    let (out, mut waiting) = mpsc::channel(MAX_WAITING);
+    let mut seat = state.seat(out);
+    loop {
+        if mode.wait_for(|mode| *mode == Mode::Running).await.is_err() {
+            break;
+        }
+        tokio::select! {
+            said = socket.next() => match said {
+                Some(Ok(Message::Text(text))) => state.take(&mut seat, text.as_bytes()),
+                Some(Ok(Message::Binary(bytes))) => state.take(&mut seat, &bytes),
+                Some(Ok(Message::Close(_)) | Err(_)) | None => break,
+                Some(Ok(_)) => {}
+            },
+            Some(message) = waiting.recv() => {
+                let last = message.is_close();
+                if socket.send(message).await.is_err() || last {
+                    break;
+                }
+            }
+            _ = mode.changed() => {}
+        }
+    }
+    state.leave(&seat);
+}

@@ -1,0 +1,113 @@
+//! `warren mesh ask`.
+
+use std::time::Instant;
+
+use anyhow::{Context, bail};
+use base::Secret;
+use clap::Args;
+use client::{ClientError, Warren, admin::mesh::MeshPeer};
+use daemon::{ConfigFile, signals};
+use serde_json::json;
+
+use crate::{
+    commands::{answer, target::Running},
+    exit::usage,
+};
+
+/// Ask a model, at this machine's server or at a peer, whichever is fastest. Whoever answers reads the
+/// question
+#[derive(Args)]
+pub(super) struct Ask {
+    /// What to ask; - is standard input
+    prompt: String,
+    /// The model [default: one of the fastest peer's, else the first that the server lists]
+    #[arg(long, value_name = "MODEL")]
+    model: Option<String>,
+    /// A key for the server, where it asks for one
+    #[arg(long, env = "WARREN_TOKEN", value_name = "KEY", hide_env_values = true)]
+    token: Option<Secret>,
+    /// Print each token, and the metrics at the end, as a line of JSON
+    #[arg(long)]
+    json: bool,
+    #[command(flatten)]
+    server: Running,
+}
+
+impl Ask {
+    pub(super) async fn run(self, file: &ConfigFile) -> anyhow::Result<()> {
+        let prompt = answer::prompt(&self.prompt).map_err(usage)?;
+        let warren = Warren::new(self.server.url(), self.token.as_ref());
+        let warren = warren.map_err(|error| usage(error.into()))?;
+        let stop = signals::shutdown()?;
+        tokio::select! {
+            // Dropping the answer hangs up, and so cancels the request.
+            () = stop.cancelled() => bail!("cancelled"),
+            answered = self.ask(&warren, file, &prompt) => answered,
+        }
+    }
+
+    async fn ask(&self, warren: &Warren, file: &ConfigFile, prompt: &str) -> anyhow::Result<()> {
+        let model = match &self.model {
+            Some(model) => model.clone(),
+            None => self.choose(warren, file).await?,
+        };
+        let body = json!({
+            "model": model,
+            "stream": true,
+            "stream_options": {"include_usage": true},
+            "messages": [{"role": "user", "content": prompt}],
+        });
+        let began = Instant::now();
+        let routed = warren.routed("mesh")?;
+        let answering = routed.post("/v1/chat/completions", serde_json::to_vec(&body)?).await?;
+        answer::print(answering, began, self.json).await
+    }
+
+    async fn choose(&self, warren: &Warren, file: &ConfigFile) -> anyhow::Result<String> {
+        // Without the administrator's token, what the server lists will do.
+        if let Ok(admin) = self.server.warren(&file.serve)
+            && let Ok(peers) = admin.mesh_peers().await
+            && let Some(model) = of_the_fastest(&peers)
+        {
+            return Ok(model.to_owned());
+        }
+        let listed = warren.model_ids().await.context("asking which models there are")?;
+        let words = "neither the server nor a peer of it serves a model now".to_owned();
+        listed.into_iter().next().ok_or_else(|| ClientError::NotFound { words }.into())
+    }
+}
+
+/// The first model of the fastest peer that answers now.
+fn of_the_fastest(peers: &[MeshPeer]) -> Option<&str> {
+    let speed = |peer: &MeshPeer| {
+        peer.tokens_per_second.unwrap_or(0.0) * f64::from(peer.throttle.min(100)) / 100.0
+    };
+    let serving = peers.iter().filter(|peer| peer.status == "ok" && !peer.models.is_empty());
+    let fastest = serving.max_by(|one, other| speed(one).total_cmp(&speed(other)))?;
+    fastest.models.first().map(String::as_str)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_fastest_peer_that_answers_is_asked() {
+        let peer = |model: &str, status: &str, speed, throttle| MeshPeer {
+            models: vec![model.to_owned()],
+            status: status.to_owned(),
+            tokens_per_second: speed,
+            throttle,
+            ..MeshPeer::default()
+        };
+        let peers = [
+            peer("slow", "ok", None, 100),
+            peer("hot", "ok", Some(50.0), 20),
+            peer("fast", "ok", Some(20.0), 100),
+            peer("gone", "degraded", Some(90.0), 100),
+            MeshPeer { models: Vec::new(), ..peer("", "ok", Some(99.0), 100) },
+        ];
+        assert_eq!(of_the_fastest(&peers), Some("fast"));
+        assert_eq!(of_the_fastest(&peers[3..]), None);
+    }
+}

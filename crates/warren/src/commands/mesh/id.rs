@@ -1,0 +1,105 @@
+//! `warren mesh id`.
+
+use std::io::IsTerminal;
+
+use clap::Args;
+use client::admin::mesh::{MeshId, MeshRelayJson};
+use daemon::{ConfigFile, data::mesh_identity};
+
+use crate::commands::{note, qr, say, table::plain, target::Running};
+
+/// Tell who this machine is in the mesh: its id, a fingerprint to compare over another channel, and,
+/// where its server runs, how it is reached and what is wrong with that. Without a server the key in
+/// the data directory is read, or made
+#[derive(Args)]
+pub(super) struct Id {
+    /// Draw the QR code even where standard output is no terminal
+    #[arg(long)]
+    qr: bool,
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+    #[command(flatten)]
+    server: Running,
+}
+
+impl Id {
+    pub(super) async fn run(self, file: &ConfigFile) -> anyhow::Result<()> {
+        let told = match self.server.warren(&file.serve) {
+            Ok(warren) => warren.mesh_id().await.map_err(anyhow::Error::from),
+            Err(error) => Err(error),
+        };
+        let (id, why) = match told {
+            Ok(id) => (id, None),
+            Err(error) if self.server.is_named() => return Err(error),
+            Err(error) => (self.kept(file)?, Some(error)),
+        };
+        if self.json {
+            return Ok(say(&serde_json::to_string_pretty(&id)?)?);
+        }
+        say(&readable(&id))?;
+        if self.qr || std::io::stdout().is_terminal() {
+            qr::code(&id.id.to_uppercase()).map(|code| say(&format!("\n{code}"))).transpose()?;
+        }
+        if let Some(why) = why {
+            note(&format!(
+                "This is the key in the data directory; its server was not asked: {why:#}"
+            ));
+        }
+        Ok(())
+    }
+
+    /// Who the data directory's node is.
+    fn kept(&self, file: &ConfigFile) -> anyhow::Result<MeshId> {
+        let id = mesh_identity(&self.server.directory(&file.serve)?)?.node_id();
+        let (id, fingerprint) = (id.to_string(), id.fingerprint());
+        Ok(MeshId { id, fingerprint, ..MeshId::default() })
+    }
+}
+
+fn readable(id: &MeshId) -> String {
+    let mut lines = vec![format!("id           {}", plain(&id.id))];
+    let mut line = |name: &str, value: &str| {
+        if !value.is_empty() {
+            lines.push(format!("{name:<12} {}", plain(value)));
+        }
+    };
+    line("fingerprint", &id.fingerprint);
+    line("name", &id.name);
+    line("listens at", id.listen.as_deref().unwrap_or_default());
+    line("shares with", &id.share);
+    for at in &id.relays {
+        line("relay", &relay(at));
+    }
+    for problem in &id.problems {
+        line("PROBLEM", problem);
+    }
+    lines.join("\n")
+}
+
+fn relay(relay: &MeshRelayJson) -> String {
+    let how = match (&relay.error, relay.connected, relay.challenged) {
+        (_, true, true) => "registered".to_owned(),
+        (_, true, false) => "registered, with a signature that can be replayed".to_owned(),
+        (Some(error), ..) => format!("not registered: {error}"),
+        (None, ..) => "not registered yet".to_owned(),
+    };
+    format!("{} ({how})", relay.url)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_not_known_is_not_told_and_problems_are() {
+        let id = MeshId { id: "ab".to_owned(), ..MeshId::default() };
+        assert_eq!(readable(&id), "id           ab");
+        let error = Some("refused".to_owned());
+        let relays = vec![MeshRelayJson { url: "ws://r".to_owned(), error, ..<_>::default() }];
+        let problems = vec!["two\u{1b}".to_owned()];
+        let told = readable(&MeshId { relays, problems, ..id });
+        assert!(told.contains("ws://r (not registered: refused)"), "{told}");
+        assert!(told.contains("PROBLEM      two\u{fffd}"), "{told}");
+    }
+}

@@ -1,0 +1,102 @@
+//! `warren mesh pull`.
+
+use anyhow::{anyhow, bail};
+use clap::Args;
+use client::{
+    ClientError, Warren,
+    admin::mesh::{MeshPull, MeshTransfer},
+};
+use daemon::{ConfigFile, signals};
+
+use super::progress::Progress;
+use crate::commands::{note, say, table::plain, target::Running, words::bytes};
+
+/// Fetch a model from peers, from all that have the same files at once. It is the server that fetches: a
+/// pull that is interrupted here goes on, and one that broke off goes on where it was
+#[derive(Args)]
+pub(super) struct Pull {
+    /// The model, as `warren mesh models` lists it
+    model: String,
+    /// From this peer only: its id, the beginning of it, or its name
+    #[arg(long, value_name = "PEER")]
+    from: Option<String>,
+    /// Stop fetching it instead; what has arrived stays for another pull
+    #[arg(long, conflicts_with = "from")]
+    cancel: bool,
+    /// Print each step as a line of JSON
+    #[arg(long)]
+    json: bool,
+    #[command(flatten)]
+    server: Running,
+}
+
+impl Pull {
+    pub(super) async fn run(self, file: &ConfigFile) -> anyhow::Result<()> {
+        let warren = self.server.warren(&file.serve)?;
+        if self.cancel {
+            return self.stop(&warren).await;
+        }
+        let stop = signals::shutdown()?;
+        tokio::select! {
+            () = stop.cancelled() => bail!(
+                "not watched any more; the server goes on. `warren mesh pull {model}` shows it again, \
+                 with --cancel it stops",
+                model = self.model
+            ),
+            ended = self.watch(&warren) => self.tell(ended?),
+        }
+    }
+
+    /// Shows each step; the last one.
+    async fn watch(&self, warren: &Warren) -> anyhow::Result<MeshTransfer> {
+        let asked = MeshPull { model: self.model.clone(), from: self.from.clone() };
+        let mut pulling = warren.mesh_pull(&asked).await?;
+        let (mut progress, mut last) = (Progress::new(), None);
+        while let Some(step) = pulling.next().await? {
+            match self.json {
+                true => say(&serde_json::to_string(&step)?)?,
+                false => progress.show(&step),
+            }
+            last = Some(step);
+        }
+        progress.end();
+        last.ok_or_else(|| anyhow!("the server told nothing of the pull"))
+    }
+
+    fn tell(&self, last: MeshTransfer) -> anyhow::Result<()> {
+        let (model, detail) = (plain(&self.model), last.detail.unwrap_or_default());
+        match (last.state.as_str(), last.code.as_deref()) {
+            ("done", _) if self.json => Ok(()),
+            ("done", _) => {
+                Ok(say(&format!("{model} is there, {}: {}", bytes(last.bytes), plain(&detail)))?)
+            }
+            ("cancelled", _) => bail!("the pull of {model} was cancelled"),
+            ("failed", Some("not_found")) => {
+                Err(ClientError::NotFound { words: plain(&detail) }.into())
+            }
+            ("failed", _) => bail!("{model} could not be fetched: {}", plain(&detail)),
+            (state, _) => bail!(
+                "the server stopped telling while the pull was {}: ask again, and it goes on",
+                plain(state)
+            ),
+        }
+    }
+
+    async fn stop(&self, warren: &Warren) -> anyhow::Result<()> {
+        let runs = |transfer: &MeshTransfer| {
+            let ended = matches!(transfer.state.as_str(), "done" | "failed" | "cancelled");
+            transfer.direction == "in" && transfer.model == self.model && !ended
+        };
+        let transfers = warren.mesh_transfers().await?;
+        let Some(running) = transfers.iter().find(|transfer| runs(transfer)) else {
+            let words = format!("{} is not being fetched", plain(&self.model));
+            return Err(ClientError::NotFound { words }.into());
+        };
+        let cancelled = warren.cancel_mesh_transfer(&running.id).await?;
+        if self.json {
+            return Ok(say(&serde_json::to_string(&cancelled)?)?);
+        }
+        note("what has arrived stays for another pull");
+        Ok(())
+    }
+}

@@ -1,0 +1,72 @@
+//! Numbers for people, and text that somebody else wrote.
+
+/// What a terminal may be shown of text that somebody else wrote: its lines and tabs, and nothing
+/// that would move the cursor or turn the writing around.
+pub(crate) fn clean(text: &str) -> String {
+    let turns = |c| matches!(c, '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
+    let harmful = |c: char| (c.is_control() && !matches!(c, '\n' | '\t')) || turns(c);
+    text.chars().map(|c| if harmful(c) { '\u{fffd}' } else { c }).collect()
+}
+
+/// So many of what.
+pub(crate) fn count(number: u64, what: &str) -> String {
+    match number {
+        1 => format!("1 {what}"),
+        _ => format!("{number} {what}s"),
+    }
+}
+
+/// A number of bytes in the largest unit that leaves a digit before the point.
+pub(crate) fn bytes(number: u64) -> String {
+    const UNITS: [&str; 5] = ["KiB", "MiB", "GiB", "TiB", "PiB"];
+    if number < 1024 {
+        return format!("{number} B");
+    }
+    let mut value = number as f64;
+    let mut unit = "B";
+    for larger in UNITS {
+        // What would be shown as 1024.0 is 1.0 of the next.
+        if value < 1023.95 {
+            break;
+        }
+        (value, unit) = (value / 1024.0, larger);
+    }
+    format!("{value:.1} {unit}")
+}
+
+/// A span in its two largest units.
+pub(crate) fn span(secs: u64) -> String {
+    let (minutes, hours, days) = (secs / 60, secs / 3_600, secs / 86_400);
+    match (days, hours, minutes) {
+        (1.., ..) => format!("{days}d {}h", hours % 24),
+        (_, 1.., _) => format!("{hours}h {}m", minutes % 60),
+        (.., 1..) => format!("{minutes}m {}s", secs % 60),
+        _ => format!("{secs}s"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_stranger_wrote_does_nothing_to_a_terminal() {
+        assert_eq!(clean("a\n\tb\u{1b}[2Jc\r\u{202e}d"), "a\n\tb\u{fffd}[2Jc\u{fffd}\u{fffd}d");
+        assert_eq!([count(1, "room"), count(0, "room")], ["1 room", "0 rooms"]);
+    }
+
+    #[test]
+    fn bytes_are_told_in_the_unit_that_fits() {
+        let cases = [
+            (0, "0 B"),
+            (1023, "1023 B"),
+            (1024, "1.0 KiB"),
+            (1024 * 1024 - 1, "1.0 MiB"),
+            (5 * 1024 * 1024 * 1024 / 2, "2.5 GiB"),
+            (u64::MAX, "16384.0 PiB"),
+        ];
+        for (number, told) in cases {
+            assert_eq!(bytes(number), told);
+        }
+    }
+}

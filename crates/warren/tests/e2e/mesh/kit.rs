@@ -1,0 +1,463 @@
+//! Machines of a mesh, what they see of each other, and a connection that can be cut.
+
+use std::{net::SocketAddr, path::Path};
+
+use serde_json::{Value, json};
+use testkit::{
+    ChildProcess, Client, DEADLINE, Daemon, Gate, MockBackend, Reply, Response, Serve,
+    WorkerProcess, eventually, within,
+};
+use tokio::{
+    io::{AsyncReadExt, AsyncWriteExt},
+    net::{
+        TcpListener, TcpStream,
+        tcp::{OwnedReadHalf, OwnedWriteHalf},
+    },
+    sync::watch,
+    task::{JoinHandle, JoinSet},
+};
+
+use crate::{
+    cli::{Ran, warren},
+    common::{CHAT, binary, lend, serve},
+};
+
+/// Makes of each function that takes a [`Way`] two tests, one for each.
+macro_rules! both_ways {
+    ($($name:ident),+ $(,)?) => {$(
+        mod $name {
+            #[tokio::test]
+            async fn lan() {
+                super::$name(crate::mesh::kit::Way::Lan).await;
+            }
+
+            #[tokio::test]
+            async fn relay() {
+                super::$name(crate::mesh::kit::Way::Relay).await;
+            }
+        }
+    )+};
+}
+pub(super) use both_ways;
+
+/// How two machines are connected.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Way {
+    Lan,
+    Relay,
+}
+
+impl Way {
+    /// As `/admin/mesh/peers` has it.
+    pub(super) fn link(self) -> &'static str {
+        match self {
+            Self::Lan => "lan",
+            Self::Relay => "relay",
+        }
+    }
+}
+
+/// A server that takes part in the mesh, and what it lends.
+pub(super) struct Machine {
+    pub(super) daemon: Daemon,
+    /// What answers for it, if it has a worker.
+    pub(super) mock: MockBackend,
+    worker: Option<WorkerProcess>,
+    pub(super) id: String,
+}
+
+/// Settings of a machine that listens on the LAN and answers anyone.
+pub(super) fn listening() -> Serve {
+    serve().set("--mesh-listen", "127.0.0.1:0").set("--mesh-share", "anyone")
+}
+
+/// Settings of a machine that dials another one, and answers nobody.
+pub(super) fn dialling(peer: &str) -> Serve {
+    serve().set("--mesh-peer", peer)
+}
+
+impl Machine {
+    /// A machine without models.
+    pub(super) async fn start(settings: Serve) -> Self {
+        let daemon = settings.start().await;
+        let told = daemon.admin().get("/admin/mesh/id").await;
+        assert_eq!(told.status, 200, "{}", told.text());
+        let id = told.json()["id"].as_str().expect("an id").to_owned();
+        let mock = MockBackend::start(&["m"]).await;
+        Self { daemon, mock, worker: None, id }
+    }
+
+    /// A machine that lends the model `m`, so many requests at once.
+    pub(super) async fn lending(settings: Serve, slots: u32) -> Self {
+        let mut machine = Self::start(settings).await;
+        machine.lend(slots).await;
+        machine
+    }
+
+    /// Lends the model `m` from now on.
+    pub(super) async fn lend(&mut self, slots: u32) {
+        self.worker = Some(lend(&self.daemon, &self.mock, slots).await);
+    }
+
+    /// What it tells of itself.
+    pub(super) async fn told(&self) -> Value {
+        self.daemon.admin().get("/admin/mesh/id").await.json()
+    }
+
+    /// Where peers on the LAN connect to.
+    pub(super) async fn lan(&self) -> String {
+        let listens = async || self.told().await["listen"].is_string();
+        eventually("a listener for peers", DEADLINE, listens).await;
+        self.told().await["listen"].as_str().expect("it listens").to_owned()
+    }
+
+    /// The same, for fakes.
+    pub(super) async fn lan_address(&self) -> SocketAddr {
+        self.lan().await.parse().expect("an address")
+    }
+
+    /// What it knows of its peers.
+    pub(super) async fn peers(&self) -> Vec<Value> {
+        let listed = self.daemon.admin().get("/admin/mesh/peers").await.json();
+        listed["peers"].as_array().cloned().expect("a list of peers")
+    }
+
+    /// What it knows of a peer, if it does.
+    pub(super) async fn peer(&self, id: &str) -> Option<Value> {
+        self.peers().await.into_iter().find(|peer| peer["id"] == id)
+    }
+
+    /// Waits until what it knows of a peer is as wished, and returns it.
+    #[track_caller]
+    pub(super) fn sees(&self, id: &str, wished: fn(&Value) -> bool) -> impl Future<Output = Value> {
+        let caller = std::panic::Location::caller();
+        async move {
+            let sees = async || self.peer(id).await.is_some_and(|peer| wished(&peer));
+            eventually(&format!("a peer as wished at {caller}"), DEADLINE, sees).await;
+            self.peer(id).await.expect("it was there just now")
+        }
+    }
+
+    /// Waits until there is a link to a peer that serves `m`.
+    pub(super) async fn is_linked(&self, id: &str) -> Value {
+        self.sees(id, |peer| peer["status"] == "ok" && serves(peer)).await
+    }
+
+    /// Waits until there is no link to a peer.
+    pub(super) async fn is_parted(&self, id: &str) {
+        let parted = async || match self.peer(id).await {
+            None => true,
+            Some(peer) => ["none", "listed"].contains(&peer["link"].as_str().expect("text")),
+        };
+        eventually("the end of a link", DEADLINE, parted).await;
+    }
+
+    /// Waits until it is registered at all its relays.
+    pub(super) async fn is_registered(&self) {
+        let registered = async || {
+            let relays = self.told().await["relays"].clone();
+            relays.as_array().is_some_and(|all| all.iter().all(|relay| relay["connected"] == true))
+        };
+        eventually("a registration at the relay", DEADLINE, registered).await;
+    }
+
+    /// What has to be put right there.
+    pub(super) async fn problems(&self) -> String {
+        self.told().await["problems"].to_string()
+    }
+
+    /// Asks it for an answer of the model `m`.
+    pub(super) async fn ask(&self, body: &Value) -> Response {
+        self.daemon.client().post_json(CHAT, body).await
+    }
+
+    /// The same for another route than its own.
+    pub(super) async fn ask_by(&self, route: &str, body: &Value) -> Response {
+        let client = self.daemon.client().with_header("x-warren-route", route);
+        client.post_json(CHAT, body).await
+    }
+
+    /// A client of it.
+    pub(super) fn client(&self) -> Client {
+        self.daemon.client()
+    }
+
+    /// Runs `warren mesh` against it.
+    pub(super) async fn cli(&self, args: &[&str]) -> Ran {
+        let (url, directory) = (self.daemon.url(), self.daemon.data_dir().display().to_string());
+        let mut all = vec!["mesh"];
+        all.extend(args);
+        all.extend(["--server", &url]);
+        if args.first() != Some(&"ask") || !args.contains(&"--data-dir") {
+            all.extend(["--data-dir", &directory]);
+        }
+        warren(&all).await
+    }
+
+    /// Whether it answers, and is well.
+    pub(super) async fn is_healthy(&self) {
+        assert_eq!(self.daemon.health().await["ok"], true);
+    }
+}
+
+pub(super) fn serves(peer: &Value) -> bool {
+    peer["models"].as_array().is_some_and(|models| models.iter().any(|model| model == "m"))
+}
+
+/// `warren mesh relay`.
+pub(super) struct RelayProcess {
+    pub(super) process: ChildProcess,
+    pub(super) address: SocketAddr,
+    directory: tempfile::TempDir,
+}
+
+impl RelayProcess {
+    pub(super) async fn start(args: &[&str]) -> Self {
+        let directory = tempfile::tempdir().expect("a directory");
+        let (process, address) = Self::run(directory.path(), "127.0.0.1:0", args).await;
+        Self { process, address, directory }
+    }
+
+    async fn run(directory: &Path, listen: &str, more: &[&str]) -> (ChildProcess, SocketAddr) {
+        const SAYS: &str = "listening on ws://";
+        let directory = directory.display().to_string();
+        let mut args = vec!["mesh", "relay", "--listen", listen, "--data-dir", &directory];
+        args.extend(more);
+        let process = ChildProcess::start("relay", binary(), &args);
+        let line = process.line_with(SAYS).await;
+        let address = line.split_once(SAYS).expect("the line has it").1.trim();
+        let address = address.parse().expect("an address");
+        (process, address)
+    }
+
+    /// Its URL.
+    pub(super) fn url(&self) -> String {
+        format!("ws://{}", self.address)
+    }
+
+    /// Kills it and starts it again at the same address.
+    pub(super) async fn kill_and_restart(&mut self) {
+        self.process.kill9().await;
+        let listen = self.address.to_string();
+        (self.process, self.address) = Self::run(self.directory.path(), &listen, &[]).await;
+    }
+}
+
+/// One machine that lends `m`, and one that asks it.
+pub(super) struct Pair {
+    pub(super) asker: Machine,
+    pub(super) lender: Machine,
+    pub(super) relay: Option<RelayProcess>,
+}
+
+impl Pair {
+    /// The two, once the one that asks knows what the other one lends.
+    pub(super) async fn new(way: Way, slots: u32) -> Self {
+        Self::of(way, serve().set("--mesh-share", "anyone"), serve(), slots).await
+    }
+
+    /// The same with settings of their own.
+    pub(super) async fn of(way: Way, lender: Serve, asker: Serve, slots: u32) -> Self {
+        match way {
+            Way::Lan => Self::on_lan(lender, asker, slots).await,
+            Way::Relay => Self::at_relay(lender, asker, slots).await,
+        }
+    }
+
+    async fn on_lan(lender: Serve, asker: Serve, slots: u32) -> Self {
+        let lender = Machine::lending(lender.set("--mesh-listen", "127.0.0.1:0"), slots).await;
+        let asker = Machine::start(asker.set("--mesh-peer", &lender.lan().await)).await;
+        asker.is_linked(&lender.id).await;
+        Self { asker, lender, relay: None }
+    }
+
+    async fn at_relay(lender: Serve, asker: Serve, slots: u32) -> Self {
+        let relay = RelayProcess::start(&[]).await;
+        // It is let to the relay only when it has something to tell there.
+        let door = Wire::cut_to(relay.address).await;
+        let lender = lender.set("--mesh-relay", &format!("ws://{}", door.address()));
+        let lender = Machine::lending(lender, slots).await;
+        door.mend();
+        lender.is_registered().await;
+        let asker = Machine::start(asker.set("--mesh-relay", &relay.url())).await;
+        asker.sees(&lender.id, serves).await;
+        // It lives as long as the test.
+        door.forget();
+        Self { asker, lender, relay: Some(relay) }
+    }
+}
+
+/// A request for `m` with this text.
+pub(super) fn saying(text: &str, stream: bool) -> Value {
+    json!({"model": "m", "stream": stream, "messages": [{"role": "user", "content": text}]})
+}
+
+/// A chunk of an answer, as backends send it.
+pub(super) fn delta(text: &str) -> String {
+    let choice = json!({"index": 0, "delta": {"content": text}, "finish_reason": null});
+    sse(&chunk_of(choice))
+}
+
+/// The last chunk of an answer, and the end of the stream.
+pub(super) fn done() -> String {
+    let choice = json!({"index": 0, "delta": {}, "finish_reason": "stop"});
+    sse(&chunk_of(choice)) + "data: [DONE]\n\n"
+}
+
+fn chunk_of(choice: Value) -> Value {
+    json!({
+        "id": "chatcmpl-1", "object": "chat.completion.chunk", "created": 1, "model": "m",
+        "choices": [choice],
+    })
+}
+
+pub(super) fn sse(data: &Value) -> String {
+    format!("data: {data}\n\n")
+}
+
+/// An answer of a backend that says these words, one for each opening of the gate.
+pub(super) fn words(words: &[&str], gate: &Gate) -> Reply {
+    let mut chunks: Vec<String> = words.iter().map(|word| delta(word)).collect();
+    chunks.push(done());
+    Reply::stream(chunks, gate)
+}
+
+/// The data of the events of a stream.
+pub(super) fn events(text: &str) -> Vec<&str> {
+    text.lines().filter_map(|line| line.strip_prefix("data: ")).collect()
+}
+
+/// The text of an answer that came as a stream.
+pub(super) fn streamed(text: &str) -> String {
+    let chunks = events(text).into_iter().filter_map(|data| serde_json::from_str(data).ok());
+    let of = |chunk: Value| Some(chunk["choices"][0]["delta"]["content"].as_str()?.to_owned());
+    chunks.filter_map(of).collect()
+}
+
+/// The text of a whole answer.
+#[track_caller]
+pub(super) fn whole(response: &Response) -> String {
+    assert_eq!(response.status, 200, "{}", response.text());
+    let json = response.json();
+    json["choices"][0]["message"]["content"].as_str().expect("a text").to_owned()
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Mode {
+    Open,
+    /// Nothing passes, and nobody is told.
+    Frozen,
+    /// Every connection is reset, and none is taken.
+    Cut,
+}
+
+/// A TCP connection to somewhere, which the test cuts and freezes. Dropping it resets what is left.
+pub(super) struct Wire {
+    address: SocketAddr,
+    mode: watch::Sender<Mode>,
+    task: Option<JoinHandle<()>>,
+}
+
+impl Wire {
+    /// To this address.
+    pub(super) async fn to(target: SocketAddr) -> Self {
+        Self::new(target, Mode::Open).await
+    }
+
+    /// To this address, and cut.
+    pub(super) async fn cut_to(target: SocketAddr) -> Self {
+        Self::new(target, Mode::Cut).await
+    }
+
+    async fn new(target: SocketAddr, mode: Mode) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
+        let address = listener.local_addr().expect("its address");
+        let (mode, watched) = watch::channel(mode);
+        let task = Some(tokio::spawn(carry(listener, target, watched)));
+        Self { address, mode, task }
+    }
+
+    /// Where it begins.
+    pub(super) fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// Resets every connection, and takes none.
+    pub(super) fn cut(&self) {
+        self.mode.send_replace(Mode::Cut);
+    }
+
+    /// Lets nothing pass any more.
+    pub(super) fn freeze(&self) {
+        self.mode.send_replace(Mode::Frozen);
+    }
+
+    /// Lets everything pass again.
+    pub(super) fn mend(&self) {
+        self.mode.send_replace(Mode::Open);
+    }
+
+    /// Leaves it as it is until the end of the test.
+    pub(super) fn forget(mut self) {
+        let (kept, _) = watch::channel(Mode::Open);
+        let mode = std::mem::replace(&mut self.mode, kept);
+        if let Some(task) = self.task.take() {
+            tokio::spawn(async move {
+                let _kept = mode;
+                task.await
+            });
+        }
+    }
+}
+
+impl Drop for Wire {
+    fn drop(&mut self) {
+        self.task.iter().for_each(JoinHandle::abort);
+    }
+}
+
+async fn carry(listener: TcpListener, target: SocketAddr, mode: watch::Receiver<Mode>) {
+    let mut connections = JoinSet::new();
+    loop {
+        tokio::select! {
+            Ok((near, _)) = listener.accept() => {
+                connections.spawn(connection(near, target, mode.clone()));
+            }
+            Some(_) = connections.join_next() => {}
+        }
+    }
+}
+
+async fn connection(near: TcpStream, target: SocketAddr, mut mode: watch::Receiver<Mode>) {
+    // Either side may be gone already.
+    let _unset = near.set_zero_linger();
+    if *mode.borrow() == Mode::Cut {
+        return;
+    }
+    let Ok(far) = TcpStream::connect(target).await else { return };
+    let _unset = (far.set_zero_linger(), far.set_nodelay(true), near.set_nodelay(true));
+    let (near_read, near_write) = near.into_split();
+    let (far_read, far_write) = far.into_split();
+    let (there, back) = (mode.clone(), mode.clone());
+    tokio::select! {
+        _ = mode.wait_for(|mode| *mode == Mode::Cut) => {}
+        () = copy(near_read, far_write, there) => {}
+        () = copy(far_read, near_write, back) => {}
+    }
+}
+
+async fn copy(mut from: OwnedReadHalf, mut to: OwnedWriteHalf, mut mode: watch::Receiver<Mode>) {
+    let mut buffer = vec![0; 64 * 1024];
+    while let Ok(length @ 1..) = from.read(&mut buffer).await {
+        if mode.wait_for(|mode| *mode == Mode::Open).await.is_err()
+            || to.write_all(&buffer[..length]).await.is_err()
+        {
+            return;
+        }
+    }
+}
+
+/// Waits for the end of something that runs beside the test.
+pub(super) async fn ended<T>(what: &str, task: JoinHandle<T>) -> T {
+    within(what, task).await.expect("it did not panic")
+}
