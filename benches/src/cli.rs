@@ -1,6 +1,6 @@
 //! The options of the suite.
 
-use std::path::PathBuf;
+use std::{net::SocketAddr, path::PathBuf};
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
@@ -15,7 +15,8 @@ pub(crate) struct Cli {
     pub(crate) options: Options,
 }
 
-/// The processes the suite starts from its own executable. Both end when their stdin ends.
+/// The processes the suite starts from its own executable. Those that wait end when their
+/// stdin ends.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Role {
     /// The mock model server
@@ -26,6 +27,41 @@ pub(crate) enum Role {
     Load {
         /// What to do, as JSON
         plan: String,
+    },
+    /// The bare WebSocket echo
+    #[command(hide = true)]
+    Echo,
+    /// The receiving end of a plain copy
+    #[command(hide = true)]
+    Receive {
+        /// The file that is written
+        to: PathBuf,
+    },
+    /// The sending end of a plain copy
+    #[command(hide = true)]
+    Send {
+        /// The file that is read
+        from: PathBuf,
+        /// Where it goes
+        to: SocketAddr,
+    },
+    /// A stock peer that has a model
+    #[command(hide = true)]
+    Give {
+        /// The file of the model
+        from: PathBuf,
+        /// What it is called
+        model: String,
+    },
+    /// A stock peer that fetches a model
+    #[command(hide = true)]
+    Fetch {
+        /// Who has it
+        peer: SocketAddr,
+        /// What it is called
+        model: String,
+        /// The file that is written
+        to: PathBuf,
     },
 }
 

@@ -10,6 +10,7 @@
 //! - [`scenarios`]: what is measured: requests, startup, cancels, slow streams, rooms
 //! - [`targets`]: what it is measured on: direct, nginx, Warren
 //! - [`backend`]: the mock model server
+//! - [`echo`], [`copy`]: what the mesh is compared with; [`stock`]: a stock peer of it
 //! - [`load`]: the load generator
 //! - [`payload`]: request bodies and answers, known to both of these byte for byte
 //! - [`rooms`]: rooms of a server, over HTTP
@@ -19,6 +20,8 @@
 mod backend;
 mod child;
 mod cli;
+mod copy;
+mod echo;
 mod http1;
 mod load;
 mod payload;
@@ -27,6 +30,7 @@ mod report;
 mod rooms;
 mod scenarios;
 mod stats;
+mod stock;
 mod suite;
 mod targets;
 
@@ -60,6 +64,11 @@ async fn play(cli: Cli) -> anyhow::Result<()> {
     match cli.role {
         Some(Role::Backend) => backend::run().await,
         Some(Role::Load { plan }) => load::run(&plan).await,
+        Some(Role::Echo) => echo::run().await,
+        Some(Role::Receive { to }) => copy::receive(&to),
+        Some(Role::Send { from, to }) => copy::send(&from, to),
+        Some(Role::Give { from, model }) => stock::give(&from, &model),
+        Some(Role::Fetch { peer, model, to }) => stock::fetch(peer, &model, &to),
         None => suite::run(&cli.options).await,
     }
 }

@@ -67,6 +67,11 @@ impl Lab {
         outcome
     }
 
+    /// Starts another of the suite's own processes.
+    pub(crate) fn start(&self, arguments: &[&str], name: &str) -> Result<Process> {
+        own(&self.program, arguments, name, &self.dir)
+    }
+
     /// Starts the load generator.
     pub(crate) fn start_load(&self, plan: &Plan) -> Result<Process> {
         own(&self.program, &["load", &serde_json::to_string(plan)?], "load", &self.dir)

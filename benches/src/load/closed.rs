@@ -50,6 +50,9 @@ pub(crate) struct Closed {
     pub(crate) prefix: String,
     /// The key that is sent along.
     pub(crate) key: Option<String>,
+    /// Whether events are written anew on the way, so that only their words are compared.
+    #[serde(default)]
+    pub(crate) rewritten: bool,
     /// Seconds before measuring begins.
     pub(crate) warmup: f64,
     /// Seconds measured.
@@ -102,7 +105,7 @@ enum Expected {
 impl Expected {
     fn of(plan: &Closed) -> Self {
         match (plan.api, plan.answer) {
-            (Api::Chat, answer) => Self::Bytes(answer.expected()),
+            (Api::Chat, answer) if !plan.rewritten => Self::Bytes(answer.expected()),
             (_, Answer::Stream { chunks, .. }) => Self::Words(chunks),
             (_, Answer::Plain { .. }) => Self::Words(0),
         }
@@ -124,7 +127,7 @@ impl Round {
     fn new(plan: &Closed) -> Self {
         let ask = Ask { id: 0, answer: plan.answer };
         let body = match plan.api {
-            Api::Chat => ask.body(plan.body),
+            Api::Chat if !plan.rewritten => ask.body(plan.body),
             api => ask.foreign_body(api, plan.body),
         };
         let expected = Expected::of(plan);
@@ -288,6 +291,7 @@ mod tests {
             api: Api::Chat,
             prefix: String::new(),
             key: None,
+            rewritten: false,
             warmup: 0.0,
             seconds: 30.0,
             most: 100,

@@ -4,9 +4,11 @@
 //! - [`slow`]: many streams held open
 //! - [`cancel`]: clients that hang up in the middle of a stream
 //! - [`watch`]: watchers of rooms
+//! - [`mesh`]: messages and nodes at mesh relays
 
 pub(crate) mod cancel;
 pub(crate) mod closed;
+pub(crate) mod mesh;
 pub(crate) mod slow;
 pub(crate) mod watch;
 
@@ -29,6 +31,10 @@ pub(crate) enum Plan {
     Cancel(cancel::Cancel),
     /// See [`watch`].
     Watch(watch::Watch),
+    /// See [`mesh::frames`].
+    Frames(mesh::frames::Frames),
+    /// See [`mesh::nodes`].
+    Nodes(mesh::nodes::Nodes),
 }
 
 /// What went wrong, and how often.
@@ -83,6 +89,19 @@ pub(crate) async fn run(plan: &str) -> Result<()> {
             say(&held.opened)?;
             child::abandoned().await;
             say(&held.close().await)
+        }
+        Plan::Frames(plan) => told(mesh::frames::run(&plan)).await,
+        Plan::Nodes(plan) => {
+            let mut held = mesh::nodes::open(&plan).await?;
+            say(&held.quiet().await)?;
+            child::told_to_go_on().await?;
+            held.again().await?;
+            say(&held.quiet().await)?;
+            child::told_to_go_on().await?;
+            held.come_and_go().await?;
+            say(&held.quiet().await)?;
+            child::abandoned().await;
+            Ok(())
         }
         Plan::Watch(plan) => {
             let mut held = watch::open(&plan).await?;

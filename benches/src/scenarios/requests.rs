@@ -164,6 +164,7 @@ async fn one_round(row: Row, lab: &Lab, target: &mut Target) -> Result<Round> {
         api: Api::Chat,
         prefix: target.prefix.clone(),
         key: target.key.clone(),
+        rewritten: false,
         warmup: seconds * WARMUP,
         seconds,
         most: u64::MAX,

@@ -4,8 +4,10 @@
 //! - [`nginx`]: a plain reverse proxy
 //! - [`warren`]: a server and a worker
 //! - [`rooms`]: a server with rooms
+//! - [`mesh`]: servers that are peers, and a relay
 
 pub(crate) mod direct;
+pub(crate) mod mesh;
 pub(crate) mod nginx;
 pub(crate) mod rooms;
 pub(crate) mod warren;

@@ -142,7 +142,8 @@ fn serve(program: &Path, dir: &Path, secret: &str, accounting: Accounting) -> Re
     Process::spawn(command, "warren-serve", dir)
 }
 
-fn lend(
+/// Starts a worker that lends `backend` to a server.
+pub(super) fn lend(
     program: &Path,
     dir: &Path,
     server: SocketAddr,

@@ -41,7 +41,8 @@ impl NodeId {
     /// bits, too many to make another key that has them.
     pub fn fingerprint(&self) -> String {
         let groups = self.0.chunks_exact(2).take(5);
-        let groups: Vec<String> = groups.map(|two| format!("{:02x}{:02x}", two[0], two[1])).collect();
+        let groups: Vec<String> =
+            groups.map(|two| format!("{:02x}{:02x}", two[0], two[1])).collect();
         groups.join("-")
     }
 }

@@ -192,11 +192,6 @@ impl Link {
     pub(crate) fn why_closed(&self) -> Option<String> {
         self.lanes.why_closed()
     }
-
-    /// Whether a slice can be sent without waiting.
-    pub(crate) fn has_room(&self) -> bool {
-        self.lanes.has_room_for_a_piece()
-    }
 }
 
 impl fmt::Debug for Link {

@@ -181,7 +181,7 @@ impl Node {
         }
         match payload.first() {
             Some(1 | 2) if link.sealed => match Piece::decode(payload) {
-                Some(piece) => self.transfers.piece(link, piece),
+                Some(piece) => self.transfers.piece(link, &piece),
                 None => self.counts.bad("a piece that is none"),
             },
             _ => match decode(&payload) {

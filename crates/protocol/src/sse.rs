@@ -83,10 +83,21 @@ impl Default for Boundary {
 /// Whether an answer that begins with these bytes is a stream of events: after an optional byte
 /// order mark and empty lines comes `data:`, `event:`, `id:`, `retry:` or a comment.
 pub fn looks_like_sse(start: &[u8]) -> bool {
-    let text = start.strip_prefix(b"\xef\xbb\xbf").unwrap_or(start);
+    begins_like_sse(start) == Some(true)
+}
+
+/// The same of an answer that may have only begun; `None` while that cannot be told yet.
+pub fn begins_like_sse(start: &[u8]) -> Option<bool> {
+    const MARK: &[u8] = b"\xef\xbb\xbf";
+    const FIELDS: [&[u8]; 5] = [b":", b"data:", b"event:", b"id:", b"retry:"];
+    let text = start.strip_prefix(MARK).unwrap_or(start);
     let first = text.iter().position(|byte| !matches!(byte, b'\n' | b'\r')).unwrap_or(text.len());
     let line = &text[first..];
-    [&b":"[..], b"data:", b"event:", b"id:", b"retry:"].iter().any(|field| line.starts_with(field))
+    if FIELDS.iter().any(|field| line.starts_with(field)) {
+        return Some(true);
+    }
+    let may_be = MARK.starts_with(start) || FIELDS.iter().any(|field| field.starts_with(line));
+    (!may_be).then_some(false)
 }
 
 #[cfg(test)]
@@ -139,6 +150,16 @@ mod tests {
         }
         for no in ["", "\n", "{\"error\":1}", "<html>", "dat", " data:", "data"] {
             assert!(!looks_like_sse(no.as_bytes()), "{no:?}");
+        }
+    }
+
+    #[test]
+    fn a_beginning_that_is_too_short_tells_nothing() {
+        for yet in [&b""[..], b"\n", b"d", b"data", b"\r\ni", b"retry", b"\xef", b"\xef\xbb\xbf"] {
+            assert_eq!(begins_like_sse(yet), None, "{yet:?}");
+        }
+        for no in [&b"{"[..], b"<", b"date", b" d", b"\n{", b"\xefx", b"\xef\xbb\xbf{"] {
+            assert_eq!(begins_like_sse(no), Some(false), "{no:?}");
         }
     }
 

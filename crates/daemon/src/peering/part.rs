@@ -115,6 +115,8 @@ fn sources(settings: &MeshSettings, data_dir: &Path) -> Sources {
 }
 
 fn of_settings(settings: &MeshSettings, data_dir: &Path) -> mesh::Settings {
+    // Peers are told no paths, but people are: those must hold wherever they stand.
+    let data_dir = std::path::absolute(data_dir).unwrap_or_else(|_| data_dir.to_owned());
     // Of a listener on loopback other machines need not be told.
     let alone = settings.listen.is_some_and(|listen| listen.ip().is_loopback());
     mesh::Settings {
@@ -132,6 +134,6 @@ fn of_settings(settings: &MeshSettings, data_dir: &Path) -> mesh::Settings {
         trusted: settings.trusted.clone(),
         model_dirs: settings.model_dirs.clone(),
         offer_found: true,
-        data_dir: data_dir.to_owned(),
+        data_dir,
     }
 }

@@ -13,7 +13,7 @@ const MAX_MODELS: usize = 1_024;
 pub(crate) struct Served {
     /// The models that peers may ask for, in order.
     pub(crate) models: Vec<String>,
-    /// How many requests of peers are taken at once; at least 1.
+    /// How many requests of a peer are taken at once; at least 1.
     pub(crate) capacity: u32,
     /// How many requests are taken at once, whosever they are.
     pub(crate) of_all: u32,
@@ -36,9 +36,10 @@ impl Served {
         let server = Scope::server();
         let waiting = status.queues.iter().filter(|queue| queue.scope == server);
         let queue_depth: usize = waiting.map(|queue| queue.len).sum();
+        let limits = [share.jobs, share.jobs_per_peer].into_iter().flatten();
         Self {
             models: models(&own, share),
-            capacity: share.jobs.unwrap_or(u32::MAX).min(of_all).max(1),
+            capacity: limits.fold(of_all, u32::min).max(1),
             of_all,
             in_flight: sum(|worker| worker.in_flight),
             queue_depth: u32::try_from(queue_depth).unwrap_or(u32::MAX),

@@ -4,7 +4,7 @@ use protocol::{
     json::clip,
     mesh::cluster::ErrorCode,
     openai::chunk,
-    sse::looks_like_sse,
+    sse::begins_like_sse,
     translate::{BadAnswer, events::EventReader},
 };
 use serde_json::value::RawValue;
@@ -28,7 +28,8 @@ pub(super) struct Chunks {
 }
 
 enum Kind {
-    Unknown,
+    /// What came does not tell yet: a read of the network may bring a single byte.
+    Unknown(Vec<u8>),
     Events(EventReader),
     /// One JSON value, as far as it has come: the backend knows no streams.
     Whole(Vec<u8>),
@@ -36,7 +37,7 @@ enum Kind {
 
 impl Chunks {
     pub(super) fn new(asked: String, asked_usage: bool) -> Self {
-        Self { asked, asked_usage, kind: Kind::Unknown, said: false, finished: false }
+        Self { asked, asked_usage, kind: Kind::Unknown(Vec::new()), said: false, finished: false }
     }
 
     /// Takes the next bytes; the chunks that they complete.
@@ -48,16 +49,28 @@ impl Chunks {
         bytes: &[u8],
         out: &mut Vec<Box<RawValue>>,
     ) -> Result<(), Refused> {
-        if let Kind::Unknown = self.kind {
-            self.kind = match looks_like_sse(bytes) {
-                true => Kind::Events(EventReader::default()),
-                false => Kind::Whole(Vec::new()),
-            };
-        }
         match &mut self.kind {
+            Kind::Unknown(kept) => {
+                keep(kept, bytes)?;
+                let begun = std::mem::take(kept);
+                self.begin(begun, out)
+            }
             Kind::Whole(kept) => keep(kept, bytes),
-            _ => self.events(|reader, event| reader.feed(bytes, event), out),
+            Kind::Events(_) => self.events(|reader, event| reader.feed(bytes, event), out),
         }
+    }
+
+    /// Finds out what the answer is, as far as that can be told by now.
+    fn begin(&mut self, begun: Vec<u8>, out: &mut Vec<Box<RawValue>>) -> Result<(), Refused> {
+        match begins_like_sse(&begun) {
+            None => self.kind = Kind::Unknown(begun),
+            Some(false) => self.kind = Kind::Whole(begun),
+            Some(true) => {
+                self.kind = Kind::Events(EventReader::default());
+                self.events(|reader, event| reader.feed(&begun, event), out)?;
+            }
+        }
+        Ok(())
     }
 
     /// The answer is complete; the rest of the chunks.
@@ -65,11 +78,13 @@ impl Chunks {
     /// # Errors
     /// As [`Chunks::feed`]; and when it was cut off, or nothing was in it.
     pub(super) fn end(&mut self, out: &mut Vec<Box<RawValue>>) -> Result<(), Refused> {
-        if let Kind::Whole(kept) = &mut self.kind {
-            let kept = std::mem::take(kept);
-            self.whole(&kept, out)?;
-        } else {
-            self.events(|reader, event| reader.end(event), out)?;
+        match &mut self.kind {
+            Kind::Unknown(kept) if kept.trim_ascii().is_empty() => {}
+            Kind::Unknown(kept) | Kind::Whole(kept) => {
+                let kept = std::mem::take(kept);
+                self.whole(&kept, out)?;
+            }
+            Kind::Events(_) => self.events(|reader, event| reader.end(event), out)?,
         }
         match (self.said, self.finished) {
             (false, _) => Err(failed("the backend's answer was empty")),
@@ -86,7 +101,7 @@ impl Chunks {
         ) -> Result<(), BadAnswer>,
         out: &mut Vec<Box<RawValue>>,
     ) -> Result<(), Refused> {
-        let kind = std::mem::replace(&mut self.kind, Kind::Unknown);
+        let kind = std::mem::replace(&mut self.kind, Kind::Unknown(Vec::new()));
         let Kind::Events(mut reader) = kind else { return Ok(()) };
         let mut refused = None;
         let result = read(&mut reader, &mut |event| {
@@ -184,6 +199,8 @@ mod tests {
             );
         }
         assert_eq!(all(&[stream.as_bytes()], false).0.len(), 2, "usage that nobody asked for");
+        let bytes: Vec<_> = stream[": hi\r\n\r\n".len()..].as_bytes().chunks(1).collect();
+        assert_eq!(all(&bytes, false).0.len(), 2, "a byte at a time, from the first on");
     }
 
     #[test]

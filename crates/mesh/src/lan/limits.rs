@@ -73,6 +73,7 @@ impl Limits {
     }
 
     /// How many links there are.
+    #[cfg(test)]
     pub(super) fn open(&self) -> usize {
         MAX_LINKS - self.links.available_permits()
     }

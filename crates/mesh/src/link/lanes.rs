@@ -95,10 +95,6 @@ impl Lanes {
         self.push(|state| state.pieces.push_back((head, body, permit)))
     }
 
-    pub(super) fn has_room_for_a_piece(&self) -> bool {
-        self.pieces.available_permits() > 0
-    }
-
     /// Nothing more is put; small messages that wait are still sent.
     pub(super) fn close(&self, why: &str) {
         self.lock().closed.get_or_insert_with(|| why.to_owned());

@@ -193,8 +193,8 @@ impl Transfers {
     }
 
     /// A slice of a piece, or of a hash tree.
-    pub(crate) fn piece(&self, link: &Arc<Link>, piece: Piece) {
-        self.0.piece(link, &piece);
+    pub(crate) fn piece(&self, link: &Arc<Link>, piece: &Piece) {
+        self.0.piece(link, piece);
     }
 
     /// What comes and goes over this link goes on over another, or ends.
@@ -240,8 +240,8 @@ impl Inner {
             M::ModelManifestRequest(request) if link.sealed => {
                 return Serving::manifest(self, home, link, request);
             }
-            M::ModelTreeRequest(request) => return Serving::tree(self, &**home, link, request),
-            M::ModelPieceRequest(request) => return Serving::pieces(self, &**home, link, request),
+            M::ModelTreeRequest(request) => return Serving::tree(self, &**home, link, &request),
+            M::ModelPieceRequest(request) => return Serving::pieces(self, &**home, link, &request),
             M::ModelQueryResponse(answer) => self.queries.answered(link, &answer),
             M::ModelManifest(manifest) => self.manifest(link, manifest),
             M::ModelTransferChunk(chunk) => self.pulls.chunk(link, &chunk),
@@ -265,7 +265,7 @@ impl Inner {
     fn stopped(&self, link: &Link, error: ModelTransferError) -> bool {
         let ModelTransferError { transfer_id, error_message } = error;
         let unwanted = self.serving.unwanted(self, link, &transfer_id);
-        self.pulls.refused(link, &transfer_id, error_message) || unwanted
+        self.pulls.refused(link, &transfer_id, &error_message) || unwanted
     }
 
     fn piece(&self, link: &Arc<Link>, piece: &Piece) {

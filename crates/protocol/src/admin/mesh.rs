@@ -139,7 +139,7 @@ pub struct MeshTransfer {
     /// Where it was put, or why it failed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub detail: Option<String>,
-    /// Which kind of failure it is: `not_found`, `no_space`, `exists`, `refused`, `corrupt`, `lost`.
+    /// Which kind of failure it is: `not_found`, `no_space`, `exists`, `refused`, `corrupt`, `lost`, `disk`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub code: Option<String>,
 }

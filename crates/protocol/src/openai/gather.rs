@@ -89,7 +89,7 @@ impl Choice {
         for (name, value) in delta {
             match (name.as_str(), value) {
                 ("tool_calls", Value::Array(calls)) => {
-                    calls.into_iter().for_each(|it| self.call(it))
+                    calls.into_iter().for_each(|it| self.call(it));
                 }
                 ("role", value) => keep_first(&mut self.message, name, value),
                 (_, value) => append(&mut self.message, name, value),

@@ -1,7 +1,5 @@
 //! A model that a machine is told to fetch, and how it says that it goes.
 
-use std::io;
-
 use protocol::admin::mesh::MeshTransfer;
 use serde_json::json;
 
@@ -17,43 +15,33 @@ pub(crate) struct Lines {
     buffer: Vec<u8>,
 }
 
-/// Why a pull cannot be followed.
-#[derive(Debug)]
-pub(crate) enum Lost {
-    /// The machine has ended, or its connection has.
-    Gone(io::Error),
-    /// It says no: a status, and why.
-    Refused(u16, String),
-    /// It says what is no step of a pull.
-    Nonsense(String),
-}
-
-impl From<io::Error> for Lost {
-    fn from(error: io::Error) -> Self {
-        Self::Gone(error)
-    }
-}
-
 impl Lines {
     /// Has a machine fetch the model.
-    pub(crate) async fn of(machine: &Machine) -> Result<Self, Lost> {
+    ///
+    /// # Errors
+    /// Why it cannot be followed.
+    pub(crate) async fn of(machine: &Machine) -> Result<Self, String> {
         let request = machine.admin().post("/admin/mesh/pull", &json!({"model": MODEL}));
-        let answer = http::send(machine.state().address, &request).await?;
+        let answer = http::send(machine.state().address, &request).await;
+        let answer = answer.map_err(|error| error.to_string())?;
         match answer.status {
             200 => Ok(Self { answer, buffer: Vec::new() }),
-            status => Err(Lost::Refused(status, answer.text().await.0)),
+            status => Err(format!("{status} {}", answer.text().await.0)),
         }
     }
 
     /// The next step; nothing after the last.
-    pub(crate) async fn next(&mut self) -> Result<Option<MeshTransfer>, Lost> {
+    ///
+    /// # Errors
+    /// Why it cannot be followed any more.
+    pub(crate) async fn next(&mut self) -> Result<Option<MeshTransfer>, String> {
         loop {
             if let Some(end) = self.buffer.iter().position(|byte| *byte == b'\n') {
                 let line: Vec<u8> = self.buffer.drain(..=end).collect();
-                let nonsense = || Lost::Nonsense(String::from_utf8_lossy(&line).into_owned());
+                let nonsense = || format!("no step: {:?}", String::from_utf8_lossy(&line));
                 return serde_json::from_slice(&line).map(Some).map_err(|_| nonsense());
             }
-            match self.answer.piece().await? {
+            match self.answer.piece().await.map_err(|error| error.to_string())? {
                 Some(piece) => self.buffer.extend_from_slice(&piece),
                 None => return Ok(None),
             }

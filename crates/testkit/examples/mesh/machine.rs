@@ -108,12 +108,13 @@ impl Machine {
         let (data, name) = (data.display().to_string(), self.name());
         let backend = self.backend.url();
         let own = ["up", "--listen", &listen, "--data-dir", &data, "--backend", &backend];
-        let mesh = ["--name", &name, "--mesh-name", &name, "--mesh-share", "peers", "--log", "info"];
+        let mesh =
+            ["--name", &name, "--mesh-name", &name, "--mesh-share", "peers", "--log", "info"];
         let mut all: Vec<_> = own.into_iter().chain(mesh).map(str::to_owned).collect();
         all.extend(rules::flags());
         all.extend(self.flags.iter().cloned());
         if let Some(at) = &self.mesh {
-            // The last one counts no more than the first: it replaces the port that was free.
+            // The port that was free at its first start is its own from then on.
             let listen = all.iter().position(|flag| flag == "--mesh-listen");
             let value = listen.and_then(|at| all.get_mut(at + 1));
             value.expect("who listens was told to").clone_from(at);
@@ -123,13 +124,12 @@ impl Machine {
 
     async fn serves_its_own(&self) {
         let own = Model::Only(self.number).name();
-        let served = async || self.get("/admin/stats").await.is_some_and(|_| true);
         let listed = async || {
             let listed = self.get("/v1/models").await.unwrap_or_default();
             let listed = listed["data"].as_array().cloned().unwrap_or_default();
             listed.iter().any(|model| model["id"] == *own)
         };
-        while !(served().await && listed().await) {
+        while !listed().await {
             sleep(LOOK).await;
         }
     }

@@ -66,7 +66,7 @@ async fn main() -> ExitCode {
             return ExitCode::from(2);
         }
     };
-    let report = Report::new();
+    let report = Report::default();
     let account = match settings.pull_gib {
         Some(gib) => long::run(&settings, gib, &report).await,
         None => run(&settings, &report).await,

@@ -1,6 +1,7 @@
 //! Models that are fetched.
 //!
 //! - `find`: who has a model
+//! - `choose`: from whom what is fetched
 //! - `run`: a pull from its beginning to its end
 //! - `fetch`: hash trees and pieces, from several peers at once
 //! - `plain`: the plain form of stock peers
@@ -8,6 +9,7 @@
 //! - `slices`: pieces put together from their slices
 //! - `writer`: the thread that checks and writes
 
+mod choose;
 mod failure;
 mod fetch;
 mod find;
@@ -22,6 +24,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use models::ModelId;
 use protocol::{
     admin::mesh::MeshTransfer,
+    json::clip,
     mesh::{
         WireId,
         cluster::{ModelManifest, ModelTransferChunk, ModelTransferComplete, Piece},
@@ -37,6 +40,9 @@ use crate::{link::Link, peer::PeerId};
 
 /// So many models are fetched at once.
 pub(super) const MAX_PULLS: usize = 4;
+
+/// So much of a peer's words is kept, in bytes.
+const MAX_WHY: usize = 256;
 
 /// A model that is being fetched.
 pub(super) struct Job {
@@ -124,10 +130,11 @@ impl Pulls {
     }
 
     /// A peer cannot go on with a transfer. Whether it is one of these.
-    pub(super) fn refused(&self, link: &Link, id: &WireId, why: String) -> bool {
+    pub(super) fn refused(&self, link: &Link, id: &WireId, why: &str) -> bool {
+        let why = clip(why, MAX_WHY);
         self.of_id(id).is_some_and(|job| {
-            job.plain.refused(link, &why);
-            job.inbox.refused(link, why)
+            job.plain.refused(link, why);
+            job.inbox.refused(link, why.to_owned())
         })
     }
 

@@ -38,8 +38,11 @@ use crate::link::Link;
 /// The most transfers over one link.
 const MAX_TRANSFERS: usize = 16;
 
-/// One that nothing was asked of for so long makes room for another.
+/// One of which nothing was sent for so long makes room for another.
 const IDLE: Duration = Duration::from_secs(60);
+
+/// One of which nothing was sent for so long is forgotten when another begins.
+const FORGOTTEN: Duration = Duration::from_secs(600);
 
 /// The most requests for trees and pieces that wait on one link.
 const MAX_ASKS: usize = 64;
@@ -67,10 +70,10 @@ impl Serving {
         inner: &Arc<Inner>,
         home: &dyn Home,
         link: &Arc<Link>,
-        request: ModelTreeRequest,
+        request: &ModelTreeRequest,
     ) {
         let wanted = Wanted::Tree { file: request.file };
-        inner.serving.queue(inner, home, link, request.transfer_id, wanted);
+        inner.serving.queue(inner, home, link, &request.transfer_id, wanted);
     }
 
     /// Pieces are asked for.
@@ -78,11 +81,11 @@ impl Serving {
         inner: &Arc<Inner>,
         home: &dyn Home,
         link: &Arc<Link>,
-        request: ModelPieceRequest,
+        request: &ModelPieceRequest,
     ) {
-        let ModelPieceRequest { file, first, count, .. } = request;
+        let ModelPieceRequest { file, first, count, .. } = *request;
         let wanted = Wanted::Pieces { file, first, count };
-        inner.serving.queue(inner, home, link, request.transfer_id, wanted);
+        inner.serving.queue(inner, home, link, &request.transfer_id, wanted);
     }
 
     /// How they all are: the newest last.
@@ -133,9 +136,9 @@ impl Serving {
         let mut links = self.lock();
         let of_link = links.entry(link.number).or_default();
         of_link.take(id).for_each(|before| before.stop.cancel());
-        if of_link.transfers.len() >= MAX_TRANSFERS {
-            of_link.transfers.retain(|outbound| outbound.silence() < IDLE);
-        }
+        let is_full = of_link.transfers.len() >= MAX_TRANSFERS;
+        let idle = if is_full { IDLE } else { FORGOTTEN };
+        of_link.transfers.retain(|outbound| outbound.silence() < idle);
         if of_link.transfers.len() >= MAX_TRANSFERS {
             return Err("too many transfers run over this link".to_owned());
         }
@@ -155,12 +158,12 @@ impl Serving {
         inner: &Arc<Inner>,
         home: &dyn Home,
         link: &Arc<Link>,
-        id: WireId,
+        id: &WireId,
         wanted: Wanted,
     ) {
-        if let Err(why) = self.try_queue(inner, home, link, &id, wanted) {
+        if let Err(why) = self.try_queue(inner, home, link, id, wanted) {
             inner.counts.refused.one();
-            refuse(link, &id, why);
+            refuse(link, id, why);
         }
     }
 

@@ -106,10 +106,13 @@ fn complete(id: &WireId) -> M {
     M::ModelTransferComplete(ModelTransferComplete { transfer_id, model_id })
 }
 
+/// A chunk: of which file, where, and in base64.
+type Sent<'a> = (&'a str, u64, &'a str);
+
 #[tokio::test(start_paused = true)]
 async fn whatever_a_stock_peer_sends_stays_in_the_transfers_own_folder_and_within_its_bounds() {
     let long = "A".repeat(3 * MIB);
-    let cases: [(&str, &[(&str, u64, &str)]); 9] = [
+    let cases: [(&str, &[Sent<'_>]); 9] = [
         ("above", &[("../a", 0, "eA==")]),
         ("absolute", &[("/tmp/a", 0, "eA==")]),
         ("a hole", &[("a", 1, "eA==")]),

@@ -41,8 +41,11 @@ const REPLACED: u16 = 1012;
 /// A link to a peer is wanted.
 pub(super) struct Ask {
     pub(super) peer: NodeId,
-    pub(super) answer: oneshot::Sender<Result<Arc<Link>, NoLink>>,
+    pub(super) answer: Waiting,
 }
+
+/// Whoever waits for a link.
+type Waiting = oneshot::Sender<Result<Arc<Link>, NoLink>>;
 
 /// Why a connection ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -76,7 +79,7 @@ pub(super) struct Connection<'a> {
     roster: Roster,
     sessions: Sessions,
     links: HashMap<Handle, Carried>,
-    waiting: HashMap<NodeId, Vec<oneshot::Sender<Result<Arc<Link>, NoLink>>>>,
+    waiting: HashMap<NodeId, Vec<Waiting>>,
     turn: Arc<Turn<()>>,
     /// Links that were closed on this side.
     notice: mpsc::Sender<Handle>,

@@ -67,7 +67,7 @@ enum State {
     /// This end has sent the second message, and waits for proof that the first was not recorded.
     Proving(Box<Proving>),
     /// It is a link, and maybe sealed.
-    Live(Option<Opener>),
+    Live(Option<Box<Opener>>),
 }
 
 struct Proving {
@@ -259,7 +259,7 @@ impl Session {
     }
 
     fn live(&mut self, opener: Option<Opener>) {
-        self.state = State::Live(opener);
+        self.state = State::Live(opener.map(Box::new));
         self.until = None;
     }
 

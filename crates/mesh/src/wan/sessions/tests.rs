@@ -1,3 +1,5 @@
+//! Sessions as they open, are greeted and end, without sockets.
+
 use protocol::mesh::relay::{FromRelay, forward::relay_data, forward::relay_session};
 
 use super::*;

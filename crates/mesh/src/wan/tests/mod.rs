@@ -1,3 +1,5 @@
+//! Relays and nodes together: over pipes in paused time, and over TCP.
+
 mod dialled;
 mod kit;
 mod nodes;

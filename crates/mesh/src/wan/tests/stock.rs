@@ -342,3 +342,17 @@ async fn everybody_that_comes_at_once_is_asked_for_once() {
     })
     .await;
 }
+
+#[tokio::test(start_paused = true)]
+async fn models_that_come_and_go_are_told_within_seconds() {
+    let (machine, mut relay) = Machine::at_stock(FakeHome::new(1));
+    relay.registers(&[]).await;
+    let start = Instant::now();
+    *machine.home.models.lock().unwrap() = vec!["brand-new".to_owned()];
+    let told = relay.heard_of("register").await;
+    assert_eq!(told["capabilities"]["loadedModels"], json!(["brand-new"]));
+    assert!(start.elapsed() <= Duration::from_secs(6), "{:?}", start.elapsed());
+    // And not again before there is a reason.
+    relay.heard_of("register").await;
+    assert!(start.elapsed() >= Duration::from_secs(60), "{:?}", start.elapsed());
+}

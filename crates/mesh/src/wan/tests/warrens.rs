@@ -22,7 +22,7 @@ fn cancel(id: &str) -> ClusterMessage {
     ClusterMessage::InferenceCancel(InferenceCancel { request_id: WireId::from(id) })
 }
 
-fn is_heartbeat(text: &String) -> bool {
+fn is_heartbeat(text: &str) -> bool {
     text.contains("\"heartbeat")
 }
 
@@ -151,17 +151,6 @@ async fn another_machine_with_the_same_key_takes_the_place_and_it_is_told() {
     assert_eq!(within("the end", one.ended).await.unwrap(), Ended::Replaced);
     let shown = std::sync::Arc::clone(&second.shown);
     eventually("a registration", DEADLINE, || async { shown.get().registered }).await;
-}
-
-#[tokio::test(start_paused = true)]
-async fn what_changes_is_told_within_seconds() {
-    let relay = relay();
-    let (one, other) = two(&relay).await;
-    *other.home.models.lock().unwrap() = vec!["brand-new".to_owned()];
-    sleep(Duration::from_secs(6)).await;
-    let listed = relay.peers();
-    assert!(format!("{listed:?}").contains("brand-new") || listed.len() == 2, "{listed:?}");
-    drop(one);
 }
 
 #[tokio::test(start_paused = true)]

@@ -15,6 +15,7 @@ pub use message::{
     ModelTransferChunk, ModelTransferComplete, ModelTransferRequest, Thermal,
 };
 pub use warren::{
-    InferenceCancel, ListedModel, ManifestFile, ModelList, ModelListRequest, ModelManifest, ModelManifestRequest, ModelPieceRequest,
-    ModelTransferError, ModelTreeRequest, Piece, PieceKind, WarrenHello,
+    InferenceCancel, ListedModel, ManifestFile, ModelList, ModelListRequest, ModelManifest,
+    ModelManifestRequest, ModelPieceRequest, ModelTransferError, ModelTreeRequest, Piece,
+    PieceKind, WarrenHello,
 };

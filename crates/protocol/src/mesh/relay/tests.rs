@@ -1,3 +1,5 @@
+//! Every message of a relay and to one, as stock peers write it and otherwise.
+
 use proptest::prelude::*;
 use serde_json::{Value, json, value::RawValue};
 

@@ -124,7 +124,8 @@ fn heartbeat() -> impl Strategy<Value = Box<Heartbeat>> {
         Thermal::Serious,
         Thermal::Critical,
     ]);
-    let numbers = (number(), 0..=100_u8, any::<u32>(), option::of(number()), option::of(any::<u32>()));
+    let numbers =
+        (number(), 0..=100_u8, any::<u32>(), option::of(number()), option::of(any::<u32>()));
     let texts = (option::of(any::<String>()), option::of(any::<String>()));
     (id(), thermal, numbers, models(), any::<bool>(), texts, extra()).prop_map(
         |(device_id, thermal_level, numbers, loaded_models, is_generating, texts, extra)| {
@@ -150,7 +151,8 @@ fn inference() -> impl Strategy<Value = ClusterMessage> {
     use ClusterMessage as M;
     let code = option::of(prop::sample::select(ErrorCode::ALL.to_vec()));
     let counts = (option::of(any::<u32>()), option::of(any::<u32>()));
-    let error = (id(), any::<String>(), code, option::of(any::<u32>()), option::of(any::<String>()));
+    let error =
+        (id(), any::<String>(), code, option::of(any::<u32>()), option::of(any::<String>()));
     prop_oneof![
         (id(), object(), any::<bool>(), option::of(any::<u32>())).prop_map(
             |(request_id, request, streaming, hops)| {
@@ -257,7 +259,10 @@ fn near() -> impl Strategy<Value = String> {
     ]);
     let names = "(_0|requestID|request|chunk|deviceInfo|modelID|transferID|offset|data|files)";
     let value = "(null|[0-9]{1,22}|-?[0-9]\\.[0-9]e[0-9]{1,4}|\"[a-z\\\\/]{0,3}\"|\\[\\[\\]\\]|\\{\\}|\\{\"_0\":1\\})";
-    let members = proptest::string::string_regex(&format!("\\{{(\"{names}\":{value},){{0,3}}\"{names}\":{value}\\}}")).unwrap();
+    let members = proptest::string::string_regex(&format!(
+        "\\{{(\"{names}\":{value},){{0,3}}\"{names}\":{value}\\}}"
+    ))
+    .unwrap();
     (kind, members, any::<bool>()).prop_map(|(kind, members, wrapped)| match wrapped {
         true => format!("{{\"{kind}\":{{\"_0\":{members}}}}}"),
         false => format!("{{\"{kind}\":{members}}}"),

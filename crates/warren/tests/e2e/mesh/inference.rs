@@ -93,7 +93,7 @@ async fn hanging_up_aborts_the_backend_and_nothing_else(way: Way) {
     leaving.next_chunk().await.expect("the first word");
     drop(leaving);
     pair.lender.mock.aborted(1).await;
-    second.open(4);
+    second.open(3);
     assert_eq!(streamed(&staying.await.unwrap().text()), "cd");
     assert_eq!(pair.lender.mock.counts().aborted, 1);
     pair.lender.daemon.is_idle().await;

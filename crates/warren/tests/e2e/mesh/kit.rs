@@ -1,6 +1,13 @@
 //! Machines of a mesh, what they see of each other, and a connection that can be cut.
 
-use std::{net::SocketAddr, path::Path};
+use std::{
+    net::SocketAddr,
+    path::Path,
+    sync::{
+        Arc, Mutex,
+        atomic::{AtomicU64, Ordering},
+    },
+};
 
 use serde_json::{Value, json};
 use testkit::{
@@ -71,9 +78,11 @@ pub(super) fn listening() -> Serve {
     serve().set("--mesh-listen", "127.0.0.1:0").set("--mesh-share", "anyone")
 }
 
-/// Settings of a machine that dials another one, and answers nobody.
-pub(super) fn dialling(peer: &str) -> Serve {
-    serve().set("--mesh-peer", peer)
+/// Settings with a file beside them.
+pub(super) fn with_file(settings: Serve, toml: &str) -> Serve {
+    let path = settings.data_dir().join("settings.toml");
+    std::fs::write(&path, toml).expect("a file");
+    settings.set("--config", path.to_str().expect("a path of text"))
 }
 
 impl Machine {
@@ -248,6 +257,8 @@ pub(super) struct Pair {
     pub(super) asker: Machine,
     pub(super) lender: Machine,
     pub(super) relay: Option<RelayProcess>,
+    /// On the LAN from who asks to who lends, else from who lends to the relay.
+    pub(super) wire: Wire,
 }
 
 impl Pair {
@@ -266,24 +277,34 @@ impl Pair {
 
     async fn on_lan(lender: Serve, asker: Serve, slots: u32) -> Self {
         let lender = Machine::lending(lender.set("--mesh-listen", "127.0.0.1:0"), slots).await;
-        let asker = Machine::start(asker.set("--mesh-peer", &lender.lan().await)).await;
+        let wire = Wire::to(lender.lan_address().await).await;
+        let asker = Machine::start(asker.set("--mesh-peer", &wire.name())).await;
         asker.is_linked(&lender.id).await;
-        Self { asker, lender, relay: None }
+        Self { asker, lender, relay: None, wire }
     }
 
     async fn at_relay(lender: Serve, asker: Serve, slots: u32) -> Self {
         let relay = RelayProcess::start(&[]).await;
         // It is let to the relay only when it has something to tell there.
-        let door = Wire::cut_to(relay.address).await;
-        let lender = lender.set("--mesh-relay", &format!("ws://{}", door.address()));
+        let wire = Wire::cut_to(relay.address).await;
+        let lender = lender.set("--mesh-relay", &format!("ws://{}", wire.name()));
         let lender = Machine::lending(lender, slots).await;
-        door.mend();
+        wire.mend();
         lender.is_registered().await;
         let asker = Machine::start(asker.set("--mesh-relay", &relay.url())).await;
         asker.sees(&lender.id, serves).await;
-        // It lives as long as the test.
-        door.forget();
-        Self { asker, lender, relay: Some(relay) }
+        Self { asker, lender, relay: Some(relay), wire }
+    }
+
+    /// Kills the machine that lends, and starts it again.
+    pub(super) async fn restart_lender(&mut self) {
+        self.wire.cut();
+        self.lender.daemon.kill_and_restart().await;
+        self.lender.daemon.has_workers(1).await;
+        if self.relay.is_none() {
+            self.wire.lead_to(self.lender.lan_address().await);
+        }
+        self.wire.mend();
     }
 }
 
@@ -315,10 +336,11 @@ pub(super) fn sse(data: &Value) -> String {
     format!("data: {data}\n\n")
 }
 
-/// An answer of a backend that says these words, one for each opening of the gate.
+/// An answer of a backend that says these words, one for each opening of the gate, of which its end
+/// needs one more.
 pub(super) fn words(words: &[&str], gate: &Gate) -> Reply {
     let mut chunks: Vec<String> = words.iter().map(|word| delta(word)).collect();
-    chunks.push(done());
+    chunks.last_mut().expect("a word").push_str(&done());
     Reply::stream(chunks, gate)
 }
 
@@ -354,8 +376,17 @@ enum Mode {
 /// A TCP connection to somewhere, which the test cuts and freezes. Dropping it resets what is left.
 pub(super) struct Wire {
     address: SocketAddr,
+    state: Arc<WireState>,
+    task: JoinHandle<()>,
+}
+
+struct WireState {
     mode: watch::Sender<Mode>,
-    task: Option<JoinHandle<()>>,
+    target: Mutex<SocketAddr>,
+    /// Bytes that came back from its far end.
+    passed: AtomicU64,
+    /// It stands still once so many have.
+    limit: AtomicU64,
 }
 
 impl Wire {
@@ -372,92 +403,120 @@ impl Wire {
     async fn new(target: SocketAddr, mode: Mode) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
         let address = listener.local_addr().expect("its address");
-        let (mode, watched) = watch::channel(mode);
-        let task = Some(tokio::spawn(carry(listener, target, watched)));
-        Self { address, mode, task }
+        let state = Arc::new(WireState {
+            mode: watch::Sender::new(mode),
+            target: Mutex::new(target),
+            passed: AtomicU64::new(0),
+            limit: AtomicU64::new(u64::MAX),
+        });
+        let task = tokio::spawn(carry(listener, Arc::clone(&state)));
+        Self { address, state, task }
     }
 
     /// Where it begins.
-    pub(super) fn address(&self) -> SocketAddr {
-        self.address
+    pub(super) fn name(&self) -> String {
+        self.address.to_string()
+    }
+
+    /// Leads elsewhere from now on.
+    pub(super) fn lead_to(&self, target: SocketAddr) {
+        *self.state.target.lock().unwrap() = target;
     }
 
     /// Resets every connection, and takes none.
     pub(super) fn cut(&self) {
-        self.mode.send_replace(Mode::Cut);
+        self.state.mode.send_replace(Mode::Cut);
     }
 
     /// Lets nothing pass any more.
     pub(super) fn freeze(&self) {
-        self.mode.send_replace(Mode::Frozen);
+        self.state.mode.send_replace(Mode::Frozen);
+    }
+
+    /// Stands still when so many more bytes have come back from its far end.
+    pub(super) fn freeze_after(&self, bytes: u64) {
+        self.state.limit.store(self.passed() + bytes, Ordering::SeqCst);
+    }
+
+    /// Waits until it stands still.
+    pub(super) async fn is_frozen(&self) {
+        let mut mode = self.state.mode.subscribe();
+        let frozen = mode.wait_for(|mode| *mode == Mode::Frozen);
+        within("a connection that stands still", frozen).await.expect("it is there");
+    }
+
+    /// How many bytes came back from its far end.
+    pub(super) fn passed(&self) -> u64 {
+        self.state.passed.load(Ordering::SeqCst)
     }
 
     /// Lets everything pass again.
     pub(super) fn mend(&self) {
-        self.mode.send_replace(Mode::Open);
-    }
-
-    /// Leaves it as it is until the end of the test.
-    pub(super) fn forget(mut self) {
-        let (kept, _) = watch::channel(Mode::Open);
-        let mode = std::mem::replace(&mut self.mode, kept);
-        if let Some(task) = self.task.take() {
-            tokio::spawn(async move {
-                let _kept = mode;
-                task.await
-            });
-        }
+        self.state.limit.store(u64::MAX, Ordering::SeqCst);
+        self.state.mode.send_replace(Mode::Open);
     }
 }
 
 impl Drop for Wire {
     fn drop(&mut self) {
-        self.task.iter().for_each(JoinHandle::abort);
+        self.task.abort();
     }
 }
 
-async fn carry(listener: TcpListener, target: SocketAddr, mode: watch::Receiver<Mode>) {
+impl WireState {
+    fn back(&self, bytes: usize) {
+        let passed = self.passed.fetch_add(bytes as u64, Ordering::SeqCst) + bytes as u64;
+        if passed > self.limit.load(Ordering::SeqCst) {
+            self.mode.send_replace(Mode::Frozen);
+        }
+    }
+}
+
+async fn carry(listener: TcpListener, state: Arc<WireState>) {
     let mut connections = JoinSet::new();
     loop {
         tokio::select! {
             Ok((near, _)) = listener.accept() => {
-                connections.spawn(connection(near, target, mode.clone()));
+                connections.spawn(connection(near, Arc::clone(&state)));
             }
             Some(_) = connections.join_next() => {}
         }
     }
 }
 
-async fn connection(near: TcpStream, target: SocketAddr, mut mode: watch::Receiver<Mode>) {
+async fn connection(near: TcpStream, state: Arc<WireState>) {
     // Either side may be gone already.
     let _unset = near.set_zero_linger();
+    let mut mode = state.mode.subscribe();
     if *mode.borrow() == Mode::Cut {
         return;
     }
+    let target = *state.target.lock().unwrap();
     let Ok(far) = TcpStream::connect(target).await else { return };
     let _unset = (far.set_zero_linger(), far.set_nodelay(true), near.set_nodelay(true));
     let (near_read, near_write) = near.into_split();
     let (far_read, far_write) = far.into_split();
-    let (there, back) = (mode.clone(), mode.clone());
     tokio::select! {
         _ = mode.wait_for(|mode| *mode == Mode::Cut) => {}
-        () = copy(near_read, far_write, there) => {}
-        () = copy(far_read, near_write, back) => {}
+        () = copy(near_read, far_write, &state, |_| {}) => {}
+        () = copy(far_read, near_write, &state, |bytes| state.back(bytes)) => {}
     }
 }
 
-async fn copy(mut from: OwnedReadHalf, mut to: OwnedWriteHalf, mut mode: watch::Receiver<Mode>) {
+async fn copy(
+    mut from: OwnedReadHalf,
+    mut to: OwnedWriteHalf,
+    state: &WireState,
+    passed: impl Fn(usize),
+) {
+    let mut mode = state.mode.subscribe();
     let mut buffer = vec![0; 64 * 1024];
     while let Ok(length @ 1..) = from.read(&mut buffer).await {
+        passed(length);
         if mode.wait_for(|mode| *mode == Mode::Open).await.is_err()
             || to.write_all(&buffer[..length]).await.is_err()
         {
             return;
         }
     }
-}
-
-/// Waits for the end of something that runs beside the test.
-pub(super) async fn ended<T>(what: &str, task: JoinHandle<T>) -> T {
-    within(what, task).await.expect("it did not panic")
 }

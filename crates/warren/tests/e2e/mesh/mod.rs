@@ -1,8 +1,22 @@
-//! The mesh with real processes: Warrens among each other and with stock-shaped peers, on the LAN and
-//! through relays.
+//! The mesh: real processes as peers of each other, and stock-shaped peers among them, from the command
+//! line, over HTTP, on the LAN and through relays.
 //!
-//! - `kit`: machines, what they see, and a connection that can be cut
-//! - `inference`: questions to a Warren, on the LAN and through a relay
+//! - `kit`: machines and what they see, and a connection that can be cut
+//! - `inference`: questions to a Warren
+//! - `routes`: how far a request goes, and how much peers may have
+//! - `trust`: who is linked to
+//! - `faults`: what is lost, and found again
+//! - `stock_lan`: stock peers on the LAN
+//! - `commands`, `relay`, `settings`, and `servers`, which they share: `warren mesh`, a relay, what may be set
 
+mod commands;
+mod faults;
 mod inference;
 mod kit;
+
+mod relay;
+mod routes;
+mod servers;
+mod settings;
+mod stock_lan;
+mod trust;

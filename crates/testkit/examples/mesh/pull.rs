@@ -1,0 +1,154 @@
+//! A model that is fetched again and again, by machines that come and go, from machines that do.
+
+use std::{sync::Arc, time::Duration};
+
+use testkit::Random;
+use tokio::{
+    task::JoinSet,
+    time::{sleep, timeout},
+};
+use tokio_util::sync::CancellationToken;
+
+use crate::{account::Report, file, lines::Lines, machine::Machine, mesh::Mesh, rules};
+
+/// Who fetches it: one that can be dialled, one that is at the relay only, and one that has a link to one
+/// of those that pass it on.
+const PULLERS: [usize; 3] = [3, 5, 8];
+
+/// The longest that a machine does nothing before it fetches the model again, in milliseconds.
+const RESTS: u64 = 4_000;
+
+/// How long it is waited for a machine that is away, at each look.
+const LOOK: Duration = Duration::from_millis(100);
+
+/// A pull that says nothing for so long hangs: whom it comes from may be frozen, and it may be frozen
+/// itself.
+const SILENT: Duration = rules::FROZEN.saturating_mul(2).saturating_add(rules::BUSY);
+
+/// How a pull may fail while those that it comes from come and go.
+const FAILS: [&str; 2] = ["not_found", "lost"];
+
+/// How an attempt ended.
+#[derive(Debug)]
+enum Attempt {
+    Done,
+    /// A reason, for programs.
+    Failed(String),
+    /// The machine has ended.
+    Gone,
+}
+
+/// All that fetch it.
+pub(crate) struct Pulling {
+    stop: CancellationToken,
+    tasks: JoinSet<()>,
+}
+
+/// One that fetches it.
+struct Puller {
+    mesh: Arc<Mesh>,
+    number: usize,
+    random: Random,
+    report: Report,
+    stop: CancellationToken,
+}
+
+/// From now on it is fetched.
+pub(crate) fn start(mesh: &Arc<Mesh>, random: &mut Random, report: &Report) -> Pulling {
+    let mut pulling = Pulling { stop: CancellationToken::new(), tasks: JoinSet::new() };
+    for number in PULLERS {
+        let (random, report, stop) = (random.fork(), report.clone(), pulling.stop.clone());
+        let puller = Puller { mesh: Arc::clone(mesh), number, random, report, stop };
+        pulling.tasks.spawn(puller.run());
+    }
+    pulling
+}
+
+impl Pulling {
+    /// Ends it, after it has been fetched once more by everybody: nobody comes and goes any more.
+    pub(crate) async fn stop(mut self, report: &Report) {
+        self.stop.cancel();
+        while let Some(ended) = self.tasks.join_next().await {
+            if let Err(error) = ended {
+                report.wrong(format!("what fetches a model: {error}"));
+            }
+        }
+    }
+}
+
+impl Puller {
+    async fn run(mut self) {
+        while !self.stop.is_cancelled() {
+            self.fetch().await;
+            let rest = Duration::from_millis(self.random.below(RESTS));
+            self.stop.run_until_cancelled(sleep(rest)).await;
+        }
+        self.fetch().await;
+    }
+
+    /// Fetches it, however often it takes.
+    async fn fetch(&self) {
+        let machine = &self.mesh.machines[self.number];
+        if let Err(error) = file::remove(&machine.data_dir()).await {
+            return self.report.wrong(format!("the model cannot be taken away: {error}"));
+        }
+        let mut interrupted = false;
+        loop {
+            let calm = self.stop.is_cancelled();
+            match self.attempt(machine).await {
+                Ok(Attempt::Done) => break,
+                Ok(Attempt::Gone) => interrupted = true,
+                Ok(Attempt::Failed(code)) => {
+                    if calm || !FAILS.contains(&code.as_str()) {
+                        return self.wrong(&format!("failed: {code}"));
+                    }
+                    self.report.pulled(|pulls| *pulls.failed.entry(code).or_default() += 1);
+                }
+                Err(wrong) => return self.wrong(&wrong),
+            }
+            sleep(LOOK).await;
+        }
+        if let Err(differs) = self.mesh.offered.compare(&machine.data_dir()).await {
+            return self.wrong(&differs);
+        }
+        self.report.pulled(|pulls| {
+            pulls.done += 1;
+            pulls.resumed += u64::from(interrupted);
+        });
+    }
+
+    fn wrong(&self, what: &str) {
+        self.report.wrong(format!("the pull of machine {}: {what}", self.number));
+    }
+
+    async fn attempt(&self, machine: &Machine) -> Result<Attempt, String> {
+        let before = machine.state();
+        if !before.up {
+            return Ok(Attempt::Gone);
+        }
+        let followed = follow(machine).await;
+        let after = machine.state();
+        let ended = (before.killed, before.stopped) != (after.killed, after.stopped);
+        match followed {
+            // It is told of pulls that end with the machine, too.
+            Ok(_) | Err(_) if ended => Ok(Attempt::Gone),
+            followed => followed,
+        }
+    }
+}
+
+/// Reads what a machine says of a pull, to its end.
+async fn follow(machine: &Machine) -> Result<Attempt, String> {
+    let silent = |_| format!("it says nothing for {SILENT:?}");
+    let mut lines = timeout(SILENT, Lines::of(machine)).await.map_err(silent)??;
+    let mut last = None;
+    while let Some(step) = timeout(SILENT, lines.next()).await.map_err(silent)?? {
+        last = Some(step);
+    }
+    let last = last.unwrap_or_default();
+    match (last.state.as_str(), &last.code) {
+        ("done", _) => Ok(Attempt::Done),
+        ("failed", Some(code)) => Ok(Attempt::Failed(code.clone())),
+        _ => Err(format!("its last step is {last:?}")),
+    }
+}

@@ -1,0 +1,125 @@
+//! What is left in the end: nothing in flight, nothing queued, nothing said that was not understood, and
+//! no more memory than there was need for.
+
+use std::time::Duration;
+
+use serde_json::json;
+use tokio::time::{Instant, sleep};
+
+use crate::{
+    account::Report,
+    machine::Machine,
+    mesh::Mesh,
+    plan::{self, MACHINES},
+};
+
+/// How long the last slots may take to be free after the last request, on a computer that is busy: what
+/// is lost stays lost.
+const SETTLE: Duration = Duration::from_secs(60);
+
+/// How often a machine is looked at meanwhile.
+const LOOK: Duration = Duration::from_millis(100);
+
+/// The most that a machine may occupy when nothing goes on, in MiB.
+const MOST_MIB: u64 = 200;
+
+/// What must be 0 on each machine, whatever has happened.
+const NEVER: [&str; 3] =
+    ["warren_mesh_bad_messages_total", "warren_mesh_corrupt_pieces_total", "warren_mesh_problems"];
+
+/// Checks that nothing is held any more.
+pub(crate) async fn settle(mesh: &Mesh, report: &Report) {
+    for machine in &mesh.machines {
+        let what = format!("machine {} is not idle", machine.number);
+        eventually(report, &what, SETTLE, async || busy(machine).await).await;
+        metrics(machine, report).await;
+    }
+    relay(mesh, report).await;
+}
+
+/// Looks until nothing is wrong, or for so long.
+pub(crate) async fn eventually(
+    report: &Report,
+    what: &str,
+    within: Duration,
+    look: impl AsyncFn() -> Option<String>,
+) {
+    let until = Instant::now() + within;
+    while let Some(wrong) = look().await {
+        if Instant::now() > until {
+            return report.wrong(format!("{what}: {wrong}"));
+        }
+        sleep(LOOK).await;
+    }
+}
+
+async fn busy(machine: &Machine) -> Option<String> {
+    let Some(health) = machine.get("/health").await else { return Some("no answer".to_owned()) };
+    let stats = machine.get("/admin/stats").await.unwrap_or_default();
+    let transfers = machine.get("/admin/mesh/transfers").await.unwrap_or_default();
+    let quiet = ["done", "failed", "cancelled"];
+    let moving = transfers["transfers"].as_array().cloned().unwrap_or_default();
+    let moving: Vec<_> = moving
+        .iter()
+        .filter(|transfer| !quiet.contains(&transfer["state"].as_str().unwrap_or_default()))
+        .filter(|transfer| transfer["direction"] == "in")
+        .collect();
+    let counts = machine.backend.counts();
+    let idle =
+        health["in_flight"] == 0 && health["queue_depth"] == 0 && stats["queues"] == json!([]);
+    let idle = idle && counts.in_flight() == 0 && moving.is_empty();
+    (!idle).then(|| format!("{health} {stats} {counts:?} {moving:?}"))
+}
+
+async fn metrics(machine: &Machine, report: &Report) {
+    let text = machine.text("/metrics").await;
+    let number = machine.number;
+    if !text.contains("warren_mesh_peers") {
+        report.wrong(format!("machine {number} tells nothing of the mesh in /metrics: {text}"));
+    }
+    for line in text.lines().filter(|line| !line.starts_with('#')) {
+        let held = line.contains("in_flight") || line.starts_with("warren_mesh_lent");
+        let never = NEVER.iter().any(|name| line.starts_with(name));
+        if (held || never) && !line.ends_with(" 0") && !line.ends_with(" 0.0") {
+            report.wrong(format!("in /metrics of machine {number} at the end: {line}"));
+        }
+    }
+}
+
+/// Nobody is at the relay twice, and no relay session is left over from an earlier life.
+async fn relay(mesh: &Mesh, report: &Report) {
+    let there = (0..MACHINES).filter(|machine| plan::at_relay(*machine)).count() as u64;
+    let pairs = there * (there - 1) / 2;
+    let most = [("nodes", there, there), ("sessions", 0, 2 * pairs), ("dropped_total", 0, 0)];
+    for (name, least, most) in most {
+        let counted = mesh.relay.metric(&format!("warren_mesh_relay_{name}")).await;
+        if !counted.is_some_and(|counted| (least..=most).contains(&counted)) {
+            report.wrong(format!("the relay counts {counted:?} {name}, not {least} to {most}"));
+        }
+    }
+}
+
+/// The most memory that one of them occupies, in MiB.
+pub(crate) async fn memory(mesh: &Mesh, report: &Report) -> u64 {
+    let mut most = mesh.relay.resident_mib().await;
+    for machine in &mesh.machines {
+        most = most.max(machine.resident_mib().await);
+    }
+    if most > MOST_MIB {
+        report.wrong(format!("one of them occupies {most} MiB when nothing goes on"));
+    }
+    most
+}
+
+/// Ends all of it in order.
+pub(crate) async fn end(mesh: &Mesh, report: &Report) {
+    for machine in &mesh.machines {
+        if let Err(wrong) = machine.stop().await {
+            report.wrong(wrong);
+        }
+    }
+    match mesh.relay.stop().await {
+        Some(0) => {}
+        code => report.wrong(format!("the relay stopped with {code:?}")),
+    }
+}

@@ -1,0 +1,156 @@
+//! What is lost, and found again.
+
+use std::time::Duration;
+
+use serde_json::Value;
+use testkit::{DEADLINE, Gate, eventually};
+
+use super::kit::{
+    Machine, Pair, Way, both_ways, events, listening, saying, serves, streamed, whole, words,
+};
+use crate::common::{CHAT, post};
+
+both_ways!(
+    a_peer_that_is_killed_ends_its_answers_with_an_error_and_no_others,
+    a_peer_that_was_restarted_is_linked_to_again,
+);
+
+/// The text and the last event of an answer that did not end well.
+fn broken(answer: &str) -> (String, String) {
+    let last: Value = serde_json::from_str(events(answer).last().expect("events")).unwrap();
+    let message = last["error"]["message"].as_str();
+    (streamed(answer), message.unwrap_or_else(|| panic!("no error: {answer}")).to_owned())
+}
+
+async fn a_peer_that_is_killed_ends_its_answers_with_an_error_and_no_others(way: Way) {
+    let mut pair = Pair::new(way, 4).await;
+    let own = Machine::lending(listening(), 1).await;
+    let (lost, kept) = (Gate::closed(), Gate::closed());
+    pair.lender.mock.then(words(&["a", "b"], &lost));
+    own.mock.then(words(&["c", "d"], &kept));
+    let at_peer = post(&pair.asker.client(), CHAT, saying("1", true));
+    let elsewhere = post(&own.client(), CHAT, saying("2", true));
+    pair.lender.mock.request().await;
+    own.mock.request().await;
+    lost.open(1);
+    kept.open(1);
+    // The first word is on its way when the peer dies, or has come.
+    let first = async || {
+        let peer = pair.asker.peer(&pair.lender.id).await;
+        peer.is_some_and(|peer| peer["link"] == way.link())
+    };
+    eventually("a link", DEADLINE, first).await;
+    pair.lender.daemon.kill9().await;
+    let (_, error) = broken_or_refused(&at_peer.await.unwrap());
+    assert!(error.contains("lost") || error.contains("peer"), "{error}");
+    kept.open(2);
+    assert_eq!(streamed(&elsewhere.await.unwrap().text()), "cd");
+    pair.asker.is_parted(&pair.lender.id).await;
+    pair.asker.is_healthy().await;
+}
+
+/// What a client is told, whether the answer had begun or not.
+fn broken_or_refused(answer: &testkit::Response) -> (String, String) {
+    if answer.status == 200 {
+        return broken(&answer.text());
+    }
+    let error = crate::common::openai_error(answer, 502);
+    (String::new(), error["message"].to_string())
+}
+
+async fn a_peer_that_was_restarted_is_linked_to_again(way: Way) {
+    let mut pair = Pair::new(way, 1).await;
+    let id = pair.lender.id.clone();
+    pair.restart_lender().await;
+    pair.lender.mock.answer_with(|_| words(&["again"], &Gate::opened()));
+    pair.asker.sees(&id, serves).await;
+    let answered = async || pair.asker.ask(&saying("hi", false)).await.status == 200;
+    eventually("an answer of the restarted peer", DEADLINE, answered).await;
+}
+
+#[tokio::test]
+async fn a_link_that_is_cut_comes_again_and_its_answers_end_with_an_error() {
+    let Pair { asker, lender, wire, .. } = Pair::new(Way::Lan, 2).await;
+    let gate = Gate::closed();
+    lender.mock.then(words(&["a", "b"], &gate));
+    let asked = asker.client().post(CHAT, &saying("1", true)).open().await;
+    lender.mock.request().await;
+    gate.open(1);
+    let mut answer = asked.answer().await;
+    answer.next_chunk().await.expect("the first word");
+    wire.cut();
+    let rest = answer.finish().await.text();
+    assert!(broken(&rest).1.contains("lost"), "{rest}");
+    lender.mock.aborted(1).await;
+    wire.mend();
+    asker.is_linked(&lender.id).await;
+    lender.mock.answer_with(|_| words(&["again"], &Gate::opened()));
+    assert_eq!(whole(&asker.ask(&saying("2", false)).await), "again");
+}
+
+#[tokio::test]
+async fn a_link_that_stands_still_for_a_while_loses_nothing() {
+    let Pair { asker, lender, wire, .. } = Pair::new(Way::Lan, 2).await;
+    let gate = Gate::closed();
+    lender.mock.then(words(&["a", "b", "c"], &gate));
+    let asked = asker.client().post(CHAT, &saying("1", true)).open().await;
+    lender.mock.request().await;
+    gate.open(1);
+    let mut answer = asked.answer().await;
+    let first = answer.next_chunk().await.expect("the first word");
+    wire.freeze();
+    gate.open(3);
+    lender.mock.reaches("the end at the backend", |counts| counts.answered == 1).await;
+    wire.mend();
+    let rest = answer.finish().await.text();
+    let first = String::from_utf8(first.to_vec()).unwrap();
+    assert_eq!(streamed(&format!("{first}{rest}")), "abc");
+    assert_eq!(asker.is_linked(&lender.id).await["link"], "lan");
+}
+
+#[tokio::test]
+async fn a_link_that_is_cut_for_forty_seconds_without_a_word_is_given_up_and_comes_again() {
+    let Pair { asker, lender, wire, .. } = Pair::new(Way::Lan, 2).await;
+    let gate = Gate::closed();
+    lender.mock.then(words(&["a", "b"], &gate));
+    let asked = asker.client().post(CHAT, &saying("1", true)).open().await;
+    lender.mock.request().await;
+    gate.open(1);
+    let mut answer = asked.answer().await;
+    answer.next_chunk().await.expect("the first word");
+    wire.freeze();
+    let long = Duration::from_secs(40);
+    let degraded = async || asker.peer(&lender.id).await.is_some_and(|it| it["status"] == "degraded");
+    eventually("a link that is degraded", long, degraded).await;
+    let unlinked = async || asker.peer(&lender.id).await.is_none_or(|it| it["link"] == "none");
+    eventually("a link that is given up", long, unlinked).await;
+    let rest = answer.finish().await.text();
+    assert!(!broken(&rest).1.is_empty(), "{rest}");
+    lender.mock.aborted(1).await;
+    wire.mend();
+    let again = async || asker.peer(&lender.id).await.is_some_and(|it| it["status"] == "ok");
+    eventually("a link that came again", long, again).await;
+    lender.mock.answer_with(|_| words(&["again"], &Gate::opened()));
+    assert_eq!(whole(&asker.ask(&saying("2", false)).await), "again");
+}
+
+#[tokio::test]
+async fn a_relay_that_was_killed_and_restarted_has_its_nodes_again() {
+    let mut pair = Pair::new(Way::Relay, 2).await;
+    let gate = Gate::closed();
+    pair.lender.mock.then(words(&["a", "b"], &gate));
+    let asked = pair.asker.client().post(CHAT, &saying("1", true)).open().await;
+    pair.lender.mock.request().await;
+    gate.open(1);
+    let mut answer = asked.answer().await;
+    answer.next_chunk().await.expect("the first word");
+    pair.relay.as_mut().expect("there is one").kill_and_restart().await;
+    let rest = answer.finish().await.text();
+    assert!(broken(&rest).1.contains("lost"), "{rest}");
+    pair.lender.mock.aborted(1).await;
+    pair.asker.is_registered().await;
+    pair.lender.is_registered().await;
+    pair.lender.mock.answer_with(|_| words(&["again"], &Gate::opened()));
+    let answered = async || pair.asker.ask(&saying("2", false)).await.status == 200;
+    eventually("an answer through the relay that is back", DEADLINE, answered).await;
+}

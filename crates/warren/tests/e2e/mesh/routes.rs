@@ -1,0 +1,150 @@
+//! How far a request goes, and how much of a machine peers may have.
+
+use serde_json::{Value, json};
+use testkit::{DEADLINE, Gate, eventually};
+
+use super::kit::{
+    Machine, Pair, Way, both_ways, listening, saying, serves, streamed, whole, with_file, words,
+};
+use crate::common::{CHAT, openai_error, post, serve};
+
+both_ways!(
+    what_a_peer_used_is_in_the_ledger_under_its_id,
+    what_is_more_than_a_peer_may_have_at_once_waits_its_turn,
+    who_shares_nothing_answers_nobody,
+);
+
+/// Two machines on the LAN that both serve `m`, each saying who it is.
+async fn two_that_serve() -> Pair {
+    let mut pair = Pair::new(Way::Lan, 2).await;
+    pair.asker.lend(1).await;
+    pair.asker.mock.answer_with(|_| words(&["here"], &Gate::opened()));
+    pair.lender.mock.answer_with(|_| words(&["there"], &Gate::opened()));
+    let here = async || pair.asker.ask_by("local-only", &saying("0", false)).await.status == 200;
+    eventually("an answer here", DEADLINE, here).await;
+    pair
+}
+
+#[tokio::test]
+async fn peers_are_asked_when_nothing_is_free_here_and_the_header_says_otherwise() {
+    let Pair { asker, lender, .. } = &two_that_serve().await;
+    for _ in 0..3 {
+        assert_eq!(whole(&asker.ask(&saying("hi", false)).await), "here");
+    }
+    let before = asker.mock.counts().started;
+    let gate = Gate::closed();
+    asker.mock.then(words(&["slow"], &gate));
+    let slow = post(&asker.client(), CHAT, saying("1", true));
+    eventually("work here", DEADLINE, async || asker.mock.counts().started > before).await;
+    // There is no room here now.
+    assert_eq!(whole(&asker.ask(&saying("2", false)).await), "there");
+    let own = asker.client().with_header("x-warren-route", "local-only");
+    let waiting = post(&own, CHAT, saying("3", false));
+    asker.daemon.has_queued(1).await;
+    assert_eq!(lender.mock.counts().started, 1);
+    gate.open(2);
+    assert_eq!(streamed(&slow.await.unwrap().text()), "slow");
+    assert_eq!(whole(&waiting.await.unwrap()), "here");
+    // A peer that is not tried yet may be the fastest.
+    let tried = async || {
+        let answer = asker.ask_by("mesh", &saying("4", false)).await;
+        whole(&answer) == "there" || lender.mock.counts().started > 1
+    };
+    eventually("the peer being tried", DEADLINE, tried).await;
+    let wrong = asker.ask_by("everywhere", &saying("5", false)).await;
+    let message = openai_error(&wrong, 400)["message"].to_string();
+    assert!(message.contains("x-warren-route"), "{message}");
+}
+
+#[tokio::test]
+async fn a_server_for_itself_asks_peers_only_where_a_request_says_so() {
+    let lender = Machine::lending(listening(), 2).await;
+    lender.mock.answer_with(|_| words(&["there"], &Gate::opened()));
+    let settings = serve().set("--mesh-route", "local-only");
+    let asker = Machine::start(settings.set("--mesh-peer", &lender.lan().await)).await;
+    asker.is_linked(&lender.id).await;
+    assert_eq!(asker.ask(&saying("1", false)).await.status, 404);
+    assert_eq!(whole(&asker.ask_by("prefer-local", &saying("2", false)).await), "there");
+    assert_eq!(whole(&asker.ask_by("mesh", &saying("3", false)).await), "there");
+    assert_eq!(asker.ask(&saying("4", false)).await.status, 404);
+}
+
+#[tokio::test]
+async fn what_a_peer_asks_goes_to_no_second_peer() {
+    let third = Machine::lending(listening(), 1).await;
+    let second = Machine::start(listening().set("--mesh-peer", &third.lan().await)).await;
+    second.is_linked(&third.id).await;
+    let first = Machine::start(serve().set("--mesh-peer", &second.lan().await)).await;
+    let linked = first.sees(&second.id, |peer| peer["status"] == "ok").await;
+    assert!(!serves(&linked), "it tells of its own models only: {linked}");
+    assert_eq!(first.ask(&saying("1", false)).await.status, 404);
+    // Who asks though it was told of nothing gets nothing, either.
+    let address = second.lan_address().await;
+    let (mut stock, ack) = testkit::mesh::LanPeer::greeted(address, &[]).await;
+    assert_eq!(ack["loadedModels"], json!([]));
+    let id = "0b1c2d3e-4f50-4172-8394-a5b6c7d8e9f0";
+    let body = json!({"requestID": id, "request": saying("2", true), "streaming": true});
+    stock.say(&json!({"inferenceRequest": {"_0": body}})).await;
+    assert_eq!(stock.expect("inferenceError").await["code"], "model_not_loaded");
+    assert_eq!(third.mock.counts().started, 0);
+    third.mock.answer_with(|_| words(&["third"], &Gate::opened()));
+    assert_eq!(whole(&second.ask(&saying("3", false)).await), "third");
+}
+
+async fn what_a_peer_used_is_in_the_ledger_under_its_id(way: Way) {
+    let pair = Pair::new(way, 1).await;
+    let usage = json!({"choices": [], "usage": {"prompt_tokens": 7, "completion_tokens": 5}});
+    let stream = super::kit::delta("a") + &super::kit::sse(&usage) + "data: [DONE]\n\n";
+    pair.lender.mock.then(testkit::Reply::stream([stream], &Gate::opened()));
+    assert_eq!(pair.asker.ask(&saying("hi", false)).await.status, 200);
+    let key = format!("peer:{}", pair.asker.id);
+    let row = async || row(&pair.lender, &key).await;
+    eventually("a row of the ledger", DEADLINE, async || row().await.is_some()).await;
+    let row = row().await.expect("it is there");
+    assert_eq!((&row["prompt_tokens"], &row["completion_tokens"]), (&json!(7), &json!(5)), "{row}");
+    // The peer's own ledger has it under who asked there.
+    let own = pair.asker.daemon.admin().get("/admin/usage").await.json();
+    assert_eq!(own["totals"]["requests"], 1, "{own}");
+}
+
+async fn row(machine: &Machine, key: &str) -> Option<Value> {
+    let usage = machine.daemon.admin().get("/admin/usage?by=key").await.json();
+    usage["rows"].as_array()?.iter().find(|row| row["key"] == key).cloned()
+}
+
+async fn what_is_more_than_a_peer_may_have_at_once_waits_its_turn(way: Way) {
+    let toml = "[mesh.share]\nwith = 'anyone'\njobs_per_peer = 1\nmodels = ['m']\n";
+    let pair = Pair::of(way, with_file(serve(), toml), serve(), 4).await;
+    let gate = Gate::closed();
+    pair.lender.mock.then(words(&["one"], &gate));
+    let first = post(&pair.asker.client(), CHAT, saying("1", true));
+    pair.lender.mock.request().await;
+    pair.lender.mock.answer_with(|_| words(&["two"], &Gate::opened()));
+    let second = post(&pair.asker.client(), CHAT, saying("2", false));
+    pair.asker.daemon.has_queued(1).await;
+    assert_eq!(pair.lender.mock.counts().started, 1, "no more than one at once");
+    gate.open(2);
+    assert_eq!(streamed(&first.await.unwrap().text()), "one");
+    assert_eq!(whole(&second.await.unwrap()), "two");
+}
+
+async fn who_shares_nothing_answers_nobody(way: Way) {
+    let relay = super::kit::RelayProcess::start(&[]).await;
+    let (lender, asker) = match way {
+        Way::Lan => {
+            let lender = Machine::lending(serve().set("--mesh-listen", "127.0.0.1:0"), 1).await;
+            let lan = lender.lan().await;
+            (lender, serve().set("--mesh-peer", &lan))
+        }
+        Way::Relay => {
+            let lender = Machine::lending(serve().set("--mesh-relay", &relay.url()), 1).await;
+            lender.is_registered().await;
+            (lender, serve().set("--mesh-relay", &relay.url()))
+        }
+    };
+    let asker = Machine::start(asker).await;
+    let known = asker.sees(&lender.id, |peer| peer["link"] != "none").await;
+    assert!(!serves(&known), "{known}");
+    assert_eq!(asker.ask(&saying("hi", false)).await.status, 404);
+    assert_eq!(lender.mock.counts().started, 0);
+}

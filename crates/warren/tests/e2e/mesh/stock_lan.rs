@@ -1,0 +1,186 @@
+//! Stock peers on the LAN: a Mac that asks and one that is asked, and messages as they come.
+
+use serde_json::{Value, json};
+use testkit::{
+    DEADLINE, Gate, Reply, eventually,
+    mesh::{FakeMac, LanPeer, MacSettings, Script},
+};
+
+use super::kit::{Machine, Pair, Way, delta, done, listening, saying, streamed, whole, words};
+use crate::common::{CHAT, openai_error, post, serve};
+
+const MAC_MODEL: &str = "mlx-community/Qwen3-8B-4bit";
+
+fn for_mac(stream: bool) -> Value {
+    json!({"model": MAC_MODEL, "stream": stream, "top_k": 3,
+        "messages": [{"role": "user", "content": "hi"}]})
+}
+
+/// A Warren that is linked to a Mac, which answers by this script.
+async fn with_mac(script: Script) -> (Machine, FakeMac, testkit::mesh::MacLink) {
+    let mac = FakeMac::start(MacSettings { script, ..MacSettings::default() }).await;
+    let settings = listening().set("--mesh-peer", &mac.address().to_string());
+    let machine = Machine::start(settings).await;
+    let link = mac.link().await;
+    let linked = async || machine.peers().await.iter().any(|peer| peer["status"] == "ok");
+    eventually("a link to the Mac", DEADLINE, linked).await;
+    (machine, mac, link)
+}
+
+#[tokio::test]
+async fn a_mac_is_asked_in_its_own_form() {
+    let (machine, _mac, link) = with_mac(Script::text("hello from a mac")).await;
+    let peer = machine.peers().await.remove(0);
+    assert_eq!((&peer["sealed"], &peer["warren"], &peer["name"]),
+        (&json!(false), &Value::Null, &json!("Studio")));
+    let answer = machine.ask(&for_mac(true)).await.text();
+    assert_eq!(streamed(&answer), "hello from a mac");
+    assert_eq!(whole(&machine.ask(&for_mac(false)).await), "hello from a mac");
+    let asked = link.hears("inferenceRequest", 2).await;
+    assert!(asked.iter().all(|body| body["request"]["top_k"] == 3 && body["streaming"] == true));
+    link.hears("heartbeat", 1).await;
+    assert!(link.dropped().is_empty(), "{:?}", link.dropped());
+}
+
+#[tokio::test]
+async fn a_mac_that_fails_or_goes_ends_the_answer_with_an_error() {
+    let gate = Gate::opened();
+    let failing = Script::text("one two").gate(&gate).fail("", "the model fell over");
+    let (machine, _mac, _link) = with_mac(failing).await;
+    let answer = machine.ask(&for_mac(true)).await.text();
+    assert!(answer.contains("the model fell over") && !answer.contains("[DONE]"), "{answer}");
+
+    let gate = Gate::closed();
+    let (machine, mac, link) = with_mac(Script::text("one two").gate(&gate)).await;
+    let asked = machine.client().post(CHAT, &for_mac(true)).open().await;
+    let mut answer = asked.answer().await;
+    answer.next_chunk().await.expect("the first word");
+    drop((link, mac));
+    let rest = answer.finish().await.text();
+    assert!(rest.contains("error") && !rest.contains("[DONE]"), "{rest}");
+    machine.is_healthy().await;
+}
+
+#[tokio::test]
+async fn a_mac_gets_answers_errors_and_heartbeats_meanwhile() {
+    let lender = Machine::lending(listening(), 2).await;
+    let settings = MacSettings { heartbeat: std::time::Duration::from_millis(50), ..<_>::default() };
+    let mac = FakeMac::start(settings).await;
+    let link = mac.dial(lender.lan_address().await).await.expect("a link");
+    assert_eq!(link.hello["loadedModels"], json!(["m"]));
+    let gate = Gate::closed();
+    let text = delta("é");
+    let (half, rest) = text.as_bytes().split_at(text.find('é').unwrap() + 1);
+    let rest = [rest, done().as_bytes()].concat();
+    lender.mock.then(Reply::stream([half, &rest], &gate));
+    let first = link.ask_for(&saying("1", true)).await;
+    lender.mock.request().await;
+    // While one answer is on its way, heartbeats are answered, and other requests.
+    let beats = link.heard_of("heartbeatAck").len();
+    link.hears("heartbeatAck", beats + 2).await;
+    lender.mock.then(words(&["two"], &Gate::opened()));
+    let (chunks, kind, _) = link.ask(&saying("2", true)).await;
+    assert_eq!((chunks[0]["choices"][0]["delta"]["content"].as_str(), kind.as_str()),
+        (Some("two"), "inferenceComplete"));
+    gate.open(3);
+    let (chunks, kind, end) = link.answer(&first).await;
+    assert_eq!((chunks[0]["choices"][0]["delta"]["content"].as_str(), kind.as_str()),
+        (Some("é"), "inferenceComplete"), "{end}");
+
+    lender.mock.then(Reply::json(500, &json!({"error": "boom"})));
+    let (chunks, kind, error) = link.ask(&saying("3", true)).await;
+    assert_eq!((chunks.len(), kind.as_str()), (0, "inferenceError"));
+    let words = "backend returned 500 Internal Server Error: {\"error\":\"boom\"}";
+    assert_eq!((&error["code"], &error["errorMessage"]), (&json!("internal_error"), &json!(words)));
+    lender.mock.then(Reply::stream([delta("a"), delta("b")], &Gate::opened()).broken());
+    let (chunks, kind, _) = link.ask(&saying("4", true)).await;
+    assert_eq!((chunks.is_empty(), kind.as_str()), (false, "inferenceError"));
+    let (_, kind, error) = link.ask(&json!({"model": "none", "messages": []})).await;
+    assert_eq!((kind.as_str(), &error["code"]), ("inferenceError", &json!("model_not_loaded")));
+    assert!(link.dropped().is_empty(), "{:?}", link.dropped());
+}
+
+#[tokio::test]
+async fn a_mac_that_hangs_up_has_its_requests_aborted() {
+    let lender = Machine::lending(listening(), 2).await;
+    let mac = FakeMac::start(MacSettings::default()).await;
+    let link = mac.dial(lender.lan_address().await).await.expect("a link");
+    lender.mock.then(Reply::hang());
+    link.ask_for(&saying("1", true)).await;
+    lender.mock.request().await;
+    drop(link);
+    lender.mock.aborted(1).await;
+}
+
+#[tokio::test]
+async fn messages_in_either_form_are_answered_in_the_form_they_came_in() {
+    let lender = Machine::lending(listening(), 2).await;
+    lender.mock.answer_with(|_| words(&["yes"], &Gate::opened()));
+    let (mut stock, _) = LanPeer::greeted(lender.lan_address().await, &[]).await;
+    let id = "0B1C2D3E-4F50-4172-8394-A5B6C7D8E9F0";
+    let request = json!({"requestID": id, "request": saying("1", true), "streaming": true});
+    stock.say(&json!({"inferenceRequest": {"_0": request.clone()}})).await;
+    assert_eq!(stock.expect("inferenceComplete").await["requestID"], id);
+    stock.say(&json!({"inferenceRequest": request})).await;
+    stock.expect("inferenceComplete").await;
+    for (asked, answered) in [
+        (json!({"modelQuery": {"_0": {"modelID": "none/none"}}}), "modelQueryResponse"),
+        (json!({"loadModel": {"_0": {"requestID": id, "modelID": "m"}}}), "modelLoadError"),
+        (json!({"hello": {"_0": {"deviceInfo": {"id": stock.device}, "protocolVersion": 7}}}), "helloAck"),
+        (json!({"inferenceRequest": {"_0": {"requestID": id}}}), "inferenceError"),
+        (json!({"inferenceRequest": {"_0": {"requestID": id, "request": 7}}}), "inferenceError"),
+        (json!({"modelTransferRequest": {"_0": {"transferID": id, "modelID": "none/none"}}}),
+            "modelTransferError"),
+    ] {
+        stock.say(&asked).await;
+        stock.expect(answered).await;
+    }
+    // None of these asks anything.
+    for unknown in [
+        json!({"groupMessage": {"_0": {"data": "e30="}}}),
+        json!({"somethingNew": {"_0": {}}}),
+        json!({"heartbeatAck": {"_0": {"thermalLevel": "lukewarm"}}}),
+    ] {
+        stock.say(&unknown).await;
+    }
+    stock.say(&json!({"inferenceRequest": {"_0": {
+        "requestID": id, "request": saying("2", true), "streaming": true, "_1": null,
+    }}})).await;
+    stock.expect("inferenceComplete").await;
+}
+
+#[tokio::test]
+async fn a_mac_with_as_many_requests_as_it_takes_is_given_no_more() {
+    let gate = Gate::closed();
+    let (machine, _mac, link) = with_mac(Script::text("one two").gate(&gate)).await;
+    let first = post(&machine.client(), CHAT, for_mac(true));
+    link.hears("inferenceRequest", 1).await;
+    let second = post(&machine.client(), CHAT, for_mac(true));
+    machine.daemon.has_queued(1).await;
+    gate.open(9);
+    assert_eq!(streamed(&first.await.unwrap().text()), "one two");
+    assert_eq!(streamed(&second.await.unwrap().text()), "one two");
+}
+
+#[tokio::test]
+async fn full_queues_are_told_by_their_names() {
+    let lender = serve().set("--mesh-share", "anyone").set("--max-queue-len", "1");
+    let pair = Pair::of(Way::Lan, lender, serve().set("--max-queue-len", "1"), 1).await;
+    pair.lender.mock.answer_with(|_| Reply::hang());
+    let _first = post(&pair.asker.client(), CHAT, saying("1", true));
+    pair.lender.mock.request().await;
+    let _second = post(&pair.asker.client(), CHAT, saying("2", true));
+    pair.asker.daemon.has_queued(1).await;
+    openai_error(&pair.asker.ask(&saying("3", false)).await, 429);
+    // A stock peer counts for nothing there, but finds no room.
+    let (mut stock, _) = LanPeer::greeted(pair.lender.lan_address().await, &[]).await;
+    let request = |number: u32| {
+        let id = format!("0b1c2d3e-4f50-4172-8394-a5b6c7d8e9f{number}");
+        json!({"inferenceRequest": {"_0": {
+            "requestID": id, "request": saying("4", true), "streaming": true}}})
+    };
+    stock.say(&request(1)).await;
+    pair.lender.daemon.has_queued(1).await;
+    stock.say(&request(2)).await;
+    assert_eq!(stock.expect("inferenceError").await["code"], "queue_full");
+}
