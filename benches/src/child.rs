@@ -68,7 +68,7 @@ impl Process {
         }
     }
 
-    /// Waits until it says `listening on http://ADDR`; what it says afterwards is discarded.
+    /// Waits until it says `listening on http://ADDR`, or `ws://`; what it says afterwards is discarded.
     pub(crate) async fn listening(&mut self, limit: Duration) -> Result<SocketAddr> {
         let addr = timeout(limit, async {
             loop {
@@ -165,7 +165,8 @@ pub(crate) async fn abandoned() {
 }
 
 fn announced(line: &str) -> Option<SocketAddr> {
-    let (_, url) = line.split_once("listening on http://")?;
+    let (_, words) = line.split_once("listening on ")?;
+    let (_, url) = words.split_once("://")?;
     let end = url.find(|c: char| !(c.is_ascii_hexdigit() || ".:[]".contains(c)));
     url[..end.unwrap_or(url.len())].parse().ok()
 }
@@ -210,6 +211,7 @@ mod tests {
     fn an_announcement_may_stand_in_a_sentence() {
         let addr = announced("warren: listening on http://127.0.0.1:4711, ready").unwrap();
         assert_eq!(addr, SocketAddr::from(([127, 0, 0, 1], 4711)));
+        assert_eq!(announced("listening on ws://127.0.0.1:9").unwrap().port(), 9);
         assert!(announced("http://[::1]:80").is_none());
         assert!(announced("listening on http://[::1]:80/").unwrap().is_ipv6());
     }

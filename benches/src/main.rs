@@ -45,12 +45,19 @@ fn main() -> ExitCode {
     // Connections are file descriptors: ten thousand streams need the hard limit.
     let _ = rlimit::increase_nofile_limit(u64::MAX);
     let cli = Cli::parse();
+    if let Some(outcome) = alone(cli.role.as_ref()) {
+        return code(outcome);
+    }
     // One thread in every role: the load and the backend must leave the machine to the target.
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     let outcome = match runtime {
         Ok(runtime) => runtime.block_on(until_interrupted(play(cli))),
         Err(e) => Err(e.into()),
     };
+    code(outcome)
+}
+
+fn code(outcome: anyhow::Result<()>) -> ExitCode {
     match outcome {
         Ok(()) => ExitCode::SUCCESS,
         Err(e) => {
@@ -60,15 +67,24 @@ fn main() -> ExitCode {
     }
 }
 
+/// Those that block, which a signal ends by itself.
+fn alone(role: Option<&Role>) -> Option<anyhow::Result<()>> {
+    match role? {
+        Role::Receive { to } => Some(copy::receive(to)),
+        Role::Send { from, to } => Some(copy::send(from, *to)),
+        Role::Give { from, model } => Some(stock::give(from, model)),
+        Role::Fetch { peer, model, to } => Some(stock::fetch(*peer, model, to)),
+        Role::Backend | Role::Echo | Role::Load { .. } => None,
+    }
+}
+
 async fn play(cli: Cli) -> anyhow::Result<()> {
     match cli.role {
         Some(Role::Backend) => backend::run().await,
         Some(Role::Load { plan }) => load::run(&plan).await,
         Some(Role::Echo) => echo::run().await,
-        Some(Role::Receive { to }) => copy::receive(&to),
-        Some(Role::Send { from, to }) => copy::send(&from, to),
-        Some(Role::Give { from, model }) => stock::give(&from, &model),
-        Some(Role::Fetch { peer, model, to }) => stock::fetch(peer, &model, &to),
+        // The others were played before.
+        Some(_) => Ok(()),
         None => suite::run(&cli.options).await,
     }
 }

@@ -13,6 +13,8 @@ const FUZZ_MEMORY_MIB: u32 = 256;
 const FUZZ_MINUTES: u32 = 10;
 /// How long rooms are tested when nothing is said.
 const ROOMS_MINUTES: u32 = 1;
+/// How long the mesh is tested when nothing is said.
+const MESH_MINUTES: u32 = 2;
 
 /// What to run, and for how long.
 #[derive(Args)]
@@ -22,6 +24,12 @@ pub(crate) struct Arguments {
     /// How long to run; without it, for a fixed amount of work
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=10_080))]
     minutes: Option<u32>,
+    /// For `mesh`: instead, how large a file is fetched whose pull is interrupted, in GiB
+    #[arg(long, value_name = "N")]
+    pull_gib: Option<f64>,
+    /// For `mesh`: how often
+    #[arg(long, value_name = "K", default_value_t = 3)]
+    interrupts: u32,
 }
 
 #[derive(Clone, Copy, ValueEnum)]
@@ -32,6 +40,8 @@ enum Soak {
     Fuzz,
     /// Ten thousand requests through every API: what the ledger holds, and what the backend counted
     Ledger,
+    /// Ten machines of a mesh that are killed, stopped and started again while they answer each other
+    Mesh,
     /// Rooms whose participants join, leave and die, with clients that hang up and slow watchers
     Rooms,
     /// Requests over four workers, of which one is killed every second
@@ -44,6 +54,7 @@ pub(crate) fn run(workspace: &Workspace, arguments: &Arguments) -> Result<()> {
         Soak::Dispatch => command::run(dispatch(workspace, arguments.minutes)),
         Soak::Fuzz => fuzz(workspace, arguments.minutes.unwrap_or(FUZZ_MINUTES)),
         Soak::Ledger => ledger(workspace),
+        Soak::Mesh => mesh(workspace, arguments),
         Soak::Rooms => rooms(workspace, arguments.minutes.unwrap_or(ROOMS_MINUTES)),
         Soak::Stress => stress(workspace, arguments.minutes),
     }
@@ -76,6 +87,21 @@ fn ledger(workspace: &Workspace) -> Result<()> {
     ledger.args(["--requests", "10000", "--seed", "1", "--binary"]);
     ledger.arg(workspace.release_binary()?);
     command::run(ledger)
+}
+
+fn mesh(workspace: &Workspace, arguments: &Arguments) -> Result<()> {
+    command::run(workspace.cargo(&["build", "--release", "--package", "warren"]))?;
+    let mut mesh = example(workspace, "testkit", "mesh");
+    mesh.args(["--clients", "32", "--seed", "1", "--binary"]);
+    mesh.arg(workspace.release_binary()?);
+    match arguments.pull_gib {
+        Some(gib) => {
+            let interrupts = arguments.interrupts.to_string();
+            mesh.args(["--pull-gib", &gib.to_string(), "--interrupts", &interrupts])
+        }
+        None => mesh.args(["--minutes", &arguments.minutes.unwrap_or(MESH_MINUTES).to_string()]),
+    };
+    command::run(mesh)
 }
 
 fn rooms(workspace: &Workspace, minutes: u32) -> Result<()> {

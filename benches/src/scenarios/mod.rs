@@ -7,9 +7,11 @@
 //! - [`cancel`]: from a client that hangs up to the abort at the backend
 //! - [`slow_streams`]: memory of streams that wait
 //! - [`rooms`]: what a room costs, and how fast its watchers are told
+//! - [`mesh`]: models and answers from peers, and the relay between them
 
 mod accounting;
 mod cancel;
+mod mesh;
 mod requests;
 mod rooms;
 mod slow_streams;
@@ -40,6 +42,8 @@ pub(crate) enum Scenario {
     RoomRequests,
     /// See [`rooms::events`].
     RoomEvents,
+    /// See [`mesh`].
+    Mesh(mesh::Part),
 }
 
 impl Scenario {
@@ -49,6 +53,7 @@ impl Scenario {
         all.extend(Row::all().map(Self::Requests));
         all.extend([Self::Accounting, Self::Translate, Self::Cancel, Self::SlowStreams]);
         all.extend([Self::RoomRequests, Self::RoomEvents]);
+        all.extend(mesh::Part::ALL.map(Self::Mesh));
         all.retain(|scenario| options.wants(&scenario.name()));
         all
     }
@@ -64,6 +69,7 @@ impl Scenario {
             Self::SlowStreams => "slow-streams".into(),
             Self::RoomRequests => "rooms/request".into(),
             Self::RoomEvents => "rooms/events".into(),
+            Self::Mesh(part) => part.name().into(),
         }
     }
 
@@ -84,6 +90,7 @@ impl Scenario {
             Some(Self::SlowStreams) => slow_streams::measure(lab, report).await,
             Some(Self::RoomRequests) => rooms::requests::measure(lab, report).await,
             Some(Self::RoomEvents) => rooms::events::measure(lab, report).await,
+            Some(Self::Mesh(part)) => part.measure(lab, report).await,
             Some(Self::Requests(_)) => {
                 let rows = group.iter().filter_map(|scenario| match scenario {
                     Self::Requests(row) => Some(*row),
@@ -114,10 +121,10 @@ mod tests {
     #[test]
     fn names_are_unique_and_select() {
         let mut names: Vec<String> = asked(&[]).iter().map(Scenario::name).collect();
-        assert_eq!(names.len(), 19);
+        assert_eq!(names.len(), 25);
         names.sort();
         names.dedup();
-        assert_eq!(names.len(), 19);
+        assert_eq!(names.len(), 25);
         assert_eq!(asked(&["--only", "plain/32/1KiB"]).len(), 1);
     }
 
@@ -125,6 +132,6 @@ mod tests {
     fn request_rows_share_their_targets() {
         let all = asked(&[]);
         let groups: Vec<usize> = all.chunk_by(Scenario::same_targets).map(<[_]>::len).collect();
-        assert_eq!(groups, [1, 12, 1, 1, 1, 1, 1, 1]);
+        assert_eq!(groups, [1, 12, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1]);
     }
 }

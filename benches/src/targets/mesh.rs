@@ -24,6 +24,9 @@ pub(crate) const PEER: &str = "peer";
 /// What workers connect with.
 const SECRET: &str = "bench-secret-of-the-mesh";
 
+/// A server tells a relay within so long that it has a model now.
+const TOLD: Duration = Duration::from_secs(7);
+
 /// How long a model may take to arrive.
 const ARRIVES: Duration = Duration::from_secs(300);
 
@@ -51,7 +54,7 @@ pub(crate) async fn pair(
             (["--mesh-listen".to_owned(), lan.clone()], ["--mesh-peer".to_owned(), lan])
         }
         Some(relay) => {
-            let at = ["--mesh-relay".to_owned(), format!("ws://{relay}/ws")];
+            let at = ["--mesh-relay".to_owned(), format!("ws://{relay}")];
             (at.clone(), at)
         }
     };
@@ -59,6 +62,10 @@ pub(crate) async fn pair(
     let worker = lend(program, dir.path(), addr, backend, SECRET)?;
     knows(addr, &mut lends).await?;
     let own = target(OWN, addr, vec![lends, worker], dir);
+    if relay.is_some() {
+        // The relay is asked who is there when the second comes, and then not for a minute.
+        tokio::time::sleep(TOLD).await;
+    }
     let (mut asks, addr, dir) = serve(program, None, &other).await?;
     knows(addr, &mut asks).await?;
     Ok([own, target(PEER, addr, vec![asks], dir)])

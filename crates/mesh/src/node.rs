@@ -24,7 +24,7 @@ use crate::{
     inbound::Inbound,
     lan::{self, Lan, tie},
     link::{Link, LinkClosed},
-    peer::{Peer, PeerFacts, Peers},
+    peer::{Peer, PeerFacts, PeerId, Peers},
     provider::Seats,
     settings::Settings,
     transfer::Transfers,
@@ -231,6 +231,24 @@ impl Node {
         let Some(peer) = self.peers.get(&link.peer) else { return };
         peer.learn(change);
         self.refresh(&peer);
+    }
+
+    /// Whether requests of this machine may go to a peer: where there is a passcode, to those alone that
+    /// prove it or are trusted. Of a Warren without a link that shows when it is linked to.
+    pub(crate) fn may_ask(&self, peer: &Peer) -> bool {
+        match peer.link() {
+            Some(link) => self.may_ask_over(&link),
+            None => self.psk.is_none() || self.trusts(&peer.id) || peer.facts().warren.is_some(),
+        }
+    }
+
+    /// Whether requests of this machine may go over a link.
+    pub(crate) fn may_ask_over(&self, link: &Link) -> bool {
+        self.psk.is_none() || link.proved
+    }
+
+    fn trusts(&self, peer: &PeerId) -> bool {
+        peer.node().is_some_and(|node| self.settings.trusted.contains(node))
     }
 
     /// What is known of a peer has changed.

@@ -81,7 +81,7 @@ async fn pair(plan: Frames, number: u32, from: Instant, until: Instant) -> Resul
         }
     };
     let room = Arc::new(Semaphore::new(plan.window));
-    let (told, sent) = mpsc::unbounded_channel();
+    let (told, sent) = mpsc::channel(plan.window);
     let sending = send(out, text.into(), Arc::clone(&room), told, until);
     let receiving = receive(into, sent, room, from, until);
     let (sent, received) = tokio::join!(sending, receiving);
@@ -126,16 +126,16 @@ async fn send(
     mut out: Out,
     text: Utf8Bytes,
     room: Arc<Semaphore>,
-    told: mpsc::UnboundedSender<Instant>,
+    told: mpsc::Sender<Instant>,
     until: Instant,
 ) -> Result<()> {
     while Instant::now() < until {
         room.acquire().await?.forget();
-        told.send(Instant::now())?;
+        told.try_send(Instant::now())?;
         out.feed(Message::Text(text.clone())).await?;
         while let Ok(permit) = room.try_acquire() {
             permit.forget();
-            told.send(Instant::now())?;
+            told.try_send(Instant::now())?;
             out.feed(Message::Text(text.clone())).await?;
         }
         out.flush().await?;
@@ -147,7 +147,7 @@ async fn send(
 /// Reads what arrives, until nothing more was sent.
 async fn receive(
     mut into: In,
-    mut sent: mpsc::UnboundedReceiver<Instant>,
+    mut sent: mpsc::Receiver<Instant>,
     room: Arc<Semaphore>,
     from: Instant,
     until: Instant,

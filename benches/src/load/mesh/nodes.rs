@@ -87,7 +87,8 @@ impl Held {
     pub(crate) async fn quiet(&self) -> Outcome {
         let Counts { frames, bytes } = &*self.counts;
         let mut before = None;
-        while before.replace(frames.load(Ordering::Relaxed)) != Some(frames.load(Ordering::Relaxed)) {
+        while before.replace(frames.load(Ordering::Relaxed)) != Some(frames.load(Ordering::Relaxed))
+        {
             sleep(QUIET).await;
         }
         let take = |count: &AtomicU64| count.swap(0, Ordering::Relaxed);

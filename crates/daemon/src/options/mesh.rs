@@ -107,6 +107,11 @@ options! {
         #[arg(id = "mesh_relay_serve", long = "mesh-relay-serve", env = "WARREN_MESH_RELAY_SERVE",
             value_name = "WHOM")]
         relay_serve: Option<MeshRelayServe>,
+        /// A name, with its port, by which nodes dial this server as their relay: others are refused, so
+        /// that no other relay can pass its nodes off as this one's (repeatable) [default: any]
+        #[arg(id = "mesh_relay_host", long = "mesh-relay-host", env = "WARREN_MESH_RELAY_HOST",
+            value_name = "HOST", value_delimiter = ',')]
+        relay_host: Option<Vec<String>>,
         /// As a relay, take nodes that sign nothing
         #[arg(long, env = "WARREN_ACCEPT_UNSIGNED", num_args = 0..=1, require_equals = true,
             default_missing_value = "true", value_name = "BOOL",

@@ -12,6 +12,7 @@ use axum::{
 use base::NodeId;
 use http::StatusCode;
 use mesh_relay::{Admission, MeshRelay, Remember};
+use protocol::mesh::relay::relay_host;
 use serde_json::json;
 use tokio_util::task::TaskTracker;
 
@@ -43,7 +44,8 @@ impl Relay {
             MeshRelayServe::Members => Admission::Members(members(settings)?),
         };
         let accept_unsigned = settings.mesh.accept_unsigned;
-        let rules = mesh_relay::Settings { admission, accept_unsigned, ..<_>::default() };
+        let hosts = settings.mesh.relay_hosts.iter().map(|host| relay_host(host)).collect();
+        let rules = mesh_relay::Settings { admission, accept_unsigned, hosts, ..<_>::default() };
         let proofs = Proofs::open(&settings.data_dir.join(MESH_PROOFS))?;
         let local = Arc::new(settings.local.clone());
         Ok(Some(Self::new(rules, Box::new(proofs), local, links)))

@@ -47,6 +47,8 @@ pub struct MeshSettings {
     pub model_dirs: Vec<PathBuf>,
     /// Whom this server is a relay for; `None`: everybody on loopback, else nobody.
     pub relay_serve: Option<MeshRelayServe>,
+    /// The names by which nodes dial its relay; empty: any.
+    pub relay_hosts: Vec<String>,
     /// Whether its relay takes nodes that sign nothing.
     pub accept_unsigned: bool,
 }
@@ -85,6 +87,7 @@ impl MeshSettings {
             trusted,
             model_dirs: options.models.unwrap_or_default(),
             relay_serve: options.relay_serve,
+            relay_hosts: options.relay_host.unwrap_or_default(),
             accept_unsigned: options.accept_unsigned.unwrap_or(false),
             enabled,
         };

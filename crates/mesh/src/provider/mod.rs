@@ -64,6 +64,18 @@ pub(super) struct Shared {
     late: AtomicU64,
 }
 
+impl Shared {
+    fn may_ask(&self, peer: &Peer) -> bool {
+        self.node.upgrade().is_none_or(|node| node.may_ask(peer))
+    }
+
+    /// The link that something can be asked over, if there is one.
+    fn link(&self, peer: &Peer) -> Option<Arc<Link>> {
+        let may = |link: &Arc<Link>| self.node.upgrade().is_none_or(|node| node.may_ask_over(link));
+        peer.link().filter(may)
+    }
+}
+
 impl Seats {
     /// Places at `scheduler`; their tasks are among `tasks`.
     pub(crate) fn new(scheduler: Scheduler, tasks: TaskTracker, node: Weak<Node>) -> Self {
@@ -74,7 +86,7 @@ impl Seats {
     /// What is known of a peer, or of its links, has changed: it joins, leaves, or offers something else.
     pub(crate) fn refresh(&self, peer: &Arc<Peer>) {
         let mut places = self.lock();
-        let wanted = Wanted::of(peer);
+        let wanted = Wanted::of(peer).filter(|_| self.shared.may_ask(peer));
         if let Some(seat) = places.by_peer.get(&peer.id) {
             if !seat.adjust(wanted) {
                 places.by_peer.remove(&peer.id);

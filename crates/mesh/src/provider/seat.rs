@@ -168,7 +168,7 @@ impl Seat {
 
     /// At once, where there is a link and little to do.
     fn ask(self: &Arc<Self>, id: WireId, request: Arc<JobRequest>) {
-        match self.peer.link() {
+        match self.shared.link(&self.peer) {
             Some(link) if request.body.len() <= WORKED_ON_AT_ONCE => {
                 let message = request::message(id.clone(), &request, link.warren);
                 self.send(&id, &link, message);
@@ -191,12 +191,13 @@ impl Seat {
     }
 
     async fn reach(&self) -> Result<Arc<Link>, String> {
-        if let Some(link) = self.peer.link() {
+        if let Some(link) = self.shared.link(&self.peer) {
             return Ok(link);
         }
         let node = self.shared.node.upgrade().ok_or("this machine leaves the mesh")?;
         match timeout(REACHED_WITHIN, wan::reach(&node, &self.peer)).await {
-            Ok(Ok(link)) => Ok(link),
+            Ok(Ok(link)) if node.may_ask_over(&link) => Ok(link),
+            Ok(Ok(_)) => Err("the peer has not proved the passcode, and is not trusted".to_owned()),
             Ok(Err(why)) => Err(format!("the peer cannot be reached: {why}")),
             Err(_) => Err("the peer cannot be reached: it did not answer in time".to_owned()),
         }

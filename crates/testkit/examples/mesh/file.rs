@@ -81,7 +81,8 @@ fn same(own: &Path, other: &Path) -> Result<(), String> {
     let (own, others) = (File::open(own).map_err(told)?, File::open(other).map_err(told)?);
     let (mut one, mut two, mut at) = (Vec::new(), Vec::new(), 0);
     loop {
-        (one.clear(), two.clear());
+        one.clear();
+        two.clear();
         (&own).take(STEP as u64).read_to_end(&mut one).map_err(told)?;
         (&others).take(STEP as u64).read_to_end(&mut two).map_err(told)?;
         if one != two {

@@ -82,21 +82,29 @@ async fn main() -> ExitCode {
 async fn run(settings: &Settings, report: &Report) -> String {
     let mut random = Random::new(settings.seed);
     let mesh = Arc::new(Mesh::start(settings, &mut random, report).await);
-    calm::linked(&mesh, report).await;
-    let begun = Instant::now();
+    let found = timed(calm::linked(&mesh, report)).await;
     let churn = Churn::start(&mesh, &mut random, report);
     let pulls = pull::start(&mesh, &mut random, report);
-    drive(settings, &mesh, &mut random, report).await;
-    let seconds = begun.elapsed().as_secs_f64();
+    let driven = timed(drive(settings, &mesh, &mut random, report)).await;
     churn.stop(report).await;
     pulls.stop(report).await;
-    calm::linked(&mesh, report).await;
+    let found_again = timed(calm::linked(&mesh, report)).await;
     calm::serve(&mesh, report).await;
     settle::settle(&mesh, report).await;
     let mib = settle::memory(&mesh, report).await;
     settle::end(&mesh, report).await;
     report.check_that_it_counts(settings);
-    report.line(settings.seed, seconds, mib)
+    let line = report.line(settings.seed, driven, mib);
+    format!(
+        "{line}; all had found each other after {found:.1} s, and again after {found_again:.1} s"
+    )
+}
+
+/// How many seconds it took.
+async fn timed(work: impl Future<Output = ()>) -> f64 {
+    let begun = Instant::now();
+    work.await;
+    begun.elapsed().as_secs_f64()
 }
 
 /// Lets all clients ask until the time is over, and their last requests have ended.

@@ -39,7 +39,7 @@ impl Nonce {
 
     /// How whoever is asked behaves.
     pub(crate) const fn manner(self) -> Manner {
-        match (self.number % 100, self.number % 500) {
+        match (self.number % 100, self.number % 200) {
             (11, _) => Manner::Errs,
             (31, _) => Manner::Refuses,
             (51, _) => Manner::Breaks,

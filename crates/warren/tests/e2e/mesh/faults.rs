@@ -5,9 +5,7 @@ use std::time::Duration;
 use serde_json::Value;
 use testkit::{DEADLINE, Gate, eventually};
 
-use super::kit::{
-    Machine, Pair, Way, both_ways, events, listening, saying, serves, streamed, whole, words,
-};
+use super::kit::{Pair, Way, always, both_ways, events, saying, serves, streamed, whole, words};
 use crate::common::{CHAT, post};
 
 both_ways!(
@@ -24,45 +22,33 @@ fn broken(answer: &str) -> (String, String) {
 
 async fn a_peer_that_is_killed_ends_its_answers_with_an_error_and_no_others(way: Way) {
     let mut pair = Pair::new(way, 4).await;
-    let own = Machine::lending(listening(), 1).await;
     let (lost, kept) = (Gate::closed(), Gate::closed());
+    pair.asker.mock.then(words(&["c", "d"], &kept));
     pair.lender.mock.then(words(&["a", "b"], &lost));
-    own.mock.then(words(&["c", "d"], &kept));
-    let at_peer = post(&pair.asker.client(), CHAT, saying("1", true));
-    let elsewhere = post(&own.client(), CHAT, saying("2", true));
+    let asked = pair.asker.client().post(CHAT, &saying("1", true)).open().await;
     pair.lender.mock.request().await;
-    own.mock.request().await;
     lost.open(1);
+    let mut at_peer = asked.answer().await;
+    at_peer.next_chunk().await.expect("the first word");
+    pair.asker.lend(1).await;
+    let own = pair.asker.client().with_header("x-warren-route", "local-only");
+    let here = post(&own, CHAT, saying("2", true));
+    pair.asker.mock.request().await;
     kept.open(1);
-    // The first word is on its way when the peer dies, or has come.
-    let first = async || {
-        let peer = pair.asker.peer(&pair.lender.id).await;
-        peer.is_some_and(|peer| peer["link"] == way.link())
-    };
-    eventually("a link", DEADLINE, first).await;
     pair.lender.daemon.kill9().await;
-    let (_, error) = broken_or_refused(&at_peer.await.unwrap());
-    assert!(error.contains("lost") || error.contains("peer"), "{error}");
+    let error = broken(&at_peer.finish().await.text()).1;
+    assert!(error.contains("lost"), "{error}");
     kept.open(2);
-    assert_eq!(streamed(&elsewhere.await.unwrap().text()), "cd");
+    assert_eq!(streamed(&here.await.unwrap().text()), "cd");
     pair.asker.is_parted(&pair.lender.id).await;
     pair.asker.is_healthy().await;
-}
-
-/// What a client is told, whether the answer had begun or not.
-fn broken_or_refused(answer: &testkit::Response) -> (String, String) {
-    if answer.status == 200 {
-        return broken(&answer.text());
-    }
-    let error = crate::common::openai_error(answer, 502);
-    (String::new(), error["message"].to_string())
 }
 
 async fn a_peer_that_was_restarted_is_linked_to_again(way: Way) {
     let mut pair = Pair::new(way, 1).await;
     let id = pair.lender.id.clone();
     pair.restart_lender().await;
-    pair.lender.mock.answer_with(|_| words(&["again"], &Gate::opened()));
+    always(&pair.lender.mock, "again");
     pair.asker.sees(&id, serves).await;
     let answered = async || pair.asker.ask(&saying("hi", false)).await.status == 200;
     eventually("an answer of the restarted peer", DEADLINE, answered).await;
@@ -84,7 +70,7 @@ async fn a_link_that_is_cut_comes_again_and_its_answers_end_with_an_error() {
     lender.mock.aborted(1).await;
     wire.mend();
     asker.is_linked(&lender.id).await;
-    lender.mock.answer_with(|_| words(&["again"], &Gate::opened()));
+    always(&lender.mock, "again");
     assert_eq!(whole(&asker.ask(&saying("2", false)).await), "again");
 }
 
@@ -120,7 +106,8 @@ async fn a_link_that_is_cut_for_forty_seconds_without_a_word_is_given_up_and_com
     answer.next_chunk().await.expect("the first word");
     wire.freeze();
     let long = Duration::from_secs(40);
-    let degraded = async || asker.peer(&lender.id).await.is_some_and(|it| it["status"] == "degraded");
+    let degraded =
+        async || asker.peer(&lender.id).await.is_some_and(|it| it["status"] == "degraded");
     eventually("a link that is degraded", long, degraded).await;
     let unlinked = async || asker.peer(&lender.id).await.is_none_or(|it| it["link"] == "none");
     eventually("a link that is given up", long, unlinked).await;
@@ -130,7 +117,7 @@ async fn a_link_that_is_cut_for_forty_seconds_without_a_word_is_given_up_and_com
     wire.mend();
     let again = async || asker.peer(&lender.id).await.is_some_and(|it| it["status"] == "ok");
     eventually("a link that came again", long, again).await;
-    lender.mock.answer_with(|_| words(&["again"], &Gate::opened()));
+    always(&lender.mock, "again");
     assert_eq!(whole(&asker.ask(&saying("2", false)).await), "again");
 }
 
@@ -150,7 +137,7 @@ async fn a_relay_that_was_killed_and_restarted_has_its_nodes_again() {
     pair.lender.mock.aborted(1).await;
     pair.asker.is_registered().await;
     pair.lender.is_registered().await;
-    pair.lender.mock.answer_with(|_| words(&["again"], &Gate::opened()));
+    always(&pair.lender.mock, "again");
     let answered = async || pair.asker.ask(&saying("2", false)).await.status == 200;
     eventually("an answer through the relay that is back", DEADLINE, answered).await;
 }

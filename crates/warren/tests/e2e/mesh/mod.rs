@@ -1,22 +1,28 @@
 //! The mesh: real processes as peers of each other, and stock-shaped peers among them, from the command
 //! line, over HTTP, on the LAN and through relays.
 //!
-//! - `kit`: machines and what they see, and a connection that can be cut
+//! - `kit`: machines and what they see
+//! - `wire`: a connection that can be cut
 //! - `inference`: questions to a Warren
 //! - `routes`: how far a request goes, and how much peers may have
 //! - `trust`: who is linked to
 //! - `faults`: what is lost, and found again
-//! - `stock_lan`: stock peers on the LAN
+//! - `stock_lan`, `stock_relay`: stock peers on the LAN and behind relays
+//! - `hostile`: peers that do harm
+//! - `models`: models that are passed on
 //! - `commands`, `relay`, `settings`, and `servers`, which they share: `warren mesh`, a relay, what may be set
 
 mod commands;
 mod faults;
+mod hostile;
 mod inference;
 mod kit;
-
+mod models;
 mod relay;
 mod routes;
 mod servers;
 mod settings;
 mod stock_lan;
+mod stock_relay;
 mod trust;
+mod wire;

@@ -6,7 +6,9 @@ use testkit::{
     mesh::{FakeMac, LanPeer, MacSettings, Script},
 };
 
-use super::kit::{Machine, Pair, Way, delta, done, listening, saying, streamed, whole, words};
+use super::kit::{
+    Machine, Pair, Way, always, delta, done, listening, saying, streamed, whole, words,
+};
 use crate::common::{CHAT, openai_error, post, serve};
 
 const MAC_MODEL: &str = "mlx-community/Qwen3-8B-4bit";
@@ -31,8 +33,10 @@ async fn with_mac(script: Script) -> (Machine, FakeMac, testkit::mesh::MacLink) 
 async fn a_mac_is_asked_in_its_own_form() {
     let (machine, _mac, link) = with_mac(Script::text("hello from a mac")).await;
     let peer = machine.peers().await.remove(0);
-    assert_eq!((&peer["sealed"], &peer["warren"], &peer["name"]),
-        (&json!(false), &Value::Null, &json!("Studio")));
+    assert_eq!(
+        (&peer["sealed"], &peer["warren"], &peer["name"]),
+        (&json!(false), &Value::Null, &json!("Studio"))
+    );
     let answer = machine.ask(&for_mac(true)).await.text();
     assert_eq!(streamed(&answer), "hello from a mac");
     assert_eq!(whole(&machine.ask(&for_mac(false)).await), "hello from a mac");
@@ -64,7 +68,8 @@ async fn a_mac_that_fails_or_goes_ends_the_answer_with_an_error() {
 #[tokio::test]
 async fn a_mac_gets_answers_errors_and_heartbeats_meanwhile() {
     let lender = Machine::lending(listening(), 2).await;
-    let settings = MacSettings { heartbeat: std::time::Duration::from_millis(50), ..<_>::default() };
+    let settings =
+        MacSettings { heartbeat: std::time::Duration::from_millis(50), ..<_>::default() };
     let mac = FakeMac::start(settings).await;
     let link = mac.dial(lender.lan_address().await).await.expect("a link");
     assert_eq!(link.hello["loadedModels"], json!(["m"]));
@@ -80,12 +85,17 @@ async fn a_mac_gets_answers_errors_and_heartbeats_meanwhile() {
     link.hears("heartbeatAck", beats + 2).await;
     lender.mock.then(words(&["two"], &Gate::opened()));
     let (chunks, kind, _) = link.ask(&saying("2", true)).await;
-    assert_eq!((chunks[0]["choices"][0]["delta"]["content"].as_str(), kind.as_str()),
-        (Some("two"), "inferenceComplete"));
+    assert_eq!(
+        (chunks[0]["choices"][0]["delta"]["content"].as_str(), kind.as_str()),
+        (Some("two"), "inferenceComplete")
+    );
     gate.open(3);
     let (chunks, kind, end) = link.answer(&first).await;
-    assert_eq!((chunks[0]["choices"][0]["delta"]["content"].as_str(), kind.as_str()),
-        (Some("é"), "inferenceComplete"), "{end}");
+    assert_eq!(
+        (chunks[0]["choices"][0]["delta"]["content"].as_str(), kind.as_str()),
+        (Some("é"), "inferenceComplete"),
+        "{end}"
+    );
 
     lender.mock.then(Reply::json(500, &json!({"error": "boom"})));
     let (chunks, kind, error) = link.ask(&saying("3", true)).await;
@@ -115,7 +125,7 @@ async fn a_mac_that_hangs_up_has_its_requests_aborted() {
 #[tokio::test]
 async fn messages_in_either_form_are_answered_in_the_form_they_came_in() {
     let lender = Machine::lending(listening(), 2).await;
-    lender.mock.answer_with(|_| words(&["yes"], &Gate::opened()));
+    always(&lender.mock, "yes");
     let (mut stock, _) = LanPeer::greeted(lender.lan_address().await, &[]).await;
     let id = "0B1C2D3E-4F50-4172-8394-A5B6C7D8E9F0";
     let request = json!({"requestID": id, "request": saying("1", true), "streaming": true});
@@ -126,11 +136,12 @@ async fn messages_in_either_form_are_answered_in_the_form_they_came_in() {
     for (asked, answered) in [
         (json!({"modelQuery": {"_0": {"modelID": "none/none"}}}), "modelQueryResponse"),
         (json!({"loadModel": {"_0": {"requestID": id, "modelID": "m"}}}), "modelLoadError"),
-        (json!({"hello": {"_0": {"deviceInfo": {"id": stock.device}, "protocolVersion": 7}}}), "helloAck"),
+        (
+            json!({"hello": {"_0": {"deviceInfo": {"id": stock.device}, "protocolVersion": 7}}}),
+            "helloAck",
+        ),
         (json!({"inferenceRequest": {"_0": {"requestID": id}}}), "inferenceError"),
         (json!({"inferenceRequest": {"_0": {"requestID": id, "request": 7}}}), "inferenceError"),
-        (json!({"modelTransferRequest": {"_0": {"transferID": id, "modelID": "none/none"}}}),
-            "modelTransferError"),
     ] {
         stock.say(&asked).await;
         stock.expect(answered).await;
@@ -143,9 +154,11 @@ async fn messages_in_either_form_are_answered_in_the_form_they_came_in() {
     ] {
         stock.say(&unknown).await;
     }
-    stock.say(&json!({"inferenceRequest": {"_0": {
-        "requestID": id, "request": saying("2", true), "streaming": true, "_1": null,
-    }}})).await;
+    stock
+        .say(&json!({"inferenceRequest": {"_0": {
+            "requestID": id, "request": saying("2", true), "streaming": true, "_1": null,
+        }}}))
+        .await;
     stock.expect("inferenceComplete").await;
 }
 

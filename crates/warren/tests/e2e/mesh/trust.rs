@@ -4,12 +4,12 @@ use std::path::Path;
 
 use serde_json::{Value, json};
 use testkit::{
-    DEADLINE, Gate, Serve, eventually,
-    mesh::{LanPeer, passcode_hash},
+    DEADLINE, Serve, eventually,
+    mesh::{FakeMac, LanPeer, MacSettings, passcode_hash},
 };
 
 use super::kit::{
-    Machine, Pair, Way, both_ways, listening, saying, serves, whole, with_file, words,
+    Machine, Pair, Way, always, both_ways, listening, saying, serves, whole, with_file,
 };
 use crate::{cli::warren, common::serve};
 
@@ -20,7 +20,7 @@ fn knowing(passcode: &str) -> Serve {
 }
 
 async fn answers(pair: &Pair, way: Way) {
-    pair.lender.mock.answer_with(|_| words(&["yes"], &Gate::opened()));
+    always(&pair.lender.mock, "yes");
     assert_eq!(whole(&pair.asker.ask(&saying("hi", false)).await), "yes");
     let peer = pair.asker.is_linked(&pair.lender.id).await;
     assert_eq!((peer["link"].as_str(), &peer["sealed"]), (Some(way.link()), &json!(true)));
@@ -56,7 +56,11 @@ async fn who_knows_another_passcode_or_none_gets_no_link_and_both_ends_say_why()
     let lender = Machine::start(knowing("open sesame").set("--mesh-listen", "127.0.0.1:0")).await;
     let lan = lender.lan().await;
     for (asker, here, there) in [
-        (knowing("open barley"), "the other node has another passcode", "the other node has another"),
+        (
+            knowing("open barley"),
+            "the other node has another passcode",
+            "the other node has another",
+        ),
         (serve(), ONE_HAS_NONE, ONE_HAS_NONE),
     ] {
         let asker = Machine::start(asker.set("--mesh-peer", &lan)).await;
@@ -95,6 +99,21 @@ async fn stock_peers_send_the_hash_of_the_passcode_or_are_told_and_left() {
             Some(reason) => refused(&mut peer, reason).await,
         }
     }
+}
+
+#[tokio::test]
+async fn the_hash_of_the_passcode_goes_to_a_mac_only_where_that_is_wanted() {
+    let passcode = Some("hunter2".to_owned());
+    let mac = FakeMac::start(MacSettings { passcode, ..MacSettings::default() }).await;
+    let settings = || knowing("hunter2").set("--mesh-peer", &mac.address().to_string());
+    let careful = Machine::start(settings()).await;
+    careful.daemon.line_with("it closed the connection on our hello").await;
+    assert!(careful.peers().await.is_empty());
+    let open = Machine::start(settings().flag("--mesh-plain-passcode")).await;
+    let link = mac.link().await;
+    assert_eq!(link.hello["clusterPasscodeHash"], json!(passcode_hash("hunter2")));
+    let linked = async || open.peers().await.iter().any(|peer| peer["status"] == "ok");
+    eventually("a link to the Mac", DEADLINE, linked).await;
 }
 
 /// Waits for the end of a link, before which this was said.
@@ -136,7 +155,10 @@ async fn two_nodes_with_one_key_are_told_so() {
         std::fs::copy(key, settings.data_dir().join("mesh.key")).expect("a copy of the key");
         let second = Machine::start(settings).await;
         assert_eq!(first.id, second.id);
-        let told = async || first.problems().await.contains("same key") || first.problems().await.contains("this node's key");
+        let told = async || {
+            first.problems().await.contains("same key")
+                || first.problems().await.contains("this node's key")
+        };
         eventually("a problem that is told", DEADLINE, told).await;
         assert!(first.problems().await.contains("two machines cannot be one node"));
         let listed = first.cli(&["id"]).await;
@@ -147,7 +169,7 @@ async fn two_nodes_with_one_key_are_told_so() {
 #[tokio::test]
 async fn what_a_stock_peers_clock_says_does_not_matter() {
     let lender = Machine::lending(listening(), 1).await;
-    lender.mock.answer_with(|_| words(&["yes"], &Gate::opened()));
+    always(&lender.mock, "yes");
     let (mut stock, _) = LanPeer::greeted(lender.lan_address().await, &["theirs"]).await;
     let id = format!("device-{}", stock.device.to_lowercase());
     for days in [-1.0, 0.0, 1.0, -9_000.0, 1e300] {

@@ -1,0 +1,82 @@
+//! The mesh, beside what carries bytes with nothing else to do: a plain copy, a bare WebSocket echo.
+//!
+//! - [`transfer`]: a model from one machine to another
+//! - [`added`]: what a request takes longer, when a peer answers it
+//! - [`relay`]: messages through a relay
+//! - [`nodes`]: what nodes cost a relay that do nothing
+
+mod added;
+mod nodes;
+mod relay;
+mod transfer;
+
+use std::time::Duration;
+
+use anyhow::Result;
+
+use crate::{child::Process, load::mesh::frames::Frames, report::Report, suite::Lab};
+
+/// One of them.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Part {
+    /// From a Warren to a Warren.
+    Sealed,
+    /// From and to a stock peer.
+    Stock,
+    /// A peer on the LAN.
+    Lan,
+    /// A peer at a relay.
+    Relay,
+    /// Messages.
+    Frames,
+    /// Nodes.
+    Nodes,
+}
+
+impl Part {
+    /// All of them, in the order they are measured.
+    pub(crate) const ALL: [Self; 6] =
+        [Self::Sealed, Self::Stock, Self::Lan, Self::Relay, Self::Frames, Self::Nodes];
+
+    /// Its name in tables and for `--only`.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Sealed => "mesh/transfer/sealed",
+            Self::Stock => "mesh/transfer/stock",
+            Self::Lan => "mesh/lan/added",
+            Self::Relay => "mesh/relay/added",
+            Self::Frames => "mesh/relay/frames",
+            Self::Nodes => "mesh/relay/nodes",
+        }
+    }
+
+    /// Measures it.
+    pub(crate) async fn measure(self, lab: &Lab, report: &mut Report) -> Result<()> {
+        let Some(program) = lab.launcher.warren() else { return Ok(()) };
+        let section = match self {
+            Self::Sealed => transfer::sealed(lab, program).await,
+            Self::Stock => transfer::stock(lab, program).await,
+            Self::Lan => added::measure(lab, program, false).await,
+            Self::Relay => added::measure(lab, program, true).await,
+            Self::Frames => relay::measure(lab, program).await,
+            Self::Nodes => nodes::measure(lab, program).await,
+        };
+        report.add(section?)
+    }
+}
+
+/// What the lines of the bare echo are called.
+const ECHO: &str = "echo";
+
+/// How long the suite's own processes may take to listen.
+const LISTENS: Duration = Duration::from_secs(20);
+
+/// How long a load may take beside its time.
+const MARGIN: Duration = Duration::from_secs(60);
+
+/// A bare echo, and messages to it.
+async fn echo(lab: &Lab, plan: Frames) -> Result<(Process, Frames)> {
+    let mut echo = lab.start(&["echo"], "echo")?;
+    let addr = echo.listening(LISTENS).await?;
+    Ok((echo, Frames { addr, relay: false, ..plan }))
+}

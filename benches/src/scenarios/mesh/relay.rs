@@ -1,0 +1,100 @@
+//! How many messages a relay passes on in a second, beside how many a bare echo gives back. They take turns.
+
+use std::{net::SocketAddr, path::Path, time::Duration};
+
+use anyhow::Result;
+
+use super::{ECHO, MARGIN, Part, echo};
+use crate::{
+    load::{
+        Failures, Plan,
+        mesh::frames::{Frames, Outcome},
+    },
+    proc,
+    report::{Bound, Column, Goal, Line, Section},
+    stats::Times,
+    suite::Lab,
+    targets::mesh,
+};
+
+const RATE: Column = Column::new("frames/s", 0);
+const P50: Column = Column::new("p50 ms", 3);
+const CPU: Column = Column::new("cpu µs/frame", 2);
+
+/// What the line of the relay is called.
+const RELAY: &str = "relay";
+
+/// Bytes of each message: about those of a token of a stock node.
+const SIZE: usize = 607;
+
+/// Measures it.
+pub(super) async fn measure(lab: &Lab, program: &Path) -> Result<Section> {
+    let relay = mesh::relay(program).await?;
+    let (bare, to_echo) = echo(lab, plan(lab, relay.addr)).await?;
+    let to_relay = plan(lab, relay.addr);
+    let mut sums = [Sum::default(), Sum::default()];
+    for round in 0..lab.options.rounds() {
+        for turn in 0..2 {
+            let at = (turn + round as usize) % 2;
+            let (plan, pid) = [(&to_echo, bare.pid()), (&to_relay, relay.pids()[0])][at];
+            sums[at].add(lab, plan, pid).await?;
+        }
+    }
+    bare.stop().await;
+    relay.stop().await;
+    let lines = [ECHO, RELAY].into_iter().zip(sums).map(|(name, sum)| sum.line(name)).collect();
+    Ok(Section {
+        name: Part::Frames.name().into(),
+        title: format!(
+            "messages of {SIZE} bytes from 4 nodes to 4 others, 64 on their way for each"
+        ),
+        columns: vec![RATE, P50, CPU],
+        lines,
+        bases: &[ECHO],
+        goals: vec![Goal {
+            line: RELAY,
+            column: RATE.name,
+            ratio_to: Some(ECHO),
+            bound: Bound::AtLeast(0.5),
+        }],
+    })
+}
+
+fn plan(lab: &Lab, addr: SocketAddr) -> Frames {
+    let seconds = lab.options.round_seconds();
+    Frames { addr, relay: true, pairs: 4, window: 64, size: SIZE, warmup: seconds * 0.15, seconds }
+}
+
+#[derive(Default)]
+struct Sum {
+    all: Outcome,
+    times: Option<Times>,
+    cpu: Duration,
+}
+
+impl Sum {
+    async fn add(&mut self, lab: &Lab, plan: &Frames, pid: u32) -> Result<()> {
+        let limit = Duration::from_secs_f64(plan.warmup + plan.seconds) + MARGIN;
+        let before = proc::cpu(&[pid])?;
+        let outcome: Outcome = lab.load(&Plan::Frames(plan.clone()), limit).await?;
+        self.cpu += proc::cpu(&[pid])?.saturating_sub(before);
+        self.all.arrived += outcome.arrived;
+        self.all.seconds += outcome.seconds;
+        self.times.get_or_insert_with(Times::new).merge(&outcome.times);
+        Ok(())
+    }
+
+    fn line(self, target: &'static str) -> Line {
+        let rate = self.all.arrived as f64 / self.all.seconds;
+        let p50 = self.times.and_then(|times| times.millis(0.5));
+        // Its warm-up, which costs as well, is not counted: 1.15 of the time.
+        let frames = self.all.arrived as f64 * 1.15;
+        let cpu = (frames > 0.0).then(|| self.cpu.as_secs_f64() * 1e6 / frames);
+        Line {
+            target,
+            values: vec![Some(rate), p50, cpu],
+            reconnects: 0,
+            failures: Failures::default(),
+        }
+    }
+}

@@ -1,0 +1,302 @@
+//! Models that are passed on: between Warrens, and with stock peers in both roles.
+
+use std::{
+    collections::BTreeMap,
+    path::{Path, PathBuf},
+};
+
+use serde_json::{Value, json};
+use testkit::{
+    DEADLINE, Serve, eventually,
+    mesh::{FakeMac, LanPeer, MacSettings},
+};
+use tokio::task::JoinSet;
+
+use super::{
+    kit::{Machine, listening},
+    wire::Wire,
+};
+use crate::common::serve;
+
+const MODEL: &str = "org/tiny";
+const MIB: usize = 1024 * 1024;
+
+/// Bytes that no two pieces have in common.
+fn bytes(seed: u64, length: usize) -> Vec<u8> {
+    let mut state = seed | 1;
+    let next = || {
+        state =
+            state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (state >> 33) as u8
+    };
+    std::iter::repeat_with(next).take(length).collect()
+}
+
+fn files() -> BTreeMap<String, Vec<u8>> {
+    BTreeMap::from([
+        ("model.gguf".to_owned(), bytes(1, 12 * MIB + 12_345)),
+        ("config.json".to_owned(), br#"{"a":1}"#.to_vec()),
+        ("tail.bin".to_owned(), bytes(2, MIB)),
+    ])
+}
+
+/// Settings of a machine that passes on the model.
+fn holding(folder: &Path) -> Serve {
+    let directory = folder.join("org").join("tiny");
+    std::fs::create_dir_all(&directory).unwrap();
+    for (name, bytes) in files() {
+        std::fs::write(directory.join(name), bytes).unwrap();
+    }
+    listening().set("--mesh-models", folder.to_str().unwrap())
+}
+
+fn arrived(machine: &Machine) -> PathBuf {
+    machine.daemon.data_dir().join("models").join("org").join("tiny")
+}
+
+/// Whether all files are there, to the bit.
+#[track_caller]
+fn is_there(machine: &Machine) {
+    for (name, bytes) in files() {
+        let path = arrived(machine).join(&name);
+        let found = std::fs::read(&path).unwrap_or_else(|error| panic!("{name}: {error}"));
+        assert!(found == bytes, "{name} is not what was sent");
+    }
+}
+
+/// Pulls the model, and returns the steps.
+async fn pull(machine: &Machine, model: &str) -> Vec<Value> {
+    let asked =
+        machine.daemon.admin().post_json("/admin/mesh/pull", &json!({"model": model})).await;
+    assert_eq!(asked.status, 200, "{}", asked.text());
+    asked.text().lines().map(|line| serde_json::from_str(line).expect("a line of JSON")).collect()
+}
+
+async fn linked(machine: &Machine, count: usize) {
+    let linked = async || {
+        let peers = machine.peers().await;
+        peers.iter().filter(|peer| peer["link"] == "lan").count() == count
+    };
+    eventually("the links", DEADLINE, linked).await;
+}
+
+#[track_caller]
+fn last_of(steps: &[Value], state: &str) -> Value {
+    let last = steps.last().expect("a step").clone();
+    assert_eq!(last["state"], state, "{last}");
+    last
+}
+
+#[tokio::test]
+async fn a_model_comes_from_two_peers_bit_by_bit_and_can_be_passed_on() {
+    let folders = [(); 2].map(|()| tempfile::tempdir().unwrap());
+    let one = Machine::start(holding(folders[0].path())).await;
+    let two = Machine::start(holding(folders[1].path())).await;
+    let settings = listening().set("--mesh-peer", &one.lan().await);
+    let receiver = Machine::start(settings.set("--mesh-peer", &two.lan().await)).await;
+    linked(&receiver, 2).await;
+    let listed = receiver.cli(&["models", "--json"]).await.json();
+    let of_model = |models: &Value| {
+        let all = models["models"].as_array().unwrap().clone();
+        all.into_iter().find(|model| model["id"] == MODEL).expect("the model is listed")
+    };
+    let model = of_model(&listed);
+    assert_eq!(model["offered_by"].as_array().map(Vec::len), Some(2), "{model}");
+    let total: usize = files().values().map(Vec::len).sum();
+    assert_eq!((&model["bytes"], &model["files_here"]), (&json!(total), &json!(false)));
+
+    let last = last_of(&pull(&receiver, MODEL).await, "done");
+    assert_eq!((&last["bytes"], &last["total"]), (&json!(total), &json!(total)));
+    is_there(&receiver);
+    let sent = async |machine: &Machine| {
+        let all = machine.daemon.admin().get("/admin/mesh/transfers").await.json();
+        let out = all["transfers"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .find(|it| it["direction"] == "out")
+            .cloned();
+        out.and_then(|it| it["bytes"].as_u64()).unwrap_or(0)
+    };
+    assert!(sent(&one).await > 0 && sent(&two).await > 0, "both have sent something");
+    // What is there need not come again.
+    assert_eq!(last_of(&pull(&receiver, MODEL).await, "done")["peers"], json!([]));
+
+    let third = Machine::start(serve().set("--mesh-peer", &receiver.lan().await)).await;
+    linked(&third, 1).await;
+    last_of(&pull(&third, MODEL).await, "done");
+    is_there(&third);
+}
+
+#[tokio::test]
+async fn a_pull_goes_on_where_it_was_when_the_server_was_killed() {
+    let folder = tempfile::tempdir().unwrap();
+    let holder = Machine::start(holding(folder.path())).await;
+    let wire = Wire::to(holder.lan_address().await).await;
+    let mut receiver = Machine::start(serve().set("--mesh-peer", &wire.name())).await;
+    linked(&receiver, 1).await;
+    wire.freeze_after(9 * MIB as u64);
+    let body = json!({"model": MODEL});
+    let pulling = receiver.daemon.admin().post("/admin/mesh/pull", &body).start().await;
+    wire.is_frozen().await;
+    let some = async || {
+        let all = receiver.daemon.admin().get("/admin/mesh/transfers").await.json();
+        all["transfers"][0]["bytes"].as_u64().is_some_and(|bytes| bytes > 4 * MIB as u64)
+    };
+    eventually("some of the model", DEADLINE, some).await;
+    drop(pulling);
+    wire.cut();
+    receiver.daemon.kill_and_restart().await;
+    let before = wire.passed();
+    wire.mend();
+    linked(&receiver, 1).await;
+    last_of(&pull(&receiver, MODEL).await, "done");
+    is_there(&receiver);
+    let again = wire.passed() - before;
+    assert!(again < 11 * MIB as u64, "{again} bytes came after the kill");
+}
+
+#[tokio::test]
+async fn a_pull_goes_on_from_another_peer_when_one_is_killed() {
+    let folders = [(); 2].map(|()| tempfile::tempdir().unwrap());
+    let mut one = Machine::start(holding(folders[0].path())).await;
+    let two = Machine::start(holding(folders[1].path())).await;
+    let wires = [Wire::to(one.lan_address().await).await, Wire::to(two.lan_address().await).await];
+    let [first, second] = &wires;
+    let settings = serve().set("--mesh-peer", &first.name());
+    let receiver = Machine::start(settings.set("--mesh-peer", &second.name())).await;
+    linked(&receiver, 2).await;
+    for wire in &wires {
+        wire.freeze_after(3 * MIB as u64);
+    }
+    let body = json!({"model": MODEL});
+    let pulling = receiver.daemon.admin().post("/admin/mesh/pull", &body).start().await;
+    first.is_frozen().await;
+    second.is_frozen().await;
+    one.daemon.kill9().await;
+    first.cut();
+    second.mend();
+    let steps = pulling.finish().await.text();
+    let last: Value = serde_json::from_str(steps.lines().last().expect("a step")).unwrap();
+    assert_eq!(last["state"], "done", "{last}");
+    is_there(&receiver);
+}
+
+#[tokio::test]
+async fn a_mac_is_sent_a_model_and_one_of_a_mac_is_taken() {
+    let folder = tempfile::tempdir().unwrap();
+    let holder = Machine::start(holding(folder.path())).await;
+    let mac = FakeMac::start(MacSettings::default()).await;
+    let link = mac.dial(holder.lan_address().await).await.expect("a link");
+    let told = link.query(MODEL).await;
+    let total: usize = files().values().map(Vec::len).sum();
+    assert_eq!((&told["available"], &told["totalSizeBytes"]), (&json!(true), &json!(total)));
+    assert!(link.fetch(MODEL).await == files(), "the Mac has other files");
+    assert_eq!(link.query("org/none").await["available"], false);
+
+    let sent: Vec<_> = files().into_iter().collect();
+    let settings =
+        MacSettings { files: BTreeMap::from([(MODEL.to_owned(), sent)]), ..MacSettings::default() };
+    let mac = FakeMac::start(settings).await;
+    let receiver = Machine::start(serve().set("--mesh-peer", &mac.address().to_string())).await;
+    linked(&receiver, 1).await;
+    last_of(&pull(&receiver, MODEL).await, "done");
+    is_there(&receiver);
+}
+
+/// What a stock peer sends of a model of so many bytes, each a chunk: name, offset, bytes, last.
+async fn sent(total: usize, chunks: &[(&str, u64, Vec<u8>, bool)]) -> (Machine, Vec<Value>) {
+    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = listener.local_addr().unwrap().to_string();
+    let receiver = Machine::start(serve().set("--mesh-peer", &address)).await;
+    let mut stock = LanPeer::accept(&listener).await;
+    stock.expect("hello").await;
+    stock.hello_ack(&[], None).await;
+    linked(&receiver, 1).await;
+    let admin = receiver.daemon.admin();
+    let pulling = tokio::spawn(async move {
+        admin.post_json("/admin/mesh/pull", &json!({"model": MODEL})).await.text()
+    });
+    stock.expect("modelQuery").await;
+    stock
+        .say(&json!({"modelQueryResponse": {"_0": {
+            "modelID": MODEL, "available": true, "totalSizeBytes": total,
+        }}}))
+        .await;
+    let transfer = stock.expect("modelTransferRequest").await["transferID"].clone();
+    for (name, offset, bytes, last) in chunks {
+        use base64_of::encode;
+        stock
+            .say(&json!({"modelTransferChunk": {"_0": {
+                "transferID": transfer, "fileName": name, "offset": offset, "data": encode(bytes),
+                "isLastChunk": last,
+            }}}))
+            .await;
+    }
+    let complete = json!({"transferID": transfer, "modelID": MODEL});
+    stock.say(&json!({"modelTransferComplete": {"_0": complete}})).await;
+    let steps = pulling.await.unwrap();
+    let steps = steps.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    (receiver, steps)
+}
+
+/// Base64 as stock peers write it.
+mod base64_of {
+    const DIGITS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+
+    pub(super) fn encode(bytes: &[u8]) -> String {
+        let mut text = String::new();
+        for group in bytes.chunks(3) {
+            let word = group.iter().fold(0_u32, |word, byte| word << 8 | u32::from(*byte));
+            let word = word << (8 * (3 - group.len()));
+            for place in 0..4 {
+                let digit = DIGITS[(word >> (18 - 6 * place) & 63) as usize];
+                text.push(if place <= group.len() { char::from(digit) } else { '=' });
+            }
+        }
+        text
+    }
+}
+
+/// Does this with each case at once: a pull that fails looks for others for a while.
+async fn each<T: Send + 'static, F: Future<Output = ()> + Send + 'static>(
+    cases: impl IntoIterator<Item = T>,
+    test: impl Fn(T) -> F,
+) {
+    let tests: JoinSet<()> = cases.into_iter().map(test).collect();
+    tests.join_all().await;
+}
+
+#[tokio::test]
+async fn a_stock_peer_writes_nowhere_but_in_its_models_folder() {
+    let names = ["../evil", "/tmp/evil", "a/../../evil", "a\\..\\evil", "..", "", "a\0b"];
+    each(names, |name| async move {
+        let (receiver, steps) = sent(4, &[(name, 0, b"evil".to_vec(), true)]).await;
+        let last = last_of(&steps, "failed");
+        assert!(last["detail"].as_str().is_some_and(|why| !why.is_empty()), "{last}");
+        assert!(!arrived(&receiver).exists());
+        for place in ["evil", "models/evil", "models/org/evil"] {
+            assert!(!receiver.daemon.data_dir().join(place).exists(), "{name} wrote {place}");
+        }
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_stock_peer_that_sends_too_much_or_at_the_wrong_place_is_stopped() {
+    let part = || vec![7; 100];
+    let cases = [
+        vec![("a", 0, part(), false), ("a", 100, part(), false), ("a", 200, part(), true)],
+        vec![("a", 50, part(), true)],
+        vec![("a", 0, part(), false), ("a", u64::MAX - 1, part(), true)],
+        vec![("a", 0, part(), false), ("a", 0, part(), true)],
+        vec![("a", 0, part(), true)],
+    ];
+    each(cases, |chunks| async move {
+        let (receiver, steps) = sent(200, &chunks).await;
+        last_of(&steps, "failed");
+        assert!(!arrived(&receiver).exists());
+        receiver.is_healthy().await;
+    })
+    .await;
+}
