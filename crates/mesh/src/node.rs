@@ -81,8 +81,7 @@ impl Mesh {
         let Parts { identity, psk, scheduler, usage, library } = parts;
         let identity = Arc::new(identity);
         let inbound = Inbound::new(settings.share.clone(), scheduler.clone(), usage);
-        let facts =
-            Facts::new(&settings, identity.node_id(), scheduler.clone(), inbound.lent());
+        let facts = Facts::new(&settings, identity.node_id(), scheduler.clone(), inbound.lent());
         let tasks = TaskTracker::new();
         let catalog = Catalog::new(Arc::clone(&library));
         let transfers = Transfers::new(&settings, library);
@@ -210,9 +209,14 @@ impl Node {
             M::LoadModel(load) => {
                 let reason = "not_swappable: this node loads no models on request".to_owned();
                 let (request_id, model_id) = (load.request_id, load.model_id);
-                self.tell(link, &M::ModelLoadError(ModelLoadError { request_id, model_id, reason }));
+                self.tell(
+                    link,
+                    &M::ModelLoadError(ModelLoadError { request_id, model_id, reason }),
+                );
             }
-            M::ModelLoaded(_) | M::ModelLoadError(_) => self.counts.bad("an answer nobody asked for"),
+            M::ModelLoaded(_) | M::ModelLoadError(_) => {
+                self.counts.bad("an answer nobody asked for")
+            }
             M::ModelListRequest(request) => catalog::answer(self, link, request.request_id),
             M::ModelList(list) => self.catalog.listed(link, list),
             message => self.transfers.message(self, link, message),
@@ -271,11 +275,13 @@ impl Node {
                 status: None,
                 body: None,
             }),
-            Some(Asked::Model(model_id)) => ClusterMessage::ModelQueryResponse(ModelQueryResponse {
-                model_id,
-                available: false,
-                total_size_bytes: None,
-            }),
+            Some(Asked::Model(model_id)) => {
+                ClusterMessage::ModelQueryResponse(ModelQueryResponse {
+                    model_id,
+                    available: false,
+                    total_size_bytes: None,
+                })
+            }
             Some(Asked::Transfer(transfer_id)) => {
                 let error_message = why;
                 let error = ModelTransferError { transfer_id, error_message };

@@ -71,7 +71,8 @@ pub(super) async fn keep(node: Arc<Node>, mut target: Target) {
                 // Once, not at each try.
                 let words = failure.to_string();
                 if words != said {
-                    report(&node, &target.name, &failure);
+                    let named = matches!(target.place, Place::Named(_));
+                    report(&node, &target.name, named, &failure);
                     said = words;
                 }
             }

@@ -68,7 +68,8 @@ fn answer(node: &Arc<Node>, stream: TcpStream, from: SocketAddr) {
         let Some(greeted) = greeting else { return };
         let linked = greeted.and_then(|(frames, greeted)| up(&node, frames, greeted, from, false));
         if let Err(failure) = linked {
-            report(&node, &from.to_string(), &failure);
+            // Its port is another one at each try.
+            report(&node, &from.ip().to_canonical().to_string(), false, &failure);
         }
     });
 }
@@ -225,8 +226,8 @@ impl pump::Home for Here {
     }
 }
 
-/// Logs why there is no link, and counts it.
-pub(super) fn report(node: &Node, whom: &str, failure: &Failure) {
+/// Logs why there is no link, and counts it. `named`: somebody has named this peer, and waits for it.
+pub(super) fn report(node: &Node, whom: &str, named: bool, failure: &Failure) {
     match failure {
         Failure::Myself => tracing::debug!(whom, "a connection of this node led back to it"),
         Failure::SameKey => {
@@ -237,6 +238,7 @@ pub(super) fn report(node: &Node, whom: &str, failure: &Failure) {
             node.counts.bad("a handshake that was refused");
             tracing::warn!(whom, "no link to a peer: {failure}");
         }
+        _ if named => tracing::warn!(whom, "no link to a peer: {failure}"),
         _ => tracing::info!(whom, "no link to a peer: {failure}"),
     }
 }

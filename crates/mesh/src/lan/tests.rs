@@ -234,6 +234,9 @@ async fn two_nodes_with_the_same_key_are_told_so_and_a_node_that_finds_itself_is
         })
     };
     eventually("the problem", DEADLINE, told).await;
+    let again = async || one.node.counts.problems().values().any(|times| *times > 1);
+    eventually("the next try", DEADLINE, again).await;
+    assert_eq!(one.node.counts.problems().len(), 1, "each try comes from another port");
     assert!(one.link_to(&twin).is_none());
 }
 

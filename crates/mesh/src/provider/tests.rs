@@ -1,4 +1,8 @@
 //! Places of peers, with the peers played by hand.
+//!
+//! - `passcode`: whom a machine with a passcode asks
+
+mod passcode;
 
 use std::sync::{Arc, Weak};
 

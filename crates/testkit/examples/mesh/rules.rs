@@ -2,8 +2,9 @@
 
 use std::time::Duration;
 
-/// How long a request may wait in queues, in all.
-const QUEUE_TIMEOUT: Duration = Duration::from_secs(10);
+/// How long a request may wait in queues, in all: longer than it takes a peer behind a relay, which was
+/// busy when it was last heard, to say that it is not any more.
+const QUEUE_TIMEOUT: Duration = Duration::from_secs(25);
 
 /// How long a provider may take to begin an answer.
 const REQUEST_TIMEOUT: Duration = Duration::from_secs(20);

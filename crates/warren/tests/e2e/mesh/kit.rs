@@ -5,7 +5,7 @@ use std::{net::SocketAddr, path::Path};
 use serde_json::{Value, json};
 use testkit::{
     ChildProcess, Client, DEADLINE, Daemon, Gate, MockBackend, Reply, Response, Serve,
-    WorkerProcess, eventually, within,
+    WorkerProcess, eventually,
 };
 
 use super::wire::Wire;

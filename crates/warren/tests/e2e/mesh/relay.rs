@@ -4,8 +4,8 @@ use serde_json::json;
 use testkit::{ChildProcess, Client};
 
 use super::{
-    kit::Wire,
     servers::{has_peer, identity, mesh},
+    wire::Wire,
 };
 use crate::{
     common::{binary, lend, serve},

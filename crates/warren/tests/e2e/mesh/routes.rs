@@ -98,8 +98,11 @@ async fn what_a_peer_used_is_in_the_ledger_under_its_id(way: Way) {
     let row = row().await.expect("it is there");
     assert_eq!((&row["prompt_tokens"], &row["completion_tokens"]), (&json!(7), &json!(5)), "{row}");
     // The peer's own ledger has it under who asked there.
-    let own = pair.asker.daemon.admin().get("/admin/usage").await.json();
-    assert_eq!(own["totals"]["requests"], 1, "{own}");
+    let own = async || {
+        let usage = pair.asker.daemon.admin().get("/admin/usage").await.json();
+        usage["totals"]["requests"] == 1
+    };
+    eventually("a row of the peer's own ledger", DEADLINE, own).await;
 }
 
 async fn row(machine: &Machine, key: &str) -> Option<Value> {
