@@ -215,7 +215,7 @@ impl Node {
                 );
             }
             M::ModelLoaded(_) | M::ModelLoadError(_) => {
-                self.counts.bad("an answer nobody asked for")
+                self.counts.bad("an answer nobody asked for");
             }
             M::ModelListRequest(request) => catalog::answer(self, link, request.request_id),
             M::ModelList(list) => self.catalog.listed(link, list),
@@ -238,10 +238,12 @@ impl Node {
     }
 
     /// Whether requests of this machine may go to a peer: where there is a passcode, to those alone that
-    /// prove it or are trusted. Of a Warren without a link that shows when it is linked to.
+    /// prove it or are trusted, and where all must be sealed, to Warrens alone. Of a Warren without a link
+    /// that shows when it is linked to.
     pub(crate) fn may_ask(&self, peer: &Peer) -> bool {
         match peer.link() {
             Some(link) => self.may_ask_over(&link),
+            None if self.settings.require_sealed => peer.facts().warren.is_some(),
             None => self.psk.is_none() || self.trusts(&peer.id) || peer.facts().warren.is_some(),
         }
     }

@@ -1,7 +1,7 @@
 //! One peer, and all of them.
 //!
 //! A peer is known from mDNS, from a relay's list, from its own hello, or from the settings. It has at most one
-//! link on the LAN and one relay session; [`Peer::link`] is the one to use. What it says of itself
+//! link on the LAN and one relay session; `Peer::link` is the one to use. What it says of itself
 //! ([`PeerFacts`]) comes with hellos, heartbeats and capabilities.
 
 use std::{
@@ -95,6 +95,8 @@ pub struct PeerFacts {
     pub thermal: Thermal,
     /// How many requests wait there.
     pub queue_depth: u32,
+    /// When it said so.
+    pub queue_told: Option<Instant>,
     /// Whether it answers anything now.
     pub generating: bool,
     /// Tokens a second, as it measures them.

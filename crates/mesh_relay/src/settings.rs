@@ -50,6 +50,9 @@ pub struct Settings {
     pub max_strangers: usize,
     /// Relay sessions of one node at once.
     pub max_sessions: usize,
+    /// Of them, those with one and the same other node, so that none takes all that another may
+    /// have. Stock gateways open one for each request, and have eight on their way.
+    pub max_sessions_of_pair: usize,
     /// Messages of a node that are not `relayData`. More are refused.
     pub control: Rate,
     /// Lists of nodes that a node may ask for. More are refused.
@@ -58,6 +61,9 @@ pub struct Settings {
     pub data: Rate,
     /// `relayData` of a node, in bytes. A node that sends more is read more slowly.
     pub bytes: Rate,
+    /// Changes of what a node offers that others are told of, as of a join. They find the others
+    /// when they ask for nodes again.
+    pub changes: Rate,
     /// Joins that a node is told of. It finds the others when it asks for nodes again.
     pub joins: Rate,
     /// Leaves that a node is told of, beside those of the other ends of its relay sessions.
@@ -79,10 +85,12 @@ impl Default for Settings {
             max_nodes: 10_000,
             max_strangers: 1_000,
             max_sessions: 256,
+            max_sessions_of_pair: 16,
             control: Rate { per_second: 200.0, burst: 1_000.0 },
             discover: Rate { per_second: 1.0, burst: 20.0 },
             data: Rate { per_second: 200_000.0, burst: 200_000.0 },
             bytes: Rate { per_second: 4e9, burst: 4e9 },
+            changes: Rate { per_second: 0.5, burst: 8.0 },
             joins: Rate { per_second: 1.0, burst: 16.0 },
             leaves: Rate { per_second: 2.0, burst: 64.0 },
             ttl: Duration::from_secs(protocol::mesh::relay::TTL_SECONDS),

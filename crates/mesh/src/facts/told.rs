@@ -7,6 +7,7 @@ use protocol::{
         cluster::{Heartbeat, Hello},
     },
 };
+use tokio::time::Instant;
 
 use crate::peer::PeerFacts;
 
@@ -50,6 +51,7 @@ impl PeerFacts {
         self.throttle = heartbeat.throttle_level.min(100);
         self.thermal = heartbeat.thermal_level;
         self.queue_depth = heartbeat.queue_depth;
+        self.queue_told = Some(Instant::now());
         self.generating = heartbeat.is_generating;
         let speed = heartbeat.ewma_tokens_per_second;
         self.speed = speed.filter(|speed| *speed > 0.0).map(|speed| speed.min(MAX_SPEED));

@@ -199,7 +199,7 @@ mod tests {
             );
         }
         assert_eq!(all(&[stream.as_bytes()], false).0.len(), 2, "usage that nobody asked for");
-        let bytes: Vec<_> = stream[": hi\r\n\r\n".len()..].as_bytes().chunks(1).collect();
+        let bytes: Vec<_> = stream.as_bytes()[": hi\r\n\r\n".len()..].chunks(1).collect();
         assert_eq!(all(&bytes, false).0.len(), 2, "a byte at a time, from the first on");
     }
 

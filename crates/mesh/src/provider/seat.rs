@@ -19,7 +19,10 @@ use protocol::{
 };
 use rand::RngExt;
 use scheduler::{Assignment, JobRequest};
-use tokio::{sync::mpsc, time::timeout};
+use tokio::{
+    sync::{Notify, mpsc},
+    time::{Instant, sleep_until, timeout},
+};
 
 use super::{
     Shared,
@@ -43,6 +46,8 @@ pub(super) struct Seat {
     shared: Arc<Shared>,
     peer: Arc<Peer>,
     state: Mutex<State>,
+    /// Told when the peer has told its load.
+    load_told: Notify,
 }
 
 impl Seat {
@@ -52,6 +57,7 @@ impl Seat {
             shared: Arc::clone(shared),
             peer: Arc::clone(peer),
             state: Mutex::default(),
+            load_told: Notify::new(),
         });
         let (sender, notes) = Sender::new(&peer.id);
         let id = ProviderId::from_random(rand::rng().random());
@@ -82,6 +88,7 @@ impl Seat {
             wanted.throttle = 0;
         }
         state.tell(wanted);
+        self.load_told.notify_one();
         true
     }
 
@@ -106,6 +113,7 @@ impl Seat {
                 let Some(asked) = state.take_on(link, &error.request_id) else { return false };
                 if error.code == Some(ErrorCode::QueueFull) {
                     state.is_full();
+                    self.load_told.notify_one();
                 }
                 asked.error(&error);
             }
@@ -136,10 +144,17 @@ impl Seat {
 
     /// Until the scheduler has let go of it.
     async fn run(self: Arc<Self>, mut notes: mpsc::Receiver<Note>) {
-        while let Some(note) = notes.recv().await {
-            match note {
-                Note::Assigned(assignment) => self.assigned(*assignment),
-                Note::Canceled(job) => self.canceled(job),
+        loop {
+            let load_until = self.lock().load_until();
+            tokio::select! {
+                biased;
+                () = at(load_until) => self.lock().forget_load(),
+                () = self.load_told.notified() => {}
+                note = notes.recv() => match note {
+                    Some(Note::Assigned(assignment)) => self.assigned(*assignment),
+                    Some(Note::Canceled(job)) => self.canceled(job),
+                    None => return,
+                },
             }
         }
     }
@@ -258,5 +273,13 @@ impl Seat {
 
     fn lock(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Until then, if ever.
+async fn at(then: Option<Instant>) {
+    match then {
+        Some(then) => sleep_until(then).await,
+        None => std::future::pending().await,
     }
 }

@@ -5,6 +5,7 @@ use std::collections::HashMap;
 use base::JobId;
 use protocol::mesh::WireId;
 use scheduler::{Gone, Membership};
+use tokio::time::Instant;
 
 use super::{asked::Asked, wanted::Wanted};
 use crate::{link::Link, peer::Peer};
@@ -40,7 +41,8 @@ impl State {
         let (Some(membership), Some(told)) = (&self.membership, &self.told) else { return };
         if wanted.models != told.models {
             membership.models(wanted.models.clone(), wanted.load);
-        } else if wanted.load != told.load {
+        } else if (wanted.load, wanted.load_until) != (told.load, told.load_until) {
+            // The same number told again is told on: the scheduler counts on from what it was told.
             membership.load(wanted.load);
         }
         if wanted.capacity != told.capacity {
@@ -55,12 +57,25 @@ impl State {
         self.told = Some(wanted);
     }
 
-    /// It says that it takes no more: until it says otherwise, it is given nothing.
+    /// It says that it takes no more: for a moment, or until it says otherwise, it is given nothing.
     pub(super) fn is_full(&mut self) {
         if let (Some(membership), Some(told)) = (&self.membership, &mut self.told) {
-            // One more than it takes: the job that it refuses is about to be taken off.
-            told.load = told.capacity.saturating_add(1);
+            told.fill();
             membership.load(told.load);
+        }
+    }
+
+    /// When what it has said of its load is too old to count, if it counts now.
+    pub(super) fn load_until(&self) -> Option<Instant> {
+        self.told.as_ref()?.load_until
+    }
+
+    /// What it has said of its load is too old to count.
+    pub(super) fn forget_load(&mut self) {
+        let Some(told) = &mut self.told else { return };
+        (told.load, told.load_until) = (0, None);
+        if let Some(membership) = &self.membership {
+            membership.load(0);
         }
     }
 

@@ -1,7 +1,9 @@
 //! Places of peers, with the peers played by hand.
 //!
+//! - `load`: what a peer says of how much it has to do
 //! - `passcode`: whom a machine with a passcode asks
 
+mod load;
 mod passcode;
 
 use std::sync::{Arc, Weak};

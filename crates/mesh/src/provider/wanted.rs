@@ -1,8 +1,11 @@
 //! What a peer is to the dispatcher now.
 
+use std::time::Duration;
+
 use base::{Endpoint, Endpoints, ModelName, Scope};
 use protocol::mesh::cluster::Thermal;
 use scheduler::{Distance, Offer};
+use tokio::time::Instant;
 
 use crate::{
     link::Carrier,
@@ -12,6 +15,10 @@ use crate::{
 /// The largest request that a peer is sent, in bytes: in base64 it still fits a frame of a stock relay.
 pub(super) const MAX_REQUEST: u64 = 10 * 1024 * 1024;
 
+/// So long a peer counts as busy because it has said so. Heartbeats are seconds apart, and what waited
+/// when one was sent may be done long before the next; one that is asked too early queues by itself.
+const BELIEVED: Duration = Duration::from_secs(2);
+
 /// What a peer is to the dispatcher.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Wanted {
@@ -20,6 +27,8 @@ pub(super) struct Wanted {
     pub(super) distance: Distance,
     /// Requests that it counts itself.
     pub(super) load: u32,
+    /// When that is too old to count; `None` while it counts none.
+    pub(super) load_until: Option<Instant>,
     /// In thousandths of a token a second.
     pub(super) speed: Option<u32>,
     /// In per cent; 0: it is given nothing now.
@@ -48,11 +57,13 @@ impl Wanted {
             () => 100,
         };
         let models = facts.models.iter().map(|model| ModelName::from(model.as_str()));
+        let load_until = busy_until(facts).filter(|_| linked);
         Self {
             models: models.collect(),
             capacity: facts.capacity.max(1),
             distance,
-            load: if linked { facts.queue_depth } else { 0 },
+            load: load_until.map_or(0, |_| facts.queue_depth),
+            load_until,
             speed: facts.speed.map(|speed| (speed * 1000.0) as u32),
             throttle,
         }
@@ -61,6 +72,13 @@ impl Wanted {
     /// Whether there is anything to be had of it.
     pub(super) fn is_worth_a_seat(&self) -> bool {
         self.throttle > 0 && !self.models.is_empty()
+    }
+
+    /// It says that it takes no more.
+    pub(super) fn fill(&mut self) {
+        // One more than it takes: the job that it refuses is about to be taken off.
+        self.load = self.capacity.saturating_add(1);
+        self.load_until = Instant::now().checked_add(BELIEVED);
     }
 
     pub(super) fn offer(&self) -> Offer {
@@ -74,6 +92,12 @@ impl Wanted {
             distance: self.distance,
         }
     }
+}
+
+/// How long what it has said to wait there counts, if any does now.
+fn busy_until(facts: &PeerFacts) -> Option<Instant> {
+    let until = facts.queue_told?.checked_add(BELIEVED)?;
+    (facts.queue_depth > 0 && until > Instant::now()).then_some(until)
 }
 
 /// How much a peer gives at this heat, as stock peers count it.
@@ -120,8 +144,22 @@ mod tests {
 
     #[test]
     fn what_was_said_on_a_link_that_is_gone_does_not_count() {
-        let paused = PeerFacts { throttle: 0, queue_depth: 5, speed: Some(1.5), ..facts() };
+        let queue_told = Some(Instant::now());
+        let paused =
+            PeerFacts { throttle: 0, queue_depth: 5, queue_told, speed: Some(1.5), ..facts() };
         let wanted = Wanted::new(&paused, Distance::Far, true, false);
         assert_eq!((wanted.throttle, wanted.load, wanted.speed), (100, 0, Some(1_500)));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_load_that_was_told_of_counts_for_two_seconds() {
+        let queue_told = Some(Instant::now());
+        let busy = PeerFacts { queue_depth: 5, queue_told, ..facts() };
+        let load = || Wanted::new(&busy, Distance::Far, true, true).load;
+        assert_eq!(load(), 5);
+        tokio::time::advance(BELIEVED - Duration::from_millis(1)).await;
+        assert_eq!(load(), 5);
+        tokio::time::advance(Duration::from_millis(1)).await;
+        assert_eq!(load(), 0);
     }
 }

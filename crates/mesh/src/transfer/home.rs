@@ -11,6 +11,10 @@ use crate::{link::Link, node::Node, peer::Peer, share::Doing};
 pub(super) trait Home: Send + Sync + 'static {
     /// All peers that are known.
     fn peers(&self) -> Vec<Arc<Peer>>;
+    /// Whether this machine may ask a peer for anything.
+    fn may_ask(&self, peer: &Peer) -> bool;
+    /// Whether it may ask for anything over a link.
+    fn may_ask_over(&self, link: &Link) -> bool;
     /// A link to a peer that has none.
     fn reach(&self, peer: Arc<Peer>) -> BoxFuture<'static, Option<Arc<Link>>>;
     /// How this machine is doing.
@@ -24,6 +28,14 @@ pub(super) trait Home: Send + Sync + 'static {
 impl Home for Arc<Node> {
     fn peers(&self) -> Vec<Arc<Peer>> {
         self.peers.all()
+    }
+
+    fn may_ask(&self, peer: &Peer) -> bool {
+        Node::may_ask(self, peer)
+    }
+
+    fn may_ask_over(&self, link: &Link) -> bool {
+        Node::may_ask_over(self, link)
     }
 
     fn reach(&self, peer: Arc<Peer>) -> BoxFuture<'static, Option<Arc<Link>>> {

@@ -3,8 +3,8 @@
 //! A pull fetches a model from every peer that has the same files; the serving side answers what pulls of
 //! other machines ask for. Both also speak the plain form of stock peers.
 //!
-//! For the administration: [`Transfers::list`], [`Transfers::pull`], [`Transfers::cancel`],
-//! [`Transfers::counts`], [`Transfers::offered_here`] and [`Transfers::offered_by_peers`].
+//! For the administration: `Transfers::list`, `Transfers::pull`, `Transfers::cancel`,
+//! `Transfers::counts`, `Transfers::offered_here` and `Transfers::offered_by_peers`.
 //!
 //! - `home`: what they need of the node
 //! - `shelf`: the models that are here
@@ -283,8 +283,8 @@ impl Inner {
     async fn offered_by_peers(&self, home: &Arc<dyn Home>, models: &[String]) -> Vec<PeerOffer> {
         let (names, peers) = MAX_ASKED;
         let links = home.peers().into_iter().filter_map(|peer| peer.link());
-        let links: Vec<_> =
-            links.filter(|link| queries::carries_models(link)).take(peers).collect();
+        let may_ask = |link: &Arc<Link>| queries::carries_models(link) && home.may_ask_over(link);
+        let links: Vec<_> = links.filter(may_ask).take(peers).collect();
         let each =
             links.iter().flat_map(|link| models.iter().take(names).map(move |it| (link, it)));
         let ask = async |(link, model): (&Arc<Link>, &String)| {

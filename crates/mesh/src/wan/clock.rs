@@ -22,7 +22,7 @@ const ASK_EVERY: Duration = Duration::from_secs(60);
 /// How often a stock relay is.
 const ASK_STOCK_EVERY: Duration = Duration::from_secs(30);
 
-/// A relay that told of somebody new is asked so much later, for all that come at once.
+/// A relay that told of somebody is asked so much later, for all that come at once.
 const ASK_SOON: Duration = Duration::from_secs(1);
 
 /// But not more often than this.
@@ -102,8 +102,8 @@ impl Clock {
         self.registered
     }
 
-    /// Somebody is there that was not listed.
-    pub(super) fn somebody_new(&mut self, now: Instant) {
+    /// Somebody is there that was not listed, or offers something else.
+    pub(super) fn news(&mut self, now: Instant) {
         let earliest = self.asked.map_or(now, |asked| asked + ASK_AT_MOST);
         let soon = earliest.max(now + ASK_SOON);
         if self.registered {
@@ -236,7 +236,7 @@ mod tests {
         assert_eq!(clock.due(start, start), Some(Step::Discover));
         clock.answered(start);
         for at in [1, 2, 3] {
-            clock.somebody_new(second(at));
+            clock.news(second(at));
         }
         assert_eq!(clock.due(second(4), second(4)), None);
         assert_eq!(clock.due(second(5), second(5)), Some(Step::Look));

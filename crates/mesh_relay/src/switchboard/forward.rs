@@ -15,8 +15,13 @@ enum Refusal {
     NotItself,
     Absent,
     NoSession,
-    TooMany,
+    /// Which of the bounds was reached.
+    TooMany(&'static str),
 }
+
+const TOO_MANY: &str = "One of the two nodes has as many relay sessions as it may";
+const TOO_MANY_OF_PAIR: &str =
+    "The two nodes have as many relay sessions with each other as they may";
 
 impl Switchboard {
     /// Passes a message on, or tells its sender why not. How long the sender is to pause.
@@ -91,15 +96,25 @@ impl Switchboard {
         if self.sessions.used(from, to, session, now.instant) {
             return Ok(());
         }
+        self.make_room_between(now, from, to)?;
         for node in [from, to] {
             if self.sessions.of(node) < self.settings.max_sessions {
                 continue;
             }
             let idle = self.sessions.idle(node, now.instant);
-            let (other, idle) = idle.ok_or(Refusal::TooMany)?;
+            let (other, idle) = idle.ok_or(Refusal::TooMany(TOO_MANY))?;
             self.end_session(node, other, &idle);
         }
         self.sessions.open(from, to, session, now.instant);
+        Ok(())
+    }
+
+    fn make_room_between(&mut self, now: Now, a: Connection, b: Connection) -> Result<(), Refusal> {
+        if self.sessions.between(a, b) >= self.settings.max_sessions_of_pair {
+            let idle = self.sessions.idle_between(a, b, now.instant);
+            let idle = idle.ok_or(Refusal::TooMany(TOO_MANY_OF_PAIR))?;
+            self.end_session(a, b, &idle);
+        }
         Ok(())
     }
 
@@ -162,9 +177,8 @@ impl Switchboard {
                 let words = format!("There is no relay session {session} with {}", message.to);
                 (Code::SessionNotFound, RelayError::new(Code::SessionNotFound, words))
             }
-            Refusal::TooMany => {
-                let words = "One of the two nodes has as many relay sessions as it may";
-                (Code::TooManySessions, RelayError::new(Code::TooManySessions, words))
+            Refusal::TooMany(words) => {
+                (Code::TooManySessions, RelayError::new(Code::TooManySessions, *words))
             }
         };
         self.refuse(from, code, &about(error));

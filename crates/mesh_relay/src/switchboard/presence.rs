@@ -41,6 +41,7 @@ impl Switchboard {
         self.refuse(connection, Code::NotRegistered, &error);
     }
 
+    /// A node has come, or offers something else than before.
     pub(super) fn tell_joined(&mut self, now: Now, connection: Connection) {
         let Some(node) = self.node(connection) else { return };
         let text = Utf8Bytes::from(node.presence().joined());

@@ -47,8 +47,11 @@ impl Switchboard {
         if let (Some(_), Some(key)) = (&line.challenge, id.key()) {
             self.memory.proved(key, now.unix_ms);
         }
+        // Others choose by its facts: of one that has changed they hear as of one that comes.
+        let changed = line.node.as_ref().is_some_and(|before| before.facts != node.facts);
+        let told = changed && line.changes.take(now.instant).is_ok();
         line.node = Some(node);
-        if self.nodes.insert(id, connection).is_none() {
+        if self.nodes.insert(id, connection).is_none() || told {
             self.tell_joined(now, connection);
         }
     }

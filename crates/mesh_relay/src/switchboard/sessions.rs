@@ -52,6 +52,11 @@ impl Sessions {
         self.of.get(&node).map_or(0, |own| own.count)
     }
 
+    /// How many sessions two nodes have with each other.
+    pub(super) fn between(&self, a: Connection, b: Connection) -> usize {
+        self.open.get(&ends(a, b)).map_or(0, HashMap::len)
+    }
+
     /// Whether there is this session. It has been used, then.
     pub(super) fn used(&mut self, a: Connection, b: Connection, id: &str, now: Instant) -> bool {
         let session = self.open.get_mut(&ends(a, b)).and_then(|open| open.get_mut(&*key(id)));
@@ -108,7 +113,19 @@ impl Sessions {
         let open = others.filter_map(|other| Some((other, self.open.get(&ends(node, *other))?)));
         let all = open.flat_map(|(other, open)| open.iter().map(move |(id, at)| (at, other, id)));
         let (at, other, id) = all.min()?;
-        (now.saturating_duration_since(*at) >= IDLE).then(|| (*other, id.clone()))
+        is_idle(*at, now).then(|| (*other, id.clone()))
+    }
+
+    /// The same, of those that two nodes have with each other.
+    pub(super) fn idle_between(
+        &self,
+        a: Connection,
+        b: Connection,
+        now: Instant,
+    ) -> Option<Box<str>> {
+        let all = self.open.get(&ends(a, b))?.iter().map(|(id, at)| (at, id));
+        let (at, id) = all.min()?;
+        is_idle(*at, now).then(|| id.clone())
     }
 
     fn forget(&mut self, one: Connection, other: Connection, ended: usize, last: bool) {
@@ -123,6 +140,10 @@ impl Sessions {
     }
 }
 
+fn is_idle(used: Instant, now: Instant) -> bool {
+    now.saturating_duration_since(used) >= IDLE
+}
+
 /// Each end with the other. A node may speak with itself, and is then one end.
 fn both(a: Connection, b: Connection) -> impl Iterator<Item = (Connection, Connection)> {
     std::iter::once((a, b)).chain((a != b).then_some((b, a)))
@@ -130,11 +151,12 @@ fn both(a: Connection, b: Connection) -> impl Iterator<Item = (Connection, Conne
 
 #[cfg(test)]
 impl Sessions {
-    /// Panics unless all that is kept agrees with the sessions that are open.
-    pub(super) fn check(&self, is_here: impl Fn(Connection) -> bool) {
+    /// Panics unless all that is kept agrees with the sessions that are open, of which no two nodes
+    /// have more than so many.
+    pub(super) fn check(&self, of_pair: usize, is_here: impl Fn(Connection) -> bool) {
         let mut of: HashMap<Connection, Own> = HashMap::new();
         for ((a, b), open) in &self.open {
-            assert!(is_here(*a) && is_here(*b) && !open.is_empty());
+            assert!(is_here(*a) && is_here(*b) && (1..=of_pair).contains(&open.len()));
             for (one, other) in both(*a, *b) {
                 let own = of.entry(one).or_default();
                 own.count += open.len();

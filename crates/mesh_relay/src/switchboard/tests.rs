@@ -308,15 +308,46 @@ fn the_other_end_of_a_session_hears_that_a_node_left_and_others_only_if_they_ask
 }
 
 #[test]
-fn registering_again_tells_nobody_and_changes_what_is_listed() {
+fn registering_again_is_told_as_a_join_if_others_would_choose_otherwise_and_else_tells_nobody() {
+    let mut hall = Hall::new();
+    let (one, two, unasking) = (hall.node(1), hall.node(2), hall.node(3));
+    hall.discover(two, json!({}));
+    let mut registers = |capabilities: Value| {
+        let again = json!({"nodeID": id(1), "signature": id(1), "capabilities": capabilities});
+        hall.say(one, json!({ "register": again }));
+        assert!(hall.take(one)[0].get("registerAck").is_some());
+        assert!(hall.take(unasking).is_empty());
+        let told = hall.take(two);
+        (told, hall.discover(two, json!({"modelID": "m"})))
+    };
+    let joined = |name: &str| json!({"peerJoined": {"nodeID": id(1), "displayName": name}});
+    assert_eq!(registers(json!(null)), (vec![], vec![]), "as it was");
+    let (told, listed) = registers(json!({"loadedModels": ["m"]}));
+    assert_eq!((told, listed.len()), (vec![joined("")], 1));
+    let (told, listed) = registers(json!({"loadedModels": ["m"], "temperature": 50}));
+    assert!(told.is_empty(), "{told:?}");
+    assert_eq!(listed[0]["capabilities"]["temperature"], 50, "it is listed as it is");
+    let ready = json!({"loadedModels": ["m"], "isAvailable": true});
+    assert_eq!(registers(ready).0, [joined("")]);
+}
+
+#[test]
+fn who_changes_all_the_time_is_told_of_a_few_times() {
     let mut hall = Hall::new();
     let (one, two) = (hall.node(1), hall.node(2));
     hall.discover(two, json!({}));
-    let again =
-        json!({"nodeID": id(1), "signature": id(1), "capabilities": {"loadedModels": ["m"]}});
-    hall.say(one, json!({ "register": again }));
-    assert!(hall.take(two).is_empty());
-    assert_eq!(hall.discover(two, json!({}))[0]["capabilities"], json!({"loadedModels": ["m"]}));
+    let mut told = Vec::new();
+    for round in 0..100 {
+        if round == 50 {
+            told.push(hall.take(two).len());
+            hall.pass(4);
+        }
+        let capabilities = json!({"loadedModels": [format!("m{round}")]});
+        let again = json!({"nodeID": id(1), "signature": id(1), "capabilities": capabilities});
+        hall.say(one, json!({ "register": again }));
+    }
+    told.push(hall.take(two).len());
+    assert_eq!(told, [8, 2]);
 }
 
 #[test]
@@ -398,6 +429,32 @@ fn sessions_are_bounded_and_those_forgotten_make_room() {
 }
 
 #[test]
+fn one_node_cannot_take_all_the_sessions_that_another_may_have() {
+    let mut hall = Hall::new();
+    let (taker, victim, other) = (hall.node(1), hall.node(2), hall.node(3));
+    for number in 0..16 {
+        // Whoever of the two opens them.
+        let (line, from, to) = if number % 2 == 0 { (taker, 1, 2) } else { (victim, 2, 1) };
+        hall.pass_on(line, "relayOpen", from, to, &format!("s{number}"));
+    }
+    assert_eq!((hall.take(taker).len(), hall.take(victim).len()), (8, 8));
+    hall.pass_on(taker, "relayOpen", 1, 2, "t");
+    assert_eq!(hall.code(taker), "too_many_sessions");
+    assert!(hall.take(victim).is_empty());
+    hall.pass_on(other, "relayOpen", 3, 2, "t");
+    hall.pass_on(taker, "relayOpen", 1, 3, "t");
+    assert_eq!((hall.take(victim).len(), hall.take(other).len()), (1, 1), "others are not held up");
+    hall.pass_on(taker, "relayClose", 1, 2, "s3");
+    hall.pass_on(taker, "relayOpen", 1, 2, "t");
+    assert_eq!(hall.take(victim).len(), 2, "one that ends makes room");
+    hall.pass(61);
+    hall.pass_on(taker, "relayOpen", 1, 2, "u");
+    let told = hall.take(victim);
+    assert!(told[0].get("relayClose").is_some() && told[1].get("relayOpen").is_some(), "{told:?}");
+    assert_eq!(hall.board.counts().sessions, 18);
+}
+
+#[test]
 fn too_many_messages_are_refused_and_then_the_connection_is_closed() {
     let mut hall = Hall::new();
     let line = hall.node(1);
@@ -471,6 +528,14 @@ fn what_is_sent_grows_with_the_nodes_and_not_with_their_square() {
             hall.say(*line, json!({"discover": {}}));
         }
         assert_eq!(hall.board.counts().sent - before, 2 * nodes, "of one cycle of stock nodes");
+        let before = hall.board.counts().sent;
+        for (line, id) in &lines {
+            let capabilities = json!({"loadedModels": ["new"]});
+            let again = json!({"nodeID": id, "signature": id, "capabilities": capabilities});
+            hall.say(*line, json!({ "register": again }));
+        }
+        let sent = hall.board.counts().sent - before;
+        assert!(sent <= 20 * nodes, "{sent} of {nodes} nodes that change at once");
         for (line, _) in lines {
             hall.board.gone(hall.now, line);
             hall.drain();

@@ -9,6 +9,9 @@ use crate::kit::{Kit, Node};
 
 const FRAMES: usize = 1600;
 
+/// The joins that a node is told of at once, and in the minute after that.
+const JOINS: usize = 16 + 60;
+
 /// Sends numbered frames of 64 KiB, as fast as the relay takes them.
 async fn flood(mut node: Node, to: String) -> Node {
     let fill = "A".repeat(64 * 1024);
@@ -159,8 +162,19 @@ async fn a_thousand_nodes_are_sent_no_more_each_than_ten_are() {
         assert_eq!(list["discoverResponse"]["peers"].as_array().unwrap().len(), 3);
     }
     for (number, node) in nodes.iter_mut().enumerate() {
-        node.register(&format!("node-{number}"), "", json!({"loadedModels": ["n"]})).await;
+        node.register(&format!("node-{number}"), "", json!({"loadedModels": ["m"]})).await;
         assert!(node.hear().await.get("registerAck").is_some());
     }
     assert_eq!(kit.relay.counts().sent, 3000);
+    for (number, node) in nodes.iter_mut().enumerate() {
+        node.register(&format!("node-{number}"), "", json!({"loadedModels": ["n"]})).await;
+    }
+    // Those before it have changed, too; it is told of a few of them only.
+    for node in &mut nodes {
+        let mut told = 0;
+        while node.hear().await.get("registerAck").is_none() {
+            told += 1;
+        }
+        assert!(told <= JOINS, "{told}");
+    }
 }

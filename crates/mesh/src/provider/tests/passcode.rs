@@ -1,4 +1,4 @@
-//! Whom this machine asks, where it has a passcode.
+//! Whom this machine asks, where it has a passcode, or all must be sealed.
 
 use std::sync::Arc;
 
@@ -17,7 +17,11 @@ use crate::{
 };
 
 fn node(server: &Server, passcode: Option<&str>, trusted: &[PeerId]) -> Arc<Node> {
-    let settings = Settings {
+    node_of(server, settings(passcode, trusted))
+}
+
+fn settings(passcode: Option<&str>, trusted: &[PeerId]) -> Settings {
+    Settings {
         name: "box".to_owned(),
         version: "1",
         listen: None,
@@ -33,7 +37,10 @@ fn node(server: &Server, passcode: Option<&str>, trusted: &[PeerId]) -> Arc<Node
         model_dirs: Vec::new(),
         offer_found: false,
         data_dir: "/nowhere".into(),
-    };
+    }
+}
+
+fn node_of(server: &Server, settings: Settings) -> Arc<Node> {
     let parts = Parts {
         identity: Identity::from_seed([99; 32]),
         psk: settings.passcode.as_ref().map(PasscodeKey::derive),
@@ -99,5 +106,21 @@ async fn who_is_trusted_is_asked_and_without_a_passcode_everybody() {
         node.refresh(&stranger);
         let expected = if passcode.is_some() { 1 } else { 2 };
         assert_eq!(seats(&server), expected, "{passcode:?}");
+    }
+}
+
+#[tokio::test]
+async fn where_all_must_be_sealed_stock_nodes_that_a_relay_lists_get_no_seat() {
+    let trusted = [id(2), id(3)];
+    for (passcode, trusted) in [(None, &[][..]), (Some("swift"), &trusted[..])] {
+        let server = Server::new();
+        let settings = Settings { require_sealed: true, ..settings(passcode, trusted) };
+        let node = node_of(&server, settings);
+        node.refresh(&listed(&node, 2));
+        assert_eq!(seats(&server), 0, "it can seal nothing");
+        let warren = listed(&node, 3);
+        warren.learn(|facts| facts.warren = Some("1".to_owned()));
+        node.refresh(&warren);
+        assert_eq!(seats(&server), 1, "{passcode:?}");
     }
 }

@@ -76,6 +76,12 @@ impl Pulling {
         let none = || {
             let model = &self.job.model;
             match &self.job.from {
+                Some(from) if self.finder.is_barred(from) => {
+                    let from = from.short();
+                    format!(
+                        "{from} has not proved the passcode and is not trusted: it is asked nothing"
+                    )
+                }
                 Some(from) => {
                     format!("{} does not pass on {model}, or is not linked", from.short())
                 }

@@ -1,4 +1,4 @@
-//! Who has a model: every linked peer is asked, and Warrens that a relay lists.
+//! Who has a model: every linked peer is asked that may be asked at all, and Warrens that a relay lists.
 
 use std::{
     collections::{HashMap, HashSet},
@@ -96,7 +96,8 @@ impl Finder {
 
     /// Asks all that were not asked lately, but for those that `has` is true of.
     pub(super) fn look(&mut self, has: impl Fn(&PeerId, Option<u64>) -> bool) {
-        let peers = self.home.peers();
+        let mut peers = self.home.peers();
+        peers.retain(|peer| self.home.may_ask(peer));
         let (linked, unlinked): (Vec<_>, Vec<_>) =
             peers.into_iter().partition(|peer| peer.link().is_some());
         let mut unlinked: Vec<_> =
@@ -104,7 +105,7 @@ impl Finder {
         unlinked.sort_by_key(|peer| !peer.facts().models.iter().any(|it| self.job.is_model(it)));
         for peer in linked.into_iter().chain(unlinked.into_iter().take(MAX_REACHED)) {
             let link = peer.link().map(|link| link.number);
-            if self.may_ask(&peer.id, link) && !has(&peer.id, link) {
+            if self.is_due(&peer.id, link) && !has(&peer.id, link) {
                 self.ask(peer, link);
             }
         }
@@ -131,12 +132,17 @@ impl Finder {
         self.hashing.load(Ordering::Relaxed) > 0
     }
 
+    /// Whether this peer is there, and is not asked for anything.
+    pub(super) fn is_barred(&self, id: &PeerId) -> bool {
+        self.home.peers().iter().any(|peer| peer.id == *id && !self.home.may_ask(peer))
+    }
+
     /// This one is never asked again.
     pub(super) fn ban(&mut self, peer: &PeerId) {
         self.banned.insert(peer.clone());
     }
 
-    fn may_ask(&self, peer: &PeerId, link: Option<u64>) -> bool {
+    fn is_due(&self, peer: &PeerId, link: Option<u64>) -> bool {
         let is_wanted = self.job.from.as_ref().is_none_or(|from| from == peer);
         let asked = self.asked.get(peer);
         let lately = asked.is_some_and(|(over, at)| *over == link && at.elapsed() < ASK_AGAIN);
@@ -144,7 +150,7 @@ impl Finder {
     }
 
     fn can_reach(&self, peer: &Peer) -> bool {
-        self.may_ask(&peer.id, None) && !peer.relays().is_empty() && peer.facts().warren.is_some()
+        self.is_due(&peer.id, None) && !peer.relays().is_empty() && peer.facts().warren.is_some()
     }
 
     fn ask(&mut self, peer: Arc<Peer>, link: Option<u64>) {
@@ -180,7 +186,7 @@ impl Asking {
             Some(link) => link,
             None => timeout(ANSWERS_WITHIN, self.home.reach(peer)).await.ok()??,
         };
-        if !carries_models(&link) {
+        if !carries_models(&link) || !self.home.may_ask_over(&link) {
             return None;
         }
         let model = self.job.model.as_str();

@@ -7,8 +7,8 @@ mod pulls;
 use std::{
     path::{Path, PathBuf},
     sync::{
-        Arc,
-        atomic::{AtomicUsize, Ordering},
+        Arc, Mutex,
+        atomic::{AtomicBool, AtomicUsize, Ordering},
     },
     time::Duration,
 };
@@ -41,6 +41,10 @@ pub(super) struct Machine {
 
 struct Own {
     peers: Peers,
+    /// Whether only those are asked that have proved themselves.
+    strict: AtomicBool,
+    /// What reaching a peer gives.
+    reached: Mutex<Option<Arc<Link>>>,
     tasks: TaskTracker,
     stop: CancellationToken,
 }
@@ -50,8 +54,17 @@ impl Home for Arc<Own> {
         self.peers.all()
     }
 
+    fn may_ask(&self, peer: &Peer) -> bool {
+        peer.link().is_none_or(|link| self.may_ask_over(&link))
+    }
+
+    fn may_ask_over(&self, link: &Link) -> bool {
+        !self.strict.load(Ordering::Relaxed) || link.proved
+    }
+
     fn reach(&self, _: Arc<Peer>) -> BoxFuture<'static, Option<Arc<Link>>> {
-        Box::pin(async { None })
+        let reached = self.reached.lock().unwrap().take();
+        Box::pin(async { reached })
     }
 
     fn doing(&self) -> Doing {
@@ -81,6 +94,8 @@ impl Machine {
         let inner = Arc::new(Inner::new(share, Arc::new(Library::new(sources)), store));
         let own = Arc::new(Own {
             peers: Peers::default(),
+            strict: AtomicBool::default(),
+            reached: Mutex::default(),
             tasks: TaskTracker::new(),
             stop: CancellationToken::new(),
         });

@@ -171,3 +171,36 @@ async fn a_model_with_other_content_is_not_overwritten() {
     assert_eq!(end(a.pull("org/m")).await.code.as_deref(), Some("exists"));
     assert_eq!(a.arrived("org/m", "mine").unwrap(), b"mine");
 }
+
+/// A link over which nothing was proved.
+fn unproved(number: u8) -> (Arc<Link>, FarEnd) {
+    let (mut link, far) = link(&id(number), Kind::WarrenNear);
+    Arc::get_mut(&mut link).unwrap().proved = false;
+    (link, far)
+}
+
+#[tokio::test(start_paused = true)]
+async fn whoever_may_be_asked_nothing_is_not_asked_for_models_either() {
+    let (_root, [a, b]) = dirs();
+    let (a, b) = (Machine::new(1, &a), Machine::new(2, &b));
+    a.own.strict.store(true, Ordering::Relaxed);
+    let (linked, mut linked_end) = unproved(3);
+    a.own.peers.link(&linked, |_, _| true).unwrap();
+    let (reached, mut reached_end) = unproved(4);
+    *a.own.reached.lock().unwrap() = Some(reached);
+    let listed = a.own.peers.meet(&id(4)).unwrap();
+    listed.listed(&"relay.test".into(), true);
+    listed.learn(|facts| facts.warren = Some("1".to_owned()));
+    let from = Pulls::pull(&a.inner, Arc::clone(&a.home), "n", Some(id(3))).unwrap();
+    assert!(end(from).await.detail.unwrap().contains("has not proved the passcode"));
+    offers(&b);
+    connect(&a, &b, Kind::WarrenNear, straight());
+    assert_eq!(end(a.pull("n")).await.code.as_deref(), Some("not_found"));
+    assert!(a.own.reached.lock().unwrap().is_none(), "the other was reached");
+    assert!(a.inner.offered_by_peers(&a.home, &["n".into()]).await.is_empty());
+    assert!(linked_end.is_quiet() && reached_end.is_quiet());
+    // Files are read and written on other threads, which know no paused time.
+    tokio::time::resume();
+    let told = end(a.pull("org/m")).await;
+    assert_eq!(told.state, "done", "{told:?}");
+}

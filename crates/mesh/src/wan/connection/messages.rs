@@ -88,11 +88,13 @@ impl Connection<'_> {
         home.listed(relay, &peer, &info.display_name, &capabilities);
     }
 
-    /// Stock relays tell of each registration, also of those that are listed.
+    /// Stock relays tell of each registration, also of those that are listed. A Warren's relay tells of
+    /// those only when they offer something else.
     pub(super) fn joined(&mut self, now: Instant, who: &Presence) {
         let peer = who.node.key().filter(|peer| *peer != self.own());
-        if peer.is_some_and(|peer| !self.roster.who(&peer).listed) {
-            self.clock.somebody_new(now);
+        let tells_changes = self.registration.is_challenged();
+        if peer.is_some_and(|peer| tells_changes || !self.roster.who(&peer).listed) {
+            self.clock.news(now);
         }
     }
 

@@ -43,6 +43,8 @@ const MAX_SESSIONS: usize = 1_024;
 /// The most sessions with one peer: stock gateways open one for each request.
 const MAX_OF_PEER: usize = 64;
 
+const TOO_MANY: &str = "too many relay sessions are open";
+
 /// Names a session, for as long as its relay's connection stands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(super) struct Handle {
@@ -147,10 +149,7 @@ impl Sessions {
         }
         match self.add(now, peer, id, true, OPENED_WITHIN) {
             Some(handle) => self.say(handle, who, ForwardKind::RelayOpen),
-            None => {
-                let why = "too many relay sessions are open".to_owned();
-                self.out.push_back(Output::Failed(peer, why));
-            }
+            None => self.out.push_back(Output::Failed(peer, TOO_MANY.to_owned())),
         }
     }
 
@@ -237,7 +236,7 @@ impl Sessions {
         let within = if warren || !who.listed { OPENED_WITHIN } else { STOCK_SPEAKS_WITHIN };
         match self.add(now, peer, id, false, within) {
             Some(handle) => self.say(handle, who, ForwardKind::RelayReady),
-            None => self.refuse(peer, id, "too many relay sessions are open"),
+            None => self.refuse(peer, id, TOO_MANY),
         }
     }
 
@@ -277,8 +276,9 @@ impl Sessions {
             self.home.bad("relayData of an unknown session");
             return self.refuse(peer, &message.session, "there is no such session");
         }
-        if let Some(handle) = self.add(now, peer, &message.session, false, OPENED_WITHIN) {
-            self.step(handle, who, |session, cx| session.data(cx, data));
+        match self.add(now, peer, &message.session, false, OPENED_WITHIN) {
+            Some(handle) => self.step(handle, who, |session, cx| session.data(cx, data)),
+            None => self.refuse(peer, &message.session, TOO_MANY),
         }
     }
 

@@ -481,6 +481,11 @@ fn sessions_are_bounded_for_a_peer_and_for_all() {
     (0..=MAX_OF_PEER).for_each(|number| node.hears(&open(&peer, number)));
     let said = node.says();
     assert!(said.last().unwrap().contains("too many relay sessions"));
+    // What comes in a session that was never opened would be one more.
+    node.hears(&relay_data(&peer, &own, "never-opened", b"{\"heartbeat\":{}}"));
+    let said = node.says();
+    assert!(said[0].contains("never-opened") && said[0].contains("too many relay sessions"));
+    assert!(said.len() == 1 && node.payloads.is_empty(), "{said:?}");
     for number in 0..MAX_SESSIONS {
         let from = NodeId::new([(number % 200) as u8; 32]).to_string();
         node.hears(&open(&from, number));

@@ -55,6 +55,22 @@ async fn two_nodes_find_each_other_and_speak_sealed() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_peer_whose_models_change_is_listed_anew_within_seconds() {
+    let relay = relay();
+    let (one, other) = two(&relay).await;
+    // All of the beginning has been told.
+    sleep(Duration::from_secs(30)).await;
+    let listed = || {
+        let told = one.home.told();
+        told.iter().filter(|told| matches!(told, Told::Listed(id, _) if *id == other.id())).count()
+    };
+    let before = listed();
+    *other.home.models.lock().unwrap() = vec!["brand-new".to_owned()];
+    sleep(Duration::from_secs(11)).await;
+    assert_eq!(listed(), before + 1);
+}
+
+#[tokio::test(start_paused = true)]
 async fn everybody_who_asks_for_a_link_at_once_gets_the_same_one() {
     let relay = relay();
     let (one, other) = two(&relay).await;

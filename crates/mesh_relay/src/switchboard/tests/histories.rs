@@ -97,7 +97,8 @@ fn check(hall: &Hall, before: &HashMap<Connection, RelayNodeId>, sent: &[(Connec
     assert!(hall.board.nodes.iter().all(|(id, line)| after[line] == *id));
     assert_eq!(hall.board.nodes.len(), after.len());
     assert!(hall.board.watchers.iter().all(|line| lines.contains_key(line)));
-    hall.board.sessions.check(|line| after.contains_key(&line));
+    let of_pair = hall.board.settings.max_sessions_of_pair;
+    hall.board.sessions.check(of_pair, |line| after.contains_key(&line));
 }
 
 fn nodes(hall: &Hall) -> HashMap<Connection, RelayNodeId> {
@@ -109,10 +110,11 @@ proptest! {
     #[test]
     fn any_history_keeps_the_promises(
         steps in prop::collection::vec(step(), 0..120), unsigned: bool, max_sessions in 1..4usize,
+        max_sessions_of_pair in 1..3usize,
     ) {
         let settings = Settings {
-            accept_unsigned: unsigned, max_sessions, max_nodes: 4, max_strangers: 6,
-            ..Settings::default()
+            accept_unsigned: unsigned, max_sessions, max_sessions_of_pair, max_nodes: 4,
+            max_strangers: 6, ..Settings::default()
         };
         let mut hall = Hall::with(settings);
         let mut lines = Vec::new();
