@@ -84,8 +84,9 @@ async fn pair(plan: Frames, number: u32, from: Instant, until: Instant) -> Resul
     let (told, sent) = mpsc::channel(plan.window);
     let sending = send(out, text.into(), Arc::clone(&room), told, until);
     let receiving = receive(into, sent, room, from, until);
-    let (sent, received) = tokio::join!(sending, receiving);
-    sent.and(received)
+    // Who receives no more gives no more room to who sends.
+    let ((), received) = tokio::try_join!(sending, receiving)?;
+    Ok(received)
 }
 
 type Out = SplitSink<Socket, Message>;
@@ -154,8 +155,8 @@ async fn receive(
 ) -> Result<(u64, Pairs)> {
     let (mut count, mut times) = (0, Times::new());
     while let Some(sent_at) = sent.recv().await {
-        let next = timeout(ANSWERS, into.next()).await.context("a message was lost")?;
-        let message = next.context("the other end closed")??;
+        let message =
+            timeout(ANSWERS, message_of(&mut into)).await.context("a message was lost")??;
         ensure!(message.is_text() && message.len() > 20, "an odd message: {message}");
         let now = Instant::now();
         room.add_permits(1);
@@ -165,6 +166,16 @@ async fn receive(
         }
     }
     Ok((count, times.pairs()))
+}
+
+/// The next message. Whoever is at the other end may ask for a sign of life at any time.
+async fn message_of(into: &mut In) -> Result<Message> {
+    loop {
+        let message = into.next().await.context("the other end closed")??;
+        if !message.is_ping() && !message.is_pong() {
+            return Ok(message);
+        }
+    }
 }
 
 #[cfg(test)]

@@ -7,7 +7,9 @@ use futures_util::{StreamExt, stream};
 use models::{Offered, OfferedFile, PIECE, Reader};
 use protocol::mesh::{
     ClusterMessage, Dialect, WireId,
-    cluster::{ModelTransferChunk, ModelTransferComplete, ModelTransferRequest, encode},
+    cluster::{
+        InferenceError, ModelTransferChunk, ModelTransferComplete, ModelTransferRequest, encode,
+    },
 };
 use tokio::task::spawn_blocking;
 
@@ -54,13 +56,17 @@ impl Serving {
     }
 }
 
-/// Stock peers know no word for it, and are silent themselves.
+/// Stock peers have one word for errors, whatever was asked, and pass over ids that they do not know.
 fn not_sent(inner: &Inner, link: &Link, id: &WireId, why: &str) {
     inner.counts.refused.one();
     tracing::info!(peer = %link.peer.short(), why, "a model is not sent to a peer");
     if link.warren {
-        refuse(link, id, why);
+        return refuse(link, id, why);
     }
+    let (request_id, error_message) = (id.clone(), why.to_owned());
+    let error = InferenceError { request_id, error_message, code: None, status: None, body: None };
+    // A link that is gone has been noticed elsewhere.
+    let _ = link.tell(&ClusterMessage::InferenceError(error));
 }
 
 /// A chunk to be read.

@@ -66,12 +66,15 @@ async fn a_stock_peer_is_sent_chunks_as_it_knows_them() {
     let expected = expected.map(|(name, at, len, last)| (name.to_owned(), at, len, last));
     assert_eq!(chunks, expected);
     assert!(matches!(complete, M::ModelTransferComplete(it) if it.model_id == "org/m"));
-    // What is not here is not answered, as stock peers do it.
+    // What is not here is answered with the one error that stock peers know.
     let request =
         format!(r#"{{"modelTransferRequest":{{"_0":{{"transferID":"{id}","modelID":"n"}}}}}}"#);
     b.receives(&link, request.as_bytes());
     b.own.tasks.close();
     testkit::within("the end", b.own.tasks.wait()).await;
+    let M::InferenceError(error) = far.hears().await.0 else { panic!("no error") };
+    assert_eq!(error.request_id.as_str(), id);
+    assert!(error.error_message.contains('n'), "{error:?}");
     assert!(far.is_quiet());
 }
 
