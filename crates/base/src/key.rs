@@ -12,8 +12,15 @@ pub enum KeyScope {
     Inference,
     /// Lend models: relay workers and model nodes.
     Worker,
-    /// Use the workspace.
-    Workspace,
+    /// See the workspace: sessions and their output, files, changes.
+    #[serde(rename = "workspace:read")]
+    WorkspaceRead,
+    /// Use the workspace: type, run, write. Keys of before there were roles say `workspace`.
+    #[serde(rename = "workspace:write", alias = "workspace")]
+    WorkspaceWrite,
+    /// Use the workspace, and say where projects lie and whose processes they run.
+    #[serde(rename = "workspace:admin")]
+    WorkspaceAdmin,
     /// Be a peer of the mesh.
     Peer,
     /// Administer the server, its keys included.
@@ -26,10 +33,12 @@ pub enum KeyScope {
 
 impl KeyScope {
     /// All there are.
-    pub const ALL: [Self; 7] = [
+    pub const ALL: [Self; 9] = [
         Self::Inference,
         Self::Worker,
-        Self::Workspace,
+        Self::WorkspaceRead,
+        Self::WorkspaceWrite,
+        Self::WorkspaceAdmin,
         Self::Peer,
         Self::Admin,
         Self::Metrics,
@@ -41,7 +50,9 @@ impl KeyScope {
         match self {
             Self::Inference => "inference",
             Self::Worker => "worker",
-            Self::Workspace => "workspace",
+            Self::WorkspaceRead => "workspace:read",
+            Self::WorkspaceWrite => "workspace:write",
+            Self::WorkspaceAdmin => "workspace:admin",
             Self::Peer => "peer",
             Self::Admin => "admin",
             Self::Metrics => "metrics",
@@ -129,7 +140,11 @@ impl FromStr for KeyScope {
 
     fn from_str(text: &str) -> Result<Self, NotA> {
         let found = Self::ALL.into_iter().find(|scope| scope.as_str() == text);
-        found.ok_or(NotA("inference, worker, workspace, peer, admin, metrics or rooms"))
+        let found = found.or((text == "workspace").then_some(Self::WorkspaceWrite));
+        found.ok_or(NotA(
+            "inference, worker, workspace:read, workspace:write, workspace:admin, peer, admin, \
+             metrics or rooms",
+        ))
     }
 }
 

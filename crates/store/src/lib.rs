@@ -4,6 +4,7 @@
 //! - [`keys`]: who may do what, and how much
 //! - [`usage`]: the ledger, one row for each job
 //! - [`rooms`]: rooms and their participants
+//! - [`workspace`]: what the workspace keeps: projects, sessions, teams
 //! - [`audit`]: who did what to the server
 //! - [`sqlite`]: the database file
 //! - [`volatile`]: the same in memory, for tests
@@ -17,6 +18,7 @@ pub mod rooms;
 pub mod sqlite;
 pub mod usage;
 pub mod volatile;
+pub mod workspace;
 
 pub use audit::{Action, AuditStore};
 pub use error::StoreError;
@@ -26,3 +28,4 @@ pub use rooms::{ParticipantRecord, RoomRecord, RoomStore};
 pub use sqlite::SqliteStore;
 pub use usage::{UsageAnswer, UsageEntry, UsageGroup, UsageQuery, UsageStore, UsageSums};
 pub use volatile::VolatileStore;
+pub use workspace::{Change, Fact, WorkspaceStore};

@@ -21,13 +21,20 @@ mod old;
 mod rooms;
 #[path = "conformance/usage.rs"]
 mod usage;
+#[path = "conformance/workspace.rs"]
+mod workspace;
 
-use store::{AuditStore, KeyStore, ModelStore, RoomStore, SqliteStore, UsageStore, VolatileStore};
+use store::{AuditStore, KeyStore, ModelStore, RoomStore, SqliteStore, UsageStore, VolatileStore,
+    WorkspaceStore,
+};
 
 /// All that a store is for.
-trait Store: ModelStore + KeyStore + UsageStore + AuditStore + RoomStore {}
+trait Store: ModelStore + KeyStore + UsageStore + AuditStore + RoomStore + WorkspaceStore {}
 
-impl<T: ModelStore + KeyStore + UsageStore + AuditStore + RoomStore> Store for T {}
+impl<T> Store for T where
+    T: ModelStore + KeyStore + UsageStore + AuditStore + RoomStore + WorkspaceStore
+{
+}
 
 /// Checks every store, each time a new one.
 fn every_store(check: impl Fn(&dyn Store)) {

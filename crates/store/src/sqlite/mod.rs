@@ -10,6 +10,7 @@ mod keys;
 mod models;
 mod rooms;
 mod usage;
+mod workspace;
 
 use std::{
     path::Path,
@@ -38,6 +39,7 @@ const STEPS: &[M<'_>] = &[
     M::up(rooms::TABLES),
     M::up(keys::ROOM),
     M::up(usage::tables::ROWS),
+    M::up(workspace::TABLE),
 ];
 
 /// A store in a database file.

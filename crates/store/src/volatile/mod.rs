@@ -2,12 +2,14 @@
 //!
 //! - `ledger`: sums, the plain way
 //! - `rooms`: rooms and participants
+//! - `workspace`: facts of the workspace
 
 mod ledger;
 mod rooms;
+mod workspace;
 
 use std::{
-    collections::{HashMap, VecDeque},
+    collections::{BTreeMap, HashMap, VecDeque},
     sync::{
         Mutex, MutexGuard, PoisonError,
         atomic::{AtomicBool, Ordering},
@@ -30,6 +32,8 @@ pub struct VolatileStore {
     audit: Mutex<VecDeque<Action>>,
     rooms: Mutex<Vec<RoomRecord>>,
     participants: Mutex<Vec<ParticipantRecord>>,
+    /// By kind and id.
+    facts: Mutex<BTreeMap<(String, String), String>>,
     failing: AtomicBool,
 }
 
