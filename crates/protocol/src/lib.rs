@@ -4,6 +4,7 @@
 //! - [`node`]: the node protocol, its tasks and results
 //! - [`room`]: rooms: the spec's messages, and what stock clients speak today
 //! - [`mesh`]: peers and relays of the mesh
+//! - [`workspace`]: sessions, files, git and teams of a machine
 //! - [`openai`], [`anthropic`]: what the consumer APIs need of request bodies, errors and lists
 //! - [`admin`]: keys, usage and the audit log, as they are administered over HTTP
 //! - [`translate`]: one API's requests for another API's servers, and their answers back
@@ -26,3 +27,4 @@ pub mod room;
 pub mod sse;
 pub mod translate;
 pub mod usage;
+pub mod workspace;

@@ -41,7 +41,8 @@ struct Create {
     /// What to call it
     #[arg(long)]
     name: String,
-    /// What it is for: inference, worker, workspace, peer, admin, metrics, rooms (repeatable)
+    /// What it is for: inference, worker, workspace:read, workspace:write, workspace:admin, peer,
+    /// admin, metrics, rooms (repeatable)
     /// [default: inference]
     #[arg(long, value_name = "SCOPE,…", value_delimiter = ',')]
     scope: Vec<KeyScope>,

@@ -1,0 +1,262 @@
+//! Control groups: one for each session, so that the kernel knows what belongs to it.
+//!
+//! Version 2 where it is writable: `cgroup.kill` ends a whole session at once, and `pids.max` limits
+//! it where the controller can be had. Where the `pids` controller is still a version 1 hierarchy, a
+//! group there limits, and only that. Each supervisor has a group of its own, named for it, so that
+//! a later one finds what an earlier one left behind.
+
+use std::{
+    fs, io,
+    path::{Path, PathBuf},
+};
+
+use rustix::process::Signal;
+use uuid::Uuid;
+
+use crate::procfs;
+
+/// Where the daemon itself goes when its own group has to be emptied of processes.
+const MAIN: &str = "warren-main";
+const PREFIX: &str = "warren-";
+/// How deep groups within a session's are looked into.
+const DEPTH: usize = 8;
+
+/// The groups of one supervisor.
+#[derive(Debug, Default)]
+pub(crate) struct Groups {
+    /// What its directories are called, in each hierarchy.
+    name: String,
+    unified: Option<PathBuf>,
+    limiting: Option<PathBuf>,
+}
+
+/// The group of one session: its directories, the first of them the one that can kill, if any can.
+#[derive(Debug)]
+pub(crate) struct Group {
+    directories: Vec<PathBuf>,
+    limits: bool,
+}
+
+impl Groups {
+    /// Makes this supervisor's groups, wherever that is possible, and ends what dead ones left there.
+    pub(crate) fn prepare() -> Self {
+        let me = std::process::id();
+        let started = procfs::stat(me).map_or(0, |stat| stat.start_time);
+        let name = format!("{PREFIX}{me}-{started}");
+        let unified = place(None).and_then(|parent| own_group(&parent, &name));
+        let has_limits = unified.as_deref().is_some_and(|group| enable(group, "pids"));
+        let limiting = if has_limits {
+            unified.clone()
+        } else {
+            place(Some("pids")).and_then(|parent| own_group(&parent, &name))
+        };
+        Self { name, unified, limiting }
+    }
+
+    /// Its directories, for who has to kill all in them when the supervisor cannot.
+    pub(crate) fn directories(&self) -> Vec<PathBuf> {
+        let mut all: Vec<_> =
+            [&self.unified, &self.limiting].into_iter().flatten().cloned().collect();
+        all.dedup();
+        all
+    }
+
+    /// The session whose group a process is in, or in one below.
+    pub(crate) fn session_of(&self, pid: u32) -> Option<Uuid> {
+        let groups = fs::read_to_string(format!("/proc/{pid}/cgroup")).ok()?;
+        groups.lines().find_map(|line| session_below(line, &self.name))
+    }
+
+    /// Makes the group of a session; `None` where there are no control groups.
+    pub(crate) fn create(&self, id: Uuid, most: Option<u32>) -> io::Result<Option<Group>> {
+        let limiting = self.limiting.as_ref().filter(|_| most.is_some());
+        let mut parents: Vec<_> = [self.unified.as_ref(), limiting].into_iter().flatten().collect();
+        parents.dedup();
+        let group = Group {
+            directories: parents.iter().map(|parent| parent.join(id.to_string())).collect(),
+            limits: limiting.is_some(),
+        };
+        if let Err(error) = group.make(limiting, id, most) {
+            group.remove();
+            return Err(error);
+        }
+        Ok((!group.directories.is_empty()).then_some(group))
+    }
+
+    /// Removes the groups, which must be empty.
+    pub(crate) fn remove(&self) {
+        for directory in self.directories() {
+            remove_all(&directory, DEPTH);
+        }
+    }
+}
+
+impl Group {
+    /// Whether the kernel limits the number of its processes.
+    pub(crate) fn limits(&self) -> bool {
+        self.limits
+    }
+
+    /// Moves the calling process in.
+    pub(crate) fn enter(&self) -> io::Result<()> {
+        self.directories.iter().try_for_each(|group| move_in(group, "0"))
+    }
+
+    /// Kills all that is in it, at once, where the kernel can.
+    pub(crate) fn kill(&self) {
+        if let Some(directory) = self.directories.first() {
+            let _ = fs::write(directory.join("cgroup.kill"), "1");
+        }
+    }
+
+    /// Removes it, if it is empty.
+    pub(crate) fn remove(&self) {
+        for directory in &self.directories {
+            remove_all(directory, DEPTH);
+        }
+    }
+
+    fn make(&self, limiting: Option<&PathBuf>, id: Uuid, most: Option<u32>) -> io::Result<()> {
+        self.directories.iter().try_for_each(fs::create_dir)?;
+        let (Some(parent), Some(most)) = (limiting, most) else { return Ok(()) };
+        fs::write(parent.join(id.to_string()).join("pids.max"), most.to_string())
+    }
+}
+
+/// Kills all that is in `directory` and below, as far as a process can be killed.
+pub(crate) fn kill_below(directory: &Path) {
+    let _ = fs::write(directory.join("cgroup.kill"), "1");
+    for pid in pids_below(directory, DEPTH) {
+        if let Ok(stat) = procfs::stat(pid) {
+            procfs::signal_exactly(pid, stat.start_time, Signal::KILL);
+        }
+    }
+}
+
+/// What is in `directory` and below.
+pub(crate) fn pids_below(directory: &Path, depth: usize) -> Vec<u32> {
+    let own = fs::read_to_string(directory.join("cgroup.procs")).unwrap_or_default();
+    let own = own.lines().filter_map(|pid| pid.parse().ok()).filter(|pid| *pid != 0);
+    let inner = below(directory, depth).flat_map(|inner| pids_below(&inner, depth - 1));
+    own.chain(inner).collect()
+}
+
+/// The directory of this process's own group in the version 2 hierarchy, or in that of a version 1
+/// controller.
+fn place(controller: Option<&str>) -> Option<PathBuf> {
+    let mounts = fs::read_to_string("/proc/self/mountinfo").ok()?;
+    let mine = fs::read_to_string("/proc/self/cgroup").ok()?;
+    let (mount, root) = mounts.lines().find_map(|line| mount_of(line, controller))?;
+    let path = mine.lines().find_map(|line| path_of(line, controller))?;
+    let below = Path::new(path).strip_prefix(root).ok()?;
+    let own = Path::new(mount).join(below);
+    let is_main = own.file_name().is_some_and(|name| name == MAIN);
+    Some(if is_main { own.parent()?.to_owned() } else { own })
+}
+
+/// Where the hierarchy is mounted, and which of its directories is seen there.
+fn mount_of<'a>(line: &'a str, controller: Option<&str>) -> Option<(&'a str, &'a str)> {
+    let (before, after) = line.split_once(" - ")?;
+    let mut before = before.split(' ').skip(3);
+    let (root, mount) = (before.next()?, before.next()?);
+    let after: Vec<&str> = after.split(' ').collect();
+    let is_it = match controller {
+        None => after.first() == Some(&"cgroup2"),
+        Some(name) => {
+            after.first() == Some(&"cgroup") && after.last()?.split(',').any(|it| it == name)
+        }
+    };
+    is_it.then_some((mount, root))
+}
+
+fn path_of<'a>(line: &'a str, controller: Option<&str>) -> Option<&'a str> {
+    let mut parts = line.splitn(3, ':').skip(1);
+    let (controllers, path) = (parts.next()?, parts.next()?);
+    let is_it = match controller {
+        None => controllers.is_empty(),
+        Some(name) => controllers.split(',').any(|it| it == name),
+    };
+    is_it.then_some(path)
+}
+
+/// The session in a line of `/proc/PID/cgroup`, below the supervisor's group of this name.
+fn session_below(line: &str, name: &str) -> Option<Uuid> {
+    let mut parts = line.splitn(3, ':').nth(2)?.split('/').skip_while(|part| *part != name);
+    parts.next().filter(|name| !name.is_empty())?;
+    parts.next()?.parse().ok()
+}
+
+/// Makes a supervisor's group below `parent`, if processes can be moved there and back.
+fn own_group(parent: &Path, name: &str) -> Option<PathBuf> {
+    end_dead(parent);
+    let own = parent.join(name);
+    fs::create_dir(&own).ok()?;
+    let home = if parent.join(MAIN).is_dir() { parent.join(MAIN) } else { parent.to_owned() };
+    if move_in(&own, "0").and_then(|()| move_in(&home, "0")).is_ok() {
+        return Some(own);
+    }
+    remove_all(&own, DEPTH);
+    None
+}
+
+/// Ends what supervisors that are dead left behind below `parent`.
+fn end_dead(parent: &Path) {
+    for directory in below(parent, 1).filter(|directory| is_of_dead(directory)) {
+        kill_below(&directory);
+        remove_all(&directory, DEPTH);
+    }
+}
+
+fn is_of_dead(directory: &Path) -> bool {
+    let name = directory.file_name().and_then(|name| name.to_str()).unwrap_or_default();
+    let Some((pid, started)) = name.strip_prefix(PREFIX).and_then(|it| it.split_once('-')) else {
+        return false;
+    };
+    let (Ok(pid), Ok(started)) = (pid.parse(), started.parse::<u64>()) else { return false };
+    let lives = procfs::stat(pid).is_ok_and(|stat| stat.start_time == started && !stat.is_dead);
+    !lives
+}
+
+/// Passes a controller on to the groups below `own`. A group that does so may hold no processes: if
+/// the parent's are only the daemon and its supervisor, they are moved aside.
+fn enable(own: &Path, controller: &str) -> bool {
+    let Some(parent) = own.parent() else { return false };
+    let enabled = pass_on(parent, controller).is_ok()
+        || (move_aside(parent, controller).is_ok() && pass_on(parent, controller).is_ok());
+    enabled && pass_on(own, controller).is_ok()
+}
+
+fn pass_on(group: &Path, controller: &str) -> io::Result<()> {
+    fs::write(group.join("cgroup.subtree_control"), format!("+{controller}"))
+}
+
+fn move_aside(parent: &Path, controller: &str) -> io::Result<()> {
+    let has = fs::read_to_string(parent.join("cgroup.controllers"))?;
+    let pids = fs::read_to_string(parent.join("cgroup.procs"))?;
+    let ours = [std::process::id(), std::os::unix::process::parent_id()].map(|pid| pid.to_string());
+    let has_it = has.split_whitespace().any(|it| it == controller);
+    if !has_it || !pids.lines().all(|pid| ours.iter().any(|our| our == pid)) {
+        return Err(io::ErrorKind::ResourceBusy.into());
+    }
+    let main = parent.join(MAIN);
+    fs::create_dir_all(&main)?;
+    pids.lines().try_for_each(|pid| move_in(&main, pid))
+}
+
+fn move_in(group: &Path, pid: &str) -> io::Result<()> {
+    fs::write(group.join("cgroup.procs"), pid)
+}
+
+fn below(directory: &Path, depth: usize) -> impl Iterator<Item = PathBuf> {
+    let entries = if depth == 0 { None } else { fs::read_dir(directory).ok() };
+    let entries = entries.into_iter().flatten().flatten();
+    entries.filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_dir())).map(|it| it.path())
+}
+
+fn remove_all(directory: &Path, depth: usize) {
+    below(directory, depth).for_each(|inner| remove_all(&inner, depth - 1));
+    let _ = fs::remove_dir(directory);
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,262 @@
+//! The one task that speaks with the supervisor, and notices its end.
+
+use std::{collections::HashMap, io, os::fd::OwnedFd, path::PathBuf, time::Duration};
+
+use tokio::{
+    io::{Interest, unix::AsyncFd},
+    process,
+    sync::{mpsc, oneshot, watch},
+    time,
+};
+use uuid::Uuid;
+
+use super::{Limits, answers};
+use crate::{
+    channel,
+    error::ProcessError,
+    leftovers,
+    messages::{Event, MAX_EVENT, Order, Request},
+    signal::{Exit, Signal},
+    unsafe_calls::watch,
+};
+
+/// How many answers may be outstanding.
+const MOST_OUTSTANDING: usize = 1024;
+/// The most events that are taken before a question is.
+const EVENTS_AT_ONCE: usize = 64;
+/// How long a supervisor that let go of its socket may take to end.
+const LAST_BREATH: Duration = Duration::from_secs(15);
+
+/// A question, and where its answer goes.
+pub(super) struct Ask {
+    pub(super) wanted: Wanted,
+    pub(super) reply: oneshot::Sender<Result<Reply, ProcessError>>,
+}
+
+pub(super) enum Wanted {
+    Spawn(Box<Order>),
+    Signal(Uuid, Signal),
+    Stop(Uuid, Duration),
+    Members(Uuid),
+    Shutdown(Duration),
+}
+
+pub(super) enum Reply {
+    Started(Box<Started>),
+    Count(u32),
+    Members(Vec<u32>),
+}
+
+pub(super) struct Started {
+    pub(super) pid: u32,
+    pub(super) start_time: u64,
+    pub(super) ends: Vec<OwnedFd>,
+    pub(super) exit: watch::Receiver<Option<Exit>>,
+}
+
+struct Outstanding {
+    /// What is to be started, for the words of the error if it is not.
+    order: Option<Box<Order>>,
+    reply: Option<oneshot::Sender<Result<Reply, ProcessError>>>,
+}
+
+pub(super) struct Driver {
+    socket: AsyncFd<OwnedFd>,
+    helper: process::Child,
+    asked: mpsc::Receiver<Ask>,
+    living: watch::Sender<bool>,
+    limits: Limits,
+    /// Where all its processes are, if there are control groups.
+    groups: Vec<PathBuf>,
+    sessions: HashMap<Uuid, watch::Sender<Option<Exit>>>,
+    outstanding: HashMap<u64, Outstanding>,
+    last_request: u64,
+    /// What the socket has had no room for.
+    unsent: Option<Vec<u8>>,
+    /// What was started for somebody who did not wait for it.
+    unwanted: Vec<Uuid>,
+    buffer: Vec<u8>,
+}
+
+impl Driver {
+    pub(super) fn new(
+        socket: OwnedFd,
+        helper: process::Child,
+        asked: mpsc::Receiver<Ask>,
+        living: watch::Sender<bool>,
+        limits: Limits,
+    ) -> io::Result<Self> {
+        Ok(Self {
+            socket: watch(socket, Interest::READABLE | Interest::WRITABLE)?,
+            helper,
+            asked,
+            living,
+            limits,
+            groups: Vec::new(),
+            sessions: HashMap::new(),
+            outstanding: HashMap::new(),
+            last_request: 0,
+            unsent: None,
+            unwanted: Vec::new(),
+            buffer: vec![0; MAX_EVENT],
+        })
+    }
+
+    /// Says the first word and hears the answer.
+    pub(super) async fn ready(&mut self) -> io::Result<()> {
+        channel::send(self.socket.get_ref(), &Request::from(self.limits).encode(), &[])?;
+        match self.first_event().await? {
+            Some(Event::Ready { groups }) => self.groups = groups,
+            _ => return Err(io::Error::new(io::ErrorKind::InvalidData, "it is no supervisor")),
+        }
+        Ok(())
+    }
+
+    /// Until the supervisor is gone, or nobody could ask it anything any more.
+    pub(super) async fn run(mut self) {
+        while self.turn().await {}
+        self.end().await;
+    }
+
+    async fn first_event(&mut self) -> io::Result<Option<Event>> {
+        loop {
+            let mut ready = self.socket.readable().await?;
+            let buffer = &mut self.buffer;
+            if let Ok(received) = ready.try_io(|fd| channel::receive(fd.get_ref(), buffer)) {
+                return received.map(|(length, _)| Event::decode(&self.buffer[..length]));
+            }
+        }
+    }
+
+    /// Whether there is more to do.
+    async fn turn(&mut self) -> bool {
+        let may_ask = self.unsent.is_none() && self.outstanding.len() < MOST_OUTSTANDING;
+        let interest = match self.unsent {
+            Some(_) => Interest::READABLE | Interest::WRITABLE,
+            None => Interest::READABLE,
+        };
+        tokio::select! {
+            ask = self.asked.recv(), if may_ask => match ask {
+                Some(ask) => self.ask(ask),
+                None => return false,
+            },
+            ready = self.socket.ready(interest) => if ready.is_err() { return false },
+        }
+        self.send_rest() && self.hear() && self.stop_unwanted()
+    }
+
+    fn ask(&mut self, ask: Ask) {
+        self.last_request += 1;
+        let request = self.last_request;
+        let (message, order) = match ask.wanted {
+            Wanted::Spawn(order) => {
+                (Request::Spawn { request, order: (*order).clone() }, Some(order))
+            }
+            Wanted::Signal(id, signal) => (Request::Signal { request, id, signal }, None),
+            Wanted::Stop(id, grace) => (Request::Stop { request, id, grace }, None),
+            Wanted::Members(id) => (Request::Members { request, id }, None),
+            Wanted::Shutdown(grace) => (Request::Shutdown { request, grace }, None),
+        };
+        self.outstanding.insert(request, Outstanding { order, reply: Some(ask.reply) });
+        self.unsent = Some(message.encode());
+    }
+
+    /// Whether the supervisor is there still.
+    fn send_rest(&mut self) -> bool {
+        let Some(packet) = self.unsent.take() else { return true };
+        let sent = self.socket.try_io(Interest::WRITABLE, |fd| channel::send(fd, &packet, &[]));
+        match sent {
+            Ok(()) => true,
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                self.unsent = Some(packet);
+                true
+            }
+            Err(_) => false,
+        }
+    }
+
+    /// Takes what has come; whether the supervisor is there still.
+    fn hear(&mut self) -> bool {
+        for _ in 0..EVENTS_AT_ONCE {
+            let buffer = &mut self.buffer;
+            let came = self.socket.try_io(Interest::READABLE, |fd| channel::receive(fd, buffer));
+            match came {
+                Ok((0, _)) => return false,
+                Ok((length, ends)) => match Event::decode(&self.buffer[..length]) {
+                    Some(event) => self.heard(event, ends),
+                    None => return false,
+                },
+                Err(error) => return error.kind() == io::ErrorKind::WouldBlock,
+            }
+        }
+        true
+    }
+
+    fn heard(&mut self, event: Event, ends: Vec<OwnedFd>) {
+        if let Event::Exited { id, exit } = event {
+            if let Some(session) = self.sessions.remove(&id) {
+                session.send_replace(Some(exit));
+            }
+            return;
+        }
+        let asked = answers(&event).and_then(|request| self.outstanding.remove(&request));
+        if let Some(asked) = asked {
+            self.answer(asked, event, ends);
+        }
+    }
+
+    fn answer(&mut self, asked: Outstanding, event: Event, ends: Vec<OwnedFd>) {
+        let Outstanding { order, reply } = asked;
+        let id = order.as_ref().map(|order| order.id);
+        let answer = match (event, order) {
+            (Event::Started { pid, start_time, .. }, Some(order)) => {
+                let (living, exit) = watch::channel(None);
+                self.sessions.insert(order.id, living);
+                Ok(Reply::Started(Box::new(Started { pid, start_time, ends, exit })))
+            }
+            (Event::Failed { failure, .. }, Some(order)) => {
+                Err(failure.into_error(&order, self.limits.max_children))
+            }
+            (Event::Done { count, .. }, _) => Ok(Reply::Count(count)),
+            (Event::Members { pids, .. }, _) => Ok(Reply::Members(pids)),
+            _ => Err(ProcessError::SupervisorGone),
+        };
+        let undelivered = reply.and_then(|reply| reply.send(answer).err());
+        if let (Some(Ok(Reply::Started(_))), Some(id)) = (undelivered, id) {
+            self.unwanted.push(id);
+        }
+    }
+
+    /// Stops what was started for somebody who did not wait for it; always `true`.
+    fn stop_unwanted(&mut self) -> bool {
+        if self.unsent.is_none()
+            && let Some(id) = self.unwanted.pop()
+        {
+            self.last_request += 1;
+            let request = self.last_request;
+            self.outstanding.insert(request, Outstanding { order: None, reply: None });
+            self.unsent = Some(Request::Stop { request, id, grace: Duration::ZERO }.encode());
+        }
+        true
+    }
+
+    /// Lets go of the supervisor, waits for its end, and ends what it could not.
+    async fn end(self) {
+        let Self { socket, mut helper, mut asked, living, groups, sessions, .. } = self;
+        asked.close();
+        drop(socket);
+        let ended = time::timeout(LAST_BREATH, helper.wait()).await;
+        if !matches!(ended, Ok(Ok(status)) if status.success()) {
+            tracing::error!(?ended, "the supervisor of processes was lost; ending what it left");
+            let _ = helper.start_kill();
+            let left = leftovers::end(sessions.keys().copied().collect(), groups).await;
+            if left > 0 {
+                tracing::error!(left, "processes that cannot be ended");
+            }
+        }
+        for session in sessions.into_values() {
+            session.send_replace(Some(Exit::Lost));
+        }
+        living.send_replace(false);
+    }
+}

@@ -1,0 +1,192 @@
+//! The daemon's side of the supervisor.
+//!
+//! - [`Supervisor`]: starts it, and asks it to start and stop processes
+//! - [`Child`], [`Handle`]: a process that it started, and the session behind it
+//! - `driver`: the one task that speaks with it
+
+mod child;
+mod driver;
+
+use std::{
+    ffi::OsStr,
+    io,
+    path::{Path, PathBuf},
+    process::Stdio as ChildStdio,
+    time::Duration,
+};
+
+use tokio::{
+    sync::{mpsc, oneshot, watch},
+    time,
+};
+
+use crate::{
+    channel,
+    command::Command,
+    error::ProcessError,
+    messages::{Event, Order, Request},
+};
+pub use child::{Child, ChildIo, Handle};
+use driver::{Ask, Driver, Reply, Wanted};
+
+/// The program and the hidden command that a supervisor is started with.
+const OURSELVES: &str = "/proc/self/exe";
+const COMMAND: &str = "supervisor";
+/// How many questions may wait for the task that asks them.
+const WAITING: usize = 64;
+const LONGEST_START: Duration = Duration::from_secs(10);
+/// How long an answer may take beyond what was asked for takes by itself.
+const LONGEST_ANSWER: Duration = Duration::from_secs(15);
+
+/// How much a supervisor may be asked to do, and how.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Limits {
+    /// The most sessions that may have processes at once.
+    pub max_children: u32,
+    /// Whether to make control groups where that is possible.
+    pub control_groups: bool,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self { max_children: 4096, control_groups: true }
+    }
+}
+
+/// The helper that all processes are children of. Cheap to clone; when the last of its clones, children
+/// and handles is dropped, it ends, and everything below it with it.
+#[derive(Debug, Clone)]
+pub struct Supervisor {
+    asks: mpsc::Sender<Ask>,
+    alive: watch::Receiver<bool>,
+    pid: u32,
+}
+
+impl Supervisor {
+    /// Starts a supervisor: a program that calls [`supervisor::main`](crate::supervisor::main) when it
+    /// is given `args`. Within a runtime, which has to last as long as it.
+    ///
+    /// # Errors
+    /// [`ProcessError::Supervisor`] when it cannot be started or is no supervisor.
+    pub async fn start(program: &Path, args: &[&str]) -> Result<Self, ProcessError> {
+        Self::start_with(program, args, Limits::default()).await
+    }
+
+    /// Starts this very binary as the supervisor, with its hidden command.
+    ///
+    /// # Errors
+    /// As for [`Supervisor::start`].
+    pub async fn start_ourselves(limits: Limits) -> Result<Self, ProcessError> {
+        Self::start_with(Path::new(OURSELVES), &[COMMAND], limits).await
+    }
+
+    /// Starts a supervisor with limits of one's own.
+    ///
+    /// # Errors
+    /// As for [`Supervisor::start`].
+    pub async fn start_with(
+        program: &Path,
+        args: &[&str],
+        limits: Limits,
+    ) -> Result<Self, ProcessError> {
+        let failed = |source| ProcessError::Supervisor { program: PathBuf::from(program), source };
+        let (ours, theirs) = channel::pair().map_err(failed)?;
+        let helper = helper(program, args, ChildStdio::from(theirs)).map_err(failed)?;
+        let pid = helper.id().unwrap_or(0);
+        let (asks, asked) = mpsc::channel(WAITING);
+        let (living, alive) = watch::channel(true);
+        let mut driver = Driver::new(ours, helper, asked, living, limits).map_err(failed)?;
+        let ready = time::timeout(LONGEST_START, driver.ready()).await;
+        ready.map_err(|_| failed(io::ErrorKind::TimedOut.into()))?.map_err(failed)?;
+        tokio::spawn(driver.run());
+        Ok(Self { asks, alive, pid })
+    }
+
+    /// Starts a command. When this call is dropped before it returns, what was started is stopped.
+    ///
+    /// # Errors
+    /// Those of [`ProcessError`] that name what is wrong with the command, its user, its working
+    /// directory or its program; [`ProcessError::TooMany`], [`ProcessError::Duplicate`];
+    /// [`ProcessError::SupervisorGone`].
+    pub async fn spawn(&self, command: Command) -> Result<Child, ProcessError> {
+        command.check()?;
+        if let Some(user) = &command.run_as {
+            user.check()?;
+        }
+        let order = Order::from(command);
+        let id = order.id;
+        match self.ask(Wanted::Spawn(Box::new(order)), Duration::ZERO).await? {
+            Reply::Started(started) => Child::new(Handle::new(self.clone(), id), *started),
+            _ => Err(ProcessError::SupervisorGone),
+        }
+    }
+
+    /// Whether it lives. When it does not, all its processes are dead or dying.
+    #[must_use]
+    pub fn is_alive(&self) -> bool {
+        *self.alive.borrow() && !self.asks.is_closed()
+    }
+
+    /// Waits until it has ended, for whatever reason.
+    pub async fn ended(&self) {
+        let mut alive = self.alive.clone();
+        // When the task is gone, so is the supervisor.
+        let _ = alive.wait_for(|alive| !alive).await;
+    }
+
+    /// Its process id.
+    #[must_use]
+    pub fn pid(&self) -> u32 {
+        self.pid
+    }
+
+    /// Stops all sessions, each with this grace, then ends whatever else descends from the supervisor,
+    /// and then itself. Returns when that is done, or has taken far too long.
+    pub async fn shutdown(&self, grace: Duration) {
+        let asked = self.ask(Wanted::Shutdown(grace), grace).await;
+        if asked.is_ok() {
+            let _ = time::timeout(LONGEST_ANSWER, self.ended()).await;
+        }
+    }
+
+    async fn ask(&self, wanted: Wanted, takes: Duration) -> Result<Reply, ProcessError> {
+        let (reply, answer) = oneshot::channel();
+        let asked = async {
+            self.asks
+                .send(Ask { wanted, reply })
+                .await
+                .map_err(|_| ProcessError::SupervisorGone)?;
+            answer.await.map_err(|_| ProcessError::SupervisorGone)?
+        };
+        let late = ProcessError::TimedOut { what: "an answer of the supervisor" };
+        time::timeout(LONGEST_ANSWER + takes, asked).await.unwrap_or(Err(late))
+    }
+}
+
+/// It sees nothing of our environment, where secrets may be.
+fn helper(
+    program: &Path,
+    args: &[impl AsRef<OsStr>],
+    socket: ChildStdio,
+) -> io::Result<tokio::process::Child> {
+    let mut command = tokio::process::Command::new(program);
+    command.args(args).env_clear().stdin(socket).stdout(ChildStdio::null());
+    command.spawn()
+}
+
+impl From<Limits> for Request {
+    fn from(limits: Limits) -> Self {
+        Self::Configure { max_children: limits.max_children, control_groups: limits.control_groups }
+    }
+}
+
+/// What an event answers, if it answers anything.
+fn answers(event: &Event) -> Option<u64> {
+    match event {
+        Event::Started { request, .. }
+        | Event::Failed { request, .. }
+        | Event::Done { request, .. }
+        | Event::Members { request, .. } => Some(*request),
+        Event::Ready { .. } | Event::Exited { .. } => None,
+    }
+}

@@ -1,0 +1,156 @@
+//! What is to be run, and how.
+
+use std::{
+    ffi::{OsStr, OsString},
+    fmt,
+    os::unix::ffi::OsStrExt,
+    path::PathBuf,
+};
+
+use uuid::Uuid;
+
+use crate::{error::ProcessError, user::User};
+
+/// The most bytes that a command may take with its arguments and its environment.
+pub const MAX_COMMAND: usize = 128 * 1024;
+
+/// What is to be run for a session, and how.
+#[derive(Clone)]
+pub struct Command {
+    /// The session that it is run for; one command at a time for each.
+    pub id: Uuid,
+    /// A path, or a name to be looked for in the `PATH` of `env`.
+    pub program: OsString,
+    /// What follows the program's name.
+    pub args: Vec<OsString>,
+    /// The whole environment; nothing is inherited. See [`clean_environment`](crate::clean_environment).
+    pub env: Vec<(OsString, OsString)>,
+    /// Entered as the user that it runs as.
+    pub working_dir: PathBuf,
+    /// What it reads from and writes to.
+    pub stdio: Stdio,
+    /// Who runs it; the daemon's own user if nobody is named.
+    pub run_as: Option<User>,
+    /// The most processes and threads that it may have at once: those of the session where there is
+    /// a control group for it; else those that its user may have more than now, unless that is root.
+    pub max_processes: Option<u32>,
+}
+
+/// What a command reads from and writes to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Stdio {
+    /// A terminal of its own.
+    Terminal {
+        /// Characters in a line.
+        cols: u16,
+        /// Lines.
+        rows: u16,
+    },
+    /// Three pipes.
+    Pipes,
+}
+
+impl Command {
+    /// Refuses what the kernel could not take, or what is too large to be passed on.
+    pub(crate) fn check(&self) -> Result<(), ProcessError> {
+        valid(!self.program.is_empty() && no_nul(&self.program), "the program's name")?;
+        valid(self.args.iter().all(|arg| no_nul(arg)), "an argument")?;
+        valid(self.env.iter().all(|(name, value)| is_variable(name, value)), "a variable")?;
+        valid(no_nul(self.working_dir.as_os_str()), "the working directory")?;
+        let size = self.size();
+        if size > MAX_COMMAND {
+            return Err(ProcessError::TooLarge { size, limit: MAX_COMMAND });
+        }
+        Ok(())
+    }
+
+    fn size(&self) -> usize {
+        let args = self.args.iter().map(|arg| arg.len() + 5).sum::<usize>();
+        let env = self.env.iter().map(|(name, value)| name.len() + value.len() + 10).sum::<usize>();
+        let groups = self.run_as.as_ref().map_or(0, |user| user.groups.len() * 4);
+        self.program.len() + self.working_dir.as_os_str().len() + args + env + groups
+    }
+}
+
+/// The environment may hold secrets, and so may arguments.
+impl fmt::Debug for Command {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Command")
+            .field("id", &self.id)
+            .field("program", &self.program)
+            .field("args", &self.args.len())
+            .field("env", &self.env.len())
+            .field("working_dir", &self.working_dir)
+            .field("stdio", &self.stdio)
+            .field("run_as", &self.run_as)
+            .field("max_processes", &self.max_processes)
+            .finish()
+    }
+}
+
+fn valid(is: bool, what: &'static str) -> Result<(), ProcessError> {
+    if is { Ok(()) } else { Err(ProcessError::InvalidText { what }) }
+}
+
+fn no_nul(text: &OsStr) -> bool {
+    !text.as_bytes().contains(&0)
+}
+
+fn is_variable(name: &OsStr, value: &OsStr) -> bool {
+    !name.is_empty() && !name.as_bytes().contains(&b'=') && no_nul(name) && no_nul(value)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn command() -> Command {
+        Command {
+            id: Uuid::from_u128(1),
+            program: "true".into(),
+            args: Vec::new(),
+            env: Vec::new(),
+            working_dir: "/".into(),
+            stdio: Stdio::Pipes,
+            run_as: None,
+            max_processes: None,
+        }
+    }
+
+    #[test]
+    fn what_the_kernel_cannot_take_is_refused_by_name() {
+        let refused = |change: fn(&mut Command)| {
+            let mut command = command();
+            change(&mut command);
+            match command.check() {
+                Err(ProcessError::InvalidText { what }) => what,
+                other => panic!("{other:?}"),
+            }
+        };
+        assert_eq!(refused(|it| it.program.clear()), "the program's name");
+        assert_eq!(refused(|it| it.args.push("a\0b".into())), "an argument");
+        assert_eq!(refused(|it| it.env.push(("A=B".into(), "".into()))), "a variable");
+        assert_eq!(refused(|it| it.env.push(("".into(), "".into()))), "a variable");
+        assert_eq!(refused(|it| it.working_dir = "/a\0".into()), "the working directory");
+    }
+
+    #[test]
+    fn a_command_may_take_its_limit_and_no_byte_more() {
+        let mut command = command();
+        command.args.push("a".repeat(MAX_COMMAND - command.size() - 5).into());
+        assert!(command.check().is_ok());
+        command.args[0].push("a");
+        let too_large = command.check();
+        assert!(
+            matches!(too_large, Err(ProcessError::TooLarge { size, .. }) if size == MAX_COMMAND + 1)
+        );
+    }
+
+    #[test]
+    fn neither_variables_nor_arguments_show_in_debug_output() {
+        let mut command = command();
+        command.env.push(("KEY".into(), "very-secret".into()));
+        command.args.push("also-secret".into());
+        assert!(!format!("{command:?}").contains("secret"));
+    }
+}

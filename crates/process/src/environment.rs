@@ -1,0 +1,138 @@
+//! What a child gets to see of the daemon's environment: an allow-list, never what is left of a deny-list.
+
+use std::ffi::{OsStr, OsString};
+
+use crate::user::User;
+
+/// What is passed on as it is, beside `LC_*`.
+const PASSED_ON: [&str; 3] = ["LANG", "TZ", "PATH"];
+const DEFAULT_PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
+
+/// The whole environment of a process of `user`: locale, time zone and `PATH` of the daemon, the
+/// user's `HOME`, `USER`, `LOGNAME` and `SHELL`, a `TERM` that says what our terminals can, and then
+/// `extra`, which wins. Nothing else of the daemon's passes, above all none of its secrets.
+#[must_use]
+pub fn clean_environment(extra: &[(String, String)], user: &User) -> Vec<(OsString, OsString)> {
+    clean(std::env::vars_os(), extra, user)
+}
+
+fn clean(
+    own: impl Iterator<Item = (OsString, OsString)>,
+    extra: &[(String, String)],
+    user: &User,
+) -> Vec<(OsString, OsString)> {
+    let own: Vec<_> = own.collect();
+    let mut all = vec![("PATH".into(), DEFAULT_PATH.into())];
+    set_all(&mut all, of_user(user));
+    set_all(&mut all, own.into_iter().filter(|(name, _)| passes(name, user)));
+    set_all(&mut all, [("TERM", "xterm-256color"), ("COLORTERM", "truecolor")]);
+    set_all(&mut all, extra.iter().map(|(name, value)| (name, value)));
+    all
+}
+
+fn of_user(user: &User) -> [(OsString, OsString); 4] {
+    let name = || OsString::from(&user.name);
+    [
+        ("HOME".into(), user.home.clone().into()),
+        ("SHELL".into(), user.shell.clone().into()),
+        ("USER".into(), name()),
+        ("LOGNAME".into(), name()),
+    ]
+}
+
+/// The daemon's own user may have been given another home or shell than the list of users says.
+fn passes(name: &OsStr, user: &User) -> bool {
+    let Some(name) = name.to_str() else { return false };
+    let own = ["HOME", "SHELL"].contains(&name) && user.is_current();
+    own || PASSED_ON.contains(&name) || name.starts_with("LC_")
+}
+
+fn set_all<N: Into<OsString>, V: Into<OsString>>(
+    all: &mut Vec<(OsString, OsString)>,
+    with: impl IntoIterator<Item = (N, V)>,
+) {
+    for (name, value) in with {
+        let (name, value) = (name.into(), value.into());
+        all.retain(|(known, _)| *known != name);
+        all.push((name, value));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn cleaned(own: &[(&str, &str)], extra: &[(&str, &str)], user: &User) -> Vec<String> {
+        let own = own.iter().map(|(name, value)| (name.into(), value.into()));
+        let extra: Vec<_> =
+            extra.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
+        let all = clean(own, &extra, user).into_iter();
+        let mut all: Vec<_> =
+            all.map(|(name, value)| format!("{}={}", name.display(), value.display())).collect();
+        all.sort();
+        all
+    }
+
+    fn other() -> User {
+        User {
+            name: "alice".into(),
+            uid: u32::MAX - 7,
+            gid: 1,
+            groups: vec![1],
+            home: "/home/alice".into(),
+            shell: "/bin/sh".into(),
+        }
+    }
+
+    #[test]
+    fn only_what_is_allowed_passes() {
+        let own = [
+            ("WARREN_ADMIN_TOKEN", "secret"),
+            ("LD_PRELOAD", "/evil.so"),
+            ("CLAUDECODE", "1"),
+            ("TMUX", "/tmp/tmux"),
+            ("SSH_AUTH_SOCK", "/tmp/agent"),
+            ("OPENAI_API_KEY", "secret"),
+            ("TERM", "dumb"),
+            ("HOME", "/root"),
+            ("LANG", "de_DE.UTF-8"),
+            ("LC_TIME", "C"),
+            ("TZ", "UTC"),
+            ("PATH", "/opt/bin"),
+        ];
+        assert_eq!(
+            cleaned(&own, &[], &other()),
+            [
+                "COLORTERM=truecolor",
+                "HOME=/home/alice",
+                "LANG=de_DE.UTF-8",
+                "LC_TIME=C",
+                "LOGNAME=alice",
+                "PATH=/opt/bin",
+                "SHELL=/bin/sh",
+                "TERM=xterm-256color",
+                "TZ=UTC",
+                "USER=alice",
+            ]
+        );
+    }
+
+    #[test]
+    fn extra_variables_win_and_each_name_is_there_once() {
+        let cleaned = cleaned(&[("PATH", "/a")], &[("PATH", "/b"), ("TERM", "vt100")], &other());
+        assert_eq!(cleaned.iter().filter(|it| it.starts_with("PATH=")).count(), 1);
+        assert!(cleaned.contains(&"PATH=/b".to_owned()));
+        assert!(cleaned.contains(&"TERM=vt100".to_owned()));
+    }
+
+    #[test]
+    fn the_daemons_own_user_keeps_the_home_that_the_daemon_was_given() {
+        let current = User::current().unwrap();
+        assert!(cleaned(&[("HOME", "/data")], &[], &current).contains(&"HOME=/data".to_owned()));
+    }
+
+    #[test]
+    fn there_is_a_path_even_where_the_daemon_has_none() {
+        assert!(cleaned(&[], &[], &other()).contains(&format!("PATH={DEFAULT_PATH}")));
+    }
+}

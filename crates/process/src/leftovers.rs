@@ -1,0 +1,49 @@
+//! Processes that have lost their supervisor: found by the marker that they carry, and ended.
+
+use std::{collections::HashSet, path::PathBuf, time::Duration};
+
+use rustix::process::Signal;
+use tokio::{task, time};
+use uuid::Uuid;
+
+use crate::{cgroup, procfs};
+
+/// How often it is looked again: what starts others while it is being ended is ended with them.
+const ROUNDS: usize = 50;
+const BETWEEN: Duration = Duration::from_millis(20);
+
+/// Ends what is left of sessions that an earlier daemon ran, when neither it nor its supervisor could:
+/// processes with the marker of one of `ids`. How many are left after that, which is hardly ever any.
+pub async fn end_leftovers(ids: &[Uuid]) -> usize {
+    end(ids.iter().copied().collect(), Vec::new()).await
+}
+
+/// The same, with all that is in these control groups.
+pub(crate) async fn end(ids: HashSet<Uuid>, groups: Vec<PathBuf>) -> usize {
+    if ids.is_empty() && groups.is_empty() {
+        return 0;
+    }
+    let look = std::sync::Arc::new(move || kill_once(&ids, &groups));
+    for _ in 0..ROUNDS {
+        let look = look.clone();
+        if task::spawn_blocking(move || look()).await.unwrap_or(0) == 0 {
+            return 0;
+        }
+        time::sleep(BETWEEN).await;
+    }
+    task::spawn_blocking(move || look()).await.unwrap_or(0)
+}
+
+/// Kills all that is to be seen; how many that were.
+fn kill_once(ids: &HashSet<Uuid>, groups: &[PathBuf]) -> usize {
+    let grouped = groups.iter().map(|group| cgroup::pids_below(group, 8).len()).sum::<usize>();
+    groups.iter().for_each(|group| cgroup::kill_below(group));
+    let marked = procfs::all().into_values().filter(|stat| !stat.is_dead);
+    let marked: Vec<_> = marked
+        .filter(|stat| procfs::marker(stat.pid).is_some_and(|marker| ids.contains(&marker)))
+        .collect();
+    for stat in &marked {
+        procfs::signal_exactly(stat.pid, stat.start_time, Signal::KILL);
+    }
+    grouped + marked.len()
+}

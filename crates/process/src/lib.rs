@@ -1,0 +1,58 @@
+//! Processes on this machine: terminals and command lines that are run for somebody, and no orphans.
+//!
+//! A daemon starts one small helper, the *supervisor*, and asks it over a socket pair to start
+//! processes. All that they ever start stays below the supervisor, daemonised or not; when the daemon
+//! is gone, however it ended, the supervisor ends all of it and then itself.
+//!
+//! - [`Supervisor`]: the daemon's side: starts a [`Command`] as a [`Child`], stops it with all its
+//!   descendants through a [`Handle`]
+//! - [`supervisor`]: the helper's side, which the binary calls before it has a thread or a runtime
+//! - [`Terminal`]: the master of a child's terminal: read, write, resize, who is in the foreground
+//! - [`User`], [`as_user`]: other users: to run as, and to touch files as
+//! - [`clean_environment`]: what a child gets to see of the daemon's environment
+//! - [`Adopted`]: a process that somebody else started: watched and signalled, never mistaken
+//! - [`listening_ports`]: the TCP ports that processes listen on
+//! - [`end_leftovers`]: ends what an earlier daemon and its supervisor left behind
+//! - [`ProcessError`]: what can go wrong
+//!
+//! Linux only: sub-reapers, pidfds, `/proc` and control groups (version 2, and the version 1 `pids`
+//! controller beside it) have no like elsewhere. Where no control group is writable all works
+//! without, but for two limits: a process that cleared its environment, left its session and lost
+//! its parents is only ended with the daemon; and a limit on processes is the user's, not the
+//! session's, and does not hold for root.
+
+mod adopted;
+mod as_user;
+mod cgroup;
+mod channel;
+mod client;
+mod codec;
+mod command;
+mod credentials;
+mod environment;
+mod error;
+mod failure;
+mod leftovers;
+mod messages;
+mod ports;
+mod procfs;
+mod signal;
+pub mod supervisor;
+mod terminal;
+mod unsafe_calls;
+mod user;
+
+pub use adopted::Adopted;
+pub use as_user::as_user;
+pub use client::{Child, ChildIo, Handle, Limits, Supervisor};
+pub use command::{Command, MAX_COMMAND, Stdio};
+pub use environment::clean_environment;
+pub use error::ProcessError;
+pub use leftovers::end_leftovers;
+pub use ports::listening_ports;
+pub use signal::{Exit, Signal};
+pub use terminal::{MOST_PER_READ, Terminal, TerminalReader, TerminalWriter};
+pub use user::User;
+
+/// The variable that marks a process, and all it starts, as a session's.
+pub const SESSION_MARKER: &str = "WARREN_SESSION";

@@ -1,0 +1,186 @@
+//! What `/proc` tells about processes.
+
+use std::{
+    collections::HashMap,
+    ffi::OsString,
+    fs::{self, File},
+    io::{self, Read},
+    os::unix::{ffi::OsStringExt, fs::MetadataExt},
+    path::PathBuf,
+};
+
+use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
+use uuid::Uuid;
+
+use crate::SESSION_MARKER;
+
+/// The most that is read of a process's environment: what an `exec` may take at most.
+const MOST_ENVIRONMENT: u64 = 4 * 1024 * 1024;
+/// The most that is read of a command line.
+const MOST_COMMAND_LINE: u64 = 256 * 1024;
+
+/// A process, as one look showed it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Stat {
+    pub(crate) pid: u32,
+    pub(crate) parent: u32,
+    /// The session of the kernel: the process id of who began it.
+    pub(crate) session: u32,
+    /// Processes and threads, for the limit of a user.
+    pub(crate) threads: u32,
+    /// When it began, in clock ticks since the machine did: with the id, who it is.
+    pub(crate) start_time: u64,
+    /// It has ended, and nobody has asked how.
+    pub(crate) is_dead: bool,
+}
+
+/// One process; an error of the kind `NotFound` when there is none.
+pub(crate) fn stat(pid: u32) -> io::Result<Stat> {
+    let text = fs::read(format!("/proc/{pid}/stat")).map_err(gone)?;
+    parse(&text).ok_or_else(|| io::ErrorKind::InvalidData.into())
+}
+
+/// All processes that this one may see, by id.
+pub(crate) fn all() -> HashMap<u32, Stat> {
+    pids().filter_map(|pid| stat(pid).ok()).map(|stat| (stat.pid, stat)).collect()
+}
+
+/// The ids of all processes that this one may see.
+pub(crate) fn pids() -> impl Iterator<Item = u32> {
+    let entries = fs::read_dir("/proc").into_iter().flatten().flatten();
+    entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok())
+}
+
+/// The session that a process is marked with in the environment that it was started with.
+pub(crate) fn marker(pid: u32) -> Option<Uuid> {
+    let environment = read(pid, "environ", MOST_ENVIRONMENT).ok()?;
+    let variables = environment.split(|byte| *byte == 0);
+    let marked = |variable: &[u8]| {
+        let value = variable.strip_prefix(SESSION_MARKER.as_bytes())?.strip_prefix(b"=")?;
+        Uuid::try_parse_ascii(value).ok()
+    };
+    variables.filter_map(marked).next()
+}
+
+/// The arguments that a process was started with, or has set since.
+pub(crate) fn command_line(pid: u32) -> io::Result<Vec<OsString>> {
+    let mut bytes = read(pid, "cmdline", MOST_COMMAND_LINE)?;
+    if bytes.last() == Some(&0) {
+        bytes.pop();
+    }
+    Ok(bytes.split(|byte| *byte == 0).map(|arg| OsString::from_vec(arg.to_vec())).collect())
+}
+
+/// The directory that a process is in.
+pub(crate) fn working_dir(pid: u32) -> io::Result<PathBuf> {
+    fs::read_link(format!("/proc/{pid}/cwd")).map_err(gone)
+}
+
+/// The number of the user that a process runs as.
+pub(crate) fn owner(pid: u32) -> io::Result<u32> {
+    let mut status = fs::read_to_string(format!("/proc/{pid}/status")).map_err(gone)?;
+    status.make_ascii_lowercase();
+    let line = status.lines().find_map(|line| line.strip_prefix("uid:"));
+    let effective = line.and_then(|line| line.split_whitespace().nth(1)?.parse().ok());
+    effective.ok_or_else(|| io::ErrorKind::InvalidData.into())
+}
+
+/// How many processes and threads of a user there are; those that may not be seen do not count.
+pub(crate) fn tasks_of(uid: u32) -> u64 {
+    let of_user = |pid: &u32| fs::metadata(format!("/proc/{pid}")).is_ok_and(|it| it.uid() == uid);
+    pids()
+        .filter(of_user)
+        .filter_map(|pid| stat(pid).ok())
+        .map(|stat| u64::from(stat.threads))
+        .sum()
+}
+
+/// Sends a signal to a process if it is still the one that began at `start_time`; whether it was sent.
+pub(crate) fn signal_exactly(pid: u32, start_time: u64, signal: Signal) -> bool {
+    let Some(raw) = to_pid(pid) else { return false };
+    let Ok(held) = pidfd_open(raw, PidfdFlags::empty()) else { return false };
+    // What is held cannot become another: if it is the right one now, it was when it was opened.
+    let is_it = stat(pid).is_ok_and(|stat| stat.start_time == start_time);
+    is_it && pidfd_send_signal(&held, signal).is_ok()
+}
+
+/// The kernel's form of a process id; `None` for what cannot be one.
+pub(crate) fn to_pid(pid: u32) -> Option<Pid> {
+    i32::try_from(pid).ok().and_then(Pid::from_raw)
+}
+
+fn read(pid: u32, name: &str, most: u64) -> io::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    let file = File::open(format!("/proc/{pid}/{name}")).map_err(gone)?;
+    file.take(most).read_to_end(&mut bytes).map_err(gone)?;
+    Ok(bytes)
+}
+
+/// A process that goes while it is read gives an error of its own.
+fn gone(error: io::Error) -> io::Error {
+    if error.raw_os_error() == Some(libc::ESRCH) { io::ErrorKind::NotFound.into() } else { error }
+}
+
+/// The program's name is in brackets, and may hold brackets, spaces and line ends.
+fn parse(text: &[u8]) -> Option<Stat> {
+    let open = text.iter().position(|byte| *byte == b'(')?;
+    let close = text.iter().rposition(|byte| *byte == b')')?;
+    let pid = std::str::from_utf8(&text[..open]).ok()?.trim().parse().ok()?;
+    let rest = std::str::from_utf8(text.get(close + 1..)?).ok()?;
+    let fields: Vec<&str> = rest.split_whitespace().collect();
+    // The first of these is the third in the manual's list.
+    let field = |number: usize| fields.get(number - 3).copied();
+    Some(Stat {
+        pid,
+        is_dead: matches!(field(3)?, "Z" | "X" | "x"),
+        parent: field(4)?.parse().ok()?,
+        session: field(6)?.parse().unwrap_or(0),
+        threads: field(20)?.parse().ok()?,
+        start_time: field(22)?.parse().ok()?,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_with_brackets_and_spaces_does_not_move_the_fields() {
+        let line = b"42 (a) R (b\n) S 7 42 40 0 -1 4194560 1 0 0 0 0 0 0 0 20 0 3 0 999 1 2\n";
+        let stat = parse(line).unwrap();
+        assert_eq!((stat.pid, stat.parent, stat.session), (42, 7, 40));
+        assert_eq!((stat.threads, stat.start_time, stat.is_dead), (3, 999, false));
+    }
+
+    #[test]
+    fn lines_cut_anywhere_are_refused_without_harm() {
+        let line = b"42 (a) Z 7 42 40 0 -1 4194560 1 0 0 0 0 0 0 0 20 0 3 0 999";
+        assert!(parse(line).unwrap().is_dead);
+        for length in 0..line.len() - 3 {
+            assert_eq!(parse(&line[..length]), None, "{length}");
+        }
+    }
+
+    #[test]
+    fn this_process_is_seen_as_it_is() {
+        let me = std::process::id();
+        let stat = stat(me).unwrap();
+        assert_eq!(stat.pid, me);
+        assert!(all().contains_key(&me));
+        assert_eq!(owner(me).unwrap(), nix::unistd::geteuid().as_raw());
+        assert_eq!(working_dir(me).unwrap(), std::env::current_dir().unwrap());
+        let arguments: Vec<_> = std::env::args_os().collect();
+        assert_eq!(command_line(me).unwrap(), arguments);
+        assert!(tasks_of(nix::unistd::geteuid().as_raw()) >= u64::from(stat.threads));
+    }
+
+    #[test]
+    fn nothing_is_sent_to_a_process_that_is_another() {
+        let me = std::process::id();
+        let start_time = stat(me).unwrap().start_time;
+        assert!(!signal_exactly(me, start_time + 1, Signal::KILL));
+        assert!(signal_exactly(me, start_time, Signal::CONT));
+        assert!(!signal_exactly(0, 0, Signal::KILL));
+        assert!(!signal_exactly(u32::MAX, 0, Signal::KILL));
+    }
+}

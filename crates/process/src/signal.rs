@@ -1,0 +1,81 @@
+//! Signals that sessions are sent, and how processes end.
+
+use rustix::process::Signal as Raw;
+
+/// A signal for a session's processes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Signal {
+    /// The terminal is gone.
+    Hangup,
+    /// What Ctrl-C sends.
+    Interrupt,
+    /// What Ctrl-\ sends.
+    Quit,
+    /// A polite end.
+    Terminate,
+    /// The end.
+    Kill,
+    /// For the program's own use.
+    User1,
+    /// For the program's own use.
+    User2,
+    /// Go on after a stop.
+    Continue,
+    /// Stop, until continued.
+    Stop,
+}
+
+const ALL: [(Signal, Raw); 9] = [
+    (Signal::Hangup, Raw::HUP),
+    (Signal::Interrupt, Raw::INT),
+    (Signal::Quit, Raw::QUIT),
+    (Signal::Terminate, Raw::TERM),
+    (Signal::Kill, Raw::KILL),
+    (Signal::User1, Raw::USR1),
+    (Signal::User2, Raw::USR2),
+    (Signal::Continue, Raw::CONT),
+    (Signal::Stop, Raw::STOP),
+];
+
+impl Signal {
+    /// Its number on this machine.
+    #[must_use]
+    pub fn number(self) -> i32 {
+        self.raw().as_raw()
+    }
+
+    /// The signal of this number, if it is one of these.
+    #[must_use]
+    pub fn from_number(number: i32) -> Option<Self> {
+        ALL.iter().find(|(_, raw)| raw.as_raw() == number).map(|(signal, _)| *signal)
+    }
+
+    pub(crate) fn raw(self) -> Raw {
+        ALL.iter().find(|(signal, _)| *signal == self).map_or(Raw::KILL, |(_, raw)| *raw)
+    }
+}
+
+/// How a process ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Exit {
+    /// By itself, with this code.
+    Code(i32),
+    /// By this signal.
+    Signal(i32),
+    /// The supervisor was lost, so nobody knows; the process is dead.
+    Lost,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_signal_comes_back_from_its_number() {
+        for (signal, raw) in ALL {
+            assert_eq!(signal.number(), raw.as_raw());
+            assert_eq!(Signal::from_number(signal.number()), Some(signal));
+        }
+        assert_eq!(Signal::from_number(0), None);
+    }
+}

@@ -1,0 +1,134 @@
+//! What a forked child does before it is the program. The order matters: first what needs the
+//! supervisor's rights, then to give them up, then what must be done as the user.
+
+use std::{
+    convert::Infallible,
+    ffi::OsStr,
+    fs::File,
+    io::{self, Write},
+    os::{
+        fd::OwnedFd,
+        unix::{ffi::OsStrExt, process::CommandExt},
+    },
+    process,
+};
+
+use nix::sys::signal::SigSet;
+use rustix::{
+    fs::Mode,
+    process::{
+        Resource, Rlimit, Signal, getppid, ioctl_tiocsctty, set_parent_process_death_signal,
+        setrlimit, setsid, umask,
+    },
+    stdio::{dup2_stderr, dup2_stdin, dup2_stdout},
+};
+
+use crate::{
+    SESSION_MARKER,
+    cgroup::Group,
+    credentials,
+    failure::{Failure, Step},
+    messages::Order,
+    procfs,
+    unsafe_calls::{default_signals, exit_child},
+};
+
+/// The code of a child that never became its program; nobody sees it.
+const FAILED: i32 = 127;
+
+/// The child's side of its stdio.
+pub(super) enum Stdio {
+    Terminal(OwnedFd),
+    Pipes([OwnedFd; 3]),
+}
+
+/// Becomes the program, or says through `report` why not, and ends.
+pub(super) fn become_program(
+    order: &Order,
+    stdio: &Stdio,
+    group: Option<&Group>,
+    report: OwnedFd,
+    supervisor: u32,
+) -> ! {
+    let Err(failure) = steps(order, stdio, group, supervisor);
+    let _ = File::from(report).write_all(&failure.to_bytes());
+    exit_child(FAILED)
+}
+
+fn steps(
+    order: &Order,
+    stdio: &Stdio,
+    group: Option<&Group>,
+    supervisor: u32,
+) -> Result<Infallible, Failure> {
+    group.map_or(Ok(()), Group::enter).map_err(Failure::at(Step::ControlGroup))?;
+    own_session(stdio).map_err(Failure::at(Step::Session))?;
+    if !group.is_some_and(Group::limits) {
+        limit_processes(order).map_err(Failure::at(Step::ProcessLimit))?;
+    }
+    if let Some(identity) = &order.identity {
+        credentials::become_for_good(identity).map_err(Failure::at(Step::Credentials))?;
+    }
+    umask(Mode::from_raw_mode(0o022));
+    die_with(supervisor).map_err(Failure::at(Step::Backstop))?;
+    std::env::set_current_dir(&order.working_dir).map_err(Failure::at(Step::WorkingDir))?;
+    default_signals();
+    SigSet::empty().thread_set_mask().map_err(|error| Failure::at(Step::Signals)(error.into()))?;
+    Err(Failure::at(Step::Execute)(execute(order)))
+}
+
+/// A session and a process group of its own, and the terminal as the one that controls it.
+fn own_session(stdio: &Stdio) -> io::Result<()> {
+    setsid()?;
+    let [stdin, stdout, stderr] = match stdio {
+        Stdio::Terminal(slave) => {
+            ioctl_tiocsctty(slave)?;
+            [slave; 3]
+        }
+        Stdio::Pipes(ends) => ends.each_ref(),
+    };
+    dup2_stdin(stdin)?;
+    dup2_stdout(stdout)?;
+    dup2_stderr(stderr)?;
+    Ok(())
+}
+
+/// The kernel's limit counts all that the user has, so it is set to that and so many more.
+fn limit_processes(order: &Order) -> io::Result<()> {
+    let own = rustix::process::getuid().as_raw();
+    let uid = order.identity.as_ref().map_or(own, |identity| identity.uid);
+    let Some(more) = order.max_processes.filter(|_| uid != 0) else { return Ok(()) };
+    let most = Some(procfs::tasks_of(uid) + u64::from(more));
+    setrlimit(Resource::Nproc, Rlimit { current: most, maximum: most })?;
+    Ok(())
+}
+
+/// A backstop for a supervisor that is killed. A change of user would undo it, so it comes after.
+fn die_with(supervisor: u32) -> io::Result<()> {
+    set_parent_process_death_signal(Some(Signal::KILL))?;
+    if getppid() != procfs::to_pid(supervisor) {
+        exit_child(FAILED);
+    }
+    Ok(())
+}
+
+fn execute(order: &Order) -> io::Error {
+    let mut command = process::Command::new(&order.program);
+    command.args(&order.args).env_clear();
+    command.envs(order.env.iter().map(|(name, value)| (name, value)));
+    command.env(OsStr::new(SESSION_MARKER), order.id.to_string());
+    let error = command.exec();
+    if error.kind() == io::ErrorKind::PermissionDenied && !is_anywhere(order) {
+        return io::Error::from_raw_os_error(libc::ENOENT);
+    }
+    error
+}
+
+/// Directories of `PATH` that are closed to the user look like a program that is.
+fn is_anywhere(order: &Order) -> bool {
+    let path = order.env.iter().find(|(name, _)| name == "PATH");
+    let Some((_, path)) = path.filter(|_| !order.program.as_bytes().contains(&b'/')) else {
+        return true;
+    };
+    std::env::split_paths(path).any(|directory| directory.join(&order.program).exists())
+}

@@ -1,0 +1,53 @@
+//! The end of everything: whatever descends from this process goes, whosever it is.
+
+use std::time::{Duration, Instant};
+
+use rustix::{
+    event::{PollFd, PollFlags, poll},
+    io::Errno,
+    process::{WaitOptions, wait},
+};
+
+use super::events::Supervising;
+use crate::cgroup;
+
+/// How long it may take; what the kernel holds up longer would hold it up for ever.
+const LONGEST: Duration = Duration::from_secs(10);
+const AGAIN: Duration = Duration::from_millis(20);
+
+impl Supervising {
+    /// Kills all descendants, until there is no child left. As the sub-reaper of all of them, this
+    /// process has children as long as there are any.
+    pub(super) fn end_everything(&mut self) {
+        let until = Instant::now() + LONGEST;
+        while !reap_all() && Instant::now() < until {
+            for directory in self.groups.directories() {
+                cgroup::kill_below(&directory);
+            }
+            self.kill_members(|family| family.all().to_vec());
+            self.sleep_until_somebody_ends();
+        }
+        self.groups.remove();
+    }
+
+    fn sleep_until_somebody_ends(&self) {
+        while let Ok(Some(_)) = self.signals.read_signal() {}
+        if reap_all() {
+            return;
+        }
+        if let Ok(again) = AGAIN.try_into() {
+            let _ = poll(&mut [PollFd::new(&self.signals, PollFlags::IN)], Some(&again));
+        }
+    }
+}
+
+/// Reaps whoever has ended; whether nobody is left.
+fn reap_all() -> bool {
+    loop {
+        match wait(WaitOptions::NOHANG) {
+            Ok(Some(_)) | Err(Errno::INTR) => {}
+            Ok(None) => return false,
+            Err(_) => return true,
+        }
+    }
+}

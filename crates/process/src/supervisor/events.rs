@@ -1,0 +1,213 @@
+//! The loop: what may happen next, and the requests of the daemon.
+
+use std::{
+    collections::HashMap,
+    io,
+    os::fd::OwnedFd,
+    time::{Duration, Instant},
+};
+
+use nix::sys::signalfd::SignalFd;
+use rustix::event::{PollFd, PollFlags, poll};
+use uuid::Uuid;
+
+use super::{
+    family::Family,
+    outgoing::Outgoing,
+    spawning::{Session, Starting},
+    stopping::Stopping,
+};
+use crate::{
+    cgroup::Groups,
+    channel,
+    messages::{Event, MAX_MEMBERS, MAX_REQUEST, Request},
+    procfs,
+    signal::Signal,
+};
+
+/// The most requests that are taken before the children are looked after again.
+const REQUESTS_AT_ONCE: usize = 16;
+
+/// All that a supervisor knows.
+pub(super) struct Supervising {
+    socket: OwnedFd,
+    pub(super) signals: SignalFd,
+    pub(super) groups: Groups,
+    pub(super) max_children: u32,
+    pub(super) sessions: HashMap<Uuid, Session>,
+    /// The living children that are a session's first process, by process id.
+    pub(super) leaders: HashMap<u32, Uuid>,
+    pub(super) starting: Vec<Starting>,
+    pub(super) stops: Vec<Stopping>,
+    /// Somebody has ended since the family was last looked at, and when that was.
+    pub(super) has_changed: bool,
+    pub(super) looked: Instant,
+    /// There is more to reap than was.
+    pub(super) has_more: bool,
+    /// Everything is to end; the request that asked for it.
+    pub(super) ending: Option<u64>,
+    outgoing: Outgoing,
+    buffer: Vec<u8>,
+}
+
+/// What a wait brought.
+#[derive(Clone, Copy)]
+struct Awake {
+    requests: bool,
+    gone: bool,
+}
+
+impl Supervising {
+    pub(super) fn new(
+        socket: OwnedFd,
+        signals: SignalFd,
+        groups: Groups,
+        max_children: u32,
+    ) -> Self {
+        Self {
+            socket,
+            signals,
+            groups,
+            max_children,
+            sessions: HashMap::new(),
+            leaders: HashMap::new(),
+            starting: Vec::new(),
+            stops: Vec::new(),
+            has_changed: false,
+            looked: Instant::now(),
+            has_more: false,
+            ending: None,
+            outgoing: Outgoing::default(),
+            buffer: vec![0; MAX_REQUEST],
+        }
+    }
+
+    /// Serves until the daemon asks for the end, or is gone.
+    pub(super) fn run(&mut self) -> io::Result<()> {
+        loop {
+            let is_gone = self.turn()?;
+            if is_gone || self.is_at_the_end() {
+                self.end_everything();
+                return self.say_good_bye();
+            }
+        }
+    }
+
+    /// Puts an event where the daemon will get it; never waits.
+    pub(super) fn tell(&mut self, event: &Event, with: Vec<OwnedFd>) {
+        self.outgoing.push(event.encode(), with);
+    }
+
+    /// Looks at all processes, and at whose they are.
+    pub(super) fn look(&mut self) -> Family {
+        (self.has_changed, self.looked) = (false, Instant::now());
+        Family::look(std::process::id(), &self.sessions, &self.leaders, &self.groups)
+    }
+
+    /// Sends what the daemon takes, waits, and does what there is to do; whether the daemon is gone.
+    fn turn(&mut self) -> io::Result<bool> {
+        if self.outgoing.flush(&self.socket).is_err() {
+            return Ok(true);
+        }
+        let awake = self.wait()?;
+        self.read_reports();
+        self.reap();
+        let is_gone = awake.gone || (awake.requests && !self.take_requests());
+        self.advance(Instant::now());
+        Ok(is_gone)
+    }
+
+    fn wait(&self) -> io::Result<Awake> {
+        let mut interest = PollFlags::empty();
+        interest.set(PollFlags::IN, !self.outgoing.is_full());
+        interest.set(PollFlags::OUT, self.outgoing.is_blocked());
+        let mut polled =
+            vec![PollFd::new(&self.socket, interest), PollFd::new(&self.signals, PollFlags::IN)];
+        polled.extend(self.starting.iter().map(|it| PollFd::new(&it.report, PollFlags::IN)));
+        let timeout = self
+            .next_time()
+            .and_then(|time| time.saturating_duration_since(Instant::now()).try_into().ok());
+        match poll(&mut polled, timeout.as_ref()) {
+            Ok(_) | Err(rustix::io::Errno::INTR) => {}
+            Err(error) => return Err(error.into()),
+        }
+        let happened = polled[0].revents();
+        Ok(Awake {
+            requests: happened.contains(PollFlags::IN),
+            gone: happened.intersects(PollFlags::HUP | PollFlags::ERR),
+        })
+    }
+
+    fn next_time(&self) -> Option<Instant> {
+        let starting = self.starting.iter().map(|it| it.deadline);
+        let stops = self.stops.iter().map(|it| it.next);
+        let retry = self.outgoing.retry_at();
+        let at_once = self.has_more.then(Instant::now);
+        starting.chain(stops).chain(self.next_look()).chain(retry).chain(at_once).min()
+    }
+
+    /// Whether the daemon is there still.
+    fn take_requests(&mut self) -> bool {
+        for _ in 0..REQUESTS_AT_ONCE {
+            if self.outgoing.is_full() {
+                return true;
+            }
+            match channel::receive(&self.socket, &mut self.buffer) {
+                Ok((0, _)) => return false,
+                Ok((length, _)) => match Request::decode(&self.buffer[..length]) {
+                    Some(request) => self.take(request),
+                    None => return false,
+                },
+                Err(error) => return error.kind() == io::ErrorKind::WouldBlock,
+            }
+        }
+        true
+    }
+
+    fn take(&mut self, request: Request) {
+        match request {
+            Request::Configure { .. } => {}
+            Request::Spawn { request, order } => self.spawn(request, &order),
+            Request::Signal { request, id, signal } => {
+                let count = self.signal_group(id, signal);
+                self.tell(&Event::Done { request, count }, Vec::new());
+            }
+            Request::Stop { request, id, grace } => self.stop(Some(request), id, grace),
+            Request::Members { request, id } => self.tell_members(request, id),
+            Request::Shutdown { request, grace } => self.shut_down(request, grace),
+        }
+    }
+
+    /// Only while the first process lives is the group's id certainly its own.
+    fn signal_group(&self, id: Uuid, signal: Signal) -> u32 {
+        let alive = self.sessions.get(&id).filter(|session| session.is_alive);
+        let group = alive.and_then(|session| procfs::to_pid(session.pid));
+        let sent = group.map(|pid| rustix::process::kill_process_group(pid, signal.raw()));
+        u32::from(matches!(sent, Some(Ok(()))))
+    }
+
+    fn tell_members(&mut self, request: u64, id: Uuid) {
+        let family = self.look();
+        let pids = family.of(id).iter().map(|stat| stat.pid).take(MAX_MEMBERS).collect();
+        self.tell(&Event::Members { request, pids }, Vec::new());
+    }
+
+    fn shut_down(&mut self, request: u64, grace: Duration) {
+        self.ending = Some(request);
+        let ids: Vec<Uuid> = self.sessions.keys().copied().collect();
+        ids.into_iter().for_each(|id| self.stop(None, id, grace));
+    }
+
+    fn is_at_the_end(&self) -> bool {
+        self.ending.is_some() && self.stops.is_empty() && self.starting.is_empty()
+    }
+
+    /// The answer to the request to end, if there was one; a daemon that does not read gets none.
+    fn say_good_bye(&mut self) -> io::Result<()> {
+        if let Some(request) = self.ending {
+            self.tell(&Event::Done { request, count: 0 }, Vec::new());
+            let _ = self.outgoing.flush(&self.socket);
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,113 @@
+//! Which of all processes belong to which session, and which to none though they come from one.
+
+use std::collections::HashMap;
+
+use uuid::Uuid;
+
+use super::spawning::Session;
+use crate::{
+    cgroup::Groups,
+    procfs::{self, Stat},
+};
+
+/// Longer than any line of parents; a look is not one moment, so that a circle could show.
+const MOST_PARENTS: usize = 100_000;
+
+/// All that descends from a supervisor, as one look showed it.
+pub(super) struct Family {
+    members: HashMap<Uuid, Vec<Stat>>,
+    all: Vec<Stat>,
+}
+
+/// What is known of a process while the family is being looked at.
+type Owners = HashMap<u32, Option<Uuid>>;
+
+struct Look<'a> {
+    processes: HashMap<u32, Stat>,
+    leaders: &'a HashMap<u32, Uuid>,
+    /// Sessions of the kernel, by the id of who began them.
+    begun: HashMap<u32, Uuid>,
+    supervisor: u32,
+    groups: &'a Groups,
+    /// Whose each of the supervisor's descendants is.
+    owners: Owners,
+}
+
+impl Family {
+    pub(super) fn look(
+        supervisor: u32,
+        sessions: &HashMap<Uuid, Session>,
+        leaders: &HashMap<u32, Uuid>,
+        groups: &Groups,
+    ) -> Self {
+        let mut begun: HashMap<_, _> = sessions.iter().map(|(id, it)| (it.pid, *id)).collect();
+        // An id can come again: then it is the living one's.
+        begun.extend(leaders.iter().map(|(pid, id)| (*pid, *id)));
+        let owners = HashMap::new();
+        let mut look =
+            Look { processes: procfs::all(), leaders, begun, supervisor, groups, owners };
+        look.find_owners();
+        look.finish()
+    }
+
+    /// The living of a session.
+    pub(super) fn of(&self, id: Uuid) -> &[Stat] {
+        self.members.get(&id).map_or(&[], Vec::as_slice)
+    }
+
+    /// All the living, whosever they are.
+    pub(super) fn all(&self) -> &[Stat] {
+        &self.all
+    }
+}
+
+impl Look<'_> {
+    fn find_owners(&mut self) {
+        let pids: Vec<u32> = self.processes.keys().copied().collect();
+        for pid in pids {
+            for step in self.line_of(pid).into_iter().rev() {
+                let owner = self.owner_of(step);
+                self.owners.insert(step, owner);
+            }
+        }
+    }
+
+    /// A process and its parents, up to one whose owner is known or who is the supervisor's child;
+    /// empty if it does not descend from the supervisor.
+    fn line_of(&self, pid: u32) -> Vec<u32> {
+        let mut line = Vec::new();
+        let mut next = pid;
+        while line.len() < MOST_PARENTS {
+            if next == self.supervisor || self.owners.contains_key(&next) {
+                return line;
+            }
+            let Some(stat) = self.processes.get(&next) else { return Vec::new() };
+            line.push(next);
+            next = stat.parent;
+        }
+        Vec::new()
+    }
+
+    /// By descent; for who lost its parents by control group, the kernel's session, and the marker.
+    fn owner_of(&self, pid: u32) -> Option<Uuid> {
+        let stat = self.processes.get(&pid)?;
+        let led = self.leaders.get(&pid).copied();
+        let inherited = || self.owners.get(&stat.parent).copied().flatten();
+        let begun = || self.begun.get(&stat.session).copied();
+        let grouped = || self.groups.session_of(pid);
+        let known = led.or_else(inherited).or_else(grouped).or_else(begun);
+        known.or_else(|| procfs::marker(pid))
+    }
+
+    fn finish(self) -> Family {
+        let mut family = Family { members: HashMap::new(), all: Vec::new() };
+        for (pid, owner) in &self.owners {
+            let Some(stat) = self.processes.get(pid).filter(|stat| !stat.is_dead) else { continue };
+            family.all.push(*stat);
+            if let Some(id) = owner {
+                family.members.entry(*id).or_default().push(*stat);
+            }
+        }
+        family
+    }
+}

@@ -1,0 +1,114 @@
+//! The helper's side: one process, one thread, above all processes that sessions ever start.
+//!
+//! It is the sub-reaper of all of them: whoever loses its parents becomes its child, and it can wait
+//! until nobody is left. The end of the socket to the daemon is the daemon's death, and then it ends
+//! everything. It sleeps in one `poll`.
+//!
+//! - `events`: the loop, and the requests
+//! - `spawning`, `child`: how a process is made, and what it does before it is the program
+//! - `reaping`: who has ended, and who is told
+//! - `family`: which of all processes belong to which session
+//! - `stopping`, `ending`: the end of one session, and of all
+//! - `outgoing`: what the daemon has not read yet
+
+mod child;
+mod ending;
+mod events;
+mod family;
+mod outgoing;
+mod reaping;
+mod spawning;
+mod stopping;
+
+use std::{
+    fs::OpenOptions,
+    io::{self, Write},
+    os::fd::{AsFd, OwnedFd},
+    time::Duration,
+};
+
+use nix::sys::{
+    signal::SigSet,
+    signalfd::{SfdFlags, SignalFd},
+};
+use rustix::{
+    event::{PollFd, PollFlags, poll},
+    net::{SocketType, sockopt},
+};
+
+use crate::{
+    cgroup::Groups,
+    channel,
+    messages::{Event, MAX_REQUEST, Request},
+    unsafe_calls::close_rest_on_exec,
+};
+use events::Supervising;
+
+/// The socket is not what the daemon passes on.
+const NOT_OURS: &str = "this command is started by the daemon, for itself; it is of no use by hand";
+/// How long the daemon may take to say its first word.
+const FIRST_WORD: Duration = Duration::from_secs(10);
+
+/// The whole life of a supervisor. The binary calls this for its hidden command, before it starts a
+/// thread or a runtime; it serves the daemon at the other end of stdin and ends with it.
+pub fn main() -> ! {
+    let ended = run();
+    if let Err(error) = &ended {
+        let _ = writeln!(io::stderr(), "supervisor: {error}");
+    }
+    std::process::exit(i32::from(ended.is_err()))
+}
+
+fn run() -> io::Result<()> {
+    let socket = take_socket()?;
+    close_rest_on_exec()?;
+    let signals = hold_signals()?;
+    // Already a leader of its group, say of a terminal's: then it has to stay one.
+    let _ = rustix::process::setsid();
+    rustix::process::chdir("/")?;
+    rustix::process::set_child_subreaper(Some(rustix::process::getpid()))?;
+    let Some((max_children, control_groups)) = first_word(&socket)? else { return Ok(()) };
+    let groups = if control_groups { Groups::prepare() } else { Groups::default() };
+    let mut supervising = Supervising::new(socket, signals, groups, max_children);
+    supervising.tell(&Event::Ready { groups: supervising.groups.directories() }, Vec::new());
+    supervising.run()
+}
+
+/// Stdin is the socket; children must not find it there.
+fn take_socket() -> io::Result<OwnedFd> {
+    let not_ours = |_| io::Error::new(io::ErrorKind::InvalidInput, NOT_OURS);
+    let kind = sockopt::socket_type(io::stdin()).map_err(not_ours)?;
+    if kind != SocketType::SEQPACKET {
+        return Err(not_ours(rustix::io::Errno::INVAL));
+    }
+    let socket = io::stdin().as_fd().try_clone_to_owned()?;
+    rustix::stdio::dup2_stdin(OpenOptions::new().read(true).open("/dev/null")?)?;
+    Ok(socket)
+}
+
+/// No signal but the fatal two disturbs it: not the Ctrl-C of the daemon's terminal, and not what a
+/// service manager sends to all at once, for the daemon still has sessions to end in good order.
+fn hold_signals() -> io::Result<SignalFd> {
+    SigSet::all().thread_block()?;
+    let mut children = SigSet::empty();
+    children.add(nix::sys::signal::Signal::SIGCHLD);
+    Ok(SignalFd::with_flags(&children, SfdFlags::SFD_NONBLOCK | SfdFlags::SFD_CLOEXEC)?)
+}
+
+/// `None` when the daemon has gone without a word.
+fn first_word(socket: &OwnedFd) -> io::Result<Option<(u32, bool)>> {
+    let mut polled = [PollFd::new(socket, PollFlags::IN)];
+    let limit = FIRST_WORD.try_into().map_err(io::Error::other)?;
+    if poll(&mut polled, Some(&limit))? == 0 {
+        return Err(io::ErrorKind::TimedOut.into());
+    }
+    let mut buffer = vec![0; MAX_REQUEST];
+    let (length, _) = channel::receive(socket, &mut buffer)?;
+    match Request::decode(&buffer[..length]) {
+        Some(Request::Configure { max_children, control_groups }) => {
+            Ok(Some((max_children, control_groups)))
+        }
+        None if length == 0 => Ok(None),
+        _ => Err(io::Error::new(io::ErrorKind::InvalidData, NOT_OURS)),
+    }
+}

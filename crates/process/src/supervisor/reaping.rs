@@ -1,0 +1,45 @@
+//! Who has ended: the sessions' first processes, of which the daemon is told, and all the orphans.
+
+use rustix::process::{WaitOptions, WaitStatus, wait};
+
+use super::events::Supervising;
+use crate::{messages::Event, signal::Exit};
+
+/// The most that are reaped before requests are looked at again.
+const AT_ONCE: usize = 512;
+
+impl Supervising {
+    pub(super) fn reap(&mut self) {
+        while let Ok(Some(_)) = self.signals.read_signal() {}
+        self.has_more = false;
+        for _ in 0..AT_ONCE {
+            let Ok(Some((pid, status))) = wait(WaitOptions::NOHANG) else { return };
+            self.has_changed = true;
+            self.reaped(pid.as_raw_pid().unsigned_abs(), status);
+        }
+        // The signals for what is left were read above, so that has to be remembered otherwise.
+        self.has_more = true;
+    }
+
+    fn reaped(&mut self, pid: u32, status: WaitStatus) {
+        if !self.leaders.contains_key(&pid) {
+            return;
+        }
+        // What it reported before it ended comes first.
+        self.read_reports();
+        let Some(id) = self.leaders.remove(&pid) else { return };
+        let Some(session) = self.sessions.get_mut(&id) else { return };
+        session.is_alive = false;
+        if session.is_known {
+            self.tell(&Event::Exited { id, exit: exit(status) }, Vec::new());
+        }
+    }
+}
+
+fn exit(status: WaitStatus) -> Exit {
+    match (status.exit_status(), status.terminating_signal()) {
+        (Some(code), _) => Exit::Code(code),
+        (None, Some(signal)) => Exit::Signal(signal),
+        (None, None) => Exit::Lost,
+    }
+}

@@ -1,0 +1,204 @@
+//! How a process is made: its terminal or pipes, its group, the fork, and the word that it became the
+//! program.
+
+use std::{
+    fs::File,
+    io::{self, Read},
+    os::fd::OwnedFd,
+    time::{Duration, Instant},
+};
+
+use rustix::{
+    fs::{Gid, Mode, Uid, fchmod, fchown},
+    pipe::{PipeFlags, pipe_with},
+    process::{Signal, WaitOptions, kill_process, waitpid},
+    pty::{OpenptFlags, grantpt, ioctl_tiocgptpeer, openpt, unlockpt},
+    termios::{InputModes, OptionalActions, Winsize, tcgetattr, tcsetattr, tcsetwinsize},
+};
+use uuid::Uuid;
+
+use super::{child, events::Supervising};
+use crate::{
+    cgroup::Group,
+    failure::{FAILURE_BYTES, Failure, Step},
+    messages::{Event, Order},
+    procfs,
+    unsafe_calls::fork_single_threaded,
+};
+
+/// How long a child may take to become its program; a directory on a dead file server takes for ever.
+const LONGEST_START: Duration = Duration::from_secs(10);
+
+/// A session's processes.
+pub(super) struct Session {
+    /// The first, who leads the others.
+    pub(super) pid: u32,
+    pub(super) start_time: u64,
+    pub(super) group: Option<Group>,
+    /// The first has not been reaped.
+    pub(super) is_alive: bool,
+    /// The daemon knows of it, and so has to be told of its end.
+    pub(super) is_known: bool,
+}
+
+/// A child that has not become its program yet.
+pub(super) struct Starting {
+    pub(super) id: Uuid,
+    pub(super) request: u64,
+    pub(super) report: File,
+    pub(super) deadline: Instant,
+    /// The daemon's ends.
+    ends: Vec<OwnedFd>,
+}
+
+/// The two sides of a child's stdio.
+struct Ends {
+    child: child::Stdio,
+    daemon: Vec<OwnedFd>,
+}
+
+impl Supervising {
+    pub(super) fn spawn(&mut self, request: u64, order: &Order) {
+        if let Err(failure) = self.start(request, order) {
+            self.tell(&Event::Failed { request, failure }, Vec::new());
+        }
+    }
+
+    /// Concludes the starts of which there is news.
+    pub(super) fn read_reports(&mut self) {
+        let mut at = 0;
+        while let Some(starting) = self.starting.get_mut(at) {
+            match report(&mut starting.report) {
+                Some(outcome) => {
+                    let starting = self.starting.swap_remove(at);
+                    self.conclude(starting, outcome);
+                }
+                None => at += 1,
+            }
+        }
+    }
+
+    /// Gives up on children that take too long.
+    pub(super) fn expire_starts(&mut self, now: Instant) {
+        while let Some(at) = self.starting.iter().position(|it| it.deadline <= now) {
+            let starting = self.starting.swap_remove(at);
+            self.kill_leader(starting.id);
+            let failure = Failure::plain(Step::Deadline);
+            self.tell(&Event::Failed { request: starting.request, failure }, Vec::new());
+        }
+    }
+
+    fn start(&mut self, request: u64, order: &Order) -> Result<(), Failure> {
+        self.may_start(order)?;
+        let id = order.id;
+        let (ends, reports) = prepare(order)?;
+        let group = self.groups.create(id, order.max_processes);
+        let group = group.map_err(Failure::at(Step::ControlGroup))?;
+        let supervisor = std::process::id();
+        let forked = fork_single_threaded().inspect_err(|_| group.iter().for_each(Group::remove));
+        let Some(pid) = forked.map_err(Failure::at(Step::Fork))? else {
+            child::become_program(order, &ends.child, group.as_ref(), reports.1, supervisor);
+        };
+        // It is not reaped before this returns, so its entry is there.
+        let start_time = procfs::stat(pid).map_or(0, |stat| stat.start_time);
+        let session = Session { pid, start_time, group, is_alive: true, is_known: false };
+        self.sessions.insert(id, session);
+        self.leaders.insert(pid, id);
+        let deadline = Instant::now() + LONGEST_START;
+        let report = reports.0.into();
+        self.starting.push(Starting { id, request, report, deadline, ends: ends.daemon });
+        Ok(())
+    }
+
+    fn may_start(&self, order: &Order) -> Result<(), Failure> {
+        let step = match () {
+            () if self.ending.is_some() => Step::Ending,
+            () if self.sessions.contains_key(&order.id) => Step::Duplicate,
+            () if self.sessions.len() >= self.max_children as usize => Step::Limit,
+            () => return Ok(()),
+        };
+        Err(Failure::plain(step))
+    }
+
+    fn conclude(&mut self, starting: Starting, outcome: Result<(), Failure>) {
+        let Starting { id, request, ends, .. } = starting;
+        match outcome {
+            Ok(()) => {
+                let Some(session) = self.sessions.get_mut(&id) else { return };
+                session.is_known = true;
+                let (pid, start_time) = (session.pid, session.start_time);
+                self.tell(&Event::Started { request, pid, start_time }, ends);
+            }
+            Err(failure) => {
+                self.forget_failed(id);
+                self.tell(&Event::Failed { request, failure }, Vec::new());
+            }
+        }
+    }
+
+    /// It has nothing left to do but to end, so waiting for it is short.
+    fn forget_failed(&mut self, id: Uuid) {
+        let Some(pid) = self.kill_leader(id) else { return };
+        if let Some(raw) = procfs::to_pid(pid) {
+            let _ = waitpid(Some(raw), WaitOptions::empty());
+        }
+        self.leaders.remove(&pid);
+        if let Some(group) = self.sessions.remove(&id).and_then(|session| session.group) {
+            group.remove();
+        }
+    }
+
+    /// Kills the first process of a session, if it has not been reaped.
+    fn kill_leader(&self, id: Uuid) -> Option<u32> {
+        let session = self.sessions.get(&id).filter(|session| session.is_alive)?;
+        let _ = kill_process(procfs::to_pid(session.pid)?, Signal::KILL);
+        Some(session.pid)
+    }
+}
+
+/// What a child wrote: nothing until its pipe closed means that it became the program.
+fn report(pipe: &mut File) -> Option<Result<(), Failure>> {
+    let mut bytes = [0; FAILURE_BYTES];
+    match pipe.read(&mut bytes) {
+        Ok(0) => Some(Ok(())),
+        Ok(_) => Some(Err(Failure::from_bytes(bytes).unwrap_or(Failure::plain(Step::Fork)))),
+        Err(error) if error.kind() == io::ErrorKind::WouldBlock => None,
+        Err(error) => Some(Err(Failure::at(Step::Fork)(error))),
+    }
+}
+
+/// All descriptors that a child needs, before there is one.
+fn prepare(order: &Order) -> Result<(Ends, (OwnedFd, OwnedFd)), Failure> {
+    let ends = match order.terminal {
+        Some(size) => terminal(size, order).map_err(Failure::at(Step::Terminal))?,
+        None => pipes().map_err(Failure::at(Step::Pipes))?,
+    };
+    let reports = pipe_with(PipeFlags::CLOEXEC | PipeFlags::NONBLOCK);
+    Ok((ends, reports.map_err(|error| Failure::at(Step::Pipes)(error.into()))?))
+}
+
+fn terminal((cols, rows): (u16, u16), order: &Order) -> io::Result<Ends> {
+    let flags = OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC;
+    let master = openpt(flags)?;
+    grantpt(&master)?;
+    unlockpt(&master)?;
+    let slave = ioctl_tiocgptpeer(&master, flags)?;
+    tcsetwinsize(&master, Winsize { ws_row: rows, ws_col: cols, ws_xpixel: 0, ws_ypixel: 0 })?;
+    let mut modes = tcgetattr(&slave)?;
+    modes.input_modes |= InputModes::IUTF8;
+    tcsetattr(&slave, OptionalActions::Now, &modes)?;
+    if let Some(identity) = &order.identity {
+        fchown(&slave, Some(Uid::from_raw(identity.uid)), None::<Gid>)?;
+        fchmod(&slave, Mode::from_raw_mode(0o620))?;
+    }
+    Ok(Ends { child: child::Stdio::Terminal(slave), daemon: vec![master] })
+}
+
+fn pipes() -> io::Result<Ends> {
+    let pipe = || pipe_with(PipeFlags::CLOEXEC);
+    let ((stdin, to), (from_out, stdout), (from_err, stderr)) = (pipe()?, pipe()?, pipe()?);
+    Ok(Ends {
+        child: child::Stdio::Pipes([stdin, stdout, stderr]),
+        daemon: vec![to, from_out, from_err],
+    })
+}

@@ -1,0 +1,183 @@
+//! The end of one session: hang up, then ask, then kill, until nobody is left.
+
+use std::{
+    collections::HashSet,
+    time::{Duration, Instant},
+};
+
+use rustix::process::Signal;
+use uuid::Uuid;
+
+use super::{events::Supervising, family::Family};
+use crate::{
+    messages::Event,
+    procfs::{self, Stat},
+};
+
+/// How long killing may take; only what the kernel itself holds up takes longer.
+const LONGEST_KILL: Duration = Duration::from_secs(5);
+/// How often it is killed again.
+const KILL_AGAIN: Duration = Duration::from_millis(50);
+/// How soon after one look at all processes the next may come: during a stop, and otherwise.
+const LOOK_AGAIN: Duration = Duration::from_millis(10);
+const TIDY_AGAIN: Duration = Duration::from_secs(1);
+/// How often those are sought that came while the others were being held.
+const ROUNDS: usize = 50;
+
+/// A session that is being stopped.
+pub(super) struct Stopping {
+    id: Uuid,
+    request: Option<u64>,
+    stage: Stage,
+    /// When the next stage comes.
+    pub(super) next: Instant,
+    grace: Duration,
+}
+
+#[derive(Clone, Copy)]
+enum Stage {
+    Beginning,
+    HangingUp,
+    Asking,
+    Killing { until: Instant },
+}
+
+impl Supervising {
+    /// Begins to stop a session. The answer comes when nobody is left, or when nothing helped.
+    pub(super) fn stop(&mut self, request: Option<u64>, id: Uuid, grace: Duration) {
+        // It is begun when all requests have been taken: then one look is enough for many.
+        let next = Instant::now();
+        self.stops.push(Stopping { id, request, stage: Stage::Beginning, next, grace });
+    }
+
+    /// Does what time or the end of somebody has made due.
+    pub(super) fn advance(&mut self, now: Instant) {
+        self.expire_starts(now);
+        let is_due = self.stops.iter().any(|stop| stop.next <= now);
+        if !is_due && self.next_look().is_none_or(|at| at > now) {
+            return;
+        }
+        let family = self.look();
+        self.advance_stops(&family, now);
+        self.tidy(&family);
+    }
+
+    /// When it is worth to look at all processes again: never, unless somebody has ended.
+    pub(super) fn next_look(&self) -> Option<Instant> {
+        let after = match () {
+            () if !self.has_changed => return None,
+            () if !self.stops.is_empty() => LOOK_AGAIN,
+            () if self.sessions.values().any(|session| !session.is_alive) => TIDY_AGAIN,
+            () => return None,
+        };
+        Some(self.looked + after)
+    }
+
+    fn advance_stops(&mut self, family: &Family, now: Instant) {
+        let mut kill = HashSet::new();
+        for mut stop in std::mem::take(&mut self.stops) {
+            let left = family.of(stop.id).len();
+            let is_over = left == 0 && !self.is_alive(stop.id);
+            if is_over || stop.has_failed(now) {
+                self.tell_stopped(&stop, left);
+                continue;
+            }
+            if stop.next <= now && stop.advance(family, now) {
+                kill.insert(stop.id);
+            }
+            self.stops.push(stop);
+        }
+        if !kill.is_empty() {
+            self.kill_sessions(&kill);
+        }
+    }
+
+    fn is_alive(&self, id: Uuid) -> bool {
+        self.sessions.get(&id).is_some_and(|session| session.is_alive)
+    }
+
+    fn tell_stopped(&mut self, stop: &Stopping, left: usize) {
+        if let Some(request) = stop.request {
+            let count = u32::try_from(left).unwrap_or(u32::MAX);
+            self.tell(&Event::Done { request, count }, Vec::new());
+        }
+    }
+
+    fn kill_sessions(&mut self, ids: &HashSet<Uuid>) {
+        let sessions = self.sessions.iter().filter(|(id, _)| ids.contains(*id));
+        sessions.filter_map(|(_, session)| session.group.as_ref()).for_each(|group| group.kill());
+        self.kill_members(|family| ids.iter().flat_map(|id| family.of(*id)).copied().collect());
+        self.has_changed = true;
+    }
+
+    /// Holds all first, so that none can start another while the others die, then kills them.
+    pub(super) fn kill_members(&mut self, whom: impl Fn(&Family) -> Vec<Stat>) {
+        let mut held: HashSet<(u32, u64)> = HashSet::new();
+        for _ in 0..ROUNDS {
+            let family = self.look();
+            let new = |stat: &Stat| !held.contains(&(stat.pid, stat.start_time));
+            let new: Vec<_> = whom(&family).into_iter().filter(new).collect();
+            if new.is_empty() {
+                break;
+            }
+            send_all(&new, Signal::STOP);
+            held.extend(new.iter().map(|stat| (stat.pid, stat.start_time)));
+        }
+        for (pid, start_time) in held {
+            procfs::signal_exactly(pid, start_time, Signal::KILL);
+        }
+    }
+
+    /// Forgets sessions whose first process has ended and that nobody belongs to any more.
+    fn tidy(&mut self, family: &Family) {
+        let is_over = |id: &Uuid| family.of(*id).is_empty();
+        let ended = self.sessions.iter().filter(|(id, session)| !session.is_alive && is_over(id));
+        let ended: Vec<Uuid> = ended.map(|(id, _)| *id).collect();
+        for id in ended {
+            if let Some(group) = self.sessions.remove(&id).and_then(|session| session.group) {
+                group.remove();
+            }
+        }
+    }
+}
+
+impl Stopping {
+    /// Goes on to the next stage; whether it is to be killed.
+    fn advance(&mut self, family: &Family, now: Instant) -> bool {
+        let half = self.grace / 2;
+        self.stage = match self.stage {
+            Stage::Beginning if !self.grace.is_zero() => {
+                self.next = now + half;
+                send_all(family.of(self.id), Signal::HUP);
+                // Who is stopped would not hear it.
+                send_all(family.of(self.id), Signal::CONT);
+                Stage::HangingUp
+            }
+            Stage::HangingUp => {
+                self.next = now + half;
+                send_all(family.of(self.id), Signal::TERM);
+                send_all(family.of(self.id), Signal::CONT);
+                Stage::Asking
+            }
+            Stage::Beginning | Stage::Asking => {
+                self.next = now + KILL_AGAIN;
+                Stage::Killing { until: now + LONGEST_KILL }
+            }
+            Stage::Killing { until } => {
+                self.next = now + KILL_AGAIN;
+                Stage::Killing { until }
+            }
+        };
+        matches!(self.stage, Stage::Killing { .. })
+    }
+
+    fn has_failed(&self, now: Instant) -> bool {
+        matches!(self.stage, Stage::Killing { until } if until <= now)
+    }
+}
+
+fn send_all(to: &[Stat], signal: Signal) {
+    for stat in to {
+        procfs::signal_exactly(stat.pid, stat.start_time, signal);
+    }
+}

@@ -1,0 +1,187 @@
+//! The master of a child's terminal.
+
+use std::{
+    io,
+    os::fd::{AsFd, OwnedFd},
+    sync::Arc,
+};
+
+use bytes::BytesMut;
+use rustix::{
+    fs::{OFlags, fcntl_getfl, fcntl_setfl},
+    io::Errno,
+    termios::{Winsize, tcgetpgrp, tcsetwinsize},
+};
+use tokio::io::{Interest, unix::AsyncFd};
+
+use crate::unsafe_calls::watch;
+
+/// The most that one call of a read brings, in bytes.
+pub const MOST_PER_READ: usize = 64 * 1024;
+/// The most that the kernel hands over at once.
+const PIECE: usize = 4096;
+
+/// The master of a child's terminal, both halves of it.
+#[derive(Debug)]
+pub struct Terminal {
+    reader: TerminalReader,
+    writer: TerminalWriter,
+}
+
+/// What the terminal's programs write.
+#[derive(Debug)]
+pub struct TerminalReader(Arc<AsyncFd<OwnedFd>>);
+
+/// What is typed, and the terminal's size. The terminal is closed, and its foreground hung up, when
+/// all halves are dropped.
+#[derive(Debug, Clone)]
+pub struct TerminalWriter(Arc<AsyncFd<OwnedFd>>);
+
+impl Terminal {
+    /// Takes over a master. Only within a runtime.
+    pub(crate) fn new(master: OwnedFd) -> io::Result<Self> {
+        fcntl_setfl(&master, fcntl_getfl(&master)? | OFlags::NONBLOCK)?;
+        let shared = Arc::new(watch(master, Interest::READABLE | Interest::WRITABLE)?);
+        Ok(Self { reader: TerminalReader(shared.clone()), writer: TerminalWriter(shared) })
+    }
+
+    /// Its halves, for two tasks.
+    #[must_use]
+    pub fn split(self) -> (TerminalReader, TerminalWriter) {
+        (self.reader, self.writer)
+    }
+
+    /// See [`TerminalReader::read`].
+    ///
+    /// # Errors
+    /// As there.
+    pub async fn read(&mut self, buffer: &mut BytesMut) -> io::Result<usize> {
+        self.reader.read(buffer).await
+    }
+
+    /// See [`TerminalWriter::write_all`].
+    ///
+    /// # Errors
+    /// As there.
+    pub async fn write_all(&self, bytes: &[u8]) -> io::Result<()> {
+        self.writer.write_all(bytes).await
+    }
+
+    /// See [`TerminalWriter::resize`].
+    ///
+    /// # Errors
+    /// As there.
+    pub fn resize(&self, cols: u16, rows: u16) -> io::Result<()> {
+        self.writer.resize(cols, rows)
+    }
+
+    /// See [`TerminalWriter::foreground`].
+    #[must_use]
+    pub fn foreground(&self) -> Option<u32> {
+        self.writer.foreground()
+    }
+}
+
+impl TerminalReader {
+    /// Waits for output and appends all that is there, up to [`MOST_PER_READ`]; how many bytes that
+    /// were. None means the end: no process has the terminal open any more, and all is read.
+    ///
+    /// Nothing is lost when the call is dropped while it waits.
+    ///
+    /// # Errors
+    /// The kernel's, which a terminal hardly has.
+    pub async fn read(&mut self, buffer: &mut BytesMut) -> io::Result<usize> {
+        let before = buffer.len();
+        loop {
+            let mut ready = self.0.readable().await?;
+            let ended = read_all(self.0.get_ref(), buffer, before + MOST_PER_READ);
+            let got = buffer.len() - before;
+            match ended {
+                Ended::Empty => ready.clear_ready(),
+                Ended::Error(error) if got == 0 => return Err(error),
+                Ended::Closed => return Ok(got),
+                Ended::Full | Ended::Error(_) => {}
+            }
+            if got > 0 {
+                return Ok(got);
+            }
+        }
+    }
+}
+
+impl TerminalWriter {
+    /// Types all of it. Waits while the terminal's programs read nothing: give it a deadline. When
+    /// it is dropped meanwhile, some of it has been typed.
+    ///
+    /// # Errors
+    /// The kernel's: the terminal is gone.
+    pub async fn write_all(&self, mut bytes: &[u8]) -> io::Result<()> {
+        while !bytes.is_empty() {
+            let written = self.write(bytes).await?;
+            bytes = bytes.get(written..).unwrap_or_default();
+        }
+        Ok(())
+    }
+
+    /// Types as much as fits now, at least a byte, and tells how many; waits until one fits. When it
+    /// is dropped meanwhile, nothing has been typed.
+    ///
+    /// # Errors
+    /// As for [`TerminalWriter::write_all`].
+    pub async fn write(&self, bytes: &[u8]) -> io::Result<usize> {
+        loop {
+            let mut ready = self.0.writable().await?;
+            if let Ok(result) = ready.try_io(|master| Ok(rustix::io::write(master, bytes)?)) {
+                return result;
+            }
+        }
+    }
+
+    /// Sets the size, in characters; the programs in the foreground are told.
+    ///
+    /// # Errors
+    /// The kernel's: the terminal is gone.
+    pub fn resize(&self, cols: u16, rows: u16) -> io::Result<()> {
+        let size = Winsize { ws_row: rows, ws_col: cols, ws_xpixel: 0, ws_ypixel: 0 };
+        Ok(tcsetwinsize(self.0.as_fd(), size)?)
+    }
+
+    /// The process group in the foreground, which is the process id of its first; `None` when there
+    /// is none.
+    #[must_use]
+    pub fn foreground(&self) -> Option<u32> {
+        tcgetpgrp(self.0.as_fd()).ok().map(|pid| pid.as_raw_pid().unsigned_abs())
+    }
+}
+
+/// Why reading stopped.
+enum Ended {
+    /// Nothing more for now.
+    Empty,
+    /// Nothing more, ever.
+    Closed,
+    /// More, but enough for one call.
+    Full,
+    Error(io::Error),
+}
+
+/// Grows the buffer by pieces: the kernel never hands over more at once, and what is not used would
+/// have been cleared in vain.
+fn read_all(master: &OwnedFd, buffer: &mut BytesMut, most: usize) -> Ended {
+    loop {
+        let length = buffer.len();
+        if length + PIECE > most {
+            return Ended::Full;
+        }
+        buffer.resize(length + PIECE, 0);
+        let read = rustix::io::read(master, &mut buffer[length..]);
+        buffer.truncate(length + read.unwrap_or(0));
+        match read {
+            // On Linux the end of a terminal is an error.
+            Ok(0) | Err(Errno::IO) => return Ended::Closed,
+            Ok(_) | Err(Errno::INTR) => {}
+            Err(Errno::AGAIN) => return Ended::Empty,
+            Err(error) => return Ended::Error(error.into()),
+        }
+    }
+}

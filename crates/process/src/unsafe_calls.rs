@@ -1,0 +1,50 @@
+#![allow(unsafe_code, reason = "fork and what belongs to it have no safe form")]
+//! The few calls that the compiler cannot vouch for: those of the supervisor and its children, and the
+//! runtime's watch over a descriptor.
+
+use std::{io, os::fd::OwnedFd};
+
+use nix::unistd::{ForkResult, fork};
+use tokio::io::{Interest, unix::AsyncFd};
+
+/// The first descriptor that is neither stdin, stdout nor stderr.
+const FIRST: libc::c_uint = 3;
+
+/// Forks: `None` in the child, its process id in the parent. The child may go on as if nothing had
+/// happened only because the supervisor has one thread: nobody else can hold a lock.
+pub(crate) fn fork_single_threaded() -> io::Result<Option<u32>> {
+    // SAFETY: the supervisor never starts a thread, so the child is a whole process.
+    match unsafe { fork() }? {
+        ForkResult::Child => Ok(None),
+        ForkResult::Parent { child } => Ok(Some(child.as_raw().unsigned_abs())),
+    }
+}
+
+/// Sets every signal back to what it does by default; a daemon may have been started with some ignored.
+pub(crate) fn default_signals() {
+    for number in 1..=libc::SIGRTMAX() {
+        // SAFETY: the default handler runs no code of ours. For some numbers it is refused: they
+        // cannot be other than they are.
+        let _ = unsafe { libc::signal(number, libc::SIG_DFL) };
+    }
+}
+
+/// Makes every descriptor but the first three close at the next `exec`, whoever left them open.
+pub(crate) fn close_rest_on_exec() -> io::Result<()> {
+    let flags = libc::CLOSE_RANGE_CLOEXEC as libc::c_int;
+    // SAFETY: it only sets a flag on descriptors, and closes nothing now.
+    let done = unsafe { libc::close_range(FIRST, libc::c_uint::MAX, flags) };
+    if done == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
+}
+
+/// Ends a forked child at once, without running what its parent had registered for its own end.
+pub(crate) fn exit_child(code: i32) -> ! {
+    // SAFETY: it does not return, and touches nothing.
+    unsafe { libc::_exit(code) }
+}
+
+/// Has the runtime watch a descriptor, which must not block.
+pub(crate) fn watch(descriptor: OwnedFd, interest: Interest) -> io::Result<AsyncFd<OwnedFd>> {
+    // SAFETY: what is owned stays open, and the same, until the watch is dropped together with it.
+    unsafe { AsyncFd::register_with_interest(descriptor, interest) }.map_err(io::Error::from)
+}

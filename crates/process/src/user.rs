@@ -1,0 +1,124 @@
+//! Users of this machine, and whom processes may be run as.
+
+use std::{ffi::CString, path::PathBuf};
+
+use nix::unistd;
+
+use crate::error::ProcessError;
+
+/// A user of this machine.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct User {
+    /// The name to log in with.
+    pub name: String,
+    /// The user's number.
+    pub uid: u32,
+    /// The number of the main group.
+    pub gid: u32,
+    /// All groups, the main one among them.
+    pub groups: Vec<u32>,
+    /// The home directory.
+    pub home: PathBuf,
+    /// The shell.
+    pub shell: PathBuf,
+}
+
+impl User {
+    /// Finds a user by name. May ask a directory server: it blocks.
+    ///
+    /// # Errors
+    /// [`ProcessError::UnknownUser`] when there is none; [`ProcessError::Start`] when the system's
+    /// list cannot be read.
+    pub fn lookup(name: &str) -> Result<Self, ProcessError> {
+        let unknown = || ProcessError::UnknownUser { name: name.to_owned() };
+        if name.is_empty() || name.contains('\0') {
+            return Err(unknown());
+        }
+        unistd::User::from_name(name).map_err(unreadable)?.map_or_else(|| Err(unknown()), Self::new)
+    }
+
+    /// Who this process runs as.
+    ///
+    /// # Errors
+    /// As for [`User::lookup`].
+    pub fn current() -> Result<Self, ProcessError> {
+        let uid = unistd::geteuid();
+        let unknown = || ProcessError::UnknownUser { name: uid.to_string() };
+        unistd::User::from_uid(uid).map_err(unreadable)?.map_or_else(|| Err(unknown()), Self::new)
+    }
+
+    /// Whether it is who this process runs as.
+    #[must_use]
+    pub fn is_current(&self) -> bool {
+        self.uid == unistd::geteuid().as_raw()
+    }
+
+    /// Refuses whom this process must not or cannot become.
+    pub(crate) fn check(&self) -> Result<(), ProcessError> {
+        let refuse = |reason| Err(ProcessError::MayNotBecome { name: self.name.clone(), reason });
+        match () {
+            () if self.is_current() => Ok(()),
+            () if self.uid == 0 => refuse("it is root"),
+            () if !unistd::geteuid().is_root() => {
+                refuse("only a daemon of root can become another user")
+            }
+            () => Ok(()),
+        }
+    }
+
+    fn new(user: unistd::User) -> Result<Self, ProcessError> {
+        let name = CString::new(user.name.clone())
+            .map_err(|_| ProcessError::UnknownUser { name: user.name.clone() })?;
+        let groups = unistd::getgrouplist(&name, user.gid).map_err(unreadable)?;
+        Ok(Self {
+            name: user.name,
+            uid: user.uid.as_raw(),
+            gid: user.gid.as_raw(),
+            groups: groups.into_iter().map(unistd::Gid::as_raw).collect(),
+            home: user.dir,
+            shell: user.shell,
+        })
+    }
+}
+
+fn unreadable(error: nix::Error) -> ProcessError {
+    ProcessError::Start { step: "reading the list of users", source: error.into() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_current_user_is_found_and_may_be_run_as() {
+        let user = User::current().unwrap();
+        assert!(user.is_current());
+        assert!(user.groups.contains(&user.gid));
+        assert!(user.check().is_ok());
+        assert_eq!(User::lookup(&user.name).unwrap(), user);
+    }
+
+    #[test]
+    fn who_does_not_exist_is_an_error_with_the_name() {
+        for name in ["nobody-has-this-name", "", "a\0b"] {
+            let missing = User::lookup(name);
+            assert!(
+                matches!(missing, Err(ProcessError::UnknownUser { name: told }) if told == name)
+            );
+        }
+    }
+
+    #[test]
+    fn root_and_what_only_root_could_become_are_refused() {
+        let mut user = User::current().unwrap();
+        if user.uid == 0 {
+            user.uid = 12_345;
+            assert!(user.check().is_ok(), "root may become any other");
+        } else {
+            user.uid = 0;
+            assert!(matches!(user.check(), Err(ProcessError::MayNotBecome { .. })));
+            user.uid = 12_345;
+            assert!(matches!(user.check(), Err(ProcessError::MayNotBecome { .. })));
+        }
+    }
+}

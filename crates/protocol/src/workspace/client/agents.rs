@@ -1,0 +1,163 @@
+//! Agents: what happens in their turns, what they ask leave for, and what they used. All of it is
+//! ours.
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::workspace::{
+    bounded::maybe_text,
+    ids::{PermissionId, SessionId},
+    limits::REASON_MAX,
+};
+
+/// `permission_request`: an agent asks whether it may use a tool.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct PermissionRequest {
+    /// Whose agent asks.
+    pub session_id: SessionId,
+    /// The question, by which it is answered.
+    pub request_id: PermissionId,
+    /// The tool's name, as the agent says it.
+    pub tool: String,
+    /// What it would be used on, as the agent says it.
+    pub input: Value,
+}
+
+/// `permission_response`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PermissionResponse {
+    /// Whose agent asked; the question says so, too.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub session_id: Option<SessionId>,
+    /// The question.
+    pub request_id: PermissionId,
+    /// Whether it may.
+    pub allow: bool,
+    /// What to tell the agent.
+    #[serde(default, deserialize_with = "maybe_text::<_, REASON_MAX>")]
+    pub message: Option<String>,
+}
+
+/// `permission_resolved`: the question is no longer open.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PermissionResolved {
+    /// Whose agent asked.
+    pub session_id: SessionId,
+    /// The question.
+    pub request_id: PermissionId,
+    /// How it ended.
+    pub outcome: PermissionOutcome,
+    /// What the agent was told.
+    #[serde(default)]
+    pub message: Option<String>,
+}
+
+/// How a question ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum PermissionOutcome {
+    /// It may.
+    Allow,
+    /// It may not.
+    Deny,
+    /// Nobody answered in time, or the agent no longer asks.
+    Expired,
+}
+
+/// `usage`: what a turn used.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Usage {
+    /// Whose agent.
+    pub session_id: SessionId,
+    /// Which turn, from 1.
+    pub turn: u64,
+    /// Tokens that were read.
+    pub input_tokens: u64,
+    /// Tokens that were written.
+    pub output_tokens: u64,
+    /// What it cost in US dollars, where the agent says so.
+    #[serde(default)]
+    pub cost_usd: Option<f64>,
+}
+
+/// `agent_event`: what an agent's line of output means, whatever its dialect.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct AgentEventMessage {
+    /// Whose agent.
+    pub session_id: SessionId,
+    /// The number of the output that it was read from.
+    pub seq: u64,
+    /// What it means.
+    pub event: AgentEvent,
+}
+
+/// What happens in an agent's turn.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "snake_case")]
+pub enum AgentEvent {
+    /// A turn begins.
+    TurnStarted {
+        /// Which, from 1.
+        turn: u64,
+    },
+    /// The agent says something.
+    Text {
+        /// What.
+        text: String,
+        /// Whether it goes on from the text before it.
+        delta: bool,
+    },
+    /// The agent thinks.
+    Thinking {
+        /// What.
+        text: String,
+    },
+    /// The agent begins to use a tool.
+    ToolStarted {
+        /// The use, by which its end is told.
+        id: String,
+        /// The tool's name.
+        name: String,
+        /// What it is used on.
+        input: Value,
+    },
+    /// The agent has used a tool.
+    ToolFinished {
+        /// The use.
+        id: String,
+        /// Whether it went well.
+        ok: bool,
+        /// What came of it.
+        output: String,
+    },
+    /// Something that the user should know, and no part of the answer.
+    Notice {
+        /// What.
+        message: String,
+    },
+    /// A turn ends.
+    TurnEnded {
+        /// Which.
+        turn: u64,
+        /// How.
+        outcome: TurnOutcome,
+        /// Why it failed.
+        #[serde(default)]
+        error: Option<String>,
+        /// The whole answer, where the agent says it.
+        #[serde(default)]
+        text: Option<String>,
+    },
+}
+
+/// How a turn ends.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum TurnOutcome {
+    /// By itself.
+    Completed,
+    /// Somebody ended it.
+    Interrupted,
+    /// It could not go on.
+    Failed,
+}

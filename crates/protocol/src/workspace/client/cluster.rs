@@ -1,0 +1,78 @@
+//! The cluster, as clients ask for it and change it.
+
+use serde::{Deserialize, Serialize};
+
+use crate::workspace::{
+    bounded::{maybe_peers, name},
+    cluster::ClusterStatus,
+};
+
+/// `rename_node`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RenameNode {
+    /// Which.
+    #[serde(deserialize_with = "name")]
+    pub node_id: String,
+    /// What to call it.
+    #[serde(deserialize_with = "name")]
+    pub name: String,
+}
+
+/// `promote_node`, which does nothing: nobody leads.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PromoteNode {
+    /// Which.
+    #[serde(deserialize_with = "name")]
+    pub node_id: String,
+}
+
+/// `update_cluster_config`. What is absent stays as it is.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct UpdateClusterConfig {
+    /// The addresses of the other members.
+    #[serde(default, deserialize_with = "maybe_peers")]
+    pub peers: Option<Vec<String>>,
+    /// How often members tell each other what they know, in milliseconds.
+    #[serde(default)]
+    pub heartbeat_interval_ms: Option<u64>,
+}
+
+/// `cluster_status`, the reply.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ClusterStatusReply {
+    /// How the cluster looks from here.
+    pub cluster: ClusterStatus,
+}
+
+/// `cluster_config`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ClusterConfig {
+    /// Who is asked.
+    pub node_id: String,
+    /// Where other members reach it.
+    pub peer_port: u16,
+    /// The addresses of the other members.
+    pub peers: Vec<String>,
+    /// How often members tell each other what they know, in milliseconds.
+    pub heartbeat_interval_ms: u64,
+    /// [`crate::workspace::cluster::ELECTION_TIMEOUT_MIN_MS`].
+    pub election_timeout_min_ms: u64,
+    /// [`crate::workspace::cluster::ELECTION_TIMEOUT_MAX_MS`].
+    pub election_timeout_max_ms: u64,
+    /// Nothing: no quorum is needed.
+    #[serde(default)]
+    pub min_quorum: Option<u32>,
+    /// Where it says that clients reach it.
+    pub advertise_addresses: Vec<String>,
+}
+
+/// `cluster_action_ack`: what came of a change of the cluster.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ClusterActionAck {
+    /// The `type` of the request.
+    pub action: String,
+    /// Whether it was done.
+    pub ok: bool,
+    /// What was done, or why not, for people.
+    pub message: String,
+}

@@ -1,0 +1,93 @@
+//! The connection itself: who its client is, and what it is told in passing.
+
+use base::Secret;
+use serde::{Deserialize, Serialize, Serializer};
+
+use crate::workspace::bounded::text;
+use crate::workspace::{
+    ids::SessionId,
+    limits::{REQUEST_ID_MAX, TOKEN_MAX},
+};
+
+/// `auth`: the first message of every connection.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Auth {
+    /// A key, or a token of the workspace. It does not show itself when it is logged.
+    #[serde(serialize_with = "exposed", deserialize_with = "secret")]
+    pub token: Secret,
+}
+
+/// `auth_result`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct AuthResult {
+    /// Whether the connection may go on.
+    pub success: bool,
+    /// Why, for people.
+    pub message: String,
+}
+
+/// `error`: a request was not served, and no other reply says so.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ErrorMessage {
+    /// Why, for people.
+    pub message: String,
+}
+
+/// `client_notice`: something that the client's user should know, and no error.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ClientNotice {
+    /// What.
+    pub notice: Notice,
+}
+
+/// What a client is told in passing.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Notice {
+    /// How much it matters.
+    pub level: NoticeLevel,
+    /// Which it is: [`OUTPUT_LAGGED`] and the like.
+    pub code: String,
+    /// What happened, for people.
+    pub message: String,
+    /// More of it, for people.
+    #[serde(default)]
+    pub detail: Option<String>,
+    /// The session that it is about.
+    #[serde(default)]
+    pub session_id: Option<SessionId>,
+}
+
+/// How much a notice matters.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum NoticeLevel {
+    /// Good to know.
+    Info,
+    /// Something is worse than it should be.
+    Warning,
+    /// Something is lost.
+    Error,
+}
+
+/// The session's owner is still being looked for; the attach is on its way there.
+pub const CLUSTER_OWNER_LOOKUP: &str = "cluster_owner_lookup";
+/// The client fell behind and output was left out; a snapshot follows.
+pub const OUTPUT_LAGGED: &str = "output_lagged";
+/// The client stayed behind, and is sent no more of this output.
+pub const OUTPUT_BACKPRESSURE: &str = "output_backpressure";
+
+/// `input_ack`: input was applied. Ours.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct InputAck {
+    /// The id that its sender gave it.
+    #[serde(deserialize_with = "text::<_, REQUEST_ID_MAX>")]
+    pub input_id: String,
+}
+
+fn exposed<S: Serializer>(token: &Secret, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.serialize_str(token.expose())
+}
+
+fn secret<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<Secret, D::Error> {
+    text::<_, TOKEN_MAX>(deserializer).map(Secret::from)
+}

@@ -1,0 +1,267 @@
+//! Files, of projects and of the host. Paths of projects are relative to the project's directory.
+
+use serde::{Deserialize, Serialize};
+
+use crate::workspace::{
+    bounded::{maybe_text, text},
+    ids::ProjectId,
+    limits::{PATH_MAX, REQUEST_ID_MAX},
+};
+
+/// `list_directory`: a directory of the host.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ListDirectory {
+    /// Which.
+    #[serde(deserialize_with = "text::<_, PATH_MAX>")]
+    pub path: String,
+}
+
+/// `directory_listing`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct DirectoryListing {
+    /// Which directory.
+    pub path: String,
+    /// The directory that it is in; none for the root.
+    #[serde(default)]
+    pub parent: Option<String>,
+    /// The names in it; those of directories end with `/`.
+    pub entries: Vec<String>,
+}
+
+/// `list_project_files`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ListProjectFiles {
+    /// Of which project.
+    pub project_id: ProjectId,
+    /// Which directory; none or empty: the project's own.
+    #[serde(default, deserialize_with = "maybe_text::<_, PATH_MAX>")]
+    pub path: Option<String>,
+}
+
+/// `project_file_list`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ProjectFileList {
+    /// Of which project.
+    pub project_id: ProjectId,
+    /// Which directory.
+    pub path: String,
+    /// What is in it, directories first, each kind in alphabetical order.
+    pub entries: Vec<FileEntry>,
+}
+
+/// What is in a directory.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FileEntry {
+    /// Its name.
+    pub name: String,
+    /// Its path in the project.
+    pub path: String,
+    /// What it is.
+    pub kind: FileKind,
+    /// Its length in bytes; 0 for a directory.
+    pub size: u64,
+}
+
+/// What something in a directory is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum FileKind {
+    /// A directory.
+    Dir,
+    /// A file.
+    File,
+    /// A symbolic link.
+    Symlink,
+}
+
+/// `read_project_file`: a file as text.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ReadProjectFile {
+    /// Of which project.
+    pub project_id: ProjectId,
+    /// Which.
+    #[serde(deserialize_with = "text::<_, PATH_MAX>")]
+    pub path: String,
+}
+
+/// `project_file_content`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ProjectFileContent {
+    /// Of which project.
+    pub project_id: ProjectId,
+    /// Which file.
+    pub path: String,
+    /// What is in it.
+    pub content: String,
+    /// The SHA-256 of its bytes, in lower-case hex.
+    pub sha256: String,
+}
+
+/// `project_file_error`: a file was not listed, read or written.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ProjectFileError {
+    /// Of which project.
+    pub project_id: ProjectId,
+    /// Which, as it was asked for.
+    pub path: String,
+    /// Why, for people.
+    pub message: String,
+}
+
+/// `read_project_file_chunk`: one window of a file.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ReadProjectFileChunk {
+    /// The id by which the answer is told.
+    #[serde(deserialize_with = "text::<_, REQUEST_ID_MAX>")]
+    pub request_id: String,
+    /// Of which project.
+    pub project_id: ProjectId,
+    /// Which file.
+    #[serde(deserialize_with = "text::<_, PATH_MAX>")]
+    pub path: String,
+    /// Where the window begins, in bytes.
+    pub offset: u64,
+    /// How long it is at most, in bytes; the daemon may send less.
+    pub len: u64,
+}
+
+/// `project_file_chunk`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ProjectFileChunk {
+    /// The request's.
+    pub request_id: String,
+    /// The bytes, as base64.
+    pub data: String,
+    /// Where they begin in the file.
+    pub offset: u64,
+    /// How long the file is.
+    pub total_size: u64,
+    /// Whether they end where the file ends.
+    pub eof: bool,
+}
+
+/// `project_file_chunk_error`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ProjectFileChunkError {
+    /// The request's.
+    pub request_id: String,
+    /// Why, for people.
+    pub message: String,
+}
+
+/// `write_project_file`: a file as text.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct WriteProjectFile {
+    /// Of which project.
+    pub project_id: ProjectId,
+    /// Which.
+    #[serde(deserialize_with = "text::<_, PATH_MAX>")]
+    pub path: String,
+    /// What is to be in it.
+    pub content: String,
+    /// The SHA-256 of what the client saw in it; none: whatever is in it.
+    #[serde(default, deserialize_with = "maybe_text::<_, 128>")]
+    pub base_sha256: Option<String>,
+}
+
+/// `project_file_saved`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ProjectFileSaved {
+    /// Of which project.
+    pub project_id: ProjectId,
+    /// Which file.
+    pub path: String,
+    /// The SHA-256 of what is in it now.
+    pub sha256: String,
+}
+
+/// `project_file_write_conflict`: something else is in it than the client saw.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ProjectFileWriteConflict {
+    /// Of which project.
+    pub project_id: ProjectId,
+    /// Which file.
+    pub path: String,
+    /// The SHA-256 of what is in it; none when it is gone.
+    #[serde(default)]
+    pub current_sha256: Option<String>,
+}
+
+/// `create_project_file` and `create_project_directory`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CreateProjectEntry {
+    /// Of which project.
+    pub project_id: ProjectId,
+    /// What to make; it must not be there.
+    #[serde(deserialize_with = "text::<_, PATH_MAX>")]
+    pub path: String,
+    /// The id by which the answer is told.
+    #[serde(deserialize_with = "text::<_, REQUEST_ID_MAX>")]
+    pub request_id: String,
+}
+
+/// `move_project_entry` and `copy_project_entry`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TransferProjectEntry {
+    /// Of which project.
+    pub project_id: ProjectId,
+    /// What to move or copy.
+    #[serde(deserialize_with = "text::<_, PATH_MAX>")]
+    pub from: String,
+    /// Where to; it must not be there.
+    #[serde(deserialize_with = "text::<_, PATH_MAX>")]
+    pub to: String,
+    /// The id by which the answer is told.
+    #[serde(deserialize_with = "text::<_, REQUEST_ID_MAX>")]
+    pub request_id: String,
+}
+
+/// `delete_project_entry`: a file, or a directory with all that is in it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct DeleteProjectEntry {
+    /// Of which project.
+    pub project_id: ProjectId,
+    /// What to delete.
+    #[serde(deserialize_with = "text::<_, PATH_MAX>")]
+    pub path: String,
+    /// The id by which the answer is told.
+    #[serde(deserialize_with = "text::<_, REQUEST_ID_MAX>")]
+    pub request_id: String,
+}
+
+/// `upload_project_file`: a new file of any bytes.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct UploadProjectFile {
+    /// Of which project.
+    pub project_id: ProjectId,
+    /// What to make; it must not be there.
+    #[serde(deserialize_with = "text::<_, PATH_MAX>")]
+    pub path: String,
+    /// What is to be in it, as base64; [`crate::workspace::base64::decode`] reads it.
+    pub data: String,
+    /// The id by which the answer is told.
+    #[serde(deserialize_with = "text::<_, REQUEST_ID_MAX>")]
+    pub request_id: String,
+}
+
+/// `project_fs_action_result`: it was made, moved, copied or deleted.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ProjectFsActionResult {
+    /// Of which project.
+    pub project_id: ProjectId,
+    /// The request's.
+    pub request_id: String,
+    /// What was made or deleted; where it was moved or copied to.
+    pub path: String,
+}
+
+/// `project_fs_action_error`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ProjectFsActionError {
+    /// Of which project.
+    pub project_id: ProjectId,
+    /// The request's.
+    pub request_id: String,
+    /// Why, for people.
+    pub message: String,
+}

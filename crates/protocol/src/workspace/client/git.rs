@@ -1,0 +1,124 @@
+//! What git says of a project.
+
+use serde::{Deserialize, Serialize};
+
+use crate::workspace::{
+    bounded::{or_default, text},
+    ids::ProjectId,
+    limits::PATH_MAX,
+};
+
+/// `git_diff`: what changed in one file.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct GitDiff {
+    /// Of which project.
+    pub project_id: ProjectId,
+    /// Which file.
+    #[serde(deserialize_with = "text::<_, PATH_MAX>")]
+    pub path: String,
+    /// Whether to tell what is staged, instead of what is not.
+    #[serde(default, deserialize_with = "or_default")]
+    pub staged: bool,
+}
+
+/// `git_diff_result`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct GitDiffResult {
+    /// Of which project.
+    pub project_id: ProjectId,
+    /// Which file.
+    pub path: String,
+    /// Whether it is what is staged.
+    pub staged: bool,
+    /// A unified diff.
+    pub patch: String,
+}
+
+/// `git_error`: git could not be asked.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct GitError {
+    /// Of which project.
+    pub project_id: ProjectId,
+    /// Why, for people.
+    pub message: String,
+}
+
+/// `git_status_result`: a project's working tree.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct GitStatus {
+    /// Of which project.
+    pub project_id: ProjectId,
+    /// Whether it is in a repository at all. If not, there is nothing in the rest.
+    pub is_repo: bool,
+    /// The branch; none when the head is detached.
+    #[serde(default)]
+    pub branch: Option<String>,
+    /// The branch that it follows.
+    #[serde(default)]
+    pub upstream: Option<String>,
+    /// How many commits it has that its upstream has not.
+    pub ahead: u64,
+    /// How many commits its upstream has that it has not.
+    pub behind: u64,
+    /// What the next commit holds.
+    pub staged: Vec<GitChange>,
+    /// What it does not hold yet, conflicts among it.
+    pub unstaged: Vec<GitChange>,
+    /// Files that git does not know.
+    pub untracked: Vec<String>,
+}
+
+impl GitStatus {
+    /// What is said of a project that is in no repository.
+    pub fn no_repository(project_id: ProjectId) -> Self {
+        Self {
+            project_id,
+            is_repo: false,
+            branch: None,
+            upstream: None,
+            ahead: 0,
+            behind: 0,
+            staged: Vec::new(),
+            unstaged: Vec::new(),
+            untracked: Vec::new(),
+        }
+    }
+}
+
+/// A file that changed.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct GitChange {
+    /// Which, from the project's directory on.
+    pub path: String,
+    /// How.
+    pub status: ChangeStatus,
+    /// What it was called before, or copied from. Ours.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub from: Option<String>,
+}
+
+/// How a file changed: one of git's letters.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub enum ChangeStatus {
+    /// What is in it.
+    #[serde(rename = "M")]
+    Modified,
+    /// It is new.
+    #[serde(rename = "A")]
+    Added,
+    /// It is gone.
+    #[serde(rename = "D")]
+    Deleted,
+    /// It has another name.
+    #[serde(rename = "R")]
+    Renamed,
+    /// It is a copy.
+    #[serde(rename = "C")]
+    Copied,
+    /// It is of another type: a file that was a link, say.
+    #[serde(rename = "T")]
+    TypeChanged,
+    /// Two changes of it have to be merged.
+    #[serde(rename = "U")]
+    Unmerged,
+}

@@ -1,0 +1,56 @@
+//! What clients and a daemon tell each other (specification, "Client Protocol").
+//!
+//! - [`request`]: [`ClientMessage`], every message of a client; [`reply`]: [`ServerMessage`], every
+//!   message of a daemon
+//! - the fields of both, by what they are about: [`connection`], [`sessions`], [`terminals`],
+//!   [`agents`], [`projects`], [`files`], [`git`], [`teams`], [`cluster`]
+//! - [`decode`]: reading either, and saying what is wrong
+
+pub mod agents;
+pub mod cluster;
+pub mod connection;
+pub mod decode;
+mod define;
+pub mod files;
+pub mod git;
+pub mod projects;
+pub mod reply;
+pub mod request;
+pub mod sessions;
+pub mod teams;
+pub mod terminals;
+
+pub use agents::{
+    AgentEvent, AgentEventMessage, PermissionOutcome, PermissionRequest, PermissionResolved,
+    PermissionResponse, TurnOutcome, Usage,
+};
+pub use cluster::{
+    ClusterActionAck, ClusterConfig, ClusterStatusReply, PromoteNode, RenameNode,
+    UpdateClusterConfig,
+};
+pub use connection::{Auth, AuthResult, ClientNotice, ErrorMessage, InputAck, Notice, NoticeLevel};
+pub use decode::{BadMessage, Problem, decode_reply, decode_request};
+pub use files::{
+    CreateProjectEntry, DeleteProjectEntry, DirectoryListing, FileEntry, FileKind, ListDirectory,
+    ListProjectFiles, ProjectFileChunk, ProjectFileChunkError, ProjectFileContent,
+    ProjectFileError, ProjectFileList, ProjectFileSaved, ProjectFileWriteConflict,
+    ProjectFsActionError, ProjectFsActionResult, ReadProjectFile, ReadProjectFileChunk,
+    TransferProjectEntry, UploadProjectFile, WriteProjectFile,
+};
+pub use git::{ChangeStatus, GitChange, GitDiff, GitDiffResult, GitError, GitStatus};
+pub use projects::{CreateProject, OfProject, ProjectList, ProjectSaved, UpdateProject};
+pub use reply::ServerMessage;
+pub use request::ClientMessage;
+pub use sessions::{
+    AdoptSession, Attach, ListSessions, NewSession, OfSession, RenameSession, SendInput,
+    SessionList, WithSession,
+};
+pub use teams::{
+    Assign, CreateTeam, GetTeamInbox, Handoff, HandoffResult, InboxMessage, OfTeam,
+    RelayTeamMessage, SpawnWorker, TeamCreated, TeamInbox, TeamList, TeamMessage, TeamMessageSent,
+    TeamUpdated, TeamWait, TeamWaitResult, WorkerAssigned, WorkerResult, WorkerSpawned,
+};
+pub use terminals::{
+    Encoding, GetHistory, History, OpenTerminal, Output, Resize, SessionHistory, SessionSnapshot,
+    TerminalInput, TerminalSize,
+};

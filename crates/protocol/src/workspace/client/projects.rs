@@ -1,0 +1,78 @@
+//! Projects: making, changing and removing them. All of it is ours.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use crate::workspace::{
+    bounded::{env, maybe_empty_name, maybe_env, maybe_name, maybe_plain, name, plain},
+    ids::ProjectId,
+    limits::PATH_MAX,
+    project::Project,
+};
+
+/// `create_project`.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CreateProject {
+    /// What to call it.
+    #[serde(deserialize_with = "name")]
+    pub name: String,
+    /// Its directory.
+    #[serde(deserialize_with = "plain::<_, PATH_MAX>")]
+    pub working_dir: String,
+    /// The user its sessions run as.
+    #[serde(default, deserialize_with = "maybe_name", skip_serializing_if = "Option::is_none")]
+    pub run_as_user: Option<String>,
+    /// Variables of its sessions' environment.
+    #[serde(default, deserialize_with = "env", skip_serializing_if = "BTreeMap::is_empty")]
+    pub env: BTreeMap<String, String>,
+}
+
+/// `update_project`. What is absent stays as it is.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct UpdateProject {
+    /// Which.
+    pub project_id: ProjectId,
+    /// What to call it.
+    #[serde(default, deserialize_with = "maybe_name", skip_serializing_if = "Option::is_none")]
+    pub name: Option<String>,
+    /// Its directory.
+    #[serde(
+        default,
+        deserialize_with = "maybe_plain::<_, PATH_MAX>",
+        skip_serializing_if = "Option::is_none"
+    )]
+    pub working_dir: Option<String>,
+    /// The user its sessions run as; empty: the daemon's own.
+    #[serde(
+        default,
+        deserialize_with = "maybe_empty_name",
+        skip_serializing_if = "Option::is_none"
+    )]
+    pub run_as_user: Option<String>,
+    /// All variables of its sessions' environment, in place of those that it has.
+    #[serde(default, deserialize_with = "maybe_env", skip_serializing_if = "Option::is_none")]
+    pub env: Option<BTreeMap<String, String>>,
+}
+
+/// A message about one project that says no more than which: `delete_project`, `git_status`,
+/// `watch_project_files`, `unwatch_project_files`; `project_removed`, `project_files_changed`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct OfProject {
+    /// Which.
+    pub project_id: ProjectId,
+}
+
+/// `project_saved`: a project was made or changed.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ProjectSaved {
+    /// As it is now.
+    pub project: Project,
+}
+
+/// `project_list`.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ProjectList {
+    /// The projects.
+    pub projects: Vec<Project>,
+}

@@ -1,0 +1,150 @@
+//! Every message of a daemon (specification, "ServerMessage").
+
+use super::{
+    agents::{AgentEventMessage, PermissionRequest, PermissionResolved, Usage},
+    cluster::{ClusterActionAck, ClusterConfig, ClusterStatusReply},
+    connection::{AuthResult, ClientNotice, ErrorMessage, InputAck},
+    define::messages,
+    files::{
+        DirectoryListing, ProjectFileChunk, ProjectFileChunkError, ProjectFileContent,
+        ProjectFileError, ProjectFileList, ProjectFileSaved, ProjectFileWriteConflict,
+        ProjectFsActionError, ProjectFsActionResult,
+    },
+    git::{GitDiffResult, GitError, GitStatus},
+    projects::{OfProject, ProjectList, ProjectSaved},
+    sessions::{OfSession, SessionList, WithSession},
+    teams::{
+        HandoffResult, OfTeam, TeamCreated, TeamInbox, TeamList, TeamMessage, TeamMessageSent,
+        TeamUpdated, TeamWaitResult, WorkerAssigned, WorkerResult, WorkerSpawned,
+    },
+    terminals::{History, Output, SessionHistory, SessionSnapshot, TerminalSize},
+};
+
+messages! {
+    /// What a daemon says to a client.
+    pub enum ServerMessage {
+        /// Whether the client may go on.
+        "auth_result" => AuthResult(AuthResult),
+        /// A sign of life.
+        "keepalive_ack" => KeepaliveAck,
+        /// Something the user should know.
+        "client_notice" => ClientNotice(ClientNotice),
+        /// A request was not served.
+        "error" => Error(ErrorMessage),
+
+        /// A session is made.
+        "session_created" => SessionCreated(WithSession),
+        /// The sessions.
+        "session_list" => SessionList(SessionList),
+        /// Output of this session follows.
+        "attached" => Attached(OfSession),
+        /// No output of this session follows any more.
+        "detached" => Detached(OfSession),
+        /// Output. On the wire a binary frame, see [`crate::workspace::frame`].
+        "output" => Output(Output),
+        /// Where output goes on. Ours.
+        "session_history" => SessionHistory(SessionHistory),
+        /// The screen, after output was left out. Ours.
+        "session_snapshot" => SessionSnapshot(SessionSnapshot),
+        /// Earlier output. Ours.
+        "history" => History(History),
+        /// A session is not as it was.
+        "session_status_changed" => SessionStatusChanged(WithSession),
+        /// A session has ended.
+        "session_killed" => SessionKilled(OfSession),
+        /// There is no such session.
+        "session_unknown" => SessionUnknown(OfSession),
+        /// A terminal is open.
+        "terminal_opened" => TerminalOpened(WithSession),
+        /// Another client changed the terminal's size. Ours.
+        "terminal_size" => TerminalSize(TerminalSize),
+        /// Input was applied. Ours.
+        "input_ack" => InputAck(InputAck),
+
+        /// What an agent's line of output means. Ours.
+        "agent_event" => AgentEvent(AgentEventMessage),
+        /// An agent asks whether it may use a tool. Ours.
+        "permission_request" => PermissionRequest(PermissionRequest),
+        /// That question is no longer open. Ours.
+        "permission_resolved" => PermissionResolved(PermissionResolved),
+        /// What a turn used. Ours.
+        "usage" => Usage(Usage),
+
+        /// A directory of the host.
+        "directory_listing" => DirectoryListing(DirectoryListing),
+        /// A project was made or changed. Ours.
+        "project_saved" => ProjectSaved(ProjectSaved),
+        /// A project is no longer known. Ours.
+        "project_removed" => ProjectRemoved(OfProject),
+        /// The projects. Ours.
+        "project_list" => ProjectList(ProjectList),
+
+        /// A directory of a project.
+        "project_file_list" => ProjectFileList(ProjectFileList),
+        /// A file as text.
+        "project_file_content" => ProjectFileContent(ProjectFileContent),
+        /// A file was not listed, read or written.
+        "project_file_error" => ProjectFileError(ProjectFileError),
+        /// One window of a file.
+        "project_file_chunk" => ProjectFileChunk(ProjectFileChunk),
+        /// A window was not read.
+        "project_file_chunk_error" => ProjectFileChunkError(ProjectFileChunkError),
+        /// A file is written.
+        "project_file_saved" => ProjectFileSaved(ProjectFileSaved),
+        /// A file is not as the client saw it.
+        "project_file_write_conflict" => ProjectFileWriteConflict(ProjectFileWriteConflict),
+        /// Something was made, moved, copied or deleted.
+        "project_fs_action_result" => ProjectFsActionResult(ProjectFsActionResult),
+        /// It was not.
+        "project_fs_action_error" => ProjectFsActionError(ProjectFsActionError),
+        /// Something changed in a project that is watched.
+        "project_files_changed" => ProjectFilesChanged(OfProject),
+        /// What changed since the last commit.
+        "git_status_result" => GitStatusResult(GitStatus),
+        /// What changed in one file.
+        "git_diff_result" => GitDiffResult(GitDiffResult),
+        /// Git could not be asked.
+        "git_error" => GitError(GitError),
+
+        /// A team is made.
+        "team_created" => TeamCreated(TeamCreated),
+        /// A team worker is made.
+        "worker_spawned" => WorkerSpawned(WorkerSpawned),
+        /// What a member was told.
+        "team_message" => TeamMessage(TeamMessage),
+        /// A message is kept for whom it is for. Ours.
+        "team_message_sent" => TeamMessageSent(TeamMessageSent),
+        /// The teams, or the one that was asked for.
+        "team_list" => TeamList(TeamList),
+        /// A team is not as it was.
+        "team_updated" => TeamUpdated(TeamUpdated),
+        /// A team is deleted.
+        "team_deleted" => TeamDeleted(OfTeam),
+        /// What came of a handoff.
+        "handoff_result" => HandoffResult(HandoffResult),
+        /// A team worker has its work.
+        "worker_assigned" => WorkerAssigned(WorkerAssigned),
+        /// Who has reported.
+        "team_wait_result" => TeamWaitResult(TeamWaitResult),
+        /// What a member was sent.
+        "team_inbox" => TeamInbox(TeamInbox),
+        /// What came of a team worker's work. Ours.
+        "worker_result_received" => WorkerResultReceived(WorkerResult),
+        /// Nobody in the team has work any more. Ours.
+        "team_completed" => TeamCompleted(OfTeam),
+
+        /// How the cluster is.
+        "cluster_status" => ClusterStatus(ClusterStatusReply),
+        /// How the cluster is set up.
+        "cluster_config" => ClusterConfig(ClusterConfig),
+        /// What came of a change of the cluster.
+        "cluster_action_ack" => ClusterActionAck(ClusterActionAck),
+    }
+}
+
+impl ServerMessage {
+    /// `error` with these words.
+    pub fn error(message: impl Into<String>) -> Self {
+        Self::Error(ErrorMessage { message: message.into() })
+    }
+}

@@ -1,0 +1,142 @@
+//! Every message of a client (specification, "ClientMessage").
+
+use super::{
+    agents::PermissionResponse,
+    cluster::{PromoteNode, RenameNode, UpdateClusterConfig},
+    connection::Auth,
+    define::messages,
+    files::{
+        CreateProjectEntry, DeleteProjectEntry, ListDirectory, ListProjectFiles, ReadProjectFile,
+        ReadProjectFileChunk, TransferProjectEntry, UploadProjectFile, WriteProjectFile,
+    },
+    git::GitDiff,
+    projects::{CreateProject, OfProject, UpdateProject},
+    sessions::{
+        AdoptSession, Attach, ListSessions, NewSession, OfSession, RenameSession, SendInput,
+    },
+    teams::{
+        Assign, CreateTeam, GetTeamInbox, Handoff, OfTeam, RelayTeamMessage, SpawnWorker, TeamWait,
+        WorkerResult,
+    },
+    terminals::{GetHistory, OpenTerminal, Resize, TerminalInput},
+};
+
+messages! {
+    /// What a client says to a daemon.
+    pub enum ClientMessage {
+        /// Say who you are; the first message of all.
+        "auth" => Auth(Auth),
+        /// Ask for a sign of life.
+        "keepalive" => Keepalive,
+
+        /// Make a session: an agent, or an agent's own terminal.
+        "new_session" => NewSession(Box<NewSession>),
+        /// Follow a session's output.
+        "attach" => Attach(Attach),
+        /// Follow no output.
+        "detach" => Detach,
+        /// Give a session a whole prompt.
+        "send_input" => SendInput(SendInput),
+        /// List the sessions.
+        "list_sessions" => ListSessions(ListSessions),
+        /// End a session.
+        "kill_session" => KillSession(OfSession),
+        /// Take in a process that somebody else started.
+        "adopt_session" => AdoptSession(AdoptSession),
+        /// Call a session something else.
+        "rename_session" => RenameSession(RenameSession),
+        /// End an agent's turn. Ours.
+        "interrupt" => Interrupt(OfSession),
+        /// Answer an agent's question. Ours.
+        "permission_response" => PermissionResponse(PermissionResponse),
+
+        /// Run a command in a new terminal.
+        "open_terminal" => OpenTerminal(Box<OpenTerminal>),
+        /// Type. Ours.
+        "terminal_input" => TerminalInput(TerminalInput),
+        /// Say how large the client's terminal is. Ours.
+        "resize" => Resize(Resize),
+        /// Let this client's size be the session's. Ours.
+        "take_control" => TakeControl(OfSession),
+        /// Ask for earlier output. Ours.
+        "get_history" => GetHistory(GetHistory),
+
+        /// List a directory of the host.
+        "list_directory" => ListDirectory(ListDirectory),
+        /// Make a project. Ours.
+        "create_project" => CreateProject(CreateProject),
+        /// Change a project. Ours.
+        "update_project" => UpdateProject(UpdateProject),
+        /// Forget a project; its files stay. Ours.
+        "delete_project" => DeleteProject(OfProject),
+        /// List the projects. Ours.
+        "list_projects" => ListProjects,
+
+        /// List a directory of a project.
+        "list_project_files" => ListProjectFiles(ListProjectFiles),
+        /// Read a file as text.
+        "read_project_file" => ReadProjectFile(ReadProjectFile),
+        /// Read one window of a file.
+        "read_project_file_chunk" => ReadProjectFileChunk(ReadProjectFileChunk),
+        /// Write a file as text.
+        "write_project_file" => WriteProjectFile(WriteProjectFile),
+        /// Make an empty file.
+        "create_project_file" => CreateProjectFile(CreateProjectEntry),
+        /// Make a directory.
+        "create_project_directory" => CreateProjectDirectory(CreateProjectEntry),
+        /// Move a file or directory, or rename it.
+        "move_project_entry" => MoveProjectEntry(TransferProjectEntry),
+        /// Copy a file or directory.
+        "copy_project_entry" => CopyProjectEntry(TransferProjectEntry),
+        /// Delete a file or directory.
+        "delete_project_entry" => DeleteProjectEntry(DeleteProjectEntry),
+        /// Make a file of any bytes.
+        "upload_project_file" => UploadProjectFile(UploadProjectFile),
+        /// Ask to be told when files change; takes the place of what was watched before.
+        "watch_project_files" => WatchProjectFiles(OfProject),
+        /// Ask to be told no more.
+        "unwatch_project_files" => UnwatchProjectFiles(OfProject),
+        /// Ask what changed since the last commit.
+        "git_status" => GitStatus(OfProject),
+        /// Ask what changed in one file.
+        "git_diff" => GitDiff(GitDiff),
+
+        /// Make a team and its leader.
+        "create_team" => CreateTeam(Box<CreateTeam>),
+        /// Make a team worker without work.
+        "spawn_worker" => SpawnWorker(Box<SpawnWorker>),
+        /// Tell a member something.
+        "relay_team_message" => RelayTeamMessage(RelayTeamMessage),
+        /// List the teams.
+        "list_teams" => ListTeams,
+        /// Show one team.
+        "get_team" => GetTeam(OfTeam),
+        /// Delete a team, and end its sessions.
+        "delete_team" => DeleteTeam(OfTeam),
+        /// Give work to a new team worker, and wait for it.
+        "handoff" => Handoff(Handoff),
+        /// Give work to a new team worker.
+        "assign" => Assign(Assign),
+        /// Wait for team workers.
+        "team_wait" => TeamWait(TeamWait),
+        /// Read what a member was sent.
+        "get_team_inbox" => GetTeamInbox(GetTeamInbox),
+        /// Say what came of a team worker's work. Ours.
+        "report_result" => ReportResult(WorkerResult),
+
+        /// Ask how the cluster is.
+        "cluster_status" => ClusterStatus,
+        /// Ask how the cluster is set up.
+        "get_cluster_config" => GetClusterConfig,
+        /// Set up the cluster differently.
+        "update_cluster_config" => UpdateClusterConfig(UpdateClusterConfig),
+        /// Call a node something else.
+        "rename_node" => RenameNode(RenameNode),
+        /// Does nothing any more.
+        "force_election" => ForceElection,
+        /// Does nothing any more.
+        "promote_node" => PromoteNode(PromoteNode),
+        /// Does nothing any more.
+        "trigger_sync" => TriggerSync,
+    }
+}

@@ -1,0 +1,131 @@
+//! Sessions: making, finding, following and ending them.
+
+use serde::{Deserialize, Serialize};
+
+use crate::workspace::{
+    bounded::{maybe_args, maybe_name, maybe_plain, name, or_default, tags, text},
+    ids::{ProjectId, SessionId},
+    limits::{PATH_MAX, PROMPT_MAX},
+    session::{SessionInfo, SessionMode},
+};
+
+/// `new_session`.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct NewSession {
+    /// Where to start; absent: the project's directory.
+    #[serde(
+        default,
+        deserialize_with = "maybe_plain::<_, PATH_MAX>",
+        skip_serializing_if = "Option::is_none"
+    )]
+    pub working_dir: Option<String>,
+    /// How it is driven; absent: as an agent.
+    #[serde(default, deserialize_with = "or_default")]
+    pub mode: SessionMode,
+    /// The agent's model.
+    #[serde(default, deserialize_with = "maybe_name")]
+    pub model: Option<String>,
+    /// What to call it.
+    #[serde(default, deserialize_with = "maybe_name")]
+    pub name: Option<String>,
+    /// More arguments for the agent's command line; with the tag `dev-server`, the whole one.
+    #[serde(default, deserialize_with = "maybe_args")]
+    pub extra_args: Option<Vec<String>>,
+    /// The user to run as, before the project's.
+    #[serde(default, deserialize_with = "maybe_name")]
+    pub run_as_user: Option<String>,
+    /// The node of the cluster to run on.
+    #[serde(default, deserialize_with = "maybe_name")]
+    pub node_id: Option<String>,
+    /// Which agent; absent: `claude`.
+    #[serde(default, deserialize_with = "maybe_name")]
+    pub provider: Option<String>,
+    /// Whether to keep it out of listings.
+    #[serde(default, deserialize_with = "or_default")]
+    pub hidden: bool,
+    /// What to tag it with.
+    #[serde(default, deserialize_with = "tags")]
+    pub tags: Vec<String>,
+    /// The project it belongs to.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub project_id: Option<ProjectId>,
+    /// How wide its terminal is at first. Ours.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cols: Option<u16>,
+    /// How high its terminal is at first. Ours.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rows: Option<u16>,
+}
+
+/// `attach`: follow a session's output, and no other's.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Attach {
+    /// Which.
+    pub session_id: SessionId,
+    /// The last output that the client has already. Ours.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub after_seq: Option<u64>,
+}
+
+/// `send_input`: a whole prompt.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SendInput {
+    /// To which session.
+    pub session_id: SessionId,
+    /// The prompt.
+    #[serde(deserialize_with = "text::<_, PROMPT_MAX>")]
+    pub input: String,
+}
+
+/// `list_sessions`.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ListSessions {
+    /// Whether to list the hidden ones, too. Ours.
+    #[serde(default, deserialize_with = "or_default", skip_serializing_if = "std::ops::Not::not")]
+    pub include_hidden: bool,
+}
+
+/// `adopt_session`: take in a process that somebody else started.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct AdoptSession {
+    /// Which.
+    pub pid: u32,
+    /// What to call it.
+    #[serde(default, deserialize_with = "maybe_name")]
+    pub name: Option<String>,
+    /// Where it runs; absent: where the process says.
+    #[serde(default, deserialize_with = "maybe_plain::<_, PATH_MAX>")]
+    pub working_dir: Option<String>,
+}
+
+/// `rename_session`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RenameSession {
+    /// Which.
+    pub session_id: SessionId,
+    /// What to call it.
+    #[serde(deserialize_with = "name")]
+    pub name: String,
+}
+
+/// A message about one session that says no more than which: `kill_session`, `interrupt`,
+/// `take_control`; `attached`, `detached`, `session_killed`, `session_unknown`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct OfSession {
+    /// Which.
+    pub session_id: SessionId,
+}
+
+/// A session as it is now: `session_created`, `session_status_changed`, `terminal_opened`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct WithSession {
+    /// The session.
+    pub session: Box<SessionInfo>,
+}
+
+/// `session_list`.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SessionList {
+    /// The sessions.
+    pub sessions: Vec<SessionInfo>,
+}

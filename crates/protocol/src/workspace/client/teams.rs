@@ -1,0 +1,303 @@
+//! Teams: making them, work for their members, messages between those.
+
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+
+use crate::workspace::{
+    bounded::{maybe_args, maybe_name, maybe_plain, maybe_waited, name, text},
+    ids::{ProjectId, SessionId, TeamId, WaitId},
+    limits::{PATH_MAX, PAYLOAD_MAX, PROMPT_MAX},
+    session::{SessionInfo, SessionMode},
+    team::Team,
+};
+
+/// `create_team`: a leader session, and a team around it.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CreateTeam {
+    /// What to call it.
+    #[serde(deserialize_with = "name")]
+    pub name: String,
+    /// Where the leader starts; absent: the project's directory.
+    #[serde(
+        default,
+        deserialize_with = "maybe_plain::<_, PATH_MAX>",
+        skip_serializing_if = "Option::is_none"
+    )]
+    pub working_dir: Option<String>,
+    /// The leader's model.
+    #[serde(default, deserialize_with = "maybe_name")]
+    pub model: Option<String>,
+    /// More arguments for the leader's command line.
+    #[serde(default, deserialize_with = "maybe_args")]
+    pub extra_args: Option<Vec<String>>,
+    /// The project it belongs to.
+    #[serde(default)]
+    pub project_id: Option<ProjectId>,
+    /// Which agent leads; absent: `claude`. Ours.
+    #[serde(default, deserialize_with = "maybe_name", skip_serializing_if = "Option::is_none")]
+    pub provider: Option<String>,
+    /// How it is driven; absent: turn by turn. Ours.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub mode: Option<SessionMode>,
+}
+
+/// `spawn_worker`: one more team worker, without work.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SpawnWorker {
+    /// In which team.
+    pub team_id: TeamId,
+    /// Where it starts; absent: where the leader did.
+    #[serde(
+        default,
+        deserialize_with = "maybe_plain::<_, PATH_MAX>",
+        skip_serializing_if = "Option::is_none"
+    )]
+    pub working_dir: Option<String>,
+    /// Its model.
+    #[serde(default, deserialize_with = "maybe_name")]
+    pub model: Option<String>,
+    /// More arguments for its command line.
+    #[serde(default, deserialize_with = "maybe_args")]
+    pub extra_args: Option<Vec<String>>,
+    /// What to call it.
+    #[serde(default, deserialize_with = "maybe_name")]
+    pub name: Option<String>,
+    /// Which agent; absent: as the leader. Ours.
+    #[serde(default, deserialize_with = "maybe_name", skip_serializing_if = "Option::is_none")]
+    pub provider: Option<String>,
+    /// How it is driven; absent: turn by turn. Ours.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub mode: Option<SessionMode>,
+}
+
+/// `relay_team_message`: from one member to another.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RelayTeamMessage {
+    /// In which team.
+    pub team_id: TeamId,
+    /// Who says it.
+    pub from_session_id: SessionId,
+    /// To whom; absent: to the leader or, from the leader, to every team worker.
+    #[serde(default)]
+    pub to_session_id: Option<SessionId>,
+    /// What.
+    #[serde(deserialize_with = "text::<_, PAYLOAD_MAX>")]
+    pub payload: String,
+}
+
+/// `handoff`: give work to a new team worker, and wait for what comes of it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Handoff {
+    /// In which team.
+    pub team_id: TeamId,
+    /// The work.
+    #[serde(deserialize_with = "text::<_, PROMPT_MAX>")]
+    pub prompt: String,
+    /// What to call the team worker.
+    #[serde(default, deserialize_with = "maybe_name")]
+    pub worker_name: Option<String>,
+    /// How long to wait, in milliseconds; absent: as the daemon likes.
+    #[serde(default)]
+    pub timeout_ms: Option<u64>,
+    /// Which agent; absent: as the leader. Ours.
+    #[serde(default, deserialize_with = "maybe_name", skip_serializing_if = "Option::is_none")]
+    pub provider: Option<String>,
+    /// How it is driven; absent: turn by turn. Ours.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub mode: Option<SessionMode>,
+}
+
+/// `assign`: give work to a new team worker, without waiting.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Assign {
+    /// In which team.
+    pub team_id: TeamId,
+    /// The work.
+    #[serde(deserialize_with = "text::<_, PROMPT_MAX>")]
+    pub prompt: String,
+    /// What to call the team worker. Ours, as all that follow.
+    #[serde(default, deserialize_with = "maybe_name", skip_serializing_if = "Option::is_none")]
+    pub worker_name: Option<String>,
+    /// Which agent; absent: as the leader.
+    #[serde(default, deserialize_with = "maybe_name", skip_serializing_if = "Option::is_none")]
+    pub provider: Option<String>,
+    /// How it is driven; absent: turn by turn.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub mode: Option<SessionMode>,
+}
+
+/// `team_wait`: wait for team workers to report.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TeamWait {
+    /// In which team.
+    pub team_id: TeamId,
+    /// For whom; none: for all that have work.
+    #[serde(default, deserialize_with = "maybe_waited")]
+    pub for_session_ids: Option<Vec<SessionId>>,
+    /// How long to wait, in milliseconds; absent: as the daemon likes.
+    #[serde(default)]
+    pub timeout_ms: Option<u64>,
+    /// An earlier wait to go on with.
+    #[serde(default)]
+    pub wait_id: Option<WaitId>,
+}
+
+/// `get_team_inbox`: the messages that a member was sent.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct GetTeamInbox {
+    /// In which team.
+    pub team_id: TeamId,
+    /// Whose.
+    pub session_id: SessionId,
+    /// The number of the first that is wanted; none: all.
+    #[serde(default)]
+    pub since_seq: Option<u64>,
+}
+
+/// What came of a team worker's work: `report_result` from itself, `worker_result_received` to
+/// clients. Ours.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct WorkerResult {
+    /// In which team.
+    pub team_id: TeamId,
+    /// Whose work it was.
+    pub worker_session_id: SessionId,
+    /// Whether it went well.
+    pub success: bool,
+    /// What came of it.
+    #[serde(deserialize_with = "text::<_, PAYLOAD_MAX>")]
+    pub result: String,
+}
+
+/// A message about one team that says no more than which: `get_team`, `delete_team`;
+/// `team_deleted`, and `team_completed`, when nobody has work any more.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct OfTeam {
+    /// Which.
+    pub team_id: TeamId,
+}
+
+/// `team_created`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TeamCreated {
+    /// The team.
+    pub team: Team,
+    /// Its leader.
+    pub leader_session: Box<SessionInfo>,
+}
+
+/// `worker_spawned`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct WorkerSpawned {
+    /// The team.
+    pub team: Team,
+    /// Its new team worker.
+    pub worker_session: Box<SessionInfo>,
+}
+
+/// `team_message`: what a member was told by another.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TeamMessage {
+    /// In which team.
+    pub team_id: TeamId,
+    /// By whom.
+    pub from_session_id: SessionId,
+    /// What.
+    pub payload: String,
+}
+
+/// `team_message_sent`: a message is kept for whom it is for. Ours.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TeamMessageSent {
+    /// In which team.
+    pub team_id: TeamId,
+    /// Its number.
+    pub seq: u64,
+}
+
+/// `team_list`.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TeamList {
+    /// The teams.
+    pub teams: Vec<Team>,
+}
+
+/// `team_updated`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TeamUpdated {
+    /// As it is now.
+    pub team: Team,
+}
+
+/// `handoff_result`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct HandoffResult {
+    /// In which team.
+    pub team_id: TeamId,
+    /// Who works.
+    pub worker_session_id: SessionId,
+    /// Whether it went well.
+    pub success: bool,
+    /// What came of it; none while it goes on.
+    #[serde(default)]
+    pub result: Option<String>,
+    /// Whether it is over.
+    pub completed: bool,
+    /// By which to wait on, when it is not.
+    #[serde(default)]
+    pub wait_id: Option<WaitId>,
+}
+
+/// `worker_assigned`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct WorkerAssigned {
+    /// In which team.
+    pub team_id: TeamId,
+    /// Who works.
+    pub worker_session_id: SessionId,
+}
+
+/// `team_wait_result`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TeamWaitResult {
+    /// In which team.
+    pub team_id: TeamId,
+    /// Who has reported.
+    pub completed_workers: Vec<SessionId>,
+    /// Who still works.
+    pub pending_workers: Vec<SessionId>,
+    /// Whether the time was over before all had reported.
+    pub timed_out: bool,
+    /// By which to wait on, when it was.
+    #[serde(default)]
+    pub wait_id: Option<WaitId>,
+    /// What came of the work of those who have reported. Ours.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub results: Vec<WorkerResult>,
+}
+
+/// `team_inbox`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TeamInbox {
+    /// In which team.
+    pub team_id: TeamId,
+    /// Whose.
+    pub session_id: SessionId,
+    /// The messages, by their numbers.
+    pub messages: Vec<InboxMessage>,
+    /// What to ask for as `since_seq` next.
+    pub next_seq: u64,
+}
+
+/// A message that a member was sent.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct InboxMessage {
+    /// Its number.
+    pub seq: u64,
+    /// By whom.
+    pub from_session_id: SessionId,
+    /// What.
+    pub payload: String,
+    /// When it was taken.
+    pub delivered_at: Timestamp,
+}

@@ -1,0 +1,44 @@
+//! The cluster, as a client is told of it.
+
+use serde::{Deserialize, Serialize};
+
+/// `election_timeout_min_ms`, which means nothing without elections and is still asked for.
+pub const ELECTION_TIMEOUT_MIN_MS: u64 = 3000;
+/// `election_timeout_max_ms`, likewise.
+pub const ELECTION_TIMEOUT_MAX_MS: u64 = 5000;
+/// The only `role` there is.
+pub const ROLE: &str = "leader";
+
+/// How the cluster looks from the daemon that is asked (specification, "cluster_status").
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ClusterStatus {
+    /// Who is asked.
+    pub node_id: String,
+    /// Always [`ROLE`]: nobody leads.
+    pub role: String,
+    /// Always 0.
+    pub term: u64,
+    /// Always who is asked.
+    pub leader_id: Option<String>,
+    /// Where clients reach who is asked.
+    pub leader_address: Option<String>,
+    /// The other members.
+    #[serde(default)]
+    pub peers: Vec<ClusterMember>,
+}
+
+/// Another member of the cluster. The specification leaves it open.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ClusterMember {
+    /// Who it is.
+    pub node_id: String,
+    /// What people call it.
+    #[serde(default)]
+    pub name: Option<String>,
+    /// Where it is reached.
+    #[serde(default)]
+    pub address: Option<String>,
+    /// Whether it is.
+    #[serde(default)]
+    pub connected: bool,
+}

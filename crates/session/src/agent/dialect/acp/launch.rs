@@ -1,0 +1,100 @@
+//! The command lines of programs that speak the protocol.
+
+use base::Secret;
+
+use super::{
+    super::{gemini, opencode},
+    AcpCommand,
+};
+use crate::agent::{Launch, PermissionMode, Settings};
+
+/// Which program it is.
+#[derive(Debug)]
+pub(super) enum Program {
+    Gemini,
+    Opencode,
+    Configured(AcpCommand),
+}
+
+impl Program {
+    pub(super) fn provider(&self) -> &str {
+        match self {
+            Self::Gemini => "gemini-acp",
+            Self::Opencode => "opencode-acp",
+            Self::Configured(command) => &command.name,
+        }
+    }
+
+    /// The flags that are set here, and that would make it speak something else.
+    pub(super) fn reserved(&self) -> &'static [&'static str] {
+        match self {
+            Self::Gemini => &[
+                "acp",
+                "experimental-acp",
+                "model",
+                "prompt",
+                "prompt-interactive",
+                "resume",
+                "output-format",
+                "approval-mode",
+                "yolo",
+                "skip-trust",
+                "help",
+                "version",
+            ],
+            Self::Opencode => &["help", "version", "port", "hostname", "cwd"],
+            Self::Configured(_) => &[],
+        }
+    }
+
+    /// Whether the model is asked for in the command line or its settings.
+    pub(super) fn sets_model(&self) -> bool {
+        !matches!(self, Self::Configured(_))
+    }
+
+    pub(super) fn launch(&self, settings: &Settings) -> Launch {
+        let mut launch = match self {
+            Self::Gemini => gemini_launch(settings),
+            Self::Opencode => opencode_launch(settings),
+            Self::Configured(command) => Launch {
+                program: command.command.clone(),
+                args: command.args.clone(),
+                env: exposed(&command.env),
+                ..Launch::default()
+            },
+        };
+        if let Some(program) = &settings.program {
+            launch.program.clone_from(program);
+        }
+        launch.args.extend(settings.extra_args.iter().cloned());
+        launch
+    }
+}
+
+fn exposed(env: &[(String, Secret)]) -> Vec<(String, String)> {
+    env.iter().map(|(name, value)| (name.clone(), value.expose().to_owned())).collect()
+}
+
+fn gemini_launch(settings: &Settings) -> Launch {
+    let mut launch = Launch { program: "gemini".to_owned(), ..Launch::default() };
+    launch.args = vec!["--acp".to_owned(), "--skip-trust".to_owned()];
+    launch.args.push(format!("--approval-mode={}", gemini::mode(settings.permissions)));
+    launch.args.extend(settings.model().map(|model| format!("--model={model}")));
+    gemini::configure(settings, false, &mut launch);
+    launch
+}
+
+fn opencode_launch(settings: &Settings) -> Launch {
+    let mut launch = Launch { program: "opencode".to_owned(), ..Launch::default() };
+    launch.args = vec!["acp".to_owned()];
+    opencode::configure(settings, false, &mut launch);
+    launch
+}
+
+/// Its name for a session in which nothing is changed.
+pub(super) const PLAN: &str = "plan";
+
+/// Whether the session is to be put into that mode once it is open.
+pub(super) fn wants_plan(settings: &Settings, program: &Program) -> bool {
+    settings.permissions == PermissionMode::Plan && !matches!(program, Program::Gemini)
+}

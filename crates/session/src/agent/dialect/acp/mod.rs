@@ -1,0 +1,301 @@
+//! Any program that speaks the Agent Client Protocol, version 1: JSON-RPC 2.0 in lines, one process
+//! for many turns.
+//!
+//! Its traps: nothing may be asked before the session is open; a loaded session tells its whole
+//! history again; every permission that is still open when a turn is cancelled wants an answer; an
+//! agent may not be able to load a session at all, and is then not stopped for being idle.
+//!
+//! - [`AcpCommand`]: how a program is started that is not built in
+//! - `launch`: the command lines; `opening`: until the session is open
+//! - `updates`: what it tells of a turn; `permission`: what it asks
+
+mod launch;
+mod opening;
+mod permission;
+mod updates;
+
+use base::Secret;
+use serde_json::{Value, json};
+
+use self::{launch::Program, permission::Permissions, updates::Updates};
+use super::{
+    Decision, Dialect, Ended, Halt, Heard, Said, Start,
+    json::{line, number, owned, part, text},
+    words,
+};
+use crate::agent::{BadSettings, Exit, Launch, Outcome, Settings, Usage};
+
+/// A program that speaks the Agent Client Protocol, by configuration.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct AcpCommand {
+    /// The provider's name.
+    pub name: String,
+    /// The program.
+    pub command: String,
+    /// Its arguments.
+    pub args: Vec<String>,
+    /// More of its environment. It may hold keys.
+    pub env: Vec<(String, Secret)>,
+}
+
+/// One session of such a program.
+#[derive(Debug)]
+pub(crate) struct Acp {
+    settings: Settings,
+    program: Program,
+    /// Of requests to the program.
+    next_id: u64,
+    /// Those that are not answered. Few: a turn asks one thing after the other.
+    waiting: Vec<(u64, Request)>,
+    stage: Stage,
+    /// The conversation to go on with.
+    conversation: Option<String>,
+    can: Abilities,
+    /// The prompt that waits until the session is open.
+    prompt: Option<String>,
+    permissions: Permissions,
+    updates: Updates,
+}
+
+/// How far a process is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Stage {
+    /// It is asked what it can, or for a session.
+    Opening,
+    /// Its session of this id takes prompts.
+    Open(String),
+    /// It gives none, for this reason.
+    Closed(String),
+}
+
+/// What was asked of the program.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Request {
+    Initialize,
+    New,
+    /// To load, or to resume, the conversation.
+    Load,
+    /// A setting of the session; how it went does not matter to the turn.
+    Choice,
+    Prompt,
+}
+
+/// How an agent gets back into a conversation.
+#[derive(Debug, Clone, Copy, Default)]
+struct Abilities {
+    are_known: bool,
+    load: bool,
+    resume: bool,
+}
+
+/// Requests that may wait for an answer at a time.
+const MAX_WAITING: usize = 64;
+
+/// What JSON-RPC calls a method that is not there.
+const METHOD_NOT_FOUND: i64 = -32601;
+
+impl Acp {
+    /// A program by configuration.
+    pub(crate) fn new(command: AcpCommand, settings: Settings) -> Result<Self, BadSettings> {
+        Self::with(Program::Configured(command), settings)
+    }
+
+    /// Gemini CLI.
+    pub(crate) fn gemini(settings: Settings) -> Result<Self, BadSettings> {
+        Self::with(Program::Gemini, settings)
+    }
+
+    /// opencode.
+    pub(crate) fn opencode(settings: Settings) -> Result<Self, BadSettings> {
+        Self::with(Program::Opencode, settings)
+    }
+
+    fn with(program: Program, settings: Settings) -> Result<Self, BadSettings> {
+        settings.check(program.reserved())?;
+        Ok(Self {
+            permissions: Permissions::new(settings.permissions),
+            settings,
+            program,
+            next_id: 0,
+            waiting: Vec::new(),
+            stage: Stage::Opening,
+            conversation: None,
+            can: Abilities::default(),
+            prompt: None,
+            updates: Updates::default(),
+        })
+    }
+
+    /// Asks something of the program.
+    fn request(&mut self, what: Request, method: &str, params: &Value) -> Vec<u8> {
+        self.next_id += 1;
+        self.waiting.truncate(MAX_WAITING - 1);
+        self.waiting.insert(0, (self.next_id, what));
+        line(&json!({ "jsonrpc": "2.0", "id": self.next_id, "method": method, "params": params }))
+    }
+
+    /// Gives the prompt that waits to a session that is open.
+    fn prompt_now(&mut self, session: &str) -> Option<Vec<u8>> {
+        let prompt = self.prompt.take()?;
+        self.updates.begin();
+        let blocks = json!([{ "type": "text", "text": prompt }]);
+        let params = json!({ "sessionId": session, "prompt": blocks });
+        Some(self.request(Request::Prompt, "session/prompt", &params))
+    }
+
+    /// The program answered.
+    fn answered(&mut self, line: &Value) -> Heard {
+        let id = number(line, "/id");
+        let Some(at) = self.waiting.iter().position(|(waiting, _)| *waiting == id) else {
+            return Heard::default();
+        };
+        let (_, what) = self.waiting.remove(at);
+        let answer = match line.get("error") {
+            Some(error) => Err(fault(error)),
+            None => Ok(part(line, "/result")),
+        };
+        Heard::progress(match what {
+            Request::Initialize => self.initialized(answer),
+            Request::New => self.opened(answer),
+            Request::Load => self.loaded(answer),
+            Request::Choice => answer.err().map(|why| Said::notice(&why)).into_iter().collect(),
+            Request::Prompt => vec![Said::Ended(self.ended(answer))],
+        })
+    }
+
+    /// The answer to a prompt is the end of its turn.
+    fn ended(&mut self, answer: Result<Value, String>) -> Ended {
+        let (text, mut usage) = self.updates.end();
+        let result = match answer {
+            Ok(result) => result,
+            Err(why) => return Ended { text, ..Ended::failed(&why, usage) },
+        };
+        if result.get("usage").is_some() {
+            usage.input_tokens = number(&result, "/usage/inputTokens");
+            usage.output_tokens = number(&result, "/usage/outputTokens");
+        }
+        match words_of(self::text(&result, "/stopReason")) {
+            Ok(Outcome::Completed) => Ended::completed(text, usage),
+            Ok(outcome) => Ended { outcome, text, error: None, usage },
+            Err(why) => Ended { text, ..Ended::failed(&why, usage) },
+        }
+    }
+
+    /// The program asks something.
+    fn asked(&mut self, request: &Value) -> Heard {
+        match text(request, "/method") {
+            "session/request_permission" => Heard::progress(self.permissions.ask(request)),
+            method => {
+                let message = format!("this client has no method {}", words::cut(method, 100));
+                let error = json!({ "code": METHOD_NOT_FOUND, "message": message });
+                let answer =
+                    json!({ "jsonrpc": "2.0", "id": part(request, "/id"), "error": error });
+                Heard::waiting(vec![Said::Write(line(&answer))])
+            }
+        }
+    }
+
+    /// The program tells something.
+    fn told(&mut self, notification: &Value) -> Heard {
+        match text(notification, "/method") {
+            "session/update" => self.updates.told(&part(notification, "/params/update")),
+            "$/cancel_request" => {
+                let key = part(notification, "/params/requestId").to_string();
+                Heard::progress(vec![Said::AskCancelled { key }])
+            }
+            _ => Heard::default(),
+        }
+    }
+}
+
+impl Dialect for Acp {
+    fn provider(&self) -> &str {
+        self.program.provider()
+    }
+
+    fn is_warm(&self) -> bool {
+        true
+    }
+
+    fn is_resumable(&self) -> bool {
+        !self.can.are_known || self.can.load || self.can.resume
+    }
+
+    fn launch(&mut self, start: Start<'_>) -> Launch {
+        self.waiting.clear();
+        self.stage = Stage::Opening;
+        self.conversation = start.conversation.map(str::to_owned);
+        self.prompt = Some(start.prompt.to_owned());
+        self.permissions.clear();
+        self.updates = Updates::default();
+        let hello = self.hello();
+        Launch { stdin: Some(hello), keep_stdin_open: true, ..self.program.launch(&self.settings) }
+    }
+
+    fn prompt(&mut self, text: &str) -> Vec<u8> {
+        self.prompt = Some(text.to_owned());
+        match self.stage.clone() {
+            Stage::Open(session) => self.prompt_now(&session).unwrap_or_default(),
+            Stage::Opening => Vec::new(),
+            Stage::Closed(_) => self.open_anew(),
+        }
+    }
+
+    fn heard(&mut self, line: &Value) -> Heard {
+        match (line.get("method").is_some(), line.get("id").is_some()) {
+            (true, true) => self.asked(line),
+            (true, false) => self.told(line),
+            (false, true) => self.answered(line),
+            (false, false) => Heard::default(),
+        }
+    }
+
+    /// A session that is not open yet has nothing to cancel: it is ended.
+    fn interrupt(&mut self) -> Halt {
+        let Stage::Open(session) = &self.stage else { return Halt::Signal(super::Signal::Term) };
+        let params = json!({ "sessionId": session });
+        let cancel = json!({ "jsonrpc": "2.0", "method": "session/cancel", "params": params });
+        Halt::Write(line(&cancel))
+    }
+
+    fn answer(&mut self, key: &str, decision: Decision<'_>) -> Vec<u8> {
+        self.permissions.answer(key, decision)
+    }
+
+    fn exited(&mut self, _exit: Exit, _tail: &str) -> Vec<Said> {
+        match &self.stage {
+            Stage::Closed(why) => vec![Said::Ended(Ended::failed(why, Usage::default()))],
+            Stage::Opening | Stage::Open(_) => Vec::new(),
+        }
+    }
+}
+
+/// What a stop reason means.
+fn words_of(reason: &str) -> Result<Outcome, String> {
+    match reason {
+        "end_turn" => Ok(Outcome::Completed),
+        "cancelled" => Ok(Outcome::Interrupted),
+        "max_tokens" => Err("The answer is as long as the model may make it.".to_owned()),
+        "max_turn_requests" => Err("The turn took as many requests as it may.".to_owned()),
+        "refusal" => Err("The agent refused to go on.".to_owned()),
+        other => Err(format!("The turn ended with \"{}\".", words::cut(other, 100))),
+    }
+}
+
+/// An error of JSON-RPC, for people.
+fn fault(error: &Value) -> String {
+    let message = owned(error, "/message");
+    let details = match error.pointer("/data") {
+        None | Some(Value::Null) => String::new(),
+        Some(Value::String(details)) => format!(": {details}"),
+        Some(data) => match text(data, "/details") {
+            "" => format!(": {data}"),
+            details => format!(": {details}"),
+        },
+    };
+    let hint = match error.pointer("/code").and_then(Value::as_i64) {
+        Some(-32000) => " (log in once with the program itself, or use the gateway)",
+        _ => "",
+    };
+    words::notice(&format!("{message}{details}{hint}"))
+}

@@ -1,0 +1,175 @@
+//! From the first word to a session that takes prompts.
+
+use serde_json::{Value, json};
+
+use super::{
+    super::{
+        Ended, Said,
+        json::{list, number, owned, text},
+        words,
+    },
+    Abilities, Acp, Request, Stage, launch,
+};
+use crate::agent::Usage;
+
+/// The protocol's version that is spoken.
+const VERSION: u64 = 1;
+
+impl Acp {
+    /// The first word. No file system and no terminal is offered: an agent has its own.
+    pub(super) fn hello(&mut self) -> Vec<u8> {
+        let none = json!({ "readTextFile": false, "writeTextFile": false });
+        let params = json!({
+            "protocolVersion": VERSION,
+            "clientCapabilities": { "fs": none, "terminal": false },
+            "clientInfo": { "name": "warren", "title": "Warren", "version": env!("CARGO_PKG_VERSION") },
+        });
+        self.request(Request::Initialize, "initialize", &params)
+    }
+
+    /// It said what it can: a session is asked for.
+    pub(super) fn initialized(&mut self, answer: Result<Value, String>) -> Vec<Said> {
+        let result = match answer {
+            Ok(result) => result,
+            Err(why) => return self.close(&why),
+        };
+        let version = number(&result, "/protocolVersion");
+        if version != VERSION {
+            return self
+                .close(&format!("It speaks version {version} of the protocol, not {VERSION}."));
+        }
+        let resume = result.pointer("/agentCapabilities/sessionCapabilities/resume");
+        self.can = Abilities {
+            are_known: true,
+            load: result.pointer("/agentCapabilities/loadSession") == Some(&Value::Bool(true)),
+            resume: resume.is_some_and(Value::is_object),
+        };
+        self.go_on_or_anew()
+    }
+
+    fn go_on_or_anew(&mut self) -> Vec<Said> {
+        let Some(conversation) = self.conversation.clone() else {
+            return vec![Said::Write(self.open_anew())];
+        };
+        let method = match (self.can.resume, self.can.load) {
+            (true, _) => "session/resume",
+            (false, true) => "session/load",
+            (false, false) => return self.forget("This agent cannot go back into a conversation."),
+        };
+        let params = json!({ "sessionId": conversation, "cwd": self.settings.working_dir, "mcpServers": self.servers() });
+        self.updates.mute();
+        vec![Said::Write(self.request(Request::Load, method, &params))]
+    }
+
+    /// The conversation is lost; the turn goes on in a new one.
+    fn forget(&mut self, why: &str) -> Vec<Said> {
+        self.conversation = None;
+        let notice = Said::notice(&format!("{why} A new one begins."));
+        vec![notice, Said::Write(self.open_anew())]
+    }
+
+    /// Asks for a new session.
+    pub(super) fn open_anew(&mut self) -> Vec<u8> {
+        self.stage = Stage::Opening;
+        let params = json!({ "cwd": self.settings.working_dir, "mcpServers": self.servers() });
+        self.request(Request::New, "session/new", &params)
+    }
+
+    /// The old session is open again. Its history was told while it was loaded.
+    pub(super) fn loaded(&mut self, answer: Result<Value, String>) -> Vec<Said> {
+        self.updates.unmute();
+        let Some(session) = self.conversation.clone() else { return Vec::new() };
+        match answer {
+            Ok(result) => self.open(&session, &result),
+            Err(why) => self.forget(&format!("The conversation could not be loaded: {why}.")),
+        }
+    }
+
+    /// A new session is open.
+    pub(super) fn opened(&mut self, answer: Result<Value, String>) -> Vec<Said> {
+        let result = match answer {
+            Ok(result) => result,
+            Err(why) => return self.close(&why),
+        };
+        let session = owned(&result, "/sessionId");
+        if session.is_empty() {
+            return self.close("It opened a session without an id.");
+        }
+        let mut said = Vec::new();
+        if words::is_id(&session) {
+            self.conversation = Some(session.clone());
+            said.push(Said::Conversation(session.clone()));
+        }
+        said.extend(self.open(&session, &result));
+        said
+    }
+
+    fn open(&mut self, session: &str, result: &Value) -> Vec<Said> {
+        self.stage = Stage::Open(session.to_owned());
+        let mut said: Vec<Said> = self.choose_model(session, result).into_iter().collect();
+        said.extend(self.choose_mode(session, result));
+        said.extend(self.prompt_now(session).map(Said::Write));
+        said
+    }
+
+    /// It will not work; the turn that waits for it has failed. The next one tries again.
+    fn close(&mut self, why: &str) -> Vec<Said> {
+        self.stage = Stage::Closed(why.to_owned());
+        self.prompt = None;
+        vec![Said::Ended(Ended::failed(why, Usage::default()))]
+    }
+
+    /// A model that the command line could not name is chosen among those that the session offers.
+    fn choose_model(&mut self, session: &str, result: &Value) -> Option<Said> {
+        let model = self.settings.model().filter(|_| !self.program.sets_model())?.to_owned();
+        let offered = list(result, "/models/availableModels");
+        if offered.iter().any(|offer| text(offer, "/modelId") == model) {
+            let params = json!({ "sessionId": session, "modelId": model });
+            return Some(Said::Write(self.request(Request::Choice, "session/set_model", &params)));
+        }
+        let options = list(result, "/configOptions").iter();
+        let found = options.clone().find(|option| text(option, "/category") == "model");
+        let Some(option) = found.filter(|option| offers(option, &model)) else {
+            return Some(Said::notice(&format!(
+                "This agent offers no model \"{model}\"; it uses its own."
+            )));
+        };
+        let params =
+            json!({ "sessionId": session, "configId": owned(option, "/id"), "value": model });
+        Some(Said::Write(self.request(Request::Choice, "session/set_config_option", &params)))
+    }
+
+    /// Without a mode for planning, whatever would change something is refused when it asks.
+    fn choose_mode(&mut self, session: &str, result: &Value) -> Option<Said> {
+        if !launch::wants_plan(&self.settings, &self.program) {
+            return None;
+        }
+        let modes = list(result, "/modes/availableModes");
+        if !modes.iter().any(|mode| text(mode, "/id") == launch::PLAN) {
+            return Some(Said::notice(
+                "This agent has no mode for planning only; what asks to change something is refused.",
+            ));
+        }
+        let params = json!({ "sessionId": session, "modeId": launch::PLAN });
+        Some(Said::Write(self.request(Request::Choice, "session/set_mode", &params)))
+    }
+
+    fn servers(&self) -> Value {
+        let servers = self.settings.mcp_servers.iter().map(|server| {
+            let env = server.env.iter();
+            let env: Vec<Value> =
+                env.map(|(name, value)| json!({ "name": name, "value": value.expose() })).collect();
+            json!({ "name": server.name, "command": server.command, "args": server.args, "env": env })
+        });
+        Value::Array(servers.collect())
+    }
+}
+
+/// Options may come in groups.
+fn offers(option: &Value, model: &str) -> bool {
+    let options = list(option, "/options").iter();
+    options.into_iter().any(|entry| {
+        text(entry, "/value") == model
+            || list(entry, "/options").iter().any(|inner| text(inner, "/value") == model)
+    })
+}

@@ -1,0 +1,109 @@
+//! What an agent asks to be allowed, and the options it gives for the answer.
+
+use std::collections::HashMap;
+
+use serde_json::{Value, json};
+
+use super::super::{
+    Decision, Said,
+    json::{line, list, owned, part, text},
+};
+use crate::agent::PermissionMode;
+
+/// The requests that wait for somebody to decide.
+#[derive(Debug)]
+pub(super) struct Permissions {
+    mode: PermissionMode,
+    open: HashMap<String, Open>,
+}
+
+#[derive(Debug)]
+struct Open {
+    /// Of the request, as the agent wrote it.
+    id: Value,
+    /// What is answered to allow it, or to refuse it, this once.
+    allow: Option<String>,
+    refuse: Option<String>,
+}
+
+impl Permissions {
+    pub(super) fn new(mode: PermissionMode) -> Self {
+        Self { mode, open: HashMap::new() }
+    }
+
+    /// Nobody waits any more.
+    pub(super) fn clear(&mut self) {
+        self.open.clear();
+    }
+
+    /// Some requests answer themselves, by what the agent may do unasked.
+    pub(super) fn ask(&mut self, request: &Value) -> Vec<Said> {
+        let open = Open::read(request);
+        let call = part(request, "/params/toolCall");
+        if let Some(allow) = self.decided(text(&call, "/kind")) {
+            return vec![Said::Write(open.answer(allow))];
+        }
+        let key = open.id.to_string();
+        self.open.insert(key.clone(), open);
+        vec![Said::Ask { key, tool: tool(&call), input: input(&call) }]
+    }
+
+    pub(super) fn answer(&mut self, key: &str, decision: Decision<'_>) -> Vec<u8> {
+        let Some(open) = self.open.remove(key) else { return Vec::new() };
+        match decision {
+            Decision::Allow => open.answer(true),
+            Decision::Deny(_) => open.answer(false),
+            Decision::Cancelled => open.reply(&json!({ "outcome": "cancelled" })),
+        }
+    }
+
+    fn decided(&self, kind: &str) -> Option<bool> {
+        let changes = matches!(kind, "edit" | "delete" | "move" | "execute");
+        match self.mode {
+            PermissionMode::Ask => None,
+            PermissionMode::AcceptEdits => (kind == "edit").then_some(true),
+            PermissionMode::Plan => changes.then_some(false),
+            PermissionMode::Bypass => Some(true),
+        }
+    }
+}
+
+impl Open {
+    fn read(request: &Value) -> Self {
+        let options = list(request, "/params/options");
+        let of = |kind: &str| {
+            let option = options.iter().find(|option| text(option, "/kind") == kind);
+            option.map(|option| owned(option, "/optionId"))
+        };
+        Self { id: part(request, "/id"), allow: of("allow_once"), refuse: of("reject_once") }
+    }
+
+    /// Nothing is allowed or refused for ever: who decides says so once. Where there is no such
+    /// option the request is as good as cancelled.
+    fn answer(&self, allow: bool) -> Vec<u8> {
+        let option = if allow { &self.allow } else { &self.refuse };
+        self.reply(&match option {
+            Some(option) => json!({ "outcome": "selected", "optionId": option }),
+            None => json!({ "outcome": "cancelled" }),
+        })
+    }
+
+    fn reply(&self, outcome: &Value) -> Vec<u8> {
+        line(&json!({ "jsonrpc": "2.0", "id": self.id, "result": { "outcome": outcome } }))
+    }
+}
+
+/// Its title says more than its name, if it has one.
+fn tool(call: &Value) -> String {
+    let names = ["/title", "/name", "/kind"].map(|pointer| text(call, pointer));
+    let name = names.into_iter().find(|name| !name.is_empty());
+    name.unwrap_or("a tool").to_owned()
+}
+
+/// What the tool would be given, else what it would show.
+fn input(call: &Value) -> Value {
+    match part(call, "/rawInput") {
+        Value::Null => part(call, "/content"),
+        input => input,
+    }
+}

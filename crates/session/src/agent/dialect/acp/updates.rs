@@ -1,0 +1,114 @@
+//! What an agent tells of a turn.
+
+use serde_json::Value;
+
+use super::super::{
+    Heard, Said,
+    json::{owned, part, readable, text},
+    words::Answer,
+};
+use crate::agent::Usage;
+
+/// What was told so far.
+#[derive(Debug, Default)]
+pub(super) struct Updates {
+    /// Whether history is being told.
+    is_muted: bool,
+    answer: Answer,
+    /// Of the conversation so far, in US dollars: now, and when the last turn ended.
+    cost: Option<f64>,
+    cost_before: f64,
+    /// Tools that are begun.
+    started: Vec<String>,
+}
+
+/// Uses of tools that are remembered as begun.
+const MAX_STARTED: usize = 256;
+
+impl Updates {
+    /// Until further notice, what is told is history.
+    pub(super) fn mute(&mut self) {
+        self.is_muted = true;
+    }
+
+    pub(super) fn unmute(&mut self) {
+        self.is_muted = false;
+        self.cost_before = self.cost.unwrap_or(0.0);
+    }
+
+    /// A prompt was given.
+    pub(super) fn begin(&mut self) {
+        self.answer.clear();
+        self.started.clear();
+    }
+
+    /// The turn is over: its answer, and what it cost.
+    pub(super) fn end(&mut self) -> (Option<String>, Usage) {
+        let cost_usd = self.cost.map(|cost| (cost - self.cost_before).max(0.0));
+        self.cost_before = self.cost.unwrap_or(self.cost_before);
+        (self.answer.take(), Usage { cost_usd, ..Usage::default() })
+    }
+
+    pub(super) fn told(&mut self, update: &Value) -> Heard {
+        let kind = text(update, "/sessionUpdate");
+        if kind == "usage_update" {
+            self.costs(update);
+        }
+        if self.is_muted {
+            return Heard::progress(Vec::new());
+        }
+        match kind {
+            "agent_message_chunk" => Heard::progress(self.chunk(&part(update, "/content"))),
+            "agent_thought_chunk" => {
+                Heard::progress(vec![Said::thinking(text(update, "/content/text"))])
+            }
+            "tool_call" | "tool_call_update" => Heard::progress(self.tool(update)),
+            "plan" | "usage_update" => Heard::progress(Vec::new()),
+            _ => Heard::default(),
+        }
+    }
+
+    fn costs(&mut self, update: &Value) {
+        let in_dollars = text(update, "/cost/currency") == "USD";
+        let amount = update.pointer("/cost/amount").and_then(Value::as_f64);
+        self.cost = amount.filter(|_| in_dollars).or(self.cost);
+    }
+
+    fn chunk(&mut self, content: &Value) -> Vec<Said> {
+        let said = text(content, "/text");
+        if said.is_empty() {
+            return Vec::new();
+        }
+        self.answer.push(said);
+        vec![Said::text(said, true)]
+    }
+
+    /// What was said before a tool was used is not the answer.
+    fn tool(&mut self, update: &Value) -> Vec<Said> {
+        let id = owned(update, "/toolCallId");
+        let mut said = Vec::new();
+        if text(update, "/sessionUpdate") == "tool_call" && !self.started.contains(&id) {
+            self.answer.clear();
+            self.started.truncate(MAX_STARTED - 1);
+            self.started.insert(0, id.clone());
+            said.push(Said::tool_started(&id, name(update), part(update, "/rawInput")));
+        }
+        let status = text(update, "/status");
+        if matches!(status, "completed" | "failed") {
+            self.started.retain(|started| *started != id);
+            said.push(Said::tool_finished(&id, status == "completed", output(update)));
+        }
+        said
+    }
+}
+
+fn name(update: &Value) -> &str {
+    let names = ["/name", "/title", "/kind"].map(|pointer| text(update, pointer));
+    names.into_iter().find(|name| !name.is_empty()).unwrap_or("tool")
+}
+
+/// What it shows, else what it is.
+fn output(update: &Value) -> String {
+    let shown = ["/content", "/rawOutput"].map(|pointer| readable(&part(update, pointer)));
+    shown.into_iter().find(|output| !output.is_empty()).unwrap_or_default()
+}

@@ -1,0 +1,110 @@
+//! How Claude Code is started.
+
+use serde_json::json;
+
+use super::Claude;
+use crate::agent::{Launch, PermissionMode, PrivateFile};
+
+const MCP_FILE: &str = "claude-mcp.json";
+
+/// What would change who is talked to, and how.
+pub(super) const RESERVED: [&str; 17] = [
+    "print",
+    "input-format",
+    "output-format",
+    "verbose",
+    "permission-prompt-tool",
+    "permission-mode",
+    "resume",
+    "continue",
+    "session-id",
+    "fork-session",
+    "model",
+    "version",
+    "help",
+    "replay-user-messages",
+    "include-partial-messages",
+    "no-session-persistence",
+    "dangerously-skip-permissions",
+];
+
+impl Claude {
+    pub(super) fn args(&self) -> Vec<String> {
+        let fixed = [
+            "-p",
+            "--input-format=stream-json",
+            "--output-format=stream-json",
+            "--verbose",
+            "--include-partial-messages",
+            "--permission-prompt-tool=stdio",
+        ];
+        let mut args: Vec<String> = fixed.map(str::to_owned).into();
+        args.extend(self.choices());
+        args.extend(self.conversation.iter().map(|id| format!("--resume={id}")));
+        args
+    }
+
+    /// What a person at its own terminal has too.
+    fn choices(&self) -> Vec<String> {
+        let settings = &self.settings;
+        let mut args = vec![format!("--permission-mode={}", mode(settings.permissions))];
+        args.extend(settings.model().map(|model| format!("--model={model}")));
+        if !settings.mcp_servers.is_empty() {
+            args.push(format!("--mcp-config={}", settings.path_of(MCP_FILE)));
+            let tools: Vec<String> =
+                settings.mcp_servers.iter().map(|server| format!("mcp__{}", server.name)).collect();
+            args.push(format!("--allowedTools={}", tools.join(",")));
+        }
+        args.extend(settings.extra_args.iter().cloned());
+        args
+    }
+
+    /// With a person at its own terminal.
+    pub(in crate::agent::dialect) fn interactive(&self) -> Launch {
+        Launch {
+            program: self.program(),
+            args: self.choices(),
+            env: self.env(),
+            files: self.files(),
+            ..Launch::default()
+        }
+    }
+
+    pub(super) fn program(&self) -> String {
+        self.settings.program.clone().unwrap_or_else(|| "claude".to_owned())
+    }
+
+    pub(super) fn env(&self) -> Vec<(String, String)> {
+        let Some(gateway) = &self.settings.gateway else { return Vec::new() };
+        let model = &gateway.model;
+        [
+            ("ANTHROPIC_BASE_URL", gateway.base_url.as_str()),
+            ("ANTHROPIC_API_KEY", gateway.key.expose()),
+            ("ANTHROPIC_DEFAULT_OPUS_MODEL", model),
+            ("ANTHROPIC_DEFAULT_SONNET_MODEL", model),
+            ("ANTHROPIC_DEFAULT_HAIKU_MODEL", model),
+            ("CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC", "1"),
+        ]
+        .map(|(name, value)| (name.to_owned(), value.to_owned()))
+        .into()
+    }
+
+    /// The tokens of a secret never stand in the command line, which everybody can see.
+    pub(super) fn files(&self) -> Vec<PrivateFile> {
+        if self.settings.mcp_servers.is_empty() {
+            return Vec::new();
+        }
+        let servers = self.settings.mcp_object(&[("type", json!("stdio"))]);
+        let contents = json!({ "mcpServers": servers }).to_string();
+        vec![PrivateFile { name: MCP_FILE.to_owned(), contents }]
+    }
+}
+
+fn mode(permissions: PermissionMode) -> &'static str {
+    match permissions {
+        PermissionMode::Ask => "default",
+        PermissionMode::AcceptEdits => "acceptEdits",
+        PermissionMode::Plan => "plan",
+        PermissionMode::Bypass => "bypassPermissions",
+    }
+}

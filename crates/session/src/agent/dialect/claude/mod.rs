@@ -1,0 +1,332 @@
+//! Claude Code: JSON lines both ways, one process for many turns.
+//!
+//! Its traps: `init` comes with every turn; the cost is that of the whole process; a text that came
+//! in pieces comes again whole; a resumed one may name an id that does not exist; a control request
+//! that nobody answers hangs it.
+//!
+//! - `launch`: how it is started
+
+mod launch;
+
+use std::collections::HashMap;
+
+use serde_json::{Value, json};
+
+use super::{
+    Decision, Dialect, Ended, Halt, Heard, Said, Start,
+    json::{line, list, number, owned, part, readable, text},
+    settle_id,
+    words::{self, Answer},
+};
+use crate::agent::{BadSettings, Exit, Launch, Settings, Usage};
+
+/// One session of Claude Code.
+#[derive(Debug)]
+pub(crate) struct Claude {
+    settings: Settings,
+    conversation: Option<String>,
+    was_resumed: bool,
+    /// What was asked for permission, and what the tool would be given.
+    asked: HashMap<String, Value>,
+    interrupts: u64,
+    /// Of the process so far, in US dollars.
+    cost: f64,
+    /// Text, and thoughts, that came in pieces and will come again whole.
+    said_in_pieces: bool,
+    thought_in_pieces: bool,
+    answer: Answer,
+}
+
+impl Claude {
+    pub(crate) fn new(settings: Settings) -> Result<Self, BadSettings> {
+        settings.check(&launch::RESERVED)?;
+        Ok(Self {
+            settings,
+            conversation: None,
+            was_resumed: false,
+            asked: HashMap::new(),
+            interrupts: 0,
+            cost: 0.0,
+            said_in_pieces: false,
+            thought_in_pieces: false,
+            answer: Answer::default(),
+        })
+    }
+
+    fn system(&mut self, line: &Value) -> Heard {
+        match text(line, "/subtype") {
+            "init" => Heard::progress(self.named(text(line, "/session_id"))),
+            "api_retry" => Heard::waiting(vec![Said::notice(&retry(line))]),
+            "compact_boundary" => {
+                Heard::progress(vec![Said::notice("The conversation was compacted.")])
+            }
+            "" => Heard::default(),
+            _ => Heard::progress(Vec::new()),
+        }
+    }
+
+    fn named(&mut self, id: &str) -> Vec<Said> {
+        settle_id(&mut self.conversation, id).into_iter().collect()
+    }
+
+    /// A piece of what it is saying. What its helpers say is not the session's answer.
+    fn piece(&mut self, line: &Value) -> Heard {
+        let mut said = Vec::new();
+        if is_own(line) {
+            let delta = part(line, "/event/delta");
+            match text(&delta, "/type") {
+                "text_delta" => {
+                    self.said_in_pieces = true;
+                    said.push(Said::text(text(&delta, "/text"), true));
+                }
+                "thinking_delta" => {
+                    self.thought_in_pieces = true;
+                    said.push(Said::thinking(text(&delta, "/thinking")));
+                }
+                _ => {}
+            }
+        }
+        Heard::progress(said)
+    }
+
+    fn assistant(&mut self, line: &Value) -> Heard {
+        let own = is_own(line);
+        let blocks = list(line, "/message/content").iter();
+        Heard::progress(blocks.filter_map(|block| self.block(block, own)).collect())
+    }
+
+    fn block(&mut self, block: &Value, own: bool) -> Option<Said> {
+        match text(block, "/type") {
+            "text" if own => {
+                self.answer.set(text(block, "/text"));
+                let again = std::mem::take(&mut self.said_in_pieces);
+                (!again).then(|| Said::text(text(block, "/text"), false))
+            }
+            "thinking" if own => {
+                let again = std::mem::take(&mut self.thought_in_pieces);
+                (!again).then(|| Said::thinking(text(block, "/thinking")))
+            }
+            "tool_use" => {
+                let input = part(block, "/input");
+                Some(Said::tool_started(text(block, "/id"), text(block, "/name"), input))
+            }
+            _ => None,
+        }
+    }
+
+    fn result(&mut self, line: &Value) -> Vec<Said> {
+        let errors = errors(line);
+        let usage = self.usage(line);
+        let answer = self.answer.take();
+        self.said_in_pieces = false;
+        self.thought_in_pieces = false;
+        if self.was_resumed && errors.to_ascii_lowercase().contains("no conversation found") {
+            return vec![Said::ResumeRefused];
+        }
+        let failed = line.pointer("/is_error") == Some(&Value::Bool(true))
+            || text(line, "/subtype") != "success";
+        let mut said = self.named(text(line, "/session_id"));
+        said.push(Said::Ended(match failed {
+            true => Ended::failed(&errors, usage),
+            false => Ended::completed(final_text(line).or(answer), usage),
+        }));
+        said
+    }
+
+    /// Tokens are the turn's, the cost is the process's so far.
+    fn usage(&mut self, line: &Value) -> Usage {
+        let read = ["input_tokens", "cache_creation_input_tokens", "cache_read_input_tokens"];
+        let counts = read.map(|name| number(line, &format!("/usage/{name}")));
+        let total = line.pointer("/total_cost_usd").and_then(Value::as_f64);
+        let cost_usd = total.map(|total| {
+            let before = std::mem::replace(&mut self.cost, total);
+            (total - before).max(0.0)
+        });
+        Usage {
+            input_tokens: counts.into_iter().fold(0, u64::saturating_add),
+            output_tokens: number(line, "/usage/output_tokens"),
+            cost_usd,
+        }
+    }
+
+    fn asks(&mut self, line: &Value) -> Vec<Said> {
+        let key = owned(line, "/request_id");
+        if text(line, "/request/subtype") != "can_use_tool" {
+            return vec![Said::Write(unsupported(&key))];
+        }
+        let input = part(line, "/request/input");
+        self.asked.insert(key.clone(), input.clone());
+        vec![Said::Ask { key, tool: owned(line, "/request/tool_name"), input }]
+    }
+
+    fn asks_no_more(&mut self, line: &Value) -> Vec<Said> {
+        let key = owned(line, "/request_id");
+        self.asked.remove(&key);
+        vec![Said::AskCancelled { key }]
+    }
+
+    /// The conversation goes on under another id.
+    fn reset(&mut self, line: &Value) -> Vec<Said> {
+        let id = text(line, "/new_conversation_id");
+        if !words::is_id(id) {
+            return Vec::new();
+        }
+        self.conversation = None;
+        self.named(id)
+    }
+}
+
+impl Dialect for Claude {
+    fn provider(&self) -> &str {
+        "claude"
+    }
+
+    fn is_warm(&self) -> bool {
+        true
+    }
+
+    fn launch(&mut self, start: Start<'_>) -> Launch {
+        self.conversation = start.conversation.map(str::to_owned);
+        self.was_resumed = start.conversation.is_some();
+        self.asked.clear();
+        self.cost = 0.0;
+        Launch {
+            program: self.program(),
+            args: self.args(),
+            env: self.env(),
+            files: self.files(),
+            stdin: Some(self.prompt(start.prompt)),
+            keep_stdin_open: true,
+        }
+    }
+
+    fn prompt(&mut self, text: &str) -> Vec<u8> {
+        self.answer.clear();
+        self.said_in_pieces = false;
+        self.thought_in_pieces = false;
+        line(&json!({
+            "type": "user",
+            "message": { "role": "user", "content": text },
+            "parent_tool_use_id": null,
+            "session_id": "",
+        }))
+    }
+
+    fn heard(&mut self, line: &Value) -> Heard {
+        match text(line, "/type") {
+            "system" => self.system(line),
+            "stream_event" => self.piece(line),
+            "assistant" => self.assistant(line),
+            "user" => Heard::progress(results(line)),
+            "result" => Heard::progress(self.result(line)),
+            "control_request" => Heard::progress(self.asks(line)),
+            "control_cancel_request" => Heard::progress(self.asks_no_more(line)),
+            "control_response" => Heard::progress(Vec::new()),
+            "conversation_reset" => Heard::progress(self.reset(line)),
+            "rate_limit_event" => Heard::waiting(rate_limit(line)),
+            _ => Heard::default(),
+        }
+    }
+
+    /// A final answer of over a megabyte still ends its turn.
+    fn heard_overlong(&mut self, beginning: &str) -> Vec<Said> {
+        if !beginning.starts_with(r#"{"type":"result""#) {
+            return Vec::new();
+        }
+        let answer = self.answer.take();
+        vec![Said::Ended(match beginning.contains(r#""subtype":"success""#) {
+            true => Ended::completed(answer, Usage::default()),
+            false => Ended::failed("The agent's report was too long to read.", Usage::default()),
+        })]
+    }
+
+    fn interrupt(&mut self) -> Halt {
+        self.interrupts += 1;
+        Halt::Write(line(&json!({
+            "type": "control_request",
+            "request_id": format!("interrupt-{}", self.interrupts),
+            "request": { "subtype": "interrupt" },
+        })))
+    }
+
+    /// What is interrupted is cancelled by the program itself.
+    fn answer(&mut self, key: &str, decision: Decision<'_>) -> Vec<u8> {
+        let input = self.asked.remove(key).unwrap_or(Value::Null);
+        match decision {
+            Decision::Allow => reply(key, &json!({ "behavior": "allow", "updatedInput": input })),
+            Decision::Deny(why) => reply(key, &json!({ "behavior": "deny", "message": why })),
+            Decision::Cancelled => Vec::new(),
+        }
+    }
+
+    fn exited(&mut self, _exit: Exit, tail: &str) -> Vec<Said> {
+        let unknown = tail.to_ascii_lowercase().contains("no conversation found");
+        match self.was_resumed && unknown {
+            true => vec![Said::ResumeRefused],
+            false => Vec::new(),
+        }
+    }
+}
+
+fn is_own(line: &Value) -> bool {
+    line.get("parent_tool_use_id").is_none_or(Value::is_null)
+}
+
+/// What the tools brought.
+fn results(line: &Value) -> Vec<Said> {
+    let blocks = list(line, "/message/content").iter();
+    let results = blocks.filter(|block| text(block, "/type") == "tool_result");
+    results
+        .map(|block| {
+            let ok = block.pointer("/is_error") != Some(&Value::Bool(true));
+            let output = readable(&part(block, "/content"));
+            Said::tool_finished(text(block, "/tool_use_id"), ok, output)
+        })
+        .collect()
+}
+
+fn final_text(line: &Value) -> Option<String> {
+    Some(owned(line, "/result")).filter(|text| !text.is_empty())
+}
+
+/// All that a result says went wrong.
+fn errors(line: &Value) -> String {
+    let errors: Vec<String> = list(line, "/errors").iter().map(readable).collect();
+    match (errors.is_empty(), final_text(line)) {
+        (false, _) => errors.join("; "),
+        (true, Some(text)) => text,
+        (true, None) => format!("The turn ended with {}.", text(line, "/subtype")),
+    }
+}
+
+fn retry(line: &Value) -> String {
+    let status = line.get("error_status").map(readable).unwrap_or_default();
+    format!(
+        "The model's server did not answer (status {status}); attempt {} of {} in {} ms.",
+        number(line, "/attempt"),
+        number(line, "/max_retries"),
+        number(line, "/retry_delay_ms"),
+    )
+}
+
+fn rate_limit(line: &Value) -> Vec<Said> {
+    let status = text(line, "/rate_limit_info/status");
+    match status {
+        "" | "allowed" => Vec::new(),
+        _ => vec![Said::notice(&format!("The account's rate limit: {status}."))],
+    }
+}
+
+fn reply(key: &str, response: &Value) -> Vec<u8> {
+    line(&json!({
+        "type": "control_response",
+        "response": { "subtype": "success", "request_id": key, "response": response },
+    }))
+}
+
+fn unsupported(key: &str) -> Vec<u8> {
+    line(&json!({
+        "type": "control_response",
+        "response": { "subtype": "error", "request_id": key, "error": "not supported here" },
+    }))
+}

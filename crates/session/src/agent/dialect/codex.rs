@@ -1,0 +1,308 @@
+//! Codex: `codex exec --json`, a process for each turn.
+//!
+//! Its traps: usage is that of the whole thread; a resumed thread falls back to a read-only sandbox
+//! unless it is told again; without its model's server it prints "Reconnecting" for ever; tools of
+//! MCP servers are cancelled unless they are approved beforehand; no key may stand in its command
+//! line, so that keys go through its environment.
+
+use serde_json::{Value, json};
+
+use super::{
+    Dialect, Ended, Halt, Heard, Said, Start,
+    json::{number, owned, part, readable, text},
+    settle_id,
+    words::{self, Answer},
+};
+use crate::agent::{BadSettings, Exit, Launch, McpServer, PermissionMode, Settings, Signal, Usage};
+
+/// One session of Codex.
+#[derive(Debug)]
+pub(crate) struct Codex {
+    settings: Settings,
+    thread: Option<String>,
+    was_resumed: bool,
+    /// Whether anything came of this process.
+    has_begun: bool,
+    /// Of the thread so far.
+    used: Usage,
+    /// The newest complaint.
+    complaint: String,
+    started: Vec<String>,
+    answer: Answer,
+}
+
+const KEY: &str = "AGENT_GATEWAY_KEY";
+
+/// Uses of tools that are remembered as begun.
+const MAX_STARTED: usize = 256;
+
+const RESERVED: [&str; 12] = [
+    "json",
+    "experimental-json",
+    "model",
+    "output-schema",
+    "output-last-message",
+    "last",
+    "all",
+    "help",
+    "version",
+    "ephemeral",
+    "oss",
+    "color",
+];
+
+impl Codex {
+    pub(crate) fn new(settings: Settings) -> Result<Self, BadSettings> {
+        settings.check(&RESERVED)?;
+        check_variables(&settings.mcp_servers)?;
+        Ok(Self {
+            used: settings.used,
+            settings,
+            thread: None,
+            was_resumed: false,
+            has_begun: false,
+            complaint: String::new(),
+            started: Vec::new(),
+            answer: Answer::default(),
+        })
+    }
+
+    fn args(&self) -> Vec<String> {
+        let mut args: Vec<String> =
+            ["exec", "--json", "--skip-git-repo-check"].map(str::to_owned).into();
+        args.extend(self.choices("never"));
+        if let Some(thread) = &self.thread {
+            args.extend(["resume".to_owned(), thread.clone()]);
+        }
+        args.push("-".to_owned());
+        args
+    }
+
+    /// What a person at its own terminal has too, who can be asked.
+    fn choices(&self, approval: &str) -> Vec<String> {
+        let mut all = vec![("approval_policy".to_owned(), toml(approval))];
+        all.extend(self.overrides());
+        let overrides = all.into_iter().map(|(key, value)| format!("--config={key}={value}"));
+        let model = self.settings.model().map(|model| format!("--model={model}"));
+        overrides.chain(model).chain(self.settings.extra_args.iter().cloned()).collect()
+    }
+
+    /// With a person at its own terminal.
+    pub(super) fn interactive(&self) -> Launch {
+        Launch {
+            program: self.program(),
+            args: self.choices("on-request"),
+            env: self.env(),
+            ..Launch::default()
+        }
+    }
+
+    fn program(&self) -> String {
+        self.settings.program.clone().unwrap_or_else(|| "codex".to_owned())
+    }
+
+    /// Settings as keys and values of TOML.
+    fn overrides(&self) -> Vec<(String, String)> {
+        let sandbox = toml(sandbox(self.settings.permissions));
+        let mut all = vec![("sandbox_mode".to_owned(), sandbox)];
+        if let Some(gateway) = &self.settings.gateway {
+            let of = |key: &str| format!("model_providers.warren.{key}");
+            let url = format!("{}/v1", gateway.base_url.trim_end_matches('/'));
+            all.push(("model_provider".to_owned(), toml("warren")));
+            all.push((of("name"), toml("Warren")));
+            all.push((of("base_url"), toml(&url)));
+            all.push((of("env_key"), toml(KEY)));
+            all.push((of("wire_api"), toml("responses")));
+        }
+        all.extend(self.settings.mcp_servers.iter().flat_map(server_overrides));
+        all
+    }
+
+    fn env(&self) -> Vec<(String, String)> {
+        let servers = self.settings.mcp_servers.iter().flat_map(|server| &server.env);
+        let mut env: Vec<(String, String)> =
+            servers.map(|(name, value)| (name.clone(), value.expose().to_owned())).collect();
+        env.extend(
+            self.settings.gateway.iter().map(|g| (KEY.to_owned(), g.key.expose().to_owned())),
+        );
+        env.sort();
+        env.dedup();
+        env
+    }
+
+    fn item(&mut self, line: &Value, is_done: bool) -> Vec<Said> {
+        let item = part(line, "/item");
+        let said = text(&item, "/text");
+        match (text(&item, "/type"), is_done) {
+            ("agent_message", true) => {
+                self.answer.set(said);
+                vec![Said::text(said, false)]
+            }
+            ("reasoning", true) => vec![Said::thinking(said)],
+            ("error", true) => vec![Said::notice(text(&item, "/message"))],
+            ("agent_message" | "reasoning" | "error" | "todo_list" | "", _) => Vec::new(),
+            (kind, _) => self.tool(&item, kind, is_done),
+        }
+    }
+
+    /// Some tools are only told of when they are done.
+    fn tool(&mut self, item: &Value, kind: &str, is_done: bool) -> Vec<Said> {
+        let id = owned(item, "/id");
+        let mut said = Vec::new();
+        if !self.started.contains(&id) {
+            said.push(Said::tool_started(&id, &tool_name(item, kind), tool_input(item)));
+            self.started.truncate(MAX_STARTED - 1);
+            self.started.insert(0, id.clone());
+        }
+        if is_done {
+            self.started.retain(|started| *started != id);
+            said.push(Said::tool_finished(&id, went_well(item), tool_output(item)));
+        }
+        said
+    }
+
+    fn completed(&mut self, line: &Value) -> Ended {
+        let total = Usage {
+            input_tokens: number(line, "/usage/input_tokens"),
+            output_tokens: number(line, "/usage/output_tokens"),
+            cost_usd: None,
+        };
+        let usage = self.used.until(total);
+        self.used = total;
+        Ended::completed(self.answer.take(), usage)
+    }
+}
+
+impl Dialect for Codex {
+    fn provider(&self) -> &str {
+        "codex"
+    }
+
+    fn launch(&mut self, start: Start<'_>) -> Launch {
+        if start.conversation.is_none() {
+            self.used = Usage::default();
+        }
+        self.thread = start.conversation.map(str::to_owned);
+        self.was_resumed = start.conversation.is_some();
+        self.has_begun = false;
+        self.complaint.clear();
+        self.started.clear();
+        self.answer.clear();
+        Launch {
+            program: self.program(),
+            args: self.args(),
+            env: self.env(),
+            files: Vec::new(),
+            stdin: Some(start.prompt.as_bytes().to_vec()),
+            keep_stdin_open: false,
+        }
+    }
+
+    fn heard(&mut self, line: &Value) -> Heard {
+        let kind = text(line, "/type");
+        self.has_begun |= matches!(kind, "thread.started" | "turn.started");
+        match kind {
+            "thread.started" => {
+                let named = settle_id(&mut self.thread, text(line, "/thread_id"));
+                Heard::progress(named.into_iter().collect())
+            }
+            "turn.started" => Heard::progress(Vec::new()),
+            "item.started" | "item.updated" => Heard::progress(self.item(line, false)),
+            "item.completed" => Heard::progress(self.item(line, true)),
+            "turn.completed" => Heard::progress(vec![Said::Ended(self.completed(line))]),
+            "turn.failed" => {
+                let ended = Ended::failed(text(line, "/error/message"), Usage::default());
+                Heard::progress(vec![Said::Ended(ended)])
+            }
+            "error" => {
+                self.complaint = words::notice(text(line, "/message"));
+                Heard::waiting(vec![Said::notice(&self.complaint)])
+            }
+            _ => Heard::default(),
+        }
+    }
+
+    fn interrupt(&mut self) -> Halt {
+        Halt::Signal(Signal::Int)
+    }
+
+    fn exited(&mut self, exit: Exit, tail: &str) -> Vec<Said> {
+        let said = format!("{}\n{tail}", self.complaint);
+        if self.was_resumed && !self.has_begun && words::says_unknown_conversation(&said) {
+            return vec![Said::ResumeRefused];
+        }
+        match self.complaint.is_empty() {
+            true => Vec::new(),
+            false => {
+                let error = format!("{} (it ended with {exit})", self.complaint);
+                vec![Said::Ended(Ended::failed(&error, Usage::default()))]
+            }
+        }
+    }
+}
+
+/// It cannot ask: it works within a sandbox instead.
+fn sandbox(permissions: PermissionMode) -> &'static str {
+    match permissions {
+        PermissionMode::Plan => "read-only",
+        PermissionMode::Ask | PermissionMode::AcceptEdits => "workspace-write",
+        PermissionMode::Bypass => "danger-full-access",
+    }
+}
+
+fn server_overrides(server: &McpServer) -> Vec<(String, String)> {
+    let of = |key: &str| format!("mcp_servers.{}.{key}", server.name);
+    let args: Vec<String> = server.args.iter().map(|arg| toml(arg)).collect();
+    let variables: Vec<String> = server.env.iter().map(|(name, _)| toml(name)).collect();
+    vec![
+        (of("command"), toml(&server.command)),
+        (of("args"), format!("[{}]", args.join(","))),
+        (of("env_vars"), format!("[{}]", variables.join(","))),
+        (of("default_tools_approval_mode"), toml("approve")),
+    ]
+}
+
+fn check_variables(servers: &[McpServer]) -> Result<(), BadSettings> {
+    let all = || servers.iter().flat_map(|server| &server.env);
+    let clash = all().find(|(name, value)| all().any(|(n, v)| n == name && v != value));
+    match clash {
+        Some((name, _)) => Err(BadSettings::Variable { variable: name.clone() }),
+        None => Ok(()),
+    }
+}
+
+/// A string of TOML. Its escapes are those of JSON, and DEL.
+fn toml(text: &str) -> String {
+    Value::String(text.to_owned()).to_string().replace('\u{7f}', "\\u007F")
+}
+
+fn tool_name(item: &Value, kind: &str) -> String {
+    match kind {
+        "mcp_tool_call" => format!("{}.{}", text(item, "/server"), text(item, "/tool")),
+        kind => kind.to_owned(),
+    }
+}
+
+fn tool_input(item: &Value) -> Value {
+    let found = ["command", "changes", "arguments", "query"]
+        .into_iter()
+        .find_map(|name| item.get(name).map(|value| (name, value)));
+    match found {
+        Some(("arguments", value)) => value.clone(),
+        Some((name, value)) => json!({ name: value }),
+        None => Value::Null,
+    }
+}
+
+fn tool_output(item: &Value) -> String {
+    let found = ["/aggregated_output", "/result/content", "/error/message"]
+        .into_iter()
+        .map(|pointer| readable(&part(item, pointer)))
+        .find(|output| !output.is_empty());
+    found.unwrap_or_default()
+}
+
+fn went_well(item: &Value) -> bool {
+    let code = item.get("exit_code").and_then(Value::as_i64).unwrap_or(0);
+    code == 0 && !matches!(text(item, "/status"), "failed" | "declined")
+}

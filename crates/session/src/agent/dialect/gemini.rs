@@ -1,0 +1,220 @@
+//! Gemini CLI: `gemini -o stream-json`, a process for each turn.
+//!
+//! Its traps: a wrong key is told in plain text only; without a kind of authentication in its
+//! settings it refuses a key in its environment; an untrusted directory makes it refuse to start.
+
+use serde_json::{Map, Value, json};
+
+use super::{
+    Dialect, Ended, Halt, Heard, Said, Start,
+    json::{number, part, readable, text},
+    settle_id,
+    words::{self, Answer},
+};
+use crate::agent::{
+    BadSettings, Exit, Launch, PermissionMode, PrivateFile, Settings, Signal, Usage,
+};
+
+/// One session of Gemini CLI.
+#[derive(Debug)]
+pub(crate) struct Gemini {
+    settings: Settings,
+    conversation: Option<String>,
+    was_resumed: bool,
+    has_begun: bool,
+    complaint: String,
+    answer: Answer,
+}
+
+pub(super) const SETTINGS_FILE: &str = "gemini-settings.json";
+
+const RESERVED: [&str; 15] = [
+    "prompt",
+    "prompt-interactive",
+    "output-format",
+    "resume",
+    "model",
+    "approval-mode",
+    "yolo",
+    "acp",
+    "experimental-acp",
+    "list-sessions",
+    "delete-session",
+    "list-extensions",
+    "help",
+    "version",
+    "skip-trust",
+];
+
+impl Gemini {
+    pub(crate) fn new(settings: Settings) -> Result<Self, BadSettings> {
+        settings.check(&RESERVED)?;
+        Ok(Self {
+            settings,
+            conversation: None,
+            was_resumed: false,
+            has_begun: false,
+            complaint: String::new(),
+            answer: Answer::default(),
+        })
+    }
+
+    fn args(&self) -> Vec<String> {
+        let mut args = vec!["--output-format=stream-json".to_owned()];
+        args.extend(self.choices());
+        args.extend(self.conversation.iter().map(|id| format!("--resume={id}")));
+        args
+    }
+
+    /// What a person at its own terminal has too.
+    fn choices(&self) -> Vec<String> {
+        let mut args = vec!["--skip-trust".to_owned()];
+        args.push(format!("--approval-mode={}", mode(self.settings.permissions)));
+        args.extend(self.settings.model().map(|model| format!("--model={model}")));
+        args.extend(self.settings.extra_args.iter().cloned());
+        args
+    }
+
+    /// With a person at its own terminal.
+    pub(super) fn interactive(&self) -> Launch {
+        self.with(self.choices())
+    }
+
+    fn with(&self, args: Vec<String>) -> Launch {
+        let program = self.settings.program.clone().unwrap_or_else(|| "gemini".to_owned());
+        let mut launch = Launch { program, args, ..Launch::default() };
+        configure(&self.settings, true, &mut launch);
+        launch
+    }
+
+    fn message(&mut self, line: &Value) -> Vec<Said> {
+        let content = text(line, "/content");
+        if text(line, "/role") != "assistant" || content.is_empty() {
+            return Vec::new();
+        }
+        let delta = line.get("delta") == Some(&Value::Bool(true));
+        match delta {
+            true => self.answer.push(content),
+            false => self.answer.set(content),
+        }
+        vec![Said::text(content, delta)]
+    }
+
+    /// What was said before a tool was used is not the answer.
+    fn tool_use(&mut self, line: &Value) -> Vec<Said> {
+        self.answer.clear();
+        let input = part(line, "/parameters");
+        vec![Said::tool_started(text(line, "/tool_id"), text(line, "/tool_name"), input)]
+    }
+
+    fn result(&mut self, line: &Value) -> Ended {
+        let usage = Usage {
+            input_tokens: number(line, "/stats/input_tokens"),
+            output_tokens: number(line, "/stats/output_tokens"),
+            cost_usd: None,
+        };
+        match text(line, "/status") {
+            "success" => Ended::completed(self.answer.take(), usage),
+            status => Ended::failed(&failure(line, status), usage),
+        }
+    }
+}
+
+impl Dialect for Gemini {
+    fn provider(&self) -> &str {
+        "gemini"
+    }
+
+    fn launch(&mut self, start: Start<'_>) -> Launch {
+        self.conversation = start.conversation.map(str::to_owned);
+        self.was_resumed = start.conversation.is_some();
+        self.has_begun = false;
+        self.complaint.clear();
+        self.answer.clear();
+        Launch { stdin: Some(start.prompt.as_bytes().to_vec()), ..self.with(self.args()) }
+    }
+
+    fn heard(&mut self, line: &Value) -> Heard {
+        let kind = text(line, "/type");
+        match kind {
+            "init" => {
+                self.has_begun = true;
+                let named = settle_id(&mut self.conversation, text(line, "/session_id"));
+                Heard::progress(named.into_iter().collect())
+            }
+            "message" => Heard::progress(self.message(line)),
+            "tool_use" => Heard::progress(self.tool_use(line)),
+            "tool_result" => Heard::progress(vec![tool_result(line)]),
+            "result" => Heard::progress(vec![Said::Ended(self.result(line))]),
+            "error" => {
+                self.complaint = words::notice(text(line, "/message"));
+                Heard::waiting(vec![Said::notice(&self.complaint)])
+            }
+            _ => Heard::default(),
+        }
+    }
+
+    fn interrupt(&mut self) -> Halt {
+        Halt::Signal(Signal::Int)
+    }
+
+    fn exited(&mut self, exit: Exit, tail: &str) -> Vec<Said> {
+        let said = format!("{}\n{tail}", self.complaint);
+        if self.was_resumed && !self.has_begun && words::says_unknown_conversation(&said) {
+            return vec![Said::ResumeRefused];
+        }
+        match self.complaint.is_empty() {
+            true => Vec::new(),
+            false => {
+                let error = format!("{} (it ended with {exit})", self.complaint);
+                vec![Said::Ended(Ended::failed(&error, Usage::default()))]
+            }
+        }
+    }
+}
+
+/// Adds what points it at a gateway, and at MCP servers where these are not told otherwise. Its
+/// settings have the last word over the user's own.
+pub(super) fn configure(settings: &Settings, with_servers: bool, launch: &mut Launch) {
+    let mut object = Map::new();
+    if let Some(gateway) = &settings.gateway {
+        object
+            .insert("security".to_owned(), json!({ "auth": { "selectedType": "gemini-api-key" } }));
+        launch.env.push(("GOOGLE_GEMINI_BASE_URL".to_owned(), gateway.base_url.clone()));
+        launch.env.push(("GEMINI_API_KEY".to_owned(), gateway.key.expose().to_owned()));
+    }
+    if with_servers && !settings.mcp_servers.is_empty() {
+        let servers = settings.mcp_object(&[("trust", Value::Bool(true))]);
+        object.insert("mcpServers".to_owned(), servers);
+    }
+    if !object.is_empty() {
+        let path = settings.path_of(SETTINGS_FILE);
+        launch.env.push(("GEMINI_CLI_SYSTEM_SETTINGS_PATH".to_owned(), path));
+        let contents = Value::Object(object).to_string();
+        launch.files.push(PrivateFile { name: SETTINGS_FILE.to_owned(), contents });
+    }
+}
+
+/// Its name for what it may do unasked.
+pub(super) fn mode(permissions: PermissionMode) -> &'static str {
+    match permissions {
+        PermissionMode::Ask => "default",
+        PermissionMode::AcceptEdits => "auto_edit",
+        PermissionMode::Plan => "plan",
+        PermissionMode::Bypass => "yolo",
+    }
+}
+
+fn tool_result(line: &Value) -> Said {
+    let ok = text(line, "/status") == "success";
+    let outputs = ["/output", "/error/message"].map(|pointer| readable(&part(line, pointer)));
+    let output = outputs.into_iter().find(|output| !output.is_empty()).unwrap_or_default();
+    Said::tool_finished(text(line, "/tool_id"), ok, output)
+}
+
+fn failure(line: &Value, status: &str) -> String {
+    match text(line, "/error/message") {
+        "" => format!("The turn ended with status \"{status}\"."),
+        message => message.to_owned(),
+    }
+}

@@ -1,0 +1,61 @@
+//! Looking into lines of JSON, and writing them.
+
+use serde_json::Value;
+
+/// The text at a JSON pointer; empty where there is none.
+pub(crate) fn text<'a>(value: &'a Value, pointer: &str) -> &'a str {
+    value.pointer(pointer).and_then(Value::as_str).unwrap_or_default()
+}
+
+/// The same, as somebody's own.
+pub(crate) fn owned(value: &Value, pointer: &str) -> String {
+    text(value, pointer).to_owned()
+}
+
+/// The number at a JSON pointer; 0 where there is none.
+pub(crate) fn number(value: &Value, pointer: &str) -> u64 {
+    let found = value.pointer(pointer);
+    let whole = found.and_then(Value::as_u64);
+    // Some programs count in fractions.
+    #[allow(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "such a cast saturates"
+    )]
+    whole.or_else(|| found.and_then(Value::as_f64).map(|fraction| fraction as u64)).unwrap_or(0)
+}
+
+/// What is at a JSON pointer; null where nothing is.
+pub(crate) fn part(value: &Value, pointer: &str) -> Value {
+    value.pointer(pointer).cloned().unwrap_or(Value::Null)
+}
+
+/// The array at a JSON pointer; empty where there is none.
+pub(crate) fn list<'a>(value: &'a Value, pointer: &str) -> &'a [Value] {
+    value.pointer(pointer).and_then(Value::as_array).map_or(&[], Vec::as_slice)
+}
+
+/// One line.
+pub(crate) fn line(value: &Value) -> Vec<u8> {
+    let mut bytes = value.to_string().into_bytes();
+    bytes.push(b'\n');
+    bytes
+}
+
+/// For people: text as it is, blocks of text joined, everything else as JSON.
+pub(crate) fn readable(value: &Value) -> String {
+    match value {
+        Value::Null => String::new(),
+        Value::String(text) => text.clone(),
+        Value::Array(blocks) => blocks.iter().map(block).collect::<Vec<_>>().join("\n"),
+        other => other.to_string(),
+    }
+}
+
+fn block(block: &Value) -> String {
+    let inner = block.get("content").filter(|inner| inner.is_object()).unwrap_or(block);
+    match inner.get("text").and_then(Value::as_str) {
+        Some(text) => text.to_owned(),
+        None => inner.to_string(),
+    }
+}

@@ -1,0 +1,245 @@
+//! opencode: `opencode run --format json`, a process for each turn.
+//!
+//! Its traps: nothing says that a turn is over, it just ends; a turn whose request was refused for
+//! it may end well with nothing said; an argument with a space in it is quoted again, so that
+//! prompts go through its input; `{env:…}` is filled in wherever it stands in its settings.
+
+use serde_json::{Map, Value, json};
+
+use super::{
+    Dialect, Ended, Halt, Heard, Said, Start,
+    json::{number, owned, part, readable, text},
+    settle_id,
+    words::{self, Answer},
+};
+use crate::agent::{
+    BadSettings, Exit, Launch, PermissionMode, PrivateFile, Settings, Signal, Usage,
+};
+
+/// One session of opencode.
+#[derive(Debug)]
+pub(crate) struct Opencode {
+    settings: Settings,
+    conversation: Option<String>,
+    was_resumed: bool,
+    has_begun: bool,
+    is_done: bool,
+    used: Usage,
+    complaint: String,
+    answer: Answer,
+}
+
+const SETTINGS_FILE: &str = "opencode.json";
+
+const RESERVED: [&str; 14] = [
+    "format", "session", "continue", "fork", "model", "command", "attach", "password", "dir",
+    "port", "auto", "agent", "help", "version",
+];
+
+impl Opencode {
+    pub(crate) fn new(settings: Settings) -> Result<Self, BadSettings> {
+        settings.check(&RESERVED)?;
+        Ok(Self {
+            settings,
+            conversation: None,
+            was_resumed: false,
+            has_begun: false,
+            is_done: false,
+            used: Usage::default(),
+            complaint: String::new(),
+            answer: Answer::default(),
+        })
+    }
+
+    fn args(&self) -> Vec<String> {
+        let mut args = vec!["run".to_owned(), "--format=json".to_owned()];
+        if self.settings.permissions == PermissionMode::Bypass {
+            args.push("--auto".to_owned());
+        }
+        args.extend(self.choices());
+        args.extend(self.conversation.iter().map(|id| format!("--session={id}")));
+        args
+    }
+
+    /// What a person at its own terminal has too.
+    fn choices(&self) -> Vec<String> {
+        let plans = self.settings.permissions == PermissionMode::Plan;
+        let agent = plans.then(|| "--agent=plan".to_owned());
+        let model = model(&self.settings).map(|model| format!("--model={model}"));
+        let extra = self.settings.extra_args.iter().cloned();
+        model.into_iter().chain(agent).chain(extra).collect()
+    }
+
+    /// With a person at its own terminal.
+    pub(super) fn interactive(&self) -> Launch {
+        self.with(self.choices())
+    }
+
+    fn with(&self, args: Vec<String>) -> Launch {
+        let program = self.settings.program.clone().unwrap_or_else(|| "opencode".to_owned());
+        let mut launch = Launch { program, args, ..Launch::default() };
+        configure(&self.settings, true, &mut launch);
+        launch
+    }
+
+    /// Every line names the conversation.
+    fn named(&mut self, line: &Value) -> Vec<Said> {
+        settle_id(&mut self.conversation, text(line, "/sessionID")).into_iter().collect()
+    }
+
+    fn text(&mut self, line: &Value) -> Option<Said> {
+        let said = text(line, "/part/text");
+        self.answer.set(said);
+        (!said.is_empty()).then(|| Said::text(said, false))
+    }
+
+    /// Of one request to the model; a turn has as many as it needs.
+    fn step(&mut self, line: &Value) -> Option<Said> {
+        let tokens = ["input", "cache/read", "cache/write"]
+            .map(|name| number(line, &format!("/part/tokens/{name}")));
+        let written =
+            ["output", "reasoning"].map(|name| number(line, &format!("/part/tokens/{name}")));
+        let used = &mut self.used;
+        used.input_tokens = tokens.into_iter().fold(used.input_tokens, u64::saturating_add);
+        used.output_tokens = written.into_iter().fold(used.output_tokens, u64::saturating_add);
+        if let Some(cost) = line.pointer("/part/cost").and_then(Value::as_f64) {
+            used.cost_usd = Some(used.cost_usd.unwrap_or(0.0) + cost);
+        }
+        self.is_done = text(line, "/part/reason") == "stop";
+        self.is_done.then_some(Said::Leaving)
+    }
+}
+
+impl Dialect for Opencode {
+    fn provider(&self) -> &str {
+        "opencode"
+    }
+
+    fn launch(&mut self, start: Start<'_>) -> Launch {
+        self.conversation = start.conversation.map(str::to_owned);
+        self.was_resumed = start.conversation.is_some();
+        self.has_begun = false;
+        self.is_done = false;
+        self.used = Usage::default();
+        self.complaint.clear();
+        self.answer.clear();
+        Launch { stdin: Some(start.prompt.as_bytes().to_vec()), ..self.with(self.args()) }
+    }
+
+    fn heard(&mut self, line: &Value) -> Heard {
+        if text(line, "/type") == "error" {
+            self.complaint = complaint(line);
+            return Heard::waiting(vec![Said::notice(&self.complaint)]);
+        }
+        let mut said = self.named(line);
+        self.has_begun = true;
+        said.extend(match text(line, "/type") {
+            "text" => self.text(line).into_iter().collect(),
+            "reasoning" => vec![Said::thinking(text(line, "/part/text"))],
+            "tool_use" => tool(line),
+            "step_finish" => self.step(line).into_iter().collect(),
+            "step_start" => Vec::new(),
+            _ => return Heard::waiting(said),
+        });
+        Heard::progress(said)
+    }
+
+    fn interrupt(&mut self) -> Halt {
+        Halt::Signal(Signal::Int)
+    }
+
+    fn exited(&mut self, exit: Exit, tail: &str) -> Vec<Said> {
+        let heard = format!("{}\n{tail}", self.complaint);
+        if self.was_resumed && !self.has_begun && words::says_unknown_conversation(&heard) {
+            return vec![Said::ResumeRefused];
+        }
+        let answer = self.answer.take();
+        let ended = match (self.complaint.as_str(), exit.is_success()) {
+            ("", true) if self.is_done || answer.is_some() => Ended::completed(answer, self.used),
+            ("", true) => Ended::failed(SILENT, self.used),
+            ("", false) => return Vec::new(),
+            (complaint, _) => {
+                Ended::failed(&format!("{complaint} (it ended with {exit})"), self.used)
+            }
+        };
+        vec![Said::Ended(ended)]
+    }
+}
+
+const SILENT: &str =
+    "It ended without an answer; perhaps it refused itself a permission that it could not ask for.";
+
+/// The provider that a gateway is, in its settings.
+pub(super) fn model(settings: &Settings) -> Option<String> {
+    match &settings.gateway {
+        Some(gateway) => Some(format!("warren/{}", gateway.model)),
+        None => settings.model.clone(),
+    }
+}
+
+/// Adds what points it at a gateway, and at MCP servers where these are not told otherwise.
+pub(super) fn configure(settings: &Settings, with_servers: bool, launch: &mut Launch) {
+    let mut object = Map::new();
+    if let Some(gateway) = &settings.gateway {
+        let url = format!("{}/v1", gateway.base_url.trim_end_matches('/'));
+        let provider = json!({
+            "npm": "@ai-sdk/openai-compatible",
+            "name": "Warren",
+            "options": { "baseURL": url, "apiKey": gateway.key.expose() },
+            "models": { gateway.model.as_str(): {} },
+        });
+        object.insert("provider".to_owned(), json!({ "warren": provider }));
+        object.insert("model".to_owned(), json!(model(settings)));
+    }
+    if with_servers && !settings.mcp_servers.is_empty() {
+        object.insert("mcp".to_owned(), servers(settings));
+    }
+    if !object.is_empty() {
+        launch.env.push(("OPENCODE_CONFIG".to_owned(), settings.path_of(SETTINGS_FILE)));
+        let contents = Value::Object(object).to_string();
+        launch.files.push(PrivateFile { name: SETTINGS_FILE.to_owned(), contents });
+    }
+}
+
+fn servers(settings: &Settings) -> Value {
+    let entries = settings.mcp_servers.iter().map(|server| {
+        let command: Vec<&String> = std::iter::once(&server.command).chain(&server.args).collect();
+        let entry = json!({
+            "type": "local",
+            "command": command,
+            "environment": server.env_object(),
+            "enabled": true,
+        });
+        (server.name.clone(), entry)
+    });
+    Value::Object(entries.collect())
+}
+
+/// A tool is only told of when it is done.
+fn tool(line: &Value) -> Vec<Said> {
+    let id = match text(line, "/part/callID") {
+        "" => text(line, "/part/id"),
+        id => id,
+    };
+    let state = part(line, "/part/state");
+    let ok = text(&state, "/status") == "completed";
+    let output = match ok {
+        true => readable(&part(&state, "/output")),
+        false => owned(&state, "/error"),
+    };
+    vec![
+        Said::tool_started(id, text(line, "/part/tool"), part(&state, "/input")),
+        Said::tool_finished(id, ok, output),
+    ]
+}
+
+fn complaint(line: &Value) -> String {
+    let message = text(line, "/error/data/message");
+    let name = text(line, "/error/name");
+    words::notice(&match (name, message) {
+        ("", "") => readable(&part(line, "/error")),
+        ("", message) => message.to_owned(),
+        (name, "") => name.to_owned(),
+        (name, message) => format!("{name}: {message}"),
+    })
+}

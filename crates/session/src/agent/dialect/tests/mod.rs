@@ -1,0 +1,5 @@
+//! What programs are started with, and small things that they say.
+
+mod launches;
+mod refusals;
+mod saying;

@@ -1,0 +1,60 @@
+//! Text that programs say: bounded, judged, and kept.
+
+/// The longest final answer of a turn, in bytes.
+const MAX_ANSWER: usize = 1024 * 1024;
+/// The longest that one notice or error says, in bytes.
+const MAX_NOTICE: usize = 2 * 1024;
+
+/// The beginning of a text, cut at a character.
+pub(crate) fn cut(text: &str, most: usize) -> &str {
+    &text[..text.floor_char_boundary(most)]
+}
+
+/// As much as a notice says of it.
+pub(crate) fn notice(text: &str) -> String {
+    cut(text.trim(), MAX_NOTICE).to_owned()
+}
+
+/// Whether this can be the id of a conversation: short, and never taken for a flag.
+pub(crate) fn is_id(text: &str) -> bool {
+    let fits = |byte: u8| byte.is_ascii_alphanumeric() || b"_-.:/".contains(&byte);
+    (1..=200).contains(&text.len()) && !text.starts_with('-') && text.bytes().all(fits)
+}
+
+/// Whether a program says that it does not know a conversation.
+pub(crate) fn says_unknown_conversation(said: &str) -> bool {
+    let said = said.to_ascii_lowercase();
+    let names = ["conversation", "session", "thread", "rollout"];
+    let unknown = ["not found", "no such", "invalid", "unknown", "does not exist", "notfounderror"];
+    let no = |name: &&str| {
+        said.contains(&format!("no {name}")) || said.contains(&format!("no saved {name}"))
+    };
+    let named = names.iter().any(|name| said.contains(name));
+    names.iter().any(no) || named && unknown.iter().any(|word| said.contains(word))
+}
+
+/// The answer that a turn ends with, as it comes.
+#[derive(Debug, Default)]
+pub(crate) struct Answer(String);
+
+impl Answer {
+    /// It goes on.
+    pub(crate) fn push(&mut self, text: &str) {
+        self.0.push_str(cut(text, MAX_ANSWER - self.0.len()));
+    }
+
+    /// It was not the last: this is.
+    pub(crate) fn set(&mut self, text: &str) {
+        self.clear();
+        self.push(text);
+    }
+
+    pub(crate) fn clear(&mut self) {
+        self.0.clear();
+    }
+
+    /// The answer, if there is one.
+    pub(crate) fn take(&mut self) -> Option<String> {
+        Some(std::mem::take(&mut self.0)).filter(|text| !text.is_empty())
+    }
+}

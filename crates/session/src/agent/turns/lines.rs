@@ -1,0 +1,91 @@
+//! What the agent says.
+
+use std::time::Instant;
+
+use serde_json::Value;
+
+use super::{MAX_LINE, Output, Turns};
+use crate::agent::{Said, dialect::words};
+
+/// How much of a line that is too long is looked at.
+const BEGINNING: usize = 4 * 1024;
+
+impl Turns {
+    /// While a turn waits for an older process to end, what that one still says is not the turn's.
+    pub(super) fn line(&mut self, now: Instant, line: &str) {
+        if !self.has_process() || self.is_waiting() || line.trim().is_empty() {
+            return;
+        }
+        if self.idle_since.is_some() {
+            self.idle_since = Some(now);
+        }
+        match line.len() > MAX_LINE {
+            true => self.overlong(now, line),
+            false => match serde_json::from_str::<Value>(line) {
+                Ok(value) if value.is_object() => self.object(now, &value),
+                _ => self.plain(line),
+            },
+        }
+    }
+
+    fn object(&mut self, now: Instant, line: &Value) {
+        let heard = self.dialect.heard(line);
+        if heard.is_progress
+            && let Some(turn) = &mut self.turn
+        {
+            turn.alive = now;
+            turn.leaving = None;
+        }
+        for said in heard.said {
+            self.said(now, said);
+        }
+    }
+
+    fn overlong(&mut self, now: Instant, line: &str) {
+        self.notice(&format!("A line of over {MAX_LINE} bytes was cut; it is not shown."));
+        if let Some(turn) = &mut self.turn {
+            turn.alive = now;
+        }
+        for said in self.dialect.heard_overlong(words::cut(line, BEGINNING)) {
+            self.said(now, said);
+        }
+    }
+
+    /// What is no JSON may say why nothing else comes. One of them is shown in a turn.
+    fn plain(&mut self, line: &str) {
+        self.tail.push(line);
+        self.tail.push("\n");
+        if let Some(turn) = self.turn.as_mut().filter(|turn| !turn.has_noted) {
+            turn.has_noted = true;
+            self.notice(&format!("The agent printed: {}", words::cut(line, 200)));
+        }
+    }
+
+    pub(super) fn said(&mut self, now: Instant, said: Said) {
+        match said {
+            Said::Event(event) => self.event(event),
+            Said::Conversation(id) => self.talks_in(id),
+            Said::Ask { key, tool, input } => self.ask(now, key, &tool, input),
+            Said::AskCancelled { key } => self.asks_no_more(&key),
+            Said::Write(bytes) => self.write(bytes),
+            Said::Leaving => self.leaves(now),
+            Said::Ended(ended) if self.is_running() => self.end(now, ended),
+            Said::Ended(_) => {}
+            Said::ResumeRefused => self.begin_anew(now),
+        }
+    }
+
+    fn talks_in(&mut self, id: String) {
+        if words::is_id(&id) && self.conversation.as_deref() != Some(&id) {
+            self.conversation = Some(id.clone());
+            self.outputs.push_back(Output::Conversation(id));
+        }
+    }
+
+    fn leaves(&mut self, now: Instant) {
+        let at = now + self.config.exit_timeout;
+        if let Some(turn) = &mut self.turn {
+            turn.leaving = Some(at);
+        }
+    }
+}

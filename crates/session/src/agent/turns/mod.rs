@@ -1,0 +1,299 @@
+//! One agent session, turn by turn.
+//!
+//! A plain state machine. Its driver
+//!
+//! 1. tells it what happens ([`Turns::handle`]) and when a deadline has come
+//!    ([`Turns::handle_timeout`], at the latest at [`Turns::poll_timeout`]),
+//! 2. carries out each [`Output`] of [`Turns::poll_output`] in order after every call. After
+//!    [`Output::Kill`] it says [`Input::Exited`] for certain.
+//!
+//! Each turn that starts ends exactly once; prompts are worked on in order; there is never a second
+//! process beside the first.
+//!
+//! - [`Config`], [`Input`], [`Output`], [`TurnsError`]
+//! - `process`: the process, from its start to its certain end
+//! - `permission`: what the agent asks; `lines`: what it says
+//! - `halting`: ending a turn before the agent is done
+//! - `tail`: the last of what it printed that nobody understands
+
+mod config;
+mod halting;
+mod lines;
+mod output;
+mod permission;
+mod process;
+mod tail;
+#[cfg(test)]
+mod tests;
+
+use std::{collections::VecDeque, time::Instant};
+
+pub use config::Config;
+pub use output::{Input, Output, Resolution, TurnEnd, TurnsError};
+pub use permission::Pending;
+
+use self::{permission::Asked, process::Process, tail::Tail};
+use super::{Dialect, Ended, Event, Outcome, Usage, dialect::words};
+
+/// Prompts that wait for their turn.
+pub const MAX_QUEUED: usize = 32;
+/// The longest prompt, in bytes.
+pub const MAX_PROMPT: usize = 1024 * 1024;
+/// The longest line that is read, in bytes. A driver need not hand in more than one byte over it.
+pub const MAX_LINE: usize = 1024 * 1024;
+/// Permissions that wait for somebody.
+pub const MAX_PENDING: usize = 64;
+/// What these together would give to their tools, in bytes.
+const MAX_PENDING_BYTES: usize = 4 * 1024 * 1024;
+
+/// One agent session.
+#[derive(Debug)]
+pub struct Turns {
+    config: Config,
+    dialect: Box<dyn Dialect>,
+    conversation: Option<String>,
+    queue: VecDeque<String>,
+    /// Of the newest turn.
+    number: u64,
+    turn: Option<Turn>,
+    process: Process,
+    /// When the process last did something outside of a turn.
+    idle_since: Option<Instant>,
+    asked: Vec<Asked>,
+    /// Requests of this turn so far.
+    requests: u64,
+    tail: Tail,
+    is_stopped: bool,
+    outputs: VecDeque<Output>,
+}
+
+/// A turn that runs.
+#[derive(Debug)]
+struct Turn {
+    number: u64,
+    prompt: String,
+    stage: Stage,
+    /// When the agent last got on.
+    alive: Instant,
+    /// When it has to be over after an interrupt.
+    interrupted: Option<Instant>,
+    /// When the process has to be gone, since its answer is complete.
+    leaving: Option<Instant>,
+    /// Whether a conversation was refused and a new one begun.
+    is_anew: bool,
+    /// Whether something was said of lines that are no JSON.
+    has_noted: bool,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Stage {
+    /// The prompt is not given yet: an older process has to end first.
+    Waiting,
+    Running,
+}
+
+impl Turns {
+    /// A session that goes on with a conversation, or begins one. Nothing is started before the
+    /// first prompt.
+    pub fn new(config: Config, dialect: Box<dyn Dialect>, conversation: Option<String>) -> Self {
+        Self {
+            number: config.turn,
+            config,
+            dialect,
+            conversation: conversation.filter(|id| words::is_id(id)),
+            queue: VecDeque::new(),
+            turn: None,
+            process: Process::None,
+            idle_since: None,
+            asked: Vec::new(),
+            requests: 0,
+            tail: Tail::default(),
+            is_stopped: false,
+            outputs: VecDeque::new(),
+        }
+    }
+
+    /// Something happened.
+    ///
+    /// # Errors
+    ///
+    /// When what was asked for cannot be; nothing has changed then.
+    pub fn handle(&mut self, now: Instant, input: Input) -> Result<(), TurnsError> {
+        match input {
+            Input::Prompt { text } => self.prompted(text)?,
+            Input::Line(line) => self.line(now, &line),
+            Input::Stderr(text) => self.tail.push(&text),
+            Input::Exited(exit) => self.exited(now, exit),
+            Input::SpawnFailed(why) => self.spawn_failed(now, &why),
+            Input::Interrupt => self.interrupt(now)?,
+            Input::Permission { request_id, allow, message } => {
+                self.decided(now, &request_id, allow, message)?;
+            }
+            Input::Stop => self.stop(now),
+        }
+        self.advance(now);
+        Ok(())
+    }
+
+    /// Does what is due.
+    pub fn handle_timeout(&mut self, now: Instant) {
+        let due = |at: Option<Instant>| at.is_some_and(|at| at <= now);
+        self.expire(now);
+        if due(self.process.deadline()) {
+            self.process_is_slow(now);
+        }
+        if due(self.turn.as_ref().and_then(|turn| turn.interrupted)) {
+            self.kill_turn(now);
+        }
+        if due(self.turn.as_ref().and_then(|turn| turn.leaving)) {
+            self.left_too_slowly(now);
+        }
+        if due(self.silence_ends()) {
+            self.fell_silent(now);
+        }
+        if due(self.idle_ends()) {
+            self.idle_since = None;
+            self.close_process(now);
+        }
+        self.advance(now);
+    }
+
+    /// When [`Turns::handle_timeout`] is to be called at the latest.
+    pub fn poll_timeout(&self) -> Option<Instant> {
+        let turn = self.turn.as_ref();
+        let moments = [
+            self.expires(),
+            self.process.deadline(),
+            turn.and_then(|turn| turn.interrupted),
+            turn.and_then(|turn| turn.leaving),
+            self.silence_ends(),
+            self.idle_ends(),
+        ];
+        moments.into_iter().flatten().min()
+    }
+
+    /// The next thing to do.
+    pub fn poll_output(&mut self) -> Option<Output> {
+        self.outputs.pop_front()
+    }
+
+    /// The turn that runs.
+    pub fn running_turn(&self) -> Option<u64> {
+        self.turn.as_ref().map(|turn| turn.number)
+    }
+
+    /// Prompts that wait.
+    pub fn queued(&self) -> usize {
+        self.queue.len()
+    }
+
+    /// Whether it has a process, be it one that is ending.
+    pub fn has_process(&self) -> bool {
+        self.process != Process::None
+    }
+
+    /// The conversation that it would go on with.
+    pub fn conversation(&self) -> Option<&str> {
+        self.conversation.as_deref()
+    }
+
+    /// The provider's name.
+    pub fn provider(&self) -> &str {
+        self.dialect.provider()
+    }
+
+    fn prompted(&mut self, text: String) -> Result<(), TurnsError> {
+        match text.len() {
+            _ if self.is_stopped => return Err(TurnsError::Stopped),
+            _ if text.trim().is_empty() => return Err(TurnsError::EmptyPrompt),
+            bytes if bytes > MAX_PROMPT => return Err(TurnsError::PromptTooLong { bytes }),
+            _ if self.turn.is_some() && self.queue.len() >= MAX_QUEUED => {
+                return Err(TurnsError::QueueFull);
+            }
+            _ => {}
+        }
+        self.queue.push_back(text);
+        Ok(())
+    }
+
+    /// Goes as far as it can without anything more happening.
+    fn advance(&mut self, now: Instant) {
+        if self.turn.is_none()
+            && let Some(prompt) = self.queue.pop_front()
+        {
+            self.begin(now, prompt);
+        }
+        if self.is_waiting() {
+            self.give_prompt(now);
+        }
+    }
+
+    fn begin(&mut self, now: Instant, prompt: String) {
+        self.number += 1;
+        self.requests = 0;
+        self.idle_since = None;
+        self.turn = Some(Turn::new(self.number, prompt, now));
+        self.event(Event::TurnStarted { turn: self.number });
+    }
+
+    /// The turn is over. Whatever it asked nobody needs to decide any more.
+    fn end(&mut self, now: Instant, ended: Ended) {
+        let Some(turn) = self.turn.take() else { return };
+        self.cancel_all();
+        let interrupted = turn.interrupted.is_some() && ended.outcome != Outcome::Completed;
+        let outcome = if interrupted { Outcome::Interrupted } else { ended.outcome };
+        let error = ended.error.filter(|_| outcome == Outcome::Failed);
+        let (turn, text) = (turn.number, ended.text);
+        self.event(Event::TurnEnded { turn, outcome, error: error.clone(), text: text.clone() });
+        let end = TurnEnd { turn, outcome, text, error, usage: ended.usage };
+        self.outputs.push_back(Output::TurnEnded(end));
+        self.turn_is_over(now);
+    }
+
+    fn fail(&mut self, now: Instant, why: &str) {
+        self.end(now, Ended::failed(why, Usage::default()));
+    }
+
+    /// When a turn has been silent for too long. It may wait for a person as long as that takes.
+    fn silence_ends(&self) -> Option<Instant> {
+        let turn = self.turn.as_ref().filter(|_| self.asked.is_empty())?;
+        Some(turn.alive + self.config.silence_timeout)
+    }
+
+    fn fell_silent(&mut self, now: Instant) {
+        let seconds = self.config.silence_timeout.as_secs();
+        let why = self.tail.explain(&format!("The agent said nothing for {seconds} s."));
+        self.close_process(now);
+        self.fail(now, &why);
+    }
+
+    /// A process that is warm for nobody is stopped, if its conversation survives that.
+    fn idle_ends(&self) -> Option<Instant> {
+        let since = self.idle_since.filter(|_| self.turn.is_none() && self.asked.is_empty())?;
+        let stops = self.process == Process::Live && self.dialect.is_resumable();
+        stops.then(|| since + self.config.idle_timeout)
+    }
+
+    fn event(&mut self, event: Event) {
+        self.outputs.push_back(Output::Event(event));
+    }
+
+    fn notice(&mut self, message: &str) {
+        self.event(Event::Notice { message: words::notice(message) });
+    }
+}
+
+impl Turn {
+    fn new(number: u64, prompt: String, now: Instant) -> Self {
+        Self {
+            number,
+            prompt,
+            stage: Stage::Waiting,
+            alive: now,
+            interrupted: None,
+            leaving: None,
+            is_anew: false,
+            has_noted: false,
+        }
+    }
+}

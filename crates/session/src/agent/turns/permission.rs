@@ -1,0 +1,137 @@
+//! What the agent asks to be allowed.
+//!
+//! A request is the session's, not a connection's: whoever is there later finds it.
+
+use std::time::Instant;
+
+use serde_json::Value;
+
+use super::{MAX_PENDING, MAX_PENDING_BYTES, Output, Resolution, Turns, TurnsError};
+use crate::agent::{Decision, dialect::words};
+
+/// A request that waits for somebody.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Pending {
+    /// Its name.
+    pub request_id: String,
+    /// The tool's name.
+    pub tool: String,
+    /// What it would be given.
+    pub input: Value,
+}
+
+/// The same, and what the dialect calls it.
+#[derive(Debug)]
+pub(super) struct Asked {
+    pending: Pending,
+    key: String,
+    bytes: usize,
+    expires: Instant,
+}
+
+/// The longest reason for a refusal, in bytes.
+const MAX_MESSAGE: usize = 4 * 1024;
+
+impl Turns {
+    /// The requests that wait, oldest first.
+    pub fn pending(&self) -> Vec<Pending> {
+        self.asked.iter().map(|asked| asked.pending.clone()).collect()
+    }
+
+    pub(super) fn ask(&mut self, now: Instant, key: String, tool: &str, input: Value) {
+        self.drop_asked(&key);
+        let bytes = input.to_string().len();
+        let all: usize = self.asked.iter().map(|asked| asked.bytes).sum();
+        if self.asked.len() >= MAX_PENDING || all + bytes > MAX_PENDING_BYTES {
+            self.notice("More permissions are asked for than may wait; this one was refused.");
+            self.answer(&key, Decision::Deny("Too many requests wait for the user."));
+            return;
+        }
+        self.requests += 1;
+        let prefix = &self.config.request_prefix;
+        let request_id = format!("{prefix}.{}.{}", self.number, self.requests);
+        let tool = words::cut(tool, 1024).to_owned();
+        let pending = Pending { request_id: request_id.clone(), tool: tool.clone(), input };
+        self.outputs.push_back(Output::Ask { request_id, tool, input: pending.input.clone() });
+        let expires = now + self.config.permission_timeout;
+        self.asked.push(Asked { pending, key, bytes, expires });
+    }
+
+    /// The agent no longer wants to know.
+    pub(super) fn asks_no_more(&mut self, key: &str) {
+        self.answer(key, Decision::Cancelled);
+        self.drop_asked(key);
+    }
+
+    fn drop_asked(&mut self, key: &str) {
+        if let Some(at) = self.asked.iter().position(|asked| asked.key == key) {
+            let asked = self.asked.remove(at);
+            self.resolved(asked, Resolution::Expired, None);
+        }
+    }
+
+    pub(super) fn decided(
+        &mut self,
+        now: Instant,
+        request_id: &str,
+        allow: bool,
+        message: Option<String>,
+    ) -> Result<(), TurnsError> {
+        let at = self.asked.iter().position(|asked| asked.pending.request_id == request_id);
+        let at = at.ok_or_else(|| TurnsError::UnknownRequest {
+            request_id: words::cut(request_id, 200).to_owned(),
+        })?;
+        let asked = self.asked.remove(at);
+        let why = message.as_deref().unwrap_or("The user refused.");
+        let why = words::cut(why, MAX_MESSAGE).to_owned();
+        match allow {
+            true => self.answer(&asked.key, Decision::Allow),
+            false => self.answer(&asked.key, Decision::Deny(&why)),
+        }
+        let outcome = if allow { Resolution::Allow } else { Resolution::Deny };
+        self.resolved(asked, outcome, message.map(|m| words::cut(&m, MAX_MESSAGE).to_owned()));
+        self.still_alive(now);
+        Ok(())
+    }
+
+    /// What nobody decided in time is refused.
+    pub(super) fn expire(&mut self, now: Instant) {
+        while let Some(at) = self.asked.iter().position(|asked| asked.expires <= now) {
+            let asked = self.asked.remove(at);
+            self.answer(&asked.key, Decision::Deny("Nobody decided in time."));
+            self.resolved(asked, Resolution::Expired, None);
+            self.still_alive(now);
+        }
+    }
+
+    pub(super) fn expires(&self) -> Option<Instant> {
+        self.asked.iter().map(|asked| asked.expires).min()
+    }
+
+    /// Nobody needs to decide any more; an agent that is still there is told.
+    pub(super) fn cancel_all(&mut self) {
+        for asked in std::mem::take(&mut self.asked) {
+            self.answer(&asked.key, Decision::Cancelled);
+            self.resolved(asked, Resolution::Expired, None);
+        }
+    }
+
+    fn answer(&mut self, key: &str, decision: Decision<'_>) {
+        let bytes = self.dialect.answer(key, decision);
+        if !bytes.is_empty() {
+            self.write(bytes);
+        }
+    }
+
+    fn resolved(&mut self, asked: Asked, outcome: Resolution, message: Option<String>) {
+        let request_id = asked.pending.request_id;
+        self.outputs.push_back(Output::Resolved { request_id, outcome, message });
+    }
+
+    /// Waiting for a person was no silence.
+    fn still_alive(&mut self, now: Instant) {
+        if let Some(turn) = &mut self.turn {
+            turn.alive = now;
+        }
+    }
+}

@@ -1,0 +1,185 @@
+//! The process of a session, from its start to its certain end.
+
+use std::time::Instant;
+
+use super::{Output, Stage, Turns};
+use crate::agent::{Exit, Signal, Start};
+
+/// The process.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Process {
+    None,
+    Live,
+    Closing(Closing),
+}
+
+/// It is to end, and how far that is. Until it has, no other is started.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Closing {
+    /// It should end by itself until then.
+    Leaving(Instant),
+    /// It was told by the end of its input.
+    Eof(Instant),
+    /// It was told by a signal.
+    Term(Instant),
+    /// It was not asked.
+    Killed,
+}
+
+impl Process {
+    pub(super) fn deadline(self) -> Option<Instant> {
+        match self {
+            Self::Closing(Closing::Leaving(at) | Closing::Eof(at) | Closing::Term(at)) => Some(at),
+            Self::Closing(Closing::Killed) | Self::None | Self::Live => None,
+        }
+    }
+}
+
+impl Turns {
+    /// Gives the prompt that waits to a warm process, or to one that is started for it. While an
+    /// older one is ending it waits on.
+    pub(super) fn give_prompt(&mut self, now: Instant) {
+        let Some(turn) = &mut self.turn else { return };
+        let output = match self.process {
+            Process::Closing(_) => return,
+            Process::Live => {
+                Some(self.dialect.prompt(&turn.prompt)).filter(|b| !b.is_empty()).map(Output::Write)
+            }
+            Process::None => {
+                let conversation = self.conversation.as_deref();
+                let start = Start { conversation, prompt: &turn.prompt };
+                self.tail.clear();
+                self.process = Process::Live;
+                Some(Output::Start(self.dialect.launch(start)))
+            }
+        };
+        turn.stage = Stage::Running;
+        turn.alive = now;
+        self.outputs.extend(output);
+    }
+
+    /// To a process that still reads.
+    pub(super) fn write(&mut self, bytes: Vec<u8>) {
+        if self.process == Process::Live {
+            self.outputs.push_back(Output::Write(bytes));
+        }
+    }
+
+    /// A turn's process stays for the next one, or ends by itself soon.
+    pub(super) fn turn_is_over(&mut self, now: Instant) {
+        if self.process != Process::Live {
+            return;
+        }
+        match self.dialect.is_warm() {
+            true => self.idle_since = Some(now),
+            false => {
+                let at = now + self.config.exit_timeout;
+                self.process = Process::Closing(Closing::Leaving(at));
+            }
+        }
+    }
+
+    /// Tells the process to end: by the end of its input first, since what it has not written yet
+    /// is lost otherwise.
+    pub(super) fn close_process(&mut self, now: Instant) {
+        match self.process {
+            Process::Live if self.dialect.is_warm() => {
+                self.outputs.push_back(Output::CloseStdin);
+                let at = now + self.config.grace;
+                self.process = Process::Closing(Closing::Eof(at));
+            }
+            Process::Live | Process::Closing(Closing::Leaving(_)) => self.terminate(now),
+            Process::None | Process::Closing(_) => {}
+        }
+    }
+
+    /// It has not done what it should have by now.
+    pub(super) fn process_is_slow(&mut self, now: Instant) {
+        match self.process {
+            Process::Closing(Closing::Term(_)) => self.kill_process(),
+            Process::Closing(Closing::Leaving(_) | Closing::Eof(_)) => self.terminate(now),
+            Process::Closing(Closing::Killed) | Process::None | Process::Live => {}
+        }
+    }
+
+    pub(super) fn kill_process(&mut self) {
+        if !matches!(self.process, Process::None | Process::Closing(Closing::Killed)) {
+            self.process = Process::Closing(Closing::Killed);
+            self.outputs.push_back(Output::Kill);
+        }
+    }
+
+    /// Its answer was complete, and yet it is here: the turn ends without it.
+    pub(super) fn left_too_slowly(&mut self, now: Instant) {
+        self.terminate(now);
+        self.ended_by_exit(now, Exit::Code(0));
+    }
+
+    pub(super) fn exited(&mut self, now: Instant, exit: Exit) {
+        if self.process == Process::None {
+            return;
+        }
+        self.process = Process::None;
+        self.idle_since = None;
+        self.ended_by_exit(now, exit);
+        self.cancel_all();
+    }
+
+    pub(super) fn spawn_failed(&mut self, now: Instant, why: &str) {
+        if self.process == Process::None {
+            return;
+        }
+        self.process = Process::None;
+        if self.is_running() {
+            self.fail(now, why);
+        }
+    }
+
+    /// A turn does not outlive its process.
+    fn ended_by_exit(&mut self, now: Instant, exit: Exit) {
+        if !self.is_running() {
+            return;
+        }
+        for said in self.dialect.exited(exit, self.tail.text()) {
+            self.said(now, said);
+        }
+        if self.is_running() {
+            let provider = self.dialect.provider();
+            let why = format!("{provider} ended within the turn, with {exit}.");
+            let why = self.tail.explain(&why);
+            self.fail(now, &why);
+        }
+    }
+
+    fn terminate(&mut self, now: Instant) {
+        self.outputs.push_back(Output::Signal(Signal::Term));
+        self.process = Process::Closing(Closing::Term(now + self.config.grace));
+    }
+
+    pub(super) fn is_waiting(&self) -> bool {
+        self.turn.as_ref().is_some_and(|turn| turn.stage == Stage::Waiting)
+    }
+
+    pub(super) fn is_running(&self) -> bool {
+        self.turn.as_ref().is_some_and(|turn| turn.stage == Stage::Running)
+    }
+
+    /// The conversation is not known to the agent: the turn is begun once more, in a new one.
+    pub(super) fn begin_anew(&mut self, now: Instant) {
+        let Some(turn) = self.turn.as_mut().filter(|turn| turn.stage == Stage::Running) else {
+            return;
+        };
+        if turn.is_anew || turn.interrupted.is_some() {
+            self.fail(now, "The agent does not know its conversation.");
+            self.close_process(now);
+            return;
+        }
+        turn.is_anew = true;
+        turn.stage = Stage::Waiting;
+        turn.leaving = None;
+        self.conversation = None;
+        self.notice("The agent does not know the conversation any more; a new one begins.");
+        self.cancel_all();
+        self.close_process(now);
+    }
+}

@@ -1,0 +1,313 @@
+//! Claude Code, as recorded of 2.1.197, and its traps.
+
+use serde_json::json;
+
+use super::rig::{
+    MINUTE, Rig, SECOND, asks, end, ends, events, failure, json_lines, notices, written,
+};
+use crate::agent::{Event, Input, Outcome, Output, Resolution, Signal, Usage};
+
+const ID: &str = "4f1c0a52-9d3e-4a6b-8c1d-2e7f90b1a3c4";
+const OTHER: &str = "99999999-9d3e-4a6b-8c1d-2e7f90b1a3c4";
+
+fn init(id: &str) -> String {
+    format!(
+        r#"{{"type":"system","subtype":"init","cwd":"/work","session_id":"{id}","tools":["Bash","Read"],"mcp_servers":[],"model":"opus","permissionMode":"default","slash_commands":[],"apiKeySource":"none","claude_code_version":"2.1.197","agents":[],"skills":[],"uuid":"u1"}}"#
+    )
+}
+
+fn result(text: &str, cost: f64) -> String {
+    format!(
+        r#"{{"type":"result","subtype":"success","is_error":false,"duration_ms":1200,"duration_api_ms":900,"num_turns":1,"result":"{text}","stop_reason":"end_turn","session_id":"{ID}","total_cost_usd":{cost},"usage":{{"input_tokens":10,"cache_creation_input_tokens":100,"cache_read_input_tokens":1000,"output_tokens":7}},"modelUsage":{{}},"permission_denials":[],"terminal_reason":"completed","uuid":"u9"}}"#
+    )
+}
+
+fn piece(text: &str) -> String {
+    format!(
+        r#"{{"type":"stream_event","event":{{"type":"content_block_delta","index":0,"delta":{{"type":"text_delta","text":"{text}"}}}},"session_id":"{ID}","parent_tool_use_id":null,"uuid":"u2"}}"#
+    )
+}
+
+fn assistant(block: &str) -> String {
+    format!(
+        r#"{{"type":"assistant","message":{{"id":"msg_1","type":"message","role":"assistant","model":"opus","content":[{block}],"usage":{{"input_tokens":10,"output_tokens":1}}}},"parent_tool_use_id":null,"session_id":"{ID}","uuid":"u3"}}"#
+    )
+}
+
+fn permission(id: &str) -> String {
+    format!(
+        r#"{{"type":"control_request","request_id":"{id}","request":{{"subtype":"can_use_tool","tool_name":"Bash","input":{{"command":"rm x"}},"tool_use_id":"toolu_1"}}}}"#
+    )
+}
+
+const ABORTED: &str = r#"{"type":"result","subtype":"error_during_execution","is_error":true,"duration_ms":5,"num_turns":1,"terminal_reason":"aborted_tools","errors":["interrupted"],"session_id":"4f1c0a52-9d3e-4a6b-8c1d-2e7f90b1a3c4","total_cost_usd":0.5,"usage":{"input_tokens":0,"output_tokens":0},"permission_denials":[]}"#;
+
+/// A session whose first turn is done and whose process is warm.
+fn warm() -> Rig {
+    let mut rig = Rig::new("claude");
+    rig.start("hello");
+    rig.lines(&[init(ID), result("Hi.", 0.5)].join("\n"));
+    rig
+}
+
+#[test]
+fn a_whole_turn_with_a_tool_becomes_events_in_order() {
+    let mut rig = Rig::new("claude");
+    let launch = rig.start("count the files");
+    assert!(launch.keep_stdin_open);
+    let stdin = json_lines(&launch.stdin.unwrap());
+    assert_eq!(
+        stdin,
+        [json!({"type":"user","message":{"role":"user","content":"count the files"},
+                "parent_tool_use_id":null,"session_id":""})]
+    );
+    let lines = [
+        init(ID),
+        assistant(r#"{"type":"thinking","thinking":"hm","signature":"s"}"#),
+        assistant(r#"{"type":"tool_use","id":"toolu_1","name":"Bash","input":{"command":"ls | wc -l"}}"#),
+        r#"{"type":"user","message":{"role":"user","content":[{"tool_use_id":"toolu_1","type":"tool_result","content":"3","is_error":false}]},"parent_tool_use_id":null,"session_id":"x","uuid":"u4","timestamp":"2026-01-01T00:00:00Z","tool_use_result":{"stdout":"3"}}"#.to_owned(),
+        assistant(r#"{"type":"text","text":"Three."}"#),
+        result("Three.", 0.5),
+    ];
+    let outputs = rig.lines(&lines.join("\n"));
+    assert_eq!(outputs[0], Output::Conversation(ID.to_owned()));
+    assert_eq!(
+        events(&outputs),
+        [
+            Event::Thinking { text: "hm".into() },
+            Event::ToolStarted {
+                id: "toolu_1".into(),
+                name: "Bash".into(),
+                input: json!({"command":"ls | wc -l"})
+            },
+            Event::ToolFinished { id: "toolu_1".into(), ok: true, output: "3".into() },
+            Event::Text { text: "Three.".into(), delta: false },
+            Event::TurnEnded {
+                turn: 1,
+                outcome: Outcome::Completed,
+                error: None,
+                text: Some("Three.".into())
+            },
+        ]
+    );
+    let usage = Usage { input_tokens: 1110, output_tokens: 7, cost_usd: Some(0.5) };
+    assert_eq!(end(&outputs).usage, usage);
+}
+
+#[test]
+fn the_second_turn_goes_to_the_same_process_and_costs_only_its_own() {
+    let mut rig = warm();
+    let outputs = rig.prompt("more");
+    assert_eq!(written(&outputs)[0]["message"]["content"], "more");
+    assert!(!outputs.iter().any(|output| matches!(output, Output::Start(_))));
+    let outputs = rig.lines(&[init(ID), result("Yes.", 0.75)].join("\n"));
+    assert!(!outputs.iter().any(|output| matches!(output, Output::Conversation(_))));
+    assert_eq!(end(&outputs).usage.cost_usd, Some(0.25));
+    assert_eq!(end(&outputs).turn, 2);
+}
+
+#[test]
+fn a_text_that_came_in_pieces_does_not_come_again_whole() {
+    let mut rig = Rig::new("claude");
+    rig.start("hello");
+    let lines =
+        [init(ID), piece("Hel"), piece("lo"), assistant(r#"{"type":"text","text":"Hello"}"#)];
+    let outputs = rig.lines(&lines.join("\n"));
+    assert_eq!(
+        events(&outputs),
+        [
+            Event::Text { text: "Hel".into(), delta: true },
+            Event::Text { text: "lo".into(), delta: true },
+        ]
+    );
+    let outputs = rig.line(&assistant(r#"{"type":"text","text":"Another"}"#));
+    assert_eq!(events(&outputs), [Event::Text { text: "Another".into(), delta: false }]);
+}
+
+#[test]
+fn what_a_helper_says_is_not_the_sessions_text() {
+    let mut rig = Rig::new("claude");
+    rig.start("hello");
+    let own = assistant(r#"{"type":"text","text":"inner"}"#);
+    let helpers = own.replace(r#""parent_tool_use_id":null"#, r#""parent_tool_use_id":"toolu_7""#);
+    assert_eq!(rig.line(&helpers), []);
+}
+
+#[test]
+fn a_permission_is_asked_and_its_answer_written() {
+    let mut rig = Rig::new("claude");
+    rig.start("delete x");
+    let outputs = rig.line(&permission("r1"));
+    let input = json!({"command":"rm x"});
+    let ask = Output::Ask { request_id: "s.1.1".into(), tool: "Bash".into(), input: input.clone() };
+    assert_eq!(outputs, [ask]);
+    assert_eq!(rig.turns.pending()[0].request_id, "s.1.1");
+    let outputs = rig.decide("s.1.1", true);
+    assert_eq!(
+        written(&outputs),
+        [json!({"type":"control_response","response":{"subtype":"success","request_id":"r1",
+                "response":{"behavior":"allow","updatedInput":input}}})]
+    );
+    assert!(matches!(&outputs[1], Output::Resolved { outcome: Resolution::Allow, .. }));
+
+    let outputs = rig.line(&permission("r2"));
+    let request_id = asks(&outputs)[0].clone();
+    let message = Some("not today".to_owned());
+    let outputs = rig.handle(Input::Permission { request_id, allow: false, message }).unwrap();
+    let response = &written(&outputs)[0]["response"]["response"];
+    assert_eq!(*response, json!({"behavior":"deny","message":"not today"}));
+}
+
+#[test]
+fn a_permission_that_the_program_takes_back_is_gone() {
+    let mut rig = Rig::new("claude");
+    rig.start("delete x");
+    rig.line(&permission("r1"));
+    let outputs = rig.line(r#"{"type":"control_cancel_request","request_id":"r1"}"#);
+    let [Output::Resolved { outcome: Resolution::Expired, .. }] = &outputs[..] else {
+        panic!("{outputs:?}")
+    };
+    assert_eq!(rig.turns.pending(), []);
+}
+
+#[test]
+fn a_control_request_that_nobody_knows_is_answered_so_that_it_does_not_hang() {
+    let mut rig = Rig::new("claude");
+    rig.start("hello");
+    let line = r#"{"type":"control_request","request_id":"h1","request":{"subtype":"hook_callback","callback_id":"c"}}"#;
+    let written = written(&rig.line(line));
+    assert_eq!(written[0]["response"]["subtype"], "error");
+    assert_eq!(written[0]["response"]["request_id"], "h1");
+}
+
+#[test]
+fn an_interrupt_is_asked_for_and_cancels_what_is_open() {
+    let mut rig = Rig::new("claude");
+    rig.start("delete x");
+    rig.lines(&[init(ID), permission("r1")].join("\n"));
+    let outputs = rig.interrupt();
+    assert_eq!(written(&outputs)[0]["request"], json!({"subtype":"interrupt"}));
+    assert!(
+        outputs.iter().any(|o| matches!(o, Output::Resolved { outcome: Resolution::Expired, .. }))
+    );
+    let outputs = rig.lines(&format!(
+        "{}\n{ABORTED}",
+        r#"{"type":"control_response","response":{"subtype":"success","request_id":"interrupt-1"}}"#
+    ));
+    assert_eq!((end(&outputs).outcome, end(&outputs).error), (Outcome::Interrupted, None));
+    // The process lives on, and takes the next prompt.
+    assert_eq!(written(&rig.prompt("go on")).len(), 1);
+}
+
+#[test]
+fn a_resumed_one_is_given_its_conversation_and_keeps_it_though_another_is_named() {
+    let mut rig = Rig::resuming("claude", ID);
+    let launch = rig.start("go on");
+    assert!(launch.args.contains(&format!("--resume={ID}")));
+    let outputs = rig.lines(&[init(OTHER), result("Yes.", 0.1)].join("\n"));
+    assert!(!outputs.iter().any(|output| matches!(output, Output::Conversation(_))));
+    assert_eq!(rig.turns.conversation(), Some(ID));
+}
+
+#[test]
+fn a_conversation_that_is_reset_goes_on_under_its_new_id() {
+    let mut rig = warm();
+    let line = format!(r#"{{"type":"conversation_reset","new_conversation_id":"{OTHER}"}}"#);
+    assert_eq!(rig.line(&line), [Output::Conversation(OTHER.to_owned())]);
+    rig.exit(0);
+    assert!(rig.start("go on").args.contains(&format!("--resume={OTHER}")));
+}
+
+const NOT_FOUND: &str = r#"{"type":"result","subtype":"error_during_execution","is_error":true,"errors":["No conversation found with session ID: 4f1c0a52"],"session_id":"00000000-0000-4000-8000-000000000000","usage":{"input_tokens":0,"output_tokens":0}}"#;
+
+#[test]
+fn a_refused_resume_begins_anew_once_with_the_same_prompt() {
+    let mut rig = Rig::resuming("claude", ID);
+    rig.start("go on");
+    rig.stderr("No conversation found with session ID: 4f1c0a52\n");
+    let outputs = rig.line(NOT_FOUND);
+    assert_eq!(ends(&outputs), []);
+    assert_eq!(notices(&outputs).len(), 1);
+    assert!(outputs.contains(&Output::CloseStdin));
+    let outputs = rig.exit(1);
+    let launch = super::rig::launch_in(&outputs);
+    assert!(!launch.args.iter().any(|arg| arg.starts_with("--resume")));
+    assert_eq!(json_lines(&launch.stdin.unwrap())[0]["message"]["content"], "go on");
+    let outputs = rig.lines(&[init(OTHER), result("Fresh.", 0.1)].join("\n"));
+    assert_eq!(outputs[0], Output::Conversation(OTHER.to_owned()));
+    assert_eq!(end(&outputs).text.as_deref(), Some("Fresh."));
+}
+
+#[test]
+fn a_resume_refused_on_the_error_output_alone_begins_anew_too() {
+    let mut rig = Rig::resuming("claude", ID);
+    rig.start("go on");
+    rig.stderr("No conversation found with session ID: 4f1c0a52\n");
+    let outputs = rig.exit(1);
+    assert_eq!(ends(&outputs), []);
+    assert!(!super::rig::launch_in(&outputs).args.iter().any(|arg| arg.starts_with("--resume")));
+}
+
+#[test]
+fn an_error_of_the_models_server_fails_the_turn_with_its_words() {
+    let mut rig = Rig::new("claude");
+    rig.start("hello");
+    let line = r#"{"type":"result","subtype":"success","is_error":true,"result":"API Error: 401 invalid key","session_id":"x","usage":{}}"#;
+    assert_eq!(failure(&rig.line(line)), "API Error: 401 invalid key");
+    let mut rig = Rig::new("claude");
+    rig.start("hello");
+    let line = r#"{"type":"result","subtype":"error_max_turns","is_error":false,"usage":{}}"#;
+    assert_eq!(failure(&rig.line(line)), "The turn ended with error_max_turns.");
+}
+
+#[test]
+fn retries_are_told_but_are_no_progress() {
+    let mut rig = Rig::new("claude");
+    rig.start("hello");
+    for attempt in 1..=9 {
+        rig.pass(MINUTE);
+        let line = format!(
+            r#"{{"type":"system","subtype":"api_retry","attempt":{attempt},"max_retries":10,"retry_delay_ms":60000,"error_status":529}}"#
+        );
+        let told = &notices(&rig.line(&line))[0];
+        assert!(told.contains(&format!("attempt {attempt} of 10")), "{told}");
+    }
+    failure(&rig.pass(MINUTE));
+}
+
+#[test]
+fn an_idle_process_is_stopped_gently_and_the_next_prompt_resumes() {
+    let mut rig = warm();
+    assert_eq!(rig.pass(15 * MINUTE - SECOND), []);
+    assert_eq!(rig.pass(SECOND), [Output::CloseStdin]);
+    assert_eq!(rig.pass(5 * SECOND), [Output::Signal(Signal::Term)]);
+    assert_eq!(rig.pass(5 * SECOND), [Output::Kill]);
+    // A prompt that comes meanwhile waits for the end of the old process.
+    let outputs = rig.prompt("are you there?");
+    assert_eq!(events(&outputs), [Event::TurnStarted { turn: 2 }]);
+    assert_eq!(outputs.len(), 1);
+    let launch =
+        super::rig::launch_in(&rig.handle(Input::Exited(crate::agent::Exit::Signal(9))).unwrap());
+    assert!(launch.args.contains(&format!("--resume={ID}")));
+}
+
+#[test]
+fn a_crash_fails_the_turn_with_the_last_words_and_the_next_prompt_resumes() {
+    let mut rig = warm();
+    rig.prompt("more");
+    rig.stderr("TypeError: x is undefined\n");
+    let why = failure(&rig.exit(1));
+    assert!(why.contains("code 1") && why.contains("TypeError: x is undefined"), "{why}");
+    assert!(rig.start("again").args.contains(&format!("--resume={ID}")));
+}
+
+#[test]
+fn a_final_answer_too_long_to_read_still_ends_its_turn() {
+    let mut rig = Rig::new("claude");
+    rig.start("write a book");
+    rig.line(&assistant(r#"{"type":"text","text":"Chapter one"}"#));
+    let long = result(&"x".repeat(crate::agent::MAX_LINE), 0.1);
+    let outputs = rig.line(&long[..=crate::agent::MAX_LINE]);
+    assert_eq!(end(&outputs).outcome, Outcome::Completed);
+    assert_eq!(end(&outputs).text.as_deref(), Some("Chapter one"));
+}

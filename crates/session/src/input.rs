@@ -1,0 +1,98 @@
+//! Which inputs were applied already: a client that lost its connection before the acknowledgement
+//! sends them again.
+
+use std::{
+    collections::{HashSet, VecDeque},
+    sync::Arc,
+};
+
+/// How many ids are remembered: of more, the oldest are forgotten.
+pub const REMEMBERED: usize = 4096;
+/// The longest id, in bytes.
+pub const MAX_ID: usize = 128;
+
+/// An id that is not taken: the input was not applied.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("an input_id has 1 to {MAX_ID} bytes, and this one has {length}: use a UUID")]
+pub struct BadId {
+    /// Its length in bytes.
+    pub length: usize,
+}
+
+/// The ids of the inputs of one session that were applied.
+///
+/// Clients choose them. What keeps apart clients that do not know of each other is for the caller to
+/// put before them.
+#[derive(Debug, Default)]
+pub struct Applied {
+    ids: HashSet<Arc<str>>,
+    /// The oldest first.
+    order: VecDeque<Arc<str>>,
+}
+
+impl Applied {
+    /// None yet.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Whether this id is new, as far as ids are remembered: only then is the input applied.
+    ///
+    /// # Errors
+    /// When the id is empty or too long.
+    pub fn first_time(&mut self, id: &str) -> Result<bool, BadId> {
+        if id.is_empty() || id.len() > MAX_ID {
+            return Err(BadId { length: id.len() });
+        }
+        if self.ids.contains(id) {
+            return Ok(false);
+        }
+        let id: Arc<str> = id.into();
+        self.order.push_back(Arc::clone(&id));
+        self.ids.insert(id);
+        self.forget_oldest();
+        Ok(true)
+    }
+
+    fn forget_oldest(&mut self) {
+        if self.order.len() > REMEMBERED
+            && let Some(oldest) = self.order.pop_front()
+        {
+            self.ids.remove(&oldest);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_input_is_applied_once_however_often_it_comes() {
+        let mut applied = Applied::new();
+        let first: Vec<_> =
+            ["a", "b", "a", "a", "b"].map(|id| applied.first_time(id).unwrap()).into();
+        assert_eq!(first, [true, true, false, false, false]);
+    }
+
+    #[test]
+    fn of_more_ids_than_are_remembered_the_oldest_are_forgotten() {
+        let mut applied = Applied::new();
+        for number in 0..=REMEMBERED {
+            assert_eq!(applied.first_time(&number.to_string()), Ok(true));
+        }
+        assert_eq!((applied.ids.len(), applied.order.len()), (REMEMBERED, REMEMBERED));
+        assert_eq!(applied.first_time("1"), Ok(false));
+        assert_eq!(applied.first_time("0"), Ok(true));
+        assert_eq!(applied.first_time("1"), Ok(true));
+    }
+
+    #[test]
+    fn an_id_that_is_empty_or_too_long_is_refused_and_nothing_remembered() {
+        let mut applied = Applied::new();
+        assert_eq!(applied.first_time(""), Err(BadId { length: 0 }));
+        assert_eq!(applied.first_time(&"x".repeat(MAX_ID + 1)), Err(BadId { length: MAX_ID + 1 }));
+        assert!(applied.order.is_empty());
+        assert_eq!(applied.first_time(&"x".repeat(MAX_ID)), Ok(true));
+    }
+}

@@ -1,0 +1,134 @@
+//! The ports that one line names.
+
+use std::net::{Ipv4Addr, Ipv6Addr};
+
+/// A line with one of these tells that something listens.
+const LISTENING: [&str; 9] =
+    ["listen", "serv", "start", "running", "ready", "bound", "bind", "available", "up on"];
+/// After these words a port may come without a colon.
+const WORDS: [&str; 2] = ["port", "listening on"];
+/// A line with one of these tells that something does not listen, or something else does.
+const FAILING: [&str; 6] =
+    ["in use", "already", "eaddrinuse", "econnrefused", "refused", "unavailable"];
+
+/// The ports that a line in small letters names as being listened on, in order; without its end, only
+/// those that something follows, since digits may be missing.
+pub(super) fn ports(line: &str, ended: bool) -> Vec<u16> {
+    let places: Vec<_> = numbers(line).filter_map(|digits| Place::at(line, digits)).collect();
+    if places.is_empty() {
+        return Vec::new();
+    }
+    let mood = Mood::of(line);
+    let meant = places.into_iter().filter(|place| place.is_meant(line, mood));
+    meant.filter_map(|place| number(&line[place.digits..], ended)).collect()
+}
+
+/// Where digits begin that may be a port.
+#[derive(Debug, Clone, Copy)]
+struct Place {
+    digits: usize,
+    /// Where the word before them begins, if it is one of [`WORDS`].
+    word: Option<usize>,
+}
+
+/// What a line is about.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Mood {
+    /// Something listens.
+    Listening,
+    /// Something does not listen, or something else does.
+    Failing,
+    /// Neither.
+    Other,
+}
+
+impl Mood {
+    fn of(line: &str) -> Self {
+        let says = |words: &[&str]| words.iter().any(|word| line.contains(word));
+        match says(&FAILING) {
+            true => Self::Failing,
+            false if says(&LISTENING) => Self::Listening,
+            false => Self::Other,
+        }
+    }
+}
+
+impl Place {
+    fn at(line: &str, digits: usize) -> Option<Self> {
+        let word = word_before(&line[..digits]);
+        (word.is_some() || line[..digits].ends_with(':')).then_some(Self { digits, word })
+    }
+
+    /// `http://host:PORT`, `host:PORT` of this machine; a bare `:PORT`, or `port PORT`, where the line
+    /// says that something listens.
+    fn is_meant(self, line: &str, mood: Mood) -> bool {
+        let named = self.word.is_some_and(|word| is_word_start(line, word));
+        let host = line[..self.digits].strip_suffix(':');
+        named && mood == Mood::Listening || host.is_some_and(|before| is_host(before, mood))
+    }
+}
+
+/// Where numbers begin.
+fn numbers(line: &str) -> impl Iterator<Item = usize> {
+    let digits = line.bytes().map(|byte| byte.is_ascii_digit());
+    let mut before = false;
+    digits.enumerate().filter_map(move |(at, is_digit)| {
+        let goes_on = std::mem::replace(&mut before, is_digit);
+        (is_digit && !goes_on).then_some(at)
+    })
+}
+
+/// Where the word of [`WORDS`] begins that stands before a number: `port 1`, `port: 1`, `port(s) 1`.
+fn word_before(before: &str) -> Option<usize> {
+    let word = before.trim_end_matches([' ', ':', '=', '#']);
+    if !(1..=3).contains(&(before.len() - word.len())) {
+        return None;
+    }
+    let single = ["(s)", "s"].iter().find_map(|plural| word.strip_suffix(plural)).unwrap_or(word);
+    WORDS.iter().find_map(|it| single.strip_suffix(it)).map(str::len)
+}
+
+/// The port at the beginning of this rest of a line.
+fn number(rest: &str, ended: bool) -> Option<u16> {
+    let digits = rest.bytes().take_while(u8::is_ascii_digit).count();
+    let (digits, behind) = rest.split_at(digits);
+    let is_whole = match behind.as_bytes() {
+        [] | [b'.' | b':'] => ended,
+        // `1.5` and `12:30:45` are none.
+        [b'.', next, ..] => !next.is_ascii_digit(),
+        [b':', next, ..] => *next == b' ',
+        [next, ..] => !next.is_ascii_alphanumeric() && *next != b'_',
+    };
+    digits.parse().ok().filter(|port| is_whole && *port > 0)
+}
+
+/// Whether what stands before a colon makes what follows a port.
+fn is_host(before: &str, mood: Mood) -> bool {
+    let of_host = |letter: char| letter.is_ascii_alphanumeric() || ".-[]:*%".contains(letter);
+    let outside = before.trim_end_matches(of_host);
+    let host = &before[outside.len()..];
+    let in_url = outside.ends_with("http://") || outside.ends_with("https://");
+    match host {
+        _ if in_url => !host.is_empty() && host.starts_with('[') == host.ends_with(']'),
+        "" => mood == Mood::Listening && !outside.ends_with('/'),
+        _ => mood != Mood::Failing && is_of_machine(host),
+    }
+}
+
+/// A name or an address that a server of this machine has, or may have.
+fn is_of_machine(host: &str) -> bool {
+    let inner = host.strip_prefix('[').and_then(|host| host.strip_suffix(']'));
+    let inner = inner.map(|host| host.split('%').next().unwrap_or_default());
+    match inner {
+        Some(inner) => inner.parse::<Ipv6Addr>().is_ok(),
+        None => {
+            matches!(host, "localhost" | "*" | "::" | "::1")
+                || host.ends_with(".localhost")
+                || host.parse::<Ipv4Addr>().is_ok()
+        }
+    }
+}
+
+fn is_word_start(line: &str, at: usize) -> bool {
+    !line[..at].ends_with(|letter: char| letter.is_ascii_alphanumeric())
+}

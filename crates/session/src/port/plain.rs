@@ -1,0 +1,109 @@
+//! Output without its escape sequences, line by line.
+
+/// How long a line is kept, in bytes.
+const MOST: usize = 1024;
+/// How much of a longer line is kept to go on with.
+const TAIL: usize = 256;
+
+/// The line that is being printed, as ASCII in small letters: other characters are spaces
+/// in it.
+#[derive(Debug, Default)]
+pub(super) struct Plain {
+    line: String,
+    state: State,
+}
+
+/// How far the line has come.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Ended {
+    /// It is at its end.
+    Line,
+    /// It is not, but as much as is kept of one.
+    Full,
+    /// It goes on.
+    Not,
+}
+
+/// Where in an escape sequence the output is.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+enum State {
+    #[default]
+    Text,
+    /// After ESC.
+    Escape,
+    /// Within `ESC [ … letter`.
+    Control,
+    /// Within a text for the terminal itself: a title, a link, up to BEL or `ESC \`.
+    Told,
+}
+
+impl Plain {
+    /// The line as far as it has come.
+    pub(super) fn line(&self) -> &str {
+        &self.line
+    }
+
+    /// Reads on, up to where the line is to be read, or to the end; and what is left.
+    pub(super) fn push<'a>(&mut self, mut text: &'a str) -> (Ended, &'a str) {
+        loop {
+            text = self.run(text);
+            if self.line.len() >= MOST {
+                return (Ended::Full, text);
+            }
+            let mut characters = text.chars();
+            let Some(character) = characters.next() else { return (Ended::Not, text) };
+            text = characters.as_str();
+            if self.character(character) {
+                return (Ended::Line, text);
+            }
+        }
+    }
+
+    /// Makes room for what comes next. [`Ended::Not`] needs none.
+    pub(super) fn make_room(&mut self, ended: Ended) {
+        match ended {
+            Ended::Line => self.line.clear(),
+            Ended::Full => drop(self.line.drain(..MOST - TAIL)),
+            Ended::Not => {}
+        }
+    }
+
+    /// Takes what is printed at the beginning, as much as there is room for.
+    fn run<'a>(&mut self, text: &'a str) -> &'a str {
+        if self.state != State::Text {
+            return text;
+        }
+        let is_printed = |byte: &u8| matches!(byte, b' '..=b'~');
+        let most = text.len().min(MOST - self.line.len());
+        let (run, rest) = text.split_at(text.bytes().take(most).take_while(is_printed).count());
+        let begin = self.line.len();
+        self.line.push_str(run);
+        self.line[begin..].make_ascii_lowercase();
+        rest
+    }
+
+    /// Takes one that is not simply printed; whether the line ends with it.
+    fn character(&mut self, character: char) -> bool {
+        let ends = matches!(character, '\n' | '\r');
+        self.state = match (self.state, character) {
+            // No sequence has more than a line: one that never ends would hide everything.
+            _ if ends => State::Text,
+            (_, '\x1b') => State::Escape,
+            (State::Text, _) => self.space(),
+            (State::Escape, '[') => State::Control,
+            (State::Escape, ']' | 'P' | '_' | '^' | 'X') => State::Told,
+            // As in `ESC ( B`, which resets with colours: one more letter follows.
+            (State::Escape, ' '..='/') => State::Escape,
+            // A colour changes nothing; whatever else moves the cursor, or erases.
+            (State::Control, 'm') | (State::Escape, _) | (State::Told, '\x07') => State::Text,
+            (State::Control, '@'..='~') => self.space(),
+            (State::Control | State::Told, _) => self.state,
+        };
+        ends
+    }
+
+    fn space(&mut self) -> State {
+        self.line.push(' ');
+        State::Text
+    }
+}

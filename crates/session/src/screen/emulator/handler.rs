@@ -1,0 +1,475 @@
+//! Each control sequence, noted and passed on.
+//!
+//! Every method of the engine's trait is here, since one that is missing would drop its sequence
+//! silently. What would answer the program, ring or touch a clipboard does nothing. Where the engine
+//! differs from the terminals that people attach with, this follows them:
+//!
+//! - a tab leaves no mark in the cells, and at the end of a row does nothing;
+//! - a line feed ends the state in which the next character wraps;
+//! - moves in origin mode are between the margins;
+//! - columns are not switched between 80 and 132;
+//! - erasing above the second row erases the first, deleting many characters none before the cursor.
+
+use alacritty_terminal::index::Column;
+use alacritty_terminal::term::TermMode;
+use alacritty_terminal::vte::ansi::cursor_icon::CursorIcon;
+use alacritty_terminal::vte::ansi::{
+    Attr, CharsetIndex, ClearMode, CursorShape, CursorStyle, Handler, Hyperlink, KeyboardModes,
+    KeyboardModesApplyBehavior, LineClearMode, Mode, ModifyOtherKeys, NamedPrivateMode,
+    PrivateMode, Rgb, ScpCharPath, ScpUpdateMode, StandardCharset, TabulationClearMode,
+};
+use unicode_width::UnicodeWidthChar as _;
+
+use super::{Emulator, Keys, Titles, cells, default_tabs};
+
+/// The most marks (accents and such) on one character.
+const MOST_MARKS: usize = 8;
+/// The longest address of a link, and the longest name of one.
+const LONGEST_ADDRESS: usize = 1024;
+const LONGEST_NAME: usize = 250;
+
+/// Modes that the engine does not know and that terminals have: reverse video, reverse wrapping,
+/// the keypad, other kinds of mouse reports, the meta key, colour scheme reports.
+const PASSED_MODES: [u16; 12] = [5, 9, 45, 66, 1001, 1015, 1016, 1034, 1035, 1036, 1039, 2031];
+
+impl Emulator {
+    fn input_carefully(&mut self, character: char) {
+        match character.width() {
+            None => {}
+            Some(0) if self.has_all_marks() => {}
+            Some(width) => {
+                self.term.input(character);
+                if width == 2 {
+                    cells::forget_leading_spacers(self.term.grid_mut());
+                    cells::settle(self.term.grid_mut());
+                }
+                if self.careful {
+                    self.mend_line();
+                    cells::unwrap_bottom(self.term.grid_mut());
+                }
+            }
+        }
+    }
+
+    /// Whether the character that a mark would be put on has as many as it may.
+    fn has_all_marks(&self) -> bool {
+        let grid = self.term.grid();
+        let row = &grid[grid.cursor.point.line];
+        let back = usize::from(!grid.cursor.input_needs_wrap);
+        let mut column = grid.cursor.point.column.saturating_sub(back);
+        if cells::is_spacer(&row[Column(column)]) {
+            column = column.saturating_sub(1);
+        }
+        row[Column(column)].zerowidth().is_some_and(|marks| marks.len() >= MOST_MARKS)
+    }
+
+    fn mend_line(&mut self) {
+        let line = cells::line_of(&self.term.grid().cursor);
+        cells::mend_row(self.term.grid_mut(), line);
+    }
+
+    /// After rows were moved.
+    fn mend_rows(&mut self) {
+        cells::unwrap_bottom(self.term.grid_mut());
+        cells::settle(self.term.grid_mut());
+    }
+
+    fn end_wrap(&mut self) {
+        self.term.grid_mut().cursor.input_needs_wrap = false;
+    }
+
+    /// Goes up or down in origin mode, to `column`.
+    fn move_inside(&mut self, rows: i64, column: usize) {
+        let top = i64::try_from(self.margins.start).unwrap_or_default();
+        let bottom = i64::try_from(self.margins.end).unwrap_or_default() - 1;
+        let line = i64::from(self.term.grid().cursor.point.line.0) + rows;
+        let line = line.clamp(top, bottom) - top;
+        self.term.goto(i32::try_from(line).unwrap_or_default(), column);
+    }
+
+    fn column(&self) -> usize {
+        self.term.grid().cursor.point.column.0
+    }
+
+    fn is_inside(&self) -> bool {
+        self.has(TermMode::ORIGIN)
+    }
+
+    fn pass_mode(&mut self, mode: u16, set: bool) {
+        self.passed_modes.retain(|other| *other != mode);
+        if set && PASSED_MODES.contains(&mode) {
+            self.passed_modes.push(mode);
+            self.passed_modes.sort_unstable();
+        }
+    }
+}
+
+fn signed(rows: usize) -> i64 {
+    i64::try_from(rows).unwrap_or(i64::MAX)
+}
+
+impl Handler for Emulator {
+    #[inline]
+    fn input(&mut self, c: char) {
+        if c.is_ascii() && !self.careful {
+            self.term.input(c);
+        } else {
+            self.input_carefully(c);
+        }
+    }
+
+    fn goto(&mut self, line: i32, col: usize) {
+        self.term.goto(line, col);
+    }
+
+    fn goto_line(&mut self, line: i32) {
+        self.term.goto_line(line);
+    }
+
+    fn goto_col(&mut self, col: usize) {
+        if self.is_inside() { self.move_inside(0, col) } else { self.term.goto_col(col) }
+    }
+
+    fn move_up(&mut self, rows: usize) {
+        if self.is_inside() {
+            self.move_inside(-signed(rows), self.column());
+        } else {
+            self.term.move_up(rows);
+        }
+    }
+
+    fn move_down(&mut self, rows: usize) {
+        if self.is_inside() {
+            self.move_inside(signed(rows), self.column());
+        } else {
+            self.term.move_down(rows);
+        }
+    }
+
+    fn move_down_and_cr(&mut self, rows: usize) {
+        if self.is_inside() {
+            self.move_inside(signed(rows), 0);
+        } else {
+            self.term.move_down_and_cr(rows);
+        }
+    }
+
+    fn move_up_and_cr(&mut self, rows: usize) {
+        if self.is_inside() {
+            self.move_inside(-signed(rows), 0);
+        } else {
+            self.term.move_up_and_cr(rows);
+        }
+    }
+
+    fn move_forward(&mut self, cols: usize) {
+        self.term.move_forward(cols);
+    }
+
+    fn move_backward(&mut self, cols: usize) {
+        self.term.move_backward(cols);
+    }
+
+    fn put_tab(&mut self, count: u16) {
+        self.move_forward_tabs(count);
+    }
+
+    fn move_forward_tabs(&mut self, count: u16) {
+        self.term.move_forward_tabs(count.min(self.size().cols));
+    }
+
+    fn move_backward_tabs(&mut self, count: u16) {
+        self.term.move_backward_tabs(count.min(self.size().cols));
+        self.end_wrap();
+    }
+
+    fn backspace(&mut self) {
+        self.term.backspace();
+    }
+
+    #[inline]
+    fn carriage_return(&mut self) {
+        self.term.carriage_return();
+    }
+
+    #[inline]
+    fn linefeed(&mut self) {
+        self.term.linefeed();
+        self.end_wrap();
+    }
+
+    fn newline(&mut self) {
+        self.term.newline();
+        self.end_wrap();
+    }
+
+    fn reverse_index(&mut self) {
+        self.term.reverse_index();
+        self.end_wrap();
+        self.mend_rows();
+    }
+
+    fn scroll_up(&mut self, rows: usize) {
+        self.term.scroll_up(rows);
+        self.mend_rows();
+    }
+
+    fn scroll_down(&mut self, rows: usize) {
+        self.term.scroll_down(rows);
+        self.mend_rows();
+    }
+
+    fn insert_blank_lines(&mut self, rows: usize) {
+        self.term.insert_blank_lines(rows);
+        self.mend_rows();
+    }
+
+    fn delete_lines(&mut self, rows: usize) {
+        self.term.delete_lines(rows);
+        self.mend_rows();
+    }
+
+    fn insert_blank(&mut self, cols: usize) {
+        self.term.insert_blank(cols);
+        self.mend_line();
+    }
+
+    fn erase_chars(&mut self, cols: usize) {
+        self.term.erase_chars(cols);
+        self.mend_line();
+    }
+
+    fn delete_chars(&mut self, cols: usize) {
+        self.term.delete_chars(cols.min(self.cols() - self.column()));
+        self.mend_line();
+    }
+
+    fn clear_line(&mut self, mode: LineClearMode) {
+        self.term.clear_line(mode);
+        self.mend_line();
+    }
+
+    fn clear_screen(&mut self, mode: ClearMode) {
+        match mode {
+            ClearMode::All => self.term.grid_mut().reset_region(..),
+            ClearMode::Saved => {}
+            ClearMode::Above if cells::line_of(&self.term.grid().cursor) == 1 => {
+                self.term.grid_mut().reset_region(..cells::at(1));
+                self.term.clear_screen(mode);
+            }
+            ClearMode::Above | ClearMode::Below => self.term.clear_screen(mode),
+        }
+        self.mend_line();
+    }
+
+    fn decaln(&mut self) {
+        self.term.decaln();
+    }
+
+    fn save_cursor_position(&mut self) {
+        self.term.save_cursor_position();
+    }
+
+    fn restore_cursor_position(&mut self) {
+        self.term.restore_cursor_position();
+        self.stay_inside();
+        cells::settle(self.term.grid_mut());
+    }
+
+    fn set_horizontal_tabstop(&mut self) {
+        let column = self.column();
+        self.tabs[column] = true;
+        self.term.set_horizontal_tabstop();
+    }
+
+    fn clear_tabs(&mut self, mode: TabulationClearMode) {
+        match mode {
+            TabulationClearMode::Current => {
+                let column = self.column();
+                self.tabs[column] = false;
+            }
+            TabulationClearMode::All => self.tabs.fill(false),
+        }
+        self.term.clear_tabs(mode);
+    }
+
+    fn set_tabs(&mut self, _: u16) {
+        let column = self.term.grid().cursor.point.column;
+        self.clear_tabs(TabulationClearMode::All);
+        for (stop, _) in default_tabs(self.cols()).enumerate().filter(|(_, is)| *is) {
+            self.term.grid_mut().cursor.point.column = Column(stop);
+            self.set_horizontal_tabstop();
+        }
+        self.term.grid_mut().cursor.point.column = column;
+    }
+
+    fn reset_state(&mut self) {
+        self.show_primary();
+        self.term.reset_state();
+        self.choose_defaults();
+        self.tabs = default_tabs(self.cols()).collect();
+        self.margins = 0..self.rows();
+        self.charset = CharsetIndex::G0;
+        self.keys = Keys::default();
+        self.modify_other_keys = 0;
+        self.titles = Titles::default();
+        self.passed_modes.clear();
+        self.styled_cursor = false;
+        self.take_care();
+    }
+
+    fn terminal_attribute(&mut self, attr: Attr) {
+        self.term.terminal_attribute(attr);
+    }
+
+    fn set_hyperlink(&mut self, link: Option<Hyperlink>) {
+        let link = link.filter(|link| is_kept(&link.uri, LONGEST_ADDRESS)).map(|link| {
+            let name = link.id.filter(|id| is_kept(id, LONGEST_NAME) && !id.contains([':', ';']));
+            Hyperlink { id: Some(name.unwrap_or_default()), uri: link.uri }
+        });
+        self.term.set_hyperlink(link);
+    }
+
+    fn set_mode(&mut self, mode: Mode) {
+        self.term.set_mode(mode);
+        self.take_care();
+    }
+
+    fn unset_mode(&mut self, mode: Mode) {
+        self.term.unset_mode(mode);
+        self.take_care();
+    }
+
+    fn set_private_mode(&mut self, mode: PrivateMode) {
+        match mode {
+            PrivateMode::Named(NamedPrivateMode::ColumnMode) => {}
+            PrivateMode::Named(NamedPrivateMode::SwapScreenAndSetRestoreCursor) => {
+                self.show_alternate();
+            }
+            PrivateMode::Unknown(mode) => self.pass_mode(mode, true),
+            PrivateMode::Named(named) => {
+                self.styled_cursor |= named == NamedPrivateMode::BlinkingCursor;
+                self.term.set_private_mode(mode);
+            }
+        }
+    }
+
+    fn unset_private_mode(&mut self, mode: PrivateMode) {
+        match mode {
+            PrivateMode::Named(NamedPrivateMode::ColumnMode) => {}
+            PrivateMode::Named(NamedPrivateMode::SwapScreenAndSetRestoreCursor) => {
+                self.show_primary();
+            }
+            PrivateMode::Unknown(mode) => self.pass_mode(mode, false),
+            PrivateMode::Named(named) => {
+                self.styled_cursor |= named == NamedPrivateMode::BlinkingCursor;
+                self.term.unset_private_mode(mode);
+                if named == NamedPrivateMode::Origin {
+                    self.term.goto(0, 0);
+                }
+            }
+        }
+    }
+
+    fn set_scrolling_region(&mut self, top: usize, bottom: Option<usize>) {
+        let bottom = bottom.unwrap_or(self.rows()).min(self.rows());
+        if (1..bottom).contains(&top) || (top, bottom) == (1, self.rows()) {
+            self.margins = top - 1..bottom;
+            self.term.set_scrolling_region(top, Some(bottom));
+            self.term.goto(0, 0);
+            self.take_care();
+        }
+    }
+
+    fn set_keypad_application_mode(&mut self) {
+        self.term.set_keypad_application_mode();
+    }
+
+    fn unset_keypad_application_mode(&mut self) {
+        self.term.unset_keypad_application_mode();
+    }
+
+    fn set_active_charset(&mut self, index: CharsetIndex) {
+        self.charset = index;
+        self.term.set_active_charset(index);
+    }
+
+    fn configure_charset(&mut self, index: CharsetIndex, charset: StandardCharset) {
+        self.term.configure_charset(index, charset);
+    }
+
+    fn set_color(&mut self, index: usize, color: Rgb) {
+        self.painted = true;
+        self.term.set_color(index, color);
+    }
+
+    fn reset_color(&mut self, index: usize) {
+        self.term.reset_color(index);
+    }
+
+    fn set_cursor_style(&mut self, style: Option<CursorStyle>) {
+        self.styled_cursor = style.is_some();
+        self.term.set_cursor_style(style);
+    }
+
+    fn set_cursor_shape(&mut self, shape: CursorShape) {
+        self.styled_cursor = true;
+        self.term.set_cursor_shape(shape);
+    }
+
+    fn set_title(&mut self, title: Option<String>) {
+        self.titles.set(title.as_deref());
+    }
+
+    fn push_title(&mut self) {
+        self.titles.push();
+    }
+
+    fn pop_title(&mut self) {
+        self.titles.pop();
+    }
+
+    fn push_keyboard_mode(&mut self, mode: KeyboardModes) {
+        self.keys.push(mode);
+    }
+
+    fn pop_keyboard_modes(&mut self, count: u16) {
+        self.keys.pop(count);
+    }
+
+    fn set_keyboard_mode(&mut self, mode: KeyboardModes, change: KeyboardModesApplyBehavior) {
+        self.keys.set(mode, change);
+    }
+
+    fn set_modify_other_keys(&mut self, mode: ModifyOtherKeys) {
+        self.modify_other_keys = match mode {
+            ModifyOtherKeys::Reset => 0,
+            ModifyOtherKeys::EnableExceptWellDefined => 1,
+            ModifyOtherKeys::EnableAll => 2,
+        };
+    }
+
+    // What asks for an answer: whoever looks at the terminal has one that answers.
+    fn identify_terminal(&mut self, _: Option<char>) {}
+    fn device_status(&mut self, _: usize) {}
+    fn report_mode(&mut self, _: Mode) {}
+    fn report_private_mode(&mut self, _: PrivateMode) {}
+    fn report_keyboard_mode(&mut self) {}
+    fn report_modify_other_keys(&mut self) {}
+    fn dynamic_color_sequence(&mut self, _: String, _: usize, _: &str) {}
+    fn text_area_size_pixels(&mut self) {}
+    fn text_area_size_chars(&mut self) {}
+
+    // What leaves nothing on the screen.
+    fn bell(&mut self) {}
+    fn substitute(&mut self) {}
+    fn clipboard_store(&mut self, _: u8, _: &[u8]) {}
+    fn clipboard_load(&mut self, _: u8, _: &str) {}
+    fn set_mouse_cursor_icon(&mut self, _: CursorIcon) {}
+    fn set_scp(&mut self, _: ScpCharPath, _: ScpUpdateMode) {}
+}
+
+/// Whether part of a link is short enough, and can be written again.
+fn is_kept(text: &str, longest: usize) -> bool {
+    text.len() <= longest && !text.chars().any(char::is_control)
+}

@@ -1,0 +1,44 @@
+//! The window's title, and those that programs saved to restore them later.
+
+/// The most characters of a title.
+const LONGEST: usize = 256;
+/// The most titles that are saved.
+const DEEPEST: usize = 10;
+
+/// The title in force, and a stack of saved ones; none is empty.
+#[derive(Debug, Default, Clone, PartialEq, Eq)]
+pub(in super::super) struct Titles {
+    current: Option<String>,
+    saved: Vec<Option<String>>,
+}
+
+impl Titles {
+    pub(in super::super) fn current(&self) -> Option<&str> {
+        self.current.as_deref()
+    }
+
+    /// What was saved, the latest last.
+    pub(in super::super) fn saved(&self) -> &[Option<String>] {
+        &self.saved
+    }
+
+    pub(super) fn set(&mut self, title: Option<&str>) {
+        let kept: String =
+            title.unwrap_or_default().chars().filter(|c| !c.is_control()).take(LONGEST).collect();
+        let kept = kept.trim();
+        self.current = (!kept.is_empty()).then(|| kept.to_owned());
+    }
+
+    pub(super) fn push(&mut self) {
+        if self.saved.len() == DEEPEST {
+            self.saved.remove(0);
+        }
+        self.saved.push(self.current.clone());
+    }
+
+    pub(super) fn pop(&mut self) {
+        if let Some(title) = self.saved.pop() {
+            self.current = title;
+        }
+    }
+}

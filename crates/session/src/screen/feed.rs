@@ -1,0 +1,128 @@
+//! Bytes in: made into characters, then cut into stretches of text and whole control sequences.
+//!
+//! The engine only ever reads whole sequences, so that it is at rest between two calls, whatever
+//! the bytes were.
+
+use alacritty_terminal::vte::ansi::Handler as _;
+use unicode_width::UnicodeWidthChar as _;
+
+use super::{Screen, skim};
+
+impl Screen {
+    /// Reads what the terminal's program wrote: any bytes, cut anywhere. What is not UTF-8 counts
+    /// as U+FFFD, as it does for those who are sent the text.
+    pub fn feed(&mut self, bytes: &[u8]) {
+        let mut rest = self.end_character(bytes);
+        while let Err(error) = std::str::from_utf8(rest) {
+            let (good, bad) = rest.split_at(error.valid_up_to());
+            self.feed_text(&String::from_utf8_lossy(good));
+            let Some(len) = error.error_len() else {
+                self.carry = bad.to_vec();
+                return;
+            };
+            self.feed_text("\u{fffd}");
+            rest = bad.get(len..).unwrap_or_default();
+        }
+        self.feed_text(&String::from_utf8_lossy(rest));
+    }
+
+    /// Ends the character that an earlier call began. Returns what is left of the bytes.
+    fn end_character<'a>(&mut self, mut bytes: &'a [u8]) -> &'a [u8] {
+        while let (false, Some((&byte, rest))) = (self.carry.is_empty(), bytes.split_first()) {
+            self.carry.push(byte);
+            match std::str::from_utf8(&self.carry) {
+                Ok(character) => {
+                    let character = character.to_owned();
+                    self.carry.clear();
+                    self.feed_text(&character);
+                }
+                Err(error) if error.error_len().is_some() => {
+                    self.carry.clear();
+                    self.feed_text("\u{fffd}");
+                    return bytes;
+                }
+                Err(_) => {}
+            }
+            bytes = rest;
+        }
+        bytes
+    }
+
+    fn feed_text(&mut self, mut text: &str) {
+        while !text.is_empty() {
+            if self.scanner.at_rest() {
+                text = self.feed_stretch(text);
+            }
+            let (read, sequence) = self.scanner.read(text);
+            text = &text[read..];
+            if let Some(sequence) = sequence {
+                self.apply(&sequence);
+            }
+        }
+    }
+
+    /// Feeds the text up to the first control sequence other than of the pen, and returns the rest.
+    fn feed_stretch<'a>(&mut self, text: &'a str) -> &'a str {
+        let (stretch, rest) = text.split_at(skim::stretch(text.as_bytes()));
+        if !stretch.is_empty() {
+            let seen = if self.skimming { self.skip(stretch) } else { stretch };
+            self.processor.advance(&mut self.emulator, seen.as_bytes());
+            self.printed = skim::last_printed(stretch);
+        }
+        rest
+    }
+
+    /// Leaves out what will have left the screen when the stretch has been read, but for what it
+    /// does to the pen. Returns what is left to read.
+    fn skip<'a>(&mut self, stretch: &'a str) -> &'a str {
+        let Some(rows) = self.emulator.rows_to_flush() else { return stretch };
+        let Some(start) = skim::visible(stretch.as_bytes(), rows) else { return stretch };
+        let (gone, seen) = stretch.split_at(start);
+        for sequence in skim::pens(gone.as_bytes()) {
+            self.processor.advance(&mut self.emulator, sequence);
+        }
+        self.emulator.carriage_return();
+        seen
+    }
+
+    fn apply(&mut self, sequence: &str) {
+        let printed = self.printed.take();
+        match sequence {
+            "\x1b[!p" => self.emulator.soft_reset(),
+            other => match (repetition(other), printed) {
+                (Some(times), Some(character)) => self.repeat(character, times),
+                (Some(_), None) => {}
+                (None, _) => self.processor.advance(&mut self.emulator, other.as_bytes()),
+            },
+        }
+    }
+
+    /// Prints a character again, not more often than it takes to fill the screen.
+    fn repeat(&mut self, character: char, times: u16) {
+        let cols = u32::from(self.size().cols);
+        let cells = cols * u32::from(self.size().rows);
+        let times = u32::from(times);
+        let enough = if times > cells { cells + times % cols } else { times };
+        for _ in 0..enough {
+            self.emulator.input(character);
+        }
+    }
+}
+
+/// How often `sequence` asks to repeat the last character, if it does. The engine never sees one: it
+/// would repeat a character however long ago that was printed.
+fn repetition(sequence: &str) -> Option<u16> {
+    let numbers = sequence.strip_prefix("\x1b[")?.strip_suffix('b')?;
+    if numbers.bytes().any(|byte| matches!(byte, b' '..=b'/' | b'<'..=b'?')) {
+        return None;
+    }
+    let first = numbers.split([';', ':']).next().unwrap_or_default();
+    let digits = first.bytes().filter(u8::is_ascii_digit).map(|digit| u16::from(digit - b'0'));
+    let times = digits.fold(0u16, |n, digit| n.saturating_mul(10).saturating_add(digit));
+    Some(times.max(1))
+}
+
+/// Whether a character takes a cell of its own.
+pub(super) fn takes_cell(character: char) -> bool {
+    character.width().is_some_and(|width| width > 0)
+}

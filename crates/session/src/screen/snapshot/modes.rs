@@ -1,0 +1,134 @@
+//! Everything that is a switch: colours, titles, tab stops, modes, margins, how keys are reported.
+
+use alacritty_terminal::term::TermMode;
+use alacritty_terminal::term::color::COUNT;
+use alacritty_terminal::vte::ansi::{CharsetIndex, CursorShape, NamedColor, Rgb};
+
+use super::super::emulator::{Emulator, Keys, Titles, default_tabs};
+use super::Painter;
+
+/// What sets the modes that are off after a reset.
+const SWITCHES: [(TermMode, &str); 13] = [
+    (TermMode::APP_CURSOR, "\x1b[?1h"),
+    (TermMode::APP_KEYPAD, "\x1b="),
+    (TermMode::MOUSE_REPORT_CLICK, "\x1b[?1000h"),
+    (TermMode::MOUSE_DRAG, "\x1b[?1002h"),
+    (TermMode::MOUSE_MOTION, "\x1b[?1003h"),
+    (TermMode::FOCUS_IN_OUT, "\x1b[?1004h"),
+    (TermMode::UTF8_MOUSE, "\x1b[?1005h"),
+    (TermMode::SGR_MOUSE, "\x1b[?1006h"),
+    (TermMode::ALTERNATE_SCROLL, "\x1b[?1007h"),
+    (TermMode::URGENCY_HINTS, "\x1b[?1042h"),
+    (TermMode::BRACKETED_PASTE, "\x1b[?2004h"),
+    (TermMode::LINE_FEED_NEW_LINE, "\x1b[20h"),
+    (TermMode::INSERT, "\x1b[4h"),
+];
+
+/// What clears the modes that are on after a reset.
+const CLEARED: [(TermMode, &str); 2] =
+    [(TermMode::SHOW_CURSOR, "\x1b[?25l"), (TermMode::LINE_WRAP, "\x1b[?7l")];
+
+pub(super) fn colours(painter: &mut Painter, emulator: &Emulator) {
+    if !emulator.painted {
+        return;
+    }
+    for index in 0..COUNT {
+        if let Some(Rgb { r, g, b }) = emulator.term().colors()[index] {
+            let place = place_of(index);
+            painter.put(format_args!("\x1b]{place};rgb:{r:02x}/{g:02x}/{b:02x}\x1b\\"));
+        }
+    }
+}
+
+fn place_of(index: usize) -> String {
+    match index.checked_sub(NamedColor::Foreground as usize) {
+        None => format!("4;{index}"),
+        Some(named) => format!("{}", 10 + named),
+    }
+}
+
+pub(super) fn titles(painter: &mut Painter, titles: &Titles) {
+    let mut set: Option<&str> = None;
+    for title in titles.saved() {
+        change_title(painter, &mut set, title.as_deref());
+        painter.out.push_str("\x1b[22;2t");
+    }
+    change_title(painter, &mut set, titles.current());
+}
+
+fn change_title<'a>(painter: &mut Painter, set: &mut Option<&'a str>, title: Option<&'a str>) {
+    if *set != title {
+        painter.put(format_args!("\x1b]2;{}\x1b\\", title.unwrap_or_default()));
+        *set = title;
+    }
+}
+
+pub(super) fn tabs(painter: &mut Painter, tabs: &[bool]) {
+    if tabs.iter().copied().eq(default_tabs(tabs.len())) {
+        return;
+    }
+    painter.out.push_str("\x1b[3g");
+    for (column, _) in tabs.iter().enumerate().filter(|(_, is)| **is) {
+        painter.put(format_args!("\x1b[{}G\x1bH", column + 1));
+    }
+    painter.at = None;
+}
+
+pub(super) fn keys(painter: &mut Painter, keys: &Keys) {
+    for flags in keys.all() {
+        painter.put(format_args!("\x1b[>{flags}u"));
+    }
+}
+
+pub(super) fn switches(painter: &mut Painter, emulator: &Emulator) {
+    for (mode, sequence) in SWITCHES {
+        if emulator.has(mode) {
+            painter.out.push_str(sequence);
+        }
+    }
+    for (mode, sequence) in CLEARED {
+        if !emulator.has(mode) {
+            painter.out.push_str(sequence);
+        }
+    }
+    for mode in &emulator.passed_modes {
+        painter.put(format_args!("\x1b[?{mode}h"));
+    }
+    if emulator.modify_other_keys > 0 {
+        painter.put(format_args!("\x1b[>4;{}m", emulator.modify_other_keys));
+    }
+    cursor_style(painter, emulator);
+}
+
+fn cursor_style(painter: &mut Painter, emulator: &Emulator) {
+    if !emulator.styled_cursor {
+        return;
+    }
+    let style = emulator.term().cursor_style();
+    let steady = match style.shape {
+        CursorShape::Underline => 4,
+        CursorShape::Beam => 6,
+        CursorShape::Block | CursorShape::HollowBlock | CursorShape::Hidden => 2,
+    };
+    painter.put(format_args!("\x1b[{} q", steady - u8::from(style.blinking)));
+}
+
+/// Sets margins and origin mode. Returns the row that the terminal then counts from.
+pub(super) fn margins(painter: &mut Painter, emulator: &Emulator) -> usize {
+    let (top, bottom) = (emulator.margins.start, emulator.margins.end);
+    if !emulator.has_full_margins() {
+        painter.put(format_args!("\x1b[{};{bottom}r", top + 1));
+    }
+    if !emulator.has(TermMode::ORIGIN) {
+        return 0;
+    }
+    painter.out.push_str("\x1b[?6h");
+    top
+}
+
+/// Puts a character set other than the first in use.
+pub(super) fn charset(painter: &mut Painter, charset: CharsetIndex) {
+    if charset == CharsetIndex::G1 {
+        painter.out.push('\x0e');
+    }
+}

@@ -1,0 +1,133 @@
+//! Cursors: where they stand, with which pen and characters, and those that were saved.
+
+use alacritty_terminal::grid::{Cursor, Dimensions as _, Grid};
+use alacritty_terminal::index::Column;
+use alacritty_terminal::term::cell::Cell;
+use alacritty_terminal::vte::ansi::{CharsetIndex, StandardCharset};
+
+use super::super::cells;
+use super::super::emulator::Emulator;
+use super::Painter;
+use super::pen::Pen;
+
+const CHARSETS: [(CharsetIndex, char); 4] = [
+    (CharsetIndex::G0, '('),
+    (CharsetIndex::G1, ')'),
+    (CharsetIndex::G2, '*'),
+    (CharsetIndex::G3, '+'),
+];
+
+/// The column of the cell that `character` was just printed to, if printing it there again changes
+/// nothing but that it was just printed.
+pub(super) fn printed(grid: &Grid<Cell>, emulator: &Emulator, character: char) -> Option<usize> {
+    let cursor = &grid.cursor;
+    let row = cells::row(grid, cells::line_of(cursor));
+    let next = cursor.point.column.0 + usize::from(cursor.input_needs_wrap);
+    let mut column = next.checked_sub(1)?;
+    if cells::is_spacer(&row[column]) {
+        column = column.checked_sub(1)?;
+    }
+    let cell = &row[column];
+    let same = cell.c == cursor.charsets[emulator.charset].map(character)
+        && Pen::of(cell) == Pen::of(&cursor.template)
+        && cell.zerowidth().unwrap_or_default().is_empty()
+        && !cells::is_wrapped(cell);
+    same.then_some(column)
+}
+
+impl Painter {
+    /// Puts the cursor of `grid` in its place, in a terminal that counts rows from `top`.
+    pub(super) fn place(&mut self, grid: &Grid<Cell>, top: usize) {
+        let cursor = &grid.cursor;
+        let line = cells::line_of(cursor);
+        if cursor.input_needs_wrap {
+            self.stand_behind(grid, line, top);
+        } else {
+            self.go(line.saturating_sub(top), cursor.point.column.0);
+        }
+        self.take(Pen::of(&cursor.template));
+        self.at = None;
+    }
+
+    /// Puts the cursor into `column` of its row, with its pen.
+    pub(super) fn stand_at(&mut self, grid: &Grid<Cell>, column: usize, top: usize) {
+        self.go(cells::line_of(&grid.cursor).saturating_sub(top), column);
+        self.take(Pen::of(&grid.cursor.template));
+        self.at = None;
+    }
+
+    /// The cursor stands behind the last column only after that was printed: prints it again.
+    fn stand_behind(&mut self, grid: &Grid<Cell>, line: usize, top: usize) {
+        let row = cells::row(grid, line);
+        let last = row.len() - 1;
+        let column = last - usize::from(cells::is_spacer(&row[last]));
+        self.go(line.saturating_sub(top), column);
+        self.dip(&row[column]);
+        self.out.push(row[column].c);
+        self.out.extend(row[column].zerowidth().unwrap_or_default());
+        // Ends nothing: but what was printed was not printed just now, and must not be repeated.
+        self.out.push_str("\x1b\\");
+    }
+
+    /// Saves what `grid` has saved, onto a blank page. The alternate page begins with nothing saved.
+    pub(super) fn save(&mut self, grid: &Grid<Cell>) {
+        let saved = &grid.saved_cursor;
+        if is_default(saved) {
+            return;
+        }
+        let line = cells::line_of(saved);
+        if saved.input_needs_wrap {
+            self.take(Pen::default());
+            self.go(line, grid.last_column().0);
+            self.out.push(' ');
+        } else {
+            self.go(line, saved.point.column.0);
+        }
+        self.take(Pen::of(&saved.template));
+        self.designate(saved);
+        self.out.push_str("\x1b7");
+        self.undesignate(saved);
+        self.take(Pen::default());
+        self.at = None;
+    }
+
+    /// Shows the alternate page, blank and with a plain pen. It begins with the cursor of the
+    /// primary one.
+    pub(super) fn alternate(&mut self, cursor: &Cursor<Cell>) {
+        self.designate(cursor);
+        self.out.push_str("\x1b[?1049h");
+        self.undesignate(cursor);
+        let coloured = cursor.template.bg != Cell::default().bg;
+        self.take(Pen::default());
+        if coloured {
+            self.out.push_str("\x1b[2J");
+        }
+        self.at = None;
+    }
+
+    /// Assigns the character sets of a cursor, where the terminal has the usual ones.
+    pub(super) fn designate(&mut self, cursor: &Cursor<Cell>) {
+        for (_, set) in special(cursor) {
+            self.out.extend(['\x1b', set, '0']);
+        }
+    }
+
+    fn undesignate(&mut self, cursor: &Cursor<Cell>) {
+        for (_, set) in special(cursor) {
+            self.out.extend(['\x1b', set, 'B']);
+        }
+    }
+}
+
+fn special(cursor: &Cursor<Cell>) -> impl Iterator<Item = (CharsetIndex, char)> {
+    let charsets = cursor.charsets;
+    CHARSETS.into_iter().filter(move |(set, _)| charsets[*set] != StandardCharset::Ascii)
+}
+
+fn is_default(cursor: &Cursor<Cell>) -> bool {
+    cursor.point.line == cells::at(0)
+        && cursor.point.column == Column(0)
+        && !cursor.input_needs_wrap
+        && Pen::of(&cursor.template) == Pen::default()
+        && special(cursor).next().is_none()
+}

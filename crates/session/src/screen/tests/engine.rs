@@ -1,0 +1,142 @@
+//! What is passed on to the engine does there what it did before. A method of the engine's trait
+//! that was forgotten would show here.
+
+use alacritty_terminal::Term;
+use alacritty_terminal::event::VoidListener;
+use alacritty_terminal::term::{Config, TermMode};
+use alacritty_terminal::vte::ansi::{Handler as _, NamedPrivateMode, PrivateMode, Processor};
+
+use super::super::emulator::Immediate;
+use super::super::{Screen, Size};
+use super::state::Page;
+
+/// A screen of 20 by 6 with something everywhere.
+const BEFORE: &str =
+    "\x1b[44mone\x1b[m two\r\nthree\tfour\r\n\x1b[1mfive\r\nsix\r\nseven\r\neight\x1b[3;4H";
+
+/// One or more for each method that leaves something behind, none where this crate does otherwise.
+const SEQUENCES: [&str; 74] = [
+    "x",
+    "漢",
+    "e\u{301}",
+    "\x1b[5;2Hx",
+    "\x1b[2dx",
+    "\x1b[9Gx",
+    "\x1b[2@",
+    "\x1b[2Ax",
+    "\x1b[2Bx",
+    "\x1b[3Cx",
+    "\x1b[2Dx",
+    "\x1b[2Ex",
+    "\x1b[2Fx",
+    "\x08x",
+    "\rx",
+    "\nx",
+    "\x1bDx",
+    "\x1bEx",
+    "\x1bMx",
+    "\x1b[6;1H\nx",
+    "\x1b[1;1H\x1bMx",
+    "\x1b[2S",
+    "\x1b[2T",
+    "\x1b[2L",
+    "\x1b[2M",
+    "\x1b[2X",
+    "\x1b[2P",
+    "\x1b[2Ix",
+    "\x1b[1Zx",
+    "\x1b7\x1b[Hx\x1b8y",
+    "\x1b[s\x1b[Hx\x1b[uy",
+    "\x1b[K",
+    "\x1b[1K",
+    "\x1b[2K",
+    "\x1b[J",
+    "\x1b[1J",
+    "\x1b[2J",
+    "\x1b[3J",
+    "\x1b[g\x1b[Z",
+    "\x1b[H\x1bH\x1b[3g\x1b[1;19H\x1b[Zx",
+    "\x1bc",
+    "\x1b[31mx",
+    "\x1b[7;4:3mx",
+    "\x1b[4hx",
+    "\x1b[4h\x1b[4lx",
+    "\x1b[20h",
+    "\x1b[?7h",
+    "\x1b[?7l\x1b[3;20Hxyz",
+    "\x1b[?25l",
+    "\x1b[?1h",
+    "\x1b[?1000h",
+    "\x1b[?1003h\x1b[?1003l",
+    "\x1b[?1006h",
+    "\x1b[?1049hx",
+    "\x1b[?1049hx\x1b[?1049ly",
+    "\x1b[2;4r\x1b[4;1H\nx",
+    "\x1b[2;4r\x1b[?6h\x1b[2;2Hx",
+    "\x1b=",
+    "\x1b=\x1b>",
+    "\x1b(0qx",
+    "\x1b)0\x0eqx\x0fq",
+    "\x1b]4;3;#010203\x07",
+    "\x1b]10;#010203\x07\x1b]110\x07",
+    "\x1b#8",
+    "\x1b[3 q",
+    "\x1b[?12h",
+    "\x1b]50;CursorShape=1\x07",
+    "\x1b]8;id=a;http://b\x07x\x1b]8;;\x07y",
+    "\x1b[?2004h",
+    "\x1b[?1004h",
+    "\x1b[?2026hx\x1b[?2026l",
+    "\x1b[3;18Habcdef",
+    "x\x1b[3b",
+    "\x1b[38;5;9;48;2;1;2;3m\x1b[2J",
+];
+
+struct Bare {
+    term: Term<VoidListener>,
+    processor: Processor<Immediate>,
+}
+
+impl Bare {
+    fn fed(text: &str) -> Self {
+        let config = Config { scrolling_history: 0, ..Config::default() };
+        let term = Term::new(config, &Size::new(20, 6), VoidListener);
+        let mut bare = Self { term, processor: Processor::new() };
+        bare.processor.advance(&mut bare.term, text.as_bytes());
+        for mode in [NamedPrivateMode::AlternateScroll, NamedPrivateMode::UrgencyHints] {
+            bare.term.unset_private_mode(PrivateMode::Named(mode));
+        }
+        bare
+    }
+}
+
+#[test]
+fn every_sequence_does_to_the_engine_what_it_does_without_this_crate() {
+    for sequence in SEQUENCES {
+        let before = BEFORE.replace('\t', "    ");
+        let bare = Bare::fed(&format!("{before}{sequence}"));
+        let mut screen = Screen::new(Size::new(20, 6));
+        screen.feed(before.as_bytes());
+        let untouched = (Page::of(screen.emulator.grid()), whole(&screen));
+        screen.feed(sequence.as_bytes());
+        let emulator = &screen.emulator;
+        assert_eq!(Page::of(bare.term.grid()), Page::of(emulator.grid()), "{sequence:?}");
+        let mode = bare.term.mode().difference(TermMode::ALT_SCREEN);
+        assert_eq!(mode, *emulator.term().mode(), "{sequence:?}");
+        assert_eq!(bare.term.cursor_style(), emulator.term().cursor_style(), "{sequence:?}");
+        for colour in [3, 256] {
+            let colours = (bare.term.colors()[colour], emulator.term().colors()[colour]);
+            assert_eq!(colours.0, colours.1, "{sequence:?}");
+        }
+        let changed = untouched != (Page::of(emulator.grid()), whole(&screen));
+        let idle = ["\x1b[3J", "\x1b[?7h", "\x1b=\x1b>", "\x1b]10;#010203\x07\x1b]110\x07"];
+        let idle = idle.contains(&sequence) || sequence == "\x1b[?1003h\x1b[?1003l";
+        assert!(changed || idle, "{sequence:?} did nothing");
+    }
+}
+
+fn whole(screen: &Screen) -> String {
+    let term = screen.emulator.term();
+    let colours = (term.colors()[3], term.colors()[256]);
+    format!("{:?}{:?}{colours:?}", term.mode(), term.cursor_style())
+}

@@ -1,0 +1,285 @@
+//! Whose size counts, and when.
+
+use proptest::{collection::vec, prelude::*};
+
+use super::*;
+
+const DESK: ViewerId = ViewerId(1);
+const PHONE: ViewerId = ViewerId(2);
+const DESK_SIZE: (u16, u16) = (200, 50);
+const PHONE_SIZE: (u16, u16) = (40, 30);
+
+/// The sizes of a session, and the time.
+struct World {
+    sizes: Sizes,
+    now: Instant,
+}
+
+impl World {
+    fn new() -> Self {
+        Self { sizes: Sizes::new(Size::DEFAULT), now: Instant::now() }
+    }
+
+    /// A desk and a phone, both visible, the phone last.
+    fn with_both() -> Self {
+        let mut world = Self::new();
+        world.shows(DESK, DESK_SIZE);
+        world.shows(PHONE, PHONE_SIZE);
+        world.settled();
+        world
+    }
+
+    fn shows(&mut self, viewer: ViewerId, size: (u16, u16)) {
+        self.sizes.resize(viewer, size, true, self.now).unwrap();
+    }
+
+    fn hides(&mut self, viewer: ViewerId) {
+        self.sizes.resize(viewer, (0, 0), false, self.now).unwrap();
+    }
+
+    fn typed(&mut self, viewer: ViewerId) {
+        self.sizes.typed(viewer, self.now);
+    }
+
+    fn later(&mut self, passed: Duration) -> Option<(u16, u16)> {
+        self.now += passed;
+        self.sizes.handle_timeout(self.now);
+        self.sizes.poll_output().map(pair)
+    }
+
+    /// The change, if there is one, once nothing more is put off.
+    fn settled(&mut self) -> Option<(u16, u16)> {
+        self.later(MOST_DELAY)
+    }
+}
+
+fn pair(size: Size) -> (u16, u16) {
+    (size.cols(), size.rows())
+}
+
+#[test]
+fn who_typed_last_counts() {
+    let mut world = World::with_both();
+    world.typed(DESK);
+    assert_eq!(world.settled(), Some(DESK_SIZE));
+    world.typed(PHONE);
+    assert_eq!(world.settled(), Some(PHONE_SIZE));
+    world.typed(PHONE);
+    assert_eq!(world.settled(), None);
+}
+
+#[test]
+fn where_nobody_has_typed_who_told_its_size_last_counts() {
+    let mut world = World::new();
+    world.shows(DESK, DESK_SIZE);
+    world.shows(PHONE, PHONE_SIZE);
+    assert_eq!(world.settled(), Some(PHONE_SIZE));
+    world.shows(DESK, DESK_SIZE);
+    assert_eq!(world.settled(), Some(DESK_SIZE));
+}
+
+#[test]
+fn who_tells_its_size_does_not_take_it_from_who_typed() {
+    let mut world = World::with_both();
+    world.typed(DESK);
+    assert_eq!(world.settled(), Some(DESK_SIZE));
+    world.shows(PHONE, (50, 20));
+    assert_eq!(world.settled(), None);
+}
+
+#[test]
+fn who_typed_before_it_told_its_size_counts_then() {
+    let mut world = World::with_both();
+    let tablet = ViewerId(3);
+    world.typed(tablet);
+    assert_eq!(world.settled(), None);
+    world.shows(tablet, (100, 40));
+    assert_eq!(world.settled(), Some((100, 40)));
+}
+
+#[test]
+fn taking_control_counts_until_another_types() {
+    let mut world = World::with_both();
+    world.typed(PHONE);
+    world.sizes.take_control(DESK, world.now);
+    assert_eq!(world.settled(), Some(DESK_SIZE));
+    world.typed(PHONE);
+    assert_eq!(world.settled(), Some(PHONE_SIZE));
+}
+
+#[test]
+fn who_is_hidden_or_gone_does_not_count_and_counts_again_when_seen() {
+    let mut world = World::with_both();
+    world.typed(DESK);
+    assert_eq!(world.settled(), Some(DESK_SIZE));
+    world.hides(DESK);
+    assert_eq!(world.settled(), Some(PHONE_SIZE));
+    world.shows(DESK, DESK_SIZE);
+    assert_eq!(world.settled(), Some(DESK_SIZE));
+    world.sizes.leave(DESK, world.now);
+    assert_eq!(world.settled(), Some(PHONE_SIZE));
+}
+
+#[test]
+fn when_nobody_is_visible_the_size_stays() {
+    let mut world = World::with_both();
+    world.hides(PHONE);
+    world.sizes.leave(DESK, world.now);
+    assert_eq!((world.settled(), world.sizes.poll_timeout()), (None, None));
+    assert_eq!(pair(world.sizes.current()), PHONE_SIZE);
+    world.shows(DESK, DESK_SIZE);
+    world.hides(DESK);
+    assert_eq!(world.settled(), None);
+}
+
+#[test]
+fn a_change_waits_until_it_was_wanted_for_a_moment() {
+    let mut world = World::new();
+    world.shows(DESK, DESK_SIZE);
+    assert_eq!(world.sizes.poll_timeout(), Some(world.now + DEBOUNCE));
+    assert_eq!(world.later(DEBOUNCE - Duration::from_millis(1)), None);
+    assert_eq!(world.later(Duration::from_millis(1)), Some(DESK_SIZE));
+    assert_eq!((world.settled(), world.sizes.poll_timeout()), (None, None));
+}
+
+#[test]
+fn a_window_that_is_dragged_changes_the_terminal_seldom_but_does() {
+    let mut world = World::new();
+    let mut changes = 0;
+    for cols in 100..200 {
+        world.shows(DESK, (cols, 50));
+        changes += usize::from(world.later(Duration::from_millis(16)).is_some());
+    }
+    assert!((2..=4).contains(&changes), "{changes} changes in 1.6 s");
+    assert_eq!(world.settled(), Some((199, 50)));
+}
+
+#[test]
+fn a_change_that_is_taken_back_in_time_does_not_happen() {
+    let mut world = World::with_both();
+    world.typed(PHONE);
+    world.typed(DESK);
+    world.later(DEBOUNCE / 2);
+    world.typed(PHONE);
+    assert_eq!((world.settled(), world.sizes.poll_timeout()), (None, None));
+}
+
+#[test]
+fn sizes_out_of_bounds_are_refused_and_the_one_before_stays() {
+    let mut world = World::with_both();
+    world.typed(DESK);
+    assert_eq!(world.settled(), Some(DESK_SIZE));
+    for (cols, rows) in [(2, 1), (19, 50), (200, 4), (0, 0)] {
+        let refused = world.sizes.resize(DESK, (cols, rows), true, world.now);
+        assert_eq!(refused, Err(Refused::TooSmall { cols, rows }));
+    }
+    for (cols, rows) in [(1001, 50), (200, 501), (u16::MAX, u16::MAX)] {
+        let refused = world.sizes.resize(DESK, (cols, rows), true, world.now);
+        assert_eq!(refused, Err(Refused::TooLarge { cols, rows }));
+    }
+    assert_eq!(world.settled(), None);
+    assert!(Size::new(20, 5).is_ok() && Size::new(1000, 500).is_ok());
+}
+
+#[test]
+fn a_refusal_says_what_to_do() {
+    let refused = Size::new(2, 1).unwrap_err().to_string();
+    assert_eq!(
+        refused,
+        "a terminal of 2×1 is too small: the smallest is 20×5; tell that you are not visible instead"
+    );
+}
+
+#[test]
+fn of_too_many_clients_one_more_is_refused_and_those_before_count() {
+    let mut world = World::new();
+    for id in 0..MAX_VIEWERS as u64 {
+        world.shows(ViewerId(id), DESK_SIZE);
+    }
+    let one_more = ViewerId(u64::MAX);
+    let refused = world.sizes.resize(one_more, PHONE_SIZE, true, world.now);
+    assert_eq!(refused, Err(Refused::TooMany));
+    world.typed(one_more);
+    assert_eq!(world.settled(), Some(DESK_SIZE));
+    world.shows(ViewerId(0), PHONE_SIZE);
+    world.sizes.leave(ViewerId(1), world.now);
+    world.shows(one_more, (99, 33));
+    assert_eq!(world.settled(), Some((99, 33)));
+}
+
+#[derive(Debug, Clone)]
+enum Event {
+    Resize(u64, (u16, u16), bool),
+    Typed(u64),
+    TakeControl(u64),
+    Leave(u64),
+    Later(u64),
+}
+
+fn event() -> impl Strategy<Value = Event> {
+    let size = (prop::sample::select(vec![10, 20, 80, 81]), prop::sample::select(vec![4, 5, 24]));
+    prop_oneof![
+        (0..4_u64, size, any::<bool>()).prop_map(|(id, size, seen)| Event::Resize(id, size, seen)),
+        (0..4_u64).prop_map(Event::Typed),
+        (0..4_u64).prop_map(Event::TakeControl),
+        (0..4_u64).prop_map(Event::Leave),
+        (0..80_u64).prop_map(Event::Later),
+    ]
+}
+
+/// The size that counts, found by reading the whole history.
+fn expected(history: &[Event]) -> Option<(u16, u16)> {
+    let best = (0..4).filter_map(|id| last_shown(history, id)).max_by_key(|(rank, _)| *rank);
+    best.map(|(_, size)| size)
+}
+
+/// When a client was used and told its size, and that size, if it is visible.
+fn last_shown(history: &[Event], client: u64) -> Option<((usize, usize), (u16, u16))> {
+    let (mut used, mut shown) = (0, None);
+    for (at, event) in (1..).zip(history) {
+        match event {
+            Event::Typed(id) | Event::TakeControl(id) if *id == client => used = at,
+            Event::Leave(id) if *id == client => (used, shown) = (0, None),
+            Event::Resize(id, _, false) if *id == client => shown = None,
+            Event::Resize(id, size, true) if *id == client && Size::new(size.0, size.1).is_ok() => {
+                shown = Some((at, *size));
+            }
+            _ => {}
+        }
+    }
+    shown.map(|(told, size)| ((used, told), size))
+}
+
+proptest! {
+    #[test]
+    fn it_comes_to_what_the_whole_history_says(events in vec(event(), 0..60)) {
+        let mut world = World::new();
+        let mut outputs = vec![pair(Size::DEFAULT)];
+        let mut changed: Option<Instant> = None;
+        // The size that counted last: it stays when nobody is visible.
+        let mut frozen = pair(Size::DEFAULT);
+        for (count, event) in (1..).zip(&events) {
+            let now = world.now;
+            match *event {
+                Event::Resize(id, size, seen) => drop(world.sizes.resize(ViewerId(id), size, seen, now)),
+                Event::Typed(id) => world.sizes.typed(ViewerId(id), now),
+                Event::TakeControl(id) => world.sizes.take_control(ViewerId(id), now),
+                Event::Leave(id) => world.sizes.leave(ViewerId(id), now),
+                Event::Later(millis) => {
+                    if let Some(size) = world.later(Duration::from_millis(millis)) {
+                        prop_assert!(changed.is_none_or(|at| world.now - at >= DEBOUNCE));
+                        changed = Some(world.now);
+                        outputs.push(size);
+                    }
+                }
+            }
+            frozen = expected(&events[..count]).unwrap_or_else(|| pair(world.sizes.current()));
+        }
+        outputs.extend(world.settled());
+        prop_assert_eq!(pair(world.sizes.current()), frozen);
+        prop_assert_eq!(*outputs.last().unwrap(), frozen);
+        prop_assert!(outputs.windows(2).all(|pair| pair[0] != pair[1]));
+        prop_assert!(outputs.iter().all(|(cols, rows)| *cols >= 20 && *rows >= 5));
+        prop_assert_eq!(world.settled(), None);
+    }
+}

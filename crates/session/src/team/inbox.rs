@@ -1,0 +1,217 @@
+//! Messages: sent, handed over one after the other, read again from any place.
+
+use std::sync::Arc;
+
+use uuid::Uuid;
+
+use super::{
+    Done, Effect, Place, TeamError, Teams, check_length,
+    effect::{Delivery, Out},
+    record::{Key, Kind, Message},
+};
+
+/// Messages of one member's inbox.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Page {
+    /// The messages, in order of their seq.
+    pub messages: Vec<Message>,
+    /// Where to go on: as `since` of the next call it says that all before it have been read.
+    pub next_seq: u64,
+    /// Whether more are there now.
+    pub more: bool,
+}
+
+/// A message that is to be.
+struct Draft {
+    from: Uuid,
+    to: Vec<Uuid>,
+    kind: Kind,
+    payload: Arc<str>,
+}
+
+impl Teams {
+    /// Sends a message from a member to another; without `to` from a worker to the leader, and
+    /// from the leader to all workers. Gives its seq, which is the message's acknowledgement.
+    ///
+    /// # Errors
+    /// When an end is not in this team or has ended, or the message does not fit.
+    pub fn relay(
+        &mut self,
+        team: Uuid,
+        from: Uuid,
+        to: Option<Uuid>,
+        payload: impl Into<Arc<str>>,
+        at: u64,
+    ) -> Done<u64> {
+        let to = self.team(team)?.addressees(from, to)?;
+        let draft = Draft { from, to, kind: Kind::Message, payload: payload.into() };
+        self.post(team, draft, at)
+    }
+
+    /// Gives a worker something to do, in the leader's name: its prompt goes the way of a message,
+    /// so that it is as durable. The worker is pending until the turn that it begins has a result.
+    ///
+    /// # Errors
+    /// When there is no such worker or it has ended, the leader has, or the prompt does not fit.
+    pub fn assign(
+        &mut self,
+        team: Uuid,
+        worker: Uuid,
+        prompt: impl Into<Arc<str>>,
+        at: u64,
+    ) -> Done<u64> {
+        let found = self.team(team)?;
+        found.check_active()?;
+        found.worker(worker)?;
+        found.living(worker)?;
+        let (from, to) = (found.kept.leader, vec![worker]);
+        let draft = Draft { from, to, kind: Kind::Assignment, payload: prompt.into() };
+        self.post(team, draft, at)
+    }
+
+    /// The messages to a member from `since` on, or all. That it asks from a place on says that it
+    /// has read all before it; what it has only been shown is shown again.
+    ///
+    /// # Errors
+    /// When the session is not in this team.
+    pub fn inbox(&mut self, team: Uuid, session: Uuid, since: Option<u64>) -> Done<Page> {
+        self.team(team)?.seat(session)?;
+        let mut out = Out::default();
+        self.has_read(Place { team, session }, since.unwrap_or(0), &mut out);
+        Ok((self.page(team, session, since.unwrap_or(0))?, self.finish(out)))
+    }
+
+    /// A message that was to be delivered has reached its addressee. Said again, it does nothing.
+    ///
+    /// # Errors
+    /// When it was not to be delivered, or the session is not in this team.
+    pub fn delivered(
+        &mut self,
+        team: Uuid,
+        seq: u64,
+        session: Uuid,
+    ) -> Result<Vec<Effect>, TeamError> {
+        let seat = self.team(team)?.seat(session)?;
+        if seat.is_gone() || seq <= seat.kept.reached {
+            return Ok(Vec::new());
+        }
+        if seat.offered != Some(seq) {
+            return Err(TeamError::NotOffered { seq, session });
+        }
+        let mut out = Out::default();
+        self.reach(Place { team, session }, seq, &mut out);
+        Ok(self.finish(out))
+    }
+
+    /// There was no room for a message that was to be delivered: it is offered again when a turn
+    /// of its addressee ends, or when that [has room](Self::has_room).
+    pub fn not_taken(&mut self, team: Uuid, seq: u64, session: Uuid) {
+        let seat = self.seat_mut(Place { team, session });
+        if let Some(seat) = seat.filter(|seat| seat.offered == Some(seq)) {
+            seat.offered = None;
+            seat.full = true;
+        }
+    }
+
+    /// A session can take messages again: somebody attached to a terminal, say.
+    pub fn has_room(&mut self, session: Uuid) -> Vec<Effect> {
+        let mut out = Out::default();
+        self.offer_again(session, &mut out);
+        self.finish(out)
+    }
+
+    pub(super) fn offer_again(&mut self, session: Uuid, out: &mut Out) {
+        let Some(&team) = self.team_of.get(&session) else { return };
+        let place = Place { team, session };
+        if let Some(seat) = self.seat_mut(place) {
+            seat.full = false;
+        }
+        self.offer(place, out);
+    }
+
+    /// Hands a member the next message, if it has none in its hands.
+    pub(super) fn offer(&mut self, place: Place, out: &mut Out) {
+        let Some(team) = self.teams.get_mut(&place.team) else { return };
+        let Some(seat) = team.seats.get_mut(&place.session) else { return };
+        if seat.full || seat.offered.is_some() || seat.is_gone() {
+            return;
+        }
+        let next = seat.waiting.first().and_then(|seq| team.messages.get(seq));
+        if let Some(message) = next {
+            seat.offered = Some(message.seq);
+            out.say(Effect::Deliver(Delivery::new(place.team, place.session, message)));
+        }
+    }
+
+    fn post(&mut self, id: Uuid, draft: Draft, at: u64) -> Done<u64> {
+        let size = draft.payload.len();
+        check_length("message", size, self.limits.payload)?;
+        let to_go = self.team(id)?.to_go(size, self.held, &self.limits)?;
+        let mut out = Out::default();
+        self.forget(id, to_go, &mut out);
+        let Draft { from, to, kind, payload } = draft;
+        let team = self.team_mut(id)?;
+        let message = Message { seq: team.kept.next_seq, from, to, kind, payload, at };
+        team.kept.last_active = at;
+        team.add(message.clone());
+        self.held += size;
+        self.announce(id, &message, &mut out);
+        Ok((message.seq, self.finish(out)))
+    }
+
+    fn announce(&mut self, id: Uuid, message: &Message, out: &mut Out) {
+        out.change(Key::team(id));
+        out.change(Key::message(id, message.seq));
+        for &to in &message.to {
+            out.say(Effect::Show(Delivery::new(id, to, message)));
+        }
+        for &session in &message.to {
+            self.offer(Place { team: id, session }, out);
+        }
+    }
+
+    fn forget(&mut self, id: Uuid, to_go: Vec<u64>, out: &mut Out) {
+        let Some(team) = self.teams.get_mut(&id) else { return };
+        for seq in to_go {
+            self.held -= team.forget(seq);
+            out.change(Key::message(id, seq));
+        }
+    }
+
+    fn has_read(&mut self, place: Place, below: u64, out: &mut Out) {
+        let Some(team) = self.teams.get_mut(&place.team) else { return };
+        // Nobody has read what has not been said.
+        let below = below.min(team.kept.next_seq);
+        let Some(seat) = team.seats.get_mut(&place.session) else { return };
+        if below > seat.kept.read_below {
+            seat.kept.read_below = below;
+            out.change(Key::member(place.team, place.session));
+        }
+    }
+
+    fn page(&self, id: Uuid, session: Uuid, since: u64) -> Result<Page, TeamError> {
+        let team = self.team(id)?;
+        let mut page = Page { messages: Vec::new(), next_seq: team.kept.next_seq, more: false };
+        let mut bytes = 0;
+        let after = team.messages.range(since..).map(|(_, message)| message);
+        for message in after.filter(|message| message.to.contains(&session)) {
+            bytes += message.payload.len();
+            let full =
+                page.messages.len() >= self.limits.page_messages || bytes > self.limits.page_bytes;
+            if full && !page.messages.is_empty() {
+                return Ok(Page { next_seq: message.seq, more: true, ..page });
+            }
+            page.messages.push(message.clone());
+        }
+        Ok(page)
+    }
+
+    fn reach(&mut self, place: Place, seq: u64, out: &mut Out) {
+        let Some(seat) = self.seat_mut(place) else { return };
+        seat.waiting.remove(&seq);
+        seat.offered = None;
+        seat.kept.reached = seq;
+        out.change(Key::member(place.team, place.session));
+        self.offer(place, out);
+    }
+}

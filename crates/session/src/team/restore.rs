@@ -1,0 +1,132 @@
+//! The same state after a restart.
+
+use std::collections::BTreeMap;
+
+use uuid::Uuid;
+
+use super::{
+    Effect, Limits, Place, Teams,
+    effect::Out,
+    member::Seat,
+    record::{Key, Part, Record},
+    roster::Team,
+};
+
+impl Teams {
+    /// The teams of these records, in whatever order they come. Nobody waits and nothing is being
+    /// handed over; [`Teams::restarted`] says what follows from that. Second come the keys of
+    /// records that belong to nothing: those can be removed.
+    pub fn restore(limits: Limits, records: impl IntoIterator<Item = Record>) -> (Self, Vec<Key>) {
+        let mut teams = Self::new(limits);
+        // By key a team comes before its members, and those before its messages.
+        let sorted: BTreeMap<_, _> = records.into_iter().map(|one| (one.key(), one)).collect();
+        let mut left_out: Vec<_> =
+            sorted.into_iter().filter_map(|(key, record)| teams.take_in(key, record)).collect();
+        left_out.extend(teams.drop_leaderless());
+        teams.count();
+        (teams, left_out)
+    }
+
+    /// The daemon has started: what had begun in the workers' sessions has failed, and what has
+    /// not reached its addressee is delivered. To be called once, after [`Teams::restore`] and
+    /// before any session goes on; each session that is no more is to be said to be
+    /// [gone](Teams::session_gone) before.
+    pub fn restarted(&mut self, at: u64) -> Vec<Effect> {
+        let mut out = Out::default();
+        let places: Vec<_> = self.places().collect();
+        for (place, leads) in places {
+            if !leads {
+                self.fail_begun(place, at, &mut out);
+            }
+            self.offer(place, &mut out);
+        }
+        self.finish(out)
+    }
+
+    /// All that is kept now, by key.
+    pub fn records(&self) -> Vec<Record> {
+        let mut all: Vec<_> = self.teams.values().flat_map(of_team).collect();
+        all.extend(self.waits.records());
+        all.sort_by_key(Record::key);
+        all
+    }
+
+    /// What is kept under a key now.
+    pub(super) fn record(&self, key: Key) -> Option<Record> {
+        let found = self.teams.get(&key.team)?;
+        let team = key.team;
+        match key.part {
+            Part::Team => Some(Record::Team(found.kept.clone())),
+            Part::Member(session) => found.seats.get(&session).map(|seat| member(team, seat)),
+            Part::Message(seq) => {
+                let message = found.messages.get(&seq)?.clone();
+                Some(Record::Message { team, message })
+            }
+            Part::Result(worker, number) => {
+                let result = found.results.get(&(worker, number))?.clone();
+                Some(Record::Result { team, result })
+            }
+            Part::Wait(id) => self.waits.record(id),
+        }
+    }
+
+    fn places(&self) -> impl Iterator<Item = (Place, bool)> {
+        self.teams.iter().flat_map(|(&team, found)| {
+            let sessions = found.seats.keys();
+            sessions.map(move |&session| (Place { team, session }, session == found.kept.leader))
+        })
+    }
+
+    /// Takes a record in, or gives back its key.
+    fn take_in(&mut self, key: Key, record: Record) -> Option<Key> {
+        if let Record::Team(kept) = record {
+            self.teams.insert(kept.id, Team::new(kept));
+            return None;
+        }
+        let Some(team) = self.teams.get_mut(&key.team) else { return Some(key) };
+        match record {
+            Record::Member { member, .. } if !self.team_of.contains_key(&member.session) => {
+                self.team_of.insert(member.session, key.team);
+                team.seats.insert(member.session, Seat::new(member));
+            }
+            Record::Message { message, .. } => team.add(message),
+            Record::Result { result, .. } => {
+                team.results.insert((result.worker, result.number), result);
+            }
+            Record::Wait(wait) => self.waits.restore(wait),
+            Record::Team(_) | Record::Member { .. } => return Some(key),
+        }
+        None
+    }
+
+    fn drop_leaderless(&mut self) -> Vec<Key> {
+        let leaderless = |team: &&Team| !team.seats.contains_key(&team.kept.leader);
+        let ids: Vec<Uuid> =
+            self.teams.values().filter(leaderless).map(|team| team.kept.id).collect();
+        for id in &ids {
+            self.teams.remove(id);
+            self.team_of.retain(|_, of| of != id);
+            self.waits.of_team_end(*id);
+        }
+        ids.into_iter().map(Key::team).collect()
+    }
+
+    fn count(&mut self) {
+        self.held = self.teams.values().map(Team::held).sum();
+    }
+}
+
+fn of_team(team: &Team) -> impl Iterator<Item = Record> {
+    let id = team.kept.id;
+    let members = team.seats.values().map(move |seat| member(id, seat));
+    let messages = team.messages.values().cloned();
+    let messages = messages.map(move |message| Record::Message { team: id, message });
+    let results = team.results.values().cloned();
+    let results = results.map(move |result| Record::Result { team: id, result });
+    let own = Record::Team(team.kept.clone());
+    std::iter::once(own).chain(members).chain(messages).chain(results)
+}
+
+fn member(team: Uuid, seat: &Seat) -> Record {
+    Record::Member { team, member: seat.kept.clone() }
+}

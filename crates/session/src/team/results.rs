@@ -1,0 +1,264 @@
+//! What comes of each turn of a team worker: one result, told once.
+
+use std::sync::Arc;
+
+use uuid::Uuid;
+
+use super::{
+    Done, Effect, Place, TeamError, Teams, check_length,
+    effect::Out,
+    member::Seat,
+    record::{Key, TeamResult},
+};
+
+/// The least that is kept of a result when teams hold all that they may.
+const SHORT: usize = 16 << 10;
+/// What stands at the end of a text that was cut.
+const CUT: &str = "\n[cut: the result was too long]";
+
+/// How a turn ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Outcome {
+    /// By itself.
+    Completed,
+    /// Somebody interrupted it.
+    Interrupted,
+    /// It went wrong.
+    Failed,
+}
+
+/// A turn that ended.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Ended {
+    /// Which of the session's turns: they ascend.
+    pub turn: u64,
+    /// How.
+    pub outcome: Outcome,
+    /// The agent's last words, or what went wrong.
+    pub text: String,
+}
+
+/// What a worker says of its own work.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Report {
+    /// Whether it went well.
+    pub success: bool,
+    /// What came of it.
+    pub result: String,
+}
+
+/// A result that is to be.
+struct Found {
+    turn: Option<u64>,
+    answers: u64,
+    success: bool,
+    text: String,
+}
+
+impl Teams {
+    /// A turn of a session begins. What was delivered to it before is what its result answers.
+    pub fn turn_started(&mut self, session: Uuid, turn: u64, at: u64) -> Vec<Effect> {
+        let mut out = Out::default();
+        if let Some(place) = self.place_of_worker(session) {
+            self.start(place, turn, at, &mut out);
+        }
+        self.finish(out)
+    }
+
+    /// A turn of a session ended. A worker that has not reported in it has its last words as its
+    /// result. Said again, it does nothing more.
+    pub fn turn_ended(&mut self, session: Uuid, ended: Ended, at: u64) -> Vec<Effect> {
+        let mut out = Out::default();
+        if let Some(place) = self.place_of_worker(session) {
+            // A turn whose beginning was never said began now.
+            self.start(place, ended.turn, at, &mut out);
+            self.end(place, ended, at, &mut out);
+        }
+        self.offer_again(session, &mut out);
+        self.finish(out)
+    }
+
+    /// A worker says what came of its turn, or of what it was given where it has no turns. Gives
+    /// the result that counts: the first of a turn, whatever is reported after it.
+    ///
+    /// # Errors
+    /// When this is no worker of this team, or the result is too long.
+    pub fn report(
+        &mut self,
+        team: Uuid,
+        worker: Uuid,
+        report: Report,
+        at: u64,
+    ) -> Done<(bool, Arc<str>)> {
+        self.team(team)?.worker(worker)?;
+        check_length("result", report.result.len(), self.limits.result)?;
+        let mut out = Out::default();
+        let place = Place { team, session: worker };
+        if self.is_new(place, &report) {
+            self.take_report(place, report, at, &mut out);
+        }
+        let newest = self.team(team)?.newest_result(worker);
+        let kept = newest.map(|result| (result.success, Arc::clone(&result.text)));
+        Ok((kept.ok_or(TeamError::Gone(worker))?, self.finish(out)))
+    }
+
+    /// A session has ended. Whoever waits for it waits no more, and what it had not finished has
+    /// failed. A team without its leader is inactive.
+    pub fn session_gone(&mut self, session: Uuid, at: u64) -> Vec<Effect> {
+        let mut out = Out::default();
+        if let Some(&team) = self.team_of.get(&session) {
+            self.leave(Place { team, session }, at, &mut out);
+        }
+        self.finish(out)
+    }
+
+    /// What had begun when the daemon stopped, and has no result, has failed.
+    pub(super) fn fail_begun(&mut self, place: Place, at: u64, out: &mut Out) {
+        let Some(seat) = self.seat_mut(place).filter(|seat| !seat.is_gone()) else { return };
+        let (owes, answers) = (seat.kept.owes(), seat.kept.reached);
+        let turn = seat.kept.turn.take();
+        if turn.is_some() {
+            out.change(Key::member(place.team, place.session));
+        }
+        if owes {
+            let turn = turn.filter(|turn| !turn.reported).map(|turn| turn.number);
+            let text = "the daemon stopped before this was finished".to_owned();
+            self.add_result(place, Found { turn, answers, success: false, text }, at, out);
+        }
+    }
+
+    /// A result that is neither its worker's newest nor part of a wait's answer is forgotten.
+    pub(super) fn release(&mut self, place: Place, number: u64, out: &mut Out) {
+        let Some(team) = self.teams.get_mut(&place.team) else { return };
+        let newest = team.seats.get(&place.session).map(|seat| seat.kept.results);
+        if newest == Some(number) || self.waits.need(place.session, number) {
+            return;
+        }
+        if let Some(result) = team.results.remove(&(place.session, number)) {
+            self.held -= result.text.len();
+            out.change(Key::result(place.team, place.session, number));
+        }
+    }
+
+    fn place_of_worker(&self, session: Uuid) -> Option<Place> {
+        let team = *self.team_of.get(&session)?;
+        let found = self.teams.get(&team)?;
+        let worker = found.worker(session).ok().filter(|seat| !seat.is_gone());
+        worker.map(|_| Place { team, session })
+    }
+
+    fn start(&mut self, place: Place, turn: u64, at: u64, out: &mut Out) {
+        let Some(seat) = self.seat_mut(place) else { return };
+        if turn <= seat.kept.last_turn {
+            return;
+        }
+        if let Some(open) = seat.kept.turn {
+            let text = "the turn was never said to have ended".to_owned();
+            self.end(place, Ended { turn: open.number, outcome: Outcome::Failed, text }, at, out);
+        }
+        if let Some(seat) = self.seat_mut(place) {
+            seat.kept.start(turn);
+            out.change(Key::member(place.team, place.session));
+        }
+    }
+
+    fn end(&mut self, place: Place, ended: Ended, at: u64, out: &mut Out) {
+        let Some(seat) = self.seat_mut(place) else { return };
+        let Some(turn) = seat.kept.turn.take_if(|turn| turn.number == ended.turn) else { return };
+        out.change(Key::member(place.team, place.session));
+        if !turn.reported {
+            let success = ended.outcome == Outcome::Completed;
+            let (turn, answers, text) = (Some(turn.number), turn.answers, ended.text);
+            self.add_result(place, Found { turn, answers, success, text }, at, out);
+        }
+    }
+
+    /// Whether a report is the first of what it is about. Where there are no turns, that is whatever
+    /// came since the last one, or says something else.
+    fn is_new(&self, place: Place, report: &Report) -> bool {
+        let Ok(team) = self.team(place.team) else { return false };
+        let Ok(seat) = team.living(place.session) else { return false };
+        if seat.kept.last_turn > 0 {
+            return seat.kept.owes();
+        }
+        let same =
+            |last: &TeamResult| last.success == report.success && *last.text == *report.result;
+        seat.kept.owes() || !team.newest_result(place.session).is_some_and(same)
+    }
+
+    fn take_report(&mut self, place: Place, report: Report, at: u64, out: &mut Out) {
+        let Some(seat) = self.seat_mut(place) else { return };
+        let turn = seat.kept.turn.as_mut().filter(|turn| !turn.reported);
+        let about = turn.map(|turn| {
+            turn.reported = true;
+            (Some(turn.number), turn.answers)
+        });
+        let (turn, answers) = about.unwrap_or((None, seat.kept.reached));
+        let Report { success, result: text } = report;
+        self.add_result(place, Found { turn, answers, success, text }, at, out);
+    }
+
+    fn leave(&mut self, place: Place, at: u64, out: &mut Out) {
+        let Some(seat) = self.seat_mut(place).filter(|seat| !seat.is_gone()) else { return };
+        let (pending, answers) = (seat.is_pending(), seat.newest());
+        let turn = seat.kept.turn.take().map(|turn| turn.number);
+        seat.kept.gone_at = Some(at);
+        seat.waiting.clear();
+        seat.offered = None;
+        out.change(Key::member(place.team, place.session));
+        out.say(Effect::Updated(place.team));
+        if pending && self.team_of(place.session).is_some_and(|(_, leads)| !leads) {
+            let text = "the session ended before it gave a result".to_owned();
+            self.add_result(place, Found { turn, answers, success: false, text }, at, out);
+        } else {
+            self.fill(place, out);
+        }
+    }
+
+    fn add_result(&mut self, place: Place, found: Found, at: u64, out: &mut Out) {
+        let text = self.fitted(found.text);
+        let Some(seat) = self.seat_mut(place) else { return };
+        let number = seat.note_result(found.answers);
+        let Found { turn, success, .. } = found;
+        let result = TeamResult { worker: place.session, number, turn, success, text, at };
+        self.keep_result(place, result, at, out);
+        self.fill(place, out);
+        self.release(place, number - 1, out);
+        if self.teams.get(&place.team).is_some_and(|team| !team.any_pending()) {
+            out.say(Effect::Completed(place.team));
+        }
+    }
+
+    fn keep_result(&mut self, place: Place, result: TeamResult, at: u64, out: &mut Out) {
+        let Some(team) = self.teams.get_mut(&place.team) else { return };
+        team.kept.last_active = at;
+        self.held += result.text.len();
+        out.change(Key::team(place.team));
+        out.change(Key::member(place.team, place.session));
+        out.change(Key::result(place.team, place.session, result.number));
+        let (worker, success) = (place.session, result.success);
+        let said = Arc::clone(&result.text);
+        out.say(Effect::WorkerResult { team: place.team, worker, success, result: said });
+        team.results.insert((worker, result.number), result);
+    }
+
+    /// A text, cut to what a result may have, and to little when hardly any room is left.
+    fn fitted(&self, text: String) -> Arc<str> {
+        let left = self.limits.held_bytes.saturating_sub(self.held).max(SHORT);
+        let max = self.limits.result.min(left);
+        if text.len() <= max {
+            return text.into();
+        }
+        let end = text.floor_char_boundary(max.saturating_sub(CUT.len()));
+        format!("{}{CUT}", text.get(..end).unwrap_or_default()).into()
+    }
+}
+
+impl Seat {
+    /// One more result is there: its number.
+    fn note_result(&mut self, answers: u64) -> u64 {
+        self.kept.answered = self.kept.answered.max(answers);
+        self.kept.results += 1;
+        self.kept.results
+    }
+}

@@ -1,0 +1,178 @@
+//! One team: its members, its messages, its results.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+};
+
+use uuid::Uuid;
+
+use super::{
+    error::TeamError,
+    limits::Limits,
+    member::{Member, Seat},
+    record::{Message, TeamRecord, TeamResult},
+};
+
+/// One team.
+#[derive(Debug)]
+pub(super) struct Team {
+    pub(super) kept: TeamRecord,
+    pub(super) seats: BTreeMap<Uuid, Seat>,
+    pub(super) messages: BTreeMap<u64, Message>,
+    /// Bytes of the messages.
+    pub(super) bytes: usize,
+    /// By worker and number.
+    pub(super) results: BTreeMap<(Uuid, u64), TeamResult>,
+}
+
+impl Team {
+    pub(super) fn new(kept: TeamRecord) -> Self {
+        let (seats, messages, results) = (BTreeMap::new(), BTreeMap::new(), BTreeMap::new());
+        Self { kept, seats, messages, bytes: 0, results }
+    }
+
+    pub(super) fn sit(&mut self, session: Uuid, at: u64) {
+        self.seats.insert(session, Seat::new(Member::new(session, at)));
+    }
+
+    pub(super) fn is_active(&self) -> bool {
+        self.seats.get(&self.kept.leader).is_some_and(|leader| !leader.is_gone())
+    }
+
+    pub(super) fn check_active(&self) -> Result<(), TeamError> {
+        if self.is_active() { Ok(()) } else { Err(TeamError::Inactive(self.kept.id)) }
+    }
+
+    pub(super) fn workers(&self) -> impl Iterator<Item = &Seat> {
+        self.seats.values().filter(|seat| seat.kept.session != self.kept.leader)
+    }
+
+    pub(super) fn any_pending(&self) -> bool {
+        self.workers().any(Seat::is_pending)
+    }
+
+    /// A member, whether or not its session has ended.
+    pub(super) fn seat(&self, session: Uuid) -> Result<&Seat, TeamError> {
+        let team = self.kept.id;
+        self.seats.get(&session).ok_or(TeamError::NotMember { session, team })
+    }
+
+    /// A member whose session goes on.
+    pub(super) fn living(&self, session: Uuid) -> Result<&Seat, TeamError> {
+        let seat = self.seat(session)?;
+        if seat.is_gone() { Err(TeamError::Gone(session)) } else { Ok(seat) }
+    }
+
+    /// A member that is not the leader.
+    pub(super) fn worker(&self, session: Uuid) -> Result<&Seat, TeamError> {
+        let team = self.kept.id;
+        if session == self.kept.leader {
+            return Err(TeamError::NotAWorker { session, team });
+        }
+        self.seat(session)
+    }
+
+    /// Who is to have a message: whoever is named, or the leader from a worker, or all workers
+    /// from the leader.
+    pub(super) fn addressees(&self, from: Uuid, to: Option<Uuid>) -> Result<Vec<Uuid>, TeamError> {
+        self.living(from)?;
+        match to {
+            Some(to) if to == from => Err(TeamError::ToItself(from)),
+            Some(to) => self.living(to).map(|_| vec![to]),
+            None if from == self.kept.leader => self.all_workers(),
+            None => self.check_active().map(|()| vec![self.kept.leader]),
+        }
+    }
+
+    fn all_workers(&self) -> Result<Vec<Uuid>, TeamError> {
+        let living = self.workers().filter(|seat| !seat.is_gone());
+        let all: Vec<_> = living.map(|seat| seat.kept.session).collect();
+        if all.is_empty() { Err(TeamError::NoWorkers(self.kept.id)) } else { Ok(all) }
+    }
+
+    /// The oldest worker that has ended and makes room for another.
+    pub(super) fn oldest_gone(&self) -> Option<Uuid> {
+        let gone = self.workers().filter_map(|seat| Some((seat.kept.gone_at?, seat.kept.session)));
+        gone.min().map(|(_, session)| session)
+    }
+
+    /// The messages that are to go so that one of `size` bytes fits: the oldest of those that all
+    /// their addressees have read or been handed. `held` are the bytes of all teams.
+    pub(super) fn to_go(
+        &self,
+        size: usize,
+        held: usize,
+        limits: &Limits,
+    ) -> Result<Vec<u64>, TeamError> {
+        let mut freed = 0;
+        let mut to_go = Vec::new();
+        let mut settled = self.messages.values().filter(|message| self.is_settled(message));
+        loop {
+            let fits = self.messages.len() - to_go.len() < limits.messages
+                && self.bytes + size - freed <= limits.inbox_bytes
+                && held + size - freed <= limits.held_bytes;
+            if fits {
+                return Ok(to_go);
+            }
+            let unread = self.messages.len() - to_go.len();
+            let full = TeamError::InboxFull { team: self.kept.id, unread };
+            let message = settled.next().ok_or(full)?;
+            freed += message.payload.len();
+            to_go.push(message.seq);
+        }
+    }
+
+    fn is_settled(&self, message: &Message) -> bool {
+        let through = |seat: &Seat| seat.is_through_with(message.seq);
+        message.to.iter().all(|to| self.seats.get(to).is_none_or(through))
+    }
+
+    /// Takes a message in, for those of its addressees that it has not reached.
+    pub(super) fn add(&mut self, message: Message) {
+        for to in &message.to {
+            let seat = self.seats.get_mut(to).filter(|seat| !seat.is_gone());
+            if let Some(seat) = seat.filter(|seat| message.seq > seat.kept.reached) {
+                seat.waiting.insert(message.seq);
+            }
+        }
+        self.bytes += message.payload.len();
+        self.kept.next_seq = self.kept.next_seq.max(message.seq + 1);
+        self.messages.insert(message.seq, message);
+    }
+
+    /// Forgets a message: so many bytes it had.
+    pub(super) fn forget(&mut self, seq: u64) -> usize {
+        let Some(message) = self.messages.remove(&seq) else { return 0 };
+        for to in &message.to {
+            if let Some(seat) = self.seats.get_mut(to) {
+                seat.waiting.remove(&seq);
+            }
+        }
+        self.bytes -= message.payload.len();
+        message.payload.len()
+    }
+
+    /// The newest result of a worker, which is always there if there was one.
+    pub(super) fn newest_result(&self, worker: Uuid) -> Option<&TeamResult> {
+        let seat = self.seats.get(&worker)?;
+        self.results.get(&(worker, seat.kept.results))
+    }
+
+    /// Bytes of all messages and results.
+    pub(super) fn held(&self) -> usize {
+        self.bytes + self.results.values().map(|result| result.text.len()).sum::<usize>()
+    }
+
+    /// What a new wait may be for: workers that have something to do, or have done something.
+    pub(super) fn with_work(&self) -> BTreeSet<Uuid> {
+        let with_work = self.workers().filter(|seat| seat.is_pending() || seat.kept.results > 0);
+        with_work.map(|seat| seat.kept.session).collect()
+    }
+
+    /// The text of a result, shared.
+    pub(super) fn text_of(&self, worker: Uuid, number: u64) -> Option<(bool, Arc<str>)> {
+        let result = self.results.get(&(worker, number))?;
+        Some((result.success, Arc::clone(&result.text)))
+    }
+}

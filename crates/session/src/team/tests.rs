@@ -1,0 +1,379 @@
+//! Histories of teams, driven as a shell drives them.
+
+mod histories;
+mod messages;
+mod results;
+mod waiting;
+
+use std::{
+    collections::BTreeMap,
+    time::{Duration, Instant},
+};
+
+use super::*;
+
+/// A team whose leader and workers have ids that are easy to read.
+const TEAM: Uuid = id(1);
+const LEADER: Uuid = id(100);
+const ANN: Uuid = id(101);
+const BOB: Uuid = id(102);
+
+const fn id(number: u128) -> Uuid {
+    Uuid::from_u128(number)
+}
+
+/// What a shell does: keeps, then carries out.
+struct Shell {
+    teams: Teams,
+    limits: Limits,
+    kept: BTreeMap<Key, Record>,
+    /// What each session has in its hands.
+    offers: BTreeMap<Uuid, Delivery>,
+    shown: Vec<Delivery>,
+    results: Vec<(Uuid, bool, String)>,
+    completed: usize,
+    updated: usize,
+    killed: Vec<Uuid>,
+    answers: BTreeMap<Caller, Result<Answer, TeamError>>,
+    now: Instant,
+    at: u64,
+    next_id: u128,
+}
+
+impl Shell {
+    fn new(limits: Limits) -> Self {
+        Self {
+            teams: Teams::new(limits),
+            limits,
+            kept: BTreeMap::new(),
+            offers: BTreeMap::new(),
+            shown: Vec::new(),
+            results: Vec::new(),
+            completed: 0,
+            updated: 0,
+            killed: Vec::new(),
+            answers: BTreeMap::new(),
+            now: Instant::now(),
+            at: 1_795_000_000_000,
+            next_id: 1_000_000,
+        }
+    }
+
+    /// A team of a leader and two workers.
+    fn with_team(limits: Limits) -> Self {
+        let mut shell = Self::new(limits);
+        shell.create(TEAM, LEADER).unwrap();
+        shell.join(ANN).unwrap();
+        shell.join(BOB).unwrap();
+        shell
+    }
+
+    fn create(&mut self, id: Uuid, leader: Uuid) -> Result<(), TeamError> {
+        let new = NewTeam { id, name: "research".to_owned(), leader, project: None };
+        let effects = self.teams.create(new, self.at)?;
+        self.did(effects);
+        Ok(())
+    }
+
+    fn join(&mut self, session: Uuid) -> Result<(), TeamError> {
+        self.at += 1;
+        let effects = self.teams.worker_joined(TEAM, session, self.at)?;
+        self.did(effects);
+        Ok(())
+    }
+
+    fn say(&mut self, from: Uuid, to: Option<Uuid>, text: &str) -> Result<u64, TeamError> {
+        let done = self.teams.relay(TEAM, from, to, text, self.at);
+        self.answered(done)
+    }
+
+    fn assign(&mut self, worker: Uuid, prompt: &str) -> u64 {
+        let done = self.teams.assign(TEAM, worker, prompt, self.at);
+        self.answered(done).unwrap()
+    }
+
+    fn read(&mut self, session: Uuid, since: Option<u64>) -> Page {
+        let done = self.teams.inbox(TEAM, session, since);
+        self.answered(done).unwrap()
+    }
+
+    /// Takes the message in a session's hands to where it goes: it begins a turn.
+    fn begin(&mut self, session: Uuid, turn: u64) -> u64 {
+        let seq = self.deliver(session);
+        self.start(session, turn);
+        seq
+    }
+
+    fn deliver(&mut self, session: Uuid) -> u64 {
+        let Delivery { team, seq, .. } = self.offers.remove(&session).unwrap();
+        let effects = self.teams.delivered(team, seq, session).unwrap();
+        self.did(effects);
+        seq
+    }
+
+    fn start(&mut self, session: Uuid, turn: u64) {
+        let effects = self.teams.turn_started(session, turn, self.at);
+        self.did(effects);
+    }
+
+    fn end(&mut self, session: Uuid, turn: u64, outcome: Outcome, text: &str) {
+        let ended = Ended { turn, outcome, text: text.to_owned() };
+        let effects = self.teams.turn_ended(session, ended, self.at);
+        self.did(effects);
+    }
+
+    fn complete(&mut self, session: Uuid, turn: u64, text: &str) {
+        self.end(session, turn, Outcome::Completed, text);
+    }
+
+    fn report(&mut self, worker: Uuid, result: &str) -> Result<String, TeamError> {
+        let report = Report { success: true, result: result.to_owned() };
+        let done = self.teams.report(TEAM, worker, report, self.at);
+        Ok(self.answered(done)?.1.to_string())
+    }
+
+    fn gone(&mut self, session: Uuid) {
+        self.at += 1;
+        self.offers.remove(&session);
+        let effects = self.teams.session_gone(session, self.at);
+        self.did(effects);
+    }
+
+    fn wait_for(&mut self, workers: Option<&[Uuid]>, seconds: u64) -> Result<Waiting, TeamError> {
+        self.wait(workers, seconds, None)
+    }
+
+    fn resume(&mut self, wait: Uuid, seconds: u64) -> Result<Waiting, TeamError> {
+        self.wait(None, seconds, Some(wait))
+    }
+
+    fn wait(
+        &mut self,
+        workers: Option<&[Uuid]>,
+        seconds: u64,
+        resume: Option<Uuid>,
+    ) -> Result<Waiting, TeamError> {
+        self.next_id += 1;
+        self.at += 1;
+        let timeout = Duration::from_secs(seconds);
+        let (workers, new_id) = (workers.map(<[Uuid]>::to_vec), id(self.next_id));
+        let ask = WaitFor { team: TEAM, workers, timeout, resume, new_id };
+        let done = self.teams.wait(&ask, self.now, self.at);
+        self.answered(done)
+    }
+
+    fn pass(&mut self, seconds: u64) {
+        self.now += Duration::from_secs(seconds);
+        self.at += seconds * 1000;
+        let effects = self.teams.handle_timeout(self.now);
+        self.did(effects);
+        assert!(self.teams.poll_timeout().is_none_or(|next| next > self.now));
+    }
+
+    /// The daemon dies, and starts from what was kept, as it was written.
+    fn restart(&mut self) {
+        let written = serde_json::to_string(&self.kept.values().collect::<Vec<_>>()).unwrap();
+        let records: Vec<Record> = serde_json::from_str(&written).unwrap();
+        let (teams, left_out) = Teams::restore(self.limits, records);
+        assert_eq!(left_out, []);
+        self.teams = teams;
+        self.check();
+        self.offers.clear();
+        self.answers.clear();
+        let effects = self.teams.restarted(self.at);
+        self.did(effects);
+    }
+
+    fn answered<T>(&mut self, done: Done<T>) -> Result<T, TeamError> {
+        let (answer, effects) = done?;
+        self.did(effects);
+        Ok(answer)
+    }
+
+    fn did(&mut self, effects: Vec<Effect>) {
+        let is_kept = |effect: &Effect| matches!(effect, Effect::Keep(_));
+        assert!(effects.is_sorted_by_key(|effect| !is_kept(effect)), "{effects:?}");
+        for effect in effects {
+            self.carry_out(effect);
+        }
+    }
+
+    fn carry_out(&mut self, effect: Effect) {
+        match effect {
+            Effect::Keep(Change::Put(record)) => {
+                self.kept.insert(record.key(), record);
+            }
+            Effect::Keep(Change::Remove(key)) if key.part == Part::Team => {
+                self.kept.retain(|other, _| other.team != key.team);
+            }
+            Effect::Keep(Change::Remove(key)) => {
+                self.kept.remove(&key);
+            }
+            Effect::Show(delivery) => self.shown.push(delivery),
+            Effect::Deliver(delivery) => {
+                let before = self.offers.insert(delivery.to, delivery);
+                assert_eq!(before, None, "a session has one message at a time");
+            }
+            Effect::WorkerResult { worker, success, result, .. } => {
+                self.results.push((worker, success, result.to_string()));
+            }
+            Effect::WaitAnswered { caller, answer } => {
+                let before = self.answers.insert(caller, answer);
+                assert!(before.is_none(), "a caller is answered once");
+            }
+            Effect::Completed(_) => self.completed += 1,
+            Effect::Updated(_) => self.updated += 1,
+            Effect::Deleted(_) => {}
+            Effect::KillSessions(sessions) => self.killed.extend(sessions),
+        }
+    }
+
+    /// What was said to be kept is what the machine holds.
+    fn check(&self) {
+        let held = self.teams.records();
+        assert!(held.iter().eq(self.kept.values()), "{held:#?}\nkept: {:#?}", self.kept);
+    }
+
+    fn pending(&self, worker: Uuid) -> bool {
+        let workers = self.teams.get(TEAM).unwrap().workers;
+        workers.iter().any(|shown| shown.session == worker && shown.pending)
+    }
+
+    fn answer_of(&self, waiting: &Waiting) -> Option<Answer> {
+        match waiting {
+            Waiting::Answered(answer) => Some(answer.clone()),
+            Waiting::Until(caller) => self.answers.get(caller).map(|said| said.clone().unwrap()),
+        }
+    }
+}
+
+fn texts(answer: &Answer) -> Vec<(Uuid, bool, &str)> {
+    answer.finished.iter().map(|one| (one.worker, one.success, &*one.result)).collect()
+}
+
+#[test]
+fn a_team_is_shown_with_its_workers_in_the_order_in_which_they_came() {
+    let shell = Shell::with_team(Limits::default());
+    let team = shell.teams.get(TEAM).unwrap();
+    assert_eq!(shell.teams.list(), std::slice::from_ref(&team));
+    assert_eq!((team.leader, team.active, &*team.name), (LEADER, true, "research"));
+    let sessions: Vec<_> = team.workers.iter().map(|worker| worker.session).collect();
+    assert_eq!(sessions, [ANN, BOB]);
+    assert_eq!(shell.teams.team_of(LEADER), Some((TEAM, true)));
+    assert_eq!(shell.teams.team_of(ANN), Some((TEAM, false)));
+    assert_eq!(shell.teams.team_of(id(9)), None);
+    assert_eq!(shell.updated, 3);
+    shell.check();
+}
+
+#[test]
+fn an_id_and_a_session_are_used_once() {
+    let mut shell = Shell::with_team(Limits::default());
+    assert_eq!(shell.create(TEAM, id(7)), Err(TeamError::Exists(TEAM)));
+    let taken = TeamError::AlreadyMember { session: ANN, team: TEAM };
+    assert_eq!(shell.create(id(2), ANN), Err(taken.clone()));
+    assert_eq!(shell.join(ANN), Err(taken));
+}
+
+#[test]
+fn a_team_without_its_leader_is_inactive_and_takes_no_workers() {
+    let mut shell = Shell::with_team(Limits::default());
+    shell.gone(LEADER);
+    assert!(!shell.teams.get(TEAM).unwrap().active);
+    assert_eq!(shell.join(id(7)), Err(TeamError::Inactive(TEAM)));
+    assert_eq!(shell.say(ANN, None, "anybody?"), Err(TeamError::Inactive(TEAM)));
+    assert_eq!(shell.teams.assign(TEAM, ANN, "work", 0), Err(TeamError::Inactive(TEAM)));
+    assert_eq!(shell.say(ANN, Some(BOB), "we two go on"), Ok(1));
+    shell.check();
+    shell.restart();
+    assert!(!shell.teams.get(TEAM).unwrap().active);
+}
+
+#[test]
+fn deleting_a_team_kills_its_living_sessions_and_leaves_nothing() {
+    let mut shell = Shell::with_team(Limits::default());
+    shell.assign(ANN, "work");
+    let waiting = shell.wait_for(None, 60).unwrap();
+    shell.gone(BOB);
+    let effects = shell.teams.delete(TEAM).unwrap();
+    shell.did(effects);
+    assert_eq!(shell.killed, [LEADER, ANN]);
+    let Waiting::Until(caller) = waiting else { panic!("{waiting:?}") };
+    assert_eq!(shell.answers[&caller], Err(TeamError::Deleted(TEAM)));
+    assert_eq!(shell.teams.poll_timeout(), None);
+    assert!(shell.kept.is_empty());
+    assert_eq!((shell.teams.held, shell.teams.team_of(ANN)), (0, None));
+    assert_eq!(shell.teams.delete(TEAM), Err(TeamError::NoTeam(TEAM)));
+    shell.create(TEAM, LEADER).unwrap();
+    assert_eq!(shell.read(LEADER, None).messages, []);
+}
+
+#[test]
+fn one_team_too_many_is_refused() {
+    let mut shell = Shell::new(Limits::default());
+    for number in 1..=256 {
+        shell.create(id(number), id(1000 + number)).unwrap();
+    }
+    assert_eq!(shell.create(id(999), id(9999)), Err(TeamError::TooManyTeams { max: 256 }));
+    let effects = shell.teams.delete(id(3)).unwrap();
+    shell.did(effects);
+    shell.create(id(999), id(9999)).unwrap();
+}
+
+#[test]
+fn a_long_name_is_refused() {
+    let mut shell = Shell::new(Limits::default());
+    let mut new = NewTeam { id: TEAM, name: "n".repeat(257), leader: LEADER, project: None };
+    let (what, len, max) = ("name of the team", 257, 256);
+    let expected = Err(TeamError::TooLong { what, len, max });
+    assert_eq!(shell.teams.create(new.clone(), 0), expected);
+    new.name.pop();
+    let effects = shell.teams.create(new, 0).unwrap();
+    shell.did(effects);
+}
+
+#[test]
+fn one_worker_too_many_takes_the_place_of_the_one_that_ended_first_or_is_refused() {
+    let mut shell = Shell::with_team(Limits::default());
+    for number in 200..262 {
+        shell.join(id(number)).unwrap();
+    }
+    let full = TeamError::TooManyWorkers { team: TEAM, max: 64 };
+    assert_eq!(shell.join(id(300)), Err(full.clone()));
+    shell.assign(BOB, "work");
+    shell.gone(BOB);
+    shell.gone(ANN);
+    shell.join(id(300)).unwrap();
+    assert_eq!(shell.teams.team_of(BOB), None);
+    assert_eq!(shell.teams.team_of(ANN), Some((TEAM, false)));
+    shell.check();
+    shell.join(id(301)).unwrap();
+    assert_eq!(shell.join(id(302)), Err(full));
+    shell.check();
+    shell.restart();
+}
+
+#[test]
+fn records_that_belong_to_nothing_are_named_and_left_out() {
+    let mut shell = Shell::with_team(Limits::default());
+    shell.say(LEADER, None, "hello").unwrap();
+    let mut records = shell.teams.records();
+    records.retain(|record| record.key() != Key::member(TEAM, LEADER));
+    let (teams, left_out) = Teams::restore(Limits::default(), records.clone());
+    assert_eq!((teams.list(), left_out), (vec![], vec![Key::team(TEAM)]));
+    records.retain(|record| record.key() != Key::team(TEAM));
+    let keys: Vec<_> = records.iter().map(Record::key).collect();
+    let (teams, left_out) = Teams::restore(Limits::default(), records);
+    assert_eq!((teams.list(), left_out), (vec![], keys));
+}
+
+#[test]
+fn a_key_is_shown_in_the_same_way_for_ever() {
+    let zeros = "00000000-0000-0000-0000-000000000065";
+    assert_eq!(Part::Team.to_string(), "team");
+    assert_eq!(Part::Member(ANN).to_string(), format!("member/{zeros}"));
+    assert_eq!(Part::Message(7).to_string(), "message/00000000000000000007");
+    let result = format!("result/{zeros}/00000000000000000007");
+    assert_eq!(Part::Result(ANN, 7).to_string(), result);
+    assert_eq!(Part::Wait(ANN).to_string(), format!("wait/{zeros}"));
+}

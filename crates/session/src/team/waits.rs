@@ -1,0 +1,201 @@
+//! Who waits for what, and until when.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    time::Instant,
+};
+
+use uuid::Uuid;
+
+use super::{
+    error::TeamError,
+    member::Seat,
+    record::{Record, Slot, WaitRecord},
+    wait::Caller,
+};
+
+/// All waits, and who waits for them.
+#[derive(Debug, Default)]
+pub(super) struct Waits {
+    all: BTreeMap<Uuid, Wait>,
+    callers: BTreeMap<Caller, (Uuid, Instant)>,
+    deadlines: BTreeSet<(Instant, Caller)>,
+    next: u64,
+}
+
+#[derive(Debug)]
+struct Wait {
+    kept: WaitRecord,
+    /// Whether somebody knows its id: only then is it kept.
+    disclosed: bool,
+    callers: BTreeSet<Caller>,
+}
+
+impl Waits {
+    pub(super) fn get(&self, id: Uuid) -> Option<&WaitRecord> {
+        self.all.get(&id).map(|wait| &wait.kept)
+    }
+
+    #[cfg(test)]
+    pub(super) fn is_empty(&self) -> bool {
+        self.all.is_empty()
+    }
+
+    pub(super) fn is_disclosed(&self, id: Uuid) -> bool {
+        self.all.get(&id).is_some_and(|wait| wait.disclosed)
+    }
+
+    pub(super) fn record(&self, id: Uuid) -> Option<Record> {
+        self.get(id).filter(|_| self.is_disclosed(id)).cloned().map(Record::Wait)
+    }
+
+    pub(super) fn records(&self) -> impl Iterator<Item = Record> {
+        self.all.keys().filter_map(|id| self.record(*id))
+    }
+
+    pub(super) fn restore(&mut self, kept: WaitRecord) {
+        let wait = Wait { disclosed: true, callers: BTreeSet::new(), kept };
+        self.all.insert(wait.kept.id, wait);
+    }
+
+    /// A new wait, at the cost of an old one when there are too many: which is given back.
+    pub(super) fn insert(
+        &mut self,
+        kept: WaitRecord,
+        max: usize,
+    ) -> Result<Option<WaitRecord>, TeamError> {
+        let mut dropped = None;
+        if self.all.len() >= max {
+            let oldest = self.oldest_parked().ok_or(TeamError::TooManyWaits { max })?;
+            dropped = self.all.remove(&oldest).map(|wait| wait.kept);
+        }
+        let wait = Wait { disclosed: false, callers: BTreeSet::new(), kept };
+        self.all.insert(wait.kept.id, wait);
+        Ok(dropped)
+    }
+
+    /// Whether a wait of a team can be resumed by one more caller.
+    pub(super) fn check(&self, id: Uuid, team: Uuid, max: usize) -> Result<(), TeamError> {
+        let wait = self.all.get(&id).filter(|wait| wait.disclosed && wait.kept.team == team);
+        let callers = wait.ok_or(TeamError::UnknownWait(id))?.callers.len();
+        if callers < max { Ok(()) } else { Err(TeamError::TooManyCallers { wait: id, max }) }
+    }
+
+    pub(super) fn join(&mut self, id: Uuid, deadline: Instant) -> Caller {
+        let caller = Caller(self.next);
+        self.next += 1;
+        self.callers.insert(caller, (id, deadline));
+        self.deadlines.insert((deadline, caller));
+        if let Some(wait) = self.all.get_mut(&id) {
+            wait.callers.insert(caller);
+        }
+        caller
+    }
+
+    /// A caller waits no more: for what it did.
+    pub(super) fn leave(&mut self, caller: Caller) -> Option<Uuid> {
+        let (id, deadline) = self.callers.remove(&caller)?;
+        self.deadlines.remove(&(deadline, caller));
+        if let Some(wait) = self.all.get_mut(&id) {
+            wait.callers.remove(&caller);
+        }
+        Some(id)
+    }
+
+    pub(super) fn next_deadline(&self) -> Option<Instant> {
+        self.deadlines.first().map(|(deadline, _)| *deadline)
+    }
+
+    /// A caller that has waited long enough, and waits no more.
+    pub(super) fn overdue(&mut self, now: Instant) -> Option<(Caller, Uuid)> {
+        let (_, caller) = *self.deadlines.first().filter(|(deadline, _)| *deadline <= now)?;
+        Some((caller, self.leave(caller)?))
+    }
+
+    /// Lets all callers of a wait go.
+    pub(super) fn dismiss(&mut self, id: Uuid) -> BTreeSet<Caller> {
+        let callers = self.all.get(&id).map(|wait| wait.callers.clone()).unwrap_or_default();
+        for caller in &callers {
+            self.leave(*caller);
+        }
+        callers
+    }
+
+    /// Ends all waits of a team: who waited for it.
+    pub(super) fn of_team_end(&mut self, team: Uuid) -> BTreeSet<Caller> {
+        let its = self.all.values().filter(|wait| wait.kept.team == team);
+        let ids: Vec<_> = its.map(|wait| wait.kept.id).collect();
+        let callers = ids.iter().flat_map(|id| self.dismiss(*id)).collect();
+        self.all.retain(|_, wait| wait.kept.team != team);
+        callers
+    }
+
+    pub(super) fn disclose(&mut self, id: Uuid) {
+        if let Some(wait) = self.all.get_mut(&id) {
+            wait.disclosed = true;
+        }
+    }
+
+    /// Somebody has the whole answer: of which team, unless somebody had it before.
+    pub(super) fn collect(&mut self, id: Uuid) -> Option<Uuid> {
+        let kept = &mut self.all.get_mut(&id)?.kept;
+        let first = !std::mem::replace(&mut kept.collected, true);
+        first.then_some(kept.team)
+    }
+
+    /// Forgets a wait that nobody waits for and whose id nobody knows.
+    pub(super) fn drop_unknown(&mut self, id: Uuid) -> Option<WaitRecord> {
+        let unknown = |wait: &Wait| !wait.disclosed && wait.callers.is_empty();
+        self.all.get(&id).is_some_and(unknown).then(|| self.all.remove(&id))?.map(|wait| wait.kept)
+    }
+
+    /// The waits in which a worker is still awaited.
+    pub(super) fn open_for(&self, worker: Uuid) -> Vec<Uuid> {
+        let open =
+            |record: &&WaitRecord| matches!(record.slots.get(&worker), Some(Slot::Open { .. }));
+        self.all.values().map(|wait| &wait.kept).filter(open).map(|record| record.id).collect()
+    }
+
+    /// Whether a wait's answer has this result.
+    pub(super) fn need(&self, worker: Uuid, number: u64) -> bool {
+        self.all.values().any(|wait| wait.kept.slots.get(&worker) == Some(&Slot::Done(number)))
+    }
+
+    /// Looks at each slot that is open. Whether one changed.
+    pub(super) fn update(&mut self, id: Uuid, look: impl Fn(&Uuid, Slot) -> Slot) -> bool {
+        let Some(wait) = self.all.get_mut(&id) else { return false };
+        let mut changed = false;
+        for (worker, slot) in &mut wait.kept.slots {
+            if matches!(slot, Slot::Open { .. }) {
+                let now = look(worker, *slot);
+                changed |= now != std::mem::replace(slot, now);
+            }
+        }
+        changed
+    }
+
+    /// The oldest wait that nobody waits for; rather one whose results were collected.
+    fn oldest_parked(&self) -> Option<Uuid> {
+        let parked = self.all.values().filter(|wait| wait.callers.is_empty());
+        let oldest = parked.map(|wait| (!wait.kept.collected, wait.kept.made_at, wait.kept.id));
+        oldest.min().map(|(_, _, id)| id)
+    }
+}
+
+impl WaitRecord {
+    pub(super) fn is_complete(&self) -> bool {
+        self.slots.values().all(|slot| matches!(slot, Slot::Done(_)))
+    }
+}
+
+impl Seat {
+    /// How a slot for this worker stands now.
+    pub(super) fn slot(&self, slot: Slot) -> Slot {
+        match slot {
+            Slot::Open { until, after } if self.satisfies(until, after) => {
+                Slot::Done(self.kept.results)
+            }
+            slot => slot,
+        }
+    }
+}
