@@ -1,0 +1,64 @@
+//! How much one request may do before it is ended.
+
+use std::time::{Duration, Instant};
+
+use crate::error::FileError;
+
+/// How deep directories are followed into each other. Each level keeps a descriptor or two open.
+pub(crate) const MAX_DEPTH: usize = 128;
+/// How many entries one copy may have.
+pub(crate) const MAX_COPIED: usize = 200_000;
+/// How long a copy or a delete may take.
+pub(crate) const TIME: Duration = Duration::from_secs(600);
+
+/// What is left of it.
+#[derive(Debug)]
+pub(crate) struct Budget {
+    limit: usize,
+    left: usize,
+    until: Instant,
+}
+
+impl Budget {
+    /// For a copy.
+    pub(crate) fn entries(limit: usize) -> Self {
+        Self { limit, left: limit, until: Instant::now() + TIME }
+    }
+
+    /// For a delete, which may have any number of entries.
+    pub(crate) fn time() -> Self {
+        Self::entries(usize::MAX)
+    }
+
+    /// One entry more, at this depth.
+    pub(crate) fn take(&mut self, depth: usize) -> Result<(), FileError> {
+        if depth > MAX_DEPTH {
+            return Err(FileError::TooDeep { limit: MAX_DEPTH });
+        }
+        let Some(left) = self.left.checked_sub(1) else {
+            return Err(FileError::TooManyEntries { limit: self.limit });
+        };
+        self.left = left;
+        self.in_time()
+    }
+
+    /// Whether there is time left.
+    pub(crate) fn in_time(&self) -> Result<(), FileError> {
+        if Instant::now() < self.until { Ok(()) } else { Err(FileError::TooLong) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn entries_depth_and_time_are_bounded() {
+        let mut budget = Budget::entries(2);
+        assert!(matches!(budget.take(MAX_DEPTH + 1), Err(FileError::TooDeep { .. })));
+        assert!(budget.take(0).is_ok() && budget.take(MAX_DEPTH).is_ok());
+        assert!(matches!(budget.take(0), Err(FileError::TooManyEntries { limit: 2 })));
+        let late = Budget { until: Instant::now(), ..Budget::time() };
+        assert!(matches!(late.in_time(), Err(FileError::TooLong)));
+    }
+}

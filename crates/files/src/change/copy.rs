@@ -1,0 +1,188 @@
+//! Entries copied, with all that is in them.
+
+use std::{
+    ffi::{CStr, CString},
+    fs::File,
+    io::{self, Read},
+    os::fd::{AsFd, BorrowedFd},
+};
+
+use rustix::fs::{
+    Dir, FileType, Mode, OFlags, RawMode, Stat, fchmod, fstat, mkdirat, openat, readlinkat,
+    symlinkat,
+};
+
+use super::{create::new_place, delete::remove};
+use crate::{
+    budget::{Budget, MAX_COPIED},
+    error::{FileError, doing},
+    path::RelPath,
+    regular::{self, READ},
+    root::{Identity, Place, Root, kind, stat},
+};
+
+/// How many bytes are copied between two looks at the clock.
+const STEP: u64 = 8 << 20;
+/// Reads a directory that is no link.
+const DIRECTORY: OFlags =
+    OFlags::RDONLY.union(OFlags::DIRECTORY).union(OFlags::NOFOLLOW).union(OFlags::CLOEXEC);
+
+/// Copies an entry to a name that nothing has; a directory with all that is in it. Links are copied
+/// as links. Modes are kept, but for the bits that run a file as somebody else.
+///
+/// # Errors
+///
+/// [`FileError::NotFound`], [`FileError::Exists`], [`FileError::NotRegular`] for a FIFO, socket or
+/// device anywhere in it, [`FileError::IntoItself`], [`FileError::TooManyEntries`],
+/// [`FileError::TooDeep`], [`FileError::TooLong`], [`FileError::NoSpace`], and as for every path.
+/// What was copied before the error is removed again.
+pub fn copy(root: &Root, from: &RelPath, to: &RelPath) -> Result<(), FileError> {
+    copy_within(root, from, to, Budget::entries(MAX_COPIED))
+}
+
+/// The same with another bound.
+pub(super) fn copy_within(
+    root: &Root,
+    from: &RelPath,
+    to: &RelPath,
+    budget: Budget,
+) -> Result<(), FileError> {
+    let source = root.place(from)?;
+    let target = new_place(root, to)?;
+    let mut copying = Copying { budget, made: None };
+    let copied = copying.entry(
+        Entry { dir: source.dir(), name: source.name() },
+        Entry { dir: target.dir(), name: target.name() },
+        0,
+    );
+    if copied.is_err() {
+        copying.undo(&target);
+    }
+    copied.map_err(|error| from.explain(error))
+}
+
+/// A name in an opened directory.
+#[derive(Clone, Copy)]
+struct Entry<'a> {
+    dir: BorrowedFd<'a>,
+    name: &'a CStr,
+}
+
+/// A copy that goes on.
+struct Copying {
+    budget: Budget,
+    /// What was created first, and is all of the copy.
+    made: Option<Identity>,
+}
+
+impl Copying {
+    fn entry(&mut self, from: Entry<'_>, to: Entry<'_>, depth: usize) -> Result<(), FileError> {
+        self.budget.take(depth)?;
+        match kind(&stat(from.dir, from.name)?) {
+            FileType::RegularFile => self.file(from, to),
+            FileType::Symlink => self.link(from, to),
+            FileType::Directory => self.directory(from, to, depth),
+            _ => Err(FileError::NotRegular),
+        }
+    }
+
+    fn file(&mut self, from: Entry<'_>, to: Entry<'_>) -> Result<(), FileError> {
+        let flags = READ | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let source = openat(from.dir, from.name, flags, Mode::empty()).map_err(COPYING)?;
+        let (source, found) = regular::checked(source)?;
+        let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW;
+        let target = openat(to.dir, to.name, flags | OFlags::CLOEXEC, Mode::RUSR | Mode::WUSR);
+        let mut target = File::from(target.map_err(COPYING)?);
+        self.created(&fstat(&target).map_err(COPYING)?);
+        self.bytes(&source, &mut target)?;
+        fchmod(&target, plain_mode(found.st_mode)).map_err(COPYING)
+    }
+
+    fn bytes(&self, source: &File, target: &mut File) -> Result<(), FileError> {
+        let mut step = || io::copy(&mut source.take(STEP), target);
+        while step().map_err(|error| FileError::of_io("copy it", error))? > 0 {
+            self.budget.in_time()?;
+        }
+        Ok(())
+    }
+
+    fn link(&mut self, from: Entry<'_>, to: Entry<'_>) -> Result<(), FileError> {
+        let text = readlinkat(from.dir, from.name, Vec::new()).map_err(COPYING)?;
+        symlinkat(&*text, to.dir, to.name).map_err(COPYING)?;
+        self.created(&stat(to.dir, to.name)?);
+        Ok(())
+    }
+
+    fn directory(&mut self, from: Entry<'_>, to: Entry<'_>, depth: usize) -> Result<(), FileError> {
+        let source = openat(from.dir, from.name, DIRECTORY, Mode::empty()).map_err(COPYING)?;
+        let found = fstat(&source).map_err(COPYING)?;
+        if self.made == Some(Identity::from(&found)) {
+            return Err(FileError::IntoItself);
+        }
+        // Ours alone until all is in it, whatever its mode forbids.
+        mkdirat(to.dir, to.name, Mode::RWXU).map_err(COPYING)?;
+        let target = openat(to.dir, to.name, DIRECTORY, Mode::empty()).map_err(COPYING)?;
+        self.created(&fstat(&target).map_err(COPYING)?);
+        let mut source = Dir::new(source).map_err(COPYING)?;
+        while let Some(name) = next_name(&mut source)? {
+            let from = Entry { dir: source.fd().map_err(COPYING)?, name: &name };
+            self.entry(from, Entry { dir: target.as_fd(), name: &name }, depth + 1)?;
+        }
+        fchmod(&target, plain_mode(found.st_mode)).map_err(COPYING)
+    }
+
+    fn created(&mut self, stat: &Stat) {
+        self.made.get_or_insert_with(|| Identity::from(stat));
+    }
+
+    /// Removes what there is of the copy, unless something else has its name by now.
+    fn undo(&self, target: &Place) {
+        let Some(made) = self.made else { return };
+        if target.stat().is_ok_and(|now| Identity::from(&now) == made)
+            && let Err(error) = remove(target.dir(), target.name(), &mut Budget::time(), 0)
+        {
+            tracing::warn!(%error, "what was copied before an error could not be removed");
+        }
+    }
+}
+
+const COPYING: fn(rustix::io::Errno) -> FileError = |errno| FileError::of("copy it", errno);
+
+fn next_name(dir: &mut Dir) -> Result<Option<CString>, FileError> {
+    while let Some(entry) = dir.read() {
+        let entry = entry.map_err(doing("copy it"))?;
+        if !matches!(entry.file_name().to_bytes(), b"." | b"..") {
+            return Ok(Some(entry.file_name().to_owned()));
+        }
+    }
+    Ok(None)
+}
+
+fn plain_mode(mode: RawMode) -> Mode {
+    Mode::from_raw_mode(mode & 0o777)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::*;
+    use crate::tests::{Project, names, path};
+
+    #[test]
+    fn what_others_put_in_the_place_of_a_copy_that_failed_stays() {
+        let project = Project::new();
+        project.file("copy/f", "ours");
+        let place = project.root.place(&path("copy")).unwrap();
+        let mut copying = Copying { budget: Budget::time(), made: None };
+        copying.created(&place.stat().unwrap());
+        fs::rename(project.at("copy"), project.at("moved")).unwrap();
+        project.file("copy/f", "theirs");
+        copying.undo(&place);
+        assert_eq!(project.read("copy/f"), "theirs");
+        fs::remove_dir_all(project.at("copy")).unwrap();
+        fs::rename(project.at("moved"), project.at("copy")).unwrap();
+        copying.undo(&place);
+        assert!(names(project.root.path()).is_empty());
+    }
+}

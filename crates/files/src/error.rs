@@ -1,0 +1,143 @@
+//! Why something on files is refused. The texts are shown to people.
+
+use std::io;
+
+use rustix::io::Errno;
+
+/// Why a path could not be listed, read, written or changed. Nothing was changed when one of these
+/// is given back, unless it says so.
+#[derive(Debug, thiserror::Error)]
+pub enum FileError {
+    /// The path is absolute, has `..` in it, or goes through a link that leaves the root.
+    #[error("path escapes project root")]
+    Escapes,
+    /// The path is no path.
+    #[error("the path is not valid: {0}")]
+    BadPath(&'static str),
+    /// The root itself is not there, or is no directory.
+    #[error("the project's directory cannot be opened: {0}")]
+    Root(#[source] io::Error),
+    /// Nothing is there.
+    #[error("no such file or directory")]
+    NotFound,
+    /// Nothing is there, and the name looks like one that could only be shown, not said.
+    #[error(
+        "no such file or directory (a name that is not UTF-8 is shown with \u{FFFD} in it and \
+         cannot be opened by what is shown; rename it in a terminal)"
+    )]
+    NotSayable,
+    /// The directory that the path is in is not there.
+    #[error("the directory of that path does not exist")]
+    NoParent,
+    /// Something is there already.
+    #[error("a file or directory with that name already exists")]
+    Exists,
+    /// A directory was asked for.
+    #[error("not a directory")]
+    NotADirectory,
+    /// A file was asked for.
+    #[error("that is a directory, not a file")]
+    IsADirectory,
+    /// A FIFO, socket or device.
+    #[error("not a regular file: FIFOs, sockets and devices are neither read nor copied")]
+    NotRegular,
+    /// More bytes than may be read or written at once.
+    #[error("too large: {size} bytes, and at most {limit} are allowed here")]
+    TooLarge {
+        /// How many there are.
+        size: u64,
+        /// How many there may be.
+        limit: u64,
+    },
+    /// It has a NUL in it.
+    #[error("a binary file cannot be opened as text; download it instead")]
+    Binary,
+    /// It is text of another encoding, or none.
+    #[error("the file is not UTF-8 text; download it instead")]
+    NotUtf8,
+    /// More entries than are listed or copied at once.
+    #[error("too many entries: more than {limit}")]
+    TooManyEntries {
+        /// How many there may be.
+        limit: usize,
+    },
+    /// Directories in directories, further than is followed.
+    #[error("directories lie more than {limit} deep in each other; take a part of them")]
+    TooDeep {
+        /// How deep they may lie.
+        limit: usize,
+    },
+    /// It took too long. What was copied is removed again; what was deleted stays deleted.
+    #[error("it took too long and was ended; take a part of it")]
+    TooLong,
+    /// The root cannot be moved, copied, deleted or written to.
+    #[error("the project root itself cannot be moved, copied, deleted or written to")]
+    IsRoot,
+    /// A directory into itself.
+    #[error("a directory cannot be moved or copied into itself")]
+    IntoItself,
+    /// What is on disk is not what the writer had read.
+    #[error("the file has changed since it was read")]
+    Conflict {
+        /// The digest of what is there now; none: it is gone.
+        current_sha256: Option<String>,
+    },
+    /// The file belongs to somebody whose it could not stay.
+    #[error("the file belongs to another user, and writing it would change its owner")]
+    Owner,
+    /// It lies on another file system than where it is to go, or another is mounted in it.
+    #[error("another file system is mounted there; do this in a terminal")]
+    OtherFileSystem,
+    /// Links that lead to links, too often, or one that may not be followed.
+    #[error("too many symbolic links, or one that may not be followed")]
+    Links,
+    /// No room, by the disk or by a quota.
+    #[error("no space is left on the disk")]
+    NoSpace,
+    /// The system's permissions forbid it.
+    #[error("permission denied")]
+    Denied,
+    /// Others changed the same entries all the time.
+    #[error("the files changed all the time meanwhile; try again")]
+    Busy,
+    /// Anything else that the system says.
+    #[error("could not {doing}: {source}")]
+    Io {
+        /// What was being done.
+        doing: &'static str,
+        /// What the system said.
+        source: io::Error,
+    },
+}
+
+impl FileError {
+    /// What an error of the system means to who asked.
+    pub(crate) fn of(doing: &'static str, errno: Errno) -> Self {
+        match errno {
+            Errno::NOENT => Self::NotFound,
+            Errno::EXIST => Self::Exists,
+            Errno::NOTDIR => Self::NotADirectory,
+            Errno::ISDIR => Self::IsADirectory,
+            Errno::LOOP => Self::Links,
+            Errno::NXIO | Errno::NODEV => Self::NotRegular,
+            Errno::NOSPC | Errno::DQUOT | Errno::FBIG => Self::NoSpace,
+            Errno::ACCESS | Errno::PERM | Errno::ROFS => Self::Denied,
+            Errno::AGAIN => Self::Busy,
+            Errno::NAMETOOLONG => Self::BadPath("it is too long"),
+            other => Self::Io { doing, source: other.into() },
+        }
+    }
+
+    /// The same for what the standard library says.
+    pub(crate) fn of_io(doing: &'static str, error: io::Error) -> Self {
+        match Errno::from_io_error(&error) {
+            Some(errno) => Self::of(doing, errno),
+            None => Self::Io { doing, source: error },
+        }
+    }
+}
+
+/// `FileError::of`, to be handed to `map_err`.
+pub(crate) fn doing(what: &'static str) -> impl FnOnce(Errno) -> FileError {
+    move |errno| FileError::of(what, errno)
+}

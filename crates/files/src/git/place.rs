@@ -1,0 +1,81 @@
+//! Where the repository of a project is.
+
+use std::{
+    ffi::OsString,
+    os::unix::ffi::{OsStrExt, OsStringExt},
+    path::{Path, PathBuf},
+};
+
+use super::{
+    Git, GitError, Runner,
+    disarm::{Disarmed, ask_for_filters},
+};
+
+/// A project in a work tree.
+#[derive(Debug)]
+pub(super) struct Place {
+    /// The project's directory, without links.
+    pub(super) root: PathBuf,
+    /// The work tree's.
+    pub(super) top: PathBuf,
+    /// From the one to the other, with a slash behind it, or empty.
+    prefix: Vec<u8>,
+}
+
+impl Place {
+    /// Asks git. None: there is no repository, or one without files.
+    pub(super) async fn find(
+        git: &Git,
+        root: &Path,
+        runner: &Runner,
+    ) -> Result<Option<Self>, GitError> {
+        // Who may not resolve it lets git try what it was given.
+        let root = tokio::fs::canonicalize(root).await.unwrap_or_else(|_| root.to_owned());
+        let args = ["rev-parse", "--show-toplevel"].map(OsString::from);
+        let output = git.run(runner, &root, &args).await?;
+        let none = ["not a git repository", "must be run in a work tree"];
+        if none.iter().any(|complaint| output.complains(complaint)) {
+            return Ok(None);
+        }
+        let mut top = output.succeeded()?;
+        top.pop_if(|byte| *byte == b'\n');
+        Self::new(root, PathBuf::from(OsString::from_vec(top))).map(Some)
+    }
+
+    pub(super) fn new(root: PathBuf, top: PathBuf) -> Result<Self, GitError> {
+        let Ok(part) = root.strip_prefix(&top) else { return Err(GitError::Elsewhere(top)) };
+        let mut prefix = part.as_os_str().as_bytes().to_vec();
+        if !prefix.is_empty() {
+            prefix.push(b'/');
+        }
+        Ok(Self { root, top, prefix })
+    }
+
+    /// What comes before a path of the project in a path of the work tree.
+    pub(super) fn prefix(&self) -> &[u8] {
+        &self.prefix
+    }
+
+    /// Finds out what is to be switched off here.
+    pub(super) async fn disarmed(&self, git: &Git, runner: &Runner) -> Result<Disarmed, GitError> {
+        let answer = git.run(runner, &self.root, &ask_for_filters()).await?.succeeded()?;
+        Disarmed::read(&answer, !self.prefix.is_empty())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn place(root: &str, top: &str) -> Result<Place, GitError> {
+        Place::new(root.into(), top.into())
+    }
+
+    #[test]
+    fn a_project_may_be_a_work_tree_or_a_part_of_one_and_nothing_else() {
+        assert_eq!(place("/a/b", "/a/b").unwrap().prefix(), b"");
+        assert_eq!(place("/a/b/c", "/a").unwrap().prefix(), b"b/c/");
+        assert!(matches!(place("/a/b", "/a/bc"), Err(GitError::Elsewhere(_))));
+        assert!(matches!(place("/a/b", "/a/b/c"), Err(GitError::Elsewhere(_))));
+    }
+}

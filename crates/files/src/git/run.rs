@@ -1,0 +1,126 @@
+//! One process of git: its environment, its time, its output, its end.
+
+use std::{ffi::OsString, io, path::Path, process::Stdio};
+
+use rustix::process::{Pid, Signal, kill_process_group};
+use tokio::{
+    io::{AsyncRead, AsyncReadExt, copy, sink},
+    process::{Child, Command},
+    time::timeout,
+};
+
+use super::{Git, GitError, Runner, disarm};
+
+/// How many bytes of git's complaints are kept.
+const COMPLAINTS: u64 = 8 << 10;
+
+/// What git said.
+#[derive(Debug)]
+pub(super) struct Output {
+    success: bool,
+    stdout: Vec<u8>,
+    stderr: String,
+}
+
+impl Output {
+    pub(super) fn succeeded(self) -> Result<Vec<u8>, GitError> {
+        if self.success { Ok(self.stdout) } else { Err(GitError::Failed(self.complaint())) }
+    }
+
+    /// Whether it failed with this among its complaints.
+    pub(super) fn complains(&self, of: &str) -> bool {
+        !self.success && self.stderr.contains(of)
+    }
+
+    /// The first line that says what is wrong.
+    fn complaint(&self) -> String {
+        let lines = || self.stderr.lines().filter(|line| !line.is_empty());
+        let fatal = lines().find_map(|line| line.strip_prefix("fatal: "));
+        fatal.or_else(|| lines().next()).unwrap_or("it said nothing").to_owned()
+    }
+}
+
+impl Git {
+    /// Runs git in a directory, with these arguments after those that all have.
+    pub(super) async fn run(
+        &self,
+        runner: &Runner,
+        root: &Path,
+        args: &[OsString],
+    ) -> Result<Output, GitError> {
+        let time_out = self.settings.time_out;
+        let permit = timeout(time_out, self.running.acquire()).await.map_err(|_| GitError::Busy)?;
+        let _permit = permit.map_err(|_| GitError::Busy)?;
+        let mut child = command(runner, root, args)?.spawn().map_err(not_started)?;
+        let group = Group::of(&child);
+        let ended = timeout(time_out, finish(&mut child, self.settings.max_output)).await;
+        let output = ended.map_err(|_| GitError::TimedOut(time_out))??;
+        group.has_ended();
+        Ok(output)
+    }
+}
+
+fn command(runner: &Runner, root: &Path, args: &[OsString]) -> Result<Command, GitError> {
+    let (program, words) = runner.command.split_first().ok_or(GitError::Missing)?;
+    let mut command = Command::new(program);
+    command.args(words).args(disarm::always(root)).args(args);
+    command.env_clear().envs(runner.env.iter().map(|(name, value)| (name, value)));
+    command.envs(disarm::ENVIRONMENT).current_dir("/").process_group(0).kill_on_drop(true);
+    command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    Ok(command)
+}
+
+fn not_started(error: io::Error) -> GitError {
+    match error.kind() {
+        io::ErrorKind::NotFound => GitError::Missing,
+        _ => GitError::Start(error),
+    }
+}
+
+/// Reads all that it says, and waits for its end.
+async fn finish(child: &mut Child, limit: usize) -> Result<Output, GitError> {
+    let (stdout, stderr) = (child.stdout.take(), child.stderr.take());
+    let (stdout, stderr) = tokio::try_join!(all(stdout, limit), first(stderr))?;
+    let status = child.wait().await.map_err(GitError::Read)?;
+    let stderr = String::from_utf8_lossy(&stderr).into_owned();
+    Ok(Output { success: status.success(), stdout, stderr })
+}
+
+async fn all(from: Option<impl AsyncRead + Unpin>, limit: usize) -> Result<Vec<u8>, GitError> {
+    let mut read = Vec::new();
+    let Some(from) = from else { return Ok(read) };
+    from.take(limit as u64 + 1).read_to_end(&mut read).await.map_err(GitError::Read)?;
+    if read.len() > limit { Err(GitError::TooLarge { limit }) } else { Ok(read) }
+}
+
+/// The rest is read, too, for a full pipe would stop it.
+async fn first(from: Option<impl AsyncRead + Unpin>) -> Result<Vec<u8>, GitError> {
+    let mut kept = Vec::new();
+    let Some(mut from) = from else { return Ok(kept) };
+    (&mut from).take(COMPLAINTS).read_to_end(&mut kept).await.map_err(GitError::Read)?;
+    copy(&mut from, &mut sink()).await.map_err(GitError::Read)?;
+    Ok(kept)
+}
+
+/// The process group of a git that runs. Dropped before it is done, all in it is killed.
+struct Group(Option<Pid>);
+
+impl Group {
+    fn of(child: &Child) -> Self {
+        Self(child.id().and_then(|id| i32::try_from(id).ok()).and_then(Pid::from_raw))
+    }
+
+    fn has_ended(mut self) {
+        self.0 = None;
+    }
+}
+
+impl Drop for Group {
+    fn drop(&mut self) {
+        // The leader is not waited for yet, so the number is still its own. That it has just ended
+        // is no failure.
+        if let Some(pid) = self.0 {
+            let _ = kill_process_group(pid, Signal::KILL);
+        }
+    }
+}

@@ -1,0 +1,124 @@
+//! Repositories whose configuration names programs: none of them is run.
+
+use std::os::unix::fs::PermissionsExt;
+
+use super::*;
+
+/// A command that leaves a trace.
+fn trace(repository: &Repository) -> (String, PathBuf) {
+    let trace = repository.base.path().join("trace");
+    let program = repository.base.path().join("leaves-a-trace");
+    fs::write(&program, format!("#!/bin/sh\ntouch '{}'\ncat\n", trace.display())).unwrap();
+    fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).unwrap();
+    (format!("sh '{}'", program.display()), trace)
+}
+
+/// A file that is tracked, has the attributes, and was touched, so that git looks into it.
+fn touched(repository: &Repository) {
+    repository.write("f", "one\n");
+    repository.write(".gitattributes", "f filter=evil diff=evil\n");
+    repository.commit("one");
+    repository.write("f", "two\n");
+}
+
+#[tokio::test]
+async fn nothing_that_a_repository_names_is_executed() {
+    let repository = Repository::new();
+    let (program, trace) = trace(&repository);
+    touched(&repository);
+    for name in [
+        "core.fsmonitor",
+        "core.pager",
+        "core.sshCommand",
+        "core.editor",
+        "diff.external",
+        "diff.evil.command",
+        "diff.evil.textconv",
+        "filter.evil.clean",
+        "filter.evil.smudge",
+        "filter.evil.process",
+        "pager.status",
+        "pager.diff",
+        "credential.helper",
+    ] {
+        assert!(repository.run(&["config", name, &program]), "{name}");
+    }
+    repository.run(&["config", "filter.evil.required", "true"]);
+    for hook in ["post-index-change", "fsmonitor-watchman", "pre-commit"] {
+        let hook = repository.at(".git/hooks").join(hook);
+        fs::copy(repository.base.path().join("leaves-a-trace"), hook).unwrap();
+    }
+    assert_eq!(repository.status().await.unstaged.len(), 1);
+    assert!(repository.diff("f", false).await.contains("+two"));
+    assert_eq!(repository.diff("f", true).await, "");
+    assert!(!trace.exists());
+    // Asked plainly, git does run them: the trap is real.
+    repository.run(&["status"]);
+    assert!(trace.exists());
+}
+
+#[tokio::test]
+async fn a_filter_of_the_users_own_is_used() {
+    let repository = Repository::new();
+    let (program, trace) = trace(&repository);
+    touched(&repository);
+    repository.run(&["config", "--global", "filter.evil.clean", &program]);
+    repository.status().await;
+    assert!(trace.exists());
+}
+
+#[tokio::test]
+async fn a_filter_that_the_repository_puts_over_the_users_is_not_used() {
+    let repository = Repository::new();
+    let (program, trace) = trace(&repository);
+    touched(&repository);
+    repository.run(&["config", "--global", "filter.evil.clean", "cat"]);
+    repository.run(&["config", "filter.evil.clean", &program]);
+    assert_eq!(repository.status().await.unstaged.len(), 1);
+    assert!(!trace.exists());
+}
+
+#[tokio::test]
+async fn what_a_submodule_names_is_not_executed_either() {
+    let inner = Repository::new();
+    touched(&inner);
+    inner.commit("two");
+    let repository = Repository::new();
+    let (program, trace) = trace(&repository);
+    let url = inner.root();
+    let add = ["-c", "protocol.file.allow=always", "submodule", "add", "-q"];
+    assert!(repository.run(&[&add[..], &[url.to_str().unwrap(), "sub"]].concat()));
+    repository.commit("with a submodule");
+    let sub = repository.at("sub");
+    repository.run_in(&sub, &["config", "filter.evil.clean", &program]);
+    // Of the same length, so that git has to look into it.
+    fs::write(sub.join("f"), "six\n").unwrap();
+    repository.status().await;
+    repository.diff("sub", false).await;
+    repository.diff("", false).await;
+    assert!(!trace.exists());
+    repository.run(&["status"]);
+    assert!(trace.exists());
+}
+
+#[tokio::test]
+async fn a_work_tree_somewhere_else_is_refused() {
+    let repository = Repository::new();
+    repository.run(&["config", "core.worktree", "/etc"]);
+    let refused = repository.git.status(&repository.root(), &repository.runner).await;
+    assert!(matches!(refused, Err(GitError::Elsewhere(_) | GitError::Failed(_))), "{refused:?}");
+    let path = RelPath::parse("passwd").unwrap();
+    let refused = repository.git.diff(&repository.root(), &path, false, &repository.runner).await;
+    assert!(refused.is_err());
+}
+
+#[tokio::test]
+async fn a_path_through_a_link_shows_nothing_of_what_is_behind_it() {
+    let repository = Repository::new();
+    repository.write("f", "one\n");
+    std::os::unix::fs::symlink("/etc", repository.at("etc")).unwrap();
+    repository.commit("one");
+    let path = RelPath::parse("etc/passwd").unwrap();
+    let diff = repository.git.diff(&repository.root(), &path, false, &repository.runner).await;
+    assert!(diff.map_or(true, |patch| patch.is_empty()));
+}

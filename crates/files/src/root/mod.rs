@@ -1,0 +1,72 @@
+//! An opened project root, and how paths are resolved beneath it.
+//!
+//! - `resolve`: the kernel's part, and what stands in for it where it cannot
+//! - `place`: a name in an opened directory, which is what is created, moved and removed
+
+mod place;
+mod resolve;
+#[cfg(test)]
+mod tests;
+
+use std::{
+    os::fd::{AsFd, OwnedFd},
+    path::{Path, PathBuf},
+};
+
+use rustix::fs::{Mode, OFlags, openat};
+
+pub(crate) use self::{
+    place::{Identity, Place, kind, stat},
+    resolve::{LOOK, beneath},
+};
+use crate::{error::FileError, path::RelPath};
+
+/// A project's directory, opened once. Every path is resolved beneath this descriptor, whatever
+/// becomes of the directory's name.
+#[derive(Debug)]
+pub struct Root {
+    dir: OwnedFd,
+    path: PathBuf,
+}
+
+impl Root {
+    /// Opens a directory. Links on the way to it are followed: the path is the owner's choice.
+    ///
+    /// # Errors
+    ///
+    /// [`FileError::Root`] when it is not there, is no directory or may not be entered.
+    pub fn open(path: &Path) -> Result<Self, FileError> {
+        let flags = LOOK | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        let dir = openat(rustix::fs::CWD, path, flags, Mode::empty())
+            .map_err(|errno| FileError::Root(errno.into()))?;
+        Ok(Self { dir, path: path.to_owned() })
+    }
+
+    /// Where it was opened.
+    #[must_use]
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Opens what a path names. Links that stay inside are followed, also the last one, unless the
+    /// flags say otherwise.
+    pub(crate) fn open_at(&self, path: &RelPath, flags: OFlags) -> Result<OwnedFd, FileError> {
+        self.open_text(path.as_str(), flags).map_err(|error| path.explain(error))
+    }
+
+    /// The same for the text of a path, which may be what a link says.
+    pub(crate) fn open_text(&self, path: &str, flags: OFlags) -> Result<OwnedFd, FileError> {
+        beneath(self.dir.as_fd(), path, flags)
+    }
+
+    /// The opened directory that a path is in, and its name there.
+    pub(crate) fn place(&self, path: &RelPath) -> Result<Place, FileError> {
+        let (parent, name) = path.split().ok_or(FileError::IsRoot)?;
+        let dir =
+            self.open_text(parent, LOOK | OFlags::DIRECTORY).map_err(|error| match error {
+                FileError::NotFound | FileError::NotADirectory => FileError::NoParent,
+                other => other,
+            })?;
+        Place::new(dir, name)
+    }
+}

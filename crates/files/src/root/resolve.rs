@@ -1,0 +1,77 @@
+//! A path resolved beneath a directory, in one step, by the kernel.
+//!
+//! `openat2` with `RESOLVE_BENEATH` follows links and `..` that stay below the directory, and fails
+//! on those that leave it, on absolute links (also such as point inside) and on the magic links of
+//! `/proc`, however fast somebody swaps them. Where there is no `openat2` (before Linux 5.6, in
+//! some containers, on other systems) each directory is opened in turn, and no link is followed.
+
+use std::os::fd::{BorrowedFd, OwnedFd};
+
+use rustix::{
+    fs::{Mode, OFlags, openat},
+    io::Errno,
+};
+
+use crate::error::FileError;
+
+/// Opens without reading: enough to look at, and to resolve other names from.
+#[cfg(target_os = "linux")]
+pub(crate) const LOOK: OFlags = OFlags::PATH;
+/// Opens without reading, as far as that goes here.
+#[cfg(not(target_os = "linux"))]
+pub(crate) const LOOK: OFlags = OFlags::RDONLY.union(OFlags::NONBLOCK);
+
+/// How often a resolution is tried again that a rename of somebody else has disturbed.
+#[cfg(target_os = "linux")]
+const TRIES: usize = 64;
+
+/// Opens what a path names beneath a directory. The empty path is the directory.
+pub(crate) fn beneath(
+    dir: BorrowedFd<'_>,
+    path: &str,
+    flags: OFlags,
+) -> Result<OwnedFd, FileError> {
+    let path = if path.is_empty() { "." } else { path };
+    resolve(dir, path, flags | OFlags::CLOEXEC).map_err(|errno| match errno {
+        Errno::XDEV => FileError::Escapes,
+        other => FileError::of("open it", other),
+    })
+}
+
+#[cfg(target_os = "linux")]
+fn resolve(dir: BorrowedFd<'_>, path: &str, flags: OFlags) -> Result<OwnedFd, Errno> {
+    use rustix::fs::{ResolveFlags, openat2};
+
+    let how = ResolveFlags::BENEATH | ResolveFlags::NO_MAGICLINKS;
+    for _ in 0..TRIES {
+        match openat2(dir, path, flags, Mode::empty(), how) {
+            Err(Errno::AGAIN | Errno::INTR) => {}
+            Err(Errno::NOSYS) => return walk(dir, path, flags),
+            other => return other,
+        }
+    }
+    Err(Errno::AGAIN)
+}
+
+#[cfg(not(target_os = "linux"))]
+fn resolve(dir: BorrowedFd<'_>, path: &str, flags: OFlags) -> Result<OwnedFd, Errno> {
+    walk(dir, path, flags)
+}
+
+/// Name by name, following nothing.
+pub(super) fn walk(dir: BorrowedFd<'_>, path: &str, flags: OFlags) -> Result<OwnedFd, Errno> {
+    if path.starts_with('/') {
+        return Err(Errno::XDEV);
+    }
+    let step = LOOK | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    let mut names: Vec<&str> = path.split('/').filter(|n| !matches!(*n, "" | ".")).collect();
+    let Some(last) = names.pop() else { return openat(dir, ".", flags, Mode::empty()) };
+    if last == ".." || names.contains(&"..") {
+        return Err(Errno::XDEV);
+    }
+    let mut at = openat(dir, ".", step, Mode::empty())?;
+    for name in names {
+        at = openat(&at, name, step, Mode::empty())?;
+    }
+    openat(&at, last, flags | OFlags::NOFOLLOW, Mode::empty())
+}

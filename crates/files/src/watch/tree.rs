@@ -1,0 +1,190 @@
+//! Directories that are watched.
+
+use std::{
+    collections::BTreeSet,
+    io,
+    path::{Path, PathBuf},
+};
+
+use notify::{
+    ErrorKind, Event, EventHandler, EventKind, RecommendedWatcher, RecursiveMode, Watcher,
+    event::{CreateKind, ModifyKind, RemoveKind},
+};
+
+use super::{
+    rules::{self, Rules},
+    total::Taken,
+};
+
+/// Why a tree cannot be watched, or not any longer as it is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Trouble {
+    /// There are too many directories, or the kernel gives no more watches.
+    Full,
+    /// The root is gone.
+    Gone,
+    /// What is ignored has changed, or the repository came or went: begin again.
+    Changed,
+}
+
+/// A tree whose directories are watched, but for those that git ignores.
+pub(super) struct Tree {
+    root: PathBuf,
+    git_dir: Option<PathBuf>,
+    rules: Rules,
+    /// How many directories came since the rules were read. They remember each.
+    came: usize,
+    watcher: RecommendedWatcher,
+    watched: BTreeSet<PathBuf>,
+    taken: Taken,
+    most: usize,
+}
+
+impl Tree {
+    /// Watches all of a tree.
+    pub(super) fn watch(
+        root: &Path,
+        most: usize,
+        taken: Taken,
+        handler: impl EventHandler,
+    ) -> Result<Self, Trouble> {
+        let watcher = notify::recommended_watcher(handler).map_err(|error| {
+            tracing::debug!(%error, "the kernel gives nothing to watch with");
+            Trouble::Full
+        })?;
+        let (git_dir, rules) = (rules::git_dir(root), Rules::of(root));
+        let (root, watched) = (root.to_owned(), BTreeSet::new());
+        let mut tree = Self { root, git_dir, rules, came: 0, watcher, watched, taken, most };
+        tree.add_all()?;
+        Ok(tree)
+    }
+
+    fn add_all(&mut self) -> Result<(), Trouble> {
+        self.add_below(&self.root.clone())?;
+        if let Some(git_dir) = self.git_dir.clone() {
+            self.add(git_dir)?;
+        }
+        if self.watched.contains(&self.root) { Ok(()) } else { Err(Trouble::Gone) }
+    }
+
+    /// Takes in what the kernel tells, and says whether it is a change for others.
+    pub(super) fn take_in(&mut self, event: &Event) -> Result<bool, Trouble> {
+        let mut matters = false;
+        for path in &event.paths {
+            matters |= self.take_in_path(path, event.kind)?;
+        }
+        Ok(matters)
+    }
+
+    fn take_in_path(&mut self, path: &Path, kind: EventKind) -> Result<bool, Trouble> {
+        if self.git_dir.as_deref().is_some_and(|dir| path.parent() == Some(dir)) {
+            return Ok(rules::is_telling(path));
+        }
+        let Ok(below) = path.strip_prefix(&self.root) else { return Ok(false) };
+        if below.as_os_str().is_empty() {
+            return if self.root.is_dir() { Ok(true) } else { Err(Trouble::Gone) };
+        }
+        let below = below.to_owned();
+        let names = is_about_names(kind);
+        if below.components().any(|name| name.as_os_str() == ".git") {
+            return if names && below.file_name().is_some_and(|name| name == ".git") {
+                Err(Trouble::Changed)
+            } else {
+                Ok(false)
+            };
+        }
+        if below.file_name().is_some_and(|name| name == ".gitignore") {
+            return Err(Trouble::Changed);
+        }
+        self.take_in_entry(path, &below, names)
+    }
+
+    fn take_in_entry(&mut self, path: &Path, below: &Path, names: bool) -> Result<bool, Trouble> {
+        let meta = path.symlink_metadata().ok();
+        let is_dir = meta.as_ref().is_some_and(std::fs::Metadata::is_dir);
+        // What is gone may have been either.
+        let ignored =
+            (meta.is_none() && self.rules.ignore(below, true)) || self.rules.ignore(below, is_dir);
+        if names && !is_dir {
+            self.remove_below(path);
+        }
+        if names && is_dir && !ignored {
+            // It may be another one by the same name, whose watch is not this one's.
+            self.remove_below(path);
+            self.add_below(path)?;
+        }
+        Ok(!ignored)
+    }
+
+    /// Watches a directory and those in it. Each is watched before it is read, so that what comes
+    /// while it is read is told or read.
+    fn add_below(&mut self, dir: &Path) -> Result<(), Trouble> {
+        let entries = rules::walk(dir).build().flatten();
+        let dirs = entries.filter(|entry| entry.file_type().is_some_and(|kind| kind.is_dir()));
+        for entry in dirs {
+            self.add(entry.into_path())?;
+        }
+        Ok(())
+    }
+
+    fn add(&mut self, dir: PathBuf) -> Result<(), Trouble> {
+        if self.watched.contains(&dir) {
+            return Ok(());
+        }
+        if self.watched.len() >= self.most || !self.taken.one() {
+            return Err(Trouble::Full);
+        }
+        match self.watcher.watch(&dir, RecursiveMode::NonRecursive) {
+            Ok(()) => {
+                self.watched.insert(dir);
+                self.came();
+                Ok(())
+            }
+            Err(error) if is_full(&error) => Err(Trouble::Full),
+            // It is gone again, or may not be read.
+            Err(_) => {
+                self.taken.give(1);
+                Ok(())
+            }
+        }
+    }
+
+    fn came(&mut self) {
+        self.came += 1;
+        if self.came > 2 * self.most {
+            self.came = 0;
+            self.rules = Rules::of(&self.root);
+        }
+    }
+
+    /// Forgets a path and what was below it.
+    fn remove_below(&mut self, path: &Path) {
+        let from = self.watched.range(path.to_owned()..);
+        let gone: Vec<PathBuf> = from.take_while(|dir| dir.starts_with(path)).cloned().collect();
+        for dir in &gone {
+            // The kernel has mostly done so itself.
+            let _ = self.watcher.unwatch(dir);
+            self.watched.remove(dir);
+        }
+        self.taken.give(gone.len());
+    }
+}
+
+/// Whether something came, went or was renamed, and not only what is in it changed.
+fn is_about_names(kind: EventKind) -> bool {
+    match kind {
+        EventKind::Create(CreateKind::File) | EventKind::Modify(ModifyKind::Data(_)) => false,
+        EventKind::Modify(ModifyKind::Metadata(_)) | EventKind::Access(_) => false,
+        EventKind::Remove(RemoveKind::File) => false,
+        EventKind::Any | EventKind::Other => true,
+        EventKind::Create(_) | EventKind::Remove(_) | EventKind::Modify(_) => true,
+    }
+}
+
+fn is_full(error: &notify::Error) -> bool {
+    match &error.kind {
+        ErrorKind::MaxFilesWatch => true,
+        ErrorKind::Io(error) => error.kind() == io::ErrorKind::StorageFull,
+        _ => false,
+    }
+}

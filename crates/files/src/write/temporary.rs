@@ -1,0 +1,123 @@
+//! A file that gets its name when it is whole, and is gone when it never gets one.
+
+use std::{
+    ffi::{CStr, CString},
+    fs::File,
+    io::Write,
+    os::fd::BorrowedFd,
+};
+
+use rand::RngExt;
+use rustix::{
+    fs::{AtFlags, Gid, Mode, OFlags, Stat, Uid, fchmod, fchown, fstat, fsync, openat, unlinkat},
+    io::Errno,
+};
+
+use crate::{
+    change::rename,
+    error::{FileError, doing},
+};
+
+/// The mode of a new file, as far as the umask lets it.
+pub(crate) const PLAIN: Mode = Mode::from_raw_mode(0o644);
+/// The mode of a file that gets another one before its name.
+pub(super) const PRIVATE: Mode = Mode::from_raw_mode(0o600);
+/// How often a name is drawn that is not taken.
+const DRAWS: usize = 8;
+
+/// A file beside the one that it is to be. Removed when dropped before it has its name.
+#[derive(Debug)]
+pub(crate) struct Temporary<'a> {
+    dir: BorrowedFd<'a>,
+    name: CString,
+    file: File,
+    named: bool,
+}
+
+impl<'a> Temporary<'a> {
+    pub(crate) fn create(dir: BorrowedFd<'a>, mode: Mode) -> Result<Self, FileError> {
+        let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW;
+        for _ in 0..DRAWS {
+            let name = draw()?;
+            match openat(dir, &name, flags | OFlags::CLOEXEC, mode) {
+                Err(Errno::EXIST) => {}
+                Err(other) => return Err(FileError::of("write it", other)),
+                Ok(fd) => return Ok(Self { dir, name, file: File::from(fd), named: false }),
+            }
+        }
+        Err(FileError::Busy)
+    }
+
+    /// Writes all of it, to the disk.
+    pub(crate) fn fill(&mut self, bytes: &[u8]) -> Result<(), FileError> {
+        self.write(bytes)?;
+        self.sync()
+    }
+
+    /// The same for what is to have the owner and the mode of another file. They come last, for a
+    /// write may take bits of the mode away.
+    pub(super) fn fill_like(&mut self, bytes: &[u8], old: &Stat) -> Result<(), FileError> {
+        self.write(bytes)?;
+        self.own_like(old)?;
+        self.sync()
+    }
+
+    fn write(&mut self, bytes: &[u8]) -> Result<(), FileError> {
+        self.file.write_all(bytes).map_err(|error| FileError::of_io("write it", error))
+    }
+
+    fn sync(&self) -> Result<(), FileError> {
+        self.file.sync_all().map_err(|error| FileError::of_io("write it", error))
+    }
+
+    fn own_like(&self, old: &Stat) -> Result<(), FileError> {
+        let ours = fstat(&self.file).map_err(doing("look at it"))?;
+        if (ours.st_uid, ours.st_gid) != (old.st_uid, old.st_gid) {
+            let (user, group) = (Uid::from_raw(old.st_uid), Gid::from_raw(old.st_gid));
+            fchown(&self.file, Some(user), Some(group)).map_err(|errno| match errno {
+                Errno::PERM => FileError::Owner,
+                other => FileError::of("keep its owner", other),
+            })?;
+        }
+        let mode = Mode::from_raw_mode(old.st_mode & 0o7777);
+        fchmod(&self.file, mode).map_err(doing("keep its mode"))
+    }
+
+    /// Gives it a name that nothing has.
+    pub(crate) fn publish(mut self, name: &CStr) -> Result<(), FileError> {
+        rename::exclusively(self.dir, &self.name, self.dir, name).map_err(doing("name it"))?;
+        self.is_named();
+        Ok(())
+    }
+
+    /// Gives it a name, whatever has it.
+    pub(super) fn replace(mut self, name: &CStr) -> Result<(), FileError> {
+        rustix::fs::renameat(self.dir, &self.name, self.dir, name).map_err(doing("replace it"))?;
+        self.is_named();
+        Ok(())
+    }
+
+    /// The name, too, is to outlive a loss of power. That it might not is no failure of the write.
+    fn is_named(&mut self) {
+        self.named = true;
+        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        if let Err(errno) = openat(self.dir, ".", flags, Mode::empty()).and_then(fsync) {
+            tracing::debug!(%errno, "a directory could not be synced");
+        }
+    }
+}
+
+impl Drop for Temporary<'_> {
+    fn drop(&mut self) {
+        if !self.named
+            && let Err(errno) = unlinkat(self.dir, &self.name, AtFlags::empty())
+        {
+            tracing::warn!(name = ?self.name, %errno, "a temporary file could not be removed");
+        }
+    }
+}
+
+fn draw() -> Result<CString, FileError> {
+    let bits: u128 = rand::rng().random();
+    CString::new(format!(".warren-{bits:032x}")).map_err(|_| FileError::Busy)
+}
