@@ -134,6 +134,10 @@ impl TerminalWriter {
             if let Ok(result) = ready.try_io(|master| Ok(rustix::io::write(master, bytes)?)) {
                 return result;
             }
+            // What the terminal's programs left unread is still in its queue: it stays full for ever.
+            if ready.ready().is_write_closed() {
+                return Err(io::ErrorKind::BrokenPipe.into());
+            }
         }
     }
 

@@ -109,6 +109,21 @@ async fn what_waits_for_room_in_the_terminal_is_all_typed_in_the_end() {
 }
 
 #[tokio::test]
+async fn keys_that_wait_when_the_terminal_hangs_up_are_an_error_not_a_wait() {
+    let supervisor = supervisor().await;
+    let mut child =
+        supervisor.spawn(in_terminal("stty raw; echo up; exec sleep 1000")).await.unwrap();
+    let (_reader, writer) = {
+        let mut terminal = terminal(&mut child);
+        read_until(&mut terminal, "up").await;
+        terminal.split()
+    };
+    let typing = tokio::spawn(async move { writer.write_all(&vec![b'x'; 1 << 20]).await });
+    child.handle().stop(Duration::from_secs(5)).await.unwrap();
+    assert!(within(typing).await.unwrap().is_err());
+}
+
+#[tokio::test]
 async fn the_environment_is_what_it_was_given_and_the_marker() {
     let supervisor = supervisor().await;
     let mut command = Command {
