@@ -24,7 +24,8 @@ mod usage;
 #[path = "conformance/workspace.rs"]
 mod workspace;
 
-use store::{AuditStore, KeyStore, ModelStore, RoomStore, SqliteStore, UsageStore, VolatileStore,
+use store::{
+    AuditStore, KeyStore, ModelStore, RoomStore, SqliteStore, UsageStore, VolatileStore,
     WorkspaceStore,
 };
 

@@ -6,6 +6,7 @@ use hyper_util::rt::TokioIo;
 use tungstenite::handshake::derive_accept_key;
 
 use crate::{
+    io::Io,
     limits::Limits,
     link::{Link, Role},
     outbox::Outbox,
@@ -101,8 +102,16 @@ impl Upgrade {
     /// # Errors
     /// When the client left before that.
     pub async fn link_within(self, limits: Limits) -> Result<(Link, Outbox), hyper::Error> {
+        Ok(Link::within(self.stream().await?, Role::Server, limits))
+    }
+
+    /// The bytes of the link, once the response is out: for who counts them before they are a link.
+    ///
+    /// # Errors
+    /// When the client left before that.
+    pub async fn stream(self) -> Result<Io, hyper::Error> {
         let upgraded = self.upgrade.await?;
-        Ok(Link::within(Box::pin(TokioIo::new(upgraded)), Role::Server, limits))
+        Ok(Box::pin(TokioIo::new(upgraded)))
     }
 }
 

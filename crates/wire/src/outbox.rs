@@ -162,7 +162,11 @@ impl Outbox {
         tasks.into_iter().flatten().for_each(Waker::wake);
     }
 
-    async fn room(&self) -> Result<(), Closed> {
+    /// Waits until a data frame could be queued, see [`Outbox::has_room`].
+    ///
+    /// # Errors
+    /// [`Closed`] when the link is closed, or closes while this waits.
+    pub async fn room(&self) -> Result<(), Closed> {
         loop {
             // Registered before the look, so that room made in between is not missed.
             let notified = self.0.space.notified();

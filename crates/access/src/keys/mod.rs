@@ -67,6 +67,15 @@ impl Keys {
         self.0.live.write().unwrap_or_else(PoisonError::into_inner).put(key);
     }
 
+    /// Removes a key that was added ready-made; what goes on with it ends. Others are not touched.
+    pub fn remove_ready_made(&self, id: &KeyId) {
+        let mut live = self.0.live.write().unwrap_or_else(PoisonError::into_inner);
+        if let Some(key) = live.by_id.get(id).filter(|key| key.is_ready_made()) {
+            key.end();
+            live.remove(id);
+        }
+    }
+
     /// The key that has this text, if it may be used for `scope` now; `None` when nobody has it.
     ///
     /// # Errors

@@ -197,6 +197,21 @@ fn a_ready_made_key_works_and_is_not_administered() {
 }
 
 #[test]
+fn a_ready_made_key_that_is_removed_is_nobodys_and_no_other_key_can_be_removed_so() {
+    let (_, keys, now) = opened();
+    let id = KeyId::from("session:1");
+    keys.add_ready_made(id.clone(), &"secret".into(), &[KeyScope::Inference], now);
+    let used = keys.present("secret", KeyScope::Inference, now).unwrap().unwrap();
+    keys.remove_ready_made(&id);
+    assert!(!used.end(), "what goes on with it has ended");
+    assert_eq!(present(&keys, &"secret".into(), now), Ok(None));
+    keys.remove_ready_made(&id);
+    let (made, _) = keys.create(new("a"), now).unwrap();
+    keys.remove_ready_made(&made.id);
+    assert!(keys.get(&made.id).is_some());
+}
+
+#[test]
 fn budgets_go_on_after_a_restart() {
     let (store, keys, now) = opened();
     let budget =

@@ -1,0 +1,244 @@
+//! Addresses that have presented wrong credentials too often, and have to wait. Time is passed in.
+
+use std::{
+    collections::HashMap,
+    net::{IpAddr, Ipv6Addr},
+    time::{Duration, Instant},
+};
+
+/// The longest that this machine itself has to wait.
+const LONGEST_HERE: Duration = Duration::from_secs(60);
+
+/// How much is forgiven.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct LockOutSettings {
+    /// So many failures lock an address out.
+    pub failures: u32,
+    /// Within so long.
+    pub within: Duration,
+    /// For so long.
+    pub lasts: Duration,
+    /// Of so many addresses it is remembered; of more, those that failed longest ago are forgotten.
+    pub addresses: usize,
+}
+
+impl Default for LockOutSettings {
+    fn default() -> Self {
+        let quarter = Duration::from_secs(15 * 60);
+        Self { failures: 5, within: quarter, lasts: quarter, addresses: 4096 }
+    }
+}
+
+/// Who has failed, and how often. Of IPv6 a whole /64 is one: whoever has an address has all of
+/// them.
+///
+/// Loopback is everybody who uses this machine, and all who come through a proxy on it. It waits a
+/// second after as many failures, then twice as long after each, and a minute at most: one's slip
+/// does not lock the others out, and guessing is hopeless all the same.
+#[derive(Debug)]
+pub struct LockOut {
+    settings: LockOutSettings,
+    failed: HashMap<IpAddr, Failures>,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Failures {
+    number: u32,
+    first: Instant,
+    last: Instant,
+    /// Until when nothing of it is looked at.
+    until: Option<Instant>,
+}
+
+impl LockOut {
+    /// Nobody has failed yet.
+    pub fn new(settings: LockOutSettings) -> Self {
+        Self { settings, failed: HashMap::new() }
+    }
+
+    /// Whether this address may try.
+    ///
+    /// # Errors
+    /// How long it has to wait.
+    pub fn check(&self, from: IpAddr, now: Instant) -> Result<(), Duration> {
+        let until = self.failed.get(&whose(from)).and_then(|failures| failures.until);
+        match until.map(|until| until.saturating_duration_since(now)) {
+            Some(left) if !left.is_zero() => Err(left),
+            _ => Ok(()),
+        }
+    }
+
+    /// This address has failed.
+    pub fn failed(&mut self, from: IpAddr, now: Instant) {
+        let (from, settings) = (whose(from), self.settings);
+        if !self.failed.contains_key(&from) {
+            self.make_room(now);
+        }
+        let new = Failures { number: 0, first: now, last: now, until: None };
+        let failures = self.failed.entry(from).or_insert(new);
+        if failures.is_over(&settings, now) {
+            *failures = new;
+        }
+        failures.number += 1;
+        failures.last = now;
+        let beyond = failures.number.checked_sub(settings.failures);
+        failures.until = beyond.map(|beyond| match from.is_loopback() {
+            true => now + wait_here(beyond),
+            false => now + settings.lasts,
+        });
+    }
+
+    /// This address has shown who it is.
+    pub fn succeeded(&mut self, from: IpAddr) {
+        self.failed.remove(&whose(from));
+    }
+
+    fn make_room(&mut self, now: Instant) {
+        let settings = self.settings;
+        if self.failed.len() < settings.addresses {
+            return;
+        }
+        self.failed.retain(|_, failures| !failures.is_over(&settings, now));
+        while self.failed.len() >= settings.addresses.max(1) {
+            let oldest = self.failed.iter().min_by_key(|(_, failures)| failures.last);
+            let Some((&oldest, _)) = oldest else { return };
+            self.failed.remove(&oldest);
+        }
+    }
+}
+
+impl Failures {
+    /// Whether they do not count any more.
+    fn is_over(&self, settings: &LockOutSettings, now: Instant) -> bool {
+        let since = match self.until {
+            // Who goes on after the wait goes on where it was, unless it has been good for a while.
+            Some(until) if until.saturating_duration_since(self.last) < settings.lasts => self.last,
+            Some(until) => return now >= until,
+            None => self.first,
+        };
+        now.saturating_duration_since(since) >= settings.within
+    }
+}
+
+fn wait_here(beyond: u32) -> Duration {
+    let seconds = 1_u64.checked_shl(beyond.min(32)).unwrap_or(u64::MAX);
+    Duration::from_secs(seconds).min(LONGEST_HERE)
+}
+
+/// Who counts as one.
+fn whose(address: IpAddr) -> IpAddr {
+    match address.to_canonical() {
+        IpAddr::V6(address) if !address.is_loopback() => {
+            let network = u128::from(address) & !u128::from(u64::MAX);
+            IpAddr::V6(Ipv6Addr::from(network))
+        }
+        other if other.is_loopback() => IpAddr::from([127, 0, 0, 1]),
+        other => other,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    const MINUTE: Duration = Duration::from_secs(60);
+
+    fn lock_out() -> LockOut {
+        LockOut::new(LockOutSettings::default())
+    }
+
+    fn address(text: &str) -> IpAddr {
+        text.parse().unwrap()
+    }
+
+    fn fail(lock_out: &mut LockOut, from: &str, times: u32, now: Instant) {
+        (0..times).for_each(|_| lock_out.failed(address(from), now));
+    }
+
+    #[test]
+    fn five_failures_in_a_quarter_of_an_hour_lock_an_address_out_for_as_long() {
+        let (mut lock_out, now) = (lock_out(), Instant::now());
+        fail(&mut lock_out, "10.0.0.1", 4, now);
+        assert_eq!(lock_out.check(address("10.0.0.1"), now), Ok(()));
+        fail(&mut lock_out, "10.0.0.1", 1, now + 14 * MINUTE);
+        let left = lock_out.check(address("10.0.0.1"), now + 15 * MINUTE);
+        assert_eq!(left, Err(14 * MINUTE));
+        assert_eq!(lock_out.check(address("10.0.0.2"), now), Ok(()));
+        assert_eq!(lock_out.check(address("10.0.0.1"), now + 29 * MINUTE), Ok(()));
+        fail(&mut lock_out, "10.0.0.1", 4, now + 29 * MINUTE);
+        assert_eq!(lock_out.check(address("10.0.0.1"), now + 29 * MINUTE), Ok(()), "begun anew");
+    }
+
+    #[test]
+    fn failures_of_long_ago_and_before_a_success_do_not_count() {
+        let (mut lock_out, now) = (lock_out(), Instant::now());
+        fail(&mut lock_out, "10.0.0.1", 4, now);
+        fail(&mut lock_out, "10.0.0.1", 4, now + 15 * MINUTE);
+        assert_eq!(lock_out.check(address("10.0.0.1"), now + 15 * MINUTE), Ok(()));
+        lock_out.succeeded(address("10.0.0.1"));
+        fail(&mut lock_out, "10.0.0.1", 4, now + 16 * MINUTE);
+        assert_eq!(lock_out.check(address("10.0.0.1"), now + 16 * MINUTE), Ok(()));
+    }
+
+    #[test]
+    fn this_machine_waits_a_second_then_longer_and_a_minute_at_most() {
+        let (mut lock_out, mut now) = (lock_out(), Instant::now());
+        fail(&mut lock_out, "127.0.0.1", 4, now);
+        assert_eq!(lock_out.check(address("::1"), now), Ok(()));
+        for seconds in [1, 2, 4, 8, 16, 32, 60, 60] {
+            fail(&mut lock_out, "::ffff:127.0.0.2", 1, now);
+            let wait = Duration::from_secs(seconds);
+            assert_eq!(lock_out.check(address("::1"), now), Err(wait));
+            now += wait;
+            assert_eq!(lock_out.check(address("::1"), now), Ok(()));
+        }
+        fail(&mut lock_out, "127.0.0.1", 4, now + 15 * MINUTE);
+        assert_eq!(lock_out.check(address("::1"), now + 15 * MINUTE), Ok(()), "begun anew");
+    }
+
+    #[test]
+    fn a_whole_network_of_ipv6_is_one_and_mapped_addresses_are_what_they_stand_for() {
+        let (mut lock_out, now) = (lock_out(), Instant::now());
+        fail(&mut lock_out, "2001:db8::1", 5, now);
+        assert!(lock_out.check(address("2001:db8::ffff:2"), now).is_err());
+        assert!(lock_out.check(address("2001:db8:0:1::1"), now).is_ok());
+        fail(&mut lock_out, "::ffff:10.0.0.1", 5, now);
+        assert!(lock_out.check(address("10.0.0.1"), now).is_err());
+        assert!(lock_out.check(address("10.0.0.2"), now).is_ok());
+    }
+
+    #[test]
+    fn no_more_addresses_are_remembered_than_the_bound_and_the_newest_stay() {
+        let settings = LockOutSettings { addresses: 3, ..LockOutSettings::default() };
+        let (mut lock_out, now) = (LockOut::new(settings), Instant::now());
+        for number in 0..10 {
+            let from = IpAddr::from([10, 0, 0, number]);
+            (0..5).for_each(|_| lock_out.failed(from, now + Duration::from_secs(number.into())));
+            assert!(lock_out.failed.len() <= 3);
+        }
+        let is_locked = |number| lock_out.check(IpAddr::from([10, 0, 0, number]), now).is_err();
+        assert_eq!([6, 7, 8, 9].map(is_locked), [false, true, true, true]);
+    }
+
+    proptest! {
+        #[test]
+        fn nobody_is_looked_at_more_often_than_the_settings_say(
+            pauses in prop::collection::vec(0_u64..600, 1..60),
+        ) {
+            let (mut lock_out, mut now) = (lock_out(), Instant::now());
+            let mut looked_at = Vec::new();
+            for pause in pauses {
+                now += Duration::from_secs(pause);
+                if lock_out.check(address("10.0.0.1"), now).is_ok() {
+                    lock_out.failed(address("10.0.0.1"), now);
+                    looked_at.push(now);
+                }
+            }
+            for ten in looked_at.windows(10) {
+                prop_assert!(ten[9] - ten[0] >= 15 * MINUTE, "{ten:?}");
+            }
+        }
+    }
+}

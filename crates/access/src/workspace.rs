@@ -1,0 +1,206 @@
+//! Whether somebody may use the workspace, and how much of it.
+
+use std::sync::Arc;
+
+use base::KeyScope;
+
+use crate::{
+    consumer::Denied,
+    credential::Token,
+    keys::{Key, Keys},
+    moment::Moment,
+};
+
+/// The scopes of the workspace, the highest first: each is good for what those after it are.
+const SCOPES: [KeyScope; 3] =
+    [KeyScope::WorkspaceAdmin, KeyScope::WorkspaceWrite, KeyScope::WorkspaceRead];
+
+/// Who may use the workspace: whoever has one of two tokens, or a key of a scope of the workspace.
+/// It is the same on loopback: a machine has other users.
+#[derive(Debug, Clone)]
+pub struct WorkspaceRules {
+    /// What administrators of the workspace present, if there is such a token.
+    pub token: Option<Token>,
+    /// What the server's own administrator presents: who makes keys can do all that keys can.
+    pub administrator: Option<Token>,
+    /// The keys there are.
+    pub keys: Keys,
+}
+
+/// Somebody who may use the workspace.
+#[derive(Debug, Clone)]
+pub struct WorkspaceClient {
+    /// The highest of the workspace's scopes that it has.
+    pub scope: KeyScope,
+    by: By,
+}
+
+/// By what somebody was let in.
+#[derive(Debug, Clone)]
+enum By {
+    /// A token of this name.
+    Token(&'static str),
+    Key(Arc<Key>),
+}
+
+/// Why somebody may not.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum NotAdmitted {
+    /// Nobody may: there is nothing that could be presented.
+    #[error(
+        "this server has no key of the workspace yet: make one on its machine with \
+         `warren key create --scope workspace:write`"
+    )]
+    NoKeys,
+    /// What was presented is neither the token nor a key.
+    #[error(
+        "the token is not valid; `warren key create --scope workspace:write` makes one that is"
+    )]
+    Unknown,
+    /// It is a key that may not be used for this now.
+    #[error(transparent)]
+    Key(Denied),
+}
+
+impl WorkspaceRules {
+    /// Whoever presents this text.
+    ///
+    /// # Errors
+    /// [`NotAdmitted`] when it is neither the token nor a key that may be used for this now.
+    pub fn admit(&self, presented: &str, now: Moment) -> Result<WorkspaceClient, NotAdmitted> {
+        let tokens = [(&self.token, "workspace-token"), (&self.administrator, "admin-token")];
+        for (token, name) in tokens {
+            if token.as_ref().is_some_and(|token| token.matches(presented)) {
+                let scope = KeyScope::WorkspaceAdmin;
+                return Ok(WorkspaceClient { scope, by: By::Token(name) });
+            }
+        }
+        for scope in SCOPES {
+            match self.keys.present(presented, scope, now) {
+                Ok(Some(key)) => return Ok(WorkspaceClient { scope, by: By::Key(key) }),
+                Ok(None) => return Err(self.unknown(now)),
+                Err(Denied::Scope(_)) => {}
+                Err(denied) => return Err(NotAdmitted::Key(denied)),
+            }
+        }
+        Err(NotAdmitted::Key(Denied::Scope(KeyScope::WorkspaceRead)))
+    }
+
+    fn unknown(&self, now: Moment) -> NotAdmitted {
+        let keys = self.keys.list();
+        let is_good = |expires: Option<u64>| expires.is_none_or(|at| at > now.seconds());
+        let mut good = keys.iter().filter(|key| key.revoked.is_none() && is_good(key.expires));
+        let is_for_it = good.any(|key| SCOPES.iter().any(|scope| key.scopes.contains(scope)));
+        match self.token.is_some() || is_for_it {
+            true => NotAdmitted::Unknown,
+            false => NotAdmitted::NoKeys,
+        }
+    }
+}
+
+impl WorkspaceClient {
+    /// What to call it in the audit log: its key's id, `workspace-token` or `admin-token`.
+    pub fn name(&self) -> String {
+        match &self.by {
+            By::Token(name) => (*name).to_owned(),
+            By::Key(key) => key.id().to_string(),
+        }
+    }
+
+    /// Until it may no longer: its key was revoked, rotated or has expired. With a token, never.
+    pub async fn ended(&self) {
+        match &self.by {
+            By::Key(key) => key.ended().await,
+            By::Token(_) => std::future::pending().await,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::keys::NewKey;
+
+    fn key(keys: &Keys, scopes: &[KeyScope]) -> (base::KeyId, String) {
+        let new = NewKey { name: "n".to_owned(), scopes: scopes.to_vec(), ..NewKey::default() };
+        let (record, text) = keys.create(new, Moment::now()).unwrap();
+        (record.id, text.expose().to_owned())
+    }
+
+    fn rules(token: Option<&str>) -> WorkspaceRules {
+        let token = token.map(|token| Token::new(&token.into()));
+        WorkspaceRules { token, administrator: None, keys: Keys::default() }
+    }
+
+    fn admit(rules: &WorkspaceRules, text: &str) -> Result<KeyScope, NotAdmitted> {
+        rules.admit(text, Moment::now()).map(|client| client.scope)
+    }
+
+    #[tokio::test]
+    async fn the_token_is_an_administrators_and_each_key_is_what_its_scope_says() {
+        let rules = rules(Some("token"));
+        let admitted = rules.admit("token", Moment::now()).unwrap();
+        assert_eq!(admitted.scope, KeyScope::WorkspaceAdmin);
+        assert_eq!(admitted.name(), "workspace-token");
+        for scope in SCOPES {
+            let (id, text) = key(&rules.keys, &[scope]);
+            let admitted = rules.admit(&text, Moment::now()).unwrap();
+            assert_eq!((admitted.scope, admitted.name()), (scope, id.to_string()));
+        }
+        let (_, both) = key(&rules.keys, &[KeyScope::WorkspaceRead, KeyScope::WorkspaceWrite]);
+        assert_eq!(admit(&rules, &both), Ok(KeyScope::WorkspaceWrite));
+        for wrong in ["", "token ", "Token"] {
+            assert_eq!(admit(&rules, wrong), Err(NotAdmitted::Unknown));
+        }
+    }
+
+    #[test]
+    fn the_servers_administrator_may_all_and_others_are_still_told_how_to_make_a_key() {
+        let administrator = Some(Token::new(&"admin".into()));
+        let rules = WorkspaceRules { administrator, ..rules(None) };
+        let admitted = rules.admit("admin", Moment::now()).unwrap();
+        assert_eq!(admitted.scope, KeyScope::WorkspaceAdmin);
+        assert_eq!(admitted.name(), "admin-token");
+        assert_eq!(admit(&rules, "other"), Err(NotAdmitted::NoKeys));
+    }
+
+    #[test]
+    fn keys_for_other_things_are_not_for_this_one() {
+        let rules = rules(Some("token"));
+        let others = [KeyScope::Inference, KeyScope::Admin, KeyScope::Worker, KeyScope::Metrics];
+        let (_, text) = key(&rules.keys, &others);
+        let refused = admit(&rules, &text).unwrap_err();
+        assert_eq!(refused, NotAdmitted::Key(Denied::Scope(KeyScope::WorkspaceRead)));
+        rules.keys.add_ready_made(
+            base::KeyId::from("client-token"),
+            &"client".into(),
+            &[KeyScope::Inference],
+            Moment::now(),
+        );
+        assert_eq!(admit(&rules, "client"), Err(NotAdmitted::Unknown));
+    }
+
+    #[test]
+    fn without_anything_to_present_it_is_said_how_to_make_a_key() {
+        let rules = rules(None);
+        key(&rules.keys, &[KeyScope::Inference]);
+        let refused = admit(&rules, "anything").unwrap_err();
+        assert_eq!(refused, NotAdmitted::NoKeys);
+        assert!(refused.to_string().contains("warren key create --scope workspace:write"));
+        let (id, text) = key(&rules.keys, &[KeyScope::WorkspaceRead]);
+        assert_eq!(admit(&rules, "anything"), Err(NotAdmitted::Unknown));
+        rules.keys.revoke(&id, Moment::now()).unwrap();
+        assert_eq!(admit(&rules, "anything"), Err(NotAdmitted::NoKeys));
+        assert_eq!(admit(&rules, &text), Err(NotAdmitted::Key(Denied::KeyRevoked)));
+    }
+
+    #[tokio::test]
+    async fn a_revoked_key_ends_its_client() {
+        let rules = rules(None);
+        let (id, text) = key(&rules.keys, &[KeyScope::WorkspaceRead]);
+        let client = rules.admit(&text, Moment::now()).unwrap();
+        let waiting = tokio::spawn(async move { client.ended().await });
+        rules.keys.revoke(&id, Moment::now()).unwrap();
+        waiting.await.unwrap();
+    }
+}
