@@ -49,6 +49,24 @@ pub enum ClientError {
         /// The server's own words.
         words: String,
     },
+    /// The workspace takes the token for nothing.
+    #[error(
+        "the workspace of {url} does not let this client in: {words}. Show it a token with --token \
+         or WARREN_TOKEN; on the server's machine `warren key create --name NAME --scope \
+         workspace:write` makes one"
+    )]
+    NotAdmitted {
+        /// The URL.
+        url: String,
+        /// The server's own words.
+        words: String,
+    },
+    /// The workspace says no.
+    #[error("{words}")]
+    Declined {
+        /// The server's own words.
+        words: String,
+    },
     /// Something else than a server of rooms is there.
     #[error("{url} answers, but not as a server of rooms does: is it a Warren or a gambi hub?")]
     NoRooms {

@@ -3,6 +3,7 @@
 //! - [`server`]: a server, and what can be asked of it
 //! - [`rooms`]: its rooms
 //! - [`mesh`]: its part in the mesh
+//! - [`workspace`]: its sessions, projects, files and teams
 //! - [`events`]: streams of events
 //! - [`answer`]: an answer, piece by piece, in whichever form it comes
 //! - [`error`]: why it did not answer as it should
@@ -15,6 +16,7 @@ pub mod events;
 pub mod mesh;
 pub mod rooms;
 pub mod server;
+pub mod workspace;
 
 pub use answer::{Piece, Reading};
 pub use error::ClientError;
@@ -23,3 +25,4 @@ pub use mesh::Pulling;
 pub use protocol::{admin, room};
 pub use rooms::{RoomClient, Shown};
 pub use server::Warren;
+pub use workspace::Workspace;

@@ -73,13 +73,7 @@ impl Warren {
 
     /// Whether its address is this machine's own, which leads nowhere else.
     pub fn is_on_this_machine(&self) -> bool {
-        let url = Url::parse(&self.url()).ok();
-        match url.as_ref().and_then(Url::host) {
-            Some(Host::Domain(name)) => name == "localhost" || name.ends_with(".localhost"),
-            Some(Host::Ipv4(address)) => address.is_loopback(),
-            Some(Host::Ipv6(address)) => address.is_loopback(),
-            None => false,
-        }
+        Url::parse(&self.url()).is_ok_and(|url| leads_here(&url))
     }
 
     /// Every key, the oldest first.
@@ -202,6 +196,16 @@ impl Warren {
     ) -> Result<T, ClientError> {
         let answer = self.0.ask(method, path, body).await?;
         serde_json::from_slice(&answer).map_err(|error| self.0.strange(error.to_string()))
+    }
+}
+
+/// Whether a URL's host is this machine's own, which leads nowhere else.
+pub(crate) fn leads_here(url: &Url) -> bool {
+    match url.host() {
+        Some(Host::Domain(name)) => name == "localhost" || name.ends_with(".localhost"),
+        Some(Host::Ipv4(address)) => address.is_loopback(),
+        Some(Host::Ipv6(address)) => address.is_loopback(),
+        None => false,
     }
 }
 

@@ -15,6 +15,7 @@
 //! - [`listener`]: TCP, TLS and HTTP connections
 //! - `greeting`, `guard`: which HTTP a client speaks; a deadline for what it does not read
 //! - [`peering`]: its part in the mesh, and the relay
+//! - `working`: its workspace: terminals, agents, files and teams
 //! - `mdns`: lets the server be found on the local network, if it is told to
 //! - `room_keeper`: rooms' watchers are told of jobs, and what nobody uses ends
 //! - [`routes`]: which path belongs to whom
@@ -41,6 +42,7 @@ pub mod signals;
 mod sockets;
 pub mod stopped;
 pub mod telemetry;
+mod working;
 
 pub use options::{ConfigFile, ServeOptions};
 pub use server::Server;

@@ -9,6 +9,7 @@ use hyper_util::{
     rt::{TokioExecutor, TokioIo, TokioTimer},
     service::TowerToHyperService,
 };
+use rustix::net::sockopt;
 use rustls::ServerConfig;
 use tokio::{
     io::{AsyncRead, AsyncWrite},
@@ -39,6 +40,11 @@ const IDLE: Duration = Duration::from_secs(75);
 
 /// A pause after the machine has refused a connection, usually for want of files.
 const REFUSED: Duration = Duration::from_millis(50);
+
+/// After so much silence the kernel asks a peer for a sign of life, then so often, so many times.
+const SILENT: Duration = Duration::from_secs(30);
+const ASK_AGAIN: Duration = Duration::from_secs(10);
+const ASK_TIMES: u32 = 3;
 
 /// Files kept for what is not a consumer's connection.
 const SPARE_FILES: u64 = 128;
@@ -133,6 +139,7 @@ impl Listener {
         async move {
             // Without it a small write may wait for the acknowledgement of the one before.
             let _ = stream.set_nodelay(true);
+            keep_alive(&stream);
             let client = Client { router, peer, stop, patience };
             match tls {
                 None => client.greet(stream).await,
@@ -140,6 +147,18 @@ impl Listener {
                 Some(tls) => Box::pin(client.secure(stream, tls)).await,
             }
         }
+    }
+}
+
+/// A peer that is gone without a word is found out by the kernel within a minute or so, also where
+/// nobody has anything to say.
+fn keep_alive(stream: &TcpStream) {
+    let set = sockopt::set_socket_keepalive(stream, true)
+        .and_then(|()| sockopt::set_tcp_keepidle(stream, SILENT))
+        .and_then(|()| sockopt::set_tcp_keepintvl(stream, ASK_AGAIN))
+        .and_then(|()| sockopt::set_tcp_keepcnt(stream, ASK_TIMES));
+    if let Err(error) = set {
+        tracing::debug!(%error, "a connection is not kept alive");
     }
 }
 

@@ -20,6 +20,7 @@ use crate::{
     peering::{self, Relay},
     sockets,
     telemetry::metrics::Metrics,
+    working::{self, Working},
 };
 
 /// The content type of OpenMetrics.
@@ -32,15 +33,17 @@ struct Operator {
     metrics: Arc<Metrics>,
     mesh: Option<Mesh>,
     relay: Option<Relay>,
+    workspace: Option<Working>,
 }
 
-/// Who takes the connections of providers and peers.
+/// Who takes the connections of providers, peers and clients of the workspace.
 pub(crate) struct Doors {
     pub(crate) workers: RelayWorkers,
     pub(crate) nodes: ModelNodes,
     pub(crate) participants: Participants,
     pub(crate) mesh: Option<Mesh>,
     pub(crate) relay: Option<Relay>,
+    pub(crate) workspace: Option<Working>,
 }
 
 /// All that the listener serves. `local` tells which pages may use the server without a key.
@@ -51,15 +54,22 @@ pub(crate) fn router(
     metrics: Arc<Metrics>,
     local: LocalRules,
 ) -> Cors<Router> {
-    let Doors { workers, nodes, participants, mesh, relay } = doors;
+    let Doors { workers, nodes, participants, mesh, relay, workspace } = doors;
     let of_mesh = peering::router(api.clone(), mesh.clone(), relay.clone());
-    let operator = Operator { api: api.clone(), scheduler, metrics, mesh, relay: relay.clone() };
+    let operator = Operator {
+        api: api.clone(),
+        scheduler,
+        metrics,
+        mesh,
+        relay: relay.clone(),
+        workspace: workspace.clone(),
+    };
     let connect = get(async move |mut request: Request| {
         let from = Peer::of(request.extensions());
         upgrade(workers.connect(&mut request, from).await.map(Body::from))
     });
     let socket = get(async move |request: Request| {
-        upgrade(sockets::answer(&nodes, relay.as_ref(), request))
+        upgrade(sockets::answer(&nodes, relay.as_ref(), workspace.as_ref(), request).await)
     });
     let tunnel =
         get(async move |Path((code, id)): Path<(String, String)>, mut request: Request| {
@@ -87,7 +97,7 @@ fn upgrade(mut response: Response) -> Response {
 }
 
 async fn show_metrics(State(operator): State<Operator>, request: Request) -> Response {
-    let Operator { api, scheduler, metrics, mesh, relay } = operator;
+    let Operator { api, scheduler, metrics, mesh, relay, workspace } = operator;
     let (uri, headers) = (request.uri(), request.headers());
     if !api.may_read_metrics(request.extensions(), uri, headers) {
         let words = "metrics are for local requests, or those with the administrator's token \
@@ -99,6 +109,7 @@ async fn show_metrics(State(operator): State<Operator>, request: Request) -> Res
     let (mesh, relay) = (mesh.map(|mesh| mesh.counts()), relay.map(|relay| relay.counts()));
     let text = metrics.encode(&scheduler, &api.refused(), |text| {
         peering::encode(text, mesh.as_ref(), relay.as_ref());
+        working::encode(text, workspace.and_then(|it| it.counts()).as_ref());
     });
     ([(header::CONTENT_TYPE, kind)], text).into_response()
 }

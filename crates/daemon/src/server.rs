@@ -29,6 +29,7 @@ use crate::{
     routes::{self, Doors},
     settings::Settings,
     telemetry::metrics::Metrics,
+    working::Working,
 };
 
 /// How often a draining server looks whether it is done.
@@ -59,6 +60,7 @@ pub struct Server {
     listener: Listener,
     mesh: Option<Part>,
     relay: Option<Relay>,
+    workspace: Option<Working>,
     /// The links of workers, nodes, participants and nodes of the mesh at the relay.
     links: TaskTracker,
 }
@@ -96,6 +98,7 @@ impl Server {
         let part = Part::start(&settings, &scheduler, Arc::clone(&usage)).await?;
         let mesh = part.as_ref().map(Part::mesh);
         let relay = Relay::of(&settings, &links)?;
+        let workspace = Working::of(&settings, &tokens.admin, &keys, &store);
         let token = Token::new(&tokens.admin);
         let condition = Health { ledger: Arc::clone(&ledger), mesh: mesh.clone() };
         let api = Api::new(
@@ -116,12 +119,16 @@ impl Server {
                 participants: of_participants,
                 mesh,
                 relay: relay.clone(),
+                workspace: workspace.clone(),
             },
             scheduler.clone(),
             Arc::clone(&metrics),
             settings.local.clone(),
         );
         let listener = listener(&settings, router, metrics).await?;
+        if let Some(workspace) = &workspace {
+            workspace.listening(listener.address()?, settings.tls.is_some());
+        }
         Ok(Self {
             settings,
             _data: data,
@@ -138,6 +145,7 @@ impl Server {
             listener,
             mesh: part,
             relay,
+            workspace,
             links,
         })
     }
@@ -212,6 +220,9 @@ impl Server {
         }
         if let Some(relay) = self.relay {
             relay.shut_down();
+        }
+        if let Some(workspace) = self.workspace {
+            workspace.shut_down().await;
         }
         self.links.close();
         let _ = timeout(FAREWELL, self.links.wait()).await;

@@ -1,6 +1,7 @@
 //! What the settings of a server mean.
 
 mod mesh;
+mod workspace;
 
 use std::{
     collections::BTreeMap,
@@ -76,6 +77,8 @@ pub struct Settings {
     pub mdns: bool,
     /// The mesh.
     pub mesh: MeshSettings,
+    /// The workspace, unless there is to be none.
+    pub workspace: Option<::workspace::Settings>,
     /// The certificate chain and its key, read.
     pub tls: Option<Arc<ServerConfig>>,
     /// How log lines look.
@@ -98,10 +101,12 @@ impl Settings {
         let require_key = options.require_key.unwrap_or(false);
         let has_key = options.client_token.is_some() || keep_client_token || require_key;
         refuse_defenceless(listen, has_key, open)?;
+        let data_dir = data_dir(options.data_dir.clone())?;
         Ok(Self {
             listen,
             tls: tls(options.tls_cert.as_deref(), options.tls_key.as_deref())?,
-            data_dir: data_dir(options.data_dir.clone())?,
+            workspace: workspace::settings(options.workspace.clone(), &data_dir)?,
+            data_dir,
             dispatch: dispatch_config(&options)?,
             routing: options.routing.unwrap_or_default(),
             heartbeat: heartbeat(options.heartbeat_interval_secs)?,

@@ -13,7 +13,7 @@ use http::{StatusCode, Uri, header, uri::PathAndQuery};
 use protocol::node::Parameters;
 use providers::ModelNodes;
 
-use crate::peering::Relay;
+use crate::{peering::Relay, working::Working};
 
 /// The path that the protocols share.
 pub(crate) const PATH: &str = "/ws";
@@ -33,16 +33,22 @@ pub(crate) fn lead<B>(request: &mut http::Request<B>) {
 }
 
 /// Answers a request to [`PATH`].
-pub(crate) fn answer(nodes: &ModelNodes, relay: Option<&Relay>, mut request: Request) -> Response {
+pub(crate) async fn answer(
+    nodes: &ModelNodes,
+    relay: Option<&Relay>,
+    workspace: Option<&Working>,
+    mut request: Request,
+) -> Response {
     let there = Parameters::of(request.uri().query().unwrap_or_default());
     let upgrades = request.headers().contains_key(header::UPGRADE);
     if there.names_node() || !upgrades {
         return nodes.connect(&mut request).map(Body::from);
     }
-    match relay {
-        Some(relay) if there.node => relay.answer(request),
-        None if there.node => not_here("is no relay of the mesh: see --mesh-relay-serve"),
-        _ => not_here("does not take workspace clients over WebSocket"),
+    match (relay, workspace) {
+        (Some(relay), _) if there.node => relay.answer(request),
+        (None, _) if there.node => not_here("is no relay of the mesh: see --mesh-relay-serve"),
+        (_, Some(workspace)) => workspace.answer(request).await,
+        _ => not_here("has no workspace: it was turned off with --workspace=false"),
     }
 }
 

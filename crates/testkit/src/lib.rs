@@ -4,6 +4,7 @@
 //! does not sleep: it opens a [`Gate`], or waits for an event. The HTTP and WebSocket sides are
 //! written without the house's own shells, so that a fault in those cannot hide in its tests.
 //!
+//! - [`agents`]: fake command lines of agents, one program under all their names
 //! - [`backend`]: a scriptable model server that counts what becomes of its requests
 //! - [`worker`]: a relay worker in the hands of a test, in the stock form and in the binary form
 //! - [`node`]: a bare model node in the hands of a test
@@ -18,6 +19,7 @@
 //! - [`lossy`]: a pipe in memory that delays, loses and reorders, mended by a small resend layer
 //! - [`random`]: numbers from a seed
 //! - [`raw`]: a server of raw bytes: a test writes exactly what the network brings
+//! - [`workspace`]: a client of the workspace, and output that is cut and found whole
 //! - [`wait`]: deadlines, and conditions that come true
 
 #![expect(
@@ -27,6 +29,7 @@
     reason = "a test fails by panicking, and this crate is used by tests only"
 )]
 
+pub mod agents;
 pub mod backend;
 pub mod client;
 pub mod daemon;
@@ -42,6 +45,7 @@ pub mod random;
 pub mod raw;
 pub mod wait;
 pub mod worker;
+pub mod workspace;
 
 pub use backend::{
     CHAT_MODELS, ChatScript, Counts, Gate, MockBackend, Received, RefusingPort, Reply,

@@ -1,0 +1,92 @@
+//! Where a workspace is, and what it is shown.
+
+use base::{Secret, redact_url};
+use url::Url;
+
+use crate::{error::ClientError, server::leads_here};
+
+/// The path of the workspace's socket, after that of the server.
+const PATH: &str = "/ws";
+
+/// A server's workspace, and the token that it is shown.
+#[derive(Debug, Clone)]
+pub struct Address {
+    pub(super) url: Url,
+    pub(super) token: Option<Secret>,
+    /// The server's own URL, without secrets.
+    pub(super) shown: String,
+}
+
+impl Address {
+    /// The workspace of the server at `server`, an `http`, `https`, `ws` or `wss` URL. Connects to
+    /// nothing yet.
+    ///
+    /// # Errors
+    /// [`ClientError::NotAServer`] when the URL cannot be used.
+    pub fn new(server: &str, token: Option<&Secret>) -> Result<Self, ClientError> {
+        let server = server.trim();
+        let bad = |reason| ClientError::NotAServer { url: redact_url(server), reason };
+        let mut url = Url::parse(server).map_err(|_| bad("it is not a URL"))?;
+        if !matches!(url.scheme(), "http" | "https" | "ws" | "wss") || !url.has_host() {
+            return Err(bad("it must begin with http://, https://, ws:// or wss://"));
+        }
+        if url.query().is_some() || url.fragment().is_some() {
+            return Err(bad("it must end with its host, port or path"));
+        }
+        if !url.username().is_empty() || url.password().is_some() {
+            return Err(bad("a token is given on its own, not as part of it"));
+        }
+        let path = url.path().trim_end_matches('/').to_owned();
+        let path = path.strip_suffix(PATH).unwrap_or(&path).to_owned();
+        url.set_path(&path);
+        let shown = redact_url(url.as_str().trim_end_matches('/'));
+        url.set_path(&format!("{path}{PATH}"));
+        Ok(Self { url, token: token.cloned(), shown })
+    }
+
+    /// The server's URL, without secrets.
+    pub fn shown(&self) -> &str {
+        &self.shown
+    }
+
+    /// Whether it is this machine's own, and leads nowhere else.
+    pub fn is_on_this_machine(&self) -> bool {
+        leads_here(&self.url)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_socket_lies_beneath_the_servers_path() {
+        let cases = [
+            ("http://h:1", "http://h:1/ws", "http://h:1"),
+            ("https://h/warren/", "https://h/warren/ws", "https://h/warren"),
+            (" ws://h:1/ws ", "ws://h:1/ws", "ws://h:1"),
+            ("wss://h/a/ws/", "wss://h/a/ws", "wss://h/a"),
+        ];
+        for (server, socket, shown) in cases {
+            let address = Address::new(server, None).unwrap();
+            assert_eq!((address.url.as_str(), address.shown()), (socket, shown));
+        }
+    }
+
+    #[test]
+    fn an_address_of_this_machine_is_told_from_others() {
+        let is_here = |server| Address::new(server, None).unwrap().is_on_this_machine();
+        assert!(
+            is_here("ws://127.0.0.1:1") && is_here("https://[::1]") && is_here("ws://localhost")
+        );
+        assert!(!is_here("ws://10.0.0.1") && !is_here("wss://localhost.example"));
+    }
+
+    #[test]
+    fn what_is_no_address_is_refused_and_shows_no_password() {
+        for server in ["", "h:1", "ftp://h", "http://", "http://u:pw@h", "http://h/?a=1"] {
+            let error = Address::new(server, None).unwrap_err().to_string();
+            assert!(!error.contains("pw"), "{error}");
+        }
+    }
+}

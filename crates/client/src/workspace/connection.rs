@@ -1,0 +1,308 @@
+//! One connection to a workspace.
+
+use std::{collections::VecDeque, time::Duration};
+
+use base::error::chain;
+use bytes::Bytes;
+use http::{HeaderMap, StatusCode};
+use protocol::workspace::{
+    ClientMessage, OutputFrame, Problem, ServerMessage,
+    client::{Auth, AuthResult},
+    decode_reply, frame,
+    limits::MAX_MESSAGE,
+};
+use tokio::time::{Instant, sleep_until, timeout};
+use wire::{Dial, DialError, Frame, Link, LinkError, Outbox, dial};
+
+use super::{
+    address::Address,
+    answer::{Answer, refusal},
+};
+use crate::error::ClientError;
+
+/// How long it may take until the connection stands, and until the token is looked at.
+const DIAL: Duration = Duration::from_secs(10);
+/// How often the server is asked for a sign of life.
+const BEAT: Duration = Duration::from_secs(15);
+/// A server that was not heard for so long is lost.
+const SILENCE: Duration = Duration::from_secs(45);
+/// So many messages that nobody asked for are kept while an answer is waited for, and so many
+/// bytes of output among them.
+const EARLY: usize = 4096;
+const EARLY_BYTES: usize = 16 * 1024 * 1024;
+
+/// One connection, authenticated. It lives only while somebody waits in one of its methods.
+pub struct Workspace {
+    link: Link,
+    outbox: Outbox,
+    shown: String,
+    /// What came while an answer was waited for.
+    early: VecDeque<Told>,
+    early_bytes: usize,
+    /// Whether the server was asked to tell something of its own accord; else what it tells so is
+    /// passed over.
+    listens: bool,
+    next_beat: Instant,
+    requests: u64,
+}
+
+/// What a server says.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Told {
+    /// A message.
+    Message(Box<ServerMessage>),
+    /// Output of the session that this connection is attached to.
+    Output(OutputFrame),
+}
+
+impl Workspace {
+    /// Connects, and shows the token.
+    ///
+    /// # Errors
+    /// [`ClientError::Unreachable`] or [`ClientError::Late`] when there is no such server,
+    /// [`ClientError::NotAdmitted`] when it takes the token for nothing.
+    pub async fn connect(address: &Address) -> Result<Self, ClientError> {
+        let dialing = Dial {
+            url: &address.url,
+            headers: HeaderMap::new(),
+            subprotocols: &[],
+            deadline: DIAL,
+        };
+        let dialed = dial(dialing).await.map_err(|error| undialled(address, error))?;
+        let mut workspace = Self {
+            link: dialed.link,
+            outbox: dialed.outbox,
+            shown: address.shown.clone(),
+            early: VecDeque::new(),
+            early_bytes: 0,
+            listens: false,
+            next_beat: Instant::now() + BEAT,
+            requests: 0,
+        };
+        workspace.link.set_max_message(MAX_MESSAGE);
+        workspace.authenticate(address).await?;
+        Ok(workspace)
+    }
+
+    /// Asks, and waits for the answer for so long: `take` says of each message what it is. One request
+    /// at a time: an `error` of the server is taken for the answer to the one that is open.
+    ///
+    /// # Errors
+    /// [`ClientError::NotFound`] and [`ClientError::Declined`] when the server says no,
+    /// [`ClientError::Late`] when it says nothing, [`ClientError::Unreachable`] when it is lost.
+    pub async fn request<T>(
+        &mut self,
+        message: &ClientMessage,
+        within: Duration,
+        take: impl FnMut(ServerMessage) -> Answer<T>,
+    ) -> Result<T, ClientError> {
+        self.send(message)?;
+        let late = ClientError::Late { url: self.shown.clone(), after: within };
+        timeout(within, self.answer(take)).await.map_err(|_| late)?
+    }
+
+    /// Says something that has no answer, or one that comes with what else is told. It leaves while
+    /// something is waited for.
+    ///
+    /// # Errors
+    /// [`ClientError::Unreachable`] when the server is lost.
+    pub fn send(&mut self, message: &ClientMessage) -> Result<(), ClientError> {
+        self.listens |=
+            matches!(message, ClientMessage::Attach(_) | ClientMessage::WatchProjectFiles(_));
+        self.outbox.push(message.encode()).map_err(|_| self.lost("the connection is closed"))
+    }
+
+    /// What the server says next of its own accord; `None` when it has closed the connection. May be
+    /// dropped at any await.
+    ///
+    /// # Errors
+    /// [`ClientError::Unreachable`] or [`ClientError::Late`] when it is lost,
+    /// [`ClientError::Strange`] when it says what no workspace says.
+    pub async fn next(&mut self) -> Result<Option<Told>, ClientError> {
+        match self.take_early() {
+            Some(told) => Ok(Some(told)),
+            None => self.hear().await,
+        }
+    }
+
+    /// The same, of what is here already.
+    ///
+    /// # Errors
+    /// As [`Workspace::next`].
+    pub fn ready(&mut self) -> Result<Option<Told>, ClientError> {
+        if let Some(told) = self.take_early() {
+            return Ok(Some(told));
+        }
+        while let Some(frame) = self.link.ready() {
+            if let Some(told) = self.read(frame)? {
+                return Ok(Some(told));
+            }
+        }
+        Ok(None)
+    }
+
+    /// Writes what is still to be written, and says goodbye.
+    pub async fn close(self) {
+        self.link.close(1000, "").await;
+    }
+
+    /// An id for a request that is answered by one.
+    pub(super) fn request_id(&mut self) -> String {
+        self.requests += 1;
+        self.requests.to_string()
+    }
+
+    pub(super) fn strange(&self, reason: impl Into<String>) -> ClientError {
+        ClientError::Strange { url: self.shown.clone(), reason: reason.into() }
+    }
+
+    async fn authenticate(&mut self, address: &Address) -> Result<(), ClientError> {
+        let refused =
+            |words: String| ClientError::NotAdmitted { url: address.shown.clone(), words };
+        let Some(token) = address.token.clone() else {
+            return Err(refused("no token was given".to_owned()));
+        };
+        let auth = ClientMessage::Auth(Auth { token });
+        let result = self.request(&auth, DIAL, |reply| match reply {
+            ServerMessage::AuthResult(result) => Answer::Is(result),
+            other => other.into(),
+        });
+        match result.await {
+            Ok(AuthResult { success: true, .. }) => Ok(()),
+            Ok(AuthResult { message, .. }) => Err(refused(message)),
+            Err(ClientError::NotFound { words } | ClientError::Declined { words }) => {
+                Err(refused(words))
+            }
+            Err(error) => Err(error),
+        }
+    }
+
+    async fn answer<T>(
+        &mut self,
+        mut take: impl FnMut(ServerMessage) -> Answer<T>,
+    ) -> Result<T, ClientError> {
+        loop {
+            let told = self.hear().await?;
+            match told.ok_or_else(|| self.lost(&self.goodbye()))? {
+                Told::Message(message) => match *message {
+                    ServerMessage::Error(error) => return Err(refusal(error.message)),
+                    ServerMessage::SessionUnknown(of) => {
+                        return Err(refusal(format!("there is no session {}", of.session_id)));
+                    }
+                    message => match take(message) {
+                        Answer::Is(answer) => return Ok(answer),
+                        Answer::No(words) => return Err(refusal(words)),
+                        Answer::Other(message) => self.keep(Told::Message(message))?,
+                    },
+                },
+                output => self.keep(output)?,
+            }
+        }
+    }
+
+    async fn hear(&mut self) -> Result<Option<Told>, ClientError> {
+        loop {
+            let next = tokio::select! {
+                biased;
+                next = self.link.next() => next,
+                () = sleep_until(self.next_beat) => {
+                    self.beat()?;
+                    continue;
+                }
+            };
+            match next.map_err(|error| self.broken(&error))? {
+                None => return Ok(None),
+                Some(frame) => {
+                    if let Some(told) = self.read(frame)? {
+                        return Ok(Some(told));
+                    }
+                }
+            }
+        }
+    }
+
+    fn beat(&mut self) -> Result<(), ClientError> {
+        if self.link.heard().elapsed() >= SILENCE {
+            return Err(ClientError::Late { url: self.shown.clone(), after: SILENCE });
+        }
+        self.next_beat = Instant::now() + BEAT;
+        let asked = self.link.ping();
+        asked.map_err(|error| self.broken(&error))
+    }
+
+    /// What a frame says; nothing, if that is of a newer kind than this client knows.
+    fn read(&self, frame: Frame) -> Result<Option<Told>, ClientError> {
+        match frame {
+            Frame::Binary(bytes) => self.read_output(bytes).map(Some),
+            Frame::Text(text) => match decode_reply(text.as_str()) {
+                Ok(message) => Ok(Some(Told::Message(Box::new(message)))),
+                Err(bad) if matches!(bad.problem, Problem::UnknownType(_)) => Ok(None),
+                Err(bad) => Err(self.strange(bad.to_string())),
+            },
+        }
+    }
+
+    fn read_output(&self, bytes: Bytes) -> Result<Told, ClientError> {
+        frame::decode(bytes).map(Told::Output).map_err(|error| self.strange(error.to_string()))
+    }
+
+    fn keep(&mut self, told: Told) -> Result<(), ClientError> {
+        if !self.listens {
+            return Ok(());
+        }
+        self.early_bytes += output_bytes(&told);
+        self.early.push_back(told);
+        if self.early.len() > EARLY || self.early_bytes > EARLY_BYTES {
+            return Err(self.strange("more was told than could be kept until the answer came"));
+        }
+        Ok(())
+    }
+
+    fn take_early(&mut self) -> Option<Told> {
+        let told = self.early.pop_front()?;
+        self.early_bytes -= output_bytes(&told);
+        Some(told)
+    }
+
+    /// Why the server has closed, as it said.
+    fn goodbye(&self) -> String {
+        match self.link.close_reason() {
+            Some((_, reason)) if !reason.is_empty() => format!("it closed: {reason}"),
+            _ => "it closed the connection".to_owned(),
+        }
+    }
+
+    fn broken(&self, error: &LinkError) -> ClientError {
+        self.lost(&chain(error))
+    }
+
+    fn lost(&self, reason: &str) -> ClientError {
+        ClientError::Unreachable { url: self.shown.clone(), reason: reason.to_owned() }
+    }
+}
+
+fn output_bytes(told: &Told) -> usize {
+    match told {
+        Told::Output(output) => output.data.len(),
+        Told::Message(_) => 0,
+    }
+}
+
+fn undialled(address: &Address, error: DialError) -> ClientError {
+    let url = address.shown.clone();
+    match error {
+        DialError::Timeout(after) => ClientError::Late { url, after },
+        DialError::Refused { status: StatusCode::NOT_FOUND, .. } => ClientError::Strange {
+            url,
+            reason: "it has no workspace; is it a Warren, and its workspace enabled?".to_owned(),
+        },
+        DialError::Refused { status, body } => {
+            ClientError::Refused { status: status.as_u16(), words: body }
+        }
+        DialError::Handshake(reason) => ClientError::Strange { url, reason },
+        DialError::Url(_) => ClientError::NotAServer { url, reason: "it cannot be dialled" },
+        error @ (DialError::Connect { .. } | DialError::Tls { .. }) => {
+            ClientError::Unreachable { url, reason: chain(&error) }
+        }
+    }
+}

@@ -1,0 +1,224 @@
+//! Files of projects. Paths begin at the project's directory.
+
+use std::time::Duration;
+
+use protocol::workspace::{
+    ClientMessage, FileEntry, ProjectId, ServerMessage, base64,
+    client::{
+        CreateProjectEntry, DeleteProjectEntry, ListProjectFiles, ProjectFileChunk,
+        ReadProjectFileChunk, TransferProjectEntry, UploadProjectFile, WriteProjectFile,
+    },
+    limits::{CHUNK_MAX, UPLOAD_MAX},
+};
+
+use super::{answer::Answer, connection::Workspace, sessions::SOON};
+use crate::error::ClientError;
+
+/// How long a change of files may take: directories are copied and deleted with all that is in
+/// them, and 25 MiB may come over a slow network.
+const CHANGE: Duration = Duration::from_secs(600);
+/// How long a window of a file may take.
+const WINDOW: Duration = Duration::from_secs(120);
+
+/// One window of a file.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Window {
+    /// The bytes.
+    pub data: Vec<u8>,
+    /// How long the file is.
+    pub total_size: u64,
+    /// Whether they end where the file ends.
+    pub eof: bool,
+}
+
+impl Workspace {
+    /// What is in a directory of a project; empty: in the project's own.
+    ///
+    /// # Errors
+    /// As [`Workspace::request`], as for all that follow; [`ClientError::NotFound`] when there is
+    /// none.
+    pub async fn list_files(
+        &mut self,
+        project_id: ProjectId,
+        path: &str,
+    ) -> Result<Vec<FileEntry>, ClientError> {
+        let path = Some(path.to_owned());
+        let asked = ClientMessage::ListProjectFiles(ListProjectFiles { project_id, path });
+        self.request(&asked, SOON, |reply| match reply {
+            ServerMessage::ProjectFileList(list) if list.project_id == project_id => {
+                Answer::Is(list.entries)
+            }
+            ServerMessage::ProjectFileError(error) if error.project_id == project_id => {
+                Answer::No(error.message)
+            }
+            other => other.into(),
+        })
+        .await
+    }
+
+    /// One window of a file, from `offset` on, of at most `len` bytes.
+    ///
+    /// # Errors
+    /// [`ClientError::NotFound`] when there is no such file.
+    pub async fn read_window(
+        &mut self,
+        project_id: ProjectId,
+        path: &str,
+        offset: u64,
+        len: u64,
+    ) -> Result<Window, ClientError> {
+        let id = self.request_id();
+        let (request_id, path) = (id.clone(), path.to_owned());
+        let asked = ReadProjectFileChunk { request_id, project_id, path, offset, len };
+        let asked = ClientMessage::ReadProjectFileChunk(asked);
+        let chunk = self.request(&asked, WINDOW, |reply| match reply {
+            ServerMessage::ProjectFileChunk(chunk) if chunk.request_id == id => Answer::Is(chunk),
+            ServerMessage::ProjectFileChunkError(error) if error.request_id == id => {
+                Answer::No(error.message)
+            }
+            other => other.into(),
+        });
+        let chunk = chunk.await?;
+        self.window(&chunk, offset)
+    }
+
+    fn window(&self, chunk: &ProjectFileChunk, offset: u64) -> Result<Window, ClientError> {
+        if chunk.offset != offset {
+            return Err(self.strange(format!("it sent the file from {} on", chunk.offset)));
+        }
+        let data = base64::decode(&chunk.data, CHUNK_MAX);
+        let data = data.map_err(|error| self.strange(error.to_string()))?;
+        if data.is_empty() && !chunk.eof {
+            return Err(self.strange("it sent nothing of a file that goes on"));
+        }
+        Ok(Window { data, total_size: chunk.total_size, eof: chunk.eof })
+    }
+
+    /// Makes a file of any bytes, 25 MiB at most. It must not be there.
+    ///
+    /// # Errors
+    /// [`ClientError::Declined`] when it is too large, or there.
+    pub async fn upload(
+        &mut self,
+        project_id: ProjectId,
+        path: &str,
+        bytes: &[u8],
+    ) -> Result<(), ClientError> {
+        if bytes.len() > UPLOAD_MAX {
+            let words = format!(
+                "{path} has {} bytes, and at most {} MiB can be sent at once",
+                bytes.len(),
+                UPLOAD_MAX >> 20
+            );
+            return Err(ClientError::Declined { words });
+        }
+        let (request_id, path) = (self.request_id(), path.to_owned());
+        let data = base64::encode(bytes);
+        let id = request_id.clone();
+        let asked = UploadProjectFile { project_id, path, data, request_id };
+        self.change(ClientMessage::UploadProjectFile(asked), id).await
+    }
+
+    /// Writes a file as text, 1 MiB at most, whatever is in it; what was made is complete or not
+    /// there.
+    ///
+    /// # Errors
+    /// When the server says no.
+    pub async fn write_text(
+        &mut self,
+        project_id: ProjectId,
+        path: &str,
+        content: String,
+    ) -> Result<(), ClientError> {
+        let (path, base_sha256) = (path.to_owned(), None);
+        let asked = WriteProjectFile { project_id, path, content, base_sha256 };
+        self.request(&ClientMessage::WriteProjectFile(asked), SOON, |reply| match reply {
+            ServerMessage::ProjectFileSaved(saved) if saved.project_id == project_id => {
+                Answer::Is(())
+            }
+            ServerMessage::ProjectFileError(error) if error.project_id == project_id => {
+                Answer::No(error.message)
+            }
+            ServerMessage::ProjectFileWriteConflict(it) if it.project_id == project_id => {
+                Answer::No(format!("{} was changed meanwhile", it.path))
+            }
+            other => other.into(),
+        })
+        .await
+    }
+
+    /// Makes a directory. It must not be there, and what it is in must.
+    ///
+    /// # Errors
+    /// When the server says no.
+    pub async fn make_directory(
+        &mut self,
+        project_id: ProjectId,
+        path: &str,
+    ) -> Result<(), ClientError> {
+        let (request_id, path) = (self.request_id(), path.to_owned());
+        let id = request_id.clone();
+        let asked = CreateProjectEntry { project_id, path, request_id };
+        self.change(ClientMessage::CreateProjectDirectory(asked), id).await
+    }
+
+    /// Moves a file or directory; where to must not be there.
+    ///
+    /// # Errors
+    /// [`ClientError::NotFound`] when there is nothing to move.
+    pub async fn move_entry(
+        &mut self,
+        project_id: ProjectId,
+        from: &str,
+        to: &str,
+    ) -> Result<(), ClientError> {
+        let request_id = self.request_id();
+        let id = request_id.clone();
+        let (from, to) = (from.to_owned(), to.to_owned());
+        let asked = TransferProjectEntry { project_id, from, to, request_id };
+        self.change(ClientMessage::MoveProjectEntry(asked), id).await
+    }
+
+    /// Copies a file or directory; where to must not be there.
+    ///
+    /// # Errors
+    /// [`ClientError::NotFound`] when there is nothing to copy.
+    pub async fn copy_entry(
+        &mut self,
+        project_id: ProjectId,
+        from: &str,
+        to: &str,
+    ) -> Result<(), ClientError> {
+        let request_id = self.request_id();
+        let id = request_id.clone();
+        let (from, to) = (from.to_owned(), to.to_owned());
+        let asked = TransferProjectEntry { project_id, from, to, request_id };
+        self.change(ClientMessage::CopyProjectEntry(asked), id).await
+    }
+
+    /// Deletes a file, or a directory with all that is in it.
+    ///
+    /// # Errors
+    /// [`ClientError::NotFound`] when there is nothing to delete.
+    pub async fn delete_entry(
+        &mut self,
+        project_id: ProjectId,
+        path: &str,
+    ) -> Result<(), ClientError> {
+        let (request_id, path) = (self.request_id(), path.to_owned());
+        let id = request_id.clone();
+        let asked = DeleteProjectEntry { project_id, path, request_id };
+        self.change(ClientMessage::DeleteProjectEntry(asked), id).await
+    }
+
+    async fn change(&mut self, asked: ClientMessage, id: String) -> Result<(), ClientError> {
+        self.request(&asked, CHANGE, |reply| match reply {
+            ServerMessage::ProjectFsActionResult(done) if done.request_id == id => Answer::Is(()),
+            ServerMessage::ProjectFsActionError(error) if error.request_id == id => {
+                Answer::No(error.message)
+            }
+            other => other.into(),
+        })
+        .await
+    }
+}

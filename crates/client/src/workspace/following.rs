@@ -1,0 +1,315 @@
+//! A session's output and all that belongs to it, over any number of connections: when one is lost,
+//! the next is tried for, and what was shown is not shown again.
+
+use std::{collections::VecDeque, pin::Pin, time::Duration};
+
+use base::Backoff;
+use protocol::workspace::{
+    ClientMessage, SessionId,
+    client::{ListSessions, Resize},
+    limits::{MAX_COLS, MAX_ROWS, MIN_COLS, MIN_ROWS},
+};
+use tokio::time::{Instant, sleep, sleep_until};
+use wire::dial::jitter;
+
+use super::{
+    address::Address,
+    answer::refusal,
+    connection::{Told, Workspace},
+    inputs::Inputs,
+    place::{Ending, Place, Seen, Step},
+};
+use crate::error::ClientError;
+
+/// After a process has ended, its output is over when nothing came for so long.
+const QUIET: Duration = Duration::from_millis(300);
+/// A connection that held for so long was a good one: the next is tried for at once.
+const GOOD: Duration = Duration::from_secs(10);
+
+/// How a session is followed.
+#[derive(Debug, Clone)]
+pub struct FollowingSettings {
+    /// Whether it is an agent, whose events count.
+    pub is_agent: bool,
+    /// The size of the terminal that it is shown on: columns, rows.
+    pub size: Option<(u16, u16)>,
+    /// The first wait before a new connection is tried for, and the longest.
+    pub backoff: (Duration, Duration),
+    /// For how long it is tried, before the loss is an error.
+    pub patience: Duration,
+}
+
+impl Default for FollowingSettings {
+    fn default() -> Self {
+        Self {
+            is_agent: false,
+            size: None,
+            backoff: (Duration::from_millis(200), Duration::from_secs(5)),
+            patience: Duration::MAX,
+        }
+    }
+}
+
+/// A session that is followed.
+pub struct Following {
+    address: Address,
+    settings: FollowingSettings,
+    place: Place,
+    inputs: Inputs,
+    state: State,
+    backoff: Backoff,
+    /// When the last connection stood, or was lost.
+    since: Instant,
+    /// When the output is over, unless more comes.
+    over_at: Option<Instant>,
+    ready: VecDeque<Seen>,
+}
+
+type Connecting = Pin<Box<dyn Future<Output = Result<Workspace, ClientError>> + Send>>;
+
+enum State {
+    Connected(Box<Workspace>),
+    Connecting(Connecting),
+    Over,
+}
+
+impl Following {
+    /// Follows a session from its present screen on. The first connection is there already.
+    ///
+    /// # Errors
+    /// [`ClientError::Unreachable`] when that is lost.
+    pub fn begin(
+        workspace: Workspace,
+        address: &Address,
+        session: SessionId,
+        settings: FollowingSettings,
+    ) -> Result<Self, ClientError> {
+        let (first, last) = settings.backoff;
+        let mut following = Self {
+            address: address.clone(),
+            place: Place::new(session, settings.is_agent),
+            inputs: Inputs::new(session, format!("{:08x}{:08x}", jitter(), jitter())),
+            state: State::Connected(Box::new(workspace)),
+            backoff: Backoff::new(first, last),
+            since: Instant::now(),
+            over_at: None,
+            ready: VecDeque::new(),
+            settings,
+        };
+        following.hello()?;
+        Ok(following)
+    }
+
+    /// What is to be shown next; `None`: nothing any more. May be dropped at any await.
+    ///
+    /// # Errors
+    /// When the server refuses, or stays lost for longer than the settings' patience.
+    pub async fn next(&mut self) -> Result<Option<Seen>, ClientError> {
+        loop {
+            if let Some(seen) = self.ready.pop_front() {
+                return Ok(Some(seen));
+            }
+            match &mut self.state {
+                State::Over => return Ok(None),
+                State::Connecting(connecting) => {
+                    let connected = connecting.await;
+                    self.connected(connected)?;
+                }
+                State::Connected(workspace) => {
+                    let told = tokio::select! {
+                        biased;
+                        told = workspace.next() => told,
+                        () = at(self.over_at) => {
+                            self.end(Ending::Exited);
+                            continue;
+                        }
+                    };
+                    self.told(told)?;
+                }
+            }
+        }
+    }
+
+    /// The same, of what is here already.
+    ///
+    /// # Errors
+    /// As [`Following::next`].
+    pub fn ready(&mut self) -> Result<Option<Seen>, ClientError> {
+        while self.ready.is_empty() {
+            let State::Connected(workspace) = &mut self.state else { return Ok(None) };
+            match workspace.ready() {
+                Ok(None) => return Ok(None),
+                told => self.told(told)?,
+            }
+        }
+        Ok(self.ready.pop_front())
+    }
+
+    /// Whether there is a connection now.
+    pub fn is_connected(&self) -> bool {
+        matches!(self.state, State::Connected(_))
+    }
+
+    /// Whether more may be typed now; else it waits for the server.
+    pub fn has_room(&self) -> bool {
+        self.inputs.has_room()
+    }
+
+    /// Types. Without a connection it is sent when there is one again.
+    pub fn type_in(&mut self, keys: &[u8]) {
+        for message in self.inputs.push(keys) {
+            self.say(&message);
+        }
+    }
+
+    /// The terminal that it is shown on has another size.
+    pub fn resize(&mut self, cols: u16, rows: u16) {
+        self.settings.size = Some((cols, rows));
+        if let Some(message) = self.size() {
+            self.say(&message);
+        }
+    }
+
+    /// Tells the server something that is not to be told again on another connection.
+    ///
+    /// # Errors
+    /// [`ClientError::Unreachable`] when there is no connection now.
+    pub fn tell(&mut self, message: &ClientMessage) -> Result<(), ClientError> {
+        match &mut self.state {
+            State::Connected(workspace) => workspace.send(message),
+            _ => Err(ClientError::Unreachable {
+                url: self.address.shown().to_owned(),
+                reason: "the connection is lost, and another is tried for".to_owned(),
+            }),
+        }
+    }
+
+    /// Follows no more; what is on its way to the server still leaves.
+    pub async fn close(self) {
+        if let State::Connected(workspace) = self.state {
+            workspace.close().await;
+        }
+    }
+
+    /// What is said first on each connection. The list tells whether the session ended meanwhile.
+    fn hello(&mut self) -> Result<(), ClientError> {
+        let attach = self.place.attach();
+        let list = ClientMessage::ListSessions(ListSessions { include_hidden: true });
+        let messages = [Some(attach), self.size(), Some(list)].into_iter().flatten();
+        let messages: Vec<ClientMessage> = messages.chain(self.inputs.again()).collect();
+        messages.iter().try_for_each(|message| self.tell(message))
+    }
+
+    fn size(&self) -> Option<ClientMessage> {
+        let (cols, rows) = self.settings.size?;
+        if cols < MIN_COLS || rows < MIN_ROWS {
+            return None;
+        }
+        let (cols, rows) = (cols.min(MAX_COLS), rows.min(MAX_ROWS));
+        let session_id = self.place.session();
+        Some(ClientMessage::Resize(Resize { session_id, cols, rows, visible: true }))
+    }
+
+    /// Says it, if it can be said now. If not, the loss shows in what is heard next.
+    fn say(&mut self, message: &ClientMessage) {
+        if let State::Connected(workspace) = &mut self.state {
+            let _ = workspace.send(message);
+        }
+    }
+
+    fn told(&mut self, told: Result<Option<Told>, ClientError>) -> Result<(), ClientError> {
+        let lost = match told {
+            Ok(Some(told)) => return self.step(told),
+            Ok(None) => ClientError::Unreachable {
+                url: self.address.shown().to_owned(),
+                reason: "it closed the connection".to_owned(),
+            },
+            Err(error) => error,
+        };
+        if !is_passing(&lost) {
+            return Err(lost);
+        }
+        if self.over_at.is_some() {
+            // The process has ended, and so has what told of it.
+            self.end(Ending::Exited);
+            return Ok(());
+        }
+        if self.since.elapsed() >= GOOD {
+            self.backoff.reset();
+        }
+        self.since = Instant::now();
+        self.ready.push_back(Seen::Lost(lost.to_string()));
+        self.try_again();
+        Ok(())
+    }
+
+    fn step(&mut self, told: Told) -> Result<(), ClientError> {
+        if self.over_at.is_some() && matches!(told, Told::Output(_)) {
+            self.over_at = Some(Instant::now() + QUIET);
+        }
+        match self.place.take(told) {
+            Step::Show(Seen::Ended(ending)) => self.end(ending),
+            Step::Show(Seen::Refused(words)) if !self.place.has_begun() => {
+                return Err(refusal(words));
+            }
+            Step::Show(Seen::Refused(words)) => {
+                self.inputs.refused();
+                self.ready.push_back(Seen::Refused(words));
+            }
+            Step::Show(seen) => self.ready.push_back(seen),
+            Step::Acknowledged(id) => self.inputs.acknowledged(&id),
+            Step::Attach => {
+                let attach = self.place.attach();
+                self.say(&attach);
+            }
+            Step::Exited => {
+                self.over_at.get_or_insert_with(|| Instant::now() + QUIET);
+            }
+            Step::Nothing => {}
+        }
+        Ok(())
+    }
+
+    fn end(&mut self, ending: Ending) {
+        self.state = State::Over;
+        self.ready.push_back(Seen::Ended(ending));
+    }
+
+    fn try_again(&mut self) {
+        let (address, wait) = (self.address.clone(), self.backoff.next(jitter()));
+        self.state = State::Connecting(Box::pin(async move {
+            sleep(wait).await;
+            Workspace::connect(&address).await
+        }));
+    }
+
+    fn connected(&mut self, connected: Result<Workspace, ClientError>) -> Result<(), ClientError> {
+        match connected {
+            Ok(workspace) => {
+                self.state = State::Connected(Box::new(workspace));
+                self.since = Instant::now();
+                self.ready.push_back(Seen::Back);
+                // A loss in this moment shows in what is heard next.
+                let _ = self.hello();
+                Ok(())
+            }
+            Err(error) if is_passing(&error) && self.since.elapsed() < self.settings.patience => {
+                self.try_again();
+                Ok(())
+            }
+            Err(error) => Err(error),
+        }
+    }
+}
+
+/// Whether trying again may help.
+fn is_passing(error: &ClientError) -> bool {
+    error.is_unreachable() || matches!(error, ClientError::Refused { status: 429 | 500.., .. })
+}
+
+async fn at(moment: Option<Instant>) {
+    match moment {
+        Some(moment) => sleep_until(moment).await,
+        None => std::future::pending().await,
+    }
+}

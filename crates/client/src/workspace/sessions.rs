@@ -1,0 +1,121 @@
+//! Sessions: finding, making, prompting and ending them.
+
+use std::time::Duration;
+
+use protocol::workspace::{
+    ClientMessage, ServerMessage, SessionId, SessionInfo,
+    client::{
+        GetHistory, History, ListSessions, NewSession, OfSession, OpenTerminal, RenameSession,
+        SendInput,
+    },
+};
+
+use super::{answer::Answer, connection::Workspace};
+use crate::error::ClientError;
+
+/// How long a question may take that needs no work.
+pub(super) const SOON: Duration = Duration::from_secs(30);
+/// How long it may take until a process runs, or has ended.
+pub(super) const WORK: Duration = Duration::from_secs(60);
+
+impl Workspace {
+    /// The sessions; with `include_hidden`, those that are kept out of listings, too.
+    ///
+    /// # Errors
+    /// As [`Workspace::request`], as for all that follow.
+    pub async fn sessions(
+        &mut self,
+        include_hidden: bool,
+    ) -> Result<Vec<SessionInfo>, ClientError> {
+        let asked = ClientMessage::ListSessions(ListSessions { include_hidden });
+        self.request(&asked, SOON, |reply| match reply {
+            ServerMessage::SessionList(list) => Answer::Is(list.sessions),
+            other => other.into(),
+        })
+        .await
+    }
+
+    /// Makes a session: an agent, or an agent's own terminal.
+    ///
+    /// # Errors
+    /// When the server says no.
+    pub async fn new_session(&mut self, new: NewSession) -> Result<SessionInfo, ClientError> {
+        let asked = ClientMessage::NewSession(Box::new(new));
+        self.request(&asked, WORK, |reply| match reply {
+            ServerMessage::SessionCreated(made) => Answer::Is(*made.session),
+            other => other.into(),
+        })
+        .await
+    }
+
+    /// Runs a command in a new terminal.
+    ///
+    /// # Errors
+    /// When the server says no.
+    pub async fn open_terminal(&mut self, open: OpenTerminal) -> Result<SessionInfo, ClientError> {
+        let asked = ClientMessage::OpenTerminal(Box::new(open));
+        self.request(&asked, WORK, |reply| match reply {
+            ServerMessage::TerminalOpened(opened) => Answer::Is(*opened.session),
+            other => other.into(),
+        })
+        .await
+    }
+
+    /// Ends a session.
+    ///
+    /// # Errors
+    /// [`ClientError::NotFound`] when there is none.
+    pub async fn kill_session(&mut self, session_id: SessionId) -> Result<(), ClientError> {
+        let asked = ClientMessage::KillSession(OfSession { session_id });
+        self.request(&asked, WORK, |reply| match reply {
+            ServerMessage::SessionKilled(of) if of.session_id == session_id => Answer::Is(()),
+            other => other.into(),
+        })
+        .await
+    }
+
+    /// Calls a session something else.
+    ///
+    /// # Errors
+    /// [`ClientError::NotFound`] when there is none.
+    pub async fn rename_session(
+        &mut self,
+        session_id: SessionId,
+        name: String,
+    ) -> Result<SessionInfo, ClientError> {
+        let asked = ClientMessage::RenameSession(RenameSession { session_id, name: name.clone() });
+        self.request(&asked, SOON, |reply| match reply {
+            ServerMessage::SessionStatusChanged(of)
+                if of.session.id == session_id && of.session.name.as_ref() == Some(&name) =>
+            {
+                Answer::Is(*of.session)
+            }
+            other => other.into(),
+        })
+        .await
+    }
+
+    /// Gives a session a whole prompt. Nothing is answered when it is taken: a refusal comes with what is
+    /// told next.
+    ///
+    /// # Errors
+    /// [`ClientError::Unreachable`] when the server is lost.
+    pub fn prompt(&mut self, session_id: SessionId, input: String) -> Result<(), ClientError> {
+        self.send(&ClientMessage::SendInput(SendInput { session_id, input }))
+    }
+
+    /// Earlier output, as it was written.
+    ///
+    /// # Errors
+    /// [`ClientError::NotFound`] when there is no such session.
+    pub async fn history(&mut self, asked: GetHistory) -> Result<History, ClientError> {
+        let session_id = asked.session_id;
+        self.request(&ClientMessage::GetHistory(asked), SOON, |reply| match reply {
+            ServerMessage::History(history) if history.session_id == session_id => {
+                Answer::Is(history)
+            }
+            other => other.into(),
+        })
+        .await
+    }
+}

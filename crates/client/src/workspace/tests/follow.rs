@@ -1,0 +1,204 @@
+//! A session that is followed while connections are lost.
+
+use std::time::Duration;
+
+use protocol::workspace::{
+    ClientMessage, Notice, NoticeLevel, ServerMessage, SessionId, SessionStatus,
+    client::{ClientNotice, InputAck, SessionList, connection::OUTPUT_BACKPRESSURE},
+};
+use tokio::join;
+
+use super::double::{Double, Peer, session};
+use crate::{
+    ClientError,
+    workspace::{Ending, Following, FollowingSettings, Seen, Workspace},
+};
+
+async fn follow(double: &Double) -> (Following, Peer) {
+    let settings = FollowingSettings {
+        backoff: (Duration::from_millis(1), Duration::from_millis(10)),
+        ..FollowingSettings::default()
+    };
+    follow_by(double, settings).await
+}
+
+async fn follow_by(double: &Double, settings: FollowingSettings) -> (Following, Peer) {
+    let (workspace, peer) = join!(Workspace::connect(&double.address), double.admit());
+    let workspace = workspace.unwrap();
+    (Following::begin(workspace, &double.address, session(), settings).unwrap(), peer)
+}
+
+async fn next(following: &mut Following) -> Seen {
+    following.next().await.unwrap().unwrap()
+}
+
+fn output(text: &str) -> Seen {
+    Seen::Output(text.to_owned().into())
+}
+
+#[tokio::test]
+async fn a_lost_connection_costs_nothing_and_repeats_nothing() {
+    let double = Double::start().await;
+    let (mut following, mut peer) = follow(&double).await;
+    let (screen, ()) = join!(next(&mut following), async {
+        assert_eq!(peer.attached().await, None);
+        peer.history(3, Some("screen")).await;
+        peer.output(4, "a").await;
+    });
+    assert!(matches!(screen, Seen::Screen(it) if it.data == "screen"));
+    assert_eq!(next(&mut following).await, output("a"));
+    drop(peer);
+    assert!(matches!(next(&mut following).await, Seen::Lost(_)));
+    assert!(!following.is_connected());
+    let (back, mut peer) = join!(next(&mut following), double.admit());
+    assert_eq!(back, Seen::Back);
+    let (more, ()) = join!(next(&mut following), async {
+        assert_eq!(peer.attached().await, Some(4));
+        peer.history(4, None).await;
+        // One more than was asked for.
+        peer.output(4, "a").await;
+        peer.output(5, "b").await;
+    });
+    assert_eq!(more, output("b"));
+    peer.output(6, "c").await;
+    assert_eq!(next(&mut following).await, output("c"));
+}
+
+#[tokio::test]
+async fn keys_that_were_not_acknowledged_are_sent_again_with_their_ids() {
+    let double = Double::start().await;
+    let (mut following, mut peer) = follow(&double).await;
+    following.type_in(b"a");
+    following.type_in(b"b");
+    let typed = async |peer: &mut Peer| {
+        let Some(ClientMessage::TerminalInput(input)) = peer.next().await else { panic!() };
+        (input.input_id.clone().unwrap(), input.bytes().unwrap())
+    };
+    let (_, first) = join!(next(&mut following), async {
+        peer.attached().await;
+        let (first, second) = (typed(&mut peer).await, typed(&mut peer).await);
+        assert_eq!((first.1, &second.1[..]), (b"a".to_vec(), &b"b"[..]));
+        peer.tell(ServerMessage::InputAck(InputAck { input_id: first.0 })).await;
+        peer.history(1, Some("")).await;
+        second.0
+    });
+    drop(peer);
+    assert!(matches!(next(&mut following).await, Seen::Lost(_)));
+    following.type_in(b"c");
+    let (_, mut peer) = join!(next(&mut following), double.admit());
+    let (_, ()) = join!(next(&mut following), async {
+        peer.attached().await;
+        assert_eq!(typed(&mut peer).await, (first, b"b".to_vec()));
+        assert_eq!(typed(&mut peer).await.1, b"c");
+        peer.history(2, Some("")).await;
+    });
+}
+
+#[tokio::test]
+async fn what_a_process_wrote_last_is_shown_before_its_end() {
+    let double = Double::start().await;
+    let (mut following, mut peer) = follow(&double).await;
+    let tell = async {
+        peer.attached().await;
+        peer.list(SessionStatus::Exited).await;
+        peer.history(1, Some("")).await;
+        peer.output(2, "last words").await;
+    };
+    let (seen, ()) =
+        join!(async { [next(&mut following).await, next(&mut following).await] }, tell);
+    assert_eq!(seen[1], output("last words"));
+    assert_eq!(next(&mut following).await, Seen::Ended(Ending::Exited));
+    assert_eq!(following.next().await, Ok(None));
+}
+
+#[tokio::test]
+async fn a_session_that_is_gone_after_a_loss_has_ended() {
+    let double = Double::start().await;
+    let (mut following, peer) = follow(&double).await;
+    drop(peer);
+    assert!(matches!(next(&mut following).await, Seen::Lost(_)));
+    let (_, mut peer) = join!(next(&mut following), double.admit());
+    peer.tell(ServerMessage::SessionList(SessionList::default())).await;
+    assert_eq!(next(&mut following).await, Seen::Ended(Ending::Killed));
+}
+
+#[tokio::test]
+async fn a_session_that_may_not_be_followed_is_an_error() {
+    let double = Double::start().await;
+    let (mut following, mut peer) = follow(&double).await;
+    peer.tell(ServerMessage::error(format!("there is no session {}", session()))).await;
+    assert!(following.next().await.unwrap_err().is_not_found());
+}
+
+#[tokio::test]
+async fn a_stream_that_the_server_dropped_is_asked_for_again() {
+    let double = Double::start().await;
+    let (mut following, mut peer) = follow(&double).await;
+    let (_, ()) = join!(next(&mut following), async {
+        peer.attached().await;
+        peer.history(9, Some("")).await;
+    });
+    let notice = |session_id: SessionId| {
+        let notice = Notice {
+            level: NoticeLevel::Warning,
+            code: OUTPUT_BACKPRESSURE.to_owned(),
+            message: String::new(),
+            detail: None,
+            session_id: Some(session_id),
+        };
+        ServerMessage::ClientNotice(ClientNotice { notice })
+    };
+    let (seen, ()) = join!(next(&mut following), async {
+        peer.tell(notice(SessionId::from_random(1))).await;
+        peer.tell(notice(session())).await;
+        let Some(ClientMessage::Attach(attach)) = peer.next().await else { panic!() };
+        assert_eq!(attach.after_seq, Some(9));
+        peer.history(12, Some("later")).await;
+    });
+    assert!(matches!(seen, Seen::Screen(it) if it.data == "later"));
+}
+
+#[tokio::test]
+async fn a_server_that_stays_lost_is_an_error_when_patience_ends() {
+    let double = Double::start().await;
+    let settings = FollowingSettings { patience: Duration::ZERO, ..FollowingSettings::default() };
+    let (mut following, peer) = follow_by(&double, settings).await;
+    drop((peer, double));
+    assert!(matches!(next(&mut following).await, Seen::Lost(_)));
+    assert!(following.next().await.unwrap_err().is_unreachable());
+}
+
+#[tokio::test]
+async fn a_token_that_was_revoked_meanwhile_is_an_error_at_once() {
+    let double = Double::start().await;
+    let (mut following, peer) = follow(&double).await;
+    drop(peer);
+    assert!(matches!(next(&mut following).await, Seen::Lost(_)));
+    let (error, _) = join!(following.next(), async {
+        let mut peer = double.accept().await;
+        peer.next().await;
+        peer.tell(ServerMessage::error("the key is revoked")).await;
+    });
+    assert!(matches!(error, Err(ClientError::NotAdmitted { .. })), "{error:?}");
+}
+
+#[tokio::test]
+async fn a_size_is_told_on_each_connection_unless_it_is_too_small() {
+    let double = Double::start().await;
+    let settings = FollowingSettings { size: Some((100, 30)), ..FollowingSettings::default() };
+    let (mut following, mut peer) = follow_by(&double, settings).await;
+    following.resize(10, 2);
+    following.resize(120, 40);
+    let (_, ()) = join!(next(&mut following), async {
+        assert!(matches!(peer.next().await, Some(ClientMessage::Attach(_))));
+        for expected in [(100, 30), (120, 40)] {
+            let told = loop {
+                if let Some(ClientMessage::Resize(it)) = peer.next().await {
+                    break (it.cols, it.rows);
+                }
+            };
+            assert_eq!(told, expected);
+        }
+        peer.history(1, Some("")).await;
+    });
+}

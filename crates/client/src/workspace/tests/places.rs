@@ -1,0 +1,123 @@
+//! What is shown once, over any history of connections.
+
+use proptest::prelude::*;
+use protocol::workspace::{
+    AgentEvent, ClientMessage, OutputFrame, ServerMessage,
+    client::{AgentEventMessage, Attach},
+};
+
+use super::double::{history, session};
+use crate::workspace::{Place, Seen, Told, place::Step};
+
+/// What a server has: chunk `n` is followed by so many events.
+struct Log(Vec<usize>);
+
+impl Log {
+    /// All that it says to who attaches, in order. It keeps so many of its newest chunks.
+    fn stream(&self, attach: &ClientMessage, kept: usize) -> Vec<Told> {
+        let ClientMessage::Attach(Attach { after_seq, .. }) = attach else { panic!() };
+        let newest = self.0.len() as u64;
+        let first_kept = newest.saturating_sub(kept as u64) + 1;
+        let resumed = after_seq.filter(|after| (first_kept..=newest + 1).contains(&(after + 1)));
+        let (after, screen) = match resumed {
+            Some(after) => (after, None),
+            None => (newest, Some(format!("screen {newest}"))),
+        };
+        let mut told = vec![message(history(after, screen.as_deref()))];
+        for seq in after + 1..=newest {
+            told.push(self.chunk(seq));
+            told.extend(self.events(seq));
+        }
+        told
+    }
+
+    fn chunk(&self, seq: u64) -> Told {
+        let data = format!("{seq};").into();
+        Told::Output(OutputFrame { session_id: session(), seq, data })
+    }
+
+    fn events(&self, seq: u64) -> impl Iterator<Item = Told> {
+        (0..self.0[seq as usize - 1]).map(move |at| {
+            let event = AgentEvent::Notice { message: format!("{seq}.{at}") };
+            let session_id = session();
+            message(ServerMessage::AgentEvent(AgentEventMessage { session_id, seq, event }))
+        })
+    }
+}
+
+fn message(message: ServerMessage) -> Told {
+    Told::Message(Box::new(message))
+}
+
+fn shown(step: Step) -> Option<String> {
+    match step {
+        Step::Show(Seen::Output(data)) => Some(String::from_utf8(data.to_vec()).unwrap()),
+        Step::Show(Seen::Event(AgentEvent::Notice { message })) => Some(message),
+        Step::Show(Seen::Screen(screen)) => Some(screen.data),
+        _ => None,
+    }
+}
+
+proptest! {
+    /// Cut off anywhere, as often as one likes: with a log that keeps all, what is shown is what was
+    /// written from the first screen on.
+    #[test]
+    fn everything_is_shown_once(
+        before in prop::collection::vec(0..3_usize, 0..5),
+        cuts in prop::collection::vec((prop::collection::vec(0..4_usize, 0..6), 0..20_usize), 1..12),
+        is_agent: bool,
+    ) {
+        let mut log = Log(before);
+        let first = log.0.len() as u64;
+        let mut place = Place::new(session(), is_agent);
+        let mut seen = Vec::new();
+        let mut has_begun = false;
+        for (new, cut) in cuts {
+            let whole = log.stream(&place.attach(), usize::MAX >> 1);
+            // The first connection hears its snapshot at least.
+            let heard = if has_begun { cut } else { cut.max(1) };
+            has_begun = true;
+            seen.extend(whole.into_iter().take(heard).filter_map(|it| shown(place.take(it))));
+            log.0.extend(new);
+        }
+        let rest = log.stream(&place.attach(), usize::MAX >> 1);
+        seen.extend(rest.into_iter().filter_map(|told| shown(place.take(told))));
+        let mut expected = vec![format!("screen {first}")];
+        for seq in first + 1..=log.0.len() as u64 {
+            expected.push(format!("{seq};"));
+            expected.extend((0..log.0[seq as usize - 1]).map(|at| format!("{seq}.{at}")));
+        }
+        if !is_agent {
+            // A terminal has no events: they are not what it goes on by.
+            seen.retain(|it| !it.contains('.'));
+            expected.retain(|it| !it.contains('.'));
+        }
+        prop_assert_eq!(seen, expected);
+    }
+
+    /// With a log that keeps little: what is shown goes up, from screens or chunk after chunk, and ends
+    /// with the newest.
+    #[test]
+    fn what_was_overrun_comes_as_a_screen(
+        cuts in prop::collection::vec((1..6_usize, 1..10_usize), 1..12),
+        kept in 1..4_usize,
+    ) {
+        let mut log = Log(Vec::new());
+        let mut place = Place::new(session(), false);
+        let mut at = 0;
+        for (new, cut) in cuts {
+            log.0.extend(vec![0; new]);
+            for told in log.stream(&place.attach(), kept).into_iter().take(cut) {
+                let Some(seen) = shown(place.take(told)) else { continue };
+                match seen.strip_prefix("screen ") {
+                    Some(seq) => at = seq.parse::<u64>().unwrap(),
+                    None => {
+                        prop_assert_eq!(&seen, &format!("{};", at + 1));
+                        at += 1;
+                    }
+                }
+                prop_assert_eq!(place.last_seq(), Some(at));
+            }
+        }
+    }
+}

@@ -1,0 +1,148 @@
+//! What the settings of the workspace mean.
+
+use std::{path::Path, time::Duration};
+
+use anyhow::{Context, bail};
+use workspace::{AgentSettings, Settings};
+
+use crate::options::{AgentOptions, Seconds, WorkspaceOptions};
+
+/// The directory of the workspace in the data directory.
+const DIRECTORY: &str = "workspace";
+
+/// The settings that `options` make; `None` when there is to be no workspace.
+///
+/// # Errors
+/// When one has a value that it cannot have.
+pub(super) fn settings(
+    options: WorkspaceOptions,
+    data_dir: &Path,
+) -> anyhow::Result<Option<Settings>> {
+    let token = super::non_empty(options.token, "workspace-token")?;
+    if !options.enabled.unwrap_or(true) {
+        return Ok(None);
+    }
+    let usual = Settings::new(options.dir.unwrap_or_else(|| data_dir.join(DIRECTORY)));
+    let settings = Settings {
+        token,
+        log_bytes: scaled(options.log_kib, 1024).unwrap_or(usual.log_bytes),
+        history_bytes: options
+            .history_mib
+            .map_or(usual.history_bytes, |mib| mib.saturating_mul(1 << 20)),
+        max_sessions: options.max_sessions.unwrap_or(usual.max_sessions),
+        max_processes: options.max_processes.or(usual.max_processes),
+        max_clients: options.max_clients.unwrap_or(usual.max_clients),
+        message_rate: options.message_rate.unwrap_or(usual.message_rate),
+        stop_grace: duration(options.stop_grace_secs, usual.stop_grace),
+        run_as: options.run_as_users.unwrap_or_default(),
+        agents: agents(options.agents.unwrap_or_default(), &usual.agents)?,
+        ..usual
+    };
+    check(&settings)?;
+    Ok(Some(settings))
+}
+
+fn agents(options: AgentOptions, usual: &AgentSettings) -> anyhow::Result<AgentSettings> {
+    if let Some((name, _)) = options.acp.iter().find(|(_, command)| command.is_empty()) {
+        bail!("{name} in [workspace.agents] acp has no command line");
+    }
+    let settings = AgentSettings {
+        use_gateway: options.use_gateway,
+        model: options.model,
+        gateway: None,
+        acp: options.acp,
+        allowed_args: options.allowed_args,
+        idle: duration(options.idle_secs, usual.idle),
+        silence: duration(options.silence_secs, usual.silence),
+        permission: duration(options.permission_secs, usual.permission),
+        programs: options.programs,
+    };
+    if settings.silence.is_zero() || settings.permission.is_zero() {
+        bail!("silence_secs and permission_secs in [workspace.agents] must be over 0");
+    }
+    Ok(settings)
+}
+
+fn check(settings: &Settings) -> anyhow::Result<()> {
+    let bounds = [
+        ("log_kib", settings.log_bytes),
+        ("max_sessions", settings.max_sessions),
+        ("max_clients", settings.max_clients),
+        ("message_rate", settings.message_rate as usize),
+    ];
+    if let Some((name, _)) = bounds.iter().find(|(_, bound)| *bound == 0) {
+        bail!("{name} in [workspace] must be over 0");
+    }
+    // Nobody is helped by sessions that could be root: whoever may type is.
+    if settings.run_as.iter().any(|user| user == "root") {
+        return Err(anyhow::anyhow!("root is in it")).context("in run_as_users of [workspace]");
+    }
+    Ok(())
+}
+
+fn scaled(given: Option<usize>, unit: usize) -> Option<usize> {
+    given.map(|number| number.saturating_mul(unit))
+}
+
+fn duration(given: Option<Seconds>, usual: Duration) -> Duration {
+    given.map_or(usual, |Seconds(duration)| duration)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn of(file: &str) -> anyhow::Result<Option<Settings>> {
+        settings(toml::from_str(file)?, Path::new("/data"))
+    }
+
+    #[test]
+    fn there_is_a_workspace_unless_it_is_turned_off() {
+        let usual = of("").unwrap().unwrap();
+        assert_eq!(usual.dir, Path::new("/data/workspace"));
+        assert!(usual.token.is_none() && usual.run_as.is_empty());
+        assert!(of("enabled = false").unwrap().is_none());
+    }
+
+    #[test]
+    fn what_is_written_is_meant() {
+        let text = "token = 't'\ndir = '/elsewhere'\nlog_kib = 64\nhistory_mib = 2\n\
+                    max_sessions = 7\nmax_processes = 8\nmax_clients = 9\nmessage_rate = 10\n\
+                    stop_grace_secs = 0.5\nrun_as_users = ['alice']\n\
+                    [agents]\nuse_gateway = true\nmodel = 'warren:m'\nidle_secs = 1\n\
+                    silence_secs = 2\npermission_secs = 3\nallowed_args = ['--verbose']\n\
+                    acp = { mine = ['mine', '--acp'] }\nprograms = { claude = '/opt/claude' }";
+        let read = of(text).unwrap().unwrap();
+        assert_eq!((read.dir.as_path(), read.log_bytes), (Path::new("/elsewhere"), 64 * 1024));
+        assert_eq!((read.history_bytes, read.max_sessions), (2 << 20, 7));
+        assert_eq!((read.max_processes, read.max_clients, read.message_rate), (Some(8), 9, 10));
+        assert_eq!(read.stop_grace, Duration::from_millis(500));
+        assert_eq!((read.run_as, read.token.unwrap().expose()), (vec!["alice".to_owned()], "t"));
+        let agents = read.agents;
+        assert_eq!((agents.use_gateway, agents.model.as_deref()), (true, Some("warren:m")));
+        let spans = [agents.idle, agents.silence, agents.permission];
+        assert_eq!(spans, [1, 2, 3].map(Duration::from_secs));
+        assert_eq!(
+            (agents.allowed_args, agents.acp["mine"].len()),
+            (vec!["--verbose".to_owned()], 2)
+        );
+        assert_eq!(agents.programs["claude"], Path::new("/opt/claude"));
+    }
+
+    #[test]
+    fn values_that_cannot_be_are_refused_by_name() {
+        for (text, name) in [
+            ("token = ' '", "workspace-token"),
+            ("max_sessions = 0", "max_sessions"),
+            ("message_rate = 0", "message_rate"),
+            ("run_as_users = ['root']", "run_as_users"),
+            ("[agents]\nacp = { mine = [] }", "mine"),
+            ("[agents]\nsilence_secs = 0", "silence_secs"),
+            ("[agents]\nmodle = 'm'", "modle"),
+            ("histroy_mib = 1", "histroy_mib"),
+        ] {
+            let error = format!("{:#}", of(text).unwrap_err());
+            assert!(error.contains(name), "{text}: {error}");
+        }
+    }
+}

@@ -1,0 +1,86 @@
+//! What the tools are given. The comments are what a model reads.
+
+use schemars::JsonSchema;
+use serde::Deserialize;
+
+/// `handoff`.
+#[derive(Debug, Deserialize, JsonSchema)]
+pub(crate) struct Handoff {
+    /// Everything the new worker has to know and do: it sees nothing of this conversation. Say which
+    /// files matter, what the result should look like, and when the work is done.
+    pub(crate) prompt: String,
+    /// A short name for the worker, such as "explorer".
+    #[serde(default)]
+    pub(crate) worker_name: Option<String>,
+    /// Which agent to use ("claude", "codex", "gemini", "opencode", ...). Leave it out to use the same
+    /// as you.
+    #[serde(default)]
+    pub(crate) provider: Option<String>,
+    /// How long to wait for the result, in seconds; 45 if you leave it out. Nothing is lost when the
+    /// time is over: call the tool wait with the wait_id that you get.
+    #[serde(default)]
+    pub(crate) timeout_seconds: Option<u64>,
+}
+
+/// `assign`.
+#[derive(Debug, Deserialize, JsonSchema)]
+pub(crate) struct Assign {
+    /// Everything the new worker has to know and do: it sees nothing of this conversation. Say which
+    /// files matter, what the result should look like, and when the work is done.
+    pub(crate) prompt: String,
+    /// A short name for the worker, such as "explorer".
+    #[serde(default)]
+    pub(crate) worker_name: Option<String>,
+    /// Which agent to use ("claude", "codex", "gemini", "opencode", ...). Leave it out to use the same
+    /// as you.
+    #[serde(default)]
+    pub(crate) provider: Option<String>,
+}
+
+/// `wait`.
+#[derive(Debug, Default, Deserialize, JsonSchema)]
+pub(crate) struct Wait {
+    /// The session ids of the workers to wait for. Leave it out to wait for all that have work.
+    #[serde(default)]
+    pub(crate) workers: Option<Vec<String>>,
+    /// The wait_id of an earlier wait or handoff that timed out, to go on with it.
+    #[serde(default)]
+    pub(crate) wait_id: Option<String>,
+    /// How long to wait, in seconds; 45 if you leave it out.
+    #[serde(default)]
+    pub(crate) timeout_seconds: Option<u64>,
+}
+
+/// `send`.
+#[derive(Debug, Deserialize, JsonSchema)]
+pub(crate) struct Message {
+    /// The message.
+    pub(crate) message: String,
+    /// The session id of the member that the message is for. Leave it out to write to your leader, or,
+    /// if you are the leader, to all workers.
+    #[serde(default)]
+    pub(crate) to: Option<String>,
+}
+
+/// `inbox`.
+#[derive(Debug, Default, Deserialize, JsonSchema)]
+pub(crate) struct Inbox {
+    /// The next_seq of the last call: you get only what came since, and what came before counts as
+    /// read. Leave it out to get all messages.
+    #[serde(default)]
+    pub(crate) since_seq: Option<u64>,
+}
+
+/// `report`.
+#[derive(Debug, Deserialize, JsonSchema)]
+pub(crate) struct Report {
+    /// What came of the work, complete in itself: your leader reads only this.
+    pub(crate) result: String,
+    /// Whether the work is done as it was asked for; true if you leave it out.
+    #[serde(default = "done")]
+    pub(crate) success: bool,
+}
+
+fn done() -> bool {
+    true
+}

@@ -1,0 +1,68 @@
+//! The tools by which agents reach their team, served over MCP.
+//!
+//! An agent's command line starts `warren team mcp`, and speaks MCP with it on its standard input
+//! and output. Each tool is one request to the workspace of the server, under the token that the
+//! agent's session was started with, which is good for its own team and for nothing else.
+//!
+//! - [`serve`]: serves them until the agent closes its end
+//! - `tools`: the tools, as a model is told of them; `asked`: what they are given
+//! - `told`: what they say, as text and as structure
+//! - `member`: the requests to the server
+
+mod asked;
+mod member;
+mod told;
+mod tools;
+
+use base::{Secret, error::chain};
+use client::{ClientError, workspace::Address};
+use protocol::workspace::{SessionId, TeamId};
+use rmcp::{
+    RoleServer, ServiceExt as _,
+    transport::{IntoTransport, stdio_pipes},
+};
+
+use self::{member::Member, tools::Tools};
+
+/// Why the tools cannot be served.
+#[derive(Debug, thiserror::Error)]
+pub enum McpError {
+    /// There can be no such server.
+    #[error(transparent)]
+    Server(#[from] ClientError),
+    /// The agent at the other end does not speak MCP.
+    #[error("the agent at the other end does not speak MCP: {0}")]
+    Agent(String),
+    /// Serving them ended in the middle.
+    #[error("the tools are not served any more: {0}")]
+    Broken(String),
+}
+
+/// Serves the tools on standard input and output until that is closed. `token` is what the member
+/// `session` of `team` was started with.
+///
+/// # Errors
+/// [`McpError`]. A server that cannot be reached is no error here: the tools say so, and try again.
+pub async fn serve(
+    server: &str,
+    token: Secret,
+    team: TeamId,
+    session: SessionId,
+) -> Result<(), McpError> {
+    let member = Member::new(Address::new(server, Some(&token))?, team, session);
+    serve_on(member, stdio_pipes()).await
+}
+
+async fn serve_on<T, E, A>(member: Member, transport: T) -> Result<(), McpError>
+where
+    T: IntoTransport<RoleServer, E, A>,
+    E: std::error::Error + Send + Sync + 'static,
+{
+    let serving = Tools::new(member).serve(transport).await;
+    let serving = serving.map_err(|error| McpError::Agent(chain(&error)))?;
+    serving.waiting().await.map_err(|error| McpError::Broken(error.to_string()))?;
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,159 @@
+//! The tools, as a model is told of them.
+
+use std::{fmt::Display, str::FromStr, time::Duration};
+
+use client::ClientError;
+use protocol::workspace::client::TeamWait;
+use rmcp::{
+    ServerHandler,
+    handler::server::wrapper::Parameters,
+    model::{CallToolResult, Implementation, ServerCapabilities, ServerConfig},
+    tool, tool_handler, tool_router,
+};
+
+use crate::{
+    asked::{Assign, Handoff, Inbox, Message, Report, Wait},
+    member::{Member, Work},
+    told,
+};
+
+/// How long a tool waits when nobody says how long: agents give tools up after a minute.
+const USUAL_WAIT: Duration = Duration::from_secs(45);
+/// The longest that it waits.
+const LONGEST_WAIT: Duration = Duration::from_secs(60 * 60);
+
+const INSTRUCTIONS: &str = "\
+You are a member of a team of agents: one leader, and workers that it gives work to. These tools reach \
+the others. A prompt that begins with [team message N from ...] was sent by another member; answer it \
+with the tool send. As a worker, do what your prompt says; your last words are your result, unless you \
+give one with the tool report. As the leader, give independent parts of the work to workers with assign \
+and collect them with wait, or use handoff when you need one result before you can go on.";
+
+/// The tools of one member.
+pub(crate) struct Tools {
+    member: Member,
+}
+
+impl Tools {
+    pub(crate) fn new(member: Member) -> Self {
+        Self { member }
+    }
+}
+
+#[tool_router]
+impl Tools {
+    /// Gives work to a new worker and waits for it.
+    #[tool(
+        description = "Give work to a new worker agent and wait for its result. For the leader of \
+        the team. Use it when you need the result before you can go on; to run several workers side by \
+        side use assign and then wait. If the worker takes longer than timeout_seconds you get a \
+        wait_id: call wait with it, and do not hand the same work off again."
+    )]
+    async fn handoff(&self, Parameters(asked): Parameters<Handoff>) -> CallToolResult {
+        let Handoff { prompt, worker_name, provider, timeout_seconds } = asked;
+        let work = Work { prompt, worker_name, provider };
+        let result = self.member.handoff(work, timeout(timeout_seconds)).await;
+        say(result, |result| told::handoff(&result))
+    }
+
+    /// Gives work to a new worker.
+    #[tool(
+        description = "Give work to a new worker agent and go on at once. For the leader of the \
+        team. Returns the worker's session id. Collect the result with wait."
+    )]
+    async fn assign(&self, Parameters(asked): Parameters<Assign>) -> CallToolResult {
+        let Assign { prompt, worker_name, provider } = asked;
+        let assigned = self.member.assign(Work { prompt, worker_name, provider }).await;
+        say(assigned, told::assigned)
+    }
+
+    /// Waits for workers.
+    #[tool(
+        description = "Wait until workers have a result, and get the results. Without arguments it \
+        waits for all workers that have work. When the time is over before all have a result you get \
+        those that are there, and a wait_id: call wait again with only that wait_id. No result is lost, \
+        however often you call."
+    )]
+    async fn wait(&self, Parameters(asked): Parameters<Wait>) -> CallToolResult {
+        let wait = match self.wait_for(asked) {
+            Ok(wait) => wait,
+            Err(words) => return told::refused(words),
+        };
+        say(self.member.wait(&wait).await, |waited| told::waited(&waited))
+    }
+
+    /// Tells another member something.
+    #[tool(
+        description = "Send a message to another member of the team: to one by its session id, or \
+        without `to` from a worker to the leader and from the leader to all workers. It is that \
+        member's next prompt once it is free. The message is kept before this returns."
+    )]
+    async fn send(&self, Parameters(asked): Parameters<Message>) -> CallToolResult {
+        let to = asked.to.filter(|to| !to.trim().is_empty()).map(|to| id(&to)).transpose();
+        match to {
+            Ok(to) => say(self.member.send(to, asked.message).await, told::sent),
+            Err(words) => told::refused(words),
+        }
+    }
+
+    /// Reads what this member was sent.
+    #[tool(
+        description = "Read the messages that you were sent, also those that you have had as prompts \
+            already. Use it to look something up again; new messages come to you by themselves.",
+        annotations(read_only_hint = true)
+    )]
+    async fn inbox(&self, Parameters(asked): Parameters<Inbox>) -> CallToolResult {
+        say(self.member.inbox(asked.since_seq).await, |inbox| told::inbox(&inbox))
+    }
+
+    /// Says what came of this worker's work.
+    #[tool(
+        description = "Report what came of the work that you, a worker, were given. Call it once, \
+        when the work is done or cannot be done. Without it your last words of the turn are your \
+        result."
+    )]
+    async fn report(&self, Parameters(asked): Parameters<Report>) -> CallToolResult {
+        let reported = self.member.report(asked.success, asked.result).await;
+        say(reported, |()| told::reported())
+    }
+}
+
+#[tool_handler]
+impl ServerHandler for Tools {
+    fn get_info(&self) -> ServerConfig {
+        let tools = ServerCapabilities::builder().enable_tools().build();
+        ServerConfig::new(tools)
+            .with_server_info(Implementation::new("warren-team", env!("CARGO_PKG_VERSION")))
+            .with_instructions(INSTRUCTIONS)
+    }
+}
+
+impl Tools {
+    fn wait_for(&self, asked: Wait) -> Result<TeamWait, String> {
+        let named = asked.workers.filter(|workers| !workers.is_empty());
+        let named = named.map(|workers| workers.iter().map(|worker| id(worker)).collect());
+        let wait_id = asked.wait_id.filter(|wait| !wait.trim().is_empty());
+        Ok(TeamWait {
+            team_id: self.member.team,
+            for_session_ids: named.transpose()?,
+            timeout_ms: Some(base::millis(timeout(asked.timeout_seconds))),
+            wait_id: wait_id.map(|wait| id(&wait)).transpose()?,
+        })
+    }
+}
+
+fn say<T>(
+    answer: Result<T, ClientError>,
+    told: impl FnOnce(T) -> CallToolResult,
+) -> CallToolResult {
+    answer.map_or_else(|error| told::failed(&error), told)
+}
+
+fn timeout(seconds: Option<u64>) -> Duration {
+    seconds.map_or(USUAL_WAIT, Duration::from_secs).min(LONGEST_WAIT)
+}
+
+/// An id that a model wrote.
+fn id<T: FromStr<Err: Display>>(text: &str) -> Result<T, String> {
+    text.trim().parse().map_err(|error| format!("\"{text}\" is no id: {error}"))
+}

@@ -1,0 +1,121 @@
+//! How each of the command lines speaks.
+//!
+//! - [`main`]: which one it is
+//! - `claude`, `codex`, `gemini`, `opencode`, `acp`: without a person
+//! - `terminal`: with a person at a terminal, the same for all
+//! - [`Inbox`]: lines of JSON that come while something else is done
+
+mod acp;
+mod claude;
+mod codex;
+mod gemini;
+mod opencode;
+mod terminal;
+
+use std::{
+    collections::VecDeque,
+    io::{self, BufRead as _, Read as _, Write as _},
+    process::exit,
+    sync::mpsc::{Receiver, RecvTimeoutError, sync_channel},
+    thread,
+    time::{Duration, Instant},
+};
+
+use serde_json::Value;
+
+use super::setting::Setting;
+
+/// The fake agent, under the name that it was started by.
+pub fn main() {
+    let setting = Setting::new();
+    let first = setting.args.first().map(String::as_str);
+    match (setting.name.as_str(), first) {
+        ("acp", _) | ("opencode", Some("acp")) => acp::run(&setting),
+        ("gemini", _) if setting.has("--acp") => acp::run(&setting),
+        ("claude", _) if setting.has("-p") => claude::run(&setting),
+        ("codex", Some("exec")) => codex::run(&setting),
+        ("gemini", _) if setting.value("--output-format").is_some() => gemini::run(&setting),
+        ("opencode", Some("run")) => opencode::run(&setting),
+        _ => terminal::run(&setting),
+    }
+}
+
+/// Prints a line. Without anybody who reads it, it ends.
+fn print(line: &str) {
+    let mut out = io::stdout().lock();
+    if writeln!(out, "{line}").and_then(|()| out.flush()).is_err() {
+        exit(141);
+    }
+}
+
+/// All that there is to be read: a prompt.
+fn prompt() -> String {
+    let mut prompt = String::new();
+    io::stdin().read_to_string(&mut prompt).expect("a prompt is text");
+    prompt
+}
+
+/// A text in two pieces.
+fn pieces(text: &str) -> [&str; 2] {
+    let (one, other) = text.split_at(text.floor_char_boundary(text.len() / 2));
+    [one, other]
+}
+
+/// Lines of JSON that come while something else is done.
+struct Inbox {
+    lines: Receiver<Value>,
+    /// Those that were put back.
+    later: VecDeque<Value>,
+}
+
+/// What an inbox brings.
+enum Came {
+    Line(Value),
+    /// Nothing in time.
+    Nothing,
+    /// There is nobody who could write any more.
+    End,
+}
+
+impl Inbox {
+    fn open() -> Self {
+        let (came, lines) = sync_channel(1024);
+        thread::spawn(move || {
+            for line in io::stdin().lock().lines() {
+                let Ok(line) = line else { return };
+                let Ok(value) = serde_json::from_str(&line) else { continue };
+                if came.send(value).is_err() {
+                    return;
+                }
+            }
+        });
+        Self { lines, later: VecDeque::new() }
+    }
+
+    /// The next one that matters only now or later.
+    fn next(&mut self) -> Option<Value> {
+        self.later.pop_front().or_else(|| self.lines.recv().ok())
+    }
+
+    /// The next that comes until then; nothing that was put back.
+    fn until(&mut self, deadline: Option<Instant>) -> Came {
+        let Some(deadline) = deadline else {
+            return self.lines.recv().map_or(Came::End, Came::Line);
+        };
+        match self.lines.recv_timeout(deadline.saturating_duration_since(Instant::now())) {
+            Ok(line) => Came::Line(line),
+            Err(RecvTimeoutError::Timeout) => Came::Nothing,
+            Err(RecvTimeoutError::Disconnected) => Came::End,
+        }
+    }
+
+    /// Leaves a line for later.
+    fn put_back(&mut self, line: Value) {
+        self.later.push_back(line);
+    }
+}
+
+/// When a time is over.
+fn deadline(time: Option<Duration>) -> Option<Instant> {
+    time.map(|time| Instant::now() + time)
+}

@@ -1,0 +1,211 @@
+//! What the fake agent does in a turn.
+
+use std::{
+    process::{Command, Stdio, exit},
+    time::Duration,
+};
+
+use serde_json::{Value, json};
+use tokio::signal::unix::{SignalKind, signal};
+
+use super::{
+    memory::Memory,
+    model,
+    setting::{Setting, variable},
+    tools,
+};
+
+/// How a dialect says what happens in a turn.
+pub(super) trait Voice {
+    /// A text that is whole when it is said.
+    fn say(&mut self, text: &str);
+
+    /// It uses a tool.
+    fn uses(&mut self, tool: &str, input: &Value, ok: bool, output: &str);
+
+    /// It asks for a tool. Who cannot ask refuses itself.
+    fn ask(&mut self, _tool: &str, _input: &Value) -> Answer {
+        Answer::Denied("it cannot ask".to_owned())
+    }
+
+    /// Works for so long; whether it was interrupted.
+    fn work(&mut self, time: Option<Duration>) -> bool {
+        pause(time);
+        false
+    }
+
+    /// A line as it is.
+    fn print(&mut self, line: &str);
+
+    /// The server of tools that it was given.
+    fn server(&self, setting: &Setting) -> Option<tools::Server>;
+}
+
+/// How a question ended.
+#[derive(Debug)]
+pub(super) enum Answer {
+    Allowed,
+    Denied(String),
+    Interrupted,
+}
+
+/// How a turn ended.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum End {
+    /// With this as the answer.
+    Done(String),
+    Interrupted,
+}
+
+/// What else is to be known of a process.
+#[derive(Debug, Default)]
+pub(super) struct Life {
+    /// Whether it does not end when it should.
+    pub(super) is_endless: bool,
+}
+
+impl Life {
+    /// It should end now.
+    pub(super) fn end(&self, code: i32) -> ! {
+        if self.is_endless {
+            pause(None);
+        }
+        exit(code)
+    }
+}
+
+/// Does what a prompt says.
+pub(super) fn perform(
+    prompt: &str,
+    voice: &mut impl Voice,
+    setting: &Setting,
+    memory: &Memory,
+    life: &mut Life,
+) -> End {
+    let before = memory.told();
+    memory.tell(prompt);
+    let last = prompt.trim().lines().last().unwrap_or_default();
+    let mut answer = String::new();
+    for act in last.split(';').map(str::trim).filter(|act| !act.is_empty()) {
+        let Some(said) = step(act, voice, setting, &before, life) else {
+            return End::Interrupted;
+        };
+        if !said.is_empty() {
+            voice.say(&said);
+            answer = said;
+        }
+    }
+    memory.say(&answer);
+    End::Done(answer)
+}
+
+/// One command: what is to be said after it, unless it was interrupted.
+fn step(
+    act: &str,
+    voice: &mut impl Voice,
+    setting: &Setting,
+    before: &[String],
+    life: &mut Life,
+) -> Option<String> {
+    let (word, rest) = act.split_once(' ').unwrap_or((act, ""));
+    let nothing = Some(String::new());
+    match word {
+        "say" => Some(rest.to_owned()),
+        "recall" => Some(before.join(" | ")),
+        "pid" => Some(std::process::id().to_string()),
+        "args" => Some(setting.args.join(" ")),
+        "env" => Some(variable(rest).unwrap_or_else(|| "unset".to_owned())),
+        "ask" => asks(rest, voice),
+        "use" => {
+            voice.uses(rest, &json!({ "command": "ls" }), true, "a b");
+            nothing
+        }
+        "mcp" => Some(match voice.server(setting) {
+            Some(server) => server.call(rest),
+            None => "no server of tools".to_owned(),
+        }),
+        "gateway" => Some(model::ask(setting)),
+        "slow" => {
+            let time = Duration::from_millis(rest.parse().expect("slow MILLISECONDS"));
+            if voice.work(Some(time)) { None } else { nothing }
+        }
+        "wait" => {
+            voice.work(None);
+            None
+        }
+        "hang" => {
+            pause(None);
+            nothing
+        }
+        "garbage" => {
+            voice.print("Segmentation fault (not really) \u{1b}[31m");
+            voice.print("{\"type\":");
+            voice.print("[1,2,3]");
+            voice.print("{\"type\":\"of_tomorrow\",\"message\":7}");
+            nothing
+        }
+        "flood" => {
+            voice.print(&"x".repeat(3 * 1024 * 1024));
+            nothing
+        }
+        "crash" => {
+            complain("fatal: the fake agent was told to crash");
+            exit(3)
+        }
+        "never" => {
+            ignore_term();
+            life.is_endless = true;
+            nothing
+        }
+        "daemonise" => Some(daemonise()),
+        _ => Some(act.to_owned()),
+    }
+}
+
+fn asks(tool: &str, voice: &mut impl Voice) -> Option<String> {
+    let input = json!({ "command": "ls" });
+    match voice.ask(tool, &input) {
+        Answer::Allowed => {
+            voice.uses(tool, &input, true, "a b");
+            Some(format!("{tool} was allowed"))
+        }
+        Answer::Denied(why) => Some(format!("{tool} was denied: {why}")),
+        Answer::Interrupted => None,
+    }
+}
+
+/// Says something on the error output.
+#[expect(clippy::print_stderr, reason = "it is a command line")]
+pub(super) fn complain(text: &str) {
+    eprintln!("{text}");
+}
+
+/// Does nothing, for so long or for ever.
+#[expect(clippy::disallowed_methods, reason = "this program has no runtime")]
+pub(super) fn pause(time: Option<Duration>) {
+    match time {
+        Some(time) => std::thread::sleep(time),
+        None => loop {
+            std::thread::sleep(Duration::from_secs(3600));
+        },
+    }
+}
+
+/// Leaves a process behind, out of the session of ours.
+#[expect(clippy::zombie_processes, reason = "that nobody waits for it is what it is for")]
+fn daemonise() -> String {
+    let mut command = Command::new("setsid");
+    command.args(["sleep", "1000"]).stdin(Stdio::null());
+    let child = command.spawn().expect("a process can be started");
+    child.id().to_string()
+}
+
+/// From now on SIGTERM does nothing: a handler of tokio's has it, and nobody asks that one.
+fn ignore_term() {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+    let runtime = runtime.expect("there is a runtime");
+    runtime.block_on(async {
+        std::mem::forget(signal(SignalKind::terminate()).expect("a signal can be handled"));
+    });
+    std::mem::forget(runtime);
+}

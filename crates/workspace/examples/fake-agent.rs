@@ -1,0 +1,5 @@
+//! What the tests start as agents: see `testkit::agents`.
+
+fn main() {
+    testkit::agents::main();
+}

@@ -1,0 +1,5 @@
+//! What the tests start as the supervisor of processes.
+
+fn main() {
+    process::supervisor::main()
+}

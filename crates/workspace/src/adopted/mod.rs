@@ -1,0 +1,59 @@
+//! Processes that were there before: watched, killed, and, where it is Claude, followed by its
+//! transcript on the disk and spoken to by going on with its conversation.
+//!
+//! - [`start`]: takes a process under watch
+//! - `watched`: the engine
+//! - `subject`: whose it is, and whether it is Claude
+//! - `transcript`: where the conversation is, and what is new in it
+//! - `talk`: going on with its conversation
+//!
+//! The process has its conversation in memory and would not hear of what somebody else adds to it. So
+//! who speaks to it goes on with a copy: a conversation of the session's own, that begins as the
+//! process's was at the first prompt. The process itself goes on undisturbed.
+
+mod subject;
+mod talk;
+#[cfg(test)]
+mod tests;
+mod transcript;
+mod watched;
+
+use std::sync::Arc;
+
+use process::Adopted;
+use tokio::task;
+
+use self::{subject::Subject, watched::Watched};
+use crate::{
+    engine::Engine,
+    refusal::Refusal,
+    sessions::{Facts, Feed},
+    work::Shared,
+};
+
+/// Takes a process under watch. `facts.adopted` has its pid; its start time is checked if it is
+/// there, and found out (returned) if not.
+pub(crate) async fn start(
+    shared: &Arc<Shared>,
+    facts: &Facts,
+    feed: Feed,
+) -> Result<(Box<dyn Engine>, u64), Refusal> {
+    let (pid, start_time) =
+        facts.adopted.ok_or_else(|| Refusal::invalid("no process was named"))?;
+    if [1, std::process::id(), shared.supervisor.pid()].contains(&pid) {
+        return Err(Refusal::Invalid(format!(
+            "process {pid} is the daemon's own, or the system's"
+        )));
+    }
+    let process = match start_time {
+        0 => Adopted::open(pid),
+        start_time => Adopted::open_again(pid, start_time),
+    };
+    let process = Arc::new(process.map_err(|error| Refusal::failed(&error))?);
+    let (asked, run_as) = (Arc::clone(&process), shared.settings.run_as.clone());
+    let subject = task::spawn_blocking(move || Subject::new(&asked, &run_as)).await;
+    let subject = subject.map_err(|error| Refusal::failed(&error))??;
+    let start_time = process.start_time();
+    let watched = Watched::new(shared, facts, feed, process, subject);
+    Ok((Box::new(watched), start_time))
+}

@@ -1,0 +1,198 @@
+//! Whose a process is, and whether it is Claude.
+
+use std::{
+    ffi::{OsStr, OsString},
+    fs::File,
+    io::Read as _,
+    os::unix::ffi::OsStrExt as _,
+    path::{Path, PathBuf},
+    time::{Duration, SystemTime, UNIX_EPOCH},
+};
+
+use process::{Adopted, User, as_user};
+
+use crate::{refusal::Refusal, users};
+
+/// So much of a process's environment is looked at, in bytes.
+const ENVIRONMENT: u64 = 1024 * 1024;
+/// How many ticks of a process's start time are a second, for everything that is not the kernel.
+const TICKS: u64 = 100;
+/// What names a conversation among the arguments.
+const NAMED_BY: [&str; 3] = ["--resume", "-r", "--session-id"];
+
+/// What is known of an adopted process.
+#[derive(Debug, Clone)]
+pub(super) struct Subject {
+    /// Whose it is, unless it is the daemon's own user's.
+    pub(super) user: Option<User>,
+    /// Where it is, if it is Claude.
+    pub(super) claude: Option<Claude>,
+}
+
+/// A running Claude.
+#[derive(Debug, Clone)]
+pub(super) struct Claude {
+    /// Where its transcripts are.
+    pub(super) folder: PathBuf,
+    /// Its settings: what `CLAUDE_CONFIG_DIR` was set to.
+    pub(super) config: Option<String>,
+    /// The conversation that its arguments name.
+    pub(super) named: Option<String>,
+    /// When it was started.
+    pub(super) since: SystemTime,
+    /// Where it works.
+    pub(super) working_dir: PathBuf,
+}
+
+impl Subject {
+    /// Finds out about a process. Nobody's is adopted but the daemon's own user's, and those of users
+    /// whom sessions may run as. It blocks.
+    pub(super) fn new(process: &Adopted, run_as: &[String]) -> Result<Self, Refusal> {
+        let user = owner(process, run_as)?;
+        let claude = match is_claude(process.command_line()) {
+            true => Claude::find(process, user.as_ref()),
+            false => None,
+        };
+        Ok(Self { user, claude })
+    }
+
+    /// Does something with its files, with no other rights than it has itself.
+    pub(super) fn as_its_user<T: Send>(&self, f: impl FnOnce() -> T + Send) -> Result<T, Refusal> {
+        match &self.user {
+            None => Ok(f()),
+            Some(user) => as_user(user, f).map_err(|error| Refusal::failed(&error)),
+        }
+    }
+}
+
+impl Claude {
+    fn find(process: &Adopted, user: Option<&User>) -> Option<Self> {
+        let environment = environment(process.pid());
+        let of = |name: &str| variable(&environment, name);
+        let config = of("CLAUDE_CONFIG_DIR");
+        let home = of("HOME").map(PathBuf::from).or_else(|| users::home(user).ok());
+        let dir = config.as_ref().map(PathBuf::from).or_else(|| Some(home?.join(".claude")))?;
+        let working_dir = process.working_dir()?.clone();
+        Some(Self {
+            folder: dir.join("projects").join(dashed(&working_dir)),
+            config,
+            named: named(process.command_line()),
+            since: started(process.start_time()),
+            working_dir,
+        })
+    }
+}
+
+fn owner(process: &Adopted, run_as: &[String]) -> Result<Option<User>, Refusal> {
+    if users::current()?.uid == process.owner() {
+        return Ok(None);
+    }
+    let users = run_as.iter().filter_map(|name| User::lookup(name).ok());
+    let found = users.into_iter().find(|user| user.uid == process.owner());
+    found.map(Some).ok_or_else(|| {
+        Refusal::Invalid(format!(
+            "process {} belongs to another user: an administrator allows it with run_as_users in \
+             the section [workspace] of the configuration",
+            process.pid()
+        ))
+    })
+}
+
+/// Whether it is started as Claude, by its name or as a script of its package.
+fn is_claude(command_line: &[OsString]) -> bool {
+    command_line.iter().take(2).any(|word| {
+        let path = Path::new(word);
+        path.file_name() == Some(OsStr::new("claude"))
+            || path.to_string_lossy().contains("/claude-code/")
+    })
+}
+
+fn named(command_line: &[OsString]) -> Option<String> {
+    let words: Vec<&str> = command_line.iter().filter_map(|word| word.to_str()).collect();
+    let alone = words.windows(2).filter(|pair| NAMED_BY.contains(&pair[0])).map(|pair| pair[1]);
+    let joined = words.iter().filter_map(|word| {
+        let (flag, value) = word.split_once('=')?;
+        NAMED_BY.contains(&flag).then_some(value)
+    });
+    // A fork has a conversation of another name.
+    let forks = words.contains(&"--fork-session");
+    let mut named = alone.chain(joined).filter(|id| !forks && is_id(id));
+    named.next().map(str::to_owned)
+}
+
+/// Whether this can be a conversation's id, and no path.
+pub(super) fn is_id(text: &str) -> bool {
+    uuid::Uuid::try_parse(text).is_ok()
+}
+
+/// As Claude names the folder of a directory.
+fn dashed(path: &Path) -> String {
+    let path = path.to_string_lossy();
+    path.chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '-' }).collect()
+}
+
+fn environment(pid: u32) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    if let Ok(file) = File::open(format!("/proc/{pid}/environ")) {
+        let _partly = file.take(ENVIRONMENT).read_to_end(&mut bytes);
+    }
+    bytes
+}
+
+fn variable(environment: &[u8], name: &str) -> Option<String> {
+    let mut variables = environment.split(|byte| *byte == 0);
+    let value = variables.find_map(|it| it.strip_prefix(name.as_bytes())?.strip_prefix(b"="))?;
+    OsStr::from_bytes(value).to_str().map(str::to_owned).filter(|value| !value.is_empty())
+}
+
+/// When that many ticks after the start of the machine was.
+fn started(ticks: u64) -> SystemTime {
+    let stat = std::fs::read_to_string("/proc/stat").unwrap_or_default();
+    let boot = stat.lines().find_map(|line| line.strip_prefix("btime ")?.trim().parse().ok());
+    UNIX_EPOCH
+        + Duration::from_secs(boot.unwrap_or(0))
+        + Duration::from_millis(ticks * 1000 / TICKS)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn words(words: &[&str]) -> Vec<OsString> {
+        words.iter().map(OsString::from).collect()
+    }
+
+    #[test]
+    fn claude_is_known_by_its_name_or_its_package() {
+        assert!(is_claude(&words(&["claude"])));
+        assert!(is_claude(&words(&["/usr/bin/claude", "-p"])));
+        let package = "/usr/lib/node_modules/@anthropic-ai/claude-code/cli.js";
+        assert!(is_claude(&words(&["node", package])));
+        assert!(!is_claude(&words(&["vim", "notes", "claude"])));
+        assert!(!is_claude(&[]));
+    }
+
+    #[test]
+    fn a_conversation_is_named_by_arguments_of_several_forms() {
+        let id = "0b1c2d3e-0000-4000-8000-123456789abc";
+        for given in [&["claude", "--resume", id][..], &["claude", "-r", id]] {
+            assert_eq!(named(&words(given)).as_deref(), Some(id));
+        }
+        assert_eq!(named(&words(&["claude", &format!("--session-id={id}")])).as_deref(), Some(id));
+        assert_eq!(named(&words(&["claude", "--resume", "../../etc/passwd"])), None);
+        assert_eq!(named(&words(&["claude", "--resume", id, "--fork-session"])), None);
+        assert_eq!(named(&words(&["claude", "--resume"])), None);
+    }
+
+    #[test]
+    fn a_directory_has_a_folder_of_its_own() {
+        assert_eq!(dashed(Path::new("/home/a.b/my_app")), "-home-a-b-my-app");
+    }
+
+    #[test]
+    fn a_variable_is_found_among_others() {
+        let environment = b"HOMES=/x\0HOME=/home/a\0EMPTY=\0";
+        assert_eq!(variable(environment, "HOME").as_deref(), Some("/home/a"));
+        assert_eq!(variable(environment, "EMPTY"), None);
+    }
+}

@@ -1,0 +1,111 @@
+//! Going on with the conversation of a process that was adopted.
+
+use std::sync::{Arc, OnceLock, Weak};
+
+use protocol::workspace::AgentEvent;
+use tokio::{sync::mpsc, task};
+
+use super::{subject::Subject, transcript::Transcript};
+use crate::{
+    agents::{plan::Plan, running::Running},
+    engine::Engine as _,
+    refusal::Refusal,
+    sessions::{Facts, Feed},
+    work::Shared,
+};
+
+/// Prompts that may wait until the conversation is gone on with.
+const WAITING: usize = 32;
+
+/// The way to an agent that goes on with the conversation.
+pub(super) struct Talk {
+    prompts: mpsc::Sender<String>,
+    pub(super) agent: Arc<OnceLock<Running>>,
+}
+
+/// Who answers.
+struct Listener {
+    shared: Weak<Shared>,
+    facts: Facts,
+    feed: Feed,
+    subject: Subject,
+    agent: Arc<OnceLock<Running>>,
+}
+
+impl Talk {
+    pub(super) fn new(shared: &Arc<Shared>, facts: &Facts, feed: Feed, subject: Subject) -> Self {
+        let (prompts, prompted) = mpsc::channel(WAITING);
+        let agent = Arc::default();
+        let listener = Listener {
+            shared: Arc::downgrade(shared),
+            facts: facts.clone(),
+            feed,
+            subject,
+            agent: Arc::clone(&agent),
+        };
+        tokio::spawn(listener.run(prompted));
+        Self { prompts, agent }
+    }
+
+    /// A prompt. The first makes the conversation.
+    pub(super) fn prompt(&self, text: String) -> Result<(), Refusal> {
+        if let Some(agent) = self.agent.get() {
+            return agent.prompt(text);
+        }
+        self.prompts.try_send(text).map_err(|_| {
+            Refusal::Invalid(format!("{WAITING} prompts wait already; try again in a moment"))
+        })
+    }
+}
+
+impl Listener {
+    async fn run(self, mut prompted: mpsc::Receiver<String>) {
+        while let Some(text) = prompted.recv().await {
+            let told = match self.agent().await {
+                Ok(agent) => agent.prompt(text),
+                Err(refusal) => Err(refusal),
+            };
+            if let Err(refusal) = told {
+                let message = format!("The prompt was not taken: {refusal}");
+                self.feed.event(AgentEvent::Notice { message });
+            }
+        }
+    }
+
+    async fn agent(&self) -> Result<&Running, Refusal> {
+        if let Some(agent) = self.agent.get() {
+            return Ok(agent);
+        }
+        let shared = self.shared.upgrade();
+        let shared = shared.ok_or_else(|| Refusal::Failed("the workspace has ended".to_owned()))?;
+        let subject = self.subject.clone();
+        let forked = task::spawn_blocking(move || fork(&subject)).await;
+        let conversation = forked.map_err(|error| Refusal::failed(&error))??;
+        let mut plan = Plan::new(&shared, &self.facts_with(conversation))?;
+        let config = self.subject.claude.as_ref().and_then(|claude| claude.config.clone());
+        plan.add_env(config.map(|config| ("CLAUDE_CONFIG_DIR".to_owned(), config)));
+        Ok(self.agent.get_or_init(|| Running::new(&shared, plan, self.feed.clone())))
+    }
+
+    /// A conversation is only known where it was held, and to whom it belongs.
+    fn facts_with(&self, conversation: String) -> Facts {
+        let claude = self.subject.claude.as_ref();
+        let dir = claude.and_then(|claude| claude.working_dir.to_str().map(str::to_owned));
+        Facts {
+            conversation: Some(conversation),
+            working_dir: dir.unwrap_or_else(|| self.facts.working_dir.clone()),
+            run_as_user: self.subject.user.as_ref().map(|user| user.name.clone()),
+            ..self.facts.clone()
+        }
+    }
+}
+
+fn fork(subject: &Subject) -> Result<String, Refusal> {
+    let none = || Refusal::invalid("no conversation of this process is found on the disk");
+    let claude = subject.claude.as_ref().ok_or_else(none)?;
+    let forked = subject.as_its_user(|| Transcript::find(claude).map(|found| found.fork()))?;
+    let forked = forked.ok_or_else(none)?;
+    forked.map_err(|error| {
+        Refusal::Failed(format!("the conversation cannot be gone on with: {error}"))
+    })
+}

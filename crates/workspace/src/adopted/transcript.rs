@@ -1,0 +1,231 @@
+//! Where a conversation of Claude is on the disk, and what is new in it.
+
+use std::{
+    fs::{self, File, Metadata},
+    io::{self, Read as _, Seek as _, SeekFrom, Write as _},
+    os::unix::fs::{MetadataExt as _, OpenOptionsExt as _},
+    path::{Path, PathBuf},
+    time::{Duration, SystemTime},
+};
+
+use session::agent::MAX_LINE;
+
+use super::subject::{Claude, is_id};
+
+/// So much of what was there before is shown, in bytes.
+const BEFORE: u64 = 256 * 1024;
+/// So much is read at a time, in bytes.
+const READ: u64 = 256 * 1024;
+/// A conversation that is longer is not gone on with, in bytes.
+const LONGEST: u64 = 256 * 1024 * 1024;
+/// So many files of a folder are looked at.
+const MOST_FILES: usize = 10_000;
+/// How much older than its process a transcript may seem: clocks of file systems are coarse.
+const COARSE: Duration = Duration::from_secs(2);
+
+/// One transcript, as it is followed.
+#[derive(Debug)]
+pub(super) struct Transcript {
+    path: PathBuf,
+    pub(super) id: String,
+    /// Which file it was.
+    file: Option<(u64, u64)>,
+    at: u64,
+    /// What has no line end yet.
+    rest: Vec<u8>,
+    /// Whether what comes up to the next line end is part of a line that was not seen from its
+    /// beginning, or was too long.
+    skips: bool,
+}
+
+impl Transcript {
+    /// The transcript of a process: that which its arguments name, else the one that was written last
+    /// since it was started.
+    pub(super) fn find(claude: &Claude) -> Option<Self> {
+        let path = match &claude.named {
+            Some(id) => Some(path(&claude.folder, id)).filter(|path| path.is_file()),
+            None => newest(&claude.folder, claude.since),
+        }?;
+        let id = path.file_stem()?.to_str()?.to_owned();
+        let length = fs::metadata(&path).ok()?.len();
+        let at = length.saturating_sub(BEFORE);
+        Some(Self { path, id, file: None, at, rest: Vec::new(), skips: at > 0 })
+    }
+
+    /// One that is followed from where it ends.
+    pub(super) fn skip_to_end(&mut self) {
+        self.at = fs::metadata(&self.path).map_or(self.at, |found| found.len());
+        (self.skips, self.rest) = (false, Vec::new());
+    }
+
+    /// The lines that are new, some of them at a time; none: all are read. A file that was cut short
+    /// or replaced is read from its beginning.
+    pub(super) fn read(&mut self) -> io::Result<Vec<String>> {
+        let mut file = open(&self.path)?;
+        let found = file.metadata()?;
+        if self.file.is_some_and(|known| known != which(&found)) || found.len() < self.at {
+            (self.at, self.skips, self.rest) = (0, false, Vec::new());
+        }
+        self.file = Some(which(&found));
+        file.seek(SeekFrom::Start(self.at))?;
+        let mut bytes = Vec::new();
+        self.at += file.take(READ).read_to_end(&mut bytes)? as u64;
+        Ok(self.lines(&bytes))
+    }
+
+    /// Makes a conversation of its own of all that was said, and says how that is called.
+    pub(super) fn fork(&self) -> io::Result<String> {
+        let length = fs::metadata(&self.path)?.len();
+        if length > LONGEST {
+            return Err(io::Error::other(format!("the conversation has {length} bytes")));
+        }
+        let text = fs::read_to_string(&self.path)?;
+        let end = text.rfind('\n').map_or(0, |end| end + 1);
+        let id = uuid::Builder::from_random_bytes(rand::random()).into_uuid().to_string();
+        let forked = text[..end].replace(&self.id, &id);
+        let folder = self.path.parent().unwrap_or(Path::new("/"));
+        let mut options = fs::OpenOptions::new();
+        let options = options.write(true).create_new(true).mode(0o600);
+        options.open(path(folder, &id))?.write_all(forked.as_bytes())?;
+        Ok(id)
+    }
+
+    fn lines(&mut self, mut bytes: &[u8]) -> Vec<String> {
+        let mut lines = Vec::new();
+        while let Some(end) = bytes.iter().position(|byte| *byte == b'\n') {
+            self.rest.extend_from_slice(&bytes[..end]);
+            bytes = &bytes[end + 1..];
+            let line = std::mem::take(&mut self.rest);
+            if !std::mem::take(&mut self.skips) && !line.is_empty() && line.len() <= MAX_LINE {
+                lines.push(String::from_utf8_lossy(&line).into_owned());
+            }
+        }
+        self.rest.extend_from_slice(bytes);
+        if self.rest.len() > MAX_LINE {
+            (self.skips, self.rest) = (true, Vec::new());
+        }
+        lines
+    }
+
+    /// Whether all is read that is there.
+    pub(super) fn is_at_end(&self) -> bool {
+        fs::metadata(&self.path).map_or(true, |found| found.len() <= self.at)
+    }
+}
+
+/// A regular file, and no waiting for anything else.
+fn open(path: &Path) -> io::Result<File> {
+    let nonblocking = 0o4000;
+    let file = fs::OpenOptions::new().read(true).custom_flags(nonblocking).open(path)?;
+    match file.metadata()?.is_file() {
+        true => Ok(file),
+        false => Err(io::Error::other("it is no regular file")),
+    }
+}
+
+fn which(found: &Metadata) -> (u64, u64) {
+    (found.dev(), found.ino())
+}
+
+fn path(folder: &Path, id: &str) -> PathBuf {
+    folder.join(format!("{id}.jsonl"))
+}
+
+fn newest(folder: &Path, since: SystemTime) -> Option<PathBuf> {
+    let entries = fs::read_dir(folder).ok()?.flatten().take(MOST_FILES);
+    let transcripts = entries.filter_map(|entry| {
+        let path = entry.path();
+        let is_one = path.extension().is_some_and(|extension| extension == "jsonl")
+            && path.file_stem().and_then(|id| id.to_str()).is_some_and(is_id);
+        let written = entry.metadata().ok().filter(Metadata::is_file)?.modified().ok()?;
+        (is_one && written + COARSE >= since).then_some((written, path))
+    });
+    transcripts.max().map(|(_, path)| path)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const ID: &str = "0b1c2d3e-0000-4000-8000-123456789abc";
+
+    fn claude(folder: &Path) -> Claude {
+        Claude {
+            folder: folder.to_owned(),
+            config: None,
+            named: None,
+            since: SystemTime::now(),
+            working_dir: "/".into(),
+        }
+    }
+
+    fn add(folder: &Path, id: &str, text: &str) {
+        let mut file =
+            fs::OpenOptions::new().create(true).append(true).open(path(folder, id)).unwrap();
+        file.write_all(text.as_bytes()).unwrap();
+    }
+
+    #[test]
+    fn lines_are_read_once_each_when_they_are_whole() {
+        let dir = tempfile::tempdir().unwrap();
+        add(dir.path(), ID, "one\ntwo\nthr");
+        let mut transcript = Transcript::find(&claude(dir.path())).unwrap();
+        assert_eq!(transcript.read().unwrap(), ["one", "two"]);
+        assert_eq!(transcript.read().unwrap(), [""; 0]);
+        add(dir.path(), ID, "ee\n\nfour\n");
+        assert_eq!(transcript.read().unwrap(), ["three", "four"]);
+        assert!(transcript.is_at_end());
+    }
+
+    #[test]
+    fn one_that_is_cut_short_or_replaced_is_read_anew() {
+        let dir = tempfile::tempdir().unwrap();
+        add(dir.path(), ID, "one\ntwo\n");
+        let mut transcript = Transcript::find(&claude(dir.path())).unwrap();
+        transcript.read().unwrap();
+        fs::write(path(dir.path(), ID), "new\n").unwrap();
+        assert_eq!(transcript.read().unwrap(), ["new"]);
+        fs::write(dir.path().join("other"), "another file\n").unwrap();
+        fs::rename(dir.path().join("other"), path(dir.path(), ID)).unwrap();
+        assert_eq!(transcript.read().unwrap(), ["another file"]);
+    }
+
+    #[test]
+    fn of_a_long_one_the_end_is_shown_and_lines_that_are_too_long_are_not() {
+        let dir = tempfile::tempdir().unwrap();
+        let long = "x".repeat(2 * MAX_LINE);
+        add(dir.path(), ID, &format!("first\n{}\nlast\n{long}\nend\n", "y".repeat(300_000)));
+        let mut transcript = Transcript::find(&claude(dir.path())).unwrap();
+        let mut lines = Vec::new();
+        while !transcript.is_at_end() {
+            lines.extend(transcript.read().unwrap());
+            assert!(transcript.rest.len() <= MAX_LINE + usize::try_from(READ).unwrap());
+        }
+        assert_eq!(lines, ["end"]);
+    }
+
+    #[test]
+    fn the_newest_since_the_start_is_the_one_and_what_is_no_transcript_is_none() {
+        let dir = tempfile::tempdir().unwrap();
+        fs::write(dir.path().join("notes.jsonl"), "x\n").unwrap();
+        let mut claude = claude(dir.path());
+        assert!(Transcript::find(&claude).is_none());
+        add(dir.path(), ID, "one\n");
+        assert_eq!(Transcript::find(&claude).unwrap().id, ID);
+        claude.since = SystemTime::now() + Duration::from_secs(60);
+        assert!(Transcript::find(&claude).is_none(), "of an earlier process");
+        claude.named = Some(ID.to_owned());
+        assert_eq!(Transcript::find(&claude).unwrap().id, ID);
+    }
+
+    #[test]
+    fn a_fork_is_a_conversation_of_its_own() {
+        let dir = tempfile::tempdir().unwrap();
+        add(dir.path(), ID, &format!("{{\"sessionId\":\"{ID}\"}}\n{{\"half"));
+        let transcript = Transcript::find(&claude(dir.path())).unwrap();
+        let fork = transcript.fork().unwrap();
+        assert_ne!(fork, ID);
+        let text = fs::read_to_string(path(dir.path(), &fork)).unwrap();
+        assert_eq!(text, format!("{{\"sessionId\":\"{fork}\"}}\n"));
+    }
+}

@@ -1,0 +1,196 @@
+//! From what is known of a session to what its agent is started with.
+
+use std::{
+    collections::BTreeMap,
+    env,
+    ffi::{OsStr, OsString},
+    path::{Path, PathBuf},
+    sync::Arc,
+};
+
+use process::User;
+use session::agent::{AcpCommand, Dialect, Launch, McpServer, Settings, interactive, open};
+
+use super::{
+    args::{self, Args},
+    gateway::{Model, SessionKey},
+    private::Private,
+    programs::Search,
+};
+use crate::{AgentSettings, refusal::Refusal, sessions::Facts, teams::Member, users, work::Shared};
+
+/// What an agent is started with, as far as it is known before it is.
+pub(crate) struct Plan {
+    pub(crate) facts: Facts,
+    pub(crate) private: Private,
+    /// As whom it runs, unless that is the daemon's own user.
+    pub(crate) run_as: Option<User>,
+    program: PathBuf,
+    args: Args,
+    model: Model,
+    acp: Vec<AcpCommand>,
+    /// Of its environment: that of the project, and where it is found.
+    env: Vec<(String, String)>,
+}
+
+impl Plan {
+    /// Finds out what an agent is to be started with, and refuses what could not be. It looks at a
+    /// few files, and asks for a user where one is named.
+    pub(crate) fn new(shared: &Arc<Shared>, facts: &Facts) -> Result<Self, Refusal> {
+        let settings = &shared.settings;
+        let run_as = users::find(&settings.run_as, facts.run_as_user.as_deref())?;
+        let project = facts.project_id.and_then(|id| shared.projects.get(id).ok());
+        let env = project.map(|project| project.env).unwrap_or_default();
+        let acp = configured(&settings.agents);
+        let program = program(&settings.agents, facts, &acp, run_as.as_ref(), &env)?;
+        let plan = Self {
+            private: Private::new(&settings.dir, facts.id, run_as.clone()),
+            args: args::read(&facts.extra_args)?,
+            model: Model::of(&settings.agents, facts)?,
+            env: environment(env, &program),
+            facts: facts.clone(),
+            run_as,
+            program,
+            acp,
+        };
+        let settings = plan.settings(shared, None, Vec::new())?;
+        open(&facts.provider, &plan.acp, settings).map_err(|bad| Refusal::failed(&bad))?;
+        Ok(plan)
+    }
+
+    /// The agent's dialect, and the key that it has as long as it is spoken.
+    pub(crate) fn dialect(
+        &self,
+        shared: &Arc<Shared>,
+    ) -> Result<(Box<dyn Dialect>, Option<SessionKey>), Refusal> {
+        let key = self.key(shared);
+        let settings = self.settings(shared, key.as_ref(), self.team(shared))?;
+        let dialect = open(&self.facts.provider, &self.acp, settings);
+        Ok((dialect.map_err(|bad| Refusal::failed(&bad))?, key))
+    }
+
+    /// What a person at a terminal gets.
+    pub(crate) fn interactive(
+        &self,
+        shared: &Arc<Shared>,
+    ) -> Result<(Launch, Option<SessionKey>), Refusal> {
+        let key = self.key(shared);
+        let settings = self.settings(shared, key.as_ref(), self.team(shared))?;
+        let launch = interactive(&self.facts.provider, settings);
+        Ok((launch.map_err(|bad| Refusal::failed(&bad))?, key))
+    }
+
+    /// The environment beside the daemon's clean one; what the launch sets has the last word.
+    pub(crate) fn env(&self, launch: &Launch) -> Vec<(String, String)> {
+        self.env.iter().chain(&launch.env).cloned().collect()
+    }
+
+    /// Further variables, which the project's do not overrule.
+    pub(crate) fn add_env(&mut self, env: impl IntoIterator<Item = (String, String)>) {
+        self.env.extend(env);
+    }
+
+    fn key(&self, shared: &Shared) -> Option<SessionKey> {
+        let is_ours = matches!(self.model, Model::Ours(_));
+        is_ours.then(|| SessionKey::new(&shared.keys, self.facts.id))
+    }
+
+    /// How a member of a team reaches it. A session may have become one since it was made.
+    fn team(&self, shared: &Arc<Shared>) -> Vec<McpServer> {
+        let facts = shared.sessions.facts(self.facts.id);
+        let team = facts.ok().and_then(|facts| facts.team_id).or(self.facts.team_id);
+        let member = team.map(|team| Member { team, session: self.facts.id });
+        member.map(|member| shared.teams.mcp(shared, member)).into_iter().collect()
+    }
+
+    fn settings(
+        &self,
+        shared: &Shared,
+        key: Option<&SessionKey>,
+        mcp_servers: Vec<McpServer>,
+    ) -> Result<Settings, Refusal> {
+        let (model, gateway) = match (&self.model, key) {
+            (Model::Makers(model), _) => (model.clone(), None),
+            (Model::Ours(model), None) => (Some(model.clone()), None),
+            (Model::Ours(model), Some(key)) => (None, Some(key.gateway(shared, model)?)),
+        };
+        Ok(Settings {
+            program: Some(text(&self.program)?),
+            working_dir: self.facts.working_dir.clone(),
+            private_dir: self.private.path()?,
+            model,
+            extra_args: self.args.rest.clone(),
+            permissions: self.args.permissions,
+            mcp_servers,
+            gateway,
+            ..Settings::default()
+        })
+    }
+}
+
+/// Agents by configuration.
+fn configured(settings: &AgentSettings) -> Vec<AcpCommand> {
+    let commands = settings.acp.iter().filter_map(|(name, line)| {
+        let (command, args) = line.split_first()?;
+        let (name, command) = (name.clone(), command.clone());
+        Some(AcpCommand { name, command, args: args.to_vec(), env: Vec::new() })
+    });
+    commands.collect()
+}
+
+fn program(
+    settings: &AgentSettings,
+    facts: &Facts,
+    acp: &[AcpCommand],
+    run_as: Option<&User>,
+    env: &BTreeMap<String, String>,
+) -> Result<PathBuf, Refusal> {
+    let home = users::home(run_as)?;
+    let search =
+        Search { set: &settings.programs, path: env.get("PATH").map(OsStr::new), home: &home };
+    match acp.iter().find(|command| command.name == facts.provider) {
+        Some(command) => search.configured(&command.name, &command.command),
+        None => search.known(&facts.provider),
+    }
+}
+
+/// The project's own, with a `PATH` in which the program is: those that are scripts find what runs
+/// them beside themselves.
+fn environment(env: BTreeMap<String, String>, program: &Path) -> Vec<(String, String)> {
+    let mut env: Vec<(String, String)> = env.into_iter().collect();
+    let set = env.iter().find(|(name, _)| name == "PATH").map(|(_, path)| OsString::from(path));
+    let path = set.or_else(|| env::var_os("PATH"));
+    if let Some(path) = path.and_then(|path| with(&path, program.parent()?)) {
+        env.push(("PATH".to_owned(), path));
+    }
+    env
+}
+
+/// A `PATH` with this directory at its end, unless it is in it.
+fn with(path: &OsStr, dir: &Path) -> Option<String> {
+    let mut places: Vec<PathBuf> = env::split_paths(path).collect();
+    if places.iter().any(|place| place == dir) {
+        return None;
+    }
+    places.push(dir.to_owned());
+    env::join_paths(places).ok()?.into_string().ok()
+}
+
+fn text(path: &Path) -> Result<String, Refusal> {
+    let text = path.to_str().map(str::to_owned);
+    text.ok_or_else(|| Refusal::Failed(format!("the path {} is not UTF-8", path.display())))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_program_is_in_its_own_path() {
+        let program = Path::new("/home/a/.local/bin/claude");
+        let of = |path: &str| environment([("PATH".into(), path.into())].into(), program);
+        let added = of("/usr/bin").pop().unwrap();
+        assert_eq!(added, ("PATH".to_owned(), "/usr/bin:/home/a/.local/bin".to_owned()));
+        assert_eq!(of("/home/a/.local/bin:/usr/bin").len(), 1, "nothing to be added");
+    }
+}

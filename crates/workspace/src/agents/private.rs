@@ -1,0 +1,142 @@
+//! Files that only an agent's user may read: its settings, with keys in them.
+
+use std::{
+    fs::{self, DirBuilder, OpenOptions},
+    io::{self, Write as _},
+    os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _},
+    path::{Path, PathBuf},
+};
+
+use process::{User, as_user};
+use protocol::workspace::SessionId;
+use session::agent::PrivateFile;
+
+use crate::refusal::Refusal;
+
+/// The private directory of one session's agent. It is there as long as there is something in it.
+#[derive(Debug, Clone)]
+pub(crate) struct Private {
+    dir: PathBuf,
+    /// Whose it is, unless it is the daemon's own user.
+    user: Option<User>,
+}
+
+impl Private {
+    /// The directory of a session. Nobody but the daemon's user gets into the daemon's directory, so
+    /// that of another is where temporary files are, under a name that nobody can guess.
+    pub(crate) fn new(dir: &Path, session: SessionId, user: Option<User>) -> Self {
+        let dir = match &user {
+            None => dir.join("agents").join(session.to_string()),
+            Some(_) => {
+                let unknown: u128 = rand::random();
+                std::env::temp_dir().join(format!("warren-agent-{unknown:032x}"))
+            }
+        };
+        Self { dir, user }
+    }
+
+    /// Where it is, as text: names of other kinds no agent could be told in its JSON.
+    pub(crate) fn path(&self) -> Result<String, Refusal> {
+        let text = self.dir.to_str().map(str::to_owned);
+        text.ok_or_else(|| Refusal::Failed(format!("{} is not UTF-8", self.dir.display())))
+    }
+
+    /// Writes these, in place of those of before. It blocks.
+    pub(crate) fn write(&self, files: &[PrivateFile]) -> Result<(), Refusal> {
+        if files.is_empty() {
+            return Ok(());
+        }
+        let written = self.as_its_user(|| {
+            DirBuilder::new().recursive(true).mode(0o700).create(&self.dir)?;
+            files.iter().try_for_each(|file| write(&self.dir.join(&file.name), &file.contents))
+        })?;
+        written.map_err(|error| {
+            Refusal::Failed(format!(
+                "cannot write the agent's files in {}: {error}",
+                self.dir.display()
+            ))
+        })
+    }
+
+    /// Removes all of it. It blocks.
+    pub(crate) fn remove(&self) {
+        match self.as_its_user(|| fs::remove_dir_all(&self.dir)) {
+            Ok(Ok(())) => {}
+            Ok(Err(error)) if error.kind() == io::ErrorKind::NotFound => {}
+            Ok(Err(error)) => {
+                tracing::warn!(dir = %self.dir.display(), %error, "private files remain");
+            }
+            Err(refusal) => {
+                tracing::warn!(dir = %self.dir.display(), %refusal, "private files remain");
+            }
+        }
+    }
+
+    fn as_its_user<T: Send>(&self, f: impl FnOnce() -> T + Send) -> Result<T, Refusal> {
+        match &self.user {
+            None => Ok(f()),
+            Some(user) => as_user(user, f).map_err(|error| Refusal::failed(&error)),
+        }
+    }
+}
+
+/// The file is new each time, so that it has our rights, whatever was there.
+fn write(path: &Path, contents: &str) -> io::Result<()> {
+    match fs::remove_file(path) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+        _ => {}
+    }
+    let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(path)?;
+    file.write_all(contents.as_bytes())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
+
+    use super::*;
+
+    fn file(contents: &str) -> PrivateFile {
+        PrivateFile { name: "a.json".to_owned(), contents: contents.to_owned() }
+    }
+
+    fn mode(path: &Path) -> u32 {
+        fs::metadata(path).unwrap().permissions().mode() & 0o777
+    }
+
+    #[test]
+    fn files_are_their_users_alone_and_are_gone_after() {
+        let dir = tempfile::tempdir().unwrap();
+        let session = SessionId::from_random(7);
+        let private = Private::new(dir.path(), session, None);
+        private.write(&[]).unwrap();
+        assert!(!Path::new(&private.path().unwrap()).exists(), "nothing to be kept");
+        private.write(&[file("one")]).unwrap();
+        let path = PathBuf::from(private.path().unwrap());
+        assert_eq!((mode(&path), mode(&path.join("a.json"))), (0o700, 0o600));
+        fs::set_permissions(path.join("a.json"), fs::Permissions::from_mode(0o666)).unwrap();
+        private.write(&[file("two")]).unwrap();
+        assert_eq!(fs::read_to_string(path.join("a.json")).unwrap(), "two");
+        assert_eq!(mode(&path.join("a.json")), 0o600);
+        private.remove();
+        private.remove();
+        assert!(!path.exists());
+    }
+
+    #[test]
+    fn those_of_another_user_belong_to_that_user() {
+        if !User::current().unwrap().name.eq("root") {
+            return;
+        }
+        let nobody = User::lookup("nobody").unwrap();
+        let uid = nobody.uid;
+        let private = Private::new(Path::new("/nowhere"), SessionId::from_random(7), Some(nobody));
+        private.write(&[file("secret")]).unwrap();
+        let path = PathBuf::from(private.path().unwrap());
+        let owners = [&path, &path.join("a.json")].map(|path| fs::metadata(path).unwrap().uid());
+        assert_eq!(owners, [uid, uid]);
+        assert_eq!((mode(&path), mode(&path.join("a.json"))), (0o700, 0o600));
+        private.remove();
+        assert!(!path.exists());
+    }
+}

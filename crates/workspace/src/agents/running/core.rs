@@ -1,0 +1,228 @@
+//! The machine of an agent, and what it has beside it.
+
+use std::{
+    collections::VecDeque,
+    sync::{Arc, Mutex, MutexGuard, PoisonError, Weak},
+    time::{Duration, Instant},
+};
+
+use process::{Command, Handle, Stdio};
+use session::agent::{Config, Input, Launch, Output, Turns, TurnsError};
+use tokio::sync::{Notify, watch};
+
+use crate::{
+    agents::{gateway::SessionKey, plan::Plan},
+    refusal::Refusal,
+    sessions::Feed,
+    teams::Ticket,
+    users,
+    work::Shared,
+};
+
+/// What an engine and its task share.
+pub(super) struct Core {
+    pub(super) plan: Plan,
+    pub(super) feed: Feed,
+    pub(super) shared: Weak<Shared>,
+    /// How long a process may take to end after each step of being told to.
+    pub(super) grace: Duration,
+    config: Config,
+    max_processes: Option<u32>,
+    machine: Mutex<Machine>,
+    /// Rung when the machine was told something.
+    pub(super) news: Notify,
+    done: watch::Sender<bool>,
+}
+
+#[derive(Default)]
+struct Machine {
+    /// From the first prompt on.
+    turns: Option<Turns>,
+    /// Of the prompts whose turns have not begun.
+    tickets: VecDeque<Option<Ticket>>,
+    key: Option<SessionKey>,
+    handle: Option<Handle>,
+    is_stopped: bool,
+}
+
+impl Core {
+    pub(super) fn new(shared: &Arc<Shared>, plan: Plan, feed: Feed) -> Self {
+        let settings = &shared.settings;
+        let grace = settings.stop_grace;
+        let config = Config {
+            request_prefix: plan.facts.id.to_string(),
+            turn: plan.facts.turn,
+            idle_timeout: settings.agents.idle,
+            silence_timeout: settings.agents.silence,
+            permission_timeout: settings.agents.permission,
+            grace,
+            exit_timeout: grace * 2,
+            interrupt_timeout: grace * 2,
+        };
+        Self {
+            plan,
+            feed,
+            shared: Arc::downgrade(shared),
+            grace,
+            config,
+            max_processes: settings.max_processes,
+            machine: Mutex::default(),
+            news: Notify::new(),
+            done: watch::Sender::new(false),
+        }
+    }
+
+    /// A prompt; whether it is the first, so that the task is to be started.
+    pub(super) fn prompt(&self, text: String, ticket: Option<Ticket>) -> Result<bool, Refusal> {
+        let mut machine = self.machine();
+        if machine.is_stopped {
+            return Err(refusal(&TurnsError::Stopped));
+        }
+        let is_first = machine.turns.is_none();
+        let (mut turns, key) = match machine.turns.take() {
+            Some(turns) => (turns, machine.key.take()),
+            None => self.wake()?,
+        };
+        let told = turns.handle(now(), Input::Prompt { text });
+        if told.is_ok() || !is_first {
+            (machine.turns, machine.key) = (Some(turns), key);
+        }
+        told.map_err(|error| refusal(&error))?;
+        machine.tickets.push_back(ticket);
+        Ok(is_first)
+    }
+
+    /// Tells the machine of what a client wants.
+    pub(super) fn tell(&self, input: Input) -> Result<(), Refusal> {
+        let mut machine = self.machine();
+        let turns = machine.turns.as_mut().ok_or(TurnsError::NoTurn);
+        let told = turns.and_then(|turns| turns.handle(now(), input));
+        told.map_err(|error| refusal(&error))
+    }
+
+    /// Tells the machine of what has happened.
+    pub(super) fn happened(&self, input: Input) {
+        if let Err(error) = self.tell(input) {
+            tracing::debug!(%error, session = %self.feed.session(), "an agent's turn");
+        }
+    }
+
+    /// Tells the machine of a line: what was to be done before, and what is to be done now.
+    pub(super) fn heard(&self, line: &str) -> (Vec<Output>, Vec<Output>) {
+        let mut machine = self.machine();
+        let Some(turns) = machine.turns.as_mut() else { return Default::default() };
+        let before = std::iter::from_fn(|| turns.poll_output()).collect();
+        if let Err(error) = turns.handle(now(), Input::Line(line.to_owned())) {
+            tracing::debug!(%error, session = %self.feed.session(), "an agent's line");
+        }
+        (before, std::iter::from_fn(|| turns.poll_output()).collect())
+    }
+
+    /// The next thing to do.
+    pub(super) fn next_output(&self) -> Option<Output> {
+        self.machine().turns.as_mut()?.poll_output()
+    }
+
+    /// When the machine is to be told that time has passed.
+    pub(super) fn due(&self) -> Option<Instant> {
+        self.machine().turns.as_ref()?.poll_timeout()
+    }
+
+    pub(super) fn timeout(&self) {
+        if let Some(turns) = self.machine().turns.as_mut() {
+            turns.handle_timeout(now());
+        }
+    }
+
+    /// The ticket of the prompt whose turn begins.
+    pub(super) fn next_ticket(&self) -> Option<Ticket> {
+        self.machine().tickets.pop_front().flatten()
+    }
+
+    /// Whether a turn runs.
+    pub(super) fn is_working(&self) -> bool {
+        self.machine().turns.as_ref().is_some_and(|turns| turns.running_turn().is_some())
+    }
+
+    /// Whether it was stopped, and nothing is left of it.
+    pub(super) fn is_over(&self) -> bool {
+        let machine = self.machine();
+        machine.is_stopped && machine.turns.as_ref().is_none_or(|turns| !turns.has_process())
+    }
+
+    /// Ends it, a second time at once; whether there is something to wait for.
+    pub(super) fn stop(&self) -> bool {
+        let mut machine = self.machine();
+        machine.is_stopped = true;
+        let tickets = std::mem::take(&mut machine.tickets);
+        let Some(turns) = machine.turns.as_mut() else { return false };
+        let stopped = turns.handle(now(), Input::Stop);
+        drop(machine);
+        // Who gave them may want to do something at once.
+        drop(tickets);
+        stopped.is_ok() && !*self.done.borrow()
+    }
+
+    /// All is over.
+    pub(super) fn end(&self) {
+        let key = self.machine().key.take();
+        drop(key);
+        self.done.send_replace(true);
+    }
+
+    pub(super) async fn done(&self) {
+        let mut done = self.done.subscribe();
+        let _closed = done.wait_for(|done| *done).await.is_err();
+    }
+
+    pub(super) fn handle(&self) -> Option<Handle> {
+        self.machine().handle.clone()
+    }
+
+    pub(super) fn set_handle(&self, handle: Option<Handle>) {
+        self.machine().handle = handle;
+    }
+
+    /// What is started, as whom and where.
+    pub(super) fn command(&self, launch: &Launch) -> Result<Command, Refusal> {
+        let run_as = self.plan.run_as.clone();
+        let user = run_as.clone().map_or_else(users::current, Ok)?;
+        Ok(Command {
+            id: self.plan.facts.id.uuid(),
+            program: launch.program.clone().into(),
+            args: launch.args.iter().map(Into::into).collect(),
+            env: process::clean_environment(&self.plan.env(launch), &user),
+            working_dir: self.plan.facts.working_dir.clone().into(),
+            stdio: Stdio::Pipes,
+            run_as,
+            max_processes: self.max_processes,
+        })
+    }
+
+    fn wake(&self) -> Result<(Turns, Option<SessionKey>), Refusal> {
+        let shared = self.shared.upgrade().ok_or_else(closing)?;
+        let (dialect, key) = self.plan.dialect(&shared)?;
+        let conversation = self.plan.facts.conversation.clone();
+        Ok((Turns::new(self.config.clone(), dialect, conversation), key))
+    }
+
+    fn machine(&self) -> MutexGuard<'_, Machine> {
+        self.machine.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Why a machine does not do as it is told.
+fn refusal(error: &TurnsError) -> Refusal {
+    match error {
+        TurnsError::Stopped => Refusal::Ended(error.to_string()),
+        _ => Refusal::Invalid(error.to_string()),
+    }
+}
+
+pub(super) fn closing() -> Refusal {
+    Refusal::Failed("the workspace is shutting down".to_owned())
+}
+
+fn now() -> Instant {
+    tokio::time::Instant::now().into_std()
+}

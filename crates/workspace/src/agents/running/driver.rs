@@ -1,0 +1,236 @@
+//! The task that carries out what an agent's machine wants, in order.
+
+use std::{sync::Arc, time::Duration};
+
+use session::agent::{Event, Input, Launch, Output, TurnEnd};
+use tokio::{task, time::Instant};
+
+use super::{
+    core::{Core, closing},
+    process::{Did, Process, until},
+    said,
+};
+use crate::{
+    refusal::Refusal,
+    sessions::{Feed, feed::Activity},
+};
+
+/// How long what an agent has left in the background has to end after it.
+const LEFT: Duration = Duration::from_secs(1);
+/// A process that is not gone so long after it was killed is held up by the kernel, and given up.
+const UNKILLABLE: Duration = Duration::from_secs(15);
+
+/// The task of one agent.
+pub(super) struct Driver {
+    core: Arc<Core>,
+    process: Option<Process>,
+    /// When a process that was killed is given up.
+    lost_at: Option<Instant>,
+}
+
+/// What happens next.
+enum Happened {
+    /// The machine was told something.
+    News,
+    /// Time has passed.
+    Due,
+    Process(Did),
+    /// A process that was killed is not gone.
+    Lost,
+}
+
+impl Driver {
+    pub(super) fn new(core: Arc<Core>) -> Self {
+        Self { core, process: None, lost_at: None }
+    }
+
+    pub(super) async fn run(mut self) {
+        loop {
+            self.carry_out_all().await;
+            if self.core.is_over() {
+                break;
+            }
+            match self.happens().await {
+                Happened::News => {}
+                Happened::Due => self.core.timeout(),
+                Happened::Process(Did::Said(line)) => self.line(line).await,
+                Happened::Process(Did::Complained(text)) => self.core.happened(Input::Stderr(text)),
+                Happened::Process(Did::Exited(exit)) => self.exited(exit).await,
+                Happened::Lost => self.exited(process::Exit::Lost).await,
+            }
+        }
+        let private = self.core.plan.private.clone();
+        let _removed = task::spawn_blocking(move || private.remove()).await;
+        self.core.end();
+    }
+
+    async fn happens(&mut self) -> Happened {
+        let due = self.core.due().map(Instant::from_std);
+        let lost_at = self.lost_at;
+        tokio::select! {
+            () = self.core.news.notified() => Happened::News,
+            () = until(due) => Happened::Due,
+            did = next(&mut self.process) => Happened::Process(did),
+            () = until(lost_at) => Happened::Lost,
+        }
+    }
+
+    async fn carry_out_all(&mut self) {
+        while let Some(output) = self.core.next_output() {
+            self.carry_out(output).await;
+        }
+    }
+
+    async fn carry_out(&mut self, output: Output) {
+        match output {
+            Output::Start(launch) => self.start(launch).await,
+            Output::Write(bytes) => self.with(|process| process.write(bytes)),
+            Output::CloseStdin => self.with(Process::close_stdin),
+            Output::Signal(signal) => {
+                if let Some(process) = &self.process {
+                    process.signal(said::signal(signal)).await;
+                }
+            }
+            Output::Kill => self.kill(),
+            Output::Event(event) => self.event(event).await,
+            Output::Ask { request_id, tool, input } => self.feed().ask(request_id, tool, input),
+            Output::Resolved { request_id, outcome, .. } => {
+                self.feed().resolved(&request_id, said::resolution(outcome));
+            }
+            Output::TurnEnded(end) => self.turn_ended(end),
+            Output::Conversation(id) => self.keep(|feed| feed.conversation(id)).await,
+        }
+    }
+
+    /// A line, with what it means.
+    async fn line(&mut self, line: String) {
+        let (before, after) = self.core.heard(&line);
+        for output in before {
+            self.carry_out(output).await;
+        }
+        let (events, rest) = of_the_line(after);
+        let events = events.into_iter().map(said::event).collect();
+        self.feed().line(line + "\n", events);
+        for output in rest {
+            self.carry_out(output).await;
+        }
+    }
+
+    async fn event(&mut self, event: Event) {
+        if let Event::TurnStarted { turn } = event {
+            let ticket = self.core.next_ticket();
+            self.feed().activity(Activity::Working);
+            self.keep(move |feed| {
+                if let Some(ticket) = ticket {
+                    ticket.turn_begins();
+                }
+                feed.turn_started(turn);
+            })
+            .await;
+        }
+        self.feed().event(said::event(event));
+    }
+
+    fn turn_ended(&self, end: TurnEnd) {
+        let ok = end.outcome == session::agent::Outcome::Completed;
+        let text = end.text.or(end.error);
+        self.feed().turn_ended(end.turn, ok, text, said::usage(end.usage));
+        if !self.core.is_working() {
+            self.feed().activity(Activity::Idle);
+        }
+    }
+
+    async fn start(&mut self, launch: Launch) {
+        match spawn(&self.core, launch).await {
+            Ok(process) => {
+                self.core.set_handle(Some(process.handle()));
+                self.process = Some(process);
+            }
+            Err(refusal) => self.core.happened(Input::SpawnFailed(refusal.to_string())),
+        }
+    }
+
+    /// Its process has ended. What it left in the background has nobody any more, and would be in the
+    /// way of the next one.
+    async fn exited(&mut self, exit: process::Exit) {
+        (self.process, self.lost_at) = (None, None);
+        if let Some(handle) = self.core.handle()
+            && let Err(error) = handle.stop(LEFT.min(self.core.grace)).await
+        {
+            tracing::debug!(%error, "what an agent has left cannot be stopped");
+        }
+        self.core.set_handle(None);
+        self.core.happened(Input::Exited(said::exit(exit)));
+    }
+
+    fn kill(&mut self) {
+        let Some(process) = &self.process else { return };
+        let handle = process.handle();
+        self.lost_at = Some(Instant::now() + UNKILLABLE);
+        tokio::spawn(async move {
+            if let Err(error) = handle.stop(Duration::ZERO).await {
+                tracing::debug!(%error, "an agent cannot be killed");
+            }
+        });
+    }
+
+    /// Tells what is to be kept before anything goes on.
+    async fn keep(&self, tell: impl FnOnce(&Feed) + Send + 'static) {
+        let feed = self.feed().clone();
+        if let Err(error) = task::spawn_blocking(move || tell(&feed)).await {
+            tracing::error!(%error, "cannot keep what an agent does");
+        }
+    }
+
+    fn with(&mut self, f: impl FnOnce(&mut Process)) {
+        if let Some(process) = &mut self.process {
+            f(process);
+        }
+    }
+
+    fn feed(&self) -> &Feed {
+        &self.core.feed
+    }
+}
+
+/// What a process does next; nothing, where there is none.
+async fn next(process: &mut Option<Process>) -> Did {
+    match process {
+        Some(process) => process.next().await,
+        None => std::future::pending().await,
+    }
+}
+
+/// What of this a line means; what comes after the turn's end is no longer about it.
+fn of_the_line(outputs: Vec<Output>) -> (Vec<Event>, Vec<Output>) {
+    let (mut events, mut rest) = (Vec::new(), Vec::new());
+    let mut is_over = false;
+    for output in outputs {
+        is_over |= matches!(
+            output,
+            Output::TurnEnded(_) | Output::Start(_) | Output::Event(Event::TurnStarted { .. })
+        );
+        match output {
+            Output::Event(event) if !is_over => events.push(event),
+            other => rest.push(other),
+        }
+    }
+    (events, rest)
+}
+
+async fn spawn(core: &Core, launch: Launch) -> Result<Process, Refusal> {
+    let shared = core.shared.upgrade().ok_or_else(closing)?;
+    let (private, files) = (core.plan.private.clone(), launch.files.clone());
+    let written = task::spawn_blocking(move || private.write(&files)).await;
+    written.map_err(|error| Refusal::failed(&error))??;
+    let child = shared.supervisor.spawn(core.command(&launch)?).await;
+    let process = Process::new(child.map_err(|error| Refusal::failed(&error))?);
+    let mut process = process.map_err(|error| Refusal::failed(&error))?;
+    if let Some(stdin) = launch.stdin {
+        process.write(stdin);
+    }
+    if !launch.keep_stdin_open {
+        process.close_stdin();
+    }
+    Ok(process)
+}

@@ -1,0 +1,124 @@
+//! The engine of an agent: `session::agent`'s machine with a process, a clock and files.
+//!
+//! What clients want goes into the machine at once, so that it is refused at once; what the machine
+//! wants is carried out by one task, in order.
+//!
+//! - [`Running`]: what the session is told
+//! - `core`: the machine, and what it has beside it
+//! - `driver`: the task
+//! - `process`: an agent's process, its pipes, and what it says on them; `lines`: line by line
+//! - `said`: what an agent does, in the words of the protocol
+
+mod core;
+mod driver;
+mod lines;
+mod process;
+pub(crate) mod said;
+
+use std::{sync::Arc, time::Duration};
+
+use bytes::Bytes;
+use futures_util::{FutureExt as _, future::BoxFuture};
+use session::{agent::Input, size::Size};
+use tokio::time::timeout;
+
+use self::{core::Core, driver::Driver};
+use super::plan::Plan;
+use crate::{
+    engine::{Engine, PermissionAnswer},
+    refusal::Refusal,
+    sessions::Feed,
+    teams::Ticket,
+    work::Shared,
+};
+
+/// How long it may take until a process that was killed is gone.
+const KILLED: Duration = Duration::from_secs(15);
+
+/// An agent that takes prompts. Nothing runs before the first.
+pub(crate) struct Running {
+    core: Arc<Core>,
+}
+
+impl Running {
+    pub(crate) fn new(shared: &Arc<Shared>, plan: Plan, feed: Feed) -> Self {
+        Self { core: Arc::new(Core::new(shared, plan, feed)) }
+    }
+
+    fn take(&self, text: String, ticket: Option<Ticket>) -> Result<(), Refusal> {
+        let is_first = self.core.prompt(text, ticket)?;
+        if is_first {
+            tokio::spawn(Driver::new(Arc::clone(&self.core)).run());
+        }
+        self.core.news.notify_one();
+        Ok(())
+    }
+
+    fn tell(&self, input: Input) -> Result<(), Refusal> {
+        self.core.tell(input)?;
+        self.core.news.notify_one();
+        Ok(())
+    }
+}
+
+impl Engine for Running {
+    fn type_in(&self, _: Bytes) -> Result<(), Refusal> {
+        Err(Refusal::invalid(
+            "an agent has no terminal: it takes whole prompts (send_input), not keys",
+        ))
+    }
+
+    fn prompt(&self, text: String) -> Result<(), Refusal> {
+        self.take(text, None)
+    }
+
+    fn prompt_for(&self, text: String, ticket: Ticket) -> Result<(), Refusal> {
+        self.take(text, Some(ticket))
+    }
+
+    fn interrupt(&self) -> Result<(), Refusal> {
+        self.tell(Input::Interrupt)
+    }
+
+    fn permit(&self, answer: PermissionAnswer) -> Result<(), Refusal> {
+        let PermissionAnswer { request_id, allow, message } = answer;
+        self.tell(Input::Permission { request_id, allow, message })
+    }
+
+    fn resize(&self, _: Size) {}
+
+    fn processes(&self) -> BoxFuture<'_, Vec<u32>> {
+        async {
+            match self.core.handle() {
+                Some(handle) => handle.members().await.unwrap_or_default(),
+                None => Vec::new(),
+            }
+        }
+        .boxed()
+    }
+
+    fn stop(&self) -> BoxFuture<'_, ()> {
+        async {
+            if !self.core.stop() {
+                return;
+            }
+            self.core.news.notify_one();
+            let politely = self.core.grace * 2 + Duration::from_secs(1);
+            if timeout(politely, self.core.done()).await.is_err() {
+                self.core.stop();
+                self.core.news.notify_one();
+                let _late = timeout(KILLED, self.core.done()).await;
+            }
+        }
+        .boxed()
+    }
+}
+
+/// Without anybody who could be told of it, nothing goes on.
+impl Drop for Running {
+    fn drop(&mut self) {
+        self.core.stop();
+        self.core.stop();
+        self.core.news.notify_one();
+    }
+}

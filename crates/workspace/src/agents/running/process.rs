@@ -1,0 +1,147 @@
+//! An agent's process, its pipes, and what it says on them.
+
+use std::{io, time::Duration};
+
+use process::{Child, ChildIo, Exit, Handle, Signal};
+use tokio::{
+    io::{AsyncReadExt as _, AsyncWriteExt as _},
+    net::unix::pipe,
+    sync::mpsc,
+    time::{Instant, sleep_until},
+};
+
+use super::lines::Lines;
+
+/// What is to be written and was not read yet: so many messages. They are answers, each to something
+/// that the agent asked, and one prompt.
+const WAITING: usize = 1024;
+/// How long the output of a process that has ended may still come.
+const DRAIN: Duration = Duration::from_millis(500);
+/// So much of what it complains about is read at a time, in bytes.
+const COMPLAINT: usize = 4096;
+
+/// A process that runs, or whose last words are still to be heard.
+#[derive(Debug)]
+pub(super) struct Process {
+    child: Child,
+    handle: Handle,
+    /// As long as it is given something to read.
+    stdin: Option<mpsc::Sender<Vec<u8>>>,
+    stdout: Option<Lines<pipe::Receiver>>,
+    stderr: Option<pipe::Receiver>,
+    exit: Option<Exit>,
+    /// Until when its last words are heard, once it has ended.
+    deaf_at: Option<Instant>,
+}
+
+/// What a process does.
+#[derive(Debug)]
+pub(super) enum Did {
+    /// It printed a line.
+    Said(String),
+    /// It printed something on its error output.
+    Complained(String),
+    /// It has ended, and all that it printed has been heard.
+    Exited(Exit),
+}
+
+impl Process {
+    /// Takes over a process that was started with pipes.
+    pub(super) fn new(mut child: Child) -> io::Result<Self> {
+        let ChildIo::Pipes { stdin, stdout, stderr } = child.take_io() else {
+            return Err(io::Error::other("it was started without pipes"));
+        };
+        let (writes, written) = mpsc::channel(WAITING);
+        tokio::spawn(write(stdin, written));
+        Ok(Self {
+            handle: child.handle(),
+            child,
+            stdin: Some(writes),
+            stdout: Some(Lines::new(stdout)),
+            stderr: Some(stderr),
+            exit: None,
+            deaf_at: None,
+        })
+    }
+
+    pub(super) fn handle(&self) -> Handle {
+        self.handle.clone()
+    }
+
+    /// Gives it something to read. One that reads nothing is somebody else's matter: the turn's.
+    pub(super) fn write(&self, bytes: Vec<u8>) {
+        if let Some(stdin) = &self.stdin
+            && stdin.try_send(bytes).is_err()
+        {
+            tracing::warn!(pid = self.child.pid, "an agent reads nothing of what it is told");
+        }
+    }
+
+    /// Ends what it reads, after all that was given to it.
+    pub(super) fn close_stdin(&mut self) {
+        self.stdin = None;
+    }
+
+    pub(super) async fn signal(&self, signal: Signal) {
+        if let Err(error) = self.handle.signal_group(signal).await {
+            tracing::debug!(%error, "an agent cannot be signalled");
+        }
+    }
+
+    /// What it does next. Nothing is lost when the call is dropped.
+    pub(super) async fn next(&mut self) -> Did {
+        loop {
+            if let (Some(exit), None, None) = (self.exit, &self.stdout, &self.stderr) {
+                return Did::Exited(exit);
+            }
+            let deaf_at = self.deaf_at;
+            tokio::select! {
+                line = said(&mut self.stdout) => match line {
+                    Some(line) => return Did::Said(line),
+                    None => self.stdout = None,
+                },
+                complaint = complained(&mut self.stderr) => match complaint {
+                    Some(complaint) => return Did::Complained(complaint),
+                    None => self.stderr = None,
+                },
+                exit = self.child.wait(), if self.exit.is_none() => {
+                    self.exit = Some(exit);
+                    self.deaf_at = Some(Instant::now() + DRAIN);
+                }
+                () = until(deaf_at) => (self.stdout, self.stderr) = (None, None),
+            }
+        }
+    }
+}
+
+/// The next line; waits for ever where nobody speaks any more.
+async fn said(stdout: &mut Option<Lines<pipe::Receiver>>) -> Option<String> {
+    match stdout {
+        Some(lines) => lines.next().await.unwrap_or_default(),
+        None => std::future::pending().await,
+    }
+}
+
+async fn complained(stderr: &mut Option<pipe::Receiver>) -> Option<String> {
+    let Some(stderr) = stderr else { return std::future::pending().await };
+    let mut bytes = Vec::with_capacity(COMPLAINT);
+    let read = stderr.read_buf(&mut bytes).await.unwrap_or(0);
+    (read > 0).then(|| String::from_utf8_lossy(&bytes).into_owned())
+}
+
+pub(super) async fn until(deadline: Option<Instant>) {
+    match deadline {
+        Some(deadline) => sleep_until(deadline).await,
+        None => std::future::pending().await,
+    }
+}
+
+/// Writes what comes, until the process reads no more.
+async fn write(mut stdin: pipe::Sender, mut written: mpsc::Receiver<Vec<u8>>) {
+    while let Some(bytes) = written.recv().await {
+        if let Err(error) = stdin.write_all(&bytes).await {
+            tracing::debug!(%error, "an agent reads no more");
+            return;
+        }
+    }
+}

@@ -1,0 +1,127 @@
+//! Questions: allowed, refused, expired, over a disconnect.
+
+use std::time::Duration;
+
+use protocol::workspace::{
+    ServerMessage,
+    client::{PermissionOutcome, PermissionRequest},
+};
+
+use super::rig::{Rig, Seen, open, prompt};
+use crate::engine::PermissionAnswer;
+
+/// Those who can ask.
+const ASKING: [&str; 3] = ["claude", "gemini-acp", "own"];
+
+pub(super) fn allow(question: &PermissionRequest) -> PermissionAnswer {
+    let request_id = question.request_id.to_string();
+    PermissionAnswer { request_id, allow: true, message: None }
+}
+
+fn deny(question: &PermissionRequest, why: &str) -> PermissionAnswer {
+    PermissionAnswer { allow: false, message: Some(why.to_owned()), ..allow(question) }
+}
+
+async fn outcome(seen: &mut Seen, of: &PermissionRequest) -> PermissionOutcome {
+    seen.told(|message| match message {
+        ServerMessage::PermissionResolved(end) if end.request_id == of.request_id => {
+            Some(end.outcome)
+        }
+        _ => None,
+    })
+    .await
+}
+
+#[tokio::test]
+async fn what_is_allowed_is_done_and_what_is_refused_is_not() {
+    let rig = Rig::new();
+    let workspace = rig.place.start().await;
+    for provider in ASKING {
+        let mut seen = open(&workspace, &rig, provider).await;
+        prompt(&workspace, seen.id, "ask Bash").unwrap();
+        let question = seen.question().await;
+        assert_eq!((question.session_id, question.tool.as_str()), (seen.id, "Bash"));
+        assert_eq!(question.input["command"], "ls");
+        workspace.0.sessions.permit(seen.id, allow(&question)).unwrap();
+        assert_eq!(seen.end().await.text.as_deref(), Some("Bash was allowed"), "{provider}");
+        assert_eq!(outcome(&mut seen, &question).await, PermissionOutcome::Allow);
+        let twice = workspace.0.sessions.permit(seen.id, allow(&question)).unwrap_err();
+        assert!(twice.to_string().contains("nobody asks"), "{twice}");
+
+        seen.messages.clear();
+        prompt(&workspace, seen.id, "ask Edit").unwrap();
+        let question = seen.question().await;
+        workspace.0.sessions.permit(seen.id, deny(&question, "not on a Sunday")).unwrap();
+        let text = seen.end().await.text.unwrap();
+        assert!(text.starts_with("Edit was denied"), "{provider}: {text}");
+        assert_eq!(text.contains("not on a Sunday"), provider == "claude", "{provider}: {text}");
+        assert_eq!(outcome(&mut seen, &question).await, PermissionOutcome::Deny);
+    }
+    workspace.shut_down().await;
+}
+
+#[tokio::test]
+async fn a_question_that_nobody_answers_expires_and_the_turn_goes_on() {
+    let mut rig = Rig::new();
+    rig.place.settings.agents.permission = Duration::from_millis(200);
+    let workspace = rig.place.start().await;
+    let mut seen = open(&workspace, &rig, "claude").await;
+    let text = seen.answer(&workspace, "ask Bash").await;
+    assert!(text.contains("Nobody decided in time"), "{text}");
+    let question = seen.question().await;
+    assert_eq!(outcome(&mut seen, &question).await, PermissionOutcome::Expired);
+    workspace.shut_down().await;
+}
+
+#[tokio::test]
+async fn a_question_is_there_for_who_comes_later() {
+    let rig = Rig::new();
+    let workspace = rig.place.start().await;
+    let mut first = open(&workspace, &rig, "claude").await;
+    let id = first.id;
+    prompt(&workspace, id, "ask Bash").unwrap();
+    let question = first.question().await;
+    drop(first);
+    let mut second = Seen::attach(&workspace, id);
+    assert_eq!(second.question().await, question);
+    workspace.0.sessions.permit(id, allow(&question)).unwrap();
+    assert_eq!(second.end().await.text.as_deref(), Some("Bash was allowed"));
+    drop(second);
+    let mut third = Seen::attach(&workspace, id);
+    third.answer(&workspace, "say on").await;
+    let asked = |message: &ServerMessage| matches!(message, ServerMessage::PermissionRequest(_));
+    assert!(!third.messages.iter().any(asked), "it is answered");
+    workspace.shut_down().await;
+}
+
+#[tokio::test]
+async fn an_interrupt_answers_what_was_asked() {
+    let rig = Rig::new();
+    let workspace = rig.place.start().await;
+    for provider in ASKING {
+        let mut seen = open(&workspace, &rig, provider).await;
+        prompt(&workspace, seen.id, "ask Bash").unwrap();
+        let question = seen.question().await;
+        workspace.0.sessions.interrupt(seen.id).unwrap();
+        let ended = seen.end().await;
+        assert_eq!(ended.outcome, protocol::workspace::TurnOutcome::Interrupted, "{provider}");
+        assert_eq!(outcome(&mut seen, &question).await, PermissionOutcome::Expired);
+        assert_eq!(seen.answer(&workspace, "say on").await, "on", "{provider}");
+    }
+    workspace.shut_down().await;
+}
+
+#[tokio::test]
+async fn who_may_do_all_unasked_does_not_ask() {
+    let rig = Rig::new();
+    let workspace = rig.place.start().await;
+    for provider in ["claude", "own"] {
+        let mut new = rig.new_session(provider);
+        let crate::sessions::What::Agent { extra_args, .. } = &mut new.what else { panic!() };
+        extra_args.push("--dangerously-skip-permissions".to_owned());
+        let id = super::rig::create(&workspace, new).await.unwrap();
+        let mut seen = Seen::attach(&workspace, id);
+        assert_eq!(seen.answer(&workspace, "ask Bash").await, "Bash was allowed", "{provider}");
+    }
+    workspace.shut_down().await;
+}

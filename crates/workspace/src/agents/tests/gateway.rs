@@ -1,0 +1,175 @@
+//! Agents that think with this server's models: their keys, and where they are told to go.
+
+use std::sync::Arc;
+
+use access::Moment;
+use base::KeyScope;
+use serde_json::json;
+use testkit::{RawConnection, RawRequest, RawServer};
+
+use super::rig::{Rig, Seen, create};
+use crate::{
+    Gateway, Workspace,
+    sessions::{NewSession, What},
+    work::Shared,
+};
+
+/// Whose key this is, if it is one.
+fn whose(shared: &Shared, key: &str) -> Option<String> {
+    let known = shared.keys.present(key, KeyScope::Inference, Moment::now());
+    known.ok().flatten().map(|key| key.id().to_string())
+}
+
+fn key(request: &RawRequest) -> String {
+    let keys = request.headers.iter().filter_map(|line| {
+        line.strip_prefix("authorization: bearer ").or_else(|| line.strip_prefix("x-api-key: "))
+    });
+    keys.last().unwrap_or_default().to_owned()
+}
+
+/// A model server that understands all dialects, and says for whom and where it was asked.
+async fn serve(workspace: &Workspace) {
+    let server = RawServer::start().await;
+    workspace.set_gateway(Gateway { url: server.url() });
+    let shared = Arc::downgrade(&workspace.0);
+    tokio::spawn(async move {
+        loop {
+            let (connection, request) = server.request().await;
+            let Some(shared) = shared.upgrade() else { return };
+            answer(connection, &request, whose(&shared, &key(&request))).await;
+        }
+    });
+}
+
+async fn answer(mut connection: RawConnection, request: &RawRequest, whose: Option<String>) {
+    let Some(whose) = whose else { return connection.json("401 Unauthorized", "", "{}").await };
+    let body: serde_json::Value = serde_json::from_slice(&request.body).unwrap();
+    let text = format!("{} {} for {whose}", request.line, body["model"]);
+    let body = json!({
+        "content": [{ "type": "text", "text": text }],
+        "output": [{ "content": [{ "text": text }] }],
+        "choices": [{ "message": { "content": text } }],
+    });
+    connection.json("200 OK", "connection: close\r\n", &body.to_string()).await;
+}
+
+fn agent(rig: &Rig, provider: &str, model: Option<&str>) -> NewSession {
+    let (provider, model) = (provider.to_owned(), model.map(str::to_owned));
+    let what = What::Agent { provider, model, extra_args: Vec::new() };
+    NewSession { what, ..rig.place.shell("") }
+}
+
+#[tokio::test]
+async fn each_agent_finds_the_server_and_is_known_there_by_its_session() {
+    let rig = Rig::new();
+    let workspace = rig.place.start().await;
+    serve(&workspace).await;
+    for (provider, request) in [
+        ("claude", "POST /v1/messages?beta=true"),
+        ("codex", "POST /v1/responses"),
+        ("opencode", "POST /v1/chat/completions"),
+    ] {
+        let new = agent(&rig, provider, Some("warren:tiny"));
+        let id = create(&workspace, new).await.unwrap();
+        let mut seen = Seen::attach(&workspace, id);
+        let said = seen.answer(&workspace, "gateway").await;
+        assert_eq!(said, format!("{request} \"tiny\" for session:{id}"), "{provider}");
+    }
+    workspace.shut_down().await;
+}
+
+#[tokio::test]
+async fn a_key_is_for_inference_only_and_gone_after_its_session() {
+    let rig = Rig::new();
+    let workspace = rig.place.start().await;
+    serve(&workspace).await;
+    let new = agent(&rig, "claude", Some("warren:tiny"));
+    let id = create(&workspace, new).await.unwrap();
+    let mut seen = Seen::attach(&workspace, id);
+    let key = seen.answer(&workspace, "env ANTHROPIC_API_KEY").await;
+    let shared = Arc::clone(&workspace.0);
+    assert_eq!(whose(&shared, &key), Some(format!("session:{id}")));
+    for scope in [KeyScope::Worker, KeyScope::Admin] {
+        assert!(shared.keys.present(&key, scope, Moment::now()).unwrap().is_none());
+    }
+    workspace.0.sessions.kill(id).await.unwrap();
+    assert_eq!(whose(&shared, &key), None);
+    workspace.shut_down().await;
+}
+
+#[tokio::test]
+async fn a_terminals_key_is_gone_after_its_session_too() {
+    let rig = Rig::new();
+    let workspace = rig.place.start().await;
+    serve(&workspace).await;
+    let what = What::Interactive {
+        provider: "claude".into(),
+        model: Some("warren:tiny".into()),
+        extra_args: Vec::new(),
+    };
+    let id = create(&workspace, NewSession { what, ..rig.place.shell("") }).await.unwrap();
+    let mut seen = Seen::attach(&workspace, id);
+    super::rig::prompt(&workspace, id, "gateway; env ANTHROPIC_API_KEY; pid").unwrap();
+    seen.until_shown(&format!("\"tiny\" for session:{id}")).await;
+    seen.until_shown("\nws_").await;
+    let key = seen.text.split("\nws_").nth(1).unwrap().lines().next().unwrap();
+    let key = format!("ws_{}", key.trim());
+    assert!(whose(&workspace.0, &key).is_some());
+    workspace.0.sessions.kill(id).await.unwrap();
+    testkit::eventually("the key ends", testkit::DEADLINE, || async {
+        whose(&workspace.0, &key).is_none()
+    })
+    .await;
+    workspace.shut_down().await;
+}
+
+#[tokio::test]
+async fn without_the_gateway_an_agent_is_told_of_no_server() {
+    let rig = Rig::new();
+    let workspace = rig.place.start().await;
+    serve(&workspace).await;
+    let id = create(&workspace, agent(&rig, "claude", Some("opus"))).await.unwrap();
+    let mut seen = Seen::attach(&workspace, id);
+    assert_eq!(seen.answer(&workspace, "gateway").await, "no gateway");
+    assert_eq!(seen.answer(&workspace, "env ANTHROPIC_API_KEY").await, "unset");
+    workspace.shut_down().await;
+}
+
+#[tokio::test]
+async fn where_all_agents_use_the_gateway_a_model_must_be_named_once() {
+    let mut rig = Rig::new();
+    rig.place.settings.agents.use_gateway = true;
+    let workspace = rig.place.start().await;
+    let refused = create(&workspace, agent(&rig, "claude", None)).await.unwrap_err().to_string();
+    assert!(refused.contains("no model is named"), "{refused}");
+    serve(&workspace).await;
+    let id = create(&workspace, agent(&rig, "claude", Some("small"))).await.unwrap();
+    let said = Seen::attach(&workspace, id).answer(&workspace, "gateway").await;
+    assert!(said.contains("\"small\" for session:"), "{said}");
+    workspace.shut_down().await;
+    rig.place.settings.agents.model = Some("warren:tiny".to_owned());
+    let workspace = rig.place.start().await;
+    serve(&workspace).await;
+    let id = create(&workspace, agent(&rig, "claude", None)).await.unwrap();
+    let said = Seen::attach(&workspace, id).answer(&workspace, "gateway").await;
+    assert!(said.contains("\"tiny\" for session:"), "{said}");
+    workspace.shut_down().await;
+}
+
+#[tokio::test]
+async fn who_cannot_use_the_gateway_is_refused_in_words() {
+    let rig = Rig::new();
+    let workspace = rig.place.start().await;
+    for provider in ["gemini", "gemini-acp", "own"] {
+        let new = agent(&rig, provider, Some("warren:tiny"));
+        let refused = create(&workspace, new).await.unwrap_err().to_string();
+        assert!(refused.contains("claude, codex, opencode"), "{refused}");
+    }
+    // As long as nobody knows where the server is, a prompt is refused, not the session.
+    let id = create(&workspace, agent(&rig, "claude", Some("warren:tiny"))).await.unwrap();
+    let refused = super::rig::prompt(&workspace, id, "say x").unwrap_err().to_string();
+    assert!(refused.contains("not known yet"), "{refused}");
+    serve(&workspace).await;
+    assert_eq!(Seen::attach(&workspace, id).answer(&workspace, "say x").await, "x");
+    workspace.shut_down().await;
+}

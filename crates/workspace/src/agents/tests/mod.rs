@@ -1,0 +1,15 @@
+//! Agents with real processes: the fake command lines of the crate `testkit`.
+//!
+//! - `rig`: a workspace with them, and a client that looks at a session
+//! - `turns`: turns of each dialect, one and more, and over restarts
+//! - `halting`: interrupts, and agents that hang, crash, or never end
+//! - `asking`: questions
+//! - `starting`: programs, arguments, environment, files
+//! - `gateway`: keys
+
+mod asking;
+mod gateway;
+mod halting;
+pub(crate) mod rig;
+mod starting;
+mod turns;

@@ -1,0 +1,212 @@
+//! A workspace with the fake command lines, and a client that looks at a session.
+
+use std::time::Duration;
+
+use protocol::workspace::{
+    AgentEvent, ServerMessage, SessionId, TurnOutcome,
+    client::{PermissionRequest, Usage},
+    frame,
+};
+use testkit::{
+    DEADLINE,
+    agents::{FakeAgents, program},
+    eventually,
+};
+
+use crate::{
+    Workspace,
+    refusal::Refusal,
+    sessions::{Attachment, ClientId, NewSession, Streamed, What},
+    testing::{Place, soon},
+};
+
+/// A workspace with the fake command lines.
+pub(crate) struct Rig {
+    pub(crate) place: Place,
+    pub(crate) agents: FakeAgents,
+}
+
+impl Rig {
+    pub(crate) fn new() -> Self {
+        let mut place = Place::new();
+        let agents = FakeAgents::install(&program(), &place.dir.path().join("agents"));
+        place.settings.agents.programs = agents.all();
+        let acp = vec!["acp".to_owned(), "--stdio".to_owned()];
+        place.settings.agents.acp.insert("own".to_owned(), acp);
+        place.settings.agents.programs.insert("own".to_owned(), agents.path("acp"));
+        // Whatever hangs here hangs for ever, unless a test says otherwise.
+        place.settings.agents.silence = Duration::from_secs(3600);
+        place.settings.agents.permission = Duration::from_secs(3600);
+        Self { place, agents }
+    }
+
+    pub(crate) fn new_session(&self, provider: &str) -> NewSession {
+        let provider = provider.to_owned();
+        let what = What::Agent { provider, model: None, extra_args: Vec::new() };
+        NewSession { what, ..self.place.shell("") }
+    }
+}
+
+pub(crate) async fn create(workspace: &Workspace, new: NewSession) -> Result<SessionId, Refusal> {
+    Ok(workspace.0.sessions.create(new).await?.id)
+}
+
+/// A session of a provider's agent, looked at.
+pub(crate) async fn open(workspace: &Workspace, rig: &Rig, provider: &str) -> Seen {
+    let id = create(workspace, rig.new_session(provider)).await.unwrap();
+    Seen::attach(workspace, id)
+}
+
+pub(crate) fn prompt(workspace: &Workspace, id: SessionId, text: &str) -> Result<(), Refusal> {
+    workspace.0.sessions.prompt(id, None, text.to_owned())
+}
+
+/// A client that looks at an agent's session.
+pub(crate) struct Seen {
+    pub(crate) id: SessionId,
+    attachment: Attachment,
+    /// The output so far.
+    pub(crate) text: String,
+    pub(crate) events: Vec<AgentEvent>,
+    pub(crate) messages: Vec<ServerMessage>,
+    /// Turns that it has seen end.
+    ended: usize,
+    is_ready: bool,
+}
+
+/// How a turn ended.
+#[derive(Debug, PartialEq)]
+pub(crate) struct Ended {
+    pub(crate) turn: u64,
+    pub(crate) outcome: TurnOutcome,
+    pub(crate) error: Option<String>,
+    pub(crate) text: Option<String>,
+}
+
+impl Seen {
+    pub(crate) fn attach(workspace: &Workspace, id: SessionId) -> Self {
+        let attachment = workspace.0.sessions.attach(id, ClientId(1), None).unwrap();
+        let (text, events, messages) = (String::new(), Vec::new(), Vec::new());
+        Self { id, attachment, text, events, messages, ended: 0, is_ready: false }
+    }
+
+    async fn step(&mut self) {
+        match soon(self.attachment.next()).await.expect("the session is there") {
+            Streamed::Output(frame) => {
+                let frame = frame::decode(frame).unwrap();
+                self.text.push_str(str::from_utf8(&frame.data).unwrap());
+            }
+            Streamed::Message(ServerMessage::AgentEvent(told)) => self.events.push(told.event),
+            Streamed::Message(ServerMessage::SessionHistory(history)) => {
+                self.is_ready = true;
+                self.text.extend(history.snapshot.map(|snapshot| snapshot.data));
+            }
+            Streamed::Message(message) => self.messages.push(message),
+        }
+    }
+
+    /// Waits until the output has this.
+    pub(crate) async fn until_shown(&mut self, shown: &str) {
+        while !self.text.replace('\r', "").contains(shown) {
+            self.step().await;
+        }
+    }
+
+    /// Waits until what happens from now on is seen.
+    pub(crate) async fn ready(&mut self) {
+        while !self.is_ready {
+            self.step().await;
+        }
+    }
+
+    /// Prompts, and waits for the turn's end.
+    pub(crate) async fn turn(&mut self, workspace: &Workspace, text: &str) -> Ended {
+        self.ready().await;
+        prompt(workspace, self.id, text).unwrap();
+        self.end().await
+    }
+
+    /// Prompts, and waits for the final answer of a turn that goes well.
+    pub(crate) async fn answer(&mut self, workspace: &Workspace, text: &str) -> String {
+        let ended = self.turn(workspace, text).await;
+        assert_eq!(ended.outcome, TurnOutcome::Completed, "{ended:?}\n{}", self.text);
+        ended.text.unwrap_or_default()
+    }
+
+    /// The end of the next turn that ends.
+    pub(crate) async fn end(&mut self) -> Ended {
+        loop {
+            let ends = self.events.iter().filter_map(ended);
+            if let Some(ended) = ends.skip(self.ended).next() {
+                self.ended += 1;
+                return ended;
+            }
+            self.step().await;
+        }
+    }
+
+    /// Waits for an event.
+    pub(crate) async fn until(&mut self, wanted: impl Fn(&AgentEvent) -> bool) {
+        while !self.events.iter().any(&wanted) {
+            self.step().await;
+        }
+    }
+
+    /// Waits for a message.
+    pub(crate) async fn told<T>(&mut self, wanted: impl Fn(&ServerMessage) -> Option<T>) -> T {
+        loop {
+            if let Some(found) = self.messages.iter().find_map(&wanted) {
+                return found;
+            }
+            self.step().await;
+        }
+    }
+
+    /// Waits for a question.
+    pub(crate) async fn question(&mut self) -> PermissionRequest {
+        self.told(|message| match message {
+            ServerMessage::PermissionRequest(asked) => Some(asked.clone()),
+            _ => None,
+        })
+        .await
+    }
+
+    /// Waits for what a turn took.
+    pub(crate) async fn usage(&mut self, turn: u64) -> Usage {
+        self.told(|message| match message {
+            ServerMessage::Usage(usage) if usage.turn == turn => Some(usage.clone()),
+            _ => None,
+        })
+        .await
+    }
+
+    /// Forgets all events so far.
+    pub(crate) fn forget(&mut self) {
+        self.events.clear();
+        self.ended = 0;
+    }
+
+    /// All notices so far.
+    pub(crate) fn notices(&self) -> Vec<&str> {
+        let notices = self.events.iter().filter_map(|event| match event {
+            AgentEvent::Notice { message } => Some(message.as_str()),
+            _ => None,
+        });
+        notices.collect()
+    }
+}
+
+fn ended(event: &AgentEvent) -> Option<Ended> {
+    match event {
+        AgentEvent::TurnEnded { turn, outcome, error, text } => {
+            Some(Ended { turn: *turn, outcome: *outcome, error: error.clone(), text: text.clone() })
+        }
+        _ => None,
+    }
+}
+
+/// Waits until a process is gone.
+pub(crate) async fn gone(pid: &str) {
+    let path = std::path::PathBuf::from(format!("/proc/{pid}"));
+    eventually("the process ends", DEADLINE, || async { !path.exists() }).await;
+}

@@ -1,0 +1,156 @@
+//! Who did what: opened, typed into (not what), killed, wrote, deleted.
+
+use std::{
+    collections::HashMap,
+    sync::{
+        Arc, Mutex, PoisonError,
+        mpsc::{self, Receiver, SyncSender},
+    },
+    thread,
+    time::{Duration, Instant},
+};
+
+use protocol::workspace::SessionId;
+use store::{Action, AuditStore};
+
+/// How many notes may wait to be written; more are lost, and the log says so.
+const WAITING: usize = 4096;
+/// Typing is noted so often for each who types into a session, and no more often.
+const BETWEEN_TYPING: Duration = Duration::from_secs(60);
+/// Of so many pairs of typist and session it is remembered when they were noted.
+const TYPISTS: usize = 4096;
+
+/// The way to the audit log. Writing it never holds anybody up.
+pub(crate) struct Audit {
+    notes: SyncSender<Note>,
+    typed: Mutex<HashMap<(String, SessionId), Instant>>,
+}
+
+enum Note {
+    Did(Action),
+    /// All before it is written.
+    Flush(SyncSender<()>),
+}
+
+impl Audit {
+    /// With a thread of its own, which ends with it.
+    pub(crate) fn new(store: Arc<dyn AuditStore>) -> Self {
+        let (notes, noted) = mpsc::sync_channel(WAITING);
+        thread::spawn(move || write(&*store, &noted));
+        Self { notes, typed: Mutex::default() }
+    }
+
+    /// Notes that `who` did `what` (such as `session.open`) to `target`, and how it went.
+    pub(crate) fn note(&self, who: &str, what: &'static str, target: &str, outcome: &str) {
+        let at = u64::try_from(jiff::Timestamp::now().as_second()).unwrap_or(0);
+        let action = Action {
+            at,
+            who: who.to_owned(),
+            what: what.to_owned(),
+            target: target.to_owned(),
+            outcome: outcome.to_owned(),
+        };
+        if self.notes.try_send(Note::Did(action)).is_err() {
+            tracing::error!(
+                who,
+                what,
+                target,
+                "the audit log is behind: this is not written in it"
+            );
+        }
+    }
+
+    /// Notes that `who` typed into a session: at first, then once a minute at most.
+    pub(crate) fn typed(&self, who: &str, session: SessionId, now: Instant) {
+        if self.is_to_be_noted(who, session, now) {
+            self.note(who, "session.type", &session.to_string(), "done");
+        }
+    }
+
+    /// Waits until all that was noted is written. It blocks.
+    pub(crate) fn flush(&self) {
+        let (done, wait) = mpsc::sync_channel(1);
+        if self.notes.send(Note::Flush(done)).is_ok() {
+            let _ended = wait.recv();
+        }
+    }
+
+    fn is_to_be_noted(&self, who: &str, session: SessionId, now: Instant) -> bool {
+        let mut typed = self.typed.lock().unwrap_or_else(PoisonError::into_inner);
+        let pair = (who.to_owned(), session);
+        let is_recent = |at: &Instant| now.saturating_duration_since(*at) < BETWEEN_TYPING;
+        if typed.get(&pair).is_some_and(is_recent) {
+            return false;
+        }
+        if typed.len() >= TYPISTS {
+            typed.retain(|_, at| is_recent(at));
+        }
+        // So many at once are noted each time rather than remembered.
+        if typed.len() < TYPISTS {
+            typed.insert(pair, now);
+        }
+        true
+    }
+}
+
+fn write(store: &dyn AuditStore, notes: &Receiver<Note>) {
+    for note in notes {
+        match note {
+            Note::Did(action) => {
+                if let Err(error) = store.add_action(&action) {
+                    tracing::error!(?action, error = %base::error::chain(&error), "not audited");
+                }
+            }
+            Note::Flush(done) => drop(done.send(())),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use store::VolatileStore;
+
+    use super::*;
+
+    fn session(bits: u128) -> SessionId {
+        SessionId::from_random(bits)
+    }
+
+    #[test]
+    fn what_was_done_is_written_in_order() {
+        let store = Arc::new(VolatileStore::default());
+        let audit = Audit::new(store.clone());
+        audit.note("key-1", "session.open", "s", "done");
+        audit.note("key-2", "session.kill", "s", "there is no session s");
+        audit.flush();
+        let actions = store.actions(10).unwrap();
+        let told: Vec<_> = actions.iter().map(|it| (&*it.who, &*it.what, &*it.outcome)).collect();
+        assert_eq!(
+            told,
+            [("key-2", "session.kill", "there is no session s"), ("key-1", "session.open", "done")]
+        );
+    }
+
+    #[test]
+    fn typing_is_noted_at_first_and_then_once_a_minute_for_each() {
+        let audit = Audit::new(Arc::new(VolatileStore::default()));
+        let now = Instant::now();
+        assert!(audit.is_to_be_noted("anna", session(1), now));
+        assert!(!audit.is_to_be_noted("anna", session(1), now + Duration::from_secs(59)));
+        assert!(audit.is_to_be_noted("anna", session(2), now));
+        assert!(audit.is_to_be_noted("ben", session(1), now));
+        assert!(audit.is_to_be_noted("anna", session(1), now + Duration::from_secs(60)));
+    }
+
+    #[test]
+    fn no_more_typists_are_remembered_than_the_bound() {
+        let audit = Audit::new(Arc::new(VolatileStore::default()));
+        let now = Instant::now();
+        for bits in 0..TYPISTS as u128 + 10 {
+            assert!(audit.is_to_be_noted("anna", session(bits), now));
+        }
+        assert_eq!(audit.typed.lock().unwrap().len(), TYPISTS);
+        assert!(audit.is_to_be_noted("anna", session(1 << 64), now + BETWEEN_TYPING));
+        assert_eq!(audit.typed.lock().unwrap().len(), 1);
+    }
+}

@@ -1,0 +1,50 @@
+//! What all clients are told, whatever they are attached to.
+
+use protocol::workspace::{ServerMessage, SessionId, TeamId};
+use tokio::sync::broadcast;
+
+/// Messages that a slow client may be behind; then it is told the whole state instead.
+const BEHIND: usize = 1024;
+
+/// Something that happened, for every client that may read the workspace.
+#[derive(Debug, Clone)]
+pub(crate) struct Event {
+    /// The message.
+    pub(crate) message: ServerMessage,
+    /// The session it is about, if it is hidden: only its viewers are told.
+    pub(crate) only_viewers_of: Option<SessionId>,
+    /// The team it is about: its members' own connections hear of their team only.
+    pub(crate) team: Option<TeamId>,
+}
+
+/// The way of events to all clients.
+#[derive(Debug, Clone)]
+pub(crate) struct Events(broadcast::Sender<Event>);
+
+impl Default for Events {
+    fn default() -> Self {
+        Self(broadcast::Sender::new(BEHIND))
+    }
+}
+
+impl Events {
+    /// Tells everybody.
+    pub(crate) fn tell(&self, message: ServerMessage) {
+        self.send(Event { message, only_viewers_of: None, team: None });
+    }
+
+    /// Tells everybody of a team.
+    pub(crate) fn tell_of_team(&self, team: TeamId, message: ServerMessage) {
+        self.send(Event { message, only_viewers_of: None, team: Some(team) });
+    }
+
+    /// Tells this; nobody there to hear it is no error.
+    pub(crate) fn send(&self, event: Event) {
+        let _nobody = self.0.send(event);
+    }
+
+    /// What is told from now on.
+    pub(crate) fn subscribe(&self) -> broadcast::Receiver<Event> {
+        self.0.subscribe()
+    }
+}

@@ -1,0 +1,99 @@
+//! When a session is to be looked at again although nothing has happened: one task for all.
+
+use std::{
+    cmp::Ordering,
+    collections::BinaryHeap,
+    sync::{Arc, Mutex, MutexGuard, PoisonError, Weak},
+    time::Instant,
+};
+
+use tokio::{sync::Notify, time};
+
+use super::session::Session;
+
+/// The alarms of all sessions. Each session sets one at a time, and an earlier one where that is
+/// not early enough; so there are few.
+#[derive(Default)]
+pub(super) struct Alarms {
+    set: Mutex<BinaryHeap<Alarm>>,
+    earlier: Notify,
+}
+
+struct Alarm {
+    at: Instant,
+    session: Weak<Session>,
+}
+
+impl Alarms {
+    /// Has [`Session::alarm_rang`] called then.
+    pub(super) fn set(&self, at: Instant, session: Weak<Session>) {
+        let mut set = self.lock();
+        let is_first = set.peek().is_none_or(|first| at < first.at);
+        set.push(Alarm { at, session });
+        drop(set);
+        if is_first {
+            self.earlier.notify_one();
+        }
+    }
+
+    /// Rings, for ever.
+    pub(super) async fn run(self: Arc<Self>) {
+        loop {
+            let next = self.lock().peek().map(|alarm| alarm.at);
+            let until = async {
+                match next {
+                    Some(at) => time::sleep_until(at.into()).await,
+                    None => std::future::pending().await,
+                }
+            };
+            tokio::select! {
+                () = until => self.ring(now()),
+                () = self.earlier.notified() => {}
+            }
+        }
+    }
+
+    fn ring(&self, now: Instant) {
+        while let Some(session) = self.due(now) {
+            if let Some(session) = session.upgrade() {
+                session.alarm_rang(now);
+            }
+        }
+    }
+
+    fn due(&self, now: Instant) -> Option<Weak<Session>> {
+        let mut set = self.lock();
+        let is_due = set.peek().is_some_and(|alarm| alarm.at <= now);
+        is_due.then(|| set.pop()).flatten().map(|alarm| alarm.session)
+    }
+
+    fn lock(&self) -> MutexGuard<'_, BinaryHeap<Alarm>> {
+        self.set.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// What time it is, for everything that waits.
+pub(super) fn now() -> Instant {
+    time::Instant::now().into_std()
+}
+
+/// The earliest is the greatest: it comes out of the heap first.
+impl Ord for Alarm {
+    fn cmp(&self, other: &Self) -> Ordering {
+        other.at.cmp(&self.at)
+    }
+}
+
+impl PartialOrd for Alarm {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl PartialEq for Alarm {
+    fn eq(&self, other: &Self) -> bool {
+        self.at == other.at
+    }
+}
+
+impl Eq for Alarm {}

@@ -1,0 +1,110 @@
+//! One client's stream of one session.
+
+use std::{collections::VecDeque, sync::Arc};
+
+use bytes::Bytes;
+use protocol::workspace::{ServerMessage, SessionId};
+use session::viewer::ViewerId;
+
+use super::{ClientId, alarms::now, session::Session, stream::Turn, viewers::Asking};
+
+/// What a stream brings.
+#[derive(Debug)]
+pub(crate) enum Streamed {
+    /// A message of the protocol, to be sent as JSON.
+    Message(ServerMessage),
+    /// A binary frame, complete: header and payload.
+    Output(Bytes),
+}
+
+/// A client's place in a session's output. Dropping it detaches.
+pub(crate) struct Attachment {
+    session: Arc<Session>,
+    viewer: ViewerId,
+    asking: Arc<Asking>,
+    /// What was found to be next already.
+    ready: VecDeque<Streamed>,
+    is_over: bool,
+}
+
+impl Attachment {
+    pub(super) fn new(session: Arc<Session>, client: ClientId, after_seq: Option<u64>) -> Self {
+        let now = now();
+        let (viewer, asking) =
+            session.change(now, |state| state.viewers.add(client, after_seq, &state.output, now));
+        session.tell(now);
+        Self { session, viewer, asking, ready: VecDeque::new(), is_over: false }
+    }
+
+    pub(crate) fn session(&self) -> SessionId {
+        self.session.id
+    }
+
+    /// What comes next, for a client that has room for it: first `session_history`, then output and
+    /// what belongs to it, in order. `None`: nothing any more, the session is gone or the stream
+    /// was dropped because the client did not take it (a notice said so). May be dropped at any await.
+    ///
+    /// Call it only when there is room: what is not asked for stays in the session's log, which is
+    /// how a slow client is told from a quick one (see `session::viewer`).
+    pub(crate) async fn next(&mut self) -> Option<Streamed> {
+        while self.ready.is_empty() && !self.is_over {
+            self.ask().await;
+        }
+        self.ready.pop_front()
+    }
+
+    /// Asks what is to be done, and does it.
+    async fn ask(&mut self) {
+        let session = Arc::clone(&self.session);
+        // Before it is asked: what comes meanwhile must be heard of.
+        let mut news = std::pin::pin!(session.news.notified());
+        news.as_mut().enable();
+        let done = match session.turn(self.viewer, now()) {
+            Turn::Send(sent) => {
+                self.ready.extend(sent);
+                Ok(())
+            }
+            Turn::End(sent) => {
+                self.is_over = true;
+                self.ready.extend(sent);
+                Ok(())
+            }
+            Turn::Paint(behind) => {
+                let painted = session.paint(behind).await;
+                painted.map(|sent| self.ready.extend(sent))
+            }
+            Turn::Load => session.load().await,
+            Turn::Wait => {
+                let _asks = Asks::of(&self.asking);
+                news.await;
+                Ok(())
+            }
+        };
+        if let Err(refusal) = done {
+            tracing::error!(session = %self.session.id, %refusal, "a stream ends");
+            self.is_over = true;
+        }
+    }
+}
+
+impl Drop for Attachment {
+    fn drop(&mut self) {
+        self.session.leave(self.viewer, now());
+    }
+}
+
+/// As long as there is one, the client has room for more.
+struct Asks<'a>(&'a Asking);
+
+impl<'a> Asks<'a> {
+    fn of(asking: &'a Asking) -> Self {
+        asking.begin();
+        Self(asking)
+    }
+}
+
+impl Drop for Asks<'_> {
+    fn drop(&mut self) {
+        self.0.end(now());
+    }
+}

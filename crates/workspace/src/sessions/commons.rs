@@ -1,0 +1,96 @@
+//! What all sessions share.
+
+use std::{
+    path::PathBuf,
+    sync::{
+        Arc, Weak,
+        atomic::{AtomicBool, AtomicU64, Ordering},
+    },
+};
+
+use session::log::Retention;
+use store::WorkspaceStore;
+
+use super::{alarms::Alarms, history::writer::Writer, keeper::Keeper};
+use crate::{events::Events, refusal::Refusal, settings::Settings, work::Shared};
+
+/// The smallest log: a few of the largest chunks fit into it.
+const SMALLEST_LOG: usize = 64 * 1024;
+/// The smallest and the largest segment of a history.
+const SEGMENT: (u64, u64) = (64 * 1024, 1024 * 1024);
+
+/// What all sessions share.
+pub(super) struct Commons {
+    shared: Weak<Shared>,
+    pub(super) events: Events,
+    pub(super) alarms: Arc<Alarms>,
+    pub(super) writer: Arc<Writer>,
+    pub(super) keeper: Arc<Keeper>,
+    /// Output of a session that is kept in memory, in bytes.
+    pub(super) log_bytes: usize,
+    pub(super) max_sessions: usize,
+    retention: Retention,
+    /// Where histories are, and private files of agents.
+    dir: PathBuf,
+    /// Bytes of output so far.
+    pub(super) output_bytes: AtomicU64,
+    /// How often a client fell behind and was given a snapshot.
+    pub(super) resyncs: AtomicU64,
+    /// Whether the daemon is ending.
+    closing: AtomicBool,
+}
+
+impl Commons {
+    pub(super) fn new(
+        settings: &Settings,
+        store: Arc<dyn WorkspaceStore>,
+        events: Events,
+        shared: Weak<Shared>,
+    ) -> Self {
+        let total = settings.history_bytes;
+        let segment = (total / 16).clamp(SEGMENT.0, SEGMENT.1);
+        Self {
+            shared,
+            events,
+            alarms: Arc::default(),
+            writer: Arc::default(),
+            keeper: Arc::new(Keeper::new(store)),
+            log_bytes: settings.log_bytes.max(SMALLEST_LOG),
+            max_sessions: settings.max_sessions,
+            retention: Retention { total, segment },
+            dir: settings.dir.clone(),
+            output_bytes: AtomicU64::new(0),
+            resyncs: AtomicU64::new(0),
+            closing: AtomicBool::new(false),
+        }
+    }
+
+    /// All the other parts.
+    pub(super) fn shared(&self) -> Result<Arc<Shared>, Refusal> {
+        let shared = self.shared.upgrade().filter(|_| !self.is_closing());
+        shared.ok_or_else(|| Refusal::Failed("the workspace is shutting down".to_owned()))
+    }
+
+    pub(super) fn is_closing(&self) -> bool {
+        self.closing.load(Ordering::Relaxed)
+    }
+
+    /// From now on nothing begins, and what ends does so with the daemon.
+    pub(super) fn close(&self) {
+        self.closing.store(true, Ordering::Relaxed);
+    }
+
+    /// The directory of a session's history.
+    pub(super) fn history_dir(&self, id: protocol::workspace::SessionId) -> PathBuf {
+        self.dir.join("history").join(id.to_string())
+    }
+
+    /// The directory of what a session's agent needs in files.
+    pub(super) fn agent_dir(&self, id: protocol::workspace::SessionId) -> PathBuf {
+        self.dir.join("agents").join(id.to_string())
+    }
+
+    pub(super) const fn retention(&self) -> Retention {
+        self.retention
+    }
+}

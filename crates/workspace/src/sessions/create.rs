@@ -1,0 +1,201 @@
+//! Making a session: what it is, where it runs and as whom; then what runs in it.
+
+use std::sync::Arc;
+
+use jiff::Timestamp;
+use protocol::workspace::{
+    SessionId, SessionInfo, SessionKind, SessionMode,
+    session::{DEFAULT_PROVIDER, DEV_SERVER_TAG},
+};
+use session::size::Size;
+
+use super::{Facts, Feed, NewSession, Sessions, What, alarms::now, session::Session};
+use crate::{adopted, engine::Engine, projects, refusal::Refusal, terminal, users, work::Shared};
+
+/// A command line, and what is added to its environment.
+pub(crate) type Command = (String, Vec<String>, Vec<(String, String)>);
+
+impl Sessions {
+    /// Makes a session and starts what runs in it. It is kept before this returns.
+    pub(crate) async fn create(&self, new: NewSession) -> Result<SessionInfo, Refusal> {
+        let shared = self.0.commons.shared()?;
+        let size = size(new.size)?;
+        let facts = facts(&shared, new).await?;
+        let session = self.add(facts, size)?;
+        let started = self.start(&shared, &session, size).await;
+        let kept = match started {
+            Ok(()) => self.0.commons.keeper.keep(&session).await,
+            Err(refusal) => Err(refusal),
+        };
+        match kept {
+            Ok(()) => {
+                session.tell(now());
+                Ok(session.info())
+            }
+            Err(refusal) => {
+                self.give_up(&session).await;
+                Err(refusal)
+            }
+        }
+    }
+
+    /// Starts what runs in a new session.
+    async fn start(
+        &self,
+        shared: &Arc<Shared>,
+        session: &Arc<Session>,
+        size: Size,
+    ) -> Result<(), Refusal> {
+        let facts = session.lock().facts.clone();
+        let feed = Feed::new(session);
+        let engine = match facts.mode {
+            SessionMode::Sdk => shared.agents.start(shared, &facts, feed)?,
+            SessionMode::Pty => {
+                let command = command(shared, &facts)?;
+                terminal::start(shared, &facts, command, size, feed).await?
+            }
+            SessionMode::Adopted => {
+                let (engine, start_time) = adopted::start(shared, &facts, feed).await?;
+                adopted_at(session, start_time);
+                engine
+            }
+        };
+        session.run(engine);
+        Ok(())
+    }
+
+    /// Nothing remains of a session that could not be made.
+    async fn give_up(&self, session: &Arc<Session>) {
+        self.remove(session.id);
+        if let Some(engine) = session.engine.get() {
+            engine.stop().await;
+        }
+        if let Err(refusal) = session.forget().await {
+            tracing::error!(session = %session.id, %refusal, "cannot forget what was not made");
+        }
+    }
+}
+
+impl Session {
+    /// From now on this runs in it.
+    pub(super) fn run(&self, engine: Box<dyn Engine>) {
+        // It is new: nothing has run in it.
+        let _first = self.engine.set(engine);
+    }
+}
+
+pub(super) fn adopted_at(session: &Session, start_time: u64) {
+    if let Some((_, at)) = &mut session.lock().facts.adopted {
+        *at = start_time;
+    }
+}
+
+/// What runs in a terminal.
+fn command(shared: &Arc<Shared>, facts: &Facts) -> Result<Command, Refusal> {
+    let (program, args, extra) = match &facts.kind {
+        SessionKind::Shell { command, args } => {
+            (command.clone(), args.clone().unwrap_or_default(), Vec::new())
+        }
+        _ => shared.agents.interactive(shared, facts)?,
+    };
+    let project = facts.project_id.and_then(|id| shared.projects.get(id).ok());
+    let mut env: Vec<_> = project.into_iter().flat_map(|project| project.env).collect();
+    env.extend(extra);
+    Ok((program, args, env))
+}
+
+fn size(asked: Option<(u16, u16)>) -> Result<Size, Refusal> {
+    let size = asked.map(|(cols, rows)| Size::new(cols, rows)).transpose();
+    let size = size.map_err(|refused| Refusal::failed(&refused))?;
+    Ok(size.unwrap_or(Size::DEFAULT))
+}
+
+/// All that is to be known of a new session, found to be possible.
+async fn facts(shared: &Arc<Shared>, new: NewSession) -> Result<Facts, Refusal> {
+    let project = new.project_id.map(|id| shared.projects.get(id)).transpose()?;
+    let own = project.as_ref().and_then(|project| project.run_as_user.clone());
+    let run_as_user = new.run_as_user.or(own);
+    let user = users::user(&shared.settings, run_as_user.as_deref()).await?;
+    let dir = match (&*new.working_dir, &project) {
+        ("", Some(project)) => &project.working_dir,
+        ("", None) => return Err(Refusal::invalid("working_dir is missing: say where to start")),
+        (dir, _) => dir,
+    };
+    let dir = projects::working_dir(dir, user.as_ref()).await?;
+    let is_server = new.tags.iter().any(|tag| tag == DEV_SERVER_TAG);
+    let what = described(new.what, is_server)?;
+    let now = Timestamp::now();
+    Ok(Facts {
+        id: SessionId::from_random(rand::random()),
+        name: new.name,
+        mode: what.mode,
+        kind: what.kind,
+        working_dir: projects::text(&dir)?,
+        model: what.model,
+        created_at: now,
+        last_active: now,
+        project_id: new.project_id,
+        provider: what.provider,
+        extra_args: what.extra_args,
+        hidden: new.hidden || (is_server && what.mode == SessionMode::Pty),
+        tags: new.tags,
+        team_id: new.team.map(|(team, _)| team),
+        is_team_leader: new.team.is_some_and(|(_, leader)| leader),
+        run_as_user,
+        conversation: None,
+        turn: 0,
+        adopted: what.pid.map(|pid| (pid, 0)),
+        ended: None,
+    })
+}
+
+/// What runs in a session, as it is known.
+struct Described {
+    mode: SessionMode,
+    kind: SessionKind,
+    provider: String,
+    model: Option<String>,
+    extra_args: Vec<String>,
+    pid: Option<u32>,
+}
+
+fn described(what: What, is_server: bool) -> Result<Described, Refusal> {
+    let claude = || DEFAULT_PROVIDER.to_owned();
+    let (mode, kind, provider, model, extra_args, pid) = match what {
+        What::Interactive { extra_args, .. } if is_server => {
+            let kind = command_line(extra_args)?;
+            (SessionMode::Pty, kind, claude(), None, Vec::new(), None)
+        }
+        What::Shell { command, args } => {
+            if command.is_empty() {
+                return Err(Refusal::invalid("command is empty: say what to run"));
+            }
+            let kind = SessionKind::Shell { command, args };
+            (SessionMode::Pty, kind, claude(), None, Vec::new(), None)
+        }
+        What::Interactive { provider, model, extra_args } => {
+            let kind = SessionKind::of_provider(&provider);
+            (SessionMode::Pty, kind, provider, model, extra_args, None)
+        }
+        What::Agent { provider, model, extra_args } => {
+            let kind = SessionKind::of_provider(&provider);
+            (SessionMode::Sdk, kind, provider, model, extra_args, None)
+        }
+        What::Adopted { pid } => {
+            (SessionMode::Adopted, SessionKind::Claude, claude(), None, Vec::new(), Some(pid))
+        }
+    };
+    Ok(Described { mode, kind, provider, model, extra_args, pid })
+}
+
+/// The command line of a development server.
+fn command_line(words: Vec<String>) -> Result<SessionKind, Refusal> {
+    let mut words = words.into_iter();
+    let command = words.next().filter(|command| !command.is_empty());
+    let command = command.ok_or_else(|| {
+        Refusal::invalid(
+            "extra_args is empty: with the tag dev-server it is the command line to run",
+        )
+    })?;
+    Ok(SessionKind::Shell { command, args: Some(words.collect()) })
+}

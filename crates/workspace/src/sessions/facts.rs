@@ -1,0 +1,59 @@
+//! What is known of a session, and kept in the store as JSON.
+
+use protocol::workspace::{ProjectId, SessionId, SessionKind, SessionMode, TeamId};
+use serde::{Deserialize, Serialize};
+
+/// The kind of these facts in the store.
+pub(crate) const KIND: &str = "session";
+
+/// What is known of a session, whether it lives or not.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(crate) struct Facts {
+    pub(crate) id: SessionId,
+    pub(crate) name: Option<String>,
+    pub(crate) mode: SessionMode,
+    pub(crate) kind: SessionKind,
+    pub(crate) working_dir: String,
+    pub(crate) model: Option<String>,
+    pub(crate) created_at: jiff::Timestamp,
+    pub(crate) last_active: jiff::Timestamp,
+    pub(crate) project_id: Option<ProjectId>,
+    pub(crate) provider: String,
+    pub(crate) extra_args: Vec<String>,
+    pub(crate) hidden: bool,
+    pub(crate) tags: Vec<String>,
+    pub(crate) team_id: Option<TeamId>,
+    pub(crate) is_team_leader: bool,
+    pub(crate) run_as_user: Option<String>,
+    /// An agent's own id of the conversation, to go on with.
+    pub(crate) conversation: Option<String>,
+    /// Turns so far.
+    pub(crate) turn: u64,
+    /// Of an adopted process: its pid, and when it started, in ticks since boot; 0 if that is to be
+    /// found out.
+    pub(crate) adopted: Option<(u32, u64)>,
+    /// How it ended, in words, once it has.
+    pub(crate) ended: Option<String>,
+}
+
+/// The facts, and the size that its terminal had, columns and rows.
+#[derive(Serialize)]
+struct Written<'a> {
+    #[serde(flatten)]
+    facts: &'a Facts,
+    size: (u16, u16),
+}
+
+#[derive(Deserialize)]
+pub(super) struct Kept {
+    #[serde(flatten)]
+    pub(super) facts: Facts,
+    #[serde(default)]
+    pub(super) size: Option<(u16, u16)>,
+}
+
+/// What is kept in the store. `None` hardly ever: all of it can be JSON.
+pub(super) fn write(facts: &Facts, size: (u16, u16)) -> Option<String> {
+    let written = serde_json::to_string(&Written { facts, size });
+    written.inspect_err(|error| tracing::error!(%error, "cannot write a session down")).ok()
+}

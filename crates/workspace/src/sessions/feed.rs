@@ -1,0 +1,204 @@
+//! How an engine tells what happens in its session.
+
+use std::sync::{Arc, Weak};
+
+use bytes::Bytes;
+use protocol::workspace::{
+    AgentEvent, ServerMessage, SessionId, SessionMode,
+    client::{AgentEventMessage, PermissionOutcome, PermissionResolved, Usage},
+};
+
+use super::{alarms::now, session::Session};
+
+/// The way of an engine into its session. Cheap to clone; outlives the session without harm.
+#[derive(Clone)]
+pub(crate) struct Feed {
+    id: SessionId,
+    session: Weak<Session>,
+}
+
+/// What a session is doing.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Activity {
+    Working,
+    Idle,
+}
+
+/// Tokens and money of one turn.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub(crate) struct TurnUsage {
+    pub(crate) input_tokens: u64,
+    pub(crate) output_tokens: u64,
+    pub(crate) cost_usd: Option<f64>,
+}
+
+/// How a question ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Outcome {
+    Allow,
+    Deny,
+    Expired,
+}
+
+impl Feed {
+    pub(super) fn new(session: &Arc<Session>) -> Self {
+        Self { id: session.id, session: Arc::downgrade(session) }
+    }
+
+    pub(crate) fn session(&self) -> SessionId {
+        self.id
+    }
+
+    /// Output as the process made it: any bytes of a terminal. Decoded, kept, and shown.
+    pub(crate) fn output(&self, bytes: Bytes) {
+        if let Some(session) = self.session.upgrade() {
+            session.output(bytes);
+        }
+    }
+
+    /// One raw line of an agent, with its line end; and what it means.
+    pub(crate) fn line(&self, raw: String, events: Vec<AgentEvent>) {
+        let session_id = self.id;
+        let message = move |seq| {
+            let asides = events.into_iter().map(|event| {
+                ServerMessage::AgentEvent(AgentEventMessage { session_id, seq, event })
+            });
+            asides.collect()
+        };
+        if let Some(session) = self.session.upgrade() {
+            session.line(raw.into(), message);
+        }
+    }
+
+    /// Something that no line said: the watchdog, a crash.
+    pub(crate) fn event(&self, event: AgentEvent) {
+        self.line(String::new(), vec![event]);
+    }
+
+    pub(crate) fn activity(&self, activity: Activity) {
+        if let Some(session) = self.session.upgrade() {
+            let before = std::mem::replace(&mut session.lock().activity, activity);
+            if before != activity {
+                session.tell(now());
+            }
+        }
+    }
+
+    /// An agent asks whether it may. Kept until resolved; viewers that come later are told, too.
+    pub(crate) fn ask(&self, request_id: String, tool: String, input: serde_json::Value) {
+        if let Some(session) = self.session.upgrade() {
+            let asked = session.lock().questions.ask(self.id, request_id, tool, input);
+            session.say(ServerMessage::PermissionRequest(asked));
+        }
+    }
+
+    pub(crate) fn resolved(&self, request_id: &str, outcome: Outcome) {
+        let Some(session) = self.session.upgrade() else { return };
+        let Some(request_id) = session.lock().questions.take(request_id) else { return };
+        let outcome = match outcome {
+            Outcome::Allow => PermissionOutcome::Allow,
+            Outcome::Deny => PermissionOutcome::Deny,
+            Outcome::Expired => PermissionOutcome::Expired,
+        };
+        session.say(ServerMessage::PermissionResolved(PermissionResolved {
+            session_id: self.id,
+            request_id,
+            outcome,
+            message: None,
+        }));
+    }
+
+    /// A turn has begun. Kept before this returns.
+    pub(crate) fn turn_started(&self, turn: u64) {
+        let Some(session) = self.session.upgrade() else { return };
+        session.keep_change(|state| {
+            state.facts.turn = turn;
+            state.touch();
+        });
+        if let Some(shared) = session.team() {
+            shared.teams.turn_started(&shared, self.id, turn);
+        }
+    }
+
+    /// A turn has ended: viewers get `usage`, the session's team hears of its final text.
+    pub(crate) fn turn_ended(&self, turn: u64, ok: bool, text: Option<String>, usage: TurnUsage) {
+        let Some(session) = self.session.upgrade() else { return };
+        let TurnUsage { input_tokens, output_tokens, cost_usd } = usage;
+        session.say(ServerMessage::Usage(Usage {
+            session_id: self.id,
+            turn,
+            input_tokens,
+            output_tokens,
+            cost_usd,
+        }));
+        session.lock().touch();
+        session.commons.keeper.keep_soon(&session);
+        if let Some(shared) = session.team() {
+            shared.teams.turn_ended(&shared, self.id, turn, ok, text);
+        }
+    }
+
+    /// The agent's own id of the conversation. Kept before this returns.
+    pub(crate) fn conversation(&self, id: String) {
+        if let Some(session) = self.session.upgrade() {
+            session.keep_change(|state| state.facts.conversation = Some(id));
+        }
+    }
+
+    /// The process has ended, in words: `exited with 0`, `killed by SIGTERM`. What was read of its
+    /// output has been fed before.
+    pub(crate) fn ended(&self, how: String) {
+        let Some(session) = self.session.upgrade() else { return };
+        if session.end(how)
+            && let Some(shared) = session.team()
+        {
+            shared.teams.session_gone(&shared, self.id);
+        }
+    }
+
+    /// Whether the program in the terminal wants to know what was pasted rather than typed.
+    pub(crate) fn takes_pastes(&self) -> bool {
+        let session = self.session.upgrade().filter(|session| session.is_terminal);
+        session.is_some_and(|session| session.screen_now().data.contains("\x1b[?2004h"))
+    }
+}
+
+impl Session {
+    /// Changes facts, which are kept before this returns.
+    fn keep_change(self: &Arc<Self>, change: impl FnOnce(&mut super::session::State)) {
+        change(&mut self.lock());
+        if let Err(error) = self.commons.keeper.keep_now(self) {
+            let error = base::error::chain(&error);
+            tracing::error!(session = %self.id, error, "cannot keep what an agent does");
+        }
+    }
+
+    /// The other parts, if this is a session of a team, which is to be told.
+    fn team(&self) -> Option<Arc<crate::work::Shared>> {
+        self.lock().facts.team_id?;
+        self.commons.shared().ok()
+    }
+
+    /// It has ended; whether that is news. An agent ends only for itself, never with the daemon.
+    pub(super) fn end(self: &Arc<Self>, how: String) -> bool {
+        let closing = self.commons.is_closing();
+        let now = now();
+        let is_news = self.change(now, |state| {
+            let stays = closing && state.facts.mode == SessionMode::Sdk;
+            if stays || state.facts.ended.is_some() || state.is_gone {
+                return false;
+            }
+            self.end_character(state, now);
+            let how = if closing { super::WITH_THE_DAEMON.to_owned() } else { how };
+            (state.facts.ended, state.quiet_since) = (Some(how), now);
+            state.touch();
+            true
+        });
+        if is_news {
+            self.news.notify_waiters();
+            self.tell(now);
+            self.commons.keeper.keep_soon(self);
+        }
+        is_news
+    }
+}

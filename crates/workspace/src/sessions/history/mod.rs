@@ -1,0 +1,203 @@
+//! What a session has shown, on the disk: segments of records, the oldest dropped first.
+//!
+//! - [`Segments`]: the files of one session
+//! - [`writer`]: the thread that writes for all
+
+pub(super) mod writer;
+
+use std::{
+    fs::{self, DirBuilder, File, OpenOptions},
+    io::{self, Write as _},
+    os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _},
+    path::{Path, PathBuf},
+};
+
+use bytes::BytesMut;
+use session::log::{
+    Chunk, Gather, Retention,
+    record::{self, Reader},
+    retention::{segment_name, segment_number},
+};
+
+/// The files of one session's output.
+#[derive(Debug)]
+pub(super) struct Segments {
+    dir: PathBuf,
+    retention: Retention,
+    /// Number and size of each, the oldest first; `None` until they were looked for.
+    found: Option<Vec<(u64, u64)>>,
+}
+
+impl Segments {
+    /// In this directory, which need not be there yet.
+    pub(super) const fn new(dir: PathBuf, retention: Retention) -> Self {
+        Self { dir, retention, found: None }
+    }
+
+    /// Appends chunks, which must be newer than all that are there. Where it fails, what was written
+    /// before is still sound, and the next attempt goes on behind it.
+    pub(super) fn append(&mut self, chunks: &[Chunk]) -> io::Result<()> {
+        let mut rest = chunks;
+        while let Some(first) = rest.first() {
+            let (number, size) = self.last_or_new(first.seq)?;
+            let mut bytes = BytesMut::new();
+            let room = self.retention.segment.saturating_sub(size);
+            let count = fill(&mut bytes, rest, room);
+            self.write(number, size, &bytes)?;
+            rest = rest.get(count..).unwrap_or_default();
+        }
+        Ok(())
+    }
+
+    /// The number of the newest chunk that is there.
+    pub(super) fn last_seq(&mut self) -> io::Result<Option<u64>> {
+        for (number, _) in self.found()?.clone().into_iter().rev() {
+            if let Some(last) = self.read(number)?.0.last() {
+                return Ok(Some(last.seq));
+            }
+        }
+        Ok(None)
+    }
+
+    /// Adds what is wanted, the newest first.
+    pub(super) fn gather(&mut self, gather: &mut Gather) -> io::Result<()> {
+        for (number, _) in self.found()?.clone().into_iter().rev() {
+            if !gather.add(self.read(number)?.0.into_iter()) {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    /// When it was written last.
+    pub(super) fn modified(&self) -> Option<std::time::SystemTime> {
+        let newest = list(&self.dir).ok()?.last()?.0;
+        fs::metadata(self.path(newest)).and_then(|file| file.modified()).ok()
+    }
+
+    /// Removes all of it.
+    pub(super) fn remove(&mut self) -> io::Result<()> {
+        self.found = None;
+        match fs::remove_dir_all(&self.dir) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+            other => other,
+        }
+    }
+
+    /// The segment that is appended to, and its size.
+    fn last_or_new(&mut self, first_seq: u64) -> io::Result<(u64, u64)> {
+        let retention = self.retention;
+        let newest = self.found()?.last().copied();
+        match newest {
+            Some((number, size)) if !retention.is_full(size) => Ok((number, size)),
+            other => self.begin(other.map_or(1, |(number, _)| number + 1), first_seq),
+        }
+    }
+
+    fn begin(&mut self, number: u64, first_seq: u64) -> io::Result<(u64, u64)> {
+        DirBuilder::new().recursive(true).mode(0o700).create(&self.dir)?;
+        let mut open = OpenOptions::new();
+        let mut file =
+            open.write(true).create(true).truncate(true).mode(0o600).open(self.path(number))?;
+        file.write_all(&record::header(first_seq))?;
+        let size = record::HEADER as u64;
+        self.found()?.push((number, size));
+        self.drop_excess();
+        Ok((number, size))
+    }
+
+    fn write(&mut self, number: u64, size: u64, bytes: &[u8]) -> io::Result<()> {
+        let mut file = OpenOptions::new().append(true).open(self.path(number))?;
+        if let Err(error) = file.write_all(bytes) {
+            // The disk is full, most likely: half a record must not be in front of the next.
+            file.set_len(size)?;
+            return Err(error);
+        }
+        if let Some((_, size)) = self.found()?.last_mut() {
+            *size += bytes.len() as u64;
+        }
+        Ok(())
+    }
+
+    fn drop_excess(&mut self) {
+        let Some(found) = &mut self.found else { return };
+        let sizes: Vec<u64> = found.iter().map(|(_, size)| *size).collect();
+        let excess: Vec<_> = found.drain(..self.retention.excess(&sizes)).collect();
+        for (number, _) in excess {
+            let path = self.path(number);
+            if let Err(error) = fs::remove_file(&path) {
+                tracing::warn!(path = %path.display(), %error, "cannot drop old history");
+            }
+        }
+    }
+
+    /// All segments. The newest is cut where it is not sound: the daemon may have been killed while it
+    /// wrote.
+    fn found(&mut self) -> io::Result<&mut Vec<(u64, u64)>> {
+        let found = match self.found.take() {
+            Some(found) => found,
+            None => self.look()?,
+        };
+        Ok(self.found.insert(found))
+    }
+
+    fn look(&self) -> io::Result<Vec<(u64, u64)>> {
+        let mut found = list(&self.dir)?;
+        let Some((number, size)) = found.last_mut() else { return Ok(found) };
+        let (_, sound) = self.read(*number)?;
+        if sound < record::HEADER as u64 {
+            fs::remove_file(self.path(*number))?;
+            found.pop();
+        } else if sound < *size {
+            File::options().write(true).open(self.path(*number))?.set_len(sound)?;
+            *size = sound;
+        }
+        Ok(found)
+    }
+
+    /// The chunks of a segment, as far as it is sound; and how far that is.
+    fn read(&self, number: u64) -> io::Result<(Vec<Chunk>, u64)> {
+        let mut reader = Reader::new();
+        reader.push(&fs::read(self.path(number))?);
+        let chunks = std::iter::from_fn(|| reader.next_chunk()).collect();
+        if let Some(fault) = reader.fault() {
+            tracing::warn!(path = %self.path(number).display(), %fault, "history");
+        }
+        Ok((chunks, reader.sound_bytes()))
+    }
+
+    fn path(&self, number: u64) -> PathBuf {
+        self.dir.join(segment_name(number))
+    }
+}
+
+/// Puts records into a segment that has so much room; one at least. How many those are.
+fn fill(bytes: &mut BytesMut, chunks: &[Chunk], room: u64) -> usize {
+    for (count, chunk) in chunks.iter().enumerate() {
+        let size = (bytes.len() + record::HEAD + chunk.text.len()) as u64;
+        if count > 0 && size > room {
+            return count;
+        }
+        record::encode(chunk, bytes);
+    }
+    chunks.len()
+}
+
+fn list(dir: &Path) -> io::Result<Vec<(u64, u64)>> {
+    let entries = match fs::read_dir(dir) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+        entries => entries?,
+    };
+    let mut found = Vec::new();
+    for entry in entries {
+        let entry = entry?;
+        if let Some(number) = entry.file_name().to_str().and_then(segment_number) {
+            found.push((number, entry.metadata()?.len()));
+        }
+    }
+    found.sort_unstable();
+    Ok(found)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,93 @@
+//! Facts on their way into the store: whoever waits, waits for one write that has all.
+
+use std::{
+    collections::BTreeMap,
+    sync::{Arc, Mutex, PoisonError},
+};
+
+use store::{Change, Fact, StoreError, WorkspaceStore, workspace::MAX_CHANGES};
+use tokio::task;
+
+use super::{facts::KIND, session::Session};
+use crate::refusal::Refusal;
+use protocol::workspace::SessionId;
+
+/// Keeps what is known of sessions.
+pub(super) struct Keeper {
+    store: Arc<dyn WorkspaceStore>,
+    /// Those whose facts are not yet as they are in the store.
+    changed: Mutex<BTreeMap<SessionId, Arc<Session>>>,
+    /// Whoever has it writes for all who wait for it; so each fact reaches the store as it is then, and
+    /// none is overtaken by an older one of its own.
+    turn: Mutex<()>,
+}
+
+impl Keeper {
+    pub(super) fn new(store: Arc<dyn WorkspaceStore>) -> Self {
+        Self { store, changed: Mutex::default(), turn: Mutex::default() }
+    }
+
+    /// Returns when the session's facts, as they are now or later, are in the store. It blocks.
+    pub(super) fn keep_now(&self, session: &Arc<Session>) -> Result<(), StoreError> {
+        self.changed().insert(session.id, Arc::clone(session));
+        let _turn = self.turn.lock().unwrap_or_else(PoisonError::into_inner);
+        if !self.changed().contains_key(&session.id) {
+            return Ok(());
+        }
+        self.write()
+    }
+
+    /// The same, where nothing may block.
+    pub(super) async fn keep(self: &Arc<Self>, session: &Arc<Session>) -> Result<(), Refusal> {
+        let (keeper, session) = (Arc::clone(self), Arc::clone(session));
+        let kept = task::spawn_blocking(move || keeper.keep_now(&session)).await;
+        Ok(kept.map_err(|error| Refusal::failed(&error))??)
+    }
+
+    /// Keeps them soon, and nobody waits for it. What cannot be kept is said in the log.
+    pub(super) fn keep_soon(self: &Arc<Self>, session: &Arc<Session>) {
+        let (keeper, session) = (Arc::clone(self), Arc::clone(session));
+        let keep = move || {
+            if let Err(error) = keeper.keep_now(&session) {
+                let error = base::error::chain(&error);
+                tracing::error!(session = %session.id, error, "cannot keep what a session is");
+            }
+        };
+        match tokio::runtime::Handle::try_current() {
+            Ok(runtime) => drop(runtime.spawn_blocking(keep)),
+            Err(_) => keep(),
+        }
+    }
+
+    /// Forgets a session that has been marked as gone. It blocks.
+    pub(super) fn forget_now(&self, id: SessionId) -> Result<(), StoreError> {
+        let _turn = self.turn.lock().unwrap_or_else(PoisonError::into_inner);
+        self.changed().remove(&id);
+        self.store.change_facts(&[Change::Forget { kind: KIND.to_owned(), id: id.to_string() }])
+    }
+
+    /// Writes all that has changed. What cannot be written has still changed.
+    fn write(&self) -> Result<(), StoreError> {
+        let mut batch = std::mem::take(&mut *self.changed());
+        while !batch.is_empty() {
+            let some: Vec<_> = batch.values().take(MAX_CHANGES).map(Arc::clone).collect();
+            let changes: Vec<Change> = some.iter().filter_map(|session| change(session)).collect();
+            if let Err(error) = self.store.change_facts(&changes) {
+                self.changed().extend(batch);
+                return Err(error);
+            }
+            some.iter().for_each(|session| drop(batch.remove(&session.id)));
+        }
+        Ok(())
+    }
+
+    fn changed(&self) -> std::sync::MutexGuard<'_, BTreeMap<SessionId, Arc<Session>>> {
+        self.changed.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// What is to be kept of a session; nothing if it is gone.
+fn change(session: &Session) -> Option<Change> {
+    let json = session.lock().kept()?;
+    Some(Change::Keep(Fact { kind: KIND.to_owned(), id: session.id.to_string(), json }))
+}

@@ -1,0 +1,296 @@
+//! The sessions of this machine: what runs, its output and its viewers, kept over restarts.
+//!
+//! - [`Sessions`]: all of them; `create`, `restore`: how they come to be
+//! - [`session`]: one of them; [`facts`]: what is known of one, and kept in the store
+//! - [`new`]: what makes one
+//! - [`feed`]: how an engine tells what happens
+//! - [`output`]: its output, kept once; [`painter`]: the screen that comes of it; [`history`]: on the
+//!   disk; [`past`]: output of before; [`asides`]: what is said beside it
+//! - [`attachment`]: one client's stream of one session; [`viewers`]: how far each is; [`stream`]: what
+//!   each is sent next
+//! - [`windows`]: its size; [`inputs`]: what was typed already; [`questions`]: what its agent asks;
+//!   [`port`]: what its development server listens on
+//! - [`commons`]: what all share; [`alarms`]: time; [`keeper`]: the way into the store
+
+mod alarms;
+mod asides;
+pub(crate) mod attachment;
+mod commons;
+mod create;
+pub(crate) mod facts;
+pub(crate) mod feed;
+mod history;
+mod inputs;
+mod keeper;
+pub(crate) mod new;
+mod output;
+mod painter;
+mod past;
+mod port;
+mod questions;
+mod restore;
+pub(crate) mod session;
+mod stream;
+mod talk;
+mod viewers;
+mod windows;
+
+use std::{
+    collections::BTreeMap,
+    sync::{Arc, Mutex, MutexGuard, PoisonError, Weak, atomic::Ordering},
+};
+
+use ::session::size::Size;
+use futures_util::StreamExt as _;
+use protocol::workspace::{
+    ServerMessage, SessionId, SessionInfo, SessionStatus, TeamId, client::OfSession,
+};
+use store::WorkspaceStore;
+use tokio::task::{self, JoinHandle};
+
+use self::{alarms::now, commons::Commons, session::Session};
+pub(crate) use self::{
+    attachment::{Attachment, Streamed},
+    facts::Facts,
+    feed::Feed,
+    new::{NewSession, What},
+};
+use crate::{
+    events::{Event, Events},
+    refusal::Refusal,
+    settings::Settings,
+    work::{Counts, Shared},
+};
+
+/// How a session ended that ended with the daemon.
+const WITH_THE_DAEMON: &str = "it ended with the daemon";
+/// So many sessions are ended at the same time.
+const ENDED_AT_ONCE: usize = 64;
+
+/// One connection of a client, among all.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub(crate) struct ClientId(pub(crate) u64);
+
+/// All sessions.
+#[derive(Clone)]
+pub(crate) struct Sessions(Arc<Inner>);
+
+struct Inner {
+    commons: Arc<Commons>,
+    all: Mutex<BTreeMap<SessionId, Arc<Session>>>,
+    ringing: Mutex<Option<JoinHandle<()>>>,
+}
+
+/// Part of a session's output, for `history`.
+#[derive(Debug)]
+pub(crate) struct Past {
+    pub(crate) from_seq: u64,
+    pub(crate) to_seq: u64,
+    pub(crate) data: String,
+    pub(crate) more: bool,
+}
+
+impl Sessions {
+    pub(crate) fn new(
+        settings: &Settings,
+        store: &Arc<dyn WorkspaceStore>,
+        events: &Events,
+        shared: Weak<Shared>,
+    ) -> Self {
+        let commons = Commons::new(settings, Arc::clone(store), events.clone(), shared);
+        let (all, ringing) = (Mutex::default(), Mutex::default());
+        Self(Arc::new(Inner { commons: Arc::new(commons), all, ringing }))
+    }
+
+    /// All, the oldest first; hidden ones when asked for.
+    pub(crate) fn list(&self, include_hidden: bool) -> Vec<SessionInfo> {
+        let infos = self.all().into_iter().map(|session| session.info());
+        let mut infos: Vec<_> = infos.filter(|info| include_hidden || !info.hidden).collect();
+        infos.sort_by_key(|info| (info.created_at, info.id));
+        infos
+    }
+
+    /// What is known of one now.
+    pub(crate) fn facts(&self, id: SessionId) -> Result<Facts, Refusal> {
+        Ok(self.get(id)?.lock().facts.clone())
+    }
+
+    /// The same, as clients are told.
+    pub(crate) fn info(&self, id: SessionId) -> Result<SessionInfo, Refusal> {
+        Ok(self.get(id)?.info())
+    }
+
+    pub(crate) async fn rename(&self, id: SessionId, name: String) -> Result<SessionInfo, Refusal> {
+        self.keep_change(id, |facts| facts.name = Some(name)).await
+    }
+
+    /// Says that a session belongs to a team from now on.
+    pub(crate) async fn join_team(
+        &self,
+        id: SessionId,
+        team: TeamId,
+        leader: bool,
+    ) -> Result<SessionInfo, Refusal> {
+        self.keep_change(id, |facts| {
+            (facts.team_id, facts.is_team_leader) = (Some(team), leader);
+        })
+        .await
+    }
+
+    /// Ends a session and forgets it, its history too. Everybody is told `session_killed`.
+    pub(crate) async fn kill(&self, id: SessionId) -> Result<(), Refusal> {
+        let session = self.remove(id).ok_or(Refusal::UnknownSession(id))?;
+        let facts = session.lock().facts.clone();
+        if let Some(engine) = session.engine.get() {
+            engine.stop().await;
+        }
+        let forgotten = session.forget().await;
+        let only_viewers_of = facts.hidden.then_some(id);
+        let message = ServerMessage::SessionKilled(OfSession { session_id: id });
+        self.0.commons.events.send(Event { message, only_viewers_of, team: None });
+        if facts.team_id.is_some()
+            && let Ok(shared) = self.0.commons.shared()
+        {
+            shared.teams.session_gone(&shared, id);
+        }
+        forgotten
+    }
+
+    /// What it is doing and has done; of clients it knows nothing.
+    pub(crate) fn counts(&self) -> Counts {
+        let all = self.all();
+        let exited = |session: &&Arc<Session>| session.info().status == SessionStatus::Exited;
+        Counts {
+            clients: 0,
+            sessions: all.len(),
+            live: all.len() - all.iter().filter(exited).count(),
+            output_bytes: self.0.commons.output_bytes.load(Ordering::Relaxed),
+            resyncs: self.0.commons.resyncs.load(Ordering::Relaxed),
+        }
+    }
+
+    /// Ends all that runs, and writes what is not yet written.
+    pub(crate) async fn shut_down(&self) {
+        self.0.commons.close();
+        let all = self.all();
+        futures_util::stream::iter(&all)
+            .for_each_concurrent(ENDED_AT_ONCE, |session| async {
+                if let Some(engine) = session.engine.get() {
+                    engine.stop().await;
+                }
+            })
+            .await;
+        self.0.commons.writer.flush().await;
+        for session in &all {
+            if let Err(refusal) = self.0.commons.keeper.keep(session).await {
+                tracing::error!(%refusal, "cannot keep what sessions are");
+                break;
+            }
+        }
+    }
+
+    /// Starts what serves all sessions.
+    fn begin(&self) {
+        self.0.commons.writer.start();
+        let ringing = tokio::spawn(Arc::clone(&self.0.commons.alarms).run());
+        *self.0.ringing.lock().unwrap_or_else(PoisonError::into_inner) = Some(ringing);
+    }
+
+    /// Makes room for one more session, and takes it among all.
+    fn add(&self, facts: Facts, size: Size) -> Result<Arc<Session>, Refusal> {
+        let most = self.0.commons.max_sessions;
+        let is_full = self.lock().len() >= most;
+        if is_full {
+            let oldest = self.oldest_exited();
+            let oldest = oldest.ok_or(Refusal::TooMany { what: "sessions", most })?;
+            self.drop_exited(&oldest);
+        }
+        let session = Session::new(&self.0.commons, facts, size, now());
+        self.lock().insert(session.id, Arc::clone(&session));
+        Ok(session)
+    }
+
+    fn oldest_exited(&self) -> Option<Arc<Session>> {
+        let exited = self.all().into_iter().map(|session| (session.info(), session));
+        let exited = exited.filter(|(info, _)| info.status == SessionStatus::Exited);
+        exited.min_by_key(|(info, _)| info.last_active).map(|(_, session)| session)
+    }
+
+    fn drop_exited(&self, session: &Arc<Session>) {
+        self.remove(session.id);
+        let sessions = self.clone();
+        let id = session.id;
+        let session = Arc::clone(session);
+        tokio::spawn(async move {
+            if let Err(refusal) = session.forget().await {
+                tracing::error!(%refusal, "cannot forget a session");
+            }
+            let message = ServerMessage::SessionKilled(OfSession { session_id: id });
+            sessions.0.commons.events.tell(message);
+        });
+    }
+
+    async fn keep_change(
+        &self,
+        id: SessionId,
+        change: impl FnOnce(&mut Facts),
+    ) -> Result<SessionInfo, Refusal> {
+        let session = self.get(id)?;
+        change(&mut session.lock().facts);
+        self.0.commons.keeper.keep(&session).await?;
+        session.tell(now());
+        Ok(session.info())
+    }
+
+    fn get(&self, id: SessionId) -> Result<Arc<Session>, Refusal> {
+        self.lock().get(&id).cloned().ok_or(Refusal::UnknownSession(id))
+    }
+
+    fn remove(&self, id: SessionId) -> Option<Arc<Session>> {
+        self.lock().remove(&id)
+    }
+
+    fn all(&self) -> Vec<Arc<Session>> {
+        self.lock().values().cloned().collect()
+    }
+
+    fn lock(&self) -> MutexGuard<'_, BTreeMap<SessionId, Arc<Session>>> {
+        self.0.all.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Session {
+    /// Marks it as gone, and forgets all that was kept of it.
+    async fn forget(self: &Arc<Self>) -> Result<(), Refusal> {
+        self.lock().is_gone = true;
+        self.news.notify_waiters();
+        let session = Arc::clone(self);
+        let forgotten = task::spawn_blocking(move || {
+            session.segments().remove()?;
+            remove_dir(&session.commons.agent_dir(session.id))?;
+            Ok::<_, std::io::Error>(session.commons.keeper.forget_now(session.id))
+        });
+        let forgotten = forgotten.await.map_err(|error| Refusal::failed(&error))?;
+        Ok(forgotten.map_err(|error| Refusal::failed(&error))??)
+    }
+}
+
+impl Drop for Inner {
+    fn drop(&mut self) {
+        self.commons.writer.end();
+        let ringing = self.ringing.get_mut().unwrap_or_else(PoisonError::into_inner);
+        if let Some(ringing) = ringing.take() {
+            ringing.abort();
+        }
+    }
+}
+
+fn remove_dir(dir: &std::path::Path) -> std::io::Result<()> {
+    match std::fs::remove_dir_all(dir) {
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(()),
+        other => other,
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,100 @@
+//! What a terminal shows, painted no sooner than it has to be.
+//!
+//! As long as the log holds all that a terminal ever wrote, and that is little, nothing is kept but the
+//! log: a snapshot is painted when somebody asks for it. So idle sessions cost next to nothing.
+
+use session::{
+    log::{Chunk, Log},
+    screen::{Screen, Size as Cells},
+    size::Size,
+};
+
+/// A session whose log is larger keeps its screen.
+const LITTLE: usize = 64 * 1024;
+/// One whose size changed more often, too.
+const FEW_SIZES: usize = 64;
+
+/// The screen of one session.
+pub(super) struct Painter {
+    screen: Option<Screen>,
+    /// The number of the last chunk that was fed to the screen.
+    fed: u64,
+    /// The sizes that the terminal has had, each from after the chunk of this number on. The first is
+    /// what the screen begins with.
+    sizes: Vec<(u64, Size)>,
+    /// How many of them the screen has had.
+    resized: usize,
+}
+
+impl Painter {
+    /// Of a terminal that begins with this size.
+    pub(super) fn new(size: Size) -> Self {
+        Self { screen: None, fed: 0, sizes: vec![(0, size)], resized: 1 }
+    }
+
+    /// The terminal has another size after the chunk of this number.
+    pub(super) fn resize(&mut self, after: u64, size: Size) {
+        self.sizes.push((after, size));
+        if self.sizes.len() > FEW_SIZES {
+            self.feed(Vec::new(), self.fed);
+            self.forget_sizes();
+        }
+    }
+
+    /// What of the log it has not had.
+    pub(super) fn lacking(&self, log: &Log) -> Vec<Chunk> {
+        log.after(self.fed).unwrap_or_else(|_| log.all()).collect()
+    }
+
+    /// Paints chunks, of which this is the last number; the screen is kept from now on.
+    pub(super) fn feed(&mut self, chunks: Vec<Chunk>, last: u64) {
+        for chunk in chunks {
+            self.resize_up_to(chunk.seq - 1);
+            self.screen().feed(&chunk.text);
+        }
+        self.resize_up_to(last);
+        self.fed = last;
+    }
+
+    /// The text that repaints a terminal, which is as large as this.
+    pub(super) fn snapshot(&mut self) -> (Cells, String) {
+        let screen = self.screen();
+        (screen.size(), screen.snapshot())
+    }
+
+    /// Drops the screen if it can be painted again from this log, and says whether it did.
+    pub(super) fn drop_if_little(&mut self, log: &Log) -> bool {
+        let is_little = log.first_seq() == 1 && log.size() <= LITTLE;
+        let drops = is_little && self.sizes.first().is_some_and(|(after, _)| *after == 0);
+        if drops {
+            (self.screen, self.fed, self.resized) = (None, 0, 1);
+        } else {
+            self.forget_sizes();
+        }
+        drops
+    }
+
+    fn screen(&mut self) -> &mut Screen {
+        let (_, size) = self.sizes.first().copied().unwrap_or((0, Size::DEFAULT));
+        self.screen.get_or_insert_with(|| Screen::new(cells(size)))
+    }
+
+    fn resize_up_to(&mut self, seq: u64) {
+        while let Some((after, size)) = self.sizes.get(self.resized).copied()
+            && after <= seq
+        {
+            self.screen().resize(cells(size));
+            self.resized += 1;
+        }
+    }
+
+    /// Those that the screen has had need not be known any more, but for the last.
+    fn forget_sizes(&mut self) {
+        self.sizes.drain(..self.resized.saturating_sub(1));
+        self.resized = 1;
+    }
+}
+
+fn cells(size: Size) -> Cells {
+    Cells::new(size.cols(), size.rows())
+}

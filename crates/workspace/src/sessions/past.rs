@@ -1,0 +1,70 @@
+//! Output of before: from memory as far as it is kept there, from the disk beyond.
+
+use std::sync::Arc;
+
+use session::log::{Gather, History};
+use tokio::task;
+
+use super::{painter::Painter, session::Session};
+use crate::refusal::Refusal;
+
+impl Session {
+    /// What came before a number, the newest of it, as much as fits.
+    pub(super) async fn past(
+        self: &Arc<Self>,
+        before_seq: u64,
+        max_bytes: usize,
+    ) -> Result<History, Refusal> {
+        let mut gather = Gather::new(before_seq, max_bytes);
+        if !gather.add(self.lock().output.log.all()) {
+            return Ok(gather.finish());
+        }
+        self.on_disk(move |session| {
+            session.segments().gather(&mut gather)?;
+            Ok(gather.finish())
+        })
+        .await
+    }
+
+    /// Reads the output of a terminal of before into memory, for somebody who looks at it.
+    pub(super) async fn load(self: &Arc<Self>) -> Result<(), Refusal> {
+        let bound = self.commons.log_bytes;
+        let size = self.lock().windows.size();
+        self.on_disk(move |session| {
+            let mut gather = Gather::new(u64::MAX, bound);
+            session.segments().gather(&mut gather)?;
+            let chunks = gather.finish().chunks;
+            let mut painter = session.painter();
+            let mut state = session.lock();
+            if state.output.is_napping() {
+                *painter = Painter::new(size);
+                state.output.wake_with(chunks);
+            }
+            Ok(())
+        })
+        .await
+    }
+
+    /// Forgets the output of a terminal that has ended, and is on the disk.
+    pub(super) fn nap(&self) {
+        let mut painter = self.painter();
+        let mut state = self.lock();
+        if state.viewers.is_empty() && state.output.may_nap() {
+            *painter = Painter::new(state.windows.size());
+            state.output.nap(self.commons.log_bytes);
+            state.asides.clear();
+        }
+    }
+
+    async fn on_disk<T: Send + 'static>(
+        self: &Arc<Self>,
+        read: impl FnOnce(&Self) -> std::io::Result<T> + Send + 'static,
+    ) -> Result<T, Refusal> {
+        let session = Arc::clone(self);
+        let done = task::spawn_blocking(move || read(&session)).await;
+        let done = done.map_err(|error| Refusal::failed(&error))?;
+        done.map_err(|error| {
+            Refusal::Failed(format!("the session's history cannot be read: {error}"))
+        })
+    }
+}

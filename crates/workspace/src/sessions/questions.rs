@@ -1,0 +1,90 @@
+//! What agents ask leave for, until it is answered.
+
+use std::collections::VecDeque;
+
+use protocol::workspace::{PermissionId, SessionId, client::PermissionRequest};
+use serde_json::Value;
+
+/// So many of a session may be open; of more, the oldest are no longer shown to those who come.
+const MOST: usize = 64;
+
+/// The open questions of one session.
+#[derive(Default)]
+pub(super) struct Questions(VecDeque<Question>);
+
+struct Question {
+    /// As the agent's engine knows it.
+    own: String,
+    request: PermissionRequest,
+}
+
+impl Questions {
+    /// Adds a question, and says what clients are to be sent.
+    pub(super) fn ask(
+        &mut self,
+        session_id: SessionId,
+        own: String,
+        tool: String,
+        input: Value,
+    ) -> PermissionRequest {
+        if self.0.len() >= MOST {
+            self.0.pop_front();
+        }
+        let request_id = own.parse().unwrap_or_else(|_| PermissionId::from_random(rand::random()));
+        let request = PermissionRequest { session_id, request_id, tool, input };
+        self.0.push_back(Question { own, request: request.clone() });
+        request
+    }
+
+    /// The engine's own name of an open question.
+    pub(super) fn own(&self, id: &str) -> Option<String> {
+        let id: PermissionId = id.parse().ok()?;
+        let question = self.0.iter().find(|question| question.request.request_id == id);
+        question.map(|question| question.own.clone())
+    }
+
+    /// Removes a question that is answered, by the engine's own name.
+    pub(super) fn take(&mut self, own: &str) -> Option<PermissionId> {
+        let at = self.0.iter().position(|question| question.own == own)?;
+        self.0.remove(at).map(|question| question.request.request_id)
+    }
+
+    /// All that are open.
+    pub(super) fn open(&self) -> impl Iterator<Item = PermissionRequest> + '_ {
+        self.0.iter().map(|question| question.request.clone())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn ask(questions: &mut Questions, own: &str) -> PermissionRequest {
+        questions.ask(SessionId::from_random(1), own.to_owned(), "Bash".to_owned(), Value::Null)
+    }
+
+    #[test]
+    fn a_question_is_found_by_the_id_that_clients_know_and_ends_once() {
+        let mut questions = Questions::default();
+        let asked = ask(&mut questions, "toolu_1");
+        assert_eq!(questions.own(&asked.request_id.to_string()).as_deref(), Some("toolu_1"));
+        assert_eq!(questions.open().count(), 1);
+        assert_eq!(questions.take("toolu_1"), Some(asked.request_id));
+        assert_eq!(questions.take("toolu_1"), None);
+        assert_eq!(questions.own(&asked.request_id.to_string()), None);
+    }
+
+    #[test]
+    fn an_id_that_clients_can_use_stays() {
+        let id = "550e8400-e29b-41d4-a716-446655440000";
+        assert_eq!(ask(&mut Questions::default(), id).request_id.to_string(), id);
+    }
+
+    #[test]
+    fn no_more_are_open_than_the_bound() {
+        let mut questions = Questions::default();
+        (0..=MOST).for_each(|number| drop(ask(&mut questions, &number.to_string())));
+        assert_eq!(questions.open().count(), MOST);
+        assert_eq!(questions.take("0"), None);
+    }
+}

@@ -1,0 +1,127 @@
+//! What was there before the daemon started: listed as it is now, with its history.
+
+use std::sync::Arc;
+
+use jiff::Timestamp;
+use process::end_leftovers;
+use protocol::workspace::SessionMode;
+use session::size::Size;
+use store::Fact;
+use tokio::task;
+
+use super::{
+    Feed, Sessions, WITH_THE_DAEMON,
+    alarms::now,
+    create::adopted_at,
+    facts::{KIND, Kept},
+    session::Session,
+};
+use crate::{
+    adopted,
+    engine::Engine,
+    refusal::Refusal,
+    work::{Shared, StartError},
+};
+
+impl Sessions {
+    /// Those that were kept. Terminals of an earlier life have ended, agents are idle, adopted
+    /// processes are looked for.
+    pub(crate) async fn restore(&self, shared: &Arc<Shared>) -> Result<(), StartError> {
+        self.begin();
+        let store = Arc::clone(&shared.store);
+        let facts = task::spawn_blocking(move || store.load_facts(KIND)).await;
+        let kept: Vec<Kept> = facts.unwrap_or(Ok(Vec::new()))?.iter().filter_map(read).collect();
+        self.end_leftovers(&kept).await;
+        for kept in kept {
+            self.take_up(shared, kept).await;
+        }
+        Ok(())
+    }
+
+    /// A supervisor that was killed, too, may have left something.
+    async fn end_leftovers(&self, kept: &[Kept]) {
+        let lived = kept.iter().filter(|kept| kept.facts.ended.is_none());
+        let owned = lived.filter(|kept| kept.facts.mode != SessionMode::Adopted);
+        let ids: Vec<_> = owned.map(|kept| kept.facts.id.uuid()).collect();
+        let left = end_leftovers(&ids).await;
+        if left > 0 {
+            tracing::error!(left, "processes of an earlier daemon cannot be ended");
+        }
+    }
+
+    async fn take_up(&self, shared: &Arc<Shared>, kept: Kept) {
+        let size = kept.size.and_then(|(cols, rows)| Size::new(cols, rows).ok());
+        let session =
+            Session::new(&self.0.commons, kept.facts, size.unwrap_or(Size::DEFAULT), now());
+        self.lock().insert(session.id, Arc::clone(&session));
+        if session.is_terminal {
+            return session.was_terminal().await;
+        }
+        session.go_on_with_history().await;
+        if !session.may_go_on() {
+            return;
+        }
+        match restart(shared, &session).await {
+            Ok(engine) => session.run(engine),
+            Err(refusal) => session.lock().facts.ended = Some(refusal.to_string()),
+        }
+    }
+}
+
+impl Session {
+    /// Its process has ended with the daemon, unless it had before. What it showed is on the disk.
+    async fn was_terminal(self: &Arc<Self>) {
+        let session = Arc::clone(self);
+        let written = task::spawn_blocking(move || session.segments().modified()).await;
+        let written = written.ok().flatten().and_then(|time| Timestamp::try_from(time).ok());
+        let mut state = self.lock();
+        state.output.nap(self.commons.log_bytes);
+        state.port.stop();
+        if state.facts.ended.is_some() {
+            return;
+        }
+        state.facts.ended = Some(WITH_THE_DAEMON.to_owned());
+        state.facts.last_active = written.unwrap_or(state.facts.last_active);
+        drop(state);
+        self.commons.keeper.keep_soon(self);
+    }
+
+    /// New output comes after what is on the disk.
+    async fn go_on_with_history(self: &Arc<Self>) {
+        let session = Arc::clone(self);
+        let last = task::spawn_blocking(move || session.segments().last_seq()).await;
+        match last {
+            Ok(Ok(Some(seq))) => self.lock().output.go_on_after(seq),
+            Ok(Ok(None)) | Err(_) => {}
+            Ok(Err(error)) => {
+                tracing::error!(session = %self.id, %error, "its history cannot be read");
+            }
+        }
+    }
+
+    /// An agent always may: what it needs may be here again.
+    fn may_go_on(&self) -> bool {
+        let facts = &mut self.lock().facts;
+        if facts.mode == SessionMode::Sdk {
+            facts.ended = None;
+        }
+        facts.ended.is_none()
+    }
+}
+
+/// Takes up what runs in a session, or could.
+async fn restart(shared: &Arc<Shared>, session: &Arc<Session>) -> Result<Box<dyn Engine>, Refusal> {
+    let facts = session.lock().facts.clone();
+    let feed = Feed::new(session);
+    if facts.mode == SessionMode::Sdk {
+        return shared.agents.start(shared, &facts, feed);
+    }
+    let (engine, start_time) = adopted::start(shared, &facts, feed).await?;
+    adopted_at(session, start_time);
+    Ok(engine)
+}
+
+fn read(fact: &Fact) -> Option<Kept> {
+    let read = serde_json::from_str(&fact.json);
+    read.inspect_err(|error| tracing::error!(id = fact.id, %error, "a session cannot be read")).ok()
+}

@@ -1,0 +1,270 @@
+//! One session.
+//!
+//! What is short is under one lock; nothing waits under it. Beside it are the screen and the files,
+//! which take longer, each under its own. Whoever takes several takes the screen's or the files' first.
+
+use std::{
+    sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError},
+    time::{Duration, Instant},
+};
+
+use jiff::Timestamp;
+use protocol::workspace::{
+    ServerMessage, SessionId, SessionInfo, SessionMode, SessionStatus, client::WithSession,
+};
+use session::size::Size;
+use tokio::sync::Notify;
+
+use super::{
+    asides::Asides, commons::Commons, facts::Facts, feed::Activity, history::Segments,
+    inputs::Inputs, output::Output, painter::Painter, port::PortSearch, questions::Questions,
+    viewers::Viewers, windows::Windows,
+};
+use crate::{engine::Engine, events::Event, refusal::Refusal};
+
+/// That a session has changed is told so often, and no more often.
+const BETWEEN_TELLING: Duration = Duration::from_millis(100);
+/// So long after a terminal has ended and nobody looks at it any more, its output is no longer kept in
+/// memory.
+const NAP_AFTER: Duration = Duration::from_secs(10);
+
+/// One session: a terminal, an agent, an adopted process.
+pub(crate) struct Session {
+    pub(super) id: SessionId,
+    pub(super) commons: Arc<Commons>,
+    /// Whether its output is what a terminal shows; else it is lines.
+    pub(super) is_terminal: bool,
+    pub(super) engine: OnceLock<Box<dyn Engine>>,
+    pub(super) painter: Mutex<Painter>,
+    pub(super) segments: Mutex<Segments>,
+    pub(super) state: Mutex<State>,
+    /// Rung when there is something new for viewers.
+    pub(super) news: Notify,
+}
+
+/// All of a session that is short.
+pub(super) struct State {
+    pub(super) facts: Facts,
+    pub(super) activity: Activity,
+    pub(super) output: Output,
+    pub(super) asides: Asides,
+    pub(super) viewers: Viewers,
+    pub(super) windows: Windows,
+    pub(super) inputs: Inputs,
+    pub(super) questions: Questions,
+    pub(super) port: PortSearch,
+    /// Whether it is to be told that it has changed, and when that was told last.
+    pub(super) to_tell: bool,
+    told: Option<Instant>,
+    /// When it has nobody to look at it since, or has ended.
+    pub(super) quiet_since: Instant,
+    /// The alarm that is set.
+    alarm: Option<Instant>,
+    /// Whether it was killed.
+    pub(super) is_gone: bool,
+}
+
+impl Session {
+    pub(super) fn new(commons: &Arc<Commons>, facts: Facts, size: Size, now: Instant) -> Arc<Self> {
+        let id = facts.id;
+        let segments = Segments::new(commons.history_dir(id), commons.retention());
+        Arc::new(Self {
+            id,
+            is_terminal: facts.mode == SessionMode::Pty,
+            engine: OnceLock::new(),
+            painter: Mutex::new(Painter::new(size)),
+            segments: Mutex::new(segments),
+            state: Mutex::new(State::new(facts, size, commons.log_bytes, now)),
+            news: Notify::new(),
+            commons: Arc::clone(commons),
+        })
+    }
+
+    pub(super) fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(super) fn info(&self) -> SessionInfo {
+        self.lock().info()
+    }
+
+    /// The engine of a session that has not ended.
+    pub(super) fn live(&self) -> Result<&dyn Engine, Refusal> {
+        if let Some(how) = &self.lock().facts.ended {
+            return Err(Refusal::Ended(how.clone()));
+        }
+        let engine = self.engine.get();
+        engine.map(Box::as_ref).ok_or_else(|| Refusal::Ended("nothing runs in it".to_owned()))
+    }
+
+    /// Changes something, and sets the alarm for what comes of it.
+    pub(super) fn change<T>(
+        self: &Arc<Self>,
+        now: Instant,
+        change: impl FnOnce(&mut State) -> T,
+    ) -> T {
+        let mut state = self.lock();
+        let changed = change(&mut state);
+        self.rearm(&mut state, now);
+        changed
+    }
+
+    /// Tells everybody what it is now, or soon, where that was told just now.
+    pub(super) fn tell(self: &Arc<Self>, now: Instant) {
+        self.change(now, |state| {
+            state.to_tell = true;
+            self.tell_if_due(state, now);
+        });
+    }
+
+    /// Sets the alarm, if something is due before the one that is set.
+    pub(super) fn rearm(self: &Arc<Self>, state: &mut State, now: Instant) {
+        let Some(due) = state.due(self.is_terminal) else { return };
+        if state.alarm.is_none_or(|alarm| due < alarm) {
+            state.alarm = Some(due);
+            self.commons.alarms.set(due.max(now), Arc::downgrade(self));
+        }
+    }
+
+    /// Does all that is due.
+    pub(super) fn alarm_rang(self: &Arc<Self>, now: Instant) {
+        let mut state = self.lock();
+        if state.alarm.is_some_and(|alarm| alarm <= now) {
+            state.alarm = None;
+        }
+        if state.is_gone {
+            return;
+        }
+        self.tell_if_due(&mut state, now);
+        self.end_character_if_due(&mut state, now);
+        let size = state.windows.due(now);
+        let paints = state.output.is_to_be_painted(now);
+        let searches = state.port.take_due(now);
+        let naps = state.nap_at().is_some_and(|at| at <= now);
+        drop(state);
+        if let Some(size) = size {
+            self.resized(size);
+        }
+        if paints {
+            self.catch_up();
+        }
+        if searches {
+            self.search_port();
+        }
+        if naps {
+            self.nap();
+        }
+        let mut state = self.lock();
+        self.rearm(&mut state, now);
+    }
+
+    fn tell_if_due(&self, state: &mut State, now: Instant) {
+        if state.tell_at().is_none_or(|at| at > now) || state.is_gone {
+            return;
+        }
+        (state.to_tell, state.told) = (false, Some(now));
+        let only_viewers_of = state.facts.hidden.then_some(self.id);
+        let session = Box::new(state.info());
+        let message = ServerMessage::SessionStatusChanged(WithSession { session });
+        self.commons.events.send(Event { message, only_viewers_of, team: None });
+    }
+}
+
+impl State {
+    fn new(facts: Facts, size: Size, log_bytes: usize, now: Instant) -> Self {
+        let port = PortSearch::new(&facts, now);
+        Self {
+            facts,
+            activity: Activity::Idle,
+            output: Output::new(log_bytes),
+            asides: Asides::default(),
+            viewers: Viewers::default(),
+            windows: Windows::new(size),
+            inputs: Inputs::default(),
+            questions: Questions::default(),
+            port,
+            to_tell: false,
+            told: None,
+            quiet_since: now,
+            alarm: None,
+            is_gone: false,
+        }
+    }
+
+    /// As everybody is told of it.
+    pub(super) fn info(&self) -> SessionInfo {
+        let facts = &self.facts;
+        SessionInfo {
+            id: facts.id,
+            name: facts.name.clone(),
+            mode: facts.mode,
+            status: self.status(),
+            working_dir: facts.working_dir.clone(),
+            model: facts.model.clone(),
+            created_at: facts.created_at,
+            last_active: facts.last_active,
+            attached_clients: u32::try_from(self.viewers.len()).unwrap_or(u32::MAX),
+            adopted_pid: facts.adopted.map(|(pid, _)| pid),
+            project_id: facts.project_id,
+            node_id: None,
+            kind: facts.kind.clone(),
+            provider: facts.provider.clone(),
+            hidden: facts.hidden,
+            team_id: facts.team_id,
+            is_team_leader: facts.is_team_leader,
+            reachable: true,
+            dev_server_port: self.port.found(),
+            tags: facts.tags.clone(),
+        }
+    }
+
+    fn status(&self) -> SessionStatus {
+        match (self.facts.mode, self.activity) {
+            _ if self.facts.ended.is_some() => SessionStatus::Exited,
+            (SessionMode::Pty, _) if self.viewers.is_empty() => SessionStatus::Detached,
+            (SessionMode::Sdk, Activity::Idle) => SessionStatus::Idle,
+            _ => SessionStatus::Running,
+        }
+    }
+
+    /// It has done something just now.
+    pub(super) fn touch(&mut self) {
+        self.facts.last_active = Timestamp::now();
+    }
+
+    /// The facts as they are kept, with the size; nothing of a session that is gone.
+    pub(super) fn kept(&self) -> Option<String> {
+        if self.is_gone {
+            return None;
+        }
+        let size = self.windows.size();
+        super::facts::write(&self.facts, (size.cols(), size.rows()))
+    }
+
+    /// When something is to be done although nothing happens.
+    fn due(&self, is_terminal: bool) -> Option<Instant> {
+        let paints = self.output.paint_at().filter(|_| is_terminal);
+        let times = [
+            self.tell_at(),
+            self.windows.due_at(),
+            self.output.end_character_at(),
+            self.port.due_at(),
+            self.nap_at(),
+            paints,
+        ];
+        times.into_iter().flatten().min()
+    }
+
+    fn tell_at(&self) -> Option<Instant> {
+        let told = self.told.map(|told| told + BETWEEN_TELLING);
+        self.to_tell.then(|| told.unwrap_or(self.quiet_since))
+    }
+
+    fn nap_at(&self) -> Option<Instant> {
+        let may_nap = self.facts.mode == SessionMode::Pty
+            && self.facts.ended.is_some()
+            && self.viewers.is_empty()
+            && self.output.may_nap();
+        may_nap.then(|| self.quiet_since + NAP_AFTER)
+    }
+}

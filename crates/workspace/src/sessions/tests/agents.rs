@@ -1,0 +1,143 @@
+//! Lines, and what is said beside them.
+
+use protocol::workspace::{AgentEvent, ServerMessage, SessionMode, SessionStatus};
+use serde_json::json;
+
+use super::{bare::Bare, seen::Seen};
+use crate::{
+    engine::PermissionAnswer,
+    sessions::{
+        ClientId,
+        feed::{Activity, Feed, Outcome, TurnUsage},
+    },
+};
+
+fn text(text: &str) -> AgentEvent {
+    AgentEvent::Text { text: text.to_owned(), delta: false }
+}
+
+fn line(feed: &Feed, number: usize) {
+    feed.line(format!("{{\"line\":{number}}}\n"), vec![text(&format!("{number}"))]);
+}
+
+/// The texts of the events that a client was told.
+fn told(seen: &Seen) -> Vec<String> {
+    let texts = seen.messages.iter().filter_map(|message| match message {
+        ServerMessage::AgentEvent(told) => match &told.event {
+            AgentEvent::Text { text, .. } => Some(text.clone()),
+            _ => None,
+        },
+        _ => None,
+    });
+    texts.collect()
+}
+
+#[tokio::test]
+async fn what_a_line_means_comes_after_the_line_and_once_whoever_comes_back() {
+    let bare = Bare::new();
+    let (session, feed, _) = bare.session(SessionMode::Sdk);
+    let mut first = Seen::begun(bare.attach(session.id, 1, None)).await;
+    line(&feed, 1);
+    line(&feed, 2);
+    feed.event(AgentEvent::Notice { message: "no line said this".to_owned() });
+    line(&feed, 3);
+    first.catch_up().await;
+    assert_eq!(told(&first), ["1", "2", "3"]);
+    assert_eq!(first.text, "{\"line\":1}\n{\"line\":2}\n{\"line\":3}\n");
+    let seqs = first.messages.iter().filter_map(|message| match message {
+        ServerMessage::AgentEvent(told) => Some(told.seq),
+        _ => None,
+    });
+    assert!(seqs.eq([1, 2, 2, 3]));
+    let mut again = Seen::of(bare.attach(session.id, 2, Some(2)));
+    again.catch_up().await;
+    assert_eq!((told(&again), again.snapshots), (vec!["3".to_owned()], 0));
+}
+
+#[tokio::test]
+async fn the_snapshot_of_an_agent_is_its_newest_whole_lines() {
+    let bare = Bare::with(|settings| settings.log_bytes = 64 * 1024);
+    let (session, feed, _) = bare.session(SessionMode::Sdk);
+    for number in 0..20_000 {
+        line(&feed, number);
+        if number % 1000 == 0 {
+            bare.sessions.0.commons.writer.flush().await;
+        }
+    }
+    let mut attachment = bare.attach(session.id, 1, None);
+    let Some(crate::sessions::Streamed::Message(ServerMessage::SessionHistory(history))) =
+        attachment.next().await
+    else {
+        panic!("no history first")
+    };
+    let snapshot = history.snapshot.unwrap();
+    assert!((100_000..=256 * 1024).contains(&snapshot.data.len()), "{}", snapshot.data.len());
+    assert!(
+        snapshot.data.starts_with("{\"line\":") && snapshot.data.ends_with("{\"line\":19999}\n")
+    );
+}
+
+#[tokio::test]
+async fn a_question_waits_for_whoever_comes_and_is_answered_once() {
+    let bare = Bare::new();
+    let (session, feed, heard) = bare.session(SessionMode::Sdk);
+    feed.ask("toolu_1".to_owned(), "Bash".to_owned(), json!({"command": "ls"}));
+    let mut seen = Seen::begun(bare.attach(session.id, 1, None)).await;
+    seen.catch_up().await;
+    drop(seen);
+    let mut seen = Seen::begun(bare.attach(session.id, 2, None)).await;
+    seen.catch_up().await;
+    let requests = seen.messages.iter().filter_map(|message| match message {
+        ServerMessage::PermissionRequest(request) => Some(request.request_id),
+        _ => None,
+    });
+    let [id] = requests.collect::<Vec<_>>()[..] else { panic!("it is asked once") };
+    assert_eq!(bare.sessions.who_asks(&id.to_string()), Some(session.id));
+    let answer = PermissionAnswer { request_id: id.to_string(), allow: true, message: None };
+    bare.sessions.permit(session.id, answer.clone()).unwrap();
+    assert_eq!(heard.answers.lock().unwrap()[0].request_id, "toolu_1");
+    feed.resolved("toolu_1", Outcome::Allow);
+    seen.catch_up().await;
+    assert!(
+        matches!(seen.messages.last(), Some(ServerMessage::PermissionResolved(it)) if it.request_id == id)
+    );
+    let again = bare.sessions.permit(session.id, answer).unwrap_err();
+    assert!(again.to_string().contains("nobody asks"), "{again}");
+}
+
+#[tokio::test]
+async fn a_turn_is_seen_in_the_status_and_its_use_after_its_last_line() {
+    let bare = Bare::new();
+    let (session, feed, _) = bare.session(SessionMode::Sdk);
+    assert_eq!(session.info().status, SessionStatus::Idle);
+    let mut seen = Seen::begun(bare.attach(session.id, 1, None)).await;
+    feed.turn_started(1);
+    feed.activity(Activity::Working);
+    assert_eq!(session.info().status, SessionStatus::Running);
+    feed.conversation("conversation-1".to_owned());
+    line(&feed, 1);
+    let usage = TurnUsage { input_tokens: 10, output_tokens: 2, cost_usd: Some(0.5) };
+    feed.turn_ended(1, true, Some("done".to_owned()), usage);
+    feed.activity(Activity::Idle);
+    seen.catch_up().await;
+    let [.., ServerMessage::AgentEvent(_), ServerMessage::Usage(usage)] = &seen.messages[..] else {
+        panic!("{:?}", seen.messages)
+    };
+    assert_eq!((usage.turn, usage.input_tokens, usage.output_tokens), (1, 10, 2));
+    let kept =
+        store::WorkspaceStore::load_facts(&*bare.store, crate::sessions::facts::KIND).unwrap();
+    assert!(kept[0].json.contains("conversation-1") && kept[0].json.contains("\"turn\":1"));
+}
+
+#[tokio::test]
+async fn a_refused_input_may_be_sent_again() {
+    let bare = Bare::new();
+    let (session, _, heard) = bare.session(SessionMode::Pty);
+    let send = || bare.sessions.type_in(session.id, ClientId(1), "x".into(), Some("id"));
+    heard.refuses.store(true, std::sync::atomic::Ordering::Relaxed);
+    assert!(send().is_err());
+    heard.refuses.store(false, std::sync::atomic::Ordering::Relaxed);
+    assert!(send().unwrap());
+    assert!(!send().unwrap());
+    assert_eq!(heard.typed.lock().unwrap().len(), 1);
+}

@@ -1,0 +1,130 @@
+//! Sessions without anything that runs, to be fed by hand.
+
+use std::sync::{Arc, Mutex, Weak};
+
+use bytes::Bytes;
+use futures_util::{FutureExt as _, future::BoxFuture};
+use protocol::workspace::{SessionId, SessionKind, SessionMode};
+use session::size::Size;
+use store::{VolatileStore, WorkspaceStore};
+use tempfile::TempDir;
+
+use crate::{
+    Settings,
+    engine::{Engine, PermissionAnswer},
+    events::Events,
+    refusal::Refusal,
+    sessions::{Attachment, ClientId, Facts, Feed, Sessions, session::Session},
+};
+
+/// Sessions, and where they are kept.
+pub(super) struct Bare {
+    pub(super) dir: TempDir,
+    pub(super) store: Arc<VolatileStore>,
+    pub(super) events: Events,
+    pub(super) sessions: Sessions,
+    pub(super) settings: Settings,
+}
+
+impl Bare {
+    pub(super) fn new() -> Self {
+        Self::with(|_| {})
+    }
+
+    pub(super) fn with(change: impl FnOnce(&mut Settings)) -> Self {
+        let dir = tempfile::tempdir().unwrap();
+        let store = Arc::new(VolatileStore::default());
+        let mut settings = Settings::new(dir.path().to_owned());
+        change(&mut settings);
+        let events = Events::default();
+        let kept: Arc<dyn WorkspaceStore> = store.clone();
+        let sessions = Sessions::new(&settings, &kept, &events, Weak::new());
+        sessions.begin();
+        Self { dir, store, events, sessions, settings }
+    }
+
+    /// A session in which nothing runs but what the test says.
+    pub(super) fn session(&self, mode: SessionMode) -> (Arc<Session>, Feed, Arc<Heard>) {
+        let session = self.sessions.add(facts(mode), Size::DEFAULT).unwrap();
+        let heard = Arc::new(Heard::default());
+        session.run(Box::new(Listens(Arc::clone(&heard))));
+        let feed = Feed::new(&session);
+        (session, feed, heard)
+    }
+
+    pub(super) fn attach(&self, id: SessionId, client: u64, after: Option<u64>) -> Attachment {
+        self.sessions.attach(id, ClientId(client), after).unwrap()
+    }
+}
+
+pub(super) fn facts(mode: SessionMode) -> Facts {
+    let now = jiff::Timestamp::now();
+    Facts {
+        id: SessionId::from_random(rand::random()),
+        name: None,
+        mode,
+        kind: SessionKind::Claude,
+        working_dir: "/".to_owned(),
+        model: None,
+        created_at: now,
+        last_active: now,
+        project_id: None,
+        provider: "claude".to_owned(),
+        extra_args: Vec::new(),
+        hidden: false,
+        tags: Vec::new(),
+        team_id: None,
+        is_team_leader: false,
+        run_as_user: None,
+        conversation: None,
+        turn: 0,
+        adopted: None,
+        ended: None,
+    }
+}
+
+/// What an engine was told.
+#[derive(Default)]
+pub(super) struct Heard {
+    pub(super) typed: Mutex<Vec<Bytes>>,
+    pub(super) answers: Mutex<Vec<PermissionAnswer>>,
+    pub(super) sizes: Mutex<Vec<Size>>,
+    pub(super) refuses: std::sync::atomic::AtomicBool,
+}
+
+struct Listens(Arc<Heard>);
+
+impl Engine for Listens {
+    fn type_in(&self, keys: Bytes) -> Result<(), Refusal> {
+        if self.0.refuses.load(std::sync::atomic::Ordering::Relaxed) {
+            return Err(Refusal::invalid("not now"));
+        }
+        self.0.typed.lock().unwrap().push(keys);
+        Ok(())
+    }
+
+    fn prompt(&self, text: String) -> Result<(), Refusal> {
+        self.type_in(text.into())
+    }
+
+    fn interrupt(&self) -> Result<(), Refusal> {
+        Ok(())
+    }
+
+    fn permit(&self, answer: PermissionAnswer) -> Result<(), Refusal> {
+        self.0.answers.lock().unwrap().push(answer);
+        Ok(())
+    }
+
+    fn resize(&self, size: Size) {
+        self.0.sizes.lock().unwrap().push(size);
+    }
+
+    fn processes(&self) -> BoxFuture<'_, Vec<u32>> {
+        async { Vec::new() }.boxed()
+    }
+
+    fn stop(&self) -> BoxFuture<'_, ()> {
+        async {}.boxed()
+    }
+}

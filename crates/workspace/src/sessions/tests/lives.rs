@@ -1,0 +1,132 @@
+//! Restarts, in good order and without.
+
+use protocol::workspace::{SessionMode, SessionStatus};
+
+use super::seen::{Seen, type_in, until_status};
+use crate::{
+    refusal::Refusal,
+    testing::{Place, soon},
+};
+
+#[tokio::test]
+async fn after_a_restart_sessions_are_listed_as_they_are_with_what_they_showed() {
+    let place = Place::new();
+    let workspace = place.start().await;
+    let new = place.shell("printf '\\033[31mred words'; exec cat");
+    let info = workspace.0.sessions.create(new).await.unwrap();
+    let mut seen = Seen::attach(&workspace, info.id, 1);
+    seen.until("red words").await;
+    type_in(&workspace, info.id, 1, "typed\n");
+    seen.until("typed").await;
+    let renamed = workspace.0.sessions.rename(info.id, "mine".to_owned()).await.unwrap();
+    assert_eq!(renamed.name.as_deref(), Some("mine"));
+    workspace.shut_down().await;
+    drop(workspace);
+
+    let workspace = place.start().await;
+    let sessions = &workspace.0.sessions;
+    let [again] = &sessions.list(false)[..] else { panic!("it is not listed") };
+    assert_eq!((again.id, again.status), (info.id, SessionStatus::Exited));
+    assert_eq!(again.name.as_deref(), Some("mine"));
+    assert!(sessions.facts(info.id).unwrap().ended.unwrap().contains("with the daemon"));
+    let past = sessions.history(info.id, u64::MAX, 1 << 20).await.unwrap();
+    assert!(past.data.contains("red words") && past.data.contains("typed"), "{}", past.data);
+    assert!(past.from_seq == 1 && !past.more);
+    let mut restored = Seen::attach(&workspace, info.id, 1);
+    restored.until("typed").await;
+    assert!(
+        restored.screen.snapshot().contains("\x1b[31m")
+            || restored.screen.snapshot().contains(";31")
+    );
+    let mut resumed = Seen::resume(&workspace, info.id, 2, seen.seq);
+    resumed.step().await;
+    assert_eq!((resumed.snapshots, resumed.seq), (0, seen.seq));
+    workspace.shut_down().await;
+}
+
+#[test]
+fn after_the_daemon_was_killed_nothing_runs_on_and_all_is_listed() {
+    let place = Place::new();
+    let first = tokio::runtime::Runtime::new().unwrap();
+    let (id, pids) = first.block_on(async {
+        let workspace = place.start().await;
+        let new = place.shell("echo here; setsid sleep 1000 & sleep 1000");
+        let info = workspace.0.sessions.create(new).await.unwrap();
+        Seen::attach(&workspace, info.id, 1).until("here").await;
+        workspace.0.sessions.0.commons.writer.flush().await;
+        let session = workspace.0.sessions.get(info.id).unwrap();
+        let pids = session.live().unwrap().processes().await;
+        std::mem::forget(workspace);
+        (info.id, pids)
+    });
+    assert!(pids.len() >= 2);
+    // Every task is dropped where it stands, and with them the way to the supervisor.
+    first.shutdown_background();
+    let second = tokio::runtime::Runtime::new().unwrap();
+    second.block_on(async {
+        let workspace = place.start().await;
+        let [info] = &workspace.0.sessions.list(true)[..] else { panic!("it is not listed") };
+        assert_eq!((info.id, info.status), (id, SessionStatus::Exited));
+        Seen::attach(&workspace, id, 1).until("here").await;
+        for pid in pids {
+            if let Ok(process) = process::Adopted::open(pid) {
+                soon(process.wait()).await.unwrap();
+            }
+        }
+        workspace.shut_down().await;
+    });
+}
+
+#[tokio::test]
+async fn a_session_is_kept_before_it_is_told_of_and_not_made_where_it_cannot_be() {
+    let place = Place::new();
+    let workspace = place.start().await;
+    place.store.fail_writes(true);
+    let refused = workspace.0.sessions.create(place.shell("cat")).await;
+    assert!(matches!(refused, Err(Refusal::Store(_))), "{refused:?}");
+    assert!(workspace.0.sessions.list(true).is_empty());
+    place.store.fail_writes(false);
+    let info = workspace.0.sessions.create(place.shell("exit 0")).await.unwrap();
+    until_status(&workspace, info.id, SessionStatus::Exited).await;
+    place.store.fail_writes(true);
+    let renamed = workspace.0.sessions.rename(info.id, "new".to_owned()).await;
+    assert!(matches!(renamed, Err(Refusal::Store(_))));
+    place.store.fail_writes(false);
+    workspace.shut_down().await;
+    drop(workspace);
+    let workspace = place.start().await;
+    assert_eq!(workspace.0.sessions.list(true).len(), 1);
+    workspace.shut_down().await;
+}
+
+#[tokio::test]
+async fn what_was_killed_does_not_come_back() {
+    let place = Place::new();
+    let workspace = place.start().await;
+    let info = workspace.0.sessions.create(place.shell("exec cat")).await.unwrap();
+    workspace.0.sessions.kill(info.id).await.unwrap();
+    workspace.shut_down().await;
+    drop(workspace);
+    let workspace = place.start().await;
+    assert!(workspace.0.sessions.list(true).is_empty());
+    workspace.shut_down().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_terminal_that_has_ended_gives_its_memory_back_and_is_read_again() {
+    let bare = super::bare::Bare::new();
+    let (session, feed, _) = bare.session(SessionMode::Pty);
+    feed.output("words".into());
+    feed.ended("exited with 0".to_owned());
+    bare.sessions.0.commons.writer.flush().await;
+    let mut seen = Seen::of(bare.attach(session.id, 1, None));
+    seen.until("words").await;
+    tokio::time::sleep(std::time::Duration::from_secs(60)).await;
+    assert!(!session.lock().output.is_napping(), "somebody looks at it");
+    drop(seen);
+    tokio::time::sleep(std::time::Duration::from_secs(60)).await;
+    assert!(session.lock().output.is_napping());
+    let mut again = Seen::of(bare.attach(session.id, 2, Some(0)));
+    again.until("words").await;
+    assert_eq!((again.snapshots, again.text.as_str()), (0, "words"));
+}

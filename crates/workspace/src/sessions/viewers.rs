@@ -1,0 +1,144 @@
+//! Who looks at a session, and how far each of them is.
+
+use std::{
+    collections::BTreeMap,
+    sync::{Arc, Mutex, PoisonError},
+    time::{Duration, Instant},
+};
+
+use session::{
+    log::Log,
+    viewer::{Start, Viewer, ViewerId},
+};
+
+use super::{ClientId, output::Output};
+
+/// A client that has not asked for more for so long has no room for more.
+const BUSY: Duration = Duration::from_millis(50);
+
+/// All who look at one session.
+#[derive(Default)]
+pub(super) struct Viewers {
+    all: BTreeMap<ViewerId, Watching>,
+    last: u64,
+}
+
+/// One who looks.
+pub(super) struct Watching {
+    start: Start,
+    /// Its place, once the log is there that it is a place in.
+    viewer: Option<Viewer>,
+    pub(super) client: ClientId,
+    asking: Arc<Asking>,
+    /// Whether it was sent its history.
+    pub(super) has_begun: bool,
+    /// The number of the next aside that it is to be sent.
+    pub(super) aside: u64,
+    /// Whether it is to be told the size.
+    pub(super) tell_size: bool,
+}
+
+/// Since when a client has not asked for more; `None`: it asks now.
+pub(super) struct Asking(Mutex<Option<Instant>>);
+
+impl Viewers {
+    pub(super) fn len(&self) -> usize {
+        self.all.len()
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.all.is_empty()
+    }
+
+    pub(super) fn has(&self, client: ClientId) -> bool {
+        self.all.values().any(|watching| watching.client == client)
+    }
+
+    pub(super) fn add(
+        &mut self,
+        client: ClientId,
+        after: Option<u64>,
+        output: &Output,
+        now: Instant,
+    ) -> (ViewerId, Arc<Asking>) {
+        self.last += 1;
+        let id = ViewerId(self.last);
+        let start = after.map_or(Start::Snapshot, Start::After);
+        let viewer = (!output.is_napping()).then(|| Viewer::new(start, &output.log, now));
+        let asking = Arc::new(Asking(Mutex::new(Some(now))));
+        let watching = Watching {
+            start,
+            viewer,
+            client,
+            asking: Arc::clone(&asking),
+            has_begun: false,
+            aside: 0,
+            tell_size: false,
+        };
+        self.all.insert(id, watching);
+        (id, asking)
+    }
+
+    pub(super) fn get(&mut self, id: ViewerId) -> Option<&mut Watching> {
+        self.all.get_mut(&id)
+    }
+
+    pub(super) fn remove(&mut self, id: ViewerId) -> Option<ClientId> {
+        self.all.remove(&id).map(|watching| watching.client)
+    }
+
+    /// Output has come: who has no room, and too much of it before them, falls behind.
+    pub(super) fn look_at_backlogs(&mut self, log: &Log, now: Instant) {
+        for watching in self.all.values_mut() {
+            if watching.asking.since().is_some_and(|since| since + BUSY <= now)
+                && let Some(viewer) = &mut watching.viewer
+            {
+                let _waits = viewer.next(log, false, now);
+            }
+        }
+    }
+
+    /// All but those whose own window has it are to be told the size.
+    pub(super) fn tell_size(&mut self, is_news_for: impl Fn(ClientId) -> bool) {
+        for watching in self.all.values_mut() {
+            watching.tell_size = is_news_for(watching.client);
+        }
+    }
+}
+
+impl Watching {
+    /// Its place in this log.
+    pub(super) fn viewer(&mut self, log: &Log, now: Instant) -> &mut Viewer {
+        self.viewer.get_or_insert_with(|| Viewer::new(self.start, log, now))
+    }
+
+    /// The number of the output that it was sent last.
+    pub(super) fn place(&self) -> u64 {
+        self.viewer.as_ref().map_or(0, Viewer::place)
+    }
+
+    /// It was sent a snapshot of what there was up to this number.
+    pub(super) fn resynced(&mut self, seq: u64) {
+        if let Some(viewer) = &mut self.viewer {
+            viewer.resynced(seq);
+        }
+    }
+}
+
+impl Asking {
+    pub(super) fn begin(&self) {
+        self.set(None);
+    }
+
+    pub(super) fn end(&self, now: Instant) {
+        self.set(Some(now));
+    }
+
+    fn since(&self) -> Option<Instant> {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn set(&self, since: Option<Instant>) {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = since;
+    }
+}

@@ -1,0 +1,84 @@
+//! The size of a session's terminal, and of the windows of those who look at it.
+
+use std::{collections::BTreeMap, time::Instant};
+
+use session::{
+    size::{Size, Sizes},
+    viewer::ViewerId,
+};
+
+use super::ClientId;
+use crate::refusal::Refusal;
+
+/// The windows of clients, and the size that comes of them.
+pub(super) struct Windows {
+    sizes: Sizes,
+    /// What clients told of their own: those that `sizes` knows, and no others.
+    own: BTreeMap<ClientId, (u16, u16)>,
+}
+
+impl Windows {
+    pub(super) const fn new(size: Size) -> Self {
+        Self { sizes: Sizes::new(size), own: BTreeMap::new() }
+    }
+
+    /// The size that the terminal has.
+    pub(super) const fn size(&self) -> Size {
+        self.sizes.current()
+    }
+
+    pub(super) fn resize(
+        &mut self,
+        client: ClientId,
+        size: (u16, u16),
+        visible: bool,
+        now: Instant,
+    ) -> Result<(), Refusal> {
+        let told = self.sizes.resize(viewer(client), size, visible, now);
+        told.map_err(|refused| Refusal::failed(&refused))?;
+        self.own.insert(client, size);
+        Ok(())
+    }
+
+    pub(super) fn typed(&mut self, client: ClientId, now: Instant) {
+        if self.own.contains_key(&client) {
+            self.sizes.typed(viewer(client), now);
+        }
+    }
+
+    pub(super) fn take_control(&mut self, client: ClientId, now: Instant) -> Result<(), Refusal> {
+        if !self.own.contains_key(&client) {
+            return Err(Refusal::invalid(
+                "the size of your terminal is not known: send resize before take_control",
+            ));
+        }
+        self.sizes.take_control(viewer(client), now);
+        Ok(())
+    }
+
+    pub(super) fn leave(&mut self, client: ClientId, now: Instant) {
+        if self.own.remove(&client).is_some() {
+            self.sizes.leave(viewer(client), now);
+        }
+    }
+
+    /// Whether a client is to be told the size: not if its own is the same.
+    pub(super) fn is_news_for(&self, client: ClientId) -> bool {
+        let size = self.size();
+        self.own.get(&client) != Some(&(size.cols(), size.rows()))
+    }
+
+    pub(super) fn due_at(&self) -> Option<Instant> {
+        self.sizes.poll_timeout()
+    }
+
+    /// The size that the terminal is to get now, if it is another.
+    pub(super) fn due(&mut self, now: Instant) -> Option<Size> {
+        self.sizes.handle_timeout(now);
+        self.sizes.poll_output()
+    }
+}
+
+const fn viewer(client: ClientId) -> ViewerId {
+    ViewerId(client.0)
+}

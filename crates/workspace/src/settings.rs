@@ -1,0 +1,92 @@
+//! Where the workspace keeps things, and its bounds.
+
+use std::{collections::BTreeMap, path::PathBuf, time::Duration};
+
+use base::Secret;
+
+/// The settings of the workspace.
+#[derive(Debug, Clone)]
+pub struct Settings {
+    /// Where histories are kept, and private files of agents.
+    pub dir: PathBuf,
+    /// The token of administrators of the workspace, if there is one.
+    pub token: Option<Secret>,
+    /// The token of the server's own administrator, who may do all here, too.
+    pub administrator: Option<Secret>,
+    /// Output of a session that is kept in memory, in bytes.
+    pub log_bytes: usize,
+    /// Output of a session that is kept on the disk, in bytes.
+    pub history_bytes: u64,
+    /// Sessions at most, those that have ended among them.
+    pub max_sessions: usize,
+    /// Processes of one session at most, where the system lets us bound them.
+    pub max_processes: Option<u32>,
+    /// Connections of clients at most, and such that have not said who they are.
+    pub max_clients: usize,
+    /// Connections at most that have not said who they are.
+    pub max_strangers: usize,
+    /// Messages that one connection may send in a second.
+    pub message_rate: u32,
+    /// How long a process has between HUP and TERM, and TERM and KILL.
+    pub stop_grace: Duration,
+    /// Users whom sessions and projects may run as.
+    pub run_as: Vec<String>,
+    /// The agents.
+    pub agents: AgentSettings,
+}
+
+/// How agents are run.
+#[derive(Debug, Clone, Default)]
+pub struct AgentSettings {
+    /// Whether agents think with this server's models, unless a session says otherwise.
+    pub use_gateway: bool,
+    /// The model of sessions that name none: a CLI's own name, or `warren:NAME`.
+    pub model: Option<String>,
+    /// This server as agents reach it. `None`: not (yet) known, then no agent can use it.
+    pub gateway: Option<Gateway>,
+    /// Further agents that speak ACP: their name, and the command line that starts them.
+    pub acp: BTreeMap<String, Vec<String>>,
+    /// Arguments that callers below administrators may give to agents: names of flags.
+    pub allowed_args: Vec<String>,
+    /// After so long without a prompt, a warm process is stopped.
+    pub idle: Duration,
+    /// After so long without a sign of life, a turn has failed.
+    pub silence: Duration,
+    /// After so long, a permission that was asked for is denied.
+    pub permission: Duration,
+    /// Where the programs are looked for, instead of the `PATH`; for tests and odd installations.
+    pub programs: BTreeMap<String, PathBuf>,
+}
+
+/// This server, as an agent on this machine reaches it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Gateway {
+    /// Its base, without a path: `http://127.0.0.1:9178`.
+    pub url: String,
+}
+
+impl Settings {
+    /// The usual settings, kept in `dir`.
+    pub fn new(dir: PathBuf) -> Self {
+        Self {
+            dir,
+            token: None,
+            administrator: None,
+            log_bytes: 2 * 1024 * 1024,
+            history_bytes: 16 * 1024 * 1024,
+            max_sessions: 4096,
+            max_processes: None,
+            max_clients: 1024,
+            max_strangers: 256,
+            message_rate: 1000,
+            stop_grace: Duration::from_secs(5),
+            run_as: Vec::new(),
+            agents: AgentSettings {
+                idle: Duration::from_secs(15 * 60),
+                silence: Duration::from_secs(10 * 60),
+                permission: Duration::from_secs(10 * 60),
+                ..AgentSettings::default()
+            },
+        }
+    }
+}

@@ -1,0 +1,183 @@
+//! Sessions made, listed, renamed and ended.
+
+use protocol::workspace::{
+    ClientMessage, Role, ServerMessage, SessionId, SessionInfo, SessionMode,
+    client::{
+        AdoptSession, GetHistory, History, NewSession as AskedFor, OfSession, OpenTerminal,
+        SessionList, WithSession,
+    },
+    session::{DEFAULT_PROVIDER, DEV_SERVER_TAG},
+};
+
+use super::{Answer, Asker};
+use crate::{
+    projects,
+    refusal::Refusal,
+    sessions::{NewSession, What},
+};
+
+/// How much of a session's past is sent, unless the client says; and at most.
+const PAST: u64 = 256 * 1024;
+const MOST_PAST: u64 = 8 * 1024 * 1024;
+
+pub(super) async fn answer(asker: &Asker, message: ClientMessage) -> Answer {
+    let sessions = &asker.shared.sessions;
+    Ok(Some(match message {
+        ClientMessage::NewSession(asked) => {
+            let new = of_agent(asker, *asked)?;
+            ServerMessage::SessionCreated(create(asker, "session.open", new).await?)
+        }
+        ClientMessage::OpenTerminal(asked) => {
+            let new = of_terminal(asker, *asked)?;
+            ServerMessage::TerminalOpened(create(asker, "session.open", new).await?)
+        }
+        ClientMessage::AdoptSession(asked) => {
+            let new = of_process(asked)?;
+            ServerMessage::SessionCreated(create(asker, "session.adopt", new).await?)
+        }
+        ClientMessage::RenameSession(asked) => {
+            let info = sessions.rename(asked.session_id, asked.name).await?;
+            ServerMessage::SessionStatusChanged(with(info))
+        }
+        ClientMessage::ListSessions(asked) => {
+            let sessions = sessions.list(asked.include_hidden);
+            ServerMessage::SessionList(SessionList { sessions })
+        }
+        ClientMessage::GetHistory(asked) => past(asker, asked).await?,
+        ClientMessage::KillSession(asked) => return kill(asker, asked.session_id).await,
+        other => {
+            let name = other.name();
+            return Err(Refusal::Invalid(format!("{name} makes no sense here")));
+        }
+    }))
+}
+
+async fn create(
+    asker: &Asker,
+    what: &'static str,
+    new: NewSession,
+) -> Result<WithSession, Refusal> {
+    let dir = new.working_dir.clone();
+    let made = asker.shared.sessions.create(new).await;
+    let (target, outcome) = match &made {
+        Ok(info) => (info.id.to_string(), "done".to_owned()),
+        Err(refusal) => (dir, refusal.to_string()),
+    };
+    asker.shared.audit.note(&asker.me.who, what, &target, &outcome);
+    made.map(with)
+}
+
+fn with(info: SessionInfo) -> WithSession {
+    WithSession { session: Box::new(info) }
+}
+
+fn of_agent(asker: &Asker, asked: AskedFor) -> Result<NewSession, Refusal> {
+    on_this_node(asker, asked.node_id.as_deref())?;
+    let provider = asked.provider.unwrap_or_else(|| DEFAULT_PROVIDER.to_owned());
+    let extra_args = asked.extra_args.unwrap_or_default();
+    let is_server = asked.tags.iter().any(|tag| tag == DEV_SERVER_TAG);
+    let is_command_line = is_server && asked.mode == SessionMode::Pty;
+    if !extra_args.is_empty() && !is_command_line {
+        asker.shared.agents.check_args(&extra_args, asker.me.role == Role::Admin)?;
+    }
+    let model = asked.model;
+    let what = match asked.mode {
+        SessionMode::Sdk => What::Agent { provider, model, extra_args },
+        SessionMode::Pty => What::Interactive { provider, model, extra_args },
+        SessionMode::Adopted => {
+            return Err(Refusal::invalid("a process is taken in with adopt_session"));
+        }
+    };
+    Ok(NewSession {
+        what,
+        name: asked.name,
+        working_dir: asked.working_dir.unwrap_or_default(),
+        project_id: asked.project_id,
+        run_as_user: asked.run_as_user,
+        hidden: asked.hidden,
+        tags: asked.tags,
+        team: None,
+        size: size(asked.cols, asked.rows),
+    })
+}
+
+fn of_terminal(asker: &Asker, asked: OpenTerminal) -> Result<NewSession, Refusal> {
+    on_this_node(asker, asked.node_id.as_deref())?;
+    Ok(NewSession {
+        what: What::Shell { command: asked.command, args: asked.args },
+        name: asked.name,
+        working_dir: asked.working_dir.unwrap_or_default(),
+        project_id: asked.project_id,
+        run_as_user: asked.run_as_user,
+        hidden: asked.hidden,
+        tags: asked.tags,
+        team: None,
+        size: size(asked.cols, asked.rows),
+    })
+}
+
+fn of_process(asked: AdoptSession) -> Result<NewSession, Refusal> {
+    let AdoptSession { pid, name, working_dir } = asked;
+    let working_dir = match working_dir {
+        Some(dir) => dir,
+        None => {
+            let process = process::Adopted::open(pid).map_err(|error| Refusal::failed(&error))?;
+            let dir = process.working_dir().map(|dir| projects::text(dir)).transpose()?;
+            dir.ok_or_else(|| Refusal::invalid("the process does not say where it runs"))?
+        }
+    };
+    Ok(NewSession {
+        what: What::Adopted { pid },
+        name,
+        working_dir,
+        project_id: None,
+        run_as_user: None,
+        hidden: false,
+        tags: Vec::new(),
+        team: None,
+        size: None,
+    })
+}
+
+/// Without a cluster there is this node and no other.
+fn on_this_node(asker: &Asker, node: Option<&str>) -> Result<(), Refusal> {
+    match node {
+        Some(node) if node != asker.shared.door.node_id => Err(Refusal::Invalid(format!(
+            "there is no node {node:?}: this server is in no cluster"
+        ))),
+        _ => Ok(()),
+    }
+}
+
+/// One alone goes with the other's usual value.
+fn size(cols: Option<u16>, rows: Option<u16>) -> Option<(u16, u16)> {
+    (cols.is_some() || rows.is_some()).then(|| (cols.unwrap_or(80), rows.unwrap_or(24)))
+}
+
+async fn past(asker: &Asker, asked: GetHistory) -> Result<ServerMessage, Refusal> {
+    let GetHistory { session_id, before_seq, max_bytes } = asked;
+    let bytes = max_bytes.unwrap_or(PAST).min(MOST_PAST);
+    let bytes = usize::try_from(bytes).unwrap_or(usize::MAX);
+    let sessions = &asker.shared.sessions;
+    let past = sessions.history(session_id, before_seq.unwrap_or(u64::MAX), bytes).await?;
+    Ok(ServerMessage::History(History {
+        session_id,
+        from_seq: past.from_seq,
+        to_seq: past.to_seq,
+        data: past.data,
+        more: past.more,
+    }))
+}
+
+/// All are told that a session was killed, who asked for it among them; of a hidden one only its
+/// viewers.
+async fn kill(asker: &Asker, id: SessionId) -> Answer {
+    let is_hidden = asker.shared.sessions.info(id)?.hidden;
+    let killed = asker.shared.sessions.kill(id).await;
+    let outcome = killed.as_ref().map_or_else(ToString::to_string, |()| "done".to_owned());
+    asker.shared.audit.note(&asker.me.who, "session.kill", &id.to_string(), &outcome);
+    killed?;
+    let is_told = !is_hidden || asker.attached == Some(id);
+    let killed = || ServerMessage::SessionKilled(OfSession { session_id: id });
+    Ok((!is_told).then(killed))
+}

@@ -1,0 +1,345 @@
+//! One connection, from when it is known who it is.
+//!
+//! - `news`: what all are told
+
+mod news;
+
+use std::{pin::pin, sync::Arc, sync::atomic::Ordering, time::Duration};
+
+use futures_util::FutureExt as _;
+use protocol::workspace::{
+    ClientMessage, ServerMessage,
+    client::{Attach, OfSession},
+    limits::MAX_MESSAGE,
+};
+use tokio::{
+    sync::{OwnedSemaphorePermit, broadcast::Receiver},
+    task,
+    time::{Instant, Interval, MissedTickBehavior, interval_at, sleep_until},
+};
+use tokio_util::sync::{CancellationToken, DropGuard};
+use wire::{Frame, Link, LinkError, Outbox};
+
+use super::{
+    allowed::allowed,
+    answers::{self, Answer, Asker},
+    bucket::Bucket,
+    echoes::Echoes,
+    gate::{Gate, Leave},
+    greeting::{Admitted, Credential},
+    lanes::{Lane, Lanes},
+    refused::{self, Family},
+    stream::Stream,
+    watching::Watching,
+};
+use crate::{events::Event, sessions::ClientId, work::Shared};
+
+/// How often a client is asked for a sign of life, and what can be missed is made up for.
+const TICK: Duration = Duration::from_secs(15);
+/// Messages longer than this, in bytes, are read and written on other threads.
+const LONG: usize = 256 * 1024;
+
+/// Why a connection ends.
+enum End {
+    /// We close it.
+    Goodbye(u16, &'static str),
+    /// The client has closed it.
+    Closed,
+    /// It broke.
+    Broken(LinkError),
+}
+
+/// One client.
+pub(super) struct Client {
+    asker: Asker,
+    credential: Arc<Credential>,
+    link: Link,
+    gate: Arc<Gate>,
+    bucket: Bucket,
+    /// Until when nothing is read.
+    paused: Option<Instant>,
+    events: Receiver<Event>,
+    /// Whether it has missed something that all were told.
+    has_missed: bool,
+    stream: Option<Stream>,
+    lanes: Lanes,
+    echoes: Echoes,
+    ticks: Interval,
+    gone: CancellationToken,
+    _gone: DropGuard,
+    counted: Counted,
+    _place: OwnedSemaphorePermit,
+}
+
+impl Client {
+    pub(super) fn new(
+        shared: &Arc<Shared>,
+        admitted: Admitted,
+        mut link: Link,
+        outbox: Outbox,
+        gate: Arc<Gate>,
+    ) -> Self {
+        link.set_max_message(MAX_MESSAGE);
+        let client = shared.door.next_client();
+        let asker = Asker {
+            shared: Arc::clone(shared),
+            me: Arc::new(admitted.me),
+            client,
+            outbox,
+            watching: Watching::default(),
+            attached: None,
+        };
+        let mut ticks = interval_at(Instant::now() + TICK, TICK);
+        ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        let gone = CancellationToken::new();
+        Self {
+            asker,
+            credential: Arc::new(admitted.credential),
+            link,
+            gate,
+            bucket: Bucket::new(shared.settings.message_rate, Instant::now().into_std()),
+            paused: None,
+            events: shared.events.subscribe(),
+            has_missed: false,
+            stream: None,
+            lanes: Lanes::default(),
+            echoes: Echoes::default(),
+            ticks,
+            _gone: gone.clone().drop_guard(),
+            gone,
+            counted: Counted::new(shared, client),
+            _place: admitted.place,
+        }
+    }
+
+    /// Serves it until it ends.
+    pub(super) async fn run(mut self) {
+        let end = self.until_end().await;
+        let Self { asker, link, stream, lanes, gone, counted, .. } = self;
+        gone.cancel();
+        asker.watching.end_all();
+        if let Some(stream) = stream {
+            stream.end().await;
+        }
+        drop(counted);
+        match end {
+            End::Goodbye(code, reason) => link.close(code, reason).await,
+            End::Closed => drop(link),
+            End::Broken(error) => {
+                tracing::debug!(who = asker.me.who, %error, "a client's link broke");
+                drop(link);
+            }
+        }
+        lanes.end().await;
+    }
+
+    async fn until_end(&mut self) -> End {
+        let credential = Arc::clone(&self.credential);
+        let mut ended = pin!(credential.ended());
+        let closing = self.asker.shared.door.closing.clone();
+        let mut closed = pin!(closing.cancelled());
+        loop {
+            let has_room = self.asker.outbox.has_room();
+            let done = tokio::select! {
+                biased;
+                () = &mut closed => Err(End::Goodbye(1001, "the server is stopping")),
+                () = &mut ended => Err(End::Goodbye(1008, "the key was revoked or has expired")),
+                frame = next_frame(&mut self.link, self.paused) => match frame {
+                    Ok(Some(frame)) => self.frame(frame).await,
+                    Ok(None) => Err(End::Closed),
+                    Err(error) => Err(End::Broken(error)),
+                },
+                Some(done) = self.lanes.next() => match done {
+                    Ok(()) => Ok(()),
+                    Err(error) => self.failed(&error),
+                },
+                event = self.events.recv(), if has_room => self.event(event),
+                room = self.asker.outbox.room(), if !has_room => given_up(room),
+                _ = self.ticks.tick() => self.tick(),
+            };
+            if let Err(end) = done {
+                return end;
+            }
+        }
+    }
+
+    fn tick(&mut self) -> Result<(), End> {
+        if self.gate.is_in_the_way() {
+            return Err(End::Goodbye(1008, "a large message does not come to its end"));
+        }
+        if let Credential::Member(token) = &*self.credential
+            && self.asker.shared.teams.member(token.expose()).is_none()
+        {
+            return Err(End::Goodbye(1008, "the team, or the session in it, is gone"));
+        }
+        self.make_up();
+        self.link.ping().map_err(End::Broken)
+    }
+
+    async fn frame(&mut self, frame: Frame) -> Result<(), End> {
+        let leave = self.gate.message_is_here();
+        let wait = self.bucket.take(Instant::now().into_std());
+        self.paused = wait.map(|wait| Instant::now() + wait);
+        let Frame::Text(text) = frame else {
+            return self.say(&ServerMessage::error("messages are text; binary frames are output"));
+        };
+        let read = match text.len() > LONG {
+            true => {
+                let reading = task::spawn_blocking(move || refused::read(&text));
+                self.meanwhile(reading).await?
+            }
+            false => Ok(refused::read(&text)),
+        };
+        match read {
+            Ok(Ok(message)) => self.request(message, leave).await,
+            Ok(Err(answer)) => self.say(&answer),
+            Err(error) => self.failed(&error),
+        }
+    }
+
+    async fn request(&mut self, message: ClientMessage, leave: Option<Leave>) -> Result<(), End> {
+        let family = Family::of(&message);
+        if let Err(refusal) = allowed(&self.asker.me, &message) {
+            return self.say(&family.refused(&refusal));
+        }
+        let answer = match (answers::lane(&message), message) {
+            (Some(lane), message) => self.begin(lane, message, leave),
+            (None, ClientMessage::Attach(attach)) => return self.attach(attach).await,
+            (None, ClientMessage::Detach) => return self.detach().await,
+            (None, message) => answers::at_once(&self.asker, message),
+        };
+        match answer {
+            Ok(Some(answer)) => self.say(&answer),
+            Ok(None) => Ok(()),
+            Err(refusal) => self.say(&family.refused(&refusal)),
+        }
+    }
+
+    /// Has a request answered when it is its turn.
+    fn begin(&mut self, lane: Lane, message: ClientMessage, leave: Option<Leave>) -> Answer {
+        let (asker, gone) = (self.asker.clone(), self.gone.clone());
+        let awaited = answers::is_told_to_all(&message).then(|| self.echoes.awaited());
+        let job = async move {
+            let (family, outbox) = (Family::of(&message), asker.outbox.clone());
+            let answering = answers::later(asker, message);
+            let answer = match lane {
+                // To give a wait up loses nothing; anything else is done to its end.
+                Lane::Waits => tokio::select! {
+                    answer = answering => answer,
+                    () = gone.cancelled() => return,
+                },
+                _ => answering.await,
+            };
+            drop(leave);
+            let answer = answer.unwrap_or_else(|refusal| Some(family.refused(&refusal)));
+            let Some(answer) = answer else { return };
+            if !awaited.is_some_and(|awaited| awaited.was_told(&answer)) {
+                send(&outbox, answer).await;
+            }
+        };
+        self.lanes.put(lane, job.boxed()).map(|()| None)
+    }
+
+    async fn attach(&mut self, attach: Attach) -> Result<(), End> {
+        let Asker { shared, me, client, outbox, .. } = &self.asker;
+        let id = attach.session_id;
+        let attachment = match shared.sessions.attach(id, *client, attach.after_seq) {
+            Ok(attachment) => attachment,
+            Err(refusal) => return self.say(&Family::Plain.refused(&refusal)),
+        };
+        if self.asker.attached != Some(id) {
+            shared.audit.note(&me.who, "session.attach", &id.to_string(), "done");
+        }
+        let outbox = outbox.clone();
+        self.let_go().await;
+        self.say(&ServerMessage::Attached(OfSession { session_id: id }))?;
+        self.asker.attached = Some(id);
+        self.stream = Some(Stream::start(attachment, outbox));
+        Ok(())
+    }
+
+    async fn detach(&mut self) -> Result<(), End> {
+        let Some(stream) = &self.stream else {
+            return self.say(&ServerMessage::error("this connection is attached to no session"));
+        };
+        let session_id = stream.session;
+        self.let_go().await;
+        self.say(&ServerMessage::Detached(OfSession { session_id }))
+    }
+
+    async fn let_go(&mut self) {
+        self.asker.attached = None;
+        if let Some(stream) = self.stream.take() {
+            stream.end().await;
+        }
+    }
+
+    fn failed(&self, error: &task::JoinError) -> Result<(), End> {
+        tracing::error!(%error, "a request ended badly");
+        self.say(&ServerMessage::error("it failed: the server's log says more"))
+    }
+
+    /// Waits for something, and meanwhile writes but does not read.
+    async fn meanwhile<T>(&mut self, wait: impl Future<Output = T>) -> Result<T, End> {
+        tokio::select! {
+            waited = wait => Ok(waited),
+            error = self.link.write_only() => Err(End::Broken(error)),
+        }
+    }
+
+    fn say(&self, message: &ServerMessage) -> Result<(), End> {
+        given_up(self.asker.outbox.push(message.encode()))
+    }
+}
+
+fn given_up(taken: Result<(), wire::Closed>) -> Result<(), End> {
+    taken.map_err(|_| End::Broken(LinkError::GivenUp))
+}
+
+/// The next frame; nothing is read of it before `paused`.
+async fn next_frame(link: &mut Link, paused: Option<Instant>) -> Result<Option<Frame>, LinkError> {
+    if let Some(until) = paused.filter(|until| *until > Instant::now()) {
+        tokio::select! {
+            () = sleep_until(until) => {}
+            error = link.write_only() => return Err(error),
+        }
+    }
+    link.next().await
+}
+
+/// Sends an answer once there is room for it. That nobody is there to take it any more is no error.
+async fn send(outbox: &Outbox, answer: ServerMessage) {
+    let is_long = matches!(
+        answer,
+        ServerMessage::ProjectFileChunk(_)
+            | ServerMessage::ProjectFileContent(_)
+            | ServerMessage::GitDiffResult(_)
+            | ServerMessage::History(_)
+    );
+    let text = match is_long {
+        true => task::spawn_blocking(move || answer.encode()).await,
+        false => Ok(answer.encode()),
+    };
+    if let Ok(text) = text {
+        let _gone = outbox.send(text).await;
+    }
+}
+
+/// As long as it is there, it is counted among the clients.
+struct Counted(Arc<Shared>, ClientId);
+
+impl Counted {
+    fn new(shared: &Arc<Shared>, client: ClientId) -> Self {
+        shared.clients.fetch_add(1, Ordering::Relaxed);
+        Self(Arc::clone(shared), client)
+    }
+}
+
+impl Drop for Counted {
+    fn drop(&mut self) {
+        let Self(shared, client) = self;
+        shared.clients.fetch_sub(1, Ordering::Relaxed);
+        // Whatever becomes of its task, it looks at nothing any more.
+        shared.sessions.client_gone(*client);
+    }
+}

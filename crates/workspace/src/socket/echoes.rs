@@ -1,0 +1,124 @@
+//! What a client was answered is not told to it again.
+//!
+//! What one client changes all are told, and that one is answered with the same message. It may be
+//! told first or answered first.
+
+use std::{
+    collections::VecDeque,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+};
+
+use protocol::workspace::ServerMessage;
+
+/// So many are remembered.
+const REMEMBERED: usize = 64;
+
+/// What one client was answered and told, as long as it waits for answers.
+#[derive(Clone, Default)]
+pub(super) struct Echoes(Arc<Mutex<State>>);
+
+#[derive(Default)]
+struct State {
+    /// Answers that are waited for.
+    awaited: usize,
+    answered: VecDeque<ServerMessage>,
+    told: VecDeque<ServerMessage>,
+}
+
+/// As long as it is there, an answer is waited for.
+pub(super) struct Awaited(Echoes);
+
+impl Echoes {
+    /// An answer is waited for that all may be told, too.
+    pub(super) fn awaited(&self) -> Awaited {
+        self.lock().awaited += 1;
+        Awaited(self.clone())
+    }
+
+    /// Whether the client has this as an answer already; else it is going to be told.
+    pub(super) fn was_answered(&self, message: &ServerMessage) -> bool {
+        let mut state = self.lock();
+        let State { awaited, answered, told } = &mut *state;
+        if take(answered, message) {
+            return true;
+        }
+        if *awaited > 0 {
+            remember(told, message);
+        }
+        false
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Awaited {
+    /// Whether the client was told this already; else it is going to be answered.
+    pub(super) fn was_told(&self, message: &ServerMessage) -> bool {
+        let mut state = self.0.lock();
+        let State { answered, told, .. } = &mut *state;
+        let was_told = take(told, message);
+        if !was_told {
+            remember(answered, message);
+        }
+        was_told
+    }
+}
+
+impl Drop for Awaited {
+    fn drop(&mut self) {
+        let mut state = self.0.lock();
+        state.awaited -= 1;
+        if state.awaited == 0 {
+            state.told = VecDeque::new();
+        }
+    }
+}
+
+fn take(messages: &mut VecDeque<ServerMessage>, message: &ServerMessage) -> bool {
+    let at = messages.iter().position(|known| known == message);
+    at.is_some_and(|at| messages.remove(at).is_some())
+}
+
+fn remember(messages: &mut VecDeque<ServerMessage>, message: &ServerMessage) {
+    if messages.len() >= REMEMBERED {
+        messages.pop_front();
+    }
+    messages.push_back(message.clone());
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn message(text: &str) -> ServerMessage {
+        ServerMessage::error(text)
+    }
+
+    #[test]
+    fn what_was_told_is_not_answered_and_what_was_answered_is_not_told() {
+        let echoes = Echoes::default();
+        assert!(!echoes.was_answered(&message("before")));
+        let awaited = echoes.awaited();
+        assert!(!awaited.was_told(&message("before")), "nobody was asked then");
+        assert!(!echoes.was_answered(&message("a")));
+        assert!(awaited.was_told(&message("a")));
+        assert!(!awaited.was_told(&message("b")));
+        drop(awaited);
+        assert!(echoes.was_answered(&message("b")));
+        assert!(!echoes.was_answered(&message("b")), "once");
+    }
+
+    #[test]
+    fn no_more_is_remembered_than_the_bound() {
+        let echoes = Echoes::default();
+        let awaited = echoes.awaited();
+        for number in 0..REMEMBERED * 2 {
+            echoes.was_answered(&message(&format!("told {number}")));
+            awaited.was_told(&message(&format!("answered {number}")));
+        }
+        let state = echoes.lock();
+        assert_eq!((state.told.len(), state.answered.len()), (REMEMBERED, REMEMBERED));
+    }
+}

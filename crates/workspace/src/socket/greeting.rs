@@ -1,0 +1,153 @@
+//! Who a client is: the first message of every connection says so.
+
+use std::{net::IpAddr, sync::Arc};
+
+use access::{Moment, NotAdmitted, WorkspaceClient};
+use base::{KeyScope, Secret};
+use protocol::workspace::{
+    ClientMessage, Role, ServerMessage,
+    client::{Auth, AuthResult},
+    decode_request,
+    limits::AUTH_DEADLINE,
+};
+use tokio::{sync::OwnedSemaphorePermit, time::timeout};
+use wire::{Frame, Link, Outbox};
+
+use super::Identity;
+use crate::{teams::Member, work::Shared};
+
+/// What a connection is closed with that did not show who it is: it goes against the rules.
+const POLICY: u16 = 1008;
+
+/// A client that may go on.
+pub(super) struct Admitted {
+    pub(super) me: Identity,
+    pub(super) credential: Credential,
+    /// Its place among all clients.
+    pub(super) place: OwnedSemaphorePermit,
+}
+
+/// By what it was let in.
+pub(super) enum Credential {
+    /// A key, or the token.
+    Own(WorkspaceClient),
+    /// What a member of a team was started with.
+    Member(Secret),
+}
+
+/// Why a connection does not go on.
+pub(super) enum Refused {
+    /// The client has gone.
+    Left,
+    /// It was told why, and is to be closed so.
+    Goodbye(u16, &'static str),
+}
+
+/// Hears who a client is, and answers it.
+pub(super) async fn greet(
+    shared: &Arc<Shared>,
+    link: &mut Link,
+    outbox: &Outbox,
+    from: IpAddr,
+) -> Result<Admitted, Refused> {
+    let frame = match timeout(AUTH_DEADLINE, link.next()).await {
+        Ok(Ok(Some(frame))) => frame,
+        Ok(Ok(None)) => return Err(Refused::Left),
+        Ok(Err(error)) => {
+            tracing::debug!(%error, %from, "a stranger's link broke");
+            return Err(Refused::Left);
+        }
+        Err(_) => {
+            let words = format!("no auth came within {} s", AUTH_DEADLINE.as_secs());
+            return Err(goodbye(outbox, &ServerMessage::error(words)));
+        }
+    };
+    let auth = match credential(&frame) {
+        Ok(auth) => auth,
+        Err(words) => return Err(goodbye(outbox, &ServerMessage::error(words))),
+    };
+    match admit(shared, from, auth.token) {
+        Ok(admitted) => {
+            told(outbox, &result(true, "authenticated".to_owned()));
+            Ok(admitted)
+        }
+        Err(words) => Err(goodbye(outbox, &result(false, words))),
+    }
+}
+
+fn credential(frame: &Frame) -> Result<Auth, String> {
+    let Frame::Text(text) = frame else {
+        return Err("the first message must be auth, and this was a binary frame".to_owned());
+    };
+    match decode_request(text) {
+        Ok(ClientMessage::Auth(auth)) => Ok(auth),
+        Ok(other) => Err(format!("the first message must be auth, and this was {}", other.name())),
+        Err(bad) => Err(format!("the first message must be auth: {bad}")),
+    }
+}
+
+/// Under the lock of those who failed: however many try at once, no more are looked at than may be.
+fn admit(shared: &Arc<Shared>, from: IpAddr, token: Secret) -> Result<Admitted, String> {
+    let (door, now) = (&shared.door, Moment::now());
+    let mut lock_out = door.lock_out();
+    if let Err(left) = lock_out.check(from, now.steady) {
+        let seconds = left.as_secs() + 1;
+        return Err(format!("too many wrong tokens came from this address: wait {seconds} s"));
+    }
+    let (me, credential) = match door.rules.admit(token.expose(), now) {
+        Ok(client) => (of_client(&client), Credential::Own(client)),
+        Err(denied) => match shared.teams.member(token.expose()) {
+            Some(member) => (of_member(member), Credential::Member(token)),
+            None => {
+                if !matches!(denied, NotAdmitted::Key(_)) {
+                    lock_out.failed(from, now.steady);
+                }
+                tracing::info!(%from, %denied, "a client of the workspace was refused");
+                return Err(denied.to_string());
+            }
+        },
+    };
+    lock_out.succeeded(from);
+    let place = Arc::clone(&door.clients).try_acquire_owned();
+    let place = place
+        .map_err(|_| format!("there are {} clients, and no more may be", door.most_clients))?;
+    Ok(Admitted { me, credential, place })
+}
+
+fn of_client(client: &WorkspaceClient) -> Identity {
+    let role = match client.scope {
+        KeyScope::WorkspaceAdmin => Role::Admin,
+        KeyScope::WorkspaceWrite => Role::Write,
+        _ => Role::Read,
+    };
+    Identity { who: client.name(), role, member: None }
+}
+
+fn of_member(member: Member) -> Identity {
+    let who = format!("team:{}/{}", member.team, member.session);
+    Identity { who, role: Role::Write, member: Some(member) }
+}
+
+fn result(success: bool, message: String) -> ServerMessage {
+    ServerMessage::AuthResult(AuthResult { success, message })
+}
+
+fn goodbye(outbox: &Outbox, message: &ServerMessage) -> Refused {
+    told(outbox, message);
+    Refused::Goodbye(POLICY, "not authenticated")
+}
+
+/// A client that is gone is found out later.
+fn told(outbox: &Outbox, message: &ServerMessage) {
+    let _gone = outbox.push(message.encode());
+}
+
+impl Credential {
+    /// Until it is good no more.
+    pub(super) async fn ended(&self) {
+        match self {
+            Self::Own(client) => client.ended().await,
+            Self::Member(_) => std::future::pending().await,
+        }
+    }
+}

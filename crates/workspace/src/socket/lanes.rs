@@ -1,0 +1,198 @@
+//! What waits, beside the connection: each kind of request in order, or so many at once.
+
+use std::{
+    collections::{HashMap, VecDeque},
+    time::Duration,
+};
+
+use futures_util::future::BoxFuture;
+use tokio::{
+    task::{Id, JoinError, JoinSet},
+    time::timeout,
+};
+
+use crate::refusal::Refusal;
+
+/// How long what a client has begun may go on when it has gone.
+const LEFT_OVER: Duration = Duration::from_secs(60);
+
+/// A kind of request that may take a while.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Lane {
+    /// Looks, which take little.
+    Look,
+    /// Sessions and projects made and changed.
+    Make,
+    /// Sessions ended.
+    Kill,
+    /// Files, in the order in which they are written.
+    Files,
+    /// Git.
+    Git,
+    /// Teams.
+    Teams,
+    /// Waits for team workers.
+    Waits,
+}
+
+/// How much of a kind there may be, and what to call it.
+struct Bounds {
+    what: &'static str,
+    at_once: usize,
+    waiting: usize,
+}
+
+const BOUNDS: [Bounds; 7] = [
+    Bounds { what: "lists asked for", at_once: 1, waiting: 64 },
+    Bounds { what: "sessions and projects being made or changed", at_once: 1, waiting: 32 },
+    Bounds { what: "sessions being ended", at_once: 8, waiting: 64 },
+    Bounds { what: "requests about files", at_once: 1, waiting: 64 },
+    Bounds { what: "requests for git", at_once: 1, waiting: 16 },
+    Bounds { what: "requests about teams", at_once: 1, waiting: 64 },
+    Bounds { what: "waits for team workers", at_once: 16, waiting: 0 },
+];
+
+/// Something to be done.
+pub(super) type Job = BoxFuture<'static, ()>;
+
+/// What one connection has begun, and what waits.
+#[derive(Default)]
+pub(super) struct Lanes {
+    waiting: [VecDeque<Job>; BOUNDS.len()],
+    running: [usize; BOUNDS.len()],
+    tasks: JoinSet<()>,
+    of: HashMap<Id, Lane>,
+}
+
+impl Lanes {
+    /// Does this, now or when it is its turn.
+    ///
+    /// # Errors
+    /// When too much of its kind waits already.
+    pub(super) fn put(&mut self, lane: Lane, job: Job) -> Result<(), Refusal> {
+        let bounds = &BOUNDS[lane as usize];
+        if self.running[lane as usize] < bounds.at_once {
+            self.start(lane, job);
+            return Ok(());
+        }
+        let waiting = &mut self.waiting[lane as usize];
+        if waiting.len() >= bounds.waiting {
+            let most = bounds.at_once + bounds.waiting;
+            return Err(Refusal::TooMany { what: bounds.what, most });
+        }
+        waiting.push_back(job);
+        Ok(())
+    }
+
+    /// Waits until something is done, and goes on with what waits for it. `None`: nothing is being
+    /// done. May be dropped at any await.
+    ///
+    /// # Errors
+    /// When it ended badly, and has answered nothing.
+    pub(super) async fn next(&mut self) -> Option<Result<(), JoinError>> {
+        let done = self.tasks.join_next_with_id().await?;
+        let id = match &done {
+            Ok((id, ())) => *id,
+            Err(error) => error.id(),
+        };
+        if let Some(lane) = self.of.remove(&id) {
+            self.running[lane as usize] -= 1;
+            if let Some(job) = self.waiting[lane as usize].pop_front() {
+                self.start(lane, job);
+            }
+        }
+        Some(done.map(|_| ()))
+    }
+
+    /// Begins nothing any more, and waits for what goes on.
+    pub(super) async fn end(mut self) {
+        self.waiting = <_>::default();
+        let all = async { while self.next().await.is_some() {} };
+        if timeout(LEFT_OVER, all).await.is_err() {
+            tracing::warn!("what a client has asked for goes on although it has gone");
+        }
+        self.tasks.detach_all();
+    }
+
+    fn start(&mut self, lane: Lane, job: Job) {
+        self.running[lane as usize] += 1;
+        let task = self.tasks.spawn(job);
+        self.of.insert(task.id(), lane);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::{Arc, Mutex};
+
+    use futures_util::FutureExt as _;
+    use tokio::sync::{Notify, Semaphore};
+
+    use super::*;
+
+    #[tokio::test]
+    async fn what_is_in_one_lane_is_done_in_order_and_does_not_hold_up_the_others() {
+        let (mut lanes, done) = (Lanes::default(), Arc::<Mutex<Vec<usize>>>::default());
+        let first = Arc::new(Notify::new());
+        for number in 0..5 {
+            let (done, first) = (Arc::clone(&done), Arc::clone(&first));
+            let job = async move {
+                if number == 0 {
+                    first.notified().await;
+                }
+                done.lock().unwrap().push(number);
+            };
+            lanes.put(Lane::Files, job.boxed()).unwrap();
+        }
+        lanes.put(Lane::Git, async {}.boxed()).unwrap();
+        lanes.next().await.unwrap().unwrap();
+        assert!(done.lock().unwrap().is_empty(), "git was done");
+        first.notify_one();
+        while lanes.next().await.is_some() {}
+        assert_eq!(*done.lock().unwrap(), [0, 1, 2, 3, 4]);
+    }
+
+    #[tokio::test]
+    async fn each_lane_is_bounded_and_says_of_what_there_is_too_much() {
+        for lane in
+            [Lane::Look, Lane::Make, Lane::Kill, Lane::Files, Lane::Git, Lane::Teams, Lane::Waits]
+        {
+            let (mut lanes, bounds) = (Lanes::default(), &BOUNDS[lane as usize]);
+            let open = Arc::new(Semaphore::new(0));
+            let job = || {
+                let open = Arc::clone(&open);
+                async move { drop(open.acquire().await) }.boxed()
+            };
+            for _ in 0..bounds.at_once + bounds.waiting {
+                lanes.put(lane, job()).unwrap();
+            }
+            assert_eq!(lanes.tasks.len(), bounds.at_once);
+            let refused = lanes.put(lane, job()).unwrap_err().to_string();
+            assert!(refused.contains(bounds.what), "{refused}");
+            open.add_permits(1);
+            lanes.next().await.unwrap().unwrap();
+            assert!(lanes.put(lane, job()).is_ok());
+        }
+    }
+
+    #[tokio::test]
+    async fn what_ends_badly_does_not_block_what_comes_after_it() {
+        let mut lanes = Lanes::default();
+        lanes.put(Lane::Git, async { panic!("on purpose") }.boxed()).unwrap();
+        lanes.put(Lane::Git, async {}.boxed()).unwrap();
+        assert!(lanes.next().await.unwrap().is_err());
+        assert!(lanes.next().await.unwrap().is_ok());
+        assert!(lanes.next().await.is_none());
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn what_goes_on_without_its_client_is_waited_for_and_not_for_ever() {
+        let mut lanes = Lanes::default();
+        lanes.put(Lane::Kill, tokio::time::sleep(LEFT_OVER / 2).boxed()).unwrap();
+        lanes.put(Lane::Make, std::future::pending().boxed()).unwrap();
+        lanes.put(Lane::Make, async { panic!("it was never begun") }.boxed()).unwrap();
+        let began = tokio::time::Instant::now();
+        lanes.end().await;
+        assert_eq!(began.elapsed(), LEFT_OVER);
+    }
+}

@@ -1,0 +1,42 @@
+//! A session's output on its way to a client.
+
+use protocol::workspace::SessionId;
+use tokio_util::task::AbortOnDropHandle;
+use wire::{Frame, Outbox};
+
+use crate::sessions::{Attachment, Streamed};
+
+/// What a client is attached to. It ends when it is dropped.
+pub(super) struct Stream {
+    pub(super) session: SessionId,
+    task: AbortOnDropHandle<()>,
+}
+
+impl Stream {
+    /// Sends what comes, as the client takes it.
+    pub(super) fn start(attachment: Attachment, outbox: Outbox) -> Self {
+        let session = attachment.session();
+        let task = AbortOnDropHandle::new(tokio::spawn(pass_on(attachment, outbox)));
+        Self { session, task }
+    }
+
+    /// Ends it: nothing comes of it any more when this returns.
+    pub(super) async fn end(self) {
+        self.task.abort();
+        let _aborted = self.task.await;
+    }
+}
+
+async fn pass_on(mut attachment: Attachment, outbox: Outbox) {
+    // While it waits for room here it does not ask for more, which is how the session finds out that
+    // its client is slow.
+    while let Some(next) = attachment.next().await {
+        let frame = match next {
+            Streamed::Message(message) => Frame::from(message.encode()),
+            Streamed::Output(bytes) => Frame::from(bytes),
+        };
+        if outbox.send(frame).await.is_err() {
+            return;
+        }
+    }
+}

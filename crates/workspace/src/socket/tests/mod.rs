@@ -1,0 +1,11 @@
+//! Clients over pipes, as they would be over sockets.
+//!
+//! - `kit`: a workspace, and clients of it
+//! - `strangers`: before it is known who somebody is
+//! - `rules`: roles, malformed messages, bounds
+//! - `work`: sessions, projects, files, git, the cluster
+
+mod kit;
+mod rules;
+mod strangers;
+mod work;

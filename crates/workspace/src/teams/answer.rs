@@ -1,0 +1,377 @@
+//! Every message about teams, and its answer.
+
+use std::{sync::Arc, time::Duration};
+
+use ::session::team::{Effect, NewTeam, Report, Shown, TeamError, WaitFor};
+use protocol::workspace::{
+    ClientMessage, Role, ServerMessage, SessionId, SessionInfo, Team, TeamId, WaitId,
+    client::{
+        Assign, CreateTeam, GetTeamInbox, Handoff, OfTeam, RelayTeamMessage, SpawnWorker,
+        TeamCreated, TeamList, TeamMessageSent, TeamWait, WorkerAssigned, WorkerResult,
+        WorkerSpawned,
+    },
+};
+use tokio::{sync::oneshot, task};
+use uuid::Uuid;
+
+use super::{
+    core::{Core, Moment, Waited},
+    queue::{Leaving, Queue, ask},
+    shown,
+    spawning::{self, Worker},
+    world::World,
+};
+use crate::{refusal::Refusal, sessions::Facts, socket::Identity};
+
+/// How long somebody waits who does not say how long.
+const USUAL_WAIT: Duration = Duration::from_secs(10 * 60);
+
+/// Answers one message about teams. Dropping the future gives up waiting, and nothing else.
+pub(super) async fn answer(
+    queue: &Arc<Queue>,
+    world: &Arc<dyn World>,
+    who: &Identity,
+    message: ClientMessage,
+) -> Result<ServerMessage, Refusal> {
+    let desk = Desk { queue: Arc::clone(queue), world: Arc::clone(world), who: who.clone() };
+    desk.check(&message)?;
+    match message {
+        ClientMessage::CreateTeam(create) => desk.create(*create).await,
+        ClientMessage::SpawnWorker(spawn) => desk.spawn(*spawn).await,
+        ClientMessage::RelayTeamMessage(relay) => desk.relay(relay).await,
+        ClientMessage::ListTeams => desk.list().await,
+        ClientMessage::GetTeam(of) => desk.get(of.team_id).await,
+        ClientMessage::DeleteTeam(of) => desk.delete(of.team_id).await,
+        ClientMessage::Handoff(handoff) => desk.handoff(handoff).await,
+        ClientMessage::Assign(assign) => desk.assign(assign).await,
+        ClientMessage::TeamWait(wait) => desk.wait(wait).await,
+        ClientMessage::GetTeamInbox(inbox) => desk.inbox(inbox).await,
+        ClientMessage::ReportResult(result) => desk.report(result).await,
+        other => Err(Refusal::Invalid(format!("{} is not about teams", other.name()))),
+    }
+}
+
+/// One client's questions.
+#[derive(Clone)]
+struct Desk {
+    queue: Arc<Queue>,
+    world: Arc<dyn World>,
+    who: Identity,
+}
+
+/// Somebody who waits.
+struct Pending {
+    // This goes first, so that it can be seen that nobody is there.
+    waited: oneshot::Receiver<Waited>,
+    _leaving: Leaving,
+}
+
+impl Desk {
+    /// An agent gives work to others only if it leads its team: workers that spawn workers have no
+    /// end.
+    fn check(&self, message: &ClientMessage) -> Result<(), Refusal> {
+        let Some(member) = self.who.member else { return Ok(()) };
+        let gives_work = matches!(
+            message,
+            ClientMessage::SpawnWorker(_) | ClientMessage::Handoff(_) | ClientMessage::Assign(_)
+        );
+        let facts = self.world.facts(member.session);
+        if gives_work && !facts.is_some_and(|facts| facts.is_team_leader) {
+            let words = "only the leader of a team gives work to others: send it a message";
+            return Err(Refusal::invalid(words));
+        }
+        Ok(())
+    }
+
+    fn check_args(&self, args: Option<&[String]>) -> Result<(), Refusal> {
+        self.world.check_args(args.unwrap_or_default(), self.who.role == Role::Admin)
+    }
+
+    async fn create(self, create: CreateTeam) -> Result<ServerMessage, Refusal> {
+        self.check_args(create.extra_args.as_deref())?;
+        let team = TeamId::from_random(rand::random());
+        let (name, project) = (create.name.clone(), create.project_id.map(|id| id.uuid()));
+        let new = spawning::leader(create, team)?;
+        let desk = self.clone();
+        let (leader, made) = undisturbed(async move {
+            let leader = desk.world.create(new).await?;
+            let new = NewTeam { id: team.uuid(), name, leader: leader.id.uuid(), project };
+            let made = ask(&desk.queue, move |core, moment| created(core, new, moment)).await;
+            Ok((leader.clone(), desk.or_end(leader.id, made).await?))
+        })
+        .await?;
+        self.world.note(&self.who.who, "team.create", &team.to_string());
+        let (team, leader_session) = (self.shown(made), Box::new(leader));
+        Ok(ServerMessage::TeamCreated(TeamCreated { team, leader_session }))
+    }
+
+    async fn spawn(self, spawn: SpawnWorker) -> Result<ServerMessage, Refusal> {
+        self.check_args(spawn.extra_args.as_deref())?;
+        let team = spawn.team_id;
+        let (session, joined) = self.with_worker(team, spawn.into(), joined).await?;
+        let (team, worker_session) = (self.shown(joined), Box::new(session));
+        Ok(ServerMessage::WorkerSpawned(WorkerSpawned { team, worker_session }))
+    }
+
+    async fn assign(self, assign: Assign) -> Result<ServerMessage, Refusal> {
+        check_prompt(&assign.prompt)?;
+        let (team_id, worker) = (assign.team_id, Worker::from(&assign));
+        let is_leaders = self.who.member.is_some();
+        let (session, ()) = self
+            .with_worker(team_id, worker, move |core, place, moment| {
+                assigned(core, place, &assign.prompt, is_leaders, moment)
+            })
+            .await?;
+        let worker_session_id = session.id;
+        Ok(ServerMessage::WorkerAssigned(WorkerAssigned { team_id, worker_session_id }))
+    }
+
+    async fn handoff(self, handoff: Handoff) -> Result<ServerMessage, Refusal> {
+        check_prompt(&handoff.prompt)?;
+        let worker = Worker::from(&handoff);
+        let is_leaders = self.who.member.is_some();
+        let (tell, pending) = self.pending();
+        let (team, timeout) = (handoff.team_id, waits_for(handoff.timeout_ms));
+        let (session, ()) = self
+            .with_worker(team, worker, move |core, place, moment| {
+                let given = assigned(core, place, &handoff.prompt, is_leaders, moment);
+                let workers = Some(vec![place.session]);
+                and_wait(core, given, wait_for(team, workers, timeout, None), moment, tell)
+            })
+            .await?;
+        let answer = pending.answer().await?;
+        Ok(ServerMessage::HandoffResult(shown::handoff(&answer, session.id)))
+    }
+
+    async fn wait(self, wait: TeamWait) -> Result<ServerMessage, Refusal> {
+        let workers = wait.for_session_ids.map(|ids| ids.iter().map(|id| id.uuid()).collect());
+        let timeout = waits_for(wait.timeout_ms);
+        let ours = wait_for(wait.team_id, workers, timeout, wait.wait_id);
+        let (tell, pending) = self.pending();
+        ask(&self.queue, move |core, moment| core.wait(&ours, moment, tell)).await?;
+        Ok(ServerMessage::TeamWaitResult(shown::waited(&pending.answer().await?)))
+    }
+
+    async fn relay(self, relay: RelayTeamMessage) -> Result<ServerMessage, Refusal> {
+        let RelayTeamMessage { team_id, from_session_id: from, to_session_id: to, payload } = relay;
+        let seq = ask(&self.queue, move |core, Moment { at, .. }| {
+            let to = to.map(SessionId::uuid);
+            done(core.machine.relay(team_id.uuid(), from.uuid(), to, payload, at))
+        })
+        .await?;
+        self.world.note_typing(&self.who.who, to.unwrap_or(from));
+        Ok(ServerMessage::TeamMessageSent(TeamMessageSent { team_id, seq }))
+    }
+
+    async fn report(self, report: WorkerResult) -> Result<ServerMessage, Refusal> {
+        let WorkerResult { team_id, worker_session_id: worker, success, result } = report;
+        let (team, worker) = (team_id.uuid(), worker.uuid());
+        let report = Report { success, result };
+        let (success, text) = ask(&self.queue, move |core, Moment { at, .. }| {
+            done(core.machine.report(team, worker, report, at))
+        })
+        .await?;
+        let counts = shown::result(team, worker, success, &text);
+        Ok(ServerMessage::WorkerResultReceived(counts))
+    }
+
+    async fn inbox(self, inbox: GetTeamInbox) -> Result<ServerMessage, Refusal> {
+        let GetTeamInbox { team_id, session_id, since_seq } = inbox;
+        let page = ask(&self.queue, move |core, _| {
+            done(core.machine.inbox(team_id.uuid(), session_id.uuid(), since_seq))
+        })
+        .await?;
+        Ok(ServerMessage::TeamInbox(shown::inbox(team_id, session_id, page)))
+    }
+
+    async fn list(self) -> Result<ServerMessage, Refusal> {
+        let all = ask(&self.queue, |core, _| (Ok(core.machine.list()), Vec::new())).await?;
+        let own = |team: &Team| self.who.member.is_none_or(|member| member.team == team.id);
+        let teams = all.into_iter().map(|team| self.shown(team)).filter(own).collect();
+        Ok(ServerMessage::TeamList(TeamList { teams }))
+    }
+
+    async fn get(self, team: TeamId) -> Result<ServerMessage, Refusal> {
+        let teams = vec![self.shown(self.team(team).await?)];
+        Ok(ServerMessage::TeamList(TeamList { teams }))
+    }
+
+    async fn delete(self, team_id: TeamId) -> Result<ServerMessage, Refusal> {
+        let desk = self.clone();
+        undisturbed(async move {
+            let sessions = ask(&desk.queue, move |core, _| deleted(core, team_id.uuid())).await?;
+            desk.world.kill(sessions).await;
+            Ok(())
+        })
+        .await?;
+        self.world.note(&self.who.who, "team.delete", &team_id.to_string());
+        Ok(ServerMessage::TeamDeleted(OfTeam { team_id }))
+    }
+
+    /// Makes a worker's session, and says what it is in its team; a session that the team does not
+    /// take ends.
+    async fn with_worker<T: Send + 'static>(
+        &self,
+        team: TeamId,
+        worker: Worker,
+        join: impl FnOnce(&mut Core, Place, Moment) -> Given<T> + Send + 'static,
+    ) -> Result<(SessionInfo, T), Refusal> {
+        let new = spawning::worker(worker, &self.leader(team).await?, team)?;
+        let desk = self.clone();
+        let made = undisturbed(async move {
+            let session = desk.world.create(new).await?;
+            let place = Place { team: team.uuid(), session: session.id.uuid() };
+            let joined = ask(&desk.queue, move |core, moment| join(core, place, moment)).await;
+            Ok((session.clone(), desk.or_end(session.id, joined).await?))
+        });
+        let (session, given) = made.await?;
+        self.world.note(&self.who.who, "team.spawn", &session.id.to_string());
+        Ok((session, given))
+    }
+
+    async fn or_end<T>(&self, session: SessionId, made: Result<T, Refusal>) -> Result<T, Refusal> {
+        if made.is_err() {
+            self.world.kill(vec![session]).await;
+        }
+        made
+    }
+
+    /// What is known of a team's leader, if it can lead.
+    async fn leader(&self, team: TeamId) -> Result<Facts, Refusal> {
+        let shown = self.team(team).await?;
+        let inactive = || Refusal::Invalid(TeamError::Inactive(shown.id).to_string());
+        let facts = self.world.facts(SessionId::from_uuid(shown.leader));
+        facts.filter(|_| shown.active).ok_or_else(inactive)
+    }
+
+    async fn team(&self, team: TeamId) -> Result<Shown, Refusal> {
+        ask(&self.queue, move |core, _| (core.machine.get(team.uuid()), Vec::new())).await
+    }
+
+    fn shown(&self, team: Shown) -> Team {
+        shown::team(team, |session| self.world.facts(session).is_some())
+    }
+
+    fn pending(&self) -> (oneshot::Sender<Waited>, Pending) {
+        let (tell, waited) = oneshot::channel();
+        (tell, Pending { waited, _leaving: Leaving(Arc::clone(&self.queue)) })
+    }
+}
+
+impl Pending {
+    async fn answer(mut self) -> Waited {
+        let closed = || Refusal::Failed("the workspace is shutting down".to_owned());
+        (&mut self.waited).await.map_err(|_| closed())?
+    }
+}
+
+/// What a call of the machine gave, and what it changed although it may have failed.
+type Given<T> = (Result<T, TeamError>, Vec<Effect>);
+
+/// A session, where its team is known.
+#[derive(Debug, Clone, Copy)]
+struct Place {
+    team: Uuid,
+    session: Uuid,
+}
+
+fn done<T>(done: ::session::team::Done<T>) -> Given<T> {
+    match done {
+        Ok((given, effects)) => (Ok(given), effects),
+        Err(error) => (Err(error), Vec::new()),
+    }
+}
+
+fn created(core: &mut Core, new: NewTeam, Moment { at, .. }: Moment) -> Given<Shown> {
+    let id = new.id;
+    match core.machine.create(new, at) {
+        Ok(effects) => (core.machine.get(id), effects),
+        Err(error) => (Err(error), Vec::new()),
+    }
+}
+
+fn joined(core: &mut Core, place: Place, Moment { at, .. }: Moment) -> Given<Shown> {
+    match core.machine.worker_joined(place.team, place.session, at) {
+        Ok(effects) => (core.machine.get(place.team), effects),
+        Err(error) => (Err(error), Vec::new()),
+    }
+}
+
+fn assigned(
+    core: &mut Core,
+    place: Place,
+    prompt: &str,
+    is_leaders: bool,
+    moment: Moment,
+) -> Given<()> {
+    let (team, mut effects) = joined(core, place, moment);
+    let given = team.and_then(|team| {
+        let assigned = core.machine.assign(place.team, place.session, prompt, moment.at);
+        effects.extend(assigned?.1);
+        if is_leaders {
+            core.news.spawned(team.leader, place.session);
+        }
+        Ok(())
+    });
+    (given, effects)
+}
+
+fn and_wait(
+    core: &mut Core,
+    (given, mut effects): Given<()>,
+    ask: WaitFor,
+    moment: Moment,
+    tell: oneshot::Sender<Waited>,
+) -> Given<()> {
+    let waits = given.and_then(|()| {
+        let (waits, more) = core.wait(&ask, moment, tell);
+        effects.extend(more);
+        waits
+    });
+    (waits, effects)
+}
+
+fn deleted(core: &mut Core, team: Uuid) -> Given<Vec<SessionId>> {
+    let mut sessions = Vec::new();
+    match core.machine.delete(team) {
+        Ok(mut effects) => {
+            effects.retain(|effect| match effect {
+                Effect::KillSessions(ids) => {
+                    sessions.extend(ids.iter().map(|id| SessionId::from_uuid(*id)));
+                    false
+                }
+                _ => true,
+            });
+            (Ok(sessions), effects)
+        }
+        Err(error) => (Err(error), Vec::new()),
+    }
+}
+
+fn wait_for(
+    team: TeamId,
+    workers: Option<Vec<Uuid>>,
+    timeout: Duration,
+    resume: Option<WaitId>,
+) -> WaitFor {
+    let new_id = WaitId::from_random(rand::random()).uuid();
+    WaitFor { team: team.uuid(), workers, timeout, resume: resume.map(WaitId::uuid), new_id }
+}
+
+fn waits_for(timeout_ms: Option<u64>) -> Duration {
+    timeout_ms.map_or(USUAL_WAIT, Duration::from_millis)
+}
+
+fn check_prompt(prompt: &str) -> Result<(), Refusal> {
+    if prompt.trim().is_empty() {
+        return Err(Refusal::invalid("prompt is empty: say what is to be done"));
+    }
+    Ok(())
+}
+
+/// Goes on to its end, whether or not whoever waits for it goes away.
+async fn undisturbed<T: Send + 'static>(
+    work: impl Future<Output = Result<T, Refusal>> + Send + 'static,
+) -> Result<T, Refusal> {
+    task::spawn(work).await.map_err(|error| Refusal::failed(&error))?
+}

@@ -1,0 +1,157 @@
+//! The machine, and who waits for it.
+
+use std::{collections::BTreeMap, time::Instant};
+
+use ::session::team::{
+    self, Answer, Caller, Effect, Ended, Limits, TeamError, Teams as Machine, WaitFor, Waiting,
+};
+use jiff::Timestamp;
+use protocol::workspace::{SessionId, TeamId};
+use tokio::{sync::oneshot, time};
+use uuid::Uuid;
+
+use super::{
+    news::News,
+    queue::{Told, not_kept},
+};
+use crate::refusal::Refusal;
+
+/// The machine, and who waits for it.
+pub(super) struct Core {
+    pub(super) machine: Machine,
+    pub(super) limits: Limits,
+    pub(super) news: News,
+    waiting: BTreeMap<Caller, oneshot::Sender<Waited>>,
+}
+
+/// What a wait has come to.
+pub(super) type Waited = Result<Answer, Refusal>;
+
+/// A moment, by both clocks.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Moment {
+    pub(super) now: Instant,
+    /// In milliseconds since 1970.
+    pub(super) at: u64,
+}
+
+pub(super) fn now() -> Moment {
+    let at = u64::try_from(Timestamp::now().as_millisecond()).unwrap_or(0);
+    Moment { now: time::Instant::now().into_std(), at }
+}
+
+impl Core {
+    pub(super) fn new(machine: Machine, limits: Limits) -> Self {
+        Self { machine, limits, news: News::default(), waiting: BTreeMap::new() }
+    }
+
+    /// A wait begins. Its answer goes this way, now or later; it is later if nothing is given back.
+    pub(super) fn wait(
+        &mut self,
+        ask: &WaitFor,
+        moment: Moment,
+        waited: oneshot::Sender<Waited>,
+    ) -> (Result<(), TeamError>, Vec<Effect>) {
+        match self.machine.wait(ask, moment.now, moment.at) {
+            Ok((Waiting::Answered(answer), effects)) => {
+                answer.finished.iter().for_each(|one| self.news.told(one.worker));
+                let _gone = waited.send(Ok(answer));
+                (Ok(()), effects)
+            }
+            Ok((Waiting::Until(caller), effects)) => {
+                self.waiting.insert(caller, waited);
+                (Ok(()), effects)
+            }
+            Err(error) => (Err(error), Vec::new()),
+        }
+    }
+
+    /// Something happened in a session.
+    pub(super) fn told(&mut self, told: &Told) -> Vec<Effect> {
+        match *told {
+            Told::Begun { team, seq, session } => {
+                let done = self.machine.delivered(team, seq, session);
+                done.unwrap_or_else(|error| {
+                    tracing::debug!(%error, "a message was delivered that was not offered");
+                    Vec::new()
+                })
+            }
+            Told::NotTaken { team, seq, session } => {
+                self.machine.not_taken(team, seq, session);
+                Vec::new()
+            }
+            Told::Started { session, turn, at } => self.machine.turn_started(session, turn, at),
+            Told::Ended { session, turn, outcome, ref text, at } => {
+                let ended = Ended { turn, outcome, text: text.clone() };
+                self.machine.turn_ended(session, ended, at)
+            }
+            Told::Gone { session, at } => self.machine.session_gone(session, at),
+            Told::Left => self.let_go(),
+        }
+    }
+
+    /// Whoever waited has its answer. Whether it is there to hear it.
+    pub(super) fn answer(&mut self, caller: Caller, answer: Result<Answer, TeamError>) -> bool {
+        let waited = self.waiting.remove(&caller);
+        waited.is_some_and(|waited| waited.send(answer.map_err(refusal)).is_ok())
+    }
+
+    /// The machine is made anew: nobody waits any more.
+    pub(super) fn fail_waits(&mut self, why: &str) {
+        for (_, waited) in std::mem::take(&mut self.waiting) {
+            let _gone = waited.send(Err(Refusal::Failed(not_kept(why))));
+        }
+    }
+
+    #[cfg(test)]
+    pub(super) fn waits(&self) -> usize {
+        self.waiting.len()
+    }
+
+    /// All sessions in teams.
+    pub(super) fn members(&self) -> Vec<Uuid> {
+        let teams = self.machine.list().into_iter();
+        teams
+            .flat_map(|team| {
+                let workers = team.workers.into_iter().filter(|worker| worker.living);
+                std::iter::once(team.leader).chain(workers.map(|worker| worker.session))
+            })
+            .collect()
+    }
+
+    /// Those who have gone away wait no more.
+    fn let_go(&mut self) -> Vec<Effect> {
+        let gone = self.waiting.iter().filter(|(_, waited)| waited.is_closed());
+        let gone: Vec<_> = gone.map(|(caller, _)| *caller).collect();
+        let mut effects = Vec::new();
+        for caller in gone {
+            self.waiting.remove(&caller);
+            effects.extend(self.machine.stop_waiting(caller));
+        }
+        effects
+    }
+}
+
+/// Why the machine does not do it, for who asked.
+pub(super) fn refusal(error: TeamError) -> Refusal {
+    match error {
+        TeamError::NoTeam(id) => Refusal::UnknownTeam(TeamId::from_uuid(id)),
+        TeamError::Gone(id) => {
+            Refusal::Ended(format!("{} takes part in its team no more", SessionId::from_uuid(id)))
+        }
+        TeamError::TooManyTeams { max } => Refusal::TooMany { what: "teams", most: max },
+        other => Refusal::Invalid(other.to_string()),
+    }
+}
+
+/// What is to be kept, apart from what is to be done.
+pub(super) fn sorted(effects: Vec<Effect>) -> (Vec<team::Change>, Vec<Effect>) {
+    let (mut changes, mut rest) = (Vec::new(), Vec::new());
+    for effect in effects {
+        match effect {
+            Effect::Keep(change) => changes.push(change),
+            other => rest.push(other),
+        }
+    }
+    (changes, rest)
+}

@@ -1,0 +1,136 @@
+//! A message as an agent's prompt.
+//!
+//! What a team worker was given to do is its prompt, word for word. What one member says to another
+//! follows a line that says who it is from, and the number by which `get_team_inbox` has it:
+//!
+//! ```text
+//! [team message 12 from worker "explorer", session 550e8400-e29b-41d4-a716-446655440000]
+//!
+//! The tests pass now.
+//! ```
+
+use std::sync::Arc;
+
+use ::session::{
+    agent::MAX_PROMPT,
+    team::{Delivery, Kind},
+};
+use protocol::workspace::SessionId;
+use uuid::Uuid;
+
+use super::queue::{Queue, Told};
+
+/// A prompt of a team's on its way. Whoever has it says when its turn begins; when it is dropped
+/// instead, the message is offered again later.
+pub(crate) struct Ticket {
+    queue: Arc<Queue>,
+    /// Until the turn begins.
+    open: Option<Offer>,
+}
+
+/// Which message is offered to whom.
+#[derive(Debug, Clone, Copy)]
+struct Offer {
+    team: Uuid,
+    seq: u64,
+    session: Uuid,
+}
+
+impl Ticket {
+    pub(super) fn new(queue: Arc<Queue>, delivery: &Delivery) -> Self {
+        let Delivery { team, seq, to: session, .. } = *delivery;
+        Self { queue, open: Some(Offer { team, seq, session }) }
+    }
+
+    /// For a prompt that is no message: nobody hears of its turn.
+    pub(super) fn of_nothing(queue: Arc<Queue>) -> Self {
+        Self { queue, open: None }
+    }
+
+    /// The turn with this prompt begins now.
+    pub(crate) fn turn_begins(mut self) {
+        if let Some(Offer { team, seq, session }) = self.open.take() {
+            self.queue.tell(Told::Begun { team, seq, session });
+        }
+    }
+}
+
+impl Drop for Ticket {
+    fn drop(&mut self) {
+        if let Some(Offer { team, seq, session }) = self.open.take() {
+            self.queue.tell(Told::NotTaken { team, seq, session });
+        }
+    }
+}
+
+/// Who says something.
+pub(super) struct Speaker {
+    pub(super) name: Option<String>,
+    pub(super) leads: bool,
+}
+
+/// The prompt that a message is.
+pub(super) fn prompt(delivery: &Delivery, from: &Speaker) -> String {
+    match delivery.kind {
+        Kind::Assignment => delivery.payload.to_string(),
+        Kind::Message => headed(&heading(delivery, from), &delivery.payload, delivery.seq),
+    }
+}
+
+/// How a member is called, for who reads it.
+pub(super) fn called(name: Option<&str>, leads: bool, session: Uuid) -> String {
+    let role = if leads { "leader" } else { "worker" };
+    let name = name.map(|name| format!(" {name:?}")).unwrap_or_default();
+    format!("{role}{name}, session {}", SessionId::from_uuid(session))
+}
+
+fn heading(delivery: &Delivery, from: &Speaker) -> String {
+    let from = called(from.name.as_deref(), from.leads, delivery.from);
+    format!("[team message {} from {from}]\n\n", delivery.seq)
+}
+
+fn headed(heading: &str, payload: &str, seq: u64) -> String {
+    let room = MAX_PROMPT - heading.len();
+    if payload.len() <= room {
+        return format!("{heading}{payload}");
+    }
+    let cut = format!("\n\n[cut: the whole message is in the inbox, from since_seq {seq} on]");
+    let end = payload.floor_char_boundary(room - cut.len());
+    format!("{heading}{}{cut}", payload.get(..end).unwrap_or_default())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn delivery(kind: Kind, payload: &str) -> Delivery {
+        let (team, from, to) = (Uuid::from_u128(1), Uuid::from_u128(2), Uuid::from_u128(3));
+        Delivery { team, seq: 12, from, to, kind, payload: payload.into() }
+    }
+
+    #[test]
+    fn a_message_says_who_it_is_from_and_where_it_is_to_be_found() {
+        let from = Speaker { name: Some("ex\nplorer".to_owned()), leads: false };
+        let text = prompt(&delivery(Kind::Message, "done"), &from);
+        let id = "00000000-0000-0000-0000-000000000002";
+        let heading = format!("[team message 12 from worker \"ex\\nplorer\", session {id}]");
+        assert_eq!(text, format!("{heading}\n\ndone"));
+        let leader = Speaker { name: None, leads: true };
+        let text = prompt(&delivery(Kind::Message, "go"), &leader);
+        assert_eq!(text, format!("[team message 12 from leader, session {id}]\n\ngo"));
+    }
+
+    #[test]
+    fn what_a_worker_is_to_do_is_its_prompt_word_for_word() {
+        let leader = Speaker { name: None, leads: true };
+        assert_eq!(prompt(&delivery(Kind::Assignment, "audit auth.rs"), &leader), "audit auth.rs");
+    }
+
+    #[test]
+    fn a_message_that_is_too_long_for_a_prompt_is_cut_and_says_where_the_whole_is() {
+        let leader = Speaker { name: None, leads: true };
+        let text = prompt(&delivery(Kind::Message, &"é".repeat(MAX_PROMPT / 2)), &leader);
+        assert!(text.len() <= MAX_PROMPT && text.len() > MAX_PROMPT - 8, "{}", text.len());
+        assert!(text.ends_with("since_seq 12 on]"), "{}", &text[text.len() - 80..]);
+    }
+}

@@ -1,0 +1,313 @@
+//! The one task that speaks to the machine: it makes durable what that gave, carries out the rest, and
+//! only then acknowledges. What cannot be made durable is not done: whoever asked is told so, and the
+//! machine is made anew from what is in the store.
+
+use std::{
+    collections::BTreeMap,
+    sync::Arc,
+    time::{Duration, Instant},
+};
+
+use ::session::team::{self, Delivery, Effect, Limits, Teams as Machine};
+use protocol::workspace::{
+    ServerMessage, SessionId, TeamId,
+    client::{OfTeam, TeamMessage, TeamUpdated},
+};
+use store::{StoreError, WorkspaceStore};
+use tokio::time::sleep;
+use uuid::Uuid;
+
+use super::{
+    core::{Core, Moment, now, sorted},
+    delivery::{Speaker, Ticket, prompt},
+    facts::{Found, Records},
+    queue::{Input, Queue, Tell, Told},
+    shown,
+    world::World,
+};
+use crate::events::Event;
+
+/// So long after the store has failed it is tried again.
+const PAUSE: Duration = Duration::from_secs(1);
+/// So long after somebody had no room for a message it is offered again, if no turn ended before.
+const OFFER_AGAIN: Duration = Duration::from_secs(5);
+
+/// The one that speaks to the machine.
+pub(super) struct Driver {
+    core: Core,
+    records: Records,
+    world: Arc<dyn World>,
+    /// What each session was given and has not begun.
+    in_hand: BTreeMap<Uuid, u64>,
+    /// When messages are offered again to those who had no room.
+    again: BTreeMap<Uuid, Instant>,
+    /// What follows from how the machine was found, to be done first.
+    first: Vec<Effect>,
+    /// Whether what follows from the start is done.
+    has_started: bool,
+    /// The machine may be ahead of the store.
+    is_lost: bool,
+}
+
+/// One call, and what is to be done about it.
+#[derive(Default)]
+struct Call {
+    changes: Vec<team::Change>,
+    rest: Vec<Effect>,
+    tell: Option<Tell>,
+    told: Option<Told>,
+}
+
+impl Driver {
+    /// Finds what was kept; and whether all of it could be read.
+    pub(super) async fn restore(
+        store: Arc<dyn WorkspaceStore>,
+        world: Arc<dyn World>,
+        limits: Limits,
+    ) -> Result<(Self, bool), StoreError> {
+        let core = Core::new(Machine::new(limits), limits);
+        let (in_hand, again, first) = (BTreeMap::new(), BTreeMap::new(), Vec::new());
+        let (records, has_started, is_lost) = (Records::new(store), false, false);
+        let mut driver = Self { core, records, world, in_hand, again, first, has_started, is_lost };
+        let all_read = driver.find().await?;
+        Ok((driver, all_read))
+    }
+
+    /// All teams there are.
+    pub(super) fn teams(&self) -> Vec<TeamId> {
+        self.core.machine.list().iter().map(|team| TeamId::from_uuid(team.id)).collect()
+    }
+
+    /// Works until it is aborted.
+    pub(super) async fn run(mut self, queue: Arc<Queue>) {
+        let mut inputs = Vec::new();
+        loop {
+            if self.round(&queue, inputs).await.is_err() {
+                sleep(PAUSE).await;
+            }
+            inputs = queue.next(self.deadline()).await;
+        }
+    }
+
+    /// Makes the machine of what is in the store. When the daemon has started, what died with it is
+    /// gone and what had begun has failed; later, sessions go on meanwhile. What has not reached its
+    /// addressee is delivered.
+    async fn find(&mut self) -> Result<bool, StoreError> {
+        let Found { records, all_read } = self.records.load().await?;
+        let (machine, left_out) = Machine::restore(self.core.limits, records);
+        self.core.machine = machine;
+        let removals = left_out.into_iter().map(|key| Effect::Keep(team::Change::Remove(key)));
+        self.first = removals.collect();
+        if self.has_started {
+            self.offer_all()
+        } else {
+            self.start(now())
+        }
+        self.is_lost = false;
+        Ok(all_read)
+    }
+
+    fn start(&mut self, moment: Moment) {
+        for session in self.core.members() {
+            let facts = self.world.facts(SessionId::from_uuid(session));
+            if facts.is_none_or(|facts| facts.ended.is_some()) {
+                self.first.extend(self.core.machine.session_gone(session, moment.at));
+            }
+        }
+        self.first.extend(self.core.machine.restarted(moment.at));
+    }
+
+    fn offer_all(&mut self) {
+        for session in self.core.members() {
+            self.first.extend(self.core.machine.has_room(session));
+        }
+    }
+
+    /// Says all this to the machine, and does what comes of it.
+    async fn round(&mut self, queue: &Arc<Queue>, inputs: Vec<Input>) -> Result<(), ()> {
+        let lost = if self.is_lost { self.find().await.err() } else { None };
+        let moment = now();
+        let mut calls = vec![Call::of(std::mem::take(&mut self.first))];
+        calls.extend(inputs.into_iter().map(|input| self.call(input, moment)));
+        calls.push(Call::of(self.time_passed(moment)));
+        let changes = calls.iter_mut().map(|call| std::mem::take(&mut call.changes)).collect();
+        let kept = match lost {
+            Some(error) => Err(base::error::chain(&error)),
+            None => self.records.write(changes).await,
+        };
+        if let Err(why) = kept {
+            self.fail(queue, calls, &why);
+            return Err(());
+        }
+        self.has_started = true;
+        calls.into_iter().for_each(|call| self.finish(queue, call));
+        self.tell_leaders(queue);
+        Ok(())
+    }
+
+    /// Nothing of this is done. Events are said again.
+    fn fail(&mut self, queue: &Queue, calls: Vec<Call>, why: &str) {
+        tracing::error!(why, "what happens in teams cannot be written down");
+        self.is_lost = true;
+        let mut again = Vec::new();
+        for call in calls {
+            again.extend(call.told);
+            if let Some(tell) = call.tell {
+                tell(Err(why));
+            }
+        }
+        self.core.fail_waits(why);
+        queue.put_back(again);
+    }
+
+    fn call(&mut self, input: Input, moment: Moment) -> Call {
+        match input {
+            Input::Ask(ask) => {
+                let (effects, tell) = ask(&mut self.core, moment);
+                Call { tell: Some(tell), ..Call::of(effects) }
+            }
+            Input::Told(told) => {
+                let effects = self.core.told(&told);
+                Call { told: Some(told), ..Call::of(effects) }
+            }
+        }
+    }
+
+    fn time_passed(&mut self, moment: Moment) -> Vec<Effect> {
+        let mut effects = self.core.machine.handle_timeout(moment.now);
+        while let Some((&session, _)) = self.again.iter().find(|(_, at)| **at <= moment.now) {
+            self.again.remove(&session);
+            effects.extend(self.core.machine.has_room(session));
+        }
+        effects
+    }
+
+    fn deadline(&self) -> Option<Instant> {
+        let times = [
+            self.core.machine.poll_timeout(),
+            self.again.values().min().copied(),
+            self.core.news.deadline(now().now),
+        ];
+        times.into_iter().flatten().min()
+    }
+
+    fn finish(&mut self, queue: &Arc<Queue>, call: Call) {
+        match call.told {
+            Some(Told::Begun { session, .. }) => {
+                self.in_hand.remove(&session);
+            }
+            Some(Told::NotTaken { session, .. }) => {
+                self.in_hand.remove(&session);
+                self.again.insert(session, now().now + OFFER_AGAIN);
+            }
+            Some(Told::Gone { session, .. }) => {
+                self.in_hand.remove(&session);
+                self.again.remove(&session);
+                self.core.news.gone(session);
+            }
+            _ => {}
+        }
+        call.rest.into_iter().for_each(|effect| self.carry_out(queue, effect));
+        if let Some(tell) = call.tell {
+            tell(Ok(()));
+        }
+    }
+
+    fn carry_out(&mut self, queue: &Arc<Queue>, effect: Effect) {
+        match effect {
+            // It is kept.
+            Effect::Keep(_) => {}
+            Effect::Show(delivery) => self.show(&delivery),
+            Effect::Deliver(delivery) => self.deliver(queue, &delivery),
+            Effect::WorkerResult { team, worker, success, result } => {
+                self.core.news.result(worker, success, &result);
+                let result = shown::result(team, worker, success, &result);
+                self.tell(team, ServerMessage::WorkerResultReceived(result));
+            }
+            Effect::Completed(team) => {
+                let team_id = TeamId::from_uuid(team);
+                self.tell(team, ServerMessage::TeamCompleted(OfTeam { team_id }));
+            }
+            Effect::WaitAnswered { caller, answer } => {
+                let finished = answer.as_ref().map(|answer| answer.finished.clone());
+                let finished = finished.unwrap_or_default();
+                if self.core.answer(caller, answer) {
+                    finished.iter().for_each(|one| self.core.news.told(one.worker));
+                }
+            }
+            Effect::Updated(team) => self.tell_updated(team),
+            Effect::Deleted(team) => {
+                let team_id = TeamId::from_uuid(team);
+                self.tell(team, ServerMessage::TeamDeleted(OfTeam { team_id }));
+            }
+            Effect::KillSessions(sessions) => {
+                let sessions = sessions.into_iter().map(SessionId::from_uuid).collect();
+                tokio::spawn(self.world.kill(sessions));
+            }
+        }
+    }
+
+    fn show(&self, delivery: &Delivery) {
+        let team_id = TeamId::from_uuid(delivery.team);
+        let message = ServerMessage::TeamMessage(TeamMessage {
+            team_id,
+            from_session_id: SessionId::from_uuid(delivery.from),
+            payload: delivery.payload.to_string(),
+        });
+        let only_viewers_of = Some(SessionId::from_uuid(delivery.to));
+        self.world.tell(Event { message, only_viewers_of, team: Some(team_id) });
+    }
+
+    /// Hands a message to its addressee, unless that has it in its hands since before the store
+    /// failed.
+    fn deliver(&mut self, queue: &Arc<Queue>, delivery: &Delivery) {
+        if self.in_hand.insert(delivery.to, delivery.seq) == Some(delivery.seq) {
+            return;
+        }
+        let name = self.world.facts(SessionId::from_uuid(delivery.from));
+        let name = name.and_then(|facts| facts.name);
+        let leads = self.core.machine.team_of(delivery.from).is_some_and(|(_, leads)| leads);
+        let text = prompt(delivery, &Speaker { name, leads });
+        let (session, ticket) =
+            (SessionId::from_uuid(delivery.to), Ticket::new(Arc::clone(queue), delivery));
+        if let Err(refusal) = self.world.deliver(session, text, ticket) {
+            tracing::debug!(%session, %refusal, "a message waits for its addressee");
+        }
+    }
+
+    /// Leaders that have ended their turn hear of results that nobody waited for.
+    fn tell_leaders(&mut self, queue: &Arc<Queue>) {
+        for leader in self.core.news.leaders() {
+            let session = SessionId::from_uuid(leader);
+            if !self.world.is_idle(session) {
+                continue;
+            }
+            let name = |worker| self.world.facts(SessionId::from_uuid(worker))?.name;
+            let text = self.core.news.take(leader, name);
+            let ticket = Ticket::of_nothing(Arc::clone(queue));
+            if let Err(refusal) = self.world.deliver(session, text, ticket) {
+                tracing::debug!(%session, %refusal, "a leader is not told of results");
+            }
+        }
+    }
+
+    fn tell_updated(&self, team: Uuid) {
+        if let Ok(shown) = self.core.machine.get(team) {
+            let known = |session| self.world.facts(session).is_some();
+            let shown = TeamUpdated { team: shown::team(shown, known) };
+            self.tell(team, ServerMessage::TeamUpdated(shown));
+        }
+    }
+
+    fn tell(&self, team: Uuid, message: ServerMessage) {
+        let team = Some(TeamId::from_uuid(team));
+        self.world.tell(Event { message, only_viewers_of: None, team });
+    }
+}
+
+impl Call {
+    fn of(effects: Vec<Effect>) -> Self {
+        let (changes, rest) = sorted(effects);
+        Self { changes, rest, ..Self::default() }
+    }
+}

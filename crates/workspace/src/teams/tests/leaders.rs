@@ -1,0 +1,66 @@
+//! Agents that lead teams, and such that do not.
+
+use std::time::Duration;
+
+use protocol::workspace::{ServerMessage, SessionId, Team};
+
+use super::rig::Rig;
+use crate::teams::Member;
+
+/// The leader's agent gives work to a new worker.
+async fn assign(rig: &Rig, team: &Team, prompt: &str) -> SessionId {
+    let leader = Member { team: team.id, session: team.leader_session_id };
+    let assign = format!(r#"{{"type":"assign","team_id":"{}","prompt":"{prompt}"}}"#, team.id);
+    match rig.say_as(Some(leader), &assign).await.unwrap() {
+        ServerMessage::WorkerAssigned(made) => made.worker_session_id,
+        other => panic!("{other:?}"),
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_leader_that_has_ended_its_turn_hears_of_the_workers_that_it_assigned() {
+    let rig = Rig::start().await;
+    let team = rig.create().await;
+    let leader = team.leader_session_id;
+    let ann = assign(&rig, &team, "work").await;
+    rig.sessions.lock().all.get_mut(&leader).unwrap().is_idle = false;
+    rig.begin(ann).await;
+    rig.end(ann, true, "done").await;
+    assert!(rig.given(leader).is_empty(), "it may still wait itself");
+    rig.sessions.lock().all.get_mut(&leader).unwrap().is_idle = true;
+    tokio::time::sleep(Duration::from_secs(5)).await;
+    assert_eq!(rig.given(leader), [format!("[team: worker, session {ann}, is done]\n\ndone")]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_leader_hears_nothing_twice_and_nothing_of_work_that_others_gave() {
+    let rig = Rig::start().await;
+    let team = rig.create().await;
+    let leader = team.leader_session_id;
+    let ann = assign(&rig, &team, "work").await;
+    rig.sessions.lock().all.get_mut(&leader).unwrap().is_idle = false;
+    rig.begin(ann).await;
+    rig.end(ann, true, "done").await;
+    // The leader waits, and is told.
+    rig.wait(&format!(r#""team_id":"{}""#, team.id)).await;
+    rig.sessions.lock().all.get_mut(&leader).unwrap().is_idle = true;
+    let bob = rig.assign(team.id, "somebody else's").await;
+    rig.begin(bob).await;
+    rig.end(bob, true, "done").await;
+    tokio::time::sleep(Duration::from_secs(5)).await;
+    assert!(rig.given(leader).is_empty());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_worker_gives_no_work_to_others() {
+    let rig = Rig::start().await;
+    let team = rig.create().await;
+    let ann = rig.spawn(team.id).await;
+    let ann = Member { team: team.id, session: ann };
+    for asked in ["spawn_worker", "assign", "handoff"] {
+        let asked = format!(r#"{{"type":"{asked}","team_id":"{}","prompt":"go"}}"#, team.id);
+        let refused = rig.say_as(Some(ann), &asked).await.unwrap_err().to_string();
+        assert!(refused.contains("only the leader"), "{refused}");
+    }
+    assert_eq!(rig.sessions.lock().all.len(), 2);
+}

@@ -1,0 +1,137 @@
+//! What agents show that they are members of a team: a token each, in memory only, and in the
+//! environment of their MCP server only.
+
+use std::{
+    collections::HashMap,
+    path::PathBuf,
+    sync::{LazyLock, Mutex, MutexGuard, PoisonError},
+};
+
+use ::session::agent::McpServer;
+use access::credential::{Token, new_token};
+use base::Secret;
+use protocol::workspace::SessionId;
+
+use super::Member;
+use crate::Gateway;
+
+/// What every member's token begins with. Its session follows.
+const PREFIX: &str = "wt_";
+/// The name of the MCP server, as agents show it with its tools.
+const NAME: &str = "team";
+/// Where the server is, as long as it has not said.
+const DEFAULT_SERVER: &str = "http://127.0.0.1:9178";
+
+/// This program, found at the start: it may be replaced while it runs.
+static PROGRAM: LazyLock<PathBuf> =
+    LazyLock::new(|| std::env::current_exe().unwrap_or_else(|_| "warren".into()));
+
+/// The tokens of all members whose sessions live.
+#[derive(Default)]
+pub(super) struct Tokens(Mutex<HashMap<SessionId, Given>>);
+
+/// A token that a member was given: the same again when its agent is started again.
+struct Given {
+    member: Member,
+    secret: Secret,
+    token: Token,
+}
+
+impl Tokens {
+    /// Whose token this is. It is compared as a hash, in constant time.
+    pub(super) fn member(&self, presented: &str) -> Option<Member> {
+        let (session, _) = presented.strip_prefix(PREFIX)?.split_once('_')?;
+        let all = self.lock();
+        let given = all.get(&session.parse().ok()?)?;
+        given.token.matches(presented).then_some(given.member)
+    }
+
+    /// How a member's MCP server is started.
+    pub(super) fn mcp(&self, gateway: Option<Gateway>, member: Member) -> McpServer {
+        let url = gateway.map_or_else(|| DEFAULT_SERVER.to_owned(), |gateway| gateway.url);
+        let env = [
+            ("WARREN_SERVER", url.into()),
+            ("WARREN_TOKEN", self.secret(member)),
+            ("WARREN_TEAM", member.team.to_string().into()),
+            ("WARREN_SESSION_ID", member.session.to_string().into()),
+        ];
+        McpServer {
+            name: NAME.to_owned(),
+            command: PROGRAM.to_string_lossy().into_owned(),
+            args: vec!["team".to_owned(), "mcp".to_owned()],
+            env: env.into_iter().map(|(name, value)| (name.to_owned(), value)).collect(),
+        }
+    }
+
+    /// A session has ended: its token is worth nothing.
+    pub(super) fn forget(&self, session: SessionId) {
+        self.lock().remove(&session);
+    }
+
+    fn secret(&self, member: Member) -> Secret {
+        let mut all = self.lock();
+        if let Some(given) = all.get(&member.session).filter(|given| given.member == member) {
+            return given.secret.clone();
+        }
+        let secret = new_token(&format!("{PREFIX}{}_", member.session.uuid().simple()));
+        let token = Token::new(&secret);
+        all.insert(member.session, Given { member, secret: secret.clone(), token });
+        secret
+    }
+
+    fn lock(&self) -> MutexGuard<'_, HashMap<SessionId, Given>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use protocol::workspace::TeamId;
+
+    use super::*;
+
+    fn member(number: u128) -> Member {
+        Member { team: TeamId::from_random(1), session: SessionId::from_random(number) }
+    }
+
+    fn variable(server: &McpServer, name: &str) -> String {
+        let found = server.env.iter().find(|(one, _)| one == name);
+        found.unwrap().1.expose().to_owned()
+    }
+
+    #[test]
+    fn a_token_speaks_for_its_member_until_that_is_gone() {
+        let tokens = Tokens::default();
+        let (ann, bob) = (tokens.mcp(None, member(1)), tokens.mcp(None, member(2)));
+        let (ann, bob) = (variable(&ann, "WARREN_TOKEN"), variable(&bob, "WARREN_TOKEN"));
+        assert_ne!(ann, bob);
+        assert_eq!(tokens.member(&ann), Some(member(1)));
+        assert_eq!(tokens.member(&bob), Some(member(2)));
+        assert_eq!(variable(&tokens.mcp(None, member(1)), "WARREN_TOKEN"), ann);
+        tokens.forget(member(1).session);
+        assert_eq!(tokens.member(&ann), None);
+        assert_eq!(tokens.member(&bob), Some(member(2)));
+        assert_ne!(variable(&tokens.mcp(None, member(1)), "WARREN_TOKEN"), ann);
+    }
+
+    #[test]
+    fn what_is_no_token_speaks_for_nobody() {
+        let tokens = Tokens::default();
+        let token = variable(&tokens.mcp(None, member(1)), "WARREN_TOKEN");
+        let shorter = &token[..token.len() - 1];
+        for wrong in ["", "wt_", "wt__", shorter, &token[3..], &format!("{token}0")] {
+            assert_eq!(tokens.member(wrong), None, "{wrong}");
+        }
+    }
+
+    #[test]
+    fn the_mcp_server_is_this_program_with_all_it_needs_in_its_environment() {
+        let gateway = Gateway { url: "http://127.0.0.1:4711".to_owned() };
+        let server = Tokens::default().mcp(Some(gateway), member(7));
+        assert!(std::path::Path::new(&server.command).is_absolute(), "{}", server.command);
+        assert_eq!(server.args, ["team", "mcp"]);
+        assert_eq!(variable(&server, "WARREN_SERVER"), "http://127.0.0.1:4711");
+        assert_eq!(variable(&server, "WARREN_TEAM"), member(7).team.to_string());
+        assert_eq!(variable(&server, "WARREN_SESSION_ID"), member(7).session.to_string());
+    }
+}

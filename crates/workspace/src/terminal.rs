@@ -1,0 +1,284 @@
+//! A command in a terminal of its own.
+
+use std::{
+    ffi::OsString,
+    sync::{
+        Arc, Mutex, PoisonError,
+        atomic::{AtomicUsize, Ordering},
+    },
+    time::Duration,
+};
+
+use bytes::{Bytes, BytesMut};
+use futures_util::{FutureExt as _, future::BoxFuture};
+use process::{Child, ChildIo, Command, Exit, Handle, Stdio, TerminalReader, TerminalWriter};
+use session::size::Size;
+use tokio::{
+    sync::{mpsc, watch},
+    task::JoinHandle,
+    time::timeout,
+};
+
+use crate::{
+    engine::{Engine, PermissionAnswer},
+    refusal::Refusal,
+    sessions::{Facts, Feed},
+    users,
+    work::Shared,
+};
+
+/// What was typed and has not been read: so many messages, and so many bytes.
+const WAITING: usize = 1024;
+const WAITING_BYTES: usize = 4 * 1024 * 1024;
+/// How long the output of a process that has ended may still come.
+const DRAIN: Duration = Duration::from_millis(500);
+/// Less than this was read: the buffer is not kept for the next time.
+const LITTLE: usize = 4096;
+/// What Ctrl-C types.
+const INTERRUPT: &[u8] = b"\x03";
+/// Around what is pasted, where the program wants to know.
+const PASTE: (&str, &str) = ("\x1b[200~", "\x1b[201~");
+
+/// Starts a command in a terminal, as the session's user, in its working directory.
+pub(crate) async fn start(
+    shared: &Arc<Shared>,
+    facts: &Facts,
+    (program, args, env): (String, Vec<String>, Vec<(String, String)>),
+    size: Size,
+    feed: Feed,
+) -> Result<Box<dyn Engine>, Refusal> {
+    let run_as = users::user(&shared.settings, facts.run_as_user.as_deref()).await?;
+    let user = run_as.clone().map_or_else(users::current, Ok)?;
+    let command = Command {
+        id: facts.id.uuid(),
+        program: program.into(),
+        args: args.into_iter().map(OsString::from).collect(),
+        env: process::clean_environment(&env, &user),
+        working_dir: facts.working_dir.clone().into(),
+        stdio: Stdio::Terminal { cols: size.cols(), rows: size.rows() },
+        run_as,
+        max_processes: shared.settings.max_processes,
+    };
+    let child = shared.supervisor.spawn(command).await;
+    let child = child.map_err(|error| Refusal::failed(&error))?;
+    let running = Running::new(child, feed, shared.settings.stop_grace)?;
+    Ok(Box::new(running))
+}
+
+/// A command that runs in a terminal.
+struct Running {
+    handle: Handle,
+    /// As long as the terminal is there.
+    writer: Arc<Mutex<Option<TerminalWriter>>>,
+    keys: mpsc::Sender<Bytes>,
+    /// Bytes that were typed and not read yet.
+    waiting: Arc<AtomicUsize>,
+    /// Whether all is over.
+    over: watch::Receiver<bool>,
+    grace: Duration,
+    feed: Feed,
+}
+
+impl Running {
+    fn new(mut child: Child, feed: Feed, grace: Duration) -> Result<Self, Refusal> {
+        let ChildIo::Terminal(terminal) = child.take_io() else {
+            return Err(Refusal::Failed("it was started without a terminal".to_owned()));
+        };
+        let (reader, writer) = terminal.split();
+        let (keys, typed) = mpsc::channel(WAITING);
+        let waiting = Arc::new(AtomicUsize::new(0));
+        let typing = tokio::spawn(pass_on(typed, writer.clone(), Arc::clone(&waiting)));
+        let (ending, over) = watch::channel(false);
+        let running = Self {
+            handle: child.handle(),
+            writer: Arc::new(Mutex::new(Some(writer))),
+            keys,
+            waiting,
+            over,
+            grace,
+            feed: feed.clone(),
+        };
+        let writer = Arc::clone(&running.writer);
+        tokio::spawn(Watch { child, reader, feed, grace, writer, typing, ending }.run());
+        Ok(running)
+    }
+}
+
+impl Engine for Running {
+    fn type_in(&self, keys: Bytes) -> Result<(), Refusal> {
+        let full =
+            || Refusal::invalid("the program reads nothing: what was typed before waits still");
+        let (length, waiting) = (keys.len(), &self.waiting);
+        if waiting.fetch_add(length, Ordering::Relaxed) + length > WAITING_BYTES {
+            waiting.fetch_sub(length, Ordering::Relaxed);
+            return Err(full());
+        }
+        self.keys.try_send(keys).map_err(|_| {
+            waiting.fetch_sub(length, Ordering::Relaxed);
+            full()
+        })
+    }
+
+    fn prompt(&self, text: String) -> Result<(), Refusal> {
+        let takes_pastes = text.contains('\n') && self.feed.takes_pastes();
+        self.type_in(Bytes::from(typed(&text, takes_pastes)))
+    }
+
+    fn interrupt(&self) -> Result<(), Refusal> {
+        self.type_in(Bytes::from_static(INTERRUPT))
+    }
+
+    fn permit(&self, _: PermissionAnswer) -> Result<(), Refusal> {
+        Err(Refusal::invalid("a terminal asks for no leave"))
+    }
+
+    fn resize(&self, size: Size) {
+        let writer = self.writer.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(writer) = &*writer
+            && let Err(error) = writer.resize(size.cols(), size.rows())
+        {
+            tracing::debug!(%error, "a terminal cannot be resized");
+        }
+    }
+
+    fn processes(&self) -> BoxFuture<'_, Vec<u32>> {
+        async { self.handle.members().await.unwrap_or_default() }.boxed()
+    }
+
+    fn stop(&self) -> BoxFuture<'_, ()> {
+        async {
+            if let Err(error) = self.handle.stop(self.grace).await {
+                tracing::debug!(%error, "a session cannot be stopped");
+            }
+            let mut over = self.over.clone();
+            let ended = over.wait_for(|over| *over);
+            // What is left can only be what the kernel itself holds up.
+            let _late = timeout(DRAIN * 2 + self.grace, ended).await;
+        }
+        .boxed()
+    }
+}
+
+/// A prompt as it is typed: its lines, and one Enter.
+fn typed(text: &str, takes_pastes: bool) -> String {
+    let text = text.replace("\r\n", "\n");
+    let text = text.trim_end_matches('\n');
+    if takes_pastes && text.contains('\n') {
+        // What is pasted cannot end the paste.
+        let text = text.replace(PASTE.1, "").replace('\n', "\r");
+        return format!("{}{text}{}\r", PASTE.0, PASTE.1);
+    }
+    format!("{}\r", text.replace('\n', "\r"))
+}
+
+/// Types what comes, for as long as the terminal takes it.
+async fn pass_on(
+    mut typed: mpsc::Receiver<Bytes>,
+    writer: TerminalWriter,
+    waiting: Arc<AtomicUsize>,
+) {
+    while let Some(keys) = typed.recv().await {
+        let written = writer.write_all(&keys).await;
+        waiting.fetch_sub(keys.len(), Ordering::Relaxed);
+        if let Err(error) = written {
+            tracing::debug!(%error, "a terminal takes no keys any more");
+            return;
+        }
+    }
+}
+
+/// Reads what a process writes, until it has ended.
+struct Watch {
+    child: Child,
+    reader: TerminalReader,
+    feed: Feed,
+    grace: Duration,
+    writer: Arc<Mutex<Option<TerminalWriter>>>,
+    typing: JoinHandle<()>,
+    ending: watch::Sender<bool>,
+}
+
+impl Watch {
+    async fn run(mut self) {
+        let exit = self.read().await;
+        let _late = timeout(DRAIN, self.drain()).await;
+        // What it left in the background has nobody any more.
+        if let Err(error) = self.child.handle().stop(self.grace).await {
+            tracing::debug!(%error, "a session cannot be stopped");
+        }
+        self.typing.abort();
+        drop(self.writer.lock().unwrap_or_else(PoisonError::into_inner).take());
+        self.feed.ended(words(exit));
+        let _nobody = self.ending.send(true);
+    }
+
+    /// All output, until the process has ended.
+    async fn read(&mut self) -> Exit {
+        let mut buffer = BytesMut::new();
+        loop {
+            let read = tokio::select! {
+                biased;
+                read = self.reader.read(&mut buffer) => read,
+                exit = self.child.wait() => return exit,
+            };
+            match read {
+                Ok(0) => return self.child.wait().await,
+                Ok(length) => self.feed(&mut buffer, length),
+                Err(error) => {
+                    tracing::warn!(session = %self.feed.session(), %error, "a terminal cannot be read");
+                    return self.child.wait().await;
+                }
+            }
+        }
+    }
+
+    /// What is left of the output.
+    async fn drain(&mut self) {
+        let mut buffer = BytesMut::new();
+        while let Ok(length) = self.reader.read(&mut buffer).await
+            && length > 0
+        {
+            self.feed(&mut buffer, length);
+        }
+    }
+
+    fn feed(&self, buffer: &mut BytesMut, length: usize) {
+        let bytes = buffer.split().freeze();
+        if length < LITTLE {
+            // A session that is idle most of the time has no buffer most of the time.
+            *buffer = BytesMut::new();
+        }
+        self.feed.output(bytes);
+    }
+}
+
+fn words(exit: Exit) -> String {
+    match exit {
+        Exit::Code(code) => format!("exited with {code}"),
+        Exit::Signal(number) => format!("killed by signal {number}"),
+        Exit::Lost => "lost: the supervisor of processes has ended".to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_prompt_is_its_text_and_one_enter() {
+        assert_eq!(typed("ls", true), "ls\r");
+        assert_eq!(typed("ls\n", true), "ls\r");
+        assert_eq!(typed("", false), "\r");
+    }
+
+    #[test]
+    fn lines_are_pasted_where_the_program_wants_to_know_and_typed_where_not() {
+        assert_eq!(typed("a\r\nb\n", false), "a\rb\r");
+        assert_eq!(typed("a\nb", true), "\x1b[200~a\rb\x1b[201~\r");
+    }
+
+    #[test]
+    fn what_is_pasted_cannot_end_the_paste() {
+        assert_eq!(typed("a\n\x1b[201~rm", true), "\x1b[200~a\rrm\x1b[201~\r");
+    }
+}

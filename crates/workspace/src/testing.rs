@@ -1,0 +1,79 @@
+//! A workspace for tests: with a supervisor of its own, a store in memory and a directory that goes
+//! with it.
+
+use std::{path::PathBuf, sync::Arc, time::Duration};
+
+use access::{Keys, LocalRules, Moment};
+use store::VolatileStore;
+use tempfile::TempDir;
+
+use crate::{
+    Parts, Settings, Workspace,
+    sessions::{NewSession, What},
+};
+
+/// No wait of a test takes longer.
+pub(crate) const PATIENCE: Duration = Duration::from_secs(20);
+
+/// A place where a workspace can be started, again and again.
+pub(crate) struct Place {
+    pub(crate) dir: TempDir,
+    pub(crate) store: Arc<VolatileStore>,
+    pub(crate) settings: Settings,
+}
+
+impl Place {
+    pub(crate) fn new() -> Self {
+        let dir = tempfile::tempdir().unwrap();
+        let mut settings = Settings::new(dir.path().join("workspace"));
+        settings.stop_grace = Duration::from_millis(500);
+        Self { dir, store: Arc::new(VolatileStore::default()), settings }
+    }
+
+    /// The workspace of this place; one at a time.
+    pub(crate) async fn start(&self) -> Workspace {
+        let now = Moment::now();
+        let parts = Parts {
+            store: self.store.clone(),
+            audit: self.store.clone(),
+            keys: Keys::open(self.store.clone(), now).unwrap(),
+            local: LocalRules::default(),
+            supervisor: Some((host(), Vec::new())),
+        };
+        Workspace::start(self.settings.clone(), parts).await.unwrap()
+    }
+
+    /// A terminal that runs this in a shell.
+    pub(crate) fn shell(&self, script: &str) -> NewSession {
+        self.command("sh", &["-c", script])
+    }
+
+    /// A terminal that runs this command.
+    pub(crate) fn command(&self, command: &str, args: &[&str]) -> NewSession {
+        let args = args.iter().map(|arg| (*arg).to_owned()).collect();
+        NewSession {
+            what: What::Shell { command: command.to_owned(), args: Some(args) },
+            name: None,
+            working_dir: self.dir.path().to_str().unwrap().to_owned(),
+            project_id: None,
+            run_as_user: None,
+            hidden: false,
+            tags: Vec::new(),
+            team: None,
+            size: None,
+        }
+    }
+}
+
+/// Waits for something, but not for ever.
+pub(crate) async fn soon<T>(what: impl Future<Output = T>) -> T {
+    tokio::time::timeout(PATIENCE, what).await.expect("it took too long")
+}
+
+/// The program that is the supervisor: cargo builds it beside the tests.
+fn host() -> PathBuf {
+    let tests = std::env::current_exe().unwrap();
+    let host = tests.ancestors().nth(2).unwrap().join("workspace-test-host");
+    assert!(host.exists(), "{} is missing: cargo build -p workspace --bins", host.display());
+    host
+}

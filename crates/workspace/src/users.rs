@@ -1,0 +1,82 @@
+//! As whom sessions run and files are touched.
+
+use std::path::PathBuf;
+
+use process::User;
+use tokio::task;
+
+use crate::{refusal::Refusal, settings::Settings};
+
+/// As [`find`], where nothing may block.
+pub(crate) async fn user(settings: &Settings, name: Option<&str>) -> Result<Option<User>, Refusal> {
+    let Some(name) = name.map(str::to_owned) else { return Ok(None) };
+    let allowed = settings.run_as.clone();
+    let found = task::spawn_blocking(move || find(&allowed, Some(&name))).await;
+    found.map_err(|error| Refusal::failed(&error))?
+}
+
+/// The user of this name, if sessions may run as it; `None` where that is the daemon's own. It may
+/// ask a directory server, and block.
+///
+/// # Errors
+/// When it is not in the list of the settings, or not on this machine. Nobody is looked up whose name
+/// is not in the list.
+pub(crate) fn find(allowed: &[String], name: Option<&str>) -> Result<Option<User>, Refusal> {
+    let Some(name) = name else { return Ok(None) };
+    if User::current().is_ok_and(|own| own.name == name) {
+        return Ok(None);
+    }
+    if !allowed.iter().any(|allowed| allowed == name) {
+        return Err(not_allowed(name));
+    }
+    User::lookup(name).map(Some).map_err(|error| Refusal::failed(&error))
+}
+
+/// The user's home: where `~` leads.
+pub(crate) fn home(user: Option<&User>) -> Result<PathBuf, Refusal> {
+    let own = std::env::var_os("HOME").filter(|home| !home.is_empty());
+    match (user, own) {
+        (Some(user), _) => Ok(user.home.clone()),
+        (None, Some(home)) => Ok(home.into()),
+        (None, None) => Ok(current()?.home),
+    }
+}
+
+/// Who the daemon is.
+pub(crate) fn current() -> Result<User, Refusal> {
+    User::current().map_err(|error| Refusal::failed(&error))
+}
+
+fn not_allowed(name: &str) -> Refusal {
+    Refusal::Invalid(format!(
+        "nothing may run as {name:?} here: an administrator allows it with run_as_users in the \
+         section [workspace] of the configuration"
+    ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn settings(allowed: &[&str]) -> Settings {
+        let run_as = allowed.iter().map(|name| (*name).to_owned()).collect();
+        Settings { run_as, ..Settings::new("/nowhere".into()) }
+    }
+
+    #[tokio::test]
+    async fn who_is_not_in_the_list_is_refused_with_the_name_of_the_setting() {
+        let refused = user(&settings(&["alice"]), Some("nobody")).await.unwrap_err();
+        assert!(refused.to_string().contains("run_as_users"), "{refused}");
+        let unknown = user(&settings(&["no-such-user"]), Some("no-such-user")).await.unwrap_err();
+        assert!(unknown.to_string().contains("no-such-user"), "{unknown}");
+    }
+
+    #[tokio::test]
+    async fn who_is_in_the_list_is_found_and_the_daemon_itself_needs_no_list() {
+        let found = user(&settings(&["nobody"]), Some("nobody")).await.unwrap();
+        assert_eq!(found.map(|user| user.name), Some("nobody".to_owned()));
+        let own = current().unwrap().name;
+        assert_eq!(user(&settings(&[]), Some(&own)).await.unwrap(), None);
+        assert_eq!(user(&settings(&[]), None).await.unwrap(), None);
+    }
+}
