@@ -10,6 +10,9 @@ use std::{path::PathBuf, process::ExitCode};
 
 use clap::{Parser, Subcommand};
 
+/// The command that the daemon starts this binary with for itself; it is of no use by hand.
+const SUPERVISOR: &str = "supervisor";
+
 /// Joins the machines people own into one place to run language models
 #[derive(Parser)]
 #[command(name = "warren", version, max_term_width = 100)]
@@ -36,6 +39,18 @@ enum Command {
     Room(Box<commands::room::Room>),
     /// Ask peers, fetch models from them, and see who they are
     Mesh(Box<commands::mesh::Mesh>),
+    /// Run a command in a new terminal that stays, here or on another machine, and use it
+    Open(Box<commands::open::Open>),
+    /// Make, list, use and end terminals and agents of a machine
+    Session(Box<commands::session::Session>),
+    /// Make, list and change projects: working directories that the workspace knows
+    Project(Box<commands::project::ProjectCommand>),
+    /// List, fetch, send and change files of projects
+    Files(Box<commands::files::Files>),
+    /// See what changed in a project since the last commit
+    Git(Box<commands::git::Git>),
+    /// Make teams of agents, give them work, and hear what came of it
+    Team(Box<commands::team::TeamCommand>),
     /// Watch servers, rooms and requests, live, and ask models
     Tui(Box<commands::tui::Tui>),
     /// Make, list, rotate and revoke keys
@@ -45,8 +60,18 @@ enum Command {
 }
 
 fn main() -> ExitCode {
+    if is_supervisor() {
+        // Before there is a thread or a runtime: it starts processes for as long as it lives.
+        process::supervisor::main();
+    }
     let cli = Cli::parse();
     exit::code(run(cli))
+}
+
+/// Whether the daemon has started this binary as the supervisor of its sessions' processes.
+fn is_supervisor() -> bool {
+    let mut args = std::env::args_os().skip(1);
+    args.next().is_some_and(|first| first == SUPERVISOR) && args.next().is_none()
 }
 
 fn run(cli: Cli) -> anyhow::Result<()> {
@@ -60,6 +85,12 @@ fn run(cli: Cli) -> anyhow::Result<()> {
         Command::Status(status) => status.run(&file),
         Command::Room(room) => room.run(&file),
         Command::Mesh(mesh) => mesh.run(file),
+        Command::Open(open) => open.run(&file),
+        Command::Session(session) => session.run(&file),
+        Command::Project(project) => project.run(&file),
+        Command::Files(files) => files.run(&file),
+        Command::Git(git) => git.run(&file),
+        Command::Team(team) => team.run(&file),
         Command::Tui(tui) => tui.run(&file),
         Command::Key(key) => key.run(&file),
         Command::Usage(usage) => usage.run(&file),

@@ -1,22 +1,30 @@
 //! Every command, a file each; and what those share that ask a server: `target`, whom they speak to,
 //! `named`, which key is meant, `table`, lists for people, `answer`, a model's answer as it comes, `words`,
-//! numbers and other people's text, and `qr`, text for a camera.
+//! numbers and other people's text, `workspace`, which workspace and what in it is meant, and `qr`, text for a
+//! camera.
 
 mod answer;
+pub(crate) mod files;
+pub(crate) mod git;
 pub(crate) mod key;
 pub(crate) mod mesh;
 mod named;
+pub(crate) mod open;
+pub(crate) mod project;
 mod qr;
 pub(crate) mod room;
 pub(crate) mod serve;
+pub(crate) mod session;
 pub(crate) mod status;
 mod table;
 mod target;
+pub(crate) mod team;
 pub(crate) mod tui;
 pub(crate) mod up;
 pub(crate) mod usage;
 mod words;
 pub(crate) mod worker;
+mod workspace;
 
 use std::io::Write;
 

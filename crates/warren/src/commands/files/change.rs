@@ -1,0 +1,170 @@
+//! `warren files rm`, `mv`, `cp` and `mkdir`.
+
+use anyhow::anyhow;
+use clap::Args;
+use client::{ClientError, Workspace};
+use daemon::ConfigFile;
+use protocol::workspace::{FileKind, ProjectId};
+use serde_json::json;
+
+use super::{ProjectPath, find};
+use crate::{
+    commands::{say, table::plain, workspace::Place},
+    exit::usage,
+};
+
+/// Delete files
+#[derive(Args)]
+pub(super) struct Rm {
+    /// What to delete
+    #[arg(required = true, value_name = "PROJECT:PATH")]
+    path: Vec<ProjectPath>,
+    /// Directories, too, with all that is in them
+    #[arg(long, short)]
+    recursive: bool,
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+    #[command(flatten)]
+    place: Place,
+}
+
+/// Move or rename a file or directory
+#[derive(Args)]
+pub(super) struct Mv {
+    /// What to move
+    #[arg(value_name = "PROJECT:PATH")]
+    from: ProjectPath,
+    /// Where to, in the same project; it must not be there
+    #[arg(value_name = "PATH")]
+    to: String,
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+    #[command(flatten)]
+    place: Place,
+}
+
+/// Copy a file or directory
+#[derive(Args)]
+pub(super) struct Cp {
+    /// What to copy
+    #[arg(value_name = "PROJECT:PATH")]
+    from: ProjectPath,
+    /// Where to, in the same project; it must not be there
+    #[arg(value_name = "PATH")]
+    to: String,
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+    #[command(flatten)]
+    place: Place,
+}
+
+/// Make a directory
+#[derive(Args)]
+pub(super) struct Mkdir {
+    /// Which; what it is in must be there
+    #[arg(value_name = "PROJECT:PATH")]
+    path: ProjectPath,
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+    #[command(flatten)]
+    place: Place,
+}
+
+impl Rm {
+    pub(super) async fn run(self, file: &ConfigFile) -> anyhow::Result<()> {
+        for path in &self.path {
+            let (mut workspace, project) = find(&self.place, file, path).await?;
+            if !self.recursive && is_directory(&mut workspace, project, path).await? {
+                let shown = plain(&path.path);
+                return Err(usage(anyhow!("{shown} is a directory: say --recursive to delete it")));
+            }
+            workspace.delete_entry(project, &path.path).await?;
+            done("deleted", &path.path, self.json)?;
+        }
+        Ok(())
+    }
+}
+
+impl Mv {
+    pub(super) async fn run(self, file: &ConfigFile) -> anyhow::Result<()> {
+        let to = within(&self.from, &self.to)?;
+        let (mut workspace, project) = find(&self.place, file, &self.from).await?;
+        workspace.move_entry(project, &self.from.path, &to).await?;
+        done("moved", &to, self.json)
+    }
+}
+
+impl Cp {
+    pub(super) async fn run(self, file: &ConfigFile) -> anyhow::Result<()> {
+        let to = within(&self.from, &self.to)?;
+        let (mut workspace, project) = find(&self.place, file, &self.from).await?;
+        workspace.copy_entry(project, &self.from.path, &to).await?;
+        done("copied", &to, self.json)
+    }
+}
+
+impl Mkdir {
+    pub(super) async fn run(self, file: &ConfigFile) -> anyhow::Result<()> {
+        let (mut workspace, project) = find(&self.place, file, &self.path).await?;
+        workspace.make_directory(project, &self.path.path).await?;
+        done("made", &self.path.path, self.json)
+    }
+}
+
+async fn is_directory(
+    workspace: &mut Workspace,
+    project: ProjectId,
+    path: &ProjectPath,
+) -> anyhow::Result<bool> {
+    let (directory, name) = path.split();
+    let entries = workspace.list_files(project, directory).await?;
+    let entry = entries.iter().find(|entry| entry.name == name);
+    let missing = || ClientError::NotFound { words: format!("there is no {}", plain(&path.path)) };
+    Ok(entry.ok_or_else(missing)?.kind == FileKind::Dir)
+}
+
+/// A path in the same project; the project may be said again.
+fn within(from: &ProjectPath, to: &str) -> anyhow::Result<String> {
+    let to = match to.split_once(':') {
+        Some((project, path)) if project == from.project => path,
+        Some((project, _)) if !project.contains('/') => {
+            return Err(usage(anyhow!(
+                "from {} to {}: files are moved and copied within one project; get and put lead \
+                 from one to another",
+                plain(&from.project),
+                plain(project)
+            )));
+        }
+        _ => to,
+    };
+    match to.trim_end_matches('/') {
+        "" => Err(usage(anyhow!("the path to move or copy to is empty"))),
+        path => Ok(path.to_owned()),
+    }
+}
+
+fn done(what: &str, path: &str, json: bool) -> anyhow::Result<()> {
+    match json {
+        true => Ok(say(&json!({"path": path, "done": what}).to_string())?),
+        false => Ok(say(&format!("{} is {what}", plain(path)))?),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn files_move_within_their_project() {
+        let from: ProjectPath = "site:a".parse().unwrap();
+        assert_eq!(within(&from, "b/").unwrap(), "b");
+        assert_eq!(within(&from, "site:b").unwrap(), "b");
+        assert_eq!(within(&from, "d/x:y").unwrap(), "d/x:y");
+        assert!(within(&from, "other:b").is_err());
+        assert!(within(&from, "site:").is_err() && within(&from, "").is_err());
+    }
+}

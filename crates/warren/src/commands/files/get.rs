@@ -1,0 +1,172 @@
+//! `warren files get` and `cat`.
+
+use std::{
+    fs::{self, File, OpenOptions},
+    io::{self, Write, stdout},
+    path::{Path, PathBuf},
+};
+
+use anyhow::{Context, anyhow, bail};
+use clap::Args;
+use client::Workspace;
+use daemon::ConfigFile;
+use protocol::workspace::{ProjectId, limits::CHUNK_MAX};
+use serde_json::json;
+
+use super::{ProjectPath, find, progress::bar};
+use crate::{
+    commands::{say, table::plain, words::bytes, workspace::Place},
+    exit::usage,
+};
+
+/// Fetch a file, of any size
+#[derive(Args)]
+pub(super) struct Get {
+    /// The file
+    #[arg(value_name = "PROJECT:PATH")]
+    path: ProjectPath,
+    /// Where to write it, a file or a directory; - is standard output [default: its name, here]
+    #[arg(value_name = "FILE")]
+    to: Option<PathBuf>,
+    /// Write over a file that is there
+    #[arg(long)]
+    force: bool,
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+    #[command(flatten)]
+    place: Place,
+}
+
+/// Print a file
+#[derive(Args)]
+pub(super) struct Cat {
+    /// The file
+    #[arg(value_name = "PROJECT:PATH")]
+    path: ProjectPath,
+    #[command(flatten)]
+    place: Place,
+}
+
+impl Cat {
+    pub(super) async fn run(self, file: &ConfigFile) -> anyhow::Result<()> {
+        let (mut workspace, project) = find(&self.place, file, &self.path).await?;
+        fetch(&mut workspace, project, &self.path.path, &mut stdout()).await?;
+        Ok(stdout().flush()?)
+    }
+}
+
+impl Get {
+    pub(super) async fn run(self, file: &ConfigFile) -> anyhow::Result<()> {
+        if self.to.as_deref() == Some(Path::new("-")) {
+            let (path, place) = (self.path, self.place);
+            return Cat { path, place }.run(file).await;
+        }
+        let to = self.destination()?;
+        if !self.force && to.symlink_metadata().is_ok() {
+            return Err(usage(anyhow!("{} is there already: say --force", to.display())));
+        }
+        let (mut workspace, project) = find(&self.place, file, &self.path).await?;
+        let mut part = Part::beside(&to)?;
+        let size = fetch(&mut workspace, project, &self.path.path, &mut part.file).await?;
+        part.becomes(&to)?;
+        let shown = to.display().to_string();
+        match self.json {
+            true => Ok(say(&json!({"path": shown, "size": size}).to_string())?),
+            false => Ok(say(&format!("{} has {}", plain(&shown), bytes(size)))?),
+        }
+    }
+
+    fn destination(&self) -> anyhow::Result<PathBuf> {
+        let name = self.path.file_name().filter(|name| !matches!(*name, "." | ".."));
+        let Some(name) = name else {
+            return Err(usage(anyhow!("{} names no file", self.path)));
+        };
+        Ok(match &self.to {
+            Some(to) if to.is_dir() => to.join(name),
+            Some(to) => to.clone(),
+            None => PathBuf::from(name),
+        })
+    }
+}
+
+/// Writes a file window after window, so that it takes no more memory than one of them; its length.
+async fn fetch(
+    workspace: &mut Workspace,
+    project: ProjectId,
+    path: &str,
+    out: &mut impl Write,
+) -> anyhow::Result<u64> {
+    let (mut offset, mut progress) = (0, None);
+    let mut total = None;
+    loop {
+        let window = workspace.read_window(project, path, offset, CHUNK_MAX as u64).await?;
+        if *total.get_or_insert(window.total_size) != window.total_size {
+            bail!("{} changes while it is fetched: try again", plain(path));
+        }
+        out.write_all(&window.data).context("it cannot be written here")?;
+        offset += window.data.len() as u64;
+        progress.get_or_insert_with(|| bar(path, window.total_size)).set_position(offset);
+        if window.eof {
+            break;
+        }
+    }
+    if let Some(bar) = progress {
+        bar.finish_and_clear();
+    }
+    Ok(offset)
+}
+
+/// A file beside the one that it is to become. What is not whole is removed.
+struct Part {
+    file: File,
+    path: PathBuf,
+    is_whole: bool,
+}
+
+impl Part {
+    fn beside(to: &Path) -> anyhow::Result<Self> {
+        let mut name = to.as_os_str().to_owned();
+        name.push(format!(".{:08x}.part", rand::random::<u32>()));
+        let path = PathBuf::from(name);
+        let file = OpenOptions::new().write(true).create_new(true).open(&path);
+        let file = file.with_context(|| format!("{} cannot be made", path.display()))?;
+        Ok(Self { file, path, is_whole: false })
+    }
+
+    fn becomes(mut self, to: &Path) -> io::Result<()> {
+        self.file.sync_all()?;
+        fs::rename(&self.path, to)?;
+        self.is_whole = true;
+        Ok(())
+    }
+}
+
+impl Drop for Part {
+    fn drop(&mut self) {
+        if !self.is_whole {
+            // It may never have been made.
+            let _ = fs::remove_file(&self.path);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_is_there_whole_or_not_at_all() {
+        let directory = tempfile::tempdir().unwrap();
+        let to = directory.path().join("a");
+        let mut part = Part::beside(&to).unwrap();
+        part.file.write_all(b"half").unwrap();
+        drop(part);
+        assert_eq!(fs::read_dir(directory.path()).unwrap().count(), 0);
+        let mut part = Part::beside(&to).unwrap();
+        part.file.write_all(b"whole").unwrap();
+        part.becomes(&to).unwrap();
+        assert_eq!(fs::read(&to).unwrap(), b"whole");
+        assert_eq!(fs::read_dir(directory.path()).unwrap().count(), 1);
+    }
+}

@@ -1,0 +1,149 @@
+//! `warren files put`.
+
+use std::{
+    fs::File,
+    io::{Read, stdin},
+    path::{Path, PathBuf},
+};
+
+use anyhow::{Context, anyhow};
+use clap::Args;
+use client::{ClientError, Workspace};
+use daemon::ConfigFile;
+use protocol::workspace::{
+    FileKind, ProjectId,
+    limits::{TEXT_FILE_MAX, UPLOAD_MAX},
+};
+use serde_json::json;
+
+use super::{ProjectPath, find, progress::bar};
+use crate::{
+    commands::{say, table::plain, words::bytes, workspace::Place},
+    exit::usage,
+};
+
+/// Send a file, of 25 MiB at most
+#[derive(Args)]
+pub(super) struct Put {
+    /// The file; - is standard input
+    #[arg(value_name = "FILE")]
+    from: PathBuf,
+    /// Where to: a file, which must not be there, or a directory
+    #[arg(value_name = "PROJECT[:PATH]")]
+    to: ProjectPath,
+    /// Write over a text file of 1 MiB at most that is there
+    #[arg(long)]
+    force: bool,
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+    #[command(flatten)]
+    place: Place,
+}
+
+impl Put {
+    pub(super) async fn run(self, file: &ConfigFile) -> anyhow::Result<()> {
+        let content = read(&self.from)?;
+        let (mut workspace, project) = find(&self.place, file, &self.to).await?;
+        let path = self.destination(&mut workspace, project).await?;
+        let bar = bar(&path, content.len() as u64);
+        let size = content.len() as u64;
+        if self.force {
+            let text = text(content).map_err(usage)?;
+            workspace.write_text(project, &path, text).await?;
+        } else {
+            workspace.upload(project, &path, &content).await?;
+        }
+        bar.finish_and_clear();
+        match self.json {
+            true => Ok(say(&json!({"path": path, "size": size}).to_string())?),
+            false => Ok(say(&format!("{} has {}", plain(&path), bytes(size)))?),
+        }
+    }
+
+    /// The path to write: into a directory under the file's own name.
+    async fn destination(
+        &self,
+        workspace: &mut Workspace,
+        project: ProjectId,
+    ) -> anyhow::Result<String> {
+        if !self.to.path.is_empty() {
+            let (directory, name) = self.to.split();
+            let is_it = |kind, it: &str| kind == FileKind::Dir && it == name;
+            let entries = match workspace.list_files(project, directory).await {
+                // Then writing says what is wrong.
+                Err(ClientError::NotFound { .. } | ClientError::Declined { .. }) => Vec::new(),
+                listed => listed?,
+            };
+            if !entries.iter().any(|entry| is_it(entry.kind, &entry.name)) {
+                return Ok(self.to.path.clone());
+            }
+        }
+        let name = self.from.file_name().and_then(|name| name.to_str());
+        let name = name.filter(|_| self.from != Path::new("-"));
+        let unnamed = || usage(anyhow!("{} is a directory: say what to call the file", self.to));
+        Ok(self.to.join(name.ok_or_else(unnamed)?))
+    }
+}
+
+/// The whole file, and no more than may be sent.
+fn read(path: &Path) -> anyhow::Result<Vec<u8>> {
+    let shown = path.display();
+    let mut content = Vec::new();
+    let limit = UPLOAD_MAX as u64 + 1;
+    if path == Path::new("-") {
+        stdin().lock().take(limit).read_to_end(&mut content)?;
+    } else {
+        let file = File::open(path).with_context(|| format!("{shown} cannot be read"))?;
+        if file.metadata()?.is_dir() {
+            return Err(usage(anyhow!("{shown} is a directory: files are sent one by one")));
+        }
+        let read = file.take(limit).read_to_end(&mut content);
+        read.with_context(|| format!("{shown} cannot be read"))?;
+    }
+    if content.len() > UPLOAD_MAX {
+        let most = bytes(UPLOAD_MAX as u64);
+        return Err(anyhow!(
+            "{shown} is larger than {most}, which is the most that can be sent; in a terminal there, \
+             fetch it with scp or curl instead"
+        ));
+    }
+    Ok(content)
+}
+
+/// What may be written over: the protocol replaces a file in one step only where it is text.
+fn text(content: Vec<u8>) -> anyhow::Result<String> {
+    let most = bytes(TEXT_FILE_MAX as u64);
+    let advice = format!("only text of {most} at most is written over: delete what is there first");
+    if content.len() > TEXT_FILE_MAX || content.contains(&0) {
+        return Err(anyhow!(advice));
+    }
+    String::from_utf8(content).map_err(|_| anyhow!(advice))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_of_the_bound_is_read_and_a_larger_one_refused() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("a");
+        let file = File::create(&path).unwrap();
+        file.set_len(UPLOAD_MAX as u64).unwrap();
+        assert_eq!(read(&path).unwrap().len(), UPLOAD_MAX);
+        file.set_len(UPLOAD_MAX as u64 + 1).unwrap();
+        let words = read(&path).unwrap_err().to_string();
+        assert!(words.contains("25.0 MiB"), "{words}");
+        assert!(read(directory.path()).is_err());
+    }
+
+    #[test]
+    fn only_text_is_written_over() {
+        assert_eq!(text(b"a\n".to_vec()).unwrap(), "a\n");
+        assert!(text(vec![b'a'; TEXT_FILE_MAX]).is_ok());
+        for bad in [vec![b'a'; TEXT_FILE_MAX + 1], vec![0xff], b"a\0".to_vec()] {
+            assert!(text(bad).is_err());
+        }
+    }
+}

@@ -1,0 +1,172 @@
+//! `warren open`: a command in a new terminal, here or on another machine, used at once.
+
+use anyhow::anyhow;
+use clap::Args;
+use client::Workspace;
+use daemon::ConfigFile;
+use protocol::workspace::{
+    SessionInfo,
+    client::OpenTerminal,
+    limits::{MAX_COLS, MAX_ROWS, MIN_COLS, MIN_ROWS},
+};
+
+use super::{
+    say,
+    session::attach::{Keys, has_terminal, size, use_session},
+    worker_runtime,
+    workspace::{Place, named},
+};
+use crate::exit::usage;
+
+/// What a user's own shell is on another machine: the environment there knows.
+const SHELL_THERE: [&str; 3] = ["sh", "-c", "exec \"${SHELL:-/bin/sh}\""];
+
+/// Run a command in a new terminal that stays, here or on another machine, and use it
+#[derive(Args)]
+#[command(
+    after_help = "Ctrl-] detaches: the command goes on, and `warren session attach` comes back to it, from \
+    anywhere.\n\n\
+    Examples:\n  \
+    warren open\n  \
+    warren open --name build -- make -j4\n  \
+    warren open --server https://gpu.example --token wk_… -- nvtop\n  \
+    warren open --detached --name tests -- cargo test"
+)]
+pub(crate) struct Open {
+    /// What to call it
+    #[arg(long)]
+    name: Option<String>,
+    /// The directory to start in [default: the project's, or this one]
+    #[arg(long, value_name = "DIR")]
+    dir: Option<String>,
+    /// The project that it belongs to
+    #[arg(long)]
+    project: Option<String>,
+    /// A tag (repeatable)
+    #[arg(long)]
+    tag: Vec<String>,
+    /// Keep it out of listings
+    #[arg(long)]
+    hidden: bool,
+    /// The user to run as, if the server allows it [default: the project's, or the server's own]
+    #[arg(long, value_name = "USER")]
+    run_as: Option<String>,
+    /// Only start it, and print its id
+    #[arg(long)]
+    detached: bool,
+    /// With --detached, print JSON
+    #[arg(long, requires = "detached")]
+    json: bool,
+    /// This user's shell, as the environment says
+    #[arg(long, env = "SHELL", hide = true)]
+    shell: Option<String>,
+    #[command(flatten)]
+    keys: Keys,
+    #[command(flatten)]
+    place: Place,
+    /// The command and its arguments [default: the user's shell]
+    #[arg(trailing_var_arg = true, value_name = "CMD")]
+    command: Vec<String>,
+}
+
+impl Open {
+    pub(crate) fn run(self, file: &ConfigFile) -> anyhow::Result<()> {
+        worker_runtime()?.block_on(self.open(file))
+    }
+
+    async fn open(self, file: &ConfigFile) -> anyhow::Result<()> {
+        if !self.detached && !has_terminal() {
+            return Err(usage(anyhow!(
+                "a terminal is needed for input and output; --detached starts the command without"
+            )));
+        }
+        let address = self.place.address(file)?;
+        let mut workspace = Workspace::connect(&address).await?;
+        let asked = self.asked(&mut workspace).await?;
+        let session = workspace.open_terminal(asked).await?;
+        if self.detached {
+            return self.tell(&session);
+        }
+        use_session(workspace, &address, &session, &self.keys).await
+    }
+
+    async fn asked(&self, workspace: &mut Workspace) -> anyhow::Result<OpenTerminal> {
+        let project_id = match &self.project {
+            Some(meant) => Some(named(&workspace.projects().await?, meant)?.id),
+            None => None,
+        };
+        let (command, args) = self.command_line()?;
+        let size = size().ok().filter(|_| has_terminal());
+        let size = size.filter(|&(cols, rows)| cols >= MIN_COLS && rows >= MIN_ROWS);
+        Ok(OpenTerminal {
+            working_dir: self.place.directory(self.dir.as_deref(), project_id.is_some())?,
+            command,
+            args: Some(args).filter(|args| !args.is_empty()),
+            name: self.name.clone(),
+            project_id,
+            cols: size.map(|(cols, _)| cols.min(MAX_COLS)),
+            rows: size.map(|(_, rows)| rows.min(MAX_ROWS)),
+            tags: self.tag.clone(),
+            hidden: self.hidden,
+            run_as_user: self.run_as.clone(),
+            node_id: None,
+        })
+    }
+
+    fn command_line(&self) -> anyhow::Result<(String, Vec<String>)> {
+        let there = SHELL_THERE.map(str::to_owned);
+        let words = match (&self.command[..], &self.shell) {
+            ([], Some(shell)) if self.place.is_here()? => std::slice::from_ref(shell),
+            ([], _) => &there,
+            (words, _) => words,
+        };
+        match words {
+            [command, args @ ..] if !command.is_empty() => Ok((command.clone(), args.to_vec())),
+            _ => Err(usage(anyhow!("an empty command cannot be run"))),
+        }
+    }
+
+    fn tell(&self, session: &SessionInfo) -> anyhow::Result<()> {
+        match self.json {
+            true => Ok(say(&serde_json::to_string_pretty(session)?)?),
+            false => Ok(say(&session.id.to_string())?),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser;
+
+    use super::*;
+
+    #[derive(Parser)]
+    struct Cli {
+        #[command(flatten)]
+        open: Open,
+    }
+
+    fn words(args: &[&str]) -> Vec<String> {
+        let all = [&["open", "--shell", "/bin/zsh"], args].concat();
+        let (command, args) = Cli::parse_from(all).open.command_line().unwrap();
+        [vec![command], args].concat()
+    }
+
+    #[test]
+    fn a_command_keeps_its_own_options() {
+        assert_eq!(words(&["--", "ls", "-l", "--", "x"]), ["ls", "-l", "--", "x"]);
+        assert_eq!(words(&["--name", "n", "top", "-b", "--name", "m"])[1..], ["-b", "--name", "m"]);
+    }
+
+    #[test]
+    fn without_a_command_it_is_the_users_shell() {
+        assert_eq!(words(&["--server", "http://localhost:1"]), ["/bin/zsh"]);
+        assert_eq!(words(&["--server", "http://10.0.0.1"]), SHELL_THERE);
+    }
+
+    #[test]
+    fn an_empty_command_is_refused() {
+        let cli = Cli::parse_from(["open", "--", ""]);
+        assert!(cli.open.command_line().is_err());
+    }
+}

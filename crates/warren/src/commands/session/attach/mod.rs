@@ -1,0 +1,101 @@
+//! `warren session attach`: a session used from here.
+//!
+//! - `terminal`: this terminal, raw and given back; `keys`: what is typed, and what detaches
+//! - `screen`: what comes, as bytes for this terminal; `rest`: whether these may be interrupted
+//! - `using`: a terminal's session, used until it or its user ends it
+//! - `chat`, `talking`: an agent's session, the same
+
+mod chat;
+mod keys;
+mod rest;
+mod screen;
+mod talking;
+mod terminal;
+mod using;
+
+use anyhow::anyhow;
+use clap::Args;
+use client::{
+    Workspace,
+    workspace::{Address, Following, FollowingSettings},
+};
+use daemon::ConfigFile;
+use protocol::workspace::{SessionInfo, SessionMode, SessionStatus};
+
+pub(crate) use keys::DetachKey;
+pub(crate) use terminal::{has_terminal, size};
+
+use crate::{
+    commands::workspace::{Place, named, short, terms::called},
+    exit::usage,
+};
+
+/// Use a session: a terminal as if it were here, an agent as a chat
+#[derive(Args)]
+#[command(
+    after_help = "Ctrl-] detaches: the session goes on, and attaching again shows it as it is then. When the \
+    connection is lost, another is tried for, and nothing is shown twice; what was typed meanwhile is \
+    sent then.\n\n\
+    In a chat with an agent each line is a prompt, y and n answer its questions, Ctrl-C ends its turn, \
+    and Ctrl-D detaches.\n\n\
+    Examples:\n  \
+    warren session attach build\n  \
+    warren session attach 550e --detach-key ctrl-b"
+)]
+pub(super) struct Attach {
+    /// The session: its id, the beginning of it, or its name
+    session: String,
+    #[command(flatten)]
+    keys: Keys,
+    #[command(flatten)]
+    place: Place,
+}
+
+/// What is not for the session
+#[derive(Args)]
+pub(crate) struct Keys {
+    /// The key that detaches: ctrl- and a letter or one of ] \ ^ _ @, or none
+    #[arg(long, value_name = "KEY", default_value = "ctrl-]")]
+    detach_key: DetachKey,
+}
+
+impl Attach {
+    pub(super) async fn run(self, file: &ConfigFile) -> anyhow::Result<()> {
+        let address = self.place.address(file)?;
+        let mut workspace = Workspace::connect(&address).await?;
+        let sessions = workspace.sessions(true).await?;
+        let session = named(&sessions, &self.session)?;
+        use_session(workspace, &address, session, &self.keys).await
+    }
+}
+
+/// Uses a session until it ends, or until its user detaches.
+pub(crate) async fn use_session(
+    workspace: Workspace,
+    address: &Address,
+    session: &SessionInfo,
+    keys: &Keys,
+) -> anyhow::Result<()> {
+    if session.status == SessionStatus::Exited {
+        let id = short(session.id);
+        let words = format!(
+            "{} has ended; warren session history {id} shows what it wrote",
+            called(session)
+        );
+        return Err(anyhow!(words));
+    }
+    let is_agent = session.mode != SessionMode::Pty;
+    if !is_agent && !has_terminal() {
+        return Err(usage(anyhow!(
+            "a terminal is needed for input and output; `warren session send` and `warren session \
+             history` do without"
+        )));
+    }
+    let size = size().ok().filter(|_| !is_agent);
+    let settings = FollowingSettings { is_agent, size, ..FollowingSettings::default() };
+    let following = Following::begin(workspace, address, session.id, settings)?;
+    match is_agent {
+        true => talking::talk(following, session).await,
+        false => using::use_terminal(following, session, keys.detach_key).await,
+    }
+}

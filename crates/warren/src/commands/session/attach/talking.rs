@@ -1,0 +1,144 @@
+//! A chat with an agent, in lines.
+
+use std::{
+    io::{self, BufRead, IsTerminal, Read, Write, stdin, stdout},
+    thread,
+};
+
+use anyhow::Context;
+use client::workspace::{Ending, Following};
+use protocol::workspace::{SessionInfo, SessionStatus, limits::PROMPT_MAX};
+use tokio::{
+    signal::unix::{SignalKind, signal},
+    sync::mpsc,
+};
+
+use super::chat::{Chat, Typed};
+use crate::commands::{
+    note,
+    workspace::{
+        short,
+        terms::{called, runs, status},
+    },
+};
+
+/// So many lines wait to be sent.
+const LINES: usize = 16;
+
+/// Talks until the session ends, there is no more to say, or this process is told to end.
+pub(super) async fn talk(mut following: Following, session: &SessionInfo) -> anyhow::Result<()> {
+    greet(session);
+    let mut chat = Chat::new(session.id, session.status == SessionStatus::Running);
+    let mut lines = lines().context("standard input cannot be read")?;
+    let [mut interrupt, mut terminate, mut hangup] = [
+        signal(SignalKind::interrupt())?,
+        signal(SignalKind::terminate())?,
+        signal(SignalKind::hangup())?,
+    ];
+    loop {
+        tokio::select! {
+            _ = interrupt.recv() => match chat.interrupt() {
+                Some(message) => tell(&mut following, &message),
+                None => break,
+            },
+            _ = terminate.recv() => break,
+            _ = hangup.recv() => break,
+            line = lines.recv() => match line {
+                None => break,
+                Some(line) => match chat.typed(&line?) {
+                    Typed::Send(message) => tell(&mut following, &message),
+                    Typed::Say(text) => show(&text)?,
+                    Typed::Nothing => {}
+                },
+            },
+            seen = following.next() => match seen? {
+                Some(seen) => show(&chat.take(seen))?,
+                None => break,
+            },
+        }
+    }
+    following.close().await;
+    farewell(session, chat.ended);
+    Ok(())
+}
+
+fn greet(session: &SessionInfo) {
+    if stdout().is_terminal() {
+        let (name, state) = (called(session), status(session.status));
+        note(&format!(
+            "[{name}: {}, {state}. A line is a prompt; Ctrl-C ends a turn, Ctrl-D detaches]",
+            runs(session)
+        ));
+    }
+}
+
+fn farewell(session: &SessionInfo, ended: Option<Ending>) {
+    let name = called(session);
+    note(&match ended {
+        Some(Ending::Exited) => format!("[{name} has ended]"),
+        Some(Ending::Killed) => format!("[{name} was killed]"),
+        None => {
+            let id = short(session.id);
+            format!("[detached from {name}; warren session attach {id} comes back]")
+        }
+    });
+}
+
+/// A line that cannot be sent now is the user's to type again.
+fn tell(following: &mut Following, message: &protocol::workspace::ClientMessage) {
+    if let Err(error) = following.tell(message) {
+        note(&format!("  ! not sent: {error}"));
+    }
+}
+
+fn show(text: &str) -> io::Result<()> {
+    let mut out = stdout().lock();
+    out.write_all(text.as_bytes())?;
+    out.flush()
+}
+
+/// The lines of standard input. The thread that reads them ends with the process.
+fn lines() -> io::Result<mpsc::Receiver<io::Result<String>>> {
+    let (sender, receiver) = mpsc::channel(LINES);
+    thread::Builder::new().name("lines".to_owned()).spawn(move || {
+        let mut input = stdin().lock();
+        while let Some(line) = next_line(&mut input).transpose() {
+            let is_last = line.is_err();
+            if sender.blocking_send(line).is_err() || is_last {
+                return;
+            }
+        }
+    })?;
+    Ok(receiver)
+}
+
+/// One line, of no more than a prompt may have.
+fn next_line(input: &mut impl BufRead) -> io::Result<Option<String>> {
+    let mut line = String::new();
+    let read = input.by_ref().take(PROMPT_MAX as u64 + 1).read_line(&mut line)?;
+    if read > PROMPT_MAX {
+        let words = format!("a line is longer than {} MiB", PROMPT_MAX >> 20);
+        return Err(io::Error::new(io::ErrorKind::InvalidData, words));
+    }
+    let length = line.trim_end_matches(['\r', '\n']).len();
+    line.truncate(length);
+    Ok((read > 0).then_some(line))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_are_read_to_the_bound_and_no_further() {
+        let mut input = &b"a\r\n\nlast"[..];
+        let mut next = || next_line(&mut input).unwrap();
+        assert_eq!(
+            [next(), next(), next(), next()],
+            [Some("a".to_owned()), Some(String::new()), Some("last".to_owned()), None]
+        );
+        let longest = "x".repeat(PROMPT_MAX);
+        assert_eq!(next_line(&mut longest.as_bytes()).unwrap(), Some(longest.clone()));
+        assert!(next_line(&mut format!("{longest}y").as_bytes()).is_err());
+    }
+}

@@ -1,0 +1,157 @@
+//! This terminal: taken raw, and always given back.
+
+use std::{
+    fs::File,
+    io::{self, IsTerminal, Read, Write, stdin, stdout},
+    os::fd::AsFd,
+    panic,
+    sync::{
+        Once,
+        atomic::{AtomicBool, Ordering},
+    },
+    thread,
+    time::Duration,
+};
+
+use crossterm::terminal::{disable_raw_mode, enable_raw_mode};
+use tokio::{
+    sync::{mpsc, oneshot},
+    time::timeout,
+};
+
+use super::screen::RESET;
+
+/// So many reads of what is typed wait to be sent, each of at most so many bytes.
+const READS: usize = 4;
+const READ: usize = 16 * 1024;
+/// How long the last output may take to be written, when the terminal has stopped.
+const LAST: Duration = Duration::from_secs(2);
+
+/// Whether it is raw now.
+static IS_RAW: AtomicBool = AtomicBool::new(false);
+
+/// Whether there is a terminal for input and output.
+pub(crate) fn has_terminal() -> bool {
+    stdin().is_terminal() && stdout().is_terminal()
+}
+
+/// Its size: columns, rows.
+pub(crate) fn size() -> io::Result<(u16, u16)> {
+    crossterm::terminal::size()
+}
+
+/// This terminal, raw. Dropping it gives it back.
+pub(super) struct Raw {
+    /// What puts its modes back; the screen's own end, once that is known.
+    leave: Vec<u8>,
+}
+
+impl Raw {
+    pub(super) fn take() -> io::Result<Self> {
+        give_back_at_panics();
+        enable_raw_mode()?;
+        IS_RAW.store(true, Ordering::Relaxed);
+        Ok(Self { leave: RESET.as_bytes().to_vec() })
+    }
+
+    /// Gives it back, writing this.
+    pub(super) fn leave(mut self, with: Vec<u8>) {
+        self.leave = with;
+    }
+}
+
+impl Drop for Raw {
+    fn drop(&mut self) {
+        give_back(&self.leave);
+    }
+}
+
+/// The terminal's own settings first: writing may take long, where it has stopped. As far as it goes:
+/// there may be no terminal any more.
+fn give_back(with: &[u8]) {
+    if !IS_RAW.swap(false, Ordering::Relaxed) {
+        return;
+    }
+    let _ = disable_raw_mode();
+    if let Ok(mut out) = output() {
+        let _ = out.write_all(with);
+    }
+}
+
+/// A panic's words are for the terminal as it was before.
+fn give_back_at_panics() {
+    static ONCE: Once = Once::new();
+    ONCE.call_once(|| {
+        let before = panic::take_hook();
+        panic::set_hook(Box::new(move |panic| {
+            give_back(RESET.as_bytes());
+            before(panic);
+        }));
+    });
+}
+
+/// Standard output as it is, without a buffer that others hold.
+fn output() -> io::Result<File> {
+    Ok(stdout().as_fd().try_clone_to_owned()?.into())
+}
+
+/// What is typed, as it comes; it ends with the terminal. The thread that reads ends with the
+/// process: nothing else can wake it.
+pub(super) fn typed() -> io::Result<mpsc::Receiver<Vec<u8>>> {
+    let mut input: File = stdin().as_fd().try_clone_to_owned()?.into();
+    let (sender, receiver) = mpsc::channel(READS);
+    thread::Builder::new().name("keys".to_owned()).spawn(move || {
+        let mut buffer = vec![0; READ];
+        loop {
+            let read = match input.read(&mut buffer) {
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+                Err(_) | Ok(0) => return,
+                Ok(read) => read,
+            };
+            if sender.blocking_send(buffer[..read].to_vec()).is_err() {
+                return;
+            }
+        }
+    })?;
+    Ok(receiver)
+}
+
+/// Writes to the terminal on a thread of its own: one that stops (Ctrl-S) must not stop what reads
+/// the keys and the network.
+pub(super) struct Writer {
+    batches: mpsc::Sender<Vec<u8>>,
+    ended: oneshot::Receiver<()>,
+}
+
+impl Writer {
+    pub(super) fn start() -> io::Result<Self> {
+        let mut out = output()?;
+        let (batches, mut next) = mpsc::channel::<Vec<u8>>(1);
+        let (end, ended) = oneshot::channel();
+        thread::Builder::new().name("screen".to_owned()).spawn(move || {
+            while let Some(batch) = next.blocking_recv() {
+                if out.write_all(&batch).is_err() {
+                    break;
+                }
+            }
+            // Nobody may wait for it any more.
+            let _ = end.send(());
+        })?;
+        Ok(Self { batches, ended })
+    }
+
+    /// Room for the next batch; `None` once the terminal is gone.
+    pub(super) async fn room(&self) -> Option<mpsc::OwnedPermit<Vec<u8>>> {
+        self.batches.clone().reserve_owned().await.ok()
+    }
+
+    /// Writes this last, and waits a bounded time until all is written.
+    pub(super) async fn end(self, last: Vec<u8>) {
+        let _ = timeout(LAST, async {
+            let _ = self.batches.send(last).await;
+            drop(self.batches);
+            let _ = self.ended.await;
+        })
+        .await;
+    }
+}

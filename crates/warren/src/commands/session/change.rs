@@ -1,0 +1,64 @@
+//! `warren session kill` and `warren session rename`.
+
+use clap::Args;
+use daemon::ConfigFile;
+use serde_json::json;
+
+use super::show::tell;
+use crate::commands::{
+    say,
+    workspace::{Place, named},
+};
+
+/// End a session, and all that it started
+#[derive(Args)]
+pub(super) struct Kill {
+    /// The sessions: their ids, the beginnings of them, or their names
+    #[arg(required = true)]
+    session: Vec<String>,
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+    #[command(flatten)]
+    place: Place,
+}
+
+impl Kill {
+    pub(super) async fn run(self, file: &ConfigFile) -> anyhow::Result<()> {
+        let mut workspace = self.place.connect(file).await?;
+        let sessions = workspace.sessions(true).await?;
+        let found = self.session.iter().map(|meant| Ok(named(&sessions, meant)?.id));
+        // All are found before one is ended.
+        let ids = found.collect::<anyhow::Result<Vec<_>>>()?;
+        for id in ids {
+            workspace.kill_session(id).await?;
+            match self.json {
+                true => say(&json!({"session_id": id, "killed": true}).to_string())?,
+                false => say(&format!("{id} is ended"))?,
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Call a session something else
+#[derive(Args)]
+pub(super) struct Rename {
+    /// The session: its id, the beginning of it, or its name
+    session: String,
+    /// Its new name
+    name: String,
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+    #[command(flatten)]
+    place: Place,
+}
+
+impl Rename {
+    pub(super) async fn run(self, file: &ConfigFile) -> anyhow::Result<()> {
+        let mut workspace = self.place.connect(file).await?;
+        let id = named(&workspace.sessions(true).await?, &self.session)?.id;
+        tell(&workspace.rename_session(id, self.name).await?, self.json)
+    }
+}

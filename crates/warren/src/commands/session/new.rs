@@ -1,0 +1,177 @@
+//! `warren session new`.
+
+use anyhow::anyhow;
+use clap::{Args, ValueEnum};
+use client::Workspace;
+use daemon::ConfigFile;
+use protocol::workspace::{SessionInfo, SessionMode, client::NewSession, session::DEV_SERVER_TAG};
+
+use super::{send::hand_over, turn};
+use crate::{
+    commands::{
+        answer::prompt,
+        say,
+        table::plain,
+        workspace::{Place, named, terms::runs},
+    },
+    exit::usage,
+};
+
+/// Make a session: an agent, or an agent's own terminal
+#[derive(Args)]
+#[command(after_help = "Examples:\n  \
+    warren session new --provider codex --name reviewer\n  \
+    warren session new --prompt 'summarise README.md' --wait\n  \
+    warren session new --project site --tag dev-server --mode pty -- npm run dev")]
+pub(super) struct New {
+    /// How it is driven: turn by turn, or as a terminal
+    #[arg(long, value_enum, default_value = "sdk")]
+    mode: Mode,
+    /// The agent: claude, codex, gemini, opencode, or one that the server is set up for [default: claude]
+    #[arg(long, value_name = "NAME")]
+    provider: Option<String>,
+    /// The agent's model; warren:NAME is one of the server's own [default: the agent's]
+    #[arg(long)]
+    model: Option<String>,
+    /// The directory to start in [default: the project's, or this one]
+    #[arg(long, value_name = "DIR")]
+    dir: Option<String>,
+    /// The project that it belongs to
+    #[arg(long)]
+    project: Option<String>,
+    /// What to call it
+    #[arg(long)]
+    name: Option<String>,
+    /// Keep it out of listings
+    #[arg(long)]
+    hidden: bool,
+    /// A tag; dev-server is one whose port is found, and runs the arguments after -- (repeatable)
+    #[arg(long)]
+    tag: Vec<String>,
+    /// The user to run as, if the server allows it [default: the project's, or the server's own]
+    #[arg(long, value_name = "USER")]
+    run_as: Option<String>,
+    /// Give it this prompt at once; - reads standard input
+    #[arg(long, value_name = "TEXT")]
+    prompt: Option<String>,
+    /// Print the answer to the prompt, when it comes
+    #[arg(long, requires = "prompt")]
+    wait: bool,
+    /// More arguments for the agent's command line, those that the server allows
+    #[arg(last = true, value_name = "ARG")]
+    args: Vec<String>,
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+    #[command(flatten)]
+    place: Place,
+}
+
+/// How a session is driven.
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Mode {
+    /// Turn by turn, by prompts
+    Sdk,
+    /// As a terminal
+    Pty,
+}
+
+impl From<Mode> for SessionMode {
+    fn from(mode: Mode) -> Self {
+        match mode {
+            Mode::Sdk => Self::Sdk,
+            Mode::Pty => Self::Pty,
+        }
+    }
+}
+
+impl New {
+    pub(super) async fn run(self, file: &ConfigFile) -> anyhow::Result<()> {
+        self.check().map_err(usage)?;
+        let text = self.prompt.as_deref().map(prompt).transpose()?;
+        let address = self.place.address(file)?;
+        let mut workspace = Workspace::connect(&address).await?;
+        let asked = self.asked(&mut workspace).await?;
+        let session = workspace.new_session(asked).await?;
+        if !self.wait || self.json {
+            self.tell(&session)?;
+        }
+        match text {
+            None => Ok(()),
+            Some(text) if self.wait => {
+                turn::ask(workspace, &address, &session, text, self.json).await
+            }
+            Some(text) => hand_over(&mut workspace, &session, text).await,
+        }
+    }
+
+    fn check(&self) -> anyhow::Result<()> {
+        if self.wait && self.mode == Mode::Pty {
+            return Err(anyhow!("--wait is for agents of mode sdk: a terminal has no turns"));
+        }
+        let is_server = self.tag.iter().any(|tag| tag == DEV_SERVER_TAG);
+        if is_server && (self.args.is_empty() || self.mode != Mode::Pty) {
+            return Err(anyhow!(
+                "a dev-server is a terminal that runs a command: --mode pty -- COMMAND ARG…"
+            ));
+        }
+        Ok(())
+    }
+
+    async fn asked(&self, workspace: &mut Workspace) -> anyhow::Result<NewSession> {
+        let project_id = match &self.project {
+            Some(meant) => Some(named(&workspace.projects().await?, meant)?.id),
+            None => None,
+        };
+        Ok(NewSession {
+            working_dir: self.place.directory(self.dir.as_deref(), project_id.is_some())?,
+            mode: self.mode.into(),
+            model: self.model.clone(),
+            name: self.name.clone(),
+            extra_args: Some(self.args.clone()).filter(|args| !args.is_empty()),
+            run_as_user: self.run_as.clone(),
+            provider: self.provider.clone(),
+            hidden: self.hidden,
+            tags: self.tag.clone(),
+            project_id,
+            ..NewSession::default()
+        })
+    }
+
+    fn tell(&self, session: &SessionInfo) -> anyhow::Result<()> {
+        if self.json {
+            return Ok(say(&serde_json::to_string(session)?)?);
+        }
+        let (id, directory) = (session.id, plain(&session.working_dir));
+        Ok(say(&format!("{id}\n{} in {directory}", runs(session)))?)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser;
+
+    use super::*;
+
+    #[derive(Parser)]
+    struct Cli {
+        #[command(flatten)]
+        new: New,
+    }
+
+    fn check(args: &[&str]) -> bool {
+        let cli = Cli::try_parse_from([&["new"], args].concat());
+        cli.is_ok_and(|cli| cli.new.check().is_ok())
+    }
+
+    #[test]
+    fn what_makes_no_sense_is_refused_before_anything_is_made() {
+        assert!(check(&[]));
+        assert!(check(&["--prompt", "hi", "--wait"]));
+        assert!(!check(&["--wait"]));
+        assert!(!check(&["--mode", "pty", "--prompt", "hi", "--wait"]));
+        assert!(check(&["--mode", "pty", "--tag", "dev-server", "--", "npm", "run", "dev"]));
+        assert!(!check(&["--tag", "dev-server", "--", "npm"]));
+        assert!(!check(&["--mode", "pty", "--tag", "dev-server"]));
+    }
+}

@@ -1,0 +1,115 @@
+//! `warren team list`, `show` and `rm`.
+
+use clap::Args;
+use daemon::ConfigFile;
+use protocol::workspace::{SessionInfo, Team, TeamStatus};
+use serde_json::json;
+
+use super::{
+    Output,
+    find::{members, team},
+};
+use crate::commands::{
+    say,
+    table::{plain, table},
+    workspace::{
+        short,
+        terms::{ago, runs, status},
+    },
+};
+
+/// List the teams
+#[derive(Args)]
+pub(super) struct List {
+    #[command(flatten)]
+    output: Output,
+}
+
+/// Show a team and its members
+#[derive(Args)]
+pub(super) struct Show {
+    /// The team
+    team: String,
+    #[command(flatten)]
+    output: Output,
+}
+
+/// Delete a team, and end its sessions
+#[derive(Args)]
+pub(super) struct Rm {
+    /// The team
+    team: String,
+    #[command(flatten)]
+    output: Output,
+}
+
+impl List {
+    pub(super) async fn run(self, file: &ConfigFile) -> anyhow::Result<()> {
+        let teams = self.output.place.connect(file).await?.teams().await?;
+        if self.output.json {
+            return Ok(say(&serde_json::to_string_pretty(&json!({"teams": teams}))?)?);
+        }
+        if teams.is_empty() {
+            return Ok(say("There are no teams. Make one: warren team create NAME")?);
+        }
+        let rows: Vec<Vec<String>> = teams.iter().map(row).collect();
+        Ok(say(&table(&["id", "name", "status", "used", "team workers"], &rows, 1))?)
+    }
+}
+
+impl Show {
+    pub(super) async fn run(self, file: &ConfigFile) -> anyhow::Result<()> {
+        let (mut workspace, team) = team(&self.output, file, &self.team).await?;
+        let members = members(&mut workspace, &team).await?;
+        if self.output.json {
+            let shown = json!({"team": team, "sessions": members});
+            return Ok(say(&serde_json::to_string_pretty(&shown)?)?);
+        }
+        say(&format!("id      {}", team.id))?;
+        say(&format!("name    {}", plain(&team.name)))?;
+        say(&format!("status  {}", state(team.status)))?;
+        say(&format!("used    {}\n", ago(team.last_active)))?;
+        let rows: Vec<Vec<String>> = members.iter().map(|it| member(&team, it)).collect();
+        Ok(say(&table(&["id", "name", "part", "runs", "status", "used"], &rows, 0))?)
+    }
+}
+
+impl Rm {
+    pub(super) async fn run(self, file: &ConfigFile) -> anyhow::Result<()> {
+        let (mut workspace, team) = team(&self.output, file, &self.team).await?;
+        workspace.delete_team(team.id).await?;
+        match self.output.json {
+            true => Ok(say(&json!({"team_id": team.id, "deleted": true}).to_string())?),
+            false => Ok(say(&format!("{} is deleted", plain(&team.name)))?),
+        }
+    }
+}
+
+fn row(team: &Team) -> Vec<String> {
+    vec![
+        short(team.id),
+        plain(&team.name),
+        state(team.status).to_owned(),
+        ago(team.last_active),
+        team.worker_session_ids.len().to_string(),
+    ]
+}
+
+fn member(team: &Team, session: &SessionInfo) -> Vec<String> {
+    let is_leader = session.id == team.leader_session_id;
+    vec![
+        short(session.id),
+        plain(session.name.as_deref().unwrap_or_default()),
+        if is_leader { "leader" } else { "team worker" }.to_owned(),
+        runs(session),
+        status(session.status).to_owned(),
+        ago(session.last_active),
+    ]
+}
+
+const fn state(status: TeamStatus) -> &'static str {
+    match status {
+        TeamStatus::Active => "active",
+        TeamStatus::Inactive => "inactive",
+    }
+}

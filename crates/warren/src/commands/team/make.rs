@@ -1,0 +1,131 @@
+//! `warren team create` and `spawn`.
+
+use clap::Args;
+use daemon::ConfigFile;
+use protocol::workspace::{
+    SessionMode,
+    client::{CreateTeam, SpawnWorker},
+};
+use serde_json::json;
+
+use super::{Output, find::team};
+use crate::commands::{
+    say,
+    session::Mode,
+    table::plain,
+    workspace::{named, terms::called},
+};
+
+/// Make a team and its leader
+#[derive(Args)]
+pub(super) struct Create {
+    /// What to call it
+    name: String,
+    /// The directory to start in [default: the project's, or this one]
+    #[arg(long, value_name = "DIR")]
+    dir: Option<String>,
+    /// The project that it belongs to
+    #[arg(long)]
+    project: Option<String>,
+    #[command(flatten)]
+    agent: Agent,
+    #[command(flatten)]
+    output: Output,
+}
+
+/// Make a team worker without work
+#[derive(Args)]
+pub(super) struct Spawn {
+    /// The team
+    team: String,
+    /// What to call the team worker
+    #[arg(long)]
+    name: Option<String>,
+    /// The directory to start in [default: the leader's]
+    #[arg(long, value_name = "DIR")]
+    dir: Option<String>,
+    #[command(flatten)]
+    agent: Agent,
+    #[command(flatten)]
+    output: Output,
+}
+
+/// Which agent
+#[derive(Args)]
+struct Agent {
+    /// The agent: claude, codex, gemini, opencode, … [default: claude, for team workers the leader's]
+    #[arg(long, value_name = "NAME")]
+    provider: Option<String>,
+    /// The agent's model
+    #[arg(long)]
+    model: Option<String>,
+    /// How it is driven: turn by turn, or as a terminal [default: sdk]
+    #[arg(long, value_enum)]
+    mode: Option<Mode>,
+    /// More arguments for the agent's command line, those that the server allows
+    #[arg(last = true, value_name = "ARG")]
+    args: Vec<String>,
+}
+
+impl Agent {
+    fn extra_args(&self) -> Option<Vec<String>> {
+        Some(self.args.clone()).filter(|args| !args.is_empty())
+    }
+
+    fn mode(&self) -> Option<SessionMode> {
+        self.mode.map(SessionMode::from)
+    }
+}
+
+impl Create {
+    pub(super) async fn run(self, file: &ConfigFile) -> anyhow::Result<()> {
+        let place = &self.output.place;
+        let mut workspace = place.connect(file).await?;
+        let project_id = match &self.project {
+            Some(meant) => Some(named(&workspace.projects().await?, meant)?.id),
+            None => None,
+        };
+        let made = workspace.create_team(CreateTeam {
+            name: self.name,
+            working_dir: place.directory(self.dir.as_deref(), project_id.is_some())?,
+            extra_args: self.agent.extra_args(),
+            mode: self.agent.mode(),
+            model: self.agent.model,
+            project_id,
+            provider: self.agent.provider,
+        });
+        let made = made.await?;
+        if self.output.json {
+            return Ok(say(&serde_json::to_string_pretty(&made)?)?);
+        }
+        let leader = called(&made.leader_session);
+        Ok(say(&format!("{}\n{} is led by {leader}", made.team.id, plain(&made.team.name)))?)
+    }
+}
+
+impl Spawn {
+    pub(super) async fn run(self, file: &ConfigFile) -> anyhow::Result<()> {
+        let (mut workspace, team) = team(&self.output, file, &self.team).await?;
+        let working_dir = match self.dir.as_deref() {
+            Some(dir) => self.output.place.directory(Some(dir), true)?,
+            None => None,
+        };
+        let made = workspace.spawn_worker(SpawnWorker {
+            team_id: team.id,
+            working_dir,
+            extra_args: self.agent.extra_args(),
+            mode: self.agent.mode(),
+            model: self.agent.model,
+            name: self.name,
+            provider: self.agent.provider,
+        });
+        let session = made.await?.worker_session;
+        match self.output.json {
+            true => {
+                let made = json!({"team_id": team.id, "worker_session": session});
+                Ok(say(&serde_json::to_string_pretty(&made)?)?)
+            }
+            false => Ok(say(&session.id.to_string())?),
+        }
+    }
+}

@@ -1,0 +1,32 @@
+//! `warren team mcp`: a team, as tools for an agent in it.
+
+use base::Secret;
+use clap::Args;
+use protocol::workspace::{SessionId, TeamId};
+
+use crate::commands::target::DEFAULT_SERVER;
+
+/// Serve an agent the tools of its team (handoff, assign, wait, send, inbox, report) on standard input and
+/// output. The server starts agents of teams with it; each is told by its environment who it is
+#[derive(Args)]
+pub(super) struct Mcp {
+    /// The server [default: http://127.0.0.1:9178]
+    #[arg(long, env = "WARREN_SERVER", value_name = "URL")]
+    server: Option<String>,
+    /// What the member was started with
+    #[arg(long, env = "WARREN_TOKEN", value_name = "TOKEN", hide_env_values = true)]
+    token: Secret,
+    /// The team's id
+    #[arg(long, env = "WARREN_TEAM", value_name = "ID")]
+    team: TeamId,
+    /// The id of the member's session
+    #[arg(long, env = "WARREN_SESSION_ID", value_name = "ID")]
+    session: SessionId,
+}
+
+impl Mcp {
+    pub(super) async fn run(self) -> anyhow::Result<()> {
+        let server = self.server.as_ref().unwrap_or(&DEFAULT_SERVER);
+        Ok(mcp::serve(server, self.token, self.team, self.session).await?)
+    }
+}

@@ -1,0 +1,231 @@
+//! `warren team assign`, `handoff`, `wait` and `report`.
+
+use anyhow::{anyhow, bail};
+use clap::Args;
+use client::workspace::Reported;
+use daemon::ConfigFile;
+use protocol::workspace::{
+    SessionInfo, WaitId,
+    client::{self as message, HandoffResult, TeamWait, WorkerResult},
+};
+use serde_json::json;
+
+use super::{
+    Output,
+    find::{called, member, members, milliseconds, team},
+};
+use crate::{
+    commands::{answer::prompt, note, say, session::Mode, words::clean, workspace::short},
+    exit::usage,
+};
+
+/// Give work to a new team worker
+#[derive(Args)]
+pub(super) struct Assign {
+    /// The team
+    team: String,
+    /// The work; - reads standard input
+    prompt: String,
+    #[command(flatten)]
+    worker: Worker,
+    #[command(flatten)]
+    output: Output,
+}
+
+/// Give work to a new team worker, and wait for what comes of it
+#[derive(Args)]
+pub(super) struct Handoff {
+    /// The team
+    team: String,
+    /// The work; - reads standard input
+    prompt: String,
+    #[command(flatten)]
+    worker: Worker,
+    /// How long to wait, in seconds
+    #[arg(long, value_name = "SECONDS", default_value_t = 600.0)]
+    timeout: f64,
+    #[command(flatten)]
+    output: Output,
+}
+
+/// Wait for team workers to report
+#[derive(Args)]
+pub(super) struct Wait {
+    /// The team
+    team: String,
+    /// The team workers [default: all that have work]
+    worker: Vec<String>,
+    /// How long to wait, in seconds
+    #[arg(long, value_name = "SECONDS", default_value_t = 600.0)]
+    timeout: f64,
+    /// An earlier wait to go on with
+    #[arg(long, value_name = "ID", conflicts_with = "worker")]
+    wait_id: Option<WaitId>,
+    #[command(flatten)]
+    output: Output,
+}
+
+/// Say what came of a team worker's work
+#[derive(Args)]
+pub(super) struct Report {
+    /// The team
+    team: String,
+    /// Whose work it was
+    worker: String,
+    /// What came of it; - reads standard input
+    result: String,
+    /// It did not go well
+    #[arg(long)]
+    failed: bool,
+    #[command(flatten)]
+    output: Output,
+}
+
+/// The new team worker
+#[derive(Args)]
+struct Worker {
+    /// What to call the team worker
+    #[arg(long)]
+    name: Option<String>,
+    /// The agent [default: the leader's]
+    #[arg(long, value_name = "NAME")]
+    provider: Option<String>,
+    /// How it is driven: turn by turn, or as a terminal [default: sdk]
+    #[arg(long, value_enum)]
+    mode: Option<Mode>,
+}
+
+impl Assign {
+    pub(super) async fn run(self, file: &ConfigFile) -> anyhow::Result<()> {
+        let prompt = prompt(&self.prompt)?;
+        let (mut workspace, team) = team(&self.output, file, &self.team).await?;
+        let Worker { name: worker_name, provider, mode } = self.worker;
+        let (team_id, mode) = (team.id, mode.map(Into::into));
+        let work = message::Assign { team_id, prompt, worker_name, provider, mode };
+        let assigned = workspace.assign(work).await?;
+        match self.output.json {
+            true => Ok(say(&serde_json::to_string_pretty(&assigned)?)?),
+            false => Ok(say(&assigned.worker_session_id.to_string())?),
+        }
+    }
+}
+
+impl Handoff {
+    pub(super) async fn run(self, file: &ConfigFile) -> anyhow::Result<()> {
+        let prompt = prompt(&self.prompt)?;
+        let timeout_ms = Some(milliseconds(self.timeout)?);
+        let (mut workspace, team) = team(&self.output, file, &self.team).await?;
+        let Worker { name: worker_name, provider, mode } = self.worker;
+        let (team_id, mode) = (team.id, mode.map(Into::into));
+        let work = message::Handoff { team_id, prompt, worker_name, timeout_ms, provider, mode };
+        let result = workspace.handoff(work).await?;
+        if self.output.json {
+            say(&serde_json::to_string_pretty(&result)?)?;
+        }
+        tell(&result, &self.team, self.output.json)
+    }
+}
+
+/// Prints what came of a handoff; that it failed, or goes on, is a failure of the command.
+fn tell(result: &HandoffResult, team: &str, json: bool) -> anyhow::Result<()> {
+    let worker = short(result.worker_session_id);
+    let words = clean(result.result.as_deref().unwrap_or_default());
+    match (result.completed, result.success) {
+        (true, true) if json => Ok(()),
+        (true, true) => Ok(say(words.trim_end_matches('\n'))?),
+        (true, false) => bail!("{worker} failed: {words}"),
+        (false, _) => match result.wait_id {
+            Some(id) => {
+                bail!("{worker} still works: warren team wait {team} --wait-id {id} waits on")
+            }
+            None => bail!("{worker} still works: warren team wait {team} waits on"),
+        },
+    }
+}
+
+impl Wait {
+    pub(super) async fn run(self, file: &ConfigFile) -> anyhow::Result<()> {
+        let timeout_ms = Some(milliseconds(self.timeout)?);
+        let (mut workspace, team) = team(&self.output, file, &self.team).await?;
+        let members = members(&mut workspace, &team).await?;
+        let meant = self.worker.iter().map(|meant| member(&team, &members, meant));
+        let meant = meant.collect::<anyhow::Result<Vec<_>>>()?;
+        let for_session_ids = Some(meant).filter(|meant| !meant.is_empty());
+        let (team_id, wait_id) = (team.id, self.wait_id);
+        let wait = TeamWait { team_id, for_session_ids, timeout_ms, wait_id };
+        let reported = workspace.team_wait(wait).await?;
+        self.tell(&reported, &members)
+    }
+
+    fn tell(&self, reported: &Reported, members: &[SessionInfo]) -> anyhow::Result<()> {
+        let Reported { answer, results } = reported;
+        if self.output.json {
+            let told = json!({"wait": answer, "results": results});
+            say(&serde_json::to_string_pretty(&told)?)?;
+        } else {
+            for id in &answer.completed_workers {
+                say(&format!("{} has reported", called(members, *id)))?;
+            }
+            for result in results {
+                let name = called(members, result.worker_session_id);
+                let how = if result.success { "" } else { " (failed)" };
+                say(&format!("\n{name}{how}:\n{}", clean(&result.result)))?;
+            }
+        }
+        if answer.pending_workers.is_empty() {
+            return Ok(());
+        }
+        let names: Vec<String> =
+            answer.pending_workers.iter().map(|id| called(members, *id)).collect();
+        if let Some(id) = answer.wait_id {
+            note(&format!("warren team wait {} --wait-id {id} waits on", self.team));
+        }
+        bail!("still at work: {}", names.join(", "))
+    }
+}
+
+impl Report {
+    pub(super) async fn run(self, file: &ConfigFile) -> anyhow::Result<()> {
+        let result = prompt(&self.result)?;
+        let (mut workspace, team) = team(&self.output, file, &self.team).await?;
+        let members = members(&mut workspace, &team).await?;
+        let worker_session_id = member(&team, &members, &self.worker)?;
+        if worker_session_id == team.leader_session_id {
+            return Err(usage(anyhow!("the leader has no work to report on: name a team worker")));
+        }
+        let (team_id, success) = (team.id, !self.failed);
+        let result = WorkerResult { team_id, worker_session_id, success, result };
+        workspace.report(result.clone()).await?;
+        match self.output.json {
+            true => Ok(say(&serde_json::to_string_pretty(&result)?)?),
+            false => Ok(say(&format!("{} has reported", called(&members, worker_session_id)))?),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use protocol::workspace::{SessionId, TeamId};
+
+    use super::*;
+
+    #[test]
+    fn a_handoff_that_failed_or_goes_on_is_a_failure() {
+        let mut result = HandoffResult {
+            team_id: TeamId::from_random(1),
+            worker_session_id: SessionId::from_random(2),
+            success: true,
+            result: Some("done\u{1b}".to_owned()),
+            completed: true,
+            wait_id: None,
+        };
+        assert!(tell(&result, "t", true).is_ok());
+        result.success = false;
+        assert!(
+            tell(&result, "t", false).unwrap_err().to_string().ends_with("failed: done\u{fffd}")
+        );
+        (result.completed, result.wait_id) = (false, Some(WaitId::from_random(3)));
+        let words = tell(&result, "t", false).unwrap_err().to_string();
+        assert!(words.contains(&format!("wait t --wait-id {}", WaitId::from_random(3))), "{words}");
+    }
+}
