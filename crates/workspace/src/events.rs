@@ -33,11 +33,6 @@ impl Events {
         self.send(Event { message, only_viewers_of: None, team: None });
     }
 
-    /// Tells everybody of a team.
-    pub(crate) fn tell_of_team(&self, team: TeamId, message: ServerMessage) {
-        self.send(Event { message, only_viewers_of: None, team: Some(team) });
-    }
-
     /// Tells this; nobody there to hear it is no error.
     pub(crate) fn send(&self, event: Event) {
         let _nobody = self.0.send(event);

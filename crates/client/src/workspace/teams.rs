@@ -26,7 +26,7 @@ const WAITS: Duration = Duration::from_secs(15 * 60);
 pub struct Reported {
     /// Who has reported, and who has not.
     pub answer: TeamWaitResult,
-    /// What came of the work of those who reported while it was waited.
+    /// What came of the work of those who have reported.
     pub results: Vec<WorkerResult>,
 }
 
@@ -138,6 +138,12 @@ impl Workspace {
             other => other.into(),
         });
         let answer = answer.await?;
+        // Those that had reported before are in the answer only.
+        for result in &answer.results {
+            if results.iter().all(|known| known.worker_session_id != result.worker_session_id) {
+                results.push(result.clone());
+            }
+        }
         Ok(Reported { answer, results })
     }
 

@@ -43,7 +43,7 @@ use std::{
 use ::session::size::Size;
 use futures_util::StreamExt as _;
 use protocol::workspace::{
-    ServerMessage, SessionId, SessionInfo, SessionStatus, TeamId, client::OfSession,
+    ServerMessage, SessionId, SessionInfo, SessionStatus, client::OfSession,
 };
 use store::WorkspaceStore;
 use tokio::task::{self, JoinHandle};
@@ -122,19 +122,6 @@ impl Sessions {
 
     pub(crate) async fn rename(&self, id: SessionId, name: String) -> Result<SessionInfo, Refusal> {
         self.keep_change(id, |facts| facts.name = Some(name)).await
-    }
-
-    /// Says that a session belongs to a team from now on.
-    pub(crate) async fn join_team(
-        &self,
-        id: SessionId,
-        team: TeamId,
-        leader: bool,
-    ) -> Result<SessionInfo, Refusal> {
-        self.keep_change(id, |facts| {
-            (facts.team_id, facts.is_team_leader) = (Some(team), leader);
-        })
-        .await
     }
 
     /// Ends a session and forgets it, its history too. Everybody is told `session_killed`.

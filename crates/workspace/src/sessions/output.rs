@@ -183,6 +183,7 @@ impl Session {
     fn append(self: &Arc<Self>, mut state: MutexGuard<'_, State>, text: Bytes, now: Instant) {
         let length = text.len();
         if length > 0 {
+            state.port.read(&text, now);
             state.output.append(text, now);
             state.touch();
             let State { viewers, output, .. } = &mut *state;
