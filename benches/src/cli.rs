@@ -4,6 +4,8 @@ use std::{net::SocketAddr, path::PathBuf};
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
+use crate::programs::flood;
+
 /// Measures a backend directly, behind nginx, and through Warren, in one run.
 #[derive(Debug, Parser)]
 #[command(name = "benches", args_conflicts_with_subcommands = true)]
@@ -62,6 +64,27 @@ pub(crate) enum Role {
         model: String,
         /// The file that is written
         to: PathBuf,
+    },
+    /// A program that writes much to its terminal
+    #[command(hide = true)]
+    Flood {
+        /// What it writes
+        kind: flood::Kind,
+        /// How much, in megabytes
+        megabytes: u64,
+        /// How much in a second, in megabytes, if not as fast as can be
+        #[arg(long)]
+        pace: Option<f64>,
+    },
+    /// A program that gives back each key
+    #[command(hide = true)]
+    Keys,
+    /// An agent that answers at once
+    #[command(hide = true)]
+    Agent {
+        /// What an agent is told on its command line
+        #[arg(last = true)]
+        arguments: Vec<String>,
     },
 }
 

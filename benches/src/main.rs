@@ -7,11 +7,12 @@
 //!
 //! - [`cli`]: the options
 //! - [`suite`]: one run, from start to report
-//! - [`scenarios`]: what is measured: requests, startup, cancels, slow streams, rooms
+//! - [`scenarios`]: what is measured: requests, startup, cancels, slow streams, rooms, the mesh, terminals
 //! - [`targets`]: what it is measured on: direct, nginx, Warren
 //! - [`backend`]: the mock model server
 //! - [`echo`], [`copy`]: what the mesh is compared with; [`stock`]: a stock peer of it
 //! - [`load`]: the load generator
+//! - [`programs`]: what runs in terminals
 //! - [`payload`]: request bodies and answers, known to both of these byte for byte
 //! - [`rooms`]: rooms of a server, over HTTP
 //! - [`child`], [`proc`]: processes, and what they use
@@ -26,6 +27,7 @@ mod http1;
 mod load;
 mod payload;
 mod proc;
+mod programs;
 mod report;
 mod rooms;
 mod scenarios;
@@ -40,6 +42,7 @@ use clap::Parser;
 use tokio::signal::unix::{SignalKind, signal};
 
 use cli::{Cli, Role};
+use programs::{agent, flood, keys};
 
 fn main() -> ExitCode {
     // Connections are file descriptors: ten thousand streams need the hard limit.
@@ -51,7 +54,12 @@ fn main() -> ExitCode {
     // One thread in every role: the load and the backend must leave the machine to the target.
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     let outcome = match runtime {
-        Ok(runtime) => runtime.block_on(until_interrupted(play(cli))),
+        Ok(runtime) => {
+            let outcome = runtime.block_on(until_interrupted(play(cli)));
+            // What reads stdin is not waited for: whoever holds its other end waits for this process.
+            runtime.shutdown_background();
+            outcome
+        }
         Err(e) => Err(e.into()),
     };
     code(outcome)
@@ -74,6 +82,9 @@ fn alone(role: Option<&Role>) -> Option<anyhow::Result<()>> {
         Role::Send { from, to } => Some(copy::send(from, *to)),
         Role::Give { from, model } => Some(stock::give(from, model)),
         Role::Fetch { peer, model, to } => Some(stock::fetch(*peer, model, to)),
+        Role::Flood { kind, megabytes, pace } => Some(flood::run(*kind, *megabytes, *pace)),
+        Role::Keys => Some(keys::run()),
+        Role::Agent { arguments } => Some(agent::run(arguments)),
         Role::Backend | Role::Echo | Role::Load { .. } => None,
     }
 }

@@ -18,6 +18,11 @@ pub(crate) fn resident(pids: &[u32]) -> Result<u64> {
     pids.iter().map(|&pid| parse_memory(&read(pid, "status")?, "VmRSS:")).sum()
 }
 
+/// Memory of all these processes together, in bytes; of what others share, their parts.
+pub(crate) fn proportional(pids: &[u32]) -> Result<u64> {
+    pids.iter().map(|&pid| parse_memory(&read(pid, "smaps_rollup")?, "Pss:")).sum()
+}
+
 /// The most memory each process used since [`reset_peak`], added up, in bytes.
 pub(crate) fn peak(pids: &[u32]) -> Result<u64> {
     pids.iter().map(|&pid| parse_memory(&read(pid, "status")?, "VmHWM:")).sum()
@@ -112,6 +117,7 @@ mod tests {
         let me = [std::process::id()];
         assert!(cpu(&me).is_ok());
         assert!(peak(&me).unwrap() >= resident(&me).unwrap() / 2);
+        assert!((1..=resident(&me).unwrap() * 2).contains(&proportional(&me).unwrap()));
         assert!(cpu(&[u32::MAX]).is_err());
     }
 }

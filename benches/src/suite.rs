@@ -1,6 +1,10 @@
 //! One run: everything is started, each scenario measured and shown, everything stopped.
 
-use std::{net::SocketAddr, path::PathBuf, time::Duration};
+use std::{
+    net::SocketAddr,
+    path::{Path, PathBuf},
+    time::Duration,
+};
 
 use anyhow::{Context, Result, ensure};
 use serde::{Serialize, de::DeserializeOwned};
@@ -65,6 +69,11 @@ impl Lab {
         let outcome = outcome(&mut process, limit).await;
         process.stop().await;
         outcome
+    }
+
+    /// This program.
+    pub(crate) fn program(&self) -> &Path {
+        &self.program
     }
 
     /// Starts another of the suite's own processes.

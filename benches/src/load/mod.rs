@@ -5,12 +5,14 @@
 //! - [`cancel`]: clients that hang up in the middle of a stream
 //! - [`watch`]: watchers of rooms
 //! - [`mesh`]: messages and nodes at mesh relays
+//! - [`workspace`]: terminals and agents
 
 pub(crate) mod cancel;
 pub(crate) mod closed;
 pub(crate) mod mesh;
 pub(crate) mod slow;
 pub(crate) mod watch;
+pub(crate) mod workspace;
 
 use std::collections::BTreeMap;
 
@@ -35,6 +37,8 @@ pub(crate) enum Plan {
     Frames(mesh::frames::Frames),
     /// See [`mesh::nodes`].
     Nodes(mesh::nodes::Nodes),
+    /// See [`workspace`].
+    Workspace(workspace::Plan),
 }
 
 /// What went wrong, and how often.
@@ -103,6 +107,7 @@ pub(crate) async fn run(plan: &str) -> Result<()> {
             child::abandoned().await;
             Ok(())
         }
+        Plan::Workspace(plan) => workspace::run(plan).await,
         Plan::Watch(plan) => {
             let mut held = watch::open(&plan).await?;
             say(&held.opened)?;

@@ -8,6 +8,7 @@
 //! - [`slow_streams`]: memory of streams that wait
 //! - [`rooms`]: what a room costs, and how fast its watchers are told
 //! - [`mesh`]: models and answers from peers, and the relay between them
+//! - [`workspace`]: terminals and agents
 
 mod accounting;
 mod cancel;
@@ -17,6 +18,7 @@ mod rooms;
 mod slow_streams;
 mod startup;
 mod translate;
+mod workspace;
 
 use anyhow::Result;
 
@@ -44,6 +46,8 @@ pub(crate) enum Scenario {
     RoomEvents,
     /// See [`mesh`].
     Mesh(mesh::Part),
+    /// See [`workspace`].
+    Workspace(workspace::Part),
 }
 
 impl Scenario {
@@ -54,6 +58,7 @@ impl Scenario {
         all.extend([Self::Accounting, Self::Translate, Self::Cancel, Self::SlowStreams]);
         all.extend([Self::RoomRequests, Self::RoomEvents]);
         all.extend(mesh::Part::ALL.map(Self::Mesh));
+        all.extend(workspace::Part::ALL.map(Self::Workspace));
         all.retain(|scenario| options.wants(&scenario.name()));
         all
     }
@@ -70,6 +75,7 @@ impl Scenario {
             Self::RoomRequests => "rooms/request".into(),
             Self::RoomEvents => "rooms/events".into(),
             Self::Mesh(part) => part.name().into(),
+            Self::Workspace(part) => part.name().into(),
         }
     }
 
@@ -91,6 +97,7 @@ impl Scenario {
             Some(Self::RoomRequests) => rooms::requests::measure(lab, report).await,
             Some(Self::RoomEvents) => rooms::events::measure(lab, report).await,
             Some(Self::Mesh(part)) => part.measure(lab, report).await,
+            Some(Self::Workspace(part)) => part.measure(lab, report).await,
             Some(Self::Requests(_)) => {
                 let rows = group.iter().filter_map(|scenario| match scenario {
                     Self::Requests(row) => Some(*row),
@@ -121,10 +128,10 @@ mod tests {
     #[test]
     fn names_are_unique_and_select() {
         let mut names: Vec<String> = asked(&[]).iter().map(Scenario::name).collect();
-        assert_eq!(names.len(), 25);
+        assert_eq!(names.len(), 33);
         names.sort();
         names.dedup();
-        assert_eq!(names.len(), 25);
+        assert_eq!(names.len(), 33);
         assert_eq!(asked(&["--only", "plain/32/1KiB"]).len(), 1);
     }
 
@@ -132,6 +139,6 @@ mod tests {
     fn request_rows_share_their_targets() {
         let all = asked(&[]);
         let groups: Vec<usize> = all.chunk_by(Scenario::same_targets).map(<[_]>::len).collect();
-        assert_eq!(groups, [1, 12, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1]);
+        assert_eq!(groups, [&[1, 12][..], &[1; 20]].concat());
     }
 }

@@ -5,12 +5,14 @@
 //! - [`warren`]: a server and a worker
 //! - [`rooms`]: a server with rooms
 //! - [`mesh`]: servers that are peers, and a relay
+//! - [`workspace`]: a server with terminals and agents
 
 pub(crate) mod direct;
 pub(crate) mod mesh;
 pub(crate) mod nginx;
 pub(crate) mod rooms;
 pub(crate) mod warren;
+pub(crate) mod workspace;
 
 use std::{net::SocketAddr, path::PathBuf, time::Duration};
 

@@ -1,0 +1,43 @@
+//! What all clients that read have seen.
+
+use std::time::Duration;
+
+use super::{Outcome, skim::Skim};
+use crate::stats::Times;
+
+/// The sums.
+pub(super) struct Board {
+    gaps: Times,
+    finished: u32,
+    bytes: Option<(u64, u64)>,
+    missed: u64,
+}
+
+impl Board {
+    /// Nothing yet.
+    pub(super) fn new() -> Self {
+        Self { gaps: Times::new(), finished: 0, bytes: None, missed: 0 }
+    }
+
+    /// Somebody was sent nothing for so long.
+    pub(super) fn gap(&mut self, gap: Duration) {
+        self.gaps.add(gap);
+    }
+
+    /// Somebody has seen the last word.
+    pub(super) fn finished(&mut self, skim: &Skim) {
+        let bytes = skim.bytes();
+        let (least, most) = self.bytes.unwrap_or((bytes, bytes));
+        self.bytes = Some((least.min(bytes), most.max(bytes)));
+        self.finished += 1;
+        self.missed += skim.missed();
+    }
+
+    /// Writes it all down, beside what else is known.
+    pub(super) fn tell(&self, outcome: &mut Outcome) {
+        (outcome.least, outcome.most) = self.bytes.unwrap_or_default();
+        outcome.finished = self.finished;
+        outcome.missed = self.missed;
+        outcome.gaps = self.gaps.pairs();
+    }
+}

@@ -1,0 +1,62 @@
+//! A program that writes as fast as it is read, until its last word was seen.
+
+use std::time::Instant;
+
+use anyhow::Result;
+use serde::{Deserialize, Serialize};
+
+use super::terminal::{Way, open, until};
+use crate::{
+    proc,
+    programs::{
+        OVER, READY,
+        flood::{self, Kind},
+    },
+};
+
+/// What is done.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(crate) struct Flood {
+    /// How its terminal is reached.
+    pub(crate) way: Way,
+    /// What it writes.
+    pub(crate) kind: Kind,
+    /// How much.
+    pub(crate) megabytes: u64,
+}
+
+/// What it brought.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub(crate) struct Outcome {
+    /// Bytes that the program wrote.
+    pub(crate) written: u64,
+    /// From the key that began it until its last word was seen.
+    pub(crate) seconds: f64,
+    /// Bytes of the terminal that came.
+    pub(crate) received: u64,
+    /// Processor seconds of what stands between, where they could be read.
+    pub(crate) cpu: Option<f64>,
+    /// How often the screen was sent anew.
+    pub(crate) resyncs: u64,
+}
+
+/// Lets it write once.
+pub(super) fn run(plan: &Flood) -> Result<Outcome> {
+    let megabytes = plan.megabytes.to_string();
+    let mut terminal = open(&plan.way, &["flood", plan.kind.name(), &megabytes])?;
+    until(&mut *terminal, READY)?;
+    let pids = terminal.pids();
+    let before = proc::cpu(&pids).ok();
+    let begun = Instant::now();
+    terminal.enter(b"\r")?;
+    let received = until(&mut *terminal, OVER)?;
+    let seconds = begun.elapsed().as_secs_f64();
+    let cpu = proc::cpu(&pids).ok().zip(before);
+    Ok(Outcome {
+        written: flood::written(plan.kind, plan.megabytes),
+        seconds,
+        received,
+        cpu: cpu.map(|(after, before)| after.saturating_sub(before).as_secs_f64()),
+        resyncs: terminal.resyncs(),
+    })
+}

@@ -1,0 +1,88 @@
+//! Many terminals in which nothing happens: shells that wait for their first command.
+
+use std::time::{Duration, Instant};
+
+use anyhow::{Result, ensure};
+use serde::{Deserialize, Serialize};
+use serde_json::json;
+
+use super::{Daemon, LIMIT, client::Client, pause};
+use crate::proc;
+
+/// What runs in each: it says that it waits, and waits.
+const SHELL: (&str, &[&str]) = ("/bin/sh", &["-i"]);
+
+/// For so long nothing happens when nothing happens any more.
+const QUIET: Duration = Duration::from_secs(1);
+
+/// What is done.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(crate) struct Idle {
+    /// The daemon.
+    pub(crate) daemon: Daemon,
+    /// How many terminals.
+    pub(crate) sessions: u32,
+}
+
+/// What it brought: the daemon's memory in bytes, what it shares with others counted in parts.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub(crate) struct Outcome {
+    /// With no terminal.
+    pub(crate) before: u64,
+    /// With all of them, which nobody has seen.
+    pub(crate) opened: u64,
+    /// When each has been seen once.
+    pub(crate) seen: u64,
+    /// How long opening all took, in seconds.
+    pub(crate) opening: f64,
+    /// The daemon's processor seconds in a second when nothing happens.
+    pub(crate) idle_cpu: f64,
+}
+
+/// Opens all of them, and looks at each.
+pub(super) fn run(plan: &Idle) -> Result<Outcome> {
+    let mut client = Client::open(&plan.daemon)?;
+    // The first also starts what all share.
+    let first = client.run(SHELL.0, SHELL.1)?;
+    settle(&plan.daemon)?;
+    let before = proc::proportional(&plan.daemon.pids())?;
+    let begun = Instant::now();
+    let mut sessions = Vec::new();
+    for _ in 0..plan.sessions {
+        sessions.push(client.run(SHELL.0, SHELL.1)?);
+    }
+    let opening = begun.elapsed().as_secs_f64();
+    settle(&plan.daemon)?;
+    let opened = proc::proportional(&plan.daemon.pids())?;
+    look_at(&mut client, &sessions)?;
+    let idle_cpu = settle(&plan.daemon)?;
+    let seen = proc::proportional(&plan.daemon.pids())?;
+    sessions.push(first);
+    client.kill_all(&sessions)?;
+    Ok(Outcome { before, opened, seen, opening, idle_cpu })
+}
+
+fn look_at(client: &mut Client, sessions: &[String]) -> Result<()> {
+    for session in sessions {
+        let screen = client.attach(session)?;
+        ensure!(!screen.is_empty(), "a shell that shows nothing");
+    }
+    client.say(&json!({"type": "detach"}))?;
+    client.hear("detached").map(drop)
+}
+
+/// Waits until the daemon does next to nothing; what it still does, in processor seconds a second.
+fn settle(daemon: &Daemon) -> Result<f64> {
+    /// Ticks of the kernel's clock are hundredths.
+    const LITTLE: f64 = 0.02;
+    let begun = Instant::now();
+    loop {
+        let before = proc::cpu(&daemon.pids())?;
+        pause(QUIET);
+        let used = proc::cpu(&daemon.pids())?.saturating_sub(before);
+        let rate = used.as_secs_f64() / QUIET.as_secs_f64();
+        if rate <= LITTLE || begun.elapsed() > LIMIT {
+            return Ok(rate);
+        }
+    }
+}

@@ -1,0 +1,120 @@
+//! The load of terminals and agents: one client, or many, of a daemon; and the same of what it is
+//! compared with.
+//!
+//! - [`flood`]: a program that writes as fast as it is read
+//! - [`engine`]: the same text through a terminal's state machine alone
+//! - [`keys`]: one key after another, each until it comes back
+//! - [`crowd`]: many clients of one terminal, some of which never read
+//! - [`idle`]: many terminals in which nothing happens
+//! - [`resync`]: one screen again and again
+//! - [`turns`]: prompts to an agent
+//! - [`terminal`]: a terminal, however it is reached: [`bare`], [`tmux`], [`ttyd`], or [`viewer`]
+//! - [`client`]: a connection to a daemon; [`socket`]: any WebSocket; [`frames`]: what goes over it
+//! - [`find`]: words in a stream
+
+mod bare;
+mod client;
+pub(crate) mod crowd;
+pub(crate) mod engine;
+mod find;
+pub(crate) mod flood;
+mod frames;
+pub(crate) mod idle;
+pub(crate) mod keys;
+pub(crate) mod resync;
+mod socket;
+pub(crate) mod terminal;
+mod tmux;
+mod ttyd;
+pub(crate) mod turns;
+mod viewer;
+
+use std::{net::SocketAddr, time::Duration};
+
+use anyhow::{Context, Result};
+use serde::{Deserialize, Serialize};
+use tokio::sync::oneshot;
+
+use crate::{child, proc};
+
+/// What to do.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum Plan {
+    /// See [`flood`].
+    Flood(flood::Flood),
+    /// See [`engine`].
+    Engine(engine::Engine),
+    /// See [`keys`].
+    Keys(keys::Keys),
+    /// See [`crowd`].
+    Crowd(crowd::Crowd),
+    /// See [`idle`].
+    Idle(idle::Idle),
+    /// See [`resync`].
+    Resync(resync::Resync),
+    /// See [`turns`].
+    Turns(turns::Turns),
+}
+
+/// A daemon.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(crate) struct Daemon {
+    /// Where it listens.
+    pub(crate) addr: SocketAddr,
+    /// What its clients say who they are with.
+    pub(crate) token: String,
+    /// Its process.
+    pub(crate) pid: u32,
+}
+
+impl Daemon {
+    /// Its processes: itself, and its helpers, but nothing that runs in a session.
+    fn pids(&self) -> Vec<u32> {
+        [self.pid].into_iter().chain(proc::children(self.pid)).collect()
+    }
+}
+
+/// The longest wait for anything that is read.
+const LIMIT: Duration = Duration::from_secs(30);
+
+/// Follows the plan and prints its outcome as a line of JSON. Ends early when stdin does.
+pub(super) async fn run(plan: Plan) -> Result<()> {
+    let outcome = match plan {
+        Plan::Crowd(plan) => return super::told(crowd::run(plan)).await,
+        Plan::Flood(plan) => apart(move || json(flood::run(&plan)?)),
+        Plan::Engine(plan) => apart(move || json(engine::run(&plan)?)),
+        Plan::Keys(plan) => apart(move || json(keys::run(&plan)?)),
+        Plan::Idle(plan) => apart(move || json(idle::run(&plan)?)),
+        Plan::Resync(plan) => apart(move || json(resync::run(&plan)?)),
+        Plan::Turns(plan) => apart(move || json(turns::run(&plan)?)),
+    };
+    tokio::select! {
+        outcome = done(outcome) => child::say(&outcome?),
+        () = child::abandoned() => Ok(()),
+    }
+}
+
+fn json(outcome: impl Serialize) -> Result<String> {
+    Ok(serde_json::to_string(&outcome)?)
+}
+
+/// What blocks has a thread of its own, which ends with the process at the latest: what is read is
+/// timed by who reads it, with no runtime between.
+fn apart<T: Send + 'static>(
+    work: impl FnOnce() -> Result<T> + Send + 'static,
+) -> oneshot::Receiver<Result<T>> {
+    let (tell, told) = oneshot::channel();
+    std::thread::spawn(move || tell.send(work()));
+    told
+}
+
+async fn done<T>(told: oneshot::Receiver<Result<T>>) -> Result<T> {
+    told.await.context("the load's own thread is gone")?
+}
+
+/// Lets some time pass.
+#[expect(clippy::disallowed_methods, reason = "the loads have threads of their own")]
+fn pause(time: Duration) {
+    std::thread::sleep(time);
+}

@@ -1,0 +1,74 @@
+//! A terminal with one of the suite's own programs in it, however it is reached.
+
+use std::{path::PathBuf, time::Duration};
+
+use anyhow::{Context, Result};
+use serde::{Deserialize, Serialize};
+
+use super::{Daemon, bare, find::Find, tmux, ttyd, viewer};
+
+/// How a terminal is reached.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum Way {
+    /// By its master, in this process.
+    Bare,
+    /// By a client of tmux in a terminal of its own.
+    Tmux,
+    /// By a WebSocket of ttyd.
+    Ttyd,
+    /// By a session of a daemon.
+    Warren(Daemon),
+}
+
+/// One that is open. Dropping it ends what runs in it.
+pub(super) trait Terminal: Send {
+    /// Types this.
+    fn enter(&mut self, keys: &[u8]) -> Result<()>;
+
+    /// Gives what comes next to `take`, maybe in several pieces. Waits for it.
+    fn read(&mut self, take: &mut dyn FnMut(&[u8])) -> Result<()>;
+
+    /// The processes that it costs something.
+    fn pids(&self) -> Vec<u32>;
+
+    /// How often the screen was sent anew because output was left out.
+    fn resyncs(&self) -> u64 {
+        0
+    }
+}
+
+/// The terminals' size.
+pub(super) const COLUMNS: u16 = 80;
+pub(super) const ROWS: u16 = 24;
+
+/// The longest that a helper may take to be reached.
+pub(super) const COMES: Duration = Duration::from_secs(10);
+
+/// Opens one in which the suite runs with these arguments.
+pub(super) fn open(way: &Way, arguments: &[&str]) -> Result<Box<dyn Terminal>> {
+    let program = program()?;
+    Ok(match way {
+        Way::Bare => Box::new(bare::Bare::open(&program, arguments, &[])?),
+        Way::Tmux => Box::new(tmux::Tmux::open(&program, arguments)?),
+        Way::Ttyd => Box::new(ttyd::Ttyd::open(&program, arguments)?),
+        Way::Warren(daemon) => Box::new(viewer::Viewer::open(daemon, &program, arguments)?),
+    })
+}
+
+/// The suite itself.
+pub(super) fn program() -> Result<PathBuf> {
+    std::env::current_exe().context("where is this program?")
+}
+
+/// Reads until this word has come; how many bytes that were.
+pub(super) fn until(terminal: &mut dyn Terminal, word: &'static str) -> Result<u64> {
+    let (mut find, mut bytes, mut found) = (Find::new(word), 0, false);
+    while !found {
+        terminal.read(&mut |piece| {
+            bytes += piece.len() as u64;
+            found |= find.feed(piece);
+        })?;
+    }
+    Ok(bytes)
+}

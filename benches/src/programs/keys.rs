@@ -1,0 +1,25 @@
+//! Gives back each key that is typed, with nothing of the terminal's own between.
+
+use anyhow::Result;
+use rustix::{
+    io::{read, write},
+    stdio::{stdin, stdout},
+    termios::{OptionalActions, tcgetattr, tcsetattr},
+};
+
+use super::READY;
+
+/// Runs until the terminal is gone.
+pub(crate) fn run() -> Result<()> {
+    let mut modes = tcgetattr(stdin())?;
+    modes.make_raw();
+    tcsetattr(stdin(), OptionalActions::Now, &modes)?;
+    write(stdout(), READY.as_bytes())?;
+    let mut keys = [0; 4096];
+    loop {
+        match read(stdin(), &mut keys)? {
+            0 => return Ok(()),
+            count => write(stdout(), &keys[..count])?,
+        };
+    }
+}

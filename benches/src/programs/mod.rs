@@ -1,0 +1,18 @@
+//! What runs in the sessions that are measured: made here, so that it is as fast everywhere.
+//!
+//! - [`flood`]: writes so much text
+//! - [`keys`]: gives back each key that is typed
+//! - [`agent`]: an agent that answers at once, spoken to as Claude Code is
+//!
+//! A program of a terminal says [`READY`] when it waits for a line to begin, and [`OVER`] when it has
+//! written all.
+
+pub(crate) mod agent;
+pub(crate) mod flood;
+pub(crate) mod keys;
+
+/// What a program says when it can begin.
+pub(crate) const READY: &str = "[ready]";
+
+/// What a program says last.
+pub(crate) const OVER: &str = "[over]";

@@ -1,0 +1,151 @@
+//! A key, from typing it until the program's answer was read: at a terminal's bare master, and as a
+//! client of a daemon; alone, and beside another terminal that floods as fast as it is read. They take
+//! turns. Beside a flood all of the machine is busy, so that the bare master is slower there, too.
+
+use std::path::Path;
+
+use anyhow::Result;
+
+use super::{Part, RAW, WARREN, launch, line, load};
+use crate::{
+    load::workspace::{
+        Daemon, Plan,
+        keys::{Keys, Outcome},
+        terminal::Way,
+    },
+    report::{Bound, Column, Goal, Line, Section},
+    stats::Times,
+    suite::Lab,
+};
+
+const P50: Column = Column::new("p50 µs", 0);
+const P99: Column = Column::new("p99 µs", 0);
+const ADDED50: Column = Column::new("p50 over raw µs", 0);
+const ADDED99: Column = Column::new("p99 over raw µs", 0);
+const FLOOD: Column = Column::new("flood MB/s", 0);
+
+/// What the lines beside a flood are called.
+const RAW_FLOOD: &str = "raw, flood";
+const WARREN_FLOOD: &str = "warren, flood";
+
+/// How much later half of the keys may come back than from the bare master.
+const MOST: f64 = 100.0;
+
+/// Measures it.
+pub(super) async fn measure(lab: &Lab, program: &Path) -> Result<Section> {
+    let (target, daemon) = launch(lab, program).await?;
+    let mut all = lines(&daemon);
+    let keys = if lab.options.quick { 200 } else { 1000 };
+    for round in 0..lab.options.rounds() as usize {
+        for turn in 0..all.len() {
+            let at = (turn + round) % all.len();
+            all[at].add(lab, keys).await?;
+        }
+    }
+    target.stop().await;
+    Ok(section(&all))
+}
+
+fn lines(daemon: &Daemon) -> [Sum; 4] {
+    let warren = || Way::Warren(daemon.clone());
+    [
+        Sum::new(RAW, Way::Bare, false),
+        Sum::new(WARREN, warren(), false),
+        Sum::new(RAW_FLOOD, Way::Bare, true),
+        Sum::new(WARREN_FLOOD, warren(), true),
+    ]
+}
+
+/// All rounds of one line.
+struct Sum {
+    name: &'static str,
+    way: Way,
+    flood: bool,
+    times: Times,
+    rates: Vec<f64>,
+}
+
+impl Sum {
+    fn new(name: &'static str, way: Way, flood: bool) -> Self {
+        Self { name, way, flood, times: Times::new(), rates: Vec::new() }
+    }
+
+    async fn add(&mut self, lab: &Lab, keys: u32) -> Result<()> {
+        let plan = Keys { way: self.way.clone(), flood: self.flood, keys };
+        let outcome: Outcome = load(lab, Plan::Keys(plan)).await?;
+        self.times.merge(&outcome.times);
+        self.rates.extend(outcome.flood);
+        Ok(())
+    }
+
+    fn micros(&self, share: f64) -> Option<f64> {
+        self.times.millis(share).map(|millis| millis * 1e3)
+    }
+
+    /// `base`: the bare master under the same conditions.
+    fn line(&self, base: &Self) -> Line {
+        let own = self.name != base.name;
+        let added = |share| {
+            let pair = self.micros(share).zip(base.micros(share)).filter(|_| own);
+            pair.map(|(micros, base)| micros - base)
+        };
+        let rate = self.rates.iter().sum::<f64>() / self.rates.len() as f64;
+        line(
+            self.name,
+            vec![
+                self.micros(0.5),
+                self.micros(0.99),
+                added(0.5),
+                added(0.99),
+                (!self.rates.is_empty()).then_some(rate),
+            ],
+        )
+    }
+}
+
+fn section(all: &[Sum; 4]) -> Section {
+    let [raw, warren, raw_flood, warren_flood] = all;
+    let lines = vec![
+        raw.line(raw),
+        warren.line(raw),
+        raw_flood.line(raw_flood),
+        warren_flood.line(raw_flood),
+    ];
+    let goal =
+        |line| Goal { line, column: ADDED50.name, ratio_to: None, bound: Bound::AtMost(MOST) };
+    Section {
+        name: Part::Echo.name().into(),
+        title:
+            "one key at a time, until it comes back; beside a flood compared with the bare master \
+                beside one"
+                .into(),
+        columns: vec![P50, P99, ADDED50, ADDED99, FLOOD],
+        lines,
+        bases: &[],
+        goals: vec![goal(WARREN), goal(WARREN_FLOOD)],
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+
+    #[test]
+    fn lines_are_compared_with_the_bare_master_beside_the_same() {
+        let daemon = Daemon { addr: ([127, 0, 0, 1], 1).into(), token: String::new(), pid: 1 };
+        let mut all = lines(&daemon);
+        for (sum, micros) in all.iter_mut().zip([30, 90, 300, 380]) {
+            sum.times.add(Duration::from_micros(micros));
+        }
+        all[3].rates.extend([100.0, 120.0]);
+        let section = section(&all);
+        let added: Vec<_> = section.lines.iter().map(|line| line.values[2]).collect();
+        assert_eq!((added[0], added[2]), (None, None));
+        assert!((added[1].unwrap() - 60.0).abs() < 1.0, "{added:?}");
+        assert!((added[3].unwrap() - 80.0).abs() < 1.0, "{added:?}");
+        assert_eq!(section.lines[3].values[4], Some(110.0));
+        assert_eq!(section.lines[0].values[4], None);
+    }
+}

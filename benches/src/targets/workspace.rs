@@ -1,0 +1,66 @@
+//! A Warren server with a workspace, and an agent's command line that it finds on its path.
+
+use std::{fs, os::unix::fs::PermissionsExt, path::Path};
+
+use anyhow::{Context, Result};
+
+use super::{
+    Part, Target,
+    warren::{LISTENS, clean},
+};
+use crate::{child::Process, cli::Kind, load::workspace::Daemon};
+
+/// What its clients say who they are with.
+const TOKEN: &str = "bench-token-of-the-workspace";
+
+/// Starts one. `suite`: this program, which is the agent, too.
+pub(crate) async fn launch(program: &Path, suite: &Path) -> Result<Target> {
+    let dir = tempfile::Builder::new().prefix("benches-workspace-").tempdir()?;
+    let programs = dir.path().join("bin");
+    fs::create_dir(&programs)?;
+    agent(&programs.join("claude"), suite).context("write the agent's command")?;
+    let mut command = clean(program, dir.path());
+    command.env("PATH", format!("{}:/usr/bin:/bin", programs.display()));
+    command.args(["serve", "--listen", "127.0.0.1:0", "--workspace-token", TOKEN]);
+    command.arg("--data-dir").arg(dir.path().join("data"));
+    let mut server = Process::spawn(command, "warren-workspace", dir.path())?;
+    let addr = server.listening(LISTENS).await?;
+    Ok(Target {
+        name: Kind::Warren.name(),
+        key: Some(TOKEN.to_owned()),
+        prefix: String::new(),
+        addr,
+        parts: vec![Part { name: "server", pids: vec![server.pid()] }],
+        processes: vec![server],
+        _dir: Some(dir),
+    })
+}
+
+/// How the load reaches it.
+pub(crate) fn daemon(target: &Target) -> Result<Daemon> {
+    let pid = target.pids().first().copied().context("a server without a process")?;
+    Ok(Daemon { addr: target.addr, token: TOKEN.to_owned(), pid })
+}
+
+/// The suite's agent under another name.
+fn agent(at: &Path, suite: &Path) -> Result<()> {
+    let suite = suite.display().to_string().replace('\'', r"'\''");
+    fs::write(at, format!("#!/bin/sh\nexec '{suite}' agent -- \"$@\"\n"))?;
+    Ok(fs::set_permissions(at, fs::Permissions::from_mode(0o755))?)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::process::Command;
+
+    use super::*;
+
+    #[test]
+    fn the_agents_command_runs_the_suite_with_its_arguments() {
+        let dir = tempfile::tempdir().unwrap();
+        let at = dir.path().join("claude");
+        agent(&at, Path::new("/bin/echo")).unwrap();
+        let output = Command::new("/bin/sh").arg(&at).args(["-p", "a b"]).output().unwrap();
+        assert_eq!(output.stdout, b"agent -- -p a b\n");
+    }
+}
