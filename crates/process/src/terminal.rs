@@ -131,11 +131,13 @@ impl TerminalWriter {
     pub async fn write(&self, bytes: &[u8]) -> io::Result<usize> {
         loop {
             let mut ready = self.0.writable().await?;
+            // To be asked before the attempt, which takes it back when nothing fits.
+            let has_hung_up = ready.ready().is_write_closed();
             if let Ok(result) = ready.try_io(|master| Ok(rustix::io::write(master, bytes)?)) {
                 return result;
             }
             // What the terminal's programs left unread is still in its queue: it stays full for ever.
-            if ready.ready().is_write_closed() {
+            if has_hung_up {
                 return Err(io::ErrorKind::BrokenPipe.into());
             }
         }

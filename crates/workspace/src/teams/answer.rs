@@ -136,7 +136,7 @@ impl Desk {
             .with_worker(team, worker, move |core, place, moment| {
                 let given = assigned(core, place, &handoff.prompt, is_leaders, moment);
                 let workers = Some(vec![place.session]);
-                and_wait(core, given, wait_for(team, workers, timeout, None), moment, tell)
+                and_wait(core, given, &wait_for(team, workers, timeout, None), moment, tell)
             })
             .await?;
         let answer = pending.answer().await?;
@@ -181,7 +181,7 @@ impl Desk {
             done(core.machine.inbox(team_id.uuid(), session_id.uuid(), since_seq))
         })
         .await?;
-        Ok(ServerMessage::TeamInbox(shown::inbox(team_id, session_id, page)))
+        Ok(ServerMessage::TeamInbox(shown::inbox(team_id, session_id, &page)))
     }
 
     async fn list(self) -> Result<ServerMessage, Refusal> {
@@ -319,12 +319,12 @@ fn assigned(
 fn and_wait(
     core: &mut Core,
     (given, mut effects): Given<()>,
-    ask: WaitFor,
+    ask: &WaitFor,
     moment: Moment,
     tell: oneshot::Sender<Waited>,
 ) -> Given<()> {
     let waits = given.and_then(|()| {
-        let (waits, more) = core.wait(&ask, moment, tell);
+        let (waits, more) = core.wait(ask, moment, tell);
         effects.extend(more);
         waits
     });

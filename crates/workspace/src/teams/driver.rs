@@ -99,9 +99,9 @@ impl Driver {
         let removals = left_out.into_iter().map(|key| Effect::Keep(team::Change::Remove(key)));
         self.first = removals.collect();
         if self.has_started {
-            self.offer_all()
+            self.offer_all();
         } else {
-            self.start(now())
+            self.start(now());
         }
         self.is_lost = false;
         Ok(all_read)

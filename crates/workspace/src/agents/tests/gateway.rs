@@ -21,10 +21,10 @@ fn whose(shared: &Shared, key: &str) -> Option<String> {
 }
 
 fn key(request: &RawRequest) -> String {
-    let keys = request.headers.iter().filter_map(|line| {
+    let mut keys = request.headers.iter().filter_map(|line| {
         line.strip_prefix("authorization: bearer ").or_else(|| line.strip_prefix("x-api-key: "))
     });
-    keys.last().unwrap_or_default().to_owned()
+    keys.next_back().unwrap_or_default().to_owned()
 }
 
 /// A model server that understands all dialects, and says for whom and where it was asked.

@@ -136,8 +136,8 @@ impl Seen {
     /// The end of the next turn that ends.
     pub(crate) async fn end(&mut self) -> Ended {
         loop {
-            let ends = self.events.iter().filter_map(ended);
-            if let Some(ended) = ends.skip(self.ended).next() {
+            let mut ends = self.events.iter().filter_map(ended);
+            if let Some(ended) = ends.nth(self.ended) {
                 self.ended += 1;
                 return ended;
             }

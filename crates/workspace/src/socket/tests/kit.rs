@@ -147,7 +147,7 @@ impl Caller {
     }
 
     /// Hears no more, and the connection has come to its end.
-    pub(super) async fn is_over(mut self) {
+    pub(super) async fn until_over(mut self) {
         while !self.hear().await.is_null() {}
         drop(self.link);
         soon(self.serving).await.unwrap();

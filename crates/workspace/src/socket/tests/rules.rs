@@ -51,7 +51,7 @@ async fn a_message_longer_than_may_be_ends_the_connection_and_a_long_one_is_read
     let answer = client.hear_of("error").await;
     assert!(answer["message"].as_str().unwrap().contains("input"), "{answer}");
     client.outbox.push("x".repeat(MAX_MESSAGE + 1)).unwrap();
-    client.is_over().await;
+    client.until_over().await;
 }
 
 #[tokio::test]

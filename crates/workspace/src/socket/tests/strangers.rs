@@ -21,7 +21,7 @@ async fn whatever_comes_before_auth_is_answered_with_an_error_and_the_end() {
         let answer = stranger.hear().await;
         assert_eq!(answer["type"], "error", "{name}: {answer}");
         assert!(answer["message"].as_str().unwrap().contains("auth"), "{name}: {answer}");
-        stranger.is_over().await;
+        stranger.until_over().await;
     }
 }
 
@@ -32,12 +32,12 @@ async fn what_is_no_message_at_all_is_answered_so_too() {
         let mut stranger = kit.stranger(FAR);
         stranger.outbox.push(text.to_owned()).unwrap();
         assert_eq!(stranger.hear().await["type"], "error", "{text}");
-        stranger.is_over().await;
+        stranger.until_over().await;
     }
     let mut stranger = kit.stranger(FAR);
     stranger.outbox.push(bytes::Bytes::from_static(b"binary")).unwrap();
     assert_eq!(stranger.hear().await["type"], "error");
-    stranger.is_over().await;
+    stranger.until_over().await;
 }
 
 #[tokio::test]
@@ -49,14 +49,14 @@ async fn five_wrong_tokens_lock_an_address_out_and_no_other() {
         let result = stranger.hear().await;
         assert_eq!((&result["type"], &result["success"]), (&json!("auth_result"), &json!(false)));
         assert!(result["message"].as_str().unwrap().contains("not valid"), "{result}");
-        stranger.is_over().await;
+        stranger.until_over().await;
     }
     let mut locked_out = kit.stranger(FAR);
     locked_out.say(json!({"type": "auth", "token": TOKEN}));
     let result = locked_out.hear().await;
     assert_eq!(result["success"], false);
     assert!(result["message"].as_str().unwrap().contains("wait"), "{result}");
-    locked_out.is_over().await;
+    locked_out.until_over().await;
     let mut other = kit.stranger("10.0.0.2");
     other.say(json!({"type": "auth", "token": TOKEN}));
     assert_eq!(other.hear().await["success"], true);
@@ -71,7 +71,7 @@ async fn without_any_key_it_is_said_how_to_make_one() {
     assert_eq!(result["success"], false);
     let words = result["message"].as_str().unwrap();
     assert!(words.contains("warren key create"), "{words}");
-    stranger.is_over().await;
+    stranger.until_over().await;
 }
 
 #[tokio::test]
@@ -81,7 +81,7 @@ async fn a_stranger_that_sends_too_much_is_ended_unheard() {
     let padded = format!("{{\"type\":\"auth\",\"token\":\"{TOKEN}\"}}{}", " ".repeat(64 * 1024));
     stranger.outbox.push(padded).unwrap();
     assert!(stranger.hear().await.is_null());
-    stranger.is_over().await;
+    stranger.until_over().await;
 }
 
 #[tokio::test]
@@ -95,7 +95,7 @@ async fn who_says_nothing_is_ended_after_the_deadline() {
         (&answer["type"], began.elapsed().as_secs()),
         (&json!("error"), AUTH_DEADLINE.as_secs())
     );
-    stranger.is_over().await;
+    stranger.until_over().await;
 }
 
 #[tokio::test]
@@ -160,7 +160,7 @@ async fn no_more_clients_are_let_in_than_there_may_be() {
     second.say(json!({"type": "auth", "token": TOKEN}));
     let result = second.hear().await;
     assert_eq!(result["success"], false, "{result}");
-    second.is_over().await;
+    second.until_over().await;
     drop(first.link);
     soon(first.serving).await.unwrap();
     kit.client().await;
@@ -173,7 +173,7 @@ async fn a_key_that_is_revoked_closes_what_is_connected_with_it() {
     let mut client = kit.client_with(&text).await;
     client.ask(json!({"type": "list_sessions"}), "session_list").await;
     kit.workspace.0.keys.revoke(&id, access::Moment::now()).unwrap();
-    client.is_over().await;
+    client.until_over().await;
     let mut again = kit.stranger(FAR);
     again.say(json!({"type": "auth", "token": text}));
     let result = again.hear().await;
@@ -185,8 +185,8 @@ async fn when_the_workspace_shuts_down_clients_are_told_goodbye_and_nobody_comes
     let kit = Kit::new().await;
     let (client, stranger) = (kit.client().await, kit.stranger(FAR));
     kit.workspace.shut_down().await;
-    client.is_over().await;
-    stranger.is_over().await;
+    client.until_over().await;
+    stranger.until_over().await;
     let refused = kit.workspace.connect(&mut upgrade(), FAR.parse().unwrap());
     assert_eq!(refused.status(), StatusCode::SERVICE_UNAVAILABLE);
 }
