@@ -73,3 +73,4 @@ mod walkthrough_09_models;
 mod walkthrough_10_queue_timeout;
 mod walkthrough_11_request_timeout;
 mod worker_faults;
+mod workspace;

@@ -10,6 +10,7 @@
 //! - `stock_lan`, `stock_relay`: stock peers on the LAN and behind relays
 //! - `hostile`: peers that do harm
 //! - `models`: models that are passed on
+//! - `namespaces`: machines with a network of their own each
 //! - `commands`, `relay`, `settings`, and `servers`, which they share: `warren mesh`, a relay, what may be set
 
 mod commands;
@@ -18,6 +19,7 @@ mod hostile;
 mod inference;
 mod kit;
 mod models;
+mod namespaces;
 mod relay;
 mod routes;
 mod servers;

@@ -1,0 +1,64 @@
+//! Sessions that come and go.
+
+use std::{sync::Arc, time::Duration};
+
+use serde_json::json;
+use testkit::{Random, workspace::Mark};
+use tokio::time::{Instant, sleep};
+
+use crate::{account::Report, numbers, place::Place};
+
+/// Opens terminals until there are so many.
+pub(crate) async fn fill(place: &Place, count: usize, random: &mut Random, report: &Report) {
+    let open = || place.sessions.lock().expect("nobody panics with it").count();
+    while open() < count {
+        if let Err(wrong) = open_one(place, random, report).await {
+            report.wrong(wrong);
+            return;
+        }
+    }
+}
+
+/// Kills one now and then, and opens another.
+pub(crate) async fn churn(
+    place: Arc<Place>,
+    count: usize,
+    mut random: Random,
+    report: Report,
+    until: Instant,
+) {
+    while Instant::now() < until {
+        sleep(Duration::from_millis(200 + random.below(1_500))).await;
+        if let Err(wrong) = kill_one(&place, &mut random, &report).await {
+            report.wrong(wrong);
+        }
+        fill(&place, count, &mut random, &report).await;
+    }
+}
+
+async fn open_one(place: &Place, random: &mut Random, report: &Report) -> Result<(), String> {
+    let mark = Mark::new();
+    let open = json!({
+        "type": "open_terminal", "working_dir": place.dir(), "command": "sh",
+        "args": ["-c", numbers::script(random, mark.word())],
+    });
+    let opened = place.ask(open, "terminal_opened").await?;
+    let id = opened["session"]["id"].as_str().ok_or("a session without an id")?.to_owned();
+    place.sessions.lock().expect("nobody panics with it").opened(id, mark);
+    report.count(|counts| counts.opened += 1);
+    Ok(())
+}
+
+/// One is killed, and nothing of it is left.
+async fn kill_one(place: &Place, random: &mut Random, report: &Report) -> Result<(), String> {
+    let killed = {
+        let mut sessions = place.sessions.lock().expect("nobody panics with it");
+        let id = sessions.any(random);
+        id.and_then(|id| Some((sessions.remove(&id)?, id)))
+    };
+    let Some((terminal, id)) = killed else { return Ok(()) };
+    place.ask(json!({"type": "kill_session", "session_id": id}), "session_killed").await?;
+    terminal.mark.is_gone().await;
+    report.count(|counts| counts.killed += 1);
+    Ok(())
+}

@@ -1,0 +1,92 @@
+//! One session over a connection that is cut again and again, at any byte.
+
+use std::time::Duration;
+
+use serde_json::json;
+use testkit::{
+    Random,
+    workspace::{Cutter, Follow, Knock, Step, WorkspaceClient},
+};
+use tokio::time::timeout;
+
+use crate::{account::Report, numbers::Lines, place::Place};
+
+/// So many bytes at most come over one connection.
+const MOST: u64 = 6_000;
+/// It has failed when it takes longer for each cut.
+const EACH: Duration = Duration::from_millis(500);
+
+const SCRIPT: &str = "stty -echo; read x; i=0; while :; do j=0; \
+    while [ $j -lt 20 ]; do echo \"line $i of many\"; i=$((i+1)); j=$((j+1)); done; \
+    sleep 0.01; done";
+
+/// Cuts so often. Not a line may be lost, and none may come twice.
+pub(crate) async fn run(place: &Place, cuts: u64, random: &mut Random, report: &Report) {
+    let work = cut(place, cuts, random.next(), report);
+    let most = Duration::from_secs(60) + EACH * u32::try_from(cuts).unwrap_or(u32::MAX);
+    match timeout(most, work).await {
+        Ok(Ok(())) => {}
+        Ok(Err(wrong)) => report.wrong(format!("of the session that was cut: {wrong}")),
+        Err(_) => report.wrong(format!("{cuts} cuts took longer than {most:?}")),
+    }
+}
+
+async fn cut(place: &Place, cuts: u64, seed: u64, report: &Report) -> Result<(), String> {
+    let open = json!({
+        "type": "open_terminal", "working_dir": place.dir(), "command": "sh",
+        "args": ["-c", SCRIPT],
+    });
+    let opened = place.ask(open, "terminal_opened").await?;
+    let id = opened["session"]["id"].as_str().ok_or("no id")?.to_owned();
+    let mut look = Look { follow: Follow::new(&id), lines: Lines::default() };
+    // The first look is before anything is printed, so that every line has to come.
+    let mut first = place.client(Knock::at(place.address)).await.ok_or("no connection")?;
+    look.begin(&mut first).await?;
+    drop(first);
+    let go = json!({"type": "terminal_input", "session_id": id, "data": "\n", "input_id": "go"});
+    place.ask(go, "input_ack").await?;
+    let way = Cutter::to(place.address, seed, MOST).await;
+    while way.cuts() < cuts {
+        if let Some(mut client) = place.client(Knock::at(way.address())).await {
+            look.on(&mut client).await?;
+        }
+    }
+    report.count(|counts| {
+        counts.cuts += way.cuts();
+        counts.lines += look.lines.count;
+    });
+    place.ask(json!({"type": "kill_session", "session_id": id}), "session_killed").await?;
+    match look.follow.snapshots() {
+        1 => Ok(()),
+        more => Err(format!("there were {more} snapshots, although it never fell behind")),
+    }
+}
+
+struct Look {
+    follow: Follow,
+    lines: Lines,
+}
+
+impl Look {
+    async fn begin(&mut self, client: &mut WorkspaceClient) -> Result<(), String> {
+        client.say(self.follow.attach()).await;
+        while self.follow.snapshots() == 0 {
+            let heard = client.next().await.ok_or("the connection ended")?;
+            self.follow.take(&heard)?;
+        }
+        Ok(())
+    }
+
+    /// Looks until the connection is cut.
+    async fn on(&mut self, client: &mut WorkspaceClient) -> Result<(), String> {
+        client.say(self.follow.attach()).await;
+        while let Some(heard) = client.next().await {
+            match self.follow.take(&heard)? {
+                Step::Write(text) => self.lines.take(&text)?,
+                Step::Paint(..) => return Err("it was shown a snapshot".to_owned()),
+                Step::Nothing => {}
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,254 @@
+//! One connection to a workspace.
+
+use std::{collections::VecDeque, net::SocketAddr};
+
+use futures_util::{SinkExt, StreamExt};
+use serde_json::{Value, json};
+use tokio::net::{TcpSocket, TcpStream};
+use tokio_tungstenite::{
+    WebSocketStream, client_async_with_config,
+    tungstenite::{
+        Error, Message,
+        client::IntoClientRequest,
+        http::{HeaderMap, HeaderName, HeaderValue},
+        protocol::WebSocketConfig,
+    },
+};
+
+use super::heard::Heard;
+use crate::wait::within;
+
+/// No message of a server is longer.
+const MAX_MESSAGE: usize = 48 * 1024 * 1024;
+
+/// How a connection is asked for.
+#[derive(Debug, Clone)]
+pub struct Knock {
+    address: SocketAddr,
+    headers: HeaderMap,
+    receive_buffer: Option<u32>,
+}
+
+impl Knock {
+    /// At a server's `/ws`.
+    pub fn at(address: SocketAddr) -> Self {
+        Self { address, headers: HeaderMap::new(), receive_buffer: None }
+    }
+
+    /// Adds a header.
+    #[must_use]
+    pub fn header(mut self, name: &'static str, value: &str) -> Self {
+        let value = HeaderValue::from_str(value).expect("a header value");
+        self.headers.insert(HeaderName::from_static(name), value);
+        self
+    }
+
+    /// Holds so few bytes that were not read, so that it falls behind soon.
+    #[must_use]
+    pub fn receive_buffer(mut self, bytes: u32) -> Self {
+        self.receive_buffer = Some(bytes);
+        self
+    }
+
+    /// Connects and upgrades.
+    ///
+    /// # Errors
+    /// With the status of an answer that is no upgrade; with 0 when there was none.
+    pub async fn open(self) -> Result<WorkspaceClient, u16> {
+        within("a connection", self.try_open()).await
+    }
+
+    async fn try_open(self) -> Result<WorkspaceClient, u16> {
+        let socket = TcpSocket::new_v4().expect("a socket");
+        if let Some(bytes) = self.receive_buffer {
+            socket.set_recv_buffer_size(bytes).expect("a size that may be");
+        }
+        let stream = socket.connect(self.address).await.map_err(|_| 0_u16)?;
+        stream.set_nodelay(true).expect("a TCP connection");
+        let url = format!("ws://{}/ws", self.address);
+        let mut request = url.into_client_request().expect("a URL");
+        for (name, value) in &self.headers {
+            request.headers_mut().insert(name, value.clone());
+        }
+        let config = WebSocketConfig::default()
+            .max_message_size(Some(MAX_MESSAGE))
+            .max_frame_size(Some(MAX_MESSAGE));
+        match client_async_with_config(request, stream, Some(config)).await {
+            Ok((socket, _)) => Ok(WorkspaceClient { socket, kept: VecDeque::new() }),
+            Err(Error::Http(answer)) => Err(answer.status().as_u16()),
+            Err(_) => Err(0),
+        }
+    }
+}
+
+/// A connection on which a test says whatever it likes. Dropping it ends it without a word.
+#[derive(Debug)]
+pub struct WorkspaceClient {
+    socket: WebSocketStream<TcpStream>,
+    /// What was heard while something else was waited for.
+    kept: VecDeque<Heard>,
+}
+
+impl WorkspaceClient {
+    /// Connects, and says nothing.
+    pub async fn open(address: SocketAddr) -> Self {
+        Knock::at(address).open().await.expect("the server takes clients")
+    }
+
+    /// Connects, and is let in by this token.
+    pub async fn connect(address: SocketAddr, token: &str) -> Self {
+        Self::open(address).await.admitted(token).await
+    }
+
+    /// Shows this token, and is let in by it.
+    pub async fn admitted(mut self, token: &str) -> Self {
+        let result = self.auth(token).await;
+        assert_eq!(result["success"], true, "{result}");
+        self
+    }
+
+    /// Shows this token; what it is told.
+    pub async fn auth(&mut self, token: &str) -> Value {
+        self.ask(json!({"type": "auth", "token": token}), "auth_result").await
+    }
+
+    /// Says JSON. That the server has gone shows in what is heard.
+    pub async fn say(&mut self, message: Value) {
+        self.say_text(&message.to_string()).await;
+    }
+
+    /// Says text as it is.
+    pub async fn say_text(&mut self, text: &str) {
+        let said = within("saying it", self.socket.send(Message::text(text))).await;
+        drop(said);
+    }
+
+    /// Says bytes.
+    pub async fn say_bytes(&mut self, bytes: &[u8]) {
+        let said = within("saying it", self.socket.send(Message::binary(bytes.to_vec()))).await;
+        drop(said);
+    }
+
+    /// What is heard next, in order; nothing when the connection has ended.
+    pub async fn next(&mut self) -> Option<Heard> {
+        match self.kept.pop_front() {
+            Some(heard) => Some(heard),
+            None => within("something to hear", self.read()).await,
+        }
+    }
+
+    /// The same without a deadline.
+    pub async fn next_ever(&mut self) -> Option<Heard> {
+        match self.kept.pop_front() {
+            Some(heard) => Some(heard),
+            None => self.read().await,
+        }
+    }
+
+    /// The first message of this `type`, which may have come already; what else comes is kept. An
+    /// `error` that is not asked for fails the test.
+    #[track_caller]
+    pub fn hear(&mut self, kind: &str) -> impl Future<Output = Value> {
+        let caller = std::panic::Location::caller();
+        self.hear_at(kind, |_| true, caller)
+    }
+
+    /// The first message of this `type` that is as wished.
+    #[track_caller]
+    pub fn hear_where(
+        &mut self,
+        kind: &str,
+        wished: impl Fn(&Value) -> bool,
+    ) -> impl Future<Output = Value> {
+        let caller = std::panic::Location::caller();
+        self.hear_at(kind, wished, caller)
+    }
+
+    /// Asks, and hears the answer of this `type`.
+    #[track_caller]
+    pub fn ask(&mut self, message: Value, kind: &str) -> impl Future<Output = Value> {
+        let caller = std::panic::Location::caller();
+        async move {
+            self.say(message).await;
+            self.hear_at(kind, |_| true, caller).await
+        }
+    }
+
+    /// Asks for what is refused by an `error`, and hears its words.
+    #[track_caller]
+    pub fn refused(&mut self, message: Value) -> impl Future<Output = String> {
+        let asked = self.ask(message, "error");
+        async move { asked.await["message"].as_str().expect("words").to_owned() }
+    }
+
+    /// All that the server has said by the time it answers a sign of life. Requests that are worked on
+    /// beside the connection may be answered later.
+    pub async fn so_far(&mut self) -> Vec<Heard> {
+        self.say(json!({"type": "keepalive"})).await;
+        let mut heard: Vec<Heard> = Vec::new();
+        loop {
+            let next = self.next().await.expect("the connection stays");
+            if next.as_message("keepalive_ack").is_some() {
+                return heard;
+            }
+            heard.push(next);
+        }
+    }
+
+    /// Waits for the end of the connection; what was said until then.
+    pub async fn ends(&mut self) -> Vec<Heard> {
+        let mut heard = Vec::new();
+        while let Some(next) = self.next().await {
+            heard.push(next);
+        }
+        heard
+    }
+
+    /// Says goodbye.
+    pub async fn close(mut self) {
+        let closed = within("closing", self.socket.close(None)).await;
+        drop(closed);
+    }
+
+    async fn hear_at(
+        &mut self,
+        kind: &str,
+        wished: impl Fn(&Value) -> bool,
+        caller: &std::panic::Location<'_>,
+    ) -> Value {
+        let is_wished = |heard: &Heard| heard.as_message(kind).is_some_and(&wished);
+        if let Some(at) = self.kept.iter().position(is_wished) {
+            return message(self.kept.remove(at).expect("it was found"));
+        }
+        loop {
+            let what = format!("{kind}, asked for at {caller},");
+            let heard = within(&what, self.read()).await;
+            let heard = heard.unwrap_or_else(|| panic!("{what} did not come: it ended"));
+            if is_wished(&heard) {
+                return message(heard);
+            }
+            if let Some(error) = heard.as_message("error").filter(|_| kind != "error") {
+                panic!("{what} did not come: {error}");
+            }
+            self.kept.push_back(heard);
+        }
+    }
+
+    async fn read(&mut self) -> Option<Heard> {
+        loop {
+            match self.socket.next().await? {
+                Ok(Message::Text(text)) => return Some(Heard::text(text.as_str())),
+                Ok(Message::Binary(bytes)) => return Some(Heard::binary(&bytes)),
+                Ok(Message::Close(_)) | Err(_) => return None,
+                Ok(_) => {}
+            }
+        }
+    }
+}
+
+fn message(heard: Heard) -> Value {
+    match heard {
+        Heard::Message(message) => message,
+        Heard::Output(output) => panic!("{output:?} is no message"),
+    }
+}

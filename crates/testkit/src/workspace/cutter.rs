@@ -1,0 +1,141 @@
+//! A way to a server that is cut again and again, each time after so many bytes of the server's.
+
+use std::{
+    net::SocketAddr,
+    sync::{
+        Arc, Mutex,
+        atomic::{AtomicBool, AtomicU64, Ordering},
+    },
+};
+
+use tokio::{
+    io::{AsyncReadExt, AsyncWriteExt, copy},
+    net::{TcpListener, TcpStream},
+    sync::watch,
+    task::{JoinHandle, JoinSet},
+};
+
+use crate::random::Random;
+
+/// A way that is cut. Dropping it cuts all that is left.
+#[derive(Debug)]
+pub struct Cutter {
+    address: SocketAddr,
+    state: Arc<State>,
+    task: JoinHandle<()>,
+}
+
+#[derive(Debug)]
+struct State {
+    target: Mutex<SocketAddr>,
+    random: Mutex<Random>,
+    /// No connection carries more of the server's bytes.
+    most: u64,
+    is_calm: AtomicBool,
+    cuts: AtomicU64,
+    /// Changes when all connections are to be cut.
+    now: watch::Sender<()>,
+}
+
+impl Cutter {
+    /// To this server. Each connection is cut at a byte of the server's that the seed chooses, at the
+    /// latest after `most`.
+    pub async fn to(target: SocketAddr, seed: u64, most: u64) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
+        let address = listener.local_addr().expect("its address");
+        let state = Arc::new(State {
+            target: Mutex::new(target),
+            random: Mutex::new(Random::new(seed)),
+            most,
+            is_calm: AtomicBool::new(false),
+            cuts: AtomicU64::new(0),
+            now: watch::Sender::new(()),
+        });
+        let task = tokio::spawn(carry(listener, Arc::clone(&state)));
+        Self { address, state, task }
+    }
+
+    /// Where it begins.
+    pub fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// How often it was cut.
+    pub fn cuts(&self) -> u64 {
+        self.state.cuts.load(Ordering::SeqCst)
+    }
+
+    /// Leads elsewhere from the next connection on.
+    pub fn lead_to(&self, target: SocketAddr) {
+        *self.state.target.lock().unwrap() = target;
+    }
+
+    /// A way that is cut only when it is said so.
+    pub async fn calm(target: SocketAddr) -> Self {
+        let cutter = Self::to(target, 0, 1).await;
+        cutter.calm_down();
+        cutter
+    }
+
+    /// Cuts all connections that there are.
+    pub fn cut(&self) {
+        self.state.now.send_replace(());
+    }
+
+    /// Cuts no connection any more that begins from now on.
+    pub fn calm_down(&self) {
+        self.state.is_calm.store(true, Ordering::SeqCst);
+    }
+}
+
+impl Drop for Cutter {
+    fn drop(&mut self) {
+        self.task.abort();
+    }
+}
+
+async fn carry(listener: TcpListener, state: Arc<State>) {
+    let mut connections = JoinSet::new();
+    loop {
+        tokio::select! {
+            Ok((near, _)) = listener.accept() => {
+                connections.spawn(connection(near, Arc::clone(&state)));
+            }
+            Some(_) = connections.join_next() => {}
+        }
+    }
+}
+
+async fn connection(near: TcpStream, state: Arc<State>) {
+    let target = *state.target.lock().unwrap();
+    let Ok(far) = TcpStream::connect(target).await else { return };
+    let (mut now, (bytes, is_rude)) = (state.now.subscribe(), state.draw());
+    if is_rude {
+        // A reset at both ends, which also loses what is on its way.
+        let _unset = (far.set_zero_linger(), near.set_zero_linger());
+    }
+    let _unset = (far.set_nodelay(true), near.set_nodelay(true));
+    let (mut near_read, mut near_write) = near.into_split();
+    let (far_read, mut far_write) = far.into_split();
+    tokio::select! {
+        _ = now.changed() => {
+            state.cuts.fetch_add(1, Ordering::SeqCst);
+        }
+        _ = copy(&mut near_read, &mut far_write) => {}
+        sent = async { copy(&mut far_read.take(bytes), &mut near_write).await } => {
+            if sent.is_ok_and(|sent| sent == bytes) {
+                state.cuts.fetch_add(1, Ordering::SeqCst);
+            }
+            let _gone = near_write.flush().await;
+        }
+    }
+}
+
+impl State {
+    /// After how many bytes a connection is cut, and whether without a word.
+    fn draw(&self) -> (u64, bool) {
+        let mut random = self.random.lock().unwrap();
+        let (bytes, is_rude) = (1 + random.below(self.most), random.chance(0.5));
+        if self.is_calm.load(Ordering::SeqCst) { (u64::MAX, false) } else { (bytes, is_rude) }
+    }
+}

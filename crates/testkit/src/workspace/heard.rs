@@ -1,0 +1,59 @@
+//! What a client hears.
+
+use serde_json::Value;
+
+/// How long the part of a binary frame before its text is.
+const HEADER: usize = 25;
+
+/// Something that a server said.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Heard {
+    /// A message.
+    Message(Value),
+    /// Output.
+    Output(Output),
+}
+
+/// One chunk of output.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Output {
+    /// Whose.
+    pub session: String,
+    /// Its number.
+    pub seq: u64,
+    /// What was written.
+    pub text: String,
+}
+
+impl Heard {
+    /// A text frame.
+    pub(super) fn text(text: &str) -> Self {
+        Self::Message(serde_json::from_str(text).unwrap_or_else(|_| panic!("no JSON: {text}")))
+    }
+
+    /// A binary frame.
+    pub(super) fn binary(bytes: &[u8]) -> Self {
+        assert!(bytes.len() >= HEADER && bytes[0] == 1, "no output frame: {bytes:?}");
+        let hex: String = bytes[1..17].iter().map(|byte| format!("{byte:02x}")).collect();
+        let parts = [&hex[..8], &hex[8..12], &hex[12..16], &hex[16..20], &hex[20..]];
+        let seq = bytes[17..HEADER].iter().fold(0, |seq, byte| seq << 8 | u64::from(*byte));
+        let text = std::str::from_utf8(&bytes[HEADER..]).expect("output is UTF-8").to_owned();
+        Self::Output(Output { session: parts.join("-"), seq, text })
+    }
+
+    /// The message, if it is one of this `type`.
+    pub fn as_message(&self, kind: &str) -> Option<&Value> {
+        match self {
+            Self::Message(message) if message["type"] == kind => Some(message),
+            _ => None,
+        }
+    }
+
+    /// Its `type`.
+    pub fn kind(&self) -> &str {
+        match self {
+            Self::Message(message) => message["type"].as_str().unwrap_or_default(),
+            Self::Output(_) => "output",
+        }
+    }
+}

@@ -1,0 +1,26 @@
+//! The command line of the workspace.
+//!
+//! - `sessions`, `projects`, `teams`: each command, run to its end
+//! - `attach`: a session used from a terminal
+//! - `exits`: how commands fail
+
+mod attach;
+mod exits;
+mod projects;
+mod sessions;
+mod teams;
+
+use super::kit::{Place, TOKEN};
+use crate::cli::{Ran, warren};
+
+impl Place {
+    /// Runs a command of the workspace against it: `words` are its name, then come its arguments.
+    async fn cli(&self, words: &[&str], args: &[&str]) -> Ran {
+        warren(&[words, &self.access().each_ref().map(String::as_str), args].concat()).await
+    }
+
+    /// What says which server it is.
+    fn access(&self) -> [String; 4] {
+        ["--server".into(), self.daemon.url(), "--token".into(), TOKEN.into()]
+    }
+}

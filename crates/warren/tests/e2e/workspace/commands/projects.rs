@@ -1,0 +1,115 @@
+//! `warren project`, `warren files` and `warren git`.
+
+use std::{fs, process::Command};
+
+use serde_json::json;
+
+use crate::workspace::kit::Place;
+
+/// A server with the project `site`.
+async fn with_project() -> Place {
+    let place = Place::start().await;
+    let made = place
+        .cli(&["project", "create"], &["site", "--dir", &place.dir(), "--env", "A=b", "--json"])
+        .await
+        .json();
+    assert_eq!((&made["name"], &made["env"]), (&json!("site"), &json!({"A": "b"})), "{made}");
+    place
+}
+
+#[tokio::test]
+async fn a_project_is_made_listed_shown_changed_and_forgotten() {
+    let place = with_project().await;
+    let list = place.cli(&["project", "list"], &["--json"]).await.json();
+    assert_eq!(list["projects"][0]["working_dir"], place.dir(), "{list}");
+    let table = place.cli(&["project", "list"], &[]).await;
+    assert!(table.out.contains("site"), "{table:?}");
+    let args = ["site", "--name", "web", "--env", "C=d", "--unset", "A", "--json"];
+    let changed = place.cli(&["project", "update"], &args).await.json();
+    assert_eq!(
+        (&changed["name"], &changed["env"]),
+        (&json!("web"), &json!({"C": "d"})),
+        "{changed}"
+    );
+    let shown = place.cli(&["project", "show"], &["web", "--json"]).await.json();
+    assert_eq!(shown, changed);
+    let removed = place.cli(&["project", "rm"], &["web"]).await;
+    assert_eq!(removed.code, Some(0), "{removed:?}");
+    let list = place.cli(&["project", "list"], &["--json"]).await.json();
+    assert_eq!(list, json!({"projects": []}));
+    assert!(place.path().is_dir());
+}
+
+#[tokio::test]
+async fn files_are_listed_read_written_and_moved() {
+    let place = with_project().await;
+    let here = tempfile::tempdir().unwrap();
+    let at = |name: &str| here.path().join(name).display().to_string();
+    let bytes: Vec<u8> =
+        (0..20_000_003_u32).map(|number| (number.wrapping_mul(97) >> 5) as u8).collect();
+    fs::write(place.path().join("large.bin"), &bytes).unwrap();
+    fs::write(place.path().join("README.md"), "# Hi\n").unwrap();
+
+    let list = place.cli(&["files", "ls"], &["site", "--json"]).await.json();
+    assert_eq!(list["entries"].as_array().unwrap().len(), 2, "{list}");
+    let cat = place.cli(&["files", "cat"], &["site:README.md"]).await;
+    assert_eq!((cat.code, &*cat.out), (Some(0), "# Hi\n"), "{cat:?}");
+    let got = place.cli(&["files", "get"], &["site:large.bin", &at("got.bin")]).await;
+    assert_eq!(got.code, Some(0), "{got:?}");
+    assert!(fs::read(at("got.bin")).unwrap() == bytes);
+    let again = place.cli(&["files", "get"], &["site:large.bin", &at("got.bin")]).await;
+    assert!(again.code != Some(0) && again.err.contains("--force"), "{again:?}");
+
+    let made = place.cli(&["files", "mkdir"], &["site:assets"]).await;
+    assert_eq!(made.code, Some(0), "{made:?}");
+    let put = place.cli(&["files", "put"], &[&at("got.bin"), "site:assets/up.bin", "--json"]).await;
+    assert_eq!(put.json()["size"], bytes.len(), "{put:?}");
+    assert!(fs::read(place.path().join("assets/up.bin")).unwrap() == bytes);
+    fs::write(at("too-large"), vec![0; 25 * 1024 * 1024 + 1]).unwrap();
+    let refused = place.cli(&["files", "put"], &[&at("too-large"), "site:too-large"]).await;
+    assert!(refused.code == Some(1) && refused.err.contains("25"), "{refused:?}");
+
+    let moved = place.cli(&["files", "mv"], &["site:README.md", "site:assets/READ ME"]).await;
+    assert_eq!(moved.code, Some(0), "{moved:?}");
+    let copied = place.cli(&["files", "cp"], &["site:assets", "copy"]).await;
+    assert_eq!(copied.code, Some(0), "{copied:?}");
+    assert_eq!(fs::read_to_string(place.path().join("copy/READ ME")).unwrap(), "# Hi\n");
+    let cautious = place.cli(&["files", "rm"], &["site:copy"]).await;
+    assert!(cautious.code != Some(0) && place.path().join("copy").exists(), "{cautious:?}");
+    let removed = place.cli(&["files", "rm"], &["site:copy", "-r"]).await;
+    assert!(removed.code == Some(0) && !place.path().join("copy").exists(), "{removed:?}");
+    let missing = place.cli(&["files", "cat"], &["site:gone"]).await;
+    assert_eq!(missing.code, Some(4), "{missing:?}");
+    let out = place.cli(&["files", "cat"], &["site:../../etc/passwd"]).await;
+    assert!(out.code == Some(1) && out.out.is_empty() && out.err.contains("escapes"), "{out:?}");
+}
+
+#[tokio::test]
+async fn git_tells_status_and_diff() {
+    let place = with_project().await;
+    let none = place.cli(&["git", "status"], &["site"]).await;
+    assert_eq!(none.code, Some(0), "{none:?}");
+    let git = |args: &[&str]| {
+        let me = ["-c", "user.name=t", "-c", "user.email=t@t", "-c", "commit.gpgsign=false"];
+        let done = Command::new("git").args(me).args(args).current_dir(place.path()).status();
+        assert!(done.unwrap().success(), "{args:?}");
+    };
+    fs::write(place.path().join("a.txt"), "old\n").unwrap();
+    git(&["init", "--quiet", "--initial-branch", "main"]);
+    git(&["add", "."]);
+    git(&["commit", "--quiet", "--message", "one"]);
+    fs::write(place.path().join("a.txt"), "new\n").unwrap();
+    let status = place.cli(&["git", "status"], &["site", "--json"]).await.json();
+    assert_eq!(
+        (&status["branch"], &status["unstaged"][0]["path"]),
+        (&json!("main"), &json!("a.txt"))
+    );
+    let readable = place.cli(&["git", "status"], &["site"]).await;
+    assert!(readable.out.contains("main") && readable.out.contains("a.txt"), "{readable:?}");
+    let diff = place.cli(&["git", "diff"], &["site:a.txt"]).await;
+    assert!(diff.out.contains("\n-old\n+new\n"), "{diff:?}");
+    let all = place.cli(&["git", "diff"], &["site"]).await;
+    assert!(all.out.contains("+new"), "{all:?}");
+    let staged = place.cli(&["git", "diff"], &["site:a.txt", "--staged"]).await;
+    assert_eq!((staged.code, &*staged.out), (Some(0), ""), "{staged:?}");
+}

@@ -1,0 +1,84 @@
+//! `warren session` and `warren open`, without a terminal.
+
+use serde_json::{Value, json};
+
+use crate::workspace::{kit::Place, talk::Agents};
+
+/// Opens a terminal without attaching; the session's id.
+async fn opened(place: &Place, name: &str, script: &str) -> String {
+    let dir = place.dir();
+    let args = ["--detached", "--json", "--name", name, "--dir", &dir, "--", "sh", "-c", script];
+    let session = place.cli(&["open"], &args).await.json();
+    session["id"].as_str().unwrap().to_owned()
+}
+
+#[tokio::test]
+async fn terminals_are_opened_listed_shown_renamed_and_killed() {
+    let place = Place::start().await;
+    let empty = place.cli(&["session", "list"], &[]).await;
+    assert!(empty.code == Some(0) && empty.out.contains("warren open"), "{empty:?}");
+    let id = opened(&place, "build", "echo it runs; read x; echo got $x; read x").await;
+    let list = place.cli(&["session", "list"], &["--json"]).await.json();
+    assert_eq!(list["sessions"][0]["id"], id.as_str(), "{list}");
+    let table = place.cli(&["session", "list"], &[]).await;
+    assert!(table.out.contains("build") && table.out.contains(&id[..8]), "{table:?}");
+    for meant in [&*id, &id[..8], "build"] {
+        let shown = place.cli(&["session", "show"], &[meant, "--json"]).await.json();
+        assert_eq!(shown["name"], "build", "{shown}");
+    }
+    let shown = place.cli(&["session", "show"], &["build"]).await;
+    assert!(shown.out.contains(&id) && shown.out.contains("detached"), "{shown:?}");
+    let renamed = place.cli(&["session", "rename"], &["build", "tests"]).await;
+    assert_eq!(renamed.code, Some(0), "{renamed:?}");
+
+    let sent = place.cli(&["session", "send"], &["tests", "from afar"]).await;
+    assert_eq!(sent.code, Some(0), "{sent:?}");
+    let got =
+        async || place.cli(&["session", "history"], &["tests"]).await.out.contains("got from afar");
+    testkit::eventually("the input being seen", testkit::DEADLINE, got).await;
+    let history = place.cli(&["session", "history"], &["tests"]).await;
+    assert!(history.out.starts_with("it runs\r\n"), "{history:?}");
+    let pieces = place.cli(&["session", "history"], &["tests", "--json", "--all"]).await;
+    let first: Value = serde_json::from_str(pieces.out.lines().next().unwrap()).unwrap();
+    assert_eq!(first["from_seq"], 1, "{pieces:?}");
+
+    let killed = place.cli(&["session", "kill"], &["tests"]).await;
+    assert!(killed.code == Some(0) && killed.out.contains(&id), "{killed:?}");
+    let list = place.cli(&["session", "list"], &["--json", "--all"]).await.json();
+    assert_eq!(list, json!({"sessions": []}));
+}
+
+#[tokio::test]
+async fn an_agent_is_made_asked_and_asked_again() {
+    let agents = Agents::start().await;
+    let place = &agents.place;
+    let dir = place.dir();
+    let made = place
+        .cli(
+            &["session", "new"],
+            &["--provider", "codex", "--name", "reviewer", "--dir", &dir, "--json"],
+        )
+        .await
+        .json();
+    assert_eq!((&made["provider"], &made["mode"]), (&json!("codex"), &json!("sdk")), "{made}");
+    let said = place.cli(&["session", "send"], &["reviewer", "say looks good", "--wait"]).await;
+    assert_eq!((said.code, said.out.trim()), (Some(0), "looks good"), "{said:?}");
+    let events =
+        place.cli(&["session", "send"], &["reviewer", "say more", "--wait", "--json"]).await;
+    let events: Vec<Value> =
+        events.out.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    assert!(events.len() > 1, "{events:?}");
+    let failed = place.cli(&["session", "send"], &["reviewer", "crash", "--wait"]).await;
+    assert!(failed.code == Some(1) && failed.err.contains("told to crash"), "{failed:?}");
+    let args = ["--dir", &dir, "--prompt", "say at once", "--wait"];
+    let said = place.cli(&["session", "new"], &args).await;
+    assert!(said.code == Some(0) && said.out.contains("at once"), "{said:?}");
+    let hidden =
+        place.cli(&["session", "new"], &["--dir", &dir, "--hidden", "--json"]).await.json();
+    assert_eq!(hidden["hidden"], true);
+    let count = async |args: &[&str]| {
+        let list = place.cli(&["session", "list"], args).await.json();
+        list["sessions"].as_array().unwrap().len()
+    };
+    assert_eq!((count(&["--json"]).await, count(&["--json", "--all"]).await), (2, 3));
+}

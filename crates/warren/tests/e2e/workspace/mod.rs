@@ -1,0 +1,35 @@
+//! The workspace: every message of its protocol against the real binary, and what goes wrong around it.
+//!
+//! - `kit`: a server with a workspace, its clients, and one who looks at a session
+//! - `covered`: whether every message has its test; a test is named after the message it is of
+//! - `auth`, `scopes`: who is let in, and to what
+//! - `sessions`, `terminals`, `agents`: what runs
+//! - `projects`, `files`, `git`, `watch`: what lies in a project
+//! - `teams`, `cluster`
+//! - `bad_input`, `strangers`: what nobody should send
+//! - `restart`: a server that is killed, and found as it was
+//! - `resume`, `lag`: connections that are lost, and such that are too slow
+//! - `talk`: a server whose agents are fakes; `broken_agents`: agents' command lines that misbehave
+//! - `commands`: the command line
+
+mod agents;
+mod auth;
+mod bad_input;
+mod broken_agents;
+mod cluster;
+mod commands;
+mod covered;
+mod files;
+mod git;
+mod kit;
+mod lag;
+mod projects;
+mod restart;
+mod resume;
+mod scopes;
+mod sessions;
+mod strangers;
+mod talk;
+mod teams;
+mod terminals;
+mod watch;

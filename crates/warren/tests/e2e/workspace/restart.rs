@@ -1,0 +1,130 @@
+//! A server that is killed, and finds everything as it was.
+
+use std::{fs, path::Path};
+
+use serde_json::{Value, json};
+use testkit::workspace::Mark;
+
+use super::kit::{Place, Viewer, about, id_of, listed};
+
+/// Whether a file beneath this directory has this text.
+fn is_on_disk(directory: &Path, text: &str) -> bool {
+    let Ok(entries) = fs::read_dir(directory) else { return false };
+    entries.flatten().any(|entry| {
+        let path = entry.path();
+        if path.is_dir() {
+            return is_on_disk(&path, text);
+        }
+        let bytes = fs::read(path).unwrap_or_default();
+        bytes.windows(text.len()).any(|part| part == text.as_bytes())
+    })
+}
+
+#[tokio::test]
+async fn a_server_that_is_killed_leaves_no_process_and_lists_all_that_there_was() {
+    let mut place = Place::start().await;
+    let mut client = place.client().await;
+    let mark = Mark::new();
+    let word = mark.word();
+    let script = format!(
+        "echo words to remember; (setsid sleep {word} >/dev/null 2>&1 &); sleep {word} & sleep {word}; :"
+    );
+    let id = place.runs(&mut client, &script).await;
+    client.say(json!({"type": "rename_session", "session_id": id, "name": "the one"})).await;
+    client.hear_where("session_status_changed", |told| told["session"]["name"] == "the one").await;
+    let project = place.project(&mut client).await;
+    let killed = place.runs(&mut client, "read x").await;
+    client.ask(about("kill_session", &killed), "session_killed").await;
+    let before = place.listed(&id).await.unwrap();
+    let mut viewer = Viewer::of(client, &id).await;
+    viewer.shows("words to remember").await;
+    // The shell, two that it started, and one that hides.
+    mark.has_processes(4).await;
+    let data = place.daemon.data_dir().to_owned();
+    let kept = async || is_on_disk(&data, "words to remember");
+    testkit::eventually("the output being on the disk", testkit::DEADLINE, kept).await;
+
+    place.daemon.kill_and_restart().await;
+    mark.is_gone().await;
+    let mut client = place.client().await;
+    let all = listed(&mut client).await;
+    assert_eq!(all.iter().map(id_of).collect::<Vec<_>>(), std::slice::from_ref(&id));
+    let after = &all[0];
+    for same in ["name", "mode", "kind", "working_dir", "created_at", "tags"] {
+        assert_eq!(after[same], before[same], "{same}");
+    }
+    assert_eq!((&after["status"], &after["attached_clients"]), (&json!("exited"), &json!(0)));
+    let history = client.ask(about("get_history", &id), "history").await;
+    assert!(history["data"].as_str().unwrap().contains("words to remember"), "{history}");
+    let again = Viewer::of(place.client().await, &id).await;
+    assert!(again.follow.text().contains("words to remember"), "{:?}", again.follow.text());
+    let list = client.ask(json!({"type": "list_projects"}), "project_list").await;
+    assert_eq!(
+        list["projects"].as_array().unwrap().iter().map(id_of).collect::<Vec<_>>(),
+        [project]
+    );
+    client.ask(about("kill_session", &id), "session_killed").await;
+    place.daemon.kill_and_restart().await;
+    assert!(listed(&mut place.client().await).await.is_empty());
+}
+
+#[tokio::test]
+async fn a_client_that_had_seen_everything_is_not_shown_it_again_after_a_restart() {
+    let mut place = Place::start().await;
+    let mut client = place.client().await;
+    let id = place.runs(&mut client, "echo one; echo two; echo and three; read x").await;
+    let mut viewer = Viewer::of(client, &id).await;
+    viewer.shows("and three").await;
+    let data = place.daemon.data_dir().to_owned();
+    let kept = async || is_on_disk(&data, "and three");
+    testkit::eventually("the output being on the disk", testkit::DEADLINE, kept).await;
+    place.daemon.stop_and_restart().await;
+    let mut follow = viewer.follow;
+    let mut client = place.client().await;
+    client.say(follow.attach()).await;
+    let history = client.hear("session_history").await;
+    // What the end of the process wrote may follow; nothing that was seen does.
+    assert_eq!(history["snapshot"], Value::Null, "{history}");
+    assert_eq!(history["last_seq"], follow.seq());
+}
+
+#[tokio::test]
+async fn an_adopted_process_outlives_the_server_and_is_known_again() {
+    let mut place = Place::start().await;
+    let mut client = place.client().await;
+    let mark = Mark::new();
+    let start = || {
+        tokio::process::Command::new("sleep").arg(mark.word()).kill_on_drop(true).spawn().unwrap()
+    };
+    let (lives, mut dies) = (start(), start());
+    let mut ids = Vec::new();
+    for process in [&lives, &dies] {
+        let adopt = json!({"type": "adopt_session", "pid": process.id().unwrap()});
+        ids.push(id_of(&client.ask(adopt, "session_created").await["session"]));
+    }
+    // It cannot see how this one ends.
+    place.daemon.sigstop();
+    dies.kill().await.unwrap();
+    place.daemon.kill_and_restart().await;
+    place.is(&ids[0], "running").await;
+    place.is(&ids[1], "exited").await;
+    place.client().await.ask(about("kill_session", &ids[0]), "session_killed").await;
+    mark.is_gone().await;
+}
+
+#[tokio::test]
+async fn a_server_that_stops_ends_all_that_runs_in_it() {
+    let mut place = Place::start().await;
+    let mut client = place.client().await;
+    let mark = Mark::new();
+    let word = mark.word();
+    let script = format!(
+        "(setsid sleep {word} >/dev/null 2>&1 &); trap '' TERM HUP; sleep {word}; sleep {word}"
+    );
+    place.runs(&mut client, &script).await;
+    mark.has_processes(3).await;
+    place.daemon.sigterm();
+    assert_eq!(place.daemon.exit().await, Some(0), "{}", place.daemon.log());
+    mark.is_gone().await;
+    client.ends().await;
+}
