@@ -8,7 +8,7 @@
 //! - [`path`]: a path as a client names it
 //! - [`list`]: what is in a directory
 //! - [`read`]: a text whole, or a window of any file
-//! - [`write`]: a text written atomically, unless it has changed meanwhile
+//! - [`mod@write`]: a text written atomically, unless it has changed meanwhile
 //! - [`change`]: create, move, copy, delete, upload
 //! - [`git`]: status and diff, by running `git` with everything switched off that it might run
 //! - [`watch`]: a tick when something under the root has changed

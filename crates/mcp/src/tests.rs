@@ -46,7 +46,7 @@ enum Reply {
 /// An agent's end, and what the server was asked.
 struct Rig {
     agent: RunningService<RoleClient, ()>,
-    asked: mpsc::UnboundedReceiver<ClientMessage>,
+    asked: mpsc::Receiver<ClientMessage>,
     serving: JoinHandle<Result<(), crate::McpError>>,
 }
 
@@ -58,7 +58,7 @@ impl Rig {
     async fn with_token(replies: Vec<Reply>, token: &str) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let server = format!("http://{}", listener.local_addr().unwrap());
-        let (tell, asked) = mpsc::unbounded_channel();
+        let (tell, asked) = mpsc::channel(64);
         tokio::spawn(answer_all(listener, replies.into(), tell));
         let address = Address::new(&server, Some(&Secret::from(token))).unwrap();
         let (agents, ours) = tokio::io::duplex(64 * 1024);
@@ -87,7 +87,7 @@ async fn soon<T>(what: impl Future<Output = T>) -> T {
 async fn answer_all(
     listener: TcpListener,
     mut replies: VecDeque<Reply>,
-    tell: mpsc::UnboundedSender<ClientMessage>,
+    tell: mpsc::Sender<ClientMessage>,
 ) {
     loop {
         let (stream, _) = listener.accept().await.unwrap();
@@ -97,7 +97,7 @@ async fn answer_all(
         let message = "wrong token".to_owned();
         say(&mut socket, &ServerMessage::AuthResult(AuthResult { success, message })).await;
         let Some(asked) = heard(&mut socket).await else { continue };
-        tell.send(asked).unwrap();
+        tell.send(asked).await.unwrap();
         let reply = replies.pop_front().expect("nothing more was expected");
         tokio::spawn(answer(socket, reply));
     }

@@ -31,7 +31,7 @@ pub fn file(root: &Root, path: &RelPath) -> Result<(), FileError> {
 ///
 /// # Errors
 ///
-/// As [`file`].
+/// As [`file()`].
 pub fn directory(root: &Root, path: &RelPath) -> Result<(), FileError> {
     let place = new_place(root, path)?;
     mkdirat(place.dir(), place.name(), DIRECTORY).map_err(doing("create it"))
@@ -41,7 +41,7 @@ pub fn directory(root: &Root, path: &RelPath) -> Result<(), FileError> {
 ///
 /// # Errors
 ///
-/// As [`file`], [`FileError::TooLarge`] and [`FileError::NoSpace`].
+/// As [`file()`], [`FileError::TooLarge`] and [`FileError::NoSpace`].
 pub fn upload(root: &Root, path: &RelPath, bytes: &[u8]) -> Result<(), FileError> {
     within(bytes.len() as u64, UPLOAD_MAX as u64)?;
     let place = new_place(root, path)?;

@@ -1,6 +1,6 @@
 //! Entries created, moved, copied, deleted and uploaded. Nothing is ever overwritten.
 //!
-//! - [`file`], [`directory`], [`upload`]: something new
+//! - [`file()`], [`directory`], [`upload`]: something new
 //! - [`move_entry`]: another name, if nothing has it
 //! - [`copy`]: with all that is in it
 //! - [`delete`]: with all that is in it

@@ -1,7 +1,7 @@
 //! What the commands of the workspace share.
 //!
 //! - [`Place`]: which workspace, and what it is shown
-//! - [`named`]: which session, project or team is meant
+//! - [`mod@named`]: which session, project or team is meant
 //! - [`terms`]: words for their states and times
 
 mod named;

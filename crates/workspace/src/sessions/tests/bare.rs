@@ -19,11 +19,10 @@ use crate::{
 
 /// Sessions, and where they are kept.
 pub(super) struct Bare {
-    pub(super) dir: TempDir,
+    /// Kept for as long as it is used.
+    _dir: TempDir,
     pub(super) store: Arc<VolatileStore>,
-    pub(super) events: Events,
     pub(super) sessions: Sessions,
-    pub(super) settings: Settings,
 }
 
 impl Bare {
@@ -40,7 +39,7 @@ impl Bare {
         let kept: Arc<dyn WorkspaceStore> = store.clone();
         let sessions = Sessions::new(&settings, &kept, &events, Weak::new());
         sessions.begin();
-        Self { dir, store, events, sessions, settings }
+        Self { _dir: dir, store, sessions }
     }
 
     /// A session in which nothing runs but what the test says.
