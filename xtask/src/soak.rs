@@ -16,6 +16,9 @@ const ROOMS_MINUTES: u32 = 1;
 /// How long the mesh is tested when nothing is said.
 const MESH_MINUTES: u32 = 2;
 
+/// How long the workspace is tested when nothing is said.
+const WORKSPACE_MINUTES: u32 = 2;
+
 /// What to run, and for how long.
 #[derive(Args)]
 pub(crate) struct Arguments {
@@ -46,6 +49,8 @@ enum Soak {
     Rooms,
     /// Requests over four workers, of which one is killed every second
     Stress,
+    /// Terminals and agents whose clients come, go, lag and are cut off, and whose daemon is killed
+    Workspace,
 }
 
 /// Runs one of them.
@@ -57,6 +62,7 @@ pub(crate) fn run(workspace: &Workspace, arguments: &Arguments) -> Result<()> {
         Soak::Mesh => mesh(workspace, arguments),
         Soak::Rooms => rooms(workspace, arguments.minutes.unwrap_or(ROOMS_MINUTES)),
         Soak::Stress => stress(workspace, arguments.minutes),
+        Soak::Workspace => sessions(workspace, arguments.minutes.unwrap_or(WORKSPACE_MINUTES)),
     }
 }
 
@@ -111,6 +117,19 @@ fn rooms(workspace: &Workspace, minutes: u32) -> Result<()> {
     rooms.arg(workspace.release_binary()?);
     rooms.args(["--minutes", &minutes.to_string()]);
     command::run(rooms)
+}
+
+fn sessions(workspace: &Workspace, minutes: u32) -> Result<()> {
+    const AGENTS: &str = "fake-agent";
+    command::run(workspace.cargo(&["build", "--release", "--package", "warren"]))?;
+    let agents = ["build", "--release", "--package", "workspace", "--example", AGENTS];
+    command::run(workspace.cargo(&agents))?;
+    let binary = workspace.release_binary()?;
+    let mut soak = example(workspace, "testkit", "workspace");
+    soak.arg("--binary").arg(&binary);
+    soak.arg("--agents").arg(binary.with_file_name("examples").join(AGENTS));
+    soak.args(["--seed", "1", "--minutes", &minutes.to_string()]);
+    command::run(soak)
 }
 
 fn example(workspace: &Workspace, package: &str, name: &str) -> Command {
