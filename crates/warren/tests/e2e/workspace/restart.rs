@@ -40,7 +40,8 @@ async fn a_server_that_is_killed_leaves_no_process_and_lists_all_that_there_was(
     viewer.shows("words to remember").await;
     // The shell, two that it started, and one that hides.
     mark.has_processes(4).await;
-    let data = place.daemon.data_dir().to_owned();
+    // What is known of a session names its command, too: only its output counts.
+    let data = place.daemon.data_dir().join("workspace/history");
     let kept = async || is_on_disk(&data, "words to remember");
     testkit::eventually("the output being on the disk", testkit::DEADLINE, kept).await;
 
@@ -75,7 +76,8 @@ async fn a_client_that_had_seen_everything_is_not_shown_it_again_after_a_restart
     let id = place.runs(&mut client, "echo one; echo two; echo and three; read x").await;
     let mut viewer = Viewer::of(client, &id).await;
     viewer.shows("and three").await;
-    let data = place.daemon.data_dir().to_owned();
+    // What is known of a session names its command, too: only its output counts.
+    let data = place.daemon.data_dir().join("workspace/history");
     let kept = async || is_on_disk(&data, "and three");
     testkit::eventually("the output being on the disk", testkit::DEADLINE, kept).await;
     place.daemon.stop_and_restart().await;
