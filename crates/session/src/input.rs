@@ -9,7 +9,7 @@ use std::{
 /// How many ids are remembered: of more, the oldest are forgotten.
 pub const REMEMBERED: usize = 4096;
 /// The longest id, in bytes.
-pub const MAX_ID: usize = 128;
+pub const MAX_ID: usize = 256;
 
 /// An id that is not taken: the input was not applied.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]

@@ -202,7 +202,8 @@ pub struct Chunks<'a> {
 
 impl Chunks<'_> {
     /// The same, as far as they have no more bytes than this together; one, at least.
-    pub(crate) fn up_to(mut self, bytes: u64) -> Self {
+    #[must_use]
+    pub fn up_to(mut self, bytes: u64) -> Self {
         let limit = self.log.end_of(self.next - 1) + bytes;
         let fitting = self.log.chunks.partition_point(|(_, end)| *end <= limit) as u64;
         self.end = (self.log.first + fitting).max(self.next + 1).min(self.end);

@@ -55,8 +55,11 @@ impl Screen {
             }
             let (read, sequence) = self.scanner.read(text);
             text = &text[read..];
-            if let Some(sequence) = sequence {
-                self.apply(&sequence);
+            match sequence {
+                Some(sequence) => self.apply(&sequence),
+                // One that was dropped is none that repeats.
+                None if read > 0 && self.scanner.at_rest() => self.printed = None,
+                None => {}
             }
         }
     }
@@ -67,7 +70,7 @@ impl Screen {
         if !stretch.is_empty() {
             let seen = if self.skimming { self.skip(stretch) } else { stretch };
             self.processor.advance(&mut self.emulator, seen.as_bytes());
-            self.printed = skim::last_printed(stretch);
+            self.printed = skim::last_printed(stretch, self.printed);
         }
         rest
     }
@@ -89,6 +92,8 @@ impl Screen {
         let printed = self.printed.take();
         match sequence {
             "\x1b[!p" => self.emulator.soft_reset(),
+            // The engine takes it for a line feed, which may also begin a line.
+            "\x1bD" => self.emulator.index(),
             other => match (repetition(other), printed) {
                 (Some(times), Some(character)) => self.repeat(character, times),
                 (Some(_), None) => {}
@@ -125,4 +130,9 @@ fn repetition(sequence: &str) -> Option<u16> {
 /// Whether a character takes a cell of its own.
 pub(super) fn takes_cell(character: char) -> bool {
     character.width().is_some_and(|width| width > 0)
+}
+
+/// Whether a character is put on the one before it.
+pub(super) fn is_mark(character: char) -> bool {
+    character.width() == Some(0)
 }

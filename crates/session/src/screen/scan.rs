@@ -37,6 +37,8 @@ enum State {
 enum Step {
     More,
     End,
+    /// The sequence is to be forgotten.
+    Cancel,
     /// A new sequence begins with this byte, in the middle of another.
     Restart,
     /// The `ESC` before this byte ended a string, and begins a new sequence.
@@ -68,6 +70,10 @@ impl Scanner {
             match self.step(byte) {
                 Step::More => {}
                 Step::End => return (at + 1, self.end(&text[..=at], "", State::Rest)),
+                Step::Cancel => {
+                    self.void = true;
+                    return (at + 1, self.end("", "", State::Rest));
+                }
                 Step::Restart => {
                     let broken = self.end(&text[..at], "\x18", State::Escape);
                     return (at + 1, broken);
@@ -103,7 +109,7 @@ impl Scanner {
             (State::Rest, _) => Escape,
             (Command, 0x07) | (CommandEscape | IgnoredEscape, b'\\') => return Step::End,
             (CommandEscape | IgnoredEscape, _) => return Step::Cut,
-            (_, 0x18 | 0x1a) => return Step::End,
+            (_, 0x18 | 0x1a) => return Step::Cancel,
             (Command, 0x1b) => CommandEscape,
             (Ignored, 0x1b) => IgnoredEscape,
             (_, 0x1b) => return Step::Restart,

@@ -55,10 +55,12 @@ pub(super) fn pens(stretch: &[u8]) -> impl Iterator<Item = &[u8]> {
     Memchr::new(ESC, rest).filter_map(move |at| pen(&rest[at..]).map(|len| &rest[at..at + len]))
 }
 
-/// The character that a stretch ends with, if it takes a cell.
-pub(super) fn last_printed(stretch: &str) -> Option<char> {
-    let last = stretch.chars().next_back()?;
-    if last == 'm' && ends_in_pen(stretch.as_bytes()) {
+/// The character that a stretch ends with, if it takes a cell, whatever marks are put on it;
+/// `before` is that of what was before the stretch.
+pub(super) fn last_printed(stretch: &str, before: Option<char>) -> Option<char> {
+    let bare = stretch.trim_end_matches(super::feed::is_mark);
+    let Some(last) = bare.chars().next_back() else { return before };
+    if last == 'm' && ends_in_pen(bare.as_bytes()) {
         return None;
     }
     super::feed::takes_cell(last).then_some(last)

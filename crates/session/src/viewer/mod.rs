@@ -10,7 +10,7 @@ use crate::log::{Chunks, Log};
 
 /// Whoever has no room, and this many bytes to come, lags.
 pub const BACKLOG: u64 = 256 * 1024;
-/// Whoever lags and has no room for so long is let go.
+/// Whoever lags and has no room for so long is let go, unless the daemon says otherwise.
 pub const PATIENCE: Duration = Duration::from_secs(30);
 /// How many bytes one step has, at most; a chunk that is longer comes alone.
 pub const STEP: u64 = 64 * 1024;
@@ -61,6 +61,7 @@ pub struct Viewer {
     /// The number of the chunk that it was sent last.
     place: u64,
     stage: Stage,
+    patience: Duration,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -77,14 +78,15 @@ enum Stage {
 
 impl Viewer {
     /// One that comes now, to a session whose log is as it is now: a number that was not given yet is
-    /// of another life, even if it is given soon.
-    pub fn new(start: Start, log: &Log, now: Instant) -> Self {
+    /// of another life, even if it is given soon. It is let go when it has no room for longer than
+    /// `patience`.
+    pub fn new(start: Start, patience: Duration, log: &Log, now: Instant) -> Self {
         let known = |after: &u64| *after <= log.last_seq();
         let after = match start {
             Start::After(after) => Some(after).filter(known),
             Start::Snapshot => None,
         };
-        Self { place: 0, stage: Stage::Starting { after, since: now } }
+        Self { place: 0, stage: Stage::Starting { after, since: now }, patience }
     }
 
     /// What is to be done for it now. To be asked whenever output has come, or room, until it is
@@ -113,7 +115,9 @@ impl Viewer {
     /// When it is to be asked again although nothing has happened.
     pub fn poll_timeout(&self) -> Option<Instant> {
         match self.stage {
-            Stage::Starting { since, .. } | Stage::Behind { since, .. } => Some(since + PATIENCE),
+            Stage::Starting { since, .. } | Stage::Behind { since, .. } => {
+                Some(since + self.patience)
+            }
             Stage::Following | Stage::Over => None,
         }
     }
@@ -123,8 +127,15 @@ impl Viewer {
         self.place
     }
 
+    /// Whether it is sent everything, and lacks no more than one step of it.
+    pub fn is_near(&self, log: &Log) -> bool {
+        self.stage == Stage::Following
+            && log.after(self.place).is_ok()
+            && log.bytes_after(self.place) <= STEP
+    }
+
     fn bear_with(&mut self, since: Instant, now: Instant) -> Step<'static> {
-        if now < since + PATIENCE {
+        if now < since + self.patience {
             return Step::Wait;
         }
         self.stage = Stage::Over;

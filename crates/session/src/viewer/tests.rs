@@ -33,7 +33,7 @@ impl World {
         let now = Instant::now();
         let log = Log::new(bound);
         let mut world = Self {
-            viewer: Viewer::new(start, &log, now),
+            viewer: Viewer::new(start, PATIENCE, &log, now),
             log,
             output: Vec::new(),
             lengths: vec![0],
@@ -43,7 +43,7 @@ impl World {
             steps: Vec::new(),
         };
         chunks.iter().for_each(|length| world.output(*length));
-        world.viewer = Viewer::new(start, &world.log, now);
+        world.viewer = Viewer::new(start, PATIENCE, &world.log, now);
         if let Start::After(seq) = start
             && let Some(length) = world.lengths.get(seq as usize)
         {

@@ -6,7 +6,15 @@
 //!
 //! - a tab leaves no mark in the cells, and at the end of a row does nothing;
 //! - a line feed ends the state in which the next character wraps;
-//! - moves in origin mode are between the margins;
+//! - moves up and down end at the margins, in origin mode all moves do;
+//! - inserting, deleting and erasing characters end that state, too;
+//! - erasing below keeps the character that the cursor is behind;
+//! - of the ways to report the mouse one is in force, and so of the ways to write such reports;
+//! - whether the cursor blinks is apart from its shape;
+//! - in the mode for that, a line feed begins a line;
+//! - leaving the alternate page where it is not shown restores the cursor;
+//! - 21 is a double underline;
+//! - inserting and deleting lines leave the cursor in the first column;
 //! - columns are not switched between 80 and 132;
 //! - erasing above the second row erases the first, deleting many characters none before the cursor.
 
@@ -27,10 +35,6 @@ const MOST_MARKS: usize = 8;
 /// The longest address of a link, and the longest name of one.
 const LONGEST_ADDRESS: usize = 1024;
 const LONGEST_NAME: usize = 250;
-
-/// Modes that the engine does not know and that terminals have: reverse video, reverse wrapping,
-/// the keypad, other kinds of mouse reports, the meta key, colour scheme reports.
-const PASSED_MODES: [u16; 12] = [5, 9, 45, 66, 1001, 1015, 1016, 1034, 1035, 1036, 1039, 2031];
 
 impl Emulator {
     fn input_carefully(&mut self, character: char) {
@@ -74,38 +78,28 @@ impl Emulator {
         cells::settle(self.term.grid_mut());
     }
 
-    fn end_wrap(&mut self) {
-        self.term.grid_mut().cursor.input_needs_wrap = false;
+    /// After lines were inserted or deleted: that is not done outside of the margins.
+    fn begin_line(&mut self) {
+        let line = cells::line_of(&self.term.grid().cursor);
+        let column = if self.margins.contains(&line) { 0 } else { self.column() };
+        self.go_to_column(column);
+        self.mend_rows();
     }
 
-    /// Goes up or down in origin mode, to `column`.
-    fn move_inside(&mut self, rows: i64, column: usize) {
-        let top = i64::try_from(self.margins.start).unwrap_or_default();
-        let bottom = i64::try_from(self.margins.end).unwrap_or_default() - 1;
-        let line = i64::from(self.term.grid().cursor.point.line.0) + rows;
-        let line = line.clamp(top, bottom) - top;
-        self.term.goto(i32::try_from(line).unwrap_or_default(), column);
+    fn end_wrap(&mut self) {
+        self.term.grid_mut().cursor.input_needs_wrap = false;
     }
 
     fn column(&self) -> usize {
         self.term.grid().cursor.point.column.0
     }
 
-    fn is_inside(&self) -> bool {
-        self.has(TermMode::ORIGIN)
-    }
-
-    fn pass_mode(&mut self, mode: u16, set: bool) {
-        self.passed_modes.retain(|other| *other != mode);
-        if set && PASSED_MODES.contains(&mode) {
-            self.passed_modes.push(mode);
-            self.passed_modes.sort_unstable();
+    fn erase_rows_below(&mut self) {
+        let next = cells::line_of(&self.term.grid().cursor) + 1;
+        if next < self.rows() {
+            self.term.grid_mut().reset_region(cells::at(next)..);
         }
     }
-}
-
-fn signed(rows: usize) -> i64 {
-    i64::try_from(rows).unwrap_or(i64::MAX)
 }
 
 impl Handler for Emulator {
@@ -127,39 +121,25 @@ impl Handler for Emulator {
     }
 
     fn goto_col(&mut self, col: usize) {
-        if self.is_inside() { self.move_inside(0, col) } else { self.term.goto_col(col) }
+        self.go_to_column(col);
     }
 
     fn move_up(&mut self, rows: usize) {
-        if self.is_inside() {
-            self.move_inside(-signed(rows), self.column());
-        } else {
-            self.term.move_up(rows);
-        }
+        self.go_up(rows);
     }
 
     fn move_down(&mut self, rows: usize) {
-        if self.is_inside() {
-            self.move_inside(signed(rows), self.column());
-        } else {
-            self.term.move_down(rows);
-        }
+        self.go_down(rows);
     }
 
     fn move_down_and_cr(&mut self, rows: usize) {
-        if self.is_inside() {
-            self.move_inside(signed(rows), 0);
-        } else {
-            self.term.move_down_and_cr(rows);
-        }
+        self.go_down(rows);
+        self.go_to_column(0);
     }
 
     fn move_up_and_cr(&mut self, rows: usize) {
-        if self.is_inside() {
-            self.move_inside(-signed(rows), 0);
-        } else {
-            self.term.move_up_and_cr(rows);
-        }
+        self.go_up(rows);
+        self.go_to_column(0);
     }
 
     fn move_forward(&mut self, cols: usize) {
@@ -194,13 +174,14 @@ impl Handler for Emulator {
 
     #[inline]
     fn linefeed(&mut self) {
-        self.term.linefeed();
-        self.end_wrap();
+        self.index();
+        if self.has(TermMode::LINE_FEED_NEW_LINE) {
+            self.carriage_return();
+        }
     }
 
     fn newline(&mut self) {
-        self.term.newline();
-        self.end_wrap();
+        self.linefeed();
     }
 
     fn reverse_index(&mut self) {
@@ -221,26 +202,29 @@ impl Handler for Emulator {
 
     fn insert_blank_lines(&mut self, rows: usize) {
         self.term.insert_blank_lines(rows);
-        self.mend_rows();
+        self.begin_line();
     }
 
     fn delete_lines(&mut self, rows: usize) {
         self.term.delete_lines(rows);
-        self.mend_rows();
+        self.begin_line();
     }
 
     fn insert_blank(&mut self, cols: usize) {
         self.term.insert_blank(cols);
+        self.end_wrap();
         self.mend_line();
     }
 
     fn erase_chars(&mut self, cols: usize) {
         self.term.erase_chars(cols);
+        self.end_wrap();
         self.mend_line();
     }
 
     fn delete_chars(&mut self, cols: usize) {
         self.term.delete_chars(cols.min(self.cols() - self.column()));
+        self.end_wrap();
         self.mend_line();
     }
 
@@ -257,6 +241,8 @@ impl Handler for Emulator {
                 self.term.grid_mut().reset_region(..cells::at(1));
                 self.term.clear_screen(mode);
             }
+            // Behind the last column there is nothing to erase in this row.
+            ClearMode::Below if self.term.grid().cursor.input_needs_wrap => self.erase_rows_below(),
             ClearMode::Above | ClearMode::Below => self.term.clear_screen(mode),
         }
         self.mend_line();
@@ -315,11 +301,14 @@ impl Handler for Emulator {
         self.titles = Titles::default();
         self.passed_modes.clear();
         self.styled_cursor = false;
+        self.blinking = None;
         self.take_care();
     }
 
     fn terminal_attribute(&mut self, attr: Attr) {
-        self.term.terminal_attribute(attr);
+        // The engine takes 21 for the end of bold, as one terminal does.
+        let double = attr == Attr::CancelBold;
+        self.term.terminal_attribute(if double { Attr::DoubleUnderline } else { attr });
     }
 
     fn set_hyperlink(&mut self, link: Option<Hyperlink>) {
@@ -341,28 +330,32 @@ impl Handler for Emulator {
     }
 
     fn set_private_mode(&mut self, mode: PrivateMode) {
+        self.end_rivals(mode);
         match mode {
             PrivateMode::Named(NamedPrivateMode::ColumnMode) => {}
             PrivateMode::Named(NamedPrivateMode::SwapScreenAndSetRestoreCursor) => {
                 self.show_alternate();
             }
             PrivateMode::Unknown(mode) => self.pass_mode(mode, true),
-            PrivateMode::Named(named) => {
-                self.styled_cursor |= named == NamedPrivateMode::BlinkingCursor;
-                self.term.set_private_mode(mode);
-            }
+            PrivateMode::Named(NamedPrivateMode::BlinkingCursor) => self.blinking = Some(true),
+            PrivateMode::Named(_) => self.term.set_private_mode(mode),
         }
     }
 
     fn unset_private_mode(&mut self, mode: PrivateMode) {
+        self.end_rivals(mode);
         match mode {
             PrivateMode::Named(NamedPrivateMode::ColumnMode) => {}
             PrivateMode::Named(NamedPrivateMode::SwapScreenAndSetRestoreCursor) => {
-                self.show_primary();
+                if self.hidden.is_some() {
+                    self.show_primary();
+                } else {
+                    self.restore_cursor_position();
+                }
             }
             PrivateMode::Unknown(mode) => self.pass_mode(mode, false),
+            PrivateMode::Named(NamedPrivateMode::BlinkingCursor) => self.blinking = Some(false),
             PrivateMode::Named(named) => {
-                self.styled_cursor |= named == NamedPrivateMode::BlinkingCursor;
                 self.term.unset_private_mode(mode);
                 if named == NamedPrivateMode::Origin {
                     self.term.goto(0, 0);

@@ -2,10 +2,13 @@
 //!
 //! - [`Emulator`]: the two pages, margins, tab stops and the rest
 //! - `handler`: each control sequence, noted and passed on
+//! - `moves`: where the cursor goes; `modes`: what is not the engine's alone
 //! - `keys`: how keys are reported; `titles`: the title and those saved
 
 mod handler;
 mod keys;
+mod modes;
+mod moves;
 mod titles;
 
 use std::mem;
@@ -47,8 +50,11 @@ pub(super) struct Emulator {
     pub(super) titles: Titles,
     /// Modes that mean nothing here, but something to a terminal.
     pub(super) passed_modes: Vec<u16>,
-    /// Whether a program chose how the cursor looks.
+    /// Whether a program chose how the cursor looks: its shape, and whether it blinks.
     pub(super) styled_cursor: bool,
+    /// Whether it is to blink, where a program chose that apart from the shape: many do when they
+    /// show it again, and then it must keep the shape that the user has chosen.
+    pub(super) blinking: Option<bool>,
     /// Whether a program changed the palette.
     pub(super) painted: bool,
     /// Whether printing a character may disorder cells.
@@ -87,6 +93,7 @@ impl Emulator {
             titles: Titles::default(),
             passed_modes: Vec::new(),
             styled_cursor: false,
+            blinking: None,
             painted: false,
             careful: false,
         };
@@ -189,6 +196,7 @@ impl Emulator {
 
     fn show_alternate(&mut self) {
         if self.hidden.is_some() {
+            self.term.save_cursor_position();
             return;
         }
         let mut alternate = Grid::new(self.rows(), self.cols(), 0);

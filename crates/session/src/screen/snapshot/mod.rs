@@ -6,12 +6,14 @@
 //!
 //! - [`of`]: all of it
 //! - `paint`: the cells of a page; `pen`: how characters look
+//! - `width`: how wide characters are elsewhere
 //! - `place`: cursors, those saved too; `modes`: everything that is a switch
 
 mod modes;
 mod paint;
 mod pen;
 mod place;
+mod width;
 
 use std::fmt;
 
@@ -25,15 +27,29 @@ use pen::Pen;
 struct Painter {
     out: String,
     pen: Pen,
-    /// Row and column of the cursor, where that is known.
-    at: Option<(usize, usize)>,
+    at: At,
+    cols: usize,
+}
+
+/// Where the cursor is, as far as that is known.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum At {
+    Nowhere,
+    /// Somewhere in a row: terminals differ in how wide what was printed there is.
+    Row(usize),
+    /// In a row and a column.
+    Cell(usize, usize),
 }
 
 /// The text that repaints `screen`.
 pub(super) fn of(screen: &mut Screen) -> String {
-    let mut painter =
-        Painter { out: String::with_capacity(4096), pen: Pen::default(), at: Some((0, 0)) };
     let emulator = &screen.emulator;
+    let mut painter = Painter {
+        out: String::with_capacity(4096),
+        pen: Pen::default(),
+        at: At::Cell(0, 0),
+        cols: emulator.cols(),
+    };
     modes::colours(&mut painter, emulator);
     modes::titles(&mut painter, &emulator.titles);
     modes::tabs(&mut painter, &emulator.tabs);
@@ -51,6 +67,8 @@ fn pages(painter: &mut Painter, emulator: &Emulator) {
         painter.place(&hidden.grid, 0);
         modes::keys(painter, &hidden.keys);
         painter.alternate(&hidden.grid.cursor);
+        // Terminals have one set of tab stops, or one for each page.
+        modes::tabs(painter, &emulator.tabs);
     }
     painter.save(emulator.grid());
     painter.paint(emulator.grid());
@@ -58,7 +76,8 @@ fn pages(painter: &mut Painter, emulator: &Emulator) {
 }
 
 /// Puts the cursor in its place, and ends with the character just printed, so that it can still be
-/// repeated. Returns that character, or none if it cannot be: then neither terminal repeats it.
+/// repeated or marked. Returns that character, or none if it cannot be: then neither terminal
+/// repeats it.
 fn last(
     painter: &mut Painter,
     emulator: &Emulator,
@@ -66,17 +85,21 @@ fn last(
     printed: Option<char>,
 ) -> Option<char> {
     let grid = emulator.grid();
-    let inserts = emulator.has(TermMode::INSERT);
-    let cell = printed.filter(|_| !inserts).and_then(|c| place::printed(grid, emulator, c));
+    let cell = printed.and_then(|character| place::printed(grid, emulator, character));
     match cell {
-        Some(column) => painter.stand_at(grid, column, top),
+        Some((column, _)) => painter.stand_at(grid, column, top),
         None => painter.place(grid, top),
     }
     painter.designate(&grid.cursor);
     modes::charset(painter, emulator.charset);
-    let printed = printed.filter(|_| cell.is_some());
-    painter.out.extend(printed);
-    printed
+    let (character, (_, cell)) = printed.zip(cell)?;
+    if emulator.has(TermMode::INSERT) {
+        // What is printed moves the rest of the row to where it is.
+        painter.make_room(cell);
+    }
+    painter.out.push(character);
+    painter.out.extend(cell.zerowidth().unwrap_or_default());
+    Some(character)
 }
 
 impl Painter {

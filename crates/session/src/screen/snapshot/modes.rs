@@ -5,7 +5,7 @@ use alacritty_terminal::term::color::COUNT;
 use alacritty_terminal::vte::ansi::{CharsetIndex, CursorShape, NamedColor, Rgb};
 
 use super::super::emulator::{Emulator, Keys, Titles, default_tabs};
-use super::Painter;
+use super::{At, Painter};
 
 /// What sets the modes that are off after a reset.
 const SWITCHES: [(TermMode, &str); 13] = [
@@ -71,7 +71,7 @@ pub(super) fn tabs(painter: &mut Painter, tabs: &[bool]) {
     for (column, _) in tabs.iter().enumerate().filter(|(_, is)| **is) {
         painter.put(format_args!("\x1b[{}G\x1bH", column + 1));
     }
-    painter.at = None;
+    painter.at = At::Nowhere;
 }
 
 pub(super) fn keys(painter: &mut Painter, keys: &Keys) {
@@ -101,6 +101,9 @@ pub(super) fn switches(painter: &mut Painter, emulator: &Emulator) {
 }
 
 fn cursor_style(painter: &mut Painter, emulator: &Emulator) {
+    if let Some(blinks) = emulator.blinking {
+        painter.out.push_str(if blinks { "\x1b[?12h" } else { "\x1b[?12l" });
+    }
     if !emulator.styled_cursor {
         return;
     }

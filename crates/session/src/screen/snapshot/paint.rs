@@ -4,8 +4,8 @@ use alacritty_terminal::grid::{Dimensions as _, Grid};
 use alacritty_terminal::term::cell::{Cell, Flags};
 
 use super::super::cells;
-use super::Painter;
 use super::pen::Pen;
+use super::{At, Painter, width};
 
 /// Fewer blanks than this are printed, not skipped.
 const SHORTEST_SKIP: usize = 5;
@@ -29,12 +29,12 @@ impl Painter {
     fn paint_row(&mut self, row: &[Cell], line: usize, end: usize, continued: bool) {
         let mut column = 0;
         if continued {
-            column = self.print_here(&row[0], line, 0);
+            column = self.print_on(&row[0], line);
         }
         while column < end {
             let cell = &row[column];
             column = match run(&row[..end], column) {
-                Run::Plain(len) if len >= SHORTEST_SKIP => column + len,
+                Run::Plain(len) if self.skips(cell, len, row.get(column + len)) => column + len,
                 Run::Erased(len) if column + len == row.len() && len > 2 => {
                     self.erase_rest(cell, line, column);
                     end
@@ -48,18 +48,41 @@ impl Painter {
         }
     }
 
+    /// Whether `len` blanks like `cell` are better skipped than printed: that needs no plain pen,
+    /// where the cell `behind` them does not need it either.
+    fn skips(&self, cell: &Cell, len: usize, behind: Option<&Cell>) -> bool {
+        let pen_stays =
+            self.pen.suits(cell) || behind.is_some_and(|next| Pen::default().suits(next));
+        len >= SHORTEST_SKIP || !pen_stays
+    }
+
     /// Prints a cell, and returns the column of the next.
     fn print(&mut self, cell: &Cell, line: usize, column: usize) -> usize {
         self.reach(line, column);
         self.print_here(cell, line, column)
     }
 
+    /// Prints the first cell of a row from behind the end of the one above.
+    fn print_on(&mut self, cell: &Cell, line: usize) -> usize {
+        let known = self.at != At::Nowhere;
+        let next = self.print_here(cell, line, 0);
+        if !known {
+            self.at = At::Nowhere;
+        }
+        next
+    }
+
     fn print_here(&mut self, cell: &Cell, line: usize, column: usize) -> usize {
         self.dip(cell);
         self.out.push(cell.c);
         self.out.extend(cell.zerowidth().unwrap_or_default());
-        let next = column + if is_wide(cell) { 2 } else { 1 };
-        self.at = Some((line, next));
+        let next = column + if cell.flags.contains(Flags::WIDE_CHAR) { 2 } else { 1 };
+        self.at = match width::is_agreed(cell) {
+            true => At::Cell(line, next),
+            false if next < self.cols => At::Row(line),
+            // It may be in the next row.
+            false => At::Nowhere,
+        };
         next
     }
 
@@ -78,14 +101,20 @@ impl Painter {
     /// Moves the cursor to a cell, in a terminal whose margins are at the edges.
     pub(super) fn reach(&mut self, line: usize, column: usize) {
         match self.at {
-            Some(at) if at == (line, column) => {}
-            Some((same, from)) if same == line && from < column => {
+            at if at == At::Cell(line, column) => {}
+            At::Cell(same, from) if same == line && from + 1 == column => {
+                self.out.push_str("\x1b[C");
+            }
+            At::Cell(same, from) if same == line && from < column => {
                 self.put(format_args!("\x1b[{}C", column - from));
             }
-            Some((above, _)) if above + 1 == line && column == 0 => self.out.push_str("\r\n"),
+            At::Row(same) if same == line => self.put(format_args!("\x1b[{}G", column + 1)),
+            At::Cell(above, _) | At::Row(above) if above + 1 == line && column == 0 => {
+                self.out.push_str("\r\n");
+            }
             _ => self.go(line, column),
         }
-        self.at = Some((line, column));
+        self.at = At::Cell(line, column);
     }
 
     /// Moves the cursor to a row and column counted from where the terminal counts.
@@ -116,8 +145,4 @@ fn run(row: &[Cell], start: usize) -> Run {
     let alike = |cell: &&Cell| cells::is_erased(cell) && cell.bg == first.bg;
     let len = row[start..].iter().take_while(alike).count();
     if cells::is_plain(first) { Run::Plain(len) } else { Run::Erased(len) }
-}
-
-fn is_wide(cell: &Cell) -> bool {
-    cell.flags.contains(Flags::WIDE_CHAR)
 }

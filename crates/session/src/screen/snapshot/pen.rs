@@ -1,11 +1,14 @@
 //! How characters look: the difference to how the last one looked, as a control sequence.
 
+use std::fmt;
+
 use alacritty_terminal::term::cell::{Cell, Flags, Hyperlink};
 use alacritty_terminal::vte::ansi::{Color, NamedColor, Rgb};
 
 use super::super::cells;
 use super::Painter;
 
+/// What switches each look on.
 const FLAGS: [(Flags, &str); 11] = [
     (Flags::BOLD, "1"),
     (Flags::DIM, "2"),
@@ -18,6 +21,16 @@ const FLAGS: [(Flags, &str); 11] = [
     (Flags::INVERSE, "7"),
     (Flags::HIDDEN, "8"),
     (Flags::STRIKEOUT, "9"),
+];
+
+/// What switches looks off, several at once.
+const OFF: [(Flags, &str); 6] = [
+    (Flags::BOLD.union(Flags::DIM), "22"),
+    (Flags::ITALIC, "23"),
+    (Flags::ALL_UNDERLINES, "24"),
+    (Flags::INVERSE, "27"),
+    (Flags::HIDDEN, "28"),
+    (Flags::STRIKEOUT, "29"),
 ];
 
 /// What a cell looks like, beside its characters.
@@ -58,7 +71,7 @@ impl Pen {
     }
 
     /// Whether `cell` looks like this.
-    fn suits(&self, cell: &Cell) -> bool {
+    pub(super) fn suits(&self, cell: &Cell) -> bool {
         (self.fg, self.bg, self.flags) == (cell.fg, cell.bg, cells::looks(cell))
             && match &cell.extra {
                 None => self.underline.is_none() && self.link.is_none(),
@@ -68,24 +81,39 @@ impl Pen {
             }
     }
 
-    /// The numbers that make a pen like `self` into one like `new`.
-    fn numbers(&self, new: &Self) -> Vec<String> {
-        let reset = !new.flags.contains(self.flags);
-        let old = if reset { &Self::default() } else { self };
-        let mut numbers: Vec<String> = reset.then(|| "0".to_owned()).into_iter().collect();
-        let added = new.flags.difference(old.flags);
-        let flags = FLAGS.iter().filter(|(flag, _)| added.contains(*flag));
-        numbers.extend(flags.map(|(_, number)| (*number).to_owned()));
-        if old.fg != new.fg {
-            numbers.push(colour(new.fg, 30));
+    /// Whether less may be said of `new` from a plain pen than from this one.
+    fn has_more_than(&self, new: &Self) -> bool {
+        let plain = Self::default();
+        !new.flags.contains(self.flags)
+            || (self.fg != plain.fg && new.fg == plain.fg)
+            || (self.bg != plain.bg && new.bg == plain.bg)
+    }
+
+    /// Adds the numbers that make a pen like `self` into one like `new`.
+    fn change(&self, new: &Self, numbers: &mut Numbers<'_>) {
+        let mut flags = self.flags;
+        for (group, off) in OFF {
+            let gone = flags.intersection(group).difference(new.flags);
+            // One underline takes the place of another.
+            let replaced = group == Flags::ALL_UNDERLINES && new.flags.intersects(group);
+            if !gone.is_empty() && !replaced {
+                numbers.add(format_args!("{off}"));
+                flags.remove(group);
+            }
         }
-        if old.bg != new.bg {
-            numbers.push(colour(new.bg, 40));
+        for (_, on) in FLAGS.iter().filter(|(flag, _)| new.flags.difference(flags).contains(*flag))
+        {
+            numbers.add(format_args!("{on}"));
         }
-        if old.underline != new.underline {
-            numbers.push(underline_colour(new.underline));
+        if self.fg != new.fg {
+            numbers.colour(new.fg, 30);
         }
-        numbers
+        if self.bg != new.bg {
+            numbers.colour(new.bg, 40);
+        }
+        if self.underline != new.underline {
+            numbers.underline_colour(new.underline);
+        }
     }
 }
 
@@ -99,16 +127,34 @@ impl Painter {
 
     /// Changes the pen.
     pub(super) fn take(&mut self, pen: Pen) {
-        let numbers = self.pen.numbers(&pen);
-        if !numbers.is_empty() && pen.is_plain() {
-            self.out.push_str("\x1b[m");
-        } else if !numbers.is_empty() {
-            self.put(format_args!("\x1b[{}m", numbers.join(";")));
+        let start = self.out.len();
+        self.pen.change(&pen, &mut Numbers::new(&mut self.out));
+        if start < self.out.len() {
+            if pen.is_plain() {
+                self.out.truncate(start);
+                self.out.push_str("\x1b[");
+            } else if self.pen.has_more_than(&pen) {
+                self.begin_afresh(start, &pen);
+            }
+            self.out.push('m');
         }
         if self.pen.link != pen.link {
             self.link(pen.link.as_ref());
         }
         self.pen = pen;
+    }
+
+    /// Replaces the sequence that begins at `start` by one that begins with a reset, if that is
+    /// shorter.
+    fn begin_afresh(&mut self, start: usize, pen: &Pen) {
+        let mut afresh = String::new();
+        let mut numbers = Numbers::new(&mut afresh);
+        numbers.add(format_args!("0"));
+        Pen::default().change(pen, &mut numbers);
+        if afresh.len() < self.out.len() - start {
+            self.out.truncate(start);
+            self.out.push_str(&afresh);
+        }
     }
 
     fn link(&mut self, link: Option<&Hyperlink>) {
@@ -122,12 +168,44 @@ impl Painter {
     }
 }
 
-/// A colour as numbers; `base` is 30 for the foreground, 40 for the background.
-fn colour(colour: Color, base: u8) -> String {
-    match colour {
-        Color::Named(name) => named(name as usize, base.into()).to_string(),
-        Color::Indexed(index) => format!("{};5;{index}", base + 8),
-        Color::Spec(Rgb { r, g, b }) => format!("{};2;{r};{g};{b}", base + 8),
+/// A sequence for the pen, but for its end. Without a number there is none.
+struct Numbers<'a> {
+    out: &'a mut String,
+    start: usize,
+}
+
+impl<'a> Numbers<'a> {
+    fn new(out: &'a mut String) -> Self {
+        let start = out.len();
+        Self { out, start }
+    }
+
+    fn add(&mut self, number: fmt::Arguments<'_>) {
+        self.out.push_str(if self.out.len() == self.start { "\x1b[" } else { ";" });
+        // Writing to a string does not fail.
+        let _ = fmt::Write::write_fmt(self.out, number);
+    }
+
+    /// `base` is 30 for the foreground, 40 for the background.
+    fn colour(&mut self, colour: Color, base: usize) {
+        let extended = base + 8;
+        match colour {
+            Color::Named(name) => self.add(format_args!("{}", named(name as usize, base))),
+            Color::Indexed(index) => self.add(format_args!("{extended};5;{index}")),
+            Color::Spec(Rgb { r, g, b }) => self.add(format_args!("{extended};2;{r};{g};{b}")),
+        }
+    }
+
+    /// With colons: a terminal that does not know it must not take its numbers for others.
+    fn underline_colour(&mut self, colour: Option<Color>) {
+        match colour {
+            Some(Color::Indexed(index)) => self.add(format_args!("58:5:{index}")),
+            Some(Color::Spec(Rgb { r, g, b })) => self.add(format_args!("58:2::{r}:{g}:{b}")),
+            Some(Color::Named(name)) if (name as usize) < NamedColor::Foreground as usize => {
+                self.add(format_args!("58:5:{}", name as usize));
+            }
+            None | Some(Color::Named(_)) => self.add(format_args!("59")),
+        }
     }
 }
 
@@ -136,18 +214,5 @@ fn named(name: usize, base: usize) -> usize {
         0..=7 => base + name,
         8..=15 => base + 60 + name - 8,
         _ => base + 9,
-    }
-}
-
-/// With colons: a terminal that does not know it must not take its numbers for others.
-fn underline_colour(colour: Option<Color>) -> String {
-    match colour {
-        None => "59".to_owned(),
-        Some(Color::Indexed(index)) => format!("58:5:{index}"),
-        Some(Color::Spec(Rgb { r, g, b })) => format!("58:2::{r}:{g}:{b}"),
-        Some(Color::Named(name)) if (name as usize) < NamedColor::Foreground as usize => {
-            format!("58:5:{}", name as usize)
-        }
-        Some(Color::Named(_)) => "59".to_owned(),
     }
 }

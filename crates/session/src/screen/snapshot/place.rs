@@ -2,13 +2,13 @@
 
 use alacritty_terminal::grid::{Cursor, Dimensions as _, Grid};
 use alacritty_terminal::index::Column;
-use alacritty_terminal::term::cell::Cell;
+use alacritty_terminal::term::cell::{Cell, Flags};
 use alacritty_terminal::vte::ansi::{CharsetIndex, StandardCharset};
 
 use super::super::cells;
 use super::super::emulator::Emulator;
-use super::Painter;
 use super::pen::Pen;
+use super::{At, Painter};
 
 const CHARSETS: [(CharsetIndex, char); 4] = [
     (CharsetIndex::G0, '('),
@@ -17,9 +17,13 @@ const CHARSETS: [(CharsetIndex, char); 4] = [
     (CharsetIndex::G3, '+'),
 ];
 
-/// The column of the cell that `character` was just printed to, if printing it there again changes
-/// nothing but that it was just printed.
-pub(super) fn printed(grid: &Grid<Cell>, emulator: &Emulator, character: char) -> Option<usize> {
+/// The column of the cell that `character` was just printed to, if printing it there again, with its
+/// marks, changes nothing but that it was just printed; and the cell.
+pub(super) fn printed<'a>(
+    grid: &'a Grid<Cell>,
+    emulator: &Emulator,
+    character: char,
+) -> Option<(usize, &'a Cell)> {
     let cursor = &grid.cursor;
     let row = cells::row(grid, cells::line_of(cursor));
     let next = cursor.point.column.0 + usize::from(cursor.input_needs_wrap);
@@ -30,9 +34,8 @@ pub(super) fn printed(grid: &Grid<Cell>, emulator: &Emulator, character: char) -
     let cell = &row[column];
     let same = cell.c == cursor.charsets[emulator.charset].map(character)
         && Pen::of(cell) == Pen::of(&cursor.template)
-        && cell.zerowidth().unwrap_or_default().is_empty()
         && !cells::is_wrapped(cell);
-    same.then_some(column)
+    same.then_some((column, cell))
 }
 
 impl Painter {
@@ -46,14 +49,20 @@ impl Painter {
             self.go(line.saturating_sub(top), cursor.point.column.0);
         }
         self.take(Pen::of(&cursor.template));
-        self.at = None;
+        self.at = At::Nowhere;
     }
 
     /// Puts the cursor into `column` of its row, with its pen.
     pub(super) fn stand_at(&mut self, grid: &Grid<Cell>, column: usize, top: usize) {
         self.go(cells::line_of(&grid.cursor).saturating_sub(top), column);
         self.take(Pen::of(&grid.cursor.template));
-        self.at = None;
+        self.at = At::Nowhere;
+    }
+
+    /// Deletes the cell that the cursor is in, which is to be inserted again.
+    pub(super) fn make_room(&mut self, cell: &Cell) {
+        let wide = cell.flags.contains(Flags::WIDE_CHAR);
+        self.out.push_str(if wide { "\x1b[2P" } else { "\x1b[P" });
     }
 
     /// The cursor stands behind the last column only after that was printed: prints it again.
@@ -88,7 +97,7 @@ impl Painter {
         self.out.push_str("\x1b7");
         self.undesignate(saved);
         self.take(Pen::default());
-        self.at = None;
+        self.at = At::Nowhere;
     }
 
     /// Shows the alternate page, blank and with a plain pen. It begins with the cursor of the
@@ -102,7 +111,7 @@ impl Painter {
         if coloured {
             self.out.push_str("\x1b[2J");
         }
-        self.at = None;
+        self.at = At::Nowhere;
     }
 
     /// Assigns the character sets of a cursor, where the terminal has the usual ones.

@@ -15,7 +15,7 @@ const BEFORE: &str =
     "\x1b[44mone\x1b[m two\r\nthree\tfour\r\n\x1b[1mfive\r\nsix\r\nseven\r\neight\x1b[3;4H";
 
 /// One or more for each method that leaves something behind, none where this crate does otherwise.
-const SEQUENCES: [&str; 74] = [
+const SEQUENCES: [&str; 73] = [
     "x",
     "漢",
     "e\u{301}",
@@ -39,8 +39,8 @@ const SEQUENCES: [&str; 74] = [
     "\x1b[1;1H\x1bMx",
     "\x1b[2S",
     "\x1b[2T",
-    "\x1b[2L",
-    "\x1b[2M",
+    "\x1b[2L\r",
+    "\x1b[2M\r",
     "\x1b[2X",
     "\x1b[2P",
     "\x1b[2Ix",
@@ -81,7 +81,6 @@ const SEQUENCES: [&str; 74] = [
     "\x1b]10;#010203\x07\x1b]110\x07",
     "\x1b#8",
     "\x1b[3 q",
-    "\x1b[?12h",
     "\x1b]50;CursorShape=1\x07",
     "\x1b]8;id=a;http://b\x07x\x1b]8;;\x07y",
     "\x1b[?2004h",
@@ -139,4 +138,44 @@ fn whole(screen: &Screen) -> String {
     let term = screen.emulator.term();
     let colours = (term.colors()[3], term.colors()[256]);
     format!("{:?}{:?}{colours:?}", term.mode(), term.cursor_style())
+}
+
+/// Where the engine differs from the terminals that people attach with: what is read, and what is on
+/// a screen of 8 by 5 then, a row a word.
+const MENDED: [(&str, &str); 9] = [
+    ("a\r\nb\x1b[1;3H\x1b[Lx", "x a b"),
+    ("a\r\nb\x1b[1;3H\x1b[Mx", "x"),
+    ("\x1b[2;3r\x1b[3;1H\x1b[9Aa\x1b[9Bb\x1b[5;1H\x1b[9Bc", " a b  c"),
+    ("\x1b[2;3r\x1b[2;4H\x1b[9Ea\x1b[9Fb", " b a"),
+    ("12345678\x1b[@9", "12345679"),
+    ("12345678\x1b[J9", "12345678 9"),
+    ("a\r\nbc\x1b7\x1b[4Hd\x1b[?1049l!", "a bc!  d"),
+    ("\x1b[20hab\nc\x1bDd", "ab c d"),
+    ("\x1b]2;t\x18a", "a"),
+];
+
+#[test]
+fn what_the_engine_does_otherwise_is_done_as_other_terminals_do_it() {
+    for (text, rows) in MENDED {
+        let shown = super::fed(8, 5, text).text();
+        let shown: Vec<&str> = shown.split('\n').map(str::trim).collect();
+        assert_eq!(shown.join(" "), rows, "{text:?}");
+    }
+    assert_eq!(super::fed(8, 5, "\x1b]2;t\x18").title(), None);
+    assert!(super::fed(8, 5, "\x1b[1;21mx").snapshot().starts_with("\x1b[1;4:2mx"));
+}
+
+#[test]
+fn of_the_ways_to_report_the_mouse_one_is_in_force() {
+    let modes = |text: &str| super::fed(8, 5, text).snapshot();
+    assert_eq!(modes("\x1b[?1000h\x1b[?1003h\x1b[?9h"), "\x1b[?9h\x1b[H");
+    assert_eq!(modes("\x1b[?9h\x1b[?1002h\x1b[?1006h\x1b[?1016h"), "\x1b[?1002h\x1b[?1016h\x1b[H");
+    assert_eq!(modes("\x1b[?1002h\x1b[?1003l"), "\x1b[H");
+}
+
+#[test]
+fn the_alternate_page_that_is_asked_for_again_saves_the_cursor() {
+    let mut screen = super::fed(8, 5, "\x1b[?1049h\x1b[2;3H\x1b[?1049h\x1b[H\x1b8x");
+    assert_eq!(screen.text(), "\n  x");
+    super::assert_repaints(&mut screen);
 }

@@ -61,6 +61,29 @@ fn a_repetition_after_the_snapshot_repeats_what_was_printed_before_it() {
 }
 
 #[test]
+fn a_mark_after_the_snapshot_is_put_on_what_was_printed_before_it() {
+    let mut marked = fed(20, 2, "ab");
+    marked.feed("\u{301}".as_bytes());
+    assert!(marked.snapshot().ends_with("b\u{301}"), "{:?}", marked.snapshot());
+    let mut other = repainted(&mut marked);
+    other.feed("\u{302}\x1b[2b".as_bytes());
+    assert_eq!(other.text(), "ab\u{301}\u{302}bb");
+}
+
+#[test]
+fn in_insert_mode_too_what_was_printed_is_repeated_and_marked() {
+    for text in ["abc\x1b[4h\x1b[1;2Hx", "abc\x1b[4h\x1b[1;2H漢", "\x1b[4h12345678"] {
+        let mut inserted = fed(8, 2, text);
+        assert_repaints(&mut inserted);
+        let mut other = repainted(&mut inserted);
+        for screen in [&mut inserted, &mut other] {
+            screen.feed("\u{301}\x1b[b".as_bytes());
+        }
+        assert_eq!(inserted.text(), other.text(), "{text:?}");
+    }
+}
+
+#[test]
 fn margins_tab_stops_modes_and_saved_cursors_are_there() {
     assert_repaints(&mut fed(
         30,
@@ -69,6 +92,42 @@ fn margins_tab_stops_modes_and_saved_cursors_are_there() {
          \x1b[?1004h\x1b[?2004h\x1b[20h\x1b[5 q\x1b[1;44m\x1b)0\x1b7\x1b[m\x0e\x1b[3;3Hxq\x1b[>1u\x1b[>4;2m\
          \x1b[?1016h\x1b]4;7;rgb:12/34/56\x07\x1b]2;one\x07\x1b[22;2t\x1b]2;two\x07",
     ));
+}
+
+#[test]
+fn a_cursor_that_is_shown_again_keeps_the_shape_that_the_user_has_chosen() {
+    let mut shown = fed(20, 2, "\x1b[?25l\x1b[?12l\x1b[?25h");
+    assert_repaints(&mut shown);
+    assert_eq!(shown.snapshot(), "\x1b[?12l\x1b[H");
+    assert_repaints(&mut fed(20, 2, "\x1b[?12h\x1b[4 q"));
+    assert_repaints(&mut fed(20, 2, "\x1b[4 q\x1b[?12h"));
+    assert_repaints(&mut fed(20, 2, "\x1b[?12h\x1b[4 q\x1b[0 q"));
+}
+
+#[test]
+fn behind_an_emoji_everything_is_in_its_place_however_wide_that_is_elsewhere() {
+    let snapshot = fed(12, 3, "a🦀b\u{2714}\u{fe0f}c\r\n漢d").snapshot();
+    assert!(snapshot.starts_with("a🦀\x1b[4Gb\u{2714}\u{fe0f}\x1b[6Gc\r\n漢d"), "{snapshot:?}");
+    // What is behind a wrapped line is not a row too high, where the crab is a cell narrower.
+    let snapshot = fed(4, 3, "ab🦀cd\r\nef").snapshot();
+    assert!(snapshot.starts_with("ab🦀c\x1b[2;2Hd\r\nef"), "{snapshot:?}");
+}
+
+#[test]
+fn the_pen_is_changed_in_the_fewest_numbers() {
+    let coloured = "\x1b[38;2;10;20;30;48;2;40;50;60ma\x1b[1mb\x1b[22mc";
+    assert!(fed(20, 2, coloured).snapshot().starts_with(coloured));
+    assert!(fed(20, 2, "\x1b[1;3;4;31;42ma\x1b[0;7mb").snapshot().contains("a\x1b[0;7mb"));
+    // A plain blank between two red words is skipped, one before a plain word is printed.
+    assert!(fed(20, 2, "\x1b[31ma\x1b[m \x1b[31mb").snapshot().starts_with("\x1b[31ma\x1b[Cb"));
+    assert!(fed(20, 2, "\x1b[31ma\x1b[m b").snapshot().starts_with("\x1b[31ma\x1b[m b"));
+}
+
+#[test]
+fn tab_stops_are_there_on_both_pages() {
+    let snapshot = fed(20, 2, "\x1b[3g\x1b[5G\x1bH\x1b[?1049h").snapshot();
+    let (primary, alternate) = snapshot.split_once("\x1b[?1049h").unwrap();
+    assert!(primary.contains("\x1b[5G\x1bH") && alternate.contains("\x1b[5G\x1bH"), "{snapshot:?}");
 }
 
 #[test]

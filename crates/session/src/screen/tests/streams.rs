@@ -4,7 +4,7 @@ use proptest::collection::vec;
 use proptest::prelude::*;
 use proptest::sample::select;
 
-use super::super::{Screen, Size};
+use super::{Screen, Size};
 
 /// One thing that happens to a screen.
 #[derive(Debug, Clone)]

@@ -1,0 +1,176 @@
+//! What of the random streams terminals agree on.
+//!
+//! Emulators differ in what no program relies on. A piece of a stream that this crate and xterm.js
+//! read differently says nothing about snapshots; such pieces are left out here, each for a reason.
+//! Some differ only beside others: then there are streams of several kinds.
+
+/// Characters beside those of ASCII. Not among them are control characters of eight bits, which
+/// xterm.js obeys, and the soft hyphen, which is a character there, as wide as any.
+const KNOWN: &str = "漢字🦀é─\u{301}\u{200d}\u{fe0f}";
+
+/// What sequences go on with after `ESC`.
+const BEGINNINGS: &str = "[]PX^_()*+#78DEMHcZ=>\\";
+
+/// What a stream has, so that it does not have what does not go with that.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Kind {
+    /// Colours, and cursors that are saved. What is left of a wide character that was half
+    /// overwritten has the colour that it had, or that of the pen. Rows that are scrolled in from
+    /// above are plain, or have the pen's colour. A reset forgets the titles that were saved, or not.
+    Coloured,
+    /// Wide characters. Insert mode may cut them at the edge, and then differs in what else it cuts;
+    /// and so does what is printed there where lines are not wrapped. Blanks inserted in the middle
+    /// of one leave a half of it in xterm.js.
+    Wide,
+    /// Character sets and links. xterm.js restores a set with the cursor by what it was, not by its
+    /// name, and does not restore links.
+    Sets,
+}
+
+impl Kind {
+    pub(crate) const ALL: [Self; 3] = [Self::Coloured, Self::Wide, Self::Sets];
+
+    /// What means the same everywhere, as the text that clients are sent.
+    pub(crate) fn agreed(self, pieces: &[Vec<u8>]) -> String {
+        let texts = pieces.iter().map(|piece| String::from_utf8_lossy(piece));
+        let agreed = texts.filter(|text| !differs(text) && !is_open(text) && self.goes_with(text));
+        agreed.map(|text| put_right(&text)).collect()
+    }
+
+    fn goes_with(self, text: &str) -> bool {
+        let wide = text.contains(['漢', '字', '🦀']);
+        let link = text.starts_with("\x1b]8;");
+        let is_one_of = |ends: &str| control(text).is_some_and(|(_, end)| ends.contains(end));
+        match self {
+            Self::Coloured => {
+                let underlined = ["4:", "58:"].iter().any(|number| text.contains(number));
+                let plain = !wide && !is_set(text) && !link && !underlined;
+                plain && !is_one_of("T") && text != "\x1bc"
+            }
+            Self::Wide => {
+                let mode = ["\x1b[4h", "\x1b[?7l"].contains(&text);
+                let line = text.find('\x1b').is_some_and(|at| at > 0);
+                !is_one_of("m@t") && !link && !mode && !is_set(text) && !line
+            }
+            Self::Sets => {
+                let saves = ["\x1b7", "\x1b8"].contains(&text) || text.contains("?1049");
+                !wide && !saves && !is_one_of("suTt")
+            }
+        }
+    }
+}
+
+/// A text of lines and pens that means the same everywhere, and in which nothing is written twice.
+pub(crate) fn flow(text: &str) -> String {
+    let mut pieces = text.split("\x1b[");
+    let mut pens = pieces.next().unwrap_or_default().to_owned();
+    for (numbers, rest) in pieces.filter_map(|piece| piece.split_once('m')) {
+        let numbers = numbers.replace("38;5;200", "95").replace("48;5;3", "105");
+        // Blinking is known to xterm.js alone; and it mixes one colour of underlines with the next.
+        let kept = numbers.split(';').filter(|number| !number.starts_with('5'));
+        let kept: Vec<&str> = kept.collect();
+        pens.push_str(&format!("\x1b[{}m{rest}", kept.join(";")));
+    }
+    let lines = pens.replace("\r\n", "\n").replace('\r', "\n").replace('\n', "\r\n");
+    put_on_something(&lines.replace(['\u{ad}', '\u{85}'], ""))
+}
+
+fn is_end(text: &str, wanted: char) -> bool {
+    control(text).is_some_and(|(_, end)| end == wanted)
+}
+
+/// Whether a piece names a character set, or puts one in use.
+fn is_set(text: &str) -> bool {
+    ["\x1b(", "\x1b)", "\x1b*", "\x1b+", "\x0e", "\x0f"].iter().any(|set| text.starts_with(set))
+}
+
+/// Whether a piece ends in the middle of a sequence. What then comes ends it by chance, in every
+/// terminal elsewhere. (Cases are cut in the middle of sequences all the same.)
+fn is_open(text: &str) -> bool {
+    let closed = ["\x07", "\x1b\\"].iter().any(|end| text.ends_with(end));
+    let string = ["\x1b]", "\x1bP", "\x1bX", "\x1b^", "\x1b_"].iter().any(|s| text.starts_with(s));
+    let known = |sequence: &str| sequence.starts_with(|c| BEGINNINGS.contains(c));
+    (string && !closed)
+        || ["\x1b[", "\x1b("].contains(&text)
+        || !text.split('\x1b').skip(1).all(known)
+}
+
+/// Whether xterm.js reads a piece otherwise than this crate does, or not at all.
+fn differs(text: &str) -> bool {
+    // It counts as far as it is told, for minutes.
+    text.contains("99999999999")
+        // What is not UTF-8, in the middle of a sequence; and what is, but not as wide everywhere.
+        || text.chars().any(|c| !c.is_ascii() && !KNOWN.contains(c))
+        // What is cut out of a sequence by a control character within it.
+        || text.contains("\x1b[1\r\n")
+        // Filling the page with E: with the pen, or with a plain one.
+        || text == "\x1b#8"
+        // It has tab stops for each page.
+        || text == "\x1bH"
+        // It does not know this way to choose how the cursor looks.
+        || text.starts_with("\x1b]50;")
+        || control(text).is_some_and(|(numbers, end)| control_differs(numbers, end))
+}
+
+fn control_differs(numbers: &str, end: char) -> bool {
+    let has = |wanted: &[&str]| numbers.split(';').any(|number| wanted.contains(&number));
+    match end {
+        // It fails, with the cursor in the last cell.
+        'J' => has(&["1"]),
+        // It has blinking characters, this crate's engine has not. It does not restore the kind and
+        // the colour of an underline with the cursor. Of half a colour it drops more.
+        'm' => has(&["5", "21", "59"]) || numbers.contains(':') || is_half_a_colour(numbers),
+        // It goes down beyond the margin.
+        'e' => true,
+        // It has tab stops for each page, and goes back to none from behind the last column.
+        'g' | 'W' | 'Z' => true,
+        // It forgets more modes.
+        'p' => numbers == "!",
+        // In origin mode it counts from the margin twice when it moves by columns. It does not know
+        // the older ways to write reports of the mouse.
+        'h' | 'l' => has(&["?6", "?1005", "?1015"]),
+        _ => false,
+    }
+}
+
+fn is_half_a_colour(numbers: &str) -> bool {
+    let whole = ["38;5;200", "48;5;3", "38;2;1;2;3", "48;2;9;8;7"];
+    let rest = whole.iter().fold(numbers.to_owned(), |rest, colour| rest.replace(colour, ""));
+    rest.split(';').any(|number| ["38", "48", "58"].contains(&number))
+}
+
+/// The numbers and the end of a control sequence, if that is what `text` is.
+fn control(text: &str) -> Option<(&str, char)> {
+    let inner = text.strip_prefix("\x1b[")?;
+    let end = inner.chars().next_back()?;
+    inner.strip_suffix(end).map(|numbers| (numbers, end))
+}
+
+fn put_right(text: &str) -> String {
+    match text {
+        // xterm.js has margins for each page.
+        "\x1b[?1049h" | "\x1b[?1049l" => format!("\x1b[r{text}"),
+        link if link.starts_with("\x1b]8;") => format!("{link}link\x1b]8;;\x07"),
+        // It does not restore that the next character wraps; a step back ends that everywhere.
+        save if save == "\x1b7" || is_end(save, 's') => format!("\x08{save}"),
+        // A reset leaves it the title and what it takes for settings.
+        "\x1bc" => "\x1b]2;\x07\x1b[20l\x1b[?12l\x1b[?25h\x1bc".to_owned(),
+        // It repeats a character with its marks.
+        repeat if is_end(repeat, 'b') => format!("x{repeat}"),
+        sequence if sequence.starts_with('\x1b') => sequence.to_owned(),
+        // Its character set of lines has no blank.
+        word => put_on_something(&word.replace('_', "-")),
+    }
+}
+
+/// Marks that are on nothing, or on what may be at the end of a sequence, are left out: xterm.js
+/// gives them a cell of their own.
+fn put_on_something(word: &str) -> String {
+    let mut base = false;
+    let kept = word.chars().filter(|character| {
+        let mark = matches!(character, '\u{301}' | '\u{200d}' | '\u{fe0f}');
+        base = if mark { base } else { !character.is_control() && *character != 'm' };
+        base || !mark
+    });
+    kept.collect()
+}
