@@ -1,11 +1,25 @@
 //! Processes that somebody else started.
 
-use std::{ffi::OsString, io, os::fd::OwnedFd, path::PathBuf};
+use std::{ffi::OsString, io, os::fd::OwnedFd, path::PathBuf, time::Duration};
 
 use rustix::process::{PidfdFlags, pidfd_open, pidfd_send_signal};
-use tokio::io::{Interest, unix::AsyncFd};
+use tokio::{
+    io::{Interest, unix::AsyncFd},
+    task,
+    time::{sleep, timeout},
+};
 
-use crate::{error::ProcessError, procfs, signal::Signal, unsafe_calls::watch};
+use crate::{
+    error::ProcessError,
+    procfs::{self, Stat},
+    signal::Signal,
+    unsafe_calls::watch,
+};
+
+/// How long killing may take; only what the kernel itself holds up takes longer.
+const LONGEST_KILL: Duration = Duration::from_secs(5);
+/// How often it is looked who is left of a group.
+const BETWEEN: Duration = Duration::from_millis(20);
 
 /// A process that somebody else started. It is held by a descriptor, so that it can never be taken
 /// for another that got its number later.
@@ -103,6 +117,31 @@ impl Adopted {
             .map_err(|error| failure(self.pid, error.into()))
     }
 
+    /// Ends it, and with it all of its process group where it leads one, as what a shell or a service
+    /// manager started does: asks, and kills what is still there after `grace`. A group that somebody
+    /// else leads is that one's: there it ends alone.
+    ///
+    /// # Errors
+    /// As for [`Adopted::signal`]; that it has ended already is none.
+    pub async fn end(&self, grace: Duration) -> Result<(), ProcessError> {
+        let leads = procfs::stat(self.pid)
+            .is_ok_and(|stat| stat.start_time == self.start_time && stat.group == self.pid);
+        self.tell(Signal::Terminate, leads).await?;
+        // Who is stopped would not hear it.
+        self.tell(Signal::Continue, leads).await?;
+        if timeout(grace, self.all_gone(leads)).await.is_ok() {
+            return Ok(());
+        }
+        let killing = async {
+            while self.is_alive() || !self.others(leads).await.is_empty() {
+                self.tell(Signal::Kill, leads).await?;
+                sleep(BETWEEN).await;
+            }
+            Ok(())
+        };
+        timeout(LONGEST_KILL, killing).await.unwrap_or(Ok(()))
+    }
+
     /// Waits until it ends. How it did, only its parent is told.
     ///
     /// # Errors
@@ -111,6 +150,45 @@ impl Adopted {
         let ready = self.held.readable().await;
         ready.map(|mut ready| ready.retain_ready()).map_err(|error| failure(self.pid, error))
     }
+
+    /// Sends a signal to it, and to the others of the group that it leads.
+    async fn tell(&self, signal: Signal, leads: bool) -> Result<(), ProcessError> {
+        // Before it is gone, since then its number says nothing of who the others are.
+        let others = self.others(leads).await;
+        for stat in others {
+            procfs::signal_exactly(stat.pid, stat.start_time, signal.raw());
+        }
+        match self.signal(signal) {
+            Err(ProcessError::NoSuchProcess { .. }) => Ok(()),
+            sent => sent,
+        }
+    }
+
+    async fn all_gone(&self, leads: bool) {
+        let _watched_no_longer = self.wait().await;
+        while !self.others(leads).await.is_empty() {
+            sleep(BETWEEN).await;
+        }
+    }
+
+    /// The living of the group that it leads, or led, but for itself. As long as there are any, its
+    /// number is nobody else's; when it is another's by now, there are none.
+    async fn others(&self, leads: bool) -> Vec<Stat> {
+        if !leads {
+            return Vec::new();
+        }
+        let (pid, start_time) = (self.pid, self.start_time);
+        task::spawn_blocking(move || others(pid, start_time)).await.unwrap_or_default()
+    }
+}
+
+fn others(pid: u32, start_time: u64) -> Vec<Stat> {
+    let all = procfs::all();
+    if all.get(&pid).is_some_and(|stat| stat.start_time != start_time) {
+        return Vec::new();
+    }
+    let of_group = |stat: &Stat| stat.group == pid && stat.pid != pid && !stat.is_dead;
+    all.into_values().filter(of_group).collect()
 }
 
 fn failure(pid: u32, source: io::Error) -> ProcessError {
@@ -125,7 +203,11 @@ fn failure(pid: u32, source: io::Error) -> ProcessError {
 
 #[cfg(test)]
 mod tests {
-    use std::process::{Child, Command, Stdio};
+    use std::{
+        io::{BufRead as _, BufReader},
+        os::unix::process::CommandExt as _,
+        process::{Child, Command, Stdio},
+    };
 
     use super::*;
 
@@ -170,5 +252,53 @@ mod tests {
         for pid in [0, u32::MAX] {
             assert!(matches!(Adopted::open(pid), Err(ProcessError::NoSuchProcess { .. })));
         }
+    }
+
+    /// A shell that ignores being asked, if it is to, and what it started in the background: their
+    /// numbers.
+    fn shell(leads: bool, deaf: bool) -> (Child, Vec<u32>) {
+        let trap = if deaf { "trap '' TERM;" } else { "" };
+        let script = format!("{trap} sleep 1000 & echo $!; sleep 1000 & echo $!; wait; wait");
+        let mut command = Command::new("sh");
+        command.args(["-c", &script]).stdout(Stdio::piped());
+        if leads {
+            command.process_group(0);
+        }
+        let mut child = command.spawn().unwrap();
+        let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
+        let pids = [(); 2].map(|()| lines.next().unwrap().unwrap().parse().unwrap());
+        (child, pids.into())
+    }
+
+    fn lives(pid: u32) -> bool {
+        procfs::stat(pid).is_ok_and(|stat| !stat.is_dead)
+    }
+
+    #[tokio::test]
+    async fn one_that_leads_its_group_ends_with_all_of_it() {
+        for deaf in [false, true] {
+            let (mut child, others) = shell(true, deaf);
+            let adopted = Adopted::open(child.id()).unwrap();
+            adopted.end(Duration::from_millis(100)).await.unwrap();
+            assert!(!adopted.is_alive());
+            assert!(!others.iter().any(|pid| lives(*pid)), "deaf: {deaf}");
+            child.wait().unwrap();
+            adopted.end(Duration::ZERO).await.unwrap();
+        }
+    }
+
+    #[tokio::test]
+    async fn one_whose_group_is_somebody_elses_ends_alone() {
+        // Its group is that of these tests, which go on.
+        let (mut child, others) = shell(false, false);
+        let adopted = Adopted::open(child.id()).unwrap();
+        adopted.end(Duration::from_secs(5)).await.unwrap();
+        assert!(!adopted.is_alive());
+        assert!(others.iter().all(|pid| lives(*pid)));
+        for pid in others {
+            let start_time = procfs::stat(pid).unwrap().start_time;
+            assert!(procfs::signal_exactly(pid, start_time, Signal::Kill.raw()));
+        }
+        child.wait().unwrap();
     }
 }

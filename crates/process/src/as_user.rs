@@ -1,14 +1,21 @@
-//! Something done as another user, without another process.
+//! Files used as another user, without another process; and a command of the daemon's own that runs as
+//! another user.
 
 use std::{panic, thread};
 
-use crate::{credentials, error::ProcessError, messages::Identity, user::User};
+use rustix::thread::{Gid, Uid};
 
-/// Runs `f` as `user`, on a thread of its own that gave up all other rights, for good and proved, and
-/// that ends with it. Blocks until then. For the daemon's own user nothing is given up.
+use crate::{
+    credentials, error::ProcessError, messages::Identity, unsafe_calls::before_program, user::User,
+};
+
+/// Runs `f` on a thread of its own that uses files with the rights of `user` and no others (which is
+/// proved), and that ends with it. Blocks until then. For the daemon's own user nothing is given up.
 ///
-/// Memory and open files are the whole process's, as is its umask: this is for operations on files,
-/// whose rights the kernel checks for the thread, and not for code that is not trusted.
+/// It is for operations on files, whose rights the kernel checks for the thread, not for code that is
+/// not trusted: memory, open files and umask are the whole process's. To signals and limits the thread
+/// stays the daemon's, so that the user cannot end the daemon by it. It must not start processes: see
+/// [`start_as`]. Threads that it starts use files as it does.
 ///
 /// # Errors
 /// [`ProcessError::MayNotBecome`] for root and, unless the daemon is root's, for any other user;
@@ -29,13 +36,30 @@ fn assume(user: &User) -> Result<(), ProcessError> {
         return Ok(());
     }
     let identity = Identity { uid: user.uid, gid: user.gid, groups: user.groups.clone() };
-    credentials::become_for_good(&identity).map_err(|source| ProcessError::Credentials { source })
+    credentials::use_files_as(&identity).map_err(|source| ProcessError::Credentials { source })
+}
+
+/// Has what a command starts be `user`'s: it gives up all other rights for good before it is the
+/// program, and does not start when it cannot. For a command that ends soon; sessions are started by
+/// the supervisor.
+///
+/// # Errors
+/// [`ProcessError::MayNotBecome`], as for [`as_user`].
+pub fn start_as(user: &User, command: &mut tokio::process::Command) -> Result<(), ProcessError> {
+    user.check()?;
+    if user.is_current() {
+        return Ok(());
+    }
+    let (uid, gid) = (Uid::from_raw(user.uid), Gid::from_raw(user.gid));
+    let groups: Vec<Gid> = user.groups.iter().map(|gid| Gid::from_raw(*gid)).collect();
+    before_program(command, move || credentials::become_in_child(uid, gid, &groups));
+    Ok(())
 }
 
 #[cfg(test)]
 mod tests {
     use std::os::unix::fs::{MetadataExt, PermissionsExt};
-    use std::{fs, io};
+    use std::{fs, io, sync::mpsc};
 
     use super::*;
 
@@ -68,15 +92,66 @@ mod tests {
     }
 
     #[test]
-    fn there_is_no_way_back_to_root() {
+    fn nothing_that_only_root_may_do_is_left() {
         let Some(nobody) = nobody() else { return };
-        let ways = as_user(&nobody, || {
-            let root = rustix::thread::Uid::ROOT;
-            let uid = rustix::thread::set_thread_res_uid(root, root, root).is_ok();
+        let directory = tempfile::tempdir().unwrap();
+        let file = directory.path().join("f");
+        fs::write(&file, "").unwrap();
+        fs::set_permissions(&file, fs::Permissions::from_mode(0o600)).unwrap();
+        let may = as_user(&nobody, || {
             let groups = rustix::thread::set_thread_groups(&[rustix::thread::Gid::ROOT]).is_ok();
-            (uid, groups)
+            let owner = std::os::unix::fs::chown(&file, Some(nobody.uid), None).is_ok();
+            (groups, owner, fs::File::open(&file).is_ok())
         });
-        assert_eq!(ways.unwrap(), (false, false));
+        assert_eq!(may.unwrap(), (false, false, false));
+    }
+
+    /// Who may signal one thread of a process can end all of it.
+    #[tokio::test]
+    async fn the_user_cannot_signal_the_daemon_by_the_thread_that_uses_its_files() {
+        let Some(nobody) = nobody() else { return };
+        let (tell, told) = mpsc::channel();
+        let (done, until_done) = mpsc::channel::<()>();
+        let theirs = nobody.clone();
+        let using = thread::spawn(move || {
+            as_user(&theirs, move || {
+                tell.send(rustix::thread::gettid()).unwrap();
+                let _ended = until_done.recv();
+            })
+        });
+        let thread = told.recv().unwrap().as_raw_nonzero();
+        let mut command = tokio::process::Command::new("sh");
+        command.args(["-c", &format!("kill -0 {thread}")]);
+        let by_root = command.status().await.unwrap();
+        start_as(&nobody, &mut command).unwrap();
+        let by_them = command.output().await.unwrap().status;
+        drop(done);
+        using.join().unwrap().unwrap();
+        assert!(by_root.success() && !by_them.success(), "{by_root}, {by_them}");
+    }
+
+    #[tokio::test]
+    async fn a_command_is_its_users_and_there_is_no_way_back() {
+        let Some(nobody) = nobody() else { return };
+        let mut command = tokio::process::Command::new("cat");
+        command.arg("/proc/self/status");
+        start_as(&nobody, &mut command).unwrap();
+        let said = command.output().await.unwrap();
+        let status = String::from_utf8(said.stdout).unwrap();
+        let line = |name: &str| {
+            let line = status.lines().find_map(|line| line.strip_prefix(name));
+            line.unwrap().split_whitespace().map(str::to_owned).collect::<Vec<_>>()
+        };
+        assert_eq!(line("Uid:"), vec![nobody.uid.to_string(); 4]);
+        assert_eq!(line("Gid:"), vec![nobody.gid.to_string(); 4]);
+        let mut groups: Vec<u32> = line("Groups:").iter().map(|id| id.parse().unwrap()).collect();
+        let mut expected = nobody.groups;
+        groups.sort_unstable();
+        expected.sort_unstable();
+        assert_eq!(groups, expected);
+        for capabilities in ["CapInh:", "CapPrm:", "CapEff:", "CapAmb:"] {
+            assert_eq!(line(capabilities), ["0000000000000000"], "{capabilities}");
+        }
     }
 
     #[test]
@@ -87,15 +162,13 @@ mod tests {
 
     #[test]
     fn who_must_not_be_become_is_refused_before_anything_runs() {
-        let mut root = User::current().unwrap();
-        if root.uid == 0 {
-            let Some(nobody) = nobody() else { return };
-            let inner = as_user(&nobody, || as_user(&root, || panic!("ran")));
-            let inner = inner.unwrap().unwrap_err();
-            assert!(matches!(inner, ProcessError::MayNotBecome { .. }), "{inner}");
-        } else {
-            root.uid = 0;
+        let Some(nobody) = nobody() else {
+            let root = User { uid: 0, ..User::current().unwrap() };
             assert!(as_user(&root, || panic!("ran")).is_err());
-        }
+            return;
+        };
+        let inner = as_user(&nobody, || as_user(&nobody, || panic!("ran")));
+        let inner = inner.unwrap().unwrap_err();
+        assert!(matches!(inner, ProcessError::Credentials { .. }), "{inner}");
     }
 }

@@ -8,7 +8,7 @@
 //!   descendants through a [`Handle`]
 //! - [`supervisor`]: the helper's side, which the binary calls before it has a thread or a runtime
 //! - [`Terminal`]: the master of a child's terminal: read, write, resize, who is in the foreground
-//! - [`User`], [`as_user`]: other users: to run as, and to touch files as
+//! - [`User`], [`as_user`], [`start_as`]: other users: to run as, and to touch files as
 //! - [`clean_environment`]: what a child gets to see of the daemon's environment
 //! - [`Adopted`]: a process that somebody else started: watched and signalled, never mistaken
 //! - [`listening_ports`]: the TCP ports that processes listen on
@@ -43,7 +43,7 @@ mod unsafe_calls;
 mod user;
 
 pub use adopted::Adopted;
-pub use as_user::as_user;
+pub use as_user::{as_user, start_as};
 pub use client::{Child, ChildIo, Handle, Limits, Supervisor};
 pub use command::{Command, MAX_COMMAND, Stdio};
 pub use environment::clean_environment;

@@ -24,6 +24,8 @@ const MOST_COMMAND_LINE: u64 = 256 * 1024;
 pub(crate) struct Stat {
     pub(crate) pid: u32,
     pub(crate) parent: u32,
+    /// The process group: the process id of who leads it, or led it.
+    pub(crate) group: u32,
     /// The session of the kernel: the process id of who began it.
     pub(crate) session: u32,
     /// Processes and threads, for the limit of a user.
@@ -134,6 +136,7 @@ fn parse(text: &[u8]) -> Option<Stat> {
         pid,
         is_dead: matches!(field(3)?, "Z" | "X" | "x"),
         parent: field(4)?.parse().ok()?,
+        group: field(5)?.parse().unwrap_or(0),
         session: field(6)?.parse().unwrap_or(0),
         threads: field(20)?.parse().ok()?,
         start_time: field(22)?.parse().ok()?,
@@ -146,9 +149,9 @@ mod tests {
 
     #[test]
     fn a_name_with_brackets_and_spaces_does_not_move_the_fields() {
-        let line = b"42 (a) R (b\n) S 7 42 40 0 -1 4194560 1 0 0 0 0 0 0 0 20 0 3 0 999 1 2\n";
+        let line = b"42 (a) R (b\n) S 7 41 40 0 -1 4194560 1 0 0 0 0 0 0 0 20 0 3 0 999 1 2\n";
         let stat = parse(line).unwrap();
-        assert_eq!((stat.pid, stat.parent, stat.session), (42, 7, 40));
+        assert_eq!((stat.pid, stat.parent, stat.group, stat.session), (42, 7, 41, 40));
         assert_eq!((stat.threads, stat.start_time, stat.is_dead), (3, 999, false));
     }
 

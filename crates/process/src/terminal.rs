@@ -12,7 +12,10 @@ use rustix::{
     io::Errno,
     termios::{Winsize, tcgetpgrp, tcsetwinsize},
 };
-use tokio::io::{Interest, unix::AsyncFd};
+use tokio::{
+    io::{Interest, unix::AsyncFd},
+    task::yield_now,
+};
 
 use crate::unsafe_calls::watch;
 
@@ -20,6 +23,8 @@ use crate::unsafe_calls::watch;
 pub const MOST_PER_READ: usize = 64 * 1024;
 /// The most that the kernel hands over at once.
 const PIECE: usize = 4096;
+/// After less than this, in bytes, there is hardly more: it was a key that came back.
+const MUCH: usize = 256;
 
 /// The master of a child's terminal, both halves of it.
 #[derive(Debug)]
@@ -86,7 +91,8 @@ impl TerminalReader {
     /// Waits for output and appends all that is there, up to [`MOST_PER_READ`]; how many bytes that
     /// were. None means the end: no process has the terminal open any more, and all is read.
     ///
-    /// Nothing is lost when the call is dropped while it waits.
+    /// Whoever shares the thread has a turn in between: a terminal that floods does not hold up
+    /// the others. When the call is dropped meanwhile, what it has read is in the buffer.
     ///
     /// # Errors
     /// The kernel's, which a terminal hardly has.
@@ -94,16 +100,22 @@ impl TerminalReader {
         let before = buffer.len();
         loop {
             let mut ready = self.0.readable().await?;
-            let ended = read_all(self.0.get_ref(), buffer, before + MOST_PER_READ);
+            let piece = read_piece(self.0.get_ref(), buffer);
             let got = buffer.len() - before;
-            match ended {
-                Ended::Empty => ready.clear_ready(),
-                Ended::Error(error) if got == 0 => return Err(error),
-                Ended::Closed => return Ok(got),
-                Ended::Full | Ended::Error(_) => {}
-            }
-            if got > 0 {
-                return Ok(got);
+            match piece {
+                Piece::Little if got + PIECE <= MOST_PER_READ => {}
+                Piece::Much if got + PIECE <= MOST_PER_READ => {
+                    drop(ready);
+                    yield_now().await;
+                }
+                Piece::Empty => {
+                    ready.clear_ready();
+                    if got > 0 {
+                        return Ok(got);
+                    }
+                }
+                Piece::Error(error) if got == 0 => return Err(error),
+                Piece::Little | Piece::Much | Piece::Closed | Piece::Error(_) => return Ok(got),
             }
         }
     }
@@ -143,6 +155,17 @@ impl TerminalWriter {
         }
     }
 
+    /// Types as much as fits now, and tells how many bytes; none if none fits.
+    ///
+    /// # Errors
+    /// As for [`TerminalWriter::write_all`].
+    pub fn try_write(&self, bytes: &[u8]) -> io::Result<usize> {
+        match rustix::io::write(self.0.get_ref(), bytes) {
+            Err(Errno::AGAIN | Errno::INTR) => Ok(0),
+            written => Ok(written?),
+        }
+    }
+
     /// Sets the size, in characters; the programs in the foreground are told.
     ///
     /// # Errors
@@ -160,34 +183,32 @@ impl TerminalWriter {
     }
 }
 
-/// Why reading stopped.
-enum Ended {
-    /// Nothing more for now.
+/// What a piece of output is.
+enum Piece {
+    /// Something, and hardly more.
+    Little,
+    /// So much that more may follow.
+    Much,
+    /// Nothing for now.
     Empty,
-    /// Nothing more, ever.
+    /// Nothing, ever.
     Closed,
-    /// More, but enough for one call.
-    Full,
     Error(io::Error),
 }
 
-/// Grows the buffer by pieces: the kernel never hands over more at once, and what is not used would
+/// Grows the buffer by a piece: the kernel never hands over more at once, and what is not used would
 /// have been cleared in vain.
-fn read_all(master: &OwnedFd, buffer: &mut BytesMut, most: usize) -> Ended {
-    loop {
-        let length = buffer.len();
-        if length + PIECE > most {
-            return Ended::Full;
-        }
-        buffer.resize(length + PIECE, 0);
-        let read = rustix::io::read(master, &mut buffer[length..]);
-        buffer.truncate(length + read.unwrap_or(0));
-        match read {
-            // On Linux the end of a terminal is an error.
-            Ok(0) | Err(Errno::IO) => return Ended::Closed,
-            Ok(_) | Err(Errno::INTR) => {}
-            Err(Errno::AGAIN) => return Ended::Empty,
-            Err(error) => return Ended::Error(error.into()),
-        }
+fn read_piece(master: &OwnedFd, buffer: &mut BytesMut) -> Piece {
+    let length = buffer.len();
+    buffer.resize(length + PIECE, 0);
+    let read = rustix::io::read(master, &mut buffer[length..]);
+    buffer.truncate(length + read.unwrap_or(0));
+    match read {
+        // On Linux the end of a terminal is an error.
+        Ok(0) | Err(Errno::IO) => Piece::Closed,
+        Ok(read) if read >= MUCH => Piece::Much,
+        Ok(_) | Err(Errno::INTR) => Piece::Little,
+        Err(Errno::AGAIN) => Piece::Empty,
+        Err(error) => Piece::Error(error.into()),
     }
 }

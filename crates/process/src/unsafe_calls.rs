@@ -1,6 +1,7 @@
 #![allow(unsafe_code, reason = "fork and what belongs to it have no safe form")]
-//! The few calls that the compiler cannot vouch for: those of the supervisor and its children, and the
-//! runtime's watch over a descriptor.
+//! The few calls that the compiler cannot vouch for: those of the supervisor and its children, what a
+//! child of the daemon does before it is a program, whose files a thread may use, and the runtime's
+//! watch over a descriptor.
 
 use std::{io, os::fd::OwnedFd};
 
@@ -41,6 +42,24 @@ pub(crate) fn close_rest_on_exec() -> io::Result<()> {
 pub(crate) fn exit_child(code: i32) -> ! {
     // SAFETY: it does not return, and touches nothing.
     unsafe { libc::_exit(code) }
+}
+
+/// Has this done in a command's child before it is the program; when it fails, the command is not
+/// started. It may ask the kernel, and nothing else: no memory, no lock.
+pub(crate) fn before_program(
+    command: &mut tokio::process::Command,
+    act: impl FnMut() -> io::Result<()> + Send + Sync + 'static,
+) {
+    // SAFETY: what is done between fork and exec neither allocates nor locks, as is said above.
+    unsafe { command.pre_exec(act) };
+}
+
+/// Whose rights the kernel looks at when this thread uses files. It says nothing when it refuses: look
+/// at what it did.
+pub(crate) fn set_file_user(uid: u32, gid: u32) {
+    // SAFETY: they change two numbers of this thread, and no memory. The group comes first, for it
+    // takes rights that go with the user.
+    let _ = unsafe { (libc::setfsgid(gid), libc::setfsuid(uid)) };
 }
 
 /// Has the runtime watch a descriptor, which must not block.

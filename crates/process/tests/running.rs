@@ -4,7 +4,14 @@
 
 mod support;
 
-use std::{path::Path, time::Duration};
+use std::{
+    path::Path,
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering},
+    },
+    time::Duration,
+};
 
 use process::{
     Child, ChildIo, Command, Exit, Limits, MAX_COMMAND, ProcessError, Signal, Stdio, Supervisor,
@@ -106,6 +113,34 @@ async fn what_waits_for_room_in_the_terminal_is_all_typed_in_the_end() {
     let mut rest = bytes::BytesMut::new();
     while within(reader.read(&mut rest)).await.unwrap() > 0 {}
     assert!(matches!(within(child.wait()).await, Exit::Signal(_)));
+}
+
+#[tokio::test]
+async fn who_shares_a_thread_with_a_terminal_that_floods_has_a_turn_after_every_few_pieces() {
+    let supervisor = supervisor().await;
+    let mut child = supervisor.spawn(in_terminal("exec yes")).await.unwrap();
+    let (mut reader, _writer) = terminal(&mut child).split();
+    let read = Arc::new(AtomicUsize::new(0));
+    let count = Arc::clone(&read);
+    let reading = tokio::spawn(async move {
+        let mut buffer = bytes::BytesMut::new();
+        loop {
+            let got = reader.read(&mut buffer).await.unwrap();
+            count.fetch_add(got, Ordering::Relaxed);
+            buffer.clear();
+        }
+    });
+    let mut turns = 0;
+    let flood = async {
+        while read.load(Ordering::Relaxed) < 16 << 20 {
+            tokio::task::yield_now().await;
+            turns += 1;
+        }
+    };
+    within(flood).await;
+    reading.abort();
+    let each = read.load(Ordering::Relaxed) / turns;
+    assert!(each <= 16 * 1024, "{each} bytes are read before it is somebody else's turn");
 }
 
 #[tokio::test]
