@@ -26,6 +26,6 @@ pub use keys::{Key, KeyError, Keys, NewKey};
 pub use lender::{Lender, LenderRules};
 pub use limits::{Gauge, OverLimit, Standing};
 pub use local::{LocalRules, is_forwarded};
-pub use lockout::{LockOut, LockOutSettings};
+pub use lockout::{LockOut, LockOutSettings, party};
 pub use moment::Moment;
 pub use workspace::{NotAdmitted, WorkspaceClient, WorkspaceRules};

@@ -34,6 +34,13 @@ impl LocalRules {
         self.allowed_origins.iter().any(|allowed| allowed == "*" || same_origin(allowed, origin))
     }
 
+    /// Whether a request names this server as no stranger could have named it: by an address, by a
+    /// loopback name or by one that is allowed. Any other name may be somebody's who had it lead here.
+    pub fn is_named_by_nobody_else(&self, uri: &Uri, headers: &HeaderMap) -> bool {
+        let is_address = |own: Authority| bare(own.host()).parse::<IpAddr>().is_ok();
+        self.names_local_host(uri, headers) || authority(uri, headers).is_some_and(is_address)
+    }
+
     fn names_local_host(&self, uri: &Uri, headers: &HeaderMap) -> bool {
         let Some(authority) = authority(uri, headers) else { return false };
         let host = authority.host();
@@ -72,9 +79,14 @@ fn authority(uri: &Uri, headers: &HeaderMap) -> Option<Authority> {
 }
 
 fn is_loopback_name(host: &str) -> bool {
-    let bare = host.trim_start_matches('[').trim_end_matches(']');
+    let bare = bare(host);
     bare.eq_ignore_ascii_case("localhost")
         || bare.parse::<IpAddr>().is_ok_and(|address| address.to_canonical().is_loopback())
+}
+
+/// An address of IPv6 without its brackets.
+fn bare(host: &str) -> &str {
+    host.trim_start_matches('[').trim_end_matches(']')
 }
 
 fn same_origin(allowed: &str, origin: &str) -> bool {

@@ -48,6 +48,8 @@ struct Failures {
     last: Instant,
     /// Until when nothing of it is looked at.
     until: Option<Instant>,
+    /// Whether there were others, which a success has forgiven.
+    is_forgiven: bool,
 }
 
 impl LockOut {
@@ -61,7 +63,7 @@ impl LockOut {
     /// # Errors
     /// How long it has to wait.
     pub fn check(&self, from: IpAddr, now: Instant) -> Result<(), Duration> {
-        let until = self.failed.get(&whose(from)).and_then(|failures| failures.until);
+        let until = self.failed.get(&party(from)).and_then(|failures| failures.until);
         match until.map(|until| until.saturating_duration_since(now)) {
             Some(left) if !left.is_zero() => Err(left),
             _ => Ok(()),
@@ -70,11 +72,11 @@ impl LockOut {
 
     /// This address has failed.
     pub fn failed(&mut self, from: IpAddr, now: Instant) {
-        let (from, settings) = (whose(from), self.settings);
+        let (from, settings) = (party(from), self.settings);
         if !self.failed.contains_key(&from) {
             self.make_room(now);
         }
-        let new = Failures { number: 0, first: now, last: now, until: None };
+        let new = Failures { number: 0, first: now, last: now, until: None, is_forgiven: false };
         let failures = self.failed.entry(from).or_insert(new);
         if failures.is_over(&settings, now) {
             *failures = new;
@@ -88,9 +90,13 @@ impl LockOut {
         });
     }
 
-    /// This address has shown who it is.
+    /// This address has shown who it is. Its failures are forgiven, but once only as long as they
+    /// would count: who has a key could else guess another's, with its own in between.
     pub fn succeeded(&mut self, from: IpAddr) {
-        self.failed.remove(&whose(from));
+        let failures = self.failed.get_mut(&party(from));
+        if let Some(failures) = failures.filter(|failures| !failures.is_forgiven) {
+            (failures.number, failures.until, failures.is_forgiven) = (0, None, true);
+        }
     }
 
     fn make_room(&mut self, now: Instant) {
@@ -125,8 +131,9 @@ fn wait_here(beyond: u32) -> Duration {
     Duration::from_secs(seconds).min(LONGEST_HERE)
 }
 
-/// Who counts as one.
-fn whose(address: IpAddr) -> IpAddr {
+/// Who counts as one: this machine, an address, and of IPv6 a whole /64, for whoever has one of it has
+/// all of them.
+pub fn party(address: IpAddr) -> IpAddr {
     match address.to_canonical() {
         IpAddr::V6(address) if !address.is_loopback() => {
             let network = u128::from(address) & !u128::from(u64::MAX);
@@ -180,6 +187,23 @@ mod tests {
         lock_out.succeeded(address("10.0.0.1"));
         fail(&mut lock_out, "10.0.0.1", 4, now + 16 * MINUTE);
         assert_eq!(lock_out.check(address("10.0.0.1"), now + 16 * MINUTE), Ok(()));
+    }
+
+    #[test]
+    fn who_has_a_key_cannot_guess_another_with_its_own_in_between() {
+        let (mut lock_out, now) = (lock_out(), Instant::now());
+        for _ in 0..2 {
+            fail(&mut lock_out, "10.0.0.1", 4, now);
+            assert_eq!(lock_out.check(address("10.0.0.1"), now), Ok(()));
+            lock_out.succeeded(address("10.0.0.1"));
+        }
+        fail(&mut lock_out, "10.0.0.1", 1, now);
+        assert_eq!(lock_out.check(address("10.0.0.1"), now), Err(15 * MINUTE));
+        fail(&mut lock_out, "127.0.0.1", 7, now);
+        lock_out.succeeded(address("127.0.0.1"));
+        fail(&mut lock_out, "127.0.0.1", 7, now);
+        lock_out.succeeded(address("127.0.0.1"));
+        assert!(lock_out.check(address("127.0.0.1"), now).is_err(), "here neither");
     }
 
     #[test]

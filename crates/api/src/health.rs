@@ -7,7 +7,7 @@ use axum::{
 };
 use base::Scope;
 use http::header;
-use protocol::admin::status::{Health, HealthDetails};
+use protocol::admin::status::{Health, HealthDetails, WorkspaceHealth};
 
 use crate::{admin::workers::shown, state::Api};
 
@@ -19,6 +19,11 @@ pub trait Condition: Send + Sync {
     /// How many peers of the mesh it is linked to.
     fn peers(&self) -> u32 {
         0
+    }
+
+    /// What its workspace is doing; `None` when it has none.
+    fn workspace(&self) -> Option<WorkspaceHealth> {
+        None
     }
 }
 
@@ -63,6 +68,7 @@ fn details(api: &Api, degraded: Option<String>, own: bool) -> HealthDetails {
         queue_depth: status.queue_depth as u64,
         in_flight: status.in_flight as u64,
         models: models.iter().map(ToString::to_string).collect(),
+        workspace: api.condition().workspace(),
     }
 }
 

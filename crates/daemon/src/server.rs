@@ -8,6 +8,7 @@ use api::{Administration, Api, Condition, Cors, MessageJobs, admin::RecentReques
 use axum::Router;
 use base::Secret;
 use mesh::Mesh;
+use protocol::admin::status::WorkspaceHealth;
 use providers::{Participants, RelayWorkers};
 use rooms::Rooms;
 use scheduler::Scheduler;
@@ -100,7 +101,11 @@ impl Server {
         let relay = Relay::of(&settings, &links)?;
         let workspace = Working::of(&settings, &tokens.admin, &keys, &store);
         let token = Token::new(&tokens.admin);
-        let condition = Health { ledger: Arc::clone(&ledger), mesh: mesh.clone() };
+        let condition = Health {
+            ledger: Arc::clone(&ledger),
+            mesh: mesh.clone(),
+            workspace: workspace.clone(),
+        };
         let api = Api::new(
             scheduler.clone(),
             parts::consumer_rules(&settings, keys.clone()),
@@ -243,6 +248,7 @@ impl Server {
 struct Health {
     ledger: Arc<Ledger>,
     mesh: Option<Mesh>,
+    workspace: Option<Working>,
 }
 
 impl Condition for Health {
@@ -253,6 +259,10 @@ impl Condition for Health {
     fn peers(&self) -> u32 {
         let linked = self.mesh.as_ref().map_or(0, Mesh::linked);
         u32::try_from(linked).unwrap_or(u32::MAX)
+    }
+
+    fn workspace(&self) -> Option<WorkspaceHealth> {
+        self.workspace.as_ref().map(Working::health)
     }
 }
 

@@ -22,6 +22,7 @@ use prometheus_client::{
     metrics::{counter::Counter, gauge::Gauge},
     registry::{Registry, Unit},
 };
+use protocol::admin::status::WorkspaceHealth;
 use store::{SqliteStore, StoreError, WorkspaceStore as _};
 use tokio::{sync::OnceCell, task};
 use workspace::{Counts, Gateway, Parts, StartError, Workspace};
@@ -93,6 +94,16 @@ impl Working {
     /// What it is doing and has done, if it runs.
     pub(crate) fn counts(&self) -> Option<Counts> {
         self.0.running.get().map(Workspace::counts)
+    }
+
+    /// The same, as `/health` tells it.
+    pub(crate) fn health(&self) -> WorkspaceHealth {
+        let Counts { clients, sessions, live, .. } = self.counts().unwrap_or_default();
+        WorkspaceHealth {
+            clients: clients as u64,
+            sessions: sessions as u64,
+            live_sessions: live as u64,
+        }
     }
 
     /// Ends every session, and returns when all that was to be kept is written.

@@ -2,10 +2,12 @@
 
 use std::{
     fs::File,
+    io::Read,
     os::fd::{AsFd, OwnedFd},
+    path::Path,
 };
 
-use rustix::fs::{FileType, OFlags, Stat, fstat};
+use rustix::fs::{FileType, Mode, OFlags, Stat, fstat};
 
 use crate::{
     error::{FileError, doing},
@@ -29,6 +31,19 @@ pub(crate) fn open(root: &Root, path: &RelPath) -> Result<(File, Stat), FileErro
 pub(crate) fn open_place(place: &Place) -> Result<(File, Stat), FileError> {
     refuse_others(&place.stat()?)?;
     checked(place.open(READ)?)
+}
+
+/// Reads a small file of a known name that lies where others write: no link in its place is followed,
+/// and nothing else opened. None, too, when it is larger than that.
+pub(crate) fn small(path: &Path, most: u64) -> Option<String> {
+    // Looked at before it is opened and after, as in `open`.
+    path.symlink_metadata().ok().filter(std::fs::Metadata::is_file)?;
+    let flags = READ | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    let (file, _) = checked(rustix::fs::open(path, flags, Mode::empty()).ok()?).ok()?;
+    let mut bytes = Vec::new();
+    file.take(most + 1).read_to_end(&mut bytes).ok()?;
+    let fits = bytes.len() as u64 <= most;
+    fits.then(|| String::from_utf8_lossy(&bytes).into_owned())
 }
 
 /// Passes on what is a regular file.

@@ -6,13 +6,13 @@ use std::{fmt, process::ExitCode};
 use client::ClientError;
 use daemon::stopped::KeyError;
 
-/// An error that the one who typed the command can mend.
+/// An error that the one who typed the command can mend. It says what the error itself says.
 #[derive(Debug)]
-struct Usage;
+struct Usage(anyhow::Error);
 
 impl fmt::Display for Usage {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("the settings are not right")
+        write!(f, "{:#}", self.0)
     }
 }
 
@@ -20,7 +20,7 @@ impl std::error::Error for Usage {}
 
 /// Marks an error as one of usage.
 pub(crate) fn usage(error: anyhow::Error) -> anyhow::Error {
-    error.context(Usage)
+    Usage(error).into()
 }
 
 /// Tells an error, and the code that says what kind it was.
@@ -50,6 +50,13 @@ fn number(error: &anyhow::Error) -> u8 {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn an_error_of_usage_says_what_it_says_and_no_more() {
+        let error = usage(anyhow::anyhow!("7 is no port").context("--listen"));
+        assert_eq!(format!("{error:#}"), "--listen: 7 is no port");
+        assert_eq!(number(&error.context("starting")), 2);
+    }
 
     #[test]
     fn each_kind_of_failure_has_its_code() {

@@ -149,6 +149,11 @@ impl Outbox {
         !state.closed && state.bytes <= SOFT_BOUND
     }
 
+    /// How many bytes are queued.
+    pub fn queued(&self) -> usize {
+        self.lock().bytes
+    }
+
     /// Whether the link still takes frames.
     pub fn is_closed(&self) -> bool {
         self.lock().closed

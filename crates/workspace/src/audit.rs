@@ -17,6 +17,9 @@ use store::{Action, AuditStore};
 const WAITING: usize = 4096;
 /// Typing is noted so often for each who types into a session, and no more often.
 const BETWEEN_TYPING: Duration = Duration::from_secs(60);
+/// The longest target or outcome that is noted, in bytes: there may be two paths in it. Both may be
+/// what a client made up.
+const LONGEST: usize = 10 * 1024;
 /// Of so many pairs of typist and session it is remembered when they were noted.
 const TYPISTS: usize = 4096;
 
@@ -47,8 +50,8 @@ impl Audit {
             at,
             who: who.to_owned(),
             what: what.to_owned(),
-            target: target.to_owned(),
-            outcome: outcome.to_owned(),
+            target: shortened(target),
+            outcome: shortened(outcome),
         };
         if self.notes.try_send(Note::Did(action)).is_err() {
             tracing::error!(
@@ -93,6 +96,12 @@ impl Audit {
     }
 }
 
+fn shortened(text: &str) -> String {
+    let end = text.floor_char_boundary(LONGEST);
+    let more = if end < text.len() { "…" } else { "" };
+    format!("{}{more}", &text[..end])
+}
+
 fn write(store: &dyn AuditStore, notes: &Receiver<Note>) {
     for note in notes {
         match note {
@@ -129,6 +138,18 @@ mod tests {
             told,
             [("key-2", "session.kill", "there is no session s"), ("key-1", "session.open", "done")]
         );
+    }
+
+    #[test]
+    fn no_more_is_noted_of_what_a_client_says_than_the_bound() {
+        let store = Arc::new(VolatileStore::default());
+        let audit = Audit::new(store.clone());
+        audit.note("key-1", "file.create", &"ä".repeat(LONGEST), "done");
+        audit.flush();
+        let action = store.actions(1).unwrap().remove(0);
+        assert_eq!(action.target.len(), LONGEST + "…".len());
+        assert!(action.target.ends_with("ä…"));
+        assert_eq!(action.outcome, "done");
     }
 
     #[test]

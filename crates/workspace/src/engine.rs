@@ -23,8 +23,9 @@ pub(crate) trait Engine: Send + Sync {
     /// Raw keys.
     fn type_in(&self, keys: Bytes) -> Result<(), Refusal>;
 
-    /// A whole prompt: for an agent one turn, for a terminal the text and one Enter.
-    fn prompt(&self, text: String) -> Result<(), Refusal>;
+    /// A whole prompt: for an agent one turn, for a terminal the text and one Enter. Which turn it
+    /// will be, where there are turns and that is known already.
+    fn prompt(&self, text: String) -> Result<Option<u64>, Refusal>;
 
     /// A whole prompt of a team's. The ticket says that its turn begins: right before
     /// [`Feed::turn_started`](crate::sessions::Feed::turn_started) of the turn with this prompt,

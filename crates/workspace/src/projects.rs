@@ -57,13 +57,19 @@ impl Projects {
         who: &Identity,
         message: ClientMessage,
     ) -> Result<ServerMessage, Refusal> {
-        match message {
+        let (what, target) = change(&message);
+        let answered = match message {
             ClientMessage::CreateProject(create) => self.create(shared, who, create).await,
             ClientMessage::UpdateProject(update) => self.update(shared, who, update).await,
             ClientMessage::DeleteProject(delete) => self.delete(shared, who, delete).await,
-            ClientMessage::ListProjects => Ok(self.all()),
+            ClientMessage::ListProjects => return Ok(self.all()),
             other => Err(Refusal::Invalid(format!("{} is not about projects", other.name()))),
+        };
+        // What was done has been noted, with the project's id.
+        if let Err(refusal) = &answered {
+            shared.audit.note(&who.who, what, &target, &refusal.to_string());
         }
+        answered
     }
 
     /// All, by name.
@@ -163,6 +169,16 @@ impl Projects {
     }
 }
 
+/// What a message changes, for the audit log.
+fn change(message: &ClientMessage) -> (&'static str, String) {
+    match message {
+        ClientMessage::CreateProject(create) => ("project.create", create.working_dir.clone()),
+        ClientMessage::UpdateProject(update) => ("project.update", update.project_id.to_string()),
+        ClientMessage::DeleteProject(delete) => ("project.delete", delete.project_id.to_string()),
+        _ => ("project.other", String::new()),
+    }
+}
+
 /// A directory to work in, in full: it begins with `/` or `~`, and is there.
 pub(crate) async fn working_dir(
     dir: &str,
@@ -230,6 +246,7 @@ fn read(fact: &Fact) -> Option<Project> {
 #[cfg(test)]
 mod tests {
     use protocol::workspace::Role;
+    use store::AuditStore as _;
 
     use super::*;
     use crate::testing;
@@ -288,6 +305,11 @@ mod tests {
             let refused = shared.projects.answer(shared, &who(), create(dir)).await.unwrap_err();
             assert!(refused.to_string().contains(dir), "{refused}");
         }
+        // What is noted is written by a thread, and what cannot be written is lost.
+        shared.audit.flush();
+        let noted = place.store.actions(9).unwrap();
+        assert!(noted.iter().all(|it| it.what == "project.create" && it.outcome != "done"));
+        assert_eq!(noted.len(), 3);
         place.store.fail_writes(true);
         let unkept = shared.projects.answer(shared, &who(), create("/")).await;
         assert!(matches!(unkept, Err(Refusal::Store(_))));

@@ -3,6 +3,7 @@
 use std::{collections::BTreeMap, path::PathBuf, time::Duration};
 
 use base::Secret;
+use session::viewer::PATIENCE;
 
 /// The settings of the workspace.
 #[derive(Debug, Clone)]
@@ -19,7 +20,8 @@ pub struct Settings {
     pub history_bytes: u64,
     /// Sessions at most, those that have ended among them.
     pub max_sessions: usize,
-    /// Processes of one session at most, where the system lets us bound them.
+    /// Processes and threads of one session at most, where the system lets us bound them; `None`: as
+    /// many as there may be.
     pub max_processes: Option<u32>,
     /// Connections of clients at most, and such that have not said who they are.
     pub max_clients: usize,
@@ -27,6 +29,8 @@ pub struct Settings {
     pub max_strangers: usize,
     /// Messages that one connection may send in a second.
     pub message_rate: u32,
+    /// After so long without taking anything, a client that fell behind is sent no more of a session.
+    pub lag_timeout: Duration,
     /// How long a process has between HUP and TERM, and TERM and KILL.
     pub stop_grace: Duration,
     /// Users whom sessions and projects may run as.
@@ -38,7 +42,7 @@ pub struct Settings {
 /// How agents are run.
 #[derive(Debug, Clone, Default)]
 pub struct AgentSettings {
-    /// Whether agents think with this server's models, unless a session says otherwise.
+    /// Whether agents think with this server's models, whichever a session names.
     pub use_gateway: bool,
     /// The model of sessions that name none: a CLI's own name, or `warren:NAME`.
     pub model: Option<String>,
@@ -75,10 +79,11 @@ impl Settings {
             log_bytes: 2 * 1024 * 1024,
             history_bytes: 16 * 1024 * 1024,
             max_sessions: 4096,
-            max_processes: None,
+            max_processes: Some(4096),
             max_clients: 1024,
             max_strangers: 256,
             message_rate: 1000,
+            lag_timeout: PATIENCE,
             stop_grace: Duration::from_secs(5),
             run_as: Vec::new(),
             agents: AgentSettings {

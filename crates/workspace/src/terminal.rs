@@ -11,7 +11,9 @@ use std::{
 
 use bytes::{Bytes, BytesMut};
 use futures_util::{FutureExt as _, future::BoxFuture};
-use process::{Child, ChildIo, Command, Exit, Handle, Stdio, TerminalReader, TerminalWriter};
+use process::{
+    Child, ChildIo, Command, Exit, Handle, MOST_PER_READ, Stdio, TerminalReader, TerminalWriter,
+};
 use session::size::Size;
 use tokio::{
     sync::{mpsc, watch},
@@ -106,22 +108,18 @@ impl Running {
 
 impl Engine for Running {
     fn type_in(&self, keys: Bytes) -> Result<(), Refusal> {
-        let full =
-            || Refusal::invalid("the program reads nothing: what was typed before waits still");
-        let (length, waiting) = (keys.len(), &self.waiting);
-        if waiting.fetch_add(length, Ordering::Relaxed) + length > WAITING_BYTES {
-            waiting.fetch_sub(length, Ordering::Relaxed);
-            return Err(full());
+        // Held to the end: what two clients type at the same time is not mixed.
+        let writer = self.writer.lock().unwrap_or_else(PoisonError::into_inner);
+        let is_first = self.waiting.load(Ordering::Acquire) == 0;
+        match writer.as_ref().filter(|_| is_first) {
+            Some(writer) => self.wait(left_of(writer, keys)),
+            None => self.wait(keys),
         }
-        self.keys.try_send(keys).map_err(|_| {
-            waiting.fetch_sub(length, Ordering::Relaxed);
-            full()
-        })
     }
 
-    fn prompt(&self, text: String) -> Result<(), Refusal> {
+    fn prompt(&self, text: String) -> Result<Option<u64>, Refusal> {
         let takes_pastes = text.contains('\n') && self.feed.takes_pastes();
-        self.type_in(Bytes::from(typed(&text, takes_pastes)))
+        self.type_in(Bytes::from(typed(&text, takes_pastes))).map(|()| None)
     }
 
     fn interrupt(&self) -> Result<(), Refusal> {
@@ -159,6 +157,33 @@ impl Engine for Running {
     }
 }
 
+impl Running {
+    /// Has keys typed once those before them are.
+    fn wait(&self, keys: Bytes) -> Result<(), Refusal> {
+        let full =
+            || Refusal::invalid("the program reads nothing: what was typed before waits still");
+        let (length, waiting) = (keys.len(), &self.waiting);
+        if length == 0 {
+            return Ok(());
+        }
+        if waiting.fetch_add(length, Ordering::AcqRel) + length > WAITING_BYTES {
+            waiting.fetch_sub(length, Ordering::AcqRel);
+            return Err(full());
+        }
+        self.keys.try_send(keys).map_err(|_| {
+            waiting.fetch_sub(length, Ordering::AcqRel);
+            full()
+        })
+    }
+}
+
+/// Types as much of it at once as the terminal takes, and returns what is left.
+fn left_of(writer: &TerminalWriter, mut keys: Bytes) -> Bytes {
+    let typed = writer.try_write(&keys);
+    // What is wrong shows again when the rest is typed.
+    keys.split_off(typed.unwrap_or(0))
+}
+
 /// A prompt as it is typed: its lines, and one Enter.
 fn typed(text: &str, takes_pastes: bool) -> String {
     let text = text.replace("\r\n", "\n");
@@ -179,7 +204,7 @@ async fn pass_on(
 ) {
     while let Some(keys) = typed.recv().await {
         let written = writer.write_all(&keys).await;
-        waiting.fetch_sub(keys.len(), Ordering::Relaxed);
+        waiting.fetch_sub(keys.len(), Ordering::Release);
         if let Err(error) = written {
             tracing::debug!(%error, "a terminal takes no keys any more");
             return;
@@ -200,8 +225,10 @@ struct Watch {
 
 impl Watch {
     async fn run(mut self) {
-        let exit = self.read().await;
-        let _late = timeout(DRAIN, self.drain()).await;
+        let mut buffer = BytesMut::new();
+        let exit = self.read(&mut buffer).await;
+        let _late = timeout(DRAIN, self.drain(&mut buffer)).await;
+        self.feed(&mut buffer).await;
         // What it left in the background has nobody any more.
         if let Err(error) = self.child.handle().stop(self.grace).await {
             tracing::debug!(%error, "a session cannot be stopped");
@@ -212,18 +239,17 @@ impl Watch {
         let _nobody = self.ending.send(true);
     }
 
-    /// All output, until the process has ended.
-    async fn read(&mut self) -> Exit {
-        let mut buffer = BytesMut::new();
+    /// All output, until the process has ended; what was not fed yet is in the buffer then.
+    async fn read(&mut self, buffer: &mut BytesMut) -> Exit {
         loop {
             let read = tokio::select! {
                 biased;
-                read = self.reader.read(&mut buffer) => read,
+                read = self.reader.read(buffer) => read,
                 exit = self.child.wait() => return exit,
             };
             match read {
                 Ok(0) => return self.child.wait().await,
-                Ok(length) => self.feed(&mut buffer, length),
+                Ok(_) => self.feed(buffer).await,
                 Err(error) => {
                     tracing::warn!(session = %self.feed.session(), %error, "a terminal cannot be read");
                     return self.child.wait().await;
@@ -233,22 +259,22 @@ impl Watch {
     }
 
     /// What is left of the output.
-    async fn drain(&mut self) {
-        let mut buffer = BytesMut::new();
-        while let Ok(length) = self.reader.read(&mut buffer).await
-            && length > 0
-        {
-            self.feed(&mut buffer, length);
+    async fn drain(&mut self, buffer: &mut BytesMut) {
+        while self.reader.read(buffer).await.is_ok_and(|length| length > 0) {
+            self.feed(buffer).await;
         }
     }
 
-    fn feed(&self, buffer: &mut BytesMut, length: usize) {
+    async fn feed(&self, buffer: &mut BytesMut) {
         let bytes = buffer.split().freeze();
-        if length < LITTLE {
+        if bytes.len() < LITTLE {
             // A session that is idle most of the time has no buffer most of the time.
             *buffer = BytesMut::new();
         }
-        self.feed.output(bytes);
+        if !bytes.is_empty() {
+            self.feed.output(bytes);
+            self.feed.room(MOST_PER_READ).await;
+        }
     }
 }
 

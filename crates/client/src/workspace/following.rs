@@ -16,7 +16,7 @@ use super::{
     address::Address,
     answer::refusal,
     connection::{Told, Workspace},
-    inputs::Inputs,
+    inputs::{Inputs, unique},
     place::{Ending, Place, Seen, Step},
 };
 use crate::error::ClientError;
@@ -88,7 +88,7 @@ impl Following {
         let mut following = Self {
             address: address.clone(),
             place: Place::new(session, settings.is_agent),
-            inputs: Inputs::new(session, format!("{:08x}{:08x}", jitter(), jitter())),
+            inputs: Inputs::new(session, unique()),
             state: State::Connected(Box::new(workspace)),
             backoff: Backoff::new(first, last),
             since: Instant::now(),
@@ -160,6 +160,13 @@ impl Following {
         for message in self.inputs.push(keys) {
             self.say(&message);
         }
+    }
+
+    /// Gives it a whole prompt. Without a connection it is sent when there is one again.
+    /// [`Seen::Taken`] tells that it was taken.
+    pub fn prompt(&mut self, text: String) {
+        let message = self.inputs.prompt(text);
+        self.say(&message);
     }
 
     /// The terminal that it is shown on has another size.
@@ -257,7 +264,11 @@ impl Following {
                 self.ready.push_back(Seen::Refused(words));
             }
             Step::Show(seen) => self.ready.push_back(seen),
-            Step::Acknowledged(id) => self.inputs.acknowledged(&id),
+            Step::Acknowledged(ack) => {
+                if self.inputs.acknowledged(&ack.input_id) {
+                    self.ready.push_back(Seen::Taken { turn: ack.turn });
+                }
+            }
             Step::Attach => {
                 let attach = self.place.attach();
                 self.say(&attach);

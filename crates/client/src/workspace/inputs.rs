@@ -1,21 +1,27 @@
-//! Keys on their way: each is kept until the server has acknowledged it, and sent again when the
-//! connection was lost meanwhile. The server applies each once.
+//! Keys and prompts on their way: each is kept until the server has acknowledged it, and sent again
+//! when the connection was lost meanwhile. The server applies each once.
 
 use std::collections::VecDeque;
 
 use protocol::workspace::{
     ClientMessage, SessionId, base64,
-    client::{Encoding, TerminalInput},
+    client::{Encoding, SendInput, TerminalInput},
 };
+use wire::dial::jitter;
 
 /// So many are kept at most.
 const MOST: usize = 512;
-/// Nothing more is taken while they have so many bytes.
+/// No more keys are taken while all have so many bytes.
 const MOST_BYTES: usize = 256 * 1024;
 /// One message has so many bytes of keys at most.
 const PIECE: usize = 64 * 1024;
 
-/// The keys of one client that are not acknowledged yet.
+/// What tells the inputs of one client from those of all others.
+pub fn unique() -> String {
+    format!("{:08x}{:08x}", jitter(), jitter())
+}
+
+/// What one client has typed that is not acknowledged yet.
 #[derive(Debug)]
 pub struct Inputs {
     session: SessionId,
@@ -29,11 +35,18 @@ pub struct Inputs {
 #[derive(Debug)]
 struct Open {
     id: String,
-    data: String,
+    typed: Typed,
+}
+
+#[derive(Debug, Clone)]
+enum Typed {
+    /// In base64.
+    Keys(String),
+    Prompt(String),
 }
 
 impl Inputs {
-    /// Keys for a session. The prefix is of this client alone: random, short.
+    /// What is typed into a session. The prefix is of this client alone: [`unique`].
     pub fn new(session: SessionId, prefix: String) -> Self {
         Self { session, prefix, count: 0, open: VecDeque::new(), bytes: 0 }
     }
@@ -48,11 +61,16 @@ impl Inputs {
         keys.chunks(PIECE).map(|piece| self.piece(piece)).collect()
     }
 
-    /// The server has applied this one.
-    pub fn acknowledged(&mut self, input_id: &str) {
-        if let Some(at) = self.open.iter().position(|open| open.id == input_id) {
-            self.remove(at);
-        }
+    /// What to send for a whole prompt.
+    pub fn prompt(&mut self, text: String) -> ClientMessage {
+        self.keep(Typed::Prompt(text))
+    }
+
+    /// The server has applied this one; whether it was a prompt of this client.
+    pub fn acknowledged(&mut self, input_id: &str) -> bool {
+        let at = self.open.iter().position(|open| open.id == input_id);
+        let open = at.and_then(|at| self.remove(at));
+        matches!(open, Some(Open { typed: Typed::Prompt(_), .. }))
     }
 
     /// The server has refused something: the oldest, as it reads them in order.
@@ -66,28 +84,45 @@ impl Inputs {
     }
 
     fn piece(&mut self, keys: &[u8]) -> ClientMessage {
+        self.keep(Typed::Keys(base64::encode(keys)))
+    }
+
+    fn keep(&mut self, typed: Typed) -> ClientMessage {
         self.count += 1;
-        let open =
-            Open { id: format!("{}-{}", self.prefix, self.count), data: base64::encode(keys) };
+        let open = Open { id: format!("{}-{}", self.prefix, self.count), typed };
         let message = self.message(&open);
-        self.bytes += open.data.len();
+        self.bytes += open.typed.len();
         self.open.push_back(open);
         message
     }
 
-    fn remove(&mut self, at: usize) {
-        if let Some(open) = self.open.remove(at) {
-            self.bytes -= open.data.len();
-        }
+    fn remove(&mut self, at: usize) -> Option<Open> {
+        let open = self.open.remove(at)?;
+        self.bytes -= open.typed.len();
+        Some(open)
     }
 
     fn message(&self, open: &Open) -> ClientMessage {
-        ClientMessage::TerminalInput(TerminalInput {
-            session_id: self.session,
-            data: open.data.clone(),
-            encoding: Encoding::Base64,
-            input_id: Some(open.id.clone()),
-        })
+        let (session_id, input_id) = (self.session, Some(open.id.clone()));
+        match open.typed.clone() {
+            Typed::Keys(data) => ClientMessage::TerminalInput(TerminalInput {
+                session_id,
+                data,
+                encoding: Encoding::Base64,
+                input_id,
+            }),
+            Typed::Prompt(input) => {
+                ClientMessage::SendInput(SendInput { session_id, input, input_id })
+            }
+        }
+    }
+}
+
+impl Typed {
+    fn len(&self) -> usize {
+        match self {
+            Self::Keys(text) | Self::Prompt(text) => text.len(),
+        }
     }
 }
 
@@ -115,6 +150,18 @@ mod tests {
         assert_eq!(again, ["p-1", "p-3"]);
         inputs.refused();
         assert_eq!(inputs.again().count(), 1);
+    }
+
+    #[test]
+    fn a_prompt_is_sent_again_as_well_until_it_is_acknowledged() {
+        let mut inputs = inputs();
+        inputs.push(b"a");
+        let ClientMessage::SendInput(sent) = inputs.prompt("look".to_owned()) else { panic!() };
+        assert_eq!((sent.input.as_str(), sent.input_id.as_deref()), ("look", Some("p-2")));
+        assert_eq!(inputs.again().last(), Some(ClientMessage::SendInput(sent)));
+        assert!(!inputs.acknowledged("p-1"));
+        assert!(inputs.acknowledged("p-2") && !inputs.acknowledged("p-2"));
+        assert_eq!((inputs.open.len(), inputs.bytes), (0, 0));
     }
 
     #[test]

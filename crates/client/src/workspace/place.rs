@@ -6,7 +6,7 @@ use protocol::workspace::{
     AgentEvent, ClientMessage, Notice, OutputFrame, ServerMessage, SessionId, SessionInfo,
     SessionSnapshot, SessionStatus,
     client::{
-        AgentEventMessage, Attach, PermissionRequest, PermissionResolved, SessionHistory,
+        AgentEventMessage, Attach, InputAck, PermissionRequest, PermissionResolved, SessionHistory,
         TerminalSize, Usage, connection::OUTPUT_BACKPRESSURE,
     },
 };
@@ -28,6 +28,11 @@ pub enum Seen {
     Resolved(PermissionResolved),
     /// What a turn used.
     Used(Usage),
+    /// A prompt of this client was taken.
+    Taken {
+        /// Which turn it is, or will be, where the server says so.
+        turn: Option<u64>,
+    },
     /// Its terminal has another size.
     Size(TerminalSize),
     /// It is not as it was.
@@ -59,7 +64,7 @@ pub enum Step {
     /// It is to be shown.
     Show(Seen),
     /// It is an input's acknowledgement.
-    Acknowledged(String),
+    Acknowledged(InputAck),
     /// The server sends nothing any more until it is asked to again.
     Attach,
     /// The process has ended; what it wrote may still be on its way.
@@ -161,7 +166,7 @@ impl Place {
             }
             ServerMessage::Usage(it) if it.session_id == ours => self.usage(it),
             ServerMessage::TerminalSize(it) if it.session_id == ours => Step::Show(Seen::Size(it)),
-            ServerMessage::InputAck(ack) => Step::Acknowledged(ack.input_id),
+            ServerMessage::InputAck(ack) => Step::Acknowledged(ack),
             ServerMessage::ClientNotice(it) => self.notice(it.notice),
             ServerMessage::SessionStatusChanged(it) if it.session.id == ours => status(it.session),
             ServerMessage::SessionList(list) => {

@@ -5,12 +5,12 @@ use std::time::Duration;
 use protocol::workspace::{
     ClientMessage, ServerMessage, SessionId, SessionInfo,
     client::{
-        GetHistory, History, ListSessions, NewSession, OfSession, OpenTerminal, RenameSession,
-        SendInput,
+        GetHistory, History, InputAck, ListSessions, NewSession, OfSession, OpenTerminal,
+        RenameSession, SendInput,
     },
 };
 
-use super::{answer::Answer, connection::Workspace};
+use super::{answer::Answer, connection::Workspace, inputs::unique};
 use crate::error::ClientError;
 
 /// How long a question may take that needs no work.
@@ -95,13 +95,24 @@ impl Workspace {
         .await
     }
 
-    /// Gives a session a whole prompt. Nothing is answered when it is taken: a refusal comes with what is
-    /// told next.
+    /// Gives a session a whole prompt; which of an agent's turns it is, where the server says so.
     ///
     /// # Errors
-    /// [`ClientError::Unreachable`] when the server is lost.
-    pub fn prompt(&mut self, session_id: SessionId, input: String) -> Result<(), ClientError> {
-        self.send(&ClientMessage::SendInput(SendInput { session_id, input }))
+    /// When the server says no.
+    pub async fn prompt(
+        &mut self,
+        session_id: SessionId,
+        input: String,
+    ) -> Result<Option<u64>, ClientError> {
+        let input_id = unique();
+        let prompt = SendInput { session_id, input, input_id: Some(input_id.clone()) };
+        self.request(&ClientMessage::SendInput(prompt), SOON, |reply| match reply {
+            ServerMessage::InputAck(InputAck { input_id: id, turn }) if id == input_id => {
+                Answer::Is(turn)
+            }
+            other => other.into(),
+        })
+        .await
     }
 
     /// Earlier output, as it was written.

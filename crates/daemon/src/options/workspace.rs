@@ -35,7 +35,8 @@ options! {
         /// The most sessions, those that have ended among them: in the file only
         #[arg(skip)]
         max_sessions: Option<usize>,
-        /// The most processes of a session, where the system can bound them: in the file only
+        /// The most processes and threads of a session, where the system can bound them; 0: no bound
+        /// [default: 4096]: in the file only
         #[arg(skip)]
         max_processes: Option<u32>,
         /// The most clients at the same time: in the file only
@@ -44,6 +45,10 @@ options! {
         /// The most messages of a client in a second: in the file only
         #[arg(skip)]
         message_rate: Option<u32>,
+        /// After so long without taking anything, a client that fell behind is sent no more of a
+        /// session: in the file only
+        #[arg(skip)]
+        lag_timeout_secs: Option<Seconds>,
         /// How long a process has between being asked to end and being made to: in the file only
         #[arg(skip)]
         stop_grace_secs: Option<Seconds>,
@@ -60,7 +65,7 @@ options! {
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct AgentOptions {
-    /// Whether they think with this server's models, unless a session says otherwise.
+    /// Whether they think with this server's models, whichever a session names.
     pub use_gateway: bool,
     /// The model of sessions that name none: an agent's own name for it, or `warren:NAME`.
     pub model: Option<String>,

@@ -30,9 +30,10 @@ pub(super) fn settings(
             .history_mib
             .map_or(usual.history_bytes, |mib| mib.saturating_mul(1 << 20)),
         max_sessions: options.max_sessions.unwrap_or(usual.max_sessions),
-        max_processes: options.max_processes.or(usual.max_processes),
+        max_processes: bound(options.max_processes, usual.max_processes),
         max_clients: options.max_clients.unwrap_or(usual.max_clients),
         message_rate: options.message_rate.unwrap_or(usual.message_rate),
+        lag_timeout: duration(options.lag_timeout_secs, usual.lag_timeout),
         stop_grace: duration(options.stop_grace_secs, usual.stop_grace),
         run_as: options.run_as_users.unwrap_or_default(),
         agents: agents(options.agents.unwrap_or_default(), &usual.agents)?,
@@ -84,6 +85,11 @@ fn scaled(given: Option<usize>, unit: usize) -> Option<usize> {
     given.map(|number| number.saturating_mul(unit))
 }
 
+/// 0 stands for no bound.
+fn bound(given: Option<u32>, usual: Option<u32>) -> Option<u32> {
+    given.map_or(usual, |most| Some(most).filter(|most| *most > 0))
+}
+
 fn duration(given: Option<Seconds>, usual: Duration) -> Duration {
     given.map_or(usual, |Seconds(duration)| duration)
 }
@@ -101,6 +107,8 @@ mod tests {
         let usual = of("").unwrap().unwrap();
         assert_eq!(usual.dir, Path::new("/data/workspace"));
         assert!(usual.token.is_none() && usual.run_as.is_empty());
+        assert_eq!(usual.max_processes, Some(4096));
+        assert_eq!(of("max_processes = 0").unwrap().unwrap().max_processes, None);
         assert!(of("enabled = false").unwrap().is_none());
     }
 
@@ -108,7 +116,7 @@ mod tests {
     fn what_is_written_is_meant() {
         let text = "token = 't'\ndir = '/elsewhere'\nlog_kib = 64\nhistory_mib = 2\n\
                     max_sessions = 7\nmax_processes = 8\nmax_clients = 9\nmessage_rate = 10\n\
-                    stop_grace_secs = 0.5\nrun_as_users = ['alice']\n\
+                    stop_grace_secs = 0.5\nlag_timeout_secs = 9.5\nrun_as_users = ['alice']\n\
                     [agents]\nuse_gateway = true\nmodel = 'warren:m'\nidle_secs = 1\n\
                     silence_secs = 2\npermission_secs = 3\nallowed_args = ['--verbose']\n\
                     acp = { mine = ['mine', '--acp'] }\nprograms = { claude = '/opt/claude' }";
@@ -117,6 +125,7 @@ mod tests {
         assert_eq!((read.history_bytes, read.max_sessions), (2 << 20, 7));
         assert_eq!((read.max_processes, read.max_clients, read.message_rate), (Some(8), 9, 10));
         assert_eq!(read.stop_grace, Duration::from_millis(500));
+        assert_eq!(read.lag_timeout, Duration::from_millis(9500));
         assert_eq!((read.run_as, read.token.unwrap().expose()), (vec!["alice".to_owned()], "t"));
         let agents = read.agents;
         assert_eq!((agents.use_gateway, agents.model.as_deref()), (true, Some("warren:m")));

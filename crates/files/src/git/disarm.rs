@@ -19,7 +19,9 @@ pub(super) const ENVIRONMENT: [(&str, &str); 8] = [
 ];
 
 /// Configuration that is the same for all.
-const SETTINGS: [&str; 8] = [
+const SETTINGS: [&str; 9] = [
+    // What is larger is compared without being held in memory, and said to differ.
+    "core.bigFileThreshold=16m",
     "core.fsmonitor=false",
     "core.hooksPath=/dev/null",
     "core.quotePath=false",

@@ -8,6 +8,8 @@
 //!
 //! One thing remains with the system: who writes the repository's configuration while git starts
 //! could name a filter in that moment. Run git as the project's user, and that is all it gains.
+//! So it is with what git reads: a repository's own directory may lead it to other files, and git
+//! shows of them what that user may read.
 //!
 //! - [`status`]: what git says of a work tree, and the pure reading of it
 //! - `diff`: what changed in one file
@@ -27,9 +29,9 @@ pub mod status;
 mod tests;
 mod turns;
 
-use std::{ffi::OsString, path::Path, sync::Arc, time::Duration};
+use std::{ffi::OsString, fmt, io, path::Path, sync::Arc, time::Duration};
 
-use tokio::sync::Semaphore;
+use tokio::{process::Command, sync::Semaphore};
 
 pub use self::{error::GitError, status::Status};
 use self::{place::Place, turns::Turns};
@@ -58,14 +60,19 @@ impl Default for GitSettings {
 }
 
 /// How git is started: as whom, and with which environment.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Clone)]
 pub struct Runner {
-    /// The words that start it: `git` alone, or a helper that becomes another user first. The
-    /// helper passes on arguments, environment and output as they are, and is replaced by git.
+    /// The words that start it: `git`, or something that takes its place.
     pub command: Vec<OsString>,
     /// All of its environment, beside what this crate adds.
     pub env: Vec<(OsString, OsString)>,
+    /// Has each command run as another user. The project's directory has to be one without links
+    /// then: only that user may find out where they lead.
+    pub as_user: Option<Become>,
 }
+
+/// Has a command run as somebody else.
+pub type Become = Arc<dyn Fn(&mut Command) -> io::Result<()> + Send + Sync>;
 
 impl Runner {
     /// `git` as this process's user, with the few variables of this process that it needs.
@@ -74,7 +81,14 @@ impl Runner {
         let passed = PASSED_ON
             .iter()
             .filter_map(|name| std::env::var_os(name).map(|value| (OsString::from(name), value)));
-        Self { command: vec!["git".into()], env: passed.collect() }
+        Self { command: vec!["git".into()], env: passed.collect(), as_user: None }
+    }
+}
+
+/// What is in the environment is nobody's business.
+impl fmt::Debug for Runner {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Runner").field("command", &self.command).finish_non_exhaustive()
     }
 }
 

@@ -29,8 +29,12 @@ impl Place {
         root: &Path,
         runner: &Runner,
     ) -> Result<Option<Self>, GitError> {
+        let real = match runner.as_user {
+            None => tokio::fs::canonicalize(root).await.ok(),
+            Some(_) => None,
+        };
         // Who may not resolve it lets git try what it was given.
-        let root = tokio::fs::canonicalize(root).await.unwrap_or_else(|_| root.to_owned());
+        let root = real.unwrap_or_else(|| root.to_owned());
         let args = ["rev-parse", "--show-toplevel"].map(OsString::from);
         let output = git.run(runner, &root, &args).await?;
         let none = ["not a git repository", "must be run in a work tree"];

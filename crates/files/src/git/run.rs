@@ -51,7 +51,13 @@ impl Git {
         let time_out = self.settings.time_out;
         let permit = timeout(time_out, self.running.acquire()).await.map_err(|_| GitError::Busy)?;
         let _permit = permit.map_err(|_| GitError::Busy)?;
-        let mut child = command(runner, root, args)?.spawn().map_err(not_started)?;
+        let mut command = command(runner, root, args)?;
+        runner
+            .as_user
+            .as_ref()
+            .map_or(Ok(()), |becomes| becomes(&mut command))
+            .map_err(GitError::Start)?;
+        let mut child = command.spawn().map_err(not_started)?;
         let group = Group::of(&child);
         let ended = timeout(time_out, finish(&mut child, self.settings.max_output)).await;
         let output = ended.map_err(|_| GitError::TimedOut(time_out))??;

@@ -44,7 +44,7 @@ impl Repository {
             env.push((format!("GIT_{who}_NAME").into(), "A".into()));
             env.push((format!("GIT_{who}_EMAIL").into(), "a@example.org".into()));
         }
-        let runner = Runner { command: vec!["git".into()], env };
+        let runner = Runner { command: vec!["git".into()], env, as_user: None };
         Self { base, git: Git::default(), runner }
     }
 
@@ -92,6 +92,6 @@ impl Repository {
         let program = self.base.path().join("fake-git");
         fs::write(&program, format!("{text}\n")).unwrap();
         // Not executed itself: somebody who is just being started may still have it open for writing.
-        Runner { command: vec!["sh".into(), program.into()], env: self.runner.env.clone() }
+        Runner { command: vec!["sh".into(), program.into()], ..self.runner.clone() }
     }
 }

@@ -20,7 +20,7 @@ mod total;
 mod tree;
 mod worker;
 
-use std::{io, path::Path, sync::Arc, time::Duration};
+use std::{io, path::Path, sync::Arc, thread, time::Duration};
 
 use tokio::{
     sync::{oneshot, watch},
@@ -76,7 +76,13 @@ pub enum WatchError {
     /// No thread could be started.
     #[error("no thread can be started to watch with: {0}")]
     Thread(#[source] io::Error),
+    /// The thread ended before it watched.
+    #[error("the project's directory is not watched: the server's log says why")]
+    Ended,
 }
+
+/// All that a watch does, for a thread of its own. It may take as long as the watch.
+pub type Work = Box<dyn FnOnce() + Send>;
 
 /// What the thread tells: how often something changed, and how it finds out.
 #[derive(Debug, Clone, Copy)]
@@ -106,14 +112,31 @@ impl Watch {
         limits: Limits,
         watches: &Arc<Watches>,
     ) -> Result<Self, WatchError> {
-        let root = tokio::fs::canonicalize(root).await.map_err(WatchError::Root)?;
-        drop(tokio::fs::read_dir(&root).await.map_err(WatchError::Root)?);
+        let begin =
+            |work: Work| thread::Builder::new().name("watch".to_owned()).spawn(work).map(drop);
+        Self::start_on(root, limits, watches, begin).await
+    }
+
+    /// The same on a thread that `begin` makes, which need not have this process's rights: what it
+    /// may not read is neither watched nor told.
+    ///
+    /// # Errors
+    ///
+    /// As [`Watch::start`].
+    pub async fn start_on(
+        root: &Path,
+        limits: Limits,
+        watches: &Arc<Watches>,
+        begin: impl FnOnce(Work) -> io::Result<()>,
+    ) -> Result<Self, WatchError> {
         let (tell, seen) = watch::channel(Seen { changes: 0, means: Means::Polling });
         let (ready, is_ready) = oneshot::channel();
-        let thread = worker::start(root, limits, watches.clone(), tell, ready);
-        let thread = thread.map_err(WatchError::Thread)?;
-        // Late, or not at all: the thread goes on, and its ending is told by `changed`.
-        let _ = timeout(START, is_ready).await;
+        let (thread, work) = worker::new(root.to_owned(), limits, watches.clone(), tell, ready);
+        begin(work).map_err(WatchError::Thread)?;
+        // When it is late, the thread goes on, and its ending is told by `changed`.
+        if let Ok(told) = timeout(START, is_ready).await {
+            told.map_err(|_| WatchError::Ended)??;
+        }
         Ok(Self { seen, debounce: Debounce::default(), ended: false, _thread: thread })
     }
 

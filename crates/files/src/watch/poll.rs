@@ -7,11 +7,11 @@ use std::{
     path::Path,
 };
 
-use super::rules;
+use super::rules::{self, Rules};
 
 /// Looks through a tree, at so many entries at most. None: the root is not there.
 pub(super) fn fingerprint(root: &Path, most: usize) -> Option<u64> {
-    let entries = rules::walk(root).build().flatten().take(most).map(|entry| {
+    let entries = Rules::of(root).walk(root).take(most).map(|entry| {
         let meta = entry.metadata();
         of(entry.path(), meta.ok().as_ref())
     });

@@ -1,11 +1,20 @@
 //! What git ignores, and where its own files are.
+//!
+//! Who writes in a project writes its rules, too. So they are read as git reads them, without following
+//! links, and no more of them than a person writes.
 
 use std::{
-    fs,
+    collections::BTreeMap,
     path::{Path, PathBuf},
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
-use ignore::{IncrementalIgnore, WalkBuilder};
+use ignore::{
+    DirEntry, WalkBuilder,
+    gitignore::{Gitignore, GitignoreBuilder},
+};
+
+use crate::regular;
 
 /// The files in git's own directory whose change is one of the repository.
 const TELLING: [&str; 7] = [
@@ -20,43 +29,151 @@ const TELLING: [&str; 7] = [
 ];
 /// The longest file that says where git's directory is.
 const POINTER_MAX: u64 = 8 << 10;
+/// The name of a file of rules.
+const RULES: &str = ".gitignore";
+/// The longest file of rules that is obeyed, and how much all of a tree's may have, in bytes.
+const RULES_MAX: u64 = 64 << 10;
+const RULES_IN_ALL: u64 = 256 << 10;
 
-/// Walks a directory and what is in it, as far as git does not ignore it: by `.gitignore` files,
-/// also those above and also without a repository, by the repository's excludes and the user's.
-/// Links are not followed.
-pub(super) fn walk(dir: &Path) -> WalkBuilder {
-    let mut walk = WalkBuilder::new(dir);
-    walk.hidden(false).ignore(false).require_git(false).follow_links(false);
-    walk.filter_entry(|entry| entry.depth() == 0 || entry.file_name() != ".git");
-    walk
+/// What git ignores below a root: by `.gitignore` files, also without a repository; by those above it
+/// in its repository, the repository's excludes and the user's. Clones share what they have read.
+#[derive(Clone)]
+pub(super) struct Rules(Arc<Mutex<Known>>);
+
+struct Known {
+    root: PathBuf,
+    /// Those that are not below the root, the nearest first.
+    above: Vec<Gitignore>,
+    /// Those of each directory that was asked about.
+    below: BTreeMap<PathBuf, Gitignore>,
+    /// How many bytes of rules may still be read.
+    left: u64,
 }
-
-/// The same rules for single paths below a root.
-pub(super) struct Rules(Option<IncrementalIgnore>);
 
 impl Rules {
     pub(super) fn of(root: &Path) -> Self {
-        Self(walk(root).build_matchers().pop())
+        let (root, below) = (root.to_owned(), BTreeMap::new());
+        let mut known = Known { root, above: Vec::new(), below, left: RULES_IN_ALL };
+        known.read_above();
+        Self(Arc::new(Mutex::new(known)))
     }
 
     /// Whether git ignores this path in a directory that it does not ignore.
-    pub(super) fn ignore(&mut self, below_root: &Path, is_dir: bool) -> bool {
-        self.0.as_mut().is_some_and(|rules| rules.matched(below_root, is_dir).is_ignore())
+    pub(super) fn ignore(&self, path: &Path, is_dir: bool) -> bool {
+        self.lock().ignore(path, is_dir)
+    }
+
+    /// Forgets what was read at a path and below it.
+    pub(super) fn forget(&self, path: &Path) {
+        let below = &mut self.lock().below;
+        let from = below.range(path.to_owned()..);
+        let gone: Vec<_> =
+            from.map(|(dir, _)| dir).take_while(|dir| dir.starts_with(path)).collect();
+        let gone: Vec<PathBuf> = gone.into_iter().cloned().collect();
+        gone.iter().for_each(|dir| drop(below.remove(dir)));
+    }
+
+    /// Walks a directory and what is in it, as far as git does not ignore it. Links are not followed.
+    pub(super) fn walk(&self, dir: &Path) -> impl Iterator<Item = DirEntry> + use<> {
+        let rules = self.clone();
+        let mut walk = WalkBuilder::new(dir);
+        walk.standard_filters(false).follow_links(false).filter_entry(move |entry| {
+            let is_dir = entry.file_type().is_some_and(|kind| kind.is_dir());
+            let is_gits = entry.file_name() == ".git";
+            entry.depth() == 0 || !(is_gits || rules.ignore(entry.path(), is_dir))
+        });
+        walk.build().flatten()
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Known> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Known {
+    fn ignore(&mut self, path: &Path, is_dir: bool) -> bool {
+        let dirs = path.ancestors().skip(1).take_while(|dir| dir.starts_with(&self.root));
+        for dir in dirs.map(Path::to_owned).collect::<Vec<_>>() {
+            let matched = self.of_dir(dir).matched(path, is_dir);
+            if !matched.is_none() {
+                return matched.is_ignore();
+            }
+        }
+        let mut above = self.above.iter().map(|rules| rules.matched(path, is_dir));
+        above.find(|matched| !matched.is_none()).is_some_and(|matched| matched.is_ignore())
+    }
+
+    fn of_dir(&mut self, dir: PathBuf) -> &Gitignore {
+        if !self.below.contains_key(&dir) {
+            let rules = self.read(&dir, &dir.join(RULES));
+            self.below.insert(dir.clone(), rules);
+        }
+        self.below.entry(dir).or_insert_with(Gitignore::empty)
+    }
+
+    fn read_above(&mut self) {
+        let root = self.root.clone();
+        let repository = Repository::of(&root);
+        let top = repository.as_ref().map_or(&*root, |repository| &repository.top);
+        for dir in root.ancestors().skip(1).take_while(|dir| dir.starts_with(top)) {
+            let rules = self.read(dir, &dir.join(RULES));
+            self.above.push(rules);
+        }
+        if let Some(repository) = &repository {
+            let rules = self.read(top, &repository.common().join("info/exclude"));
+            self.above.push(rules);
+        }
+        // The user's own, who is trusted.
+        self.above.push(GitignoreBuilder::new(top).build_global().0);
+    }
+
+    /// Reads the rules in a file, for what is below a directory. None that can be read are none.
+    fn read(&mut self, dir: &Path, file: &Path) -> Gitignore {
+        let Some(text) = regular::small(file, RULES_MAX.min(self.left)) else {
+            return Gitignore::empty();
+        };
+        self.left -= text.len() as u64;
+        let mut rules = GitignoreBuilder::new(dir);
+        for line in text.trim_start_matches('\u{feff}').lines() {
+            // One that makes no sense is none, as for git.
+            let _nonsense = rules.add_line(None, line);
+        }
+        rules.build().unwrap_or_else(|_| Gitignore::empty())
+    }
+}
+
+/// The repository that a root is in.
+struct Repository {
+    /// Its work tree.
+    top: PathBuf,
+    /// The directory of git's own files.
+    git_dir: PathBuf,
+}
+
+impl Repository {
+    fn of(root: &Path) -> Option<Self> {
+        let (top, git) =
+            root.ancestors().map(|dir| (dir, dir.join(".git"))).find(|(_, git)| git.exists())?;
+        let top = top.to_owned();
+        if git.is_dir() {
+            return Some(Self { top, git_dir: git });
+        }
+        // Of a linked work tree or a submodule, a file that says where.
+        let pointer = regular::small(&git, POINTER_MAX)?;
+        let git_dir = top.join(pointer.strip_prefix("gitdir:")?.trim());
+        git_dir.is_dir().then_some(Self { top, git_dir })
+    }
+
+    /// The directory that linked work trees have in common.
+    fn common(&self) -> PathBuf {
+        let said = regular::small(&self.git_dir.join("commondir"), POINTER_MAX);
+        said.map_or_else(|| self.git_dir.clone(), |dir| self.git_dir.join(dir.trim()))
     }
 }
 
 /// The directory of git's own files, of the repository that a root is in.
 pub(super) fn git_dir(root: &Path) -> Option<PathBuf> {
-    let (dir, git) =
-        root.ancestors().map(|dir| (dir, dir.join(".git"))).find(|(_, git)| git.exists())?;
-    if git.is_dir() {
-        return Some(git);
-    }
-    // Of a linked work tree or a submodule, a file that says where.
-    let small = git.metadata().is_ok_and(|meta| meta.is_file() && meta.len() <= POINTER_MAX);
-    let pointer = small.then(|| fs::read_to_string(&git).ok())??;
-    let said = dir.join(pointer.strip_prefix("gitdir:")?.trim());
-    said.is_dir().then_some(said)
+    Repository::of(root).map(|repository| repository.git_dir)
 }
 
 /// Whether a path in git's own directory is one whose change matters.
@@ -67,4 +184,87 @@ pub(super) fn is_telling(path: &Path) -> bool {
 /// All of them.
 pub(super) fn telling(git_dir: &Path) -> impl Iterator<Item = PathBuf> {
     TELLING.iter().map(|name| git_dir.join(name))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::*;
+    use crate::tests::{Project, promptly};
+
+    /// The names of all that is not ignored, in order.
+    fn walked(project: &Project) -> Vec<String> {
+        let root = project.root.path().to_owned();
+        let mut names: Vec<_> = promptly(move || {
+            let below = |entry: DirEntry| entry.path().strip_prefix(&root).unwrap().to_owned();
+            Rules::of(&root).walk(&root).map(below).collect::<Vec<_>>()
+        });
+        names.retain(|name| !name.as_os_str().is_empty() && !name.ends_with(RULES));
+        names.sort();
+        names.iter().map(|name| name.to_str().unwrap().to_owned()).collect()
+    }
+
+    #[test]
+    fn the_nearest_rules_come_first_and_those_above_the_root_count_in_a_repository() {
+        let project = Project::new();
+        fs::create_dir_all(project.outside().parent().unwrap().join(".git/info")).unwrap();
+        let top = project.outside().parent().unwrap().to_owned();
+        fs::write(top.join(RULES), "*.log\n/root/only\n").unwrap();
+        fs::write(top.join(".git/info/exclude"), "excluded\n").unwrap();
+        project.file("sub/.gitignore", "!keep.log\n/own\n");
+        for name in ["a.log", "only", "excluded", "sub/keep.log", "sub/own", "sub/only", "own"] {
+            project.file(name, "");
+        }
+        assert_eq!(walked(&project), ["own", "sub", "sub/keep.log", "sub/only"]);
+    }
+
+    #[test]
+    fn without_a_repository_what_is_above_the_root_is_not_asked() {
+        let project = Project::new();
+        fs::write(project.outside().parent().unwrap().join(RULES), "*\n").unwrap();
+        project.file("f", "");
+        assert_eq!(walked(&project), ["f"]);
+    }
+
+    #[test]
+    fn rules_that_are_a_link_a_pipe_or_without_an_end_are_none() {
+        let project = Project::new();
+        for name in ["link", "pipe", "large", "good"] {
+            project.file(&format!("{name}/f"), "");
+        }
+        // Read by its lines, it would fill the memory.
+        project.link(&format!("link/{RULES}"), "/dev/zero");
+        let pipe = project.at("pipe").join(RULES);
+        let (kind, mode) = (rustix::fs::FileType::Fifo, rustix::fs::Mode::RWXU);
+        rustix::fs::mknodat(rustix::fs::CWD, pipe, kind, mode, 0).unwrap();
+        project.file(&format!("large/{RULES}"), &"f\n".repeat(64 << 10));
+        project.file(&format!("good/{RULES}"), "f\n");
+        let found = ["good", "large", "large/f", "link", "link/f", "pipe", "pipe/f"];
+        assert_eq!(walked(&project), found);
+    }
+
+    #[test]
+    fn of_all_files_of_rules_together_no_more_is_read_than_the_bound() {
+        let project = Project::new();
+        let rules = format!("f\n{}", "# nothing\n".repeat(6000));
+        for number in 0..8 {
+            project.file(&format!("{number}/{RULES}"), &rules);
+            project.file(&format!("{number}/f"), "");
+        }
+        let obeyed = 8 - walked(&project).iter().filter(|name| name.ends_with("/f")).count();
+        assert_eq!(obeyed as u64, RULES_IN_ALL / rules.len() as u64);
+    }
+
+    #[test]
+    fn rules_are_read_anew_where_another_directory_has_come() {
+        let project = Project::new();
+        project.file("a/.gitignore", "f\n");
+        let rules = Rules::of(project.root.path());
+        assert!(rules.ignore(&project.at("a/f"), false));
+        fs::remove_file(project.at("a/.gitignore")).unwrap();
+        assert!(rules.ignore(&project.at("a/f"), false));
+        rules.forget(&project.at("a"));
+        assert!(!rules.ignore(&project.at("a/f"), false));
+    }
 }

@@ -32,13 +32,16 @@ pub(super) struct Tree {
     root: PathBuf,
     git_dir: Option<PathBuf>,
     rules: Rules,
-    /// How many directories came since the rules were read. They remember each.
-    came: usize,
     watcher: RecommendedWatcher,
     watched: BTreeSet<PathBuf>,
     taken: Taken,
     most: usize,
+    /// That nobody wants it any more.
+    stop: Stop,
 }
+
+/// Whether to go on no longer.
+pub(super) type Stop = Box<dyn Fn() -> bool + Send>;
 
 impl Tree {
     /// Watches all of a tree.
@@ -46,6 +49,7 @@ impl Tree {
         root: &Path,
         most: usize,
         taken: Taken,
+        stop: Stop,
         handler: impl EventHandler,
     ) -> Result<Self, Trouble> {
         let watcher = notify::recommended_watcher(handler).map_err(|error| {
@@ -54,7 +58,7 @@ impl Tree {
         })?;
         let (git_dir, rules) = (rules::git_dir(root), Rules::of(root));
         let (root, watched) = (root.to_owned(), BTreeSet::new());
-        let mut tree = Self { root, git_dir, rules, came: 0, watcher, watched, taken, most };
+        let mut tree = Self { root, git_dir, rules, watcher, watched, taken, most, stop };
         tree.add_all()?;
         Ok(tree)
     }
@@ -84,7 +88,6 @@ impl Tree {
         if below.as_os_str().is_empty() {
             return if self.root.is_dir() { Ok(true) } else { Err(Trouble::Gone) };
         }
-        let below = below.to_owned();
         let names = is_about_names(kind);
         if below.components().any(|name| name.as_os_str() == ".git") {
             return if names && below.file_name().is_some_and(|name| name == ".git") {
@@ -96,15 +99,15 @@ impl Tree {
         if below.file_name().is_some_and(|name| name == ".gitignore") {
             return Err(Trouble::Changed);
         }
-        self.take_in_entry(path, &below, names)
+        self.take_in_entry(path, names)
     }
 
-    fn take_in_entry(&mut self, path: &Path, below: &Path, names: bool) -> Result<bool, Trouble> {
+    fn take_in_entry(&mut self, path: &Path, names: bool) -> Result<bool, Trouble> {
         let meta = path.symlink_metadata().ok();
         let is_dir = meta.as_ref().is_some_and(std::fs::Metadata::is_dir);
         // What is gone may have been either.
         let ignored =
-            (meta.is_none() && self.rules.ignore(below, true)) || self.rules.ignore(below, is_dir);
+            (meta.is_none() && self.rules.ignore(path, true)) || self.rules.ignore(path, is_dir);
         if names && !is_dir {
             self.remove_below(path);
         }
@@ -119,10 +122,13 @@ impl Tree {
     /// Watches a directory and those in it. Each is watched before it is read, so that what comes
     /// while it is read is told or read.
     fn add_below(&mut self, dir: &Path) -> Result<(), Trouble> {
-        let entries = rules::walk(dir).build().flatten();
-        let dirs = entries.filter(|entry| entry.file_type().is_some_and(|kind| kind.is_dir()));
-        for entry in dirs {
-            self.add(entry.into_path())?;
+        for entry in self.rules.walk(dir) {
+            if (self.stop)() {
+                break;
+            }
+            if entry.file_type().is_some_and(|kind| kind.is_dir()) {
+                self.add(entry.into_path())?;
+            }
         }
         Ok(())
     }
@@ -137,7 +143,6 @@ impl Tree {
         match self.watcher.watch(&dir, RecursiveMode::NonRecursive) {
             Ok(()) => {
                 self.watched.insert(dir);
-                self.came();
                 Ok(())
             }
             Err(error) if is_full(&error) => Err(Trouble::Full),
@@ -149,16 +154,9 @@ impl Tree {
         }
     }
 
-    fn came(&mut self) {
-        self.came += 1;
-        if self.came > 2 * self.most {
-            self.came = 0;
-            self.rules = Rules::of(&self.root);
-        }
-    }
-
     /// Forgets a path and what was below it.
     fn remove_below(&mut self, path: &Path) {
+        self.rules.forget(path);
         let from = self.watched.range(path.to_owned()..);
         let gone: Vec<PathBuf> = from.take_while(|dir| dir.starts_with(path)).cloned().collect();
         for dir in &gone {

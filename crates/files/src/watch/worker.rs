@@ -1,14 +1,13 @@
 //! The thread of a watch, which watches or polls.
 
 use std::{
-    io,
-    path::PathBuf,
+    fs, io,
+    path::{Path, PathBuf},
     sync::{
         Arc,
         atomic::{AtomicBool, Ordering},
         mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel},
     },
-    thread,
     time::{Duration, Instant},
 };
 
@@ -16,7 +15,7 @@ use notify::{Event, EventKind};
 use tokio::sync::{oneshot, watch};
 
 use super::{
-    Limits, Means, Seen,
+    Limits, Means, Seen, WatchError, Work,
     poll::fingerprint,
     total::{Taken, Watches},
     tree::{Tree, Trouble},
@@ -58,20 +57,23 @@ impl Drop for Handle {
     }
 }
 
-/// Starts the thread. `ready` is told when the directories are watched.
-pub(super) fn start(
+/// Who waits for the directories to be watched, or for why they are not.
+pub(super) type Ready = oneshot::Sender<Result<(), WatchError>>;
+
+/// What the thread is to do, and the owner's end of it. `ready` is told when the directories are
+/// watched.
+pub(super) fn new(
     root: PathBuf,
     limits: Limits,
     watches: Arc<Watches>,
     tell: watch::Sender<Seen>,
-    ready: oneshot::Sender<()>,
-) -> io::Result<Handle> {
+    ready: Ready,
+) -> (Handle, Work) {
     let (signals, inbox) = sync_channel(WAITING);
     let shared = Arc::new(Shared::default());
     let handle = Handle { signals: signals.clone(), shared: shared.clone() };
     let worker = Worker { root, limits, watches, tell, ready: Some(ready), signals, inbox, shared };
-    thread::Builder::new().name("watch".to_owned()).spawn(move || worker.run())?;
-    Ok(handle)
+    (handle, Box::new(move || worker.run()))
 }
 
 struct Worker {
@@ -79,7 +81,7 @@ struct Worker {
     limits: Limits,
     watches: Arc<Watches>,
     tell: watch::Sender<Seen>,
-    ready: Option<oneshot::Sender<()>>,
+    ready: Option<Ready>,
     signals: SyncSender<Signal>,
     inbox: Receiver<Signal>,
     shared: Arc<Shared>,
@@ -90,6 +92,13 @@ struct Stopped;
 
 impl Worker {
     fn run(mut self) {
+        match real(&self.root) {
+            Ok(root) => self.root = root,
+            Err(error) => {
+                let refused = Err(WatchError::Root(error));
+                return drop(self.ready.take().map(|ready| ready.send(refused)));
+            }
+        }
         while self.round().is_ok() {}
     }
 
@@ -97,7 +106,9 @@ impl Worker {
     fn round(&mut self) -> Result<(), Stopped> {
         self.shared.lost.store(false, Ordering::Release);
         let taken = Taken::none(self.watches.clone());
-        let tree = Tree::watch(&self.root, self.limits.directories, taken, self.handler());
+        let shared = self.shared.clone();
+        let stop = Box::new(move || shared.stop.load(Ordering::Acquire));
+        let tree = Tree::watch(&self.root, self.limits.directories, taken, stop, self.handler());
         let trouble = match tree {
             Ok(tree) => self.follow(tree)?,
             Err(trouble) => trouble,
@@ -207,9 +218,15 @@ impl Worker {
             false
         });
         // Who waits for it has missed nothing. Others may have, while nobody watched.
-        let waited_for = self.ready.take().is_some_and(|ready| ready.send(()).is_ok());
+        let waited_for = self.ready.take().is_some_and(|ready| ready.send(Ok(())).is_ok());
         if !waited_for {
             self.told();
         }
     }
+}
+
+/// Where a directory that can be read really is.
+fn real(root: &Path) -> io::Result<PathBuf> {
+    let root = fs::canonicalize(root)?;
+    fs::read_dir(&root).map(|_| root)
 }

@@ -38,6 +38,20 @@ pub struct HealthDetails {
     pub in_flight: u64,
     /// The models that are served to all.
     pub models: Vec<String>,
+    /// The workspace of the machine, where it has one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub workspace: Option<WorkspaceHealth>,
+}
+
+/// What `/health` tells of the workspace.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct WorkspaceHealth {
+    /// Clients that are connected.
+    pub clients: u64,
+    /// Sessions, those that have ended among them.
+    pub sessions: u64,
+    /// Sessions that have not ended.
+    pub live_sessions: u64,
 }
 
 /// Answer of `GET /admin/workers`.

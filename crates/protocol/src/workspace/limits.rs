@@ -22,7 +22,7 @@ pub const MIN_ROWS: u16 = 5;
 /// The widest terminal.
 pub const MAX_COLS: u16 = 1000;
 /// The highest terminal.
-pub const MAX_ROWS: u16 = 1000;
+pub const MAX_ROWS: u16 = 500;
 /// How many prompts may wait for an agent's turn to end.
 pub const QUEUE_MAX: usize = 32;
 

@@ -90,11 +90,11 @@ pub enum SessionMode {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum SessionStatus {
-    /// A terminal's process runs, or an agent is in a turn.
+    /// A terminal's process runs, or one that was adopted, or an agent is in a turn.
     Running,
     /// An agent waits for a prompt.
     Idle,
-    /// It runs, and the daemon does not hold its terminal.
+    /// A terminal's process runs, and nobody looks at it any more.
     Detached,
     /// It has ended.
     Exited,

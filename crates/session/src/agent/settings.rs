@@ -22,7 +22,7 @@ pub struct Settings {
     pub mcp_servers: Vec<McpServer>,
     /// Where it finds its model, if not at its maker's.
     pub gateway: Option<Gateway>,
-    /// What the resumed conversation took so far, as far as it was reported.
+    /// What the resumed conversation took so far, as the last [`crate::agent::Output::Used`] had it.
     pub used: super::Usage,
 }
 

@@ -13,7 +13,8 @@ pub struct Member {
     pub(super) gone_at: Option<u64>,
     /// The newest message that has reached it; all before it have, too.
     pub(super) reached: u64,
-    /// The newest message that a result of it answers.
+    /// The newest message that a result of it answers; of a leader, that was said to it in a turn that
+    /// is over.
     pub(super) answered: u64,
     /// It has read all messages before this one.
     pub(super) read_below: u64,
@@ -22,6 +23,12 @@ pub struct Member {
     pub(super) last_turn: u64,
     /// How many results it has given.
     pub(super) results: u64,
+    /// Whether its leader's agent itself gave it work, and is to hear of each result.
+    #[serde(default)]
+    pub(super) for_leader: bool,
+    /// The newest result that its leader has heard of.
+    #[serde(default)]
+    pub(super) heard: u64,
 }
 
 /// A turn that goes on.
@@ -58,6 +65,8 @@ impl Member {
             turn: None,
             last_turn: 0,
             results: 0,
+            for_leader: false,
+            heard: 0,
         }
     }
 
@@ -92,9 +101,12 @@ impl Seat {
     }
 
     /// Whether it has nothing to do with a message any more: it is not there to read it, or it has
-    /// it, and does not have it in its hands.
-    pub(super) fn is_through_with(&self, seq: u64) -> bool {
-        let has_it = seq <= self.kept.reached || seq < self.kept.read_below;
+    /// it, and does not have it in its hands. A leader that has turns could be handed it again until
+    /// its turn is over.
+    pub(super) fn is_through_with(&self, seq: u64, leads: bool) -> bool {
+        let settles = leads && self.kept.last_turn > 0;
+        let had = if settles { self.kept.answered } else { self.kept.reached };
+        let has_it = seq <= had || seq < self.kept.read_below;
         self.is_gone() || (has_it && self.offered != Some(seq))
     }
 

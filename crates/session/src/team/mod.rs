@@ -14,7 +14,8 @@
 //! - [`record`]: what is kept; [`effect`]: what is to be done; [`error`]: why something is refused
 //! - [`limits`]: how much teams may hold
 //! - `inbox`: messages: sent, handed over one after the other, read again from any place
-//! - `results`: what comes of each turn, once
+//! - `results`: what comes of each turn, once; `leading`: what a leader's agent hears of them, and of
+//!   messages
 //! - [`wait`]: waiting for results, resumed after a time-out; `waits`: who waits for what
 //! - `restore`: the same state after a restart
 //! - `roster`: one team; `member`: one session in it
@@ -22,6 +23,7 @@
 pub mod effect;
 pub mod error;
 mod inbox;
+mod leading;
 pub mod limits;
 mod member;
 pub mod record;
@@ -33,7 +35,7 @@ mod tests;
 pub mod wait;
 mod waits;
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use uuid::Uuid;
 
@@ -59,6 +61,8 @@ pub struct Teams {
     /// In which team a session is.
     team_of: HashMap<Uuid, Uuid>,
     waits: Waits,
+    /// Teams and workers with a result that the leader is to hear of, and has not.
+    untold: BTreeSet<(Uuid, Uuid)>,
     /// Bytes of all messages and results.
     held: usize,
 }
@@ -123,6 +127,7 @@ impl Teams {
             teams: BTreeMap::new(),
             team_of: HashMap::new(),
             waits: Waits::default(),
+            untold: BTreeSet::new(),
             held: 0,
         }
     }
@@ -181,6 +186,7 @@ impl Teams {
         let team = self.teams.remove(&id).ok_or(TeamError::NoTeam(id))?;
         self.held -= team.held();
         self.team_of.retain(|_, of| *of != id);
+        self.untold.retain(|(of, _)| *of != id);
         let mut out = Out::default();
         out.change(Key::team(id));
         out.say(Effect::Deleted(id));
@@ -240,6 +246,7 @@ impl Teams {
         let gone = team.oldest_gone().ok_or(TeamError::TooManyWorkers { team: id, max })?;
         let last = team.seats.remove(&gone).map_or(0, |seat| seat.kept.results);
         self.team_of.remove(&gone);
+        self.untold.remove(&(id, gone));
         out.change(Key::member(id, gone));
         self.release(Place { team: id, session: gone }, last, out);
         Ok(())

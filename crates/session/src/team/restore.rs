@@ -27,16 +27,18 @@ impl Teams {
         (teams, left_out)
     }
 
-    /// The daemon has started: what had begun in the workers' sessions has failed, and what has
-    /// not reached its addressee is delivered. To be called once, after [`Teams::restore`] and
+    /// The daemon has started: what had begun in the workers' sessions has failed, what was said to a
+    /// leader in a turn that did not end is said again, and what has not reached its addressee is
+    /// delivered. To be called once, after [`Teams::restore`] and
     /// before any session goes on; each session that is no more is to be said to be
     /// [gone](Teams::session_gone) before.
     pub fn restarted(&mut self, at: u64) -> Vec<Effect> {
         let mut out = Out::default();
         let places: Vec<_> = self.places().collect();
         for (place, leads) in places {
-            if !leads {
-                self.fail_begun(place, at, &mut out);
+            match leads {
+                true => self.hand_again(place, &mut out),
+                false => self.fail_begun(place, at, &mut out),
             }
             self.offer(place, &mut out);
         }
@@ -113,6 +115,7 @@ impl Teams {
 
     fn count(&mut self) {
         self.held = self.teams.values().map(Team::held).sum();
+        self.note_all_news();
     }
 }
 

@@ -62,6 +62,7 @@ impl Teams {
         if let Some(place) = self.place_of_worker(session) {
             self.start(place, turn, at, &mut out);
         }
+        self.leads_on(session, turn, &mut out);
         self.finish(out)
     }
 
@@ -73,6 +74,8 @@ impl Teams {
             // A turn whose beginning was never said began now.
             self.start(place, ended.turn, at, &mut out);
             self.end(place, ended, at, &mut out);
+        } else {
+            self.has_led(session, ended.turn, &mut out);
         }
         self.offer_again(session, &mut out);
         self.finish(out)
@@ -240,6 +243,7 @@ impl Teams {
         let said = Arc::clone(&result.text);
         out.say(Effect::WorkerResult { team: place.team, worker, success, result: said });
         team.results.insert((worker, result.number), result);
+        self.note_news(place);
     }
 
     /// A text, cut to what a result may have, and to little when hardly any room is left.

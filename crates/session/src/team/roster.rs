@@ -124,7 +124,8 @@ impl Team {
     }
 
     fn is_settled(&self, message: &Message) -> bool {
-        let through = |seat: &Seat| seat.is_through_with(message.seq);
+        let through =
+            |seat: &Seat| seat.is_through_with(message.seq, seat.kept.session == self.kept.leader);
         message.to.iter().all(|to| self.seats.get(to).is_none_or(through))
     }
 

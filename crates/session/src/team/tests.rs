@@ -1,6 +1,7 @@
 //! Histories of teams, driven as a shell drives them.
 
 mod histories;
+mod leading;
 mod messages;
 mod results;
 mod waiting;

@@ -64,6 +64,8 @@ pub struct Answer {
 pub struct Finished {
     /// This worker.
     pub worker: Uuid,
+    /// Which of its results: they ascend. 0: it ended without ever giving one.
+    pub number: u64,
     /// Whether it went well.
     pub success: bool,
     /// What came of it.
@@ -260,6 +262,6 @@ impl Teams {
         let kept = self.teams.get(&team).and_then(|team| team.text_of(worker, number));
         let none = || (false, Arc::from("the session ended without a result"));
         let (success, result) = kept.unwrap_or_else(none);
-        Finished { worker, success, result }
+        Finished { worker, number, success, result }
     }
 }

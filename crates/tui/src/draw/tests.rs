@@ -118,6 +118,7 @@ fn health() -> Health {
         queue_depth: 4,
         in_flight: 3,
         models: vec!["llama3.2:3b".to_owned(), "qwen3:8b".to_owned()],
+        workspace: None,
     };
     let (status, version) = ("ok".to_owned(), "0.1.0".to_owned());
     Health { status, ok: true, version, peers: 0, details: Some(details) }

@@ -67,9 +67,15 @@ fn summary(health: &Health, details: &HealthDetails) -> String {
     let workers = count(details.workers_connected, "worker");
     let in_flight = count(details.in_flight, "request");
     let waiting = details.queue_depth;
-    let told = format!(
+    let mut told = format!(
         "Warren {version}: {status}, up {up}\n{workers}, {in_flight} in flight, {waiting} waiting"
     );
+    if let Some(workspace) = details.workspace.filter(|workspace| workspace.sessions > 0) {
+        let (sessions, clients) = (workspace.sessions, workspace.clients);
+        let (sessions, clients) = (count(sessions, "session"), count(clients, "client"));
+        let live = workspace.live_sessions;
+        told.push_str(&format!("\n{sessions}, {live} of them live, {clients}"));
+    }
     match &details.degraded {
         Some(why) => format!("{told}\n{}", plain(why)),
         None => told,
@@ -182,6 +188,8 @@ fn filled(
 
 #[cfg(test)]
 mod tests {
+    use client::admin::status::WorkspaceHealth;
+
     use super::*;
 
     fn worker() -> WorkerJson {
@@ -252,6 +260,16 @@ ENDED                 KEY    ENDPOINT      MODEL     PROVIDER  OUTCOME          
             told,
             "Warren -: degraded, up 0s\n0 workers, 0 requests in flight, 0 waiting\nthe disk is full"
         );
+    }
+
+    #[test]
+    fn sessions_are_counted_where_there_are_any() {
+        let workspace = WorkspaceHealth { clients: 1, sessions: 3, live_sessions: 2 };
+        let details = HealthDetails { workspace: Some(workspace), ..HealthDetails::default() };
+        let told = summary(&Health::default(), &details);
+        assert!(told.ends_with("\n3 sessions, 2 of them live, 1 client"), "{told}");
+        let details = HealthDetails { workspace: Some(<_>::default()), ..HealthDetails::default() };
+        assert!(!summary(&Health::default(), &details).contains("session"));
     }
 
     #[test]

@@ -4,13 +4,16 @@
 //! - [`start`]: takes a process under watch
 //! - `watched`: the engine
 //! - `subject`: whose it is, and whether it is Claude
+//! - `following`: the transcript as the session's output, over restarts too
 //! - `transcript`: where the conversation is, and what is new in it
 //! - `talk`: going on with its conversation
 //!
 //! The process has its conversation in memory and would not hear of what somebody else adds to it. So
 //! who speaks to it goes on with a copy: a conversation of the session's own, that begins as the
-//! process's was at the first prompt. The process itself goes on undisturbed.
+//! process's was at the first prompt, and stays its own when the daemon is started again. The process itself goes on
+//! undisturbed.
 
+mod following;
 mod subject;
 mod talk;
 #[cfg(test)]

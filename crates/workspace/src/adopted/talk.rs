@@ -5,7 +5,7 @@ use std::sync::{Arc, OnceLock, Weak};
 use protocol::workspace::AgentEvent;
 use tokio::{sync::mpsc, task};
 
-use super::{subject::Subject, transcript::Transcript};
+use super::{following::Found, subject::Subject, transcript::Transcript};
 use crate::{
     agents::{plan::Plan, running::Running},
     engine::Engine as _,
@@ -29,11 +29,18 @@ struct Listener {
     facts: Facts,
     feed: Feed,
     subject: Subject,
+    followed: Found,
     agent: Arc<OnceLock<Running>>,
 }
 
 impl Talk {
-    pub(super) fn new(shared: &Arc<Shared>, facts: &Facts, feed: Feed, subject: Subject) -> Self {
+    pub(super) fn new(
+        shared: &Arc<Shared>,
+        facts: &Facts,
+        feed: Feed,
+        subject: Subject,
+        followed: Found,
+    ) -> Self {
         let (prompts, prompted) = mpsc::channel(WAITING);
         let agent = Arc::default();
         let listener = Listener {
@@ -41,18 +48,19 @@ impl Talk {
             facts: facts.clone(),
             feed,
             subject,
+            followed,
             agent: Arc::clone(&agent),
         };
         tokio::spawn(listener.run(prompted));
         Self { prompts, agent }
     }
 
-    /// A prompt. The first makes the conversation.
-    pub(super) fn prompt(&self, text: String) -> Result<(), Refusal> {
+    /// A prompt, and which turn it will be. The first makes the conversation.
+    pub(super) fn prompt(&self, text: String) -> Result<Option<u64>, Refusal> {
         if let Some(agent) = self.agent.get() {
             return agent.prompt(text);
         }
-        self.prompts.try_send(text).map_err(|_| {
+        self.prompts.try_send(text).map(|()| None).map_err(|_| {
             Refusal::Invalid(format!("{WAITING} prompts wait already; try again in a moment"))
         })
     }
@@ -62,7 +70,7 @@ impl Listener {
     async fn run(self, mut prompted: mpsc::Receiver<String>) {
         while let Some(text) = prompted.recv().await {
             let told = match self.agent().await {
-                Ok(agent) => agent.prompt(text),
+                Ok(agent) => agent.prompt(text).map(drop),
                 Err(refusal) => Err(refusal),
             };
             if let Err(refusal) = told {
@@ -78,13 +86,27 @@ impl Listener {
         }
         let shared = self.shared.upgrade();
         let shared = shared.ok_or_else(|| Refusal::Failed("the workspace has ended".to_owned()))?;
-        let subject = self.subject.clone();
-        let forked = task::spawn_blocking(move || fork(&subject)).await;
-        let conversation = forked.map_err(|error| Refusal::failed(&error))??;
+        let conversation = self.conversation().await?;
         let mut plan = Plan::new(&shared, &self.facts_with(conversation))?;
         let config = self.subject.claude.as_ref().and_then(|claude| claude.config.clone());
         plan.add_env(config.map(|config| ("CLAUDE_CONFIG_DIR".to_owned(), config)));
         Ok(self.agent.get_or_init(|| Running::new(&shared, plan, self.feed.clone())))
+    }
+
+    /// The copy that an earlier daemon went on with, if it is there, else a new one. It is written down
+    /// before anything is said to it.
+    async fn conversation(&self) -> Result<String, Refusal> {
+        let (subject, feed) = (self.subject.clone(), self.feed.clone());
+        let (copy, followed) = (self.facts.conversation.clone(), self.followed.get().cloned());
+        let found = task::spawn_blocking(move || {
+            if let Some(copy) = copy.filter(|copy| is_there(&subject, copy)) {
+                return Ok(copy);
+            }
+            let forked = fork(&subject, followed.as_deref())?;
+            feed.conversation(forked.clone());
+            Ok(forked)
+        });
+        found.await.map_err(|error| Refusal::failed(&error))?
     }
 
     /// A conversation is only known where it was held, and to whom it belongs.
@@ -100,10 +122,20 @@ impl Listener {
     }
 }
 
-fn fork(subject: &Subject) -> Result<String, Refusal> {
+fn is_there(subject: &Subject, copy: &str) -> bool {
+    let Some(claude) = &subject.claude else { return false };
+    subject.as_its_user(|| Transcript::of(claude, copy).is_some()).unwrap_or(false)
+}
+
+/// A copy of the conversation that is followed, or would be.
+fn fork(subject: &Subject, followed: Option<&str>) -> Result<String, Refusal> {
     let none = || Refusal::invalid("no conversation of this process is found on the disk");
     let claude = subject.claude.as_ref().ok_or_else(none)?;
-    let forked = subject.as_its_user(|| Transcript::find(claude).map(|found| found.fork()))?;
+    let found = || match followed {
+        Some(id) => Transcript::of(claude, id),
+        None => Transcript::find(claude, None),
+    };
+    let forked = subject.as_its_user(|| found().map(|found| found.fork()))?;
     let forked = forked.ok_or_else(none)?;
     forked.map_err(|error| {
         Refusal::Failed(format!("the conversation cannot be gone on with: {error}"))

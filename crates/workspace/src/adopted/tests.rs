@@ -2,16 +2,18 @@
 
 use std::{
     io::Write as _,
+    os::unix::process::CommandExt as _,
     process::{Child, Command, Stdio},
 };
 
 use protocol::workspace::{AgentEvent, SessionId, SessionStatus};
+use store::{Change, WorkspaceStore as _};
 use testkit::agents::{FakeAgents, program};
 
 use crate::{
     Workspace,
     agents::tests::rig::{Rig, Seen, prompt},
-    sessions::{NewSession, What},
+    sessions::{NewSession, What, facts::KIND},
 };
 
 /// A process that nobody of ours started.
@@ -139,5 +141,109 @@ async fn what_claude_writes_down_is_its_output_and_its_conversation_goes_on_in_a
     assert!(!foreign.has_ended());
     workspace.0.sessions.kill(id).await.unwrap();
     foreign.0.wait().unwrap();
+    workspace.shut_down().await;
+}
+
+/// All lines of a session's output.
+async fn lines(workspace: &Workspace, id: SessionId) -> Vec<String> {
+    let past = workspace.0.sessions.history(id, u64::MAX, 1 << 20).await.unwrap();
+    past.data.lines().map(str::to_owned).collect()
+}
+
+async fn until_said(workspace: &Workspace, id: SessionId, text: &str) {
+    let said = || async { lines(workspace, id).await.iter().any(|line| line.contains(text)) };
+    testkit::eventually("a line of the transcript", testkit::DEADLINE, said).await;
+}
+
+/// Waits until it is written down that so much of the transcript is read, and says what it is.
+async fn until_kept(rig: &Rig, more_than: u64) -> serde_json::Value {
+    let kept = || {
+        let facts = rig.place.store.load_facts(KIND).unwrap();
+        serde_json::from_str::<serde_json::Value>(&facts[0].json).unwrap()
+    };
+    let is_further = || async { kept()["transcript"]["at"].as_u64() > Some(more_than) };
+    testkit::eventually("the place being kept", testkit::DEADLINE, is_further).await;
+    kept()
+}
+
+#[tokio::test]
+async fn each_line_of_a_transcript_is_said_once_over_restarts() {
+    let rig = Rig::new();
+    let workspace = rig.place.start().await;
+    let mut foreign = Foreign::claude(&rig);
+    foreign.tell("say the first");
+    let id = adopt(&workspace, &rig, foreign.0.id()).await.unwrap();
+    until_said(&workspace, id, "say the first").await;
+    let first = until_kept(&rig, 0).await["transcript"]["at"].as_u64().unwrap();
+    foreign.tell("say the second");
+    until_said(&workspace, id, "say the second").await;
+    until_kept(&rig, first).await;
+    workspace.shut_down().await;
+    drop(workspace);
+    foreign.tell("say meanwhile");
+
+    let workspace = rig.place.start().await;
+    until_said(&workspace, id, "say meanwhile").await;
+    let before = lines(&workspace, id).await;
+    workspace.shut_down().await;
+    drop(workspace);
+    // As if it had been killed before it could write down how far it had read.
+    let mut fact = rig.place.store.load_facts(KIND).unwrap().remove(0);
+    let mut kept: serde_json::Value = serde_json::from_str(&fact.json).unwrap();
+    kept["transcript"]["at"] = 0.into();
+    kept["transcript"]["seq"] = 0.into();
+    fact.json = kept.to_string();
+    rig.place.store.change_facts(&[Change::Keep(fact)]).unwrap();
+    foreign.tell("say the last");
+
+    let workspace = rig.place.start().await;
+    until_said(&workspace, id, "say the last").await;
+    let after = lines(&workspace, id).await;
+    assert_eq!(after[..before.len()], before);
+    for said in ["the first", "the second", "meanwhile", "the last"] {
+        let prompts = after.iter().filter(|line| line.contains(&format!("say {said}"))).count();
+        assert_eq!(prompts, 1, "{said}: {after:#?}");
+    }
+    workspace.0.sessions.kill(id).await.unwrap();
+    foreign.0.wait().unwrap();
+    workspace.shut_down().await;
+}
+
+#[tokio::test]
+async fn the_copy_of_a_conversation_is_gone_on_with_after_a_restart() {
+    let rig = Rig::new();
+    let workspace = rig.place.start().await;
+    let mut foreign = Foreign::claude(&rig);
+    foreign.tell("say I am claude");
+    let id = adopt(&workspace, &rig, foreign.0.id()).await.unwrap();
+    let mut seen = Seen::attach(&workspace, id);
+    seen.until_shown("I am claude").await;
+    assert_eq!(seen.answer(&workspace, "say mine").await, "mine");
+    drop(seen);
+    workspace.shut_down().await;
+    drop(workspace);
+    let workspace = rig.place.start().await;
+    let mut seen = Seen::attach(&workspace, id);
+    let ended = seen.turn(&workspace, "recall").await;
+    assert_eq!((ended.turn, ended.text.as_deref()), (2, Some("say I am claude | say mine")));
+    foreign.tell("say still here");
+    seen.until_shown("still here").await;
+    workspace.0.sessions.kill(id).await.unwrap();
+    foreign.0.wait().unwrap();
+    workspace.shut_down().await;
+}
+
+#[tokio::test]
+async fn a_process_that_leads_its_group_is_killed_with_what_it_started() {
+    let rig = Rig::new();
+    let workspace = rig.place.start().await;
+    let mark = testkit::workspace::Mark::new();
+    let script = format!("sleep {word} & sleep {word} & wait", word = mark.word());
+    let mut foreign = Foreign::sleeping(Command::new("sh").args(["-c", &script]).process_group(0));
+    mark.has_processes(3).await;
+    let id = adopt(&workspace, &rig, foreign.0.id()).await.unwrap();
+    workspace.0.sessions.kill(id).await.unwrap();
+    foreign.0.wait().unwrap();
+    mark.is_gone().await;
     workspace.shut_down().await;
 }

@@ -11,6 +11,7 @@ use std::{
 use session::agent::MAX_LINE;
 
 use super::subject::{Claude, is_id};
+use crate::sessions::Followed;
 
 /// So much of what was there before is shown, in bytes.
 const BEFORE: u64 = 256 * 1024;
@@ -40,22 +41,33 @@ pub(super) struct Transcript {
 
 impl Transcript {
     /// The transcript of a process: that which its arguments name, else the one that was written last
-    /// since it was started.
-    pub(super) fn find(claude: &Claude) -> Option<Self> {
+    /// since it was started, but for a copy of ours.
+    pub(super) fn find(claude: &Claude, copy: Option<&str>) -> Option<Self> {
         let path = match &claude.named {
-            Some(id) => Some(path(&claude.folder, id)).filter(|path| path.is_file()),
-            None => newest(&claude.folder, claude.since),
-        }?;
-        let id = path.file_stem()?.to_str()?.to_owned();
-        let length = fs::metadata(&path).ok()?.len();
+            Some(id) => path(&claude.folder, id),
+            None => newest(&claude.folder, claude.since, copy)?,
+        };
+        Self::of(claude, path.file_stem()?.to_str()?)
+    }
+
+    /// The transcript of a conversation, from near its end.
+    pub(super) fn of(claude: &Claude, id: &str) -> Option<Self> {
+        let (path, id) = (path(&claude.folder, id), id.to_owned());
+        let length = fs::metadata(&path).ok().filter(Metadata::is_file)?.len();
         let at = length.saturating_sub(BEFORE);
         Some(Self { path, id, file: None, at, rest: Vec::new(), skips: at > 0 })
     }
 
-    /// One that is followed from where it ends.
-    pub(super) fn skip_to_end(&mut self) {
-        self.at = fs::metadata(&self.path).map_or(self.at, |found| found.len());
-        (self.skips, self.rest) = (false, Vec::new());
+    /// One that was followed before, from where it was read to.
+    pub(super) fn again(claude: &Claude, before: &Followed) -> Option<Self> {
+        let found = Self::of(claude, &before.conversation)?;
+        Some(Self { file: Some(before.file), at: before.at, skips: false, ..found })
+    }
+
+    /// Which file it is, and how far whole lines of it are read; unknown in a line that is skipped.
+    pub(super) fn place(&self) -> Option<((u64, u64), u64)> {
+        let at = self.at.saturating_sub(self.rest.len() as u64);
+        self.file.filter(|_| !self.skips).map(|file| (file, at))
     }
 
     /// The lines that are new, some of them at a time; none: all are read. A file that was cut short
@@ -131,12 +143,15 @@ fn path(folder: &Path, id: &str) -> PathBuf {
     folder.join(format!("{id}.jsonl"))
 }
 
-fn newest(folder: &Path, since: SystemTime) -> Option<PathBuf> {
+fn newest(folder: &Path, since: SystemTime, but: Option<&str>) -> Option<PathBuf> {
     let entries = fs::read_dir(folder).ok()?.flatten().take(MOST_FILES);
     let transcripts = entries.filter_map(|entry| {
         let path = entry.path();
         let is_one = path.extension().is_some_and(|extension| extension == "jsonl")
-            && path.file_stem().and_then(|id| id.to_str()).is_some_and(is_id);
+            && path
+                .file_stem()
+                .and_then(|id| id.to_str())
+                .is_some_and(|id| is_id(id) && Some(id) != but);
         let written = entry.metadata().ok().filter(Metadata::is_file)?.modified().ok()?;
         (is_one && written + COARSE >= since).then_some((written, path))
     });
@@ -159,6 +174,10 @@ mod tests {
         }
     }
 
+    fn find(folder: &Path) -> Option<Transcript> {
+        Transcript::find(&claude(folder), None)
+    }
+
     fn add(folder: &Path, id: &str, text: &str) {
         let mut file =
             fs::OpenOptions::new().create(true).append(true).open(path(folder, id)).unwrap();
@@ -169,7 +188,7 @@ mod tests {
     fn lines_are_read_once_each_when_they_are_whole() {
         let dir = tempfile::tempdir().unwrap();
         add(dir.path(), ID, "one\ntwo\nthr");
-        let mut transcript = Transcript::find(&claude(dir.path())).unwrap();
+        let mut transcript = find(dir.path()).unwrap();
         assert_eq!(transcript.read().unwrap(), ["one", "two"]);
         assert_eq!(transcript.read().unwrap(), [""; 0]);
         add(dir.path(), ID, "ee\n\nfour\n");
@@ -181,7 +200,7 @@ mod tests {
     fn one_that_is_cut_short_or_replaced_is_read_anew() {
         let dir = tempfile::tempdir().unwrap();
         add(dir.path(), ID, "one\ntwo\n");
-        let mut transcript = Transcript::find(&claude(dir.path())).unwrap();
+        let mut transcript = find(dir.path()).unwrap();
         transcript.read().unwrap();
         fs::write(path(dir.path(), ID), "new\n").unwrap();
         assert_eq!(transcript.read().unwrap(), ["new"]);
@@ -195,7 +214,7 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let long = "x".repeat(2 * MAX_LINE);
         add(dir.path(), ID, &format!("first\n{}\nlast\n{long}\nend\n", "y".repeat(300_000)));
-        let mut transcript = Transcript::find(&claude(dir.path())).unwrap();
+        let mut transcript = find(dir.path()).unwrap();
         let mut lines = Vec::new();
         while !transcript.is_at_end() {
             lines.extend(transcript.read().unwrap());
@@ -209,20 +228,48 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         fs::write(dir.path().join("notes.jsonl"), "x\n").unwrap();
         let mut claude = claude(dir.path());
-        assert!(Transcript::find(&claude).is_none());
+        assert!(Transcript::find(&claude, None).is_none());
         add(dir.path(), ID, "one\n");
-        assert_eq!(Transcript::find(&claude).unwrap().id, ID);
+        assert_eq!(Transcript::find(&claude, None).unwrap().id, ID);
         claude.since = SystemTime::now() + Duration::from_secs(60);
-        assert!(Transcript::find(&claude).is_none(), "of an earlier process");
+        assert!(Transcript::find(&claude, None).is_none(), "of an earlier process");
         claude.named = Some(ID.to_owned());
-        assert_eq!(Transcript::find(&claude).unwrap().id, ID);
+        assert_eq!(Transcript::find(&claude, None).unwrap().id, ID);
+    }
+
+    #[test]
+    fn a_copy_of_ours_is_not_the_processs_though_it_was_written_last() {
+        let dir = tempfile::tempdir().unwrap();
+        let claude = claude(dir.path());
+        add(dir.path(), ID, "one\n");
+        let copy = find(dir.path()).unwrap().fork().unwrap();
+        assert_eq!(Transcript::find(&claude, Some(&copy)).unwrap().id, ID);
+        assert!(Transcript::find(&claude, Some(ID)).is_some_and(|found| found.id == copy));
+    }
+
+    #[test]
+    fn one_that_was_followed_before_goes_on_with_the_first_line_that_was_not_whole() {
+        let dir = tempfile::tempdir().unwrap();
+        add(dir.path(), ID, "one\ntwo\nthr");
+        let mut transcript = find(dir.path()).unwrap();
+        assert_eq!(transcript.place(), None, "nothing is read");
+        transcript.read().unwrap();
+        let (file, at) = transcript.place().unwrap();
+        let before = Followed { conversation: ID.to_owned(), file, at, seq: 2 };
+        add(dir.path(), ID, "ee\nfour\n");
+        let again = || Transcript::again(&claude(dir.path()), &before);
+        assert_eq!(again().unwrap().read().unwrap(), ["three", "four"]);
+        fs::rename(path(dir.path(), ID), dir.path().join("kept")).unwrap();
+        assert!(again().is_none(), "it may come back");
+        add(dir.path(), ID, "another file\n");
+        assert_eq!(again().unwrap().read().unwrap(), ["another file"]);
     }
 
     #[test]
     fn a_fork_is_a_conversation_of_its_own() {
         let dir = tempfile::tempdir().unwrap();
         add(dir.path(), ID, &format!("{{\"sessionId\":\"{ID}\"}}\n{{\"half"));
-        let transcript = Transcript::find(&claude(dir.path())).unwrap();
+        let transcript = find(dir.path()).unwrap();
         let fork = transcript.fork().unwrap();
         assert_ne!(fork, ID);
         let text = fs::read_to_string(path(dir.path(), &fork)).unwrap();

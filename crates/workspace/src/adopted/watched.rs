@@ -7,29 +7,17 @@ use std::{
 
 use bytes::Bytes;
 use futures_util::{FutureExt as _, future::BoxFuture};
-use process::{Adopted, ProcessError, Signal};
-use session::{
-    agent::{Said, open},
-    size::Size,
-};
-use tokio::{
-    task::{self, JoinHandle},
-    time::{sleep, timeout},
-};
+use process::Adopted;
+use session::size::Size;
+use tokio::task::JoinHandle;
 
-use super::{subject::Subject, talk::Talk, transcript::Transcript};
+use super::{following::Follower, subject::Subject, talk::Talk};
 use crate::{
-    agents::running::said,
     engine::{Engine, PermissionAnswer},
     refusal::Refusal,
     sessions::{Facts, Feed},
     work::Shared,
 };
-
-/// How often it is looked for what is new in a transcript.
-const BETWEEN: Duration = Duration::from_millis(300);
-/// How long it may take until a process that was killed is gone.
-const KILLED: Duration = Duration::from_secs(5);
 
 /// A process that was adopted.
 pub(super) struct Watched {
@@ -52,12 +40,11 @@ impl Watched {
         subject: Subject,
     ) -> Self {
         let is_claude = subject.claude.is_some();
-        // What was read in an earlier life is not read again.
-        let is_new = facts.adopted.is_none_or(|(_, start_time)| start_time == 0);
-        let follower = Follower { feed: feed.clone(), subject: subject.clone(), is_new };
+        let follower = Follower::new(facts, feed.clone(), subject.clone());
+        let found = follower.found();
         Self {
             shared: Arc::downgrade(shared),
-            talk: is_claude.then(|| Talk::new(shared, facts, feed.clone(), subject)),
+            talk: is_claude.then(|| Talk::new(shared, facts, feed.clone(), subject, found)),
             watching: tokio::spawn(watch(Arc::clone(&process), feed.clone())),
             following: is_claude.then(|| tokio::spawn(follower.run())),
             process,
@@ -86,18 +73,8 @@ impl Watched {
     }
 
     async fn kill(&self) {
-        for (signal, patience) in [(Signal::Terminate, self.grace), (Signal::Kill, KILLED)] {
-            match self.process.signal(signal) {
-                Ok(()) => {}
-                Err(ProcessError::NoSuchProcess { .. }) => return,
-                Err(error) => {
-                    tracing::warn!(pid = self.process.pid(), %error, "cannot be ended");
-                    return;
-                }
-            }
-            if timeout(patience, self.process.wait()).await.is_ok() {
-                return;
-            }
+        if let Err(error) = self.process.end(self.grace).await {
+            tracing::warn!(pid = self.process.pid(), %error, "cannot be ended");
         }
     }
 }
@@ -109,7 +86,7 @@ impl Engine for Watched {
         ))
     }
 
-    fn prompt(&self, text: String) -> Result<(), Refusal> {
+    fn prompt(&self, text: String) -> Result<Option<u64>, Refusal> {
         self.talk()?.prompt(text)
     }
 
@@ -163,72 +140,5 @@ async fn watch(process: Arc<Adopted>, feed: Feed) {
     match process.wait().await {
         Ok(()) => feed.ended("it has ended; how, only its parent was told".to_owned()),
         Err(error) => feed.ended(format!("it can be watched no longer: {error}")),
-    }
-}
-
-/// Reads what a process says to its transcript.
-struct Follower {
-    feed: Feed,
-    subject: Subject,
-    is_new: bool,
-}
-
-impl Follower {
-    async fn run(mut self) {
-        let mut transcript = None;
-        loop {
-            let subject = self.subject.clone();
-            let is_new = self.is_new;
-            let read = task::spawn_blocking(move || look(&subject, transcript, is_new)).await;
-            let Ok((found, lines)) = read else { return };
-            transcript = found;
-            // One that is found later is new.
-            self.is_new = true;
-            let is_quiet = lines.is_empty();
-            lines.into_iter().for_each(|line| self.tell(line));
-            if is_quiet {
-                sleep(BETWEEN).await;
-            }
-        }
-    }
-
-    /// What a line of the transcript says is as what it would have printed.
-    fn tell(&self, line: String) {
-        let events = match (serde_json::from_str(&line), open("claude", &[], Default::default())) {
-            (Ok(value), Ok(mut dialect)) => dialect.heard(&value).said,
-            _ => Vec::new(),
-        };
-        let events = events.into_iter().filter_map(|said| match said {
-            Said::Event(event) => Some(said::event(event)),
-            _ => None,
-        });
-        self.feed.line(line + "\n", events.collect());
-    }
-}
-
-/// What is new in the transcript, once there is one.
-fn look(
-    subject: &Subject,
-    transcript: Option<Transcript>,
-    is_new: bool,
-) -> (Option<Transcript>, Vec<String>) {
-    let Some(claude) = &subject.claude else { return (None, Vec::new()) };
-    let looked = subject.as_its_user(|| {
-        let mut transcript = transcript.or_else(|| {
-            let mut found = Transcript::find(claude)?;
-            if !is_new {
-                found.skip_to_end();
-            }
-            Some(found)
-        })?;
-        let mut lines = transcript.read().unwrap_or_default();
-        while lines.is_empty() && !transcript.is_at_end() {
-            lines = transcript.read().ok()?;
-        }
-        Some((transcript, lines))
-    });
-    match looked {
-        Ok(Some((transcript, lines))) => (Some(transcript), lines),
-        Ok(None) | Err(_) => (None, Vec::new()),
     }
 }

@@ -35,8 +35,14 @@ impl Model {
             (None, None) if settings.use_gateway => return Err(unnamed()),
             (None, named) => return Ok(Self::Makers(named.cloned())),
         };
-        if !ABLE.contains(&facts.provider.as_str()) || settings.acp.contains_key(&facts.provider) {
-            return Err(unable(&facts.provider));
+        if settings.acp.contains_key(&facts.provider) {
+            return Err(unable(&facts.provider, "its own configuration says where its model is"));
+        }
+        if !ABLE.contains(&facts.provider.as_str()) {
+            return Err(unable(
+                &facts.provider,
+                "it speaks an API that this server does not serve",
+            ));
         }
         Ok(model)
     }
@@ -87,10 +93,11 @@ fn unnamed() -> Refusal {
     )
 }
 
-fn unable(provider: &str) -> Refusal {
+fn unable(provider: &str, why: &str) -> Refusal {
     Refusal::Invalid(format!(
-        "{provider} cannot think with this server's models: it is not told of another server, or \
-         speaks to it in a way that this one does not; {} can",
+        "{provider} cannot think with this server's models: {why}; {} can. For {provider} with its \
+         own, name a model that does not begin with {OWN:?}, or none, and turn use_gateway off in the \
+         section [workspace.agents] of the configuration",
         ABLE.join(", ")
     ))
 }

@@ -16,6 +16,7 @@ use super::{
     gateway::{Model, SessionKey},
     private::Private,
     programs::Search,
+    running::said,
 };
 use crate::{AgentSettings, refusal::Refusal, sessions::Facts, teams::Member, users, work::Shared};
 
@@ -123,7 +124,7 @@ impl Plan {
             permissions: self.args.permissions,
             mcp_servers,
             gateway,
-            ..Settings::default()
+            used: self.facts.used.map(said::used).unwrap_or_default(),
         })
     }
 }

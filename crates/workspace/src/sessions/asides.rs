@@ -3,7 +3,7 @@
 
 use std::collections::VecDeque;
 
-use protocol::workspace::ServerMessage;
+use protocol::workspace::{PermissionId, ServerMessage};
 
 /// So many are kept, and so many bytes of them; the oldest are dropped first.
 const MOST: usize = 4096;
@@ -51,6 +51,14 @@ impl Asides {
         let end = self.first_after(seq).max(from);
         let range = self.index(from)..self.index(end);
         (self.kept.range(range).map(|aside| aside.message.clone()).collect(), end)
+    }
+
+    /// Whether one from a number on is this question.
+    pub(super) fn ask(&self, from: u64, request_id: PermissionId) -> bool {
+        self.kept.range(self.index(from)..).any(|aside| match &aside.message {
+            ServerMessage::PermissionRequest(asked) => asked.request_id == request_id,
+            _ => false,
+        })
     }
 
     /// Forgets all of them.

@@ -29,9 +29,15 @@ pub(crate) struct Attachment {
 
 impl Attachment {
     pub(super) fn new(session: Arc<Session>, client: ClientId, after_seq: Option<u64>) -> Self {
-        let now = now();
-        let (viewer, asking) =
-            session.change(now, |state| state.viewers.add(client, after_seq, &state.output, now));
+        let (now, patience) = (now(), session.commons.lag_timeout);
+        let (viewer, asking) = session.change(now, |state| {
+            let added = state.viewers.add(client, after_seq, patience, &state.output, now);
+            // From now on it misses nothing, however long its history takes.
+            if let Some(watching) = state.viewers.get(added.0) {
+                watching.aside = state.asides.end();
+            }
+            added
+        });
         session.tell(now);
         Self { session, viewer, asking, ready: VecDeque::new(), is_over: false }
     }

@@ -6,12 +6,13 @@ use std::{
         Arc, Weak,
         atomic::{AtomicBool, AtomicU64, Ordering},
     },
+    time::Duration,
 };
 
 use session::log::Retention;
 use store::WorkspaceStore;
 
-use super::{alarms::Alarms, history::writer::Writer, keeper::Keeper};
+use super::{alarms::Alarms, history::writer::Writer, keeper::Keeper, painting::Painting};
 use crate::{events::Events, refusal::Refusal, settings::Settings, work::Shared};
 
 /// The smallest log: a few of the largest chunks fit into it.
@@ -25,10 +26,13 @@ pub(super) struct Commons {
     pub(super) events: Events,
     pub(super) alarms: Arc<Alarms>,
     pub(super) writer: Arc<Writer>,
+    pub(super) painting: Arc<Painting>,
     pub(super) keeper: Arc<Keeper>,
     /// Output of a session that is kept in memory, in bytes.
     pub(super) log_bytes: usize,
     pub(super) max_sessions: usize,
+    /// How long a client that fell behind may take nothing.
+    pub(super) lag_timeout: Duration,
     retention: Retention,
     /// Where histories are, and private files of agents.
     dir: PathBuf,
@@ -54,9 +58,11 @@ impl Commons {
             events,
             alarms: Arc::default(),
             writer: Arc::default(),
+            painting: Arc::default(),
             keeper: Arc::new(Keeper::new(store)),
             log_bytes: settings.log_bytes.max(SMALLEST_LOG),
             max_sessions: settings.max_sessions,
+            lag_timeout: settings.lag_timeout,
             retention: Retention { total, segment },
             dir: settings.dir.clone(),
             output_bytes: AtomicU64::new(0),

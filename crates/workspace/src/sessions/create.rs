@@ -143,8 +143,10 @@ async fn facts(shared: &Arc<Shared>, new: NewSession) -> Result<Facts, Refusal> 
         is_team_leader: new.team.is_some_and(|(_, leader)| leader),
         run_as_user,
         conversation: None,
+        used: None,
         turn: 0,
         adopted: what.pid.map(|pid| (pid, 0)),
+        transcript: None,
         ended: None,
     })
 }

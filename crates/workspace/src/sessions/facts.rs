@@ -3,6 +3,8 @@
 use protocol::workspace::{ProjectId, SessionId, SessionKind, SessionMode, TeamId};
 use serde::{Deserialize, Serialize};
 
+use super::feed::TurnUsage;
+
 /// The kind of these facts in the store.
 pub(crate) const KIND: &str = "session";
 
@@ -25,15 +27,34 @@ pub(crate) struct Facts {
     pub(crate) team_id: Option<TeamId>,
     pub(crate) is_team_leader: bool,
     pub(crate) run_as_user: Option<String>,
-    /// An agent's own id of the conversation, to go on with.
+    /// An agent's own id of the conversation, to go on with; of an adopted process, that of its copy.
     pub(crate) conversation: Option<String>,
+    /// What that has taken so far, of agents that do not count it turn by turn.
+    #[serde(default)]
+    pub(crate) used: Option<TurnUsage>,
     /// Turns so far.
     pub(crate) turn: u64,
     /// Of an adopted process: its pid, and when it started, in ticks since boot; 0 if that is to be
     /// found out.
     pub(crate) adopted: Option<(u32, u64)>,
+    /// Of an adopted process, how far its transcript is read.
+    #[serde(default)]
+    pub(crate) transcript: Option<Followed>,
     /// How it ended, in words, once it has.
     pub(crate) ended: Option<String>,
+}
+
+/// How far a transcript is read.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Followed {
+    /// The conversation that it is of.
+    pub(crate) conversation: String,
+    /// Which file that was: its device, and its number there.
+    pub(crate) file: (u64, u64),
+    /// So many bytes of it are read: whole lines.
+    pub(crate) at: u64,
+    /// The number of the newest output when they were.
+    pub(crate) seq: u64,
 }
 
 /// The facts, and the size that its terminal had, columns and rows.

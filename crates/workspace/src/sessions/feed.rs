@@ -7,8 +7,12 @@ use protocol::workspace::{
     AgentEvent, ServerMessage, SessionId, SessionMode,
     client::{AgentEventMessage, PermissionOutcome, PermissionResolved, Usage},
 };
+use serde::{Deserialize, Serialize};
 
-use super::{alarms::now, session::Session};
+use super::{alarms::now, facts::Followed, session::Session};
+
+/// How much of the newest output is looked through for lines that were fed before, in bytes.
+const NEWEST_LINES: usize = 8 * 1024 * 1024;
 
 /// The way of an engine into its session. Cheap to clone; outlives the session without harm.
 #[derive(Clone)]
@@ -25,7 +29,7 @@ pub(crate) enum Activity {
 }
 
 /// Tokens and money of one turn.
-#[derive(Debug, Clone, Copy, Default, PartialEq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
 pub(crate) struct TurnUsage {
     pub(crate) input_tokens: u64,
     pub(crate) output_tokens: u64,
@@ -53,6 +57,13 @@ impl Feed {
     pub(crate) fn output(&self, bytes: Bytes) {
         if let Some(session) = self.session.upgrade() {
             session.output(bytes);
+        }
+    }
+
+    /// Returns when so many bytes more of a terminal's output can be taken without holding anybody up.
+    pub(crate) async fn room(&self, bytes: usize) {
+        if let Some(session) = self.session.upgrade() {
+            session.room(bytes).await;
         }
     }
 
@@ -141,8 +152,49 @@ impl Feed {
     /// The agent's own id of the conversation. Kept before this returns.
     pub(crate) fn conversation(&self, id: String) {
         if let Some(session) = self.session.upgrade() {
-            session.keep_change(|state| state.facts.conversation = Some(id));
+            session.keep_change(|state| {
+                let facts = &mut state.facts;
+                if facts.conversation.as_ref() != Some(&id) {
+                    (facts.conversation, facts.used) = (Some(id), None);
+                }
+            });
         }
+    }
+
+    /// What the conversation has taken so far. Kept before this returns.
+    pub(crate) fn used(&self, used: TurnUsage) {
+        if let Some(session) = self.session.upgrade() {
+            session.keep_change(|state| state.facts.used = Some(used));
+        }
+    }
+
+    /// The number of the newest output.
+    pub(crate) fn last_seq(&self) -> u64 {
+        let session = self.session.upgrade();
+        session.map_or(0, |session| session.lock().output.log.last_seq())
+    }
+
+    /// How far a transcript is read. Kept when this returns, after what was fed: so whoever goes on from
+    /// there has lost nothing, and finds what was fed already in [`Feed::lines_after`].
+    pub(crate) async fn followed(&self, followed: Followed) {
+        let Some(session) = self.session.upgrade() else { return };
+        session.commons.writer.flush().await;
+        session.lock().facts.transcript = Some(followed);
+        if let Err(refusal) = session.commons.keeper.keep(&session).await {
+            tracing::error!(session = %self.id, %refusal, "cannot keep how far a transcript is read");
+        }
+    }
+
+    /// The newest lines of output after this number, without their ends.
+    pub(crate) async fn lines_after(&self, seq: u64) -> Vec<String> {
+        let Some(session) = self.session.upgrade() else { return Vec::new() };
+        let past = session.past(u64::MAX, NEWEST_LINES).await;
+        let past =
+            past.inspect_err(|refusal| tracing::error!(session = %self.id, %refusal, "output"));
+        let chunks = past.map(|past| past.chunks).unwrap_or_default().into_iter();
+        let text: Vec<_> = chunks.filter(|chunk| chunk.seq > seq).map(|chunk| chunk.text).collect();
+        let text = text.concat();
+        String::from_utf8_lossy(&text).split_terminator('\n').map(str::to_owned).collect()
     }
 
     /// The process has ended, in words: `exited with 0`, `killed by SIGTERM`. What was read of its
@@ -191,6 +243,7 @@ impl Session {
             self.end_character(state, now);
             let how = if closing { super::WITH_THE_DAEMON.to_owned() } else { how };
             (state.facts.ended, state.quiet_since) = (Some(how), now);
+            state.port.end();
             state.touch();
             true
         });

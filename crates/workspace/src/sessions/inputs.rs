@@ -8,6 +8,8 @@ use crate::refusal::Refusal;
 
 /// Inputs that were refused are remembered, so many, to be taken when they come again.
 const REFUSED: usize = 64;
+/// And the turns of so many prompts, to be told to who asks again.
+const TURNS: usize = 256;
 
 /// The inputs of one session that clients gave ids.
 #[derive(Default)]
@@ -15,6 +17,8 @@ pub(super) struct Inputs {
     applied: Applied,
     /// Those that are among the applied, and were not.
     refused: VecDeque<String>,
+    /// Those that are turns of an agent, the oldest first.
+    turns: VecDeque<(String, u64)>,
 }
 
 impl Inputs {
@@ -34,6 +38,19 @@ impl Inputs {
         }
         self.refused.push_back(id.to_owned());
     }
+
+    /// It is this turn.
+    pub(super) fn is_turn(&mut self, id: &str, turn: u64) {
+        if self.turns.len() >= TURNS {
+            self.turns.pop_front();
+        }
+        self.turns.push_back((id.to_owned(), turn));
+    }
+
+    /// Which turn it is, as far as that is remembered.
+    pub(super) fn turn_of(&self, id: &str) -> Option<u64> {
+        self.turns.iter().find(|(known, _)| known == id).map(|(_, turn)| *turn)
+    }
 }
 
 #[cfg(test)]
@@ -48,6 +65,14 @@ mod tests {
         assert!(inputs.first_time("a").unwrap());
         assert!(!inputs.first_time("a").unwrap());
         assert!(inputs.first_time("").is_err());
+    }
+
+    #[test]
+    fn the_turns_of_the_newest_prompts_are_known() {
+        let mut inputs = Inputs::default();
+        (0..=TURNS as u64).for_each(|turn| inputs.is_turn(&turn.to_string(), turn));
+        assert_eq!(inputs.turns.len(), TURNS);
+        assert_eq!((inputs.turn_of("0"), inputs.turn_of("1")), (None, Some(1)));
     }
 
     #[test]

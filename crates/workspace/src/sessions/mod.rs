@@ -4,8 +4,8 @@
 //! - [`session`]: one of them; [`facts`]: what is known of one, and kept in the store
 //! - [`new`]: what makes one
 //! - [`feed`]: how an engine tells what happens
-//! - [`output`]: its output, kept once; [`painter`]: the screen that comes of it; [`history`]: on the
-//!   disk; [`past`]: output of before; [`asides`]: what is said beside it
+//! - [`output`]: its output, kept once; [`painter`]: the screen that comes of it; [`painting`]: when
+//!   that is painted, and by whom; [`history`]: on the disk; [`past`]: output of before; [`asides`]: what is said beside it
 //! - [`attachment`]: one client's stream of one session; [`viewers`]: how far each is; [`stream`]: what
 //!   each is sent next
 //! - [`windows`]: its size; [`inputs`]: what was typed already; [`questions`]: what its agent asks;
@@ -25,6 +25,7 @@ mod keeper;
 pub(crate) mod new;
 mod output;
 mod painter;
+mod painting;
 mod past;
 mod port;
 mod questions;
@@ -51,7 +52,7 @@ use tokio::task::{self, JoinHandle};
 use self::{alarms::now, commons::Commons, session::Session};
 pub(crate) use self::{
     attachment::{Attachment, Streamed},
-    facts::Facts,
+    facts::{Facts, Followed},
     feed::Feed,
     new::{NewSession, What},
 };
@@ -179,6 +180,7 @@ impl Sessions {
     /// Starts what serves all sessions.
     fn begin(&self) {
         self.0.commons.writer.start();
+        self.0.commons.painting.start();
         let ringing = tokio::spawn(Arc::clone(&self.0.commons.alarms).run());
         *self.0.ringing.lock().unwrap_or_else(PoisonError::into_inner) = Some(ringing);
     }
@@ -265,6 +267,7 @@ impl Session {
 impl Drop for Inner {
     fn drop(&mut self) {
         self.commons.writer.end();
+        self.commons.painting.end();
         let ringing = self.ringing.get_mut().unwrap_or_else(PoisonError::into_inner);
         if let Some(ringing) = ringing.take() {
             ringing.abort();

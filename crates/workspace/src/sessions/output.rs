@@ -15,12 +15,9 @@ use session::{
 use super::{
     alarms::now,
     history::{Segments, writer::AT_ONCE},
-    painter::Painter,
     session::{Session, State},
 };
 
-/// When so much has not been painted, it is; less only when the output pauses or somebody asks.
-const UNPAINTED: usize = 256 * 1024;
 /// For so long output has paused when it is painted.
 const PAUSE: Duration = Duration::from_millis(20);
 /// A character whose end does not come for so long has no end.
@@ -37,6 +34,8 @@ pub(super) struct Output {
     /// How much the painter has not had, in bytes, and whether it has a screen that could fall behind.
     pub(super) unpainted: usize,
     pub(super) has_screen: bool,
+    /// Whether it is among those that are to be painted.
+    pub(super) is_to_be_painted: bool,
     /// The number of the last chunk that is on the disk, or never will be.
     written: u64,
     unwritten: usize,
@@ -53,6 +52,7 @@ impl Output {
             is_napping: false,
             unpainted: 0,
             has_screen: false,
+            is_to_be_painted: false,
             written: 0,
             unwritten: 0,
             is_queued: false,
@@ -87,7 +87,7 @@ impl Output {
             if seq != self.log.last_seq() + 1 {
                 self.log.resume_at(seq);
             }
-            self.unpainted += text.len() + OVERHEAD;
+            self.unpainted += cost(text.len());
             self.log.append(text);
         }
         self.written = self.log.last_seq();
@@ -99,26 +99,17 @@ impl Output {
         self.last.filter(|_| is_behind).map(|last| last + PAUSE)
     }
 
-    pub(super) fn is_to_be_painted(&self, now: Instant) -> bool {
-        self.paint_at().is_some_and(|at| at <= now)
-    }
-
     pub(super) fn end_character_at(&self) -> Option<Instant> {
         let last = self.last.filter(|_| self.decoder.is_pending());
         last.map(|last| last + LONGEST_CHARACTER)
     }
 
     fn append(&mut self, text: Bytes, now: Instant) -> u64 {
-        let cost = text.len() + OVERHEAD;
+        let cost = cost(text.len());
         self.unpainted += cost;
         self.unwritten += cost;
         self.last = Some(now);
         self.log.append(text)
-    }
-
-    /// So much may go unpainted that the log still keeps it.
-    fn most_unpainted(&self, bound: usize) -> usize {
-        UNPAINTED.min(bound / 2)
     }
 
     /// What is to be written now.
@@ -132,12 +123,15 @@ impl Output {
     }
 }
 
+/// What a chunk costs, roughly.
+pub(super) const fn cost(length: usize) -> usize {
+    length + OVERHEAD
+}
+
 impl Session {
     /// Output of a terminal, as it was read.
     pub(super) fn output(self: &Arc<Self>, bytes: Bytes) {
-        if self.is_too_much(bytes.len()) {
-            self.catch_up();
-        }
+        self.make_room(bytes.len());
         let now = now();
         let mut state = self.lock();
         let text = state.output.decoder.push(bytes);
@@ -191,6 +185,7 @@ impl Session {
         }
         let queued = std::mem::replace(&mut state.output.is_queued, true);
         let is_much = state.output.unwritten > AT_ONCE;
+        let paints = self.is_terminal && state.output.is_much_unpainted();
         self.rearm(&mut state, now);
         drop(state);
         self.news.notify_waiters();
@@ -201,35 +196,9 @@ impl Session {
         if is_much {
             self.commons.writer.hurry();
         }
-    }
-
-    /// Whether so many bytes more might push something out of the log that was not painted.
-    fn is_too_much(&self, more: usize) -> bool {
-        let output = &self.lock().output;
-        // Text may become three times as long where it is none.
-        output.unpainted + 3 * more > output.most_unpainted(self.commons.log_bytes)
-    }
-
-    /// Paints all that has not been painted.
-    pub(super) fn catch_up(&self) {
-        let mut painter = self.painter();
-        self.feed(&mut painter);
-    }
-
-    /// Feeds a painter all that it lacks, and says up to which number it has it.
-    pub(super) fn feed(&self, painter: &mut Painter) -> u64 {
-        let (chunks, last) = {
-            let mut state = self.lock();
-            let output = &mut state.output;
-            (output.unpainted, output.has_screen) = (0, true);
-            (painter.lacking(&output.log), output.log.last_seq())
-        };
-        painter.feed(chunks, last);
-        last
-    }
-
-    pub(super) fn painter(&self) -> MutexGuard<'_, Painter> {
-        self.painter.lock().unwrap_or_else(PoisonError::into_inner)
+        if paints {
+            self.paint_soon();
+        }
     }
 
     pub(super) fn segments(&self) -> MutexGuard<'_, Segments> {

@@ -4,7 +4,7 @@
 //! log: a snapshot is painted when somebody asks for it. So idle sessions cost next to nothing.
 
 use session::{
-    log::{Chunk, Log},
+    log::{Chunk, Chunks, Log},
     screen::{Screen, Size as Cells},
     size::Size,
 };
@@ -29,7 +29,12 @@ pub(super) struct Painter {
 impl Painter {
     /// Of a terminal that begins with this size.
     pub(super) fn new(size: Size) -> Self {
-        Self { screen: None, fed: 0, sizes: vec![(0, size)], resized: 1 }
+        Self::after(0, size)
+    }
+
+    /// Of a terminal that has this size after the chunk of this number, and shows nothing of before.
+    pub(super) fn after(seq: u64, size: Size) -> Self {
+        Self { screen: None, fed: seq, sizes: vec![(seq, size)], resized: 1 }
     }
 
     /// The terminal has another size after the chunk of this number.
@@ -42,8 +47,8 @@ impl Painter {
     }
 
     /// What of the log it has not had.
-    pub(super) fn lacking(&self, log: &Log) -> Vec<Chunk> {
-        log.after(self.fed).unwrap_or_else(|_| log.all()).collect()
+    pub(super) fn lacking<'a>(&self, log: &'a Log) -> Chunks<'a> {
+        log.after(self.fed).unwrap_or_else(|_| log.all())
     }
 
     /// Paints chunks, of which this is the last number; the screen is kept from now on.

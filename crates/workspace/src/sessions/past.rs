@@ -29,7 +29,6 @@ impl Session {
     /// Reads the output of a terminal of before into memory, for somebody who looks at it.
     pub(super) async fn load(self: &Arc<Self>) -> Result<(), Refusal> {
         let bound = self.commons.log_bytes;
-        let size = self.lock().windows.size();
         self.on_disk(move |session| {
             let mut gather = Gather::new(u64::MAX, bound);
             session.segments().gather(&mut gather)?;
@@ -37,7 +36,7 @@ impl Session {
             let mut painter = session.painter();
             let mut state = session.lock();
             if state.output.is_napping() {
-                *painter = Painter::new(size);
+                *painter = Painter::new(state.windows.size());
                 state.output.wake_with(chunks);
             }
             Ok(())

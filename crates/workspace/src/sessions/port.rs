@@ -13,11 +13,13 @@ use super::{alarms::now, facts::Facts, session::Session};
 
 /// How often it is looked for as long as none is known.
 const BETWEEN: Duration = Duration::from_secs(2);
+/// And how often whether the one that is known is still listened on.
+const BETWEEN_KNOWN: Duration = Duration::from_secs(5);
 
 /// The search for the port of one session.
 #[derive(Default)]
 pub(super) struct PortSearch {
-    /// As long as it is searched for.
+    /// As long as there is a server.
     searching: Option<Searching>,
     found: Option<u16>,
 }
@@ -25,6 +27,8 @@ pub(super) struct PortSearch {
 struct Searching {
     detector: Detector,
     due: Instant,
+    /// Whether what was found was not listened on when it was looked for last.
+    was_missed: bool,
 }
 
 impl PortSearch {
@@ -33,9 +37,7 @@ impl PortSearch {
     pub(super) fn new(facts: &Facts, now: Instant) -> Self {
         let is_server = facts.tags.iter().any(|tag| tag == DEV_SERVER_TAG);
         let searches = is_server && facts.ended.is_none();
-        let searching =
-            searches.then(|| Searching { detector: Detector::new(), due: now + BETWEEN });
-        Self { searching, found: None }
+        Self { searching: searches.then(|| Searching::new(now)), found: None }
     }
 
     pub(super) const fn found(&self) -> Option<u16> {
@@ -58,25 +60,44 @@ impl PortSearch {
 
     /// Whether it is to be looked for now; then not again for a while.
     pub(super) fn take_due(&mut self, now: Instant) -> bool {
+        let between = if self.found.is_some() { BETWEEN_KNOWN } else { BETWEEN };
         let due = self.searching.as_mut().filter(|searching| searching.due <= now);
-        due.map(|searching| searching.due = now + BETWEEN).is_some()
+        due.map(|searching| searching.due = now + between).is_some()
     }
 
-    /// It is not searched for any more.
-    pub(super) fn stop(&mut self) {
-        self.searching = None;
+    /// There is no server any more.
+    pub(super) fn end(&mut self) {
+        *self = Self::default();
     }
 
-    /// Of the ports that its processes listen on, the one that it named first, or else the lowest;
-    /// whether that is news.
-    fn take(&mut self, listening: &[u16]) -> bool {
-        let Some(searching) = &self.searching else { return false };
-        let named = searching.detector.candidates().find(|port| listening.contains(port));
-        self.found = named.or_else(|| listening.first().copied());
-        if self.found.is_some() {
-            self.stop();
-        }
-        self.found.is_some()
+    /// Takes what its processes listen on now; whether the port is another than before.
+    ///
+    /// A server that is started again listens on nothing for a moment, or only on what nobody is to
+    /// visit: before that counts it has to last.
+    fn take(&mut self, listening: &[u16], now: Instant) -> bool {
+        let Some(searching) = &mut self.searching else { return false };
+        let named = || searching.detector.candidates().find(|port| listening.contains(port));
+        let stays = self.found.filter(|port| listening.contains(port));
+        let port = match (stays, named()) {
+            (Some(port), _) if searching.detector.candidates().any(|named| named == port) => {
+                Some(port)
+            }
+            (_, Some(named)) => Some(named),
+            (Some(port), None) => Some(port),
+            (None, None) if self.found.is_some() && !searching.was_missed => {
+                (searching.was_missed, searching.due) = (true, now + BETWEEN);
+                return false;
+            }
+            (None, None) => listening.first().copied(),
+        };
+        searching.was_missed = false;
+        std::mem::replace(&mut self.found, port) != port
+    }
+}
+
+impl Searching {
+    fn new(now: Instant) -> Self {
+        Self { detector: Detector::new(), due: now + BETWEEN, was_missed: false }
     }
 }
 
@@ -89,8 +110,9 @@ impl Session {
             let pids = engine.processes().await;
             let listening = task::spawn_blocking(move || process::listening_ports(&pids)).await;
             let listening = listening.unwrap_or_default();
-            if session.lock().port.take(&listening) {
-                session.tell(now());
+            let now = now();
+            if session.change(now, |state| state.port.take(&listening, now)) {
+                session.tell(now);
             }
         });
     }
@@ -101,8 +123,15 @@ mod tests {
     use super::*;
 
     fn searching(now: Instant) -> PortSearch {
-        let searching = Some(Searching { detector: Detector::new(), due: now + BETWEEN });
-        PortSearch { searching, found: None }
+        PortSearch { searching: Some(Searching::new(now)), found: None }
+    }
+
+    /// A search that has found what a server named.
+    fn found(port: u16, now: Instant) -> PortSearch {
+        let mut search = searching(now);
+        search.read(format!("Local: http://localhost:{port}/\r\n").as_bytes(), now);
+        assert!(search.take(&[port], now));
+        search
     }
 
     #[test]
@@ -117,20 +146,57 @@ mod tests {
     }
 
     #[test]
-    fn what_is_named_and_listened_on_wins_and_then_the_search_is_over() {
+    fn what_is_named_and_listened_on_wins_and_stays() {
         let now = Instant::now();
         let mut search = searching(now);
         search.read(b"API at http://localhost:9999/, UI at http://localhost:5173/\r\n", now);
-        assert!(!search.take(&[]));
-        assert!(search.take(&[24678, 5173]));
-        assert_eq!((search.found(), search.due_at()), (Some(5173), None));
-        assert!(!search.take(&[24678]));
+        assert!(!search.take(&[], now));
+        assert!(search.take(&[24678, 5173], now));
+        assert_eq!(search.found(), Some(5173));
+        assert!(!search.take(&[24678, 9999, 5173], now), "it is still listened on");
+        assert!(search.take_due(now));
+        assert!(!search.take_due(now + BETWEEN), "it is looked for less often now");
+        assert!(search.take_due(now + BETWEEN_KNOWN));
+        search.end();
+        assert_eq!((search.found(), search.due_at()), (None, None));
+        assert!(!search.take(&[5173], now));
     }
 
     #[test]
-    fn a_port_that_nobody_named_is_found_by_listening() {
-        let mut search = searching(Instant::now());
-        assert!(search.take(&[3000, 4000]));
+    fn a_port_that_nobody_named_is_found_by_listening_and_gives_way_to_one_that_is_named() {
+        let now = Instant::now();
+        let mut search = searching(now);
+        assert!(search.take(&[3000, 4000], now));
         assert_eq!(search.found(), Some(3000));
+        search.read(b"ready on http://localhost:4000\r\n", now);
+        assert!(search.take_due(now) && search.take(&[3000, 4000], now));
+        assert_eq!(search.found(), Some(4000));
+    }
+
+    #[test]
+    fn a_server_that_is_started_again_on_another_port_is_found_there() {
+        let now = Instant::now();
+        let mut search = found(5173, now);
+        search.read(b"Port 5173 is in use, Local: http://localhost:5174/\r\n", now);
+        search.read(b"Local: http://localhost:5174/\r\n", now);
+        assert!(search.take_due(now) && search.take(&[5174], now));
+        assert_eq!(search.found(), Some(5174));
+        // It says nothing new, and is found all the same.
+        assert!(search.take(&[5173], now));
+        assert_eq!(search.found(), Some(5173));
+    }
+
+    #[test]
+    fn a_server_that_is_gone_for_a_moment_keeps_its_port_and_for_longer_loses_it() {
+        let now = Instant::now();
+        for (later, expected) in [(&[][..], None), (&[24678], Some(24678))] {
+            let mut search = found(5173, now);
+            assert!(search.take_due(now) && !search.take(&[24678], now));
+            assert_eq!((search.found(), search.due_at()), (Some(5173), Some(now + BETWEEN)));
+            assert!(!search.take(&[5173, 24678], now), "it is back");
+            assert!(!search.take(&[], now));
+            assert!(search.take(later, now));
+            assert_eq!(search.found(), expected);
+        }
     }
 }

@@ -76,7 +76,7 @@ impl Session {
         let written = written.ok().flatten().and_then(|time| Timestamp::try_from(time).ok());
         let mut state = self.lock();
         state.output.nap(self.commons.log_bytes);
-        state.port.stop();
+        state.port.end();
         if state.facts.ended.is_some() {
             return;
         }

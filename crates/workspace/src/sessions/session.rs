@@ -40,6 +40,8 @@ pub(crate) struct Session {
     pub(super) state: Mutex<State>,
     /// Rung when there is something new for viewers.
     pub(super) news: Notify,
+    /// Rung when some of the output was painted.
+    pub(super) painted: Notify,
 }
 
 /// All of a session that is short.
@@ -76,6 +78,7 @@ impl Session {
             segments: Mutex::new(segments),
             state: Mutex::new(State::new(facts, size, commons.log_bytes, now)),
             news: Notify::new(),
+            painted: Notify::new(),
             commons: Arc::clone(commons),
         })
     }
@@ -137,17 +140,14 @@ impl Session {
         }
         self.tell_if_due(&mut state, now);
         self.end_character_if_due(&mut state, now);
-        let size = state.windows.due(now);
-        let paints = state.output.is_to_be_painted(now);
+        let resizes = state.windows.due_at().is_some_and(|at| at <= now);
         let searches = state.port.take_due(now);
         let naps = state.nap_at().is_some_and(|at| at <= now);
         drop(state);
-        if let Some(size) = size {
-            self.resized(size);
+        if resizes {
+            self.resize_if_due(now);
         }
-        if paints {
-            self.catch_up();
-        }
+        self.paint_if_paused(now);
         if searches {
             self.search_port();
         }
@@ -221,7 +221,7 @@ impl State {
     fn status(&self) -> SessionStatus {
         match (self.facts.mode, self.activity) {
             _ if self.facts.ended.is_some() => SessionStatus::Exited,
-            (SessionMode::Pty, _) if self.viewers.is_empty() => SessionStatus::Detached,
+            (SessionMode::Pty, _) if self.viewers.have_left() => SessionStatus::Detached,
             (SessionMode::Sdk, Activity::Idle) => SessionStatus::Idle,
             _ => SessionStatus::Running,
         }

@@ -13,11 +13,15 @@ use protocol::workspace::{
     },
     frame,
 };
-use session::viewer::{Step, ViewerId};
+use session::{
+    log::Chunk,
+    viewer::{Step, ViewerId},
+};
 
 use super::{
     Streamed,
     asides::Asides,
+    questions::Questions,
     session::{Session, State},
     viewers::Watching,
 };
@@ -44,38 +48,50 @@ pub(super) enum Turn {
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Behind {
     id: ViewerId,
-    first: bool,
-    skipped_chunks: u64,
+    why: Why,
+}
+
+#[derive(Debug, Clone, Copy)]
+enum Why {
+    /// It has just come.
+    First,
+    /// It was too slow for so many chunks.
+    Lagged { skipped_chunks: u64 },
+    /// The terminal has another size than it knows: each terminal breaks lines in a way of its own.
+    Resized,
 }
 
 impl Session {
     /// What is to be done for a viewer now, which has room.
     pub(super) fn turn(&self, id: ViewerId, now: Instant) -> Turn {
         let mut state = self.lock();
-        let size = self.size_message(&state);
-        let State { viewers, output, asides, questions, is_gone, .. } = &mut *state;
+        let State { viewers, output, asides, questions, windows, is_gone, .. } = &mut *state;
         let Some(watching) = viewers.get(id).filter(|_| !*is_gone) else {
             return Turn::End(Vec::new());
         };
         if output.is_napping() {
             return Turn::Load;
         }
-        let mut sent = watching.due(asides, size);
+        let mut sent = watching.due(asides);
+        if sent.is_empty() && self.is_terminal && watching.wants_size(windows, &output.log) {
+            return Turn::Paint(Behind { id, why: Why::Resized });
+        }
         match watching.viewer(&output.log, now).next(&output.log, true, now) {
             Step::Resumed { after } => {
                 sent.push(history(self.id, after, None));
-                sent.extend(questions.open().map(|it| ServerMessage::PermissionRequest(it).into()));
                 watching.begin(asides.first_after(after));
-            }
-            Step::Frames(chunks) => {
-                for chunk in chunks {
-                    sent.push(Streamed::Output(frame::encode(self.id, chunk.seq, &chunk.text)));
-                    sent.extend(watching.asides_up_to(asides, chunk.seq));
+                sent.extend(watching.asked(asides, questions));
+                if self.is_terminal && watching.shown.is_none() {
+                    let (cols, rows) = windows.cells();
+                    watching.shown = Some((cols, rows));
+                    sent.push(sized(self.id, cols, rows));
                 }
             }
+            Step::Frames(chunks) => sent.extend(frames(self.id, chunks, watching, asides)),
             Step::Resync { .. } if !sent.is_empty() => {}
             Step::Resync { skipped_chunks, first } => {
-                return Turn::Paint(Behind { id, first, skipped_chunks });
+                let why = if first { Why::First } else { Why::Lagged { skipped_chunks } };
+                return Turn::Paint(Behind { id, why });
             }
             Step::Wait if sent.is_empty() => return Turn::Wait,
             Step::Wait => {}
@@ -89,7 +105,10 @@ impl Session {
 
     /// Makes a snapshot for a viewer that needs one, and says what it is to be sent.
     pub(super) async fn paint(self: &Arc<Self>, behind: Behind) -> Result<Vec<Streamed>, Refusal> {
-        let snapshot = if self.is_terminal { self.screen_now() } else { self.lines_now().await? };
+        let snapshot = match self.is_terminal {
+            true => self.screen_soon().await?,
+            false => self.lines_now().await?,
+        };
         Ok(self.painted(behind, snapshot))
     }
 
@@ -126,42 +145,52 @@ impl Session {
     fn painted(&self, behind: Behind, snapshot: SessionSnapshot) -> Vec<Streamed> {
         let seq = snapshot.seq;
         let mut state = self.lock();
-        let State { viewers, asides, questions, windows, .. } = &mut *state;
+        let State { viewers, output, asides, questions, .. } = &mut *state;
         let Some(watching) = viewers.get(behind.id) else { return Vec::new() };
+        let (place, cols, rows) = (watching.place(), snapshot.cols, snapshot.rows);
         watching.resynced(seq);
-        watching.tell_size = windows.is_news_for(watching.client);
-        if behind.first {
-            watching.begin(asides.first_after(seq));
-            let open = questions.open().map(|it| ServerMessage::PermissionRequest(it).into());
-            return std::iter::once(history(self.id, seq, Some(snapshot))).chain(open).collect();
-        }
+        watching.shown = Some((cols, rows));
+        let skipped_chunks = match (behind.why, output.log.after(place)) {
+            (Why::First, _) => {
+                watching.begin(asides.first_after(seq));
+                let open = watching.asked(asides, questions);
+                return std::iter::once(history(self.id, seq, Some(snapshot)))
+                    .chain(open)
+                    .collect();
+            }
+            (Why::Resized, Ok(chunks)) => {
+                // Nobody is behind: what came before is not left out.
+                let chunks = chunks.take_while(|chunk| chunk.seq <= seq);
+                let before = frames(self.id, chunks, watching, asides);
+                let now = [sized(self.id, cols, rows), snapshot.into()];
+                return before.into_iter().chain(now).collect();
+            }
+            (Why::Resized, Err(_)) => seq.saturating_sub(place),
+            (Why::Lagged { skipped_chunks }, _) => skipped_chunks,
+        };
         self.commons.resyncs.fetch_add(1, Ordering::Relaxed);
         let missed = watching.asides_up_to(asides, seq).into_iter().filter(is_no_event);
-        let first = [lagged(self.id, behind.skipped_chunks), snapshot.into()];
+        let first = [lagged(self.id, skipped_chunks), snapshot.into()];
         first.into_iter().chain(missed).collect()
-    }
-
-    fn size_message(&self, state: &State) -> TerminalSize {
-        let size = state.windows.size();
-        TerminalSize { session_id: self.id, cols: size.cols(), rows: size.rows() }
     }
 }
 
 impl Watching {
+    /// What was said since it came belongs to what it is sent, even before the output that it has by now:
+    /// it may have given the prompt itself.
     fn begin(&mut self, aside: u64) {
-        (self.has_begun, self.aside) = (true, aside);
+        (self.has_begun, self.aside) = (true, aside.min(self.aside));
+    }
+
+    /// The open questions, but for those that are among what it is still to be sent.
+    fn asked(&self, asides: &Asides, questions: &Questions) -> Vec<Streamed> {
+        let open = questions.open().filter(|asked| !asides.ask(self.aside, asked.request_id));
+        open.map(|asked| ServerMessage::PermissionRequest(asked).into()).collect()
     }
 
     /// What it is to be sent before any output.
-    fn due(&mut self, asides: &Asides, size: TerminalSize) -> Vec<Streamed> {
-        if !self.has_begun {
-            return Vec::new();
-        }
-        let mut due = self.asides_up_to(asides, self.place());
-        if std::mem::take(&mut self.tell_size) {
-            due.push(ServerMessage::TerminalSize(size).into());
-        }
-        due
+    fn due(&mut self, asides: &Asides) -> Vec<Streamed> {
+        if self.has_begun { self.asides_up_to(asides, self.place()) } else { Vec::new() }
     }
 
     fn asides_up_to(&mut self, asides: &Asides, seq: u64) -> Vec<Streamed> {
@@ -181,6 +210,25 @@ impl From<SessionSnapshot> for Streamed {
     fn from(snapshot: SessionSnapshot) -> Self {
         Self::Message(ServerMessage::SessionSnapshot(snapshot))
     }
+}
+
+/// Chunks as they are sent, each with what belongs to it.
+fn frames(
+    session: SessionId,
+    chunks: impl Iterator<Item = Chunk>,
+    watching: &mut Watching,
+    asides: &Asides,
+) -> Vec<Streamed> {
+    let mut sent = Vec::new();
+    for Chunk { seq, text } in chunks {
+        sent.push(Streamed::Output(frame::encode(session, seq, &text)));
+        sent.extend(watching.asides_up_to(asides, seq));
+    }
+    sent
+}
+
+fn sized(session_id: SessionId, cols: u16, rows: u16) -> Streamed {
+    ServerMessage::TerminalSize(TerminalSize { session_id, cols, rows }).into()
 }
 
 fn history(session_id: SessionId, last_seq: u64, snapshot: Option<SessionSnapshot>) -> Streamed {

@@ -4,7 +4,7 @@ use std::{sync::Arc, time::Instant};
 
 use bytes::Bytes;
 use protocol::workspace::SessionId;
-use session::{size::Size, viewer::ViewerId};
+use session::viewer::ViewerId;
 
 use super::{
     Attachment, ClientId, Past, Sessions,
@@ -12,6 +12,15 @@ use super::{
     session::{Session, State},
 };
 use crate::{engine::PermissionAnswer, refusal::Refusal, teams::Ticket};
+
+/// A prompt that was given.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Prompted {
+    /// Whether it was taken now; else its `input_id` was before.
+    pub(crate) is_new: bool,
+    /// Which of an agent's turns it is, where that is known.
+    pub(crate) turn: Option<u64>,
+}
 
 impl Sessions {
     /// A stream of a session's output from `after_seq` on, or from a snapshot.
@@ -45,20 +54,11 @@ impl Sessions {
         input_id: Option<&str>,
     ) -> Result<bool, Refusal> {
         let session = self.get(id)?;
-        if let Some(input_id) = input_id
-            && !session.lock().inputs.first_time(input_id)?
-        {
-            return Ok(false);
+        let typed = session.once(input_id, || session.live()?.type_in(keys))?;
+        if typed.is_some() {
+            session.was_used(client, now());
         }
-        let typed = session.live().and_then(|engine| engine.type_in(keys));
-        if typed.is_err()
-            && let Some(input_id) = input_id
-        {
-            session.lock().inputs.take_back(input_id);
-        }
-        typed?;
-        session.was_used(client, now());
-        Ok(true)
+        Ok(typed.is_some())
     }
 
     /// A whole prompt: for an agent one turn, for a terminal the text and one Enter.
@@ -67,13 +67,20 @@ impl Sessions {
         id: SessionId,
         client: Option<ClientId>,
         text: String,
-    ) -> Result<(), Refusal> {
+        input_id: Option<&str>,
+    ) -> Result<Prompted, Refusal> {
         let session = self.get(id)?;
-        session.live()?.prompt(text)?;
+        let Some(turn) = session.once(input_id, || session.live()?.prompt(text))? else {
+            let turn = input_id.and_then(|input_id| session.lock().inputs.turn_of(input_id));
+            return Ok(Prompted { is_new: false, turn });
+        };
+        if let (Some(input_id), Some(turn)) = (input_id, turn) {
+            session.lock().inputs.is_turn(input_id, turn);
+        }
         if let Some(client) = client {
             session.was_used(client, now());
         }
-        Ok(())
+        Ok(Prompted { is_new: true, turn })
     }
 
     /// A whole prompt of a team's, which is told by its ticket when its turn begins.
@@ -113,35 +120,74 @@ impl Sessions {
         rows: u16,
         visible: bool,
     ) -> Result<(), Refusal> {
-        let (session, now) = (self.get(id)?, now());
-        session.change(now, |state| state.windows.resize(client, (cols, rows), visible, now))
+        let (session, now, size) = (self.get(id)?, now(), (cols, rows));
+        session.change_windows(now, |state| {
+            state.windows.resize(client, size, visible, now)?;
+            if visible {
+                state.viewers.wishes(client, size);
+            }
+            Ok(())
+        })
     }
 
     pub(crate) fn take_control(&self, id: SessionId, client: ClientId) -> Result<(), Refusal> {
         let (session, now) = (self.get(id)?, now());
-        session.change(now, |state| state.windows.take_control(client, now))
+        session.change_windows(now, |state| state.windows.take_control(client, now))
     }
 
     /// A client has gone: it looks at nothing any more.
     pub(crate) fn client_gone(&self, client: ClientId) {
         let now = now();
         for session in self.all() {
-            session.change(now, |state| state.windows.leave(client, now));
+            session.change_windows(now, |state| state.windows.leave(client, now));
         }
     }
 }
 
 impl Session {
+    /// Applies an input, once for its id; `None`: it was applied before.
+    fn once<T>(
+        &self,
+        input_id: Option<&str>,
+        apply: impl FnOnce() -> Result<T, Refusal>,
+    ) -> Result<Option<T>, Refusal> {
+        let Some(input_id) = input_id else { return apply().map(Some) };
+        if !self.lock().inputs.first_time(input_id)? {
+            return Ok(None);
+        }
+        let applied = apply();
+        if applied.is_err() {
+            self.lock().inputs.take_back(input_id);
+        }
+        applied.map(Some)
+    }
+
     fn was_used(self: &Arc<Self>, client: ClientId, now: Instant) {
-        self.change(now, |state| {
+        self.change_windows(now, |state| {
             state.touch();
             state.windows.typed(client, now);
         });
     }
 
+    /// Changes the windows of who looks at it. Who wished for a size in vain has to hear of it.
+    fn change_windows<T>(
+        self: &Arc<Self>,
+        now: Instant,
+        change: impl FnOnce(&mut State) -> T,
+    ) -> T {
+        let (changed, is_in_vain) = self.change(now, |state| {
+            let changed = change(state);
+            (changed, state.windows.is_settled() && state.viewers.take_wish())
+        });
+        if is_in_vain {
+            self.news.notify_waiters();
+        }
+        changed
+    }
+
     /// One who looked at it does not any more.
     pub(super) fn leave(self: &Arc<Self>, viewer: ViewerId, now: Instant) {
-        self.change(now, |state| {
+        self.change_windows(now, |state| {
             if let Some(client) = state.viewers.remove(viewer)
                 && !state.viewers.has(client)
             {
@@ -152,15 +198,15 @@ impl Session {
         self.tell(now);
     }
 
-    /// Its terminal has another size from now on.
-    pub(super) fn resized(self: &Arc<Self>, size: Size) {
+    /// Its terminal gets another size, if that is due. Who follows it is told, and painted the screen
+    /// anew.
+    pub(super) fn resize_if_due(self: &Arc<Self>, now: Instant) {
+        // The screen's lock is held from before until after: whoever knows of the size has it.
         let mut painter = self.painter();
         let mut state = self.lock();
+        let Some(size) = state.windows.due(now) else { return };
         painter.resize(state.output.log.last_seq(), size);
-        drop(painter);
-        let State { viewers, windows, .. } = &mut *state;
-        viewers.tell_size(|client| windows.is_news_for(client));
-        drop(state);
+        drop((state, painter));
         if let Ok(engine) = self.live() {
             engine.resize(size);
         }

@@ -11,7 +11,7 @@ use session::{
     viewer::{Start, Viewer, ViewerId},
 };
 
-use super::{ClientId, output::Output};
+use super::{ClientId, output::Output, windows::Windows};
 
 /// A client that has not asked for more for so long has no room for more.
 const BUSY: Duration = Duration::from_millis(50);
@@ -21,11 +21,15 @@ const BUSY: Duration = Duration::from_millis(50);
 pub(super) struct Viewers {
     all: BTreeMap<ViewerId, Watching>,
     last: u64,
+    /// Whether one of them has wished for a size that it may not get.
+    has_wish: bool,
 }
 
 /// One who looks.
 pub(super) struct Watching {
     start: Start,
+    /// How long it may take nothing.
+    patience: Duration,
     /// Its place, once the log is there that it is a place in.
     viewer: Option<Viewer>,
     pub(super) client: ClientId,
@@ -34,8 +38,8 @@ pub(super) struct Watching {
     pub(super) has_begun: bool,
     /// The number of the next aside that it is to be sent.
     pub(super) aside: u64,
-    /// Whether it is to be told the size.
-    pub(super) tell_size: bool,
+    /// The size that it takes the terminal to have: what it was told, or wished for after that.
+    pub(super) shown: Option<(u16, u16)>,
 }
 
 /// Since when a client has not asked for more; `None`: it asks now.
@@ -50,6 +54,11 @@ impl Viewers {
         self.all.is_empty()
     }
 
+    /// Whether there were some, and none is left.
+    pub(super) fn have_left(&self) -> bool {
+        self.is_empty() && self.last > 0
+    }
+
     pub(super) fn has(&self, client: ClientId) -> bool {
         self.all.values().any(|watching| watching.client == client)
     }
@@ -58,22 +67,24 @@ impl Viewers {
         &mut self,
         client: ClientId,
         after: Option<u64>,
+        patience: Duration,
         output: &Output,
         now: Instant,
     ) -> (ViewerId, Arc<Asking>) {
         self.last += 1;
         let id = ViewerId(self.last);
         let start = after.map_or(Start::Snapshot, Start::After);
-        let viewer = (!output.is_napping()).then(|| Viewer::new(start, &output.log, now));
+        let viewer = (!output.is_napping()).then(|| Viewer::new(start, patience, &output.log, now));
         let asking = Arc::new(Asking(Mutex::new(Some(now))));
         let watching = Watching {
             start,
+            patience,
             viewer,
             client,
             asking: Arc::clone(&asking),
             has_begun: false,
             aside: 0,
-            tell_size: false,
+            shown: None,
         };
         self.all.insert(id, watching);
         (id, asking)
@@ -98,18 +109,36 @@ impl Viewers {
         }
     }
 
-    /// All but those whose own window has it are to be told the size.
-    pub(super) fn tell_size(&mut self, is_news_for: impl Fn(ClientId) -> bool) {
-        for watching in self.all.values_mut() {
-            watching.tell_size = is_news_for(watching.client);
+    /// A client wishes for this size, and shows it from now on unless it is told another.
+    pub(super) fn wishes(&mut self, client: ClientId, size: (u16, u16)) {
+        for watching in self.all.values_mut().filter(|watching| watching.client == client) {
+            watching.shown = Some(size);
         }
+        self.has_wish = true;
+    }
+
+    /// Whether somebody wished for a size since this was asked last.
+    pub(super) fn take_wish(&mut self) -> bool {
+        std::mem::take(&mut self.has_wish)
     }
 }
 
 impl Watching {
     /// Its place in this log.
     pub(super) fn viewer(&mut self, log: &Log, now: Instant) -> &mut Viewer {
-        self.viewer.get_or_insert_with(|| Viewer::new(self.start, log, now))
+        self.viewer.get_or_insert_with(|| Viewer::new(self.start, self.patience, log, now))
+    }
+
+    /// Whether it follows a terminal whose size is not what it takes it to be. It is told once.
+    pub(super) fn wants_size(&mut self, windows: &Windows, log: &Log) -> bool {
+        let size = windows.cells();
+        let is_near = || self.viewer.as_ref().is_some_and(|viewer| viewer.is_near(log));
+        let is_news = self.has_begun && self.shown.is_some_and(|shown| shown != size);
+        let wants = is_news && windows.is_settled() && is_near();
+        if wants {
+            self.shown = Some(size);
+        }
+        wants
     }
 
     /// The number of the output that it was sent last.

@@ -1,6 +1,6 @@
 //! The size of a session's terminal, and of the windows of those who look at it.
 
-use std::{collections::BTreeMap, time::Instant};
+use std::{collections::BTreeSet, time::Instant};
 
 use session::{
     size::{Size, Sizes},
@@ -13,18 +13,23 @@ use crate::refusal::Refusal;
 /// The windows of clients, and the size that comes of them.
 pub(super) struct Windows {
     sizes: Sizes,
-    /// What clients told of their own: those that `sizes` knows, and no others.
-    own: BTreeMap<ClientId, (u16, u16)>,
+    /// The clients that told of their own: those that `sizes` knows, and no others.
+    own: BTreeSet<ClientId>,
 }
 
 impl Windows {
     pub(super) const fn new(size: Size) -> Self {
-        Self { sizes: Sizes::new(size), own: BTreeMap::new() }
+        Self { sizes: Sizes::new(size), own: BTreeSet::new() }
     }
 
     /// The size that the terminal has.
     pub(super) const fn size(&self) -> Size {
         self.sizes.current()
+    }
+
+    /// The same, as columns and rows.
+    pub(super) const fn cells(&self) -> (u16, u16) {
+        (self.size().cols(), self.size().rows())
     }
 
     pub(super) fn resize(
@@ -36,18 +41,18 @@ impl Windows {
     ) -> Result<(), Refusal> {
         let told = self.sizes.resize(viewer(client), size, visible, now);
         told.map_err(|refused| Refusal::failed(&refused))?;
-        self.own.insert(client, size);
+        self.own.insert(client);
         Ok(())
     }
 
     pub(super) fn typed(&mut self, client: ClientId, now: Instant) {
-        if self.own.contains_key(&client) {
+        if self.own.contains(&client) {
             self.sizes.typed(viewer(client), now);
         }
     }
 
     pub(super) fn take_control(&mut self, client: ClientId, now: Instant) -> Result<(), Refusal> {
-        if !self.own.contains_key(&client) {
+        if !self.own.contains(&client) {
             return Err(Refusal::invalid(
                 "the size of your terminal is not known: send resize before take_control",
             ));
@@ -57,15 +62,14 @@ impl Windows {
     }
 
     pub(super) fn leave(&mut self, client: ClientId, now: Instant) {
-        if self.own.remove(&client).is_some() {
+        if self.own.remove(&client) {
             self.sizes.leave(viewer(client), now);
         }
     }
 
-    /// Whether a client is to be told the size: not if its own is the same.
-    pub(super) fn is_news_for(&self, client: ClientId) -> bool {
-        let size = self.size();
-        self.own.get(&client) != Some(&(size.cols(), size.rows()))
+    /// Whether it is not about to change.
+    pub(super) fn is_settled(&self) -> bool {
+        self.due_at().is_none()
     }
 
     pub(super) fn due_at(&self) -> Option<Instant> {

@@ -17,10 +17,7 @@ use access::{Keys, LocalRules, LockOut, LockOutSettings, Token, WorkspaceRules, 
 use files::{Git, Watches};
 use http::{HeaderMap, Request, Response, StatusCode, Uri, header};
 use protocol::workspace::limits::MAX_BEFORE_AUTH;
-use tokio::{
-    sync::{OwnedSemaphorePermit, Semaphore},
-    time::timeout,
-};
+use tokio::{sync::Semaphore, time::timeout};
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 use uuid::Uuid;
 use wire::{Io, Limits, Link, Upgrade, UpgradeError, link};
@@ -29,6 +26,8 @@ use super::{
     client::Client,
     gate::{self, LARGE_IN_ALL},
     greeting::{self, Refused},
+    shares,
+    strangers::{Stranger, Strangers},
 };
 use crate::{sessions::ClientId, settings::Settings, work::Shared};
 
@@ -55,12 +54,13 @@ const LIMITS: Limits = Limits {
 pub(crate) struct Door {
     pub(super) rules: WorkspaceRules,
     lock_out: Mutex<LockOut>,
-    strangers: Arc<Semaphore>,
+    strangers: Strangers,
     pub(super) clients: Arc<Semaphore>,
     pub(super) most_clients: usize,
-    /// For messages that are large.
+    /// For messages that are large, and for answers.
     large: Arc<Semaphore>,
-    pub(super) files: Semaphore,
+    pub(super) answers: Arc<Semaphore>,
+    pub(super) files: Arc<Semaphore>,
     pub(super) git: Git,
     pub(super) watches: Arc<Watches>,
     pub(super) watchers: Arc<Semaphore>,
@@ -78,11 +78,12 @@ impl Door {
         Self {
             rules: WorkspaceRules { token, administrator, keys: keys.clone() },
             lock_out: Mutex::new(LockOut::new(LockOutSettings::default())),
-            strangers: semaphore(settings.max_strangers),
+            strangers: Strangers::new(settings.max_strangers),
             clients: semaphore(settings.max_clients),
             most_clients: settings.max_clients,
             large: semaphore(LARGE_IN_ALL),
-            files: Semaphore::new(FILES_AT_ONCE),
+            answers: semaphore(shares::IN_ALL),
+            files: semaphore(FILES_AT_ONCE),
             git: Git::default(),
             watches: Arc::default(),
             watchers: semaphore(WATCHES),
@@ -118,14 +119,15 @@ pub(crate) fn connect<B>(
     from: IpAddr,
 ) -> Response<String> {
     if !takes(&shared.local, from, request.uri(), request.headers()) {
-        let words = "the workspace takes no pages of other origins: see --allow-origin";
+        let words = "the workspace takes no pages of other origins, nor such that were led here \
+                     by a name that is not the server's: see --allow-origin and --allow-host";
         return refuse(StatusCode::FORBIDDEN, words.to_owned());
     }
     if shared.door.closing.is_cancelled() {
         let words = "the server is stopping".to_owned();
         return refuse(StatusCode::SERVICE_UNAVAILABLE, words);
     }
-    let Ok(stranger) = Arc::clone(&shared.door.strangers).try_acquire_owned() else {
+    let Some(stranger) = shared.door.strangers.admit(from) else {
         let words = "too many connections have not said who they are: try again".to_owned();
         return refuse(StatusCode::SERVICE_UNAVAILABLE, words);
     };
@@ -146,12 +148,7 @@ pub(crate) fn connect<B>(
 }
 
 /// Serves a link, from its first byte to its end.
-pub(super) async fn serve(
-    shared: &Arc<Shared>,
-    io: Io,
-    from: IpAddr,
-    stranger: OwnedSemaphorePermit,
-) {
+pub(super) async fn serve(shared: &Arc<Shared>, io: Io, from: IpAddr, stranger: Stranger) {
     let (io, gate) = gate::gated(io, &shared.door.large);
     let (mut link, outbox) = Link::within(io, link::Role::Server, LIMITS);
     let greeted = tokio::select! {
@@ -169,15 +166,22 @@ pub(super) async fn serve(
     }
 }
 
-/// Whether a page may connect. One that was led to this machine by a name of its own making is a
-/// stranger's, whatever its origin says.
+/// Whether a page may connect. One that was led to this server by a name of its own making is a
+/// stranger's, whatever its origin says. What comes by way of a proxy has the proxy's own name.
 fn takes(local: &LocalRules, from: IpAddr, uri: &Uri, headers: &HeaderMap) -> bool {
     let Some(origin) = headers.get(header::ORIGIN) else { return true };
     if origin.to_str().is_ok_and(|origin| local.allows_origin(origin)) {
         return true;
     }
-    let is_here = from.to_canonical().is_loopback() && !is_forwarded(headers);
-    if is_here { local.is_local(from, uri, headers) } else { local.takes_page(uri, headers) }
+    if is_forwarded(headers) {
+        return local.takes_page(uri, headers);
+    }
+    if from.to_canonical().is_loopback() {
+        return local.is_local(from, uri, headers);
+    }
+    // Over TLS the browser has made sure that the name is the server's.
+    let is_proved = origin.as_bytes().starts_with(b"https://");
+    local.takes_page(uri, headers) && (is_proved || local.is_named_by_nobody_else(uri, headers))
 }
 
 fn no_upgrade(error: UpgradeError) -> Response<String> {
@@ -250,6 +254,17 @@ mod tests {
         assert!(taken("127.0.0.1", &[("host", "box.lan"), ("origin", "http://box.lan")]));
         let proxied = [rebound[0], rebound[1], ("x-forwarded-for", "10.0.0.7")];
         assert!(taken("127.0.0.1", &proxied), "by way of a proxy it is the proxy's own name");
+    }
+
+    #[test]
+    fn from_other_machines_too_a_name_must_be_ours_an_address_or_proved_by_tls() {
+        let page = |host, origin| taken("10.0.0.7", &[("host", host), ("origin", origin)]);
+        assert!(!page("evil.example:9178", "http://evil.example:9178"), "led here");
+        assert!(page("192.168.1.4:9178", "http://192.168.1.4:9178"));
+        assert!(page("[fd00::4]:9178", "http://[fd00::4]:9178"));
+        assert!(page("box.lan:9178", "http://box.lan:9178"));
+        assert!(page("box.example", "https://box.example"));
+        assert!(!page("192.168.1.4:9178", "http://192.168.1.5:9178"));
     }
 
     #[test]

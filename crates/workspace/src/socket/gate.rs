@@ -51,6 +51,8 @@ struct State {
     /// As many when it was last looked at.
     looked: usize,
     heard: Instant,
+    /// When it last took something.
+    wrote: Instant,
     asking: Option<BoxFuture<'static, io::Result<Leave>>>,
     leave: Option<(Leave, Instant)>,
 }
@@ -62,6 +64,7 @@ pub(super) fn gated(io: Io, all: &Arc<Semaphore>) -> (Io, Arc<Gate>) {
         since: 0,
         looked: 0,
         heard: Instant::now(),
+        wrote: Instant::now(),
         asking: None,
         leave: None,
     };
@@ -96,6 +99,11 @@ impl Gate {
         let others_wait = self.all.available_permits() == 0;
         let is_late = |begun: Instant| state.heard.elapsed() > SILENT || begun.elapsed() > SLOW;
         others_wait && state.leave.as_ref().is_some_and(|(_, begun)| is_late(*begun))
+    }
+
+    /// Whether it takes nothing of what it is sent, if there is anything.
+    pub(super) fn is_deaf(&self) -> bool {
+        self.lock().wrote.elapsed() > SILENT
     }
 
     /// Ready when more may be read.
@@ -161,7 +169,9 @@ impl AsyncWrite for Gated {
         cx: &mut Context<'_>,
         bytes: &[u8],
     ) -> Poll<io::Result<usize>> {
-        self.io.as_mut().poll_write(cx, bytes)
+        let wrote = ready!(self.io.as_mut().poll_write(cx, bytes));
+        self.gate.lock().wrote = Instant::now();
+        Poll::Ready(wrote)
     }
 
     fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {

@@ -2,9 +2,10 @@
 //!
 //! - [`Door`]: what all connections share; [`connect`]: from an HTTP request to a connection
 //! - `greeting`: who a client is; [`Identity`]; `gate`: what it may send until that is known, and
-//!   how many large messages it may have in memory
+//!   how many large messages it may have in memory; `strangers`: how many are not known
 //! - `client`: one connection, from then to its end
 //! - `allowed`: who may ask for what; `bucket`: how often
+//! - `shares`: how much of long answers may be in memory
 //! - `lanes`: what waits, in order, beside the connection; `answers`: what is asked for, done
 //! - `refused`: how a message is answered that is not served
 //! - `stream`: a session's output on its way to a client; `watching`: a project's changes
@@ -20,6 +21,8 @@ mod gate;
 mod greeting;
 mod lanes;
 mod refused;
+mod shares;
+mod strangers;
 mod stream;
 mod watching;
 

@@ -4,6 +4,7 @@ use protocol::workspace::{
     BadMessage, ClientMessage, ProjectId, ServerMessage,
     client::{GitError, OfSession, ProjectFileChunkError, ProjectFileError, ProjectFsActionError},
     decode_request,
+    limits::{PATH_MAX, REQUEST_ID_MAX},
 };
 use serde::Deserialize;
 
@@ -77,8 +78,11 @@ impl Family {
     fn of_bad(bad: &BadMessage, text: &str) -> Self {
         let hints: Option<Hints> = serde_json::from_str(text).ok();
         let project_id = hints.as_ref().and_then(|it| it.project_id.as_deref()?.parse().ok());
-        let path = hints.and_then(|hints| hints.path).unwrap_or_default();
-        let family = match (bad.kind.as_deref(), project_id, bad.request_id.clone()) {
+        // What is longer than it may be is not said again: nobody has to read our answers.
+        let path = hints.and_then(|hints| hints.path).filter(|path| path.len() <= PATH_MAX);
+        let path = path.unwrap_or_default();
+        let request_id = bad.request_id.clone().filter(|id| id.len() <= REQUEST_ID_MAX);
+        let family = match (bad.kind.as_deref(), project_id, request_id) {
             (Some("read_project_file_chunk"), _, Some(request_id)) => {
                 Some(Self::Chunk { request_id })
             }
@@ -172,6 +176,20 @@ mod tests {
             let (said, words) = answer(text);
             assert_eq!(said, kind, "{text}");
             assert!(!words.is_empty());
+        }
+    }
+
+    #[test]
+    fn an_answer_is_short_however_long_what_cannot_be_read_was() {
+        let long = "x".repeat(100_000);
+        for kind in
+            ["list_project_files", "read_project_file", "delete_project_entry", "attach", &long]
+        {
+            let text = serde_json::json!({
+                "type": kind, "project_id": P, "path": long, "request_id": long, "session_id": long,
+            });
+            let said = read(&text.to_string()).unwrap_err().encode();
+            assert!(said.len() < 2000, "{kind:.20}: {} bytes", said.len());
         }
     }
 

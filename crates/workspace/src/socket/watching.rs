@@ -1,8 +1,16 @@
 //! Changes of one project's files, told to one client.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::{
+    io,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    thread,
+};
 
-use files::{Watch, watch::Limits};
+use files::{
+    Watch,
+    watch::{Limits, Work},
+};
+use process::User;
 use protocol::workspace::{ProjectId, ServerMessage, client::OfProject};
 use tokio::sync::OwnedSemaphorePermit;
 use tokio_util::task::AbortOnDropHandle;
@@ -32,9 +40,11 @@ impl Watching {
         *self.lock() = None;
         let permit = Arc::clone(&shared.door.watchers).try_acquire_owned();
         let permit = permit.map_err(|_| Refusal::TooMany { what: "watches", most: WATCHES })?;
-        let watch = Watch::start(&place.dir, Limits::default(), &shared.door.watches).await;
+        let begin = |work| begin(place.user.clone(), permit, work);
+        let (limits, all) = (Limits::default(), &shared.door.watches);
+        let watch = Watch::start_on(&place.dir, limits, all, begin).await;
         let watch = watch.map_err(|error| Refusal::failed(&error))?;
-        let task = tokio::spawn(tell(watch, project, outbox, permit));
+        let task = tokio::spawn(tell(watch, project, outbox));
         *self.lock() = Some(Watched { project, _task: AbortOnDropHandle::new(task) });
         Ok(())
     }
@@ -54,12 +64,20 @@ impl Watching {
     }
 }
 
-async fn tell(
-    mut watch: Watch,
-    project_id: ProjectId,
-    outbox: Outbox,
-    _permit: OwnedSemaphorePermit,
-) {
+/// Begins the thread of a watch, which may look at what the project's user may, and at nothing else. It
+/// counts until it has ended, for it may be in the middle of a large tree when its watch does.
+fn begin(user: Option<User>, permit: OwnedSemaphorePermit, work: Work) -> io::Result<()> {
+    let watching = move || {
+        let _counted = permit;
+        let Some(user) = user else { return work() };
+        if let Err(error) = process::as_user(&user, work) {
+            tracing::error!(user = user.name, %error, "a project cannot be watched as its user");
+        }
+    };
+    thread::Builder::new().name("watch".to_owned()).spawn(watching).map(drop)
+}
+
+async fn tell(mut watch: Watch, project_id: ProjectId, outbox: Outbox) {
     let changed = ServerMessage::ProjectFilesChanged(OfProject { project_id }).encode();
     while watch.changed().await.is_some() {
         if outbox.send(changed.clone()).await.is_err() {

@@ -305,11 +305,11 @@ fn assigned(
     moment: Moment,
 ) -> Given<()> {
     let (team, mut effects) = joined(core, place, moment);
-    let given = team.and_then(|team| {
+    let given = team.and_then(|_| {
         let assigned = core.machine.assign(place.team, place.session, prompt, moment.at);
         effects.extend(assigned?.1);
         if is_leaders {
-            core.news.spawned(team.leader, place.session);
+            effects.extend(core.machine.works_for_leader(place.team, place.session)?);
         }
         Ok(())
     });

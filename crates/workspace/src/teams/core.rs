@@ -3,7 +3,8 @@
 use std::{collections::BTreeMap, time::Instant};
 
 use ::session::team::{
-    self, Answer, Caller, Effect, Ended, Limits, TeamError, Teams as Machine, WaitFor, Waiting,
+    self, Answer, Caller, Effect, Ended, Finished, Limits, TeamError, Teams as Machine, WaitFor,
+    Waiting,
 };
 use jiff::Timestamp;
 use protocol::workspace::{SessionId, TeamId};
@@ -11,7 +12,7 @@ use tokio::{sync::oneshot, time};
 use uuid::Uuid;
 
 use super::{
-    news::News,
+    news::{LOOK_AGAIN, News},
     queue::{Told, not_kept},
 };
 use crate::refusal::Refusal;
@@ -53,8 +54,8 @@ impl Core {
         waited: oneshot::Sender<Waited>,
     ) -> (Result<(), TeamError>, Vec<Effect>) {
         match self.machine.wait(ask, moment.now, moment.at) {
-            Ok((Waiting::Answered(answer), effects)) => {
-                answer.finished.iter().for_each(|one| self.news.told(one.worker));
+            Ok((Waiting::Answered(answer), mut effects)) => {
+                effects.extend(self.heard(&results(&answer)));
                 let _gone = waited.send(Ok(answer));
                 (Ok(()), effects)
             }
@@ -76,6 +77,15 @@ impl Core {
                     Vec::new()
                 })
             }
+            Told::NewsBegun { leader } => {
+                self.news.begins(leader);
+                Vec::new()
+            }
+            Told::NewsNotTaken { leader } => {
+                self.news.not_taken(leader, now().now);
+                Vec::new()
+            }
+            Told::Heard(ref results) => self.heard(results),
             Told::NotTaken { team, seq, session } => {
                 self.machine.not_taken(team, seq, session);
                 Vec::new()
@@ -83,11 +93,41 @@ impl Core {
             Told::Started { session, turn, at } => self.machine.turn_started(session, turn, at),
             Told::Ended { session, turn, outcome, ref text, at } => {
                 let ended = Ended { turn, outcome, text: text.clone() };
-                self.machine.turn_ended(session, ended, at)
+                let mut effects = self.machine.turn_ended(session, ended, at);
+                for (worker, number) in self.news.heard(session) {
+                    effects.extend(self.machine.heard(worker, number));
+                }
+                effects
             }
             Told::Gone { session, at } => self.machine.session_gone(session, at),
             Told::Left => self.let_go(),
         }
+    }
+
+    /// Somebody has been told of these results by a wait. A leader has heard of them, at the end of its
+    /// turn if it is in one: until then the daemon's death would have it forget them.
+    fn heard(&mut self, results: &[(Uuid, u64)]) -> Vec<Effect> {
+        let mut effects = Vec::new();
+        for &(worker, number) in results {
+            match self.machine.leader_at_work(worker) {
+                Some(leader) => self.news.told(leader, worker, number),
+                None => effects.extend(self.machine.heard(worker, number)),
+            }
+        }
+        effects
+    }
+
+    /// What leaders are to be told now, as far as they may have room.
+    pub(super) fn untold(&self, now: Instant) -> BTreeMap<Uuid, Vec<Finished>> {
+        let mut news = self.machine.news();
+        news.retain(|leader, _| self.news.may_tell(*leader, now));
+        news
+    }
+
+    /// When it is to be looked again whether they have.
+    pub(super) fn look_at(&self, now: Instant) -> Option<Instant> {
+        let waits = self.machine.news().keys().any(|leader| !self.news.is_given(*leader));
+        waits.then(|| now + LOOK_AGAIN)
     }
 
     /// Whoever waited has its answer. Whether it is there to hear it.
@@ -130,6 +170,11 @@ impl Core {
         }
         effects
     }
+}
+
+/// Worker and number of each result in an answer.
+pub(super) fn results(answer: &Answer) -> Vec<(Uuid, u64)> {
+    answer.finished.iter().map(|one| (one.worker, one.number)).collect()
 }
 
 /// Why the machine does not do it, for who asked.

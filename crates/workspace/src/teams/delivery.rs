@@ -28,38 +28,45 @@ pub(crate) struct Ticket {
     open: Option<Offer>,
 }
 
-/// Which message is offered to whom.
+/// What is offered to whom.
 #[derive(Debug, Clone, Copy)]
-struct Offer {
-    team: Uuid,
-    seq: u64,
-    session: Uuid,
+enum Offer {
+    Message { team: Uuid, seq: u64, session: Uuid },
+    News { leader: Uuid },
 }
 
 impl Ticket {
     pub(super) fn new(queue: Arc<Queue>, delivery: &Delivery) -> Self {
         let Delivery { team, seq, to: session, .. } = *delivery;
-        Self { queue, open: Some(Offer { team, seq, session }) }
+        Self { queue, open: Some(Offer::Message { team, seq, session }) }
     }
 
-    /// For a prompt that is no message: nobody hears of its turn.
-    pub(super) fn of_nothing(queue: Arc<Queue>) -> Self {
-        Self { queue, open: None }
+    /// For a prompt that tells a leader of results.
+    pub(super) fn of_news(queue: Arc<Queue>, leader: Uuid) -> Self {
+        Self { queue, open: Some(Offer::News { leader }) }
     }
 
     /// The turn with this prompt begins now.
     pub(crate) fn turn_begins(mut self) {
-        if let Some(Offer { team, seq, session }) = self.open.take() {
-            self.queue.tell(Told::Begun { team, seq, session });
+        self.tell(|offer| match offer {
+            Offer::Message { team, seq, session } => Told::Begun { team, seq, session },
+            Offer::News { leader } => Told::NewsBegun { leader },
+        });
+    }
+
+    fn tell(&mut self, told: impl FnOnce(Offer) -> Told) {
+        if let Some(offer) = self.open.take() {
+            self.queue.tell(told(offer));
         }
     }
 }
 
 impl Drop for Ticket {
     fn drop(&mut self) {
-        if let Some(Offer { team, seq, session }) = self.open.take() {
-            self.queue.tell(Told::NotTaken { team, seq, session });
-        }
+        self.tell(|offer| match offer {
+            Offer::Message { team, seq, session } => Told::NotTaken { team, seq, session },
+            Offer::News { leader } => Told::NewsNotTaken { leader },
+        });
     }
 }
 

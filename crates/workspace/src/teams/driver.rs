@@ -18,9 +18,10 @@ use tokio::time::sleep;
 use uuid::Uuid;
 
 use super::{
-    core::{Core, Moment, now, sorted},
+    core::{Core, Moment, now, results, sorted},
     delivery::{Speaker, Ticket, prompt},
     facts::{Found, Records},
+    news,
     queue::{Input, Queue, Tell, Told},
     shown,
     world::World,
@@ -186,7 +187,7 @@ impl Driver {
         let times = [
             self.core.machine.poll_timeout(),
             self.again.values().min().copied(),
-            self.core.news.deadline(now().now),
+            self.core.look_at(now().now),
         ];
         times.into_iter().flatten().min()
     }
@@ -220,7 +221,6 @@ impl Driver {
             Effect::Show(delivery) => self.show(&delivery),
             Effect::Deliver(delivery) => self.deliver(queue, &delivery),
             Effect::WorkerResult { team, worker, success, result } => {
-                self.core.news.result(worker, success, &result);
                 let result = shown::result(team, worker, success, &result);
                 self.tell(team, ServerMessage::WorkerResultReceived(result));
             }
@@ -229,10 +229,9 @@ impl Driver {
                 self.tell(team, ServerMessage::TeamCompleted(OfTeam { team_id }));
             }
             Effect::WaitAnswered { caller, answer } => {
-                let finished = answer.as_ref().map(|answer| answer.finished.clone());
-                let finished = finished.unwrap_or_default();
-                if self.core.answer(caller, answer) {
-                    finished.iter().for_each(|one| self.core.news.told(one.worker));
+                let told = answer.as_ref().map(results).unwrap_or_default();
+                if self.core.answer(caller, answer) && !told.is_empty() {
+                    queue.tell(Told::Heard(told));
                 }
             }
             Effect::Updated(team) => self.tell_updated(team),
@@ -277,14 +276,15 @@ impl Driver {
 
     /// Leaders that have ended their turn hear of results that nobody waited for.
     fn tell_leaders(&mut self, queue: &Arc<Queue>) {
-        for leader in self.core.news.leaders() {
+        for (leader, results) in self.core.untold(now().now) {
             let session = SessionId::from_uuid(leader);
             if !self.world.is_idle(session) {
                 continue;
             }
             let name = |worker| self.world.facts(SessionId::from_uuid(worker))?.name;
-            let text = self.core.news.take(leader, name);
-            let ticket = Ticket::of_nothing(Arc::clone(queue));
+            let text = news::prompt(&results, name);
+            self.core.news.tells(leader, &results);
+            let ticket = Ticket::of_news(Arc::clone(queue), leader);
             if let Err(refusal) = self.world.deliver(session, text, ticket) {
                 tracing::debug!(%session, %refusal, "a leader is not told of results");
             }

@@ -2,91 +2,106 @@
 //!
 //! A leader that gives work away and ends its turn is not told by anybody when that is done. So the
 //! results of workers that a leader's agent itself spawned, and of which no wait told it, are its next
-//! prompt once it is idle. It is a convenience: nothing of it is kept over a restart, and all results
-//! are there for `team_wait` anyway.
+//! prompt once it is idle. What it has not heard of is kept with its team; it has heard of what it was
+//! told when the turn that it was told in is over. So nothing is lost when the daemon dies meanwhile: it
+//! is told again.
 
 use std::{
-    collections::{BTreeMap, BTreeSet},
+    collections::BTreeMap,
     fmt::Write as _,
-    sync::Arc,
     time::{Duration, Instant},
 };
 
+use ::session::team::Finished;
 use uuid::Uuid;
 
 use super::delivery::called;
 
 /// So often it is looked whether a leader is idle.
-const LOOK_AGAIN: Duration = Duration::from_secs(2);
+pub(super) const LOOK_AGAIN: Duration = Duration::from_secs(2);
 /// The most that is said of one result, in bytes.
 const EXCERPT: usize = 16 << 10;
 
-/// Results that nobody waited for.
+/// Numbers of results, by worker.
+pub(super) type Results = BTreeMap<Uuid, u64>;
+
+/// Results that leaders are being told, by leader.
 #[derive(Default)]
 pub(super) struct News {
-    /// Workers, and the leaders whose agents spawned them.
-    own: BTreeMap<Uuid, Uuid>,
-    /// By leader and worker: the newest result.
-    untold: BTreeMap<Uuid, BTreeMap<Uuid, Found>>,
+    telling: BTreeMap<Uuid, Telling>,
+    /// What they were told in the turn that goes on.
+    told: BTreeMap<Uuid, Results>,
 }
 
-struct Found {
-    success: bool,
-    text: Arc<str>,
+enum Telling {
+    /// Its prompt is given, and has not begun.
+    Given(Results),
+    /// It had no room. It is asked again then.
+    Rests(Instant),
 }
 
 impl News {
-    /// A leader's agent has spawned a worker.
-    pub(super) fn spawned(&mut self, leader: Uuid, worker: Uuid) {
-        self.own.insert(worker, leader);
-    }
-
-    /// A worker has a result.
-    pub(super) fn result(&mut self, worker: Uuid, success: bool, text: &Arc<str>) {
-        if let Some(leader) = self.own.get(&worker) {
-            let found = Found { success, text: Arc::clone(text) };
-            self.untold.entry(*leader).or_default().insert(worker, found);
+    /// Whether a leader may be given a prompt now.
+    pub(super) fn may_tell(&self, leader: Uuid, now: Instant) -> bool {
+        match self.telling.get(&leader) {
+            None => true,
+            Some(Telling::Given(_)) => false,
+            Some(Telling::Rests(until)) => *until <= now,
         }
     }
 
-    /// Somebody has been told a worker's result.
-    pub(super) fn told(&mut self, worker: Uuid) {
-        self.untold.retain(|_, of| {
-            of.remove(&worker);
-            !of.is_empty()
-        });
+    /// Whether a leader has a prompt in its hands.
+    pub(super) fn is_given(&self, leader: Uuid) -> bool {
+        matches!(self.telling.get(&leader), Some(Telling::Given(_)))
+    }
+
+    /// A leader is given a prompt with these results.
+    pub(super) fn tells(&mut self, leader: Uuid, results: &[Finished]) {
+        let results = results.iter().map(|one| (one.worker, one.number)).collect();
+        self.telling.insert(leader, Telling::Given(results));
+    }
+
+    /// The turn with that prompt begins.
+    pub(super) fn begins(&mut self, leader: Uuid) {
+        if let Some(Telling::Given(results)) = self.telling.remove(&leader) {
+            self.told.entry(leader).or_default().extend(results);
+        }
+    }
+
+    /// It never will.
+    pub(super) fn not_taken(&mut self, leader: Uuid, now: Instant) {
+        self.telling.insert(leader, Telling::Rests(now + LOOK_AGAIN));
+    }
+
+    /// A leader is told of a result in its turn.
+    pub(super) fn told(&mut self, leader: Uuid, worker: Uuid, number: u64) {
+        self.told.entry(leader).or_default().insert(worker, number);
+    }
+
+    /// A turn of a leader is over: what it has heard of in it.
+    pub(super) fn heard(&mut self, leader: Uuid) -> Results {
+        self.told.remove(&leader).unwrap_or_default()
     }
 
     /// A session has ended.
     pub(super) fn gone(&mut self, session: Uuid) {
-        self.own.remove(&session);
-        self.own.retain(|_, leader| *leader != session);
-        self.untold.remove(&session);
+        self.telling.remove(&session);
+        self.told.remove(&session);
     }
+}
 
-    /// Leaders that are to be told something.
-    pub(super) fn leaders(&self) -> BTreeSet<Uuid> {
-        self.untold.keys().copied().collect()
+/// The prompt that a leader is told results by.
+pub(super) fn prompt(results: &[Finished], name: impl Fn(Uuid) -> Option<String>) -> String {
+    let mut prompt = String::new();
+    for Finished { worker, success, result, .. } in results {
+        let who = called(name(*worker).as_deref(), false, *worker);
+        let how = if *success { "is done" } else { "has failed" };
+        let text = excerpt(result);
+        // Writing into a string does not fail.
+        let _ = write!(prompt, "[team: {who}, {how}]\n\n{text}\n\n");
     }
-
-    /// When it is to be looked again whether they are idle.
-    pub(super) fn deadline(&self, now: Instant) -> Option<Instant> {
-        (!self.untold.is_empty()).then(|| now + LOOK_AGAIN)
-    }
-
-    /// The prompt that a leader is told all by.
-    pub(super) fn take(&mut self, leader: Uuid, name: impl Fn(Uuid) -> Option<String>) -> String {
-        let mut prompt = String::new();
-        for (worker, found) in self.untold.remove(&leader).unwrap_or_default() {
-            let who = called(name(worker).as_deref(), false, worker);
-            let how = if found.success { "is done" } else { "has failed" };
-            let text = excerpt(&found.text);
-            // Writing into a string does not fail.
-            let _ = write!(prompt, "[team: {who}, {how}]\n\n{text}\n\n");
-        }
-        prompt.truncate(prompt.trim_end().len());
-        prompt
-    }
+    prompt.truncate(prompt.trim_end().len());
+    prompt
 }
 
 fn excerpt(text: &str) -> String {
@@ -106,44 +121,35 @@ mod tests {
     const ANN: Uuid = Uuid::from_u128(2);
     const BOB: Uuid = Uuid::from_u128(3);
 
-    fn nameless(_: Uuid) -> Option<String> {
-        None
+    fn result(worker: Uuid, success: bool, text: &str) -> Finished {
+        Finished { worker, number: 1, success, result: text.into() }
     }
 
     #[test]
-    fn a_leader_hears_of_the_workers_that_it_spawned_and_of_no_others() {
-        let mut news = News::default();
-        news.spawned(LEADER, ANN);
-        news.result(ANN, true, &"fine".into());
-        news.result(BOB, true, &"of somebody else".into());
-        assert_eq!(news.leaders(), [LEADER].into());
-        let prompt = news.take(LEADER, |_| Some("ann".to_owned()));
-        assert_eq!(prompt, format!("[team: worker \"ann\", session {ANN}, is done]\n\nfine"));
-        assert!(news.leaders().is_empty() && news.deadline(Instant::now()).is_none());
-    }
-
-    #[test]
-    fn what_a_wait_has_told_is_no_news() {
-        let mut news = News::default();
-        news.spawned(LEADER, ANN);
-        news.spawned(LEADER, BOB);
-        news.result(ANN, true, &"fine".into());
-        news.result(BOB, false, &"broken".into());
-        news.told(ANN);
-        assert!(news.take(LEADER, nameless).ends_with("has failed]\n\nbroken"));
-        news.result(ANN, true, &"fine".into());
-        news.gone(ANN);
-        news.gone(LEADER);
-        news.result(BOB, true, &"fine".into());
-        assert!(news.leaders().is_empty());
+    fn a_prompt_says_who_is_done_and_who_has_failed() {
+        let results = [result(ANN, true, "fine"), result(BOB, false, "broken")];
+        let prompt = prompt(&results, |who| (who == ANN).then(|| "ann".to_owned()));
+        let ann = format!("[team: worker \"ann\", session {ANN}, is done]\n\nfine");
+        assert_eq!(prompt, format!("{ann}\n\n[team: worker, session {BOB}, has failed]\n\nbroken"));
     }
 
     #[test]
     fn a_long_result_is_told_in_short() {
-        let mut news = News::default();
-        news.spawned(LEADER, ANN);
-        news.result(ANN, true, &"é".repeat(EXCERPT).into());
-        let prompt = news.take(LEADER, nameless);
+        let prompt = prompt(&[result(ANN, true, &"é".repeat(EXCERPT))], |_| None);
         assert!(prompt.len() < EXCERPT + 300 && prompt.ends_with("read all of it]"));
+    }
+
+    #[test]
+    fn what_is_told_is_heard_when_the_turn_is_over_and_what_had_no_room_is_told_again() {
+        let (mut news, now) = (News::default(), Instant::now());
+        news.tells(LEADER, &[result(ANN, true, "fine")]);
+        assert!(!news.may_tell(LEADER, now) && news.heard(LEADER).is_empty());
+        news.not_taken(LEADER, now);
+        assert!(!news.may_tell(LEADER, now) && news.may_tell(LEADER, now + LOOK_AGAIN));
+        news.tells(LEADER, &[result(ANN, true, "fine")]);
+        news.begins(LEADER);
+        news.told(LEADER, BOB, 3);
+        assert_eq!(news.heard(LEADER), [(ANN, 1), (BOB, 3)].into());
+        assert!(news.heard(LEADER).is_empty() && news.may_tell(LEADER, now));
     }
 }

@@ -73,6 +73,16 @@ pub(super) enum Told {
         seq: u64,
         session: Uuid,
     },
+    /// The turn begins with which a leader is told of results.
+    NewsBegun {
+        leader: Uuid,
+    },
+    /// There was no room for that.
+    NewsNotTaken {
+        leader: Uuid,
+    },
+    /// Somebody who waited has been told of these results: worker and number.
+    Heard(Vec<(Uuid, u64)>),
     Started {
         session: Uuid,
         turn: u64,

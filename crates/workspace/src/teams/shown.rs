@@ -104,6 +104,7 @@ mod tests {
         let long: std::sync::Arc<str> = "x".repeat(1 << 20).into();
         let finished = |number| Finished {
             worker: Uuid::from_u128(number),
+            number: 1,
             success: true,
             result: std::sync::Arc::clone(&long),
         };

@@ -78,7 +78,7 @@ async fn keys_that_were_not_acknowledged_are_sent_again_with_their_ids() {
         peer.attached().await;
         let (first, second) = (typed(&mut peer).await, typed(&mut peer).await);
         assert_eq!((first.1, &second.1[..]), (b"a".to_vec(), &b"b"[..]));
-        peer.tell(ServerMessage::InputAck(InputAck { input_id: first.0 })).await;
+        peer.tell(ServerMessage::InputAck(InputAck { input_id: first.0, turn: None })).await;
         peer.history(1, Some("")).await;
         second.0
     });
@@ -92,6 +92,34 @@ async fn keys_that_were_not_acknowledged_are_sent_again_with_their_ids() {
         assert_eq!(typed(&mut peer).await.1, b"c");
         peer.history(2, Some("")).await;
     });
+}
+
+#[tokio::test]
+async fn a_prompt_that_was_not_acknowledged_is_sent_again_with_its_id_and_its_turn_told() {
+    let double = Double::start().await;
+    let (mut following, mut peer) = follow(&double).await;
+    following.prompt("look".to_owned());
+    let prompted = async |peer: &mut Peer| {
+        let Some(ClientMessage::SendInput(prompt)) = peer.next().await else { panic!() };
+        (prompt.input, prompt.input_id.unwrap())
+    };
+    let (_, first) = join!(next(&mut following), async {
+        peer.attached().await;
+        let first = prompted(&mut peer).await;
+        peer.history(1, Some("")).await;
+        first
+    });
+    assert_eq!(first.0, "look");
+    drop(peer);
+    assert!(matches!(next(&mut following).await, Seen::Lost(_)));
+    let (_, mut peer) = join!(next(&mut following), double.admit());
+    let (taken, ()) = join!(next(&mut following), async {
+        peer.attached().await;
+        assert_eq!(prompted(&mut peer).await, first);
+        let ack = InputAck { input_id: first.1.clone(), turn: Some(7) };
+        peer.tell(ServerMessage::InputAck(ack)).await;
+    });
+    assert_eq!(taken, Seen::Taken { turn: Some(7) });
 }
 
 #[tokio::test]

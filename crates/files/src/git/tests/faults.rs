@@ -22,10 +22,10 @@ async fn status(repository: &Repository, runner: &Runner) -> Result<Option<Statu
 #[tokio::test]
 async fn a_missing_git_is_said() {
     let repository = Repository::without();
-    let runner = Runner { command: vec!["/nowhere/git".into()], env: Vec::new() };
+    let runner = Runner { command: vec!["/nowhere/git".into()], ..repository.runner.clone() };
     let missing = status(&repository, &runner).await.unwrap_err();
     assert_eq!(missing.to_string(), "git is not installed, or not on PATH");
-    let runner = Runner { command: Vec::new(), env: Vec::new() };
+    let runner = Runner { command: Vec::new(), ..repository.runner.clone() };
     assert!(matches!(status(&repository, &runner).await, Err(GitError::Missing)));
 }
 

@@ -122,3 +122,16 @@ async fn a_path_through_a_link_shows_nothing_of_what_is_behind_it() {
     let diff = repository.git.diff(&repository.root(), &path, false, &repository.runner).await;
     assert!(diff.map_or(true, |patch| patch.is_empty()));
 }
+
+#[tokio::test]
+async fn a_file_too_large_to_be_held_is_only_said_to_differ_whatever_the_repository_wants() {
+    let repository = Repository::new();
+    repository.run(&["config", "core.bigFileThreshold", "100g"]);
+    let line = "a line of text\n";
+    repository.write("f", &line.repeat((17 << 20) / line.len()));
+    repository.commit("one");
+    repository.write("f", &"another line\n".repeat((17 << 20) / line.len()));
+    let diff = repository.diff("f", false).await;
+    assert!(diff.contains("Binary files a/f and b/f differ"), "{diff:.200}");
+    assert_eq!(repository.status().await.unstaged.len(), 1);
+}

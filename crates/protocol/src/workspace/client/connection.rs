@@ -82,6 +82,9 @@ pub struct InputAck {
     /// The id that its sender gave it.
     #[serde(deserialize_with = "text::<_, REQUEST_ID_MAX>")]
     pub input_id: String,
+    /// Of a prompt to an agent: which turn it is, or will be once those before it are over.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub turn: Option<u64>,
 }
 
 fn exposed<S: Serializer>(token: &Secret, serializer: S) -> Result<S::Ok, S::Error> {

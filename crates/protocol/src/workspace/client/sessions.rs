@@ -3,9 +3,9 @@
 use serde::{Deserialize, Serialize};
 
 use crate::workspace::{
-    bounded::{maybe_args, maybe_name, maybe_plain, name, or_default, tags, text},
+    bounded::{maybe_args, maybe_name, maybe_plain, maybe_text, name, or_default, tags, text},
     ids::{ProjectId, SessionId},
-    limits::{PATH_MAX, PROMPT_MAX},
+    limits::{PATH_MAX, PROMPT_MAX, REQUEST_ID_MAX},
     session::{SessionInfo, SessionMode},
 };
 
@@ -75,6 +75,13 @@ pub struct SendInput {
     /// The prompt.
     #[serde(deserialize_with = "text::<_, PROMPT_MAX>")]
     pub input: String,
+    /// By which it is acknowledged, and taken once however often it is sent. Ours.
+    #[serde(
+        default,
+        deserialize_with = "maybe_text::<_, REQUEST_ID_MAX>",
+        skip_serializing_if = "Option::is_none"
+    )]
+    pub input_id: Option<String>,
 }
 
 /// `list_sessions`.

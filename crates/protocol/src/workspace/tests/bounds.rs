@@ -62,6 +62,7 @@ fn every_text_has_a_length() {
     reaches("terminal_input", "input_id", REQUEST_ID_MAX);
     reaches("terminal_input", "data", INPUT_MAX);
     reaches("send_input", "input", PROMPT_MAX);
+    reaches("send_input", "input_id", REQUEST_ID_MAX);
     reaches("handoff", "prompt", PROMPT_MAX);
     reaches("assign", "prompt", PROMPT_MAX);
     reaches("relay_team_message", "payload", PAYLOAD_MAX);

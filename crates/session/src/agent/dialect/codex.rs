@@ -2,7 +2,8 @@
 //!
 //! Its traps: usage is that of the whole thread; a resumed thread falls back to a read-only sandbox
 //! unless it is told again; without its model's server it prints "Reconnecting" for ever; tools of
-//! MCP servers are cancelled unless they are approved beforehand; no key may stand in its command
+//! MCP servers are cancelled unless they are approved beforehand; what its model's server says is wrong it
+//! passes on as JSON within JSON; no key may stand in its command
 //! line, so that keys go through its environment.
 
 use serde_json::{Value, json};
@@ -139,10 +140,16 @@ impl Codex {
                 vec![Said::text(said, false)]
             }
             ("reasoning", true) => vec![Said::thinking(said)],
+            ("error", true) if self.is_known(text(&item, "/message")) => Vec::new(),
             ("error", true) => vec![Said::notice(text(&item, "/message"))],
             ("agent_message" | "reasoning" | "error" | "todo_list" | "", _) => Vec::new(),
             (kind, _) => self.tool(&item, kind, is_done),
         }
+    }
+
+    /// It says with each turn that it does not know the gateway's model; nobody can do anything about it.
+    fn is_known(&self, complaint: &str) -> bool {
+        self.settings.gateway.is_some() && complaint.starts_with("Model metadata for")
     }
 
     /// Some tools are only told of when they are done.
@@ -176,6 +183,10 @@ impl Codex {
 impl Dialect for Codex {
     fn provider(&self) -> &str {
         "codex"
+    }
+
+    fn used(&self) -> Option<Usage> {
+        Some(self.used)
     }
 
     fn launch(&mut self, start: Start<'_>) -> Launch {

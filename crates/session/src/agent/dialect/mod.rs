@@ -43,6 +43,11 @@ pub trait Dialect: fmt::Debug + Send {
         true
     }
 
+    /// What its conversation has taken so far, if that is what it tells rather than what a turn took.
+    fn used(&self) -> Option<Usage> {
+        None
+    }
+
     /// The command line that starts it with a prompt. Whatever was before is over.
     fn launch(&mut self, start: Start<'_>) -> Launch;
 

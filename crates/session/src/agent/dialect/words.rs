@@ -1,5 +1,9 @@
 //! Text that programs say: bounded, judged, and kept.
 
+use std::borrow::Cow;
+
+use serde_json::Value;
+
 /// The longest final answer of a turn, in bytes.
 const MAX_ANSWER: usize = 1024 * 1024;
 /// The longest that one notice or error says, in bytes.
@@ -12,7 +16,19 @@ pub(crate) fn cut(text: &str, most: usize) -> &str {
 
 /// As much as a notice says of it.
 pub(crate) fn notice(text: &str) -> String {
-    cut(text.trim(), MAX_NOTICE).to_owned()
+    cut(plain(text).trim(), MAX_NOTICE).to_owned()
+}
+
+/// Some programs pass the error of a model's server on as it came, as JSON within their own words: its
+/// message says all that people want to know.
+fn plain(text: &str) -> Cow<'_, str> {
+    let (Some(from), Some(to)) = (text.find('{'), text.rfind('}')) else { return text.into() };
+    let object = text.get(from..=to).and_then(|object| serde_json::from_str::<Value>(object).ok());
+    let message = object.as_ref().and_then(|object| object.pointer("/error/message")?.as_str());
+    match message {
+        Some(message) => format!("{}{message}{}", &text[..from], &text[to + 1..]).into(),
+        None => text.into(),
+    }
 }
 
 /// Whether this can be the id of a conversation: short, and never taken for a flag.

@@ -63,6 +63,8 @@ pub struct Turns {
     /// Requests of this turn so far.
     requests: u64,
     tail: Tail,
+    /// What the conversation has taken so far, as it was told last.
+    used: Option<Usage>,
     is_stopped: bool,
     outputs: VecDeque<Output>,
 }
@@ -99,6 +101,7 @@ impl Turns {
         Self {
             number: config.turn,
             config,
+            used: dialect.used(),
             dialect,
             conversation: conversation.filter(|id| words::is_id(id)),
             queue: VecDeque::new(),
@@ -244,19 +247,30 @@ impl Turns {
         let outcome = if interrupted { Outcome::Interrupted } else { ended.outcome };
         let error = ended.error.filter(|_| outcome == Outcome::Failed);
         let (turn, text) = (turn.number, ended.text);
+        self.keep_used();
         self.event(Event::TurnEnded { turn, outcome, error: error.clone(), text: text.clone() });
         let end = TurnEnd { turn, outcome, text, error, usage: ended.usage };
         self.outputs.push_back(Output::TurnEnded(end));
         self.turn_is_over(now);
     }
 
+    /// Of what is counted for the whole conversation a later process has to know where it was.
+    fn keep_used(&mut self) {
+        let used = self.dialect.used().filter(|used| self.used != Some(*used));
+        if let Some(used) = used {
+            self.used = Some(used);
+            self.outputs.push_back(Output::Used(used));
+        }
+    }
+
     fn fail(&mut self, now: Instant, why: &str) {
         self.end(now, Ended::failed(why, Usage::default()));
     }
 
-    /// When a turn has been silent for too long. It may wait for a person as long as that takes.
+    /// When a turn has been silent for too long. It may wait for a person as long as that takes; and
+    /// while it waits for an older process to end nobody has been asked to say anything.
     fn silence_ends(&self) -> Option<Instant> {
-        let turn = self.turn.as_ref().filter(|_| self.asked.is_empty())?;
+        let turn = self.turn.as_ref().filter(|_| self.is_running() && self.asked.is_empty())?;
         Some(turn.alive + self.config.silence_timeout)
     }
 

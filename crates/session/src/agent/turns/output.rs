@@ -71,8 +71,10 @@ pub enum Output {
     },
     /// A turn is over: for usage, results and teams.
     TurnEnded(TurnEnd),
-    /// Keep this: the conversation to go on with.
+    /// Keep this: the conversation to go on with. Nothing of what an earlier one took counts for it.
     Conversation(String),
+    /// Keep this: what the conversation has taken so far. It comes before the turn's end.
+    Used(Usage),
 }
 
 /// How a request for permission ended.

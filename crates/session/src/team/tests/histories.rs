@@ -59,8 +59,9 @@ fn step() -> impl Strategy<Value = Step> {
 #[derive(Debug, Default, Clone)]
 struct Plain {
     gone: bool,
-    /// What it was handed.
+    /// What it was handed, and what of that since the end of its last turn.
     handed: Vec<u64>,
+    unsettled: Vec<u64>,
     read_below: u64,
     turn: u64,
     open: bool,
@@ -259,6 +260,7 @@ impl Model {
             assert!(first.is_none_or(|first| first == seq), "{first:?} is ahead of {seq}");
             assert!(!self.sessions[&who].handed.contains(&seq));
             self.plain(who).handed.push(seq);
+            self.plain(who).unsettled.push(seq);
         }
     }
 
@@ -274,6 +276,7 @@ impl Model {
         }
         let plain = self.plain(who);
         plain.open = false;
+        plain.unsettled.clear();
         let (turn, reported) = (plain.turn, plain.reported);
         let words = format!("{who} {turn}");
         if !reported {
@@ -339,6 +342,11 @@ impl Model {
             let plain = self.plain(who);
             let failed = plain.open && !plain.reported;
             plain.open = false;
+            let lost = std::mem::take(&mut plain.unsettled);
+            if who == LEADER {
+                // A worker's turn has failed, which is told; a leader's begins once more.
+                plain.handed.retain(|seq| !lost.contains(seq));
+            }
             if failed {
                 self.tell(who, false, STOPPED.to_owned());
             }

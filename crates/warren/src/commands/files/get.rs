@@ -64,7 +64,7 @@ impl Get {
         }
         let to = self.destination()?;
         if !self.force && to.symlink_metadata().is_ok() {
-            return Err(usage(anyhow!("{} is there already: say --force", to.display())));
+            bail!("{} is there already: --force writes over it", to.display());
         }
         let (mut workspace, project) = find(&self.place, file, &self.path).await?;
         let mut part = Part::beside(&to)?;

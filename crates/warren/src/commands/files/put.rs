@@ -49,7 +49,7 @@ impl Put {
         let bar = bar(&path, content.len() as u64);
         let size = content.len() as u64;
         if self.force {
-            let text = text(content).map_err(usage)?;
+            let text = text(content)?;
             workspace.write_text(project, &path, text).await?;
         } else {
             workspace.upload(project, &path, &content).await?;

@@ -1,7 +1,7 @@
 //! `warren session`: terminals and agents that run on a machine.
 //!
-//! A file for each command, [`attach`], which `warren open` uses, too, and `turn`: which of an
-//! agent's turns answers a prompt.
+//! A file for each command, [`attach`], which `warren open` uses, too, and `turn`: a prompt and the
+//! agent's turn that answers it.
 
 pub(crate) mod attach;
 mod change;

@@ -6,7 +6,7 @@ use client::Workspace;
 use daemon::ConfigFile;
 use protocol::workspace::{SessionInfo, SessionMode, client::NewSession, session::DEV_SERVER_TAG};
 
-use super::{send::hand_over, turn};
+use super::turn;
 use crate::{
     commands::{
         answer::prompt,
@@ -101,7 +101,7 @@ impl New {
             Some(text) if self.wait => {
                 turn::ask(workspace, &address, &session, text, self.json).await
             }
-            Some(text) => hand_over(&mut workspace, &session, text).await,
+            Some(text) => Ok(workspace.prompt(session.id, text).await.map(drop)?),
         }
     }
 

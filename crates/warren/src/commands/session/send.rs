@@ -4,12 +4,14 @@ use anyhow::anyhow;
 use clap::Args;
 use client::Workspace;
 use daemon::ConfigFile;
-use protocol::workspace::{SessionInfo, SessionMode, SessionStatus};
+use protocol::workspace::SessionMode;
+use serde_json::json;
 
 use super::turn;
 use crate::{
     commands::{
         answer::prompt,
+        say,
         workspace::{Place, named, terms::called},
     },
     exit::usage,
@@ -30,8 +32,8 @@ pub(super) struct Send {
     /// Print the agent's answer, when it comes
     #[arg(long)]
     wait: bool,
-    /// With --wait, print each event as a line of JSON
-    #[arg(long, requires = "wait")]
+    /// Print JSON: which turn the prompt is; with --wait, each event as a line
+    #[arg(long)]
     json: bool,
     #[command(flatten)]
     place: Place,
@@ -45,27 +47,16 @@ impl Send {
         let sessions = workspace.sessions(true).await?;
         let session = named(&sessions, &self.session)?;
         if !self.wait {
-            return hand_over(&mut workspace, session, text).await;
+            let turn = workspace.prompt(session.id, text).await?;
+            if self.json {
+                say(&json!({"session_id": session.id, "turn": turn}).to_string())?;
+            }
+            return Ok(());
         }
         if session.mode == SessionMode::Pty {
             let words = format!("{} is a terminal, which has no turns", called(session));
             return Err(usage(anyhow!("{words}: leave --wait away")));
         }
         turn::ask(workspace, &address, session, text, self.json).await
-    }
-}
-
-/// Gives a session a prompt. Nothing says that it was taken, but a refusal comes before the answer to
-/// what is asked next.
-pub(super) async fn hand_over(
-    workspace: &mut Workspace,
-    session: &SessionInfo,
-    text: String,
-) -> anyhow::Result<()> {
-    workspace.prompt(session.id, text)?;
-    let after = workspace.sessions(true).await?;
-    match after.iter().find(|it| it.id == session.id).map(|it| it.status) {
-        Some(SessionStatus::Exited) | None => Err(anyhow!("{} has ended", called(session))),
-        Some(_) => Ok(()),
     }
 }

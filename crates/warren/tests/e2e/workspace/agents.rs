@@ -163,18 +163,38 @@ async fn agents_go_on_with_their_conversations_after_the_server_was_killed() {
         let mut viewer = agents.talk(name).await;
         let said = viewer.turn("say remember me").await;
         assert_eq!(said.outcome, "completed", "{name}: {said:?}");
-        ids.push((name, viewer.id()));
+        let usage = viewer.told("usage").await;
+        ids.push((name, viewer.id(), usage["input_tokens"].clone()));
     }
     let mark = agents.mark();
     agents.place.daemon.kill_and_restart().await;
     mark.is_gone().await;
-    for (name, id) in ids {
+    for (name, id, tokens) in ids {
         agents.place.is(&id, "idle").await;
         let mut viewer = Viewer::of(agents.place.client().await, &id).await;
         let said = viewer.turn("recall").await;
         assert!(said.text.contains("say remember me"), "{name}: {said:?}");
         let turn = said.events.iter().find(|event| event["kind"] == "turn_started").unwrap();
         assert_eq!(turn["turn"], 2, "{name}");
+        // One of them counts the whole thread: what it took before is not told again.
+        assert_eq!(viewer.told("usage").await["input_tokens"], tokens, "{name}");
+    }
+}
+
+#[tokio::test]
+async fn who_prompts_before_it_has_its_history_sees_its_turn_begin() {
+    let agents = Agents::start().await;
+    for _ in 0..10 {
+        let mut client = agents.place.client().await;
+        let id = agents.agent(&mut client, "claude").await;
+        client.say(about("attach", &id)).await;
+        let prompt = json!({"type": "send_input", "session_id": id, "input": "say hello"});
+        client.say(prompt).await;
+        let mut kinds = Vec::new();
+        while kinds.last() != Some(&json!("turn_ended")) {
+            kinds.push(client.hear("agent_event").await["event"]["kind"].clone());
+        }
+        assert_eq!(kinds[0], "turn_started", "{kinds:?}");
     }
 }
 

@@ -48,8 +48,9 @@ async fn an_agent_that_is_not_installed_is_refused_with_how_to_install_it() {
 
 #[tokio::test]
 async fn a_turn_of_an_agent_that_says_nothing_fails_and_the_next_one_works() {
-    // Longer than it takes to end a process that does not want to: the next turn waits for that.
-    let agents = Arc::new(Agents::with("silence_secs = 13").await);
+    // Shorter than it takes to end a process that does not want to: the next turn waits for that, and
+    // its time does not run meanwhile.
+    let agents = Arc::new(Agents::with("silence_secs = 4").await);
     let mut talks = JoinSet::new();
     for name in NAMES {
         let agents = Arc::clone(&agents);

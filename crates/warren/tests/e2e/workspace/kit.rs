@@ -242,3 +242,9 @@ impl Viewer {
         self.client.say(resize).await;
     }
 }
+
+/// Says why a test does nothing here.
+#[expect(clippy::print_stderr, reason = "who reads the tests' output is to know")]
+pub(super) fn skipped(reason: &str) {
+    eprintln!("skipped: {reason}");
+}

@@ -7,7 +7,8 @@
 //! - `projects`, `files`, `git`, `watch`: what lies in a project
 //! - `teams`, `cluster`
 //! - `bad_input`, `strangers`: what nobody should send
-//! - `restart`: a server that is killed, and found as it was
+//! - `restart`: a server that is killed, and found as it was; `full_disk`: one without room
+//! - `users`: sessions of other users, and fork bombs
 //! - `resume`, `lag`: connections that are lost, and such that are too slow
 //! - `talk`: a server whose agents are fakes; `broken_agents`: agents' command lines that misbehave
 //! - `commands`: the command line
@@ -20,6 +21,7 @@ mod cluster;
 mod commands;
 mod covered;
 mod files;
+mod full_disk;
 mod git;
 mod kit;
 mod lag;
@@ -32,4 +34,5 @@ mod strangers;
 mod talk;
 mod teams;
 mod terminals;
+mod users;
 mod watch;

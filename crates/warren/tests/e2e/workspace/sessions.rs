@@ -65,6 +65,22 @@ async fn attach_shows_the_screen_then_the_output_and_counts_who_looks() {
 }
 
 #[tokio::test]
+async fn health_counts_sessions_and_clients() {
+    let place = Place::start().await;
+    let mut client = place.client().await;
+    let ended = place.runs(&mut client, "true").await;
+    place.is(&ended, "exited").await;
+    place.runs(&mut client, "read x").await;
+    let counts = json!({"clients": 1, "sessions": 2, "live_sessions": 1});
+    // Those who asked whether it had ended may not be gone yet.
+    let counted = async || place.daemon.health().await["workspace"] == counts;
+    testkit::eventually("the counts", testkit::DEADLINE, counted).await;
+    let none = crate::common::serve().flag("--workspace=false");
+    let none = Place::of(none).await;
+    assert_eq!(none.daemon.health().await.get("workspace"), None);
+}
+
+#[tokio::test]
 async fn attach_takes_the_place_of_what_was_attached_before() {
     let place = Place::start().await;
     let mut client = place.client().await;

@@ -28,7 +28,7 @@ async fn open_terminal_runs_a_command_with_its_arguments_in_its_directory() {
     assert_eq!(session["kind"]["args"].as_array().unwrap().len(), 4, "{session}");
     assert_eq!(
         (&session["working_dir"], &session["status"]),
-        (&json!(place.dir()), &json!("detached"))
+        (&json!(place.dir()), &json!("running"))
     );
     let mut viewer = Viewer::of(client, &id_of(&session)).await;
     for text in [&*place.dir(), "30 100", "zero with space", "TERM=", "/dev/pts/"] {
@@ -101,6 +101,26 @@ async fn terminal_input_is_applied_once_for_each_id_and_acknowledged_every_time(
     }
     viewer.client.say(json!({"type": "terminal_input", "session_id": NOBODY, "data": "x"})).await;
     viewer.told("session_unknown").await;
+}
+
+#[tokio::test]
+async fn send_input_with_an_id_is_taken_once_and_acknowledged_every_time() {
+    let place = Place::start().await;
+    let mut client = place.client().await;
+    let script = "stty -echo; echo ready; while read x; do echo \"<$x>\"; done";
+    let id = place.runs(&mut client, script).await;
+    let mut viewer = Viewer::of(client, &id).await;
+    viewer.shows("ready").await;
+    for (input, input_id) in [("one", "1"), ("one", "1"), ("end", "2")] {
+        let prompt = json!({
+            "type": "send_input", "session_id": id, "input": input, "input_id": input_id,
+        });
+        viewer.client.say(prompt).await;
+        let ack = viewer.told_where("input_ack", |ack| ack["input_id"] == input_id).await;
+        assert_eq!(ack.get("turn"), None, "a terminal has no turns");
+    }
+    viewer.shows("<end>").await;
+    assert_eq!(viewer.follow.text().matches("<one>").count(), 1, "{:?}", viewer.follow.text());
 }
 
 #[tokio::test]

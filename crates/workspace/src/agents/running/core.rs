@@ -34,6 +34,14 @@ pub(super) struct Core {
     done: watch::Sender<bool>,
 }
 
+/// A prompt that was taken.
+pub(super) struct Prompted {
+    /// Whether it is the first, so that the task is to be started.
+    pub(super) is_first: bool,
+    /// Which turn it will be.
+    pub(super) turn: Option<u64>,
+}
+
 #[derive(Default)]
 struct Machine {
     /// From the first prompt on.
@@ -72,8 +80,8 @@ impl Core {
         }
     }
 
-    /// A prompt; whether it is the first, so that the task is to be started.
-    pub(super) fn prompt(&self, text: String, ticket: Option<Ticket>) -> Result<bool, Refusal> {
+    /// A prompt.
+    pub(super) fn prompt(&self, text: String, ticket: Option<Ticket>) -> Result<Prompted, Refusal> {
         let mut machine = self.machine();
         if machine.is_stopped {
             return Err(refusal(&TurnsError::Stopped));
@@ -84,12 +92,14 @@ impl Core {
             None => self.wake()?,
         };
         let told = turns.handle(now(), Input::Prompt { text });
+        // It is the last of those that wait, or the one that runs.
+        let turn = turns.running_turn().map(|running| running + turns.queued() as u64);
         if told.is_ok() || !is_first {
             (machine.turns, machine.key) = (Some(turns), key);
         }
         told.map_err(|error| refusal(&error))?;
         machine.tickets.push_back(ticket);
-        Ok(is_first)
+        Ok(Prompted { is_first, turn })
     }
 
     /// Tells the machine of what a client wants.

@@ -99,13 +99,19 @@ impl Driver {
             }
             Output::TurnEnded(end) => self.turn_ended(end),
             Output::Conversation(id) => self.keep(|feed| feed.conversation(id)).await,
+            Output::Used(used) => self.keep(move |feed| feed.used(said::usage(used))).await,
         }
     }
 
     /// A line, with what it means.
     async fn line(&mut self, line: String) {
-        let (before, after) = self.core.heard(&line);
+        let (before, mut after) = self.core.heard(&line);
         for output in before {
+            self.carry_out(output).await;
+        }
+        let is_used = |output: &mut Output| matches!(output, Output::Used(_));
+        // What the line says is told when this is kept: the end of a turn, mostly.
+        for output in after.extract_if(.., is_used).collect::<Vec<_>>() {
             self.carry_out(output).await;
         }
         let (events, rest) = of_the_line(after);

@@ -22,7 +22,10 @@ use futures_util::{FutureExt as _, future::BoxFuture};
 use session::{agent::Input, size::Size};
 use tokio::time::timeout;
 
-use self::{core::Core, driver::Driver};
+use self::{
+    core::{Core, Prompted},
+    driver::Driver,
+};
 use super::plan::Plan;
 use crate::{
     engine::{Engine, PermissionAnswer},
@@ -45,13 +48,14 @@ impl Running {
         Self { core: Arc::new(Core::new(shared, plan, feed)) }
     }
 
-    fn take(&self, text: String, ticket: Option<Ticket>) -> Result<(), Refusal> {
-        let is_first = self.core.prompt(text, ticket)?;
+    /// Which turn the prompt will be.
+    fn take(&self, text: String, ticket: Option<Ticket>) -> Result<Option<u64>, Refusal> {
+        let Prompted { is_first, turn } = self.core.prompt(text, ticket)?;
         if is_first {
             tokio::spawn(Driver::new(Arc::clone(&self.core)).run());
         }
         self.core.news.notify_one();
-        Ok(())
+        Ok(turn)
     }
 
     fn tell(&self, input: Input) -> Result<(), Refusal> {
@@ -68,12 +72,12 @@ impl Engine for Running {
         ))
     }
 
-    fn prompt(&self, text: String) -> Result<(), Refusal> {
+    fn prompt(&self, text: String) -> Result<Option<u64>, Refusal> {
         self.take(text, None)
     }
 
     fn prompt_for(&self, text: String, ticket: Ticket) -> Result<(), Refusal> {
-        self.take(text, Some(ticket))
+        self.take(text, Some(ticket)).map(drop)
     }
 
     fn interrupt(&self) -> Result<(), Refusal> {

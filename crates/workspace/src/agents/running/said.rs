@@ -43,6 +43,12 @@ pub(super) fn usage(usage: Usage) -> TurnUsage {
     TurnUsage { input_tokens, output_tokens, cost_usd }
 }
 
+/// What a conversation has taken.
+pub(crate) fn used(used: TurnUsage) -> Usage {
+    let TurnUsage { input_tokens, output_tokens, cost_usd } = used;
+    Usage { input_tokens, output_tokens, cost_usd }
+}
+
 /// How a process ended.
 pub(super) fn exit(exit: process::Exit) -> session::agent::Exit {
     match exit {

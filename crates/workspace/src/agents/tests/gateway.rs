@@ -86,7 +86,7 @@ async fn a_key_is_for_inference_only_and_gone_after_its_session() {
     let new = agent(&rig, "claude", Some("warren:tiny"));
     let id = create(&workspace, new).await.unwrap();
     let mut seen = Seen::attach(&workspace, id);
-    let key = seen.answer(&workspace, "env ANTHROPIC_API_KEY").await;
+    let key = seen.answer(&workspace, "env ANTHROPIC_AUTH_TOKEN").await;
     let shared = Arc::clone(&workspace.0);
     assert_eq!(whose(&shared, &key), Some(format!("session:{id}")));
     for scope in [KeyScope::Worker, KeyScope::Admin] {
@@ -109,7 +109,7 @@ async fn a_terminals_key_is_gone_after_its_session_too() {
     };
     let id = create(&workspace, NewSession { what, ..rig.place.shell("") }).await.unwrap();
     let mut seen = Seen::attach(&workspace, id);
-    super::rig::prompt(&workspace, id, "gateway; env ANTHROPIC_API_KEY; pid").unwrap();
+    super::rig::prompt(&workspace, id, "gateway; env ANTHROPIC_AUTH_TOKEN; pid").unwrap();
     seen.until_shown(&format!("\"tiny\" for session:{id}")).await;
     seen.until_shown("\nws_").await;
     let key = seen.text.split("\nws_").nth(1).unwrap().lines().next().unwrap();
@@ -131,7 +131,7 @@ async fn without_the_gateway_an_agent_is_told_of_no_server() {
     let id = create(&workspace, agent(&rig, "claude", Some("opus"))).await.unwrap();
     let mut seen = Seen::attach(&workspace, id);
     assert_eq!(seen.answer(&workspace, "gateway").await, "no gateway");
-    assert_eq!(seen.answer(&workspace, "env ANTHROPIC_API_KEY").await, "unset");
+    assert_eq!(seen.answer(&workspace, "env ANTHROPIC_AUTH_TOKEN").await, "unset");
     workspace.shut_down().await;
 }
 

@@ -58,7 +58,7 @@ pub(crate) async fn open(workspace: &Workspace, rig: &Rig, provider: &str) -> Se
 }
 
 pub(crate) fn prompt(workspace: &Workspace, id: SessionId, text: &str) -> Result<(), Refusal> {
-    workspace.0.sessions.prompt(id, None, text.to_owned())
+    workspace.0.sessions.prompt(id, None, text.to_owned(), None).map(drop)
 }
 
 /// A client that looks at an agent's session.

@@ -144,6 +144,24 @@ async fn what_a_turn_took_is_told_for_each_turn_alone() {
 }
 
 #[tokio::test]
+async fn what_a_thread_took_before_a_restart_is_not_told_again() {
+    let rig = Rig::new();
+    let workspace = rig.place.start().await;
+    let mut seen = open(&workspace, &rig, "codex").await;
+    let id = seen.id;
+    seen.answer(&workspace, "say one").await;
+    seen.usage(1).await;
+    workspace.shut_down().await;
+    drop(workspace);
+    let workspace = rig.place.start().await;
+    let mut seen = Seen::attach(&workspace, id);
+    seen.answer(&workspace, "say two").await;
+    let usage = seen.usage(2).await;
+    assert_eq!((usage.input_tokens, usage.output_tokens), (100, 10));
+    workspace.shut_down().await;
+}
+
+#[tokio::test]
 async fn uses_of_tools_are_told_beside_the_lines_that_say_them() {
     let rig = Rig::new();
     let workspace = rig.place.start().await;

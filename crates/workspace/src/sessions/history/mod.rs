@@ -26,25 +26,30 @@ pub(super) struct Segments {
     retention: Retention,
     /// Number and size of each, the oldest first; `None` until they were looked for.
     found: Option<Vec<(u64, u64)>>,
+    /// The number of the last chunk that was appended in this life.
+    appended: u64,
 }
 
 impl Segments {
     /// In this directory, which need not be there yet.
     pub(super) const fn new(dir: PathBuf, retention: Retention) -> Self {
-        Self { dir, retention, found: None }
+        Self { dir, retention, found: None, appended: 0 }
     }
 
     /// Appends chunks, which must be newer than all that are there. Where it fails, what was written
-    /// before is still sound, and the next attempt goes on behind it.
+    /// before is still sound, and the next attempt, with the same chunks and more, goes on behind it.
     pub(super) fn append(&mut self, chunks: &[Chunk]) -> io::Result<()> {
-        let mut rest = chunks;
+        let is_there = |chunk: &Chunk| chunk.seq <= self.appended;
+        let mut rest = &chunks[chunks.partition_point(is_there)..];
         while let Some(first) = rest.first() {
             let (number, size) = self.last_or_new(first.seq)?;
             let mut bytes = BytesMut::new();
             let room = self.retention.segment.saturating_sub(size);
             let count = fill(&mut bytes, rest, room);
             self.write(number, size, &bytes)?;
-            rest = rest.get(count..).unwrap_or_default();
+            let (written, others) = rest.split_at(count);
+            self.appended = written.last().map_or(self.appended, |chunk| chunk.seq);
+            rest = others;
         }
         Ok(())
     }
@@ -77,7 +82,7 @@ impl Segments {
 
     /// Removes all of it.
     pub(super) fn remove(&mut self) -> io::Result<()> {
-        self.found = None;
+        (self.found, self.appended) = (None, 0);
         match fs::remove_dir_all(&self.dir) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
             other => other,

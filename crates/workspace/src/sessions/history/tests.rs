@@ -65,6 +65,21 @@ fn many_chunks_at_once_are_divided_among_segments() {
 }
 
 #[test]
+fn what_failed_in_the_middle_is_written_the_next_time_and_nothing_twice() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut segments = segments(&dir);
+    let chunks: Vec<_> = (1..=4).map(|seq| chunk(seq, 50)).collect();
+    // The second segment cannot be made, as on a disk that is full.
+    let second = segments.path(2);
+    fs::create_dir_all(&second).unwrap();
+    segments.found = Some(Vec::new());
+    segments.append(&chunks).unwrap_err();
+    fs::remove_dir(&second).unwrap();
+    segments.append(&chunks).unwrap();
+    assert_eq!(seqs(&mut segments), [1, 2, 3, 4]);
+}
+
+#[test]
 fn a_torn_end_is_cut_off_and_written_over() {
     let dir = tempfile::tempdir().unwrap();
     let mut one = segments(&dir);

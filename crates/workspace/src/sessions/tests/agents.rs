@@ -106,6 +106,30 @@ async fn a_question_waits_for_whoever_comes_and_is_answered_once() {
 }
 
 #[tokio::test]
+async fn who_has_come_misses_nothing_that_is_said_before_its_history() {
+    for after in [None, Some(1)] {
+        let bare = Bare::new();
+        let (session, feed, _) = bare.session(SessionMode::Sdk);
+        line(&feed, 1);
+        let attachment = bare.attach(session.id, 1, after);
+        feed.event(AgentEvent::TurnStarted { turn: 1 });
+        feed.ask("toolu_1".to_owned(), "Bash".to_owned(), json!({}));
+        line(&feed, 2);
+        let mut seen = Seen::begun(attachment).await;
+        seen.catch_up().await;
+        let is_start = |message: &&ServerMessage| {
+            matches!(message, ServerMessage::AgentEvent(it)
+                if it.event == AgentEvent::TurnStarted { turn: 1 })
+        };
+        assert_eq!(seen.messages.iter().filter(is_start).count(), 1, "{:?}", seen.messages);
+        assert_eq!(told(&seen), ["2"], "what was before it came is not said");
+        let is_asked =
+            |message: &&ServerMessage| matches!(message, ServerMessage::PermissionRequest(_));
+        assert_eq!(seen.messages.iter().filter(is_asked).count(), 1, "{:?}", seen.messages);
+    }
+}
+
+#[tokio::test]
 async fn a_turn_is_seen_in_the_status_and_its_use_after_its_last_line() {
     let bare = Bare::new();
     let (session, feed, _) = bare.session(SessionMode::Sdk);

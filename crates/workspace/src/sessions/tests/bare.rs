@@ -76,8 +76,10 @@ pub(super) fn facts(mode: SessionMode) -> Facts {
         is_team_leader: false,
         run_as_user: None,
         conversation: None,
+        used: None,
         turn: 0,
         adopted: None,
+        transcript: None,
         ended: None,
     }
 }
@@ -102,8 +104,9 @@ impl Engine for Listens {
         Ok(())
     }
 
-    fn prompt(&self, text: String) -> Result<(), Refusal> {
-        self.type_in(text.into())
+    fn prompt(&self, text: String) -> Result<Option<u64>, Refusal> {
+        self.type_in(text.into())?;
+        Ok(Some(self.0.typed.lock().unwrap().len() as u64))
     }
 
     fn interrupt(&self) -> Result<(), Refusal> {

@@ -3,13 +3,17 @@
 use std::time::Duration;
 
 use bytes::Bytes;
+use futures_util::FutureExt as _;
 use proptest::{collection::vec, prelude::*};
 use protocol::workspace::{ServerMessage, SessionMode, client::ClientNotice};
-use session::viewer::PATIENCE;
+use session::{size::DEBOUNCE, viewer::PATIENCE};
 use tokio::time;
 
 use super::{bare::Bare, seen::Seen};
-use crate::testing::Place;
+use crate::{
+    sessions::{ClientId, alarms::now},
+    testing::Place,
+};
 
 fn is_notice(message: &ServerMessage, code: &str) -> bool {
     matches!(message, ServerMessage::ClientNotice(ClientNotice { notice }) if notice.code == code)
@@ -52,11 +56,12 @@ async fn who_takes_nothing_for_too_long_is_let_go_with_a_notice() {
     slow.step().await;
     time::advance(Duration::from_secs(1)).await;
     (0..10).for_each(|_| feed.output(flood(50_000).into()));
-    time::advance(PATIENCE - Duration::from_millis(1)).await;
+    let moment = Duration::from_secs(1);
+    time::advance(PATIENCE - moment).await;
     feed.output(Bytes::from_static(b"more"));
     let mut patient = Seen::of(bare.attach(session.id, 2, None));
     patient.catch_up().await;
-    time::advance(Duration::from_millis(1)).await;
+    time::advance(moment).await;
     feed.output(Bytes::from_static(b"more"));
     while slow.step().await {}
     assert!(is_notice(slow.messages.last().unwrap(), "output_backpressure"));
@@ -77,6 +82,19 @@ async fn who_is_busy_for_a_moment_gets_everything() {
         seen.catch_up().await;
     }
     assert_eq!((seen.text.len(), seen.snapshots), (20 * 4 * 60_000, 0));
+}
+
+#[tokio::test]
+async fn who_reads_a_terminal_waits_until_most_of_what_was_read_is_painted() {
+    let bare = Bare::new();
+    let (session, feed, _) = bare.session(SessionMode::Pty);
+    let painter = session.painter();
+    (0..15).for_each(|_| feed.output(flood(60_000).into()));
+    let mut room = std::pin::pin!(feed.room(64 * 1024));
+    assert!(room.as_mut().now_or_never().is_none(), "nothing can be painted");
+    drop(painter);
+    room.await;
+    assert!(session.lock().output.unpainted < 900_000);
 }
 
 #[tokio::test]
@@ -167,11 +185,9 @@ proptest! {
                 match event {
                     Event::Output(bytes) => feed.output(bytes.into()),
                     Event::Resize(cols, rows) => {
-                        quick.catch_up().await;
-                        slow.catch_up().await;
-                        session.resized(session::size::Size::new(cols, rows).unwrap());
-                        session.lock().windows =
-                            crate::sessions::windows::Windows::new(session::size::Size::new(cols, rows).unwrap());
+                        bare.sessions.resize(session.id, ClientId(9), cols, rows, true).unwrap();
+                        time::advance(DEBOUNCE).await;
+                        session.alarm_rang(now());
                     }
                     Event::Take => slow.catch_up().await,
                     Event::Later(millis) => time::advance(Duration::from_millis(millis)).await,

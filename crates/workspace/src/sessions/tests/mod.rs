@@ -11,4 +11,5 @@ mod bare;
 mod lagging;
 mod lives;
 mod seen;
+mod sizes;
 mod terminals;

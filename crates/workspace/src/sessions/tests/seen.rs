@@ -1,17 +1,22 @@
 //! A client, which checks what it is sent.
 
+use std::time::Duration;
+
 use bytes::Bytes;
-use futures_util::FutureExt as _;
 use protocol::workspace::{
     ServerMessage, SessionId, SessionStatus, client::SessionSnapshot, frame,
 };
 use session::screen::{Screen, Size};
+use tokio::time::timeout;
 
 use crate::{
     Workspace,
     sessions::{Attachment, ClientId, Streamed},
     testing::soon,
 };
+
+/// When nothing comes for so long, that was all.
+const MOMENT: Duration = Duration::from_millis(1);
 
 /// A client that looks at a session.
 pub(super) struct Seen {
@@ -73,9 +78,9 @@ impl Seen {
         seen
     }
 
-    /// Takes all there is now.
+    /// Takes all there is now. A screen may be painted on another thread, for which time stands still.
     pub(super) async fn catch_up(&mut self) {
-        while let Some(Some(streamed)) = self.attachment.next().now_or_never() {
+        while let Ok(Some(streamed)) = timeout(MOMENT, self.attachment.next()).await {
             self.take(streamed);
         }
     }

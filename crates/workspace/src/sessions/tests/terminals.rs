@@ -16,12 +16,14 @@ async fn a_shell_is_opened_typed_into_and_seen() {
     let workspace = place.start().await;
     let sessions = &workspace.0.sessions;
     let info = sessions.create(place.command("sh", &[])).await.unwrap();
-    assert_eq!((info.mode, info.status), (SessionMode::Pty, SessionStatus::Detached));
+    assert_eq!((info.mode, info.status), (SessionMode::Pty, SessionStatus::Running));
     assert!(matches!(&info.kind, SessionKind::Shell { command, .. } if command == "sh"));
     let mut seen = Seen::attach(&workspace, info.id, 1);
     type_in(&workspace, info.id, 1, "echo $((6 * 7))-is-it\n");
     seen.until("42-is-it").await;
     assert_eq!(sessions.info(info.id).unwrap().status, SessionStatus::Running);
+    drop(seen);
+    assert_eq!(sessions.info(info.id).unwrap().status, SessionStatus::Detached);
     workspace.shut_down().await;
 }
 
@@ -101,6 +103,7 @@ async fn the_terminal_gets_the_size_of_who_uses_it_and_the_others_are_told() {
     let mut one = Seen::attach(&workspace, info.id, 1);
     let mut other = Seen::attach(&workspace, info.id, 2);
     one.until("30 100").await;
+    other.until("30 100").await;
     sessions.resize(info.id, ClientId(1), 90, 20, true).unwrap();
     one.until("20 90").await;
     other.until("20 90").await;
@@ -164,7 +167,7 @@ async fn a_prompt_is_pasted_where_the_program_says_that_it_wants_to_know() {
     let info = workspace.0.sessions.create(place.shell(script)).await.unwrap();
     let mut seen = Seen::attach(&workspace, info.id, 1);
     seen.until("on").await;
-    workspace.0.sessions.prompt(info.id, Some(ClientId(1)), "a\nb".to_owned()).unwrap();
+    workspace.0.sessions.prompt(info.id, Some(ClientId(1)), "a\nb".to_owned(), None).unwrap();
     seen.until("^[[201~").await;
     assert!(seen.screen.text().contains("^[[200~a"), "{}", seen.screen.text());
     workspace.0.sessions.interrupt(info.id).unwrap();
@@ -228,21 +231,31 @@ async fn at_the_bound_the_oldest_that_has_ended_makes_room_and_else_there_is_non
 }
 
 #[tokio::test]
-async fn a_development_server_is_hidden_and_its_port_is_found() {
+async fn a_development_server_is_hidden_and_its_port_is_found_again_when_that_is_another() {
     let place = Place::new();
     let workspace = place.start().await;
-    let script = "import socket,time; s=socket.socket(); s.bind(('127.0.0.1',0)); s.listen(); \
-                  print('http://localhost:%d/' % s.getsockname()[1], flush=True); time.sleep(1000)";
+    // It listens elsewhere each time that it is told something.
+    let script = "import socket\nwhile True:\n s=socket.socket(); s.bind(('127.0.0.1',0)); s.listen()\n \
+                  print('http://localhost:%d/' % s.getsockname()[1], flush=True); input()\n \
+                  t=s.getsockname()[1]; s.close()";
     let tags = vec!["dev-server".to_owned()];
     let new = NewSession { tags, ..place.command("python3", &["-c", script]) };
     let info = workspace.0.sessions.create(new).await.unwrap();
     assert!(info.hidden && workspace.0.sessions.list(false).is_empty());
     let mut events = workspace.0.events.subscribe();
     let found = || workspace.0.sessions.info(info.id).unwrap().dev_server_port;
-    while found().is_none() {
-        soon(events.recv()).await.unwrap();
-    }
     let mut seen = Seen::attach(&workspace, info.id, 1);
-    seen.until(&format!("http://localhost:{}/", found().unwrap())).await;
+    let mut before = None;
+    for _ in 0..2 {
+        while found().is_none() || found() == before {
+            soon(events.recv()).await.unwrap();
+        }
+        before = found();
+        seen.until(&format!("http://localhost:{}/", found().unwrap())).await;
+        type_in(&workspace, info.id, 1, "\n");
+    }
+    workspace.0.sessions.interrupt(info.id).unwrap();
+    until_status(&workspace, info.id, SessionStatus::Exited).await;
+    assert_eq!(found(), None, "nothing listens any more");
     workspace.shut_down().await;
 }

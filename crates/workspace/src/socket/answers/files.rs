@@ -38,13 +38,21 @@ pub(super) async fn answer(asker: &Asker, message: ClientMessage) -> Answer {
 }
 
 async fn on_a_thread(asker: &Asker, message: ClientMessage) -> Result<ServerMessage, Refusal> {
-    let turn = asker.shared.door.files.acquire().await;
-    let _turn = turn.map_err(|error| Refusal::failed(&error))?;
+    let turn = Arc::clone(&asker.shared.door.files).acquire_owned();
+    let turn = timeout(WITHIN, turn).await.map_err(|_| not_answering())?;
+    let turn = turn.map_err(|error| Refusal::failed(&error))?;
     let (shared, who) = (Arc::clone(&asker.shared), asker.me.who.clone());
-    let serving = task::spawn_blocking(move || serve(&shared, &who, message));
+    let serving = task::spawn_blocking(move || {
+        // Kept until it is done, however long: else those that hang would take all threads.
+        let _turn = turn;
+        serve(&shared, &who, message)
+    });
     let served = timeout(WITHIN, serving).await;
-    let served = served.map_err(|_| Refusal::invalid("the files do not answer"))?;
-    served.map_err(|error| Refusal::failed(&error))?
+    served.map_err(|_| not_answering())?.map_err(|error| Refusal::failed(&error))?
+}
+
+fn not_answering() -> Refusal {
+    Refusal::invalid("the files do not answer")
 }
 
 fn serve(shared: &Shared, who: &str, message: ClientMessage) -> Result<ServerMessage, Refusal> {

@@ -1,6 +1,10 @@
 //! What git says of projects.
 
-use std::{path::Path, sync::Arc};
+use std::{
+    fs, io,
+    path::{Path, PathBuf},
+    sync::Arc,
+};
 
 use files::{Git, GitError, RelPath, Runner, git::Status};
 use process::User;
@@ -8,7 +12,7 @@ use protocol::workspace::{
     ClientMessage, GitStatus, ServerMessage,
     client::{GitDiff, GitDiffResult},
 };
-use tokio::{runtime::Builder, task};
+use tokio::{process::Command, task};
 
 use crate::{projects::Place, refusal::Refusal, work::Shared};
 
@@ -61,27 +65,33 @@ impl Question {
 }
 
 async fn ask(shared: &Shared, place: Place, question: Question) -> Result<Said, Refusal> {
-    let git = shared.door.git.clone();
-    let Some(user) = place.user else {
-        let said = question.put(&git, &place.dir, &Runner::own()).await;
-        return said.map_err(|error| Refusal::failed(&error));
+    let (dir, runner) = match place.user {
+        None => (place.dir, Runner::own()),
+        Some(user) => {
+            let found = task::spawn_blocking(move || (real(&user, &place.dir), runner(user))).await;
+            let (dir, runner) = found.map_err(|error| Refusal::failed(&error))?;
+            (dir?, runner)
+        }
     };
-    let asking = move || ask_as(&user, &git, &place.dir, question);
-    task::spawn_blocking(asking).await.map_err(|error| Refusal::failed(&error))?
+    let said = question.put(&shared.door.git, &dir, &runner).await;
+    said.map_err(|error| Refusal::failed(&error))
 }
 
-/// Asks as another user. What a thread starts has the thread's rights, so that all of git, and what
-/// it may be made to run, is that user's.
-fn ask_as(user: &User, git: &Git, root: &Path, question: Question) -> Result<Said, Refusal> {
-    let env = process::clean_environment(&[], user);
-    let runner = Runner { command: vec!["git".into()], env };
-    let asked = process::as_user(user, || {
-        let runtime = Builder::new_current_thread().enable_all().build();
-        let runtime = runtime.map_err(|error| Refusal::failed(&error))?;
-        let said = runtime.block_on(question.put(git, root, &runner));
-        said.map_err(|error| Refusal::failed(&error))
-    });
-    asked.map_err(|error| Refusal::failed(&error))?
+/// Where a directory really is, as far as its user may find out.
+fn real(user: &User, dir: &Path) -> Result<PathBuf, Refusal> {
+    let real = process::as_user(user, || fs::canonicalize(dir));
+    let real = real.map_err(|error| Refusal::failed(&error))?;
+    real.map_err(|error| {
+        Refusal::Failed(format!("the project's directory cannot be opened: {error}"))
+    })
+}
+
+/// Has all of git, and what it may be made to run, be another user's.
+fn runner(user: User) -> Runner {
+    let env = process::clean_environment(&[], &user);
+    let become_user =
+        move |command: &mut Command| process::start_as(&user, command).map_err(io::Error::other);
+    Runner { command: vec!["git".into()], env, as_user: Some(Arc::new(become_user)) }
 }
 
 fn not_asked() -> Refusal {

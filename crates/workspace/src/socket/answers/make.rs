@@ -37,6 +37,8 @@ pub(super) async fn answer(asker: &Asker, message: ClientMessage) -> Answer {
         }
         ClientMessage::RenameSession(asked) => {
             let info = sessions.rename(asked.session_id, asked.name).await?;
+            let id = asked.session_id.to_string();
+            asker.shared.audit.note(&asker.me.who, "session.rename", &id, "done");
             ServerMessage::SessionStatusChanged(with(info))
         }
         ClientMessage::ListSessions(asked) => {

@@ -18,7 +18,7 @@ use protocol::workspace::{ClientMessage, ServerMessage, SessionId};
 use tokio::task;
 use wire::Outbox;
 
-use super::{Identity, lanes::Lane, watching::Watching};
+use super::{Identity, lanes::Lane, shares::Shares, watching::Watching};
 use crate::{projects::Place, refusal::Refusal, sessions::ClientId, work::Shared};
 
 /// What comes of a request; `None`: nothing is to be said, or it is said by other ways.
@@ -32,6 +32,7 @@ pub(super) struct Asker {
     pub(super) client: ClientId,
     pub(super) outbox: Outbox,
     pub(super) watching: Watching,
+    pub(super) shares: Shares,
     /// What it was attached to when it asked.
     pub(super) attached: Option<SessionId>,
 }

@@ -14,9 +14,13 @@ use crate::{engine::PermissionAnswer, refusal::Refusal};
 pub(super) fn answer(asker: &Asker, message: ClientMessage) -> Answer {
     let (sessions, client) = (&asker.shared.sessions, asker.client);
     match message {
-        ClientMessage::SendInput(input) => prompt(asker, input)?,
+        ClientMessage::SendInput(input) => return prompt(asker, input),
         ClientMessage::TerminalInput(input) => return type_in(asker, input),
-        ClientMessage::Interrupt(of) => sessions.interrupt(of.session_id)?,
+        ClientMessage::Interrupt(of) => {
+            sessions.interrupt(of.session_id)?;
+            let id = of.session_id.to_string();
+            asker.shared.audit.note(&asker.me.who, "session.interrupt", &id, "done");
+        }
         ClientMessage::TakeControl(of) => sessions.take_control(of.session_id, client)?,
         ClientMessage::Resize(to) => {
             sessions.resize(to.session_id, client, to.cols, to.rows, to.visible)?;
@@ -30,11 +34,14 @@ pub(super) fn answer(asker: &Asker, message: ClientMessage) -> Answer {
     Ok(None)
 }
 
-fn prompt(asker: &Asker, input: SendInput) -> Result<(), Refusal> {
-    let SendInput { session_id, input } = input;
-    asker.shared.sessions.prompt(session_id, Some(asker.client), input)?;
-    asker.shared.audit.typed(&asker.me.who, session_id, Instant::now());
-    Ok(())
+fn prompt(asker: &Asker, input: SendInput) -> Answer {
+    let SendInput { session_id, input, input_id } = input;
+    let sessions = &asker.shared.sessions;
+    let prompted = sessions.prompt(session_id, Some(asker.client), input, input_id.as_deref())?;
+    if prompted.is_new {
+        asker.shared.audit.typed(&asker.me.who, session_id, Instant::now());
+    }
+    Ok(input_id.map(|input_id| acknowledged(input_id, prompted.turn)))
 }
 
 fn type_in(asker: &Asker, input: TerminalInput) -> Answer {
@@ -44,8 +51,12 @@ fn type_in(asker: &Asker, input: TerminalInput) -> Answer {
     if sessions.type_in(id, asker.client, Bytes::from(keys), input_id.as_deref())? {
         asker.shared.audit.typed(&asker.me.who, id, Instant::now());
     }
-    // Once more, if it was applied before: that acknowledgement may have been lost.
-    Ok(input_id.map(|input_id| ServerMessage::InputAck(InputAck { input_id })))
+    Ok(input_id.map(|input_id| acknowledged(input_id, None)))
+}
+
+/// Once more, if it was applied before: that acknowledgement may have been lost.
+fn acknowledged(input_id: String, turn: Option<u64>) -> ServerMessage {
+    ServerMessage::InputAck(InputAck { input_id, turn })
 }
 
 fn permit(asker: &Asker, response: PermissionResponse) -> Result<(), Refusal> {

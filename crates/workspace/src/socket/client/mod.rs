@@ -29,6 +29,7 @@ use super::{
     greeting::{Admitted, Credential},
     lanes::{Lane, Lanes},
     refused::{self, Family},
+    shares::{Share, Shares},
     stream::Stream,
     watching::Watching,
 };
@@ -38,6 +39,8 @@ use crate::{events::Event, sessions::ClientId, work::Shared};
 const TICK: Duration = Duration::from_secs(15);
 /// Messages longer than this, in bytes, are read and written on other threads.
 const LONG: usize = 256 * 1024;
+/// With so many bytes of answers unread, a client is not heard either.
+const UNREAD: usize = 2 * 1024 * 1024;
 
 /// Why a connection ends.
 enum End {
@@ -87,6 +90,7 @@ impl Client {
             client,
             outbox,
             watching: Watching::default(),
+            shares: Shares::new(&shared.door.answers),
             attached: None,
         };
         let mut ticks = interval_at(Instant::now() + TICK, TICK);
@@ -140,11 +144,12 @@ impl Client {
         let mut closed = pin!(closing.cancelled());
         loop {
             let has_room = self.asker.outbox.has_room();
+            let is_heard = self.asker.outbox.queued() <= UNREAD;
             let done = tokio::select! {
                 biased;
                 () = &mut closed => Err(End::Goodbye(1001, "the server is stopping")),
                 () = &mut ended => Err(End::Goodbye(1008, "the key was revoked or has expired")),
-                frame = next_frame(&mut self.link, self.paused) => match frame {
+                frame = next_frame(&mut self.link, self.paused, is_heard) => match frame {
                     Ok(Some(frame)) => self.frame(frame).await,
                     Ok(None) => Err(End::Closed),
                     Err(error) => Err(End::Broken(error)),
@@ -166,6 +171,9 @@ impl Client {
     fn tick(&mut self) -> Result<(), End> {
         if self.gate.is_in_the_way() {
             return Err(End::Goodbye(1008, "a large message does not come to its end"));
+        }
+        if self.asker.shares.is_wanted() && self.gate.is_deaf() {
+            return Err(End::Goodbye(1008, "a long answer is not read"));
         }
         if let Credential::Member(token) = &*self.credential
             && self.asker.shared.teams.member(token.expose()).is_none()
@@ -221,6 +229,12 @@ impl Client {
         let awaited = answers::is_told_to_all(&message).then(|| self.echoes.awaited());
         let job = async move {
             let (family, outbox) = (Family::of(&message), asker.outbox.clone());
+            let shares = asker.shares.clone();
+            let share = tokio::select! {
+                share = shares.of(&message, &outbox) => share,
+                () = gone.cancelled() => return,
+            };
+            let Ok(share) = share else { return };
             let answering = answers::later(asker, message);
             let answer = match lane {
                 // To give a wait up loses nothing; anything else is done to its end.
@@ -234,7 +248,7 @@ impl Client {
             let answer = answer.unwrap_or_else(|refusal| Some(family.refused(&refusal)));
             let Some(answer) = answer else { return };
             if !awaited.is_some_and(|awaited| awaited.was_told(&answer)) {
-                send(&outbox, answer).await;
+                send(&outbox, answer, share).await;
             }
         };
         self.lanes.put(lane, job.boxed()).map(|()| None)
@@ -296,8 +310,15 @@ fn given_up(taken: Result<(), wire::Closed>) -> Result<(), End> {
     taken.map_err(|_| End::Broken(LinkError::GivenUp))
 }
 
-/// The next frame; nothing is read of it before `paused`.
-async fn next_frame(link: &mut Link, paused: Option<Instant>) -> Result<Option<Frame>, LinkError> {
+/// The next frame; nothing is read of it before `paused`, nor of one that is not heard.
+async fn next_frame(
+    link: &mut Link,
+    paused: Option<Instant>,
+    is_heard: bool,
+) -> Result<Option<Frame>, LinkError> {
+    if !is_heard {
+        return Err(link.write_only().await);
+    }
     if let Some(until) = paused.filter(|until| *until > Instant::now()) {
         tokio::select! {
             () = sleep_until(until) => {}
@@ -308,7 +329,7 @@ async fn next_frame(link: &mut Link, paused: Option<Instant>) -> Result<Option<F
 }
 
 /// Sends an answer once there is room for it. That nobody is there to take it any more is no error.
-async fn send(outbox: &Outbox, answer: ServerMessage) {
+async fn send(outbox: &Outbox, answer: ServerMessage, share: Option<Share>) {
     let is_long = matches!(
         answer,
         ServerMessage::ProjectFileChunk(_)
@@ -320,8 +341,15 @@ async fn send(outbox: &Outbox, answer: ServerMessage) {
         true => task::spawn_blocking(move || answer.encode()).await,
         false => Ok(answer.encode()),
     };
-    if let Ok(text) = text {
-        let _gone = outbox.send(text).await;
+    let Ok(text) = text else { return };
+    let share = share.map(|mut share| {
+        share.made(text.len());
+        share
+    });
+    if outbox.send(text).await.is_ok()
+        && let Some(share) = share
+    {
+        let _gone = outbox.push_source(Box::new(share));
     }
 }
 

@@ -71,9 +71,10 @@ fn whole_state(asker: Asker) -> Job {
     };
     async move {
         for question in questions {
+            let Ok(share) = asker.shares.of(&question, &asker.outbox).await else { return };
             let answer = answers::later(asker.clone(), question).await;
             if let Ok(Some(answer)) = answer {
-                send(&asker.outbox, answer).await;
+                send(&asker.outbox, answer, share).await;
             }
         }
     }

@@ -8,14 +8,13 @@ use protocol::workspace::frame;
 use serde_json::{Value, json};
 use tokio::{
     io::{DuplexStream, duplex},
-    sync::Semaphore,
     task::JoinHandle,
 };
 use wire::{Frame, Link, Outbox, link::Role};
 
 use crate::{
     Workspace,
-    socket::door::serve,
+    socket::{door::serve, strangers::Strangers},
     testing::{Place, soon},
 };
 
@@ -52,7 +51,7 @@ impl Kit {
     /// Serves who is at the other end of a pipe.
     pub(super) fn serve(&self, near: DuplexStream, from: &str) -> JoinHandle<()> {
         let (shared, from) = (Arc::clone(&self.workspace.0), from.parse::<IpAddr>().unwrap());
-        let stranger = Arc::new(Semaphore::new(1)).try_acquire_owned().unwrap();
+        let stranger = Strangers::new(1).admit(from).unwrap();
         tokio::spawn(async move { serve(&shared, Box::pin(near), from, stranger).await })
     }
 

@@ -3,9 +3,11 @@
 //! - `kit`: a workspace, and clients of it
 //! - `strangers`: before it is known who somebody is
 //! - `rules`: roles, malformed messages, bounds
+//! - `users`: projects of another user
 //! - `work`: sessions, projects, files, git, the cluster
 
 mod kit;
 mod rules;
 mod strangers;
+mod users;
 mod work;

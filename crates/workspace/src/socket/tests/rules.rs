@@ -99,13 +99,17 @@ async fn who_sends_too_fast_is_slowed_down_and_loses_nothing() {
 
 /// A client that is known and reads nothing from then on.
 async fn deaf(kit: &Kit) -> Link {
+    deaf_with_outbox(kit).await.0
+}
+
+async fn deaf_with_outbox(kit: &Kit) -> (Link, wire::Outbox) {
     let (far, near) = duplex(1024);
     let _serving = kit.serve(near, FAR);
     let (mut link, outbox) = Link::new(Box::pin(far), Role::Client);
     outbox.push(json!({"type": "auth", "token": TOKEN}).to_string()).unwrap();
     let Ok(Some(Frame::Text(text))) = soon(link.next()).await else { panic!("no answer") };
     assert!(text.contains("true"), "{text}");
-    link
+    (link, outbox)
 }
 
 #[tokio::test]
@@ -163,4 +167,36 @@ async fn bytes_that_are_no_websocket_end_the_connection() {
     let mut rest = Vec::new();
     let read = timeout(Duration::from_secs(5), far.read_to_end(&mut rest)).await;
     assert!(read.is_ok());
+}
+
+#[tokio::test]
+async fn who_does_not_read_a_long_answer_is_let_go_when_others_wait_for_its_room() {
+    let kit = Kit::new().await;
+    let mut client = kit.client().await;
+    let id = kit.project(&mut client).await;
+    let file = kit.place.dir.path().join("f");
+    std::fs::File::create(file).unwrap().set_len(8 << 20).unwrap();
+    let read = json!({"type": "read_project_file_chunk", "request_id": "r", "project_id": id,
+        "path": "f", "offset": 0, "len": 8 << 20});
+    // As much is left as one of these takes while it is made.
+    let answers = &kit.workspace.0.door.answers;
+    let one = 24 * 1024;
+    let others = u32::try_from(answers.available_permits() - one).unwrap();
+    let _others = answers.acquire_many(others).await.unwrap();
+    let (mut deaf, outbox) = deaf_with_outbox(&kit).await;
+    outbox.push(read.to_string()).unwrap();
+    let deaf = tokio::spawn(async move { deaf.write_only().await });
+    let is_made = async {
+        while !(1..one).contains(&answers.available_permits()) {
+            tokio::task::yield_now().await;
+        }
+    };
+    soon(is_made).await;
+    client.say(read);
+    assert_eq!(client.all_until_now().await, Vec::<Value>::new());
+    tokio::time::pause();
+    tokio::time::advance(Duration::from_secs(60)).await;
+    tokio::time::resume();
+    assert_eq!(client.hear_of("project_file_chunk").await["request_id"], "r");
+    deaf.abort();
 }

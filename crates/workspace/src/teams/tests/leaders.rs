@@ -51,6 +51,76 @@ async fn a_leader_hears_nothing_twice_and_nothing_of_work_that_others_gave() {
     assert!(rig.given(leader).is_empty());
 }
 
+/// A leader whose worker is done, and which nobody has told.
+async fn with_news(rig: &Rig) -> (SessionId, String) {
+    let team = rig.create().await;
+    let ann = assign(rig, &team, "work").await;
+    rig.sessions.lock().all.get_mut(&team.leader_session_id).unwrap().is_idle = false;
+    rig.begin(ann).await;
+    rig.end(ann, true, "done").await;
+    let news = format!("[team: worker, session {ann}, is done]\n\ndone");
+    (team.leader_session_id, news)
+}
+
+fn is_idle(rig: &Rig, leader: SessionId) {
+    rig.sessions.lock().all.get_mut(&leader).unwrap().is_idle = true;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_result_that_a_leader_was_not_told_is_told_after_a_restart() {
+    let rig = Rig::start().await;
+    let (leader, news) = with_news(&rig).await;
+    let rig = rig.restart().await;
+    is_idle(&rig, leader);
+    tokio::time::sleep(Duration::from_secs(5)).await;
+    assert_eq!(rig.given(leader), std::slice::from_ref(&news));
+    // It is lost with the daemon before the turn with it is over: it is told again.
+    assert_eq!(rig.begin(leader).await, news);
+    let rig = rig.restart().await;
+    is_idle(&rig, leader);
+    tokio::time::sleep(Duration::from_secs(5)).await;
+    assert_eq!(rig.begin(leader).await, news);
+    rig.end(leader, true, "I see").await;
+    let rig = rig.restart().await;
+    tokio::time::sleep(Duration::from_secs(5)).await;
+    assert!(rig.given(leader).is_empty(), "it has heard of it");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_leader_that_has_no_room_for_its_news_is_told_later() {
+    let rig = Rig::start().await;
+    let (leader, news) = with_news(&rig).await;
+    rig.sessions.lock().all.get_mut(&leader).unwrap().is_full = true;
+    is_idle(&rig, leader);
+    tokio::time::sleep(Duration::from_secs(5)).await;
+    rig.sessions.lock().all.get_mut(&leader).unwrap().is_full = false;
+    tokio::time::sleep(Duration::from_secs(5)).await;
+    assert_eq!(rig.given(leader), [news]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_a_leader_was_told_in_a_turn_that_the_daemons_death_ended_is_told_again() {
+    let rig = Rig::start().await;
+    let team = rig.create().await;
+    let leader = team.leader_session_id;
+    let ann = assign(&rig, &team, "work").await;
+    rig.relay(team.id, ann, None, "look at this").await.unwrap();
+    let message = rig.begin(leader).await;
+    rig.begin(ann).await;
+    rig.end(ann, true, "done").await;
+    rig.wait(&format!(r#""team_id":"{}""#, team.id)).await;
+    let rig = rig.restart().await;
+    assert_eq!(rig.begin(leader).await, message);
+    rig.end(leader, true, "I see").await;
+    tokio::time::sleep(Duration::from_secs(5)).await;
+    let news = format!("[team: worker, session {ann}, is done]\n\ndone");
+    assert_eq!(rig.begin(leader).await, news);
+    rig.end(leader, true, "I see").await;
+    let rig = rig.restart().await;
+    tokio::time::sleep(Duration::from_secs(5)).await;
+    assert!(rig.given(leader).is_empty());
+}
+
 #[tokio::test(start_paused = true)]
 async fn a_worker_gives_no_work_to_others() {
     let rig = Rig::start().await;

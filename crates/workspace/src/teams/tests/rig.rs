@@ -327,8 +327,10 @@ fn facts(id: SessionId, new: NewSession) -> Facts {
         is_team_leader: new.team.is_some_and(|(_, leads)| leads),
         run_as_user: new.run_as_user,
         conversation: None,
+        used: None,
         turn: 0,
         adopted: None,
+        transcript: None,
         ended: None,
     }
 }

@@ -104,7 +104,7 @@ async fn the_result_is_that_of_the_turn_with_the_work_whatever_others_say_before
     let (team, leader) = (made.team.id, made.leader_session.id);
     let worker = handoff(&workspace, team, "say first").await.worker_session_id;
     for text in ["slow 100; say a client's", "say another's"] {
-        workspace.0.sessions.prompt(worker, None, text.to_owned()).unwrap();
+        workspace.0.sessions.prompt(worker, None, text.to_owned(), None).unwrap();
     }
     relay(&workspace, team, leader, worker, "say the leader's").await;
     let wait = format!(r#"{{"type":"team_wait","team_id":"{team}"}}"#);

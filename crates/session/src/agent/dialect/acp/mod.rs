@@ -112,6 +112,7 @@ impl Acp {
 
     fn with(program: Program, settings: Settings) -> Result<Self, BadSettings> {
         settings.check(program.reserved())?;
+        let used = settings.used.cost_usd.unwrap_or(0.0);
         Ok(Self {
             permissions: Permissions::new(settings.permissions),
             settings,
@@ -122,7 +123,7 @@ impl Acp {
             conversation: None,
             can: Abilities::default(),
             prompt: None,
-            updates: Updates::default(),
+            updates: Updates::after(used),
         })
     }
 
@@ -170,10 +171,7 @@ impl Acp {
             Ok(result) => result,
             Err(why) => return Ended { text, ..Ended::failed(&why, usage) },
         };
-        if result.get("usage").is_some() {
-            usage.input_tokens = number(&result, "/usage/inputTokens");
-            usage.output_tokens = number(&result, "/usage/outputTokens");
-        }
+        (usage.input_tokens, usage.output_tokens) = tokens(&result);
         match words_of(self::text(&result, "/stopReason")) {
             Ok(Outcome::Completed) => Ended::completed(text, usage),
             Ok(outcome) => Ended { outcome, text, error: None, usage },
@@ -221,13 +219,18 @@ impl Dialect for Acp {
         !self.can.are_known || self.can.load || self.can.resume
     }
 
+    fn used(&self) -> Option<Usage> {
+        let cost = self.updates.cost_before();
+        (cost > 0.0).then(|| Usage { cost_usd: Some(cost), ..Usage::default() })
+    }
+
     fn launch(&mut self, start: Start<'_>) -> Launch {
         self.waiting.clear();
         self.stage = Stage::Opening;
         self.conversation = start.conversation.map(str::to_owned);
         self.prompt = Some(start.prompt.to_owned());
         self.permissions.clear();
-        self.updates = Updates::default();
+        self.updates = Updates::after(self.updates.cost_before());
         let hello = self.hello();
         Launch { stdin: Some(hello), keep_stdin_open: true, ..self.program.launch(&self.settings) }
     }
@@ -268,6 +271,17 @@ impl Dialect for Acp {
             Stage::Opening | Stage::Open(_) => Vec::new(),
         }
     }
+}
+
+/// What a turn took: as the protocol has it, or as Gemini CLI, which tells it in a way of its own.
+fn tokens(result: &Value) -> (u64, u64) {
+    let (of, names) = match part(result, "/usage") {
+        Value::Null => {
+            (part(result, "/_meta/quota/token_count"), ["/input_tokens", "/output_tokens"])
+        }
+        usage => (usage, ["/inputTokens", "/outputTokens"]),
+    };
+    (number(&of, names[0]), number(&of, names[1]))
 }
 
 /// What a stop reason means.

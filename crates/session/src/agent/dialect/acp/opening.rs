@@ -95,6 +95,7 @@ impl Acp {
         if session.is_empty() {
             return self.close("It opened a session without an id.");
         }
+        self.updates.begin_anew();
         let mut said = Vec::new();
         if words::is_id(&session) {
             self.conversation = Some(session.clone());

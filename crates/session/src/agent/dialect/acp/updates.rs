@@ -15,7 +15,7 @@ pub(super) struct Updates {
     /// Whether history is being told.
     is_muted: bool,
     answer: Answer,
-    /// Of the conversation so far, in US dollars: now, and when the last turn ended.
+    /// Of the conversation so far, in US dollars: as it was told last, and when the last turn ended.
     cost: Option<f64>,
     cost_before: f64,
     /// Tools that are begun.
@@ -26,6 +26,21 @@ pub(super) struct Updates {
 const MAX_STARTED: usize = 256;
 
 impl Updates {
+    /// Of a conversation that has cost so much already.
+    pub(super) fn after(cost_before: f64) -> Self {
+        Self { cost_before, ..Self::default() }
+    }
+
+    /// What the conversation had cost when the last turn ended.
+    pub(super) fn cost_before(&self) -> f64 {
+        self.cost_before
+    }
+
+    /// Another conversation begins.
+    pub(super) fn begin_anew(&mut self) {
+        (self.cost, self.cost_before) = (None, 0.0);
+    }
+
     /// Until further notice, what is told is history.
     pub(super) fn mute(&mut self) {
         self.is_muted = true;
@@ -33,7 +48,7 @@ impl Updates {
 
     pub(super) fn unmute(&mut self) {
         self.is_muted = false;
-        self.cost_before = self.cost.unwrap_or(0.0);
+        self.cost_before = self.cost.unwrap_or(self.cost_before);
     }
 
     /// A prompt was given.
@@ -42,9 +57,10 @@ impl Updates {
         self.started.clear();
     }
 
-    /// The turn is over: its answer, and what it cost.
+    /// The turn is over: its answer, and what it cost. Who says less than before counts anew.
     pub(super) fn end(&mut self) -> (Option<String>, Usage) {
-        let cost_usd = self.cost.map(|cost| (cost - self.cost_before).max(0.0));
+        let before = self.cost_before;
+        let cost_usd = self.cost.map(|cost| if cost < before { cost } else { cost - before });
         self.cost_before = self.cost.unwrap_or(self.cost_before);
         (self.answer.take(), Usage { cost_usd, ..Usage::default() })
     }
@@ -83,18 +99,21 @@ impl Updates {
         vec![Said::text(said, true)]
     }
 
-    /// What was said before a tool was used is not the answer.
+    /// What was said before a tool was used is not the answer. Some agents tell nothing of a tool that
+    /// they have to ask for until it is done.
     fn tool(&mut self, update: &Value) -> Vec<Said> {
         let id = owned(update, "/toolCallId");
+        let status = text(update, "/status");
+        let is_done = matches!(status, "completed" | "failed");
+        let begins = is_done || text(update, "/sessionUpdate") == "tool_call";
         let mut said = Vec::new();
-        if text(update, "/sessionUpdate") == "tool_call" && !self.started.contains(&id) {
+        if begins && !self.started.contains(&id) {
             self.answer.clear();
             self.started.truncate(MAX_STARTED - 1);
             self.started.insert(0, id.clone());
             said.push(Said::tool_started(&id, name(update), part(update, "/rawInput")));
         }
-        let status = text(update, "/status");
-        if matches!(status, "completed" | "failed") {
+        if is_done {
             self.started.retain(|started| *started != id);
             said.push(Said::tool_finished(&id, status == "completed", output(update)));
         }

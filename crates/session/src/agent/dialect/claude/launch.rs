@@ -79,7 +79,10 @@ impl Claude {
         let model = &gateway.model;
         [
             ("ANTHROPIC_BASE_URL", gateway.base_url.as_str()),
-            ("ANTHROPIC_API_KEY", gateway.key.expose()),
+            // Not as an API key: at a terminal it asks about each key that it does not know yet whether it
+            // may be used. Where there are both, it complains.
+            ("ANTHROPIC_AUTH_TOKEN", gateway.key.expose()),
+            ("ANTHROPIC_API_KEY", ""),
             ("ANTHROPIC_DEFAULT_OPUS_MODEL", model),
             ("ANTHROPIC_DEFAULT_SONNET_MODEL", model),
             ("ANTHROPIC_DEFAULT_HAIKU_MODEL", model),

@@ -2,7 +2,8 @@
 //!
 //! Its traps: `init` comes with every turn; the cost is that of the whole process; a text that came
 //! in pieces comes again whole; a resumed one may name an id that does not exist; a control request
-//! that nobody answers hangs it.
+//! that nobody answers hangs it; a turn that is interrupted may end with `success`, and only its
+//! `terminal_reason` says otherwise.
 //!
 //! - `launch`: how it is started
 
@@ -18,7 +19,7 @@ use super::{
     settle_id,
     words::{self, Answer},
 };
-use crate::agent::{BadSettings, Exit, Launch, Settings, Usage};
+use crate::agent::{BadSettings, Exit, Launch, Outcome, Settings, Usage};
 
 /// One session of Claude Code.
 #[derive(Debug)]
@@ -126,9 +127,10 @@ impl Claude {
         let failed = line.pointer("/is_error") == Some(&Value::Bool(true))
             || text(line, "/subtype") != "success";
         let mut said = self.named(text(line, "/session_id"));
-        said.push(Said::Ended(match failed {
-            true => Ended::failed(&errors, usage),
-            false => Ended::completed(final_text(line).or(answer), usage),
+        said.push(Said::Ended(match (was_interrupted(line), failed) {
+            (true, _) => Ended { outcome: Outcome::Interrupted, text: answer, error: None, usage },
+            (false, true) => Ended::failed(&errors, usage),
+            (false, false) => Ended::completed(final_text(line).or(answer), usage),
         }));
         said
     }
@@ -287,6 +289,11 @@ fn results(line: &Value) -> Vec<Said> {
 
 fn final_text(line: &Value) -> Option<String> {
     Some(owned(line, "/result")).filter(|text| !text.is_empty())
+}
+
+/// An answer that is cut off in the middle is still called a success.
+fn was_interrupted(line: &Value) -> bool {
+    text(line, "/terminal_reason").starts_with("aborted")
 }
 
 /// All that a result says went wrong.

@@ -117,8 +117,8 @@ fn claude_at_a_gateway_with_a_team() {
         assert!(launch.args.iter().any(|a| a == arg), "{arg}");
     }
     assert_eq!(env(&launch, "ANTHROPIC_BASE_URL"), Some("http://127.0.0.1:9178"));
-    assert_eq!(env(&launch, "ANTHROPIC_API_KEY"), Some("k3y"));
-    assert_eq!(env(&launch, "ANTHROPIC_AUTH_TOKEN"), None, "only one key may be set");
+    assert_eq!(env(&launch, "ANTHROPIC_AUTH_TOKEN"), Some("k3y"));
+    assert_eq!(env(&launch, "ANTHROPIC_API_KEY"), Some(""), "only one may be set");
     for size in ["OPUS", "SONNET", "HAIKU"] {
         assert_eq!(env(&launch, &format!("ANTHROPIC_DEFAULT_{size}_MODEL")), Some("tiny"));
     }

@@ -7,7 +7,7 @@ use crate::agent::{
     Usage,
     dialect::{
         json::{number, readable},
-        words::{Answer, cut, is_id, says_unknown_conversation},
+        words::{Answer, cut, is_id, notice, says_unknown_conversation},
     },
 };
 
@@ -25,6 +25,19 @@ fn numbers_that_are_none_count_nothing() {
     let value = json!({"whole": 3, "part": 2.9, "less": -1, "huge": 1e300, "text": "7"});
     let numbers = ["/whole", "/part", "/less", "/huge", "/text", "/none"];
     assert_eq!(numbers.map(|at| number(&value, at)), [3, 2, 0, u64::MAX, 0, 0]);
+}
+
+#[test]
+fn of_an_error_that_is_passed_on_as_json_people_are_told_the_message() {
+    for (said, told) in [
+        (r#"{"error":{"message":"no room","type":"x","code":null}}"#, "no room"),
+        (r#"[API Error: {"error":{"code":400,"message":"bad key"}}]"#, "[API Error: bad key]"),
+        (r#"{"message":"no room"}"#, r#"{"message":"no room"}"#),
+        ("} of { ä", "} of { ä"),
+        ("plain {words}", "plain {words}"),
+    ] {
+        assert_eq!(notice(said), told);
+    }
 }
 
 #[test]

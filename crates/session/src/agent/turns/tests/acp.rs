@@ -6,7 +6,7 @@ use super::rig::{
     MINUTE, Rig, asks, end, ends, events, failure, json_lines, notices, settings, written,
 };
 use crate::agent::{
-    Event, McpServer, Outcome, Output, PermissionMode, Resolution, Settings, Signal,
+    Event, McpServer, Outcome, Output, PermissionMode, Resolution, Settings, Signal, Usage,
 };
 
 const ID: &str = "ses_4d1bc9ff";
@@ -31,6 +31,11 @@ fn update(update: &Value) -> String {
 
 fn chunk(text: &str) -> String {
     update(&json!({"sessionUpdate":"agent_message_chunk","content":{"type":"text","text":text}}))
+}
+
+fn cost(amount: f64) -> String {
+    let cost = json!({"amount":amount,"currency":"USD"});
+    update(&json!({"sessionUpdate":"usage_update","used":10,"size":100,"cost":cost}))
 }
 
 fn permission(id: &Value, kind: &str) -> String {
@@ -129,6 +134,36 @@ fn a_whole_turn_with_a_tool_becomes_events_in_order() {
     );
     // The next prompt goes to the same session.
     assert_eq!(written(&rig.prompt("more"))[0]["params"]["sessionId"], ID);
+}
+
+/// As recorded of Gemini CLI 0.61: what it has to ask for it tells of only when it is done, and what the
+/// turn took in a way of its own.
+#[test]
+fn a_tool_that_is_told_of_when_it_is_done_has_begun_too() {
+    let mut rig = running(settings());
+    let lines = [
+        chunk("Let me see."),
+        update(
+            &json!({"sessionUpdate":"tool_call_update","toolCallId":"run_1_0","status":"completed","title":"touch a","content":[],"locations":[],"kind":"execute"}),
+        ),
+        chunk("Done."),
+        answer(
+            3,
+            &json!({"stopReason":"end_turn","_meta":{"quota":{"token_count":{"input_tokens":14,"output_tokens":8},"model_usage":[]}}}),
+        ),
+    ];
+    let outputs = rig.lines(&lines.join("\n"));
+    let id = || "run_1_0".to_owned();
+    assert_eq!(
+        events(&outputs)[1..3],
+        [
+            Event::ToolStarted { id: id(), name: "touch a".into(), input: Value::Null },
+            Event::ToolFinished { id: id(), ok: true, output: String::new() },
+        ]
+    );
+    let end = end(&outputs);
+    assert_eq!(end.text.as_deref(), Some("Done."));
+    assert_eq!((end.usage.input_tokens, end.usage.output_tokens), (14, 8));
 }
 
 #[test]
@@ -313,11 +348,6 @@ fn a_model_is_chosen_among_those_that_the_session_offers() {
 #[test]
 fn cost_is_that_of_the_turn_though_it_is_told_of_the_session() {
     let mut rig = running(settings());
-    let cost = |amount: f64| {
-        update(
-            &json!({"sessionUpdate":"usage_update","used":10,"size":100,"cost":{"amount":amount,"currency":"USD"}}),
-        )
-    };
     rig.line(&cost(0.5));
     let usage = json!({"totalTokens":12,"inputTokens":10,"outputTokens":2});
     let outputs = rig.line(&answer(3, &json!({"stopReason":"end_turn","usage":usage})));
@@ -326,6 +356,22 @@ fn cost_is_that_of_the_turn_though_it_is_told_of_the_session() {
     rig.line(&cost(0.75));
     let outputs = rig.line(&answer(4, &json!({"stopReason":"end_turn"})));
     assert_eq!(end(&outputs).usage.cost_usd, Some(0.25));
+    let used = Usage { cost_usd: Some(0.75), ..Usage::default() };
+    assert!(outputs.contains(&Output::Used(used)));
+}
+
+#[test]
+fn cost_goes_on_from_what_was_kept_though_a_loaded_session_does_not_say_it_again() {
+    let used = Usage { cost_usd: Some(0.75), ..Usage::default() };
+    for (told, of_the_turn) in [(1.0, 0.25), (0.5, 0.5)] {
+        let mut rig = Rig::with("somebody", Settings { used, ..settings() }, Some(ID));
+        rig.start("go on");
+        rig.line(&hello(1, true));
+        rig.line(&answer(2, &Value::Null));
+        rig.line(&cost(told));
+        let outputs = rig.line(&answer(3, &json!({"stopReason":"end_turn"})));
+        assert_eq!(end(&outputs).usage.cost_usd, Some(of_the_turn), "told {told}");
+    }
 }
 
 #[test]

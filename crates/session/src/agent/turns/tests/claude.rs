@@ -42,6 +42,9 @@ fn permission(id: &str) -> String {
 
 const ABORTED: &str = r#"{"type":"result","subtype":"error_during_execution","is_error":true,"duration_ms":5,"num_turns":1,"terminal_reason":"aborted_tools","errors":["interrupted"],"session_id":"4f1c0a52-9d3e-4a6b-8c1d-2e7f90b1a3c4","total_cost_usd":0.5,"usage":{"input_tokens":0,"output_tokens":0},"permission_denials":[]}"#;
 
+/// In the middle of an answer it says so only at the end.
+const CUT_OFF: &str = r#"{"type":"result","subtype":"success","is_error":false,"api_error_status":null,"duration_ms":770,"num_turns":2,"result":"","stop_reason":"end_turn","session_id":"4f1c0a52-9d3e-4a6b-8c1d-2e7f90b1a3c4","total_cost_usd":0.5,"usage":{"input_tokens":18,"output_tokens":9},"permission_denials":[],"terminal_reason":"aborted_streaming"}"#;
+
 /// A session whose first turn is done and whose process is warm.
 fn warm() -> Rig {
     let mut rig = Rig::new("claude");
@@ -197,6 +200,17 @@ fn an_interrupt_is_asked_for_and_cancels_what_is_open() {
     assert_eq!((end(&outputs).outcome, end(&outputs).error), (Outcome::Interrupted, None));
     // The process lives on, and takes the next prompt.
     assert_eq!(written(&rig.prompt("go on")).len(), 1);
+}
+
+#[test]
+fn an_answer_that_is_cut_off_is_no_completed_turn_though_it_is_called_a_success() {
+    let mut rig = Rig::new("claude");
+    rig.start("tell me everything");
+    rig.lines(&[init(ID), assistant(r#"{"type":"text","text":"In the beg"}"#)].join("\n"));
+    rig.interrupt();
+    let end = end(&rig.lines(CUT_OFF));
+    assert_eq!((end.outcome, end.error), (Outcome::Interrupted, None));
+    assert_eq!((end.text.as_deref(), end.usage.output_tokens), (Some("In the beg"), 9));
 }
 
 #[test]

@@ -3,7 +3,7 @@
 use serde_json::json;
 
 use super::rig::{Rig, SECOND, end, ends, events, failure, launch_in, notices, settings};
-use crate::agent::{Event, Outcome, Output, Settings, Signal, Usage};
+use crate::agent::{Event, Gateway, Outcome, Output, Settings, Signal, Usage};
 
 const ID: &str = "01890a5d-ac96-774b-bcce-b302099a8057";
 
@@ -98,6 +98,54 @@ fn usage_of_a_thread_from_before_a_restart_counts_from_what_was_known() {
     rig.start("two");
     let outputs = rig.lines(&whole_turn(1200, 50));
     assert_eq!(end(&outputs).usage.input_tokens, 700);
+}
+
+#[test]
+fn what_a_thread_has_taken_is_kept_before_its_turn_ends_and_forgotten_with_it() {
+    let mut rig = Rig::new("codex");
+    rig.start("one");
+    let outputs = rig.lines(&whole_turn(500, 20));
+    let kept = Output::Used(Usage { input_tokens: 500, output_tokens: 20, cost_usd: None });
+    let at = |wanted: &dyn Fn(&Output) -> bool| outputs.iter().position(wanted);
+    let ended = at(&|output| matches!(output, Output::TurnEnded(_)));
+    assert!(at(&|output| *output == kept).is_some_and(|at| Some(at) < ended), "{outputs:?}");
+    rig.exit(0);
+    // A turn that says nothing of it changes nothing; another thread begins at nothing.
+    rig.start("two");
+    rig.lines(&started(ID));
+    assert!(!rig.exit(1).iter().any(|output| matches!(output, Output::Used(_))));
+    rig.start("three");
+    rig.stderr("no rollout found\n");
+    launch_in(&rig.exit(1));
+    let outputs = rig.lines(&whole_turn(70, 7));
+    let fresh = Usage { input_tokens: 70, output_tokens: 7, cost_usd: None };
+    assert!(outputs.contains(&Output::Used(fresh)));
+    assert_eq!(end(&outputs).usage, fresh);
+}
+
+/// As recorded of 0.169 at a gateway.
+#[test]
+fn that_it_does_not_know_a_gateways_model_is_told_to_nobody() {
+    let line = r#"{"type":"item.completed","item":{"id":"item_0","type":"error","message":"Model metadata for `tiny` not found. Defaulting to fallback metadata; this can degrade performance and cause issues."}}"#;
+    let mut rig = Rig::new("codex");
+    rig.start("hello");
+    assert_eq!(notices(&rig.lines(&[&started(ID), line].join("\n"))).len(), 1);
+    let gateway = Gateway {
+        base_url: "http://127.0.0.1:9178".to_owned(),
+        key: "k3y".into(),
+        model: "tiny".to_owned(),
+    };
+    let mut rig = Rig::with("codex", Settings { gateway: Some(gateway), ..settings() }, None);
+    rig.start("hello");
+    assert_eq!(notices(&rig.lines(&[&started(ID), line].join("\n"))), Vec::<String>::new());
+}
+
+#[test]
+fn an_error_of_its_models_server_is_told_without_the_json_around_it() {
+    let mut rig = Rig::new("codex");
+    rig.start("hello");
+    let failed = r#"{"type":"turn.failed","error":{"message":"{\"error\":{\"message\":\"no such model\",\"type\":\"x\",\"param\":null,\"code\":null}}"}}"#;
+    assert_eq!(failure(&rig.lines(&[&started(ID), failed].join("\n"))), "no such model");
 }
 
 #[test]

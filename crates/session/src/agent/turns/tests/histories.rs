@@ -191,7 +191,7 @@ impl Watch {
                 let at = self.asked.iter().position(|asked| *asked == request_id);
                 self.asked.remove(at.expect("resolved what was asked"));
             }
-            Output::Event(_) | Output::Conversation(_) => {}
+            Output::Event(_) | Output::Conversation(_) | Output::Used(_) => {}
         }
     }
 

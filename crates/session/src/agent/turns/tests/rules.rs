@@ -62,6 +62,19 @@ fn a_silent_turn_fails_and_its_process_is_stopped() {
 }
 
 #[test]
+fn a_turns_time_begins_when_the_process_of_before_is_gone() {
+    let mut rig = configured(&Config { silence_timeout: 3 * SECOND, ..Config::default() });
+    rig.start("one");
+    failure(&rig.pass(3 * SECOND));
+    assert_eq!(events(&rig.prompt("two")), [Event::TurnStarted { turn: 2 }]);
+    // It takes its time to go, and the turn that waits for that does not fail meanwhile.
+    assert_eq!(rig.pass(30 * SECOND), [Output::Signal(Signal::Term), Output::Kill]);
+    launch_in(&rig.exit(137));
+    assert_eq!(rig.pass(2 * SECOND), []);
+    failure(&rig.pass(SECOND));
+}
+
+#[test]
 fn garbage_is_no_sign_of_life() {
     let mut rig = claude();
     let mut outputs = Vec::new();

@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use client::workspace::{Ending, Seen};
 use protocol::workspace::{
     AgentEvent, ClientMessage, SessionId, TurnOutcome,
-    client::{OfSession, PermissionRequest, PermissionResponse, SendInput},
+    client::{OfSession, PermissionRequest, PermissionResponse},
 };
 use serde_json::Value;
 
@@ -19,8 +19,10 @@ const QUESTIONS: usize = 64;
 /// What a typed line means.
 #[derive(Debug, PartialEq)]
 pub(super) enum Typed {
-    /// To be sent.
+    /// To be sent, if that can be now.
     Send(ClientMessage),
+    /// A whole prompt.
+    Prompt(String),
     /// To be shown.
     Say(String),
     /// Nothing.
@@ -73,7 +75,11 @@ impl Chat {
                 self.ended = Some(ending);
                 String::new()
             }
-            Seen::Screen(_) | Seen::Output(_) | Seen::Size(_) | Seen::Status(_) => String::new(),
+            Seen::Screen(_)
+            | Seen::Output(_)
+            | Seen::Size(_)
+            | Seen::Status(_)
+            | Seen::Taken { .. } => String::new(),
         }
     }
 
@@ -91,10 +97,7 @@ impl Chat {
                 Typed::Say(self.line("  ? the agent waits: y allows it, n does not"))
             }
             (Some(_), Some(allow)) => self.answered(allow),
-            (None, _) => Typed::Send(ClientMessage::SendInput(SendInput {
-                session_id: self.session,
-                input: line.to_owned(),
-            })),
+            (None, _) => Typed::Prompt(line.to_owned()),
         }
     }
 
@@ -256,9 +259,7 @@ mod tests {
     #[test]
     fn questions_are_answered_in_order_and_lines_are_prompts_otherwise() {
         let mut chat = chat();
-        assert!(
-            matches!(chat.typed("y"), Typed::Send(ClientMessage::SendInput(it)) if it.input == "y")
-        );
+        assert_eq!(chat.typed("y"), Typed::Prompt("y".to_owned()));
         assert!(chat.take(asked(1)).contains("may it use Bash on rm -r build (y/n)"));
         assert_eq!(chat.take(asked(1)), "", "it is asked again after a reconnect");
         chat.take(asked(2));
@@ -271,7 +272,7 @@ mod tests {
             assert_eq!((answer.request_id, answer.allow), expected);
         }
         assert_eq!(chat.typed("  "), Typed::Nothing);
-        assert!(matches!(chat.typed("go on"), Typed::Send(ClientMessage::SendInput(_))));
+        assert_eq!(chat.typed("go on"), Typed::Prompt("go on".to_owned()));
     }
 
     #[test]
@@ -285,7 +286,7 @@ mod tests {
             message: None,
         }));
         assert!(told.contains("answered"));
-        assert!(matches!(chat.typed("y"), Typed::Send(ClientMessage::SendInput(_))));
+        assert_eq!(chat.typed("y"), Typed::Prompt("y".to_owned()));
     }
 
     #[test]

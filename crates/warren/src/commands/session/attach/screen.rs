@@ -62,6 +62,7 @@ impl Painter {
             | Seen::Asked(_)
             | Seen::Resolved(_)
             | Seen::Used(_)
+            | Seen::Taken { .. }
             | Seen::Size(_)
             | Seen::Status(_) => {}
         }

@@ -47,6 +47,7 @@ pub(super) async fn talk(mut following: Following, session: &SessionInfo) -> any
                 None => break,
                 Some(line) => match chat.typed(&line?) {
                     Typed::Send(message) => tell(&mut following, &message),
+                    Typed::Prompt(text) => following.prompt(text),
                     Typed::Say(text) => show(&text)?,
                     Typed::Nothing => {}
                 },
@@ -84,7 +85,7 @@ fn farewell(session: &SessionInfo, ended: Option<Ending>) {
     });
 }
 
-/// A line that cannot be sent now is the user's to type again.
+/// An answer that cannot be given now is the user's to type again; a prompt is kept.
 fn tell(following: &mut Following, message: &protocol::workspace::ClientMessage) {
     if let Err(error) = following.tell(message) {
         note(&format!("  ! not sent: {error}"));

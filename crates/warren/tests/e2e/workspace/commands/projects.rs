@@ -58,7 +58,16 @@ async fn files_are_listed_read_written_and_moved() {
     assert_eq!(got.code, Some(0), "{got:?}");
     assert!(fs::read(at("got.bin")).unwrap() == bytes);
     let again = place.cli(&["files", "get"], &["site:large.bin", &at("got.bin")]).await;
-    assert!(again.code != Some(0) && again.err.contains("--force"), "{again:?}");
+    assert_eq!(again.code, Some(1), "{again:?}");
+    assert_eq!(
+        again.err.trim(),
+        format!("error: {} is there already: --force writes over it", at("got.bin"))
+    );
+    let forced = place.cli(&["files", "get"], &["site:README.md", &at("got.md")]).await;
+    assert_eq!(forced.code, Some(0), "{forced:?}");
+    let over = place.cli(&["files", "get"], &["site:large.bin", &at("got.md"), "--force"]).await;
+    assert_eq!(over.code, Some(0), "{over:?}");
+    assert!(fs::read(at("got.md")).unwrap() == bytes);
 
     let made = place.cli(&["files", "mkdir"], &["site:assets"]).await;
     assert_eq!(made.code, Some(0), "{made:?}");
@@ -75,7 +84,11 @@ async fn files_are_listed_read_written_and_moved() {
     assert_eq!(copied.code, Some(0), "{copied:?}");
     assert_eq!(fs::read_to_string(place.path().join("copy/READ ME")).unwrap(), "# Hi\n");
     let cautious = place.cli(&["files", "rm"], &["site:copy"]).await;
-    assert!(cautious.code != Some(0) && place.path().join("copy").exists(), "{cautious:?}");
+    assert!(cautious.code == Some(2) && place.path().join("copy").exists(), "{cautious:?}");
+    assert!(
+        cautious.err.starts_with("error: copy is a directory: say --recursive"),
+        "{cautious:?}"
+    );
     let removed = place.cli(&["files", "rm"], &["site:copy", "-r"]).await;
     assert!(removed.code == Some(0) && !place.path().join("copy").exists(), "{removed:?}");
     let missing = place.cli(&["files", "cat"], &["site:gone"]).await;

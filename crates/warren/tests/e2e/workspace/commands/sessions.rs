@@ -27,7 +27,7 @@ async fn terminals_are_opened_listed_shown_renamed_and_killed() {
         assert_eq!(shown["name"], "build", "{shown}");
     }
     let shown = place.cli(&["session", "show"], &["build"]).await;
-    assert!(shown.out.contains(&id) && shown.out.contains("detached"), "{shown:?}");
+    assert!(shown.out.contains(&id) && shown.out.contains("running"), "{shown:?}");
     let renamed = place.cli(&["session", "rename"], &["build", "tests"]).await;
     assert_eq!(renamed.code, Some(0), "{renamed:?}");
 
@@ -70,6 +70,8 @@ async fn an_agent_is_made_asked_and_asked_again() {
     assert!(events.len() > 1, "{events:?}");
     let failed = place.cli(&["session", "send"], &["reviewer", "crash", "--wait"]).await;
     assert!(failed.code == Some(1) && failed.err.contains("told to crash"), "{failed:?}");
+    let taken = place.cli(&["session", "send"], &["reviewer", "say last", "--json"]).await.json();
+    assert_eq!((&taken["session_id"], &taken["turn"]), (&made["id"], &json!(4)), "{taken}");
     let args = ["--dir", &dir, "--prompt", "say at once", "--wait"];
     let said = place.cli(&["session", "new"], &args).await;
     assert!(said.code == Some(0) && said.out.contains("at once"), "{said:?}");
@@ -81,4 +83,17 @@ async fn an_agent_is_made_asked_and_asked_again() {
         list["sessions"].as_array().unwrap().len()
     };
     assert_eq!((count(&["--json"]).await, count(&["--json", "--all"]).await), (2, 3));
+}
+
+#[tokio::test]
+async fn an_answer_that_is_waited_for_is_that_to_ones_own_prompt() {
+    let agents = Agents::start().await;
+    let mut talk = agents.talk("claude").await;
+    // One that runs, and two of others that wait before ours.
+    for prompt in ["slow 300; say running", "say first", "say second"] {
+        talk.prompts(prompt).await;
+    }
+    talk.told_where("agent_event", |told| told["event"]["kind"] == "turn_started").await;
+    let said = agents.place.cli(&["session", "send"], &["claude", "say mine", "--wait"]).await;
+    assert_eq!((said.code, said.out.trim()), (Some(0), "mine"), "{said:?}");
 }

@@ -1,0 +1,136 @@
+//! What a leader's agent was told, and what it is to be told, or told again.
+//!
+//! It has two sources. What members say to it are messages: one counts as told when its turn is over,
+//! so that one whose turn the daemon's death ended is handed over again. And the results of the workers
+//! that it gave work to itself are news, until it has heard of them: by a wait, or by a prompt.
+
+use std::{collections::BTreeMap, sync::Arc};
+
+use uuid::Uuid;
+
+use super::{Effect, Finished, Place, TeamError, Teams, effect::Out, member::Seat, record::Key};
+
+impl Teams {
+    /// The leader's agent itself has given work to this worker: it is to hear of each result.
+    ///
+    /// # Errors
+    /// When this is no worker of this team.
+    pub fn works_for_leader(&mut self, team: Uuid, worker: Uuid) -> Result<Vec<Effect>, TeamError> {
+        self.team(team)?.worker(worker)?;
+        let mut out = Out::default();
+        let place = Place { team, session: worker };
+        if let Some(seat) = self.seat_mut(place) {
+            seat.kept.for_leader = true;
+            out.change(Key::member(team, worker));
+        }
+        self.note_news(place);
+        Ok(self.finish(out))
+    }
+
+    /// The newest results that leaders have not heard of, by leader.
+    pub fn news(&self) -> BTreeMap<Uuid, Vec<Finished>> {
+        let mut news: BTreeMap<Uuid, Vec<Finished>> = BTreeMap::new();
+        for &(team, worker) in &self.untold {
+            let Some(found) = self.teams.get(&team).filter(|team| team.is_active()) else {
+                continue;
+            };
+            let Some(result) = found.newest_result(worker) else { continue };
+            let (number, success) = (result.number, result.success);
+            let result = Arc::clone(&result.text);
+            let of_leader = news.entry(found.kept.leader).or_default();
+            of_leader.push(Finished { worker, number, success, result });
+        }
+        news
+    }
+
+    /// The leader has heard of this result of a worker, and so of all before it. Said again, it does
+    /// nothing.
+    pub fn heard(&mut self, worker: Uuid, number: u64) -> Vec<Effect> {
+        let mut out = Out::default();
+        let place = self.team_of.get(&worker).map(|&team| Place { team, session: worker });
+        if let Some(place) = place
+            && let Some(seat) = self.seat_mut(place).filter(|seat| seat.kept.heard < number)
+        {
+            seat.kept.heard = number.min(seat.kept.results);
+            out.change(Key::member(place.team, worker));
+            self.note_news(place);
+        }
+        self.finish(out)
+    }
+
+    /// The leader of this worker, if it is in a turn.
+    pub fn leader_at_work(&self, worker: Uuid) -> Option<Uuid> {
+        let team = self.teams.get(self.team_of.get(&worker)?)?;
+        let leader = team.living(team.kept.leader).ok()?;
+        leader.kept.turn.map(|_| team.kept.leader)
+    }
+
+    /// Whether there is a result of this worker that its leader has not heard of is as it is now.
+    pub(super) fn note_news(&mut self, place: Place) {
+        let of = (place.team, place.session);
+        match self.seat_mut(place).is_some_and(|seat| seat.is_news()) {
+            true => self.untold.insert(of),
+            false => self.untold.remove(&of),
+        };
+    }
+
+    /// The same for all.
+    pub(super) fn note_all_news(&mut self) {
+        let seats = self.teams.iter().flat_map(|(team, found)| {
+            let news = found.workers().filter(|seat| seat.is_news());
+            news.map(move |seat| (*team, seat.kept.session))
+        });
+        self.untold = seats.collect();
+    }
+
+    /// A turn of a leader begins.
+    pub(super) fn leads_on(&mut self, session: Uuid, turn: u64, out: &mut Out) {
+        let Some(place) = self.place_of_leader(session) else { return };
+        if let Some(seat) = self.seat_mut(place).filter(|seat| turn > seat.kept.last_turn) {
+            seat.kept.start(turn);
+            out.change(Key::member(place.team, place.session));
+        }
+    }
+
+    /// A turn of a leader ended: what it was handed until then has been said to it.
+    pub(super) fn has_led(&mut self, session: Uuid, turn: u64, out: &mut Out) {
+        let Some(place) = self.place_of_leader(session) else { return };
+        let Some(seat) = self.seat_mut(place) else { return };
+        if seat.kept.turn.take_if(|open| open.number <= turn).is_some() {
+            seat.kept.answered = seat.kept.reached;
+            out.change(Key::member(place.team, place.session));
+        }
+    }
+
+    /// What a leader was handed in a turn that the daemon's death ended is handed to it again.
+    pub(super) fn hand_again(&mut self, place: Place, out: &mut Out) {
+        let Some(team) = self.teams.get_mut(&place.team) else { return };
+        let Some(seat) = team.seats.get_mut(&place.session).filter(|seat| !seat.is_gone()) else {
+            return;
+        };
+        let was_open = seat.kept.turn.take().is_some();
+        if !was_open && seat.kept.reached <= seat.kept.answered {
+            return;
+        }
+        let (from, until) = (seat.kept.answered, seat.kept.reached);
+        let later = team.messages.range(from + 1..).take_while(|(seq, _)| **seq <= until);
+        let lost = later.filter(|(_, message)| message.to.contains(&place.session));
+        let lost: Vec<u64> = lost.map(|(seq, _)| *seq).collect();
+        seat.waiting.extend(lost);
+        seat.kept.reached = from;
+        out.change(Key::member(place.team, place.session));
+    }
+
+    fn place_of_leader(&self, session: Uuid) -> Option<Place> {
+        let team = *self.team_of.get(&session)?;
+        let found = self.teams.get(&team)?;
+        (found.kept.leader == session && found.is_active()).then_some(Place { team, session })
+    }
+}
+
+impl Seat {
+    /// Whether its newest result is one that its leader's agent is to hear of, and has not.
+    fn is_news(&self) -> bool {
+        self.kept.for_leader && self.kept.results > self.kept.heard
+    }
+}

@@ -1,0 +1,288 @@
+//! Which of an agent's turns answers a prompt, and how it ends.
+
+use anyhow::bail;
+use client::workspace::{Ending, Seen};
+use protocol::workspace::{AgentEvent, SessionInfo, SessionStatus, TurnOutcome};
+use tokio::time::Instant;
+
+use crate::commands::{
+    table::plain,
+    words::clean,
+    workspace::{short, terms::called},
+};
+
+/// What is heard of the turn.
+#[derive(Debug, PartialEq)]
+pub(super) enum Heard {
+    Event(AgentEvent),
+    Aside(String),
+}
+
+/// The turn that answers a prompt.
+pub(super) struct Own<'a> {
+    session: &'a SessionInfo,
+    which: Which,
+    /// What came before it was known which turn is ours.
+    early: Vec<AgentEvent>,
+    has_begun: bool,
+    ended: Option<Result<(), String>>,
+    /// Whether there is another connection that has not told yet how the session is.
+    is_back: bool,
+    rests_since: Option<Instant>,
+}
+
+#[derive(Debug, Clone, Copy)]
+enum Which {
+    /// The prompt has not been taken yet.
+    Unknown,
+    /// This one.
+    Number(u64),
+    /// The server did not say: the next that begins, once another that runs has ended.
+    Next { waits: bool },
+}
+
+impl<'a> Own<'a> {
+    /// The turn of a prompt that will be sent to this session.
+    pub(super) const fn of(session: &'a SessionInfo) -> Self {
+        Self {
+            session,
+            which: Which::Unknown,
+            early: Vec::new(),
+            has_begun: false,
+            ended: None,
+            is_back: false,
+            rests_since: None,
+        }
+    }
+
+    /// How it ended, once it has.
+    pub(super) fn ended(&mut self) -> Option<Result<(), String>> {
+        self.ended.take()
+    }
+
+    /// Since when a server that came back says that the agent rests.
+    pub(super) const fn rests_since(&self) -> Option<Instant> {
+        self.rests_since
+    }
+
+    /// What something that is seen tells of the turn.
+    pub(super) fn take(&mut self, seen: Seen, now: Instant) -> anyhow::Result<Vec<Heard>> {
+        let name = || called(self.session);
+        let aside = match seen {
+            Seen::Event(event) => return Ok(self.heard(event).into_iter().collect()),
+            Seen::Taken { turn } => return Ok(self.taken(turn)),
+            Seen::Used(usage) => return Ok(self.used(usage.turn).into_iter().collect()),
+            Seen::Asked(asked) => format!(
+                "{} asks whether it may use {}: warren session attach {} answers",
+                name(),
+                plain(&asked.tool),
+                short(self.session.id),
+            ),
+            Seen::Lost(words) => format!("{words}; trying again"),
+            Seen::Notice(notice) => clean(&notice.message),
+            Seen::Refused(words) => bail!("{}", clean(&words)),
+            Seen::Ended(Ending::Exited) => bail!("{} has ended", name()),
+            Seen::Ended(Ending::Killed) => bail!("{} was killed", name()),
+            Seen::Back => {
+                self.is_back = true;
+                return Ok(Vec::new());
+            }
+            Seen::Status(session) => {
+                let is_first = std::mem::take(&mut self.is_back);
+                if is_first && session.status == SessionStatus::Idle {
+                    self.rests_since = Some(now);
+                }
+                return Ok(Vec::new());
+            }
+            _ => return Ok(Vec::new()),
+        };
+        Ok(vec![Heard::Aside(aside)])
+    }
+
+    fn taken(&mut self, turn: Option<u64>) -> Vec<Heard> {
+        let waits = self.session.status == SessionStatus::Running;
+        self.which = turn.map_or(Which::Next { waits }, Which::Number);
+        let early = std::mem::take(&mut self.early);
+        early.into_iter().filter_map(|event| self.heard(event)).collect()
+    }
+
+    fn heard(&mut self, event: AgentEvent) -> Option<Heard> {
+        self.rests_since = None;
+        match (self.which, &event) {
+            (Which::Unknown, _) => {
+                self.early.push(event);
+                return None;
+            }
+            (Which::Next { .. }, AgentEvent::TurnEnded { .. }) => {
+                self.which = Which::Next { waits: false };
+            }
+            (Which::Next { waits: false }, AgentEvent::TurnStarted { turn }) => {
+                (self.which, self.has_begun) = (Which::Number(*turn), true);
+            }
+            (Which::Number(own), AgentEvent::TurnStarted { turn }) if *turn == own => {
+                self.has_begun = true;
+            }
+            (Which::Number(own), AgentEvent::TurnStarted { turn }) if *turn > own => {
+                return self.was_missed();
+            }
+            (Which::Number(own), AgentEvent::TurnEnded { turn, outcome, error, .. })
+                if *turn == own =>
+            {
+                self.has_begun = true;
+                self.ended = Some(ended(*outcome, error.as_deref()));
+            }
+            _ => {}
+        }
+        self.has_begun.then_some(Heard::Event(event))
+    }
+
+    /// What a turn used is told even to who fell behind and has missed its end.
+    fn used(&mut self, turn: u64) -> Option<Heard> {
+        match self.which {
+            Which::Number(own) if turn >= own && self.ended.is_none() => self.was_missed(),
+            _ => None,
+        }
+    }
+
+    fn was_missed(&mut self) -> Option<Heard> {
+        self.ended = Some(Ok(()));
+        let id = short(self.session.id);
+        let words = format!("some of the answer was missed: warren session history {id} has it");
+        Some(Heard::Aside(words))
+    }
+}
+
+fn ended(outcome: TurnOutcome, error: Option<&str>) -> Result<(), String> {
+    match outcome {
+        TurnOutcome::Completed => Ok(()),
+        TurnOutcome::Interrupted => Err("the turn was interrupted".to_owned()),
+        TurnOutcome::Failed => Err(format!(
+            "the turn failed: {}",
+            error.map_or("the agent does not say why".into(), clean)
+        )),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use protocol::workspace::{SessionId, client::Usage};
+
+    use super::{super::tests::session, *};
+
+    fn started(turn: u64) -> Seen {
+        Seen::Event(AgentEvent::TurnStarted { turn })
+    }
+
+    fn said(text: &str) -> Seen {
+        Seen::Event(AgentEvent::Text { text: text.to_owned(), delta: false })
+    }
+
+    fn ended(turn: u64, outcome: TurnOutcome) -> Seen {
+        Seen::Event(AgentEvent::TurnEnded { turn, outcome, error: None, text: None })
+    }
+
+    fn done(turn: u64) -> Seen {
+        ended(turn, TurnOutcome::Completed)
+    }
+
+    /// What was said in the turn, and how it ended.
+    fn answer(status: SessionStatus, seen: Vec<Seen>) -> (Vec<String>, Option<Result<(), String>>) {
+        let session = SessionInfo { status, ..session() };
+        let mut own = Own::of(&session);
+        let heard = seen.into_iter().flat_map(|seen| own.take(seen, Instant::now()).unwrap());
+        let said = heard.filter_map(|heard| match heard {
+            Heard::Event(AgentEvent::Text { text, .. }) => Some(text),
+            Heard::Event(_) => None,
+            Heard::Aside(words) => Some(words),
+        });
+        (said.collect(), own.ended())
+    }
+
+    fn mine() -> (Vec<String>, Option<Result<(), String>>) {
+        (vec!["mine".to_owned()], Some(Ok(())))
+    }
+
+    #[test]
+    fn the_turn_that_the_server_names_answers_whoever_else_is_before_it() {
+        let seen = |taken: usize| {
+            let mut seen = vec![
+                said("of before"),
+                done(1),
+                started(2),
+                said("another's"),
+                done(2),
+                started(3),
+                said("mine"),
+                done(3),
+            ];
+            seen.insert(taken, Seen::Taken { turn: Some(3) });
+            seen
+        };
+        // The acknowledgement goes another way than events do.
+        for taken in 0..=8 {
+            assert_eq!(answer(SessionStatus::Running, seen(taken)), mine(), "{taken}");
+        }
+    }
+
+    #[test]
+    fn where_the_server_names_none_it_is_the_one_after_what_runs() {
+        let own = || vec![started(2), said("mine"), done(2)];
+        let before = vec![Seen::Taken { turn: None }, said("of before"), done(1)];
+        assert_eq!(
+            answer(SessionStatus::Running, [before, own()].into_iter().flatten().collect()),
+            mine()
+        );
+        let taken = vec![Seen::Taken { turn: None }];
+        assert_eq!(
+            answer(SessionStatus::Idle, [taken, own()].into_iter().flatten().collect()),
+            mine()
+        );
+    }
+
+    #[test]
+    fn a_turn_that_fails_is_a_failure() {
+        for outcome in [TurnOutcome::Failed, TurnOutcome::Interrupted] {
+            let seen = vec![Seen::Taken { turn: Some(1) }, started(1), ended(1, outcome)];
+            assert!(matches!(answer(SessionStatus::Idle, seen).1, Some(Err(_))));
+        }
+        let session = session();
+        let mut own = Own::of(&session);
+        assert!(own.take(Seen::Ended(Ending::Killed), Instant::now()).is_err());
+        assert!(own.take(Seen::Refused("32 prompts wait".to_owned()), Instant::now()).is_err());
+    }
+
+    #[test]
+    fn who_missed_the_end_of_the_turn_does_not_wait_for_it() {
+        let used = |turn| {
+            let session_id = SessionId::from_random(1);
+            let usage =
+                Usage { session_id, turn, input_tokens: 1, output_tokens: 1, cost_usd: None };
+            Seen::Used(usage)
+        };
+        for later in [used(2), started(3)] {
+            let seen = vec![Seen::Taken { turn: Some(2) }, used(1), later];
+            let (said, ended) = answer(SessionStatus::Idle, seen);
+            assert!(said.len() == 1 && said[0].contains("missed"), "{said:?}");
+            assert_eq!(ended, Some(Ok(())));
+        }
+    }
+
+    #[test]
+    fn an_agent_that_rests_after_a_loss_is_not_waited_for_unless_it_says_something() {
+        let session = session();
+        let mut own = Own::of(&session);
+        let now = Instant::now();
+        let mut take = |seen| {
+            own.take(seen, now).unwrap();
+            own.rests_since()
+        };
+        let status = |status| Seen::Status(Box::new(SessionInfo { status, ..session.clone() }));
+        assert_eq!(take(status(SessionStatus::Idle)), None);
+        take(Seen::Back);
+        assert_eq!(take(status(SessionStatus::Running)), None);
+        assert_eq!(take(status(SessionStatus::Idle)), None, "its turn has just ended");
+        take(Seen::Back);
+        assert_eq!(take(status(SessionStatus::Idle)), Some(now));
+        assert_eq!(take(said("more")), None);
+    }
+}

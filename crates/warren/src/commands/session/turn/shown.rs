@@ -1,0 +1,87 @@
+//! What is printed of a turn: the answer, as it comes.
+
+use std::io::{Write, stdout};
+
+use protocol::workspace::AgentEvent;
+
+use crate::commands::words::clean;
+
+/// How far an answer has been printed.
+#[derive(Debug, Default)]
+pub(super) struct Shown {
+    has_text: bool,
+    /// Whether the last of it has not ended its line.
+    in_line: bool,
+}
+
+impl Shown {
+    pub(super) fn print(&mut self, event: &AgentEvent) -> std::io::Result<()> {
+        let mut out = stdout().lock();
+        out.write_all(self.text(event).as_bytes())?;
+        out.flush()
+    }
+
+    /// What an event adds to the answer, as it is printed.
+    fn text(&mut self, event: &AgentEvent) -> String {
+        let mut text = String::new();
+        match event {
+            AgentEvent::Text { text: said, delta } => {
+                if !delta && self.in_line {
+                    text.push('\n');
+                }
+                text.push_str(&clean(said));
+            }
+            AgentEvent::TurnEnded { text: whole, .. } => {
+                if let Some(whole) = whole.as_ref().filter(|_| !self.has_text) {
+                    text.push_str(&clean(whole));
+                }
+                if !text.ends_with('\n') && (self.in_line || !text.is_empty()) {
+                    text.push('\n');
+                }
+            }
+            AgentEvent::ToolStarted { .. } if self.in_line => text.push('\n'),
+            _ => {}
+        }
+        if !text.is_empty() {
+            (self.has_text, self.in_line) = (true, !text.ends_with('\n'));
+        }
+        text
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use protocol::workspace::TurnOutcome;
+
+    use super::*;
+
+    fn said(text: &str, delta: bool) -> AgentEvent {
+        AgentEvent::Text { text: text.to_owned(), delta }
+    }
+
+    fn ended() -> AgentEvent {
+        let (outcome, text) = (TurnOutcome::Completed, Some("whole".to_owned()));
+        AgentEvent::TurnEnded { turn: 1, outcome, error: None, text }
+    }
+
+    fn shown(events: &[AgentEvent]) -> String {
+        let mut shown = Shown::default();
+        events.iter().map(|event| shown.text(event)).collect()
+    }
+
+    #[test]
+    fn pieces_are_put_together_and_each_text_has_its_lines() {
+        let events = [said("mi", false), said("ne", true), said("more\n", false), ended()];
+        assert_eq!(shown(&events), "mine\nmore\n");
+    }
+
+    #[test]
+    fn an_answer_that_comes_only_at_the_end_is_printed_then() {
+        assert_eq!(shown(&[AgentEvent::TurnStarted { turn: 1 }, ended()]), "whole\n");
+    }
+
+    #[test]
+    fn what_an_agent_says_does_nothing_to_the_terminal() {
+        assert_eq!(shown(&[said("a\u{1b}[2J", false)]), "a\u{fffd}[2J");
+    }
+}

@@ -1,0 +1,146 @@
+//! What an adopted process says to its transcript, as its output: each line once, over restarts too.
+//!
+//! How far it is read is written down after the output that came of it is on the disk. So what a
+//! daemon that is killed did not write down is there, at most, and is passed over when it is read again.
+
+use std::{
+    collections::HashMap,
+    sync::{Arc, OnceLock},
+    time::Duration,
+};
+
+use protocol::workspace::AgentEvent;
+use session::agent::{Said, open};
+use tokio::{task, time::sleep};
+
+use super::{subject::Subject, transcript::Transcript};
+use crate::{
+    agents::running::said,
+    sessions::{Facts, Feed, Followed},
+};
+
+/// How often it is looked for what is new in a transcript.
+const BETWEEN: Duration = Duration::from_millis(300);
+
+/// The conversation that is followed, once it is found.
+pub(super) type Found = Arc<OnceLock<String>>;
+
+/// Reads what a process says to its transcript.
+pub(super) struct Follower {
+    feed: Feed,
+    subject: Subject,
+    /// What an earlier daemon had read.
+    before: Option<Followed>,
+    /// The copy, which is no transcript of the process.
+    copy: Option<String>,
+    found: Found,
+    /// Lines that an earlier daemon fed after it had written down how far it was, and how often each.
+    fed: HashMap<String, usize>,
+}
+
+/// What a look at the transcript has found.
+struct Looked {
+    transcript: Option<Transcript>,
+    lines: Vec<String>,
+    /// Whether all is read that is there.
+    is_at_end: bool,
+}
+
+impl Follower {
+    pub(super) fn new(facts: &Facts, feed: Feed, subject: Subject) -> Self {
+        let (before, copy) = (facts.transcript.clone(), facts.conversation.clone());
+        let found = Found::default();
+        if let Some(before) = &before {
+            // Nobody else has set it yet.
+            let _first = found.set(before.conversation.clone());
+        }
+        Self { feed, subject, before, copy, found, fed: HashMap::new() }
+    }
+
+    pub(super) fn found(&self) -> Found {
+        Arc::clone(&self.found)
+    }
+
+    pub(super) async fn run(mut self) {
+        if let Some(before) = &self.before {
+            for line in self.feed.lines_after(before.seq).await {
+                *self.fed.entry(line).or_default() += 1;
+            }
+        }
+        let mut transcript = None;
+        loop {
+            let (subject, before, copy) =
+                (self.subject.clone(), self.before.clone(), self.copy.clone());
+            let look = move || look(&subject, transcript, before.as_ref(), copy.as_deref());
+            let Ok(looked) = task::spawn_blocking(look).await else { return };
+            match &looked.transcript {
+                Some(found) if !looked.lines.is_empty() => {
+                    self.take(found, looked.lines, looked.is_at_end).await;
+                }
+                _ => sleep(BETWEEN).await,
+            }
+            transcript = looked.transcript;
+        }
+    }
+
+    async fn take(&mut self, transcript: &Transcript, lines: Vec<String>, is_at_end: bool) {
+        let _known = self.found.set(transcript.id.clone());
+        for line in lines {
+            self.tell(line);
+        }
+        if is_at_end {
+            // What was fed before is found by now; what is left came from the copy.
+            self.fed.clear();
+        }
+        let Some((file, at)) = transcript.place() else { return };
+        let before = self.before.as_ref().filter(|_| !self.fed.is_empty());
+        let seq = before.map_or_else(|| self.feed.last_seq(), |before| before.seq);
+        let conversation = transcript.id.clone();
+        self.feed.followed(Followed { conversation, file, at, seq }).await;
+    }
+
+    /// What a line of the transcript says is as what it would have printed.
+    fn tell(&mut self, line: String) {
+        if let Some(times) = self.fed.get_mut(&line).filter(|times| **times > 0) {
+            *times -= 1;
+            return;
+        }
+        let events = match (serde_json::from_str(&line), open("claude", &[], Default::default())) {
+            (Ok(value), Ok(mut dialect)) => dialect.heard(&value).said,
+            _ => Vec::new(),
+        };
+        self.feed.line(line + "\n", events.into_iter().filter_map(event).collect());
+    }
+}
+
+fn event(said: Said) -> Option<AgentEvent> {
+    match said {
+        Said::Event(event) => Some(said::event(event)),
+        _ => None,
+    }
+}
+
+/// What is new in the transcript, once there is one.
+fn look(
+    subject: &Subject,
+    transcript: Option<Transcript>,
+    before: Option<&Followed>,
+    copy: Option<&str>,
+) -> Looked {
+    let nothing = || Looked { transcript: None, lines: Vec::new(), is_at_end: true };
+    let Some(claude) = &subject.claude else { return nothing() };
+    let looked = subject.as_its_user(|| {
+        let found = || match before {
+            Some(before) => Transcript::again(claude, before),
+            None => Transcript::find(claude, copy),
+        };
+        let mut transcript = transcript.or_else(found)?;
+        let mut lines = transcript.read().unwrap_or_default();
+        while lines.is_empty() && !transcript.is_at_end() {
+            lines = transcript.read().ok()?;
+        }
+        let is_at_end = transcript.is_at_end();
+        Some(Looked { transcript: Some(transcript), lines, is_at_end })
+    });
+    looked.ok().flatten().unwrap_or_else(nothing)
+}

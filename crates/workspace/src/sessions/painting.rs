@@ -1,0 +1,202 @@
+//! When screens are painted, and by whom: threads of their own, so that a terminal that floods holds up
+//! nobody but itself.
+//!
+//! Whoever reads a terminal waits in [`Session::room`] until so little is unpainted that the log still
+//! keeps it; so a program writes no faster than its screen can be painted.
+
+use std::{
+    collections::VecDeque,
+    panic::{AssertUnwindSafe, catch_unwind},
+    sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError},
+    thread,
+    time::Instant,
+};
+
+use protocol::workspace::client::SessionSnapshot;
+use tokio::task;
+
+use super::{
+    output::{Output, cost},
+    painter::Painter,
+    session::Session,
+};
+use crate::refusal::Refusal;
+
+/// When so much has not been painted, it is; less only when the output pauses or somebody asks.
+const MUCH: usize = 256 * 1024;
+/// So much waits to be painted, at most.
+const MOST: usize = 1024 * 1024;
+/// So little is painted at once by whoever wants it; more by a thread that may take its time.
+const LITTLE: usize = 16 * 1024;
+/// So much is painted before somebody else may have the screen, in bytes.
+const STEP: u64 = 128 * 1024;
+
+/// The way to the threads.
+#[derive(Default)]
+pub(super) struct Painting {
+    queue: Mutex<Queue>,
+    news: Condvar,
+}
+
+#[derive(Default)]
+struct Queue {
+    /// Each session is in it once, at most.
+    sessions: VecDeque<Arc<Session>>,
+    is_over: bool,
+}
+
+impl Painting {
+    /// Starts the threads: half of the machine's cores, as the rest of the server has. They end with
+    /// [`Painting::end`].
+    pub(super) fn start(self: &Arc<Self>) {
+        let cores = thread::available_parallelism().map_or(1, std::num::NonZero::get);
+        for _ in 0..(cores / 2).max(1) {
+            let painting = Arc::clone(self);
+            thread::spawn(move || {
+                while let Some(session) = painting.next() {
+                    session.paint_or_begin_anew();
+                }
+            });
+        }
+    }
+
+    /// Ends the threads once all is painted.
+    pub(super) fn end(&self) {
+        self.lock().is_over = true;
+        self.news.notify_all();
+    }
+
+    fn add(&self, session: Arc<Session>) {
+        self.lock().sessions.push_back(session);
+        self.news.notify_one();
+    }
+
+    /// What is to be painted next; none at the end.
+    fn next(&self) -> Option<Arc<Session>> {
+        let is_idle = |queue: &mut Queue| queue.sessions.is_empty() && !queue.is_over;
+        let queue = self.news.wait_while(self.lock(), is_idle);
+        queue.unwrap_or_else(PoisonError::into_inner).sessions.pop_front()
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Queue> {
+        self.queue.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Output {
+    pub(super) fn is_much_unpainted(&self) -> bool {
+        self.unpainted > MUCH && !self.is_to_be_painted
+    }
+
+    /// Whether so many bytes more might push something out of the log that was not painted.
+    fn is_too_much(&self, more: usize, bound: usize) -> bool {
+        // Text may become three times as long where it is none.
+        self.unpainted > 0 && self.unpainted + 3 * more > MOST.min(bound / 2)
+    }
+}
+
+impl Session {
+    /// Returns when so many bytes more of output can be taken.
+    pub(super) async fn room(self: &Arc<Self>, bytes: usize) {
+        loop {
+            let mut painted = std::pin::pin!(self.painted.notified());
+            painted.as_mut().enable();
+            if !self.lock().output.is_too_much(bytes, self.commons.log_bytes) {
+                return;
+            }
+            self.paint_soon();
+            painted.await;
+        }
+    }
+
+    /// Paints at once, if it must be: whoever gave the output did not wait for room.
+    pub(super) fn make_room(&self, bytes: usize) {
+        if self.is_terminal && self.lock().output.is_too_much(bytes, self.commons.log_bytes) {
+            self.catch_up();
+        }
+    }
+
+    /// Has it painted by a thread.
+    pub(super) fn paint_soon(self: &Arc<Self>) {
+        let queued = std::mem::replace(&mut self.lock().output.is_to_be_painted, true);
+        if !queued {
+            self.commons.painting.add(Arc::clone(self));
+        }
+    }
+
+    /// Its output has paused: it is painted.
+    pub(super) fn paint_if_paused(self: &Arc<Self>, now: Instant) {
+        let unpainted = {
+            let output = &self.lock().output;
+            output.paint_at().filter(|at| *at <= now).map(|_| output.unpainted)
+        };
+        match unpainted {
+            Some(unpainted) if unpainted <= LITTLE => self.catch_up(),
+            Some(_) => self.paint_soon(),
+            None => {}
+        }
+    }
+
+    /// The terminal as it is now, painted elsewhere if that takes long.
+    pub(super) async fn screen_soon(self: &Arc<Self>) -> Result<SessionSnapshot, Refusal> {
+        if self.lock().output.unpainted <= LITTLE {
+            return Ok(self.screen_now());
+        }
+        let session = Arc::clone(self);
+        let painted = task::spawn_blocking(move || session.screen_now()).await;
+        painted.map_err(|error| Refusal::failed(&error))
+    }
+
+    /// Feeds a painter all that there is now, and says up to which number it has it.
+    pub(super) fn feed(&self, painter: &mut Painter) -> u64 {
+        let now = self.lock().output.log.last_seq();
+        loop {
+            let fed = self.feed_some(painter);
+            if fed >= now {
+                return fed;
+            }
+        }
+    }
+
+    /// Paints all that there is now; in between others may have the screen.
+    fn catch_up(&self) {
+        let now = self.lock().output.log.last_seq();
+        while self.feed_some(&mut self.painter()) < now {}
+    }
+
+    fn feed_some(&self, painter: &mut Painter) -> u64 {
+        let (chunks, last) = {
+            let mut state = self.lock();
+            let output = &mut state.output;
+            let chunks: Vec<_> = painter.lacking(&output.log).up_to(STEP).collect();
+            let newest = output.log.last_seq();
+            let last = chunks.last().map_or(newest, |chunk| chunk.seq);
+            let fed: usize = chunks.iter().map(|chunk| cost(chunk.text.len())).sum();
+            output.has_screen = true;
+            output.unpainted =
+                if last == newest { 0 } else { output.unpainted.saturating_sub(fed) };
+            (chunks, last)
+        };
+        painter.feed(chunks, last);
+        self.painted.notify_waiters();
+        last
+    }
+
+    /// Paints for the thread, which must outlive what no test has foreseen: then the screen begins anew.
+    fn paint_or_begin_anew(&self) {
+        self.lock().output.is_to_be_painted = false;
+        if catch_unwind(AssertUnwindSafe(|| self.catch_up())).is_err() {
+            tracing::error!(session = %self.id, "a screen could not be painted, and begins anew");
+            let mut painter = self.painter();
+            let mut state = self.lock();
+            *painter = Painter::after(state.output.log.last_seq(), state.windows.size());
+            state.output.unpainted = 0;
+            drop(state);
+            self.painted.notify_waiters();
+        }
+    }
+
+    pub(super) fn painter(&self) -> MutexGuard<'_, Painter> {
+        self.painter.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

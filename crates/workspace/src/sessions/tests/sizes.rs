@@ -1,0 +1,87 @@
+//! A terminal that gets another size while others look at it.
+
+use std::sync::Arc;
+
+use protocol::workspace::{ServerMessage, SessionMode};
+use session::size::DEBOUNCE;
+use tokio::time;
+
+use super::{bare::Bare, seen::Seen};
+use crate::sessions::{ClientId, alarms::now, session::Session};
+
+/// A client has a window of this size; then a moment passes.
+async fn resize(bare: &Bare, session: &Arc<Session>, client: u64, size: (u16, u16)) {
+    bare.sessions.resize(session.id, ClientId(client), size.0, size.1, true).unwrap();
+    time::advance(DEBOUNCE).await;
+    session.alarm_rang(now());
+}
+
+/// The sizes that a client was told.
+fn told(seen: &Seen) -> Vec<(u16, u16)> {
+    let size = |message: &ServerMessage| match message {
+        ServerMessage::TerminalSize(size) => Some((size.cols, size.rows)),
+        _ => None,
+    };
+    seen.messages.iter().filter_map(size).collect()
+}
+
+#[tokio::test(start_paused = true)]
+async fn who_looks_on_is_told_the_size_and_painted_the_screen_after_all_that_came_before() {
+    let bare = Bare::new();
+    let (session, feed, heard) = bare.session(SessionMode::Pty);
+    let mut one = Seen::begun(bare.attach(session.id, 1, None)).await;
+    let mut other = Seen::begun(bare.attach(session.id, 2, None)).await;
+    // A line that the emulators of the world break in different ways.
+    let line = "words that go on ".repeat(9);
+    feed.output(line.clone().into());
+    resize(&bare, &session, 1, (60, 20)).await;
+    one.catch_up().await;
+    other.catch_up().await;
+    assert_eq!((told(&one), one.snapshots), (vec![], 1), "its own window has that size");
+    assert_eq!((told(&other), other.snapshots), (vec![(60, 20)], 2));
+    assert_eq!(other.text, line, "nothing is left out");
+    let mut fresh = Seen::begun(bare.attach(session.id, 3, None)).await;
+    fresh.catch_up().await;
+    assert_eq!(other.screen.snapshot(), fresh.screen.snapshot());
+    assert_eq!(heard.sizes.lock().unwrap().len(), 1);
+    feed.output("more".into());
+    other.catch_up().await;
+    fresh.catch_up().await;
+    assert_eq!(other.screen.snapshot(), fresh.screen.snapshot());
+}
+
+#[tokio::test(start_paused = true)]
+async fn who_wishes_for_a_size_in_vain_is_told_which_it_is_and_again_when_it_gets_its_own() {
+    let bare = Bare::new();
+    let (session, _feed, heard) = bare.session(SessionMode::Pty);
+    let mut one = Seen::begun(bare.attach(session.id, 1, None)).await;
+    resize(&bare, &session, 1, (60, 20)).await;
+    bare.sessions.type_in(session.id, ClientId(1), "x".into(), None).unwrap();
+    let mut other = Seen::begun(bare.attach(session.id, 2, None)).await;
+    resize(&bare, &session, 2, (100, 30)).await;
+    other.catch_up().await;
+    assert_eq!((told(&other), other.snapshots), (vec![(60, 20)], 2));
+    bare.sessions.take_control(session.id, ClientId(2)).unwrap();
+    time::advance(DEBOUNCE).await;
+    session.alarm_rang(now());
+    other.catch_up().await;
+    one.catch_up().await;
+    assert_eq!(told(&other), [(60, 20), (100, 30)]);
+    assert_eq!(told(&one), [(100, 30)]);
+    assert_eq!(heard.sizes.lock().unwrap().len(), 2);
+}
+
+#[tokio::test(start_paused = true)]
+async fn who_goes_on_after_a_loss_is_told_the_size_and_nothing_is_painted_again() {
+    let bare = Bare::new();
+    let (session, feed, _) = bare.session(SessionMode::Pty);
+    feed.output("before".into());
+    resize(&bare, &session, 1, (60, 20)).await;
+    let mut seen = Seen::begun(bare.attach(session.id, 2, Some(1))).await;
+    seen.catch_up().await;
+    assert_eq!((told(&seen), seen.snapshots), (vec![(60, 20)], 0));
+    let (agent, _, _) = bare.session(SessionMode::Sdk);
+    let mut seen = Seen::begun(bare.attach(agent.id, 1, Some(0))).await;
+    seen.catch_up().await;
+    assert_eq!(told(&seen), [], "an agent has no terminal");
+}
