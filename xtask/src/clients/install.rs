@@ -92,7 +92,7 @@ fn node(workspace: &Workspace, part: &str, place: &Path) -> Result<()> {
 fn starts(part: &str, place: &Path) -> Result<()> {
     let name = if part == "claude-code" { "claude" } else { part };
     let binary = place.join("node_modules/.bin").join(name);
-    if !binary.exists() && part == "sdks" {
+    if !binary.exists() && matches!(part, "sdks" | "xterm") {
         return Ok(());
     }
     let mut version = Command::new(binary);

@@ -47,7 +47,7 @@ impl Named {
     }
 }
 
-/// What is tested with, each in a module of the test of its name.
+/// What is tested with, each in modules of the test of its name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum Client {
     OpenaiPython,
@@ -57,27 +57,33 @@ enum Client {
     ClaudeCode,
     Codex,
     Opencode,
+    Gemini,
     LlamaCpp,
+    Screens,
 }
 
 impl Client {
-    /// What it is part of, by the name of its list of packages.
-    fn part(self) -> &'static str {
+    /// What its tests need, by the names of the lists of packages. Coding agents also think with the
+    /// real model server's model, and that is also asked by the packages for Node.
+    fn parts(self) -> &'static [&'static str] {
         match self {
-            Self::OpenaiPython | Self::AnthropicPython | Self::LlamaCpp => install::PYTHON,
-            Self::OpenaiNode | Self::AnthropicNode => "sdks",
-            Self::ClaudeCode => "claude-code",
-            Self::Codex => "codex",
-            Self::Opencode => "opencode",
+            Self::OpenaiPython | Self::AnthropicPython => &[install::PYTHON],
+            Self::OpenaiNode | Self::AnthropicNode => &["sdks"],
+            Self::ClaudeCode => &["claude-code", install::PYTHON],
+            Self::Codex => &["codex", install::PYTHON],
+            Self::Opencode => &["opencode", install::PYTHON],
+            Self::Gemini => &["gemini"],
+            Self::LlamaCpp => &[install::PYTHON, "sdks"],
+            Self::Screens => &["xterm"],
         }
     }
 
     /// The command line tools are large, and no registry must have them.
     fn may_be_left_out(self) -> bool {
-        matches!(self, Self::ClaudeCode | Self::Codex | Self::Opencode)
+        matches!(self, Self::ClaudeCode | Self::Codex | Self::Opencode | Self::Gemini)
     }
 
-    /// Its module in the test.
+    /// Its modules in the test.
     fn tests(self) -> String {
         format!("{}::", self.name().replace('-', "_"))
     }
@@ -107,7 +113,7 @@ pub(crate) fn run(workspace: &Workspace, arguments: &Arguments) -> Result<()> {
 fn install_all(workspace: &Workspace, clients: &[Client]) -> Result<Vec<Client>> {
     let mut there = Vec::new();
     for &client in clients {
-        match install::part(workspace, client.part()) {
+        match install_one(workspace, client) {
             Ok(()) => there.push(client),
             Err(error) if client.may_be_left_out() => {
                 println!("clients: {} cannot be had here: {error:#}", client.name());
@@ -118,9 +124,13 @@ fn install_all(workspace: &Workspace, clients: &[Client]) -> Result<Vec<Client>>
     Ok(there)
 }
 
+fn install_one(workspace: &Workspace, client: Client) -> Result<()> {
+    client.parts().iter().try_for_each(|part| install::part(workspace, part))
+}
+
 fn installed(workspace: &Workspace, clients: &[Client]) -> Vec<Client> {
-    let is_there =
-        |client: &&Client| !client.may_be_left_out() || install::is_done(workspace, client.part());
+    let is_done = |client: &Client| client.parts().iter().all(|p| install::is_done(workspace, p));
+    let is_there = |client: &&Client| !client.may_be_left_out() || is_done(client);
     let there: Vec<_> = clients.iter().filter(is_there).copied().collect();
     tell(clients, &there);
     there
@@ -144,6 +154,10 @@ fn test(workspace: &Workspace, clients: &[Client]) -> Result<()> {
     }
     let build = ["test", "--package", "warren", "--test", "clients"];
     command::run(workspace.cargo(&[&build[..], &["--no-run"]].concat()))?;
+    if clients.contains(&Client::Screens) {
+        let cases = ["build", "--package", "session", "--example", "screen_cases"];
+        command::run(workspace.cargo(&cases))?;
+    }
     let mut tests = cut_off(workspace.root());
     tests.args(["cargo", "--offline"]).args(build).arg("--");
     tests.args(clients.iter().map(|client| client.tests())).current_dir(workspace.root());
@@ -187,7 +201,7 @@ mod tests {
 
     #[test]
     fn clients_are_named_alone_or_after_a_step() {
-        assert_eq!(parsed(&[]).named.clients().len(), 8);
+        assert_eq!(parsed(&[]).named.clients().len(), 10);
         assert_eq!(parsed(&["codex"]).named.clients(), [Client::Codex]);
         let Some(Step::Run(named)) = parsed(&["run", "codex", "llama-cpp"]).step else {
             panic!("a step")
@@ -199,11 +213,14 @@ mod tests {
     #[test]
     fn every_client_has_a_module_of_tests_and_a_list_of_packages() {
         let workspace = Workspace::here();
-        let root = workspace.read(&format!("{TESTS}/main.rs")).unwrap();
+        let roots = ["main.rs", "workspace/mod.rs"];
+        let roots = roots.map(|root| workspace.read(&format!("{TESTS}/{root}")).unwrap()).concat();
         for client in Client::value_variants() {
             let module = client.tests().replace("::", ";");
-            assert!(root.contains(&format!("mod {module}")), "{client:?}");
-            assert!(!install::digest(&workspace, client.part()).unwrap().is_empty());
+            assert!(roots.contains(&format!("mod {module}")), "{client:?}");
+            for part in client.parts() {
+                assert!(!install::digest(&workspace, part).unwrap().is_empty(), "{part}");
+            }
         }
     }
 

@@ -42,7 +42,7 @@ fn anthropic(setting: &Setting) -> Option<Request> {
     Some(Request {
         base: variable("ANTHROPIC_BASE_URL")?,
         path: "/v1/messages?beta=true",
-        header: format!("x-api-key: {}", variable("ANTHROPIC_API_KEY")?),
+        header: format!("authorization: Bearer {}", variable("ANTHROPIC_AUTH_TOKEN")?),
         body: json!({ "model": model, "max_tokens": 64,
             "messages": [{ "role": "user", "content": "hello" }] }),
         text: "/content/0/text",

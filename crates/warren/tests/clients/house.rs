@@ -19,8 +19,12 @@ pub(crate) struct House {
 impl House {
     /// A server, and a worker with these arguments that lends `model`.
     pub(crate) async fn lending(backend: &[&str], model: &str) -> Self {
-        let serve = Serve::new(binary()).set("--client-token", KEY).flag("--require-key");
-        let daemon = serve.set("--node-token", WORKER_SECRET).start().await;
+        Self::of(serve(), backend, model).await
+    }
+
+    /// The same, of a server with further flags.
+    pub(crate) async fn of(serve: Serve, backend: &[&str], model: &str) -> Self {
+        let daemon = serve.start().await;
         let worker = worker(&daemon, backend);
         let house = Self { daemon, _worker: worker };
         house.offers(model).await;
@@ -44,7 +48,8 @@ impl House {
         self.daemon.client().with_token(KEY)
     }
 
-    async fn offers(&self, model: &str) {
+    /// Waits until it offers a model.
+    pub(crate) async fn offers(&self, model: &str) {
         let offered = async || {
             let list = self.client().get("/v1/models").await.json();
             let mut models = list["data"].as_array().into_iter().flatten();
@@ -54,12 +59,19 @@ impl House {
     }
 }
 
+/// A server that wants to see [`KEY`], to be started.
+pub(crate) fn serve() -> Serve {
+    let serve = Serve::new(binary()).set("--client-token", KEY).flag("--require-key");
+    serve.set("--node-token", WORKER_SECRET)
+}
+
 fn worker(daemon: &Daemon, backend: &[&str]) -> ChildProcess {
     let url = daemon.url();
     let lent = ["worker", "--server", &url, "--secret", WORKER_SECRET, "--max-concurrent", "8"];
     ChildProcess::start("worker", binary(), &[&lent[..], backend].concat())
 }
 
-fn binary() -> &'static Path {
+/// The real binary.
+pub(crate) fn binary() -> &'static Path {
     Path::new(env!("CARGO_BIN_EXE_warren"))
 }

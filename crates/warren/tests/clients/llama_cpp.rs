@@ -12,15 +12,39 @@ use crate::{
     sdk,
 };
 
-const MODEL: &str = "tiny";
+/// The model's name.
+pub(crate) const MODEL: &str = "tiny";
 const CHAT: &str = "/v1/chat/completions";
 
-/// The server behind a worker. Dropping it kills it.
+/// The server alone. Dropping it kills it.
+pub(crate) struct Server {
+    /// Where it listens.
+    pub(crate) url: String,
+    _process: Running,
+}
+
+impl Server {
+    /// With a model of the name [`MODEL`] that was made with these options.
+    pub(crate) async fn start(options: &[&str]) -> Self {
+        let python = installed("python").join("bin/python");
+        let models = tempfile::tempdir().unwrap();
+        let model = models.path().join("tiny.gguf");
+        let made = Program::new(&python).args([beside("tiny_model.py"), model.clone()]);
+        made.args(options).run().await.well();
+        let server = Program::new(&python).args([beside("llama_cpp_server.py"), model]);
+        let mut process = server.args(["0", MODEL]).start();
+        let line = process.line_with("listening on http://").await;
+        let url = line.split_whitespace().last().unwrap().to_owned();
+        Self { url, _process: process }
+    }
+}
+
+/// The server behind a worker.
 struct Llama {
     house: House,
     /// Straight to the server, without Warren.
     direct: Client,
-    _server: Running,
+    _server: Server,
 }
 
 impl Llama {
@@ -31,17 +55,9 @@ impl Llama {
 
     /// The same, behind a worker with further arguments.
     async fn lent(options: &[&str], worker: &[&str]) -> Self {
-        let python = installed("python").join("bin/python");
-        let models = tempfile::tempdir().unwrap();
-        let model = models.path().join("tiny.gguf");
-        let made = Program::new(&python).args([beside("tiny_model.py"), model.clone()]);
-        made.args(options).run().await.well();
-        let server = Program::new(&python).args([beside("llama_cpp_server.py"), model]);
-        let mut server = server.args(["0", MODEL]).start();
-        let line = server.line_with("listening on http://").await;
-        let url = line.split_whitespace().last().unwrap().to_owned();
-        let house = House::lending(&[&["--backend", &url], worker].concat(), MODEL).await;
-        let address = url.trim_start_matches("http://").parse().unwrap();
+        let server = Server::start(options).await;
+        let house = House::lending(&[&["--backend", &server.url], worker].concat(), MODEL).await;
+        let address = server.url.trim_start_matches("http://").parse().unwrap();
         Self { house, direct: Client::new(address), _server: server }
     }
 

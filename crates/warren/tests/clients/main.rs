@@ -9,6 +9,7 @@
 //! - `program`: a client's process: a home of its own, and no way out but loopback
 //! - `house`: a server, a worker, and what the worker lends
 //! - `sdk`: one scenario of a script
+//! - `workspace`: the coding agents as sessions of a workspace
 
 #![allow(
     clippy::unwrap_used,
@@ -27,4 +28,6 @@ mod openai_node;
 mod openai_python;
 mod opencode;
 mod program;
+mod screens;
 mod sdk;
+mod workspace;

@@ -17,7 +17,7 @@ use tokio::{
 };
 
 /// How long a client may take for anything. They are large, and the machine may be busy.
-const DEADLINE: Duration = Duration::from_secs(120);
+pub(crate) const DEADLINE: Duration = Duration::from_secs(120);
 
 /// How many lines of output may wait to be read.
 const LINES: usize = 1024;
@@ -25,6 +25,14 @@ const LINES: usize = 1024;
 /// A proxy that nobody is: what heeds it and wants to leave the machine fails at once. Where the
 /// test runs in a network namespace of its own, there is no way out at all.
 const NOWHERE: &str = "http://127.0.0.1:1";
+
+/// The variables that keep a client on the machine.
+pub(crate) const HERE: [(&str, &str); 4] = [
+    ("HTTP_PROXY", NOWHERE),
+    ("HTTPS_PROXY", NOWHERE),
+    ("ALL_PROXY", NOWHERE),
+    ("NO_PROXY", "127.0.0.1,localhost"),
+];
 
 /// Where `cargo xtask clients` has installed a part.
 pub(crate) fn installed(part: &str) -> PathBuf {
@@ -51,10 +59,7 @@ impl Program {
         let mut command = Command::new(binary);
         command.env_clear().env("HOME", home.path());
         command.env("PATH", std::env::var_os("PATH").unwrap_or_default());
-        for name in ["HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY"] {
-            command.env(name, NOWHERE);
-        }
-        command.env("NO_PROXY", "127.0.0.1,localhost");
+        command.envs(HERE);
         command.env("PYTHONDONTWRITEBYTECODE", "1");
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
         let work = home.path().join("work");

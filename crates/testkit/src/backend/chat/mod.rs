@@ -72,7 +72,7 @@ impl ChatScript {
         }
         let said = self.answer(&request);
         match (request["stream"] == true, model == "endless") {
-            (true, true) => render::streamed(&request, &said).stalled(),
+            (true, true) => render::begun(&request, &said),
             (true, false) => render::streamed(&request, &said),
             (false, true) => Reply::hang(),
             (false, false) => render::whole(&request, &said),

@@ -33,8 +33,7 @@ fn whole_call(call: &Call) -> Value {
 /// Server-sent events: parallel calls are interleaved, and the usage comes last, when it is asked
 /// for.
 pub(super) fn streamed(request: &Value, said: &Said) -> Reply {
-    let mut events: Vec<String> =
-        deltas(said).iter().map(|delta| event(&chunk(request, delta, &Value::Null))).collect();
+    let mut events = pieces_of(request, said);
     events.push(event(&chunk(request, &json!({}), &json!(said.finish))));
     if request["stream_options"]["include_usage"] == true {
         let mut last = envelope(request, "chat.completion.chunk");
@@ -44,6 +43,15 @@ pub(super) fn streamed(request: &Value, said: &Said) -> Reply {
     }
     events.push("data: [DONE]\n\n".to_owned());
     Reply::stream(events, &Gate::opened())
+}
+
+/// The same without its end: nothing more comes until the client leaves.
+pub(super) fn begun(request: &Value, said: &Said) -> Reply {
+    Reply::stream(pieces_of(request, said), &Gate::opened()).stalled()
+}
+
+fn pieces_of(request: &Value, said: &Said) -> Vec<String> {
+    deltas(said).iter().map(|delta| event(&chunk(request, delta, &Value::Null))).collect()
 }
 
 fn deltas(said: &Said) -> Vec<Value> {
