@@ -22,7 +22,19 @@ struct Foreign(Child);
 impl Foreign {
     fn sleeping(command: &mut Command) -> Self {
         command.stdin(Stdio::piped()).stdout(Stdio::null());
-        Self(command.spawn().unwrap())
+        let foreign = Self(command.spawn().unwrap());
+        while !foreign.has_begun() {
+            std::thread::yield_now();
+        }
+        foreign
+    }
+
+    /// Until it is its own program it is still us, by name and environment.
+    fn has_begun(&self) -> bool {
+        let command_line =
+            |process: &str| std::fs::read(format!("/proc/{process}/cmdline")).unwrap();
+        let now = command_line(&self.0.id().to_string());
+        !now.is_empty() && now != command_line("self")
     }
 
     /// The fake Claude with its own interface, in the directory of the place.
