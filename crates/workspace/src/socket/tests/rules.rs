@@ -200,3 +200,24 @@ async fn who_does_not_read_a_long_answer_is_let_go_when_others_wait_for_its_room
     assert_eq!(client.hear_of("project_file_chunk").await["request_id"], "r");
     deaf.abort();
 }
+
+#[tokio::test]
+async fn who_reads_nothing_is_not_heard_once_much_waits_for_it_and_loses_nothing() {
+    let kit = Kit::with(|settings| settings.message_rate = 1_000_000).await;
+    let (mut deaf, outbox) = deaf_with_outbox(&kit).await;
+    let ask = json!({"type": "get_cluster_config"}).to_string();
+    let asked = 40_000;
+    (0..asked).for_each(|_| outbox.push(ask.clone()).unwrap());
+    tokio::time::pause();
+    let stuck = timeout(Duration::from_secs(1), deaf.write_only()).await;
+    tokio::time::resume();
+    assert!(stuck.is_err(), "{stuck:?}");
+    let heard = asked - outbox.queued() / ask.len();
+    let (mut answers, mut length) = (0, 0);
+    while answers < asked {
+        let Ok(Some(Frame::Text(text))) = soon(deaf.next()).await else { panic!("{answers}") };
+        length = text.len();
+        answers += 1;
+    }
+    assert!(heard * length < 3 * 1024 * 1024, "{heard} were heard, of {length} bytes each");
+}
