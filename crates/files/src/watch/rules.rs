@@ -44,8 +44,8 @@ struct Known {
     root: PathBuf,
     /// Those that are not below the root, the nearest first.
     above: Vec<Gitignore>,
-    /// Those of each directory that was asked about.
-    below: BTreeMap<PathBuf, Gitignore>,
+    /// Those of each directory that was asked about, and how long they are, in bytes.
+    below: BTreeMap<PathBuf, (Gitignore, u64)>,
     /// How many bytes of rules may still be read.
     left: u64,
 }
@@ -63,14 +63,14 @@ impl Rules {
         self.lock().ignore(path, is_dir)
     }
 
-    /// Forgets what was read at a path and below it.
+    /// Forgets what was read at a path and below it, which counts no more either.
     pub(super) fn forget(&self, path: &Path) {
-        let below = &mut self.lock().below;
-        let from = below.range(path.to_owned()..);
-        let gone: Vec<_> =
-            from.map(|(dir, _)| dir).take_while(|dir| dir.starts_with(path)).collect();
-        let gone: Vec<PathBuf> = gone.into_iter().cloned().collect();
-        gone.iter().for_each(|dir| drop(below.remove(dir)));
+        let known = &mut *self.lock();
+        let from = known.below.range(path.to_owned()..).map(|(dir, _)| dir);
+        let gone: Vec<PathBuf> = from.take_while(|dir| dir.starts_with(path)).cloned().collect();
+        for dir in gone {
+            known.left += known.below.remove(&dir).map_or(0, |(_, length)| length);
+        }
     }
 
     /// Walks a directory and what is in it, as far as git does not ignore it. Links are not followed.
@@ -105,10 +105,11 @@ impl Known {
 
     fn of_dir(&mut self, dir: PathBuf) -> &Gitignore {
         if !self.below.contains_key(&dir) {
+            let before = self.left;
             let rules = self.read(&dir, &dir.join(RULES));
-            self.below.insert(dir.clone(), rules);
+            self.below.insert(dir.clone(), (rules, before - self.left));
         }
-        self.below.entry(dir).or_insert_with(Gitignore::empty)
+        &self.below.entry(dir).or_insert_with(|| (Gitignore::empty(), 0)).0
     }
 
     fn read_above(&mut self) {
@@ -266,5 +267,16 @@ mod tests {
         assert!(rules.ignore(&project.at("a/f"), false));
         rules.forget(&project.at("a"));
         assert!(!rules.ignore(&project.at("a/f"), false));
+    }
+
+    #[test]
+    fn a_directory_that_comes_and_goes_does_not_use_up_the_bound() {
+        let project = Project::new();
+        project.file("a/.gitignore", &format!("f\n{}", "# nothing\n".repeat(6000)));
+        let rules = Rules::of(project.root.path());
+        for _ in 0..10 {
+            assert!(rules.ignore(&project.at("a/f"), false));
+            rules.forget(&project.at("a"));
+        }
     }
 }
