@@ -1,7 +1,7 @@
 //! What the process ends with: 0 done, 1 failed, 2 wrong usage, 3 could not reach the server, 4 not
 //! found.
 
-use std::{fmt, process::ExitCode};
+use std::{fmt, io, process::ExitCode};
 
 use client::ClientError;
 use daemon::stopped::KeyError;
@@ -26,6 +26,9 @@ pub(crate) fn usage(error: anyhow::Error) -> anyhow::Error {
 /// Tells an error, and the code that says what kind it was.
 pub(crate) fn code(result: anyhow::Result<()>) -> ExitCode {
     let Err(error) = result else { return ExitCode::SUCCESS };
+    if has_nobody_to_read(&error) {
+        return ExitCode::SUCCESS;
+    }
     let code = number(&error);
     // Wrapped by a context, an error's text is its whole chain, from the outermost in.
     #[expect(clippy::print_stderr, reason = "the last word of the process")]
@@ -33,6 +36,13 @@ pub(crate) fn code(result: anyhow::Result<()>) -> ExitCode {
         eprintln!("error: {error:#}");
     }
     ExitCode::from(code)
+}
+
+/// Whether what is wrong is only that nobody reads the output any more, say `head`, which has seen enough.
+/// Connections that break are errors of other types.
+fn has_nobody_to_read(error: &anyhow::Error) -> bool {
+    let error = error.downcast_ref::<io::Error>();
+    error.is_some_and(|error| error.kind() == io::ErrorKind::BrokenPipe)
 }
 
 fn number(error: &anyhow::Error) -> u8 {
@@ -56,6 +66,16 @@ mod tests {
         let error = usage(anyhow::anyhow!("7 is no port").context("--listen"));
         assert_eq!(format!("{error:#}"), "--listen: 7 is no port");
         assert_eq!(number(&error.context("starting")), 2);
+    }
+
+    #[test]
+    fn that_the_output_is_read_no_further_is_no_failure() {
+        let gone = || io::Error::from(io::ErrorKind::BrokenPipe);
+        assert!(has_nobody_to_read(&anyhow::Error::from(gone()).context("writing")));
+        let unreachable =
+            ClientError::Unreachable { url: String::new(), reason: gone().to_string() };
+        assert!(!has_nobody_to_read(&unreachable.into()));
+        assert!(!has_nobody_to_read(&io::Error::other("full").into()));
     }
 
     #[test]
