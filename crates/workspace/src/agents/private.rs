@@ -13,6 +13,11 @@ use session::agent::PrivateFile;
 
 use crate::refusal::Refusal;
 
+/// In a session's own directory, the file that says what the one elsewhere is called.
+const ELSEWHERE: &str = "elsewhere";
+/// What all of those begin with.
+const PREFIX: &str = "warren-agent-";
+
 /// The private directory of one session's agent. It is there as long as there is something in it.
 #[derive(Debug, Clone)]
 pub(crate) struct Private {
@@ -23,16 +28,19 @@ pub(crate) struct Private {
 
 impl Private {
     /// The directory of a session. Nobody but the daemon's user gets into the daemon's directory, so
-    /// that of another is where temporary files are, under a name that nobody can guess.
+    /// that of another is where temporary files are, under a name that nobody can guess. What a daemon
+    /// that was killed left there is removed. It blocks.
     pub(crate) fn new(dir: &Path, session: SessionId, user: Option<User>) -> Self {
-        let dir = match &user {
-            None => dir.join("agents").join(session.to_string()),
-            Some(_) => {
-                let unknown: u128 = rand::random();
-                std::env::temp_dir().join(format!("warren-agent-{unknown:032x}"))
-            }
-        };
-        Self { dir, user }
+        let own = dir.join("agents").join(session.to_string());
+        if user.is_none() {
+            return Self { dir: own, user };
+        }
+        let (name, is_known) = name_elsewhere(&own);
+        let private = Self { dir: std::env::temp_dir().join(name), user };
+        if is_known {
+            private.remove();
+        }
+        private
     }
 
     /// Where it is, as text: names of other kinds no agent could be told in its JSON.
@@ -78,6 +86,22 @@ impl Private {
             Some(user) => as_user(user, f).map_err(|error| Refusal::failed(&error)),
         }
     }
+}
+
+/// What the directory of another user is called, and whether it was before.
+fn name_elsewhere(own: &Path) -> (String, bool) {
+    let note = own.join(ELSEWHERE);
+    if let Ok(name) = fs::read_to_string(&note)
+        && name.strip_prefix(PREFIX).is_some_and(|rest| u128::from_str_radix(rest, 16).is_ok())
+    {
+        return (name, true);
+    }
+    let name = format!("{PREFIX}{:032x}", rand::random::<u128>());
+    let noted = DirBuilder::new().recursive(true).mode(0o700).create(own);
+    if let Err(error) = noted.and_then(|()| write(&note, &name)) {
+        tracing::warn!(note = %note.display(), %error, "what an agent is told may outlive a killed server");
+    }
+    (name, false)
 }
 
 /// The file is new each time, so that it has our rights, whatever was there.
@@ -129,8 +153,8 @@ mod tests {
             return;
         }
         let nobody = User::lookup("nobody").unwrap();
-        let uid = nobody.uid;
-        let private = Private::new(Path::new("/nowhere"), SessionId::from_random(7), Some(nobody));
+        let (uid, dir) = (nobody.uid, tempfile::tempdir().unwrap());
+        let private = Private::new(dir.path(), SessionId::from_random(7), Some(nobody));
         private.write(&[file("secret")]).unwrap();
         let path = PathBuf::from(private.path().unwrap());
         let owners = [&path, &path.join("a.json")].map(|path| fs::metadata(path).unwrap().uid());
@@ -138,5 +162,21 @@ mod tests {
         assert_eq!((mode(&path), mode(&path.join("a.json"))), (0o700, 0o600));
         private.remove();
         assert!(!path.exists());
+    }
+
+    #[test]
+    fn what_a_daemon_that_was_killed_left_of_another_user_is_removed_and_its_name_used_again() {
+        if !User::current().unwrap().name.eq("root") {
+            return;
+        }
+        let (dir, nobody) = (tempfile::tempdir().unwrap(), User::lookup("nobody").unwrap());
+        let open = |session| Private::new(dir.path(), session, Some(nobody.clone()));
+        let left = open(SessionId::from_random(7));
+        left.write(&[file("secret")]).unwrap();
+        let (other, again) = (open(SessionId::from_random(8)), open(SessionId::from_random(7)));
+        assert!(!left.dir.exists() && other.dir != left.dir && again.dir == left.dir);
+        again.write(&[file("new")]).unwrap();
+        again.remove();
+        assert!(!again.dir.exists());
     }
 }
