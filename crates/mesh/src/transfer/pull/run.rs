@@ -338,6 +338,14 @@ impl Pulling {
     }
 }
 
+/// One that is dropped before its end keeps no thread that waits for what it would receive.
+impl Drop for Pulling {
+    fn drop(&mut self) {
+        self.job.inbox.close();
+        self.job.plain.close();
+    }
+}
+
 /// Removes what is left of other files that the model once had.
 fn clear_others(store: &std::path::Path, done: &Manifest) {
     let unfinished = models::arrival::unfinished(store);

@@ -68,10 +68,9 @@ async fn a_pull_waits_when_nobody_is_left_and_goes_on_when_somebody_comes() {
     offers(&b);
     connect(&a, &b, Kind::WarrenNear, cut_after(30));
     let pull = a.pull("org/m");
-    let waits = async || pull.now().state == "waiting";
+    // What came before the cut may still be written when it is told that nobody is left.
+    let waits = async || pull.now().state == "waiting" && pull.now().bytes > 0;
     testkit::eventually("waiting", Duration::from_secs(20), waits).await;
-    let before = pull.now().bytes;
-    assert!(before > 0);
     connect(&a, &b, Kind::WarrenNear, straight());
     assert_eq!(end(pull).await.state, "done");
     has_all(&a);
