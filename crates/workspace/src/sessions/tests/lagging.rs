@@ -32,12 +32,13 @@ async fn who_does_not_take_a_flood_is_told_and_then_sees_what_the_terminal_shows
     let place = Place::new();
     let workspace = place.start().await;
     std::fs::write(place.dir.path().join("flood"), flood(5_000_000)).unwrap();
-    let script = "stty raw; read go; cat flood; printf '\\r\\ndone'; cat";
+    let script =
+        "stty raw -echo; printf 'ready\\r\\n'; read go; cat flood; printf '\\r\\ndone'; cat";
     let info = workspace.0.sessions.create(place.shell(script)).await.unwrap();
     let mut slow = Seen::attach(&workspace, info.id, 1);
     slow.step().await;
     let mut quick = Seen::attach(&workspace, info.id, 2);
-    super::seen::type_in(&workspace, info.id, 2, "\r");
+    quick.until("ready").await;
     super::seen::type_in(&workspace, info.id, 2, "\n");
     quick.until("done").await;
     slow.until("done").await;
