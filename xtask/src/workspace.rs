@@ -101,3 +101,20 @@ fn walk(directory: &Path, ending: &str, found: &mut Vec<PathBuf>) -> Result<()> 
     }
     Ok(())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn cargo_run_knows_which_program_is_meant() {
+        let metadata = Workspace::here().metadata().unwrap();
+        let defaults = metadata["workspace_default_members"].as_array().unwrap();
+        let packages = metadata["packages"].as_array().unwrap();
+        let targets = packages.iter().filter(|package| defaults.contains(&package["id"]));
+        let targets = targets.flat_map(|package| package["targets"].as_array().unwrap());
+        let programs = targets.filter(|target| target["kind"][0] == "bin");
+        let names: Vec<_> = programs.map(|target| target["name"].as_str().unwrap()).collect();
+        assert_eq!(names, ["warren"]);
+    }
+}
