@@ -18,22 +18,14 @@ use crate::{messages::Identity, unsafe_calls::set_file_user};
 pub(crate) fn become_for_good(identity: &Identity) -> io::Result<()> {
     let (uid, gid) = (Uid::from_raw(identity.uid), Gid::from_raw(identity.gid));
     let groups: Vec<Gid> = identity.groups.iter().map(|gid| Gid::from_raw(*gid)).collect();
-    clear_ambient_capability_set()?;
-    set_thread_groups(&groups)?;
-    set_thread_res_gid(gid, gid, gid)?;
-    set_thread_res_uid(uid, uid, uid)?;
-    set_capabilities(None, nothing())?;
+    give_up_all(uid, gid, &groups)?;
     verify(identity)
 }
 
 /// The same in a child that a process with threads has just forked, where nothing may be allocated and
 /// no lock taken: the kernel alone is asked.
 pub(crate) fn become_in_child(uid: Uid, gid: Gid, groups: &[Gid]) -> io::Result<()> {
-    clear_ambient_capability_set()?;
-    set_thread_groups(groups)?;
-    set_thread_res_gid(gid, gid, gid)?;
-    set_thread_res_uid(uid, uid, uid)?;
-    set_capabilities(None, nothing())?;
+    give_up_all(uid, gid, groups)?;
     if is_way_back(uid.as_raw(), gid.as_raw()) { Err(not_permitted()) } else { Ok(()) }
 }
 
@@ -52,6 +44,15 @@ pub(crate) fn use_files_as(identity: &Identity) -> io::Result<()> {
         true => Ok(()),
         false => Err(not_permitted()),
     }
+}
+
+/// Nothing is allocated here, and no lock taken.
+fn give_up_all(uid: Uid, gid: Gid, groups: &[Gid]) -> io::Result<()> {
+    clear_ambient_capability_set()?;
+    set_thread_groups(groups)?;
+    set_thread_res_gid(gid, gid, gid)?;
+    set_thread_res_uid(uid, uid, uid)?;
+    Ok(set_capabilities(None, nothing())?)
 }
 
 fn nothing() -> CapabilitySets {
