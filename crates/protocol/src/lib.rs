@@ -11,12 +11,14 @@
 //! - [`sse`]: where events begin and end in a stream that is forwarded unchanged
 //! - [`usage`]: token counts, read from a side copy of an answer
 //! - [`endpoint`]: whether a backend serves an endpoint at all, told from how it answers there
+//! - [`failure`]: a provider's failure, as the API of the path that was asked tells it
 //! - [`json`]: text as JSON, without building values
 //! - [`headers`]: which HTTP headers go no further than one connection, or to no provider
 
 pub mod admin;
 pub mod anthropic;
 pub mod endpoint;
+pub mod failure;
 pub mod headers;
 pub mod json;
 pub mod mesh;
