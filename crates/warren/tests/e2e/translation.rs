@@ -131,6 +131,15 @@ async fn what_cannot_be_carried_over_never_reaches_the_backend() {
     let refused = daemon.client().post_json(RESPONSES, &body).await;
     assert_eq!(refused.status, 400);
     assert_eq!(refused.json()["error"]["param"], "previous_response_id");
+    for kind in ["file_search", "mcp"] {
+        let body = json!({"model": "m", "input": "hi", "tools": [{"type": kind}]});
+        let refused = daemon.client().post_json(RESPONSES, &body).await;
+        assert_eq!(
+            (refused.status, &refused.json()["error"]["param"]),
+            (400, &json!("tools[0].type"))
+        );
+        assert!(refused.text().contains(kind), "{}", refused.text());
+    }
     let embeddings = json!({"model": "m", "input": "hi"});
     let unserved = daemon.client().post_json("/v1/embeddings", &embeddings).await;
     assert_eq!(

@@ -18,14 +18,19 @@ use crate::{
 };
 
 /// Tools that the API's own servers run. They are left out: a model may do without.
-const HOSTED: [&str; 7] = [
+const HOSTED: [&str; 5] = [
     "web_search",
-    "file_search",
     "code_interpreter",
     "image_generation",
-    "mcp",
     "tool_search",
     "programmatic_tool_calling",
+];
+
+/// Tools of the same sort that bring data of the user's own. They are refused: a model that is
+/// asked about it and does not have it would make it up.
+const OF_THE_USER: [(&str, &str); 2] = [
+    ("file_search", "it looks into files that are kept at OpenAI"),
+    ("mcp", "OpenAI's own servers ask the MCP server that it names"),
 ];
 
 /// The tools of a request in the shape of Chat Completions.
@@ -179,12 +184,14 @@ impl<'a> Described<'a> {
         match self.kind.0.as_ref() {
             "function" => Ok(Some(Kind::Function)),
             "custom" => Ok(Some(Kind::Custom)),
-            kind if is_hosted(kind) => Ok(None),
+            kind if is_one_of(&HOSTED, kind) => Ok(None),
             kind => {
+                let why = OF_THE_USER.iter().find(|(tool, _)| is_one_of(&[tool], kind));
+                let why = why.map(|(_, why)| format!(" ({why})")).unwrap_or_default();
                 let kind = json::clip(kind, 64);
                 let message = format!(
-                    "`{path}`: a tool of type `{kind}` cannot be carried over to the model server; \
-                     offer a function instead"
+                    "`{path}`: a tool of type `{kind}` cannot be carried over to the model \
+                     server{why}; offer a function instead"
                 );
                 Err(BadRequest::new(format!("{path}.type"), message))
             }
@@ -236,8 +243,13 @@ impl<'a> Described<'a> {
 /// Whether a type of tool, such as `web_search_preview_2025_03_11`, is one that the API's own
 /// servers run.
 pub(super) fn is_hosted(kind: &str) -> bool {
-    HOSTED.iter().any(|hosted| {
-        kind.strip_prefix(hosted).is_some_and(|rest| rest.is_empty() || rest.starts_with('_'))
+    is_one_of(&HOSTED, kind) || OF_THE_USER.iter().any(|(tool, _)| is_one_of(&[tool], kind))
+}
+
+/// Whether it is one of these types, in whatever version.
+fn is_one_of(types: &[&str], kind: &str) -> bool {
+    types.iter().any(|known| {
+        kind.strip_prefix(known).is_some_and(|rest| rest.is_empty() || rest.starts_with('_'))
     })
 }
 
@@ -312,14 +324,32 @@ mod tests {
     fn hosted_tools_are_left_out_and_unknown_ones_refused() {
         let hosted = json!([
             {"type": "web_search"}, {"type": "web_search_preview_2025_03_11"},
-            {"type": "mcp", "server_label": "x"}, {"type": "tool_search", "description": "d"},
+            {"type": "tool_search", "description": "d"},
         ]);
         assert_eq!(offered(&hosted).unwrap().0, json!([]));
-        for kind in ["local_shell", "apply_patch", "computer_use_preview", "mcpx"] {
+        for kind in
+            ["local_shell", "apply_patch", "computer_use_preview", "mcpx", "mcp", "file_search"]
+        {
             let refused = offered(&json!([{"type": "function", "name": "f"}, {"type": kind}]));
             let refused = refused.unwrap_err();
             assert_eq!(refused.param.as_deref(), Some("tools[1].type"));
             assert!(refused.message.contains(kind), "{refused}");
+        }
+    }
+
+    #[test]
+    fn tools_with_data_of_the_user_are_refused_with_the_reason() {
+        for (tool, reason) in [
+            (json!({"type": "file_search", "vector_store_ids": ["vs_1"]}), "kept at OpenAI"),
+            (json!({"type": "mcp", "server_label": "x", "server_url": "https://x"}), "MCP server"),
+        ] {
+            let refused = offered(&json!([tool])).unwrap_err();
+            assert_eq!(refused.param.as_deref(), Some("tools[0].type"));
+            let kind = tool["type"].as_str().unwrap();
+            assert!(
+                refused.message.contains(kind) && refused.message.contains(reason),
+                "{refused}"
+            );
         }
     }
 
