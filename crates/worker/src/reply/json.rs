@@ -6,11 +6,12 @@
 
 use http::{HeaderMap, StatusCode, header};
 use protocol::{
-    anthropic, openai,
+    failure,
     relay::{
         FailureCode, Headers, JobFailure, ResponseChunk, ResponseComplete, STOCK_MAX_REQUEST,
         WorkerMessage, header_text, json_escaped_len,
     },
+    sse::Boundary,
 };
 use wire::{Closed, Outbox};
 
@@ -26,8 +27,10 @@ const CLIENT_CLOSED: u16 = 499;
 pub(crate) struct JsonReply {
     outbox: Outbox,
     request_id: String,
-    anthropic: bool,
+    path: String,
     streaming: bool,
+    /// Where the stream stands that the client has got; `None` before its first chunk.
+    sent: Option<Boundary>,
     status: u16,
     headers: Headers,
     text: Utf8Joiner,
@@ -41,8 +44,9 @@ impl JsonReply {
         Self {
             outbox,
             request_id,
-            anthropic: path.starts_with("/v1/messages"),
+            path: path.to_owned(),
             streaming,
+            sent: None,
             status: 0,
             headers: Headers::new(),
             text: Utf8Joiner::default(),
@@ -77,13 +81,18 @@ impl JsonReply {
         Ok(self.outbox.send(WorkerMessage::ResponseComplete(complete).encode()).await?)
     }
 
+    /// A stock server passes a status on only before the first chunk; afterwards the client would take
+    /// the end for a good one. So an error event of its API is the last chunk then.
     pub(super) fn fail(&self, failure: &JobFailure) -> Result<(), Closed> {
+        if let Some(event) = self.last_event(failure) {
+            self.outbox.push(self.chunk_of(event).encode())?;
+        }
         let json = ("content-type".to_owned(), "application/json".to_owned());
         let complete = ResponseComplete {
             request_id: self.request_id.clone(),
             status_code: status(&failure.code),
             headers: [json].into(),
-            body: Some(self.error_body(failure)),
+            body: Some(failure::body(&self.path, &self.request_id, failure)),
             token_counts: None,
         };
         self.outbox.push(WorkerMessage::ResponseComplete(complete).encode())
@@ -96,8 +105,18 @@ impl JsonReply {
         if !self.streaming {
             return self.gather(&chunk);
         }
-        let chunk = ResponseChunk { request_id: self.request_id.clone(), chunk };
-        Ok(self.outbox.send(WorkerMessage::ResponseChunk(chunk).encode()).await?)
+        self.sent.get_or_insert_default().feed(chunk.as_bytes());
+        Ok(self.outbox.send(self.chunk_of(chunk).encode()).await?)
+    }
+
+    fn chunk_of(&self, chunk: String) -> WorkerMessage {
+        WorkerMessage::ResponseChunk(ResponseChunk { request_id: self.request_id.clone(), chunk })
+    }
+
+    /// What ends a stream that has begun. A client that has left needs no word.
+    fn last_event(&self, failure: &JobFailure) -> Option<String> {
+        let sent = self.sent.as_ref().filter(|_| failure.code != FailureCode::Canceled)?;
+        Some(failure::last_event(&self.path, &self.request_id, failure, sent))
     }
 
     fn gather(&mut self, chunk: &str) -> Result<(), Broken> {
@@ -108,17 +127,6 @@ impl JsonReply {
         }
         self.whole.push_str(chunk);
         Ok(())
-    }
-
-    fn error_body(&self, failure: &JobFailure) -> String {
-        let (message, code) = (failure.message.as_str(), failure.code.as_str());
-        let is_bad = failure.code == FailureCode::BadRequest;
-        if self.anthropic {
-            let kind = if is_bad { "invalid_request_error" } else { "api_error" };
-            return anthropic::error_body(kind, message, &self.request_id);
-        }
-        let kind = if is_bad { "invalid_request_error" } else { "server_error" };
-        openai::error_body(message, kind, None, Some(code))
     }
 }
 

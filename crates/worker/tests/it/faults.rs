@@ -81,17 +81,42 @@ async fn a_backend_that_dies_in_the_middle_ends_that_job_only() {
     assert!(matches!(bench.server.frame().await, WorkerFrame::End { job: 2, .. }));
 }
 
+/// A stock server throws a status away that comes after chunks: only an event tells its client.
 #[tokio::test]
-async fn a_backend_that_dies_in_the_middle_is_502_as_text() {
+async fn a_backend_that_dies_in_the_middle_is_an_error_event_and_502_as_text() {
+    let messages = r#"event: error\ndata: {"type":"error","error":{"type":"api_error""#;
+    let cases = [
+        ("/v1/chat/completions", r#"data: {"error":{"message":"the backend"#),
+        ("/v1/messages", messages),
+        ("/v1/responses", r#"event: error\ndata: {"type":"error","code":"backend_broke""#),
+    ];
+    for (path, event) in cases {
+        let mut bench = Bench::new(false).await;
+        bench.server.request_at(path, 1, true, "{}");
+        let (mut connection, _) = bench.raw.request().await;
+        connection.write(STREAM).await;
+        connection.write("7\r\ndata: a\r\n").await;
+        assert_eq!(bench.server.chunk(1).await, "data: a");
+        drop(connection);
+        let last = bench.server.chunk(1).await;
+        let last = last.strip_prefix("\n\n").expect("the half event is closed first");
+        assert!(last.starts_with(&event.replace("\\n", "\n")), "{last}");
+        assert!(last.ends_with("\n\n"), "{last}");
+        assert_eq!(bench.server.complete().await.status_code, 502);
+        assert!(bench.server.is_silent());
+    }
+}
+
+#[tokio::test]
+async fn a_stream_that_fails_before_its_first_chunk_keeps_its_status_as_text() {
     let mut bench = Bench::new(false).await;
     bench.server.request(1, true, "{}");
     let (mut connection, _) = bench.raw.request().await;
     connection.write(STREAM).await;
-    connection.write("3\r\nabc\r\n").await;
-    assert_eq!(bench.server.chunk(1).await, "abc");
     drop(connection);
-    assert_eq!(bench.server.complete().await.status_code, 502);
-    assert!(bench.server.is_silent());
+    let complete = bench.server.complete().await;
+    assert_eq!(complete.status_code, 502);
+    assert!(complete.body.unwrap().contains("backend_broke"));
 }
 
 #[tokio::test]
