@@ -3,9 +3,13 @@
 use serde_json::json;
 use testkit::{Form, MockBackend, Reply};
 
-use crate::common::{CHAT, both_forms, join, lend, post, serve};
+use crate::common::{CHAT, MESSAGES, both_forms, join, lend, post, serve};
 
-both_forms!(a_worker_never_sees_the_clients_credentials, hop_by_hop_headers_stay_on_their_hop);
+both_forms!(
+    a_worker_never_sees_the_clients_credentials,
+    hop_by_hop_headers_stay_on_their_hop,
+    a_backends_own_request_id_reaches_the_client,
+);
 
 const SECRET: [(&str, &str); 5] = [
     ("authorization", "Bearer key-1"),
@@ -126,6 +130,24 @@ async fn a_backend_never_sees_the_clients_credentials() {
     let host = backend.address().to_string();
     assert_eq!(got.header("host"), Some(host.as_str()), "the backend's own");
     assert_eq!(got.header("x-only-here"), None);
+}
+
+/// On Anthropic's paths `request-id` is what whoever runs the backend can look up; the job's own id is
+/// beside it, and stands in for it where the backend has none.
+async fn a_backends_own_request_id_reaches_the_client(form: Form) {
+    let daemon = serve().start().await;
+    let mut worker = join(&daemon, form, "w", 1).await;
+    for given in [Some("req_011CSHoEeqs5C35K2UUqR7Fy"), None] {
+        let answer = post(&daemon.client(), MESSAGES, json!({"model": "m"}));
+        let job = worker.expect_job().await;
+        let id = given.map(|id| ("request-id", id));
+        let headers: Vec<_> =
+            [("content-type", "application/json")].into_iter().chain(id).collect();
+        worker.complete_with(&job, 200, &headers, "{}").await;
+        let answer = answer.await.unwrap();
+        assert_eq!(answer.header("x-request-id"), Some(job.request_id.as_str()));
+        assert_eq!(answer.header("request-id"), Some(given.unwrap_or(&job.request_id)));
+    }
 }
 
 /// Each answer carries an id that also stands in the log, and that nobody can guess.
