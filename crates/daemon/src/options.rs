@@ -277,6 +277,10 @@ options! {
         /// data directory]
         #[arg(long, env = "WARREN_SECRET", value_name = "SECRET", hide_env_values = true)]
         secret: Option<Secret>,
+        /// The provider to lend under, on a stock relay server that has several [default: the
+        /// server's own]
+        #[arg(long, env = "WARREN_PROVIDER", value_name = "NAME")]
+        provider: Option<String>,
         /// A model server to lend, such as http://127.0.0.1:11434 (repeatable) [default: those
         /// found on this machine]
         #[arg(long, env = "WARREN_BACKEND", value_name = "URL", value_delimiter = ',')]

@@ -77,6 +77,8 @@ pub struct ServerTarget {
     pub secret: Option<Secret>,
     /// The room to join; `None`: lent to the whole server.
     pub room: Option<Arc<JoinRoom>>,
+    /// The provider of a stock relay server to lend under; `None`: its own.
+    pub provider: Option<Arc<str>>,
     connects: Connects,
 }
 
@@ -108,7 +110,8 @@ impl ServerTarget {
         if !known || !parsed.has_host() {
             return Err(bad());
         }
-        Ok(Self { url: parsed, secret, room: None, connects: Connects::Worker })
+        let connects = Connects::Worker;
+        Ok(Self { url: parsed, secret, room: None, provider: None, connects })
     }
 
     /// The same server, for one of its rooms. Its secret is the room's password then, none where the
@@ -116,6 +119,12 @@ impl ServerTarget {
     #[must_use]
     pub fn in_room(self, room: JoinRoom) -> Self {
         Self { room: Some(Arc::new(room)), ..self }
+    }
+
+    /// The same server, under one of its providers. A Warren has none, and does not mind the name.
+    #[must_use]
+    pub fn under_provider(self, name: &str) -> Self {
+        Self { provider: Some(name.into()), ..self }
     }
 
     /// The same server, where a node of this model and name connects for one task at a time. Its
@@ -171,6 +180,9 @@ impl ServerTarget {
             Connects::Worker => {
                 let path = format!("{}/v1/worker/connect", url.path().trim_end_matches('/'));
                 url.set_path(&path);
+                if let Some(provider) = &self.provider {
+                    url.query_pairs_mut().append_pair("provider", provider);
+                }
                 if let Some(room) = &self.room {
                     url.query_pairs_mut().append_pair("room", &room.code);
                 }
@@ -206,6 +218,14 @@ mod tests {
         for (url, full) in cases {
             assert_eq!(ServerTarget::new(url, None).unwrap().connect_url().as_str(), full);
         }
+    }
+
+    #[test]
+    fn a_provider_is_named_in_the_query() {
+        let target = ServerTarget::new("http://host:9178/?a=b", None).unwrap();
+        let target = target.under_provider("gpu box&co");
+        let full = "http://host:9178/v1/worker/connect?a=b&provider=gpu+box%26co";
+        assert_eq!(target.connect_url().as_str(), full);
     }
 
     #[test]

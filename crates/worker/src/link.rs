@@ -161,10 +161,12 @@ impl LinkLoop {
         match outcome {
             // Told where it is given up.
             Outcome::Over(_) => {}
-            Outcome::Refused(reason) if refused.as_ref() == Some(reason) => {
+            Outcome::Refused(reason) | Outcome::Throttled(reason)
+                if refused.as_ref() == Some(reason) =>
+            {
                 tracing::debug!(server, name, ?retry_in, "refused again: {reason}");
             }
-            Outcome::Refused(reason) => {
+            Outcome::Refused(reason) | Outcome::Throttled(reason) => {
                 *refused = Some(reason.clone());
                 let reason = reason.clone();
                 self.teller.tell(&Event::Refused { server, name, reason, retry_in });

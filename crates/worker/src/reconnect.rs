@@ -25,6 +25,8 @@ pub(crate) enum Outcome {
     Over(GaveUp),
     /// The server does not want this worker.
     Refused(String),
+    /// The server lets nobody in for a moment, whatever secret they have.
+    Throttled(String),
     /// The server drained, as it had said it would.
     Drained(String),
     /// The link was given up over a job that was wrong in itself: nobody is at fault.
@@ -50,6 +52,7 @@ impl Reconnect {
     pub(crate) fn after(&mut self, outcome: &Outcome, random: u32) -> Duration {
         match outcome {
             Outcome::Over(_) | Outcome::Refused(_) => AFTER_REFUSAL,
+            Outcome::Throttled(_) => FIRST,
             Outcome::Drained(_) => {
                 self.0.reset();
                 AFTER_DRAIN + Duration::from_millis(u64::from(random % 500))
@@ -107,6 +110,8 @@ mod tests {
     fn a_refusal_waits_long_and_a_drain_shortly() {
         let mut reconnect = Reconnect::new();
         assert_eq!(after(&mut reconnect, &Outcome::Refused(String::new())), 30);
+        let throttled = Outcome::Throttled(String::new());
+        assert_eq!([after(&mut reconnect, &throttled), after(&mut reconnect, &throttled)], [1, 1]);
         for random in [0, 499, u32::MAX] {
             let wait = reconnect.after(&Outcome::Drained(String::new()), random).as_millis();
             assert!((2000..2500).contains(&wait), "{wait}");

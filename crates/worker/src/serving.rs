@@ -3,8 +3,8 @@
 use std::{collections::HashMap, sync::Arc, time::Duration};
 
 use protocol::relay::{
-    INITIAL_CREDIT, JobFailure, ModelsUpdate, Pong, Register, RegisterAck, STOCK_VERSION,
-    SUBPROTOCOL, ServerFrame, ServerMessage, WorkerFrame, WorkerMessage,
+    INITIAL_CREDIT, JobFailure, ModelsUpdate, Pong, Register, RegisterAck, STOCK_THROTTLED,
+    STOCK_VERSION, SUBPROTOCOL, ServerFrame, ServerMessage, WorkerFrame, WorkerMessage,
 };
 use tokio::{
     sync::{oneshot, watch},
@@ -426,6 +426,7 @@ impl<'a> Serving<'a> {
                     None => self.lost(format!("the server closed: {code} {reason}")),
                 }
             }
+            Some((1008, reason)) if reason == STOCK_THROTTLED => Outcome::Throttled(reason),
             Some((1008, reason)) => Outcome::Refused(reason),
             Some((code, reason)) => self.lost(format!("the server closed: {code} {reason}")),
             None => self.lost("the server went away".to_owned()),

@@ -48,6 +48,7 @@ fn a_file_has_server_and_worker_settings() {
         [worker]
         max-concurrent = 2
         protocol = "node"
+        provider = "gpu"
         server = ["http://a", "http://b"]
         [[worker.backends]]
         url = "http://127.0.0.1:11434"
@@ -61,6 +62,7 @@ fn a_file_has_server_and_worker_settings() {
     assert_eq!(file.serve.mesh.route, Some(MeshRoute::LocalOnly));
     assert_eq!(file.worker.max_concurrent, Some(2), "spelled as a flag");
     assert_eq!(file.worker.protocol, Some(LendAs::Node));
+    assert_eq!(file.worker.provider.as_deref(), Some("gpu"));
     assert_eq!(file.worker.server.unwrap().len(), 2);
     assert_eq!(file.room.server.unwrap(), ["http://c"]);
     let backend = &file.worker.backends.unwrap()[0];

@@ -37,6 +37,10 @@ pub const SPEC_VERSION: &str = "1";
 /// The only `protocol_version` that a stock server accepts.
 pub const STOCK_VERSION: &str = "2026-04-bridge-v1";
 
+/// The reason of the close, with 1008, by which a stock server asks for a moment's patience: too many
+/// have failed to authenticate, this one perhaps not among them. The other reason is a refusal.
+pub const STOCK_THROTTLED: &str = "worker authentication temporarily rate limited";
+
 /// The WebSocket subprotocol by which two Warrens agree on binary frames.
 pub const SUBPROTOCOL: &str = "warren.relay.2";
 

@@ -79,8 +79,27 @@ fn protocol(options: &WorkerOptions) -> Protocol {
 
 fn servers(options: &WorkerOptions, process: &ServeOptions) -> anyhow::Result<Vec<ServerTarget>> {
     let urls = options.server.clone().unwrap_or_else(|| vec![DEFAULT_SERVER.to_owned()]);
+    let provider = provider(options)?;
     let secret = secret(options, process)?;
-    urls.iter().map(|url| Ok(ServerTarget::new(url, Some(secret.clone()))?)).collect()
+    let target = |url: &String| {
+        let target = ServerTarget::new(url, Some(secret.clone()))?;
+        Ok(match provider {
+            Some(name) => target.under_provider(name),
+            None => target,
+        })
+    };
+    urls.iter().map(target).collect()
+}
+
+fn provider(options: &WorkerOptions) -> anyhow::Result<Option<&str>> {
+    let name = options.provider.as_deref().map(str::trim);
+    if name.is_some() && protocol(options) == Protocol::Node {
+        bail!("--provider is for relay servers: the node protocol has none, leave it out");
+    }
+    if name == Some("") {
+        bail!("a provider needs a name: write --provider NAME, or leave it out");
+    }
+    Ok(name)
 }
 
 fn secret(options: &WorkerOptions, process: &ServeOptions) -> anyhow::Result<Secret> {
@@ -179,6 +198,23 @@ mod tests {
             assert!(error.contains("/v1/chat/completions"), "{error}");
         }
         assert!(endpoints(&[]).unwrap_err().to_string().contains("serves nobody"));
+    }
+
+    #[test]
+    fn a_provider_has_a_name_and_is_of_relay_servers() {
+        let options = WorkerOptions {
+            secret: Some("k".into()),
+            provider: Some(" gpu ".to_owned()),
+            ..WorkerOptions::default()
+        };
+        let told = servers(&options, &ServeOptions::default()).unwrap();
+        assert_eq!(told[0].connect_url().query(), Some("provider=gpu"));
+        let empty = WorkerOptions { provider: Some(" ".to_owned()), ..options.clone() };
+        let node = WorkerOptions { protocol: Some(LendAs::Node), ..options };
+        for (bad, words) in [(empty, "needs a name"), (node, "is for relay servers")] {
+            let error = servers(&bad, &ServeOptions::default()).unwrap_err().to_string();
+            assert!(error.contains(words), "{error}");
+        }
     }
 
     #[test]

@@ -71,6 +71,25 @@ async fn a_stock_servers_refusal_comes_as_a_close() {
     assert_eq!(wait.as_secs(), 30);
 }
 
+/// It is no word about this worker's secret.
+#[tokio::test(start_paused = true)]
+async fn a_stock_server_that_lets_nobody_in_for_a_moment_is_tried_again_soon() {
+    let (pipes, mut servers) = Pipes::new(false);
+    let start = Instant::now();
+    let mut worker = Running::start(config(vec![demo()]), pipes);
+    for _ in 0..3 {
+        let server = servers.recv().await.unwrap();
+        server.close(1008, "worker authentication temporarily rate limited");
+    }
+    let mut server = servers.recv().await.unwrap();
+    assert_eq!(start.elapsed().as_secs(), 3);
+    server.register().await;
+    let (_, reason, wait) = next_trouble(&mut worker).await;
+    assert!(reason.contains("temporarily rate limited"), "{reason}");
+    assert_eq!(wait.as_secs(), 1);
+    assert!(matches!(worker.event().await, Event::Connected { .. }), "told once");
+}
+
 #[tokio::test(start_paused = true)]
 async fn a_server_that_went_away_gets_its_worker_back() {
     let (pipes, mut servers) = Pipes::new(true);
