@@ -5,6 +5,7 @@ use std::{collections::HashMap, sync::Arc};
 use base::RoomId;
 use store::{ParticipantRecord, StoreError};
 
+use super::MAX_ROOMS;
 use crate::{
     codes::{self, Code},
     member::Member,
@@ -20,6 +21,8 @@ const AFTER_RESTART: u64 = 3_600_000;
 pub(super) struct Index {
     by_id: HashMap<RoomId, Arc<Room>>,
     by_code: HashMap<Code, Arc<Room>>,
+    /// When the room was made that was put in last.
+    last_made: u64,
 }
 
 impl Index {
@@ -60,6 +63,7 @@ impl Index {
         for code in codes_of(room) {
             self.by_code.insert(code, Arc::clone(room));
         }
+        self.last_made = room.created();
         self.by_id.insert(room.id().clone(), Arc::clone(room));
     }
 
@@ -69,6 +73,14 @@ impl Index {
             self.by_code.remove(&code);
         }
         Some(room)
+    }
+
+    /// When a room is made that is made now. Two that are made in the same millisecond have one each,
+    /// so that they are listed in the order of their making. A clock that was set back is believed:
+    /// rooms of one burst are ahead of it by no more than there may be rooms.
+    pub(super) fn moment(&self, now: u64) -> u64 {
+        let ahead = now..now.saturating_add(MAX_ROOMS as u64);
+        if ahead.contains(&self.last_made) { self.last_made + 1 } else { now }
     }
 
     /// A code that no room has. There are millions of them, and room for thousands of rooms: the

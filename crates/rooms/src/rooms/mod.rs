@@ -222,7 +222,7 @@ impl Inner {
         write(&mut self.index.write().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// Gives a room two codes that no other has.
+    /// Gives a room a place among the others, and two codes that no other has.
     fn find_place(&self, record: &mut RoomRecord) -> Result<(), RoomError> {
         self.read(|index| {
             if index.len() >= MAX_ROOMS {
@@ -230,6 +230,7 @@ impl Inner {
                 return Err(RoomError::TooMany(words));
             }
             let mut random = rand::rng();
+            record.created = index.moment(record.created);
             record.short_code = index.free(|| codes::short(&mut random));
             record.spoken_code = index.free(|| codes::spoken(&mut random));
             Ok(())

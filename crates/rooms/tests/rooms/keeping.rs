@@ -213,3 +213,29 @@ async fn what_cannot_be_read_of_a_participant_costs_only_that_participant() {
     assert_eq!(again.participants().len(), 1);
     let _: Arc<_> = again;
 }
+
+#[test]
+fn rooms_made_in_one_millisecond_are_listed_in_the_order_of_their_making() {
+    let (store, rooms) = empty();
+    let made: Vec<_> = (0..20).map(|_| room(&rooms).id().clone()).collect();
+    let ids = |rooms: &rooms::Rooms| -> Vec<_> {
+        rooms.list().iter().map(|room| room.id().clone()).collect()
+    };
+    assert_eq!(ids(&rooms), made);
+    let again = open(&store, NOW + 1);
+    assert_eq!(ids(&again), made, "after a restart");
+    let next = again.create(named("next"), NOW + 1).unwrap();
+    assert_eq!(
+        again.list().last().unwrap().id(),
+        next.room.id(),
+        "the clock has not caught up yet"
+    );
+}
+
+#[test]
+fn a_clock_that_was_set_back_makes_no_rooms_of_the_future() {
+    let (_, rooms) = empty();
+    room(&rooms);
+    let made = rooms.create(named("earlier"), NOW - DAY).unwrap();
+    assert_eq!(made.room.summary().room.created_at, NOW - DAY);
+}
