@@ -1,7 +1,7 @@
 //! One participant, as its room keeps it.
 
 use std::{
-    net::IpAddr,
+    net::{IpAddr, SocketAddr},
     sync::{
         Arc, OnceLock,
         atomic::{AtomicU64, Ordering},
@@ -148,6 +148,11 @@ impl Member {
     /// Whether it is to be called by the server, and is not.
     pub(crate) const fn is_uncalled(&self) -> bool {
         matches!(self.kept.about.kind, KeptKind::Endpoint(_)) && !self.is_up()
+    }
+
+    /// Whether the server is to call it at this address.
+    pub(crate) fn is_called_at(&self, address: SocketAddr) -> bool {
+        self.kept.about.kind == KeptKind::Endpoint(address)
     }
 
     pub(crate) const fn is_up(&self) -> bool {

@@ -55,7 +55,7 @@ async fn until_gone(scheduler: &Scheduler, member: &Member, place: &Place) {
         match answering(url, address).await {
             Ok(backend) => {
                 (backoff, was_down) = (RETRY.clone(), false);
-                if !connected(scheduler, member, participant, backend).await {
+                if !connected(scheduler, member, participant, address, backend).await {
                     return;
                 }
                 sleep(PAUSE).await;
@@ -101,10 +101,15 @@ async fn connected(
     scheduler: &Scheduler,
     member: &Member,
     participant: Participant,
+    address: SocketAddr,
     backend: Arc<HttpBackend>,
 ) -> bool {
     let id = ProviderId::from_random(rand::rng().random());
-    let Ok(connection) = member.room().connect(member.id(), id, now_ms()) else { return false };
+    let room = member.room();
+    // It may have joined again while it was asked whether it answers.
+    let Ok(connection) = room.connect_endpoint(member.id(), address, id, now_ms()) else {
+        return true;
+    };
     let presence = Arc::new(Presence::new(connection));
     let served = served(participant.capabilities);
     let offer = offer(member, &participant, served);

@@ -1,6 +1,9 @@
 //! Participants that come, are connected, and go.
 
-use std::{net::IpAddr, sync::Arc};
+use std::{
+    net::{IpAddr, SocketAddr},
+    sync::Arc,
+};
 
 use base::{ParticipantId, ProviderId, Secret};
 use protocol::room::Status;
@@ -12,6 +15,7 @@ use crate::{
     kept,
     member::Member,
     participant::{Connection, Ended, Joined, Joining, Kind},
+    state::State,
     token,
 };
 
@@ -133,8 +137,36 @@ impl Room {
         provider: ProviderId,
         now: u64,
     ) -> Result<Connection, RoomError> {
-        self.use_at(now);
+        self.connected(&mut self.state(), id, provider, now)
+    }
+
+    /// As [`Room::connect`], for a participant that the server calls at this address. One that has
+    /// joined again meanwhile, by a tunnel or with another address, keeps the connection it has.
+    ///
+    /// # Errors
+    /// [`RoomError::NoParticipant`].
+    pub fn connect_endpoint(
+        self: &Arc<Self>,
+        id: &str,
+        address: SocketAddr,
+        provider: ProviderId,
+        now: u64,
+    ) -> Result<Connection, RoomError> {
         let mut state = self.state();
+        if !state.member(id).is_some_and(|member| member.is_called_at(address)) {
+            return Err(no_participant(id));
+        }
+        self.connected(&mut state, id, provider, now)
+    }
+
+    fn connected(
+        self: &Arc<Self>,
+        state: &mut State,
+        id: &str,
+        provider: ProviderId,
+        now: u64,
+    ) -> Result<Connection, RoomError> {
+        self.use_at(now);
         let (linked, told) = state.link(id, provider, now).ok_or_else(|| no_participant(id))?;
         self.tell_all([told], now);
         Ok(Connection::new(Arc::clone(self), id.to_owned(), linked))

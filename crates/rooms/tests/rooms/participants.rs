@@ -47,6 +47,20 @@ async fn a_connections_end_is_waited_for_again_after_an_interruption() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_late_connection_of_an_endpoint_does_not_end_the_tunnel_that_took_its_place() {
+    let (_, rooms) = empty();
+    let room = room(&rooms);
+    let address = "127.0.0.1:9".parse().unwrap();
+    join(&room, "p", Kind::Endpoint(address));
+    join(&room, "p", Kind::Tunnel);
+    let tunnel = room.connect("p", provider(1), NOW).unwrap();
+    let late = room.connect_endpoint("p", address, provider(2), NOW);
+    assert!(matches!(late, Err(RoomError::NoParticipant(_))));
+    assert!(tokio::time::timeout(Duration::from_millis(1), tunnel.ended()).await.is_err());
+    assert_eq!(room.participant("p").unwrap().status, Status::Online);
+}
+
+#[tokio::test(start_paused = true)]
 async fn the_time_of_a_lost_connection_is_told_truly() {
     let (_, rooms) = empty();
     let room = room(&rooms);
