@@ -41,6 +41,25 @@ impl LocalRules {
         self.names_local_host(uri, headers) || authority(uri, headers).is_some_and(is_address)
     }
 
+    /// Whether a request for a socket comes from no page, or from one that may have it. A browser asks
+    /// nobody before it opens one, and one that was led to this server by a name of its own making is a
+    /// stranger's, whatever its origin says. What comes by way of a proxy has the proxy's own name.
+    pub fn takes_socket(&self, peer: IpAddr, uri: &Uri, headers: &HeaderMap) -> bool {
+        let Some(origin) = headers.get(header::ORIGIN) else { return true };
+        if origin.to_str().is_ok_and(|origin| self.allows_origin(origin)) {
+            return true;
+        }
+        if is_forwarded(headers) {
+            return self.takes_page(uri, headers);
+        }
+        if peer.to_canonical().is_loopback() {
+            return self.is_local(peer, uri, headers);
+        }
+        // Over TLS the browser has made sure that the name is the server's.
+        let is_proved = origin.as_bytes().starts_with(b"https://");
+        self.takes_page(uri, headers) && (is_proved || self.is_named_by_nobody_else(uri, headers))
+    }
+
     fn names_local_host(&self, uri: &Uri, headers: &HeaderMap) -> bool {
         let Some(authority) = authority(uri, headers) else { return false };
         let host = authority.host();
@@ -154,5 +173,50 @@ mod tests {
         assert!(!LocalRules::default().is_local(other, &Uri::from_static("/"), &headers));
         let mapped: IpAddr = "::ffff:127.0.0.1".parse().unwrap();
         assert!(LocalRules::default().is_local(mapped, &Uri::from_static("/"), &headers));
+    }
+
+    fn taken(from: &str, headers: &[(&'static str, &str)]) -> bool {
+        let local = LocalRules {
+            allowed_hosts: vec!["box.lan".to_owned()],
+            allowed_origins: vec!["https://app.example".to_owned()],
+        };
+        let headers = headers
+            .iter()
+            .map(|(name, value)| (http::HeaderName::from_static(name), value.parse().unwrap()))
+            .collect();
+        local.takes_socket(from.parse().unwrap(), &Uri::from_static("/ws"), &headers)
+    }
+
+    #[test]
+    fn pages_of_others_are_refused_and_programs_are_not() {
+        let host = ("host", "127.0.0.1:9178");
+        assert!(taken("127.0.0.1", &[host]));
+        assert!(taken("127.0.0.1", &[host, ("origin", "http://127.0.0.1:9178")]));
+        assert!(taken("127.0.0.1", &[host, ("origin", "https://app.example")]));
+        assert!(!taken("127.0.0.1", &[host, ("origin", "https://evil.example")]));
+        assert!(!taken("127.0.0.1", &[host, ("origin", "null")]));
+        let far = ("host", "workspace.example");
+        assert!(taken("10.0.0.7", &[far, ("origin", "https://workspace.example")]));
+        assert!(!taken("10.0.0.7", &[far, ("origin", "https://evil.example")]));
+    }
+
+    #[test]
+    fn a_page_whose_name_leads_to_this_machine_is_refused_unless_the_name_is_ours() {
+        let rebound = [("host", "evil.example:9178"), ("origin", "http://evil.example:9178")];
+        assert!(!taken("127.0.0.1", &rebound));
+        assert!(taken("127.0.0.1", &[("host", "box.lan"), ("origin", "http://box.lan")]));
+        let proxied = [rebound[0], rebound[1], ("x-forwarded-for", "10.0.0.7")];
+        assert!(taken("127.0.0.1", &proxied), "by way of a proxy it is the proxy's own name");
+    }
+
+    #[test]
+    fn from_other_machines_too_a_name_must_be_ours_an_address_or_proved_by_tls() {
+        let page = |host, origin| taken("10.0.0.7", &[("host", host), ("origin", origin)]);
+        assert!(!page("evil.example:9178", "http://evil.example:9178"), "led here");
+        assert!(page("192.168.1.4:9178", "http://192.168.1.4:9178"));
+        assert!(page("[fd00::4]:9178", "http://[fd00::4]:9178"));
+        assert!(page("box.lan:9178", "http://box.lan:9178"));
+        assert!(page("box.example", "https://box.example"));
+        assert!(!page("192.168.1.4:9178", "http://192.168.1.5:9178"));
     }
 }

@@ -110,7 +110,7 @@ fn make(path: &Path) -> std::io::Result<()> {
 }
 
 /// A file that is written, and readable by its owner only when it is made.
-fn private() -> OpenOptions {
+pub(crate) fn private() -> OpenOptions {
     let mut options = OpenOptions::new();
     options.create(true).write(true).truncate(false).mode(0o600);
     options

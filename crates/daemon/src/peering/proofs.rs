@@ -4,7 +4,7 @@
 use std::{
     collections::HashMap,
     fmt::Write as _,
-    fs::{self, OpenOptions},
+    fs::{self, File},
     io::{ErrorKind, Write as _},
     path::{Path, PathBuf},
     sync::mpsc::{Receiver, SyncSender, sync_channel},
@@ -15,6 +15,8 @@ use std::{
 use anyhow::Context;
 use base::{NodeId, millis};
 use mesh_relay::{InMemory, REMEMBERED, Remember};
+
+use crate::data::private;
 
 /// The most nodes that are remembered; of more, the oldest are forgotten.
 const MOST: usize = 100_000;
@@ -103,7 +105,7 @@ fn write(path: &Path, lines: &Receiver<Proof>, mut count: usize) {
 }
 
 fn append(path: &Path, line: &str) -> anyhow::Result<()> {
-    let mut file = OpenOptions::new().append(true).create(true).open(path)?;
+    let mut file = private().append(true).open(path)?;
     Ok(file.write_all(line.as_bytes())?)
 }
 
@@ -130,7 +132,7 @@ fn load(path: &Path, now: u64) -> anyhow::Result<Vec<Proof>> {
     Ok(kept.split_off(surplus))
 }
 
-/// Writes the file anew: whole, or not at all.
+/// Writes the file anew: whole, or not at all, and for its owner only.
 fn store(path: &Path, kept: &[Proof]) -> anyhow::Result<()> {
     let mut text = String::new();
     for (at, node) in kept {
@@ -139,12 +141,24 @@ fn store(path: &Path, kept: &[Proof]) -> anyhow::Result<()> {
     }
     let mut new = PathBuf::from(path);
     new.set_extension("new");
-    let written = fs::write(&new, text).and_then(|()| fs::rename(&new, path));
+    let written = afresh(&new)
+        .and_then(|mut file| file.write_all(text.as_bytes()))
+        .and_then(|()| fs::rename(&new, path));
     written.with_context(|| format!("{} cannot be written", path.display()))
+}
+
+/// A new file in the place of one that a crash has left there, whoever could read that.
+fn afresh(path: &Path) -> std::io::Result<File> {
+    match fs::remove_file(path) {
+        Err(error) if error.kind() != ErrorKind::NotFound => Err(error),
+        _ => private().open(path),
+    }
 }
 
 #[cfg(test)]
 mod tests {
+    use std::{fs::Permissions, os::unix::fs::PermissionsExt as _};
+
     use super::*;
 
     fn node(byte: u8) -> NodeId {
@@ -168,6 +182,20 @@ mod tests {
         let known = [1, 2, 3].map(|byte| proofs.last_proof(&node(byte)));
         assert_eq!(known, [None, Some(now - day), None]);
         assert_eq!(fs::read_to_string(&path).unwrap(), format!("{} {}\n", now - day, node(2)));
+    }
+
+    #[test]
+    fn the_file_is_for_its_owner_only_whatever_it_was() {
+        let (_directory, path) = file();
+        let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
+        append(&path, "line\n").unwrap();
+        assert_eq!(mode(&path), 0o600);
+        for left in [&path, &path.with_extension("new")] {
+            fs::write(left, "").unwrap();
+            fs::set_permissions(left, Permissions::from_mode(0o644)).unwrap();
+        }
+        Proofs::open(&path).unwrap();
+        assert_eq!(mode(&path), 0o600);
     }
 
     #[test]

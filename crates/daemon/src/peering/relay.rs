@@ -64,8 +64,10 @@ impl Relay {
     /// Answers who knocks at the relay. Pages of strangers get nothing of it: a browser would tell
     /// them who is there.
     pub(crate) fn answer(&self, mut request: Request) -> Response {
-        if !self.local.takes_page(request.uri(), request.headers()) {
-            let words = "this relay takes nodes, and no pages of other origins";
+        let from = api::Peer::of(request.extensions());
+        if !self.local.takes_socket(from, request.uri(), request.headers()) {
+            let words = "this relay takes nodes, and no pages of other origins, nor such that were led \
+                         here by a name that is not the server's";
             let kind = api::error::Kind::Permission;
             return api::ApiError::new(StatusCode::FORBIDDEN, kind, words).into_response();
         }

@@ -13,9 +13,9 @@ use std::{
     time::Duration,
 };
 
-use access::{Keys, LocalRules, LockOut, LockOutSettings, Token, WorkspaceRules, is_forwarded};
+use access::{Keys, LockOut, LockOutSettings, Token, WorkspaceRules};
 use files::{Git, Watches};
-use http::{HeaderMap, Request, Response, StatusCode, Uri, header};
+use http::{Request, Response, StatusCode};
 use protocol::workspace::limits::MAX_BEFORE_AUTH;
 use tokio::{sync::Semaphore, time::timeout};
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
@@ -118,7 +118,7 @@ pub(crate) fn connect<B>(
     request: &mut Request<B>,
     from: IpAddr,
 ) -> Response<String> {
-    if !takes(&shared.local, from, request.uri(), request.headers()) {
+    if !shared.local.takes_socket(from, request.uri(), request.headers()) {
         let words = "the workspace takes no pages of other origins, nor such that were led here \
                      by a name that is not the server's: see --allow-origin and --allow-host";
         return refuse(StatusCode::FORBIDDEN, words.to_owned());
@@ -166,24 +166,6 @@ pub(super) async fn serve(shared: &Arc<Shared>, io: Io, from: IpAddr, stranger: 
     }
 }
 
-/// Whether a page may connect. One that was led to this server by a name of its own making is a
-/// stranger's, whatever its origin says. What comes by way of a proxy has the proxy's own name.
-fn takes(local: &LocalRules, from: IpAddr, uri: &Uri, headers: &HeaderMap) -> bool {
-    let Some(origin) = headers.get(header::ORIGIN) else { return true };
-    if origin.to_str().is_ok_and(|origin| local.allows_origin(origin)) {
-        return true;
-    }
-    if is_forwarded(headers) {
-        return local.takes_page(uri, headers);
-    }
-    if from.to_canonical().is_loopback() {
-        return local.is_local(from, uri, headers);
-    }
-    // Over TLS the browser has made sure that the name is the server's.
-    let is_proved = origin.as_bytes().starts_with(b"https://");
-    local.takes_page(uri, headers) && (is_proved || local.is_named_by_nobody_else(uri, headers))
-}
-
 fn no_upgrade(error: UpgradeError) -> Response<String> {
     refuse(error.status(), error.to_string())
 }
@@ -221,51 +203,6 @@ fn write_private(path: &Path, text: &str) -> io::Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    fn taken(from: &str, headers: &[(&'static str, &str)]) -> bool {
-        let local = LocalRules {
-            allowed_hosts: vec!["box.lan".to_owned()],
-            allowed_origins: vec!["https://app.example".to_owned()],
-        };
-        let headers = headers
-            .iter()
-            .map(|(name, value)| (http::HeaderName::from_static(name), value.parse().unwrap()))
-            .collect();
-        takes(&local, from.parse().unwrap(), &Uri::from_static("/ws"), &headers)
-    }
-
-    #[test]
-    fn pages_of_others_are_refused_and_programs_are_not() {
-        let host = ("host", "127.0.0.1:9178");
-        assert!(taken("127.0.0.1", &[host]));
-        assert!(taken("127.0.0.1", &[host, ("origin", "http://127.0.0.1:9178")]));
-        assert!(taken("127.0.0.1", &[host, ("origin", "https://app.example")]));
-        assert!(!taken("127.0.0.1", &[host, ("origin", "https://evil.example")]));
-        assert!(!taken("127.0.0.1", &[host, ("origin", "null")]));
-        let far = ("host", "workspace.example");
-        assert!(taken("10.0.0.7", &[far, ("origin", "https://workspace.example")]));
-        assert!(!taken("10.0.0.7", &[far, ("origin", "https://evil.example")]));
-    }
-
-    #[test]
-    fn a_page_whose_name_leads_to_this_machine_is_refused_unless_the_name_is_ours() {
-        let rebound = [("host", "evil.example:9178"), ("origin", "http://evil.example:9178")];
-        assert!(!taken("127.0.0.1", &rebound));
-        assert!(taken("127.0.0.1", &[("host", "box.lan"), ("origin", "http://box.lan")]));
-        let proxied = [rebound[0], rebound[1], ("x-forwarded-for", "10.0.0.7")];
-        assert!(taken("127.0.0.1", &proxied), "by way of a proxy it is the proxy's own name");
-    }
-
-    #[test]
-    fn from_other_machines_too_a_name_must_be_ours_an_address_or_proved_by_tls() {
-        let page = |host, origin| taken("10.0.0.7", &[("host", host), ("origin", origin)]);
-        assert!(!page("evil.example:9178", "http://evil.example:9178"), "led here");
-        assert!(page("192.168.1.4:9178", "http://192.168.1.4:9178"));
-        assert!(page("[fd00::4]:9178", "http://[fd00::4]:9178"));
-        assert!(page("box.lan:9178", "http://box.lan:9178"));
-        assert!(page("box.example", "https://box.example"));
-        assert!(!page("192.168.1.4:9178", "http://192.168.1.5:9178"));
-    }
 
     #[test]
     fn a_node_is_who_it_was_after_a_restart() {

@@ -4,6 +4,7 @@ use serde_json::json;
 use testkit::{ChildProcess, Client};
 
 use super::{
+    kit::RelayProcess,
     servers::{has_peer, identity, mesh},
     wire::Wire,
 };
@@ -53,20 +54,35 @@ async fn a_server_that_is_no_relay_says_so() {
     assert_eq!(daemon.client().get("/peers").await.status, 404);
 }
 
-#[tokio::test]
-async fn a_page_of_another_origin_learns_nothing_of_who_is_at_the_relay() {
-    let daemon = serve().start().await;
-    let refused = daemon
-        .client()
+/// The status that a page of this origin gets which asks for the relay by this name.
+async fn knock(client: &Client, host: &str, origin: Option<&str>) -> u16 {
+    let request = client
         .request("GET", "/ws?node=x")
+        .header("host", host)
         .header("upgrade", "websocket")
         .header("connection", "upgrade")
         .header("sec-websocket-version", "13")
-        .header("sec-websocket-key", "dGhlIHNhbXBsZSBub25jZQ==")
-        .header("origin", "https://evil.example")
-        .send()
-        .await;
-    assert_eq!(refused.status, 403, "{}", refused.text());
+        .header("sec-websocket-key", "dGhlIHNhbXBsZSBub25jZQ==");
+    let request = match origin {
+        Some(origin) => request.header("origin", origin),
+        None => request,
+    };
+    request.open().await.answer().await.status
+}
+
+#[tokio::test]
+async fn a_page_of_another_origin_learns_nothing_of_who_is_at_the_relay() {
+    let (daemon, alone) = (serve().start().await, RelayProcess::start(&[]).await);
+    for address in [daemon.address(), alone.address] {
+        let (client, own) = (Client::new(address), address.to_string());
+        let page = format!("http://{own}");
+        assert_eq!(knock(&client, &own, Some("https://evil.example")).await, 403);
+        // A name of the page's maker, which leads here.
+        assert_eq!(knock(&client, "evil.example", Some("http://evil.example")).await, 403);
+        assert_eq!(knock(&client, &own, Some(&page)).await, 101);
+        // Programs are no pages, whatever name they dial.
+        assert_eq!(knock(&client, "relay.example", None).await, 101);
+    }
 }
 
 #[tokio::test]
