@@ -23,7 +23,7 @@ use std::{
 
 use base::NodeId;
 use protocol::mesh::relay::{
-    Code, Facts, Fault, PeerRecord, RegisterChallenge, RelayError, RelayNodeId, ToRelay,
+    Code, Facts, Fault, Filter, PeerRecord, RegisterChallenge, RelayError, RelayNodeId, ToRelay,
 };
 use wire::Utf8Bytes;
 
@@ -144,6 +144,8 @@ struct Line {
     joins: Bucket,
     leaves: Bucket,
     strikes: u32,
+    /// Who it wanted to hear of before it registered, as stock gateways do.
+    early: Option<Filter>,
     node: Option<Node>,
 }
 
@@ -342,6 +344,7 @@ impl Line {
             joins: Bucket::full(settings.joins, now),
             leaves: Bucket::full(settings.leaves, now),
             strikes: 0,
+            early: None,
             node: None,
         }
     }

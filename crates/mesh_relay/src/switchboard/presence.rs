@@ -11,7 +11,12 @@ use wire::Utf8Bytes;
 use super::{Connection, Line, Node, Now, Switchboard};
 use crate::bucket::Bucket;
 
+/// The longest name of a model, in bytes, that is kept of who asks before it registers.
+const MAX_EARLY: usize = 256;
+
 impl Switchboard {
+    /// Tells who is there. Who asks before it has registered is told once it has: stock gateways ask
+    /// so, and ask again only 10 s later.
     pub(super) fn discover(
         &mut self,
         now: Now,
@@ -19,9 +24,14 @@ impl Switchboard {
         filter: &Filter,
         has_room: bool,
     ) {
-        let Some(line) = self.lines.get_mut(&connection).filter(|line| line.node.is_some()) else {
-            return self.refuse_stranger(connection);
-        };
+        let Some(line) = self.lines.get_mut(&connection) else { return };
+        if line.node.is_none() {
+            if filter.model_id.as_ref().is_some_and(|model| model.len() > MAX_EARLY) {
+                return self.refuse_stranger(connection);
+            }
+            line.early = Some(filter.clone());
+            return;
+        }
         let full = if has_room { Ok(()) } else { Err(std::time::Duration::from_secs(1)) };
         if let Err(wait) = full.and_then(|()| line.discover.take(now.instant)) {
             return self.limit(connection, wait);

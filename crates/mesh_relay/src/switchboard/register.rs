@@ -44,6 +44,7 @@ impl Switchboard {
         };
         let id = node.id.clone();
         let Some(line) = self.lines.get_mut(&connection) else { return };
+        let early = line.early.take();
         if let (Some(_), Some(key)) = (&line.challenge, id.key()) {
             self.memory.proved(key, now.unix_ms);
         }
@@ -53,6 +54,9 @@ impl Switchboard {
         line.node = Some(node);
         if self.nodes.insert(id, connection).is_none() || told {
             self.tell_joined(now, connection);
+        }
+        if let Some(filter) = early {
+            self.discover(now, connection, &filter, true);
         }
     }
 

@@ -161,9 +161,33 @@ fn who_has_not_registered_can_say_nothing() {
     let (node, stranger) = (hall.node(1), hall.line());
     hall.pass_on(stranger, "relayOpen", 2, 1, "s");
     assert_eq!(hall.code(stranger), "not_registered");
-    hall.say(stranger, json!({"discover": {"requestingNodeID": id(2)}}));
+    hall.say(stranger, json!({"discover": {"filter": {"modelID": "m".repeat(257)}}}));
     assert_eq!(hall.code(stranger), "not_registered");
     assert!(hall.take(node).is_empty());
+}
+
+#[test]
+fn who_asks_who_is_there_before_it_registers_is_told_afterwards_and_once() {
+    let mut hall = Hall::with(Settings {
+        admission: Admission::Members([1, 2].map(|number| NodeId::new([number; 32])).into()),
+        ..Settings::default()
+    });
+    hall.node(1);
+    let gateway = hall.line();
+    for _ in 0..2 {
+        hall.say(gateway, json!({"discover": {"requestingNodeID": id(2)}}));
+    }
+    // Not a word before it is known who asks.
+    assert!(hall.take(gateway).is_empty());
+    hall.register(gateway, &id(2), "not its signature");
+    assert_eq!(hall.code(gateway), "invalid_signature");
+    hall.register(gateway, &id(2), &id(2));
+    let told = hall.take(gateway);
+    assert_eq!(told.len(), 2, "{told:?}");
+    assert_eq!(told[0]["registerAck"]["nodeID"], id(2));
+    assert_eq!(told[1]["discoverResponse"]["peers"][0]["nodeID"], id(1));
+    hall.register(gateway, &id(2), &id(2));
+    assert_eq!(hall.take(gateway).len(), 1, "only the acknowledgement");
 }
 
 #[test]

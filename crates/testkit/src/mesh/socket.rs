@@ -100,6 +100,15 @@ impl RelaySocket {
         }
     }
 
+    /// Waits for a message of each of these kinds, in whatever order; others are passed over.
+    pub async fn expect_all(&mut self, kinds: &[&str]) {
+        let mut missing = kinds.to_vec();
+        while !missing.is_empty() {
+            let message = self.hear().await.unwrap_or_else(|| panic!("closed before {missing:?}"));
+            missing.retain(|kind| message.get(*kind).is_none());
+        }
+    }
+
     /// Waits until the relay has closed; the code and reason with which it did, if any.
     pub async fn closed(&mut self) -> Option<(u16, String)> {
         loop {

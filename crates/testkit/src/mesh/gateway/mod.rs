@@ -111,8 +111,10 @@ impl FakeGateway {
         let key = MeshKey::new([seed; 32]);
         let id = key.id();
         let mut socket = RelaySocket::open(relay, &id).await;
+        // Stock gateways ask before they register, and only once in 10 s.
+        socket.say(&json!({"discover": {"requestingNodeID": id}})).await;
         socket.say(&registration(&key, "gateway", &facts::gateway_capabilities())).await;
-        socket.expect("registerAck").await;
+        socket.expect_all(&["discoverResponse", "registerAck"]).await;
         let (sink, stream) = socket.split();
         let (told, found) = mpsc::channel(MAX_FOUND);
         let shared = Arc::new(Shared { sessions: Mutex::default(), found: told });
