@@ -55,7 +55,7 @@ impl Asked {
         Ok(())
     }
 
-    /// The answer is complete.
+    /// The answer is complete, as the peer says. A stock node says so, too, when its backend has died.
     pub(super) fn complete(mut self, complete: &InferenceComplete, warren: bool) {
         // Stock peers count chunks.
         let estimated = !warren;
@@ -64,6 +64,10 @@ impl Asked {
             prompt_tokens: complete.tokens_in.map(u64::from),
             completion_tokens: complete.tokens_out.map(u64::from),
         });
+        if !warren && !self.reply.is_finished() {
+            return self
+                .fail("it said that its answer is complete in the middle of it: its backend died");
+        }
         match self.rest() {
             Ok(()) => self.writer.end(),
             Err(trouble) => self.give_up(trouble),

@@ -10,6 +10,8 @@ pub(super) struct Reply {
     kind: Kind,
     /// Whether anything has come.
     begun: bool,
+    /// Whether the model came to its end.
+    finished: bool,
 }
 
 enum Kind {
@@ -21,7 +23,7 @@ impl Reply {
     /// For a client that asked for a stream, or did not.
     pub(super) fn new(streaming: bool) -> Self {
         let kind = if streaming { Kind::Events } else { Kind::Whole(Gather::default()) };
-        Self { kind, begun: false }
+        Self { kind, begun: false, finished: false }
     }
 
     /// The head of an answer that goes well.
@@ -43,8 +45,11 @@ impl Reply {
     /// # Errors
     /// Why it is none.
     pub(super) fn chunk(&mut self, chunk: &str) -> Result<Bytes, String> {
-        chunk::look(chunk).map_err(|bad| bad.to_string())?;
+        let seen = chunk::look(chunk).map_err(|bad| bad.to_string())?;
         self.begun = true;
+        // Stock nodes whose backend does not stream make one chunk of its answer: with its usage, and
+        // without the reason why it ended.
+        self.finished |= seen.finishes || seen.tells_usage;
         match &mut self.kind {
             Kind::Events => Ok(event(chunk)),
             Kind::Whole(gather) => {
@@ -52,6 +57,11 @@ impl Reply {
                 Ok(Bytes::new())
             }
         }
+    }
+
+    /// Whether the model came to its end: a backend that dies tells neither that nor what it used.
+    pub(super) fn is_finished(&self) -> bool {
+        self.finished
     }
 
     /// What the client gets when the peer says that this is all.
@@ -109,6 +119,19 @@ mod tests {
         assert_eq!(whole["choices"][0]["message"]["content"], "éé");
         assert_eq!(whole["object"], "chat.completion");
         assert_eq!(reply.head().headers["content-type"], "application/json");
+    }
+
+    #[test]
+    fn an_answer_is_finished_by_its_reason_or_its_usage() {
+        let stopped = r#"{"choices":[{"index":0,"delta":{},"finish_reason":"stop"}]}"#;
+        let whole = r#"{"choices":[{"delta":{"content":"x"},"finish_reason":null}],"usage":{"total_tokens":2}}"#;
+        for last in [stopped, whole] {
+            let mut reply = Reply::new(true);
+            reply.chunk(CHUNK).unwrap();
+            assert!(!reply.is_finished());
+            reply.chunk(last).unwrap();
+            assert!(reply.is_finished(), "{last}");
+        }
     }
 
     #[test]

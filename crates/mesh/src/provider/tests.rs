@@ -25,6 +25,8 @@ use crate::{
 
 const DELTA: &str = r#"{"choices":[{"index":0,"delta":{"content":"é"}}],"x":1.50}"#;
 
+const STOP: &str = r#"{"choices":[{"index":0,"delta":{},"finish_reason":"stop"}]}"#;
+
 struct Bench {
     server: Server,
     seats: Seats,
@@ -138,6 +140,7 @@ async fn who_wants_no_stream_gets_one_answer() {
     let upper = WireId::from(&*request.request_id.as_str().to_ascii_uppercase());
     bench.chunk(&link, &upper, DELTA);
     bench.chunk(&link, &upper, DELTA);
+    bench.chunk(&link, &upper, STOP);
     bench.complete(&link, &upper);
     assert_eq!(answer.head().await.unwrap().headers["content-type"], "application/json");
     let (text, well) = rest(&mut answer).await;
@@ -153,8 +156,10 @@ async fn requests_run_side_by_side_and_their_answers_are_not_mixed() {
     let (first, second) = (asked(&mut far).await.request_id, asked(&mut far).await.request_id);
     bench.chunk(&link, &second, r#"{"choices":[{"delta":{"content":"second"}}]}"#);
     bench.chunk(&link, &first, r#"{"choices":[{"delta":{"content":"first"}}]}"#);
-    bench.complete(&link, &second);
-    bench.complete(&link, &first);
+    for id in [&second, &first] {
+        bench.chunk(&link, id, STOP);
+        bench.complete(&link, id);
+    }
     for (answer, word) in answers.iter_mut().zip(["first", "second"]) {
         answer.head().await.unwrap();
         let (text, well) = rest(answer).await;
@@ -234,6 +239,25 @@ async fn no_answer_ends_well_that_is_none() {
         if bad.is_some() {
             let (message, _) = far.hears().await;
             assert!(matches!(message, ClusterMessage::InferenceCancel(_)), "{message:?}");
+        }
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_stock_answer_that_is_complete_in_its_middle_is_none() {
+    for (kind, streaming) in [(Kind::StockFar, true), (Kind::StockNear, false)] {
+        let mut bench = Bench::new();
+        let (link, mut far) = bench.peer(1, kind, 1);
+        let mut answer = bench.server.ask(streaming);
+        let request = asked(&mut far).await.request_id;
+        bench.chunk(&link, &request, DELTA);
+        bench.complete(&link, &request);
+        if streaming {
+            answer.head().await.unwrap();
+            let (text, well) = rest(&mut answer).await;
+            assert!(!well && !text.contains("[DONE]"), "{text}");
+        } else {
+            assert_eq!(answer.head().await.unwrap_err().ending, Ending::ProviderFailed);
         }
     }
 }

@@ -11,13 +11,14 @@ pub struct Script {
     gate: Option<Gate>,
     failure: Option<(String, String)>,
     refuses: bool,
+    dies: bool,
 }
 
 impl Script {
     /// An answer in words.
     pub fn text(text: &str) -> Self {
         let pieces = text.split_inclusive(' ').map(str::to_owned).collect();
-        Self { pieces, gate: None, failure: None, refuses: false }
+        Self { pieces, gate: None, failure: None, refuses: false, dies: false }
     }
 
     /// Waits at the gate before each word after the first, and before the end.
@@ -41,6 +42,13 @@ impl Script {
         self
     }
 
+    /// Its backend dies after the last word: stock nodes say then that the answer is complete.
+    #[must_use]
+    pub fn die(mut self) -> Self {
+        self.dies = true;
+        self
+    }
+
     /// The chunks of an answer to this request, as `model` writes them.
     pub(super) fn chunks(&self, model: &str) -> Vec<Value> {
         if self.refuses {
@@ -54,7 +62,8 @@ impl Script {
             })
         };
         let words = self.pieces.iter().map(|piece| chunk(json!({"content": piece}), Value::Null));
-        let last = self.failure.is_none().then(|| chunk(json!({}), json!("stop")));
+        let ends = self.failure.is_none() && !self.dies;
+        let last = ends.then(|| chunk(json!({}), json!("stop")));
         words.chain(last).collect()
     }
 

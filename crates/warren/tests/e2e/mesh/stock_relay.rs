@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use serde_json::json;
+use serde_json::{Value, json};
 use testkit::{
     DEADLINE, Gate, Reply, eventually,
     mesh::{
@@ -99,6 +99,19 @@ async fn a_stock_node_is_asked_through_our_relay_and_through_a_stock_one() {
     }
 }
 
+/// Waits until a machine knows that a node has a model.
+async fn knows(asker: &Machine, node: &FakeMeshNode, model: &str) {
+    let knows = async || asker.peer(node.id()).await.is_some_and(|peer| peer["models"][0] == model);
+    eventually("a node with its model", DEADLINE, knows).await;
+}
+
+/// A request for another model than usual.
+fn of(model: &str, stream: bool) -> Value {
+    let mut request = saying("hi", stream);
+    request["model"] = json!(model);
+    request
+}
+
 #[tokio::test]
 async fn an_error_of_a_stock_node_is_told_and_hanging_up_closes_its_session() {
     let relay = FakeStockRelay::start().await;
@@ -110,18 +123,25 @@ async fn an_error_of_a_stock_node_is_told_and_hanging_up_closes_its_session() {
     let answer = asker.ask(&saying("hi", true)).await.text();
     assert!(answer.contains("backend returned 500") && !answer.contains("[DONE]"), "{answer}");
 
+    let settings =
+        NodeSettings { script: Script::text("one two").die(), ..NodeSettings::new(11, "dying") };
+    let dying = FakeMeshNode::start(relay.address(), settings).await;
+    knows(&asker, &dying, "dying").await;
+    for (stream, status) in [(true, 200), (false, 502)] {
+        let answer = asker.ask(&of("dying", stream)).await;
+        let text = answer.text();
+        assert_eq!(answer.status, status, "{text}");
+        assert!(text.contains("error") && !text.contains("[DONE]"), "{text}");
+    }
+
     let gate = Gate::closed();
     let settings = NodeSettings {
         script: Script::text("one two").gate(&gate),
         ..NodeSettings::new(10, "slow")
     };
     let slow = FakeMeshNode::start(relay.address(), settings).await;
-    let knows =
-        async || asker.peer(slow.id()).await.is_some_and(|peer| peer["models"][0] == "slow");
-    eventually("the slow node", DEADLINE, knows).await;
-    let mut request = saying("hi", true);
-    request["model"] = json!("slow");
-    let asked = asker.client().post(CHAT, &request).open().await;
+    knows(&asker, &slow, "slow").await;
+    let asked = asker.client().post(CHAT, &of("slow", true)).open().await;
     let mut answer = asked.answer().await;
     answer.next_chunk().await.expect("the first word");
     drop(answer);
