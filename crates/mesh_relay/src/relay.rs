@@ -10,7 +10,7 @@ use std::{
 };
 
 use http::{HeaderValue, Request, Response, header};
-use protocol::mesh::relay::{SUBPROTOCOL, relay_host};
+use protocol::mesh::relay::{SUBPROTOCOL, SUBPROTOCOL_HEADER, SUBPROTOCOL_VERSION, relay_host};
 use tokio::{sync::oneshot, time::Instant};
 use tokio_util::task::TaskTracker;
 use wire::{Limits, Link, Outbox, Upgrade, UpgradeError};
@@ -83,7 +83,11 @@ impl MeshRelay {
         if challenge.as_ref().is_some_and(|host| !self.shared.is_own(host)) {
             return misdirected();
         }
-        let response = upgrade.response();
+        let mut response = upgrade.response();
+        if challenge.is_some() {
+            let version = HeaderValue::from_static(SUBPROTOCOL_VERSION);
+            response.headers_mut().insert(SUBPROTOCOL_HEADER, version);
+        }
         let relay = self.clone();
         self.links.spawn(async move {
             match upgrade.link_within(LIMITS).await {

@@ -44,6 +44,8 @@ pub struct Dialed {
     pub outbox: Outbox,
     /// The subprotocol that the server chose.
     pub subprotocol: Option<String>,
+    /// The headers of its answer.
+    pub headers: HeaderMap,
 }
 
 /// Why no link came about.
@@ -112,9 +114,10 @@ async fn dial_now(dial: Dial<'_>) -> Result<Dialed, DialError> {
     }
     let chosen = response.headers().get(header::SEC_WEBSOCKET_PROTOCOL);
     let subprotocol = chosen.and_then(|name| name.to_str().ok()).map(str::to_owned);
+    let headers = response.headers().clone();
     let upgraded = hyper::upgrade::on(response).await.map_err(not_http)?;
     let (link, outbox) = Link::new(Box::pin(TokioIo::new(upgraded)), Role::Client);
-    Ok(Dialed { link, outbox, subprotocol })
+    Ok(Dialed { link, outbox, subprotocol, headers })
 }
 
 async fn connect(url: &Url, secure: bool) -> Result<Io, DialError> {

@@ -73,7 +73,8 @@ where
             let (server, server_outbox) = Link::new(Box::pin(far), Role::Server);
             (self.0)(server, server_outbox);
             let (link, outbox) = Link::new(Box::pin(near), Role::Client);
-            Ok(Dialed { link, outbox, subprotocol: Some(SUBPROTOCOL.to_owned()) })
+            let subprotocol = Some(SUBPROTOCOL.to_owned());
+            Ok(Dialed { link, outbox, subprotocol, headers: HeaderMap::new() })
         })
     }
 }

@@ -108,7 +108,7 @@ pub(crate) struct Serving<'a> {
 
 impl<'a> Serving<'a> {
     pub(crate) fn new(context: &'a LinkLoop, dialed: Dialed) -> Self {
-        let Dialed { link, outbox, subprotocol } = dialed;
+        let Dialed { link, outbox, subprotocol, .. } = dialed;
         let binary = subprotocol.as_deref() == Some(SUBPROTOCOL);
         let form = if binary { Form::Binary } else { Form::Json };
         let lent = &context.lent;

@@ -4,8 +4,13 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
+use super::sort::Sort;
+
 /// A connection has to become a registration within so long.
 const REGISTERED_WITHIN: Duration = Duration::from_secs(10);
+
+/// A relay that may be a Warren's sends its challenge within so long: a Warren sends it at once.
+const CHALLENGED_WITHIN: Duration = Duration::from_secs(2);
 
 /// A relay has to say who is there within so long, or it is asked again.
 const ANSWERED_WITHIN: Duration = Duration::from_secs(10);
@@ -67,24 +72,27 @@ pub(super) struct Clock {
 impl Clock {
     /// Of a connection that stands now. A Warren's relay sends a challenge first: see
     /// [`Clock::challenged`].
-    pub(super) fn new(now: Instant, warren: bool) -> Self {
+    pub(super) fn new(now: Instant, sort: Sort) -> Self {
         Self {
-            ask_every: if warren { ASK_EVERY } else { ASK_STOCK_EVERY },
+            ask_every: ASK_STOCK_EVERY,
             since: now,
             registered: false,
             ping: now + PING_EVERY,
-            register: (!warren).then_some(now),
+            register: match sort {
+                Sort::Warren => None,
+                Sort::Unclear => Some(now + CHALLENGED_WITHIN),
+                Sort::Stock => Some(now),
+            },
             look: now + LOOK_EVERY,
             discover: None,
             asked: None,
         }
     }
 
-    /// The challenge has come.
+    /// The challenge has come: the relay is a Warren's.
     pub(super) fn challenged(&mut self, now: Instant) {
-        if !self.registered {
-            self.register = Some(now);
-        }
+        self.ask_every = ASK_EVERY;
+        self.register = Some(now);
     }
 
     /// The relay has registered this node. Whether that is new.
@@ -170,10 +178,12 @@ mod tests {
 
     /// What is done until so many seconds have passed, when the relay answers at once and is heard
     /// all the time.
-    fn history(warren: bool, seconds: u64) -> Vec<(u64, Step)> {
+    fn history(sort: Sort, seconds: u64) -> Vec<(u64, Step)> {
         let start = Instant::now();
-        let mut clock = Clock::new(start, warren);
-        clock.challenged(start);
+        let mut clock = Clock::new(start, sort);
+        if sort == Sort::Warren {
+            clock.challenged(start);
+        }
         let (mut now, mut steps) = (start, Vec::new());
         while now <= start + Duration::from_secs(seconds) {
             while let Some(step) = clock.due(now, now) {
@@ -195,19 +205,32 @@ mod tests {
 
     #[test]
     fn a_relay_is_told_every_minute_and_asked_by_its_sort() {
-        let steps = history(false, 130);
+        let steps = history(Sort::Stock, 130);
         assert_eq!(steps[..2], [(0, Step::Register), (0, Step::Discover)]);
         assert_eq!(times(&steps, Step::Register), [0, 60, 120]);
         assert_eq!(times(&steps, Step::Discover), [0, 30, 60, 90, 120]);
         assert_eq!(times(&steps, Step::Ping).len(), 13);
         assert_eq!(times(&steps, Step::Look)[..3], [5, 10, 15]);
-        assert_eq!(times(&history(true, 130), Step::Discover), [0, 60, 120]);
+        assert_eq!(times(&history(Sort::Warren, 130), Step::Discover), [0, 60, 120]);
+    }
+
+    #[test]
+    fn a_relay_that_may_be_a_warrens_is_given_two_seconds_for_its_challenge() {
+        let steps = history(Sort::Unclear, 70);
+        assert_eq!(times(&steps, Step::Register), [2, 62]);
+        assert_eq!(times(&steps, Step::Discover), [2, 32, 62]);
+        let start = Instant::now();
+        let mut clock = Clock::new(start, Sort::Unclear);
+        let soon = start + Duration::from_millis(20);
+        assert_eq!(clock.due(soon, soon), None);
+        clock.challenged(soon);
+        assert_eq!(clock.due(soon, soon), Some(Step::Register));
     }
 
     #[test]
     fn a_silent_relay_is_dead_within_30_seconds() {
         let start = Instant::now();
-        let mut clock = Clock::new(start, false);
+        let mut clock = Clock::new(start, Sort::Stock);
         clock.registered(start);
         let mut now = start;
         while clock.due(now, start) != Some(Step::Dead) {
@@ -220,7 +243,7 @@ mod tests {
     fn a_relay_that_does_not_register_is_given_up_after_ten_seconds() {
         let start = Instant::now();
         // A Warren's relay that never sends its challenge: nothing can be registered.
-        let mut clock = Clock::new(start, true);
+        let mut clock = Clock::new(start, Sort::Warren);
         assert_eq!(clock.due(start, start), None);
         let at = clock.next(start + Duration::from_secs(9));
         assert_eq!(at - start, REGISTERED_WITHIN);
@@ -231,7 +254,7 @@ mod tests {
     fn many_that_come_at_once_are_asked_for_once_and_not_too_often() {
         let start = Instant::now();
         let second = |second| start + Duration::from_secs(second);
-        let mut clock = Clock::new(start, true);
+        let mut clock = Clock::new(start, Sort::Warren);
         clock.registered(start);
         assert_eq!(clock.due(start, start), Some(Step::Discover));
         clock.answered(start);
@@ -247,7 +270,7 @@ mod tests {
     #[test]
     fn a_relay_that_asks_for_peace_gets_it() {
         let start = Instant::now();
-        let mut clock = Clock::new(start, false);
+        let mut clock = Clock::new(start, Sort::Stock);
         clock.registered(start);
         clock.hold(start, Duration::from_secs(8));
         assert_eq!(clock.due(start + Duration::from_secs(7), start), None);
@@ -258,7 +281,7 @@ mod tests {
     #[test]
     fn an_unanswered_question_is_asked_again() {
         let start = Instant::now();
-        let mut clock = Clock::new(start, true);
+        let mut clock = Clock::new(start, Sort::Warren);
         clock.registered(start);
         assert_eq!(clock.due(start, start), Some(Step::Discover));
         assert!(clock.next(start) <= start + ANSWERED_WITHIN);

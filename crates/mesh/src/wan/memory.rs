@@ -1,14 +1,16 @@
-//! What is remembered of peers while this process runs.
+//! What is remembered of peers and relays while this process runs.
 
 use std::{
     collections::{HashMap, HashSet},
     net::SocketAddr,
-    sync::{Mutex, MutexGuard, PoisonError},
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
     time::Duration,
 };
 
 use base::NodeId;
 use tokio::time::Instant;
+
+use super::sort::Sort;
 
 /// The most peers of which something is remembered.
 const MAX_PEERS: usize = 4_096;
@@ -19,7 +21,7 @@ pub(super) const MAX_ADDRESSES: usize = 8;
 /// Addresses at which nobody answered are not tried again for so long.
 const TRIED: Duration = Duration::from_secs(60);
 
-/// What is remembered of peers.
+/// What is remembered of peers and relays.
 #[derive(Debug, Default)]
 pub(super) struct Memory(Mutex<State>);
 
@@ -30,6 +32,10 @@ struct State {
     sealed: HashSet<NodeId>,
     /// Where the LAN listeners of peers can be reached, as they told in sealed hellos.
     addresses: HashMap<NodeId, Addresses>,
+    /// Of which sort relays are, by their hosts: those of the settings, which are few. One that was a
+    /// Warren's stays that: whoever is in between could otherwise have this node tell a signature that
+    /// can be used again.
+    relays: HashMap<Arc<str>, Sort>,
 }
 
 #[derive(Debug)]
@@ -51,6 +57,20 @@ impl Memory {
     /// Whether one ever was.
     pub(super) fn was_sealed(&self, peer: &NodeId) -> bool {
         self.lock().sealed.contains(peer)
+    }
+
+    /// A relay has shown of which sort it is.
+    pub(super) fn relay_is(&self, host: &Arc<str>, sort: Sort) {
+        let mut state = self.lock();
+        let known = state.relays.entry(Arc::clone(host)).or_insert(sort);
+        if sort == Sort::Warren {
+            *known = sort;
+        }
+    }
+
+    /// Of which sort a relay has shown to be.
+    pub(super) fn relay(&self, host: &str) -> Option<Sort> {
+        self.lock().relays.get(host).copied()
     }
 
     /// A peer can be reached at these addresses, at most [`MAX_ADDRESSES`].
@@ -114,6 +134,18 @@ mod tests {
         assert_eq!(memory.to_try(&peer, start + TRIED), [address]);
         memory.reachable_at(&peer, Vec::new());
         assert!(memory.to_try(&peer, start + 3 * TRIED).is_empty());
+    }
+
+    #[test]
+    fn a_relay_that_was_a_warrens_stays_that() {
+        let (memory, host) = (Memory::default(), Arc::from("relay.test"));
+        assert_eq!(memory.relay(&host), None);
+        for (shown, known) in
+            [(Sort::Stock, Sort::Stock), (Sort::Warren, Sort::Warren), (Sort::Stock, Sort::Warren)]
+        {
+            memory.relay_is(&host, shown);
+            assert_eq!(memory.relay(&host), Some(known));
+        }
     }
 
     #[test]

@@ -5,6 +5,7 @@
 //!
 //! - `relay`: a relay, dialled again and again; `retry` says when
 //! - `connection`: one connection to it; `clock` says when it is told what
+//! - `sort`: whether it is a Warren's
 //! - `registration`: what this node tells of itself
 //! - `roster`: who is there
 //! - `sessions`: the sessions over it, until they are links; `words` between their ends
@@ -31,6 +32,7 @@ mod relay;
 mod retry;
 mod roster;
 mod sessions;
+mod sort;
 mod status;
 #[cfg(test)]
 mod tests;

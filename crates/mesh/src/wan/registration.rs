@@ -10,23 +10,18 @@ use protocol::mesh::{
 use seal::{Identity, challenge_text, offer_text, register_text, sign_hex};
 use serde_json::value::RawValue;
 
-use super::home::Home;
+use super::{home::Home, sort::Sort};
 
 /// What this node tells a relay of itself, on one connection.
 #[derive(Debug)]
 pub(super) struct Registration {
-    form: Form,
+    sort: Sort,
+    /// The relay's name, as a challenge has it.
+    host: String,
+    /// The number of the relay's challenge, once it has come.
+    nonce: Option<String>,
     /// What was told last.
     told: Option<Told>,
-}
-
-/// How a registration is signed.
-#[derive(Debug)]
-enum Form {
-    /// As stock peers do: always the same.
-    Constant,
-    /// For a relay of this name, and the number that it has sent.
-    Challenge { host: String, nonce: Option<String> },
 }
 
 /// What others choose a peer by.
@@ -38,35 +33,35 @@ struct Told {
 }
 
 impl Registration {
-    /// At a stock relay.
-    pub(super) fn constant() -> Self {
-        Self { form: Form::Constant, told: None }
+    /// At a relay of this name and sort.
+    pub(super) fn new(sort: Sort, host: String) -> Self {
+        Self { sort, host, nonce: None, told: None }
     }
 
-    /// At a Warren's relay of this name, which sends a challenge.
-    pub(super) fn challenge(host: String) -> Self {
-        Self { form: Form::Challenge { host, nonce: None }, told: None }
+    /// Of which sort the relay was when the connection began.
+    pub(super) fn sort(&self) -> Sort {
+        self.sort
     }
 
-    /// Whether it cannot be replayed.
+    /// Whether the relay has sent a challenge, so that what is signed cannot be used again.
     pub(super) fn is_challenged(&self) -> bool {
-        matches!(self.form, Form::Challenge { .. })
+        self.nonce.is_some()
     }
 
     /// The relay's challenge. The first counts.
     pub(super) fn challenged(&mut self, number: String) {
-        if let Form::Challenge { nonce, .. } = &mut self.form {
-            nonce.get_or_insert(number);
-        }
+        self.nonce.get_or_insert(number);
     }
 
-    /// The message; `None` while the challenge has not come.
+    /// The message: signed for the relay's challenge, or as stock peers sign; `None` while a Warren's
+    /// relay has not sent its challenge.
     pub(super) fn message(&mut self, home: &dyn Home) -> Option<String> {
         let identity = home.identity();
         let node = identity.node_id();
-        let text = match &self.form {
-            Form::Constant => register_text(&node),
-            Form::Challenge { host, nonce } => challenge_text(nonce.as_deref()?, host, &node),
+        let text = match &self.nonce {
+            Some(nonce) => challenge_text(nonce, &self.host, &node),
+            None if self.sort == Sort::Warren => return None,
+            None => register_text(&node),
         };
         let capabilities = home.capabilities();
         self.told = Some(Told::of(&capabilities));

@@ -15,6 +15,7 @@ use super::{
     connection::{Ask, Connection, Ended, Parts},
     registration::Registration,
     retry::Retry,
+    sort::Sort,
     status::{RelayStatus, Shown},
 };
 use crate::{lan::NoLink, link::Link};
@@ -130,16 +131,14 @@ async fn connect(url: &Url, parts: &Parts, asks: &mut mpsc::Receiver<Ask>) -> En
         Some(Ok(dialled)) => dialled,
         Some(Err(error)) => return Ended::Broken(base::error::chain(&error)),
     };
-    let Dialed { link, outbox, subprotocol } = dialled;
+    let Dialed { link, outbox, subprotocol, headers } = dialled;
     parts.shown.set(|status| {
         status.connected_since_ms = Some(access::Moment::now().wall_ms);
     });
-    let registration = match subprotocol.as_deref() {
-        Some(SUBPROTOCOL) => {
-            Registration::challenge(relay_host(&url[Position::BeforeHost..Position::AfterPort]))
-        }
-        _ => Registration::constant(),
-    };
+    let remembered = parts.memory.relay(&parts.relay);
+    let sort = Sort::of(subprotocol.as_deref(), &headers, remembered);
+    let host = relay_host(&url[Position::BeforeHost..Position::AfterPort]);
+    let registration = Registration::new(sort, host);
     Connection::run(parts, link, outbox, registration, asks).await
 }
 

@@ -21,6 +21,7 @@ pub(super) struct Roster {
 #[derive(Debug)]
 struct Entry {
     warren: Option<Seals>,
+    has_models: bool,
     /// The last list that it was in.
     list: u64,
 }
@@ -31,13 +32,18 @@ impl Roster {
         self.list += 1;
     }
 
-    /// A peer is in the list. Whether it is taken: not when there are too many.
-    pub(super) fn lists(&mut self, peer: NodeId, warren: Option<&WarrenNode>) -> bool {
+    /// A peer is in the list, with models or without. Whether it is taken: not when there are too many.
+    pub(super) fn lists(
+        &mut self,
+        peer: NodeId,
+        warren: Option<&WarrenNode>,
+        has_models: bool,
+    ) -> bool {
         if self.listed.len() >= MAX_LISTED && !self.listed.contains_key(&peer) {
             return false;
         }
         let warren = warren.map(|warren| Seals { psk: warren.psk });
-        self.listed.insert(peer, Entry { warren, list: self.list });
+        self.listed.insert(peer, Entry { warren, has_models, list: self.list });
         true
     }
 
@@ -63,6 +69,11 @@ impl Roster {
         }
     }
 
+    /// Whether a peer is listed with models.
+    pub(super) fn has_models(&self, peer: &NodeId) -> bool {
+        self.listed.get(peer).is_some_and(|entry| entry.has_models)
+    }
+
     /// All that are listed.
     pub(super) fn all(&self) -> Vec<NodeId> {
         self.listed.keys().copied().collect()
@@ -80,12 +91,14 @@ mod tests {
     fn who_is_not_in_a_list_any_more_is_gone() {
         let mut roster = Roster::default();
         roster.begin();
-        assert!(roster.lists(ONE, None) && roster.lists(OTHER, None));
+        assert!(roster.lists(ONE, None, true) && roster.lists(OTHER, None, false));
+        assert!(roster.has_models(&ONE) && !roster.has_models(&OTHER));
         assert_eq!(roster.end(), []);
         roster.begin();
-        roster.lists(OTHER, None);
+        roster.lists(OTHER, None, true);
         assert_eq!(roster.end(), [ONE]);
         assert!(!roster.who(&ONE).listed && roster.who(&OTHER).listed);
+        assert!(!roster.has_models(&ONE) && roster.has_models(&OTHER));
         assert!(roster.left(&OTHER) && !roster.left(&OTHER));
     }
 
@@ -95,7 +108,7 @@ mod tests {
         for number in 0..=MAX_LISTED {
             let mut id = [0; 32];
             id[..8].copy_from_slice(&number.to_be_bytes());
-            assert_eq!(roster.lists(NodeId::new(id), None), number < MAX_LISTED);
+            assert_eq!(roster.lists(NodeId::new(id), None, true), number < MAX_LISTED);
         }
     }
 }

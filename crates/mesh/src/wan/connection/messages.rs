@@ -14,7 +14,7 @@ use tokio::time::Instant;
 use wire::Frame;
 
 use super::{Connection, Parts, clip};
-use crate::wan::registration;
+use crate::wan::{registration, sort::Sort};
 
 impl Connection<'_> {
     pub(super) fn frame(&mut self, frame: &Frame) {
@@ -35,10 +35,7 @@ impl Connection<'_> {
     pub(super) fn message(&mut self, message: FromRelay<'_>) {
         let now = Instant::now();
         match message {
-            FromRelay::RegisterChallenge(challenge) => {
-                self.registration.challenged(challenge.nonce);
-                self.clock.challenged(now);
-            }
+            FromRelay::RegisterChallenge(challenge) => self.challenged(now, challenge.nonce),
             FromRelay::RegisterAck(_) => self.registered(now),
             FromRelay::DiscoverResponse(list) => self.listed(now, list),
             FromRelay::PeerJoined(who) => self.joined(now, &who),
@@ -48,11 +45,24 @@ impl Connection<'_> {
         }
     }
 
+    /// Only a Warren's relay sends a challenge, and before anything else.
+    fn challenged(&mut self, now: Instant, nonce: String) {
+        if self.clock.is_registered() {
+            return self.parts.home.bad("a challenge of a relay that has registered this node");
+        }
+        self.parts.memory.relay_is(&self.parts.relay, Sort::Warren);
+        self.registration.challenged(nonce);
+        self.clock.challenged(now);
+    }
+
     pub(super) fn registered(&mut self, now: Instant) {
         if !self.clock.registered(now) {
             return;
         }
         let challenged = self.registration.is_challenged();
+        if !challenged {
+            self.parts.memory.relay_is(&self.parts.relay, Sort::Stock);
+        }
         tracing::info!(relay = &*self.parts.relay, challenged, "registered at a relay");
         self.parts.shown.set(|status| {
             (status.registered, status.challenged) = (true, challenged);
@@ -81,19 +91,21 @@ impl Connection<'_> {
         }
         let capabilities = serde_json::from_str::<Capabilities>(info.capabilities.get());
         let Ok(capabilities) = capabilities.or_else(|_| serde_json::from_str("{}")) else { return };
-        if !self.roster.lists(peer, capabilities.warren.as_ref()) {
+        let has_models = !capabilities.loaded_models.is_empty();
+        if !self.roster.lists(peer, capabilities.warren.as_ref(), has_models) {
             return self.parts.home.bad("a peer too many on a relay's list");
         }
         let Parts { home, relay, .. } = self.parts;
         home.listed(relay, &peer, &info.display_name, &capabilities);
     }
 
-    /// Stock relays tell of each registration, also of those that are listed. A Warren's relay tells of
-    /// those only when they offer something else.
+    /// Stock relays tell of each registration, also of those that are listed. That is news of one that
+    /// had no models: it may have some now. A Warren's relay tells of those that are listed only when
+    /// they offer something else.
     pub(super) fn joined(&mut self, now: Instant, who: &Presence) {
         let peer = who.node.key().filter(|peer| *peer != self.own());
         let tells_changes = self.registration.is_challenged();
-        if peer.is_some_and(|peer| tells_changes || !self.roster.who(&peer).listed) {
+        if peer.is_some_and(|peer| tells_changes || !self.roster.has_models(&peer)) {
             self.clock.news(now);
         }
     }

@@ -25,6 +25,7 @@ use super::{
     registration::Registration,
     roster::Roster,
     sessions::{Handle, Sessions},
+    sort::Sort,
     status::Shown,
 };
 use crate::{lan::NoLink, link::Link};
@@ -37,6 +38,11 @@ const MAX_NOTICES: usize = 256;
 
 /// A relay closed the connection because another one registered with the same key.
 const REPLACED: u16 = 1012;
+
+/// A relay that is known as a Warren's is never told the signature that stock relays are told.
+const NO_CHALLENGE: &str = "the relay sent no challenge within 10 s, though it is known as a Warren's: \
+                            somebody in between may hold it back; if a stock relay has taken its \
+                            place, restart this server";
 
 /// A link to a peer is wanted.
 pub(super) struct Ask {
@@ -98,7 +104,7 @@ impl<'a> Connection<'a> {
     ) -> Self {
         let now = Instant::now();
         Self {
-            clock: Clock::new(now, registration.is_challenged()),
+            clock: Clock::new(now, registration.sort()),
             sessions: Sessions::new(Arc::clone(&parts.home), Arc::clone(&parts.memory)),
             parts,
             outbox,
@@ -182,9 +188,7 @@ impl<'a> Connection<'a> {
                 // What broke shows when it is read from next.
                 clock::Step::Ping => _ = socket.ping(),
                 clock::Step::Dead => return Some(broken("the relay says nothing any more")),
-                clock::Step::Unregistered => {
-                    return Some(broken("the relay did not answer the registration within 10 s"));
-                }
+                clock::Step::Unregistered => return Some(broken(self.unregistered())),
             }
         }
         self.sessions.expire(now);
@@ -199,6 +203,15 @@ impl<'a> Connection<'a> {
         match self.registration.message(&*self.parts.home) {
             Some(text) => self.send(text),
             None => tracing::debug!("no challenge yet"),
+        }
+    }
+
+    /// Why the relay has not registered this node in time.
+    fn unregistered(&self) -> &'static str {
+        if self.registration.sort() == Sort::Warren && !self.registration.is_challenged() {
+            NO_CHALLENGE
+        } else {
+            "the relay did not answer the registration within 10 s"
         }
     }
 

@@ -2,7 +2,7 @@
 
 use std::{net::SocketAddr, sync::Arc, time::Duration};
 
-use testkit::{DEADLINE, eventually, within};
+use testkit::{DEADLINE, eventually, mesh::FakeStockRelay, within};
 use tokio::{net::TcpListener, sync::oneshot, task::JoinHandle};
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
@@ -80,6 +80,36 @@ async fn nodes_come_back_to_a_relay_that_was_restarted() {
         within("the end", dialler.task).await.unwrap();
     }
     served.killed().await;
+}
+
+#[tokio::test]
+async fn a_stock_relay_that_agrees_to_the_subprotocol_takes_a_node_and_again_without_waiting() {
+    let stock = FakeStockRelay::start().await;
+    let one = Dialler::of(1, stock.address());
+    one.shows("a registration", |status| status.registered).await;
+    assert!(!one.relay.status().challenged);
+    let address = stock.address();
+    stock.stop().await;
+    one.shows("the end", |status| !status.registered).await;
+    let stock = FakeStockRelay::start_at(address).await;
+    one.shows("a connection", |status| status.connected_since_ms.is_some()).await;
+    let connected = tokio::time::Instant::now();
+    one.shows("a registration", |status| status.registered).await;
+    assert!(connected.elapsed() < Duration::from_millis(1_500), "{:?}", connected.elapsed());
+    assert_eq!(stock.registrations(), 1);
+}
+
+#[tokio::test]
+async fn a_relay_that_was_a_warrens_is_not_taken_for_a_stock_one_afterwards() {
+    let served = Served::anywhere().await;
+    let one = Dialler::of(1, served.address);
+    one.shows("a registration", |status| status.registered && status.challenged).await;
+    let stock = FakeStockRelay::start_at(served.killed().await).await;
+    let says = |status: RelayStatus| {
+        status.last_error.is_some_and(|why| why.contains("sent no challenge"))
+    };
+    one.shows("that the challenge is missed", says).await;
+    assert_eq!(stock.registrations(), 0);
 }
 
 #[tokio::test]

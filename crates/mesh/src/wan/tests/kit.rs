@@ -23,7 +23,9 @@ use crate::{
         connection::{Ask, Connection, Ended, Parts},
         fake::{FakeHome, Told},
         home::Home,
+        memory::Memory,
         registration::Registration,
+        sort::Sort,
         status::Shown,
     },
 };
@@ -31,7 +33,7 @@ use crate::{
 const PIPE: usize = 64 * 1024;
 
 /// The name by which the relay is dialled.
-const HOST: &str = "relay.test";
+pub(super) const HOST: &str = "relay.test";
 
 pub(super) fn relay() -> MeshRelay {
     MeshRelay::new(Settings::default(), Box::new(InMemory::default()))
@@ -40,6 +42,7 @@ pub(super) fn relay() -> MeshRelay {
 /// A machine with a connection to a relay.
 pub(super) struct Machine {
     pub(super) home: Arc<FakeHome>,
+    memory: Arc<Memory>,
     pub(super) shown: Arc<Shown>,
     asks: mpsc::Sender<Ask>,
     pub(super) stop: CancellationToken,
@@ -58,26 +61,33 @@ impl Machine {
         let relay = relay.clone();
         tokio::spawn(async move { relay.serve(link, outbox, Some(HOST.to_owned())).await });
         let (link, outbox) = Socket::new(Box::pin(here), Role::Client);
-        Self::over(home, link, outbox, Registration::challenge(HOST.to_owned()))
+        Self::over(home, link, outbox, Sort::Warren)
     }
 
     /// At a stock relay in the hands of the test.
     pub(super) fn at_stock(home: FakeHome) -> (Self, StockRelay) {
+        Self::at_some(home, Sort::Stock)
+    }
+
+    /// The same, taken for a relay of this sort.
+    pub(super) fn at_some(home: FakeHome, sort: Sort) -> (Self, StockRelay) {
         let (here, there) = duplex(PIPE);
         let (link, outbox) = Socket::new(Box::pin(here), Role::Client);
         let home = Arc::new(home);
-        let machine = Self::over(Arc::clone(&home), link, outbox, Registration::constant());
+        let machine = Self::over(Arc::clone(&home), link, outbox, sort);
         let (link, outbox) = Socket::new(Box::pin(there), Role::Server);
         (machine, StockRelay::new(link, outbox, home.id()))
     }
 
-    fn over(home: Arc<FakeHome>, link: Socket, outbox: Outbox, how: Registration) -> Self {
+    fn over(home: Arc<FakeHome>, link: Socket, outbox: Outbox, sort: Sort) -> Self {
+        let how = Registration::new(sort, HOST.to_owned());
+        let memory: Arc<Memory> = Arc::default();
         let shown = Arc::new(Shown::new(HOST.to_owned(), HOST.into()));
         let stop = CancellationToken::new();
         let (asks, mut questions) = mpsc::channel(16);
         let parts = Parts {
             home: Arc::clone(&home) as Arc<dyn Home>,
-            memory: Arc::default(),
+            memory: Arc::clone(&memory),
             relay: HOST.into(),
             shown: Arc::clone(&shown),
             tasks: TaskTracker::new(),
@@ -86,11 +96,16 @@ impl Machine {
         let ended = tokio::spawn(async move {
             Connection::run(&parts, link, outbox, how, &mut questions).await
         });
-        Self { home, shown, asks, stop, ended }
+        Self { home, memory, shown, asks, stop, ended }
     }
 
     pub(super) fn id(&self) -> NodeId {
         self.home.id()
+    }
+
+    /// Of which sort it remembers its relay to be.
+    pub(super) fn remembers(&self) -> Option<Sort> {
+        self.memory.relay(HOST)
     }
 
     /// Asks for a link, and does not wait for it.
@@ -190,6 +205,11 @@ impl StockRelay {
         }
     }
 
+    /// Whether the node has left without a word.
+    pub(super) async fn heard_nothing(&mut self) -> bool {
+        within("the end of a connection", self.frames.recv()).await.is_none()
+    }
+
     pub(super) fn says(&self, text: impl Into<String>) {
         self.outbox.push(text.into()).unwrap();
     }
@@ -197,12 +217,16 @@ impl StockRelay {
     /// Registers the node, and lists these peers, each with its capabilities.
     pub(super) async fn registers(&mut self, peers: &[(NodeId, Value)]) {
         self.heard_of("register").await;
+        self.acknowledges();
+        self.heard_of("discover").await;
+        self.lists(peers);
+    }
+
+    pub(super) fn acknowledges(&self) {
         let node = self.node;
         self.says(format!(
             r#"{{"registerAck":{{"nodeID":"{node}","registeredAt":816863163.4879999,"ttlSeconds":300}}}}"#
         ));
-        self.heard_of("discover").await;
-        self.lists(peers);
     }
 
     pub(super) fn lists(&self, peers: &[(NodeId, Value)]) {

@@ -4,5 +4,6 @@ mod dialled;
 mod kit;
 mod nodes;
 mod served;
+mod sorts;
 mod stock;
 mod warrens;

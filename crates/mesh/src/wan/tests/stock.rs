@@ -344,6 +344,23 @@ async fn everybody_that_comes_at_once_is_asked_for_once() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn models_of_a_peer_that_was_listed_without_any_are_seen_within_seconds() {
+    let (_machine, mut relay) = Machine::at_stock(FakeHome::new(1));
+    let (peer, models) = stock_node();
+    relay.registers(&[(peer, json!({"isAvailable": true, "loadedModels": []}))]).await;
+    let (start, joined) =
+        (Instant::now(), format!(r#"{{"peerJoined":{{"nodeID":"{peer}","displayName":"B"}}}}"#));
+    relay.says(joined.clone());
+    relay.heard_of("discover").await;
+    assert!(start.elapsed() <= Duration::from_secs(6), "{:?}", start.elapsed());
+    relay.lists(&[(peer, models)]);
+    // Now it has some, and stock nodes register again every 10 s.
+    relay.says(joined);
+    relay.heard_of("discover").await;
+    assert!(start.elapsed() >= Duration::from_secs(30), "{:?}", start.elapsed());
+}
+
+#[tokio::test(start_paused = true)]
 async fn models_that_come_and_go_are_told_within_seconds() {
     let (machine, mut relay) = Machine::at_stock(FakeHome::new(1));
     relay.registers(&[]).await;

@@ -2,7 +2,7 @@
 //!
 //! It verifies nothing and believes every sender; the last who registers an id has it; it forwards
 //! word for word what anybody says to anybody; it tells everybody of every registration, and honours
-//! no filter. What its own buffer for a slow receiver does not hold is lost without a word. With a
+//! no filter. Its WebSocket server agrees to the first subprotocol that it is offered, whatever it is. What its own buffer for a slow receiver does not hold is lost without a word. With a
 //! [`Hostile`] in it, it meddles with the data of relay sessions as well.
 //!
 //! - `state`: who is there, and what is said to whom
@@ -21,8 +21,13 @@ use tokio::{
     task::{JoinHandle, JoinSet},
 };
 use tokio_tungstenite::{
-    accept_async_with_config,
-    tungstenite::{Message, protocol::WebSocketConfig},
+    accept_hdr_async_with_config,
+    tungstenite::{
+        Message,
+        handshake::server::{ErrorResponse, Request, Response},
+        http::{HeaderValue, header::SEC_WEBSOCKET_PROTOCOL},
+        protocol::WebSocketConfig,
+    },
 };
 
 use self::state::State;
@@ -161,7 +166,8 @@ async fn connection(stream: TcpStream, state: Arc<State>, mut mode: watch::Recei
     let config = WebSocketConfig::default()
         .max_message_size(Some(MAX_MESSAGE))
         .max_frame_size(Some(MAX_MESSAGE));
-    let Ok(mut socket) = accept_async_with_config(stream, Some(config)).await else { return };
+    let accepted = accept_hdr_async_with_config(stream, agree, Some(config)).await;
+    let Ok(mut socket) = accepted else { return };
     let (out, mut waiting) = mpsc::channel(MAX_WAITING);
     let mut seat = state.seat(out);
     loop {
@@ -185,4 +191,14 @@ async fn connection(stream: TcpStream, state: Arc<State>, mut mode: watch::Recei
         }
     }
     state.leave(&seat);
+}
+
+#[expect(clippy::result_large_err, clippy::unnecessary_wraps, reason = "the handshake's own form")]
+fn agree(request: &Request, mut response: Response) -> Result<Response, ErrorResponse> {
+    let offered = request.headers().get(SEC_WEBSOCKET_PROTOCOL);
+    let first = offered.and_then(|names| names.to_str().ok()?.split(',').next());
+    if let Some(first) = first.and_then(|name| HeaderValue::from_str(name.trim()).ok()) {
+        response.headers_mut().insert(SEC_WEBSOCKET_PROTOCOL, first);
+    }
+    Ok(response)
 }

@@ -3,6 +3,7 @@
 use std::{collections::VecDeque, sync::Mutex};
 
 use bytes::Bytes;
+use http::HeaderMap;
 use protocol::relay::{
     Cancel, CancelReason, ModelsUpdate, Register, RegisterAck, Request, RequestHead,
     ResponseComplete, SUBPROTOCOL, ServerFrame, ServerMessage, WorkerFrame, WorkerMessage,
@@ -44,7 +45,7 @@ impl Dialer for Pipes {
             let far = Link::new(Box::pin(far), Role::Server);
             self.servers.send(ServerEnd::new(self.binary, far)).await.unwrap();
             let subprotocol = self.binary.then(|| SUBPROTOCOL.to_owned());
-            Ok(Dialed { link, outbox, subprotocol })
+            Ok(Dialed { link, outbox, subprotocol, headers: HeaderMap::new() })
         })
     }
 }

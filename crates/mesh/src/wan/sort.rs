@@ -1,0 +1,67 @@
+//! Of which sort a relay is: a Warren's or a stock one. Pure.
+//!
+//! A Warren's relay sends a challenge, and is never told the signature that can be used again. That
+//! it agrees to the subprotocol does not show that it is one: the WebSocket server of stock relays
+//! agrees to whatever it is offered first. A header that only a Warren answers with does.
+
+use http::HeaderMap;
+use protocol::mesh::relay::{SUBPROTOCOL, SUBPROTOCOL_HEADER, SUBPROTOCOL_VERSION};
+
+/// Of which sort a relay is, as far as is known when a connection to it stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Sort {
+    /// A Warren's: it says so, or has sent a challenge before. Whoever is in between can take the
+    /// header and the challenge away, but not what is remembered.
+    Warren,
+    /// It agrees to the subprotocol and says no more: a stock one, or a Warren's behind a proxy that
+    /// does not pass the header on. A challenge tells, if it comes soon.
+    Unclear,
+    /// A stock one.
+    Stock,
+}
+
+impl Sort {
+    /// By what a relay has answered, and what is remembered of it.
+    pub(super) fn of(
+        subprotocol: Option<&str>,
+        headers: &HeaderMap,
+        remembered: Option<Self>,
+    ) -> Self {
+        let says = headers.get(SUBPROTOCOL_HEADER).is_some_and(|said| said == SUBPROTOCOL_VERSION);
+        match remembered {
+            Some(Self::Warren) => Self::Warren,
+            _ if says => Self::Warren,
+            None if subprotocol == Some(SUBPROTOCOL) => Self::Unclear,
+            _ => Self::Stock,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_the_header_or_a_challenge_shows_a_warren_and_nothing_takes_it_back() {
+        let says = [(SUBPROTOCOL_HEADER, SUBPROTOCOL_VERSION)];
+        let says: HeaderMap = says
+            .map(|(name, value)| (name.parse().unwrap(), value.parse().unwrap()))
+            .into_iter()
+            .collect();
+        let silent = HeaderMap::new();
+        let (agreed, warren, stock) = (Some(SUBPROTOCOL), Some(Sort::Warren), Some(Sort::Stock));
+        for (subprotocol, headers, remembered, sort) in [
+            (agreed, &says, None, Sort::Warren),
+            (agreed, &says, stock, Sort::Warren),
+            (agreed, &silent, warren, Sort::Warren),
+            (None, &silent, warren, Sort::Warren),
+            (agreed, &silent, None, Sort::Unclear),
+            (agreed, &silent, stock, Sort::Stock),
+            (None, &silent, None, Sort::Stock),
+            (Some("other"), &silent, None, Sort::Stock),
+        ] {
+            let told = format!("{subprotocol:?} {headers:?} {remembered:?}");
+            assert_eq!(Sort::of(subprotocol, headers, remembered), sort, "{told}");
+        }
+    }
+}
