@@ -13,6 +13,7 @@
 //! - [`Adopted`]: a process that somebody else started: watched and signalled, never mistaken
 //! - [`listening_ports`]: the TCP ports that processes listen on
 //! - [`end_leftovers`]: ends what an earlier daemon and its supervisor left behind
+//! - [`give_back_memory`]: returns to the machine what this process itself uses no longer
 //! - [`ProcessError`]: what can go wrong
 //!
 //! Linux only: sub-reapers, pidfds, `/proc` and control groups (version 2, and the version 1 `pids`
@@ -33,6 +34,7 @@ mod environment;
 mod error;
 mod failure;
 mod leftovers;
+mod memory;
 mod messages;
 mod ports;
 mod procfs;
@@ -49,6 +51,7 @@ pub use command::{Command, MAX_COMMAND, Stdio};
 pub use environment::clean_environment;
 pub use error::ProcessError;
 pub use leftovers::end_leftovers;
+pub use memory::give_back_memory;
 pub use ports::listening_ports;
 pub use signal::{Exit, Signal};
 pub use terminal::{MOST_PER_READ, Terminal, TerminalReader, TerminalWriter};

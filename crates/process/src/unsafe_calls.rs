@@ -1,7 +1,7 @@
 #![allow(unsafe_code, reason = "fork and what belongs to it have no safe form")]
 //! The few calls that the compiler cannot vouch for: those of the supervisor and its children, what a
-//! child of the daemon does before it is a program, whose files a thread may use, and the runtime's
-//! watch over a descriptor.
+//! child of the daemon does before it is a program, whose files a thread may use, the runtime's
+//! watch over a descriptor, and what the C library does with memory that was freed.
 
 use std::{io, os::fd::OwnedFd};
 
@@ -10,6 +10,14 @@ use tokio::io::{Interest, unix::AsyncFd};
 
 /// The first descriptor that is neither stdin, stdout nor stderr.
 const FIRST: libc::c_uint = 3;
+
+/// Blocks from this size on, in bytes, are the machine's own, and go back to it when they are freed.
+#[cfg(target_env = "gnu")]
+const LARGE: libc::c_int = 1024 * 1024;
+
+/// A pool whose last free block has this size, in bytes, gives it back.
+#[cfg(target_env = "gnu")]
+const SPARE: libc::c_int = 2 * 1024 * 1024;
 
 /// Forks: `None` in the child, its process id in the parent. The child may go on as if nothing had
 /// happened only because the supervisor has one thread: nobody else can hold a lock.
@@ -66,4 +74,21 @@ pub(crate) fn set_file_user(uid: u32, gid: u32) {
 pub(crate) fn watch(descriptor: OwnedFd, interest: Interest) -> io::Result<AsyncFd<OwnedFd>> {
     // SAFETY: what is owned stays open, and the same, until the watch is dropped together with it.
     unsafe { AsyncFd::register_with_interest(descriptor, interest) }.map_err(io::Error::from)
+}
+
+/// Has large blocks given back as soon as they are freed. Otherwise the bound of what is kept grows with what
+/// is freed, up to 64 MiB for each pool. Other C libraries than glibc have no such bound.
+pub(crate) fn keep_no_large_blocks() {
+    #[cfg(target_env = "gnu")]
+    // SAFETY: they set two numbers, under the allocator's own lock.
+    let _ = unsafe {
+        (libc::mallopt(libc::M_MMAP_THRESHOLD, LARGE), libc::mallopt(libc::M_TRIM_THRESHOLD, SPARE))
+    };
+}
+
+/// Gives all whole pages back that lie free in the allocator's pools.
+pub(crate) fn trim_pools() {
+    #[cfg(target_env = "gnu")]
+    // SAFETY: it takes the lock of each pool, and touches only what is free.
+    let _ = unsafe { libc::malloc_trim(0) };
 }

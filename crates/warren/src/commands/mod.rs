@@ -50,11 +50,13 @@ pub(crate) fn note(line: &str) {
 /// leaves for its worker while the next one is read. On a single-threaded runtime all requests
 /// that came together would leave together, and server, worker and backend take turns.
 pub(crate) fn server_runtime() -> std::io::Result<Runtime> {
+    process::give_back_memory();
     let cores = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
     Builder::new_multi_thread().worker_threads((cores / 2).max(1)).enable_all().build()
 }
 
 /// The runtime of a worker: one thread forwards more than any backend answers.
 pub(crate) fn worker_runtime() -> std::io::Result<Runtime> {
+    process::give_back_memory();
     Builder::new_current_thread().enable_all().build()
 }
