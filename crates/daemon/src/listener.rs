@@ -20,7 +20,7 @@ use tokio::{
 use tokio_rustls::TlsAcceptor;
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 use tower::ServiceExt;
-use wire::Io;
+use wire::{Acknowledging, Io, PromptAcks};
 
 use crate::{
     greeting::{Version, version},
@@ -140,7 +140,8 @@ impl Listener {
             // Without it a small write may wait for the acknowledgement of the one before.
             let _ = stream.set_nodelay(true);
             keep_alive(&stream);
-            let client = Client { router, peer, stop, patience };
+            let (stream, acks) = Acknowledging::new(stream);
+            let client = Client { router, peer, acks, stop, patience };
             match tls {
                 None => client.greet(stream).await,
                 // Boxed: connections without TLS need not hold room for its handshake.
@@ -166,12 +167,13 @@ fn keep_alive(stream: &TcpStream) {
 struct Client {
     router: Cors<Router>,
     peer: SocketAddr,
+    acks: PromptAcks,
     stop: CancellationToken,
     patience: Duration,
 }
 
 impl Client {
-    async fn secure(self, stream: TcpStream, tls: TlsAcceptor) {
+    async fn secure(self, stream: Acknowledging, tls: TlsAcceptor) {
         let peer = self.peer;
         match timeout(HANDSHAKE, tls.accept(stream)).await {
             Ok(Ok(stream)) => {
@@ -203,10 +205,11 @@ impl Client {
     where
         S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
     {
-        let Self { router, peer, stop, patience } = self;
+        let Self { router, peer, acks, stop, patience } = self;
         let io = TokioIo::new(Guarded::new(stream, patience));
         let from = move |mut request: http::Request<hyper::body::Incoming>| {
             request.extensions_mut().insert(Peer(peer.ip()));
+            request.extensions_mut().insert(acks.clone());
             sockets::lead(&mut request);
             request.map(axum::body::Body::new)
         };

@@ -6,6 +6,7 @@ use hyper_util::rt::TokioIo;
 use tungstenite::handshake::derive_accept_key;
 
 use crate::{
+    acks::PromptAcks,
     io::Io,
     limits::Limits,
     link::{Link, Role},
@@ -39,6 +40,7 @@ impl UpgradeError {
 pub struct Upgrade {
     accept: HeaderValue,
     subprotocol: Option<&'static str>,
+    acks: Option<PromptAcks>,
     upgrade: OnUpgrade,
 }
 
@@ -67,12 +69,21 @@ impl Upgrade {
             .map_err(|_| UpgradeError::Unsupported)?;
         let offered = |name: &&&'static str| lists(headers, header::SEC_WEBSOCKET_PROTOCOL, name);
         let subprotocol = subprotocols.iter().find(offered).copied();
-        Ok(Self { accept, subprotocol, upgrade: hyper::upgrade::on(request) })
+        let acks = request.extensions().get().cloned();
+        Ok(Self { accept, subprotocol, acks, upgrade: hyper::upgrade::on(request) })
     }
 
     /// The subprotocol that was chosen.
     pub fn subprotocol(&self) -> Option<&'static str> {
         self.subprotocol
+    }
+
+    /// Acknowledges without delay what comes over the link, where the connection can: for far ends that
+    /// wait for it before they write again.
+    pub fn acknowledge_at_once(&self) {
+        if let Some(acks) = &self.acks {
+            acks.ask();
+        }
     }
 
     /// The `101 Switching Protocols` to answer with.

@@ -8,11 +8,13 @@
 //! - [`outbox`]: the bounded queue into a link
 //! - [`accept`]: a link out of an HTTP upgrade
 //! - [`mod@dial`]: a link to a server
+//! - [`acks`]: acknowledgements without delay, for far ends that wait for them
 //! - [`tls`]: certificates, ours and theirs
 //! - [`io`]: any byte stream, as one type
 //! - [`limits`]: how much memory a link may take
 
 pub mod accept;
+pub mod acks;
 mod blocking;
 pub mod dial;
 pub mod io;
@@ -22,6 +24,7 @@ pub mod outbox;
 pub mod tls;
 
 pub use accept::{Upgrade, UpgradeError};
+pub use acks::{Acknowledging, PromptAcks};
 pub use dial::{Dial, DialError, Dialed, dial};
 pub use io::{Io, IoStream};
 pub use limits::Limits;

@@ -42,6 +42,10 @@ impl RelayWorkers {
     fn accept(&self, upgrade: Upgrade, admission: Admission) -> Response<String> {
         let response = upgrade.response();
         let form = upgrade.subprotocol().map_or(Form::Plain, |_| Form::Binary);
+        if form == Form::Plain {
+            // Stock workers write their small messages with Nagle's algorithm.
+            upgrade.acknowledge_at_once();
+        }
         let workers = self.clone();
         self.links.spawn(async move {
             match upgrade.link().await {

@@ -80,7 +80,9 @@ impl Connect {
         request.headers_mut().extend(self.headers);
         let stream = within("connecting", TcpStream::connect(self.address)).await;
         let stream = stream.expect("the server takes connections");
-        stream.set_nodelay(true).expect("a TCP connection");
+        // Stock workers leave Nagle's algorithm on.
+        let is_stock = !request.headers().contains_key("sec-websocket-protocol");
+        stream.set_nodelay(!is_stock).expect("a TCP connection");
         match within("the upgrade", client_async(request, stream)).await {
             Ok((socket, response)) => {
                 let agreed = response.headers().contains_key("sec-websocket-protocol");

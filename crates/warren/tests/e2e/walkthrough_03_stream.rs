@@ -1,5 +1,7 @@
 //! Walkthrough 3: a stream, forwarded as it comes.
 
+use std::time::{Duration, Instant};
+
 use serde_json::json;
 use testkit::{Form, Gate, MockBackend, Reply};
 
@@ -128,4 +130,29 @@ async fn streams_side_by_side_do_not_mix() {
             answer.expect(&chunk).await;
         }
     }
+}
+
+/// A stock worker writes nothing more before what it wrote is acknowledged, for which the kernel may
+/// take 40 ms.
+#[tokio::test]
+async fn the_chunks_of_a_stock_worker_are_acknowledged_at_once() {
+    const CHUNKS: usize = 40;
+    let daemon = serve().start().await;
+    let mut worker = join(&daemon, Form::Stock, "w", 1).await;
+    let asked = daemon.client().post(CHAT, &ask(true)).open().await;
+    let job = worker.expect_job().await;
+    worker.chunk(&job, "data: begin\n\n").await;
+    let mut answer = asked.answer().await;
+    answer.expect("data: begin\n\n").await;
+    let mut took = Vec::new();
+    for number in 0..CHUNKS {
+        let chunk = format!("data: {number}\n\n");
+        let sent = Instant::now();
+        worker.chunk(&job, &chunk).await;
+        answer.expect(&chunk).await;
+        took.push(sent.elapsed());
+    }
+    took.sort_unstable();
+    assert!(took[CHUNKS / 2] < Duration::from_millis(20), "{took:?}");
+    worker.finish(&job).await;
 }

@@ -1,0 +1,134 @@
+//! Acknowledgements without delay, for far ends that wait for them.
+//!
+//! A program that has not turned Nagle's algorithm off holds a small write back until the one before it
+//! is acknowledged; and a kernel delays an acknowledgement for up to 40 ms where it has nothing to send.
+//! Together they make a stream of tokens stutter, and the far end's half cannot be mended from here.
+
+use std::{
+    io,
+    pin::Pin,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+    task::{Context, Poll},
+};
+
+use tokio::{
+    io::{AsyncRead, AsyncWrite, ReadBuf},
+    net::TcpStream,
+};
+
+/// Whether a connection acknowledges at once what it reads. An extension of every request that came
+/// over an [`Acknowledging`] stream.
+#[derive(Debug, Clone, Default)]
+pub struct PromptAcks(Arc<AtomicBool>);
+
+impl PromptAcks {
+    /// From the next read on.
+    pub fn ask(&self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+
+    fn are_asked(&self) -> bool {
+        self.0.load(Ordering::Relaxed)
+    }
+}
+
+/// A TCP connection that acknowledges at once what it reads, as soon as its [`PromptAcks`] are asked for.
+#[derive(Debug)]
+pub struct Acknowledging {
+    stream: TcpStream,
+    acks: PromptAcks,
+}
+
+impl Acknowledging {
+    /// This connection, and what to ask.
+    pub fn new(stream: TcpStream) -> (Self, PromptAcks) {
+        let acks = PromptAcks::default();
+        (Self { stream, acks: acks.clone() }, acks)
+    }
+}
+
+impl AsyncRead for Acknowledging {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        buf: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        let read = Pin::new(&mut self.stream).poll_read(cx, buf);
+        if read.is_ready() && self.acks.are_asked() {
+            // The kernel forgets it with the next write, so it is said with each read. A connection
+            // that takes no options any more says so when it is read next.
+            let _ = self.stream.set_quickack(true);
+        }
+        read
+    }
+}
+
+impl AsyncWrite for Acknowledging {
+    fn poll_write(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        bytes: &[u8],
+    ) -> Poll<io::Result<usize>> {
+        Pin::new(&mut self.stream).poll_write(cx, bytes)
+    }
+
+    fn poll_write_vectored(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        slices: &[io::IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
+        Pin::new(&mut self.stream).poll_write_vectored(cx, slices)
+    }
+
+    fn is_write_vectored(&self) -> bool {
+        self.stream.is_write_vectored()
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.stream).poll_flush(cx)
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.stream).poll_shutdown(cx)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tokio::{
+        io::{AsyncReadExt, AsyncWriteExt},
+        net::TcpListener,
+    };
+
+    use super::*;
+
+    /// One message each way; whether the near end is set to acknowledge the next one at once.
+    async fn exchanged(near: &mut Acknowledging, far: &mut TcpStream) -> bool {
+        let mut byte = [0];
+        near.write_all(b"a").await.unwrap();
+        far.read_exact(&mut byte).await.unwrap();
+        far.write_all(b"b").await.unwrap();
+        near.read_exact(&mut byte).await.unwrap();
+        near.stream.quickack().unwrap()
+    }
+
+    #[tokio::test]
+    async fn what_is_read_is_acknowledged_at_once_when_it_is_asked_for() {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let mut far = TcpStream::connect(listener.local_addr().unwrap()).await.unwrap();
+        let (mut near, acks) = Acknowledging::new(listener.accept().await.unwrap().0);
+        // A connection begins by acknowledging at once, and stops when it is found to be a talk.
+        let mut stopped = false;
+        for _ in 0..200 {
+            stopped |= !exchanged(&mut near, &mut far).await;
+        }
+        assert!(stopped);
+        acks.ask();
+        for _ in 0..50 {
+            assert!(exchanged(&mut near, &mut far).await);
+        }
+    }
+}
