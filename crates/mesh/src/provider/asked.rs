@@ -65,8 +65,7 @@ impl Asked {
             completion_tokens: complete.tokens_out.map(u64::from),
         });
         if !warren && !self.reply.is_finished() {
-            return self
-                .fail("it said that its answer is complete in the middle of it: its backend died");
+            return self.fail("the answer of the peer has no finish_reason: its backend died");
         }
         match self.rest() {
             Ok(()) => self.writer.end(),

@@ -51,15 +51,25 @@ impl Fate {
 
 /// The backend's own error, where the peer tells it.
 fn of_backend(error: &InferenceError) -> Option<(StatusCode, String)> {
-    let status = u16::try_from(error.status?).ok()?;
+    let (status, body) = match error.status {
+        Some(status) => (u16::try_from(status).ok()?, error.body.as_deref().unwrap_or_default()),
+        None => refusal(&error.error_message)?,
+    };
     let status = StatusCode::from_u16(status).ok().filter(|status| status.as_u16() >= 400)?;
-    let body = error.body.as_deref().unwrap_or_default();
     // The answer comes from this server's own address: nothing of a peer is shown there as a page.
     let is_json =
         body.len() <= MAX_BODY && serde_json::from_str::<serde::de::IgnoredAny>(body).is_ok();
     let kind = if status.is_server_error() { "server_error" } else { "invalid_request_error" };
     let told = || error_body(&words(error), kind, None, None);
     Some((status, if is_json { body.to_owned() } else { told() }))
+}
+
+/// Status and body of a backend that refused a request, in the words of stock nodes. That is the
+/// client's fault, and not the node's; of a backend that is busy or broken another may do better.
+fn refusal(message: &str) -> Option<(u16, &str)> {
+    let (status, body) = message.strip_prefix("backend returned ")?.split_once(": ")?;
+    let status = status.get(..3)?.parse().ok()?;
+    ((400..500).contains(&status) && status != 429).then_some((status, body))
 }
 
 fn words(error: &InferenceError) -> String {
@@ -112,6 +122,22 @@ mod tests {
         assert!(page.starts_with(r#"{"error":{"message":"the peer failed: boom""#));
         for nonsense in [0, 99, 200, 302, 1_000, u32::MAX] {
             assert!(matches!(of(nonsense, too_long), Fate::Fails(_)), "{nonsense}");
+        }
+    }
+
+    #[test]
+    fn a_stock_node_tells_in_words_that_its_backend_refused() {
+        let of = |words: &str| {
+            let error = InferenceError { error_message: words.to_owned(), ..error(None) };
+            Fate::of(&error, false)
+        };
+        let body = r#"{"error":{"message":"too long: 9 of 8"}}"#;
+        let refused = Fate::Answered(StatusCode::BAD_REQUEST, body.to_owned());
+        assert_eq!(of(&format!("backend returned 400 Bad Request: {body}")), refused);
+        let words = ["429 Too Many Requests", "500 Internal Server Error", "200 OK", "é", "40", ""];
+        for status in words {
+            let fate = of(&format!("backend returned {status}: {body}"));
+            assert!(matches!(fate, Fate::Fails(_)), "{status}: {fate:?}");
         }
     }
 

@@ -60,7 +60,12 @@ impl Kit {
         let stream = TcpStream::connect(self.address).await.unwrap();
         stream.set_nodelay(true).unwrap();
         match within("the upgrade", client_async(request, stream)).await {
-            Ok((socket, _)) => Ok(Node { socket, id: String::new() }),
+            Ok((socket, response)) => {
+                // Only who asks for a challenge, and gets one, is told so.
+                let says = response.headers().get("x-warren-mesh");
+                assert_eq!(says.map(HeaderValue::as_bytes), subprotocol.map(|_| &b"2"[..]));
+                Ok(Node { socket, id: String::new() })
+            }
             Err(Error::Http(response)) => Err(response.status().as_u16()),
             Err(error) => panic!("{error}"),
         }

@@ -123,6 +123,20 @@ async fn an_error_of_a_stock_node_is_told_and_hanging_up_closes_its_session() {
     let answer = asker.ask(&saying("hi", true)).await.text();
     assert!(answer.contains("backend returned 500") && !answer.contains("[DONE]"), "{answer}");
 
+    let words = r#"backend returned 400 Bad Request: {"error":{"message":"too long"}}"#;
+    let refusing = Script::text("").fail("internal_error", words).at_once();
+    let settings = NodeSettings { script: refusing, ..NodeSettings::new(12, "refusing") };
+    let refusing = FakeMeshNode::start(relay.address(), settings).await;
+    knows(&asker, &refusing, "refusing").await;
+    for _ in 0..5 {
+        // It is not the node's fault, however often.
+        let answer = asker.ask(&of("refusing", true)).await;
+        assert_eq!(
+            (answer.status, answer.json()["error"]["message"].as_str()),
+            (400, Some("too long"))
+        );
+    }
+
     let settings =
         NodeSettings { script: Script::text("one two").die(), ..NodeSettings::new(11, "dying") };
     let dying = FakeMeshNode::start(relay.address(), settings).await;
