@@ -28,7 +28,7 @@ impl Complaints {
     pub(crate) fn may_make(&mut self, now: Instant) -> bool {
         if now.duration_since(self.since) >= WINDOW {
             if self.unsaid > 0 {
-                tracing::warn!(frames = self.unsaid, "more such frames were ignored");
+                tracing::warn!(frames = self.unsaid, "more such frames are not in the log");
             }
             *self = Self::new(now);
         }

@@ -1,8 +1,8 @@
 //! An API server in the hands of a test, as stock nodes meet it.
 //!
-//! It takes any path, lets a node in or closes it as a stock server does, and hands the connection
-//! to the test, which says and hears frames. Its JSON is written out literally, and it shares no
-//! code with the house.
+//! It takes any path, agrees to any subprotocol, lets a node in or closes it as a stock server does,
+//! and hands the connection to the test, which says and hears frames. Its JSON is written out
+//! literally, and it shares no code with the house.
 
 use std::{
     collections::HashMap,
@@ -22,6 +22,7 @@ use tokio_tungstenite::{
     tungstenite::{
         Message,
         handshake::server::{Request, Response},
+        http::HeaderValue,
         protocol::{CloseFrame, frame::coding::CloseCode},
     },
 };
@@ -90,10 +91,19 @@ impl NodeServer {
 
     /// The same at a given address, such as that of a server that was stopped.
     pub async fn start_at(address: SocketAddr, token: &str) -> Self {
+        Self::listen(address, token, false).await
+    }
+
+    /// One that says in its answer that it is a Warren.
+    pub async fn start_as_warren(token: &str) -> Self {
+        Self::listen("127.0.0.1:0".parse().expect("an address"), token, true).await
+    }
+
+    async fn listen(address: SocketAddr, token: &str, warren: bool) -> Self {
         let listener = TcpListener::bind(address).await.expect("a port for the server");
         let address = listener.local_addr().expect("its address");
         let (joined, nodes) = mpsc::channel(MAX_NODES);
-        let accepting = tokio::spawn(accept(listener, token.to_owned(), joined));
+        let accepting = tokio::spawn(accept(listener, token.to_owned(), warren, joined));
         Self { address, nodes: AsyncMutex::new(nodes), accepting }
     }
 
@@ -136,9 +146,10 @@ impl NodeLink {
     /// Sends a task of one user message, in the form of stock servers.
     pub async fn task(&self, id: u32, content: &str) {
         self.say(&json!({
-            "state": 0, "id": id, "system": "You are a helper.",
+            "state": 0, "id": id, "resp": "", "modLastCheckedPos": 0, "system": "You are a helper.",
             "messages": [{"role": "user", "content": content}],
             "max_new_tokens": 50, "temperature": 0, "created_at": 1_633_028_302,
+            "user": {"token": "-", "name": "alice"},
         }))
         .await;
     }
@@ -200,14 +211,19 @@ impl NodeLink {
     }
 }
 
-async fn accept(listener: TcpListener, token: String, joined: mpsc::Sender<NodeLink>) {
+async fn accept(
+    listener: TcpListener,
+    token: String,
+    warren: bool,
+    joined: mpsc::Sender<NodeLink>,
+) {
     let names = Arc::new(Names::default());
     let mut connections = JoinSet::new();
     loop {
         tokio::select! {
             Ok((stream, _)) = listener.accept() => {
                 let (token, joined, names) = (token.clone(), joined.clone(), Arc::clone(&names));
-                connections.spawn(connection(stream, token, joined, names));
+                connections.spawn(connection(stream, token, warren, joined, names));
             }
             Some(_) = connections.join_next() => {}
         }
@@ -217,13 +233,22 @@ async fn accept(listener: TcpListener, token: String, joined: mpsc::Sender<NodeL
 async fn connection(
     stream: TcpStream,
     token: String,
+    warren: bool,
     joined: mpsc::Sender<NodeLink>,
     names: Arc<Names>,
 ) {
     let mut target = String::new();
     #[expect(clippy::result_large_err, reason = "the library's callback")]
-    let look = |request: &Request, response: Response| {
+    let look = |request: &Request, mut response: Response| {
         target = request.uri().to_string();
+        if let Some(offered) = request.headers().get("sec-websocket-protocol") {
+            let first = offered.to_str().unwrap_or_default().split(',').next().unwrap_or_default();
+            let first = HeaderValue::from_str(first.trim()).expect("a part of a header");
+            response.headers_mut().insert("sec-websocket-protocol", first);
+        }
+        if warren {
+            response.headers_mut().insert("x-warren-node", HeaderValue::from_static("1"));
+        }
         Ok(response)
     };
     // Whoever is no WebSocket is none of the test's business.

@@ -73,8 +73,8 @@ where
             let (server, server_outbox) = Link::new(Box::pin(far), Role::Server);
             (self.0)(server, server_outbox);
             let (link, outbox) = Link::new(Box::pin(near), Role::Client);
-            let subprotocol = Some(SUBPROTOCOL.to_owned());
-            Ok(Dialed { link, outbox, subprotocol, headers: HeaderMap::new() })
+            let (subprotocol, headers) = (Some(SUBPROTOCOL.to_owned()), HeaderMap::new());
+            Ok(Dialed { link, outbox, subprotocol, headers })
         })
     }
 }

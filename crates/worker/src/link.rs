@@ -12,7 +12,7 @@ use crate::{
     dialer::Dialer,
     event::{Event, Teller},
     lent::Lent,
-    node,
+    node::{self, Work},
     reconnect::{Outcome, Reconnect},
     room::{GaveUp, InRoom},
     serving::{Ending, Serving},
@@ -58,22 +58,24 @@ impl LinkLoop {
         }
         let mut reconnect = Reconnect::new();
         let mut refused = None;
+        let mut work = Work::default();
         loop {
-            let outcome = match self.once().await {
-                Ending::Left(cut_off) => return self.left(cut_off).await,
+            work.give_up_late();
+            let outcome = match self.once(&mut work).await {
+                Ending::Left(cut_off) => return self.left(cut_off + work.pending()).await,
                 Ending::Again(Outcome::Over(why)) => return self.give_up(why),
                 Ending::Again(outcome) => outcome,
             };
             let wait = reconnect.after(&outcome, jitter());
             self.tell(&outcome, wait, &mut refused);
             if self.or_shutdown(sleep(wait)).await.is_none() {
-                return self.left(0).await;
+                return self.left(work.pending()).await;
             }
         }
     }
 
-    /// One link from dialling to its end.
-    async fn once(&self) -> Ending {
+    /// One link from dialling to its end. `work`: what a node carries over to the next.
+    async fn once(&self, work: &mut Work) -> Ending {
         let speaks = match (&self.speaks, &self.room) {
             (Speaks::Any, Some(room)) => match self.or_shutdown(room.look()).await {
                 None => return Ending::Left(0),
@@ -85,7 +87,7 @@ impl LinkLoop {
         match (speaks, &self.room) {
             (Speaks::Tunnel, Some(room)) => tunnel::once(self, room).await,
             (Speaks::Node { model }, _) => match self.dial().await {
-                Ok(dialed) => node::Serving::new(self, &model, dialed).run().await,
+                Ok(dialed) => node::Serving::new(self, &model, dialed, work).run().await,
                 Err(ending) => ending,
             },
             _ => match self.dial().await {

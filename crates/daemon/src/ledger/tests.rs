@@ -73,6 +73,23 @@ fn rows_are_written_by_themselves() {
     writer.join().unwrap();
 }
 
+/// The best of many, so that a busy machine does not fail it.
+#[test]
+fn a_row_waits_no_longer_than_a_kill_may_cost() {
+    let (store, ledger) = ledger(Duration::ZERO);
+    let writer = writing(&ledger);
+    let waited = |number: u64| {
+        let began = Instant::now();
+        ledger.push(entry(number));
+        until("the row", || rows(&store) == number);
+        began.elapsed()
+    };
+    let best = (1..=20).map(waited).min().unwrap();
+    ledger.close(Duration::ZERO);
+    writer.join().unwrap();
+    assert!(best <= Duration::from_millis(50), "{best:?}");
+}
+
 #[test]
 fn a_database_that_fails_is_told_and_loses_nothing() {
     let (store, ledger) = ledger(Duration::ZERO);

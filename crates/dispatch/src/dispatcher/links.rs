@@ -104,10 +104,13 @@ impl Dispatcher {
         self.fill_limited(now);
     }
 
+    /// What a provider has left loses it, or ends with the server.
     pub(super) fn grace_over(&mut self, now: Instant, id: ProviderId) {
         let held = self.held_by(id);
         for job in &held {
-            if let Some((job, hold)) = self.release(*job) {
+            if self.stopping {
+                self.end_with_server(*job);
+            } else if let Some((job, hold)) = self.release(*job) {
                 self.cancel(job.id(), id, CancelReason::GracefulShutdown);
                 self.lost(now, job, hold);
             }
@@ -136,13 +139,18 @@ impl Dispatcher {
     pub(super) fn abort(&mut self) {
         self.shutdown();
         for job in in_order(self.jobs.values()) {
-            if let Some((_, hold)) = self.release(job) {
-                self.cancel(job, hold.provider, CancelReason::ServerShutdown);
-                self.end(job, Ending::ShuttingDown);
-            }
+            self.end_with_server(job);
         }
         for id in self.providers.ids() {
             self.retire(id, false);
+        }
+    }
+
+    /// Ends a job that a provider has, because the server does.
+    fn end_with_server(&mut self, job: JobId) {
+        if let Some((_, hold)) = self.release(job) {
+            self.cancel(job, hold.provider, CancelReason::ServerShutdown);
+            self.end(job, Ending::ShuttingDown);
         }
     }
 
@@ -418,6 +426,21 @@ mod tests {
         assert_eq!(bench.submit(spec(5)), [over(5)]);
         assert_eq!(bench.finished(1, 1, Verdict::Answered), []);
         assert_eq!(bench.leave(1), [over(2)]);
+        bench.assert_no_jobs();
+    }
+
+    #[test]
+    fn a_grace_that_runs_out_while_the_server_stops_ends_jobs_with_the_server() {
+        let mut bench = Bench::new();
+        bench.join(1, offer(2));
+        bench.submit(spec(1));
+        bench.submit(spec(2));
+        bench.begun(2);
+        bench.input(Input::Shutdown);
+        bench.drain(1, SECOND);
+        let told = |number| cancel(number, 1, CancelReason::ServerShutdown);
+        let over = |number| end(number, Ending::ShuttingDown);
+        assert_eq!(bench.wait(SECOND), [told(1), over(1), told(2), over(2), retire(1, false)]);
         bench.assert_no_jobs();
     }
 

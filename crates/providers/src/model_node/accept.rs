@@ -3,7 +3,7 @@
 use access::{Denied, Lender, Moment};
 use http::{HeaderValue, Request, Response, header};
 use protocol::{
-    node::{BadQuery, Query, close},
+    node::{self, BadQuery, Query, close},
     openai,
 };
 use wire::{Link, Outbox, Upgrade, UpgradeError};
@@ -38,7 +38,8 @@ impl ModelNodes {
             Err(error) => return refuse(error),
         };
         let query = request.uri().query().unwrap_or_default().to_owned();
-        let response = upgrade.response();
+        let mut response = upgrade.response();
+        response.headers_mut().insert(node::WARREN, HeaderValue::from_static("1"));
         let nodes = self.clone();
         self.links.spawn(async move {
             match upgrade.link().await {

@@ -38,7 +38,7 @@ pub(super) async fn run(
 ) {
     let id = ProviderId::from_random(rand::rng().random());
     let Query { name, model, max_concurrency, .. } = query;
-    let span = tracing::info_span!("node", id = %id, name, model);
+    let span = tracing::info_span!("node", id = %id, node_name = name, model);
     let serving = async {
         let place = nodes.names.take(&model, &name);
         tracing::info!(max_concurrency, "node connected");

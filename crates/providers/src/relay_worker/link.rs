@@ -68,7 +68,7 @@ pub(super) async fn run(
     let id = ProviderId::from_random(rand::rng().random());
     let normalised = register.normalised();
     let (models, warnings) = admission.offered(&normalised);
-    let span = tracing::info_span!("worker", id = %id, name = normalised.worker_name);
+    let span = tracing::info_span!("worker", id = %id, worker_name = normalised.worker_name);
     let serving = async {
         let name = normalised.worker_name;
         match admission.place(id, &register, &name, models.clone()).await {

@@ -14,6 +14,7 @@ use protocol::{
     },
 };
 use scheduler::{Membership, ReaderGone, Usage};
+use tokio::time::Instant;
 use wire::Frame;
 
 use super::{
@@ -22,6 +23,7 @@ use super::{
     sender::{Assigned, Form, Note, Sender},
 };
 use crate::{
+    complaints::Complaints,
     head,
     incoming::{Incoming, NO_SENSE},
     refusal::cannot_ask,
@@ -40,6 +42,7 @@ pub(super) struct Session {
     jobs: HashMap<JobId, Current>,
     /// The binary form's names of the jobs.
     numbers: HashMap<u32, JobId>,
+    complaints: Complaints,
 }
 
 /// A job that the worker has.
@@ -81,7 +84,8 @@ impl Session {
         place: Arc<Place>,
     ) -> Self {
         let (jobs, numbers) = (HashMap::new(), HashMap::new());
-        Self { membership, sender, served, place, jobs, numbers }
+        let complaints = Complaints::new(Instant::now());
+        Self { membership, sender, served, place, jobs, numbers, complaints }
     }
 
     /// Takes in what the scheduler has decided since.
@@ -103,9 +107,10 @@ impl Session {
         match frame {
             Frame::Text(text) => self.text(text.as_str()),
             Frame::Binary(bytes) if self.sender.form() == Form::Binary => self.binary(bytes),
-            Frame::Binary(bytes) => {
+            Frame::Binary(bytes) if self.may_complain() => {
                 tracing::warn!(len = bytes.len(), "a binary frame on a JSON link was ignored");
             }
+            Frame::Binary(_) => {}
         }
     }
 
@@ -146,7 +151,9 @@ impl Session {
             Ok(message) => self.message(message),
             Err(error) => {
                 let problem = error.to_string();
-                tracing::warn!(problem, "a bad message of the worker was ignored");
+                if self.may_complain() {
+                    tracing::warn!(problem, "a bad message of the worker was ignored");
+                }
                 if let Some(job) = error.request_id.as_deref().and_then(|id| id.parse().ok()) {
                     self.spoil(job, &problem);
                 }
@@ -166,7 +173,10 @@ impl Session {
                 self.plain_complete(current, complete);
             }
             WorkerMessage::Error(error) => self.error(&error),
-            WorkerMessage::Register(_) => tracing::warn!("a second registration was ignored"),
+            WorkerMessage::Register(_) if self.may_complain() => {
+                tracing::warn!("a second registration was ignored");
+            }
+            WorkerMessage::Register(_) => {}
         }
     }
 
@@ -198,17 +208,29 @@ impl Session {
         let (models, warnings) = normalise_models(&update.models);
         let (models, more) = self.place.change_models(models);
         for warning in warnings.into_iter().chain(more) {
-            tracing::warn!(%warning, "models update");
+            if self.may_complain() {
+                tracing::warn!(%warning, "models update");
+            }
         }
-        tracing::info!(models = models.len(), "the worker's models changed");
+        if self.may_complain() {
+            tracing::info!(models = models.len(), "the worker's models changed");
+        }
         self.membership.models(self.place.names(&models), update.current_load);
+    }
+
+    /// Whether one more line may be logged that is about no job of this server's.
+    fn may_complain(&mut self) -> bool {
+        self.complaints.may_make(Instant::now())
     }
 
     fn error(&mut self, error: &WorkerError) {
         let WorkerError { request_id, code, message } = error;
         let (code, words) = (clip(code, MAX_WORDS), clip(message, MAX_WORDS));
         match request_id.as_deref() {
-            None => tracing::warn!(code, words, "the worker reports an error"),
+            None if self.may_complain() => {
+                tracing::warn!(code, words, "the worker reports an error");
+            }
+            None => {}
             Some(id) => {
                 if let Some(current) = self.ending(id) {
                     tracing::warn!(request_id = id, code, words, "the worker failed a job");
@@ -246,7 +268,9 @@ impl Session {
             Ok(frame) => self.worker_frame(frame),
             Err(error) => {
                 let problem = error.to_string();
-                tracing::warn!(problem, "a bad frame of the worker was ignored");
+                if self.may_complain() {
+                    tracing::warn!(problem, "a bad frame of the worker was ignored");
+                }
                 let job = error.job.and_then(|number| self.numbers.get(&number).copied());
                 if let Some(job) = job {
                     self.spoil(job, &problem);

@@ -2,11 +2,13 @@
 
 use serde_json::json;
 use testkit::{Connect, FakeWorker, Form};
+use tokio::time::Instant;
 
 use crate::common::{CHAT, all_read, ask, both_forms, join, openai_error, post, serve};
 
 both_forms!(
     bad_text_costs_only_itself,
+    bad_frames_without_end_leave_a_log_that_can_be_read,
     frames_for_unknown_jobs_cost_nothing,
     a_chunk_after_the_end_costs_nothing,
     an_error_without_a_request_costs_nothing,
@@ -52,6 +54,21 @@ async fn bad_text_costs_only_itself(form: Form) {
     // Read before there is a job that they could be taken to be about.
     all_read(&daemon, &mut worker).await;
     works(&daemon, &mut worker).await;
+}
+
+async fn bad_frames_without_end_leave_a_log_that_can_be_read(form: Form) {
+    let daemon = serve().start().await;
+    let mut worker = join(&daemon, form, "w", 1).await;
+    let began = Instant::now();
+    for _ in 0..10_000 {
+        worker.send_text("garbage").await;
+        worker.send_binary(b"\xff\0\0\0\x01garbage".to_vec()).await;
+    }
+    all_read(&daemon, &mut worker).await;
+    works(&daemon, &mut worker).await;
+    let said = daemon.log().lines().filter(|line| line.contains("was ignored")).count();
+    let seconds = usize::try_from(began.elapsed().as_secs()).unwrap() + 2;
+    assert!((1..=20 * seconds).contains(&said), "{said} lines in {seconds} s");
 }
 
 /// In the binary form a frame that cannot be read, but says which job it is about, costs that job.

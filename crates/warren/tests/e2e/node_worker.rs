@@ -92,16 +92,34 @@ async fn a_stop_aborts_the_backend_at_once_and_the_slot_is_free() {
 }
 
 #[tokio::test]
-async fn a_task_that_fails_ends_its_connection_which_comes_back() {
+async fn a_task_that_fails_says_so_and_gives_a_stock_server_its_slot_back() {
     let (server, backend) = (NodeServer::start(NODE_TOKEN).await, chat_only().await);
     let worker = lend_as_node(&server.url(), NODE_TOKEN, &backend);
     let mut node = server.node().await;
     backend.then(out_of_memory());
     node.task(1, "fails").await;
-    assert!(matches!(node.answer().await, Said::Closed(Some((1011, _)))));
+    assert_eq!(node.text(1).await, "[error: the backend answered 500: out of memory]");
     worker.line_with("a task failed: the backend answered 500: out of memory").await;
+    node.task(2, "works").await;
+    assert_eq!(node.text(2).await, "hello", "on the same connection");
+}
+
+#[tokio::test]
+async fn a_task_whose_connection_is_cut_reaches_a_stock_server_to_its_last_word() {
+    let (server, backend) = (NodeServer::start(NODE_TOKEN).await, chat_only().await);
+    let _worker = lend_as_node(&server.url(), NODE_TOKEN, &backend);
+    let mut node = server.node().await;
+    let gate = Gate::closed();
+    backend.then(stream(&["one", ", two", ", three"], &gate));
+    node.task(1, "count").await;
+    gate.open(1);
+    assert_eq!(node.answer().await, piece(1, "one"));
+    node.vanish().await;
+    gate.open(4);
     let mut again = server.node().await;
-    again.task(2, "works").await;
+    assert_eq!((&again.name, again.text(1).await.as_str()), (&node.name, ", two, three"));
+    assert_eq!(backend.counts(), Counts { started: 1, answered: 1, aborted: 0 });
+    again.task(2, "next").await;
     assert_eq!(again.text(2).await, "hello");
 }
 

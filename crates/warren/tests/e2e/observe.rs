@@ -5,7 +5,10 @@ use std::time::Duration;
 use serde_json::json;
 use testkit::{Daemon, Form, MockBackend, eventually};
 
-use crate::common::{CHAT, ask, join, lend, post, serve};
+use crate::{
+    common::{CHAT, ask, join, lend, post, serve},
+    node_entry::{NODE_TOKEN, join_node},
+};
 
 #[tokio::test]
 async fn health_tells_what_is_there() {
@@ -85,4 +88,21 @@ async fn the_log_can_be_json_and_names_the_request() {
     let line = daemon.line_with(&id).await;
     let line: serde_json::Value = serde_json::from_str(&line).expect("a line of JSON");
     assert!(line.to_string().contains(&id));
+}
+
+/// In JSON a span's own name stands among its fields.
+#[tokio::test]
+async fn no_field_of_a_json_line_is_there_twice() {
+    let daemon = serve().set("--node-token", NODE_TOKEN).set("--log-format", "json").start().await;
+    let worker = join(&daemon, Form::Stock, "w", 1).await;
+    let node = join_node(&daemon, "gpu", 1).await;
+    drop((worker, node));
+    for (line, named) in
+        [("worker disconnected", "worker_name"), ("node disconnected", "node_name")]
+    {
+        let line = daemon.line_with(line).await;
+        let span = line.split_once(r#""span":{"#).expect("a span").1.split_once('}').unwrap().0;
+        assert_eq!(span.matches(r#""name":"#).count(), 1, "{span}");
+        assert!(span.contains(named), "{span}");
+    }
 }

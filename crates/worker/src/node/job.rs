@@ -1,4 +1,4 @@
-//! One task: the backend is asked, the text of its answer becomes binary frames.
+//! One task: the backend is asked, the text of its answer is what is replied.
 
 use std::time::Duration;
 
@@ -6,22 +6,22 @@ use backend::{Answer, AnswerBody, BackendError};
 use bytes::Bytes;
 use http::{HeaderMap, HeaderValue, StatusCode, header};
 use protocol::{
-    node::{Task, end_frame, text_frame},
+    node::Task,
     translate::{BadAnswer, Body},
 };
 use tokio::time::timeout;
-use wire::{Closed, Frame, Outbox};
 
-use super::chat::{self, TextOf};
+use super::{
+    chat::{self, TextOf},
+    reply::Reply,
+};
 use crate::{lent::Counted, order::Order};
-
-/// The longest text in one frame, in bytes.
-const FRAME: usize = 64 * 1024;
 
 /// The most that is read of a backend's refusal, in bytes.
 const MAX_REFUSAL: usize = 16 * 1024;
 
-/// How long a task holds its slot for a server that reads nothing of it.
+/// How long a task holds its slot while nobody reads what there is of it: neither a server that is
+/// connected, nor one that is to be connected again.
 const UNREAD: Duration = Duration::from_secs(5 * 60);
 
 /// A task in its own future. Dropping it closes the backend's connection at once.
@@ -30,7 +30,7 @@ pub(super) struct Job {
     pub(super) model: String,
     pub(super) task: Task,
     pub(super) lent: Counted,
-    pub(super) outbox: Outbox,
+    pub(super) reply: Reply,
 }
 
 /// Why a task was not done.
@@ -50,12 +50,12 @@ pub(super) enum Failed {
     /// What the backend sends is no answer.
     #[error("{0}")]
     Answer(#[from] BadAnswer),
-    /// There is no connection any more.
-    #[error(transparent)]
-    Closed(#[from] Closed),
     /// The server takes nothing of the answer.
     #[error("the server took nothing of the answer for {UNREAD:?}")]
     Unread,
+    /// The fault is this program's own.
+    #[error("the worker failed at it")]
+    Here,
 }
 
 impl Failed {
@@ -65,13 +65,18 @@ impl Failed {
         let own = [Status::BAD_REQUEST, Status::PAYLOAD_TOO_LARGE, Status::UNPROCESSABLE_ENTITY];
         matches!(self, Self::Refused { status, .. } if own.contains(status))
     }
+
+    /// Whether the server took nothing of the answer.
+    pub(super) fn is_unread(&self) -> bool {
+        matches!(self, Self::Unread)
+    }
 }
 
 impl Job {
     /// Runs to the end of the task.
     ///
     /// # Errors
-    /// [`Failed`], of which the server hears by the end of the connection alone.
+    /// [`Failed`], of which the server has not heard.
     pub(super) async fn run(self) -> Result<(), Failed> {
         let _slot = self.lent.slot().await;
         let Answer { status, headers, body } = self.lent.send(&mut self.order()).await?;
@@ -81,7 +86,7 @@ impl Job {
             return Err(Failed::Refused { status, words });
         }
         self.forward(TextOf::new(kind(&headers)), body).await?;
-        self.send(end_frame(self.task.id)).await?;
+        self.reply.end(self.task.id);
         self.lent.count_answer();
         Ok(())
     }
@@ -114,18 +119,9 @@ impl Job {
 
     /// Sends text at once, as the backend brought it.
     async fn say(&self, text: &[u8]) -> Result<(), Failed> {
-        let mut rest = str::from_utf8(text).map_err(|error| BadAnswer(error.to_string()))?;
-        while !rest.is_empty() {
-            let (piece, later) = rest.split_at(rest.floor_char_boundary(FRAME));
-            self.send(text_frame(self.task.id, piece)).await?;
-            rest = later;
-        }
-        Ok(())
-    }
-
-    async fn send(&self, frame: impl Into<Frame>) -> Result<(), Failed> {
-        let sending = self.outbox.send(frame);
-        Ok(timeout(UNREAD, sending).await.map_err(|_| Failed::Unread)??)
+        let text = str::from_utf8(text).map_err(|error| BadAnswer(error.to_string()))?;
+        let saying = self.reply.say(self.task.id, text);
+        timeout(UNREAD, saying).await.map_err(|_| Failed::Unread)
     }
 }
 

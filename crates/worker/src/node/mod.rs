@@ -1,19 +1,26 @@
 //! Lends a backend to a stock API server, as model nodes (node protocol).
 //!
 //! A server gets one connection for each model and slot, named `NAME-1`, `NAME-2`, …, each good for
-//! one task at a time: a task that fails can then end its connection, as the protocol has it, and
-//! harm no other. The life of a connection, from dialling to the next try, is that of any link.
+//! one task at a time: towards a Warren a task that fails ends its connection, and harms no other. A
+//! stock server keeps a task under the name of its node whatever becomes of the connection: there a
+//! task that fails says so in its text and ends, and one whose connection was cut goes on over the
+//! next. The life of a connection, from dialling to the next try, is that of any link.
 //!
 //! - `slots`: the connections of one backend to one server, a set for each model
 //! - `serving`: one connection while it stands
+//! - `work`: the one task of a slot, over all its connections
 //! - `session`: what a server's frames mean (pure)
-//! - `job`: one task, from the backend's answer to binary frames
+//! - `job`: one task, from the backend's answer to text
+//! - `reply`: text on its way to the server, as binary frames
 //! - `chat`: a task as a chat request, and the text of its answer (pure)
 
 mod chat;
 mod job;
+mod reply;
 mod serving;
 mod session;
 pub(crate) mod slots;
+mod work;
 
 pub(crate) use serving::Serving;
+pub(crate) use work::Work;

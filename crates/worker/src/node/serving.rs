@@ -2,24 +2,21 @@
 
 use std::time::Duration;
 
-use protocol::node::{KEEP_ALIVE, Task, close};
+use protocol::node::{KEEP_ALIVE, WARREN, close};
 use tokio::{
-    task::{JoinError, JoinSet},
+    task::JoinError,
     time::{Instant, Interval, MissedTickBehavior, interval_at, sleep_until},
 };
 use wire::{Dialed, Frame, Link, LinkError, Outbox};
 
-use super::{
-    job::{Failed, Job},
-    session::{Action, Session},
-};
+use super::{job::Failed, session::Action, work::Work};
 use crate::{event::Event, link::LinkLoop, reconnect::Outcome, serving::Ending};
 
 /// A server that wants this node keeps the connection for longer than this. It has no other word
 /// for it.
 const SETTLED: Duration = Duration::from_secs(1);
 
-/// The close code for a task that failed here.
+/// The close code for a task that failed here, towards a Warren.
 const FAILED: u16 = 1011;
 
 /// Closed because the server stops, for now.
@@ -44,9 +41,9 @@ pub(crate) struct Serving<'a> {
     model: &'a str,
     link: Link,
     outbox: Outbox,
-    session: Session,
-    /// The running task, if there is one.
-    job: JoinSet<Result<(), Failed>>,
+    work: &'a mut Work,
+    /// Whether the server is a Warren, to which the end of the connection is the failure of its task.
+    warren: bool,
     since: Instant,
     settled: bool,
     /// When a task that still runs is cut off.
@@ -54,15 +51,21 @@ pub(crate) struct Serving<'a> {
 }
 
 impl<'a> Serving<'a> {
-    pub(crate) fn new(context: &'a LinkLoop, model: &'a str, dialed: Dialed) -> Self {
-        let Dialed { link, outbox, .. } = dialed;
+    pub(crate) fn new(
+        context: &'a LinkLoop,
+        model: &'a str,
+        dialed: Dialed,
+        work: &'a mut Work,
+    ) -> Self {
+        let Dialed { link, outbox, headers, .. } = dialed;
+        work.attach(outbox.clone());
         Self {
             context,
             model,
             link,
             outbox,
-            session: Session::default(),
-            job: JoinSet::new(),
+            work,
+            warren: headers.contains_key(WARREN),
             since: Instant::now(),
             settled: false,
             leave_by: None,
@@ -74,15 +77,19 @@ impl<'a> Serving<'a> {
         let mut keep_alive = interval_at(self.since + KEEP_ALIVE, KEEP_ALIVE);
         keep_alive.set_missed_tick_behavior(MissedTickBehavior::Delay);
         loop {
-            if self.leave_by.is_some() && !self.session.is_busy() {
+            if self.leave_by.is_some() && self.work.running().is_none() {
                 return self.leave().await;
             }
             match self.wait(&mut keep_alive).await {
                 Wake::Frame(Ok(Some(frame))) => self.on_frame(&frame),
                 Wake::Frame(Ok(None)) => return self.over(Self::closed),
                 Wake::Frame(Err(error)) => return self.over(|it| it.lost(error.to_string())),
-                Wake::Ended(Ok(Ok(()))) => self.session.ended(),
-                Wake::Ended(ended) => return self.failed(ended).await,
+                Wake::Ended(Ok(Ok(()))) => self.work.done(),
+                Wake::Ended(ended) => {
+                    if let Some(outcome) = self.failed(ended) {
+                        return self.give_up(outcome).await;
+                    }
+                }
                 Wake::KeepAlive => self.send(Frame::from(String::new())),
                 Wake::Settled => self.settle(),
                 Wake::Shutdown => self.begin_to_leave(),
@@ -96,7 +103,7 @@ impl<'a> Serving<'a> {
         tokio::select! {
             biased;
             () = self.context.shutdown.cancelled(), if self.leave_by.is_none() => Wake::Shutdown,
-            Some(ended) = self.job.join_next() => Wake::Ended(ended),
+            ended = self.work.ended() => Wake::Ended(ended),
             _ = keep_alive.tick() => Wake::KeepAlive,
             () = sleep_until(settled_at), if !self.settled => Wake::Settled,
             () = sleep_until(self.leave_by.unwrap_or(settled_at)), if self.leave_by.is_some() => {
@@ -111,18 +118,13 @@ impl<'a> Serving<'a> {
             return tracing::warn!(len = frame.len(), "a binary frame of the server was ignored");
         };
         self.settle();
-        match self.session.on_text(text.as_str()) {
-            Some(Action::Start(task)) => self.start(task),
-            // Dropped, and with it the backend's connection.
-            Some(Action::Stop) => self.job = JoinSet::new(),
+        match self.work.on_text(text.as_str()) {
+            Some(Action::Start(task)) => {
+                self.work.start(self.model, task, self.context.lent.count());
+            }
+            Some(Action::Stop) => self.work.stop(),
             None => {}
         }
-    }
-
-    fn start(&mut self, task: Task) {
-        let lent = self.context.lent.count();
-        let job = Job { model: self.model.to_owned(), task, lent, outbox: self.outbox.clone() };
-        self.job.spawn(job.run());
     }
 
     fn settle(&mut self) {
@@ -137,39 +139,66 @@ impl<'a> Serving<'a> {
     }
 
     fn begin_to_leave(&mut self) {
-        self.session.drain();
+        self.work.drain();
         self.leave_by = Some(Instant::now() + self.context.drain_timeout);
     }
 
-    async fn leave(mut self) -> Ending {
-        let cut_off = usize::from(self.session.is_busy());
-        self.job.shutdown().await;
+    async fn leave(self) -> Ending {
+        let cut_off = usize::from(self.work.running().is_some());
+        self.work.end().await;
+        if !self.warren {
+            self.work.fail("this worker has ended");
+        }
         let (code, reason) = close::NORMAL;
         self.link.close(code, reason).await;
+        self.work.forget();
         Ending::Left(cut_off)
     }
 
-    /// A task that failed ends the connection: the protocol has no other word for it.
-    async fn failed(mut self, ended: Result<Result<(), Failed>, JoinError>) -> Ending {
-        let (reason, spent) = match ended {
-            Ok(Err(Failed::Closed(closed))) => return self.over(|it| it.lost(closed.to_string())),
-            Ok(Err(failed)) => (failed.to_string(), failed.is_the_tasks_own()),
-            Ok(Ok(())) | Err(_) => ("the worker failed at it".to_owned(), false),
+    /// A task that failed. How the connection ends, if it does.
+    fn failed(&mut self, ended: Result<Result<(), Failed>, JoinError>) -> Option<Outcome> {
+        let failed = match ended {
+            Ok(Err(failed)) => failed,
+            Ok(Ok(())) | Err(_) => Failed::Here,
         };
-        let (name, task) = (&self.context.name, self.session.running());
-        let words = format!("a task failed: {reason}");
+        let (name, task) = (&self.context.name, self.work.running());
+        let words = format!("a task failed: {failed}");
         tracing::error!(name, task, "{words}");
-        self.session.ended();
-        let outcome = if spent { Outcome::Spent(words) } else { self.lost(words) };
+        if self.warren {
+            self.work.done();
+        } else {
+            self.work.fail(&failed.to_string());
+        }
+        match failed {
+            failed if self.warren && failed.is_the_tasks_own() => Some(Outcome::Spent(words)),
+            // A server that reads nothing would not read of the failure either.
+            failed if self.warren || failed.is_unread() => Some(self.lost(words)),
+            _ => None,
+        }
+    }
+
+    /// Ends the connection over a task that failed.
+    async fn give_up(self, outcome: Outcome) -> Ending {
+        if !self.warren {
+            return self.over(|_| outcome);
+        }
         let ending = self.ending(outcome, 0);
         self.link.close(FAILED, "the task failed").await;
+        self.work.forget();
         ending
     }
 
-    /// There is no connection any more; a running task is dropped with its unsent frames.
+    /// There is no connection any more. A running task is dropped with what is unsent of it, unless
+    /// the server still waits for it.
     fn over(self, outcome: impl FnOnce(&Self) -> Outcome) -> Ending {
-        let cut_off = usize::from(self.session.is_busy());
-        self.ending(outcome(&self), cut_off)
+        let cut_off = usize::from(self.work.running().is_some());
+        let ending = self.ending(outcome(&self), cut_off);
+        if self.warren || self.leave_by.is_some() {
+            self.work.forget();
+        } else {
+            self.work.cut();
+        }
+        ending
     }
 
     fn ending(&self, outcome: Outcome, cut_off: usize) -> Ending {

@@ -5,7 +5,7 @@ use protocol::node::{ServerMessage, Stop, Task};
 /// What the connection has to do.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Action {
-    /// Begin this task.
+    /// Begin this task, in place of one that was carried over.
     Start(Task),
     /// Stop the task that runs. Nothing more is said about it.
     Stop,
@@ -16,6 +16,8 @@ pub(super) enum Action {
 #[derive(Debug, Default)]
 pub(super) struct Session {
     running: Option<i32>,
+    /// The task that runs is of an earlier connection.
+    carried: bool,
     draining: bool,
 }
 
@@ -33,6 +35,12 @@ impl Session {
     /// Takes nothing new from now on.
     pub(super) fn drain(&mut self) {
         self.draining = true;
+    }
+
+    /// The connection is gone, the task goes on. A server that sends another one over the next
+    /// connection has given this one up.
+    pub(super) fn carry(&mut self) {
+        self.carried = true;
     }
 
     /// The running task has ended.
@@ -58,6 +66,7 @@ impl Session {
             return None;
         }
         self.running = Some(task.id);
+        self.carried = false;
         Some(Action::Start(task))
     }
 
@@ -65,8 +74,10 @@ impl Session {
         match self.running {
             _ if task.state != Task::PENDING => Some("it is not pending"),
             Some(id) if id == task.id => Some("it is running already"),
-            Some(_) => Some("another one is running, and this connection takes one at a time"),
-            None => self.draining.then_some("this worker is ending"),
+            Some(_) if !self.carried => {
+                Some("another one is running, and this connection takes one at a time")
+            }
+            _ => self.draining.then_some("this worker is ending"),
         }
     }
 
@@ -112,6 +123,17 @@ mod tests {
         assert_eq!(session.running(), Some(7));
         session.ended();
         assert_eq!(started(session.on_text(&task(7, 0))), 7, "its id is free again");
+    }
+
+    #[test]
+    fn a_new_task_takes_the_place_of_one_that_was_carried_over() {
+        let mut session = busy_with(7);
+        session.carry();
+        assert_eq!(session.on_text(&task(7, 0)), None, "the same again");
+        assert_eq!(started(session.on_text(&task(8, 0))), 8);
+        assert_eq!(session.on_text(&task(9, 0)), None, "that one is of this connection");
+        assert_eq!(session.on_text(r#"{"id":7,"stop":true}"#), None);
+        assert_eq!(session.running(), Some(8));
     }
 
     #[test]

@@ -40,12 +40,33 @@ impl Bench {
     }
 
     async fn with(slots: u32) -> Self {
-        let (server, raw) = (NodeServer::start(TOKEN).await, RawServer::start().await);
+        Self::at(NodeServer::start(TOKEN).await, slots).await
+    }
+
+    async fn at(server: NodeServer, slots: u32) -> Self {
+        let raw = RawServer::start().await;
         let backend =
             BackendConfig { models: models(&["m=real"]), max_concurrent: slots, ..known(&raw) };
         let worker = Running::start(as_nodes(&server.url(), backend), NetDialer);
         let node = server.node().await;
         Self { worker, server, node, raw }
+    }
+
+    /// Begins a task, and answers its first word.
+    async fn half_way(&mut self, id: u32) -> Connection {
+        self.node.task(id, "long").await;
+        let mut connection = self.begin().await;
+        delta(&mut connection, "half").await;
+        assert_eq!(self.node.answer().await, piece(id, "half"));
+        connection
+    }
+
+    /// Cuts the connection, and waits for the next one under its name.
+    async fn reconnected(&mut self) {
+        self.node.vanish().await;
+        let again = self.server.node().await;
+        assert_eq!(again.name, self.node.name);
+        self.node = again;
     }
 
     /// Takes the request of a task, and begins its answer.
@@ -173,8 +194,35 @@ async fn what_cannot_be_processed_is_ignored() {
 }
 
 #[tokio::test]
-async fn a_task_that_fails_ends_its_connection_and_harms_no_other() {
-    let mut bench = Bench::with(2).await;
+async fn a_task_that_fails_says_so_and_ends_on_the_same_connection() {
+    let mut bench = Bench::new().await;
+    bench.node.task(1, "fails").await;
+    let (mut connection, _) = bench.raw.request().await;
+    connection.json("500 Internal Server Error", "", r#"{"error":"out of memory"}"#).await;
+    let told = "[error: the backend answered 500: out of memory]";
+    assert_eq!(bench.node.answer().await, piece(1, told));
+    assert_eq!(bench.node.answer().await, Said::End(1));
+    bench.node.task(2, "works").await;
+    connection.request().await;
+    connection.write(STREAM).await;
+    delta(&mut connection, "here").await;
+    done(&mut connection).await;
+    assert_eq!(bench.node.text(2).await, "here");
+}
+
+#[tokio::test]
+async fn an_answer_that_breaks_off_says_so_after_what_came() {
+    let mut bench = Bench::new().await;
+    let connection = bench.half_way(1).await;
+    drop(connection);
+    let Said::Piece(1, told) = bench.node.answer().await else { panic!("no word of it") };
+    assert!(told.starts_with("\n\n[error: ") && told.ends_with(']'), "{told}");
+    assert_eq!(bench.node.answer().await, Said::End(1));
+}
+
+#[tokio::test]
+async fn to_a_warren_a_task_that_fails_ends_its_connection_and_harms_no_other() {
+    let mut bench = Bench::at(NodeServer::start_as_warren(TOKEN).await, 2).await;
     let mut other = bench.server.node().await;
     other.task(1, "goes on").await;
     let mut living = bench.begin().await;
@@ -197,34 +245,104 @@ async fn a_task_that_fails_ends_its_connection_and_harms_no_other() {
 }
 
 #[tokio::test]
-async fn an_answer_that_breaks_off_ends_the_connection_after_what_came() {
-    let mut bench = Bench::new().await;
-    bench.node.task(1, "dies").await;
-    let mut connection = bench.begin().await;
-    delta(&mut connection, "half").await;
-    assert_eq!(bench.node.answer().await, piece(1, "half"));
+async fn to_a_warren_what_came_before_a_failure_is_sent_before_the_end() {
+    let mut bench = Bench::at(NodeServer::start_as_warren(TOKEN).await, 1).await;
+    let connection = bench.half_way(1).await;
     drop(connection);
     assert!(matches!(bench.node.answer().await, Said::Closed(Some((1011, _)))));
 }
 
 #[tokio::test]
-async fn a_server_that_goes_aborts_the_request_and_nothing_is_replayed_to_the_next() {
-    let mut bench = Bench::new().await;
-    bench.node.task(1, "lost").await;
+async fn a_warren_that_goes_aborts_the_request_and_nothing_is_sent_later() {
+    let mut bench = Bench::at(NodeServer::start_as_warren(TOKEN).await, 1).await;
+    let mut connection = bench.half_way(1).await;
+    bench.node.vanish().await;
+    connection.closed().await;
+    bench.node = bench.server.node().await;
+    bench.node.task(2, "new").await;
     let mut connection = bench.begin().await;
-    delta(&mut connection, "a").await;
-    assert_eq!(bench.node.answer().await, piece(1, "a"));
+    done(&mut connection).await;
+    assert_eq!(bench.node.answer().await, Said::End(2));
+}
+
+#[tokio::test]
+async fn an_answer_that_ends_while_there_is_no_connection_is_sent_over_the_next() {
+    let mut bench = Bench::new().await;
+    let mut connection = bench.half_way(1).await;
     let address = bench.server.address();
     bench.node.vanish().await;
     bench.server.stop().await;
-    connection.closed().await;
-    let server = NodeServer::start_at(address, TOKEN).await;
-    let mut node = server.node().await;
-    node.task(2, "new").await;
-    let (mut connection, _) = bench.raw.request().await;
+    delta(&mut connection, ", and the rest").await;
+    done(&mut connection).await;
+    bench.server = NodeServer::start_at(address, TOKEN).await;
+    bench.node = bench.server.node().await;
+    assert_eq!(bench.node.text(1).await, ", and the rest");
+}
+
+#[tokio::test]
+async fn a_task_goes_on_over_every_connection_that_its_node_makes() {
+    let mut bench = Bench::new().await;
+    let mut connection = bench.half_way(1).await;
+    for word in ["more", "and more"] {
+        bench.reconnected().await;
+        delta(&mut connection, word).await;
+        assert_eq!(bench.node.answer().await, piece(1, word));
+    }
+    done(&mut connection).await;
+    assert_eq!(bench.node.answer().await, Said::End(1));
+    bench.node.task(2, "next").await;
+    connection.request().await;
     connection.write(STREAM).await;
     done(&mut connection).await;
-    assert_eq!(node.answer().await, Said::End(2));
+    assert_eq!(bench.node.text(2).await, "");
+}
+
+#[tokio::test]
+async fn a_task_that_fails_while_there_is_no_connection_is_ended_over_the_next() {
+    let mut bench = Bench::new().await;
+    let connection = bench.half_way(1).await;
+    bench.node.vanish().await;
+    drop(connection);
+    bench.node = bench.server.node().await;
+    let told = bench.node.text(1).await;
+    assert!(told.starts_with("\n\n[error: "), "{told}");
+}
+
+#[tokio::test]
+async fn a_server_that_no_longer_wants_a_task_stops_it_over_the_next_connection() {
+    let mut bench = Bench::new().await;
+    let mut connection = bench.half_way(1).await;
+    bench.reconnected().await;
+    bench.node.stop(1).await;
+    connection.closed().await;
+}
+
+#[tokio::test]
+async fn a_server_that_has_given_a_task_up_gets_its_next_one_done() {
+    let mut bench = Bench::new().await;
+    let mut given_up = bench.half_way(1).await;
+    bench.reconnected().await;
+    bench.node.task(2, "new").await;
+    given_up.closed().await;
+    let mut connection = bench.begin().await;
+    delta(&mut connection, "fresh").await;
+    done(&mut connection).await;
+    assert_eq!(bench.node.text(2).await, "fresh");
+}
+
+#[tokio::test]
+async fn who_ends_without_a_connection_gives_its_task_up() {
+    let mut bench = Bench::new().await;
+    let mut connection = bench.half_way(1).await;
+    bench.node.vanish().await;
+    loop {
+        if let Event::Disconnected { .. } = bench.worker.event().await {
+            break;
+        }
+    }
+    bench.worker.shutdown.cancel();
+    connection.closed().await;
+    assert_eq!(bench.worker.ended().await.cut_off, 1);
 }
 
 #[tokio::test]
@@ -284,11 +402,13 @@ async fn what_takes_too_long_at_the_end_is_cut_off_and_counted() {
         ..as_nodes(&server.url(), backend)
     };
     let worker = Running::start(config, NetDialer);
-    let node = server.node().await;
+    let mut node = server.node().await;
     node.task(1, "endless").await;
     let (mut connection, _) = raw.request().await;
     worker.shutdown.cancel();
     connection.closed().await;
+    assert_eq!(node.text(1).await, "[error: this worker has ended]");
+    assert_eq!(node.answer().await, Said::Closed(Some((1000, "goodbye".to_owned()))));
     assert_eq!(worker.ended().await.cut_off, 1);
 }
 

@@ -1,0 +1,146 @@
+//! The one task of a slot, which outlives a connection that is cut.
+
+use std::time::Duration;
+
+use protocol::node::Task;
+use tokio::{
+    task::{JoinError, JoinSet},
+    time::Instant,
+};
+use wire::Outbox;
+
+use super::{
+    job::{Failed, Job},
+    reply::Reply,
+    session::{Action, Session},
+};
+use crate::lent::Counted;
+
+/// How long a task is kept without a connection. Stock servers give one up after this.
+const KEPT: Duration = Duration::from_secs(600);
+
+/// What a slot is doing, over all its connections.
+#[derive(Debug, Default)]
+pub(crate) struct Work {
+    session: Session,
+    /// The running task, if there is one.
+    job: JoinSet<Result<(), Failed>>,
+    reply: Reply,
+    /// When its connection was cut, if there is none.
+    cut: Option<Instant>,
+}
+
+impl Work {
+    /// How many tasks are not done, or not sent to their end: one at most.
+    pub(crate) fn pending(&self) -> usize {
+        usize::from(self.session.is_busy() || !self.reply.is_empty())
+    }
+
+    /// The task that runs.
+    pub(super) fn running(&self) -> Option<i32> {
+        self.session.running()
+    }
+
+    /// There is a connection: it gets what waits.
+    pub(super) fn attach(&mut self, outbox: Outbox) {
+        self.cut = None;
+        self.reply.attach(outbox);
+    }
+
+    /// The connection is gone; the task goes on.
+    pub(super) fn cut(&mut self) {
+        self.cut = Some(Instant::now());
+        self.session.carry();
+        self.reply.detach();
+    }
+
+    /// Gives a task up that has been without a connection for too long.
+    pub(crate) fn give_up_late(&mut self) {
+        if self.cut.is_some_and(|cut| cut.elapsed() >= KEPT) && self.pending() > 0 {
+            let task = self.session.running();
+            tracing::warn!(task, "a task was given up: no connection for {KEPT:?}");
+            self.forget();
+        }
+    }
+
+    /// Takes nothing new from now on.
+    pub(super) fn drain(&mut self) {
+        self.session.drain();
+    }
+
+    /// What a text frame of the server asks for.
+    pub(super) fn on_text(&mut self, text: &str) -> Option<Action> {
+        self.session.on_text(text)
+    }
+
+    /// Begins a task. One that was carried over is dropped: the server has given it up.
+    pub(super) fn start(&mut self, model: &str, task: Task, lent: Counted) {
+        self.stop();
+        let reply = self.reply.clone();
+        self.job.spawn(Job { model: model.to_owned(), task, lent, reply }.run());
+    }
+
+    /// Stops the running task, and with it the backend's answer. Nothing more is said of it.
+    pub(super) fn stop(&mut self) {
+        self.job = JoinSet::new();
+        self.reply.clear();
+    }
+
+    /// How the running task ended; for ever pending while there is none.
+    pub(super) async fn ended(&mut self) -> Result<Result<(), Failed>, JoinError> {
+        match self.job.join_next().await {
+            Some(ended) => ended,
+            None => std::future::pending().await,
+        }
+    }
+
+    /// Ends the running task, and waits until its backend is let go.
+    pub(super) async fn end(&mut self) {
+        self.job.shutdown().await;
+    }
+
+    /// The running task is over, and all of it is on its way.
+    pub(super) fn done(&mut self) {
+        self.session.ended();
+    }
+
+    /// The running task has failed: its reader is told, and the server has its slot back.
+    pub(super) fn fail(&mut self, why: &str) {
+        self.job = JoinSet::new();
+        if let Some(task) = self.session.running() {
+            self.reply.fail(task, why);
+        }
+        self.session.ended();
+    }
+
+    /// Drops the running task, and what waits of it.
+    pub(super) fn forget(&mut self) {
+        self.stop();
+        self.session.ended();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn with_text() -> Work {
+        let mut work = Work::default();
+        work.on_text(r#"{"state":0,"id":1,"messages":["hi"]}"#);
+        work.fail("no memory");
+        work
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_task_without_a_connection_is_given_up_in_the_end() {
+        let mut work = with_text();
+        work.give_up_late();
+        work.cut();
+        tokio::time::advance(KEPT - Duration::from_secs(1)).await;
+        work.give_up_late();
+        assert_eq!(work.pending(), 1);
+        tokio::time::advance(Duration::from_secs(1)).await;
+        work.give_up_late();
+        assert_eq!(work.pending(), 0);
+    }
+}
