@@ -18,6 +18,10 @@ const LOOK: Duration = Duration::from_secs(2);
 /// the pools were last trimmed.
 const PEAK: u64 = 16 * 1024 * 1024;
 
+/// What was in use when the pools were trimmed may be free soon after. So they are trimmed again, each
+/// time after twice as long, at most after so many looks.
+const LONGEST: u32 = 32;
+
 /// From now on, memory that is not used goes back to the machine. It costs a thread that sleeps. Before the
 /// first runtime is best: what other threads have freed until then stays with the process until the next peak.
 pub fn give_back_memory() {
@@ -37,27 +41,38 @@ fn watch() {
     loop {
         thread::sleep(LOOK);
         let Some(resident) = resident() else { return };
-        if size.has_peaked(resident) {
+        if size.is_to_be_trimmed(resident) {
             trim_pools();
             size.is_trimmed_to(self::resident().unwrap_or(resident));
         }
     }
 }
 
-/// How large the process was at its smallest since the pools were trimmed, in bytes.
 #[derive(Default)]
 struct Size {
+    /// How large the process was at its smallest since the pools were trimmed, in bytes.
     smallest: u64,
+    /// Looks since the pools were trimmed.
+    looks: u32,
+    /// Looks until they are trimmed again, whatever the size.
+    wait: u32,
 }
 
 impl Size {
-    fn has_peaked(&mut self, resident: u64) -> bool {
+    fn is_to_be_trimmed(&mut self, resident: u64) -> bool {
         self.smallest = self.smallest.min(resident);
-        resident >= self.smallest + PEAK
+        self.looks += 1;
+        let has_peaked = resident >= self.smallest + PEAK;
+        if has_peaked {
+            self.wait = 0;
+        }
+        has_peaked || self.looks >= self.wait
     }
 
     fn is_trimmed_to(&mut self, resident: u64) {
         self.smallest = resident;
+        self.looks = 0;
+        self.wait = (self.wait * 2).clamp(1, LONGEST);
     }
 }
 
@@ -75,17 +90,33 @@ mod tests {
 
     const MIB: u64 = 1024 * 1024;
 
+    /// Looks until the pools are trimmed, while the process keeps this size.
+    fn looks(size: &mut Size, resident: u64) -> u32 {
+        let looks = (1..1000).find(|_| size.is_to_be_trimmed(resident));
+        size.is_trimmed_to(resident);
+        looks.unwrap()
+    }
+
     #[test]
-    fn the_pools_are_trimmed_after_each_peak_and_not_for_what_is_in_use() {
+    fn the_pools_are_trimmed_at_each_peak() {
         let mut size = Size::default();
-        assert!(size.has_peaked(40 * MIB), "what the start has left");
-        size.is_trimmed_to(30 * MIB);
-        assert!(!size.has_peaked(45 * MIB));
-        assert!(size.has_peaked(46 * MIB));
-        size.is_trimmed_to(46 * MIB);
-        assert!(!size.has_peaked(46 * MIB), "nothing could be given back");
-        assert!(!size.has_peaked(20 * MIB));
-        assert!(size.has_peaked(36 * MIB), "from its smallest");
+        assert_eq!(looks(&mut size, 40 * MIB), 1, "what the start has left");
+        for _ in 0..10 {
+            looks(&mut size, 40 * MIB);
+        }
+        assert!(!size.is_to_be_trimmed(55 * MIB));
+        assert!(!size.is_to_be_trimmed(20 * MIB));
+        assert!(size.is_to_be_trimmed(36 * MIB), "from its smallest");
+    }
+
+    /// A look may fall into the peak, where all is in use still.
+    #[test]
+    fn what_is_freed_only_later_is_given_back_too() {
+        let mut size = Size::default();
+        let waits: Vec<_> = (0..8).map(|_| looks(&mut size, 300 * MIB)).collect();
+        assert_eq!(waits, [1, 1, 2, 4, 8, 16, 32, 32]);
+        assert_eq!(looks(&mut size, 316 * MIB), 1);
+        assert_eq!(looks(&mut size, 316 * MIB), 1, "and soon again");
     }
 
     #[test]
