@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use axum::body::Body;
+use base::Pace;
 use bytes::{Bytes, BytesMut};
 use http::{HeaderMap, StatusCode, header};
 use http_body::Body as _;
@@ -14,15 +15,12 @@ use crate::{
     uploads::Held,
 };
 
-/// How long a client may pause while it sends its body.
-const PAUSE: Duration = Duration::from_secs(30);
-
-/// How long a client may take for its whole body: so long, and a second more for each
-/// [`SLOWEST`] bytes that have come.
-const ALLOWED: Duration = Duration::from_secs(30);
+/// How long a client may be behind [`SLOWEST`] while it sends its body. What it sent faster before
+/// is no credit beyond that.
+const BEHIND: Duration = Duration::from_secs(20);
 
 /// What a slow client must send at least, in bytes per second.
-const SLOWEST: u64 = 64 * 1024;
+const SLOWEST: u32 = 64 * 1024;
 
 /// What is read of a body that nobody wants, in bytes, and for how long at most.
 const DISCARDED: (usize, Duration) = (256 * 1024, Duration::from_secs(1));
@@ -47,8 +45,8 @@ pub(crate) async fn read(
     if announced.is_some_and(|length| length > limit as u64) {
         return Err(too_large(limit));
     }
-    let began = Instant::now();
-    let Some(first) = next(body, began, 0).await? else { return Ok(Bytes::new()) };
+    let mut pace = Pace::new(SLOWEST, BEHIND);
+    let Some(first) = next(body, &mut pace).await? else { return Ok(Bytes::new()) };
     held.grow(first.len().min(limit)).await?;
     if announced == Some(first.len() as u64) {
         return Ok(first);
@@ -56,7 +54,7 @@ pub(crate) async fn read(
     let announced = usize::try_from(announced.unwrap_or(0)).unwrap_or(0);
     let mut whole = BytesMut::with_capacity(announced.min(RESERVED).max(first.len()));
     whole.extend_from_slice(&first);
-    while let Some(piece) = next(body, began, whole.len()).await? {
+    while let Some(piece) = next(body, &mut pace).await? {
         if whole.len() + piece.len() > limit {
             return Err(too_large(limit));
         }
@@ -85,10 +83,8 @@ pub(crate) async fn discard(headers: &HeaderMap, mut body: Body) {
     let _ = timeout(within, reading).await;
 }
 
-/// The next piece of a body that began to be read at `began`, and of which `read` bytes are here.
-async fn next(body: &mut Body, began: Instant, read: usize) -> Result<Option<Bytes>, ApiError> {
-    let allowed = ALLOWED + Duration::from_secs(read as u64 / SLOWEST);
-    let pause = PAUSE.min((began + allowed).saturating_duration_since(Instant::now()));
+/// The next piece of a body.
+async fn next(body: &mut Body, pace: &mut Pace) -> Result<Option<Bytes>, ApiError> {
     loop {
         let late = |_| {
             let words = "the request body came too slowly";
@@ -98,13 +94,15 @@ async fn next(body: &mut Body, began: Instant, read: usize) -> Result<Option<Byt
             let words = "the request body broke off";
             ApiError::new(StatusCode::BAD_REQUEST, Kind::Invalid, words)
         };
-        match timeout(pause, body.frame()).await.map_err(late)? {
-            None => return Ok(None),
-            Some(frame) => {
-                if let Ok(data) = frame.map_err(broken)?.into_data() {
-                    return Ok(Some(data));
-                }
-            }
+        let asked = Instant::now();
+        let Some(frame) = timeout(pace.left(), body.frame()).await.map_err(late)? else {
+            return Ok(None);
+        };
+        let data = frame.map_err(broken)?.into_data();
+        // Only what is waited for counts: making room for it is not the client's business.
+        pace.came(data.as_ref().map_or(0, Bytes::len), asked.elapsed());
+        if let Ok(data) = data {
+            return Ok(Some(data));
         }
     }
 }
@@ -188,16 +186,41 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn a_body_that_never_comes_is_given_up() {
         let never = futures_util::stream::pending::<Result<http_body::Frame<Bytes>, axum::Error>>();
-        assert_eq!(too_slow(Body::new(StreamBody::new(never))).await, PAUSE);
+        assert_eq!(too_slow(Body::new(StreamBody::new(never))).await, BEHIND);
     }
 
     #[tokio::test(start_paused = true)]
     async fn a_body_that_trickles_in_is_given_up() {
-        let trickle = futures_util::stream::unfold((), |()| async {
-            tokio::time::sleep(Duration::from_secs(7)).await;
-            Some((Ok::<_, axum::Error>(http_body::Frame::data(Bytes::from_static(b" "))), ()))
+        // What came at once is no credit for what comes then.
+        for at_once in [0, 1 << 19] {
+            let took = too_slow(trickling(at_once)).await;
+            assert!((BEHIND..BEHIND + Duration::from_secs(1)).contains(&took), "{took:?}");
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_body_that_comes_as_fast_as_it_must_is_read_however_long_it_takes() {
+        const LENGTH: usize = SLOWEST as usize;
+        let slow = futures_util::stream::unfold(0, |sent| async move {
+            tokio::time::sleep(Duration::from_secs(1)).await;
+            let frame = http_body::Frame::data(Bytes::from(vec![b' '; LENGTH]));
+            (sent < 100).then(|| (Ok::<_, axum::Error>(frame), sent + 1))
         });
-        assert_eq!(too_slow(Body::new(StreamBody::new(trickle))).await, ALLOWED);
+        let (uploads, mut body) = (Uploads::new(16 << 20), Body::new(StreamBody::new(slow)));
+        let whole = read(&HeaderMap::new(), &mut body, 16 << 20, &mut uploads.hold()).await;
+        assert_eq!(whole.unwrap().len(), 100 * LENGTH);
+    }
+
+    /// So many bytes at once, then one every seven seconds.
+    fn trickling(at_once: usize) -> Body {
+        let trickle = futures_util::stream::unfold(at_once, |length| async move {
+            if length <= 1 {
+                tokio::time::sleep(Duration::from_secs(7)).await;
+            }
+            let frame = http_body::Frame::data(Bytes::from(vec![b' '; length.max(1)]));
+            Some((Ok::<_, axum::Error>(frame), 1))
+        });
+        Body::new(StreamBody::new(trickle))
     }
 
     async fn too_slow(mut body: Body) -> Duration {

@@ -7,6 +7,7 @@
 //! - [`node_id`]: who a node of the mesh is
 //! - [`endpoint`]: the shapes of requests
 //! - [`backoff`]: the next delay of a retry, as a value
+//! - [`pace`]: a least rate, as a value
 //! - [`interface`]: network interfaces, told apart by their names
 //! - [`key`]: what a key may do and how much
 //! - [`usage`]: by what usage is summed up
@@ -21,6 +22,7 @@ pub mod id;
 pub mod interface;
 pub mod key;
 pub mod node_id;
+pub mod pace;
 pub mod secret;
 pub mod time;
 pub mod usage;
@@ -30,6 +32,7 @@ pub use endpoint::{Endpoint, Endpoints};
 pub use id::{JobId, KeyId, ModelName, ParticipantId, ProviderId, RoomId, Scope};
 pub use key::{Budget, KeyLimits, KeyScope, Period};
 pub use node_id::{NodeId, NotANodeId};
+pub use pace::Pace;
 pub use secret::{Secret, redact_url};
 pub use time::millis;
 pub use usage::UsageBy;

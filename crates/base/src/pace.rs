@@ -1,0 +1,57 @@
+//! A least rate, as a value.
+
+use std::time::Duration;
+
+/// How far somebody who sends may still fall behind a least rate. Whoever is faster is never further
+/// ahead than at the beginning: what came in one go is no leave to trickle afterwards.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Pace {
+    /// In bytes per second.
+    rate: f64,
+    most: Duration,
+    left: Duration,
+}
+
+impl Pace {
+    /// At least so many bytes per second, and never further behind than `most`.
+    pub fn new(bytes_per_second: u32, most: Duration) -> Self {
+        Self { rate: f64::from(bytes_per_second.max(1)), most, left: most }
+    }
+
+    /// How long nothing may come before it is too slow.
+    pub const fn left(&self) -> Duration {
+        self.left
+    }
+
+    /// So many bytes came, after so long.
+    pub fn came(&mut self, bytes: usize, after: Duration) {
+        let earned = (bytes as f64 / self.rate).min(self.most.as_secs_f64());
+        let left = self.left.saturating_sub(after) + Duration::from_secs_f64(earned);
+        self.left = left.min(self.most);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SECOND: Duration = Duration::from_secs(1);
+
+    #[test]
+    fn who_keeps_to_the_rate_has_all_the_time_there_is() {
+        let mut pace = Pace::new(1000, 5 * SECOND);
+        (0..100).for_each(|_| pace.came(1000, SECOND));
+        assert_eq!(pace.left(), 5 * SECOND);
+        (0..4).for_each(|_| pace.came(500, SECOND));
+        assert_eq!(pace.left(), 3 * SECOND);
+    }
+
+    #[test]
+    fn what_came_in_one_go_is_no_leave_to_trickle() {
+        let mut pace = Pace::new(1000, 5 * SECOND);
+        pace.came(usize::MAX, SECOND);
+        assert_eq!(pace.left(), 5 * SECOND);
+        (0..9).for_each(|_| pace.came(1, SECOND));
+        assert!(pace.left() <= SECOND / 1000, "{:?}", pace.left());
+    }
+}
