@@ -44,6 +44,9 @@ impl App {
     }
 
     pub(super) fn show(&mut self, screen: Screen) {
+        if self.screen != Screen::Help {
+            self.before_help = self.screen;
+        }
         self.screen = screen;
         // Whoever goes there wants to ask.
         self.ask.is_typing = screen == Screen::Ask && !self.ask.is_open();
@@ -88,7 +91,8 @@ impl App {
             Screen::Ask => self.ask_key(key),
             Screen::Help => {
                 if key.code == KeyCode::Esc {
-                    self.show(Screen::Overview);
+                    // As it was left: not as if somebody had gone there to ask.
+                    self.screen = self.before_help;
                 }
                 Vec::new()
             }

@@ -106,6 +106,8 @@ pub struct App {
     pub now: Timestamp,
     /// The screen that is shown.
     pub screen: Screen,
+    /// The one that was shown before the help was.
+    before_help: Screen,
     /// The server that is looked at, of those in the settings.
     pub server: usize,
     /// How it is connected with.
@@ -132,6 +134,7 @@ impl App {
             size,
             now,
             screen: Screen::default(),
+            before_help: Screen::default(),
             server: 0,
             link: Link::Asking,
             overview: Overview::default(),

@@ -104,6 +104,25 @@ fn digits_and_tab_go_through_the_screens() {
 }
 
 #[test]
+fn escape_in_the_help_goes_back_to_where_one_was() {
+    let mut app = informed();
+    for (digit, screen) in
+        [('1', Screen::Overview), ('2', Screen::Rooms), ('3', Screen::Requests), ('4', Screen::Ask)]
+    {
+        key(&mut app, KeyCode::Char(digit));
+        key(&mut app, KeyCode::Esc);
+        for help in [KeyCode::Char('?'), KeyCode::Char('5')] {
+            key(&mut app, help);
+            key(&mut app, help);
+            assert_eq!(app.screen, Screen::Help);
+            key(&mut app, KeyCode::Esc);
+            assert_eq!(app.screen, screen);
+            assert!(!app.is_typing(), "a key does what it did before");
+        }
+    }
+}
+
+#[test]
 fn q_leaves_but_not_while_one_writes() {
     let mut app = informed();
     assert!(matches!(key(&mut app, KeyCode::Char('q'))[..], [Effect::Quit]));
