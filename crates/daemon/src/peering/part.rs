@@ -107,10 +107,8 @@ async fn psk(passcode: Option<Secret>) -> anyhow::Result<Option<PasscodeKey>> {
 
 fn sources(settings: &MeshSettings, data_dir: &Path) -> Sources {
     let home = std::env::home_dir().filter(|home| !home.as_os_str().is_empty());
-    let mut sources = home.map(|home| Sources::of_home(&home)).unwrap_or_default();
-    if let Some(named) = std::env::var_os("OLLAMA_MODELS").filter(|named| !named.is_empty()) {
-        sources.ollama = Some(named.into());
-    }
+    let sources = home.map(|home| Sources::of_home(&home)).unwrap_or_default();
+    let sources = sources.as_said_by(|name| std::env::var_os(name));
     Sources { folders: settings.model_dirs.clone(), store: Some(data_dir.join(MODELS)), ..sources }
 }
 

@@ -13,6 +13,7 @@ mod walk;
 
 use std::{
     collections::HashSet,
+    ffi::OsString,
     path::{Path, PathBuf},
 };
 
@@ -36,7 +37,8 @@ pub struct Sources {
     pub ollama: Option<PathBuf>,
     /// LM Studio's models, in directories `ORG/NAME`.
     pub lm_studio: Vec<PathBuf>,
-    /// The cache of Hugging Face (`~/.cache/huggingface/hub`).
+    /// The cache of Hugging Face (`~/.cache/huggingface/hub`, or what `HF_HUB_CACHE`, `HF_HOME` or
+    /// `XDG_CACHE_HOME` says).
     pub hugging_face: Option<PathBuf>,
     /// Our own store, where models arrive.
     pub store: Option<PathBuf>,
@@ -51,6 +53,19 @@ impl Sources {
             hugging_face: Some(home.join(".cache/huggingface/hub")),
             ..Self::default()
         }
+    }
+
+    /// The same where the environment, which is asked by name, does not say otherwise. What is empty says
+    /// nothing.
+    #[must_use]
+    pub fn as_said_by(mut self, environment: impl Fn(&str) -> Option<OsString>) -> Self {
+        let said = |name| environment(name).filter(|said| !said.is_empty()).map(PathBuf::from);
+        self.ollama = said("OLLAMA_MODELS").or(self.ollama);
+        let home = || said("HF_HOME").map(|home| home.join("hub"));
+        let cache = || said("XDG_CACHE_HOME").map(|cache| cache.join("huggingface/hub"));
+        let hub = said("HF_HUB_CACHE").or_else(home).or_else(cache);
+        self.hugging_face = hub.or(self.hugging_face);
+        self
     }
 }
 

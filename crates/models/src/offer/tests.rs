@@ -234,6 +234,23 @@ fn the_cache_of_hugging_face_is_offered_in_its_main_revision() {
 }
 
 #[test]
+fn programs_are_believed_where_their_environment_says_that_they_keep_models_elsewhere() {
+    let said = |names: &'static [(&str, &str)]| {
+        Sources::of_home(Path::new("/home")).as_said_by(|name| {
+            names.iter().find(|(known, _)| *known == name).map(|(_, said)| said.into())
+        })
+    };
+    let hub = |names| said(names).hugging_face.unwrap().to_str().unwrap().to_owned();
+    assert_eq!(hub(&[]), "/home/.cache/huggingface/hub");
+    assert_eq!(hub(&[("XDG_CACHE_HOME", "/x")]), "/x/huggingface/hub");
+    assert_eq!(hub(&[("XDG_CACHE_HOME", "/x"), ("HF_HOME", "/h")]), "/h/hub");
+    assert_eq!(hub(&[("HF_HOME", "/h"), ("HF_HUB_CACHE", "/c")]), "/c");
+    assert_eq!(hub(&[("HF_HOME", ""), ("HF_HUB_CACHE", "")]), "/home/.cache/huggingface/hub");
+    assert_eq!(said(&[("HF_HOME", "/h")]).ollama, Some("/home/.ollama/models".into()));
+    assert_eq!(said(&[("OLLAMA_MODELS", "/o")]).ollama, Some("/o".into()));
+}
+
+#[test]
 fn of_two_models_of_one_name_the_users_own_is_offered() {
     let (first, second) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
     put(first.path(), "org/name/x", b"first");
