@@ -99,7 +99,8 @@ impl Link {
     }
 
     /// The next frame of the far end; `None` once it has closed. Text that is not UTF-8 is logged
-    /// and passed over. May be dropped at any await and called again.
+    /// and passed over. What came before the link broke is handed out first, also after
+    /// [`Link::write_only`] has ended. May be dropped at any await and called again.
     ///
     /// # Errors
     /// [`LinkError`] when the link is broken; it cannot be used after that.
@@ -180,10 +181,12 @@ impl Link {
 
     fn poll_next(&mut self, cx: &mut Context<'_>) -> Poll<Result<Option<Frame>, LinkError>> {
         self.socket.get_mut().wake(cx);
+        let mut unwritable = None;
         loop {
             if self.reads >= READS_BETWEEN_WRITES {
                 self.reads = 0;
-                let _ = self.poll_write(cx)?;
+                // An error shows again once all that came before it has been read.
+                let _ = self.poll_write(cx);
             }
             match self.read() {
                 Ok(Some(frame)) => {
@@ -191,16 +194,23 @@ impl Link {
                     return Poll::Ready(Ok(Some(frame)));
                 }
                 Ok(None) => {}
-                Err(WsError::Io(error)) if error.kind() == io::ErrorKind::WouldBlock => break,
+                Err(WsError::Io(error)) if error.kind() == io::ErrorKind::WouldBlock => {
+                    self.reads = 0;
+                    if let Some(error) = unwritable {
+                        return Poll::Ready(Err(error));
+                    }
+                    if self.outbox.is_closed() {
+                        return Poll::Ready(Err(LinkError::GivenUp));
+                    }
+                    match self.poll_write(cx) {
+                        // The far end may have sent something before it went: that is read first.
+                        Poll::Ready(Err(error)) => unwritable = Some(error),
+                        Poll::Ready(Ok(())) | Poll::Pending => return Poll::Pending,
+                    }
+                }
                 Err(error) => return Poll::Ready(self.ended(error)),
             }
         }
-        self.reads = 0;
-        if self.outbox.is_closed() {
-            return Poll::Ready(Err(LinkError::GivenUp));
-        }
-        let _ = self.poll_write(cx)?;
-        Poll::Pending
     }
 
     /// One frame; `None` for what is none of the caller's business.
@@ -408,6 +418,22 @@ mod tests {
         assert_eq!(link.ready(), Some("b".to_owned().into()));
         assert_eq!(link.ready(), None);
         assert!(matches!(link.next().await, Err(LinkError::Protocol(_))));
+    }
+
+    #[tokio::test]
+    async fn what_came_before_the_far_end_went_is_read_though_nothing_can_be_written() {
+        let (near, mut far) = duplex(1024);
+        let (mut link, outbox) = Link::new(Box::pin(near), Role::Client);
+        for letter in 0..2 * READS_BETWEEN_WRITES {
+            far.write_all(&[0x81, 1, b'a' + u8::try_from(letter % 26).unwrap()]).await.unwrap();
+        }
+        drop(far);
+        outbox.push("nobody hears this".to_owned()).unwrap();
+        assert!(matches!(link.write_only().await, LinkError::Io(_)));
+        for _ in 0..2 * READS_BETWEEN_WRITES {
+            assert_eq!(link.next().await.unwrap().unwrap().len(), 1);
+        }
+        assert!(!matches!(link.next().await, Ok(Some(_))));
     }
 
     #[tokio::test]

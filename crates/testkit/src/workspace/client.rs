@@ -11,7 +11,13 @@ use tokio_tungstenite::{
         Error, Message,
         client::IntoClientRequest,
         http::{HeaderMap, HeaderName, HeaderValue},
-        protocol::WebSocketConfig,
+        protocol::{
+            WebSocketConfig,
+            frame::{
+                Frame,
+                coding::{Data, OpCode},
+            },
+        },
     },
 };
 
@@ -126,6 +132,13 @@ impl WorkspaceClient {
     /// Says bytes.
     pub async fn say_bytes(&mut self, bytes: &[u8]) {
         let said = within("saying it", self.socket.send(Message::binary(bytes.to_vec()))).await;
+        drop(said);
+    }
+
+    /// Begins a message with so many bytes, and does not go on with it.
+    pub async fn begin(&mut self, bytes: usize) {
+        let fragment = Frame::message(vec![b'x'; bytes], OpCode::Data(Data::Text), false);
+        let said = within("saying it", self.socket.send(Message::Frame(fragment))).await;
         drop(said);
     }
 

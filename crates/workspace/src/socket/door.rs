@@ -16,7 +16,7 @@ use std::{
 use access::{Keys, LockOut, LockOutSettings, Token, WorkspaceRules};
 use files::{Git, Watches};
 use http::{Request, Response, StatusCode};
-use protocol::workspace::limits::MAX_BEFORE_AUTH;
+use protocol::workspace::{Role, limits::MAX_BEFORE_AUTH};
 use tokio::{sync::Semaphore, time::timeout};
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 use uuid::Uuid;
@@ -24,8 +24,9 @@ use wire::{Io, Limits, Link, Upgrade, UpgradeError, link};
 
 use super::{
     client::Client,
-    gate::{self, LARGE_IN_ALL},
+    gate,
     greeting::{self, Refused},
+    places::Places,
     shares,
     strangers::{Stranger, Strangers},
 };
@@ -58,7 +59,7 @@ pub(crate) struct Door {
     pub(super) clients: Arc<Semaphore>,
     pub(super) most_clients: usize,
     /// For messages that are large, and for answers.
-    large: Arc<Semaphore>,
+    large: Places,
     pub(super) answers: Arc<Semaphore>,
     pub(super) files: Arc<Semaphore>,
     pub(super) git: Git,
@@ -81,7 +82,7 @@ impl Door {
             strangers: Strangers::new(settings.max_strangers),
             clients: semaphore(settings.max_clients),
             most_clients: settings.max_clients,
-            large: semaphore(LARGE_IN_ALL),
+            large: Places::default(),
             answers: semaphore(shares::IN_ALL),
             files: semaphore(FILES_AT_ONCE),
             git: Git::default(),
@@ -149,7 +150,7 @@ pub(crate) fn connect<B>(
 
 /// Serves a link, from its first byte to its end.
 pub(super) async fn serve(shared: &Arc<Shared>, io: Io, from: IpAddr, stranger: Stranger) {
-    let (io, gate) = gate::gated(io, &shared.door.large);
+    let (io, gate) = gate::gated(io);
     let (mut link, outbox) = Link::within(io, link::Role::Server, LIMITS);
     let greeted = tokio::select! {
         greeted = greeting::greet(shared, &mut link, &outbox, from) => greeted,
@@ -157,7 +158,8 @@ pub(super) async fn serve(shared: &Arc<Shared>, io: Io, from: IpAddr, stranger: 
     };
     match greeted {
         Ok(admitted) => {
-            gate.admit();
+            let is_administrator = admitted.me.role == Role::Admin;
+            gate.admit(shared.door.large.claim(&admitted.me.who, is_administrator));
             drop(stranger);
             Client::new(shared, admitted, link, outbox, gate).run().await;
         }

@@ -1,4 +1,4 @@
-//! What a connection may send before it is known, and how many large messages may be in memory.
+//! What a connection may send before it is known, and that a large message waits for its place.
 //!
 //! It stands under the socket: what is not read here stays with the sender.
 
@@ -10,95 +10,110 @@ use std::{
     time::Duration,
 };
 
+use base::Pace;
 use futures_util::{FutureExt as _, future::BoxFuture};
 use protocol::workspace::limits::MAX_BEFORE_AUTH;
 use tokio::{
     io::{AsyncRead, AsyncWrite, ReadBuf},
-    sync::{OwnedSemaphorePermit, Semaphore},
-    time::Instant,
+    sync::Notify,
+    time::{Instant, sleep},
 };
 use wire::Io;
 
-/// A longer message needs leave to be read on, in bytes.
+use super::places::{Claim, Taken};
+
+/// A longer message needs a place to be read on, in bytes.
 pub(super) const LARGE: usize = 1024 * 1024;
-/// So many large messages of one connection may be in memory.
-pub(super) const LARGE_EACH: usize = 2;
-/// So many of all connections.
-pub(super) const LARGE_IN_ALL: usize = 8;
 /// Fewer bytes than this between two looks are no message that is being sent, but signs of life.
 const IDLE: usize = 256;
-/// Who keeps others waiting must send something within so long, and all of it within so much longer.
+/// A client that takes nothing for so long of what it is sent is deaf.
 const SILENT: Duration = Duration::from_secs(30);
-const SLOW: Duration = Duration::from_secs(600);
-
-/// The leave that a large message has. Dropped when the message has been dealt with.
-pub(super) struct Leave {
-    _own: OwnedSemaphorePermit,
-    _all: OwnedSemaphorePermit,
-}
+/// How often it is looked at whether a large message keeps others waiting.
+const LOOK: Duration = Duration::from_secs(1);
+/// A large message must be complete within so long; where others wait for its place, within so long,
+/// and it must come as fast as this, in bytes a second, and never be further behind than that.
+const WHOLE: Duration = Duration::from_secs(600);
+const WHOLE_WHERE_WANTED: Duration = Duration::from_secs(60);
+const SLOWEST: u32 = 64 * 1024;
+const BEHIND: Duration = Duration::from_secs(5);
 
 /// What is known of the bytes of one connection.
 pub(super) struct Gate {
-    own: Arc<Semaphore>,
-    all: Arc<Semaphore>,
     state: Mutex<State>,
+    /// Rung when a large message has got its place.
+    begun: Notify,
 }
 
 struct State {
-    is_admitted: bool,
+    /// What it may claim, once it is known who sends.
+    claim: Option<Claim>,
     /// Bytes since the last message was complete; before it is admitted, all.
     since: usize,
     /// As many when it was last looked at.
     looked: usize,
-    heard: Instant,
     /// When it last took something.
     wrote: Instant,
-    asking: Option<BoxFuture<'static, io::Result<Leave>>>,
-    leave: Option<(Leave, Instant)>,
+    asking: Option<BoxFuture<'static, io::Result<Taken>>>,
+    large: Option<Large>,
 }
 
-/// The byte stream behind a gate. `all` has leave for all connections.
-pub(super) fn gated(io: Io, all: &Arc<Semaphore>) -> (Io, Arc<Gate>) {
+/// A large message that is being read.
+struct Large {
+    place: Taken,
+    begun: Instant,
+    /// When something of it came last, and how long nothing may come then.
+    heard: Instant,
+    pace: Pace,
+}
+
+/// The byte stream behind a gate.
+pub(super) fn gated(io: Io) -> (Io, Arc<Gate>) {
     let state = State {
-        is_admitted: false,
+        claim: None,
         since: 0,
         looked: 0,
-        heard: Instant::now(),
         wrote: Instant::now(),
         asking: None,
-        leave: None,
+        large: None,
     };
-    let own = Arc::new(Semaphore::new(LARGE_EACH));
-    let gate = Arc::new(Gate { own, all: Arc::clone(all), state: Mutex::new(state) });
+    let gate = Arc::new(Gate { state: Mutex::new(state), begun: Notify::new() });
     (Box::pin(Gated { io, gate: Arc::clone(&gate) }), gate)
 }
 
 impl Gate {
-    /// It is known who sends.
-    pub(super) fn admit(&self) {
+    /// It is known who sends, and what that one may claim.
+    pub(super) fn admit(&self, claim: Claim) {
         let mut state = self.lock();
-        (state.is_admitted, state.since) = (true, 0);
+        (state.claim, state.since) = (Some(claim), 0);
     }
 
-    /// A message is complete; what it has leave by goes with it.
-    pub(super) fn message_is_here(&self) -> Option<Leave> {
+    /// A message is complete; its place goes with it, if it needed one.
+    pub(super) fn message_is_here(&self) -> Option<Taken> {
         let mut state = self.lock();
         (state.since, state.looked, state.asking) = (0, 0, None);
-        state.leave.take().map(|(leave, _)| leave)
+        state.large.take().map(|large| large.place)
     }
 
-    /// Looks at it now and then. Whether it keeps others waiting with a message that it does not
-    /// send.
-    pub(super) fn is_in_the_way(&self) -> bool {
+    /// Looks at it now and then: bytes of which few come belong to no message.
+    pub(super) fn forget_signs_of_life(&self) {
         let mut state = self.lock();
         let came = state.since - state.looked;
-        if state.leave.is_none() && state.asking.is_none() && came < IDLE {
+        if state.large.is_none() && state.asking.is_none() && came < IDLE {
             state.since = 0;
         }
         state.looked = state.since;
-        let others_wait = self.all.available_permits() == 0;
-        let is_late = |begun: Instant| state.heard.elapsed() > SILENT || begun.elapsed() > SLOW;
-        others_wait && state.leave.as_ref().is_some_and(|(_, begun)| is_late(*begun))
+    }
+
+    /// Waits until a large message has had its time. May be dropped at any await.
+    pub(super) async fn overdue(&self) {
+        loop {
+            let late = self.lock().is_late();
+            match late {
+                Some(true) => return,
+                Some(false) => sleep(LOOK).await,
+                None => self.begun.notified().await,
+            }
+        }
     }
 
     /// Whether it takes nothing of what it is sent, if there is anything.
@@ -107,26 +122,28 @@ impl Gate {
     }
 
     /// Ready when more may be read.
-    fn poll_leave(&self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        let mut state = self.lock();
-        if !state.is_admitted || state.since <= LARGE || state.leave.is_some() {
+    fn poll_place(&self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        let mut guard = self.lock();
+        let state = &mut *guard;
+        let Some(claim) = &state.claim else { return Poll::Ready(Ok(())) };
+        if state.since <= LARGE || state.large.is_some() {
             return Poll::Ready(Ok(()));
         }
-        let asking = state
-            .asking
-            .get_or_insert_with(|| ask(Arc::clone(&self.own), Arc::clone(&self.all)).boxed());
-        let leave = ready!(asking.poll_unpin(cx));
+        let asking = state.asking.get_or_insert_with(|| claim.clone().take().boxed());
+        let taken = ready!(asking.poll_unpin(cx));
         state.asking = None;
-        state.heard = Instant::now();
-        state.leave = Some((leave?, state.heard));
+        state.large = Some(Large::new(taken?));
+        self.begun.notify_one();
         Poll::Ready(Ok(()))
     }
 
     fn count(&self, bytes: usize) -> io::Result<()> {
         let mut state = self.lock();
         state.since += bytes;
-        state.heard = Instant::now();
-        if !state.is_admitted && state.since > MAX_BEFORE_AUTH {
+        if let Some(large) = &mut state.large {
+            large.came(bytes);
+        }
+        if state.claim.is_none() && state.since > MAX_BEFORE_AUTH {
             let words = "too much was sent before it was said by whom";
             return Err(io::Error::new(io::ErrorKind::InvalidData, words));
         }
@@ -138,11 +155,32 @@ impl Gate {
     }
 }
 
-async fn ask(own: Arc<Semaphore>, all: Arc<Semaphore>) -> io::Result<Leave> {
-    // First one's own: who has enough of them keeps no others waiting.
-    let own = own.acquire_owned().await.map_err(io::Error::other)?;
-    let all = all.acquire_owned().await.map_err(io::Error::other)?;
-    Ok(Leave { _own: own, _all: all })
+impl State {
+    /// Whether the large message that is being read, if one is, takes longer than it may.
+    fn is_late(&self) -> Option<bool> {
+        self.large.as_ref().map(Large::is_late)
+    }
+}
+
+impl Large {
+    fn new(place: Taken) -> Self {
+        let now = Instant::now();
+        Self { place, begun: now, heard: now, pace: Pace::new(SLOWEST, BEHIND) }
+    }
+
+    fn came(&mut self, bytes: usize) {
+        let now = Instant::now();
+        self.pace.came(bytes, now - self.heard);
+        self.heard = now;
+    }
+
+    fn is_late(&self) -> bool {
+        let took = self.begun.elapsed();
+        if !self.place.is_wanted() {
+            return took >= WHOLE;
+        }
+        took >= WHOLE_WHERE_WANTED || self.heard.elapsed() >= self.pace.left()
+    }
 }
 
 struct Gated {
@@ -156,7 +194,7 @@ impl AsyncRead for Gated {
         cx: &mut Context<'_>,
         buf: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
-        ready!(self.gate.poll_leave(cx))?;
+        ready!(self.gate.poll_place(cx))?;
         let before = buf.filled().len();
         ready!(self.io.as_mut().poll_read(cx, buf))?;
         Poll::Ready(self.gate.count(buf.filled().len() - before))
@@ -187,23 +225,24 @@ impl AsyncWrite for Gated {
 mod tests {
     use tokio::{
         io::{AsyncReadExt as _, AsyncWriteExt as _, DuplexStream, duplex, repeat},
-        time::{advance, timeout},
+        time::timeout,
     };
 
     use super::*;
+    use crate::socket::places::Places;
 
     const STEP: usize = 64 * 1024;
 
-    fn pair(all: &Arc<Semaphore>) -> (DuplexStream, Io, Arc<Gate>) {
+    fn pair() -> (DuplexStream, Io, Arc<Gate>) {
         let (far, near) = duplex(STEP);
-        let (io, gate) = gated(Box::pin(near), all);
+        let (io, gate) = gated(Box::pin(near));
         (far, io, gate)
     }
 
-    /// A connection that is known, and sends without an end.
-    fn sending(all: &Arc<Semaphore>) -> (Io, Arc<Gate>) {
-        let (mut far, io, gate) = pair(all);
-        gate.admit();
+    /// A connection with this key, which sends without an end.
+    fn sending(places: &Arc<Places>, key: &str) -> (Io, Arc<Gate>) {
+        let (mut far, io, gate) = pair();
+        gate.admit(places.claim(key, false));
         tokio::spawn(async move { tokio::io::copy(&mut repeat(b'x'), &mut far).await });
         (io, gate)
     }
@@ -220,29 +259,36 @@ mod tests {
         all
     }
 
+    /// Whether its message is overdue before so long has passed.
+    async fn is_overdue_within(gate: &Gate, time: Duration) -> bool {
+        timeout(time, gate.overdue()).await.is_ok()
+    }
+
     #[tokio::test]
     async fn a_stranger_may_send_64_kib_and_no_more() {
-        let (mut far, mut io, _gate) = pair(&Arc::new(Semaphore::new(LARGE_IN_ALL)));
+        let (mut far, mut io, _gate) = pair();
         let writing =
             tokio::spawn(async move { far.write_all(&vec![0; MAX_BEFORE_AUTH + 1]).await });
         let mut all = vec![0; MAX_BEFORE_AUTH + 1];
         let error = io.read_exact(&mut all).await.unwrap_err();
         assert_eq!(error.kind(), io::ErrorKind::InvalidData);
         writing.abort();
-        let (mut far, mut io, _gate) = pair(&Arc::new(Semaphore::new(LARGE_IN_ALL)));
+        let (mut far, mut io, _gate) = pair();
         tokio::spawn(async move { far.write_all(&vec![0; MAX_BEFORE_AUTH]).await.map(|()| far) });
         io.read_exact(&mut all[1..]).await.unwrap();
     }
 
     #[tokio::test(start_paused = true)]
-    async fn of_one_connection_two_large_messages_are_read_and_the_third_waits_at_1_mib() {
-        let all = Arc::new(Semaphore::new(LARGE_IN_ALL));
-        let (mut io, gate) = sending(&all);
+    async fn a_large_message_without_a_place_waits_at_1_mib_and_small_ones_never() {
+        let places = Arc::new(Places::default());
+        let (mut io, gate) = sending(&places, "k");
         let mut held = Vec::new();
-        for _ in 0..LARGE_EACH {
+        for _ in 0..2 {
             assert!(read(&mut io, 3 * LARGE).await >= 3 * LARGE);
             held.push(gate.message_is_here().unwrap());
         }
+        assert!(read(&mut io, LARGE / 2).await >= LARGE / 2);
+        assert!(gate.message_is_here().is_none());
         let stopped = read(&mut io, 3 * LARGE).await;
         assert!((LARGE..LARGE + 2 * STEP).contains(&stopped), "{stopped}");
         held.pop();
@@ -250,46 +296,52 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn of_all_connections_eight_large_messages_are_read_and_small_ones_always() {
-        let all = Arc::new(Semaphore::new(LARGE_IN_ALL));
-        let mut held = Vec::new();
-        for _ in 0..LARGE_IN_ALL {
-            let (mut io, gate) = sending(&all);
-            assert!(read(&mut io, 2 * LARGE).await >= 2 * LARGE);
-            held.push((io, gate));
+    async fn a_large_message_has_ten_minutes_and_one_minute_where_others_wait() {
+        let places = Arc::new(Places::default());
+        let (mut io, gate) = sending(&places, "k");
+        assert!(!is_overdue_within(&gate, WHOLE * 2).await, "there is none");
+        read(&mut io, 2 * LARGE).await;
+        assert!(!is_overdue_within(&gate, WHOLE - LOOK).await);
+        assert!(is_overdue_within(&gate, 2 * LOOK).await);
+        drop(gate.message_is_here());
+
+        read(&mut io, 2 * LARGE).await;
+        let waiting: Vec<_> =
+            (0..8).map(|_| tokio::spawn(places.claim("k", false).take())).collect();
+        let began = Instant::now();
+        while began.elapsed() < WHOLE_WHERE_WANTED - LOOK {
+            // As fast as it has to be.
+            read(&mut io, 2 * SLOWEST as usize).await;
+            assert!(!is_overdue_within(&gate, LOOK).await, "{:?}", began.elapsed());
         }
-        let (mut io, gate) = sending(&all);
-        assert!(read(&mut io, LARGE / 2).await >= LARGE / 2);
-        assert!(gate.message_is_here().is_none());
-        assert!(read(&mut io, 2 * LARGE).await < LARGE + 2 * STEP);
-        drop(held.pop());
-        assert!(read(&mut io, 2 * LARGE).await >= LARGE, "who has left gives it back");
+        assert!(is_overdue_within(&gate, 3 * LOOK).await);
+        waiting.iter().for_each(tokio::task::JoinHandle::abort);
     }
 
     #[tokio::test(start_paused = true)]
-    async fn who_keeps_others_waiting_and_sends_nothing_is_in_the_way() {
-        let all = Arc::new(Semaphore::new(1));
-        let (mut io, gate) = sending(&all);
+    async fn who_keeps_others_waiting_and_sends_next_to_nothing_is_overdue_after_seconds() {
+        let places = Arc::new(Places::default());
+        let (mut io, gate) = sending(&places, "k");
         read(&mut io, 2 * LARGE).await;
-        assert!(!gate.is_in_the_way());
-        advance(SILENT + Duration::from_secs(1)).await;
-        assert!(gate.is_in_the_way());
-        read(&mut io, LARGE).await;
-        assert!(!gate.is_in_the_way());
+        let waiting: Vec<_> =
+            (0..8).map(|_| tokio::spawn(places.claim("k", false).take())).collect();
+        assert!(!is_overdue_within(&gate, BEHIND - LOOK).await);
+        read(&mut io, STEP / 8).await;
+        assert!(is_overdue_within(&gate, 4 * LOOK).await);
         drop(gate.message_is_here());
-        advance(SILENT + Duration::from_secs(1)).await;
-        assert!(!gate.is_in_the_way());
+        assert!(!is_overdue_within(&gate, WHOLE).await, "what is here is not late");
+        waiting.iter().for_each(tokio::task::JoinHandle::abort);
     }
 
     #[tokio::test(start_paused = true)]
     async fn signs_of_life_are_no_large_message_however_many_come() {
-        let all = Arc::new(Semaphore::new(0));
-        let (mut far, mut io, gate) = pair(&all);
-        gate.admit();
+        let places = Arc::new(Places::default());
+        let (mut far, mut io, gate) = pair();
+        gate.admit(places.claim("k", false));
         for _ in 0..LARGE / 100 {
             far.write_all(&[0; 120]).await.unwrap();
             io.read_exact(&mut [0; 120]).await.unwrap();
-            gate.is_in_the_way();
+            gate.forget_signs_of_life();
         }
         assert!(gate.lock().since < IDLE);
     }

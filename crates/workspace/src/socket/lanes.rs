@@ -2,6 +2,7 @@
 
 use std::{
     collections::{HashMap, VecDeque},
+    pin::pin,
     time::Duration,
 };
 
@@ -104,14 +105,27 @@ impl Lanes {
         Some(done.map(|_| ()))
     }
 
-    /// Begins nothing any more, and waits for what goes on.
-    pub(super) async fn end(mut self) {
-        self.waiting = <_>::default();
-        let all = async { while self.next().await.is_some() {} };
-        if timeout(LEFT_OVER, all).await.is_err() {
-            tracing::warn!("what a client has asked for goes on although it has gone");
+    /// Does what waits, too, in its order, and takes nothing any more. From `cut_off` on nothing that
+    /// waits is begun.
+    pub(super) async fn finish(mut self, cut_off: impl Future<Output = ()>) {
+        if timeout(LEFT_OVER, self.rest(cut_off)).await.is_err() {
+            let dropped = self.waiting.iter().map(VecDeque::len).sum::<usize>();
+            tracing::warn!(dropped, "what a client has asked for goes on although it has gone");
         }
         self.tasks.detach_all();
+    }
+
+    async fn rest(&mut self, cut_off: impl Future<Output = ()>) {
+        let mut cut_off = pin!(cut_off);
+        loop {
+            tokio::select! {
+                biased;
+                () = &mut cut_off => break,
+                done = self.next() => if done.is_none() { return },
+            }
+        }
+        self.waiting = <_>::default();
+        while self.next().await.is_some() {}
     }
 
     fn start(&mut self, lane: Lane, job: Job) {
@@ -192,7 +206,38 @@ mod tests {
         lanes.put(Lane::Make, std::future::pending().boxed()).unwrap();
         lanes.put(Lane::Make, async { panic!("it was never begun") }.boxed()).unwrap();
         let began = tokio::time::Instant::now();
-        lanes.end().await;
+        lanes.finish(std::future::pending()).await;
         assert_eq!(began.elapsed(), LEFT_OVER);
+    }
+
+    /// Three in one lane, of which the first takes 3 s, and what was done of them.
+    fn three() -> (Lanes, Arc<Mutex<Vec<usize>>>) {
+        let (mut lanes, done) = (Lanes::default(), Arc::<Mutex<Vec<usize>>>::default());
+        for number in 0..3 {
+            let done = Arc::clone(&done);
+            let job = async move {
+                tokio::time::sleep(Duration::from_secs(3)).await;
+                done.lock().unwrap().push(number);
+            };
+            lanes.put(Lane::Files, job.boxed()).unwrap();
+        }
+        (lanes, done)
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn what_waits_when_its_client_has_gone_is_done_in_its_order() {
+        let (lanes, done) = three();
+        lanes.finish(std::future::pending()).await;
+        assert_eq!(*done.lock().unwrap(), [0, 1, 2]);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn what_waits_is_not_begun_once_its_client_may_nothing_any_more() {
+        let (lanes, done) = three();
+        lanes.finish(tokio::time::sleep(Duration::from_secs(4))).await;
+        assert_eq!(*done.lock().unwrap(), [0, 1]);
+        let (lanes, done) = three();
+        lanes.finish(std::future::ready(())).await;
+        assert_eq!(*done.lock().unwrap(), [0]);
     }
 }

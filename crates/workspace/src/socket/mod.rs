@@ -1,8 +1,9 @@
 //! One client: who it is, what it asks, what it is told.
 //!
 //! - [`Door`]: what all connections share; [`connect`]: from an HTTP request to a connection
-//! - `greeting`: who a client is; [`Identity`]; `gate`: what it may send until that is known, and
-//!   how many large messages it may have in memory; `strangers`: how many are not known
+//! - `greeting`: who a client is; [`Identity`]; `gate`: what it may send until that is known, and that
+//!   a large message waits for its place; `places`: how many there are, and whose; `strangers`: how many
+//!   are not known
 //! - `client`: one connection, from then to its end
 //! - `allowed`: who may ask for what; `bucket`: how often
 //! - `shares`: how much of long answers may be in memory
@@ -20,6 +21,7 @@ mod echoes;
 mod gate;
 mod greeting;
 mod lanes;
+mod places;
 mod refused;
 mod shares;
 mod strangers;

@@ -128,6 +128,13 @@ impl Desk {
 
     async fn handoff(self, handoff: Handoff) -> Result<ServerMessage, Refusal> {
         check_prompt(&handoff.prompt)?;
+        // The work is given out although nobody may be there any more to wait for what comes of it.
+        let (session, pending) = undisturbed(self.hand_off(handoff)).await?;
+        let answer = pending.answer().await?;
+        Ok(ServerMessage::HandoffResult(shown::handoff(&answer, session.id)))
+    }
+
+    async fn hand_off(self, handoff: Handoff) -> Result<(SessionInfo, Pending), Refusal> {
         let worker = Worker::from(&handoff);
         let is_leaders = self.who.member.is_some();
         let (tell, pending) = self.pending();
@@ -139,8 +146,7 @@ impl Desk {
                 and_wait(core, given, &wait_for(team, workers, timeout, None), moment, tell)
             })
             .await?;
-        let answer = pending.answer().await?;
-        Ok(ServerMessage::HandoffResult(shown::handoff(&answer, session.id)))
+        Ok((session, pending))
     }
 
     async fn wait(self, wait: TeamWait) -> Result<ServerMessage, Refusal> {

@@ -6,10 +6,10 @@
 //! - `sessions`, `terminals`, `agents`: what runs
 //! - `projects`, `files`, `git`, `watch`: what lies in a project
 //! - `teams`, `cluster`
-//! - `bad_input`, `strangers`: what nobody should send
+//! - `bad_input`, `strangers`, `large`: what nobody should send
 //! - `restart`: a server that is killed, and found as it was; `full_disk`: one without room
 //! - `users`: sessions of other users, and fork bombs
-//! - `resume`, `lag`: connections that are lost, and such that are too slow
+//! - `resume`, `lag`, `leaving`: connections that are lost, such that are too slow, and such that close
 //! - `talk`: a server whose agents are fakes; `broken_agents`: agents' command lines that misbehave
 //! - `commands`: the command line
 
@@ -25,6 +25,8 @@ mod full_disk;
 mod git;
 mod kit;
 mod lag;
+mod large;
+mod leaving;
 mod projects;
 mod restart;
 mod resume;

@@ -25,9 +25,10 @@ use super::{
     answers::{self, Answer, Asker},
     bucket::Bucket,
     echoes::Echoes,
-    gate::{Gate, Leave},
+    gate::Gate,
     greeting::{Admitted, Credential},
     lanes::{Lane, Lanes},
+    places::Taken,
     refused::{self, Family},
     shares::{Share, Shares},
     stream::Stream,
@@ -119,13 +120,14 @@ impl Client {
     /// Serves it until it ends.
     pub(super) async fn run(mut self) {
         let end = self.until_end().await;
-        let Self { asker, link, stream, lanes, gone, counted, .. } = self;
+        let Self { asker, credential, link, gate, stream, lanes, gone, counted, .. } = self;
         gone.cancel();
         asker.watching.end_all();
         if let Some(stream) = stream {
             stream.end().await;
         }
         drop(counted);
+        let is_cut_off = matches!(end, End::Goodbye(..));
         match end {
             End::Goodbye(code, reason) => link.close(code, reason).await,
             End::Closed => drop(link),
@@ -134,7 +136,17 @@ impl Client {
                 drop(link);
             }
         }
-        lanes.end().await;
+        // What it has not sent to the end keeps no others waiting.
+        drop(gate.message_is_here());
+        let closing = &asker.shared.door.closing;
+        let cut_off = async {
+            tokio::select! {
+                () = credential.ended() => {}
+                () = closing.cancelled() => {}
+                () = std::future::ready(()), if is_cut_off => {}
+            }
+        };
+        lanes.finish(cut_off).await;
     }
 
     async fn until_end(&mut self) -> End {
@@ -160,6 +172,9 @@ impl Client {
                 },
                 event = self.events.recv(), if has_room => self.event(event),
                 room = self.asker.outbox.room(), if !has_room => given_up(room),
+                () = self.gate.overdue() => {
+                    Err(End::Goodbye(1008, "a large message does not come to its end"))
+                }
                 _ = self.ticks.tick() => self.tick(),
             };
             if let Err(end) = done {
@@ -169,9 +184,7 @@ impl Client {
     }
 
     fn tick(&mut self) -> Result<(), End> {
-        if self.gate.is_in_the_way() {
-            return Err(End::Goodbye(1008, "a large message does not come to its end"));
-        }
+        self.gate.forget_signs_of_life();
         if self.asker.shares.is_wanted() && self.gate.is_deaf() {
             return Err(End::Goodbye(1008, "a long answer is not read"));
         }
@@ -181,11 +194,13 @@ impl Client {
             return Err(End::Goodbye(1008, "the team, or the session in it, is gone"));
         }
         self.make_up();
-        self.link.ping().map_err(End::Broken)
+        // That a link is broken shows when all that came over it has been read.
+        let _broken = self.link.ping();
+        Ok(())
     }
 
     async fn frame(&mut self, frame: Frame) -> Result<(), End> {
-        let leave = self.gate.message_is_here();
+        let place = self.gate.message_is_here();
         let wait = self.bucket.take(Instant::now().into_std());
         self.paused = wait.map(|wait| Instant::now() + wait);
         let Frame::Text(text) = frame else {
@@ -194,24 +209,24 @@ impl Client {
         let read = match text.len() > LONG {
             true => {
                 let reading = task::spawn_blocking(move || refused::read(&text));
-                self.meanwhile(reading).await?
+                self.meanwhile(reading).await
             }
             false => Ok(refused::read(&text)),
         };
         match read {
-            Ok(Ok(message)) => self.request(message, leave).await,
+            Ok(Ok(message)) => self.request(message, place).await,
             Ok(Err(answer)) => self.say(&answer),
             Err(error) => self.failed(&error),
         }
     }
 
-    async fn request(&mut self, message: ClientMessage, leave: Option<Leave>) -> Result<(), End> {
+    async fn request(&mut self, message: ClientMessage, place: Option<Taken>) -> Result<(), End> {
         let family = Family::of(&message);
         if let Err(refusal) = allowed(&self.asker.me, &message) {
             return self.say(&family.refused(&refusal));
         }
         let answer = match (answers::lane(&message), message) {
-            (Some(lane), message) => self.begin(lane, message, leave),
+            (Some(lane), message) => self.begin(lane, message, place),
             (None, ClientMessage::Attach(attach)) => return self.attach(attach).await,
             (None, ClientMessage::Detach) => return self.detach().await,
             (None, message) => answers::at_once(&self.asker, message),
@@ -224,27 +239,32 @@ impl Client {
     }
 
     /// Has a request answered when it is its turn.
-    fn begin(&mut self, lane: Lane, message: ClientMessage, leave: Option<Leave>) -> Answer {
+    fn begin(&mut self, lane: Lane, message: ClientMessage, place: Option<Taken>) -> Answer {
         let (asker, gone) = (self.asker.clone(), self.gone.clone());
+        // Only an upload is still large when it has been read.
+        let place = place.filter(|_| matches!(message, ClientMessage::UploadProjectFile(_)));
         let awaited = answers::is_told_to_all(&message).then(|| self.echoes.awaited());
         let job = async move {
             let (family, outbox) = (Family::of(&message), asker.outbox.clone());
             let shares = asker.shares.clone();
+            // Only what looks needs a share; what changes something is done though its client has gone.
             let share = tokio::select! {
+                biased;
                 share = shares.of(&message, &outbox) => share,
                 () = gone.cancelled() => return,
             };
             let Ok(share) = share else { return };
             let answering = answers::later(asker, message);
             let answer = match lane {
-                // To give a wait up loses nothing; anything else is done to its end.
+                // To give a wait up, once it has begun, loses nothing; anything else is done to its end.
                 Lane::Waits => tokio::select! {
+                    biased;
                     answer = answering => answer,
                     () = gone.cancelled() => return,
                 },
                 _ => answering.await,
             };
-            drop(leave);
+            drop(place);
             let answer = answer.unwrap_or_else(|refusal| Some(family.refused(&refusal)));
             let Some(answer) = answer else { return };
             if !awaited.is_some_and(|awaited| awaited.was_told(&answer)) {
@@ -294,11 +314,15 @@ impl Client {
     }
 
     /// Waits for something, and meanwhile writes but does not read.
-    async fn meanwhile<T>(&mut self, wait: impl Future<Output = T>) -> Result<T, End> {
+    async fn meanwhile<T>(&mut self, wait: impl Future<Output = T>) -> T {
+        let mut wait = pin!(wait);
         tokio::select! {
-            waited = wait => Ok(waited),
-            error = self.link.write_only() => Err(End::Broken(error)),
+            biased;
+            waited = &mut wait => return waited,
+            // It shows again when all that came is read.
+            _broken = self.link.write_only() => {}
         }
+        wait.await
     }
 
     fn say(&self, message: &ServerMessage) -> Result<(), End> {
@@ -310,19 +334,20 @@ fn given_up(taken: Result<(), wire::Closed>) -> Result<(), End> {
     taken.map_err(|_| End::Broken(LinkError::GivenUp))
 }
 
-/// The next frame; nothing is read of it before `paused`, nor of one that is not heard.
+/// The next frame; nothing is read of it before `paused`, nor of one that is not heard. What a client
+/// has sent before its link broke is handed out all the same, as fast as it might have come.
 async fn next_frame(
     link: &mut Link,
     paused: Option<Instant>,
     is_heard: bool,
 ) -> Result<Option<Frame>, LinkError> {
     if !is_heard {
-        return Err(link.write_only().await);
+        let _broken = link.write_only().await;
     }
     if let Some(until) = paused.filter(|until| *until > Instant::now()) {
         tokio::select! {
             () = sleep_until(until) => {}
-            error = link.write_only() => return Err(error),
+            _broken = link.write_only() => sleep_until(until).await,
         }
     }
     link.next().await

@@ -2,11 +2,14 @@
 //!
 //! - `kit`: a workspace, and clients of it
 //! - `strangers`: before it is known who somebody is
+//! - `leaving`: what was sent before the end; `large`: messages that are begun and not ended
 //! - `rules`: roles, malformed messages, bounds
 //! - `users`: projects of another user
 //! - `work`: sessions, projects, files, git, the cluster
 
 mod kit;
+mod large;
+mod leaving;
 mod rules;
 mod strangers;
 mod users;

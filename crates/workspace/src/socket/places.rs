@@ -1,0 +1,225 @@
+//! Places for large messages: how many may be in memory, and whose.
+//!
+//! A key has its share of them, so that one that is given away holds up nobody else, and some are for
+//! administrators alone.
+
+use std::{
+    collections::HashMap,
+    io,
+    sync::{
+        Arc, Mutex, PoisonError, Weak,
+        atomic::{AtomicUsize, Ordering},
+    },
+};
+
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+
+/// So many there are for all, and so many more for administrators alone.
+const FOR_ALL: usize = 6;
+const FOR_ADMINISTRATORS: usize = 2;
+/// So many the connections of one key have together.
+const EACH_KEY: usize = 3;
+/// So many one connection has.
+const EACH: usize = 2;
+
+/// All places.
+pub(super) struct Places {
+    for_all: Arc<Line>,
+    for_administrators: Arc<Line>,
+    /// The share of each key that a connection has.
+    keys: Mutex<HashMap<String, Weak<Line>>>,
+}
+
+/// Some places, and who waits for them.
+struct Line {
+    places: Arc<Semaphore>,
+    waiting: AtomicUsize,
+}
+
+/// What one connection may claim.
+#[derive(Clone)]
+pub(super) struct Claim {
+    own: Arc<Line>,
+    key: Arc<Line>,
+    for_all: Arc<Line>,
+    /// Of an administrator.
+    reserved: Option<Arc<Line>>,
+}
+
+/// A place that is taken, until this is dropped.
+pub(super) struct Taken {
+    key: Arc<Line>,
+    line: Arc<Line>,
+    _permits: [OwnedSemaphorePermit; 3],
+}
+
+impl Default for Places {
+    fn default() -> Self {
+        Self {
+            for_all: Line::new(FOR_ALL),
+            for_administrators: Line::new(FOR_ADMINISTRATORS),
+            keys: Mutex::default(),
+        }
+    }
+}
+
+impl Places {
+    /// What a connection with this key may claim.
+    pub(super) fn claim(&self, key: &str, is_administrator: bool) -> Claim {
+        let reserved = is_administrator.then(|| Arc::clone(&self.for_administrators));
+        let for_all = Arc::clone(&self.for_all);
+        Claim { own: Line::new(EACH), key: self.of_key(key), for_all, reserved }
+    }
+
+    fn of_key(&self, key: &str) -> Arc<Line> {
+        let mut keys = self.keys.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(line) = keys.get(key).and_then(Weak::upgrade) {
+            return line;
+        }
+        let line = Line::new(EACH_KEY);
+        keys.retain(|_, line| line.strong_count() > 0);
+        keys.insert(key.to_owned(), Arc::downgrade(&line));
+        line
+    }
+}
+
+impl Claim {
+    /// Waits for a place.
+    pub(super) async fn take(self) -> io::Result<Taken> {
+        // First one's own, then the key's: who has enough of them keeps no others waiting.
+        let own = self.own.take().await?;
+        let share = self.key.take().await?;
+        let (line, permit) = self.any().await?;
+        Ok(Taken { key: self.key, line, _permits: [own, share, permit] })
+    }
+
+    async fn any(&self) -> io::Result<(Arc<Line>, OwnedSemaphorePermit)> {
+        let Some(reserved) = &self.reserved else {
+            return Ok((Arc::clone(&self.for_all), self.for_all.take().await?));
+        };
+        tokio::select! {
+            biased;
+            permit = self.for_all.take() => Ok((Arc::clone(&self.for_all), permit?)),
+            permit = reserved.take() => Ok((Arc::clone(reserved), permit?)),
+        }
+    }
+}
+
+impl Taken {
+    /// Whether somebody waits for it.
+    pub(super) fn is_wanted(&self) -> bool {
+        self.key.is_wanted() || self.line.is_wanted()
+    }
+}
+
+impl Line {
+    fn new(places: usize) -> Arc<Self> {
+        Arc::new(Self { places: Arc::new(Semaphore::new(places)), waiting: AtomicUsize::new(0) })
+    }
+
+    async fn take(&self) -> io::Result<OwnedSemaphorePermit> {
+        self.waiting.fetch_add(1, Ordering::Relaxed);
+        let _waiting = Waiting(self);
+        Arc::clone(&self.places).acquire_owned().await.map_err(io::Error::other)
+    }
+
+    fn is_wanted(&self) -> bool {
+        self.waiting.load(Ordering::Relaxed) > 0
+    }
+}
+
+/// As long as it is there, somebody waits.
+struct Waiting<'a>(&'a Line);
+
+impl Drop for Waiting<'_> {
+    fn drop(&mut self) {
+        self.0.waiting.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::{iter, time::Duration};
+
+    use tokio::time::timeout;
+
+    use super::*;
+
+    async fn taken(claim: &Claim) -> Option<Taken> {
+        let taking = timeout(Duration::from_millis(50), claim.clone().take()).await;
+        taking.ok().map(Result::unwrap)
+    }
+
+    /// Takes as many as there are for this claim.
+    async fn all(claims: impl Iterator<Item = Claim>) -> Vec<Taken> {
+        let mut all = Vec::new();
+        for claim in claims {
+            match taken(&claim).await {
+                Some(place) => all.push(place),
+                None => break,
+            }
+        }
+        all
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_connection_has_two_places_and_a_key_three() {
+        let places = Places::default();
+        let claim = places.claim("k", false);
+        let own = all(iter::repeat_n(claim.clone(), 9)).await;
+        assert_eq!(own.len(), EACH);
+        let of_key = all(iter::repeat_with(|| places.claim("k", false)).take(9)).await;
+        assert_eq!(own.len() + of_key.len(), EACH_KEY);
+        let other = taken(&places.claim("other", false)).await;
+        assert!(other.is_some(), "another key has its own");
+        drop(own);
+        assert!(taken(&claim).await.is_some());
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn all_keys_together_leave_two_places_to_administrators() {
+        let places = Places::default();
+        let keys = |is_administrator| {
+            let places = &places;
+            (0..).map(move |key: u32| {
+                places.claim(&format!("{is_administrator} {key}"), is_administrator)
+            })
+        };
+        let mut others = all(keys(false)).await;
+        assert_eq!(others.len(), FOR_ALL);
+        assert!(!others[0].is_wanted());
+        let administrators = all(keys(true)).await;
+        assert_eq!(administrators.len(), FOR_ADMINISTRATORS);
+        others.pop();
+        assert!(taken(&places.claim("a", true)).await.is_some(), "they have the others', too");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_place_is_wanted_by_those_of_its_key_and_once_all_are_taken_by_all() {
+        let places = Arc::new(Places::default());
+        let wait = |key: &'static str| {
+            let places = Arc::clone(&places);
+            tokio::spawn(async move { places.claim(key, false).take().await })
+        };
+        let own = all(iter::repeat_with(|| places.claim("k", false)).take(9)).await;
+        let other = taken(&places.claim("other", false)).await.unwrap();
+        let waiting = wait("k");
+        tokio::task::yield_now().await;
+        assert!(own[0].is_wanted() && !other.is_wanted());
+        waiting.abort();
+        assert!(waiting.await.is_err());
+        assert!(!own[0].is_wanted(), "who waits no more wants nothing");
+        let _rest = all((0..).map(|key: u32| places.claim(&key.to_string(), false))).await;
+        let waiting = wait("late");
+        tokio::task::yield_now().await;
+        assert!(own[0].is_wanted() && other.is_wanted());
+        waiting.abort();
+    }
+
+    #[test]
+    fn nothing_is_kept_of_keys_that_have_gone() {
+        let places = Places::default();
+        (0..100).for_each(|key| drop(places.claim(&key.to_string(), false)));
+        assert_eq!(places.keys.lock().unwrap().len(), 1);
+    }
+}
