@@ -1,5 +1,7 @@
 //! What is in a directory.
 
+use std::ffi::CStr;
+
 use rustix::fs::{Dir, FileType, OFlags, Stat};
 
 use protocol::workspace::client::{FileEntry, FileKind};
@@ -9,6 +11,7 @@ use crate::{
     path::RelPath,
     regular,
     root::{Root, kind, stat},
+    write::is_temporary,
 };
 
 /// How many entries of one directory are listed.
@@ -16,6 +19,7 @@ pub const MAX_ENTRIES: usize = 20_000;
 
 /// Lists a directory: directories first, then by name without regard to case.
 ///
+/// Files that are being written are left out, also those that a killed server has left unfinished.
 /// Links are listed as links and not followed. Only regular files have a size; FIFOs, sockets and
 /// devices are listed as files of no bytes (the protocol has no word for them), and cannot be read.
 /// A name that is not UTF-8 has U+FFFD in the place of what is not, and cannot be opened by that.
@@ -41,11 +45,12 @@ fn read_all(mut dir: Dir, path: &RelPath) -> Result<Vec<FileEntry>, FileError> {
         if matches!(name.to_bytes(), b"." | b"..") {
             continue;
         }
-        if entries.len() == MAX_ENTRIES {
-            return Err(FileError::TooManyEntries { limit: MAX_ENTRIES });
-        }
         let at = dir.fd().map_err(doing("list it"))?;
         match stat(at, name) {
+            Ok(stat) if is_ours(name, &stat) => {}
+            Ok(_) if entries.len() == MAX_ENTRIES => {
+                return Err(FileError::TooManyEntries { limit: MAX_ENTRIES });
+            }
             Ok(stat) => entries.push(shown(path, &name.to_string_lossy(), &stat)),
             // It was removed meanwhile.
             Err(FileError::NotFound) => {}
@@ -53,6 +58,11 @@ fn read_all(mut dir: Dir, path: &RelPath) -> Result<Vec<FileEntry>, FileError> {
         }
     }
     Ok(entries)
+}
+
+/// Whether it is a file that is being written, or was when the server was killed.
+fn is_ours(name: &CStr, stat: &Stat) -> bool {
+    kind(stat) == FileType::RegularFile && is_temporary(name.to_bytes())
 }
 
 fn shown(path: &RelPath, name: &str, stat: &Stat) -> FileEntry {
@@ -95,6 +105,21 @@ mod tests {
         assert_eq!(found[5], ("c".to_owned(), FileKind::Symlink, 0));
         assert_eq!(listed(&project, "sub"), [("sub/é".to_owned(), FileKind::Dir, 0)]);
         assert_eq!(listed(&project, "c/é"), [("c/é/x".to_owned(), FileKind::File, 4)]);
+    }
+
+    #[test]
+    fn files_that_are_being_written_are_not_listed_and_what_only_looks_so_is() {
+        let project = Project::new();
+        let digits = "0123456789abcdef".repeat(2);
+        project.file(&format!(".warren-{digits}"), "half a te");
+        let others =
+            [format!(".warren-{}", &digits[1..]), format!(".warren-{}", digits.to_uppercase())];
+        others.iter().for_each(|name| project.file(name, "a user's"));
+        std::fs::create_dir_all(project.at(&format!("d/.warren-{digits}"))).unwrap();
+        let names: Vec<_> = listed(&project, "").into_iter().map(|(path, ..)| path).collect();
+        assert_eq!(names.len(), 3, "{names:?}");
+        assert!(others.iter().all(|name| names.contains(name)), "{names:?}");
+        assert_eq!(listed(&project, "d").len(), 1, "a directory");
     }
 
     #[test]

@@ -12,6 +12,7 @@ use std::{
 };
 
 use access::{Keys, LocalRules};
+use files::write::Unfinished;
 use http::{Request, Response};
 use store::{AuditStore, StoreError, WorkspaceStore};
 use tokio::task;
@@ -27,6 +28,9 @@ use crate::{
     socket::{self, Door},
     teams::Teams,
 };
+
+/// The file in which files that are being written are noted.
+const UNFINISHED: &str = "unfinished";
 
 /// What the workspace is given.
 pub struct Parts {
@@ -60,6 +64,8 @@ pub(crate) struct Shared {
     pub(crate) agents: Agents,
     pub(crate) teams: Teams,
     pub(crate) door: Door,
+    /// Where files that are being written are noted; `None` where that cannot be.
+    pub(crate) unfinished: Option<Arc<Unfinished>>,
     /// Connections of clients.
     pub(crate) clients: AtomicUsize,
     gateway: Mutex<Option<Gateway>>,
@@ -151,6 +157,7 @@ impl Shared {
             teams: Teams::default(),
             door: Door::new(&settings, &parts.keys),
             audit: Audit::new(parts.audit),
+            unfinished: unfinished(&settings.dir),
             clients: AtomicUsize::new(0),
             store: parts.store,
             keys: parts.keys,
@@ -179,6 +186,26 @@ impl Shared {
 fn prepare(dir: &Path) -> Result<(), StartError> {
     let made = DirBuilder::new().recursive(true).mode(0o700).create(dir);
     made.map_err(|source| StartError::Dir { dir: dir.to_owned(), source })
+}
+
+/// The list of files that are being written. What an earlier life has left is removed meanwhile: some
+/// directories lie on machines that are gone.
+fn unfinished(dir: &Path) -> Option<Arc<Unfinished>> {
+    let opened = Unfinished::open(&dir.join(UNFINISHED));
+    let opened = opened.inspect_err(|error| {
+        tracing::warn!(%error, "files that are being written cannot be noted: a server that is \
+            killed leaves them behind");
+    });
+    let (unfinished, left) = opened.ok()?;
+    let unfinished = Arc::new(unfinished);
+    if !left.is_empty() {
+        let list = Arc::clone(&unfinished);
+        drop(task::spawn_blocking(move || {
+            let removed = list.remove(left);
+            tracing::info!(removed, "files that were being written when the server was killed");
+        }));
+    }
+    Some(unfinished)
 }
 
 async fn supervise(

@@ -49,7 +49,7 @@ pub fn upload(root: &Root, path: &RelPath, bytes: &[u8]) -> Result<(), FileError
         // Told before the bytes are written, and once more by the rename that ends it.
         return Err(FileError::Exists);
     }
-    let mut beside = Temporary::create(place.dir(), PLAIN)?;
+    let mut beside = Temporary::create(&place, PLAIN)?;
     beside.fill(bytes)?;
     beside.publish(place.name())
 }

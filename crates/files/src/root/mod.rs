@@ -11,6 +11,7 @@ mod tests;
 use std::{
     os::fd::{AsFd, OwnedFd},
     path::{Path, PathBuf},
+    sync::Arc,
 };
 
 use rustix::fs::{Mode, OFlags, openat};
@@ -19,7 +20,7 @@ pub(crate) use self::{
     place::{Identity, Place, kind, stat},
     resolve::{LOOK, beneath},
 };
-use crate::{error::FileError, path::RelPath};
+use crate::{error::FileError, path::RelPath, write::Unfinished};
 
 /// A project's directory, opened once. Every path is resolved beneath this descriptor, whatever
 /// becomes of the directory's name.
@@ -27,6 +28,7 @@ use crate::{error::FileError, path::RelPath};
 pub struct Root {
     dir: OwnedFd,
     path: PathBuf,
+    unfinished: Option<Arc<Unfinished>>,
 }
 
 impl Root {
@@ -39,7 +41,14 @@ impl Root {
         let flags = LOOK | OFlags::DIRECTORY | OFlags::CLOEXEC;
         let dir = openat(rustix::fs::CWD, path, flags, Mode::empty())
             .map_err(|errno| FileError::Root(errno.into()))?;
-        Ok(Self { dir, path: path.to_owned() })
+        Ok(Self { dir, path: path.to_owned(), unfinished: None })
+    }
+
+    /// Notes what is written here until it has its name.
+    #[must_use]
+    pub fn noting(mut self, unfinished: &Arc<Unfinished>) -> Self {
+        self.unfinished = Some(Arc::clone(unfinished));
+        self
     }
 
     /// Where it was opened.
@@ -67,6 +76,11 @@ impl Root {
                 FileError::NotFound | FileError::NotADirectory => FileError::NoParent,
                 other => other,
             })?;
-        Place::new(dir, name)
+        self.place_in(dir, name)
+    }
+
+    /// A name in an opened directory of it.
+    pub(crate) fn place_in(&self, dir: OwnedFd, name: &str) -> Result<Place, FileError> {
+        Place::new(dir, name, self.unfinished.clone())
     }
 }

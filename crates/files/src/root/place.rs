@@ -3,11 +3,15 @@
 use std::{
     ffi::{CStr, CString},
     os::fd::{AsFd, BorrowedFd, OwnedFd},
+    sync::Arc,
 };
 
 use rustix::fs::{AtFlags, FileType, Mode, OFlags, Stat, openat, statat};
 
-use crate::error::{FileError, doing};
+use crate::{
+    error::{FileError, doing},
+    write::Unfinished,
+};
 
 /// Where an entry is, or is to be. Whatever is done to it is done relative to the directory's
 /// descriptor and never follows a link in the name's place.
@@ -15,12 +19,22 @@ use crate::error::{FileError, doing};
 pub(crate) struct Place {
     dir: OwnedFd,
     name: CString,
+    unfinished: Option<Arc<Unfinished>>,
 }
 
 impl Place {
-    pub(crate) fn new(dir: OwnedFd, name: &str) -> Result<Self, FileError> {
+    pub(super) fn new(
+        dir: OwnedFd,
+        name: &str,
+        unfinished: Option<Arc<Unfinished>>,
+    ) -> Result<Self, FileError> {
         let name = CString::new(name).map_err(|_| FileError::BadPath("it has a NUL in it"))?;
-        Ok(Self { dir, name })
+        Ok(Self { dir, name, unfinished })
+    }
+
+    /// Where temporary files are noted.
+    pub(crate) fn unfinished(&self) -> Option<&Arc<Unfinished>> {
+        self.unfinished.as_ref()
     }
 
     pub(crate) fn dir(&self) -> BorrowedFd<'_> {
@@ -64,8 +78,8 @@ pub(crate) fn kind(stat: &Stat) -> FileType {
 /// Which file it is, whatever its name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) struct Identity {
-    device: u64,
-    inode: u64,
+    pub(crate) device: u64,
+    pub(crate) inode: u64,
 }
 
 impl From<&Stat> for Identity {

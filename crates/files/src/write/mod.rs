@@ -7,6 +7,7 @@
 //!
 //! - `target`: where a path leads, through links
 //! - `temporary`: the file beside it
+//! - [`Unfinished`]: which there are, for a server that was killed
 //! - `turns`: our own writers of one file go one after the other
 
 mod target;
@@ -14,6 +15,7 @@ mod temporary;
 #[cfg(test)]
 mod tests;
 mod turns;
+mod unfinished;
 
 use std::fs::File;
 
@@ -23,7 +25,11 @@ use rustix::{
     io::Errno,
 };
 
-pub(crate) use self::temporary::{PLAIN, Temporary};
+pub use self::unfinished::{Left, Unfinished};
+pub(crate) use self::{
+    temporary::{PLAIN, Temporary},
+    unfinished::is_temporary,
+};
 use crate::{
     error::{FileError, doing},
     path::RelPath,
@@ -84,7 +90,7 @@ fn attempt(place: &Place, content: &[u8], base: Option<&str>) -> Result<Attempt,
 }
 
 fn create(place: &Place, content: &[u8]) -> Result<Attempt, FileError> {
-    let mut beside = Temporary::create(place.dir(), PLAIN)?;
+    let mut beside = Temporary::create(place, PLAIN)?;
     beside.fill(content)?;
     match beside.publish(place.name()) {
         Err(FileError::Exists) => Ok(Attempt::Disturbed),
@@ -100,7 +106,7 @@ fn replace(
 ) -> Result<Attempt, FileError> {
     may_write(place)?;
     old.has_digest(base)?;
-    let mut beside = Temporary::create(place.dir(), temporary::PRIVATE)?;
+    let mut beside = Temporary::create(place, temporary::PRIVATE)?;
     beside.fill_like(content, &old.stat)?;
     if !old.is_still(place, base)? {
         return Ok(Attempt::Disturbed);

@@ -59,7 +59,7 @@ fn place_of(root: &Root, text: &str) -> Result<Place, FileError> {
     if matches!(name, "" | "." | "..") {
         return Err(FileError::IsADirectory);
     }
-    Place::new(open(root, dir)?, name)
+    root.place_in(open(root, dir)?, name)
 }
 
 fn open(root: &Root, dir: &str) -> Result<OwnedFd, FileError> {

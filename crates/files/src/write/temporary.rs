@@ -13,9 +13,11 @@ use rustix::{
     io::Errno,
 };
 
+use super::unfinished::{Noted, name};
 use crate::{
     change::rename,
     error::{FileError, doing},
+    root::Place,
 };
 
 /// The mode of a new file, as far as the umask lets it.
@@ -32,17 +34,24 @@ pub(crate) struct Temporary<'a> {
     name: CString,
     file: File,
     named: bool,
+    /// Struck out after the file has its name, or is gone.
+    noted: Option<Noted>,
 }
 
 impl<'a> Temporary<'a> {
-    pub(crate) fn create(dir: BorrowedFd<'a>, mode: Mode) -> Result<Self, FileError> {
+    /// Beside what has or is to have this place.
+    pub(crate) fn create(place: &'a Place, mode: Mode) -> Result<Self, FileError> {
+        let dir = place.dir();
         let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW;
         for _ in 0..DRAWS {
             let name = draw()?;
+            let noted = place.unfinished().and_then(|list| list.note(dir, &name));
             match openat(dir, &name, flags | OFlags::CLOEXEC, mode) {
                 Err(Errno::EXIST) => {}
                 Err(other) => return Err(FileError::of("write it", other)),
-                Ok(fd) => return Ok(Self { dir, name, file: File::from(fd), named: false }),
+                Ok(fd) => {
+                    return Ok(Self { dir, name, file: File::from(fd), named: false, noted });
+                }
             }
         }
         Err(FileError::Busy)
@@ -113,11 +122,13 @@ impl Drop for Temporary<'_> {
             && let Err(errno) = unlinkat(self.dir, &self.name, AtFlags::empty())
         {
             tracing::warn!(name = ?self.name, %errno, "a temporary file could not be removed");
+            // It stays on the list, for the next start.
+            std::mem::forget(self.noted.take());
         }
     }
 }
 
 fn draw() -> Result<CString, FileError> {
     let bits: u128 = rand::rng().random();
-    CString::new(format!(".warren-{bits:032x}")).map_err(|_| FileError::Busy)
+    CString::new(name(bits)).map_err(|_| FileError::Busy)
 }

@@ -130,3 +130,41 @@ async fn a_server_that_stops_ends_all_that_runs_in_it() {
     mark.is_gone().await;
     client.ends().await;
 }
+
+/// The files of writes in a directory that have no name of their own yet.
+fn unfinished(directory: &Path) -> usize {
+    let entries = fs::read_dir(directory).unwrap().flatten();
+    entries.filter(|entry| entry.file_name().to_string_lossy().starts_with(".warren-")).count()
+}
+
+#[tokio::test]
+async fn a_server_that_is_killed_in_the_middle_of_writes_removes_what_it_left_at_its_next_start() {
+    let mut place = Place::start().await;
+    let project = place.project(&mut place.client().await).await;
+    let own = place.path().join(".warren-of-a-user");
+    fs::write(&own, "not ours").unwrap();
+    for round in 0..10 {
+        let mut writers = Vec::new();
+        for number in 0..4 {
+            let mut writer = place.client().await;
+            for _ in 0..20 {
+                let write = json!({"type": "write_project_file", "project_id": project,
+                    "path": format!("f{number}"), "content": "x".repeat(1_000_000)});
+                writer.say(write).await;
+            }
+            writers.push(writer);
+        }
+        let path = place.path().to_owned();
+        let writes = async || unfinished(&path) > 1;
+        testkit::eventually("a file that is being written", testkit::DEADLINE, writes).await;
+        place.daemon.kill_and_restart().await;
+        drop(writers);
+        let list = json!({"type": "list_project_files", "project_id": project});
+        let listed = place.client().await.ask(list, "project_file_list").await;
+        let entries = listed["entries"].as_array().unwrap();
+        assert!(entries.len() <= 5, "round {round}: {entries:?}");
+        let removed = async || unfinished(&path) == 1;
+        testkit::eventually("nothing unfinished", testkit::DEADLINE, removed).await;
+    }
+    assert_eq!(fs::read_to_string(own).unwrap(), "not ours");
+}

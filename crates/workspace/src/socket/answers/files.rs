@@ -205,7 +205,13 @@ fn tried<T: Send>(
     act: impl FnOnce(&Root) -> Result<T, FileError> + Send,
 ) -> Result<Result<T, FileError>, Refusal> {
     let place = shared.projects.place(project)?;
-    let act = || act(&Root::open(&place.dir)?);
+    let act = || {
+        let root = Root::open(&place.dir)?;
+        act(&match &shared.unfinished {
+            Some(unfinished) => root.noting(unfinished),
+            None => root,
+        })
+    };
     match &place.user {
         None => Ok(act()),
         Some(user) => process::as_user(user, act).map_err(|error| Refusal::failed(&error)),

@@ -1,0 +1,323 @@
+//! Which temporary files there are, written down: a server that is killed finds at its next start what
+//! it has left behind, and removes that and nothing else.
+//!
+//! The list is a file of slots, one for each file that is being written. It is held open, so that
+//! threads with another user's rights can write in it, too. Nothing in it is synced: it has to outlive
+//! the process, not the machine.
+
+use std::{
+    ffi::{CStr, CString, OsStr},
+    fs::{File, OpenOptions},
+    io,
+    os::{
+        fd::{AsFd, AsRawFd, BorrowedFd},
+        unix::{
+            ffi::OsStrExt,
+            fs::{FileExt, OpenOptionsExt},
+        },
+    },
+    path::{Path, PathBuf},
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+};
+
+use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags, fstat, openat, readlinkat, unlinkat};
+
+use crate::root::{Identity, LOOK, kind, stat};
+
+/// So many files may be noted at the same time. One that finds no slot is written all the same.
+const SLOTS: usize = 128;
+/// How long a slot is, in bytes: a path, and what comes before it.
+const SLOT: usize = 4096 + 256;
+/// How the names of temporary files begin, and how many digits follow.
+const PREFIX: &str = ".warren-";
+const DIGITS: usize = 32;
+
+/// The name of a temporary file with these bits.
+pub(super) fn name(bits: u128) -> String {
+    format!("{PREFIX}{bits:032x}")
+}
+
+/// Whether a name is one of ours for temporary files.
+pub(crate) fn is_temporary(name: &[u8]) -> bool {
+    let digits = name.strip_prefix(PREFIX.as_bytes());
+    let is_digit = |byte: &u8| matches!(byte, b'0'..=b'9' | b'a'..=b'f');
+    digits.is_some_and(|digits| digits.len() == DIGITS && digits.iter().all(is_digit))
+}
+
+/// The list of temporary files.
+#[derive(Debug)]
+pub struct Unfinished {
+    list: File,
+    slots: Mutex<[bool; SLOTS]>,
+}
+
+/// What an earlier life has left, and its place in the list.
+#[derive(Debug)]
+pub struct Left {
+    slot: usize,
+    record: Record,
+}
+
+/// Where a temporary file is, or was about to be.
+#[derive(Debug, PartialEq, Eq)]
+struct Record {
+    name: String,
+    /// Which directory it is in, and where that was.
+    dir: Identity,
+    path: PathBuf,
+}
+
+impl Unfinished {
+    /// Opens the list, or makes an empty one, and gives what is in it.
+    ///
+    /// # Errors
+    /// What the system says.
+    pub fn open(path: &Path) -> io::Result<(Self, Vec<Left>)> {
+        let mut options = OpenOptions::new();
+        options.read(true).write(true).create(true).truncate(false).mode(0o600);
+        let list = options.custom_flags(OFlags::NOFOLLOW.bits().cast_signed()).open(path)?;
+        let left: Vec<_> = (0..SLOTS)
+            .filter_map(|slot| Some(Left { slot, record: Record::read(&list, slot)? }))
+            .collect();
+        let mut slots = [false; SLOTS];
+        // What is left is on the list until it has been looked for.
+        left.iter().for_each(|left| slots[left.slot] = true);
+        Ok((Self { list, slots: Mutex::new(slots) }, left))
+    }
+
+    /// Removes what was left. Nothing but a plain file, of a name that was drawn here, in the very
+    /// directory that it was made in; no links are followed. It blocks, where a directory lies on a
+    /// machine that is gone. How many were removed.
+    pub fn remove(&self, left: Vec<Left>) -> usize {
+        let removed = left.into_iter().filter(|Left { slot, record }| {
+            let removed = record.remove();
+            self.free(*slot);
+            removed.unwrap_or_else(|error| {
+                tracing::warn!(path = %record.path.display(), name = record.name, %error,
+                    "what was left of a write cannot be removed");
+                false
+            })
+        });
+        removed.count()
+    }
+
+    /// Notes a file that is about to be made, if there is a slot.
+    pub(super) fn note(self: &Arc<Self>, dir: BorrowedFd<'_>, name: &CStr) -> Option<Noted> {
+        let record = Record::of(dir, name)?;
+        let slot = self.take()?;
+        let noted = Noted { list: Arc::clone(self), slot };
+        let written = self.list.write_all_at(&record.bytes()?, offset(slot));
+        written.inspect_err(|error| tracing::warn!(%error, "a write cannot be noted")).ok()?;
+        Some(noted)
+    }
+
+    fn take(&self) -> Option<usize> {
+        let mut slots = self.lock();
+        let free = slots.iter().position(|taken| !taken)?;
+        slots[free] = true;
+        Some(free)
+    }
+
+    fn free(&self, slot: usize) {
+        // What cannot be struck out is looked for in vain at the next start.
+        if let Err(error) = self.list.write_all_at(&[0], offset(slot)) {
+            tracing::warn!(%error, "a write that has ended cannot be struck out");
+        }
+        self.lock()[slot] = false;
+    }
+
+    fn lock(&self) -> MutexGuard<'_, [bool; SLOTS]> {
+        self.slots.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// A file that is on the list, until this is dropped.
+#[derive(Debug)]
+pub(super) struct Noted {
+    list: Arc<Unfinished>,
+    slot: usize,
+}
+
+impl Drop for Noted {
+    fn drop(&mut self) {
+        self.list.free(self.slot);
+    }
+}
+
+impl Record {
+    /// Where a file is to be. `None`, where the system does not say.
+    fn of(dir: BorrowedFd<'_>, name: &CStr) -> Option<Self> {
+        let link = format!("/proc/self/fd/{}", dir.as_raw_fd());
+        let path = readlinkat(CWD, link, Vec::new()).ok()?;
+        let path = PathBuf::from(OsStr::from_bytes(path.to_bytes()));
+        let dir = Identity::from(&fstat(dir).ok()?);
+        Some(Self { name: name.to_str().ok()?.to_owned(), dir, path })
+    }
+
+    /// As it is in the list: a line, and the path; `None`, where it is too long for a slot.
+    fn bytes(&self) -> Option<Vec<u8>> {
+        let Self { name, dir: Identity { device, inode }, path } = self;
+        let path = path.as_os_str().as_bytes();
+        let line = format!("{name} {device} {inode} {}\n", path.len());
+        let bytes = [line.as_bytes(), path].concat();
+        (bytes.len() <= SLOT).then_some(bytes)
+    }
+
+    /// What is in a slot, if that is a whole record.
+    fn read(list: &File, slot: usize) -> Option<Self> {
+        let mut bytes = vec![0; SLOT];
+        let mut length = 0;
+        while let Ok(read @ 1..) = list.read_at(&mut bytes[length..], offset(slot) + length as u64)
+        {
+            length += read;
+        }
+        let end = bytes[..length].iter().position(|byte| *byte == b'\n')?;
+        let line = std::str::from_utf8(&bytes[..end]).ok()?;
+        let mut words = line.split(' ');
+        let name = words.next().filter(|name| is_temporary(name.as_bytes()))?.to_owned();
+        let mut number = || words.next()?.parse::<u64>().ok();
+        let dir = Identity { device: number()?, inode: number()? };
+        let path = usize::try_from(number()?).ok()?;
+        let path = bytes[..length].get(end + 1..)?.get(..path)?;
+        Some(Self { name, dir, path: OsStr::from_bytes(path).into() })
+    }
+
+    /// Whether there was something to remove.
+    fn remove(&self) -> io::Result<bool> {
+        let Ok(name) = CString::new(self.name.as_str()) else { return Ok(false) };
+        let flags = LOOK | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let Ok(dir) = openat(CWD, &self.path, flags, Mode::empty()) else { return Ok(false) };
+        if Identity::from(&fstat(&dir)?) != self.dir {
+            return Ok(false);
+        }
+        let Ok(file) = stat(dir.as_fd(), &name) else { return Ok(false) };
+        // A file with another name is somebody else's by now.
+        if kind(&file) != FileType::RegularFile || file.st_nlink != 1 {
+            return Ok(false);
+        }
+        unlinkat(&dir, &name, AtFlags::empty())?;
+        Ok(true)
+    }
+}
+
+const fn offset(slot: usize) -> u64 {
+    (slot * SLOT) as u64
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::*;
+    use crate::{
+        root::Root,
+        tests::{Project, names, path},
+        write,
+    };
+
+    /// A project whose writes are noted, and its list.
+    fn noting() -> (Project, PathBuf, Arc<Unfinished>) {
+        let mut project = Project::new();
+        let list = project.outside().with_file_name("list");
+        let (unfinished, left) = Unfinished::open(&list).unwrap();
+        assert!(left.is_empty());
+        let unfinished = Arc::new(unfinished);
+        project.root = Root::open(project.root.path()).unwrap().noting(&unfinished);
+        (project, list, unfinished)
+    }
+
+    /// Notes a file as if it were about to be written, and forgets that.
+    fn leave(project: &Project, unfinished: &Arc<Unfinished>, bits: u128) -> String {
+        let name = name(bits);
+        let dir = File::open(project.root.path()).unwrap();
+        let noted = unfinished.note(dir.as_fd(), &CString::new(name.clone()).unwrap());
+        std::mem::forget(noted.unwrap());
+        name
+    }
+
+    /// What the next start removes.
+    fn removed(list: &Path) -> usize {
+        let (unfinished, left) = Unfinished::open(list).unwrap();
+        let removed = unfinished.remove(left);
+        assert!(Unfinished::open(list).unwrap().1.is_empty(), "it is looked for once");
+        removed
+    }
+
+    #[test]
+    fn what_a_killed_server_left_is_removed_and_nothing_else() {
+        let (project, list, unfinished) = noting();
+        let ours = leave(&project, &unfinished, 7);
+        project.file(&ours, "half a te");
+        project.file(&name(8), "looks like ours, and is not on the list");
+        project.file("f", "a user's");
+        assert_eq!(removed(&list), 1);
+        assert_eq!(names(project.root.path()), [name(8), "f".to_owned()]);
+        project.assert_elsewhere_untouched();
+    }
+
+    #[test]
+    fn what_is_no_plain_file_or_lies_in_another_directory_stays() {
+        let (project, list, unfinished) = noting();
+        let [link, dir, hard] = [1, 2, 3].map(|bits| leave(&project, &unfinished, bits));
+        project.link(&link, project.outside().join("f"));
+        fs::create_dir(project.at(&dir)).unwrap();
+        project.file("f", "text");
+        fs::hard_link(project.at("f"), project.at(&hard)).unwrap();
+        assert_eq!(removed(&list), 0);
+        assert_eq!(names(project.root.path()).len(), 4);
+
+        let (project, list, unfinished) = noting();
+        let name = leave(&project, &unfinished, 4);
+        let root = project.root.path();
+        fs::rename(root, project.outside().with_file_name("moved")).unwrap();
+        std::os::unix::fs::symlink(project.outside(), root).unwrap();
+        fs::write(project.outside().join(&name), "not ours").unwrap();
+        assert_eq!(removed(&list), 0);
+        fs::remove_file(root).unwrap();
+        fs::create_dir(root).unwrap();
+        project.file(&name, "in a directory that was made since");
+        assert!(project.at(&name).exists());
+    }
+
+    #[test]
+    fn a_write_that_ends_is_on_the_list_no_more_however_it_ends() {
+        let (project, list, _unfinished) = noting();
+        for number in 0..2 * SLOTS {
+            write::text(&project.root, &path("f"), &number.to_string(), None).unwrap();
+            let refused = write::text(&project.root, &path("f"), "x", Some("wrong"));
+            assert!(refused.is_err());
+        }
+        assert!(Unfinished::open(&list).unwrap().1.is_empty());
+        assert!(fs::metadata(&list).unwrap().len() <= (SLOT * 2) as u64);
+    }
+
+    #[test]
+    fn more_than_there_are_slots_are_written_without_a_note() {
+        let (project, list, unfinished) = noting();
+        (0..SLOTS).for_each(|bits| drop(leave(&project, &unfinished, bits as u128)));
+        let dir = File::open(project.root.path()).unwrap();
+        assert!(unfinished.note(dir.as_fd(), c".warren-x").is_none());
+        write::text(&project.root, &path("f"), "text", None).unwrap();
+        assert_eq!(project.read("f"), "text");
+        assert_eq!(Unfinished::open(&list).unwrap().1.len(), SLOTS);
+        assert!(fs::metadata(&list).unwrap().len() <= (SLOTS * SLOT) as u64);
+    }
+
+    #[test]
+    fn a_list_that_makes_no_sense_is_no_list() {
+        let (_project, list, _unfinished) = noting();
+        let lines = [
+            "f 1 2 4\n/tmp".to_owned(),
+            format!("../{} 1 2 4\n/tmp", name(1)),
+            format!("{} 1 2 99999999999\n/tmp", name(1)),
+            format!("{} 1 2\n", name(1)),
+            format!("{} 1 2 4", name(1)),
+            "\n".to_owned(),
+            "x".repeat(SLOT),
+        ];
+        for line in lines {
+            fs::write(&list, &line).unwrap();
+            assert!(Unfinished::open(&list).unwrap().1.is_empty(), "{line}");
+        }
+    }
+}
