@@ -32,8 +32,10 @@ use crate::{
 /// What was typed and has not been read: so many messages, and so many bytes.
 const WAITING: usize = 1024;
 const WAITING_BYTES: usize = 4 * 1024 * 1024;
-/// How long the output of a process that has ended may still come.
+/// The output of a process that has ended is over when nothing came for so long, though something that
+/// it left behind keeps its terminal; and after so long whatever comes.
 const DRAIN: Duration = Duration::from_millis(500);
+const LONGEST_DRAIN: Duration = Duration::from_secs(3);
 /// Less than this was read: the buffer is not kept for the next time.
 const LITTLE: usize = 4096;
 /// What Ctrl-C types.
@@ -151,7 +153,7 @@ impl Engine for Running {
             let mut over = self.over.clone();
             let ended = over.wait_for(|over| *over);
             // What is left can only be what the kernel itself holds up.
-            let _late = timeout(DRAIN * 2 + self.grace, ended).await;
+            let _late = timeout(DRAIN + LONGEST_DRAIN + self.grace, ended).await;
         }
         .boxed()
     }
@@ -227,7 +229,7 @@ impl Watch {
     async fn run(mut self) {
         let mut buffer = BytesMut::new();
         let exit = self.read(&mut buffer).await;
-        let _late = timeout(DRAIN, self.drain(&mut buffer)).await;
+        let _late = timeout(LONGEST_DRAIN, self.drain(&mut buffer)).await;
         self.feed(&mut buffer).await;
         // What it left in the background has nobody any more.
         if let Err(error) = self.child.handle().stop(self.grace).await {
@@ -235,7 +237,7 @@ impl Watch {
         }
         self.typing.abort();
         drop(self.writer.lock().unwrap_or_else(PoisonError::into_inner).take());
-        self.feed.ended(words(exit));
+        self.feed.ended(words(exit), code(exit));
         let _nobody = self.ending.send(true);
     }
 
@@ -260,7 +262,7 @@ impl Watch {
 
     /// What is left of the output.
     async fn drain(&mut self, buffer: &mut BytesMut) {
-        while self.reader.read(buffer).await.is_ok_and(|length| length > 0) {
+        while let Ok(Ok(1..)) = timeout(DRAIN, self.reader.read(buffer)).await {
             self.feed(buffer).await;
         }
     }
@@ -283,6 +285,15 @@ fn words(exit: Exit) -> String {
         Exit::Code(code) => format!("exited with {code}"),
         Exit::Signal(number) => format!("killed by signal {number}"),
         Exit::Lost => "lost: the supervisor of processes has ended".to_owned(),
+    }
+}
+
+/// As shells have it.
+fn code(exit: Exit) -> Option<i32> {
+    match exit {
+        Exit::Code(code) => Some(code),
+        Exit::Signal(number) => Some(128 + number),
+        Exit::Lost => None,
     }
 }
 

@@ -21,8 +21,11 @@ use super::{
 };
 use crate::error::ClientError;
 
-/// After a process has ended, its output is over when nothing came for so long.
+/// After a process has ended, its output is over when nothing came for so long, where it is not known
+/// what is still to come; of an agent, what its last line means.
 const QUIET: Duration = Duration::from_millis(300);
+/// Where it is known that more is to come, it is waited for as long as this.
+const STALLED: Duration = Duration::from_secs(30);
 /// A connection that held for so long was a good one: the next is tried for at once.
 const GOOD: Duration = Duration::from_secs(10);
 
@@ -37,6 +40,9 @@ pub struct FollowingSettings {
     pub backoff: (Duration, Duration),
     /// For how long it is tried, before the loss is an error.
     pub patience: Duration,
+    /// Whether it is shown from its first output on, as whoever has made it wants it; else from its
+    /// present screen.
+    pub from_start: bool,
 }
 
 impl Default for FollowingSettings {
@@ -46,6 +52,7 @@ impl Default for FollowingSettings {
             size: None,
             backoff: (Duration::from_millis(200), Duration::from_secs(5)),
             patience: Duration::MAX,
+            from_start: false,
         }
     }
 }
@@ -60,9 +67,17 @@ pub struct Following {
     backoff: Backoff,
     /// When the last connection stood, or was lost.
     since: Instant,
-    /// When the output is over, unless more comes.
-    over_at: Option<Instant>,
+    exited: Option<Exited>,
     ready: VecDeque<Seen>,
+}
+
+/// Its process has ended.
+struct Exited {
+    code: Option<i32>,
+    /// The number of its last output, where that is known.
+    last_seq: Option<u64>,
+    /// When something of it came last.
+    since: Instant,
 }
 
 type Connecting = Pin<Box<dyn Future<Output = Result<Workspace, ClientError>> + Send>>;
@@ -74,7 +89,8 @@ enum State {
 }
 
 impl Following {
-    /// Follows a session from its present screen on. The first connection is there already.
+    /// Follows a session from its present screen or its first output on. The first connection is there
+    /// already.
     ///
     /// # Errors
     /// [`ClientError::Unreachable`] when that is lost.
@@ -87,12 +103,12 @@ impl Following {
         let (first, last) = settings.backoff;
         let mut following = Self {
             address: address.clone(),
-            place: Place::new(session, settings.is_agent),
+            place: Place::new(session, settings.is_agent, settings.from_start.then_some(0)),
             inputs: Inputs::new(session, unique()),
             state: State::Connected(Box::new(workspace)),
             backoff: Backoff::new(first, last),
             since: Instant::now(),
-            over_at: None,
+            exited: None,
             ready: VecDeque::new(),
             settings,
         };
@@ -109,6 +125,7 @@ impl Following {
             if let Some(seen) = self.ready.pop_front() {
                 return Ok(Some(seen));
             }
+            let over_at = self.over_at();
             match &mut self.state {
                 State::Over => return Ok(None),
                 State::Connecting(connecting) => {
@@ -119,8 +136,8 @@ impl Following {
                     let told = tokio::select! {
                         biased;
                         told = workspace.next() => told,
-                        () = at(self.over_at) => {
-                            self.end(Ending::Exited);
+                        () = at(over_at) => {
+                            self.exit();
                             continue;
                         }
                     };
@@ -236,9 +253,9 @@ impl Following {
         if !is_passing(&lost) {
             return Err(lost);
         }
-        if self.over_at.is_some() {
+        if self.has_all() {
             // The process has ended, and so has what told of it.
-            self.end(Ending::Exited);
+            self.exit();
             return Ok(());
         }
         if self.since.elapsed() >= GOOD {
@@ -251,10 +268,11 @@ impl Following {
     }
 
     fn step(&mut self, told: Told) -> Result<(), ClientError> {
-        if self.over_at.is_some() && matches!(told, Told::Output(_)) {
-            self.over_at = Some(Instant::now() + QUIET);
+        let step = self.place.take(told);
+        if let Some(exited) = self.exited.as_mut().filter(|_| matches!(step, Step::Show(_))) {
+            exited.since = Instant::now();
         }
-        match self.place.take(told) {
+        match step {
             Step::Show(Seen::Ended(ending)) => self.end(ending),
             Step::Show(Seen::Refused(words)) if !self.place.has_begun() => {
                 return Err(refusal(words));
@@ -273,12 +291,37 @@ impl Following {
                 let attach = self.place.attach();
                 self.say(&attach);
             }
-            Step::Exited => {
-                self.over_at.get_or_insert_with(|| Instant::now() + QUIET);
+            Step::Exited { code, last_seq } => {
+                let since = self.exited.as_ref().map_or_else(Instant::now, |exited| exited.since);
+                self.exited = Some(Exited { code, last_seq, since });
             }
             Step::Nothing => {}
         }
         Ok(())
+    }
+
+    /// When its output is over, once its process has ended, unless more comes.
+    fn over_at(&self) -> Option<Instant> {
+        let exited = self.exited.as_ref()?;
+        let waits = match (exited.last_seq, self.has_all()) {
+            (Some(_), true) if !self.settings.is_agent => Duration::ZERO,
+            (_, true) => QUIET,
+            (_, false) => STALLED,
+        };
+        Some(exited.since + waits)
+    }
+
+    /// Whether its process has ended and all of its output is here, as far as can be known.
+    fn has_all(&self) -> bool {
+        self.exited.as_ref().is_some_and(|exited| match exited.last_seq {
+            Some(last) => self.place.has_begun() && self.place.last_seq() >= Some(last),
+            None => self.place.has_begun(),
+        })
+    }
+
+    fn exit(&mut self) {
+        let code = self.exited.as_ref().and_then(|exited| exited.code);
+        self.end(Ending::Exited { code });
     }
 
     fn end(&mut self, ending: Ending) {
@@ -299,6 +342,9 @@ impl Following {
             Ok(workspace) => {
                 self.state = State::Connected(Box::new(workspace));
                 self.since = Instant::now();
+                if let Some(exited) = &mut self.exited {
+                    exited.since = self.since;
+                }
                 self.ready.push_back(Seen::Back);
                 // A loss in this moment shows in what is heard next.
                 let _ = self.hello();

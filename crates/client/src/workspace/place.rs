@@ -53,7 +53,10 @@ pub enum Seen {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Ending {
     /// Its process has ended.
-    Exited,
+    Exited {
+        /// With this exit code, where that is known; 128 and more are signals.
+        code: Option<i32>,
+    },
     /// Somebody has killed it, or it is not known any more.
     Killed,
 }
@@ -68,7 +71,12 @@ pub enum Step {
     /// The server sends nothing any more until it is asked to again.
     Attach,
     /// The process has ended; what it wrote may still be on its way.
-    Exited,
+    Exited {
+        /// With this exit code, where that is known.
+        code: Option<i32>,
+        /// The number of its last output, where that is known.
+        last_seq: Option<u64>,
+    },
     /// Nothing that matters here, or what was shown already.
     Nothing,
 }
@@ -92,12 +100,13 @@ pub struct Place {
 }
 
 impl Place {
-    /// The beginning: a snapshot comes first. Of an agent the events count, not the lines alone.
-    pub fn new(session: SessionId, is_agent: bool) -> Self {
+    /// The beginning: a snapshot comes first, or after a number the output that follows. Of an agent the
+    /// events count, not the lines alone.
+    pub fn new(session: SessionId, is_agent: bool, after_seq: Option<u64>) -> Self {
         Self {
             session,
             is_agent,
-            last: None,
+            last: after_seq,
             last_has_events: false,
             events: 0,
             again: 0,
@@ -232,7 +241,9 @@ impl Place {
 
 fn status(session: Box<SessionInfo>) -> Step {
     match session.status {
-        SessionStatus::Exited => Step::Exited,
+        SessionStatus::Exited => {
+            Step::Exited { code: session.exit_code, last_seq: session.last_seq }
+        }
         _ => Step::Show(Seen::Status(session)),
     }
 }

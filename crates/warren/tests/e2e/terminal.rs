@@ -20,6 +20,7 @@ use crate::common::binary;
 pub(crate) struct Terminal {
     keyboard: OwnedWritePty,
     screen: Arc<Mutex<Parser>>,
+    written: Arc<Mutex<Vec<u8>>>,
     drawn: watch::Receiver<()>,
     child: Child,
 }
@@ -42,20 +43,41 @@ impl Terminal {
         let screen = Arc::new(Mutex::new(Parser::new(size(24), size(80), 0)));
         let (draws, drawn) = watch::channel(());
         let parser = Arc::clone(&screen);
+        let written = Arc::<Mutex<Vec<u8>>>::default();
+        let all = Arc::clone(&written);
         tokio::spawn(async move {
             let mut bytes = [0; 4096];
             // The last reader's end is an error on Linux.
             while let Ok(count @ 1..) = output.read(&mut bytes).await {
+                all.lock().unwrap().extend_from_slice(&bytes[..count]);
                 parser.lock().unwrap().process(&bytes[..count]);
                 draws.send_replace(());
             }
         });
-        Self { keyboard, screen, drawn, child }
+        Self { keyboard, screen, written, drawn, child }
     }
 
     /// What is on the screen.
     pub(crate) fn screen(&self) -> String {
         self.screen.lock().unwrap().screen().contents()
+    }
+
+    /// All lines that were ever written, those that have scrolled away among them.
+    pub(crate) fn lines(&self) -> Vec<String> {
+        let mut tall = Parser::new(size(24), size(80), 10_000);
+        tall.process(&self.written.lock().unwrap());
+        let screen = tall.screen_mut();
+        screen.set_scrollback(usize::MAX);
+        let mut above = screen.scrollback();
+        let mut lines = Vec::new();
+        while above > 0 {
+            screen.set_scrollback(above);
+            lines.extend(screen.rows(0, 80).take(above.min(24)));
+            above = above.saturating_sub(24);
+        }
+        screen.set_scrollback(0);
+        lines.extend(screen.rows(0, 80));
+        lines
     }
 
     /// Waits until the screen shows a text.

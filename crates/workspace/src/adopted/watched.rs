@@ -138,7 +138,7 @@ impl Drop for Watched {
 /// Waits until the process ends.
 async fn watch(process: Arc<Adopted>, feed: Feed) {
     match process.wait().await {
-        Ok(()) => feed.ended("it has ended; how, only its parent was told".to_owned()),
-        Err(error) => feed.ended(format!("it can be watched no longer: {error}")),
+        Ok(()) => feed.ended("it has ended; how, only its parent was told".to_owned(), None),
+        Err(error) => feed.ended(format!("it can be watched no longer: {error}"), None),
     }
 }

@@ -148,6 +148,7 @@ async fn facts(shared: &Arc<Shared>, new: NewSession) -> Result<Facts, Refusal> 
         adopted: what.pid.map(|pid| (pid, 0)),
         transcript: None,
         ended: None,
+        exit_code: None,
     })
 }
 

@@ -197,11 +197,11 @@ impl Feed {
         String::from_utf8_lossy(&text).split_terminator('\n').map(str::to_owned).collect()
     }
 
-    /// The process has ended, in words: `exited with 0`, `killed by SIGTERM`. What was read of its
-    /// output has been fed before.
-    pub(crate) fn ended(&self, how: String) {
+    /// The process has ended, in words (`exited with 0`, `killed by SIGTERM`) and, where that is known,
+    /// with this exit code. What was read of its output has been fed before.
+    pub(crate) fn ended(&self, how: String, exit_code: Option<i32>) {
         let Some(session) = self.session.upgrade() else { return };
-        if session.end(how)
+        if session.end(how, exit_code)
             && let Some(shared) = session.team()
         {
             shared.teams.session_gone(&shared, self.id);
@@ -232,7 +232,7 @@ impl Session {
     }
 
     /// It has ended; whether that is news. An agent ends only for itself, never with the daemon.
-    pub(super) fn end(self: &Arc<Self>, how: String) -> bool {
+    pub(super) fn end(self: &Arc<Self>, how: String, exit_code: Option<i32>) -> bool {
         let closing = self.commons.is_closing();
         let now = now();
         let is_news = self.change(now, |state| {
@@ -243,6 +243,7 @@ impl Session {
             self.end_character(state, now);
             let how = if closing { super::WITH_THE_DAEMON.to_owned() } else { how };
             (state.facts.ended, state.quiet_since) = (Some(how), now);
+            state.facts.exit_code = exit_code.filter(|_| !closing);
             state.port.end();
             state.touch();
             true

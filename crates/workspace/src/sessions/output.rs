@@ -31,6 +31,8 @@ pub(super) struct Output {
     decoder: Decoder,
     /// Whether the log is empty although there was output: it is on the disk.
     is_napping: bool,
+    /// The number of the newest output when it fell asleep; after a restart it is not known.
+    asleep_at: Option<u64>,
     /// How much the painter has not had, in bytes, and whether it has a screen that could fall behind.
     pub(super) unpainted: usize,
     pub(super) has_screen: bool,
@@ -50,6 +52,7 @@ impl Output {
             log: Log::new(bound),
             decoder: Decoder::new(),
             is_napping: false,
+            asleep_at: None,
             unpainted: 0,
             has_screen: false,
             is_to_be_painted: false,
@@ -66,9 +69,19 @@ impl Output {
         self.written = self.log.last_seq();
     }
 
+    /// Has its output on the disk only, until it is wanted; it has had none in this life.
+    pub(super) fn slept(bound: usize) -> Self {
+        Self { is_napping: true, ..Self::new(bound) }
+    }
+
     /// Has its output on the disk only, until it is wanted.
     pub(super) fn nap(&mut self, bound: usize) {
-        *self = Self { is_napping: true, ..Self::new(bound) };
+        *self = Self { asleep_at: self.last_seq(), ..Self::slept(bound) };
+    }
+
+    /// The number of the newest output, where that is known.
+    pub(super) fn last_seq(&self) -> Option<u64> {
+        if self.is_napping { self.asleep_at } else { Some(self.log.last_seq()) }
     }
 
     pub(super) const fn is_napping(&self) -> bool {

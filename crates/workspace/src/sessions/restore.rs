@@ -14,6 +14,7 @@ use super::{
     alarms::now,
     create::adopted_at,
     facts::{KIND, Kept},
+    output::Output,
     session::Session,
 };
 use crate::{
@@ -75,7 +76,7 @@ impl Session {
         let written = task::spawn_blocking(move || session.segments().modified()).await;
         let written = written.ok().flatten().and_then(|time| Timestamp::try_from(time).ok());
         let mut state = self.lock();
-        state.output.nap(self.commons.log_bytes);
+        state.output = Output::slept(self.commons.log_bytes);
         state.port.end();
         if state.facts.ended.is_some() {
             return;

@@ -214,6 +214,8 @@ impl State {
             is_team_leader: facts.is_team_leader,
             reachable: true,
             dev_server_port: self.port.found(),
+            exit_code: facts.exit_code,
+            last_seq: self.output.last_seq(),
             tags: facts.tags.clone(),
         }
     }

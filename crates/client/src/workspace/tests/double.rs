@@ -133,6 +133,8 @@ pub(super) fn info(status: SessionStatus) -> SessionInfo {
         is_team_leader: false,
         reachable: true,
         dev_server_port: None,
+        exit_code: None,
+        last_seq: None,
         tags: Vec::new(),
     }
 }

@@ -3,12 +3,12 @@
 use std::time::Duration;
 
 use protocol::workspace::{
-    ClientMessage, Notice, NoticeLevel, ServerMessage, SessionId, SessionStatus,
+    ClientMessage, Notice, NoticeLevel, ServerMessage, SessionId, SessionInfo, SessionStatus,
     client::{ClientNotice, InputAck, SessionList, connection::OUTPUT_BACKPRESSURE},
 };
 use tokio::join;
 
-use super::double::{Double, Peer, session};
+use super::double::{Double, Peer, info, session};
 use crate::{
     ClientError,
     workspace::{Ending, Following, FollowingSettings, Seen, Workspace},
@@ -135,8 +135,34 @@ async fn what_a_process_wrote_last_is_shown_before_its_end() {
     let (seen, ()) =
         join!(async { [next(&mut following).await, next(&mut following).await] }, tell);
     assert_eq!(seen[1], output("last words"));
-    assert_eq!(next(&mut following).await, Seen::Ended(Ending::Exited));
+    assert_eq!(next(&mut following).await, Seen::Ended(Ending::Exited { code: None }));
     assert_eq!(following.next().await, Ok(None));
+}
+
+#[tokio::test]
+async fn who_has_made_a_session_sees_all_of_it_and_then_its_exit_code_however_late_it_comes() {
+    let double = Double::start().await;
+    let settings = FollowingSettings { from_start: true, ..FollowingSettings::default() };
+    let (mut following, mut peer) = follow_by(&double, settings).await;
+    let exited =
+        SessionInfo { exit_code: Some(7), last_seq: Some(2), ..info(SessionStatus::Exited) };
+    let tell = async {
+        assert_eq!(peer.attached().await, Some(0));
+        let sessions = vec![exited];
+        peer.tell(ServerMessage::SessionList(SessionList { sessions })).await;
+        peer.history(0, None).await;
+        peer.output(1, "first").await;
+    };
+    let (first, ()) = join!(next(&mut following), tell);
+    assert_eq!(first, output("first"));
+    // Far longer than output that is just late takes.
+    tokio::time::pause();
+    let nothing = tokio::time::timeout(Duration::from_secs(20), following.next()).await;
+    tokio::time::resume();
+    assert!(nothing.is_err(), "{nothing:?}");
+    peer.output(2, "last").await;
+    assert_eq!(next(&mut following).await, output("last"));
+    assert_eq!(next(&mut following).await, Seen::Ended(Ending::Exited { code: Some(7) }));
 }
 
 #[tokio::test]

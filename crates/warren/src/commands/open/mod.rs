@@ -87,7 +87,7 @@ impl Open {
         if self.detached {
             return self.tell(&session);
         }
-        use_session(workspace, &address, &session, &self.keys).await
+        use_session(workspace, &address, &session, &self.keys, true).await
     }
 
     async fn asked(&self, workspace: &mut Workspace) -> anyhow::Result<OpenTerminal> {

@@ -1,5 +1,6 @@
 //! Words for the states and times of sessions, projects and teams.
 
+use client::workspace::Ending;
 use jiff::Timestamp;
 use protocol::workspace::{SessionInfo, SessionKind, SessionMode, SessionStatus};
 
@@ -18,6 +19,15 @@ pub(crate) const fn status(status: SessionStatus) -> &'static str {
         SessionStatus::Idle => "idle",
         SessionStatus::Detached => "detached",
         SessionStatus::Exited => "exited",
+    }
+}
+
+/// How a session that was used has ended.
+pub(crate) fn ended(name: &str, ending: Ending) -> String {
+    match ending {
+        Ending::Exited { code: Some(code) } => format!("{name} has ended with exit code {code}"),
+        Ending::Exited { code: None } => format!("{name} has ended"),
+        Ending::Killed => format!("{name} was killed"),
     }
 }
 

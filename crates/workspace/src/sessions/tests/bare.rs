@@ -81,6 +81,7 @@ pub(super) fn facts(mode: SessionMode) -> Facts {
         adopted: None,
         transcript: None,
         ended: None,
+        exit_code: None,
     }
 }
 

@@ -117,7 +117,7 @@ async fn a_terminal_that_has_ended_gives_its_memory_back_and_is_read_again() {
     let bare = super::bare::Bare::new();
     let (session, feed, _) = bare.session(SessionMode::Pty);
     feed.output("words".into());
-    feed.ended("exited with 0".to_owned());
+    feed.ended("exited with 0".to_owned(), Some(0));
     bare.sessions.0.commons.writer.flush().await;
     let mut seen = Seen::of(bare.attach(session.id, 1, None));
     seen.until("words").await;
@@ -126,6 +126,8 @@ async fn a_terminal_that_has_ended_gives_its_memory_back_and_is_read_again() {
     drop(seen);
     tokio::time::sleep(std::time::Duration::from_secs(60)).await;
     assert!(session.lock().output.is_napping());
+    let info = session.info();
+    assert_eq!((info.exit_code, info.last_seq), (Some(0), Some(1)));
     let mut again = Seen::of(bare.attach(session.id, 2, Some(0)));
     again.until("words").await;
     assert_eq!((again.snapshots, again.text.as_str()), (0, "words"));

@@ -332,6 +332,7 @@ fn facts(id: SessionId, new: NewSession) -> Facts {
         adopted: None,
         transcript: None,
         ended: None,
+        exit_code: None,
     }
 }
 
@@ -356,6 +357,8 @@ fn info(facts: &Facts) -> SessionInfo {
         is_team_leader: facts.is_team_leader,
         reachable: true,
         dev_server_port: None,
+        exit_code: None,
+        last_seq: None,
         tags: facts.tags.clone(),
     }
 }

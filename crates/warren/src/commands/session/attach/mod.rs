@@ -65,25 +65,27 @@ impl Attach {
         let mut workspace = Workspace::connect(&address).await?;
         let sessions = workspace.sessions(true).await?;
         let session = named(&sessions, &self.session)?;
-        use_session(workspace, &address, session, &self.keys).await
+        if session.status == SessionStatus::Exited {
+            let id = short(session.id);
+            let words = format!(
+                "{} has ended; warren session history {id} shows what it wrote",
+                called(session)
+            );
+            return Err(anyhow!(words));
+        }
+        use_session(workspace, &address, session, &self.keys, false).await
     }
 }
 
-/// Uses a session until it ends, or until its user detaches.
+/// Uses a session until it ends, or until its user detaches; one that was just made from its first
+/// output on, though it may have ended.
 pub(crate) async fn use_session(
     workspace: Workspace,
     address: &Address,
     session: &SessionInfo,
     keys: &Keys,
+    from_start: bool,
 ) -> anyhow::Result<()> {
-    if session.status == SessionStatus::Exited {
-        let id = short(session.id);
-        let words = format!(
-            "{} has ended; warren session history {id} shows what it wrote",
-            called(session)
-        );
-        return Err(anyhow!(words));
-    }
     let is_agent = session.mode != SessionMode::Pty;
     if !is_agent && !has_terminal() {
         return Err(usage(anyhow!(
@@ -92,7 +94,7 @@ pub(crate) async fn use_session(
         )));
     }
     let size = size().ok().filter(|_| !is_agent);
-    let settings = FollowingSettings { is_agent, size, ..FollowingSettings::default() };
+    let settings = FollowingSettings { is_agent, size, from_start, ..FollowingSettings::default() };
     let following = Following::begin(workspace, address, session.id, settings)?;
     match is_agent {
         true => talking::talk(following, session).await,

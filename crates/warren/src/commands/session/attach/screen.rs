@@ -45,6 +45,10 @@ impl Painter {
     pub(super) fn take(&mut self, seen: Seen, out: &mut Vec<u8>) {
         match seen {
             Seen::Output(data) => {
+                if !self.has_painted {
+                    // Of one that is shown from its beginning, when there was nothing on its screen.
+                    self.paint("", out);
+                }
                 self.rest.read(&data);
                 out.extend_from_slice(&data);
             }
@@ -154,6 +158,19 @@ mod tests {
     }
 
     #[test]
+    fn output_from_the_beginning_on_has_an_empty_screen_and_eats_nothing() {
+        let mut painter = Painter::new(5);
+        let lines: String = (0..9).map(|number| format!("{number}\r\n")).collect();
+        let mut terminal =
+            shown(&mut painter, vec![output("\x1b[1;1Hat home\r\n"), output(&lines)]);
+        assert_eq!(terminal.screen().contents(), "5\n6\n7\n8");
+        terminal.screen_mut().set_scrollback(100);
+        assert!(terminal.screen().contents().starts_with("before"));
+        terminal.screen_mut().set_scrollback(6);
+        assert!(terminal.screen().contents().starts_with("at home\n0\n1"));
+    }
+
+    #[test]
     fn a_later_screen_takes_the_place_of_all_that_was_shown() {
         let mut painter = Painter::new(5);
         let dirty = "\x1b[?1049h\x1b[2;3r\x1b[?6h\x1b[31mvim\x1b[?2004h\x1b[?1000h\x1b]0;cut off";
@@ -185,6 +202,7 @@ mod tests {
         let lost = || Seen::Lost("why".to_owned());
         let told = |seen: Vec<Seen>| {
             let (mut painter, mut out) = (Painter::new(5), Vec::new());
+            painter.has_painted = true;
             seen.into_iter().for_each(|seen| painter.take(seen, &mut out));
             (String::from_utf8(out).unwrap(), painter)
         };

@@ -18,7 +18,7 @@ use crate::commands::{
     note,
     workspace::{
         short,
-        terms::{called, runs, status},
+        terms::{called, ended, runs, status},
     },
 };
 
@@ -73,11 +73,10 @@ fn greet(session: &SessionInfo) {
     }
 }
 
-fn farewell(session: &SessionInfo, ended: Option<Ending>) {
+fn farewell(session: &SessionInfo, ending: Option<Ending>) {
     let name = called(session);
-    note(&match ended {
-        Some(Ending::Exited) => format!("[{name} has ended]"),
-        Some(Ending::Killed) => format!("[{name} was killed]"),
+    note(&match ending {
+        Some(ending) => format!("[{}]", ended(&name, ending)),
         None => {
             let id = short(session.id);
             format!("[detached from {name}; warren session attach {id} comes back]")

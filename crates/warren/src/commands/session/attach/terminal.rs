@@ -15,7 +15,7 @@ use std::{
 
 use crossterm::terminal::{disable_raw_mode, enable_raw_mode};
 use tokio::{
-    sync::{mpsc, oneshot},
+    sync::{mpsc, watch},
     time::timeout,
 };
 
@@ -24,8 +24,10 @@ use super::screen::RESET;
 /// So many reads of what is typed wait to be sent, each of at most so many bytes.
 const READS: usize = 4;
 const READ: usize = 16 * 1024;
-/// How long the last output may take to be written, when the terminal has stopped.
+/// How long the last output is waited for when the terminal has stopped, and how much is written at once,
+/// in bytes: a terminal that takes it slowly has not.
 const LAST: Duration = Duration::from_secs(2);
+const PIECE: usize = 4 * 1024;
 
 /// Whether it is raw now.
 static IS_RAW: AtomicBool = AtomicBool::new(false);
@@ -120,24 +122,26 @@ pub(super) fn typed() -> io::Result<mpsc::Receiver<Vec<u8>>> {
 /// the keys and the network.
 pub(super) struct Writer {
     batches: mpsc::Sender<Vec<u8>>,
-    ended: oneshot::Receiver<()>,
+    /// How many pieces were written. It ends when all are.
+    written: watch::Receiver<u64>,
 }
 
 impl Writer {
     pub(super) fn start() -> io::Result<Self> {
         let mut out = output()?;
         let (batches, mut next) = mpsc::channel::<Vec<u8>>(1);
-        let (end, ended) = oneshot::channel();
+        let (writes, written) = watch::channel(0);
         thread::Builder::new().name("screen".to_owned()).spawn(move || {
             while let Some(batch) = next.blocking_recv() {
-                if out.write_all(&batch).is_err() {
-                    break;
+                for piece in batch.chunks(PIECE) {
+                    if out.write_all(piece).is_err() {
+                        return;
+                    }
+                    writes.send_modify(|written| *written += 1);
                 }
             }
-            // Nobody may wait for it any more.
-            let _ = end.send(());
         })?;
-        Ok(Self { batches, ended })
+        Ok(Self { batches, written })
     }
 
     /// Room for the next batch; `None` once the terminal is gone.
@@ -145,13 +149,18 @@ impl Writer {
         self.batches.clone().reserve_owned().await.ok()
     }
 
-    /// Writes this last, and waits a bounded time until all is written.
+    /// Writes this last, and waits until all is written, or nothing was for some time.
     pub(super) async fn end(self, last: Vec<u8>) {
-        let _ = timeout(LAST, async {
-            let _ = self.batches.send(last).await;
-            drop(self.batches);
-            let _ = self.ended.await;
-        })
-        .await;
+        let Self { batches, mut written } = self;
+        let sending = async move {
+            let _ = batches.send(last).await;
+            drop(batches);
+            std::future::pending::<()>().await;
+        };
+        let writing = async { while let Ok(Ok(())) = timeout(LAST, written.changed()).await {} };
+        tokio::select! {
+            () = sending => {}
+            () = writing => {}
+        }
     }
 }

@@ -15,7 +15,10 @@ use super::{
 };
 use crate::commands::{
     note,
-    workspace::{short, terms::called},
+    workspace::{
+        short,
+        terms::{called, ended},
+    },
 };
 
 /// So much is gathered while the terminal is busy, in bytes; then the server waits.
@@ -28,19 +31,18 @@ pub(super) async fn use_terminal(
     detach: DetachKey,
 ) -> anyhow::Result<()> {
     let mut using = Using::begin(following, detach)?;
-    let ended = using.run().await;
+    let end = using.run().await;
     let last_words = using.end().await;
     if let Some(words) = last_words {
         note(&format!("[{words}]"));
     }
     let name = called(session);
-    match ended? {
+    match end? {
         End::Detached => {
             let id = short(session.id);
             note(&format!("[detached from {name}; warren session attach {id} comes back]"));
         }
-        End::Session(Ending::Exited) => note(&format!("[{name} has ended]")),
-        End::Session(Ending::Killed) => note(&format!("[{name} was killed]")),
+        End::Session(ending) => note(&format!("[{}]", ended(&name, ending))),
     }
     Ok(())
 }

@@ -103,6 +103,8 @@ pub(super) mod tests {
             is_team_leader: false,
             reachable: true,
             dev_server_port: None,
+            exit_code: None,
+            last_seq: None,
             tags: Vec::new(),
         }
     }

@@ -81,7 +81,7 @@ impl<'a> Own<'a> {
             Seen::Lost(words) => format!("{words}; trying again"),
             Seen::Notice(notice) => clean(&notice.message),
             Seen::Refused(words) => bail!("{}", clean(&words)),
-            Seen::Ended(Ending::Exited) => bail!("{} has ended", name()),
+            Seen::Ended(Ending::Exited { .. }) => bail!("{} has ended", name()),
             Seen::Ended(Ending::Killed) => bail!("{} was killed", name()),
             Seen::Back => {
                 self.is_back = true;

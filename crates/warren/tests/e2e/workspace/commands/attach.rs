@@ -65,6 +65,26 @@ async fn the_session_has_the_size_of_the_window_that_is_typed_in() {
 }
 
 #[tokio::test]
+async fn who_opens_a_command_that_ends_at_once_sees_all_of_it_and_its_exit_code() {
+    let place = Place::start().await;
+    let dir = place.dir();
+    let expected: Vec<String> = (1..=3000).map(|line| line.to_string()).collect();
+    // Four at a time, so that they are in each other's way.
+    for _ in 0..10 {
+        let script = ["--dir", &dir, "--", "sh", "-c", "seq 1 3000; echo END; exit 7"];
+        let mut terminals = [(); 4].map(|()| place.terminal(&["open"], &script));
+        for terminal in &mut terminals {
+            terminal.shows("has ended with exit code 7").await;
+            terminal.ends(0).await;
+            let lines = terminal.lines();
+            let from = lines.iter().position(|line| line == "1").expect("the first line");
+            assert_eq!(lines[from..from + 3000], expected);
+            assert_eq!(lines[from + 3000], "END");
+        }
+    }
+}
+
+#[tokio::test]
 async fn a_lost_connection_is_found_again_and_nothing_is_shown_or_typed_twice() {
     let place = Place::start().await;
     let dir = place.dir();
