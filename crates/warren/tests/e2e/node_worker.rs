@@ -117,7 +117,8 @@ async fn a_task_whose_connection_is_cut_reaches_a_stock_server_to_its_last_word(
     node.vanish().await;
     gate.open(4);
     let mut again = server.node().await;
-    assert_eq!((&again.name, again.text(1).await.as_str()), (&node.name, ", two, three"));
+    assert_eq!(again.name, node.name);
+    assert_eq!(again.text(1).await, ", two, three");
     assert_eq!(backend.counts(), Counts { started: 1, answered: 1, aborted: 0 });
     again.task(2, "next").await;
     assert_eq!(again.text(2).await, "hello");
