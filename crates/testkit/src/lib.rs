@@ -9,6 +9,7 @@
 //! - [`worker`]: a relay worker in the hands of a test, in the stock form and in the binary form
 //! - [`node`]: a bare model node in the hands of a test
 //! - [`node_server`]: a stock-shaped API server in the hands of a test
+//! - [`relay_server`]: a stock-shaped relay server in the hands of a test
 //! - [`participant`]: a stock participant of a room in the hands of a test
 //! - [`hub`]: a stock-shaped server of rooms in the hands of a test
 //! - [`mesh`]: stock-shaped peers of the mesh, and a relay as stock ones are
@@ -43,6 +44,7 @@ pub mod participant;
 pub mod process;
 pub mod random;
 pub mod raw;
+pub mod relay_server;
 pub mod wait;
 pub mod worker;
 pub mod workspace;
@@ -60,5 +62,6 @@ pub use participant::{FakeParticipant, Put, TunnelAsk};
 pub use process::ChildProcess;
 pub use random::Random;
 pub use raw::{RawConnection, RawRequest, RawServer};
+pub use relay_server::{RelayAnswer, RelayLink, RelayServer};
 pub use wait::{DEADLINE, eventually, within};
 pub use worker::{Connect, FakeWorker, Form, Job, Refused};

@@ -53,6 +53,7 @@ mod routing;
 mod secrets;
 mod shutdown;
 mod status;
+mod stock_relay;
 mod stream_errors;
 mod terminal;
 mod translation;

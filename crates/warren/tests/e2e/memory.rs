@@ -1,8 +1,11 @@
 //! A client that does not read costs a bounded amount of memory, and nobody else anything.
 
-use testkit::{Form, Gate, MockBackend, Reply};
+use std::time::Duration;
 
-use crate::common::{CHAT, ask, join, lend, serve};
+use serde_json::json;
+use testkit::{Form, Gate, MockBackend, Reply, eventually};
+
+use crate::common::{CHAT, ask, join, lend, post, serve};
 
 const MIB: usize = 1024 * 1024;
 
@@ -138,4 +141,27 @@ async fn a_slow_client_of_a_stock_worker_is_bounded_too() {
     drop(slow);
     other.finish(&job).await;
     daemon.is_idle().await;
+}
+
+/// What large requests needed is given back, by the worker and by the server.
+#[tokio::test]
+async fn large_bodies_leave_nothing_behind() {
+    const BODIES: usize = 8;
+    let daemon = serve().start().await;
+    let backend = MockBackend::start(&["m"]).await;
+    let worker = lend(&daemon, &backend, BODIES as u32).await;
+    assert_eq!(daemon.client().post_json(CHAT, &ask(false)).await.status, 200);
+    let before = (daemon.resident_bytes(), worker.resident_bytes());
+    let body = json!({
+        "model": "m", "messages": [{"role": "user", "content": "x".repeat(30 * MIB)}],
+    });
+    let asked: Vec<_> = (0..BODIES).map(|_| post(&daemon.client(), CHAT, body.clone())).collect();
+    for answer in asked {
+        assert_eq!(answer.await.unwrap().status, 200);
+    }
+    let small = async || {
+        daemon.resident_bytes() < before.0 + MAY_GROW
+            && worker.resident_bytes() < before.1 + MAY_GROW
+    };
+    eventually("memory being given back", Duration::from_secs(30), small).await;
 }
