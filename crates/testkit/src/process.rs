@@ -161,10 +161,19 @@ impl ChildProcess {
 
     /// The memory it occupies now, in bytes (`VmRSS`).
     pub fn resident_bytes(&self) -> u64 {
+        self.status_bytes("VmRSS:")
+    }
+
+    /// The most memory that it has occupied so far, in bytes (`VmHWM`).
+    pub fn peak_resident_bytes(&self) -> u64 {
+        self.status_bytes("VmHWM:")
+    }
+
+    fn status_bytes(&self, name: &str) -> u64 {
         let status = std::fs::read_to_string(format!("/proc/{}/status", self.pid));
         let status = status.expect("it runs on Linux");
-        let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
-        let kib = line.and_then(|line| line.trim().strip_suffix(" kB")).expect("a VmRSS line");
+        let line = status.lines().find_map(|line| line.strip_prefix(name));
+        let kib = line.and_then(|line| line.trim().strip_suffix(" kB")).expect("such a line");
         kib.parse::<u64>().expect("a number") * 1024
     }
 

@@ -26,6 +26,11 @@ impl Tally {
         self.wide += text.chars().filter(|character| !character.is_ascii()).count() as u64;
     }
 
+    /// The next piece, of which only is known that it has so many ASCII characters.
+    pub fn add_ascii(&mut self, characters: u64) {
+        self.ascii += characters;
+    }
+
     /// How many tokens the pieces have together.
     pub fn tokens(self) -> u64 {
         self.ascii.div_ceil(4) + self.wide * 2 / 3
