@@ -53,11 +53,25 @@ pub fn stays_at_server(name: &str) -> bool {
 }
 
 /// Whether a response header of a provider goes to no client: it would set something for the
-/// server's own origin, or open it to pages of others.
+/// server's own origin, lead elsewhere in its name, or open it to pages of others. Names are in lower case.
 pub fn stays_at_provider(name: &str) -> bool {
-    const NAMES: [&str; 5] =
-        ["set-cookie", "set-cookie2", "alt-svc", "strict-transport-security", "clear-site-data"];
-    const PREFIXES: [&str; 2] = ["x-warren-", "access-control-"];
+    const NAMES: [&str; 14] = [
+        "set-cookie",
+        "set-cookie2",
+        "alt-svc",
+        "strict-transport-security",
+        "clear-site-data",
+        "location",
+        "content-location",
+        "refresh",
+        "link",
+        "service-worker-allowed",
+        "speculation-rules",
+        "nel",
+        "report-to",
+        "reporting-endpoints",
+    ];
+    const PREFIXES: [&str; 3] = ["x-warren-", "access-control-", "content-security-policy"];
     NAMES.contains(&name) || PREFIXES.iter().any(|prefix| name.starts_with(prefix))
 }
 
@@ -75,6 +89,9 @@ mod tests {
     fn what_is_said_of_the_origin_stays_at_the_provider() {
         let stay = ["set-cookie", "access-control-allow-origin", "clear-site-data", "x-warren-a"];
         assert!(stay.iter().all(|name| stays_at_provider(name)));
+        let leads = ["location", "link", "refresh", "content-security-policy"];
+        assert!(leads.iter().all(|name| stays_at_provider(name)));
+        assert!(stays_at_provider("content-security-policy-report-only"));
         assert!(
             !["content-type", "retry-after", "x-ratelimit"].iter().any(|n| stays_at_provider(n))
         );

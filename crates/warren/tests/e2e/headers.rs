@@ -9,6 +9,7 @@ both_forms!(
     a_worker_never_sees_the_clients_credentials,
     hop_by_hop_headers_stay_on_their_hop,
     a_backends_own_request_id_reaches_the_client,
+    what_speaks_for_an_origin_stays_at_the_backend,
 );
 
 const SECRET: [(&str, &str); 5] = [
@@ -79,6 +80,32 @@ async fn hop_by_hop_headers_stay_on_their_hop(form: Form) {
         assert_eq!(answer.header(name), None, "{name} reached the client");
     }
     assert_ne!(answer.header("content-length"), Some("1"));
+}
+
+/// The server's clients would take it for the server's own word.
+async fn what_speaks_for_an_origin_stays_at_the_backend(form: Form) {
+    const SPEAK: [(&str, &str); 6] = [
+        ("location", "http://elsewhere.example/"),
+        ("link", "</x>; rel=preload"),
+        ("content-security-policy", "default-src *"),
+        ("content-security-policy-report-only", "default-src *"),
+        ("refresh", "0; url=http://elsewhere.example/"),
+        ("set-cookie", "a=b"),
+    ];
+    let daemon = serve().start().await;
+    let mut worker = join(&daemon, form, "w", 1).await;
+    for status in [200, 307] {
+        let answer = post(&daemon.client(), CHAT, json!({"model": "m"}));
+        let job = worker.expect_job().await;
+        let of_content = [("content-type", "application/json"), ("x-back", "1")];
+        let headers: Vec<_> = of_content.into_iter().chain(SPEAK).collect();
+        worker.complete_with(&job, status, &headers, "{}").await;
+        let answer = answer.await.unwrap();
+        assert_eq!((answer.status, answer.header("x-back")), (status, Some("1")));
+        for (name, _) in SPEAK {
+            assert_eq!(answer.header(name), None, "{name} reached the client");
+        }
+    }
 }
 
 /// A length that is not kept to must not let a client wait for what never comes, nor take half an
