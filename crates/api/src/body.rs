@@ -1,6 +1,7 @@
 //! The answer on its way out.
 //!
-//! Each chunk of the exchange is one frame of the body: one write for what one read brought. Two
+//! Each chunk of the exchange is one frame of the body: one write for what one read brought, or for what
+//! small ones have brought since the client read last. Two
 //! things only are ever added, both between events of a stream: a sign of life after silence, and
 //! the API's own error event when the answer ends before its end.
 

@@ -19,6 +19,10 @@ const KEEP_IDLE: Duration = Duration::from_secs(4);
 /// The most unused connections that are kept.
 const MAX_IDLE: usize = 1024;
 
+/// The most that is read of an answer before it is asked for, in bytes, and the longest head of one. A buffer
+/// that has grown stays as large for as long as a stream lasts.
+const READ_AHEAD: usize = 64 * 1024;
+
 /// Sends requests, over kept connections where there are any.
 #[derive(Debug)]
 pub(crate) struct Client {
@@ -32,12 +36,15 @@ impl Client {
             .pool_timer(TokioTimer::new())
             .pool_idle_timeout(KEEP_IDLE)
             .pool_max_idle_per_host(MAX_IDLE)
+            .http1_max_buf_size(READ_AHEAD)
             // Of those that met a closed connection before any of them was written.
             .retry_canceled_requests(true)
             .build(connector.clone());
         // Without a pool, each request has a connection of its own.
-        let fresh =
-            Legacy::builder(TokioExecutor::new()).pool_max_idle_per_host(0).build(connector);
+        let fresh = Legacy::builder(TokioExecutor::new())
+            .pool_max_idle_per_host(0)
+            .http1_max_buf_size(READ_AHEAD)
+            .build(connector);
         Self { kept, fresh }
     }
 

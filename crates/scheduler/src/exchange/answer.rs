@@ -86,7 +86,7 @@ impl Answer {
     fn poll_first_byte(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), Failure>> {
         let mut state = self.exchange.lock();
         match &state.end {
-            _ if !state.chunks.is_empty() => Poll::Ready(Ok(())),
+            _ if !state.is_read() => Poll::Ready(Ok(())),
             Some(Ok(())) => Poll::Ready(Ok(())),
             Some(Err(failure)) => {
                 self.ended = true;
@@ -107,11 +107,10 @@ impl Answer {
     /// As [`Answer::next`], for those who poll.
     pub fn poll_next(&mut self, cx: &mut Context<'_>) -> Poll<Event> {
         let mut state = self.exchange.lock();
-        if let Some(piece) = state.chunks.pop_front() {
-            let due = state.took(&piece);
+        if let Some((bytes, due)) = state.take() {
             drop(state);
             give(due);
-            return Poll::Ready(Event::Chunk(piece.bytes));
+            return Poll::Ready(Event::Chunk(bytes));
         }
         match &state.end {
             Some(end) => {

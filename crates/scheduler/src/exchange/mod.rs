@@ -47,7 +47,8 @@ pub struct Head {
 /// What an [`Answer`] yields.
 #[derive(Debug)]
 pub enum Event {
-    /// Bytes of the answer, as one read at the provider brought them.
+    /// Bytes of the answer, as one read at the provider brought them; several small ones together for a
+    /// reader that was behind.
     Chunk(Bytes),
     /// The answer is complete.
     End,

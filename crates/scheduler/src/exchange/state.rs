@@ -8,7 +8,7 @@ use std::{
 };
 
 use base::ProviderId;
-use bytes::Bytes;
+use bytes::{Bytes, BytesMut};
 use dispatch::{Ending, Waiting};
 use http::StatusCode;
 
@@ -18,6 +18,16 @@ use crate::{
     service::{Claim, now},
     translate::AnswerMap,
 };
+
+/// Chunks up to this size, in bytes, are gathered when the reader is behind: one by one they would take more
+/// memory than their bytes.
+const SMALL: usize = 2 * 1024;
+
+/// Gathered are at most so many bytes, and one chunk more.
+const GATHERED: usize = 16 * 1024;
+
+/// The room for pieces that is kept when they were read, for a stream that may be quiet for long.
+const ROOM: usize = 16;
 
 /// How bytes that were read are given back as credit.
 pub(super) struct Credit {
@@ -42,7 +52,9 @@ pub(super) struct State {
     /// Whose head it is.
     pub(super) provider: Option<ProviderId>,
     pub(super) status: Option<StatusCode>,
-    pub(super) chunks: VecDeque<Piece>,
+    chunks: VecDeque<Piece>,
+    /// What came last, in small chunks.
+    gathered: Gathered,
     pub(super) held_back: usize,
     /// The reader has all it wants: further bytes are nobody's.
     pub(super) discarding: bool,
@@ -65,6 +77,13 @@ pub(super) struct Piece {
     pub(super) cost: usize,
 }
 
+/// Small chunks that become one piece.
+#[derive(Default)]
+struct Gathered {
+    bytes: BytesMut,
+    cost: usize,
+}
+
 /// Credit to be given once no lock is held.
 pub(super) type Due = Option<(Arc<dyn CreditSink>, u32, u32)>;
 
@@ -85,6 +104,7 @@ impl Exchange {
                 provider: None,
                 status: None,
                 chunks: VecDeque::new(),
+                gathered: Gathered::default(),
                 held_back: 0,
                 discarding: false,
                 passed: 0,
@@ -158,7 +178,7 @@ impl Exchange {
     /// When bytes last moved, and whom the exchange has been waiting for since.
     pub(crate) fn progress(&self) -> (Instant, Waiting) {
         let state = self.lock();
-        let waiting = if state.chunks.is_empty() { Waiting::Provider } else { Waiting::Client };
+        let waiting = if state.is_read() { Waiting::Provider } else { Waiting::Client };
         (state.moved, waiting)
     }
 
@@ -209,6 +229,7 @@ impl State {
 
     pub(super) fn forget_chunks(&mut self) {
         self.chunks = VecDeque::new();
+        self.gathered = Gathered::default();
         self.held_back = 0;
     }
 
@@ -223,15 +244,48 @@ impl State {
         }
         self.held_back += piece.bytes.len();
         self.passed += piece.bytes.len() as u64;
-        self.chunks.push_back(piece);
+        self.queue(piece);
         self.wake_reader();
         None
     }
 
-    pub(super) fn took(&mut self, piece: &Piece) -> Due {
+    /// Whether the reader has all that came.
+    pub(super) fn is_read(&self) -> bool {
+        self.chunks.is_empty() && self.gathered.bytes.is_empty()
+    }
+
+    /// The next piece, taken by the reader.
+    pub(super) fn take(&mut self) -> Option<(Bytes, Due)> {
+        if self.chunks.is_empty() {
+            self.end_gathering();
+        }
+        let piece = self.chunks.pop_front()?;
+        if self.chunks.is_empty() && self.chunks.capacity() > ROOM {
+            self.chunks = VecDeque::new();
+        }
         self.held_back -= piece.bytes.len();
         self.moved = now();
-        self.spent(piece.cost)
+        Some((piece.bytes, self.spent(piece.cost)))
+    }
+
+    fn queue(&mut self, piece: Piece) {
+        if self.is_read() || piece.bytes.len() > SMALL {
+            self.end_gathering();
+            self.chunks.push_back(piece);
+            return;
+        }
+        self.gathered.bytes.extend_from_slice(&piece.bytes);
+        self.gathered.cost += piece.cost;
+        if self.gathered.bytes.len() > GATHERED {
+            self.end_gathering();
+        }
+    }
+
+    fn end_gathering(&mut self) {
+        if !self.gathered.bytes.is_empty() {
+            let Gathered { bytes, cost } = std::mem::take(&mut self.gathered);
+            self.chunks.push_back(Piece { bytes: bytes.freeze(), cost });
+        }
     }
 
     /// So many bytes of the provider's are kept no longer.

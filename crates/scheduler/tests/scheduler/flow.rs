@@ -32,17 +32,70 @@ async fn credit_comes_back_as_the_reader_takes() {
     let mut writer = provider.assigned().await.answer;
     let given = Arc::new(Given::default());
     let sink: Arc<dyn CreditSink> = Arc::<Given>::clone(&given);
-    writer.give_credit(sink, 7, 100);
+    writer.give_credit(sink, 7, 10_000);
     writer.head(ok()).unwrap();
-    for held_back in [60, 120, 180] {
-        assert_eq!(writer.chunk(Bytes::from(vec![0; 60])), Ok(held_back));
+    for held_back in [6_000, 12_000, 18_000] {
+        assert_eq!(writer.chunk(Bytes::from(vec![0; 6_000])), Ok(held_back));
     }
     assert_eq!(given.0.load(Ordering::Relaxed), 0, "nothing was read");
     answer.head().await.unwrap();
     answer.next().await;
     assert_eq!(given.0.load(Ordering::Relaxed), 0, "less than a portion");
     answer.next().await;
-    assert_eq!(given.0.load(Ordering::Relaxed), 120);
+    assert_eq!(given.0.load(Ordering::Relaxed), 12_000);
+}
+
+/// One by one, small chunks take several times the memory of their bytes.
+#[tokio::test(start_paused = true)]
+async fn small_chunks_are_gathered_for_a_reader_that_is_behind() {
+    let mut kit = Kit::new(Config::default());
+    let mut provider = kit.join(1);
+    let mut answer = kit.submit();
+    let mut writer = provider.assigned().await.answer;
+    let given = Arc::new(Given::default());
+    let sink: Arc<dyn CreditSink> = Arc::<Given>::clone(&given);
+    writer.give_credit(sink, 7, 1);
+    writer.head(ok()).unwrap();
+    answer.head().await.unwrap();
+    let mut written = Vec::new();
+    for number in 0..10_000 {
+        // Now and then a large one, which keeps its place.
+        let length = if number % 1_000 == 999 { 5_000 } else { 100 };
+        let chunk = vec![u8::try_from(number % 251).unwrap(); length];
+        written.extend_from_slice(&chunk);
+        assert_eq!(writer.chunk(chunk.into()), Ok(written.len()));
+    }
+    writer.end();
+    let (mut read, mut pieces) = (Vec::new(), 0);
+    while let Event::Chunk(bytes) = answer.next().await {
+        read.extend_from_slice(&bytes);
+        pieces += 1;
+    }
+    assert!(read == written, "bytes were lost or changed");
+    assert!(pieces < 100, "{pieces} pieces");
+    assert_eq!(given.0.load(Ordering::Relaxed), 0, "there is no credit after the end");
+}
+
+#[tokio::test(start_paused = true)]
+async fn credit_comes_back_for_what_was_gathered() {
+    let mut kit = Kit::new(Config::default());
+    let mut provider = kit.join(1);
+    let mut answer = kit.submit();
+    let mut writer = provider.assigned().await.answer;
+    let given = Arc::new(Given::default());
+    let sink: Arc<dyn CreditSink> = Arc::<Given>::clone(&given);
+    writer.give_credit(sink, 7, 1);
+    writer.head(ok()).unwrap();
+    answer.head().await.unwrap();
+    for _ in 0..100 {
+        writer.chunk(Bytes::from(vec![0; 60])).unwrap();
+    }
+    let mut read = 0;
+    while read < 6_000 {
+        let Event::Chunk(bytes) = answer.next().await else { panic!("more was written") };
+        read += bytes.len();
+        assert_eq!(given.0.load(Ordering::Relaxed) as usize, read);
+    }
 }
 
 #[tokio::test(start_paused = true)]
