@@ -89,12 +89,15 @@ pub fn is_forwarded(headers: &HeaderMap) -> bool {
     })
 }
 
-/// The host that the client asked for: the `Host` header, or the target's in HTTP/2.
+/// The host that the client asked for: the target's, where it names one, as in HTTP/2 and in absolute form
+/// (RFC 9112 section 3.2.2); or else the `Host` header's, if there is one only.
 fn authority(uri: &Uri, headers: &HeaderMap) -> Option<Authority> {
-    match headers.get(header::HOST) {
-        Some(host) => host.to_str().ok()?.parse().ok(),
-        None => uri.authority().cloned(),
+    if let Some(authority) = uri.authority() {
+        return Some(authority.clone());
     }
+    let mut hosts = headers.get_all(header::HOST).iter();
+    let host = hosts.next().filter(|_| hosts.next().is_none())?;
+    host.to_str().ok()?.parse().ok()
 }
 
 fn is_loopback_name(host: &str) -> bool {
@@ -144,6 +147,21 @@ mod tests {
         assert!(!local(&rules, &[]), "no host at all");
         rules.allowed_hosts.push("gpu.lan".into());
         assert!(local(&rules, &[("host", "GPU.lan:9178")]));
+    }
+
+    #[test]
+    fn the_target_names_the_host_and_two_hosts_name_none() {
+        let rules = LocalRules::default();
+        let is_local = |uri, host: &str| {
+            let headers = HeaderMap::from_iter([(header::HOST, host.parse().unwrap())]);
+            rules.is_local(Ipv4Addr::LOCALHOST.into(), &Uri::from_static(uri), &headers)
+        };
+        assert!(is_local("http://localhost:9178/v1/models", "evil.example"));
+        assert!(!is_local("http://evil.example/v1/models", "localhost:9178"));
+        let mut twice = HeaderMap::new();
+        twice.append(header::HOST, "localhost".parse().unwrap());
+        twice.append(header::HOST, "evil.example".parse().unwrap());
+        assert!(!rules.is_local(Ipv4Addr::LOCALHOST.into(), &Uri::from_static("/"), &twice));
     }
 
     #[test]

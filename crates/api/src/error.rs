@@ -270,6 +270,12 @@ fn nothing_at(uri: &Uri) -> ApiError {
     ApiError::new(StatusCode::NOT_FOUND, Kind::NotFound, words)
 }
 
+/// Answers a request that cannot be read in one way only, in the form of its path.
+pub fn ambiguous(path: &str, words: &'static str) -> Response {
+    let error = ApiError::new(StatusCode::BAD_REQUEST, Kind::Invalid, words);
+    error.response(shape::of_path(path), new_id())
+}
+
 /// Answers a method that a path does not have.
 pub async fn method_not_allowed(uri: Uri, method: http::Method) -> Response {
     if let Some(response) = room::no_route(&uri) {

@@ -26,6 +26,8 @@ use crate::{
     greeting::{Version, version},
     guard::Guarded,
     sockets,
+    streams::Streams,
+    strict::Strict,
     telemetry::metrics::Metrics,
 };
 
@@ -37,6 +39,10 @@ const GREETING: Duration = Duration::from_secs(10);
 
 /// How long a connection may be idle, or take for a request's head.
 const IDLE: Duration = Duration::from_secs(75);
+
+/// The longest head of a request of HTTP/1, in bytes, and about what waits to be written for a client that does
+/// not read, beside the piece that came last.
+const BUFFER: usize = 64 * 1024;
 
 /// A pause after the machine has refused a connection, usually for want of files.
 const REFUSED: Duration = Duration::from_millis(50);
@@ -213,32 +219,48 @@ impl Client {
             sockets::lead(&mut request);
             request.map(axum::body::Body::new)
         };
-        let service = router.map_request(from).map_response(api::head::with_request_id);
-        let service = TowerToHyperService::new(service);
-        // Finishes what is in flight once the server stops, however long that takes.
-        macro_rules! until_stopped {
-            ($connection:expr) => {{
-                let mut connection = std::pin::pin!($connection);
+        let service = Strict(router.map_request(from)).map_response(api::head::with_request_id);
+        let served = match version {
+            Version::Http1 => {
+                let mut http = http1::Builder::new();
+                http.timer(TokioTimer::new()).header_read_timeout(IDLE).max_buf_size(BUFFER);
+                let service = TowerToHyperService::new(service);
+                let connection = http.serve_connection(io, service).with_upgrades();
+                let mut connection = std::pin::pin!(connection);
                 tokio::select! {
                     served = connection.as_mut() => served,
                     () = stop.cancelled() => {
+                        // What is in flight is finished, however long that takes.
                         connection.as_mut().graceful_shutdown();
                         connection.await
                     }
                 }
-            }};
-        }
-        let served = match version {
-            Version::Http1 => {
-                let mut http = http1::Builder::new();
-                http.timer(TokioTimer::new()).header_read_timeout(IDLE);
-                until_stopped!(http.serve_connection(io, service).with_upgrades())
             }
             Version::Http2 => {
                 let mut http = http2::Builder::new(TokioExecutor::new());
                 http.timer(TokioTimer::new()).keep_alive_interval(IDLE);
+                http.max_send_buf_size(BUFFER);
+                let streams = Streams::new();
+                let counting = streams.clone();
+                let service = service.map_future(move |answering| counting.answered(answering));
+                let service = TowerToHyperService::new(service);
                 // Boxed: it is large, and most connections are of the other kind.
-                Box::pin(async move { until_stopped!(http.serve_connection(io, service)) }).await
+                Box::pin(async move {
+                    let mut connection = std::pin::pin!(http.serve_connection(io, service));
+                    tokio::select! {
+                        served = connection.as_mut() => served,
+                        () = stop.cancelled() => {
+                            connection.as_mut().graceful_shutdown();
+                            connection.await
+                        }
+                        () = streams.end(IDLE, patience) => {
+                            connection.as_mut().graceful_shutdown();
+                            // The end of an answer may still be on its way.
+                            timeout(patience, connection).await.unwrap_or(Ok(()))
+                        }
+                    }
+                })
+                .await
             }
         };
         if let Err(error) = served {
@@ -293,5 +315,40 @@ mod tests {
         stop.cancel();
         listening.await.unwrap().wait().await;
         assert!(began.elapsed() >= PATIENCE, "{:?}", began.elapsed());
+    }
+
+    /// A frame of HTTP/2 about the whole connection (RFC 9113 section 4.1).
+    fn frame(kind: u8, flags: u8, payload: &[u8]) -> Vec<u8> {
+        let [_, high, middle, low] = u32::try_from(payload.len()).unwrap().to_be_bytes();
+        [&[high, middle, low, kind, flags, 0, 0, 0, 0], payload].concat()
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_client_of_http2_that_asks_for_nothing_is_closed_whatever_frames_it_sends() {
+        const SETTINGS: u8 = 4;
+        const PING: u8 = 6;
+        let (address, _listening) = start(&CancellationToken::new()).await;
+        let ping = [frame(PING, 0, b"are you?"), frame(PING, 1, b"are you?")].concat();
+        for alive in [ping, frame(SETTINGS, 0, &[]), Vec::new()] {
+            let mut client = TcpStream::connect(address).await.unwrap();
+            client.write_all(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n").await.unwrap();
+            client.write_all(&frame(SETTINGS, 0, &[])).await.unwrap();
+            let began = Instant::now();
+            while is_served(&mut client, &alive).await {
+                assert!(began.elapsed() < IDLE + PATIENCE + IDLE, "it is still served");
+            }
+        }
+    }
+
+    /// Whether the connection stands a while after these frames.
+    async fn is_served(client: &mut TcpStream, frames: &[u8]) -> bool {
+        let written = client.write_all(frames).await;
+        tokio::time::sleep(Duration::from_secs(10)).await;
+        let mut read = [0; 16 * 1024];
+        let is_open = match client.try_read(&mut read) {
+            Ok(read) => read > 0,
+            Err(error) => error.kind() == io::ErrorKind::WouldBlock,
+        };
+        written.is_ok() && is_open
     }
 }

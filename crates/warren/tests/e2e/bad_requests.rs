@@ -227,3 +227,53 @@ async fn refusals_are_counted_and_logged() {
     assert!(metrics.contains(&format!("{} 1", refused(415))), "{metrics}");
     daemon.line_with("refused").await;
 }
+
+#[tokio::test]
+async fn a_request_that_can_be_read_in_two_ways_is_a_400_and_the_last_of_its_connection() {
+    let daemon = serve().start().await;
+    let address = daemon.address();
+    let (one, other) = (format!("host: {address}"), "host: evil.example");
+    let body = "transfer-encoding: chunked\r\n\r\n2\r\n{}\r\n0\r\n\r\n";
+    let ambiguous = [
+        format!("GET /v1/models HTTP/1.1\r\n{one}\r\n{other}\r\n\r\n"),
+        format!("GET /v1/models HTTP/1.1\r\n{one}\r\n{one}\r\n\r\n"),
+        format!("GET http://{address}/v1/models HTTP/1.1\r\n{one}\r\n{other}\r\n\r\n"),
+        format!("POST {CHAT} HTTP/1.1\r\n{one}\r\ntransfer-encoding: gzip\r\n{body}"),
+        format!("POST {CHAT} HTTP/1.1\r\n{one}\r\n{}", body.replace("chunked", "gzip, chunked")),
+    ];
+    for request in ambiguous {
+        let mut connection = daemon.client().connect().await;
+        connection.write(request.as_bytes()).await;
+        let (answer, mut connection) = connection.answer().await.finish_and_keep().await;
+        assert!(openai_error(&answer, 400)["message"].is_string(), "{request}");
+        assert!(answer.header("x-request-id").is_some());
+        connection.closed().await;
+    }
+    let plain = format!("POST {MESSAGES} HTTP/1.1\r\n{one}\r\n{other}\r\n\r\n");
+    let mut connection = daemon.client().connect().await;
+    connection.write(plain.as_bytes()).await;
+    assert_eq!(connection.answer().await.finish().await.json()["type"], "error");
+}
+
+/// It does for every check that asks by which name the server was called.
+#[tokio::test]
+async fn a_target_that_names_a_host_overrides_the_host_header() {
+    let daemon = serve().start().await;
+    let address = daemon.address().to_string();
+    let asked = async |target: &str, host: &str| {
+        let request = daemon.client().request("GET", &format!("http://{target}/v1/models"));
+        request.header("host", host).send().await.status
+    };
+    assert_eq!(asked(&address, &address).await, 200);
+    assert_eq!(asked("evil.example", &address).await, 401, "it is not local");
+    assert_eq!(asked(&address, "evil.example").await, 200);
+    let page = |target: &str| {
+        let path = format!("http://{target}/ws");
+        let request = daemon.client().request("GET", &path).header("host", &address);
+        let request = request.header("origin", "http://evil.example");
+        let request = request.header("connection", "upgrade").header("upgrade", "websocket");
+        let request = request.header("sec-websocket-version", "13");
+        request.header("sec-websocket-key", "MDAwMDAwMDAwMDAwMDAwMA==").start()
+    };
+    assert_eq!(page("evil.example").await.status, 403, "a page that was led here");
+}

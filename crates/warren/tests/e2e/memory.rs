@@ -1,9 +1,10 @@
-//! A client that does not read costs a bounded amount of memory, and nobody else anything.
+//! A client that does not read costs a bounded amount of memory, and nobody else anything; what a large
+//! request has taken goes back to the machine.
 
 use std::time::Duration;
 
 use serde_json::json;
-use testkit::{Form, Gate, MockBackend, Reply, eventually};
+use testkit::{DEADLINE, Form, Gate, MockBackend, Reply, eventually};
 
 use crate::common::{CHAT, ask, join, lend, post, serve};
 
@@ -164,4 +165,63 @@ async fn large_bodies_leave_nothing_behind() {
             && worker.resident_bytes() < before.1 + MAY_GROW
     };
     eventually("memory being given back", Duration::from_secs(30), small).await;
+}
+
+/// Clients that read nothing, for as long as the test lasts.
+const STALLED: usize = 48;
+
+/// What each of them may cost the server. Of the worker's credit of 256 KiB all may have come; and some waits at
+/// the socket.
+const EACH: u64 = 480 * 1024;
+
+#[tokio::test]
+async fn a_stalled_stream_costs_little_more_than_its_credit() {
+    let daemon = serve().start().await;
+    let backend = MockBackend::start(&["m"]).await;
+    let _worker = lend(&daemon, &backend, 1 + STALLED as u32).await;
+    assert_eq!(daemon.client().post_json(CHAT, &ask(true)).await.status, 200);
+    let before = daemon.resident_bytes();
+    let mut stalled = Vec::new();
+    for _ in 0..STALLED {
+        backend.then(flood());
+        stalled.push(daemon.client().post(CHAT, &ask(true)).open().await.answer().await);
+    }
+    let gate = Gate::closed();
+    let chunks: Vec<_> = (0..500).map(|number| format!("data: {number}\n\n")).collect();
+    backend.then(Reply::stream(&chunks, &gate));
+    let mut quick = daemon.client().post(CHAT, &ask(true)).open().await.answer().await;
+    for chunk in &chunks {
+        gate.open(1);
+        quick.expect(chunk).await;
+    }
+    let grown = daemon.resident_bytes().saturating_sub(before);
+    assert!(grown < STALLED as u64 * EACH, "{} for each", grown / STALLED as u64);
+    drop(stalled);
+}
+
+/// A body of so many bytes, of messages as small as they can be.
+fn tiny_messages(bytes: usize) -> String {
+    let message = r#"{"role":"user","content":"a"},"#;
+    let messages = message.repeat(bytes / message.len());
+    format!(r#"{{"model":"m","messages":[{}]}}"#, messages.trim_end_matches(','))
+}
+
+#[tokio::test]
+async fn counting_tokens_takes_little_memory_and_gives_it_back() {
+    let daemon = serve().start().await;
+    let client = daemon.client();
+    let count =
+        |body: String| client.request("POST", "/v1/messages/count_tokens").body(body).send();
+    assert_eq!(count(tiny_messages(MIB)).await.status, 200);
+    let (before, body) = (daemon.resident_bytes(), tiny_messages(28 * MIB));
+    let three = [(); 3].map(|()| tokio::spawn(count(body.clone())));
+    for counted in three {
+        let counted = counted.await.unwrap();
+        assert_eq!((counted.status, counted.header("x-warren-usage")), (200, Some("estimated")));
+        assert!(counted.json()["input_tokens"].as_u64().unwrap() > 4_000_000);
+    }
+    let grown = daemon.peak_resident_bytes().saturating_sub(before);
+    assert!(grown < 3 * 3 * body.len() as u64, "{grown} at the peak");
+    let is_back = async || daemon.resident_bytes() < before + MAY_GROW;
+    eventually("memory given back", DEADLINE, is_back).await;
 }

@@ -9,7 +9,7 @@
 //! - `bad_input`, `strangers`, `large`: what nobody should send
 //! - `restart`: a server that is killed, and found as it was; `full_disk`: one without room
 //! - `users`: sessions of other users, and fork bombs
-//! - `resume`, `lag`, `leaving`: connections that are lost, such that are too slow, and such that close
+//! - `resume`, `lag`, `leaving`, `unread`: connections that are lost, that are too slow, that close, that read nothing
 //! - `talk`: a server whose agents are fakes; `broken_agents`: agents' command lines that misbehave
 //! - `commands`: the command line
 
@@ -36,5 +36,6 @@ mod strangers;
 mod talk;
 mod teams;
 mod terminals;
+mod unread;
 mod users;
 mod watch;
