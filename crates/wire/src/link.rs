@@ -67,6 +67,8 @@ pub struct Link {
     /// Found by [`Link::ready`], to be told by [`Link::next`].
     broken: Option<WsError>,
     close_reason: Option<(u16, String)>,
+    /// Whether it has been said that a text was none.
+    told_of_text: bool,
 }
 
 impl Link {
@@ -94,13 +96,14 @@ impl Link {
             reads: 0,
             broken: None,
             close_reason: None,
+            told_of_text: false,
         };
         (link, outbox)
     }
 
-    /// The next frame of the far end; `None` once it has closed. Text that is not UTF-8 is logged
-    /// and passed over. What came before the link broke is handed out first, also after
-    /// [`Link::write_only`] has ended. May be dropped at any await and called again.
+    /// The next frame of the far end; `None` once it has closed. Text that is not UTF-8 is passed
+    /// over, and logged the first time. What came before the link broke is handed out first, also
+    /// after [`Link::write_only`] has ended. May be dropped at any await and called again.
     ///
     /// # Errors
     /// [`LinkError`] when the link is broken; it cannot be used after that.
@@ -220,7 +223,11 @@ impl Link {
         }
         let message = match self.socket.read() {
             Err(WsError::Utf8(_)) => {
-                tracing::warn!("a text frame that is not UTF-8 was passed over");
+                if !std::mem::replace(&mut self.told_of_text, true) {
+                    tracing::warn!(
+                        "a text frame that is not UTF-8 was passed over, as others will"
+                    );
+                }
                 return Ok(None);
             }
             other => other?,

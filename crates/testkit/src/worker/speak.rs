@@ -7,7 +7,16 @@ use futures_util::SinkExt;
 use protocol::relay::binary::{JobFailure, ResponseEnd, ResponseHead, WorkerFrame};
 use serde_json::{Map, Value, json};
 use tokio::net::TcpStream;
-use tokio_tungstenite::{WebSocketStream, tungstenite::Message};
+use tokio_tungstenite::{
+    WebSocketStream,
+    tungstenite::{
+        Message,
+        protocol::frame::{
+            Frame,
+            coding::{Data, OpCode},
+        },
+    },
+};
 
 use super::{FakeWorker, Form, Job, inbox::Inbox};
 use crate::wait::within;
@@ -41,6 +50,12 @@ impl FakeWorker {
     /// Sends a binary message as it is.
     pub async fn send_binary(&mut self, bytes: impl Into<Bytes>) {
         self.put(Message::Binary(bytes.into())).await;
+    }
+
+    /// Sends a text message whose bytes need not be text.
+    pub async fn send_as_text(&mut self, bytes: impl Into<Bytes>) {
+        let frame = Frame::message(bytes, OpCode::Data(Data::Text), true);
+        self.put(Message::Frame(frame)).await;
     }
 
     /// Reports a load without being asked.
