@@ -224,10 +224,12 @@ fn answer(complete: &Value, chunks: Option<String>) -> RelayAnswer {
     }
 }
 
+/// As the stock server does: it neither reads what has come nor waits for an answer, so that the
+/// connection is reset.
 async fn close(mut socket: WebSocketStream<TcpStream>, code: CloseCode, reason: &'static str) {
-    let goodbye = CloseFrame { code, reason: reason.into() };
+    // What is unread when a connection is closed resets it.
+    within("the registration", socket.get_ref().readable()).await.expect("the worker is there");
+    let goodbye = Message::Close(Some(CloseFrame { code, reason: reason.into() }));
     // A worker that has left meanwhile need not be told.
-    let _ = socket.close(Some(goodbye)).await;
-    let rest = async { while let Some(Ok(_)) = socket.next().await {} };
-    within("the worker's own close", rest).await;
+    let _ = socket.send(goodbye).await;
 }

@@ -253,6 +253,8 @@ impl Link {
             WsError::ConnectionClosed
             | WsError::AlreadyClosed
             | WsError::Protocol(ProtocolError::ResetWithoutClosingHandshake) => Ok(None),
+            // It closed and did not wait for the answer: what it said counts.
+            WsError::Io(_) if self.close_reason.is_some() => Ok(None),
             WsError::Io(error) => Err(error.into()),
             other => Err(LinkError::Protocol(other.to_string())),
         }
@@ -451,6 +453,18 @@ mod tests {
         assert_eq!(server.close_reason(), Some((1008, "worker heartbeat timed out".to_owned())));
         drop(server);
         closing.await.unwrap();
+    }
+
+    /// Stock servers turn a worker away so: its registration is unread, and the connection is reset.
+    #[tokio::test]
+    async fn a_close_that_waits_for_no_answer_is_seen_with_its_reason_too() {
+        let (near, mut far) = duplex(1024);
+        let (mut link, outbox) = Link::new(Box::pin(near), Role::Client);
+        outbox.push("register".to_owned()).unwrap();
+        far.write_all(&[0x88, 4, 0x03, 0xf0, b'n', b'o']).await.unwrap();
+        drop(far);
+        assert!(matches!(link.next().await, Ok(None)));
+        assert_eq!(link.close_reason(), Some((1008, "no".to_owned())));
     }
 
     #[tokio::test]
