@@ -91,12 +91,14 @@ pub(crate) async fn chat(
     held: &mut Held<'_>,
 ) -> Result<Answer, ApiError> {
     let shape = shape::of_path(Endpoint::ChatCompletions.path());
+    let via = head::via(api.marks(), place.scope(), &HeaderMap::new())?;
     held.grow(body.len()).await?;
     let looked = look_into(&body, api.limits().affinity).await?;
     let route = api.limits().route;
     let asked = Asked { shape, id, place, pinned: None, route, looked };
     let path = shape.endpoint().path().to_owned();
-    let request = asked.request(Method::POST, path, HeaderMap::new(), body);
+    let headers = head::put_via(HeaderMap::new(), via);
+    let request = asked.request(Method::POST, path, headers, body);
     let Accepted { job, admission, .. } = asked.accept(api, request, held).await?;
     let answer = api.scheduler().submit(job);
     admission.submitted();
@@ -147,12 +149,13 @@ async fn accept(
     if shape.says_json() {
         read::expect_json(&parts.headers)?;
     }
+    let via = head::via(api.marks(), place.scope(), &parts.headers)?;
     let body = read::read(&parts.headers, body, api.limits().max_body, held).await?;
     let looked = look_into(&body, api.limits().affinity).await?;
     let pinned = pinned(&parts.headers)?;
     let route = route(&parts.headers)?.unwrap_or(api.limits().route);
     let asked = Asked { shape, id, place, pinned, route, looked };
-    let headers = head::for_provider(std::mem::take(&mut parts.headers));
+    let headers = head::put_via(head::for_provider(std::mem::take(&mut parts.headers)), via);
     let path = place::path_and_query(&parts.uri);
     let request = asked.request(parts.method.clone(), path, headers, body);
     asked.accept(api, request, held).await

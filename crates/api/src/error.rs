@@ -9,7 +9,7 @@ use axum::{
 };
 use base::JobId;
 use http::{HeaderName, HeaderValue, StatusCode, Uri, header};
-use protocol::{openai::BadBody, translate::BadRequest};
+use protocol::{openai::BadBody, translate::BadRequest, via::Loop};
 use rand::RngExt;
 use scheduler::{Ending, Failure};
 
@@ -179,7 +179,7 @@ impl ApiError {
 
     /// Whether trying again would meet the same end, though the status is one that clients retry.
     fn is_in_vain(&self) -> bool {
-        self.kind == Kind::Quota || self.code == Some("request_timeout")
+        self.kind == Kind::Quota || matches!(self.code, Some("request_timeout" | "loop_detected"))
     }
 
     /// A response that tells it in an API's own form.
@@ -206,6 +206,12 @@ impl From<&BadBody> for ApiError {
     fn from(bad: &BadBody) -> Self {
         let error = Self::new(StatusCode::BAD_REQUEST, Kind::Invalid, bad.to_string());
         Self { param: bad.param().map(Cow::Borrowed), ..error }
+    }
+}
+
+impl From<Loop> for ApiError {
+    fn from(looped: Loop) -> Self {
+        Self::new(StatusCode::LOOP_DETECTED, Kind::Server, looped.to_string()).code("loop_detected")
     }
 }
 

@@ -1,9 +1,12 @@
 //! Headers on their way in and out.
 
 use axum::{body::Body, response::Response};
-use base::JobId;
+use base::{JobId, Scope};
 use http::{HeaderMap, HeaderName, HeaderValue, header};
-use protocol::headers::{is_hop_by_hop, named_by_connection, stays_at_server};
+use protocol::{
+    headers::{is_hop_by_hop, named_by_connection, stays_at_server},
+    via::{Loop, Marks, VIA},
+};
 use scheduler::{Head, exchange::USAGE_HEADER};
 
 use crate::{error::new_id, shape::Shape};
@@ -20,6 +23,26 @@ pub(crate) fn for_provider(mut headers: HeaderMap) -> HeaderMap {
     for name in dropped {
         headers.remove(name);
     }
+    headers
+}
+
+/// What a request that passes this scope says of its way ([`VIA`]).
+///
+/// # Errors
+/// [`Loop`] when it must go no further.
+pub(crate) fn via(
+    marks: &Marks,
+    scope: &Scope,
+    headers: &HeaderMap,
+) -> Result<Option<HeaderValue>, Loop> {
+    let before = headers.get_all(VIA).iter().filter_map(|value| value.to_str().ok());
+    // Marks are digits and commas.
+    Ok(HeaderValue::try_from(marks.pass(scope, before)?).ok())
+}
+
+/// The same headers, with what they say of the request's way.
+pub(crate) fn put_via(mut headers: HeaderMap, via: Option<HeaderValue>) -> HeaderMap {
+    headers.extend(via.map(|via| (HeaderName::from_static(VIA), via)));
     headers
 }
 

@@ -1,14 +1,15 @@
 //! What every handler needs.
 
 use std::{
-    net::IpAddr,
-    sync::Arc,
+    net::{IpAddr, SocketAddr},
+    sync::{Arc, OnceLock},
     time::{Duration, Instant},
 };
 
 use access::{ConsumerRules, Moment};
 use base::KeyScope;
 use http::{Extensions, HeaderMap, Uri};
+use protocol::via::Marks;
 use rooms::Rooms;
 use scheduler::{Route, Scheduler};
 use store::ModelMemory;
@@ -51,6 +52,8 @@ struct Inner {
     condition: Arc<dyn Condition>,
     names: Names,
     limits: Limits,
+    marks: Marks,
+    address: OnceLock<SocketAddr>,
     uploads: Uploads,
     refusals: Refusals,
     version: &'static str,
@@ -104,6 +107,7 @@ impl Api {
         condition: Arc<dyn Condition>,
         names: Names,
         limits: Limits,
+        marks: Marks,
         version: &'static str,
     ) -> Self {
         Self(Arc::new(Inner {
@@ -115,12 +119,20 @@ impl Api {
             uploads: Uploads::new(limits.bodies),
             refusals: Refusals::default(),
             limits,
+            marks,
+            address: OnceLock::new(),
             version,
             started: Instant::now(),
             watchers: Arc::default(),
             made: Made::default(),
             draining: watch::Sender::new(false),
         }))
+    }
+
+    /// The server listens here: that is no participant's endpoint.
+    pub fn listening(&self, address: SocketAddr) {
+        // It listens at one address, and is told so once.
+        let _ = self.0.address.set(address);
     }
 
     /// From now on [`health`](crate::health) says that the server is going, and streams of events
@@ -191,6 +203,15 @@ impl Api {
 
     pub(crate) fn limits(&self) -> &Limits {
         &self.0.limits
+    }
+
+    pub(crate) fn marks(&self) -> &Marks {
+        &self.0.marks
+    }
+
+    /// Where the server listens, once it does.
+    pub(crate) fn address(&self) -> Option<SocketAddr> {
+        self.0.address.get().copied()
     }
 
     pub(crate) fn version(&self) -> &'static str {

@@ -2,12 +2,16 @@
 //! client said about itself.
 
 use http::{HeaderMap, HeaderName, HeaderValue, header};
-use protocol::headers::{ROUTE, is_hop_by_hop, named_by_connection, stays_at_server};
+use protocol::{
+    headers::{ROUTE, is_hop_by_hop, named_by_connection, stays_at_server},
+    via::VIA,
+};
 
 /// The headers of a request as a backend gets them, with the backend's own credential. How far it
-/// may go stays said ([`ROUTE`]): a server has taken out what its client said of that.
+/// may go stays said ([`ROUTE`]), and where it has been ([`VIA`]): a server has taken out what its
+/// client said of that, or gone by it.
 pub fn to_backend(headers: HeaderMap, credential: Option<&HeaderValue>) -> HeaderMap {
-    let stays = |name: &str| name != ROUTE && stays_at_server(name);
+    let stays = |name: &str| ![ROUTE, VIA].contains(&name) && stays_at_server(name);
     let mut headers = without(headers, stays);
     if let Some(credential) = credential {
         headers.insert(header::AUTHORIZATION, credential.clone());
@@ -89,12 +93,14 @@ mod tests {
             ("x-foo", "2"),
             ("x-warren-provider", "w-1"),
             ("x-warren-route", "local-only"),
+            ("x-warren-via", "0123456789abcdef"),
         ]));
         let key = HeaderValue::from_static("Bearer own");
         let expected = map(&[
             ("content-type", "application/json"),
             ("x-foo", "2"),
             ("x-warren-route", "local-only"),
+            ("x-warren-via", "0123456789abcdef"),
             ("authorization", "Bearer own"),
         ]);
         assert_eq!(to_backend(headers, Some(&key)), expected);

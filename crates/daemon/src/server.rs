@@ -1,6 +1,6 @@
 //! A running server, from start to drain.
 
-use std::{net::SocketAddr, sync::Arc, time::Duration};
+use std::{hash::RandomState, net::SocketAddr, sync::Arc, time::Duration};
 
 use access::{Keys, Token};
 use anyhow::Context;
@@ -8,7 +8,7 @@ use api::{Administration, Api, Condition, Cors, MessageJobs, admin::RecentReques
 use axum::Router;
 use base::Secret;
 use mesh::Mesh;
-use protocol::admin::status::WorkspaceHealth;
+use protocol::{admin::status::WorkspaceHealth, via::Marks};
 use providers::{Participants, RelayWorkers};
 use rooms::Rooms;
 use scheduler::Scheduler;
@@ -96,7 +96,8 @@ impl Server {
             parts::model_nodes(&settings, keys.clone(), &scheduler).tracked_by(links.clone());
         let participants =
             Participants::new(rooms.clone(), scheduler.clone()).tracked_by(links.clone());
-        let part = Part::start(&settings, &scheduler, Arc::clone(&usage)).await?;
+        let marks = Marks::new(RandomState::new());
+        let part = Part::start(&settings, &scheduler, Arc::clone(&usage), marks.clone()).await?;
         let mesh = part.as_ref().map(Part::mesh);
         let relay = Relay::of(&settings, &links)?;
         let workspace = Working::of(&settings, &tokens.admin, &keys, &store);
@@ -113,6 +114,7 @@ impl Server {
             Arc::new(condition),
             parts::names(&settings, &models, &rooms, by_message),
             parts::limits(&settings),
+            marks,
             VERSION,
         );
         let (of_workers, of_participants) = (workers.clone(), participants.clone());
@@ -131,6 +133,7 @@ impl Server {
             settings.local.clone(),
         );
         let listener = listener(&settings, router, metrics).await?;
+        api.listening(listener.address()?);
         if let Some(workspace) = &workspace {
             workspace.listening(listener.address()?, settings.tls.is_some());
         }

@@ -220,8 +220,13 @@ pub enum Verdict {
     Answered,
     /// It answered with an error of its own, such as a 5xx: a fault.
     AnsweredWithFault,
-    /// It could not answer: a fault. Unbegun, the job may go to another provider.
+    /// It could not answer, or only with an error of its own: a fault. Unbegun, the job may go to
+    /// another provider.
     Failed,
+    /// It has too much to do: a fault. Unbegun, the job goes to somebody who is free for it now, of
+    /// its model or else of the next of its fallbacks for which there is such a one. If nobody is,
+    /// this counts as [`Verdict::Failed`].
+    Overloaded,
     /// It did not take the job, without fault (it is draining, or cannot carry this body).
     Declined,
     /// It does not serve the endpoint that it was asked for, which the driver has said before with

@@ -6,7 +6,7 @@ use base::{Endpoints, JobId, ModelName, ProviderId};
 
 use crate::{input::JobSpec, provider::Provider};
 
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(crate) struct Job {
     pub(crate) spec: JobSpec,
     /// Its place in the order of acceptance, which is its age; kept when it is requeued.

@@ -23,7 +23,7 @@ proptest! {
 #[test]
 fn long_histories_of_fixed_seeds_reach_everything() {
     let (mut requeued, mut fell_back, mut moved) = (0, 0, 0);
-    let (mut unserved, mut revoked) = (0, 0);
+    let (mut unserved, mut overloaded, mut revoked) = (0, 0, 0);
     let (mut narrowed, mut tried) = (0, 0);
     for seed in 0..6 {
         let account = history::run(&history::steps(seed, 3_000)).unwrap();
@@ -33,11 +33,13 @@ fn long_histories_of_fixed_seeds_reach_everything() {
         fell_back += account.fell_back;
         moved += account.moved;
         unserved += account.unserved;
+        overloaded += account.overloaded;
         revoked += account.revoked;
         narrowed += account.narrowed;
         tried += account.tried;
     }
     assert!(requeued > 100 && fell_back > 100 && moved > 30, "{requeued} {fell_back} {moved}");
     assert!(unserved > 20 && revoked > 20, "{unserved} {revoked}");
+    assert!(overloaded > 20, "{overloaded}");
     assert!(narrowed > 20 && tried > 5, "{narrowed} {tried}");
 }

@@ -75,6 +75,7 @@ fn start(
         scheduler,
         usage: Arc::new(VolatileStore::default()),
         library: Arc::new(Library::new(if seed == 2 { sources } else { none })),
+        marks: protocol::via::Marks::new(std::hash::RandomState::new()),
     };
     let share = Share { with: Sharing::Anyone, models_offered: true, ..Share::default() };
     let settings = Settings {

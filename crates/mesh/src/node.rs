@@ -5,12 +5,15 @@ use std::sync::{Arc, Weak};
 use base::NodeId;
 use bytes::Bytes;
 use models::Library;
-use protocol::mesh::{
-    ClusterMessage,
-    cluster::{
-        Asked, BadMessage, ErrorCode, Hello, InferenceError, ModelLoadError, ModelQueryResponse,
-        ModelTransferError, Piece, decode,
+use protocol::{
+    mesh::{
+        ClusterMessage,
+        cluster::{
+            Asked, BadMessage, ErrorCode, Hello, InferenceError, ModelLoadError,
+            ModelQueryResponse, ModelTransferError, Piece, decode,
+        },
     },
+    via::Marks,
 };
 use scheduler::Scheduler;
 use seal::{Identity, PasscodeKey};
@@ -73,14 +76,16 @@ pub struct Parts {
     pub usage: Arc<dyn UsageStore>,
     /// The models that are offered.
     pub library: Arc<Library>,
+    /// The marks of this server.
+    pub marks: Marks,
 }
 
 impl Mesh {
     /// A mesh that takes no part yet.
     pub fn new(settings: Settings, parts: Parts) -> Self {
-        let Parts { identity, psk, scheduler, usage, library } = parts;
+        let Parts { identity, psk, scheduler, usage, library, marks } = parts;
         let identity = Arc::new(identity);
-        let inbound = Inbound::new(settings.share.clone(), scheduler.clone(), usage);
+        let inbound = Inbound::new(settings.share.clone(), scheduler.clone(), usage, marks);
         let facts = Facts::new(&settings, identity.node_id(), scheduler.clone(), inbound.lent());
         let tasks = TaskTracker::new();
         let catalog = Catalog::new(Arc::clone(&library));

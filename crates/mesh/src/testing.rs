@@ -8,7 +8,10 @@ use std::{
 use base::{Endpoint, Endpoints, JobId, NodeId, ProviderId, Scope};
 use bytes::Bytes;
 use http::{HeaderMap, HeaderValue, Method, StatusCode, header};
-use protocol::mesh::{ClusterMessage, Dialect, cluster};
+use protocol::{
+    mesh::{ClusterMessage, Dialect, cluster},
+    via::Marks,
+};
 use scheduler::{
     Affinity, Answer, Assignment, CancelReason, Config, Distance, Ended, Event, Head, Job,
     JobFacts, JobRequest, Membership, Meter, Observer, Offer, Provider, Route, Scheduler,
@@ -20,6 +23,11 @@ use crate::{
     link::{Carrier, Link, Opening, Order, Outgoing},
     peer::{Peer, PeerId, Peers},
 };
+
+/// The marks of a server.
+pub(crate) fn marks() -> Marks {
+    Marks::new(std::hash::RandomState::new())
+}
 
 /// A scheduler that runs.
 pub(crate) struct Server {

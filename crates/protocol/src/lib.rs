@@ -14,6 +14,7 @@
 //! - [`failure`]: a provider's failure, as the API of the path that was asked tells it
 //! - [`json`]: text as JSON, without building values
 //! - [`headers`]: which HTTP headers go no further than one connection, or to no provider
+//! - [`via`]: which servers and rooms a request has passed
 
 pub mod admin;
 pub mod anthropic;
@@ -29,4 +30,5 @@ pub mod room;
 pub mod sse;
 pub mod translate;
 pub mod usage;
+pub mod via;
 pub mod workspace;

@@ -9,6 +9,9 @@ use crate::served::{Asked, Held, Served};
 /// Why a job fails whose answer is none in the shape that the provider was asked in.
 pub(crate) const NO_SENSE: &str = "the provider's answer makes no sense";
 
+/// Why a job goes to another provider whose answer is an error of the backend.
+pub(crate) const REFUSED: &str = "its backend refused, and another is asked";
+
 /// A job that a provider has, and its answer.
 pub(crate) struct Incoming {
     /// Where the answer goes.
@@ -67,6 +70,7 @@ impl Incoming {
         match written {
             Ok(()) => self.writer.end(),
             Err(ReaderGone::Unreadable) => self.writer.fail(NO_SENSE),
+            Err(ReaderGone::Refused) => self.writer.fail(REFUSED),
             Err(ReaderGone::Over | ReaderGone::Stalled) => self.writer.abandon(),
         }
     }

@@ -3,7 +3,9 @@
 use base::JobId;
 use http::{HeaderMap, HeaderValue, Method, StatusCode, header};
 use protocol::openai::error_body;
-use scheduler::{AnswerWriter, Head};
+use scheduler::{AnswerWriter, Head, ReaderGone};
+
+use crate::incoming::REFUSED;
 
 /// Answers a job with an error as JSON, in the provider's place.
 pub(crate) fn answer_error(mut writer: AnswerWriter, status: StatusCode, body: String) {
@@ -13,6 +15,7 @@ pub(crate) fn answer_error(mut writer: AnswerWriter, status: StatusCode, body: S
     let head = Head { status, headers };
     match writer.head(head).and_then(|()| writer.chunk(body.into())) {
         Ok(_) => writer.end(),
+        Err(ReaderGone::Refused) => writer.fail(REFUSED),
         Err(_) => writer.abandon(),
     }
 }

@@ -5,7 +5,7 @@
 //! then is what is called.
 
 use std::{
-    net::{IpAddr, SocketAddr},
+    net::{IpAddr, SocketAddr, UdpSocket},
     time::Duration,
 };
 
@@ -43,18 +43,30 @@ pub struct Reached {
 
 impl Endpoints {
     /// Resolves an endpoint, once. `from` must be the address of whoever asks: where that is a
-    /// reverse proxy, the endpoint must not be asked for at all.
+    /// reverse proxy, the endpoint must not be asked for at all. `own`: where this server listens;
+    /// asked for itself, it would ask itself again.
     ///
     /// # Errors
     /// [`RoomError::Invalid`] when it is no URL of this sort, cannot be resolved, or may not be
     /// called; the text says what to do instead.
-    pub async fn reach(self, url: &str, from: IpAddr) -> Result<Reached, RoomError> {
+    pub async fn reach(
+        self,
+        url: &str,
+        from: IpAddr,
+        own: Option<SocketAddr>,
+    ) -> Result<Reached, RoomError> {
         if self == Self::Off {
             return refuse(format!("this server calls no participant's endpoint: {INSTEAD}"));
         }
         let parsed = parse(url)?;
         let addresses = resolve(&parsed).await?;
         let address = self.choose(&addresses, from)?;
+        if own.is_some_and(|own| leads_to(address, own)) {
+            return refuse(format!(
+                "`endpoint` is this server itself ({address}), which would ask itself for ever: \
+                 give the address of a model server"
+            ));
+        }
         Ok(Reached { url: url.to_owned(), address })
     }
 
@@ -120,6 +132,14 @@ async fn resolve(url: &Url) -> Result<Vec<SocketAddr>, RoomError> {
     }
 }
 
+/// Whether this is where a server listens. One that listens everywhere does so at every address of
+/// this machine, which is an address that a socket can be bound to.
+fn leads_to(address: SocketAddr, listens: SocketAddr) -> bool {
+    let (ip, here) = (address.ip().to_canonical(), listens.ip().to_canonical());
+    let is_ours = || ip.is_loopback() || UdpSocket::bind((ip, 0)).is_ok();
+    address.port() == listens.port() && (ip == here || (here.is_unspecified() && is_ours()))
+}
+
 /// Whether it can be a machine's address, and is not one that only ever means this network: clouds
 /// keep credentials of their machines there.
 fn may_be(address: IpAddr) -> bool {
@@ -143,7 +163,7 @@ mod tests {
     const HERE: IpAddr = IpAddr::V4(std::net::Ipv4Addr::new(192, 168, 1, 7));
 
     async fn reach(rule: Endpoints, url: &str) -> Result<SocketAddr, String> {
-        rule.reach(url, HERE).await.map(|reached| reached.address).map_err(|e| e.to_string())
+        rule.reach(url, HERE, None).await.map(|reached| reached.address).map_err(|e| e.to_string())
     }
 
     #[tokio::test]
@@ -179,7 +199,26 @@ mod tests {
             assert!(reach(Endpoints::Any, url).await.is_err(), "{url}");
         }
         let link = "169.254.7.7".parse().unwrap();
-        assert!(Endpoints::Any.reach("http://169.254.7.7:1", link).await.is_ok(), "its own");
+        assert!(Endpoints::Any.reach("http://169.254.7.7:1", link, None).await.is_ok(), "its own");
+    }
+
+    #[tokio::test]
+    async fn the_servers_own_address_is_nobodys_endpoint() {
+        let from = [127, 0, 0, 1].into();
+        let reach = async |url: &str, own: &str| {
+            let own = Some(own.parse().unwrap());
+            Endpoints::Any.reach(url, from, own).await.map_err(|error| error.to_string())
+        };
+        for own in ["127.0.0.1:8080", "0.0.0.0:8080", "[::]:8080", "[::ffff:127.0.0.1]:8080"] {
+            for url in ["http://127.0.0.1:8080/rooms/AB", "http://[::ffff:127.0.0.1]:8080"] {
+                let error = reach(url, own).await.unwrap_err();
+                assert!(error.contains("this server itself"), "{url} at {own}: {error}");
+            }
+            assert!(reach("http://127.0.0.1:8081", own).await.is_ok(), "another port");
+            assert!(reach("http://192.0.2.1:8080", own).await.is_ok(), "another machine");
+        }
+        assert!(reach("http://127.0.0.2:8080", "0.0.0.0:8080").await.is_err());
+        assert!(reach("http://127.0.0.2:8080", "127.0.0.1:8080").await.is_ok());
     }
 
     #[tokio::test]
@@ -206,7 +245,7 @@ mod tests {
     #[tokio::test]
     async fn a_name_is_resolved_and_stays_what_it_was() {
         let from = [127, 0, 0, 1].into();
-        let reached = Endpoints::Own.reach("http://localhost:8080/v1", from).await.unwrap();
+        let reached = Endpoints::Own.reach("http://localhost:8080/v1", from, None).await.unwrap();
         assert_eq!(reached.address, "127.0.0.1:8080".parse().unwrap());
         assert_eq!(reached.url, "http://localhost:8080/v1");
         let error = reach(Endpoints::Any, "http://no-such-host.invalid").await.unwrap_err();

@@ -10,7 +10,10 @@ use bytes::Bytes;
 use dispatch::route::LeastLoaded;
 use http::{HeaderMap, HeaderValue, Request, Response, StatusCode, header};
 use http_body_util::BodyExt;
-use protocol::room::{Protocol, types::AnswerMetrics};
+use protocol::{
+    room::{Protocol, types::AnswerMetrics},
+    via::Marks,
+};
 use rooms::{JobEnded, JobStarted, Rooms, Settings, activity::How};
 use scheduler::{
     Assignment, CancelReason, Config, Distance, Ended, Head, JobFacts, Membership, Observer, Offer,
@@ -137,7 +140,8 @@ impl Kit {
         let names = Names { models: Arc::new(models), aliases, rooms: rules_of_rooms };
         let well = Arc::new(());
         let scheduling = scheduler.clone();
-        let api = Api::new(scheduling, rules, administration, well, names, limits, "0.0.0");
+        let marks = Marks::new(std::hash::RandomState::new());
+        let api = Api::new(scheduling, rules, administration, well, names, limits, marks, "0.0.0");
         let (sender, assignments) = mpsc::channel(16);
         let provider = Arc::new(TestProvider(sender.clone()));
         let membership = scheduler.join(ProviderId::from_random(1), offer(&["m"]), provider);

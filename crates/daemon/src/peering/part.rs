@@ -7,6 +7,7 @@ use base::Secret;
 use discovery::Reach;
 use mesh::{Mesh, node::Parts, share::Sharing};
 use models::{Library, Sources};
+use protocol::via::Marks;
 use scheduler::Scheduler;
 use seal::PasscodeKey;
 use store::UsageStore;
@@ -41,6 +42,7 @@ impl Part {
         settings: &Settings,
         scheduler: &Scheduler,
         usage: Arc<dyn UsageStore>,
+        marks: Marks,
     ) -> anyhow::Result<Option<Self>> {
         let of_mesh = &settings.mesh;
         if !of_mesh.enabled {
@@ -51,7 +53,7 @@ impl Part {
         let listener = listener(of_mesh).await?;
         let library = Arc::new(Library::new(sources(of_mesh, &settings.data_dir)));
         let psk = psk(of_mesh.passcode.clone()).await?;
-        let parts = Parts { identity, psk, scheduler: scheduler.clone(), usage, library };
+        let parts = Parts { identity, psk, scheduler: scheduler.clone(), usage, library, marks };
         let mesh = Mesh::new(of_settings(of_mesh, &settings.data_dir), parts);
         tracing::info!(id = %mesh.id(), "this machine takes part in the mesh");
         Ok(Some(Self { mesh, listener }))

@@ -51,11 +51,14 @@ impl Dispatcher {
         let Some((job, hold)) = self.release(id) else { return };
         let rests = match verdict {
             Verdict::Answered => self.answered(now, hold, tokens),
-            Verdict::AnsweredWithFault | Verdict::Failed => self.fault(now, hold),
+            Verdict::AnsweredWithFault | Verdict::Failed | Verdict::Overloaded => {
+                self.fault(now, hold)
+            }
             Verdict::Declined | Verdict::Unserved => false,
         };
         match verdict {
             Verdict::Failed | Verdict::Declined => self.not_answered(now, job, hold, verdict),
+            Verdict::Overloaded => self.overloaded(now, job, hold),
             Verdict::Unserved => self.unserved(now, job, hold),
             Verdict::Answered | Verdict::AnsweredWithFault => {}
         }

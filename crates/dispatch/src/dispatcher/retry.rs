@@ -17,15 +17,48 @@ use crate::{
 const MAX_UNSERVED: u32 = 100;
 
 impl Dispatcher {
-    /// Whether a job that its provider declines now would go to another: one that serves its model,
-    /// at once or when it is free, or one that serves a later model of it.
+    /// Whether a job that its provider declines or fails now would go to another: one that serves
+    /// its model, at once or when it is free, or one that serves a later model of it.
     pub fn has_alternative(&self, job: JobId) -> bool {
-        let may_move = |job: &&Job| !self.stopping && job.requeued < self.config.max_requeue_count;
-        let Some(job) = self.jobs.get(&job).filter(may_move) else { return false };
-        let Some(hold) = job.hold().filter(|hold| !hold.begun()) else { return false };
+        let Some((job, hold)) = self.unbegun(job) else { return false };
         let served = |model| self.providers.prospect(&job.spec, model) == Prospect::Served;
-        self.providers.able(job).any(|(other, _)| other != hold.provider)
+        let requeues = job.requeued < self.config.max_requeue_count;
+        (requeues && self.providers.able(job).any(|(other, _)| other != hold.provider))
             || job.fallbacks_left().iter().any(served)
+    }
+
+    /// Whether somebody is free now for a job whose provider has too much to do: one that serves its
+    /// model, or one that serves a later model of it.
+    pub fn has_idle_alternative(&self, job: JobId) -> bool {
+        let Some((job, hold)) = self.unbegun(job) else { return false };
+        self.models_to_idle(job, hold.provider).is_some()
+    }
+
+    /// A job that may yet go elsewhere, and where it is now.
+    fn unbegun(&self, job: JobId) -> Option<(&Job, Hold)> {
+        let job = self.jobs.get(&job).filter(|_| !self.stopping)?;
+        Some((job, job.hold().filter(|hold| !hold.begun())?))
+    }
+
+    /// How many models on somebody other than its present provider is free for the job; for a later
+    /// model that provider may be free, too.
+    fn models_to_idle(&self, job: &Job, present: ProviderId) -> Option<usize> {
+        let mut asked = job.clone();
+        if !asked.avoided.contains(&present) {
+            asked.avoided.push(present);
+        }
+        let requeues = job.requeued < self.config.max_requeue_count;
+        if requeues && self.somebody_is_idle(&asked) {
+            return Some(0);
+        }
+        (1..=job.fallbacks_left().len())
+            .find(|_| asked.next_model() && self.somebody_is_idle(&asked))
+    }
+
+    fn somebody_is_idle(&self, job: &Job) -> bool {
+        let all = self.providers.only_limited(job);
+        let mut able = self.providers.able(job);
+        able.any(|(_, provider)| provider.is_free() && (all || provider.health.may_take()))
     }
 
     /// What becomes of a job that its provider, which is gone or drained, did not finish. Place it
@@ -52,6 +85,23 @@ impl Dispatcher {
         } else {
             self.requeue(now, job, Some(hold.provider));
         }
+        self.place(now, id);
+    }
+
+    /// Its provider has too much to do: somebody who is free takes it, or nobody.
+    pub(super) fn overloaded(&mut self, now: Instant, mut job: Job, hold: Hold) {
+        let idle = self.models_to_idle(&job, hold.provider);
+        let Some(models_on) = idle.filter(|_| !hold.begun() && !self.stopping) else {
+            return self.not_answered(now, job, hold, Verdict::Failed);
+        };
+        let id = job.id();
+        if models_on == 0 {
+            job.avoided.push(hold.provider);
+            job.requeued += 1;
+        } else {
+            job.go_on(models_on);
+        }
+        self.enqueue(now, job);
         self.place(now, id);
     }
 
@@ -213,8 +263,64 @@ mod tests {
     }
 
     #[test]
+    fn an_overloaded_providers_job_goes_to_who_is_free_before_it_waits_for_who_is_not() {
+        let mut bench = Bench::new();
+        bench.join(1, offer(1));
+        bench.join(2, Offer { load: 1, ..offer(1) });
+        bench.submit(or_else(1, &["n", "o"]));
+        assert!(!bench.dispatcher.has_idle_alternative(job(1)), "the other is busy");
+        bench.join(3, Offer { load: 1, ..offer_of(&["n"]) });
+        bench.join(4, offer_of(&["o"]));
+        assert!(bench.dispatcher.has_idle_alternative(job(1)), "of the last model");
+        let on = assign_for(1, 4, "o", 1);
+        assert_eq!(bench.finished(1, 1, Verdict::Overloaded), [on]);
+        assert!(!bench.dispatcher.has_idle_alternative(job(1)));
+        assert_eq!(bench.finished(1, 4, Verdict::Overloaded), [end(1, Ending::ProviderFailed)]);
+        bench.submit(or_else(2, &["n"]));
+        bench.join(5, offer(1));
+        assert_eq!(
+            bench.finished(2, 1, Verdict::Overloaded),
+            [assign(2, 5, 1)],
+            "of its own model"
+        );
+        bench.begun(2);
+        assert!(!bench.dispatcher.has_idle_alternative(job(2)), "it has begun");
+    }
+
+    #[test]
+    fn an_overload_is_a_fault_and_counts_as_a_requeue() {
+        let config = Config { faults_to_rest: 1, max_requeue_count: 1, ..Config::default() };
+        let mut bench = Bench::with(config);
+        for number in 1..=3 {
+            bench.join(number, offer(1));
+        }
+        bench.submit(spec(1));
+        assert_eq!(bench.finished(1, 1, Verdict::Overloaded), [assign(1, 2, 1)]);
+        let rests = |view: crate::ProviderView<'_>| view.resting_until.is_some();
+        assert!(bench.dispatcher.providers().next().is_some_and(rests));
+        assert!(!bench.dispatcher.has_idle_alternative(job(1)), "it was requeued once");
+        let told = cancel(1, 2, CancelReason::RequeueExhausted);
+        let over = end(1, Ending::RequeueExhausted);
+        assert_eq!(bench.finished(1, 2, Verdict::Overloaded), [told, over]);
+    }
+
+    #[test]
+    fn a_later_model_is_an_alternative_after_the_last_requeue_too() {
+        let mut bench = Bench::with(Config { max_requeue_count: 0, ..Config::default() });
+        bench.join(1, offer(1));
+        bench.join(2, offer(1));
+        bench.submit(or_else(1, &["n"]));
+        assert!(!bench.dispatcher.has_alternative(job(1)));
+        bench.join(3, offer_of(&["n"]));
+        assert!(bench.dispatcher.has_alternative(job(1)));
+        let told = cancel(1, 1, CancelReason::RequeueExhausted);
+        let on = assign_for(1, 3, "n", 1);
+        assert_eq!(bench.finished(1, 1, Verdict::Failed), [told, on]);
+    }
+
+    #[test]
     fn after_the_head_nothing_is_tried_again() {
-        for verdict in [Verdict::Failed, Verdict::Declined] {
+        for verdict in [Verdict::Failed, Verdict::Declined, Verdict::Overloaded] {
             let mut bench = Bench::new();
             bench.join(1, offer(1));
             bench.join(2, offer(1));

@@ -4,7 +4,7 @@ use base::{JobId, ProviderId};
 use dispatch::{Distance, Route};
 
 use super::{
-    known::{Known, Peer, Standing},
+    known::{Known, Peer},
     oracle::Oracle,
     rules::{Verdict, ensure},
 };
@@ -15,7 +15,7 @@ impl Oracle {
     /// of the fastest; sometimes to one that is not, or of which nothing is known. Among what is
     /// left, to the smallest share in use.
     pub(crate) fn check_choice(&mut self, id: JobId, by: ProviderId) -> Verdict {
-        if self.peers.iter().any(|peer| peer.standing == Standing::Unsure) {
+        if self.is_unsure() {
             // Whether that one was free is not known, nor who was left out for it.
             self.left_out = None;
             return Ok(());

@@ -32,6 +32,8 @@ pub(crate) struct Account {
     /// Jobs that went on to another model while they waited.
     pub(crate) moved: u64,
     pub(crate) unserved: u64,
+    /// Jobs that went from a provider with too much to do to one that was free.
+    pub(crate) overloaded: u64,
     pub(crate) revoked: u64,
     /// Jobs for which speed left somebody out, and those that were given to such a one.
     pub(crate) narrowed: u64,
@@ -170,6 +172,7 @@ impl History {
         self.account.fell_back = self.oracle.fell_back;
         self.account.moved = self.oracle.moved;
         self.account.unserved = self.oracle.unserved;
+        self.account.overloaded = self.oracle.overloaded;
         self.account.revoked = self.oracle.revoked;
         self.account.narrowed = self.oracle.narrowed;
         self.account.tried = self.oracle.tried;
@@ -178,10 +181,25 @@ impl History {
 
     fn input(&mut self, input: Input) -> Result<(), String> {
         self.oracle.now = self.now;
+        self.check_promise(&input)?;
         self.oracle.input(&input);
         let told = format!("{input:?}");
         self.dispatcher.handle(self.now, input);
         self.follow(false).map_err(|rule| format!("{told}: {rule}"))
+    }
+
+    /// What the dispatcher says of a job that would go elsewhere now is what the model finds.
+    fn check_promise(&self, input: &Input) -> Result<(), String> {
+        let Input::Finished { job, provider, .. } = input else { return Ok(()) };
+        let held = self.oracle.jobs.get(job).filter(
+            |known| matches!(known.place, Place::Held(held) if held.by == *provider && !held.begun),
+        );
+        let told = self.dispatcher.has_alternative(*job);
+        let own = held.is_some_and(|known| self.oracle.has_alternative(known, *provider));
+        if held.is_some() && told != own {
+            return Err(format!("{job:?} has an alternative: {told}, not {own}"));
+        }
+        Ok(())
     }
 
     /// Moves the clock on, stopping at each deadline.
@@ -283,8 +301,11 @@ impl History {
     }
 
     fn finished(&mut self, a: u8, b: u8) -> Result<Input, String> {
-        use Verdict::{Answered, AnsweredWithFault, Declined, Failed, Unserved};
-        let verdicts = [Answered, Answered, AnsweredWithFault, Failed, Failed, Declined, Unserved];
+        use Verdict::{Answered, AnsweredWithFault, Declined, Failed, Overloaded, Unserved};
+        // Whom an overload goes to must be known.
+        let overloaded = if self.oracle.is_unsure() { Failed } else { Overloaded };
+        let verdicts =
+            [Answered, Answered, AnsweredWithFault, Failed, overloaded, Declined, Unserved];
         let job = if b == 255 { self.any_job(a) } else { self.held(a) };
         let holder = match self.oracle.jobs.get(&job).map(|job| job.place) {
             Some(Place::Held(held)) if b < 250 => held.by,

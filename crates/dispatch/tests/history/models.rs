@@ -1,5 +1,6 @@
 //! Which of its models a job is asked of: at the door, when it falls back, and while it waits.
 
+use base::ProviderId;
 use dispatch::{Ending, JobSpec};
 
 use super::{
@@ -64,8 +65,24 @@ impl Oracle {
     pub(crate) fn cannot_tell(&self, spec: &JobSpec) -> bool {
         let models = std::iter::once(&spec.model).chain(&spec.fallbacks);
         let mut asked = models.map(|model| JobSpec { model: model.clone(), ..spec.clone() });
-        let unsure = self.peers.iter().any(|peer| peer.standing == Standing::Unsure);
-        unsure && asked.any(|spec| !self.has_room(&spec))
+        self.is_unsure() && asked.any(|spec| !self.has_room(&spec))
+    }
+
+    /// Whether a job would go elsewhere if its provider failed it now.
+    pub(crate) fn has_alternative(&self, job: &Known, by: ProviderId) -> bool {
+        let mut asked = job.clone();
+        asked.avoided.push(by);
+        let requeues = job.requeues < self.config.max_requeue_count;
+        let mut found = requeues && !self.nobody_is_left(&asked);
+        while asked.go_on() {
+            found |= self.outlook(&asked.spec) == Outlook::Now;
+        }
+        found && !self.stopping
+    }
+
+    /// Whether there is such a provider.
+    pub(crate) fn is_unsure(&self) -> bool {
+        self.peers.iter().any(|peer| peer.standing == Standing::Unsure)
     }
 
     /// The job as it asks for the first of its models that is served, or else can be waited for.

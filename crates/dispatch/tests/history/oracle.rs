@@ -25,6 +25,7 @@ pub(crate) struct Oracle {
     pub(crate) fell_back: u64,
     pub(crate) moved: u64,
     pub(crate) unserved: u64,
+    pub(crate) overloaded: u64,
     pub(crate) revoked: u64,
     pub(crate) narrowed: u64,
     pub(crate) tried: u64,
@@ -49,6 +50,7 @@ impl Oracle {
             fell_back: 0,
             moved: 0,
             unserved: 0,
+            overloaded: 0,
             revoked: 0,
             narrowed: 0,
             tried: 0,
@@ -378,19 +380,24 @@ impl Oracle {
         let Some((mut job, held)) = self.release(id) else { return };
         match verdict {
             Verdict::Answered => self.answered(held, tokens),
-            Verdict::AnsweredWithFault | Verdict::Failed => self.fault(held),
+            Verdict::AnsweredWithFault | Verdict::Failed | Verdict::Overloaded => self.fault(held),
             Verdict::Declined | Verdict::Unserved => {}
         }
         let learnt = self.peer(by).is_some_and(|peer| {
             held.shapes.iter().any(|shape| !peer.offer.endpoints.contains(shape))
         });
-        if verdict == Verdict::Unserved && learnt && !held.begun {
+        let idle = (verdict == Verdict::Overloaded && !held.begun).then(|| self.idle(&job, by));
+        if let Some(elsewhere) = idle.flatten() {
+            self.overloaded += 1;
+            self.queue(elsewhere);
+        } else if verdict == Verdict::Unserved && learnt && !held.begun {
             self.unserved(job);
         } else if matches!(verdict, Verdict::Answered | Verdict::AnsweredWithFault) {
             self.ended += 1;
         } else {
             job.avoided.push(by);
-            let hopeless = verdict == Verdict::Failed || job.spec.pinned.is_some();
+            let failed = matches!(verdict, Verdict::Failed | Verdict::Overloaded);
+            let hopeless = failed || job.spec.pinned.is_some();
             if held.begun {
                 self.owe_end(id, Ending::ProviderFailed);
             } else if hopeless && self.nobody_is_left(&job) {
@@ -400,6 +407,27 @@ impl Oracle {
             }
         }
         self.retire_if_idle(by, true);
+    }
+
+    /// The job as it goes to somebody who is free for it, if there is such a one: asked for its
+    /// present model, or else for the first later one.
+    fn idle(&mut self, job: &Known, by: ProviderId) -> Option<Known> {
+        let mut asked = job.clone();
+        asked.avoided.push(by);
+        asked.requeues += 1;
+        if asked.requeues <= self.config.max_requeue_count && self.somebody_may_take(&asked) {
+            return Some(asked);
+        }
+        for stage in 1.. {
+            if !asked.go_on() {
+                break;
+            }
+            if self.somebody_may_take(&asked) {
+                self.fell_back += stage;
+                return Some(asked);
+            }
+        }
+        None
     }
 
     /// Its provider does not serve its shape, but perhaps another.

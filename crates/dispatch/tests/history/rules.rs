@@ -152,7 +152,7 @@ impl Oracle {
         Ok(())
     }
 
-    fn somebody_may_take(&self, job: &Known) -> bool {
+    pub(crate) fn somebody_may_take(&self, job: &Known) -> bool {
         self.peers.iter().any(|peer| self.may_take(peer, job))
     }
 

@@ -67,10 +67,10 @@ pub(super) async fn answer(
 
 async fn prepare(shared: &Arc<Shared>, request: InferenceRequest) -> Result<Prepared, Refused> {
     if request.request.get().len() <= WORKED_ON_AT_ONCE {
-        return request::prepare(&request, &shared.scheduler, &shared.share);
+        return request::prepare(&request, &shared.scheduler, &shared.share, &shared.marks);
     }
     let own = Arc::clone(shared);
-    let preparing = move || request::prepare(&request, &own.scheduler, &own.share);
+    let preparing = move || request::prepare(&request, &own.scheduler, &own.share, &own.marks);
     tokio::task::spawn_blocking(preparing).await.unwrap_or_else(|_| {
         let words = "the request could not be worked on";
         Err(Refused::new(ErrorCode::InternalError, words))

@@ -27,9 +27,12 @@ use std::{
     },
 };
 
-use protocol::mesh::{
-    WireId,
-    cluster::{ErrorCode, InferenceRequest},
+use protocol::{
+    mesh::{
+        WireId,
+        cluster::{ErrorCode, InferenceRequest},
+    },
+    via::Marks,
 };
 use scheduler::Scheduler;
 use store::{UsageQuery, UsageStore};
@@ -58,6 +61,7 @@ pub(crate) struct Inbound {
 /// What every request's task needs.
 struct Shared {
     scheduler: Scheduler,
+    marks: Marks,
     share: Share,
     usage: Arc<dyn UsageStore>,
     gate: Mutex<Gate>,
@@ -72,9 +76,15 @@ struct Shared {
 struct Running(Mutex<HashMap<u64, HashMap<WireId, CancellationToken>>>);
 
 impl Inbound {
-    pub(crate) fn new(share: Share, scheduler: Scheduler, usage: Arc<dyn UsageStore>) -> Self {
+    pub(crate) fn new(
+        share: Share,
+        scheduler: Scheduler,
+        usage: Arc<dyn UsageStore>,
+        marks: Marks,
+    ) -> Self {
         let shared = Shared {
             scheduler,
+            marks,
             gate: Mutex::new(Gate::new(share.clone())),
             share,
             usage,

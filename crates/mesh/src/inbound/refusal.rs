@@ -7,6 +7,7 @@ use protocol::{
         cluster::{ErrorCode, InferenceError},
     },
     openai::error_body,
+    via::Loop,
 };
 use scheduler::{Ending, Failure};
 
@@ -40,6 +41,13 @@ impl Refused {
         let body = error_body(words, "invalid_request_error", param, None);
         let answered = Some((status, body));
         Self { code: ErrorCode::InternalError, words: words.to_owned(), answered }
+    }
+
+    /// It has been here before, or at too many places.
+    pub(super) fn looped(looped: Loop) -> Self {
+        let body = error_body(&looped.to_string(), "server_error", None, Some("loop_detected"));
+        let answered = Some((http::StatusCode::LOOP_DETECTED.as_u16(), body));
+        Self { code: ErrorCode::InternalError, words: looped.to_string(), answered }
     }
 
     /// The backend answered with an error, in stock peers' words.

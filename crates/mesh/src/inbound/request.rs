@@ -10,6 +10,7 @@ use protocol::{
     mesh::cluster::{ErrorCode, InferenceRequest},
     openai::{BadBody, Streamed, prompt_heads, streamed},
     usage::prompt_tokens,
+    via::{Marks, VIA},
 };
 use rand::RngExt;
 use scheduler::{Affinity, Job, JobRequest, Route, Scheduler, Unchanged};
@@ -31,6 +32,8 @@ pub(super) struct Prepared {
     pub(super) asked_usage: bool,
     pub(super) model: ModelName,
     body: Bytes,
+    /// Which servers it has passed, this one among them.
+    via: String,
     prompt_tokens: u64,
     affinity: Affinity,
 }
@@ -43,12 +46,14 @@ pub(super) fn key(peer: &PeerId) -> String {
 /// Finds out what is asked for. Takes its time with a large request.
 ///
 /// # Errors
-/// When it is none, or of a model that is not to be had here.
+/// When it is none, of a model that is not to be had here, or has been here before.
 pub(super) fn prepare(
     request: &InferenceRequest,
     scheduler: &Scheduler,
     share: &Share,
+    marks: &Marks,
 ) -> Result<Prepared, Refused> {
+    let via = marks.pass(&Scope::server(), request.via.as_deref()).map_err(Refused::looped)?;
     let body = Bytes::copy_from_slice(request.request.get().as_bytes());
     let asked = protocol::openai::peek(&body).map_err(|bad| bad_body(&bad))?.model;
     let model = find(&asked, scheduler, share)?;
@@ -63,6 +68,7 @@ pub(super) fn prepare(
         affinity: Affinity { heads: prompt_heads(prompt) },
         model,
         body,
+        via,
     })
 }
 
@@ -74,7 +80,7 @@ impl Prepared {
             path_and_query: CHAT.path().to_owned(),
             model: self.model.clone(),
             streaming: true,
-            headers: headers(),
+            headers: headers(&self.via),
             body: self.body,
         };
         Job {
@@ -97,11 +103,16 @@ impl Prepared {
     }
 }
 
-fn headers() -> HeaderMap {
-    HeaderMap::from_iter([
+fn headers(via: &str) -> HeaderMap {
+    let mut headers = HeaderMap::from_iter([
         (header::CONTENT_TYPE, HeaderValue::from_static("application/json")),
         (ROUTE, HeaderValue::from_static(Route::LocalOnly.as_str())),
-    ])
+    ]);
+    // Marks are digits and commas.
+    if let Ok(via) = HeaderValue::from_str(via) {
+        headers.insert(VIA, via);
+    }
+    headers
 }
 
 fn find(asked: &str, scheduler: &Scheduler, share: &Share) -> Result<ModelName, Refused> {

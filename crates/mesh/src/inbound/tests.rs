@@ -20,7 +20,7 @@ use crate::{
     peer::Peers,
     provider::Seats,
     share::{Doing, Moment, Share, Sharing},
-    testing::{FarEnd, Kind, Lent, Server, id, link, ok, peer},
+    testing::{FarEnd, Kind, Lent, Server, id, link, marks, ok, peer},
 };
 
 const DELTA: &str =
@@ -39,7 +39,7 @@ impl Bench {
     fn new(share: Share) -> Self {
         let (server, store) = (Server::new(), Arc::new(VolatileStore::default()));
         let usage: Arc<dyn UsageStore> = Arc::<VolatileStore>::clone(&store);
-        let inbound = Inbound::new(share, server.scheduler.clone(), usage);
+        let inbound = Inbound::new(share, server.scheduler.clone(), usage, marks());
         Self { server, inbound, store, tasks: TaskTracker::new() }
     }
 
@@ -172,6 +172,23 @@ async fn peers_of_ours_are_not_asked_for_a_peer() {
     let hops = InferenceRequest { hops: Some(2), ..request("B", &json!({"model": "m"})) };
     bench.take(&link, hops);
     assert_eq!(error(&mut far).await.code, Some(ErrorCode::Unavailable));
+}
+
+/// A backend of ours may be a Warren whose peer we are.
+#[tokio::test(start_paused = true)]
+async fn a_request_that_has_been_here_is_refused_and_says_so() {
+    let mut bench = Bench::new(shared());
+    let mut lent = bench.server.lend(&["m"], 2);
+    let (link, mut far) = link(&id(1), Kind::WarrenNear);
+    bench.ask(&link, "A", "m");
+    let sent = lent.assigned().await;
+    let via = sent.request.headers["x-warren-via"].to_str().unwrap().to_owned();
+    let back = InferenceRequest { via: Some(via), ..request("B", &json!({"model": "m"})) };
+    bench.take(&link, back);
+    let refused = error(&mut far).await;
+    assert_eq!(refused.status, Some(508));
+    assert!(refused.body.unwrap().contains("loop_detected"));
+    assert!(refused.error_message.contains("come back"), "{}", refused.error_message);
 }
 
 #[tokio::test(start_paused = true)]

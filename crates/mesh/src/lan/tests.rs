@@ -69,6 +69,7 @@ async fn start_at(seed: u8, settings: Settings, listener: TcpListener) -> Runnin
         scheduler: server.scheduler.clone(),
         usage: Arc::new(VolatileStore::default()),
         library: Arc::new(Library::default()),
+        marks: crate::testing::marks(),
     };
     let node = Mesh::new(settings, parts).0;
     let running = tokio::spawn(run(Arc::clone(&node), Some(listener)));

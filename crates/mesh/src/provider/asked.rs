@@ -11,6 +11,9 @@ use scheduler::{AnswerWriter, Head, ReaderGone, Usage};
 use super::{fate::Fate, reply::Reply};
 use crate::link::Link;
 
+/// Why a job goes to another provider whose answer is an error of the peer's backend.
+const REFUSED: &str = "its backend refused, and another is asked";
+
 /// A job that a peer has, or is to have.
 pub(super) struct Asked {
     pub(super) job: JobId,
@@ -104,6 +107,7 @@ impl Asked {
         match trouble {
             Trouble::Bad(why) => self.fail(&why),
             Trouble::Gone(ReaderGone::Unreadable) => self.fail("its answer makes no sense"),
+            Trouble::Gone(ReaderGone::Refused) => self.fail(REFUSED),
             Trouble::Gone(ReaderGone::Stalled) => self.writer.stalled(),
             Trouble::Gone(ReaderGone::Over) => self.writer.abandon(),
         }
@@ -141,6 +145,7 @@ fn answer_error(mut writer: AnswerWriter, status: StatusCode, body: String) {
     let head = Head { status, headers };
     match writer.head(head).and_then(|()| writer.chunk(Bytes::from(body))) {
         Ok(_) => writer.end(),
+        Err(ReaderGone::Refused) => writer.fail(REFUSED),
         Err(_) => writer.abandon(),
     }
 }

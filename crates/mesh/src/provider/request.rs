@@ -4,6 +4,7 @@ use bytes::Bytes;
 use protocol::{
     mesh::{WireId, cluster::InferenceRequest},
     openai::streamed,
+    via::VIA,
 };
 use rand::RngExt;
 use scheduler::JobRequest;
@@ -29,9 +30,10 @@ pub(super) fn message(
     warren: bool,
 ) -> Result<InferenceRequest, String> {
     let body = streamed(&request.body, None).map_err(|bad| bad.to_string())?.body;
-    let request = raw(&body)?;
-    let hops = warren.then_some(1);
-    Ok(InferenceRequest { request_id: id, request, streaming: true, hops })
+    let via = request.headers.get(VIA).and_then(|via| via.to_str().ok());
+    let via = via.filter(|_| warren).map(str::to_owned);
+    let (request, hops) = (raw(&body)?, warren.then_some(1));
+    Ok(InferenceRequest { request_id: id, request, streaming: true, hops, via })
 }
 
 fn raw(body: &Bytes) -> Result<Box<RawValue>, String> {
@@ -65,6 +67,10 @@ mod tests {
         );
         assert_eq!((asked.request.get(), asked.streaming, asked.hops), (expected, true, Some(1)));
         assert_eq!(message("a".into(), &request(body), false).unwrap().hops, None);
+        let mut marked = request(body);
+        marked.headers.insert(VIA, http::HeaderValue::from_static("0123456789abcdef"));
+        let via = |warren| message("a".into(), &marked, warren).unwrap().via;
+        assert_eq!((via(true).as_deref(), via(false)), (Some("0123456789abcdef"), None));
         assert!(message("a".into(), &request("[]"), false).is_err());
     }
 

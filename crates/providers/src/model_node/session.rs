@@ -27,6 +27,7 @@ use super::{
 };
 use crate::{
     complaints::Complaints,
+    incoming::{NO_SENSE, REFUSED},
     notes::Note,
     refusal::{answer_error, cannot_ask},
 };
@@ -226,7 +227,8 @@ impl Session {
     fn trouble(&mut self, id: i32, trouble: Trouble) {
         match trouble {
             Trouble::Bad(bad) => self.spoil(id, &bad.to_string()),
-            Trouble::Gone(ReaderGone::Unreadable) => self.spoil(id, "its answer makes no sense"),
+            Trouble::Gone(ReaderGone::Unreadable) => self.spoil(id, NO_SENSE),
+            Trouble::Gone(ReaderGone::Refused) => self.spoil(id, REFUSED),
             Trouble::Gone(gone) => {
                 self.stop(id);
                 let Some(task) = self.take(id) else { return };

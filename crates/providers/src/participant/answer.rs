@@ -4,7 +4,7 @@
 //! own origin. So only headers that an answer needs are passed on, and nothing that a browser would
 //! show as a page.
 
-use http::{HeaderMap, HeaderValue, header};
+use http::{HeaderValue, header};
 use scheduler::Head;
 
 use crate::head::{self, BadHead};
@@ -36,12 +36,6 @@ pub(super) fn head<'a>(
     Ok(head)
 }
 
-/// What a participant is told beside a body: what stock servers tell.
-pub(super) fn asking_headers() -> HeaderMap {
-    let json = HeaderValue::from_static("application/json");
-    HeaderMap::from_iter([(header::CONTENT_TYPE, json)])
-}
-
 fn is_shown(kind: &HeaderValue) -> bool {
     let kind = kind.to_str().unwrap_or_default().split(';').next().unwrap_or_default();
     SHOWN.iter().any(|shown| kind.trim().eq_ignore_ascii_case(shown))
@@ -49,6 +43,8 @@ fn is_shown(kind: &HeaderValue) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use http::HeaderMap;
+
     use super::*;
 
     fn of(headers: &[(&'static str, &'static str)]) -> HeaderMap {

@@ -6,12 +6,9 @@ use backend::{Answer, Ask, BackendError, HttpBackend};
 use scheduler::{Assignment, JobRequest, ReaderGone, exchange::CreditSink};
 use tokio::{sync::Notify, time::timeout};
 
-use super::{
-    answer::{asking_headers, head},
-    calls::Done,
-};
+use super::{answer::head, calls::Done, request::told};
 use crate::{
-    incoming::{Incoming, NO_SENSE},
+    incoming::{Incoming, NO_SENSE, REFUSED},
     member::Presence,
     served::{Asked, Served},
 };
@@ -74,6 +71,7 @@ fn end(passed: Result<(), Trouble>, incoming: Incoming) -> Option<Incoming> {
             incoming.writer.fail(&why);
         }
         Err(Trouble::Gone(ReaderGone::Unreadable)) => incoming.writer.fail(NO_SENSE),
+        Err(Trouble::Gone(ReaderGone::Refused)) => incoming.writer.fail(REFUSED),
         Err(Trouble::Gone(ReaderGone::Stalled)) => incoming.writer.stalled(),
         Err(Trouble::Gone(ReaderGone::Over)) => incoming.writer.abandon(),
     }
@@ -117,7 +115,7 @@ fn ask(request: &JobRequest) -> Ask {
     let has_body = !request.body.is_empty();
     Ask {
         path_and_query: request.path_and_query.clone(),
-        headers: if has_body { asking_headers() } else { http::HeaderMap::new() },
+        headers: told(request).collect(),
         body: if has_body { vec![request.body.clone()] } else { Vec::new() },
     }
 }

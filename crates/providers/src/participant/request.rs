@@ -1,9 +1,13 @@
 //! A job as a frame.
 
-use std::{borrow::Cow, collections::BTreeMap};
+use std::borrow::Cow;
 
 use base::JobId;
-use protocol::room::tunnel::{ToParticipant, TunnelRequest, operation};
+use http::{HeaderName, HeaderValue, header};
+use protocol::{
+    room::tunnel::{ToParticipant, TunnelRequest, operation},
+    via::VIA,
+};
 use scheduler::JobRequest;
 use serde_json::value::RawValue;
 use wire::{Frame, FrameSource};
@@ -31,16 +35,26 @@ pub(super) fn encode(id: &str, request: &JobRequest) -> Result<String, serde_jso
         operation: Cow::Borrowed(operation(method, &request.path_and_query)),
         method: Cow::Borrowed(method),
         path: Cow::Borrowed(&request.path_and_query),
-        headers: if body.is_some() { stock_headers() } else { BTreeMap::new() },
+        headers: told(request).filter_map(in_stock_words).collect(),
         body,
         stream: request.streaming,
     });
     Ok(frame.encode())
 }
 
+/// What a participant is told beside a body: what stock servers tell, and where the request has been.
+pub(super) fn told(request: &JobRequest) -> impl Iterator<Item = (HeaderName, HeaderValue)> + '_ {
+    let json = (!request.body.is_empty()).then_some(HeaderValue::from_static("application/json"));
+    let via = request.headers.get(VIA).cloned();
+    let json = json.map(|json| (header::CONTENT_TYPE, json));
+    json.into_iter().chain(via.map(|via| (HeaderName::from_static(VIA), via)))
+}
+
 /// With the capitals that stock servers write.
-fn stock_headers() -> BTreeMap<String, String> {
-    BTreeMap::from([("Content-Type".to_owned(), "application/json".to_owned())])
+fn in_stock_words((name, value): (HeaderName, HeaderValue)) -> Option<(String, String)> {
+    let value = value.to_str().ok()?.to_owned();
+    let name = if name == header::CONTENT_TYPE { "Content-Type" } else { name.as_str() };
+    Some((name.to_owned(), value))
 }
 
 /// A frame that is sent when the socket takes it, unless its job is cancelled before.

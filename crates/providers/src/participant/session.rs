@@ -22,7 +22,7 @@ use super::{
 };
 use crate::{
     complaints::Complaints,
-    incoming::{Incoming, NO_SENSE},
+    incoming::{Incoming, NO_SENSE, REFUSED},
     notes::Note,
     refusal::answer_error,
     served::{Asked, Served},
@@ -249,8 +249,10 @@ impl Session {
 
     /// A request that nobody waits for any more.
     fn unwanted(&mut self, id: &str, gone: ReaderGone) {
-        if gone == ReaderGone::Unreadable {
-            return self.spoil(id, NO_SENSE);
+        match gone {
+            ReaderGone::Unreadable => return self.spoil(id, NO_SENSE),
+            ReaderGone::Refused => return self.spoil(id, REFUSED),
+            ReaderGone::Stalled | ReaderGone::Over => {}
         }
         let Some(current) = self.take(id) else { return };
         self.late.add(id.to_owned());

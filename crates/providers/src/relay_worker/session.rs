@@ -25,7 +25,7 @@ use super::{
 use crate::{
     complaints::Complaints,
     head,
-    incoming::{Incoming, NO_SENSE},
+    incoming::{Incoming, NO_SENSE, REFUSED},
     refusal::cannot_ask,
     served::Served,
 };
@@ -355,9 +355,8 @@ impl Session {
                     current.incoming.writer.abandon();
                 }
             }
-            ReaderGone::Unreadable => {
-                self.spoil(job, NO_SENSE);
-            }
+            ReaderGone::Unreadable => self.spoil(job, NO_SENSE),
+            ReaderGone::Refused => self.spoil(job, REFUSED),
             ReaderGone::Stalled => {
                 if let Some(current) = self.jobs.remove(&job) {
                     self.numbers.remove(&current.number);

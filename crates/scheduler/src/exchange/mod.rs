@@ -20,8 +20,8 @@ mod writer;
 use bytes::Bytes;
 use http::{HeaderMap, HeaderName, StatusCode};
 
-pub(crate) use self::state::Exchange;
 pub use self::{answer::Answer, writer::AnswerWriter};
+pub(crate) use self::{state::Exchange, writer::verdict_of};
 use crate::job::Failure;
 
 /// The most that is held back for a reader that does not read, in bytes. One more chunk may come
@@ -65,6 +65,10 @@ pub enum Gone {
     /// The reader holds back more than is kept for it.
     #[error("the client does not read")]
     Stalled,
+    /// The status is one for which another provider is asked: the job should be failed, which hands
+    /// it on, and nothing of this answer is wanted.
+    #[error("another provider is asked")]
+    Refused,
     /// The answer is none in the shape that the provider was asked in: the job should be failed.
     #[error("the answer makes no sense")]
     Unreadable,

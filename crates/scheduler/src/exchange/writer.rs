@@ -22,6 +22,8 @@ pub struct AnswerWriter {
     scheduler: Scheduler,
     claim: Claim,
     status: Option<StatusCode>,
+    /// The status for which another provider is to be asked, if there was one.
+    refused: Option<StatusCode>,
     /// Why the answer has no form in the client's shape, if it has none.
     unreadable: Option<String>,
     done: bool,
@@ -29,7 +31,8 @@ pub struct AnswerWriter {
 
 impl AnswerWriter {
     pub(crate) fn new(exchange: Arc<Exchange>, scheduler: Scheduler, claim: Claim) -> Self {
-        Self { exchange, scheduler, claim, status: None, unreadable: None, done: false }
+        let (status, refused, unreadable) = (None, None, None);
+        Self { exchange, scheduler, claim, status, refused, unreadable, done: false }
     }
 
     /// Gives bytes back to `sink` as they are read, in portions of at least `portion` bytes, under
@@ -46,18 +49,24 @@ impl AnswerWriter {
         self.status.is_some()
     }
 
-    /// Writes the head: from now on the job stays with this provider. A second head is ignored.
+    /// Writes the head: from now on the job stays with this provider, unless its status is a refusal
+    /// ([`verdict_of`]) and another provider can be asked. A second head is ignored.
     ///
     /// # Errors
-    /// [`Gone::Over`] when the job is no longer this provider's.
+    /// [`Gone::Over`] when the job is no longer this provider's, [`Gone::Refused`] when it should be
+    /// failed, for another.
     pub fn head(&mut self, head: Head) -> Result<(), Gone> {
         if self.has_begun() {
             return Ok(());
         }
         let status = head.status;
-        self.scheduler.begin(self.claim, head)?;
-        self.status = Some(status);
-        Ok(())
+        let begun = self.scheduler.begin(self.claim, head);
+        match begun {
+            Ok(()) => self.status = Some(status),
+            Err(Gone::Refused) => self.refused = Some(status),
+            Err(_) => {}
+        }
+        begun
     }
 
     /// Writes bytes after the head. Returns how much is held back for the reader now, in bytes.
@@ -114,17 +123,20 @@ impl AnswerWriter {
         }
         self.done = true;
         self.exchange.finish_attempt(self.claim.attempt);
-        let fault = status.is_server_error();
+        let fault = verdict_of(status) == Some(Verdict::Failed);
         let verdict = if fault { Verdict::AnsweredWithFault } else { Verdict::Answered };
         self.scheduler.finished(self.claim, verdict, None);
     }
 
     /// There is no (more of the) answer, through a fault of the provider. Unbegun, the job may go
-    /// to another. Why an answer could not be read counts more than `why`.
+    /// to another. Why an answer could not be read counts more than `why`, and so does its status,
+    /// where that was a refusal.
     pub fn fail(mut self, why: &str) {
         self.done = true;
-        let why = self.unreadable.take().unwrap_or_else(|| why.to_owned());
-        self.scheduler.finished(self.claim, Verdict::Failed, Some(why));
+        let refused = self.refused.map(|status| format!("its backend answered {status}"));
+        let why = self.unreadable.take().or(refused).unwrap_or_else(|| why.to_owned());
+        let verdict = self.refused.and_then(verdict_of).unwrap_or(Verdict::Failed);
+        self.scheduler.finished(self.claim, verdict, Some(why));
     }
 
     /// The provider does not take the job, through no fault of its own.
@@ -175,6 +187,18 @@ impl AnswerWriter {
             state.put(Piece { bytes, cost: 0 });
         }
         Ok(())
+    }
+}
+
+/// What an answer of this status, of which the client has seen nothing, says of its provider, if it
+/// is a refusal for which another is asked. A request that went in a circle is nobody's fault: others
+/// may be outside of it.
+pub(crate) fn verdict_of(status: StatusCode) -> Option<Verdict> {
+    match status {
+        StatusCode::LOOP_DETECTED => Some(Verdict::Declined),
+        StatusCode::TOO_MANY_REQUESTS => Some(Verdict::Overloaded),
+        status if status.is_server_error() => Some(Verdict::Failed),
+        _ => None,
     }
 }
 

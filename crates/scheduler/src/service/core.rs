@@ -3,7 +3,8 @@
 use std::{collections::HashMap, sync::Arc, time::Instant};
 
 use base::{Endpoints, JobId, ModelName, ProviderId};
-use dispatch::{CancelReason, Config, Dispatcher, Ending, Input, Output, Waiting, route};
+use dispatch::{CancelReason, Config, Dispatcher, Ending, Input, Output, Verdict, Waiting, route};
+use http::StatusCode;
 use tokio::runtime::Handle;
 
 use super::{
@@ -12,7 +13,7 @@ use super::{
     now,
 };
 use crate::{
-    exchange::AnswerWriter,
+    exchange::{AnswerWriter, verdict_of},
     job::Failure,
     observer::Outcome,
     provider::{Assignment, Provider},
@@ -147,6 +148,15 @@ impl Core {
     /// The job, if it is where and what the claim says.
     pub(super) fn held(&mut self, claim: Claim) -> Option<&mut Entry> {
         self.jobs.get_mut(&claim.job).filter(|entry| entry.is_at(claim))
+    }
+
+    /// Whether another provider is asked for a job rather than its client told of this status.
+    pub(super) fn goes_elsewhere(&self, job: JobId, status: StatusCode) -> bool {
+        match verdict_of(status) {
+            None => false,
+            Some(Verdict::Overloaded) => self.dispatcher.has_idle_alternative(job),
+            Some(_) => self.dispatcher.has_alternative(job),
+        }
     }
 
     pub(super) fn end(&mut self, job: JobId, ending: Ending, notes: &mut Vec<Note>) {

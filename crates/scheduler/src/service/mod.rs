@@ -219,11 +219,14 @@ impl Scheduler {
         }
     }
 
-    /// The answer begins, unless the job is no longer this provider's. Both in one step: a job whose
-    /// head the client may have seen is never moved.
+    /// The answer begins, unless the job is no longer this provider's, or another is to be asked
+    /// instead. All in one step: a job whose head the client may have seen is never moved.
     pub(crate) fn begin(&self, claim: Claim, head: Head) -> Result<(), ReaderGone> {
         let job = claim.job;
         self.with(|core, notes| {
+            if core.goes_elsewhere(job, head.status) && core.held(claim).is_some() {
+                return Err(ReaderGone::Refused);
+            }
             let entry = core.held(claim).ok_or(ReaderGone::Over)?;
             entry.exchange.begin_answer(claim, head)?;
             let at = now();

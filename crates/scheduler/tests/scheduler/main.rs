@@ -13,6 +13,7 @@ mod far;
 mod flow;
 mod kit;
 mod preparing;
+mod refused;
 mod remote;
 mod requeue;
 mod revoke;

@@ -332,8 +332,10 @@ async fn tunnel_frames_are_as_captured() {
     let asked = request.body(body).open().await;
     let request = participant.expect_request().await;
     let sent = body.replace("\"*\"", "\"mock-1\"");
+    // All but the mark of where the request has been, which stock participants pass on.
+    let via = request.json["headers"]["x-warren-via"].as_str().unwrap();
     let captured = format!(
-        r#"{{"type":"tunnel.request","requestId":"…","operation":"chat.completions.create","method":"POST","path":"/v1/chat/completions","headers":{{"Content-Type":"application/json"}},"body":{sent},"stream":true}}"#
+        r#"{{"type":"tunnel.request","requestId":"…","operation":"chat.completions.create","method":"POST","path":"/v1/chat/completions","headers":{{"Content-Type":"application/json","x-warren-via":"{via}"}},"body":{sent},"stream":true}}"#
     );
     assert_eq!(normal(&request.text), normal(&captured));
     // As it was captured of the stock runtime.

@@ -100,7 +100,7 @@ async fn a_participant_gets_the_stock_frame_and_its_answer_passes_with_no_header
     let sent = json!({
         "type": "tunnel.request", "requestId": ask.id, "operation": "chat.completions.create",
         "method": "POST", "path": "/v1/chat/completions",
-        "headers": {"Content-Type": "application/json"},
+        "headers": {"Content-Type": "application/json", "x-warren-via": ask.json["headers"]["x-warren-via"]},
         "body": {"model": "m", "messages": [{"role": "user", "content": "hi"}], "x_unknown": [1, 2.5]},
         "stream": false,
     });

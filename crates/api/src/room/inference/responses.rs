@@ -9,7 +9,7 @@ use axum::{
 };
 use base::{Endpoint, Endpoints, JobId, ModelName, ProviderId};
 use bytes::Bytes;
-use http::{Method, StatusCode, request::Parts};
+use http::{HeaderValue, Method, StatusCode, request::Parts};
 use protocol::room::selector;
 use rooms::{Refused, Room};
 use scheduler::{Affinity, Job, JobRequest, Meter, Route, Unchanged, Usage};
@@ -54,7 +54,7 @@ async fn asked_again(
         Ok(Path((code, id))) => found(api, &code, id, &parts).await,
         Err(_) => Err(Refused::Unknown.into()),
     };
-    let accepted = found.and_then(|found| found.accepted(&parts, job));
+    let accepted = found.and_then(|found| found.accepted(api, &parts, job));
     match accepted {
         Ok((accepted, room, id)) => {
             let answered = answer(&RESPONSES, api, accepted).await.map_err(told);
@@ -87,9 +87,15 @@ async fn found(api: &Api, code: &str, id: String, parts: &Parts) -> Result<Found
 }
 
 impl Found {
-    fn accepted(self, parts: &Parts, id: JobId) -> Result<(Accepted, Arc<Room>, String), ApiError> {
+    fn accepted(
+        self,
+        api: &Api,
+        parts: &Parts,
+        id: JobId,
+    ) -> Result<(Accepted, Arc<Room>, String), ApiError> {
+        let via = head::via(api.marks(), self.place.scope(), &parts.headers)?;
         let admission = Admission::new(self.place.admitted(), id, 0)?;
-        let job = self.job(request(parts), id);
+        let job = self.job(request(parts, via), id);
         let room = Some(Arc::clone(&self.room));
         Ok((Accepted { job, admission, translation: None, room }, self.room, self.id))
     }
@@ -116,7 +122,7 @@ impl Found {
 }
 
 /// The client's request, without a body: none of these has one.
-fn request(parts: &Parts) -> JobRequest {
+fn request(parts: &Parts, via: Option<HeaderValue>) -> JobRequest {
     let path_and_query = path_and_query(&parts.uri);
     let streaming = parts.method == Method::GET && path_and_query.contains("stream=true");
     JobRequest {
@@ -124,7 +130,7 @@ fn request(parts: &Parts) -> JobRequest {
         path_and_query,
         model: ModelName::from("*"),
         streaming,
-        headers: head::for_provider(parts.headers.clone()),
+        headers: head::put_via(head::for_provider(parts.headers.clone()), via),
         body: Bytes::new(),
     }
 }

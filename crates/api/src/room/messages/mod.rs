@@ -130,7 +130,8 @@ impl Posted<'_> {
                          this machine by a name that is not in `--allow-host`";
             return Err(not_called(RoomError::Invalid(words.to_owned())));
         }
-        endpoints.reach(endpoint, from(self.parts)).await.map_err(not_called)
+        let own = self.api.address();
+        endpoints.reach(endpoint, from(self.parts), own).await.map_err(not_called)
     }
 
     async fn join(&self, joining: RoomJoin) -> Result<Response, Failure> {

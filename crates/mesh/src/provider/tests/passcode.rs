@@ -47,6 +47,7 @@ fn node_of(server: &Server, settings: Settings) -> Arc<Node> {
         scheduler: server.scheduler.clone(),
         usage: Arc::new(VolatileStore::default()),
         library: Arc::new(Library::default()),
+        marks: crate::testing::marks(),
     };
     Mesh::new(settings, parts).0
 }

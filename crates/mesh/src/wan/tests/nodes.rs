@@ -61,6 +61,7 @@ impl Running {
             scheduler: server.scheduler.clone(),
             usage: Arc::new(VolatileStore::default()),
             library: Arc::new(Library::default()),
+            marks: crate::testing::marks(),
         };
         let mesh = Mesh::new(settings, parts);
         let (node, stop) = (Arc::clone(&mesh.0), CancellationToken::new());

@@ -222,6 +222,13 @@ pub struct InferenceRequest {
         deserialize_with = "lenient::opt_count"
     )]
     pub hops: Option<u32>,
+    /// Which servers and rooms it has passed ([`crate::via`]); Warrens tell.
+    #[serde(
+        default,
+        skip_serializing_if = "Option::is_none",
+        deserialize_with = "lenient::opt_text"
+    )]
+    pub via: Option<String>,
 }
 
 /// An object, as it stands there.

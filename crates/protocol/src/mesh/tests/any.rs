@@ -154,11 +154,10 @@ fn inference() -> impl Strategy<Value = ClusterMessage> {
     let error =
         (id(), any::<String>(), code, option::of(any::<u32>()), option::of(any::<String>()));
     prop_oneof![
-        (id(), object(), any::<bool>(), option::of(any::<u32>())).prop_map(
-            |(request_id, request, streaming, hops)| {
-                M::InferenceRequest(InferenceRequest { request_id, request, streaming, hops })
-            }
-        ),
+        (id(), object(), any::<bool>(), option::of(any::<u32>()), option::of(any::<String>()))
+            .prop_map(|(request_id, request, streaming, hops, via)| {
+                M::InferenceRequest(InferenceRequest { request_id, request, streaming, hops, via })
+            }),
         (id(), object()).prop_map(|(request_id, chunk)| M::InferenceChunk(InferenceChunk {
             request_id,
             chunk

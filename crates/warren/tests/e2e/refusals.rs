@@ -1,0 +1,171 @@
+//! A backend's own errors before the first byte: another provider is asked, and the client hears of
+//! the last one only.
+
+use std::path::PathBuf;
+
+use serde_json::{Value, json};
+use tempfile::TempDir;
+use testkit::{Connect, Daemon, FakeWorker, Form, Gate, MockBackend, Reply};
+
+use crate::common::{CHAT, MESSAGES, ask, ask_for, both_forms, join, lend, post, serve};
+
+both_forms!(
+    a_backends_error_goes_to_the_next_provider,
+    the_last_ones_error_is_passed_on_as_it_is,
+    a_backends_429_goes_to_who_is_free_and_to_nobody_else,
+    a_refusal_of_the_request_itself_is_passed_on_at_once,
+);
+
+fn broken(by: &str) -> Value {
+    json!({"error": {"message": format!("out of memory: {by}")}})
+}
+
+async fn a_backends_error_goes_to_the_next_provider(form: Form) {
+    let daemon = serve().start().await;
+    let mut first = join(&daemon, form, "first", 1).await;
+    for (status, stream) in [(500, false), (503, true), (502, false)] {
+        let answer = post(&daemon.client(), CHAT, ask(stream));
+        let job = first.expect_job().await;
+        let mut second = join(&daemon, form, "second", 1).await;
+        first.complete(&job, status, &broken("first")).await;
+        let again = second.expect_job().await;
+        assert_eq!((&again.body, again.streaming), (&job.body, stream));
+        second.complete(&again, 200, &json!({"by": "second"})).await;
+        let answer = answer.await.unwrap();
+        assert_eq!((answer.status, answer.json()), (200, json!({"by": "second"})));
+        second.close().await;
+        daemon.has_workers(1).await;
+    }
+    daemon.is_idle().await;
+    let counted = daemon.metrics().await;
+    assert!(counted.contains("warren_requeues_total{model=\"m\"} 3"), "{counted}");
+}
+
+async fn the_last_ones_error_is_passed_on_as_it_is(form: Form) {
+    let daemon = serve().start().await;
+    let mut first = join(&daemon, form, "first", 1).await;
+    let answer = post(&daemon.client(), MESSAGES, ask(false));
+    let job = first.expect_job().await;
+    let mut second = join(&daemon, form, "second", 1).await;
+    first.complete(&job, 500, &broken("first")).await;
+    let again = second.expect_job().await;
+    second.complete(&again, 529, &broken("second")).await;
+    let answer = answer.await.unwrap();
+    assert_eq!((answer.status, answer.json()), (529, broken("second")));
+    daemon.is_idle().await;
+}
+
+async fn a_backends_429_goes_to_who_is_free_and_to_nobody_else(form: Form) {
+    let daemon = serve().start().await;
+    let mut first = join(&daemon, form, "first", 1).await;
+    let busy = post(&daemon.client(), CHAT, ask(false));
+    let held = first.expect_job().await;
+    let mut second = join(&daemon, form, "second", 1).await;
+    let answer = post(&daemon.client(), CHAT, ask(false));
+    let job = second.expect_job().await;
+    second.complete(&job, 429, &broken("second")).await;
+    let answer = answer.await.unwrap();
+    assert_eq!((answer.status, answer.json()), (429, broken("second")), "the other is busy");
+    first.complete(&held, 200, &json!({})).await;
+    assert_eq!(busy.await.unwrap().status, 200);
+    daemon.is_idle().await;
+    let answer = post(&daemon.client(), CHAT, ask(false));
+    let (mut throttled, mut idle) = (first, second);
+    // Of two that are free, the one that had none for longer is asked.
+    let job = throttled.expect_job().await;
+    throttled.complete(&job, 429, &broken("throttled")).await;
+    let again = idle.expect_job().await;
+    idle.complete(&again, 200, &json!({"by": "idle"})).await;
+    assert_eq!(answer.await.unwrap().json(), json!({"by": "idle"}));
+}
+
+async fn a_refusal_of_the_request_itself_is_passed_on_at_once(form: Form) {
+    let daemon = serve().start().await;
+    let mut first = join(&daemon, form, "first", 1).await;
+    for status in [400, 401, 403, 409, 413, 422] {
+        let answer = post(&daemon.client(), CHAT, ask(false));
+        let job = first.expect_job().await;
+        let second = join(&daemon, form, "second", 1).await;
+        first.complete(&job, status, &broken("first")).await;
+        let answer = answer.await.unwrap();
+        assert_eq!((answer.status, answer.json()), (status, broken("first")));
+        assert!(!second.has_unread());
+        second.close().await;
+        daemon.has_workers(1).await;
+    }
+}
+
+/// With an alias whose targets are `big`, then `m`.
+async fn aliased() -> (TempDir, Daemon, FakeWorker, FakeWorker) {
+    let directory = TempDir::new().unwrap();
+    let path: PathBuf = directory.path().join("warren.toml");
+    std::fs::write(&path, "[models.fast]\ntargets = ['big', 'm']\n").unwrap();
+    let daemon = serve().set("--config", path.to_str().unwrap()).start().await;
+    let big = Connect::to(&daemon).form(Form::Binary).join("big", &["big"], 1).await;
+    let small = join(&daemon, Form::Binary, "small", 1).await;
+    (directory, daemon, big, small)
+}
+
+#[tokio::test]
+async fn an_aliass_next_target_takes_over_from_a_backend_that_refuses() {
+    let (_directory, daemon, mut big, mut small) = aliased().await;
+    for status in [500, 503, 429] {
+        let asked = post(&daemon.client(), CHAT, ask_for("fast", status == 503));
+        let job = big.expect_job().await;
+        big.complete(&job, status, &broken("big")).await;
+        let job = small.expect_job().await;
+        assert_eq!(job.model, "m");
+        small.complete(&job, 200, &json!({"by": "small"})).await;
+        let answer = asked.await.unwrap();
+        assert_eq!((answer.status, answer.json()), (200, json!({"by": "small"})), "{status}");
+    }
+    let held = post(&daemon.client(), CHAT, ask(false));
+    let at_small = small.expect_job().await;
+    let asked = post(&daemon.client(), CHAT, ask_for("fast", false));
+    let job = big.expect_job().await;
+    big.complete(&job, 429, &broken("big")).await;
+    assert_eq!(asked.await.unwrap().status, 429, "the other target is busy");
+    small.complete(&at_small, 200, &json!({})).await;
+    assert_eq!(held.await.unwrap().status, 200);
+    daemon.is_idle().await;
+}
+
+#[tokio::test]
+async fn two_workers_of_which_one_is_broken_fail_no_request() {
+    let daemon = serve().start().await;
+    let [bad, good] = [MockBackend::start(&["m"]).await, MockBackend::start(&["m"]).await];
+    bad.answer_with(|_| Reply::json(500, &broken("bad")));
+    let _bad = lend(&daemon, &bad, 4).await;
+    let _good = lend(&daemon, &good, 4).await;
+    let (probes, streams) = (bad.counts().started, [false, true]);
+    for stream in streams.into_iter().cycle().take(12) {
+        assert_eq!(daemon.client().post_json(CHAT, &ask(stream)).await.status, 200);
+    }
+    assert_eq!(bad.counts().started - probes, 3, "it rests after its third fault");
+    let requests = daemon.admin().get("/admin/requests").await.json();
+    assert!(requests.to_string().contains("\"requeues\":1"), "{requests}");
+    assert!(!requests.to_string().contains("backend_error"), "{requests}");
+}
+
+/// An error that never ends is not waited for.
+#[tokio::test]
+async fn what_is_left_of_an_error_that_is_not_wanted_is_stopped_at_its_backend() {
+    let daemon = serve().start().await;
+    let bad = MockBackend::start(&["m"]).await;
+    let _bad = lend(&daemon, &bad, 1).await;
+    let gate = Gate::opened();
+    let endless = Reply::stream_with(500, &[], ["{\"error\":"], &gate).stalled();
+    bad.then(endless);
+    let mut good = Connect::to(&daemon).form(Form::Binary).join("good", &["m"], 1).await;
+    let first = post(&daemon.client(), CHAT, ask(false));
+    let second = post(&daemon.client(), CHAT, ask(false));
+    for _ in 0..2 {
+        let job = good.expect_job().await;
+        good.complete(&job, 200, &json!({"by": "good"})).await;
+    }
+    for answer in [first, second] {
+        assert_eq!(answer.await.unwrap().status, 200);
+    }
+    bad.aborted(1).await;
+    daemon.is_idle().await;
+}
