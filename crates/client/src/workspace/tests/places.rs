@@ -69,7 +69,7 @@ proptest! {
     ) {
         let mut log = Log(before);
         let first = log.0.len() as u64;
-        let mut place = Place::new(session(), is_agent);
+        let mut place = Place::new(session(), is_agent, None);
         let mut seen = Vec::new();
         let mut has_begun = false;
         for (new, cut) in cuts {
@@ -103,7 +103,7 @@ proptest! {
         kept in 1..4_usize,
     ) {
         let mut log = Log(Vec::new());
-        let mut place = Place::new(session(), false);
+        let mut place = Place::new(session(), false, None);
         let mut at = 0;
         for (new, cut) in cuts {
             log.0.extend(vec![0; new]);
