@@ -58,8 +58,8 @@ impl ConsumerRules {
     /// Whom a request is counted for.
     ///
     /// A text that is no key of this server does no harm to a request that needs none: clients
-    /// insist on sending one. One that was a key, or looks as if it had been one, does: whoever
-    /// sends it takes it for good.
+    /// insist on sending one. One that was a key, or begins as keys do, does: whoever sends it takes
+    /// it for good.
     ///
     /// # Errors
     /// [`Denied`] when it needs a key and has no valid one, or has one that is not for models.
@@ -76,9 +76,7 @@ impl ConsumerRules {
         {
             return Ok(Admitted { id: key.id().clone(), key: Some(key) });
         }
-        if credential.is_some_and(has_key_form) {
-            return Err(Denied::KeyUnknown);
-        }
+        self.check_key(headers, now)?;
         let unnamed = |id| Ok(Admitted { id, key: None });
         if self.open {
             return unnamed(KeyId::from("open"));
@@ -87,6 +85,21 @@ impl ConsumerRules {
             return unnamed(KeyId::local());
         }
         Err(credential.map_or(Denied::KeyMissing, |_| Denied::KeyUnknown))
+    }
+
+    /// Whether a request is local and needs no key. With one that does not work it is not: whoever
+    /// sends it goes by that key.
+    pub fn is_local(&self, peer: IpAddr, uri: &Uri, headers: &HeaderMap, now: Moment) -> bool {
+        self.local.is_local(peer, uri, headers) && self.check_key(headers, now).is_ok()
+    }
+
+    /// That what a request carries as a key is one, whatever for.
+    ///
+    /// # Errors
+    /// [`Denied`] when it is meant as a key and does not work now.
+    pub fn check_key(&self, headers: &HeaderMap, now: Moment) -> Result<(), Denied> {
+        let key = presented(headers).filter(|text| has_key_form(text));
+        key.map_or(Ok(()), |key| self.keys.check(key, now))
     }
 
     /// Whether a request carries a valid key of any scope, needed or not, that is bound to no room.
@@ -156,6 +169,30 @@ mod tests {
         assert_eq!(admit(&rules, HERE, Some(text.expose())), Ok(record.id.clone()));
         rules.keys.revoke(&record.id, now).unwrap();
         assert_eq!(admit(&rules, HERE, Some(text.expose())), Err(Denied::KeyRevoked));
+    }
+
+    #[test]
+    fn a_mistyped_key_is_refused_where_none_is_needed() {
+        let mut rules = rules();
+        let (now, name) = (Moment::now(), "n".to_owned());
+        let new = NewKey { name, scopes: vec![KeyScope::Inference], ..NewKey::default() };
+        let (record, text) = rules.keys.create(new, now).unwrap();
+        let text = text.expose();
+        let wrong = [&text[..text.len() - 1], &format!("{text}0"), &record.prefix, "wk_"];
+        for open in [false, true] {
+            rules.open = open;
+            for key in wrong {
+                assert_eq!(admit(&rules, HERE, Some(key)), Err(Denied::KeyUnknown), "{key}");
+            }
+            assert_eq!(admit(&rules, HERE, Some(text)), Ok(record.id.clone()));
+        }
+        let uri = Uri::from_static("http://localhost/metrics");
+        let is_local = |key: &str| {
+            let key = [("x-api-key".parse().unwrap(), key.parse().unwrap())];
+            rules.is_local(HERE.into(), &uri, &key.into_iter().collect(), now)
+        };
+        assert!(is_local(text) && is_local("sk-dummy"));
+        assert!(wrong.iter().all(|key| !is_local(key)));
     }
 
     #[test]

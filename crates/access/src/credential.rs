@@ -1,7 +1,7 @@
 //! Tokens kept as hashes, and where requests carry them.
 
 use base::Secret;
-use http::{HeaderMap, header};
+use http::{HeaderMap, HeaderValue, header};
 use rand::RngExt;
 use sha2::{Digest, Sha256};
 use store::KeyDigest;
@@ -9,6 +9,9 @@ use subtle::ConstantTimeEq;
 
 /// What the text of every key begins with.
 pub(crate) const PREFIX: &str = "wk_";
+
+/// Where Anthropic's clients put it.
+const API_KEY: &str = "x-api-key";
 
 /// A token that somebody must present, kept as its SHA-256 and compared in constant time.
 #[derive(Clone)]
@@ -45,24 +48,40 @@ pub fn new_token(prefix: &str) -> Secret {
     Secret::from(format!("{prefix}{hex}"))
 }
 
-/// Whether a text looks like a key that [`new_token`] made: nobody invents such a dummy.
+/// Whether a text is meant as a key of a server: it begins as they all do, however it goes on. Nobody
+/// invents such a dummy.
 pub fn has_key_form(text: &str) -> bool {
-    let hex = text.strip_prefix(PREFIX).unwrap_or_default();
-    hex.len() == 64 && hex.bytes().all(|byte| byte.is_ascii_hexdigit())
+    text.starts_with(PREFIX)
 }
 
 /// The credential that a request carries, as `Authorization: Bearer`, or as `x-api-key`, which
-/// Anthropic's clients send.
+/// Anthropic's clients send. What is meant as a key goes first, and need not follow the scheme: a key
+/// in the wrong place is still the one whose limits count.
 pub fn presented(headers: &HeaderMap) -> Option<&str> {
+    let places = [header::AUTHORIZATION.as_str(), API_KEY];
+    if let Some(key) = places.iter().flat_map(|name| headers.get_all(*name)).find_map(key) {
+        return Some(key);
+    }
     let bearer = headers.get(header::AUTHORIZATION).and_then(|value| value.to_str().ok());
-    let bearer = bearer.and_then(strip_bearer);
-    let api_key = || headers.get("x-api-key").and_then(|value| value.to_str().ok());
+    let bearer = bearer.and_then(|value| std::str::from_utf8(strip_bearer(value.as_bytes())?).ok());
+    let api_key = || headers.get(API_KEY).and_then(|value| value.to_str().ok());
     bearer.or_else(api_key).map(str::trim).filter(|credential| !credential.is_empty())
 }
 
-fn strip_bearer(value: &str) -> Option<&str> {
+/// What is meant as a key in the value of a header, whether a scheme stands before it or not. One that
+/// is no text is the beginning of all keys, which is none.
+fn key(value: &HeaderValue) -> Option<&str> {
+    let mut bytes = value.as_bytes().trim_ascii();
+    while let Some(rest) = strip_bearer(bytes) {
+        bytes = rest.trim_ascii_start();
+    }
+    let is_key = bytes.starts_with(PREFIX.as_bytes());
+    is_key.then(|| std::str::from_utf8(bytes).unwrap_or(PREFIX))
+}
+
+fn strip_bearer(value: &[u8]) -> Option<&[u8]> {
     let (scheme, rest) = value.split_at_checked(7)?;
-    scheme.eq_ignore_ascii_case("bearer ").then_some(rest)
+    scheme.eq_ignore_ascii_case(b"bearer ").then_some(rest)
 }
 
 #[cfg(test)]
@@ -95,5 +114,26 @@ mod tests {
         assert_eq!(presented(&headers("authorization", "Basic abc")), None);
         assert_eq!(presented(&headers("authorization", "Bearer ")), None);
         assert_eq!(presented(&HeaderMap::new()), None);
+    }
+
+    #[test]
+    fn a_key_is_found_in_the_wrong_place_and_beside_a_dummy() {
+        assert_eq!(presented(&headers("authorization", "wk_a")), Some("wk_a"));
+        assert_eq!(presented(&headers("authorization", "Bearer bearer  wk_a ")), Some("wk_a"));
+        assert_eq!(presented(&headers("x-api-key", "Bearer wk_a")), Some("wk_a"));
+        let mut both = headers("authorization", "Bearer sk-dummy");
+        both.append("x-api-key", "other".parse().unwrap());
+        assert_eq!(presented(&both), Some("sk-dummy"));
+        both.append("x-api-key", "wk_a".parse().unwrap());
+        assert_eq!(presented(&both), Some("wk_a"));
+    }
+
+    #[test]
+    fn a_key_that_is_no_text_is_no_key_and_not_nothing() {
+        let mut headers = HeaderMap::new();
+        headers.insert("authorization", HeaderValue::from_bytes(b"Bearer wk_a\xe9").unwrap());
+        assert_eq!(presented(&headers), Some("wk_"));
+        headers.insert("authorization", HeaderValue::from_bytes(b"Bearer a\xe9").unwrap());
+        assert_eq!(presented(&headers), None);
     }
 }

@@ -141,9 +141,10 @@ impl Api {
         self.0.draining.send_replace(true);
     }
 
-    /// Whether a request is of the server's own people: local, or the operator's.
+    /// Whether a request is of the server's own people: local and without a key that does not work,
+    /// or the operator's.
     pub fn is_own(&self, extensions: &Extensions, uri: &Uri, headers: &HeaderMap) -> bool {
-        self.0.rules.local.is_local(Peer::of(extensions), uri, headers)
+        self.0.rules.is_local(Peer::of(extensions), uri, headers, Moment::now())
             || admin::operator(self, headers).is_ok()
     }
 

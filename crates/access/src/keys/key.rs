@@ -111,16 +111,16 @@ impl Key {
     }
 
     pub(super) fn check(&self, scope: KeyScope, now: Moment) -> Result<(), Denied> {
+        self.check_valid(now)?;
+        if self.has(scope) { Ok(()) } else { Err(Denied::Scope(scope)) }
+    }
+
+    /// That it works now, whatever for.
+    pub(super) fn check_valid(&self, now: Moment) -> Result<(), Denied> {
         if self.record.revoked.is_some() {
             return Err(Denied::KeyRevoked);
         }
-        if self.is_expired(now) {
-            return Err(Denied::KeyExpired);
-        }
-        if !self.has(scope) {
-            return Err(Denied::Scope(scope));
-        }
-        Ok(())
+        if self.is_expired(now) { Err(Denied::KeyExpired) } else { Ok(()) }
     }
 
     pub(super) fn has(&self, scope: KeyScope) -> bool {
@@ -128,7 +128,7 @@ impl Key {
     }
 
     pub(super) fn is_valid(&self, now: Moment) -> bool {
-        self.record.revoked.is_none() && !self.is_expired(now)
+        self.check_valid(now).is_ok()
     }
 
     pub(super) fn is_expired(&self, now: Moment) -> bool {

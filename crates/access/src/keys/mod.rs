@@ -122,6 +122,14 @@ impl Keys {
         self.find(text).is_some_and(|key| key.is_valid(now) && key.room().is_none())
     }
 
+    /// That this is the text of a key that works now, of one room or of the server.
+    ///
+    /// # Errors
+    /// [`Denied`] when there is no such key, or it has ended.
+    pub fn check(&self, text: &str, now: Moment) -> Result<(), Denied> {
+        self.find(text).ok_or(Denied::KeyUnknown)?.check_valid(now)
+    }
+
     /// The key of this id.
     pub fn get(&self, id: &KeyId) -> Option<Arc<Key>> {
         self.live().by_id.get(id).cloned()

@@ -114,6 +114,7 @@ pub(super) fn maker(api: &Api, parts: &Parts) -> Result<Option<KeyId>, Failure> 
         Ok(Some(key)) => return Ok(Some(key.id().clone())),
         other => other,
     };
+    check_key(api, parts)?;
     if api.rooms().open || sees_all(api, parts) {
         return Ok(None);
     }
@@ -130,6 +131,18 @@ pub(super) fn maker(api: &Api, parts: &Parts) -> Result<Option<KeyId>, Failure> 
     Err(Failure::new(status, ErrorCode::Unauthorized, words).hint(hint))
 }
 
+/// That what a request carries as a key is one.
+///
+/// # Errors
+/// 401.
+pub(super) fn check_key(api: &Api, parts: &Parts) -> Result<(), Failure> {
+    let is_operator = || admin::operator_if_any(api, &parts.headers).is_some();
+    match api.rules().check_key(&parts.headers, Moment::now()) {
+        Err(denied) if !is_operator() => Err(denied.into()),
+        _ => Ok(()),
+    }
+}
+
 /// The key of scope `rooms` that a request carries.
 fn key(api: &Api, parts: &Parts) -> Result<Option<Arc<Key>>, Denied> {
     let Some(shown) = access::presented(&parts.headers) else { return Ok(None) };
@@ -138,7 +151,7 @@ fn key(api: &Api, parts: &Parts) -> Result<Option<Arc<Key>>, Denied> {
 
 /// Whether all rooms are listed for a request: it is local, or it administers.
 fn sees_all(api: &Api, parts: &Parts) -> bool {
-    api.rules().local.is_local(from(parts), &parts.uri, &parts.headers)
+    api.rules().is_local(from(parts), &parts.uri, &parts.headers, Moment::now())
         || admin::operator_if_any(api, &parts.headers).is_some()
 }
 

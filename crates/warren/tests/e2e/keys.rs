@@ -8,8 +8,8 @@ use testkit::{Connect, DEADLINE, Form, eventually};
 use crate::{
     cli::{make_key, revoke, warren, with_key},
     common::{
-        CHAT, MESSAGES, ask, ask_for, assert_anthropic_error, both_forms, join, openai_error, post,
-        serve,
+        CHAT, MESSAGES, RESPONSES, ask, ask_for, assert_anthropic_error, both_forms, join,
+        openai_error, post, serve,
     },
 };
 
@@ -190,6 +190,67 @@ async fn keys_that_do_not_work_say_why() {
     }
     let allowed = with_key(&daemon, &other_model).post_json(CHAT, &ask_for("other", false)).await;
     assert_eq!(allowed.status, 404, "o* is allowed");
+}
+
+/// A key with a character too few or too many, or what a list of keys shows of it, is not taken for a
+/// dummy, by which a local client would go on without the limits of its key.
+#[tokio::test]
+async fn a_mistyped_key_is_refused_where_none_is_needed() {
+    let daemon = serve().start().await;
+    let (id, key) = make_key(&daemon, json!({"scopes": ["inference", "rooms"]})).await;
+    let room = with_key(&daemon, &key).post_json("/v1/rooms", &json!({"name": "r"})).await.json();
+    let in_room = format!("/rooms/{}", room["data"]["room"]["code"].as_str().unwrap());
+    let in_room = [format!("{in_room}{CHAT}"), format!("{in_room}/v1/models")];
+    let posts = [CHAT, MESSAGES, RESPONSES, "/v1/messages/count_tokens", "/api/chat", "/v1/rooms"];
+    let gets = ["/v1/models", "/v1/rooms", "/metrics", "/admin/keys", &in_room[1]];
+    let posts: Vec<&str> = posts.into_iter().chain([&*in_room[0]]).collect();
+    let statuses = async |header: &str, value: &str| {
+        let client = daemon.client().with_header(header, value);
+        let mut statuses = Vec::new();
+        for path in &posts {
+            statuses.push((*path, client.post_json(path, &ask(false)).await.status));
+        }
+        for path in gets {
+            statuses.push((path, client.get(path).await.status));
+        }
+        statuses
+    };
+    let wrong = [&key[..key.len() - 1], &format!("{key}0"), &key[..11], "wk_"];
+    for text in wrong {
+        for (header, value) in [
+            ("authorization", format!("Bearer {text}")),
+            ("authorization", text.to_owned()),
+            ("x-api-key", text.to_owned()),
+        ] {
+            let told = statuses(header, &value).await;
+            assert!(told.iter().all(|(_, status)| *status == 401), "{header}: {value}: {told:?}");
+        }
+        let worker = Connect::new(daemon.address()).header("x-worker-secret", text);
+        assert_eq!(worker.open().await.expect_err("refused").status, 401);
+        let health = with_key(&daemon, text).get("/health").await.json();
+        assert!(health.get("uptime_secs").is_none() && health["status"] == "ok", "{health}");
+    }
+    for dummy in ["sk-dummy", "none", "k_1"] {
+        let told = statuses("x-api-key", dummy).await;
+        let refused = told.iter().filter(|(_, status)| *status == 401).map(|(path, _)| *path);
+        assert_eq!(refused.collect::<Vec<_>>(), ["/admin/keys"], "{dummy}");
+    }
+    assert_eq!(revoke(&daemon, &id).await.status, 200);
+    let told = statuses("x-api-key", &key).await;
+    assert!(told.iter().all(|(_, status)| *status == 401), "{told:?}");
+}
+
+/// A key that a client sends beside a dummy, or without the scheme, is the one that counts.
+#[tokio::test]
+async fn a_key_in_the_wrong_place_has_its_limits() {
+    let daemon = serve().start().await;
+    let (_, key) = make_key(&daemon, json!({"models": ["n"]})).await;
+    let beside = daemon.client().with_header("authorization", "Bearer sk-dummy");
+    let without_scheme = daemon.client().with_header("authorization", &key);
+    for client in [beside.with_header("x-api-key", &key), without_scheme] {
+        let refused = client.post_json(CHAT, &ask(false)).await;
+        assert_eq!(openai_error(&refused, 403)["code"], "model_not_allowed");
+    }
 }
 
 /// A key sees the models that it is for, and no others.

@@ -67,7 +67,8 @@ async fn consume_in_room(
 
 /// Where a request is served that names a room by its code, and on whose account. A key of the
 /// server counts for nothing here, but in the room that it is bound to: there it is as good as the
-/// password, and has its own limits.
+/// password, and has its own limits. One that does not work is refused all the same: it may have been
+/// meant as that one.
 ///
 /// # Errors
 /// Why it is not let in.
@@ -75,7 +76,12 @@ pub(super) async fn place(api: &Api, code: &str, parts: &Parts) -> Result<Place,
     if let Some(bound) = with_bound_key(api, code, parts)? {
         return Ok(bound);
     }
-    Ok(Place::for_anybody(enter(api, parts, code).await?))
+    let room = enter(api, parts, code).await?;
+    if !room.source().is_guarded() {
+        // What was sent is no password: then it is meant as a key.
+        api.rules().check_key(&parts.headers, access::Moment::now())?;
+    }
+    Ok(Place::for_anybody(room))
 }
 
 /// The place of a request with a key that is bound to the room.

@@ -14,7 +14,7 @@ use crate::{
     admin::{blocking, failed, operator_if_any},
     error::ApiError,
     room::{
-        access::{Viewer, find, host_token, maker},
+        access::{Viewer, check_key, find, host_token, maker},
         failure::Failure,
         read_body,
     },
@@ -52,6 +52,7 @@ pub(in crate::room) async fn make(
 /// `GET /v1/rooms`.
 pub(super) async fn list(State(api): State<Api>, request: Request) -> Answer {
     let (parts, _) = request.into_parts();
+    check_key(&api, &parts)?;
     let rooms = Viewer::of(&api, &parts).listed(&api);
     let summaries: Vec<_> = rooms.iter().map(|room| room.summary()).collect();
     Ok(good(StatusCode::OK, summaries))
