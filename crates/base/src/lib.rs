@@ -13,6 +13,7 @@
 //! - [`usage`]: by what usage is summed up
 //! - [`time`]: spans of time as numbers
 //! - [`error`]: errors as text
+//! - [`plain`]: what a terminal may be shown of text that somebody else wrote
 //! - [`secret`]: text that never shows itself, and URLs without their tokens
 
 pub mod backoff;
@@ -23,6 +24,7 @@ pub mod interface;
 pub mod key;
 pub mod node_id;
 pub mod pace;
+pub mod plain;
 pub mod secret;
 pub mod time;
 pub mod usage;

@@ -5,6 +5,7 @@ use std::{
     net::{IpAddr, Ipv6Addr},
 };
 
+use base::plain::is_steering;
 use mdns_sd::{ResolvedService, ScopedIp, TxtProperty};
 
 use crate::{Service, interfaces::is_loopback};
@@ -124,12 +125,7 @@ fn is_link_local(address: &IpAddr) -> bool {
 
 /// Text of a stranger, without what would move a terminal's cursor or turn its writing around.
 fn clean(text: &str) -> String {
-    text.chars().filter(|c| !c.is_control() && !is_format(*c)).collect()
-}
-
-/// Invisible characters that change how others are shown, and separators of lines.
-fn is_format(c: char) -> bool {
-    matches!(c, '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}')
+    text.chars().filter(|c| !is_steering(*c)).collect()
 }
 
 /// What was found so far, by service and name.

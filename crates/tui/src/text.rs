@@ -1,37 +1,15 @@
 //! What a terminal may be shown of strangers' texts, and how wide it is there.
 
+pub use base::plain::line;
 use unicode_segmentation::UnicodeSegmentation;
 use unicode_width::UnicodeWidthStr;
-
-/// Stands for a character that a terminal must not be sent.
-const UNSHOWN: char = '\u{fffd}';
 
 /// Columns that a tab is shown in.
 const TAB: &str = "    ";
 
-/// A text in one line, without characters that steer a terminal or turn the direction of writing.
-pub fn line(text: &str) -> String {
-    text.chars().map(|c| if is_steering(c) { UNSHOWN } else { c }).collect()
-}
-
-/// The same for a text of several lines, which it keeps.
+/// A text of several lines, which it keeps, without what steers a terminal.
 pub fn block(text: &str) -> String {
-    let mut shown = String::with_capacity(text.len());
-    for c in text.chars().filter(|c| *c != '\r') {
-        match c {
-            '\n' => shown.push(c),
-            '\t' => shown.push_str(TAB),
-            c if is_steering(c) => shown.push(UNSHOWN),
-            c => shown.push(c),
-        }
-    }
-    shown
-}
-
-fn is_steering(c: char) -> bool {
-    let turns =
-        matches!(c, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
-    c.is_control() || turns || matches!(c, '\u{2028}' | '\u{2029}')
+    base::plain::lines(&text.replace('\r', "")).replace('\t', TAB)
 }
 
 /// How many columns a text takes.
@@ -112,7 +90,6 @@ mod tests {
 
     #[test]
     fn nothing_in_a_text_steers_the_terminal() {
-        assert_eq!(line("a\u{1b}[2J\nb\u{202e}c"), "a\u{fffd}[2J\u{fffd}b\u{fffd}c");
         assert_eq!(block("a\tb\r\nc\u{7}"), "a    b\nc\u{fffd}");
     }
 

@@ -3,6 +3,7 @@
 
 use std::{fmt, io, process::ExitCode};
 
+use base::plain;
 use client::ClientError;
 use daemon::stopped::KeyError;
 
@@ -33,7 +34,7 @@ pub(crate) fn code(result: anyhow::Result<()>) -> ExitCode {
     // Wrapped by a context, an error's text is its whole chain, from the outermost in.
     #[expect(clippy::print_stderr, reason = "the last word of the process")]
     {
-        eprintln!("error: {error:#}");
+        eprintln!("error: {}", plain::lines(&format!("{error:#}")));
     }
     ExitCode::from(code)
 }

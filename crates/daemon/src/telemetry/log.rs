@@ -12,6 +12,7 @@ use std::{
 };
 
 use anyhow::Context;
+use base::plain;
 use tracing::{Level, Metadata};
 use tracing_subscriber::{
     EnvFilter, filter::filter_fn, fmt, fmt::MakeWriter, layer::SubscriberExt,
@@ -174,7 +175,11 @@ struct Line<'a>(&'a Lines);
 
 impl Write for Line<'_> {
     fn write(&mut self, line: &[u8]) -> io::Result<usize> {
-        self.0.add(line);
+        // The formatter has left what turns the direction of writing, in names of strangers.
+        match std::str::from_utf8(line) {
+            Ok(text) => self.0.add(plain::escaped(text).as_bytes()),
+            Err(_) => self.0.add(line),
+        }
         Ok(line.len())
     }
 
@@ -203,6 +208,18 @@ mod tests {
         let text = String::from_utf8(thread.join().unwrap()).unwrap();
         let expected: String = (0..100).map(|number| format!("line {number}\n")).collect();
         assert_eq!(text, expected);
+    }
+
+    #[test]
+    fn names_of_strangers_do_not_turn_a_line_around() {
+        let lines = Lines::default();
+        let mut line = lines.make_writer();
+        line.write_all("\u{1b}[32mINFO\u{1b}[0m gpu\u{202e}\u{2066}\u{9b}é\n".as_bytes()).unwrap();
+        lines.close();
+        let mut out = Vec::new();
+        lines.write_out(&mut out);
+        let told = String::from_utf8(out).unwrap();
+        assert_eq!(told, "\u{1b}[32mINFO\u{1b}[0m gpu\\u202e\\u2066\\u009bé\n");
     }
 
     #[test]

@@ -1,5 +1,6 @@
 //! What peers tell of themselves. They may be anybody: whatever they say is bounded and cleaned here.
 
+use base::plain::is_steering;
 use protocol::{
     json::clip,
     mesh::{
@@ -92,11 +93,7 @@ impl PeerFacts {
 
 /// A text without what would confuse a terminal, of a bounded length.
 fn name(told: &str) -> String {
-    let shown = |c: &char| {
-        !c.is_control()
-            && !matches!(c, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
-    };
-    clip(told.trim(), MAX_NAME).chars().filter(shown).collect()
+    clip(told.trim(), MAX_NAME).chars().filter(|c| !is_steering(*c)).collect()
 }
 
 /// The models that can be asked for. `*`, by which a provider would offer every model, is none.

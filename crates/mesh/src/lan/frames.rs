@@ -2,6 +2,7 @@
 
 use std::{io, time::Duration};
 
+use base::plain;
 use bytes::{Bytes, BytesMut};
 use protocol::mesh::frame::{self, TooLong};
 use serde::{Deserialize, Serialize};
@@ -146,9 +147,8 @@ pub(super) fn is_farewell(payload: &[u8]) -> Option<String> {
         return None;
     }
     let said: Farewell = serde_json::from_slice(payload).ok()?;
-    let reason = said.link_closed.reason;
-    let clean: String = reason.chars().filter(|c| !c.is_control()).collect();
-    Some(protocol::json::clip(&clean, MAX_REASON).to_owned())
+    let reason = plain::line(&said.link_closed.reason);
+    Some(protocol::json::clip(&reason, MAX_REASON).to_owned())
 }
 
 const BEGINNING: &[u8] = br#"{"linkClosed":"#;

@@ -1,6 +1,6 @@
 //! What two ends say within a relay session, beside messages.
 
-use base::NodeId;
+use base::{NodeId, plain};
 use protocol::mesh::relay::{Forward, ForwardKind, forward::relay_data};
 use serde::{Deserialize, Serialize};
 
@@ -40,8 +40,7 @@ pub(super) fn close(own: &NodeId, peer: &NodeId, session: &str, reason: &str) ->
 /// Why the other end closed a session, if it says.
 pub(super) fn reason(close: &Forward<'_>) -> Option<String> {
     let said: Said = close.payload().ok()?;
-    let clean: String = said.reason?.chars().filter(|c| !c.is_control()).collect();
-    Some(protocol::json::clip(&clean, MAX_REASON).to_owned())
+    Some(protocol::json::clip(&plain::line(&said.reason?), MAX_REASON).to_owned())
 }
 
 #[derive(Serialize)]

@@ -12,11 +12,7 @@ use client::{
 };
 use serde_json::{Value, json};
 
-use super::{
-    note, say,
-    table::plain,
-    words::{clean, count},
-};
+use super::{note, say, say_json_line, table::plain, words::count};
 
 /// The longest question, in bytes.
 const LONGEST: u64 = 16 << 20;
@@ -51,7 +47,7 @@ pub(super) async fn print(
             None => {}
             Some(Piece::Failed(words)) => {
                 printer.end_line()?;
-                bail!("{}", clean(&words));
+                bail!("{words}");
             }
             Some(Piece::Text { participant, text }) => printer.text(&participant, &text)?,
             Some(Piece::Done { participant, metrics }) => {
@@ -98,7 +94,7 @@ impl Printer {
             return self
                 .line(&json!({"type": "token", "participantId": participant, "token": text}));
         }
-        let text = if self.terminal { clean(text) } else { text.to_owned() };
+        let text = if self.terminal { base::plain::lines(text) } else { text.to_owned() };
         let mut out = stdout().lock();
         out.write_all(text.as_bytes())?;
         out.flush()?;
@@ -126,7 +122,7 @@ impl Printer {
     }
 
     fn line(&self, value: &Value) -> anyhow::Result<()> {
-        Ok(say(&value.to_string())?)
+        Ok(say_json_line(value)?)
     }
 }
 

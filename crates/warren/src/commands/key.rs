@@ -8,7 +8,7 @@ use daemon::ConfigFile;
 
 use super::{
     named::named,
-    say,
+    say, say_json,
     table::{plain, table},
     target::{Chosen, Target},
     worker_runtime,
@@ -164,7 +164,7 @@ impl Listing {
     async fn run(self, file: &ConfigFile) -> anyhow::Result<()> {
         let keys = keys(&self.target.choose(&file.serve)?).await?;
         if self.json {
-            return Ok(say(&serde_json::to_string_pretty(&KeyList { keys })?)?);
+            return Ok(say_json(&KeyList { keys })?);
         }
         if keys.is_empty() {
             return Ok(say("There are no keys yet. Make one: warren key create --name NAME")?);
@@ -201,7 +201,7 @@ fn row(key: &KeyJson) -> Vec<String> {
 /// Shows one key: its text, if it has just been made, on a line of its own.
 fn tell(key: &KeyJson, json: bool) -> anyhow::Result<()> {
     if json {
-        return Ok(say(&serde_json::to_string_pretty(key)?)?);
+        return Ok(say_json(key)?);
     }
     for (name, value) in fields(key) {
         say(&format!("{name:<11}{value}"))?;

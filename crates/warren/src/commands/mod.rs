@@ -1,6 +1,6 @@
 //! Every command, a file each; and what those share that ask a server: `target`, whom they speak to,
 //! `named`, which key is meant, `table`, lists for people, `answer`, a model's answer as it comes, `words`,
-//! numbers and other people's text, `workspace`, which workspace and what in it is meant, and `qr`, text for a
+//! numbers, `workspace`, which workspace and what in it is meant, and `qr`, text for a
 //! camera.
 
 mod answer;
@@ -26,13 +26,30 @@ mod words;
 pub(crate) mod worker;
 mod workspace;
 
-use std::io::Write;
+use std::io::{self, Write};
 
+use base::plain;
+use serde::Serialize;
 use tokio::runtime::{Builder, Runtime};
 
-/// Writes a line to standard output, at once: whoever started the process waits for it.
-pub(crate) fn say(line: &str) -> std::io::Result<()> {
-    let mut out = std::io::stdout().lock();
+/// Writes a line to standard output, at once: whoever started the process waits for it. Nothing in it
+/// steers a terminal, whoever wrote it.
+pub(crate) fn say(line: &str) -> io::Result<()> {
+    write_line(&plain::lines(line))
+}
+
+/// Writes JSON to standard output, for people to read, too.
+pub(crate) fn say_json(value: &impl Serialize) -> io::Result<()> {
+    write_line(&plain::escaped(&serde_json::to_string_pretty(value)?))
+}
+
+/// Writes JSON to standard output, in one line.
+pub(crate) fn say_json_line(value: &impl Serialize) -> io::Result<()> {
+    write_line(&plain::escaped(&serde_json::to_string(value)?))
+}
+
+fn write_line(line: &str) -> io::Result<()> {
+    let mut out = io::stdout().lock();
     writeln!(out, "{line}")?;
     out.flush()
 }
@@ -40,7 +57,7 @@ pub(crate) fn say(line: &str) -> std::io::Result<()> {
 /// Writes a line to standard error: for people who look on, and not for programs. That nobody looks
 /// is no failure.
 pub(crate) fn note(line: &str) {
-    let _ = writeln!(std::io::stderr().lock(), "{line}");
+    let _ = writeln!(io::stderr().lock(), "{}", plain::lines(line));
 }
 
 /// The runtime of a server: half of the machine's cores. The other half is for whoever asks and

@@ -9,7 +9,7 @@ use daemon::ConfigFile;
 use serde_json::json;
 
 use super::{
-    say,
+    say, say_json,
     table::{plain, table},
     target::Running,
     words::{count, span},
@@ -43,7 +43,7 @@ impl Status {
             tokio::try_join!(warren.health(), warren.stats(), warren.requests(0, self.last))?;
         if self.json {
             let all = json!({"health": health, "stats": stats, "requests": requests});
-            return Ok(say(&serde_json::to_string_pretty(&all)?)?);
+            return Ok(say_json(&all)?);
         }
         Ok(say(&readable(&health, &stats, &requests))?)
     }

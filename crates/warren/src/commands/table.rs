@@ -21,10 +21,7 @@ fn line(row: &[String], widths: &[usize], right: usize) -> String {
 
 /// What a terminal may be shown of a name that somebody else chose.
 pub(crate) fn plain(text: &str) -> String {
-    if text.is_empty() {
-        return "-".to_owned();
-    }
-    text.chars().map(|c| if c.is_control() { '\u{fffd}' } else { c }).collect()
+    if text.is_empty() { "-".to_owned() } else { base::plain::line(text) }
 }
 
 #[cfg(test)]
@@ -39,8 +36,11 @@ mod tests {
     }
 
     #[test]
-    fn control_characters_do_not_reach_the_terminal() {
-        assert_eq!(plain("a\u{1b}[2Jb"), "a\u{fffd}[2Jb");
+    fn nothing_in_a_name_steers_the_terminal() {
+        assert_eq!(
+            plain("a\u{1b}[2J\u{9b}\u{202e}\u{2066}b"),
+            "a\u{fffd}[2J\u{fffd}\u{fffd}\u{fffd}b"
+        );
         assert_eq!(plain(""), "-");
     }
 }

@@ -9,7 +9,7 @@ use client::{
 use daemon::ConfigFile;
 
 use super::{
-    say,
+    say, say_json,
     table::{plain, table},
     target::{Chosen, Target},
     worker_runtime,
@@ -60,7 +60,7 @@ impl Usage {
             Chosen::Stopped(stopped) => stopped.usage(&query)?,
         };
         if self.json {
-            return Ok(say(&serde_json::to_string_pretty(&report)?)?);
+            return Ok(say_json(&report)?);
         }
         if self.csv {
             return Ok(say(report.to_csv(&query.query.by).trim_end())?);

@@ -56,6 +56,7 @@ mod secrets;
 mod shutdown;
 mod status;
 mod stock_relay;
+mod strangers;
 mod stream_errors;
 mod terminal;
 mod translation;

@@ -8,7 +8,7 @@ mod messages;
 
 use std::{collections::HashMap, sync::Arc, time::Duration};
 
-use base::NodeId;
+use base::{NodeId, plain};
 use protocol::mesh::relay::{Discover, MAX_MESSAGE, RelayNodeId};
 use tokio::{
     sync::{Mutex as Turn, mpsc, oneshot},
@@ -253,6 +253,5 @@ fn broken(why: &str) -> Ended {
 
 /// What a relay says, for people and logs.
 fn clip(text: &str) -> String {
-    let clean: String = text.chars().filter(|c| !c.is_control()).take(300).collect();
-    clean
+    plain::line(text).chars().take(300).collect()
 }

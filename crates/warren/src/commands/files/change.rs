@@ -9,7 +9,7 @@ use serde_json::json;
 
 use super::{ProjectPath, find};
 use crate::{
-    commands::{say, table::plain, workspace::Place},
+    commands::{say, say_json_line, table::plain, workspace::Place},
     exit::usage,
 };
 
@@ -149,7 +149,7 @@ fn within(from: &ProjectPath, to: &str) -> anyhow::Result<String> {
 
 fn done(what: &str, path: &str, json: bool) -> anyhow::Result<()> {
     match json {
-        true => Ok(say(&json!({"path": path, "done": what}).to_string())?),
+        true => Ok(say_json_line(&json!({"path": path, "done": what}))?),
         false => Ok(say(&format!("{} is {what}", plain(path)))?),
     }
 }

@@ -15,7 +15,7 @@ use serde_json::json;
 
 use super::{ProjectPath, find, progress::bar};
 use crate::{
-    commands::{say, table::plain, words::bytes, workspace::Place},
+    commands::{say, say_json_line, table::plain, words::bytes, workspace::Place},
     exit::usage,
 };
 
@@ -72,7 +72,7 @@ impl Get {
         part.becomes(&to)?;
         let shown = to.display().to_string();
         match self.json {
-            true => Ok(say(&json!({"path": shown, "size": size}).to_string())?),
+            true => Ok(say_json_line(&json!({"path": shown, "size": size}))?),
             false => Ok(say(&format!("{} has {}", plain(&shown), bytes(size)))?),
         }
     }

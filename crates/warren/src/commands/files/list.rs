@@ -7,7 +7,7 @@ use serde_json::json;
 
 use super::{ProjectPath, find};
 use crate::commands::{
-    say,
+    say, say_json,
     table::{plain, table},
     words::bytes,
     workspace::Place,
@@ -31,7 +31,7 @@ impl Ls {
         let (mut workspace, project) = find(&self.place, file, &self.path).await?;
         let entries = workspace.list_files(project, &self.path.path).await?;
         if self.json {
-            return Ok(say(&serde_json::to_string_pretty(&json!({"entries": entries}))?)?);
+            return Ok(say_json(&json!({"entries": entries}))?);
         }
         if entries.is_empty() {
             return Ok(());

@@ -13,7 +13,7 @@ pub(super) fn bar(name: &str, total: u64) -> ProgressBar {
         return ProgressBar::hidden();
     }
     let bar = ProgressBar::with_draw_target(Some(total), ProgressDrawTarget::stderr());
-    bar.set_message(name.to_owned());
+    bar.set_message(base::plain::line(name));
     // The template is right, as a test shows; a bar without it is a bar, too.
     match style() {
         Ok(style) => bar.with_style(style),

@@ -18,7 +18,7 @@ use serde_json::json;
 
 use super::{ProjectPath, find, progress::bar};
 use crate::{
-    commands::{say, table::plain, words::bytes, workspace::Place},
+    commands::{say, say_json_line, table::plain, words::bytes, workspace::Place},
     exit::usage,
 };
 
@@ -56,7 +56,7 @@ impl Put {
         }
         bar.finish_and_clear();
         match self.json {
-            true => Ok(say(&json!({"path": path, "size": size}).to_string())?),
+            true => Ok(say_json_line(&json!({"path": path, "size": size}))?),
             false => Ok(say(&format!("{} has {}", plain(&path), bytes(size)))?),
         }
     }

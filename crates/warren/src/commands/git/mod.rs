@@ -8,9 +8,9 @@ use serde_json::json;
 
 use super::{
     files::ProjectPath,
-    say,
+    say, say_json, say_json_line,
     table::plain,
-    words::{clean, count},
+    words::count,
     worker_runtime,
     workspace::{Place, named},
 };
@@ -78,7 +78,7 @@ impl Status {
         let project = named(&projects, &self.project)?;
         let status = workspace.git_status(project.id).await?;
         match self.json {
-            true => Ok(say(&serde_json::to_string_pretty(&status)?)?),
+            true => Ok(say_json(&status)?),
             false => Ok(say(&readable(&status))?),
         }
     }
@@ -92,9 +92,9 @@ impl Diff {
         for path in self.paths(&mut workspace, project).await? {
             let patch = workspace.git_diff(project.id, &path, self.staged).await?;
             if self.json {
-                say(&json!({"path": path, "staged": self.staged, "patch": patch}).to_string())?;
+                say_json_line(&json!({"path": path, "staged": self.staged, "patch": patch}))?;
             } else if !patch.is_empty() {
-                say(clean(&patch).trim_end_matches('\n'))?;
+                say(patch.trim_end_matches('\n'))?;
             }
         }
         Ok(())

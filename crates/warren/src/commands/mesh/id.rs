@@ -6,7 +6,7 @@ use clap::Args;
 use client::admin::mesh::{MeshId, MeshRelayJson};
 use daemon::{ConfigFile, data::mesh_identity};
 
-use crate::commands::{note, qr, say, table::plain, target::Running};
+use crate::commands::{note, qr, say, say_json, table::plain, target::Running};
 
 /// Tell who this machine is in the mesh: its id, a fingerprint to compare over another channel, and,
 /// where its server runs, how it is reached and what is wrong with that. Without a server the key in
@@ -35,7 +35,7 @@ impl Id {
             Err(error) => (self.kept(file)?, Some(error)),
         };
         if self.json {
-            return Ok(say(&serde_json::to_string_pretty(&id)?)?);
+            return Ok(say_json(&id)?);
         }
         say(&readable(&id))?;
         if self.qr || std::io::stdout().is_terminal() {

@@ -7,7 +7,7 @@ use serde_json::json;
 
 use super::short;
 use crate::commands::{
-    say,
+    say, say_json,
     table::{plain, table},
     target::Running,
     words::bytes,
@@ -30,7 +30,7 @@ impl Models {
     pub(super) async fn run(self, file: &ConfigFile) -> anyhow::Result<()> {
         let models = self.server.warren(&file.serve)?.mesh_models().await?;
         if self.json {
-            return Ok(say(&serde_json::to_string_pretty(&json!({"models": models}))?)?);
+            return Ok(say_json(&json!({"models": models}))?);
         }
         if models.is_empty() {
             return Ok(say("No model is served or passed on, here or by a peer")?);

@@ -7,7 +7,7 @@ use serde_json::json;
 
 use super::short;
 use crate::commands::{
-    say,
+    say, say_json,
     table::{plain, table},
     target::Running,
     words::span,
@@ -30,7 +30,7 @@ impl Peers {
     pub(super) async fn run(self, file: &ConfigFile) -> anyhow::Result<()> {
         let peers = self.server.warren(&file.serve)?.mesh_peers().await?;
         if self.json {
-            return Ok(say(&serde_json::to_string_pretty(&json!({"peers": peers}))?)?);
+            return Ok(say_json(&json!({"peers": peers}))?);
         }
         if peers.is_empty() {
             return Ok(say(

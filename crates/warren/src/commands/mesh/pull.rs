@@ -9,7 +9,7 @@ use client::{
 use daemon::{ConfigFile, signals};
 
 use super::progress::Progress;
-use crate::commands::{note, say, table::plain, target::Running, words::bytes};
+use crate::commands::{note, say, say_json_line, table::plain, target::Running, words::bytes};
 
 /// Fetch a model from peers, from all that have the same files at once. It is the server that fetches: a
 /// pull that is interrupted here goes on, and one that broke off goes on where it was
@@ -54,7 +54,7 @@ impl Pull {
         let (mut progress, mut last) = (Progress::new(), None);
         while let Some(step) = pulling.next().await? {
             match self.json {
-                true => say(&serde_json::to_string(&step)?)?,
+                true => say_json_line(&step)?,
                 false => progress.show(&step),
             }
             last = Some(step);
@@ -94,7 +94,7 @@ impl Pull {
         };
         let cancelled = warren.cancel_mesh_transfer(&running.id).await?;
         if self.json {
-            return Ok(say(&serde_json::to_string(&cancelled)?)?);
+            return Ok(say_json_line(&cancelled)?);
         }
         note("what has arrived stays for another pull");
         Ok(())

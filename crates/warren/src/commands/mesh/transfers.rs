@@ -7,7 +7,7 @@ use serde_json::json;
 
 use super::short;
 use crate::commands::{
-    say,
+    say, say_json,
     table::{plain, table},
     target::Running,
     words::{bytes, span},
@@ -32,13 +32,13 @@ impl Transfers {
         if let Some(id) = &self.cancel {
             let cancelled = warren.cancel_mesh_transfer(id).await?;
             return match self.json {
-                true => Ok(say(&serde_json::to_string_pretty(&cancelled)?)?),
+                true => Ok(say_json(&cancelled)?),
                 false => Ok(say(&format!("{} is cancelled", plain(&cancelled.id)))?),
             };
         }
         let transfers = warren.mesh_transfers().await?;
         if self.json {
-            return Ok(say(&serde_json::to_string_pretty(&json!({"transfers": transfers}))?)?);
+            return Ok(say_json(&json!({"transfers": transfers}))?);
         }
         if transfers.is_empty() {
             return Ok(say("No model is on its way")?);

@@ -11,7 +11,7 @@ use protocol::workspace::{
 };
 
 use super::{
-    say,
+    say, say_json,
     session::attach::{Keys, has_terminal, size, use_session},
     worker_runtime,
     workspace::{Place, named},
@@ -128,7 +128,7 @@ impl Open {
 
     fn tell(&self, session: &SessionInfo) -> anyhow::Result<()> {
         match self.json {
-            true => Ok(say(&serde_json::to_string_pretty(session)?)?),
+            true => Ok(say_json(session)?),
             false => Ok(say(&session.id.to_string())?),
         }
     }

@@ -11,7 +11,7 @@ use protocol::workspace::{
 use serde_json::json;
 
 use super::{
-    say,
+    say, say_json, say_json_line,
     table::{plain, table},
     worker_runtime,
     workspace::{Place, named, short, terms::ago},
@@ -128,7 +128,7 @@ impl List {
     async fn run(self, file: &ConfigFile) -> anyhow::Result<()> {
         let projects = self.output.place.connect(file).await?.projects().await?;
         if self.output.json {
-            return Ok(say(&serde_json::to_string_pretty(&json!({"projects": projects}))?)?);
+            return Ok(say_json(&json!({"projects": projects}))?);
         }
         if projects.is_empty() {
             return Ok(say("There are no projects yet. Make one: warren project create NAME")?);
@@ -180,7 +180,7 @@ impl One {
         let project = named(&projects, &self.project)?;
         workspace.delete_project(project.id).await?;
         match self.output.json {
-            true => Ok(say(&json!({"project_id": project.id, "removed": true}).to_string())?),
+            true => Ok(say_json_line(&json!({"project_id": project.id, "removed": true}))?),
             false => {
                 let (name, directory) = (plain(&project.name), plain(&project.working_dir));
                 Ok(say(&format!("{name} is forgotten; its files in {directory} stay"))?)
@@ -220,7 +220,7 @@ fn row(project: &Project) -> Vec<String> {
 
 fn tell(project: &Project, json: bool) -> anyhow::Result<()> {
     if json {
-        return Ok(say(&serde_json::to_string_pretty(project)?)?);
+        return Ok(say_json(project)?);
     }
     say(&format!("id         {}", project.id))?;
     say(&format!("name       {}", plain(&project.name)))?;

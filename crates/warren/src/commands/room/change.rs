@@ -10,7 +10,7 @@ use daemon::ConfigFile;
 
 use super::{close::Host, create::defaults, hosts::Hosts, place::Place};
 use crate::{
-    commands::{say, table::plain},
+    commands::{say, say_json, table::plain},
     exit::usage,
 };
 
@@ -48,7 +48,7 @@ impl Change {
         let token = self.host.token(&found)?;
         let room = found.room(None)?.change(&change, &token).await?;
         if self.json {
-            return Ok(say(&serde_json::to_string_pretty(&room)?)?);
+            return Ok(say_json(&room)?);
         }
         let guarded = if room.room.password_protected { "a password" } else { "no password" };
         let (code, name) = (plain(found.code()), plain(&room.room.name));

@@ -27,7 +27,7 @@ use super::{
     note,
 };
 use crate::{
-    commands::{qr, say, table::plain},
+    commands::{qr, say, say_json, table::plain},
     exit::usage,
 };
 
@@ -71,7 +71,7 @@ impl Create {
         let invitation = Invitation::new(&warren, &created.room).await;
         if self.json {
             let all = as_json(&warren, &created, &invitation);
-            return Ok(say(&serde_json::to_string_pretty(&all?)?)?);
+            return Ok(say_json(&all?)?);
         }
         say(&readable(&created, &invitation))?;
         if self.qr || std::io::stdout().is_terminal() {

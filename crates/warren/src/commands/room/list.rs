@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use super::{hosts::Hosts, note};
 use crate::commands::{
-    say,
+    say, say_json,
     table::{plain, table},
 };
 
@@ -49,7 +49,7 @@ impl List {
         sort(&mut rooms, self.sort, self.reverse);
         if self.json {
             let rooms = rooms.iter().map(as_json).collect::<Result<Vec<_>, _>>()?;
-            return Ok(say(&serde_json::to_string_pretty(&json!({"rooms": rooms}))?)?);
+            return Ok(say_json(&json!({"rooms": rooms}))?);
         }
         if rooms.is_empty() {
             return Ok(say("There are no rooms here. Make one: warren room create --name NAME")?);

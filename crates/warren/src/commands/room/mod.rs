@@ -26,11 +26,7 @@ use base::Secret;
 use clap::{Args, Subcommand};
 use daemon::ConfigFile;
 
-use super::{
-    note,
-    words::{clean, count},
-    worker_runtime,
-};
+use super::{note, words::count, worker_runtime};
 
 /// Share models with friends in a room
 #[derive(Args)]

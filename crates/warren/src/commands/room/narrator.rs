@@ -9,7 +9,7 @@ use client::room::{
 };
 use jiff::Timestamp;
 
-use super::{clean, show::machine, show::status};
+use super::{show::machine, show::status};
 use crate::commands::{answer::metrics, table::plain};
 
 /// The most participants whose names are remembered.
@@ -142,7 +142,7 @@ impl Narrator {
     fn quote(&self, participant: &str, text: &str) -> Vec<String> {
         let who = self.name(participant);
         let lines = text.lines().filter(|line| !line.trim().is_empty());
-        lines.map(|line| format!("  {who}: {}", clean(line))).collect()
+        lines.map(|line| format!("  {who}: {}", base::plain::lines(line))).collect()
     }
 
     fn name(&self, id: &str) -> String {

@@ -3,6 +3,7 @@
 use std::io::{IsTerminal, Write, stderr, stdin};
 
 use anyhow::bail;
+use base::plain;
 
 /// How often a question is asked before it is given up.
 const TRIES: usize = 3;
@@ -43,7 +44,7 @@ fn chosen(answer: &str, of: usize) -> Option<usize> {
 
 fn ask(text: &str) -> anyhow::Result<String> {
     let mut out = stderr().lock();
-    write!(out, "{text}")?;
+    write!(out, "{}", plain::lines(text))?;
     out.flush()?;
     let mut answer = String::new();
     if stdin().read_line(&mut answer)? == 0 {

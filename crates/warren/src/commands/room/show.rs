@@ -17,7 +17,7 @@ use super::{
     place::Place,
 };
 use crate::commands::{
-    say,
+    say, say_json,
     table::{plain, table},
 };
 
@@ -53,7 +53,7 @@ impl Show {
             let server = found.warren.url();
             let all =
                 json!({"server": server, "room": found.summary, "participants": participants});
-            return Ok(say(&serde_json::to_string_pretty(&all)?)?);
+            return Ok(say_json(&all)?);
         }
         say(&summary(&found))?;
         match participants {

@@ -12,7 +12,7 @@ use super::{
     note,
     place::Place,
 };
-use crate::commands::say;
+use crate::commands::{say, say_json_line};
 
 /// Tell what happens in a room, as it happens, until it is closed
 #[derive(Args)]
@@ -50,12 +50,11 @@ impl Watch {
         loop {
             match follow.next().await? {
                 Next::Event(event) => {
-                    let lines = if self.json {
-                        vec![serde_json::to_string(&*event)?]
+                    if self.json {
+                        say_json_line(&*event)?;
                     } else {
-                        narrator.tell(&event)
-                    };
-                    lines.iter().try_for_each(|line| say(line))?;
+                        narrator.tell(&event).iter().try_for_each(|line| say(line))?;
+                    }
                     if is_last(&event) {
                         return Ok(());
                     }

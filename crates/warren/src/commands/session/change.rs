@@ -6,7 +6,7 @@ use serde_json::json;
 
 use super::show::tell;
 use crate::commands::{
-    say,
+    say, say_json_line,
     workspace::{Place, named},
 };
 
@@ -33,7 +33,7 @@ impl Kill {
         for id in ids {
             workspace.kill_session(id).await?;
             match self.json {
-                true => say(&json!({"session_id": id, "killed": true}).to_string())?,
+                true => say_json_line(&json!({"session_id": id, "killed": true}))?,
                 false => say(&format!("{id} is ended"))?,
             }
         }

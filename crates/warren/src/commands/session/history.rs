@@ -11,8 +11,7 @@ use protocol::workspace::{
 };
 
 use crate::commands::{
-    say,
-    words::clean,
+    say_json_line,
     workspace::{Place, named},
 };
 
@@ -60,13 +59,13 @@ impl PrintHistory {
 
     fn print(&self, piece: &History) -> anyhow::Result<()> {
         if self.json {
-            return Ok(say(&serde_json::to_string(piece)?)?);
+            return Ok(say_json_line(piece)?);
         }
         let mut out = stdout().lock();
         if self.raw || !out.is_terminal() {
             out.write_all(piece.data.as_bytes())?;
         } else {
-            out.write_all(clean(&without_sequences(&piece.data)).as_bytes())?;
+            out.write_all(base::plain::lines(&without_sequences(&piece.data)).as_bytes())?;
         }
         Ok(out.flush()?)
     }

@@ -6,7 +6,7 @@ use protocol::workspace::SessionInfo;
 use serde_json::json;
 
 use crate::commands::{
-    say,
+    say, say_json,
     table::{plain, table},
     workspace::{
         Place, short,
@@ -31,7 +31,7 @@ impl List {
     pub(super) async fn run(self, file: &ConfigFile) -> anyhow::Result<()> {
         let sessions = self.place.connect(file).await?.sessions(self.all).await?;
         if self.json {
-            return Ok(say(&serde_json::to_string_pretty(&json!({"sessions": sessions}))?)?);
+            return Ok(say_json(&json!({"sessions": sessions}))?);
         }
         if sessions.is_empty() {
             return Ok(say("There are no sessions. Open a terminal: warren open")?);

@@ -10,7 +10,7 @@ use super::turn;
 use crate::{
     commands::{
         answer::prompt,
-        say,
+        say, say_json_line,
         table::plain,
         workspace::{Place, named, terms::runs},
     },
@@ -140,7 +140,7 @@ impl New {
 
     fn tell(&self, session: &SessionInfo) -> anyhow::Result<()> {
         if self.json {
-            return Ok(say(&serde_json::to_string(session)?)?);
+            return Ok(say_json_line(session)?);
         }
         let (id, directory) = (session.id, plain(&session.working_dir));
         Ok(say(&format!("{id}\n{} in {directory}", runs(session)))?)

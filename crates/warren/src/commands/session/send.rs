@@ -11,7 +11,7 @@ use super::turn;
 use crate::{
     commands::{
         answer::prompt,
-        say,
+        say_json_line,
         workspace::{Place, named, terms::called},
     },
     exit::usage,
@@ -49,7 +49,7 @@ impl Send {
         if !self.wait {
             let turn = workspace.prompt(session.id, text).await?;
             if self.json {
-                say(&json!({"session_id": session.id, "turn": turn}).to_string())?;
+                say_json_line(&json!({"session_id": session.id, "turn": turn}))?;
             }
             return Ok(());
         }

@@ -5,7 +5,7 @@ use daemon::ConfigFile;
 use protocol::workspace::SessionInfo;
 
 use crate::commands::{
-    say,
+    say, say_json,
     table::plain,
     workspace::{
         Place, named,
@@ -35,7 +35,7 @@ impl Show {
 /// Shows one session.
 pub(super) fn tell(session: &SessionInfo, json: bool) -> anyhow::Result<()> {
     if json {
-        return Ok(say(&serde_json::to_string_pretty(session)?)?);
+        return Ok(say_json(session)?);
     }
     for (name, value) in fields(session).into_iter().filter(|(_, value)| !value.is_empty()) {
         say(&format!("{name:<11}{value}"))?;

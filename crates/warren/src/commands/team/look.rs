@@ -10,7 +10,7 @@ use super::{
     find::{members, team},
 };
 use crate::commands::{
-    say,
+    say, say_json, say_json_line,
     table::{plain, table},
     workspace::{
         short,
@@ -47,7 +47,7 @@ impl List {
     pub(super) async fn run(self, file: &ConfigFile) -> anyhow::Result<()> {
         let teams = self.output.place.connect(file).await?.teams().await?;
         if self.output.json {
-            return Ok(say(&serde_json::to_string_pretty(&json!({"teams": teams}))?)?);
+            return Ok(say_json(&json!({"teams": teams}))?);
         }
         if teams.is_empty() {
             return Ok(say("There are no teams. Make one: warren team create NAME")?);
@@ -63,7 +63,7 @@ impl Show {
         let members = members(&mut workspace, &team).await?;
         if self.output.json {
             let shown = json!({"team": team, "sessions": members});
-            return Ok(say(&serde_json::to_string_pretty(&shown)?)?);
+            return Ok(say_json(&shown)?);
         }
         say(&format!("id      {}", team.id))?;
         say(&format!("name    {}", plain(&team.name)))?;
@@ -79,7 +79,7 @@ impl Rm {
         let (mut workspace, team) = team(&self.output, file, &self.team).await?;
         workspace.delete_team(team.id).await?;
         match self.output.json {
-            true => Ok(say(&json!({"team_id": team.id, "deleted": true}).to_string())?),
+            true => Ok(say_json_line(&json!({"team_id": team.id, "deleted": true}))?),
             false => Ok(say(&format!("{} is deleted", plain(&team.name)))?),
         }
     }

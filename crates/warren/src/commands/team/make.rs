@@ -10,7 +10,7 @@ use serde_json::json;
 
 use super::{Output, find::team};
 use crate::commands::{
-    say,
+    say, say_json,
     session::Mode,
     table::plain,
     workspace::{named, terms::called},
@@ -96,7 +96,7 @@ impl Create {
         });
         let made = made.await?;
         if self.output.json {
-            return Ok(say(&serde_json::to_string_pretty(&made)?)?);
+            return Ok(say_json(&made)?);
         }
         let leader = called(&made.leader_session);
         Ok(say(&format!("{}\n{} is led by {leader}", made.team.id, plain(&made.team.name)))?)
@@ -123,7 +123,7 @@ impl Spawn {
         match self.output.json {
             true => {
                 let made = json!({"team_id": team.id, "worker_session": session});
-                Ok(say(&serde_json::to_string_pretty(&made)?)?)
+                Ok(say_json(&made)?)
             }
             false => Ok(say(&session.id.to_string())?),
         }

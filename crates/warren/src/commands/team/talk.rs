@@ -9,7 +9,7 @@ use super::{
     Output,
     find::{called, member, members, team},
 };
-use crate::commands::{answer::prompt, say, words::clean};
+use crate::commands::{answer::prompt, say, say_json_line};
 
 /// Tell a member something
 #[derive(Args)]
@@ -55,7 +55,7 @@ impl Send {
         let message = RelayTeamMessage { team_id, from_session_id, to_session_id, payload };
         let seq = workspace.relay(message).await?;
         match self.output.json {
-            true => Ok(say(&json!({"team_id": team_id, "seq": seq}).to_string())?),
+            true => Ok(say_json_line(&json!({"team_id": team_id, "seq": seq}))?),
             false => Ok(say(&format!("message {seq} is kept for whom it is for"))?),
         }
     }
@@ -76,11 +76,11 @@ impl Inbox {
             }
             for message in &inbox.messages {
                 if self.output.json {
-                    say(&serde_json::to_string(message)?)?;
+                    say_json_line(message)?;
                     continue;
                 }
                 let from = called(&members, message.from_session_id);
-                let (seq, payload) = (message.seq, clean(&message.payload));
+                let (seq, payload) = (message.seq, &message.payload);
                 say(&format!("{seq} from {from}: {payload}"))?;
             }
             if since_seq.is_some_and(|since| inbox.next_seq <= since) {

@@ -15,7 +15,7 @@ use super::{
     find::{called, member, members, milliseconds, team},
 };
 use crate::{
-    commands::{answer::prompt, note, say, session::Mode, words::clean, workspace::short},
+    commands::{answer::prompt, note, say, say_json, session::Mode, workspace::short},
     exit::usage,
 };
 
@@ -104,7 +104,7 @@ impl Assign {
         let work = message::Assign { team_id, prompt, worker_name, provider, mode };
         let assigned = workspace.assign(work).await?;
         match self.output.json {
-            true => Ok(say(&serde_json::to_string_pretty(&assigned)?)?),
+            true => Ok(say_json(&assigned)?),
             false => Ok(say(&assigned.worker_session_id.to_string())?),
         }
     }
@@ -120,7 +120,7 @@ impl Handoff {
         let work = message::Handoff { team_id, prompt, worker_name, timeout_ms, provider, mode };
         let result = workspace.handoff(work).await?;
         if self.output.json {
-            say(&serde_json::to_string_pretty(&result)?)?;
+            say_json(&result)?;
         }
         tell(&result, &self.team, self.output.json)
     }
@@ -129,7 +129,7 @@ impl Handoff {
 /// Prints what came of a handoff; that it failed, or goes on, is a failure of the command.
 fn tell(result: &HandoffResult, team: &str, json: bool) -> anyhow::Result<()> {
     let worker = short(result.worker_session_id);
-    let words = clean(result.result.as_deref().unwrap_or_default());
+    let words = result.result.as_deref().unwrap_or_default();
     match (result.completed, result.success) {
         (true, true) if json => Ok(()),
         (true, true) => Ok(say(words.trim_end_matches('\n'))?),
@@ -161,7 +161,7 @@ impl Wait {
         let Reported { answer, results } = reported;
         if self.output.json {
             let told = json!({"wait": answer, "results": results});
-            say(&serde_json::to_string_pretty(&told)?)?;
+            say_json(&told)?;
         } else {
             for id in &answer.completed_workers {
                 say(&format!("{} has reported", called(members, *id)))?;
@@ -169,7 +169,7 @@ impl Wait {
             for result in results {
                 let name = called(members, result.worker_session_id);
                 let how = if result.success { "" } else { " (failed)" };
-                say(&format!("\n{name}{how}:\n{}", clean(&result.result)))?;
+                say(&format!("\n{name}{how}:\n{}", result.result))?;
             }
         }
         if answer.pending_workers.is_empty() {
@@ -197,7 +197,7 @@ impl Report {
         let result = WorkerResult { team_id, worker_session_id, success, result };
         workspace.report(result.clone()).await?;
         match self.output.json {
-            true => Ok(say(&serde_json::to_string_pretty(&result)?)?),
+            true => Ok(say_json(&result)?),
             false => Ok(say(&format!("{} has reported", called(&members, worker_session_id)))?),
         }
     }

@@ -22,7 +22,7 @@ mod models;
 mod namespaces;
 mod relay;
 mod routes;
-mod servers;
+pub(crate) mod servers;
 mod settings;
 mod stock_lan;
 mod stock_relay;

@@ -5,6 +5,8 @@ use std::{
     time::{Duration, Instant},
 };
 
+use base::plain;
+
 /// Standard error, as somebody looks at it.
 pub(super) struct Screen {
     terminal: bool,
@@ -34,7 +36,7 @@ impl Screen {
     pub(super) fn tell(&mut self, line: &str) {
         let clear = if std::mem::take(&mut self.drawn) { CLEAR } else { "" };
         // That nobody looks is no reason not to lend.
-        let _ = writeln!(stderr().lock(), "{clear}{line}");
+        let _ = writeln!(stderr().lock(), "{clear}{}", plain::lines(line));
     }
 
     /// Shows how it stands, when so many requests were answered: on a terminal as the line that
@@ -53,7 +55,7 @@ impl Screen {
     fn draw(&mut self, line: &str) {
         self.drawn = true;
         let mut out = stderr().lock();
-        let _ = write!(out, "{CLEAR}{line}").and_then(|()| out.flush());
+        let _ = write!(out, "{CLEAR}{}", plain::line(line)).and_then(|()| out.flush());
     }
 }
 

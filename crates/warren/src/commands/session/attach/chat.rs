@@ -9,7 +9,7 @@ use protocol::workspace::{
 };
 use serde_json::Value;
 
-use crate::commands::{table::plain, words::clean};
+use crate::commands::table::plain;
 
 /// The longest that is shown of what a tool is used on, and of what came of it.
 const SHOWN: usize = 400;
@@ -67,8 +67,10 @@ impl Chat {
                 let (read, written) = (usage.input_tokens, usage.output_tokens);
                 self.line(&format!("  [{read} tokens read, {written} written{cost}]"))
             }
-            Seen::Notice(notice) => self.line(&format!("  ! {}", clean(&notice.message))),
-            Seen::Refused(words) => self.line(&format!("  ! {}", clean(&words))),
+            Seen::Notice(notice) => {
+                self.line(&format!("  ! {}", base::plain::lines(&notice.message)))
+            }
+            Seen::Refused(words) => self.line(&format!("  ! {}", base::plain::lines(&words))),
             Seen::Lost(_) => self.line("  ! the connection is lost, another is tried for"),
             Seen::Back => self.line("  ! the connection is back"),
             Seen::Ended(ending) => {
@@ -134,16 +136,20 @@ impl Chat {
                 (self.is_working, self.has_text) = (true, false);
                 String::new()
             }
-            AgentEvent::Text { text, delta } => self.text(&clean(&text), delta),
-            AgentEvent::Thinking { text } => self.line(&format!("  ~ {}", cut(&clean(&text)))),
+            AgentEvent::Text { text, delta } => self.text(&base::plain::lines(&text), delta),
+            AgentEvent::Thinking { text } => {
+                self.line(&format!("  ~ {}", cut(&base::plain::lines(&text))))
+            }
             AgentEvent::ToolStarted { name, input, .. } => {
                 self.line(&format!("  > {} {}", plain(&name), brief(&input)))
             }
             AgentEvent::ToolFinished { ok: true, .. } => String::new(),
             AgentEvent::ToolFinished { ok: false, output, .. } => {
-                self.line(&format!("  ! failed: {}", cut(&clean(&output))))
+                self.line(&format!("  ! failed: {}", cut(&base::plain::lines(&output))))
             }
-            AgentEvent::Notice { message } => self.line(&format!("  ! {}", clean(&message))),
+            AgentEvent::Notice { message } => {
+                self.line(&format!("  ! {}", base::plain::lines(&message)))
+            }
             AgentEvent::TurnEnded { outcome, error, text, .. } => {
                 self.turn_ended(outcome, error.as_deref(), text.as_deref())
             }
@@ -165,9 +171,9 @@ impl Chat {
     ) -> String {
         self.is_working = false;
         self.questions.clear();
-        let whole = text.filter(|_| !self.has_text).map(clean).unwrap_or_default();
+        let whole = text.filter(|_| !self.has_text).map(base::plain::lines).unwrap_or_default();
         let mut shown = if whole.is_empty() { String::new() } else { self.text(&whole, false) };
-        let why = error.map(clean).unwrap_or_default();
+        let why = error.map(base::plain::lines).unwrap_or_default();
         shown += &match outcome {
             TurnOutcome::Completed => self.line(""),
             TurnOutcome::Interrupted => self.line("  ! the turn was interrupted"),

@@ -1,9 +1,9 @@
 //! What comes of a terminal's session, as bytes for this terminal.
 
+use base::plain;
 use client::workspace::{Ending, Seen};
 
 use super::rest::Rest;
-use crate::commands::words::clean;
 
 /// Makes this terminal one that was just reset, whatever state it is in, without clearing what
 /// scrolled away: an open sequence is cut off; the alternate screen, margins, colours, modes of mouse,
@@ -57,10 +57,10 @@ impl Painter {
             Seen::Back => self.say_no_more(out),
             Seen::Refused(words) => {
                 self.say(&words, out);
-                self.last_words = Some(clean(&words));
+                self.last_words = Some(plain::lines(&words));
             }
             Seen::Ended(ending) => self.ended = Some(ending),
-            Seen::Notice(notice) => self.last_words = Some(clean(&notice.message)),
+            Seen::Notice(notice) => self.last_words = Some(plain::lines(&notice.message)),
             // What is for agents, and what the program itself paints when it hears of it.
             Seen::Event(_)
             | Seen::Asked(_)
@@ -104,7 +104,7 @@ impl Painter {
         if !std::mem::replace(&mut self.has_title, true) {
             out.extend_from_slice(PUSH_TITLE.as_bytes());
         }
-        let line: String = words.chars().filter(|c| !c.is_control()).take(200).collect();
+        let line: String = plain::line(words).chars().take(200).collect();
         out.extend_from_slice(format!("\x1b]2;warren: {line}\x1b\\").as_bytes());
     }
 

@@ -19,7 +19,7 @@ use self::{
     own::{Heard, Own},
     shown::Shown,
 };
-use crate::commands::{note, say};
+use crate::commands::{note, say_json_line};
 
 /// How long a lost server is tried for while a turn is waited for.
 const PATIENCE: Duration = Duration::from_secs(120);
@@ -48,7 +48,7 @@ pub(super) async fn ask(
         }
         for heard in own.take(seen, Instant::now())? {
             match heard {
-                Heard::Event(event) if json => say(&serde_json::to_string(&event)?)?,
+                Heard::Event(event) if json => say_json_line(&event)?,
                 Heard::Event(event) => shown.print(&event)?,
                 Heard::Aside(words) => note(&words),
             }

@@ -7,7 +7,6 @@ use tokio::time::Instant;
 
 use crate::commands::{
     table::plain,
-    words::clean,
     workspace::{short, terms::called},
 };
 
@@ -79,8 +78,8 @@ impl<'a> Own<'a> {
                 short(self.session.id),
             ),
             Seen::Lost(words) => format!("{words}; trying again"),
-            Seen::Notice(notice) => clean(&notice.message),
-            Seen::Refused(words) => bail!("{}", clean(&words)),
+            Seen::Notice(notice) => notice.message.clone(),
+            Seen::Refused(words) => bail!("{words}"),
             Seen::Ended(Ending::Exited { .. }) => bail!("{} has ended", name()),
             Seen::Ended(Ending::Killed) => bail!("{} was killed", name()),
             Seen::Back => {
@@ -156,10 +155,9 @@ fn ended(outcome: TurnOutcome, error: Option<&str>) -> Result<(), String> {
     match outcome {
         TurnOutcome::Completed => Ok(()),
         TurnOutcome::Interrupted => Err("the turn was interrupted".to_owned()),
-        TurnOutcome::Failed => Err(format!(
-            "the turn failed: {}",
-            error.map_or("the agent does not say why".into(), clean)
-        )),
+        TurnOutcome::Failed => {
+            Err(format!("the turn failed: {}", error.unwrap_or("the agent does not say why")))
+        }
     }
 }
 

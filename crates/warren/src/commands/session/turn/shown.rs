@@ -2,9 +2,8 @@
 
 use std::io::{Write, stdout};
 
+use base::plain;
 use protocol::workspace::AgentEvent;
-
-use crate::commands::words::clean;
 
 /// How far an answer has been printed.
 #[derive(Debug, Default)]
@@ -29,11 +28,11 @@ impl Shown {
                 if !delta && self.in_line {
                     text.push('\n');
                 }
-                text.push_str(&clean(said));
+                text.push_str(&plain::lines(said));
             }
             AgentEvent::TurnEnded { text: whole, .. } => {
                 if let Some(whole) = whole.as_ref().filter(|_| !self.has_text) {
-                    text.push_str(&clean(whole));
+                    text.push_str(&plain::lines(whole));
                 }
                 if !text.ends_with('\n') && (self.in_line || !text.is_empty()) {
                     text.push('\n');
