@@ -169,6 +169,9 @@ impl Connection {
             reason = cause.to_string();
             source = cause.source();
         }
+        if let Some(advice) = wire::tls::advice(error) {
+            reason = format!("{reason}: {advice}");
+        }
         ClientError::Unreachable { url: self.shown(), reason }
     }
 

@@ -1,4 +1,4 @@
-//! Where others could reach this machine.
+//! Where others could reach this machine, and its name.
 
 use std::net::IpAddr;
 
@@ -7,6 +7,12 @@ use if_addrs::{IfOperStatus, Interface, get_if_addrs};
 
 /// The most addresses that are told.
 const MAX_ADDRESSES: usize = 16;
+
+/// The name of this machine, as it calls itself.
+#[must_use]
+pub fn host_name() -> String {
+    rustix::system::uname().nodename().to_string_lossy().trim().to_owned()
+}
 
 /// The addresses of this machine that others could reach it by: IPv4 first, at most 16, each once.
 /// Not those of the machine itself, those that mean nothing beyond their own wire (link-local), nor

@@ -55,6 +55,8 @@ enum Command {
     Tui(Box<commands::tui::Tui>),
     /// Make, list, rotate and revoke keys
     Key(Box<commands::key::Key>),
+    /// Make a self-signed certificate with which a server speaks TLS
+    Cert(Box<commands::cert::Cert>),
     /// Tell what was used, by key, model, provider, API or day
     Usage(Box<commands::usage::Usage>),
 }
@@ -93,6 +95,7 @@ fn run(cli: Cli) -> anyhow::Result<()> {
         Command::Team(team) => team.run(&file),
         Command::Tui(tui) => tui.run(&file),
         Command::Key(key) => key.run(&file),
+        Command::Cert(cert) => cert.run(),
         Command::Usage(usage) => usage.run(&file),
     }
 }

@@ -133,12 +133,20 @@ async fn connect(url: &Url, secure: bool) -> Result<Io, DialError> {
     if !secure {
         return Ok(Box::pin(stream));
     }
-    let untrusted = |source| DialError::Tls { host: host.to_owned(), source };
+    let untrusted = |source| DialError::Tls { host: host.to_owned(), source: advised(source) };
     let config = tls::client_config().map_err(untrusted)?;
     let name = rustls_pki_types::ServerName::try_from(bare.to_owned()).map_err(|_| shown())?;
     let stream =
         TlsConnector::from(Arc::clone(&config)).connect(name, stream).await.map_err(untrusted)?;
     Ok(Box::pin(stream))
+}
+
+/// What went wrong, and what to do about it.
+fn advised(error: io::Error) -> io::Error {
+    match tls::advice(&error) {
+        Some(advice) => io::Error::other(format!("{error}: {advice}")),
+        None => error,
+    }
 }
 
 fn request(dial: &Dial<'_>, key: &str) -> Result<Request<Empty<bytes::Bytes>>, DialError> {

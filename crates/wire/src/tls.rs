@@ -1,13 +1,21 @@
 //! Certificates, ours and theirs.
 
+mod trust;
+
 use std::{
+    error::Error,
     io,
     path::Path,
     sync::{Arc, OnceLock},
 };
 
-use rustls::{ClientConfig, RootCertStore, ServerConfig, crypto::ring};
+use rustls::{
+    CertificateError, ClientConfig, ConfigBuilder, RootCertStore, ServerConfig, WantsVerifier,
+    crypto::ring,
+};
 use rustls_pki_types::{CertificateDer, PrivateKeyDer, pem::PemObject};
+
+use self::trust::Trust;
 
 /// Why a certificate or its key cannot be used.
 #[derive(Debug, thiserror::Error)]
@@ -78,24 +86,44 @@ pub fn http_client_config(secure: bool) -> io::Result<ClientConfig> {
     if secure {
         return client_config().map(|shared| ClientConfig::clone(&shared));
     }
-    trusting(RootCertStore::empty())
+    Ok(builder()?.with_root_certificates(RootCertStore::empty()).with_no_client_auth())
+}
+
+/// What to do about a server's certificate that was refused, if that is what went wrong.
+pub fn advice(error: &(dyn Error + 'static)) -> Option<&'static str> {
+    let Some(rustls::Error::InvalidCertificate(why)) = error.downcast_ref() else {
+        let inner = error.downcast_ref::<io::Error>().and_then(io::Error::get_ref);
+        let inner = inner.map(|inner| inner as &(dyn Error + 'static));
+        return inner.or_else(|| error.source()).and_then(advice);
+    };
+    match why {
+        // Of a certificate that was made anew under the same name the old one's signature is wrong.
+        CertificateError::UnknownIssuer | CertificateError::BadSignature => Some(
+            "nobody whom this machine trusts stands for the server's certificate; if the server is \
+             your own, name the file of its certificate in SSL_CERT_FILE",
+        ),
+        CertificateError::NotValidForNameContext { .. } => Some(
+            "use a name that the certificate is for, or make one for this name on the server: \
+             `warren cert NAME`",
+        ),
+        _ => None,
+    }
 }
 
 fn build_client_config() -> io::Result<ClientConfig> {
-    let mut roots = RootCertStore::empty();
-    roots.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
-    if roots.is_empty() {
+    let certificates = rustls_native_certs::load_native_certs().certs;
+    let trust = Trust::of(&certificates).map_err(|_| {
         let hint = "this machine has no trusted certificates: install ca-certificates";
-        return Err(io::Error::new(io::ErrorKind::NotFound, hint));
-    }
-    trusting(roots)
+        io::Error::new(io::ErrorKind::NotFound, hint)
+    })?;
+    let verifying = builder()?.dangerous().with_custom_certificate_verifier(Arc::new(trust));
+    Ok(verifying.with_no_client_auth())
 }
 
-fn trusting(roots: RootCertStore) -> io::Result<ClientConfig> {
-    let builder = ClientConfig::builder_with_provider(Arc::new(ring::default_provider()))
+fn builder() -> io::Result<ConfigBuilder<ClientConfig, WantsVerifier>> {
+    ClientConfig::builder_with_provider(Arc::new(ring::default_provider()))
         .with_safe_default_protocol_versions()
-        .map_err(io::Error::other)?;
-    Ok(builder.with_root_certificates(roots).with_no_client_auth())
+        .map_err(io::Error::other)
 }
 
 #[cfg(test)]
@@ -107,5 +135,15 @@ mod tests {
         let nowhere = Path::new("/nowhere/cert.pem");
         let error = server_config(nowhere, nowhere).unwrap_err().to_string();
         assert!(error.starts_with("/nowhere/cert.pem cannot be used as a certificate"), "{error}");
+    }
+
+    #[test]
+    fn a_refused_certificate_is_advised_upon_however_deep_it_lies() {
+        let refused = rustls::Error::from(CertificateError::UnknownIssuer);
+        let wrapped = io::Error::other(io::Error::other(refused));
+        assert!(advice(&wrapped).is_some_and(|advice| advice.contains("SSL_CERT_FILE")));
+        let expired = io::Error::other(rustls::Error::from(CertificateError::Expired));
+        assert_eq!(advice(&expired), None);
+        assert_eq!(advice(&io::Error::from(io::ErrorKind::ConnectionRefused)), None);
     }
 }

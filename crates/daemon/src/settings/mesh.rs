@@ -66,7 +66,7 @@ impl MeshSettings {
         let settings = Self {
             route: options.route.unwrap_or_default().into(),
             listen: options.listen.or(default_listen),
-            name: options.name.unwrap_or_else(host_name),
+            name: options.name.unwrap_or_else(hardware::host_name),
             passcode: super::non_empty(options.passcode, "mesh-passcode")?,
             plain_passcode: options.plain_passcode.unwrap_or(false),
             require_sealed: options.require_sealed.unwrap_or(false),
@@ -191,10 +191,6 @@ fn minutes(text: &str) -> Option<u16> {
     let (hour, minute) = text.trim().split_once(':')?;
     let (hour, minute): (u16, u16) = (hour.parse().ok()?, minute.parse().ok()?);
     (hour * 60 + minute <= 24 * 60 && minute < 60).then_some(hour * 60 + minute)
-}
-
-fn host_name() -> String {
-    rustix::system::uname().nodename().to_string_lossy().into_owned()
 }
 
 impl From<MeshRoute> for Route {

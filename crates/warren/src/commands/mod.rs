@@ -4,6 +4,7 @@
 //! camera.
 
 mod answer;
+pub(crate) mod cert;
 pub(crate) mod files;
 pub(crate) mod git;
 pub(crate) mod key;

@@ -65,8 +65,7 @@ async fn lend(options: WorkerOptions, process: ServeOptions) -> anyhow::Result<(
 
 /// The name that a worker shows: as told, or the host's.
 pub(super) fn name(options: &WorkerOptions) -> String {
-    let host = || std::fs::read_to_string("/proc/sys/kernel/hostname").ok();
-    let name = options.name.clone().or_else(host).unwrap_or_default();
+    let name = options.name.clone().unwrap_or_else(hardware::host_name);
     Some(name.trim()).filter(|name| !name.is_empty()).unwrap_or("worker").to_owned()
 }
 

@@ -1,13 +1,20 @@
 //! TLS and HTTP/2: the same server over other connections.
 
-use std::{net::SocketAddr, path::PathBuf, sync::Arc};
+use std::{
+    net::SocketAddr,
+    os::unix::fs::PermissionsExt as _,
+    path::{Path, PathBuf},
+    sync::Arc,
+};
 
 use bytes::Bytes;
 use http::{Request, Response, Version};
 use http_body_util::{BodyExt, Full, Limited};
 use hyper::body::Incoming;
 use hyper_util::rt::{TokioExecutor, TokioIo};
+use rcgen::{BasicConstraints, CertificateParams, CertifiedKey, IsCa, KeyPair};
 use rustls::{ClientConfig, RootCertStore, crypto::ring};
+use rustls_pki_types::{CertificateDer, pem::PemObject};
 use serde_json::json;
 use testkit::{ChildProcess, Gate, MockBackend, Reply, within};
 use tokio::{
@@ -16,22 +23,58 @@ use tokio::{
 };
 use tokio_rustls::TlsConnector;
 
-use crate::common::{CHAT, binary, lend, serve};
+use crate::{
+    cli::warren,
+    common::{CHAT, binary, lend, serve},
+};
 
 /// A certificate for 127.0.0.1, in files.
 struct Certificate {
     directory: tempfile::TempDir,
-    der: rustls_pki_types::CertificateDer<'static>,
+    der: CertificateDer<'static>,
 }
 
 impl Certificate {
     fn new() -> Self {
-        let made = rcgen::generate_simple_self_signed(vec!["127.0.0.1".to_owned()]).unwrap();
+        Self::made(IsCa::NoCa)
+    }
+
+    fn made(is_ca: IsCa) -> Self {
+        let mut params = CertificateParams::new(["127.0.0.1".to_owned()]).unwrap();
+        params.is_ca = is_ca;
+        let signing_key = KeyPair::generate().unwrap();
+        let made = CertifiedKey { cert: params.self_signed(&signing_key).unwrap(), signing_key };
         let directory = tempfile::tempdir().unwrap();
         std::fs::write(directory.path().join("cert.pem"), made.cert.pem()).unwrap();
         let key = made.signing_key.serialize_pem();
         std::fs::write(directory.path().join("key.pem"), key).unwrap();
         Self { directory, der: made.cert.der().clone() }
+    }
+
+    /// The one that lies in a directory.
+    fn within(directory: tempfile::TempDir) -> Self {
+        let der = CertificateDer::from_pem_file(directory.path().join("cert.pem")).unwrap();
+        Self { directory, der }
+    }
+
+    /// As the command line of OpenSSL makes it, where that is installed.
+    fn of_openssl() -> Option<Self> {
+        let directory = tempfile::tempdir().unwrap();
+        let made = std::process::Command::new("openssl")
+            .args([
+                "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2", "-subj", "/CN=box",
+            ])
+            .args([
+                "-addext",
+                "subjectAltName=IP:127.0.0.1",
+                "-keyout",
+                "key.pem",
+                "-out",
+                "cert.pem",
+            ])
+            .current_dir(directory.path())
+            .output();
+        made.is_ok_and(|made| made.status.success()).then(|| Self::within(directory))
     }
 
     fn file(&self, name: &str) -> PathBuf {
@@ -135,24 +178,87 @@ async fn tls_offers_both_versions_of_http() {
     assert_eq!(sender.send_request(request).await.unwrap().status(), 200);
 }
 
-/// A worker connects over TLS to a server whose certificate its machine trusts, and to no other.
+/// `warren`, on a machine that trusts the certificate in this file alone.
+fn trusting(trusted: &Path, args: &[&str]) -> ChildProcess {
+    let (trust, binary) =
+        (format!("SSL_CERT_FILE={}", trusted.display()), binary().display().to_string());
+    let args = [&[trust.as_str(), &binary], args].concat();
+    ChildProcess::start("warren", "/usr/bin/env".as_ref(), &args)
+}
+
+fn worker(trusted: &Path, server: &str) -> ChildProcess {
+    trusting(trusted, &["worker", "--demo", "--secret", "s", "--server", server])
+}
+
+/// A worker connects over TLS to a server whose certificate its machine trusts, and to no other: made by
+/// a library, by OpenSSL, which lets it sign others, or by `warren cert`.
 #[tokio::test]
 async fn workers_connect_over_tls_to_servers_they_can_trust() {
-    let certificate = Certificate::new();
+    let own = tempfile::tempdir().unwrap();
+    let directory = own.path().display().to_string();
+    let made = warren(&["cert", "127.0.0.1", "--dir", &directory, "--json"]).await.json();
+    assert_eq!(made["names"], json!(["127.0.0.1"]));
+    let all = [
+        Some(Certificate::new()),
+        Some(Certificate::made(IsCa::Ca(BasicConstraints::Unconstrained))),
+        Some(Certificate::within(own)),
+        Certificate::of_openssl(),
+    ];
+    let stranger = Certificate::made(IsCa::Ca(BasicConstraints::Unconstrained));
+    for certificate in all.into_iter().flatten() {
+        let data = tempfile::tempdir().unwrap();
+        let (server, address) = certificate.serve(&data).await;
+        let server_url = format!("https://{address}");
+        let distrustful = worker(&stranger.file("cert.pem"), &server_url);
+        let refused = distrustful.line_with("no TLS connection").await;
+        assert!(refused.contains("SSL_CERT_FILE"), "{refused}");
+        let lent = worker(&certificate.file("cert.pem"), &server_url);
+        lent.line_with("connected").await;
+        server.line_with("worker connected").await;
+        let token = std::fs::read_to_string(data.path().join("admin.token")).unwrap();
+        let to = ["status", "--server", &server_url, "--admin-token", token.trim()];
+        let status = trusting(&certificate.file("cert.pem"), &to);
+        status.line_with("1 worker").await;
+        let status = trusting(&stranger.file("cert.pem"), &to);
+        status.line_with("SSL_CERT_FILE").await;
+    }
+}
+
+/// A certificate that names another host is none of this one, trusted or not, and it is said how to make
+/// one that is.
+#[tokio::test]
+async fn a_certificate_for_another_name_is_refused_with_the_line_that_makes_one() {
+    let own = tempfile::tempdir().unwrap();
+    let directory = own.path().display().to_string();
+    assert_eq!(warren(&["cert", "box.lan", "--dir", &directory]).await.code, Some(0));
+    let certificate = Certificate::within(own);
     let data = tempfile::tempdir().unwrap();
-    let (server, address) = certificate.serve(&data).await;
-    let server_url = format!("https://{address}");
-    let worker = |trusted: &str| {
-        let trust = format!("SSL_CERT_FILE={trusted}");
-        let binary = binary().display().to_string();
-        let lend = ["worker", "--demo", "--secret", "s", "--server", &server_url];
-        let args = [&[trust.as_str(), &binary], &lend[..]].concat();
-        ChildProcess::start("worker", "/usr/bin/env".as_ref(), &args)
-    };
-    let stranger = Certificate::new();
-    let distrustful = worker(&stranger.file("cert.pem").display().to_string());
-    distrustful.line_with("no TLS connection").await;
-    let trusting = worker(&certificate.file("cert.pem").display().to_string());
-    trusting.line_with("connected").await;
-    server.line_with("worker connected").await;
+    let (_server, address) = certificate.serve(&data).await;
+    let distrustful = worker(&certificate.file("cert.pem"), &format!("https://{address}"));
+    let refused = distrustful.line_with("no TLS connection").await;
+    assert!(refused.contains("box.lan") && refused.contains("warren cert NAME"), "{refused}");
+}
+
+/// What people see of a new certificate: what it is, and the lines that use it. One that is there is
+/// not replaced unasked.
+#[tokio::test]
+async fn a_certificate_is_made_on_the_command_line() {
+    let directory = tempfile::tempdir().unwrap();
+    let dir = directory.path().display().to_string();
+    let told = warren(&["cert", "--dir", &dir]).await;
+    assert_eq!(told.code, Some(0), "{told:?}");
+    for line in ["localhost", "127.0.0.1", "--tls-cert", "--tls-key", "SSL_CERT_FILE=", "sha-256"] {
+        assert!(told.out.contains(line), "{line}: {told:?}");
+    }
+    let mode = |name: &str| std::fs::metadata(directory.path().join(name)).unwrap().permissions();
+    assert_eq!(mode("key.pem").mode() & 0o777, 0o600);
+    let again = warren(&["cert", "--dir", &dir]).await;
+    assert_eq!((again.code, again.err.contains("--force")), (Some(1), true), "{again:?}");
+    let forced = warren(&["cert", "--dir", &dir, "--force", "--json"]).await.json();
+    let fingerprint = forced["sha256"].as_str().unwrap();
+    assert!(!told.out.contains(fingerprint), "{told:?}");
+    let bad = warren(&["cert", "http://box", "--dir", &dir, "--force"]).await;
+    assert_eq!((bad.code, bad.err.contains("http://box")), (Some(2), true), "{bad:?}");
+    let nowhere = warren(&["cert", "--dir", &format!("{dir}/nowhere")]).await;
+    assert_eq!((nowhere.code, nowhere.err.contains("key.pem")), (Some(1), true), "{nowhere:?}");
 }
