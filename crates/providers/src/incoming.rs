@@ -70,9 +70,15 @@ impl Incoming {
         match written {
             Ok(()) => self.writer.end(),
             Err(ReaderGone::Unreadable) => self.writer.fail(NO_SENSE),
-            Err(ReaderGone::Refused) => self.writer.fail(REFUSED),
+            Err(ReaderGone::Refused) => self.refused(),
             Err(ReaderGone::Over | ReaderGone::Stalled) => self.writer.abandon(),
         }
+    }
+
+    /// Its status is not for the client while another provider can be asked.
+    pub(crate) fn refused(self) {
+        tracing::info!(request_id = %self.writer.job(), "{REFUSED}");
+        self.writer.fail(REFUSED);
     }
 
     /// Passes on what was held back, if anything was.

@@ -8,7 +8,7 @@ use tokio::{sync::Notify, time::timeout};
 
 use super::{answer::head, calls::Done, request::told};
 use crate::{
-    incoming::{Incoming, NO_SENSE, REFUSED},
+    incoming::{Incoming, NO_SENSE},
     member::Presence,
     served::{Asked, Served},
 };
@@ -71,7 +71,7 @@ fn end(passed: Result<(), Trouble>, incoming: Incoming) -> Option<Incoming> {
             incoming.writer.fail(&why);
         }
         Err(Trouble::Gone(ReaderGone::Unreadable)) => incoming.writer.fail(NO_SENSE),
-        Err(Trouble::Gone(ReaderGone::Refused)) => incoming.writer.fail(REFUSED),
+        Err(Trouble::Gone(ReaderGone::Refused)) => incoming.refused(),
         Err(Trouble::Gone(ReaderGone::Stalled)) => incoming.writer.stalled(),
         Err(Trouble::Gone(ReaderGone::Over)) => incoming.writer.abandon(),
     }

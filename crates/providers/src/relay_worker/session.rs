@@ -25,7 +25,7 @@ use super::{
 use crate::{
     complaints::Complaints,
     head,
-    incoming::{Incoming, NO_SENSE, REFUSED},
+    incoming::{Incoming, NO_SENSE},
     refusal::cannot_ask,
     served::Served,
 };
@@ -356,7 +356,12 @@ impl Session {
                 }
             }
             ReaderGone::Unreadable => self.spoil(job, NO_SENSE),
-            ReaderGone::Refused => self.spoil(job, REFUSED),
+            ReaderGone::Refused => {
+                if let Some(current) = self.take(job) {
+                    self.sender.stop(job, CancelReason::WorkerDisconnect);
+                    current.incoming.refused();
+                }
+            }
             ReaderGone::Stalled => {
                 if let Some(current) = self.jobs.remove(&job) {
                     self.numbers.remove(&current.number);

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use base::JobId;
 use bytes::Bytes;
 use dispatch::Verdict;
 use http::StatusCode;
@@ -44,13 +45,18 @@ impl AnswerWriter {
         }
     }
 
+    /// The job that it answers.
+    pub fn job(&self) -> JobId {
+        self.claim.job
+    }
+
     /// Whether the head was written.
     pub fn has_begun(&self) -> bool {
         self.status.is_some()
     }
 
     /// Writes the head: from now on the job stays with this provider, unless its status is a refusal
-    /// ([`verdict_of`]) and another provider can be asked. A second head is ignored.
+    /// (a 5xx, a 429) and another provider can be asked. A second head is ignored.
     ///
     /// # Errors
     /// [`Gone::Over`] when the job is no longer this provider's, [`Gone::Refused`] when it should be

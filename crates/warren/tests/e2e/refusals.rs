@@ -5,9 +5,12 @@ use std::path::PathBuf;
 
 use serde_json::{Value, json};
 use tempfile::TempDir;
-use testkit::{Connect, Daemon, FakeWorker, Form, Gate, MockBackend, Reply};
+use testkit::{Connect, DEADLINE, Daemon, FakeWorker, Form, Gate, MockBackend, Reply, eventually};
 
-use crate::common::{CHAT, MESSAGES, ask, ask_for, both_forms, join, lend, post, serve};
+use crate::{
+    cli::{make_key, with_key},
+    common::{CHAT, MESSAGES, ask, ask_for, both_forms, join, lend, post, serve},
+};
 
 both_forms!(
     a_backends_error_goes_to_the_next_provider,
@@ -145,6 +148,37 @@ async fn two_workers_of_which_one_is_broken_fail_no_request() {
     let requests = daemon.admin().get("/admin/requests").await.json();
     assert!(requests.to_string().contains("\"requeues\":1"), "{requests}");
     assert!(!requests.to_string().contains("backend_error"), "{requests}");
+    let told = daemon.log().matches("its backend refused, and another is asked").count();
+    assert_eq!(told, 3, "{}", daemon.log());
+}
+
+/// What one provider refused and another answered is one request, with the tokens of the answer.
+#[tokio::test]
+async fn a_request_that_was_tried_twice_is_counted_once() {
+    let daemon = serve().start().await;
+    let limits = json!({"concurrent": 1, "rpm": 9});
+    let (_, key) = make_key(&daemon, json!({"limits": limits})).await;
+    let client = with_key(&daemon, &key);
+    let mut first = join(&daemon, Form::Binary, "first", 1).await;
+    let answer = post(&client, CHAT, ask(false));
+    let job = first.expect_job().await;
+    let mut second = join(&daemon, Form::Binary, "second", 1).await;
+    let used = |tokens| json!({"usage": {"prompt_tokens": tokens, "completion_tokens": tokens}});
+    first.complete(&job, 500, &used(900)).await;
+    let again = second.expect_job().await;
+    second.complete(&again, 200, &used(7)).await;
+    let answer = answer.await.unwrap();
+    assert_eq!(answer.header("x-ratelimit-remaining-requests"), Some("8"));
+    daemon.is_idle().await;
+    let totals = async || daemon.admin().get("/admin/usage").await.json()["totals"].clone();
+    eventually("the row of the ledger", DEADLINE, async || totals().await["requests"] == 1).await;
+    let totals = totals().await;
+    let tokens = (&totals["prompt_tokens"], &totals["completion_tokens"]);
+    assert_eq!(tokens, (&json!(7), &json!(7)), "{totals}");
+    let next = post(&client, CHAT, ask(false));
+    let job = first.expect_job().await;
+    first.complete(&job, 200, &used(1)).await;
+    assert_eq!(next.await.unwrap().status, 200, "its slot is free again");
 }
 
 /// An error that never ends is not waited for.
