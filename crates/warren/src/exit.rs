@@ -31,12 +31,17 @@ pub(crate) fn code(result: anyhow::Result<()>) -> ExitCode {
         return ExitCode::SUCCESS;
     }
     let code = number(&error);
-    // Wrapped by a context, an error's text is its whole chain, from the outermost in.
     #[expect(clippy::print_stderr, reason = "the last word of the process")]
     {
-        eprintln!("error: {}", plain::lines(&format!("{error:#}")));
+        eprintln!("error: {}", shown(&error));
     }
     ExitCode::from(code)
+}
+
+/// What a terminal is shown of an error, which may tell what a stranger said. Wrapped by a context, an
+/// error's text is its whole chain, from the outermost in.
+fn shown(error: &anyhow::Error) -> String {
+    plain::lines(&format!("{error:#}"))
 }
 
 /// Whether what is wrong is only that nobody reads the output any more, say `head`, which has seen enough.
@@ -67,6 +72,12 @@ mod tests {
         let error = usage(anyhow::anyhow!("7 is no port").context("--listen"));
         assert_eq!(format!("{error:#}"), "--listen: 7 is no port");
         assert_eq!(number(&error.context("starting")), 2);
+    }
+
+    #[test]
+    fn what_a_stranger_said_is_shown_without_what_steers_a_terminal() {
+        let error = anyhow::anyhow!("no\u{1b}[2J\u{202e}").context("\u{2066}asking");
+        assert_eq!(shown(&error), "\u{fffd}asking: no\u{fffd}[2J\u{fffd}");
     }
 
     #[test]

@@ -215,15 +215,13 @@ mod tests {
             team_id: TeamId::from_random(1),
             worker_session_id: SessionId::from_random(2),
             success: true,
-            result: Some("done\u{1b}".to_owned()),
+            result: Some("done".to_owned()),
             completed: true,
             wait_id: None,
         };
         assert!(tell(&result, "t", true).is_ok());
         result.success = false;
-        assert!(
-            tell(&result, "t", false).unwrap_err().to_string().ends_with("failed: done\u{fffd}")
-        );
+        assert!(tell(&result, "t", false).unwrap_err().to_string().ends_with("failed: done"));
         (result.completed, result.wait_id) = (false, Some(WaitId::from_random(3)));
         let words = tell(&result, "t", false).unwrap_err().to_string();
         assert!(words.contains(&format!("wait t --wait-id {}", WaitId::from_random(3))), "{words}");
