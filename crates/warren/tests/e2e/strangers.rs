@@ -2,7 +2,7 @@
 //! get them whole.
 
 use serde_json::json;
-use testkit::{Client, Connect, FakeHub, Reply};
+use testkit::{Client, Connect, DEADLINE, FakeHub, Reply, eventually};
 
 use crate::{
     cli::{Ran, warren},
@@ -45,6 +45,8 @@ async fn a_workers_names_do_nothing_to_the_terminal_of_status() {
     is_harmless(&json, "\\u202e");
     assert_eq!(json.json()["health"]["workers"][0]["worker_name"], name);
     assert_eq!(json.json()["health"]["workers"][0]["models"], json!([model]));
+    let logged = async || daemon.log().contains("worker connected");
+    eventually("the log", DEADLINE, logged).await;
     let log = Ran { code: None, out: daemon.log(), err: String::new() };
     is_harmless(&log, "\\u{202e}");
 }
