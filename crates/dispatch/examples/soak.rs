@@ -58,6 +58,7 @@ fn soak(seeds: u64, time: Duration) -> Result<String, String> {
         total.revoked += account.revoked;
         total.narrowed += account.narrowed;
         total.tried += account.tried;
+        total.ceased += account.ceased;
         run += 1;
     }
     let seconds = start.elapsed().as_secs();

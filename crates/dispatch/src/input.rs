@@ -107,6 +107,14 @@ pub enum Input {
         /// How many tokens its answer has, where that is known: from that its speed is measured.
         tokens: Option<u64>,
     },
+    /// A provider that lingers ([`Offer::lingers`]) is over with a job that was cancelled at it: its
+    /// slot is free.
+    Ceased {
+        /// The job.
+        job: JobId,
+        /// The provider.
+        provider: ProviderId,
+    },
     /// The consumer left before its job ended.
     ClientGone {
         /// The job.
@@ -145,6 +153,9 @@ pub struct Offer {
     pub endpoints: Endpoints,
     /// How far away it is.
     pub distance: Distance,
+    /// Whether it may go on with a job that was cancelled: the slot of such a job stays taken until
+    /// [`Input::Ceased`], or for [`Config::request_timeout`](crate::Config::request_timeout).
+    pub lingers: bool,
 }
 
 /// A job as far as the dispatcher needs to know it.

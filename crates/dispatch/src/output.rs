@@ -20,7 +20,8 @@ pub enum Output {
         /// How often the job was assigned before.
         attempt: u32,
     },
-    /// Tell the provider to stop working on the job. No reply is waited for: its slot is free.
+    /// Tell the provider to stop working on the job. No reply is waited for: its slot is free, unless
+    /// the provider lingers ([`Offer::lingers`](crate::Offer::lingers)).
     Cancel {
         /// The job.
         job: JobId,

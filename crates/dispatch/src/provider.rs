@@ -32,6 +32,9 @@ pub(crate) struct Provider {
     pub(crate) reported: u32,
     /// The jobs it holds.
     pub(crate) jobs: BTreeSet<JobId>,
+    /// Whether it may go on with what was cancelled at it, and what it may be going on with.
+    lingers: bool,
+    pub(crate) lingering: BTreeSet<JobId>,
     pub(crate) drain: Drain,
     pub(crate) health: Health,
     /// The number of the last assignment that was its.
@@ -63,6 +66,8 @@ impl Provider {
             throttle: 100,
             reported: offer.load,
             jobs: BTreeSet::new(),
+            lingers: offer.lingers,
+            lingering: BTreeSet::new(),
             drain: Drain::No,
             health: Health::new(),
             last_given: 0,
@@ -75,9 +80,15 @@ impl Provider {
         u32::try_from(self.jobs.len()).unwrap_or(u32::MAX)
     }
 
-    /// What it is busy with, by its own count or by ours, whichever is more.
+    /// How many cancelled jobs it may be going on with.
+    pub(crate) fn lingering(&self) -> u32 {
+        u32::try_from(self.lingering.len()).unwrap_or(u32::MAX)
+    }
+
+    /// What it is busy with, by its own count or by ours, whichever is more, and what was cancelled
+    /// at it and goes on.
     pub(crate) fn load(&self) -> u32 {
-        self.reported.max(self.in_flight())
+        self.reported.max(self.in_flight()).saturating_add(self.lingering())
     }
 
     pub(crate) fn is_free(&self) -> bool {
@@ -115,10 +126,14 @@ impl Provider {
         }
     }
 
-    /// A job that it had was cancelled.
-    pub(crate) fn canceled(&mut self, now: Instant) {
+    /// A job that it had was cancelled. Whether it may go on with it.
+    pub(crate) fn canceled(&mut self, now: Instant, job: JobId) -> bool {
         let count = self.settling_at(now).saturating_add(1).min(self.max_concurrent);
         self.settling = now.checked_add(SETTLES).map(|until| (count, until));
+        if self.lingers {
+            self.lingering.insert(job);
+        }
+        self.lingers
     }
 
     /// It reports its load. Of what that is above the present count, so much is not believed as
@@ -147,13 +162,12 @@ impl Provider {
     }
 
     pub(crate) fn candidate(&self, id: ProviderId) -> Candidate {
-        let held = self.in_flight();
         Candidate {
             provider: id,
-            load: self.reported.max(held),
+            load: self.load(),
             capacity: self.max_concurrent,
             last_given: self.last_given,
-            held,
+            held: self.in_flight(),
             distance: self.distance,
             speed: self.speed.now(),
             throttle: self.throttle,

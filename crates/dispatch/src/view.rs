@@ -31,6 +31,8 @@ pub struct ProviderView<'a> {
     pub reported_load: u32,
     /// How many of our jobs it holds.
     pub in_flight: u32,
+    /// How many cancelled jobs it may be going on with.
+    pub lingering: u32,
     /// Whether it is given nothing more.
     pub draining: bool,
     /// Until when it rests after faults. After that it is on trial until a good answer.
@@ -76,6 +78,7 @@ impl Dispatcher {
             throttle: provider.throttle,
             reported_load: provider.reported,
             in_flight: provider.in_flight(),
+            lingering: provider.lingering(),
             draining: provider.drain != Drain::No,
             resting_until: provider.health.resting_until(),
             provider,

@@ -127,6 +127,7 @@ impl Server {
             max_size: u64::MAX,
             endpoints: Endpoints::ASSUMED,
             distance: Distance::Here,
+            lingers: false,
         };
         let id = ProviderId::from_random(self.next as u64);
         let membership = self.scheduler.join(id, offer, Arc::new(Own(notes)));

@@ -40,17 +40,25 @@ impl Notes {
         self.leave(Note::Assigned(Box::new(assignment)));
     }
 
-    /// A job is no longer the provider's. One that its task has not seen yet, it never sees.
-    pub(crate) fn cancel(&self, job: JobId) {
+    /// A job is no longer the provider's. One that its task has not seen yet, it never sees. Whether
+    /// this is such a one.
+    pub(crate) fn cancel(&self, job: JobId) -> bool {
         let mut notes = self.lock();
         let is_own = |note: &Note| matches!(note, Note::Assigned(assigned) if assigned.job == job);
         let Some(at) = notes.iter().position(is_own) else {
             drop(notes);
-            return self.leave(Note::Canceled(job));
+            self.canceled(job);
+            return false;
         };
         if let Note::Assigned(unsent) = notes.remove(at) {
             unsent.answer.abandon();
         }
+        true
+    }
+
+    /// The task is told of a cancellation, whatever it has seen of the job.
+    pub(crate) fn canceled(&self, job: JobId) {
+        self.leave(Note::Canceled(job));
     }
 
     /// The drain is over.

@@ -17,7 +17,8 @@ pub trait Provider: Send + Sync {
     /// Serve this job.
     fn assign(&self, assignment: Assignment);
 
-    /// Stop working on this job. Its slot is already free.
+    /// Stop working on this job. Its slot is already free, unless this provider lingers
+    /// ([`Offer::lingers`]): then it is free once [`Membership::ceased`] says so.
     fn cancel(&self, job: JobId, reason: CancelReason);
 
     /// Nothing more will be assigned; what is in flight may finish within `grace`.
@@ -113,6 +114,11 @@ impl Membership {
     /// It serves these endpoints from now on.
     pub fn endpoints(&self, endpoints: Endpoints) {
         self.scheduler.handle(Input::Endpoints { provider: self.id, endpoints });
+    }
+
+    /// It works no more on a job that was cancelled at it.
+    pub fn ceased(&self, job: JobId) {
+        self.scheduler.handle(Input::Ceased { job, provider: self.id });
     }
 
     /// It is gone, and why.

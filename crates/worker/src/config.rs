@@ -4,7 +4,7 @@ use std::{fmt, sync::Arc, time::Duration};
 
 use backend::{BackendConfig, DemoConfig};
 use base::{Secret, redact_url};
-use protocol::node;
+use protocol::{node, room::tunnel::CANCELS};
 use url::Url;
 
 use crate::room::JoinRoom;
@@ -140,9 +140,13 @@ impl ServerTarget {
         Self { connects: Connects::Node(query.encode()), ..self.clone() }
     }
 
-    /// The same server, where a participant's tunnel is opened with this token.
-    pub(crate) fn for_tunnel(&self, mut url: Url, token: &str) -> Self {
+    /// The same server, where a participant's tunnel is opened with this token; `cancels`: the server
+    /// can tell it to stop, and is told that it does.
+    pub(crate) fn for_tunnel(&self, mut url: Url, token: &str, cancels: bool) -> Self {
         url.query_pairs_mut().append_pair("token", token);
+        if cancels {
+            url.query_pairs_mut().append_pair(CANCELS, "true");
+        }
         Self { secret: Some(token.into()), connects: Connects::Tunnel(url), ..self.clone() }
     }
 
@@ -251,7 +255,9 @@ mod tests {
         let room = target.in_room(JoinRoom::new("swift eagle", "p1", "Ann"));
         assert_eq!(room.connect_url().as_str(), "http://host/v1/worker/connect?room=swift+eagle");
         let url = Url::parse("ws://other:1/v1/rooms/X/participants/p1/tunnel").unwrap();
-        let tunnel = room.for_tunnel(url, "t&k");
+        let cancels = room.for_tunnel(url.clone(), "t&k", true);
+        assert_eq!(cancels.connect_url().query(), Some("token=t%26k&cancels=true"));
+        let tunnel = room.for_tunnel(url, "t&k", false);
         assert_eq!(
             tunnel.connect_url().as_str(),
             "ws://other:1/v1/rooms/X/participants/p1/tunnel?token=t%26k"

@@ -251,6 +251,7 @@ fn offer(models: &[&str]) -> Offer {
         max_size: u64::MAX,
         endpoints: Endpoints::ASSUMED,
         distance: Distance::Here,
+        lingers: false,
     }
 }
 

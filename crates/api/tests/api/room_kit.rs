@@ -100,6 +100,7 @@ impl Kit {
             max_size: u64::MAX,
             endpoints: endpoints.iter().copied().collect(),
             distance: Distance::Here,
+            lingers: false,
         };
         let participant = Participant { sender: self.sender.clone(), id: id.to_owned(), models };
         let membership = self.scheduler.join(provider, offer, Arc::new(participant));

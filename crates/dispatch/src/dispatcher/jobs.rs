@@ -153,12 +153,22 @@ impl Dispatcher {
         }
     }
 
+    /// A provider that lingers has ended a cancelled job, or has had the time for it.
+    pub(super) fn ceased(&mut self, now: Instant, by: ProviderId, id: JobId) {
+        self.timers.disarm(Timer::Linger(by, id));
+        if self.providers.get_mut(by).is_some_and(|provider| provider.lingering.remove(&id)) {
+            self.has_room(now, by);
+        }
+    }
+
     /// Tells a provider, which may get others, to stop working on a job.
     fn stop(&mut self, now: Instant, id: JobId, hold: Hold, reason: CancelReason) {
-        if let Some(provider) = self.providers.get_mut(hold.provider) {
-            provider.canceled(now);
+        let by = hold.provider;
+        if self.providers.get_mut(by).is_some_and(|provider| provider.canceled(now, id)) {
+            let longest = self.config.request_timeout;
+            self.timers.arm(Timer::Linger(by, id), now, longest, "end of a cancelled job");
         }
-        self.cancel(id, hold.provider, reason);
+        self.cancel(id, by, reason);
     }
 
     fn arm_idle(&mut self, id: JobId, since: Instant) {
@@ -267,6 +277,73 @@ mod tests {
         bench.begun(3);
         assert_eq!(bench.client_gone(3), [cancel(3, 1, CancelReason::ClientDisconnect)]);
         bench.assert_no_jobs();
+    }
+
+    fn lingering(max_concurrent: u32) -> Offer {
+        Offer { lingers: true, ..offer(max_concurrent) }
+    }
+
+    fn ceased(number: u128, at: u64) -> Input {
+        Input::Ceased { job: job(number), provider: provider(at) }
+    }
+
+    #[test]
+    fn a_slot_is_taken_until_a_provider_that_lingers_has_ceased() {
+        let mut bench = Bench::new();
+        bench.join(1, lingering(2));
+        for number in 1..=4 {
+            bench.submit(spec(number));
+        }
+        let told = |number| cancel(number, 1, CancelReason::ClientDisconnect);
+        assert_eq!(bench.client_gone(1), [told(1)]);
+        bench.begun(2);
+        assert_eq!(bench.client_gone(2), [told(2)]);
+        let view = bench.dispatcher.providers().next().unwrap();
+        assert_eq!((view.in_flight, view.lingering), (0, 2));
+        assert_eq!(bench.input(ceased(2, 1)), [assign(3, 1, 0)]);
+        assert_eq!(bench.input(ceased(2, 1)), [], "once");
+        assert_eq!(bench.input(ceased(9, 1)), []);
+        assert_eq!(bench.input(ceased(1, 9)), []);
+        assert_eq!(bench.input(ceased(3, 1)), [], "it was not cancelled");
+        assert_eq!(bench.input(ceased(1, 1)), [assign(4, 1, 0)]);
+    }
+
+    #[test]
+    fn a_provider_that_never_says_that_it_has_ceased_has_its_slot_back_in_the_end() {
+        let mut bench = Bench::new();
+        bench.join(1, lingering(1));
+        bench.submit(spec(1));
+        bench.client_gone(1);
+        assert_eq!(bench.wait(SECOND * 299), []);
+        bench.submit(spec(2));
+        assert_eq!(bench.wait(SECOND), [assign(2, 1, 0)]);
+        assert_eq!(bench.client_gone(2), [cancel(2, 1, CancelReason::ClientDisconnect)]);
+        bench.leave(1);
+        assert_eq!(bench.dispatcher.poll_timeout(), None, "one that left is waited for no more");
+    }
+
+    #[test]
+    fn a_job_goes_to_whom_it_does_not_have_to_wait_for() {
+        let mut bench = Bench::new();
+        bench.join(1, lingering(2));
+        bench.join(2, lingering(2));
+        bench.submit(spec(1));
+        bench.client_gone(1);
+        for number in [2, 3] {
+            let outputs = bench.submit(spec(number));
+            assert_eq!(outputs, [assign(number, if number == 2 { 2 } else { 1 }, 0)]);
+        }
+    }
+
+    #[test]
+    fn a_job_that_took_too_long_lingers_too() {
+        let mut bench = Bench::new();
+        bench.join(1, lingering(1));
+        bench.submit(spec(1));
+        let told = cancel(1, 1, CancelReason::Timeout);
+        assert_eq!(bench.wait(SECOND * 300), [told, end(1, Ending::RequestTimeout)]);
+        assert_eq!(bench.submit(spec(2)), []);
+        assert_eq!(bench.input(ceased(1, 1)), [assign(2, 1, 0)]);
     }
 
     #[test]

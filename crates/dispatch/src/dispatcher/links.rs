@@ -92,6 +92,7 @@ impl Dispatcher {
         self.timers.disarm(Timer::Grace(id));
         self.timers.disarm(Timer::Rest(id));
         let Some(gone) = self.providers.remove(id) else { return };
+        gone.lingering.iter().for_each(|job| self.timers.disarm(Timer::Linger(id, *job)));
         let concerned = self.queues.with_fallbacks(&gone.scope, &gone.models);
         for job in &held {
             if let Some((job, hold)) = self.release(*job) {

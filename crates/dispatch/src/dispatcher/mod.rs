@@ -39,7 +39,8 @@ use crate::{
 /// **Capacity.** A provider's load is what it reports or what it holds of ours, whichever is more;
 /// the report is moved by one with each job it is given and each that ends. For a second after a
 /// cancellation, what is reported above that is first put down to the cancelled jobs. It is given a
-/// job only while its load is below its capacity.
+/// job only while its load is below its capacity. Where it lingers, a cancelled job is part of its
+/// load until it says that it has ceased, at most for the request time-out.
 ///
 /// **Queues.** A job for which nobody is free waits in the queue of its scope and model: after
 /// requeued jobs, in the order of its key, keys taking turns. A provider that has room takes, of
@@ -129,6 +130,7 @@ impl Dispatcher {
             Input::Finished { job, provider, verdict, tokens } => {
                 self.finished(now, job, provider, verdict, tokens);
             }
+            Input::Ceased { job, provider } => self.ceased(now, provider, job),
             Input::ClientGone { job } => self.client_gone(now, job),
             Input::Revoked { key } => {
                 self.end_all(now, &Ending::Revoked, |job| job.key == key);
@@ -145,6 +147,7 @@ impl Dispatcher {
     pub fn handle_timeout(&mut self, now: Instant) {
         while let Some(timer) = self.timers.pop_due(now) {
             match timer {
+                Timer::Linger(provider, job) => self.ceased(now, provider, job),
                 Timer::Job(job) => self.job_due(now, job),
                 Timer::Grace(provider) => self.grace_over(now, provider),
                 Timer::Rest(provider) => self.rest_over(now, provider),

@@ -66,10 +66,7 @@ impl Oracle {
     }
 
     fn check_share(&self, among: Vec<&Peer>, chosen: &Peer) -> Verdict {
-        let share = |peer: &Peer| {
-            let load = peer.reported.max(self.held_by(peer.id).len() as u32);
-            f64::from(load) / f64::from(peer.capacity())
-        };
+        let share = |peer: &Peer| f64::from(self.load(peer)) / f64::from(peer.capacity());
         let is_among = among.iter().any(|peer| peer.id == chosen.id);
         ensure(is_among, || format!("{chosen:?} is not among {among:?}"))?;
         let better = among.into_iter().find(|other| share(other) < share(chosen));

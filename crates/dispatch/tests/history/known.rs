@@ -1,6 +1,9 @@
 //! What the plain model knows of a provider and of a job.
 
-use std::time::{Duration, Instant};
+use std::{
+    collections::BTreeMap,
+    time::{Duration, Instant},
+};
 
 use base::{Endpoints, JobId, ModelName, ProviderId, Scope};
 use dispatch::{Distance, JobSpec, Offer, Route};
@@ -20,6 +23,8 @@ pub(crate) struct Peer {
     pub(crate) last_rest: Option<Duration>,
     /// Jobs cancelled lately, and when the last was.
     pub(crate) canceled: Option<(u32, Instant)>,
+    /// Cancelled jobs that it may be going on with, and until when at the latest.
+    pub(crate) lingering: BTreeMap<JobId, Instant>,
     /// How fast it says it is.
     pub(crate) told: Option<u32>,
     /// How fast its answers were, on the average.
@@ -122,6 +127,7 @@ impl Peer {
             rests: 0,
             last_rest: None,
             canceled: None,
+            lingering: BTreeMap::new(),
             told: None,
             measured: None,
             throttle: 100,

@@ -38,6 +38,8 @@ pub(crate) struct Account {
     /// Jobs for which speed left somebody out, and those that were given to such a one.
     pub(crate) narrowed: u64,
     pub(crate) tried: u64,
+    /// Cancelled jobs that providers said they had ended.
+    pub(crate) ceased: u64,
 }
 
 /// Lives through the steps, then lets everything end. An error says which rule was broken, where.
@@ -144,6 +146,7 @@ impl History {
                 let max_concurrent = u32::from(b % 8);
                 Input::Capacity { provider: self.provider(a), max_concurrent }
             }
+            250..=252 => self.ceased(a),
             249 if b < 64 => Input::Closed { scope: scope(a) },
             _ => return self.wait_for_deadline(),
         };
@@ -176,6 +179,7 @@ impl History {
         self.account.revoked = self.oracle.revoked;
         self.account.narrowed = self.oracle.narrowed;
         self.account.tried = self.oracle.tried;
+        self.account.ceased = self.oracle.ceased;
         Ok(())
     }
 
@@ -208,6 +212,7 @@ impl History {
         while let Some((at, why)) = self.dispatcher.poll_timeout().filter(|(at, _)| *at <= end) {
             self.now = at;
             self.oracle.now = at;
+            self.oracle.lingering_ends();
             self.dispatcher.handle_timeout(at);
             self.follow(true).map_err(|rule| format!("{why}: {rule}"))?;
         }
@@ -263,6 +268,7 @@ impl History {
             max_size: [u64::MAX, 10, 20][usize::from(c / 4 % 3)],
             endpoints: endpoints(a / 8),
             distance: distance(c / 12),
+            lingers: a % 4 == 3,
         };
         Input::Join { provider: ProviderId::from_random(self.providers), offer }
     }
@@ -328,6 +334,16 @@ impl History {
         let (own, served) = (job.spec.endpoint, peer.offer.endpoints);
         let asked = if served.contains(own) { own } else { Endpoint::ChatCompletions };
         self.input(Input::Endpoints { provider, endpoints: served.without(asked) })
+    }
+
+    /// A provider that goes on with something has ended it, if there is one.
+    fn ceased(&self, choice: u8) -> Input {
+        let going_on = |peer: &known::Peer| peer.lingering.keys().next().map(|job| (*job, peer.id));
+        let (job, provider) = match self.oracle.peers.iter().find_map(going_on) {
+            Some(found) if choice < 200 => found,
+            _ => (self.any_job(choice), self.provider(choice)),
+        };
+        Input::Ceased { job, provider }
     }
 
     fn progress(&mut self, a: u8, b: u8) -> Input {

@@ -29,6 +29,7 @@ pub(crate) struct Oracle {
     pub(crate) revoked: u64,
     pub(crate) narrowed: u64,
     pub(crate) tried: u64,
+    pub(crate) ceased: u64,
     /// How many assignments there were.
     pub(crate) given: u64,
     /// How often somebody slow was left out since one was tried again, if that is certain.
@@ -54,6 +55,7 @@ impl Oracle {
             revoked: 0,
             narrowed: 0,
             tried: 0,
+            ceased: 0,
             given: 0,
             left_out: Some(0),
             stopping: false,
@@ -104,6 +106,11 @@ impl Oracle {
             Input::Progress { job, at, waiting } => self.progress(*job, *at, *waiting),
             Input::Finished { job, provider, verdict, tokens } => {
                 self.finish(*job, *provider, *verdict, *tokens);
+            }
+            Input::Ceased { job, provider } => {
+                let peer = self.peer_mut(*provider);
+                let was = peer.and_then(|peer| peer.lingering.remove(job)).is_some();
+                self.ceased += u64::from(was);
             }
             Input::ClientGone { job } => self.client_gone(*job),
             Input::Revoked { key } => {
@@ -156,10 +163,14 @@ impl Oracle {
         Some((job, held))
     }
 
-    /// For a second from now on, the provider may count a job more than it has.
-    pub(crate) fn note_cancel(&mut self, id: ProviderId) {
-        let now = self.now;
+    /// For a second from now on, the provider may count a job more than it has; one that lingers may
+    /// go on with it.
+    pub(crate) fn note_cancel(&mut self, id: ProviderId, job: JobId) {
+        let (now, longest) = (self.now, self.config.request_timeout);
         if let Some(peer) = self.peer_mut(id) {
+            if peer.offer.lingers {
+                peer.lingering.insert(job, now + longest);
+            }
             let count = (peer.canceled_lately(now) + 1).min(peer.capacity());
             peer.canceled = Some((count, now));
         }
@@ -364,7 +375,7 @@ impl Oracle {
             Waiting::Client => (CancelReason::ClientDisconnect, Ending::ClientStalled),
         };
         self.owed.push(Output::Cancel { job: id, provider: held.by, reason });
-        self.note_cancel(held.by);
+        self.note_cancel(held.by, id);
         self.owe_end(id, ending);
         if waiting == Waiting::Provider {
             self.fault(held);
@@ -446,7 +457,7 @@ impl Oracle {
         if let Some((_, held)) = self.release(id) {
             let reason = CancelReason::ClientDisconnect;
             self.owed.push(Output::Cancel { job: id, provider: held.by, reason });
-            self.note_cancel(held.by);
+            self.note_cancel(held.by, id);
             self.ended += 1;
             self.retire_if_idle(held.by, true);
         } else if self.unqueue(id, false).is_some() {
@@ -460,7 +471,7 @@ impl Oracle {
             if let Some((_, held)) = self.release(id) {
                 let reason = CancelReason::ClientDisconnect;
                 self.owed.push(Output::Cancel { job: id, provider: held.by, reason });
-                self.note_cancel(held.by);
+                self.note_cancel(held.by, id);
                 self.owe_end(id, ending.clone());
                 self.retire_if_idle(held.by, true);
             } else {

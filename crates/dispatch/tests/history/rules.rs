@@ -40,6 +40,20 @@ impl Oracle {
         }
     }
 
+    /// What a provider is busy with.
+    pub(crate) fn load(&self, peer: &Peer) -> u32 {
+        let held = self.held_by(peer.id).len() as u32;
+        peer.reported.max(held) + peer.lingering.len() as u32
+    }
+
+    /// Nobody goes on with a cancelled job for longer than this.
+    pub(crate) fn lingering_ends(&mut self) {
+        let now = self.now;
+        for peer in &mut self.peers {
+            peer.lingering.retain(|_, until| *until > now);
+        }
+    }
+
     /// Rests that are over by now turn into trials.
     pub(crate) fn rests_end(&mut self) {
         let now = self.now;
@@ -72,8 +86,7 @@ impl Oracle {
 
     /// The same; `lenient` where it cannot be known.
     fn allowed(&self, peer: &Peer, job: &Known, lenient: bool) -> bool {
-        let in_flight = self.held_by(peer.id).len() as u32;
-        let free = peer.throttle > 0 && peer.reported.max(in_flight) < peer.capacity();
+        let free = peer.throttle > 0 && self.load(peer) < peer.capacity();
         let trusted = match peer.standing {
             Standing::Healthy | Standing::Trial(None) => true,
             Standing::Unsure => lenient,
@@ -284,7 +297,7 @@ impl Oracle {
             format!("{id} has not taken too long")
         })?;
         if let Some((job, held)) = self.release(id) {
-            self.note_cancel(by);
+            self.note_cancel(by, id);
             self.fall_back(job, Ending::RequestTimeout);
             self.fault(held);
             self.retire_if_idle(by, true);
@@ -327,6 +340,8 @@ impl Oracle {
             let told = (view.endpoints, view.distance, view.speed, view.throttle);
             let own = (peer.offer.endpoints, peer.offer.distance, peer.speed(), peer.throttle);
             ensure(told == own, || format!("{view:?} is not {peer:?}"))?;
+            let lingering = peer.lingering.len() as u32;
+            ensure(view.lingering == lingering, || format!("{view:?} is not {peer:?}"))?;
             let same = (view.in_flight, view.reported_load, view.draining, view.resting_until)
                 == (held, peer.reported, peer.draining, resting);
             ensure(same, || format!("{view:?} is not {peer:?}"))?;
@@ -362,7 +377,8 @@ impl Oracle {
             Standing::Resting(until) => Some(until),
             _ => None,
         });
-        jobs.chain(graces).chain(rests).min()
+        let lingering = self.peers.iter().flat_map(|peer| peer.lingering.values().copied());
+        jobs.chain(graces).chain(rests).chain(lingering).min()
     }
 
     fn deadline(&self, job: &Known) -> Option<Instant> {

@@ -90,6 +90,7 @@ impl Wanted {
             max_size: MAX_REQUEST,
             endpoints: Endpoints::only(Endpoint::ChatCompletions),
             distance: self.distance,
+            lingers: false,
         }
     }
 }

@@ -1,6 +1,7 @@
 //! A participant's WebSocket: JSON text frames, answers in base64.
 //!
-//! There is no word for cancelling: what still comes for a request that nobody waits for is ignored.
+//! Stock participants have no word for cancelling: what still comes for a request that nobody waits for
+//! is ignored. One that says at its tunnel's opening that it has the word is told to stop.
 //! A frame that cannot be read names its request where it can, so that it costs that request only.
 
 use std::{borrow::Cow, collections::BTreeMap};
@@ -28,6 +29,22 @@ pub enum ToParticipant<'a> {
     /// The reply to a ping.
     #[serde(rename = "tunnel.pong")]
     Pong(Tick),
+    /// Nobody waits for an answer any more: stop, and say with an end or an error that it is over.
+    /// Ours, and only for participants that have said [`CANCELS`].
+    #[serde(rename = "tunnel.cancel")]
+    Cancel(TunnelCancel),
+}
+
+/// What a participant puts into its tunnel's query, as `cancels=true`, when its server has said
+/// [`TunnelPlace::cancels`](super::plane::TunnelPlace::cancels). Stock ones say neither.
+pub const CANCELS: &str = "cancels";
+
+/// Nobody waits for an answer any more.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct TunnelCancel {
+    /// To this request.
+    pub request_id: String,
 }
 
 /// Ask the backend.
@@ -177,7 +194,7 @@ impl<'a> ToParticipant<'a> {
         const BESIDE_THE_BODY: usize = 512;
         let body = match self {
             Self::Request(request) => request.body.map_or(0, |body| body.get().len()),
-            Self::Pong(_) => 0,
+            Self::Pong(_) | Self::Cancel(_) => 0,
         };
         crate::json::write_into(String::with_capacity(body + BESIDE_THE_BODY), self)
     }
@@ -190,6 +207,7 @@ impl<'a> ToParticipant<'a> {
         match &*kind_of(text)? {
             "tunnel.request" => body(text).map(Self::Request),
             "tunnel.pong" => body(text).map(Self::Pong),
+            "tunnel.cancel" => body(text).map(Self::Cancel),
             _ => Err(BadFrame::new(text, Problem::UnknownType)),
         }
     }

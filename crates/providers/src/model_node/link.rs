@@ -60,6 +60,7 @@ fn offer(model: &str, max_concurrent: u32) -> Offer {
         max_size: MAX_TASK as u64,
         endpoints: Endpoints::only(Endpoint::ChatCompletions),
         distance: Distance::Here,
+        lingers: false,
     }
 }
 

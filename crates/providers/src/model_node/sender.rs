@@ -32,7 +32,7 @@ impl Provider for Sender {
     }
 
     fn cancel(&self, job: JobId, _: CancelReason) {
-        self.notes.cancel(job);
+        let _unseen = self.notes.cancel(job);
     }
 
     /// The protocol has no word for it.

@@ -3,6 +3,7 @@
 use std::{net::IpAddr, sync::Arc};
 
 use http::{Request, Response};
+use protocol::room::tunnel::CANCELS;
 use rooms::Room;
 use wire::{Link, Outbox, Upgrade};
 
@@ -25,18 +26,28 @@ impl Participants {
             Err(refusal) => return refusal.response(),
         };
         let (response, id, participants) = (upgrade.response(), id.to_owned(), self.clone());
+        let cancels = field(request.uri().query(), CANCELS).is_some_and(|value| value == "true");
         self.links.spawn(async move {
             match upgrade.link().await {
-                Ok((link, outbox)) => participants.serve(room, &id, link, outbox).await,
+                Ok((link, outbox)) => participants.serve(room, &id, link, outbox, cancels).await,
                 Err(error) => tracing::debug!(%error, "a participant left before its tunnel stood"),
             }
         });
         response
     }
 
-    /// Serves the tunnel of a participant of this room until it ends.
-    pub async fn serve(&self, room: Arc<Room>, id: &str, link: Link, outbox: Outbox) {
-        link::run(&self.scheduler, Member::new(room, id.to_owned()), link, outbox).await;
+    /// Serves the tunnel of a participant of this room until it ends; `cancels`: it has said that it
+    /// can be told to stop.
+    pub async fn serve(
+        &self,
+        room: Arc<Room>,
+        id: &str,
+        link: Link,
+        outbox: Outbox,
+        cancels: bool,
+    ) {
+        let member = Member::new(room, id.to_owned());
+        link::run(&self.scheduler, member, link, outbox, cancels).await;
     }
 
     fn admit<B>(
@@ -46,7 +57,7 @@ impl Participants {
         id: &str,
         from: IpAddr,
     ) -> Result<(Arc<Room>, Upgrade), Refusal> {
-        let token = token(request.uri().query()).ok_or(Refusal::NoToken)?;
+        let token = field(request.uri().query(), "token").ok_or(Refusal::NoToken)?;
         let room = self.rooms.find(code, from)?;
         room.check_tunnel_token(id, &token, now_ms())?;
         let upgrade = Upgrade::new(request, &[])?;
@@ -55,8 +66,9 @@ impl Participants {
     }
 }
 
-fn token(query: Option<&str>) -> Option<String> {
+/// A field of the query that says something.
+fn field(query: Option<&str>, wanted: &str) -> Option<String> {
     let mut fields = url::form_urlencoded::parse(query.unwrap_or_default().as_bytes());
-    let (_, token) = fields.find(|(name, value)| name == "token" && !value.is_empty())?;
-    Some(token.into_owned())
+    let (_, value) = fields.find(|(name, value)| name == wanted && !value.is_empty())?;
+    Some(value.into_owned())
 }

@@ -5,7 +5,7 @@ use std::{pin::pin, sync::Arc, time::Duration};
 use base::ProviderId;
 use protocol::room::tunnel::close;
 use rand::RngExt;
-use scheduler::{Gone, Provider, Scheduler};
+use scheduler::{Gone, Offer, Provider, Scheduler};
 use tokio::time::{Instant, sleep};
 use tracing::Instrument;
 use wire::{Link, Outbox};
@@ -23,15 +23,28 @@ const SILENCE: Duration = Duration::from_secs(30);
 /// Why a tunnel ends, and what its close says.
 type End = (Gone, (u16, &'static str));
 
-/// Serves the tunnel of a participant until it ends.
-pub(super) async fn run(scheduler: &Scheduler, member: Member, link: Link, outbox: Outbox) {
+/// Serves the tunnel of a participant until it ends; `cancels`: it can be told to stop.
+pub(super) async fn run(
+    scheduler: &Scheduler,
+    member: Member,
+    link: Link,
+    outbox: Outbox,
+    cancels: bool,
+) {
     let id = ProviderId::from_random(rand::rng().random());
     let room = member.room().id();
     let span = tracing::info_span!("participant", %id, %room, participant = member.id());
-    serve(scheduler, id, member, link, outbox).instrument(span).await;
+    serve(scheduler, id, member, link, outbox, cancels).instrument(span).await;
 }
 
-async fn serve(scheduler: &Scheduler, id: ProviderId, member: Member, link: Link, outbox: Outbox) {
+async fn serve(
+    scheduler: &Scheduler,
+    id: ProviderId,
+    member: Member,
+    link: Link,
+    outbox: Outbox,
+    cancels: bool,
+) {
     let (room, now) = (Arc::clone(member.room()), now_ms());
     let connection = room.connect(member.id(), id, now).ok();
     let Some((participant, connection)) = member.served().zip(connection) else {
@@ -40,12 +53,13 @@ async fn serve(scheduler: &Scheduler, id: ProviderId, member: Member, link: Link
     };
     let presence = Presence::new(connection);
     let served = served(participant.capabilities);
-    let offer = offer(&member, &participant, served);
+    // A stock participant cannot be told to stop; one that can says when it has.
+    let offer = Offer { lingers: true, ..offer(&member, &participant, served) };
     tracing::info!(max_concurrent = offer.max_concurrent, "participant connected");
     let sender = Arc::new(Sender::new(participant.nickname, member));
     let provider: Arc<dyn Provider> = Arc::<Sender>::clone(&sender);
     let membership = scheduler.join(id, offer, provider);
-    let session = Session::new(membership, outbox, served);
+    let session = Session::new(membership, outbox, served, cancels);
     until_end(link, session, &sender, presence).await;
 }
 

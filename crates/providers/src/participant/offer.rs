@@ -34,6 +34,7 @@ pub(super) fn offer(member: &Member, participant: &Participant, served: Served) 
         max_size: MAX_REQUEST,
         endpoints: served.endpoints(),
         distance: Distance::Here,
+        lingers: false,
     }
 }
 

@@ -37,7 +37,10 @@ impl Provider for Sender {
     }
 
     fn cancel(&self, job: JobId, _: CancelReason) {
-        self.notes.cancel(job);
+        // Its slot is taken until its session says otherwise.
+        if self.notes.cancel(job) {
+            self.notes.canceled(job);
+        }
     }
 
     /// There is no word for it.

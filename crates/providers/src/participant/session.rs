@@ -9,6 +9,7 @@ use protocol::{
     openai::error_body,
     room::tunnel::{
         BadFrame, FromParticipant, ResponseChunk, ResponseError, ResponseStart, ToParticipant,
+        TunnelCancel,
     },
 };
 use scheduler::{Assignment, Gone, Membership, ReaderGone};
@@ -40,6 +41,8 @@ pub(super) struct Session {
     membership: Membership,
     outbox: Outbox,
     served: Served,
+    /// Whether it can be told to stop.
+    cancels: bool,
     requests: HashMap<String, Current>,
     ids: HashMap<JobId, String>,
     late: Late,
@@ -54,11 +57,17 @@ struct Current {
 }
 
 impl Session {
-    pub(super) fn new(membership: Membership, outbox: Outbox, served: Served) -> Self {
+    pub(super) fn new(
+        membership: Membership,
+        outbox: Outbox,
+        served: Served,
+        cancels: bool,
+    ) -> Self {
         Self {
             membership,
             outbox,
             served,
+            cancels,
             requests: HashMap::new(),
             ids: HashMap::new(),
             late: Late::default(),
@@ -138,14 +147,34 @@ impl Session {
         self.requests.insert(id, Current { job, unsent, incoming });
     }
 
-    /// The participant cannot be told to stop; what it has not been sent, it is not sent.
+    /// What the participant has not been sent, it is not sent. Else its slot is taken until it says
+    /// that it is over with it.
     fn canceled(&mut self, job: JobId) {
-        let Some(id) = self.ids.get(&job).cloned() else { return };
+        let Some(id) = self.ids.get(&job).cloned() else {
+            // It has never come so far, or is over, unless it was given up here already.
+            if !self.late.is_for(job) {
+                self.membership.ceased(job);
+            }
+            return;
+        };
         let Some(current) = self.take(&id) else { return };
-        if current.unsent.take().is_none() {
-            self.late.add(id);
+        match current.unsent.take() {
+            Some(_) => self.membership.ceased(job),
+            None => self.forsake(id, job),
         }
         current.incoming.writer.abandon();
+    }
+
+    /// Nobody waits for this request, which the participant has, any more.
+    fn forsake(&mut self, request_id: String, job: JobId) {
+        if self.cancels {
+            let cancel = TunnelCancel { request_id: request_id.clone() };
+            // A closed tunnel is found closed by its own task.
+            let _ = self.outbox.push(ToParticipant::Cancel(cancel).encode());
+        }
+        if let Some(forgotten) = self.late.add(request_id, job) {
+            self.membership.ceased(forgotten);
+        }
     }
 
     fn take(&mut self, id: &str) -> Option<Current> {
@@ -197,7 +226,7 @@ impl Session {
     }
 
     fn end(&mut self, id: &str) {
-        let Some(current) = self.take(id) else { return self.unknown(id) };
+        let Some(current) = self.take(id) else { return self.over(id) };
         if current.incoming.is_unserved() {
             return self.unserved(current.incoming);
         }
@@ -216,7 +245,7 @@ impl Session {
 
     fn error(&mut self, error: &ResponseError) {
         let Some(current) = self.take(&error.request_id) else {
-            return self.unknown(&error.request_id);
+            return self.over(&error.request_id);
         };
         let words = clip(&error.message, MAX_WORDS);
         tracing::warn!(request_id = %current.job, words, "the participant failed a request");
@@ -232,6 +261,14 @@ impl Session {
         }
     }
 
+    /// The participant is over with a request that nobody waits for.
+    fn over(&mut self, id: &str) {
+        match self.late.remove(id) {
+            Some(job) => self.membership.ceased(job),
+            None => self.unknown(id),
+        }
+    }
+
     /// A frame about a request that the participant does not have.
     fn unknown(&mut self, id: &str) {
         if !self.late.contains(id) {
@@ -243,23 +280,22 @@ impl Session {
     fn spoil(&mut self, id: &str, why: &str) {
         let Some(current) = self.take(id) else { return self.unknown(id) };
         tracing::warn!(request_id = %current.job, why, "a participant's answer was bad");
-        self.late.add(id.to_owned());
+        self.forsake(id.to_owned(), current.job);
         current.incoming.writer.fail(why);
     }
 
     /// A request that nobody waits for any more.
     fn unwanted(&mut self, id: &str, gone: ReaderGone) {
         match gone {
-            ReaderGone::Unreadable => return self.spoil(id, NO_SENSE),
-            ReaderGone::Refused => return self.spoil(id, REFUSED),
-            ReaderGone::Stalled | ReaderGone::Over => {}
-        }
-        let Some(current) = self.take(id) else { return };
-        self.late.add(id.to_owned());
-        match gone {
-            ReaderGone::Stalled => current.incoming.writer.stalled(),
-            // The cancellation is on its way, or the job is over: nothing is lost.
-            _ => current.incoming.writer.abandon(),
+            ReaderGone::Unreadable => self.spoil(id, NO_SENSE),
+            ReaderGone::Refused => self.spoil(id, REFUSED),
+            ReaderGone::Stalled => {
+                let Some(current) = self.take(id) else { return };
+                self.forsake(id.to_owned(), current.job);
+                current.incoming.writer.stalled();
+            }
+            // The cancellation is on its way.
+            ReaderGone::Over => {}
         }
     }
 

@@ -182,6 +182,7 @@ fn offer(worker: &Worker, served: Served) -> Offer {
         },
         endpoints: served.endpoints(),
         distance: Distance::Here,
+        lingers: false,
     }
 }
 

@@ -173,26 +173,6 @@ async fn an_error_before_the_head_is_a_failure_and_after_it_one_in_mid_stream() 
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_comes_after_a_client_left_is_nobodys() {
-    let mut kit = Kit::new();
-    let mut far = kit.participant("a", 1).await;
-    let answer = kit.ask();
-    let gone = far.request().await;
-    far.start(&gone, 200);
-    drop(answer);
-    let mut next = kit.ask();
-    let id = far.request().await;
-    far.chunk(&gone, "bGF0ZQ==");
-    far.start(&id, 200);
-    far.chunk(&gone, "bGF0ZQ==");
-    far.chunk(&id, "aGk=");
-    far.end(&gone);
-    far.end(&id);
-    far.settle().await;
-    assert_eq!(read(&mut next).await.whole(), (200, "hi"));
-}
-
-#[tokio::test(start_paused = true)]
 async fn a_request_of_a_client_that_left_before_it_was_sent_is_not_sent() {
     let mut kit = Kit::new();
     let mut far = kit.participant("a", 1).await;

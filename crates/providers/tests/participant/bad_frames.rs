@@ -184,6 +184,7 @@ async fn clients_that_leave_without_end_leave_nothing_behind() {
         let id = far.request().await;
         far.start(&id, 200);
         drop(answer);
+        far.end(&id);
     }
     let mut last = kit.ask();
     let id = far.request().await;

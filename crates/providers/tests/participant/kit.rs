@@ -115,8 +115,13 @@ impl Kit {
 
     /// A tunnel of a participant that has joined.
     pub(crate) async fn tunnel(&self, id: &str) -> Far {
+        self.tunnel_as(id, false).await
+    }
+
+    /// The same; `cancels`: it can be told to stop.
+    pub(crate) async fn tunnel_as(&self, id: &str, cancels: bool) -> Far {
         let before = self.scheduler.status().workers.len();
-        let far = self.knock(id);
+        let far = self.knock_as(id, cancels);
         while self.scheduler.status().workers.len() == before {
             tokio::task::yield_now().await;
         }
@@ -125,11 +130,17 @@ impl Kit {
 
     /// A tunnel that may be refused, or take the place of another.
     pub(crate) fn knock(&self, id: &str) -> Far {
+        self.knock_as(id, false)
+    }
+
+    fn knock_as(&self, id: &str, cancels: bool) -> Far {
         let (near, far) = duplex(1 << 16);
         let (server, server_outbox) = Link::new(Box::pin(near), Role::Server);
         let (participants, room) = (self.participants.clone(), Arc::clone(&self.room));
         let id = id.to_owned();
-        tokio::spawn(async move { participants.serve(room, &id, server, server_outbox).await });
+        tokio::spawn(async move {
+            participants.serve(room, &id, server, server_outbox, cancels).await;
+        });
         let (link, outbox) = Link::new(Box::pin(far), Role::Client);
         Far { link, outbox }
     }

@@ -10,6 +10,7 @@
 mod answers;
 mod bad_frames;
 mod endpoints;
+mod hang_ups;
 mod kit;
 mod life;
 mod refusals;

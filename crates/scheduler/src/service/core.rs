@@ -65,14 +65,16 @@ impl Core {
     }
 
     /// A job that is not there any more was ended because its provider could not be told of it. Of
-    /// one that was still being translated, nobody was told.
+    /// one that was still being translated, nobody was told. So nobody goes on with them.
     fn cancel(&mut self, job: JobId, id: ProviderId, reason: CancelReason, notes: &mut Vec<Note>) {
-        let Some(entry) = self.jobs.get_mut(&job) else { return };
-        let untold = entry.is_preparing();
+        let told = self.jobs.get_mut(&job).filter(|entry| !entry.is_preparing());
+        let Some(entry) = told else {
+            if let Some(entry) = self.jobs.get_mut(&job) {
+                entry.release();
+            }
+            return self.dispatcher.handle(now(), Input::Ceased { job, provider: id });
+        };
         entry.release();
-        if untold {
-            return;
-        }
         notes.push(Note::Canceled(Arc::clone(&entry.facts), reason));
         if let Some(provider) = self.providers.get(&id) {
             provider.cancel(job, reason);

@@ -186,6 +186,7 @@ pub(crate) fn offer(max_concurrent: u32) -> Offer {
         max_size: u64::MAX,
         endpoints: Endpoints::ASSUMED,
         distance: Distance::Here,
+        lingers: false,
     }
 }
 

@@ -88,6 +88,13 @@ impl FakeHub {
         Self { address, shared, tunnels: AsyncMutex::new(tunnels), accepting }
     }
 
+    /// Tells whoever joins that it says when to stop, as only a Warren does.
+    #[must_use]
+    pub fn that_cancels(self) -> Self {
+        self.shared.state().cancels = true;
+        self
+    }
+
     /// Where it listens.
     pub fn address(&self) -> SocketAddr {
         self.address

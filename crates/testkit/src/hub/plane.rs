@@ -104,10 +104,13 @@ fn put(asked: &Asked, code: &str, id: &str, shared: &Shared) -> Answer {
     let token = shared.state().id();
     let (new, info) = with(shared, code, |room| room.put(id, &body, token.clone()));
     let url = format!("ws://{}/v1/rooms/{code}/participants/{id}/tunnel", shared.address);
-    let data = json!({
+    let mut data = json!({
         "participant": info, "roomId": "tNsiA6rNm6x9-OyqZnvaw",
         "tunnel": {"token": token, "url": url},
     });
+    if shared.state().cancels {
+        data["tunnel"]["cancels"] = json!(true);
+    }
     good(shared, if new { 201 } else { 200 }, &data)
 }
 

@@ -19,6 +19,8 @@ pub(super) struct State {
     pub(super) heard: Vec<Heard>,
     pub(super) failing_heartbeats: usize,
     pub(super) refusing_joins: (usize, u16, &'static str),
+    /// Whether it tells participants when to stop, as only a Warren does.
+    pub(super) cancels: bool,
     ids: u32,
 }
 

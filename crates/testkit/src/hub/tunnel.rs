@@ -54,6 +54,13 @@ impl HubTunnel {
         self.say(&chat(id, body, stream)).await;
     }
 
+    /// Sends the same at another path.
+    pub async fn ask_at(&self, path: &str, id: &str, body: &Value, stream: bool) {
+        let mut request = chat(id, body, stream);
+        request["path"] = json!(path);
+        self.say(&request).await;
+    }
+
     /// Sends JSON.
     pub async fn say(&self, message: &Value) {
         self.text(&message.to_string()).await;
@@ -91,6 +98,12 @@ impl HubTunnel {
         assert_eq!(said["type"], format!("tunnel.response.{kind}"), "{said}");
         assert_eq!(said["requestId"], id, "{said}");
         said
+    }
+
+    /// The text of the next frame, which must be a chunk about this request.
+    pub async fn bytes(&mut self, id: &str) -> String {
+        let chunk = self.response("chunk", id).await;
+        String::from_utf8(decoded(&chunk)).expect("text")
     }
 
     /// A whole answer to this request, which must be the only one that is answered: its status and
@@ -185,7 +198,7 @@ fn redeem(request: &Request, shared: &Shared) -> Option<(String, String)> {
     state.heard.push(Heard { line, authorization: None, body: Value::Null });
     let path: Vec<_> = request.uri().path().split('/').collect();
     let ["", "v1", "rooms", code, "participants", id, "tunnel"] = path[..] else { return None };
-    let token = request.uri().query()?.strip_prefix("token=")?;
+    let token = request.uri().query()?.strip_prefix("token=")?.split('&').next()?;
     let opens = state.rooms.get_mut(code)?.redeem(id, token);
     opens.then(|| (code.to_owned(), id.to_owned()))
 }

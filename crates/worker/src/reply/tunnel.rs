@@ -3,8 +3,10 @@
 use bytes::Bytes;
 use http::{HeaderMap, StatusCode, header};
 use protocol::{
-    relay::JobFailure,
+    failure,
+    relay::{FailureCode, JobFailure},
     room::tunnel::{FromParticipant, ResponseChunk, ResponseEnd, ResponseError, ResponseStart},
+    sse::Boundary,
 };
 use wire::{Closed, Outbox};
 
@@ -20,30 +22,40 @@ const STAGE: &str = "proxy";
 pub(crate) struct TunnelReply {
     outbox: Outbox,
     request_id: String,
+    /// The path that was asked, if it is for us to tell the client of a failure in the middle.
+    tells: Option<String>,
+    /// Where the stream of events stands that the client has got; `None` before its first chunk, and
+    /// where the answer is no such stream.
+    sent: Option<Boundary>,
+    is_stream: bool,
 }
 
 impl TunnelReply {
-    pub(crate) fn new(outbox: Outbox, request_id: String) -> Self {
-        Self { outbox, request_id }
+    pub(crate) fn new(outbox: Outbox, request_id: String, tells: Option<String>) -> Self {
+        Self { outbox, request_id, tells, sent: None, is_stream: false }
     }
 
     pub(super) async fn head(
-        &self,
+        &mut self,
         status: StatusCode,
         mut headers: HeaderMap,
     ) -> Result<(), Closed> {
         // Its frames have no length as a whole.
         headers.remove(header::CONTENT_LENGTH);
+        let kind = headers.get(header::CONTENT_TYPE).and_then(|kind| kind.to_str().ok());
+        self.is_stream = kind.is_some_and(|kind| kind.starts_with("text/event-stream"));
         let (request_id, headers) = (self.request_id.clone(), joined(&headers));
         let start = ResponseStart { request_id, status: status.as_u16(), headers };
         self.send(&FromParticipant::Start(start)).await
     }
 
-    pub(super) async fn chunk(&self, mut bytes: Bytes) -> Result<(), Closed> {
+    pub(super) async fn chunk(&mut self, mut bytes: Bytes) -> Result<(), Closed> {
+        if self.is_stream && self.tells.is_some() {
+            self.sent.get_or_insert_default().feed(&bytes);
+        }
         while !bytes.is_empty() {
             let chunk = bytes.split_to(bytes.len().min(FRAME));
-            let request_id = self.request_id.clone();
-            self.send(&FromParticipant::Chunk(ResponseChunk { request_id, chunk })).await?;
+            self.send(&self.chunk_of(chunk)).await?;
         }
         Ok(())
     }
@@ -53,8 +65,22 @@ impl TunnelReply {
         self.send(&FromParticipant::End(ResponseEnd { request_id })).await
     }
 
+    /// A stock hub ends a stream that failed as it ends a good one. So the last chunk of such a stream
+    /// is an error event of the API that was asked.
     pub(super) fn fail(&self, failure: JobFailure) -> Result<(), Closed> {
+        if let Some(event) = self.last_event(&failure) {
+            self.outbox.push(self.chunk_of(event.into()).encode())?;
+        }
         self.outbox.push(failed(self.request_id.clone(), failure.message).encode())
+    }
+
+    fn chunk_of(&self, chunk: Bytes) -> FromParticipant {
+        FromParticipant::Chunk(ResponseChunk { request_id: self.request_id.clone(), chunk })
+    }
+
+    fn last_event(&self, failure: &JobFailure) -> Option<String> {
+        let sent = self.sent.as_ref().filter(|_| failure.code != FailureCode::Canceled)?;
+        Some(failure::last_event(self.tells.as_deref()?, &self.request_id, failure, sent))
     }
 
     async fn send(&self, frame: &FromParticipant) -> Result<(), Closed> {

@@ -15,6 +15,8 @@ use crate::{
 pub(super) struct Open {
     pub(super) dialed: Dialed,
     pub(super) model: String,
+    /// Whether the server tells when to stop, as only a Warren does.
+    pub(super) cancels: bool,
 }
 
 /// Joins, and opens the tunnel that the server has told of.
@@ -25,12 +27,12 @@ pub(super) async fn open(link: &LinkLoop, room: &InRoom) -> Result<Open, Outcome
     };
     let joined = room.put(&link.lent, &offer, &model).await?;
     room.joined(joined.session_token);
-    let target = target(&link.server, &joined.tunnel)?;
+    let (target, cancels) = (target(&link.server, &joined.tunnel)?, joined.tunnel.cancels);
     let dialed = link.dialer.dial(&target).await;
     // A token that came too late, or was used up, is as good as none: the next try has a new one.
     let dialed = dialed.map_err(|error| lost(target.without_secret(with_cause(&error))))?;
     link.teller.tell(&room.event(link, room.code().to_owned(), None, true));
-    Ok(Open { dialed, model })
+    Ok(Open { dialed, model, cancels })
 }
 
 /// Where the server wants the tunnel. One that is reached by TLS may not know it, behind a proxy: its
@@ -47,7 +49,7 @@ fn target(server: &ServerTarget, place: &TunnelPlace) -> Result<ServerTarget, Ou
         // Both are schemes of one sort: none is refused.
         let _ = url.set_scheme("wss");
     }
-    Ok(server.for_tunnel(url, &place.token))
+    Ok(server.for_tunnel(url, &place.token, place.cancels))
 }
 
 fn lost(reason: String) -> Outcome {
@@ -60,7 +62,7 @@ mod tests {
 
     fn place(server: &str, url: &str) -> Result<String, Outcome> {
         let server = ServerTarget::new(server, None).unwrap();
-        let place = TunnelPlace { token: "t".to_owned(), url: url.to_owned() };
+        let place = TunnelPlace { token: "t".to_owned(), url: url.to_owned(), cancels: false };
         target(&server, &place).map(|target| target.connect_url().to_string())
     }
 

@@ -5,7 +5,10 @@ use std::{
     time::{Duration, SystemTime, UNIX_EPOCH},
 };
 
-use protocol::room::tunnel::{FromParticipant, Tick};
+use protocol::{
+    relay::{FailureCode, JobFailure},
+    room::tunnel::{FromParticipant, Tick},
+};
 use tokio::{
     sync::{oneshot, watch},
     task::{Id, JoinError, JoinSet},
@@ -58,8 +61,11 @@ pub(super) struct Serving<'a> {
     model: String,
     offers: watch::Receiver<Offer>,
     session: Session,
+    /// Whether the server is a Warren, which tells a client itself of an answer that broke off.
+    cancels: bool,
     jobs: JoinSet<()>,
     numbers: HashMap<Id, u32>,
+    stops: HashMap<u32, oneshot::Sender<JobFailure>>,
     since: Instant,
     /// When the jobs that still run are cut off.
     leave_by: Option<Instant>,
@@ -67,7 +73,7 @@ pub(super) struct Serving<'a> {
 
 impl<'a> Serving<'a> {
     pub(super) fn new(context: &'a LinkLoop, room: &'a InRoom, open: Open) -> Self {
-        let Open { dialed, model } = open;
+        let Open { dialed, model, cancels } = open;
         Self {
             context,
             room,
@@ -76,8 +82,10 @@ impl<'a> Serving<'a> {
             model,
             offers: context.lent.offers(),
             session: Session::new(context.lent.max_concurrent()),
+            cancels,
             jobs: JoinSet::new(),
             numbers: HashMap::new(),
+            stops: HashMap::new(),
             since: Instant::now(),
             leave_by: None,
         }
@@ -162,18 +170,29 @@ impl<'a> Serving<'a> {
         match self.session.on_text(text.as_str()) {
             Some(Action::Start(order)) => self.start(order),
             Some(Action::Decline { request_id, why }) => self.send(&failed(request_id, why)),
+            Some(Action::Stop(number)) => self.stop(number),
             None => {}
         }
     }
 
     fn start(&mut self, order: Order) {
         let (number, request_id) = (order.number, order.request_id.clone());
-        let reply = Reply::Tunnel(TunnelReply::new(self.outbox.clone(), request_id));
-        // Nothing stops a job but the end of its tunnel.
-        let (_, stop) = oneshot::channel();
-        let job = Job { order, lent: self.context.lent.count(), reply, stop };
+        // A stock hub's client hears of a failure in the middle only by an event.
+        let tells = (!self.cancels).then(|| order.path.clone());
+        let reply = Reply::Tunnel(TunnelReply::new(self.outbox.clone(), request_id, tells));
+        let (stop, stopped) = oneshot::channel();
+        let job = Job { order, lent: self.context.lent.count(), reply, stop: stopped };
         let task = self.jobs.spawn(job.run());
         self.numbers.insert(task.id(), number);
+        self.stops.insert(number, stop);
+    }
+
+    fn stop(&mut self, number: u32) {
+        if let Some(stop) = self.stops.remove(&number) {
+            let message = "nobody waits for the answer any more".to_owned();
+            // A job that has just ended needs no stopping.
+            let _ = stop.send(JobFailure { code: FailureCode::Canceled, message });
+        }
     }
 
     fn on_ended(&mut self, ended: Result<(Id, ()), JoinError>) {
@@ -181,7 +200,9 @@ impl<'a> Serving<'a> {
             Ok((id, ())) => (id, false),
             Err(error) => (error.id(), error.is_panic()),
         };
-        let request_id = self.numbers.remove(&id).and_then(|number| self.session.ended(number));
+        let number = self.numbers.remove(&id);
+        number.and_then(|number| self.stops.remove(&number));
+        let request_id = number.and_then(|number| self.session.ended(number));
         if let Some(request_id) = request_id.filter(|_| panicked) {
             self.send(&failed(request_id, "the participant failed at this request".to_owned()));
         }

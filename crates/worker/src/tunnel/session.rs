@@ -34,6 +34,8 @@ pub(super) enum Action {
         /// Why.
         why: String,
     },
+    /// Nobody waits for this job any more.
+    Stop(u32),
 }
 
 /// The requests of one tunnel, and how the server was heard of.
@@ -72,6 +74,8 @@ impl Session {
         match ToParticipant::decode(text) {
             Ok(ToParticipant::Request(request)) => self.on_request(&request),
             Ok(ToParticipant::Pong(_)) => None,
+            // One that is not here any more was over when it was cancelled.
+            Ok(ToParticipant::Cancel(cancel)) => self.number(&cancel.request_id).map(Action::Stop),
             Err(bad) => self.on_bad_frame(&bad),
         }
     }
@@ -93,7 +97,12 @@ impl Session {
     }
 
     fn has(&self, request_id: &str) -> bool {
-        self.jobs.values().any(|known| known == request_id)
+        self.number(request_id).is_some()
+    }
+
+    fn number(&self, request_id: &str) -> Option<u32> {
+        let known = self.jobs.iter().find(|(_, known)| *known == request_id);
+        known.map(|(number, _)| *number)
     }
 
     fn reason_to_decline(&self, order: Option<&Order>) -> Option<&'static str> {
@@ -230,6 +239,18 @@ mod tests {
         assert_eq!(session.on_text(&request("a")), None);
         session.ended(first.number);
         started(session.on_text(&request("a")));
+    }
+
+    #[test]
+    fn a_request_that_is_cancelled_is_stopped_while_it_is_here() {
+        let mut session = Session::new(2);
+        let cancel = r#"{"type":"tunnel.cancel","requestId":"a"}"#;
+        assert_eq!(session.on_text(cancel), None);
+        let order = started(session.on_text(&request("a")));
+        assert_eq!(session.on_text(cancel), Some(Action::Stop(order.number)));
+        assert_eq!(session.jobs(), 1, "until its job has ended");
+        session.ended(order.number);
+        assert_eq!(session.on_text(cancel), None);
     }
 
     #[test]

@@ -47,15 +47,27 @@ impl Bench {
     }
 
     async fn as_who(join: JoinRoom) -> Self {
-        let (hub, raw) = (FakeHub::start(ROOM).await, RawServer::start().await);
+        Self::with(FakeHub::start(ROOM).await, join).await
+    }
+
+    async fn at(hub: FakeHub) -> Self {
+        Self::with(hub, ann()).await
+    }
+
+    async fn with(hub: FakeHub, join: JoinRoom) -> Self {
+        let raw = RawServer::start().await;
         let worker = Running::start(as_participant(&hub, join, lends(&raw)), NetDialer);
         let tunnel = hub.tunnel().await;
         Self { worker, hub, tunnel, raw }
     }
 
     async fn ask(&self, id: &str, stream: bool) {
+        self.ask_at("/v1/chat/completions", id, stream).await;
+    }
+
+    async fn ask_at(&self, path: &str, id: &str, stream: bool) {
         let body = json!({"model": "m", "stream": stream, "messages": []});
-        self.tunnel.ask(id, &body, stream).await;
+        self.tunnel.ask_at(path, id, &body, stream).await;
     }
 
     /// Why it gave up, and how often it has left the room.
@@ -164,8 +176,70 @@ async fn a_backend_that_fails_is_told_before_and_within_an_answer() {
     bench.tunnel.response("start", "R2").await;
     bench.tunnel.response("chunk", "R2").await;
     drop(connection);
+    bench.tunnel.response("chunk", "R2").await;
     let error = bench.tunnel.response("error", "R2").await;
     assert!(!error["message"].as_str().unwrap().is_empty(), "{error}");
+}
+
+/// A stock hub ends a stream that failed as it ends a good one: only an event tells its client.
+#[tokio::test]
+async fn a_stream_that_breaks_off_at_a_stock_hub_ends_with_its_apis_error_event() {
+    let cases = [
+        ("/v1/chat/completions", "\n\ndata: {\"error\":{\"message\":\"the backend"),
+        ("/v1/responses", "\n\nevent: error\ndata: {\"type\":\"error\",\"code\":\"backend_broke\""),
+    ];
+    for (path, event) in cases {
+        let mut bench = Bench::new().await;
+        bench.ask_at(path, "R1", true).await;
+        let (mut connection, _) = bench.raw.request().await;
+        connection.write(STREAM).await;
+        chunk(&mut connection, "data: {\"half").await;
+        bench.tunnel.response("start", "R1").await;
+        bench.tunnel.response("chunk", "R1").await;
+        drop(connection);
+        let last = bench.tunnel.bytes("R1").await;
+        assert!(last.starts_with(event) && last.ends_with("\n\n"), "{last:?}");
+        bench.tunnel.response("error", "R1").await;
+    }
+}
+
+#[tokio::test]
+async fn a_whole_answer_that_breaks_off_has_no_event_in_it() {
+    let mut bench = Bench::new().await;
+    bench.ask("R1", false).await;
+    let (mut connection, _) = bench.raw.request().await;
+    connection
+        .write("HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: 9\r\n\r\n{")
+        .await;
+    bench.tunnel.response("start", "R1").await;
+    bench.tunnel.response("chunk", "R1").await;
+    drop(connection);
+    bench.tunnel.response("error", "R1").await;
+}
+
+#[tokio::test]
+async fn a_server_that_cancels_stops_the_backend_and_tells_of_failures_itself() {
+    let mut bench = Bench::at(FakeHub::start(ROOM).await.that_cancels()).await;
+    let opened = bench.hub.heard_at("GET /v1/rooms/ABC123/participants/p1/tunnel?token=").remove(0);
+    assert!(opened.line.ends_with("&cancels=true"), "{opened:?}");
+    for id in ["R1", "R2"] {
+        bench.ask(id, true).await;
+    }
+    let (mut stopped, _) = bench.raw.request().await;
+    let (mut broken, _) = bench.raw.request().await;
+    for connection in [&mut stopped, &mut broken] {
+        connection.write(STREAM).await;
+    }
+    for _ in 0..2 {
+        assert_eq!(bench.tunnel.said().await["type"], "tunnel.response.start");
+    }
+    bench.tunnel.say(&json!({"type": "tunnel.cancel", "requestId": "R1"})).await;
+    stopped.closed().await;
+    bench.tunnel.response("error", "R1").await;
+    chunk(&mut broken, "data: 1\n\n").await;
+    bench.tunnel.response("chunk", "R2").await;
+    drop(broken);
+    bench.tunnel.response("error", "R2").await;
 }
 
 #[tokio::test]

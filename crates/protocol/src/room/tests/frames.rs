@@ -35,6 +35,11 @@ fn a_request_is_written_as_in_the_captures_and_its_body_as_it_is() {
     let Ok(ToParticipant::Request(read)) = ToParticipant::decode(text) else { panic!("{text}") };
     assert_eq!(read.body.unwrap().get(), body.get());
     assert!(read.stream && read.headers.len() == 1 && read.path == "/v1/chat/completions");
+    let cancel = r#"{"type":"tunnel.cancel","requestId":"R1"}"#;
+    let told =
+        ToParticipant::Cancel(crate::room::tunnel::TunnelCancel { request_id: "R1".to_owned() });
+    assert_eq!(told.encode(), cancel);
+    assert!(matches!(ToParticipant::decode(cancel), Ok(ToParticipant::Cancel(_))));
     let pong = r#"{"type":"tunnel.pong","timestamp":1795171909121}"#;
     assert_eq!(ToParticipant::Pong(Tick { timestamp: 1_795_171_909_121 }).encode(), pong);
     assert!(matches!(ToParticipant::decode(pong), Ok(ToParticipant::Pong(_))));
