@@ -55,6 +55,7 @@ fn soak(seeds: u64, time: Duration) -> Result<String, String> {
         total.fell_back += account.fell_back;
         total.moved += account.moved;
         total.unserved += account.unserved;
+        total.overloaded += account.overloaded;
         total.revoked += account.revoked;
         total.narrowed += account.narrowed;
         total.tried += account.tried;
