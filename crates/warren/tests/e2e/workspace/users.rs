@@ -66,13 +66,15 @@ async fn a_session_of_another_user_is_wholly_that_users_and_has_no_way_back() {
     let mut client = place.client().await;
     let project = project(&place, &mut client).await;
     // What the kernel says it is; its environment; what is root's; every way back to root.
-    let script = "grep -hE '^(Uid|Gid|CapInh|CapPrm|CapEff|CapAmb)' /proc/self/status | tr '\\t' ' '; \
+    // It waits to be watched: a screen that is repainted has other ends of lines.
+    let script = "read x; grep -hE '^(Uid|Gid|CapInh|CapPrm|CapEff|CapAmb)' /proc/self/status | tr '\\t' ' '; \
         echo \"env $HOME $USER $LOGNAME $OF_PROJECT\"; \
         cat /etc/shadow >/dev/null 2>&1 && echo 'reads it'; ls /root >/dev/null 2>&1 && echo 'lists it'; \
         perl -e '$< = 0; $> = 0; $( = 0; $) = \"0 0\"; print \"after $< $> \", $(+0, \" \", $)+0, \"\\n\"'; \
         read x";
     let session = runs(&mut client, &project, script).await;
     let mut viewer = Viewer::of(client, &session).await;
+    viewer.types("\n").await;
     viewer.shows(&format!("after {uid} {uid} {gid} {gid}")).await;
     let text = viewer.follow.text().replace("\r\n", "\n");
     assert!(text.contains(&format!("Uid: {uid} {uid} {uid} {uid}\n")), "{text}");
