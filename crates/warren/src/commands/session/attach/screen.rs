@@ -202,8 +202,10 @@ mod tests {
         let lost = || Seen::Lost("why".to_owned());
         let told = |seen: Vec<Seen>| {
             let (mut painter, mut out) = (Painter::new(5), Vec::new());
+            // Nothing is painted before the first output, nor when the terminal is given back.
             painter.has_painted = true;
             seen.into_iter().for_each(|seen| painter.take(seen, &mut out));
+            painter.has_painted = false;
             (String::from_utf8(out).unwrap(), painter)
         };
         let (text, _) = told(vec![output("a"), lost(), Seen::Back, output("b")]);
