@@ -55,7 +55,7 @@ pub use cors::Cors;
 pub use error::ApiError;
 pub use health::Condition;
 pub use room::MessageJobs;
-pub use state::{Api, Limits, Names, Peer, RoomRules};
+pub use state::{Api, Identity, Limits, Names, Peer, RoomRules};
 
 /// All paths of this crate.
 pub fn router(api: Api) -> Router {

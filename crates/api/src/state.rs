@@ -63,6 +63,14 @@ struct Inner {
     draining: watch::Sender<bool>,
 }
 
+/// How the server is known to others.
+pub struct Identity {
+    /// What it marks requests with that pass through it.
+    pub marks: Marks,
+    /// Its version.
+    pub version: &'static str,
+}
+
 /// What a request may name.
 pub struct Names {
     /// The models that were seen.
@@ -107,9 +115,9 @@ impl Api {
         condition: Arc<dyn Condition>,
         names: Names,
         limits: Limits,
-        marks: Marks,
-        version: &'static str,
+        identity: Identity,
     ) -> Self {
+        let Identity { marks, version } = identity;
         Self(Arc::new(Inner {
             scheduler,
             rules,

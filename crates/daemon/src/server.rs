@@ -4,7 +4,7 @@ use std::{hash::RandomState, net::SocketAddr, sync::Arc, time::Duration};
 
 use access::{Keys, Token};
 use anyhow::Context;
-use api::{Administration, Api, Condition, Cors, MessageJobs, admin::RecentRequests};
+use api::{Administration, Api, Condition, Cors, Identity, MessageJobs, admin::RecentRequests};
 use axum::Router;
 use base::Secret;
 use mesh::Mesh;
@@ -114,8 +114,7 @@ impl Server {
             Arc::new(condition),
             parts::names(&settings, &models, &rooms, by_message),
             parts::limits(&settings),
-            marks,
-            VERSION,
+            Identity { marks, version: VERSION },
         );
         let (of_workers, of_participants) = (workers.clone(), participants.clone());
         let router = routes::router(

@@ -3,7 +3,7 @@
 use std::{net::Ipv4Addr, sync::Arc, time::Duration};
 
 use access::{ConsumerRules, Keys, Moment, Token};
-use api::{Administration, Aliases, Api, Limits, MessageJobs, Names, Peer, RoomRules};
+use api::{Administration, Aliases, Api, Identity, Limits, MessageJobs, Names, Peer, RoomRules};
 use axum::{Router, body::Body};
 use base::{Endpoint, Endpoints, JobId, ProviderId, Scope};
 use bytes::Bytes;
@@ -141,7 +141,8 @@ impl Kit {
         let well = Arc::new(());
         let scheduling = scheduler.clone();
         let marks = Marks::new(std::hash::RandomState::new());
-        let api = Api::new(scheduling, rules, administration, well, names, limits, marks, "0.0.0");
+        let identity = Identity { marks, version: "0.0.0" };
+        let api = Api::new(scheduling, rules, administration, well, names, limits, identity);
         let (sender, assignments) = mpsc::channel(16);
         let provider = Arc::new(TestProvider(sender.clone()));
         let membership = scheduler.join(ProviderId::from_random(1), offer(&["m"]), provider);

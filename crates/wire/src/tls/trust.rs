@@ -159,10 +159,10 @@ mod tests {
     #[test]
     fn another_name_another_certificate_and_another_time_are_refused() {
         for is_ca in [ca(), IsCa::NoCa] {
-            let own = made(is_ca.clone(), 2030);
+            let own = made(is_ca, 2030);
             let name = verified(&own, &own, "other.lan").unwrap_err();
             assert!(name.contains("not valid for name"), "{name}");
-            let stranger = verified(&own, &made(is_ca.clone(), 2030), "box.lan").unwrap_err();
+            let stranger = verified(&own, &made(is_ca, 2030), "box.lan").unwrap_err();
             assert!(
                 stranger.contains("UnknownIssuer") || stranger.contains("BadSignature"),
                 "{stranger}"

@@ -78,7 +78,7 @@ impl<'a> Own<'a> {
                 short(self.session.id),
             ),
             Seen::Lost(words) => format!("{words}; trying again"),
-            Seen::Notice(notice) => notice.message.clone(),
+            Seen::Notice(notice) => notice.message,
             Seen::Refused(words) => bail!("{words}"),
             Seen::Ended(Ending::Exited { .. }) => bail!("{} has ended", name()),
             Seen::Ended(Ending::Killed) => bail!("{} was killed", name()),
