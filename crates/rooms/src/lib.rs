@@ -37,7 +37,7 @@ mod token;
 pub use activity::{JobEnded, JobStarted};
 pub use endpoint::{Endpoints, Reached};
 pub use error::{Refused, RoomError};
-pub use events::{Form, Next, Source, Subscription};
+pub use events::{Form, Next, Sight, Source, Subscription};
 pub use participant::{Connection, Joined, Joining, Kind};
 pub use room::{Available, Room};
 pub use rooms::{Created, NewRoom, Rooms, Settings};

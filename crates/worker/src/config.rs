@@ -141,7 +141,7 @@ impl ServerTarget {
     }
 
     /// The same server, where a participant's tunnel is opened with this token; `cancels`: the server
-    /// can tell it to stop, and is told that it does.
+    /// is told that the participant can be told to stop.
     pub(crate) fn for_tunnel(&self, mut url: Url, token: &str, cancels: bool) -> Self {
         url.query_pairs_mut().append_pair("token", token);
         if cancels {

@@ -9,7 +9,7 @@ use access::{Denied, Key, Moment};
 use base::{KeyId, KeyScope};
 use http::{HeaderMap, StatusCode, Uri, request::Parts};
 use protocol::room::plane::ErrorCode;
-use rooms::{Refused, Room, Source};
+use rooms::{Refused, Room, Sight, Source};
 
 use super::failure::Failure;
 use crate::{
@@ -151,14 +151,18 @@ fn key(api: &Api, parts: &Parts) -> Result<Option<Arc<Key>>, Denied> {
 
 /// Whether all rooms are listed for a request: it is local, or it administers.
 fn sees_all(api: &Api, parts: &Parts) -> bool {
+    is_local(api, parts) || admin::operator_if_any(api, &parts.headers).is_some()
+}
+
+fn is_local(api: &Api, parts: &Parts) -> bool {
     api.rules().is_local(from(parts), &parts.uri, &parts.headers, Moment::now())
-        || admin::operator_if_any(api, &parts.headers).is_some()
 }
 
 /// Who looks at lists of rooms.
 #[derive(Debug, Clone)]
 pub(super) struct Viewer {
     all: bool,
+    administers: bool,
     key: Option<KeyId>,
 }
 
@@ -166,7 +170,8 @@ impl Viewer {
     /// Whoever sends this request.
     pub(super) fn of(api: &Api, parts: &Parts) -> Self {
         let key = key(api, parts).ok().flatten().map(|key| key.id().clone());
-        Self { all: sees_all(api, parts), key }
+        let administers = admin::operator_if_any(api, &parts.headers).is_some();
+        Self { all: administers || is_local(api, parts), administers, key }
     }
 
     /// The rooms that are listed for it, the oldest first.
@@ -176,9 +181,15 @@ impl Viewer {
         rooms
     }
 
-    /// Whether it is shown who is in a room and what happens there, though it shows no password.
-    pub(super) fn looks_into(&self, room: &Source) -> bool {
-        self.is_at_home(room) || (room.is_public() && !room.is_guarded())
+    /// What it is shown of who is in a room and what happens there, though it shows no password.
+    pub(super) fn sight(&self, room: &Source) -> Sight {
+        match (self.is_at_home(room), room.is_guarded()) {
+            _ if self.administers => Sight::All,
+            (true, true) => Sight::Stirrings,
+            (true, false) => Sight::All,
+            (false, guarded) if guarded || !room.is_public() => Sight::Nothing,
+            (false, _) => Sight::All,
+        }
     }
 
     fn is_at_home(&self, room: &Source) -> bool {

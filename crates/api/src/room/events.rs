@@ -104,7 +104,7 @@ fn watch(api: &Api, parts: &Parts, room: &Arc<Room>, form: Form) -> Result<Respo
 fn watch_all(api: &Api, parts: &Parts) -> Result<Response, Failure> {
     let watching = api.watchers().add(None)?;
     let viewer = Viewer::of(api, parts);
-    let may_see = move |room: &Source| viewer.looks_into(room);
+    let may_see = move |room: &Source| viewer.sight(room);
     let subscription = api.rooms().rooms.subscribe(may_see, after(parts));
     let watch = Watch { subscription, _watching: watching };
     Ok(EventStream::new(watch).until(api.draining()).response())

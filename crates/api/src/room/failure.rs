@@ -176,6 +176,10 @@ impl From<Invalid> for Failure {
     fn from(invalid: Invalid) -> Self {
         let message = match () {
             () if invalid.cause.is_some() => "Invalid JSON body.",
+            // The only field that is forbidden, in the words of stock servers.
+            () if !invalid.forbidden.is_empty() => {
+                "Participant auth headers are not accepted by the hub."
+            }
             () if !invalid.required.is_empty() => "Missing required fields.",
             () => "Invalid fields.",
         };

@@ -93,5 +93,5 @@ async fn a_translated_response_is_kept_nowhere_and_says_so() {
     let id = made["id"].as_str().unwrap();
     let (status, error) = kit.told(request(&room, Method::GET, id)).await;
     assert_eq!(status, 501);
-    assert!(error["error"].as_str().unwrap().contains("translated"), "{error}");
+    assert!(error["error"].as_str().unwrap().contains("chat/completions fallback"), "{error}");
 }

@@ -281,6 +281,7 @@ async fn what_is_wrong_with_a_participant_is_told() {
     secret["authHeaders"] = json!({ "authorization": "x" });
     let (_, error) = send(&kit, put(&secret)).await;
     assert_eq!(error["details"]["forbidden"], json!(["authHeaders"]));
+    assert_eq!(error["message"], "Participant auth headers are not accepted by the hub.");
     assert_eq!(refused(&kit, put(&ann())).await, code("INVALID_PASSWORD", 401));
     let mut wrong = ann();
     wrong["password"] = json!("open");

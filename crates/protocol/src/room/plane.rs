@@ -182,10 +182,6 @@ pub struct TunnelPlace {
     pub token: String,
     /// Absolute, `ws://` or `wss://`, without the token.
     pub url: String,
-    /// Whether the server tells a participant to stop that says it can
-    /// ([`CANCELS`](super::tunnel::CANCELS)). Ours.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub cancels: bool,
 }
 
 /// Answer of a heartbeat.

@@ -35,8 +35,8 @@ pub enum ToParticipant<'a> {
     Cancel(TunnelCancel),
 }
 
-/// What a participant puts into its tunnel's query, as `cancels=true`, when its server has said
-/// [`TunnelPlace::cancels`](super::plane::TunnelPlace::cancels). Stock ones say neither.
+/// What a participant of ours puts into its tunnel's query, as `cancels=true`, where its server is a
+/// Warren: it was given a session's token, which no stock server gives.
 pub const CANCELS: &str = "cancels";
 
 /// Nobody waits for an answer any more.

@@ -12,7 +12,7 @@ use super::{
     Form, Next,
     ring::{Batch, Bounds, MaySee, Place, Read, Ring},
     subscription::Subscription,
-    told::{Encoded, Source},
+    told::{Encoded, Sight, Source},
     watchers::Watchers,
 };
 
@@ -84,12 +84,12 @@ impl Log {
         self.watch(form, after, None)
     }
 
-    /// The same, as far as `may_see` says yes. It is asked under the log's lock, and must be quick.
+    /// The same, as far as `may_see` lets it. It is asked under the log's lock, and must be quick.
     pub fn subscribe_where(
         self: &Arc<Self>,
         form: Form,
         after: Option<u64>,
-        may_see: impl Fn(&Source) -> bool + Send + Sync + 'static,
+        may_see: impl Fn(&Source) -> Sight + Send + Sync + 'static,
     ) -> Subscription {
         self.watch(form, after, Some(Box::new(may_see)))
     }

@@ -5,11 +5,13 @@
 //! out of the log is told so and dropped; it can come back with the id of the last event that it saw.
 //!
 //! - `told`: one event, in the forms that it has
+//! - `discreet`: a message for one who may know that something happens, not what
 //! - `ring`: the events that are kept, and which of them somebody has missed; pure
 //! - `watchers`: who is to be woken
 //! - `log`: the three together, shared
 //! - `subscription`: one who watches
 
+mod discreet;
 mod log;
 mod ring;
 mod subscription;
@@ -21,7 +23,7 @@ use bytes::Bytes;
 pub use log::Log;
 pub use ring::Bounds;
 pub use subscription::Subscription;
-pub use told::{Encoded, Source, Told};
+pub use told::{Encoded, Sight, Source, Told};
 
 /// In what form events are told.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -2,13 +2,13 @@
 //!
 //! Pure: time and ids come in from outside.
 
-use std::{collections::VecDeque, sync::Arc};
+use std::{borrow::Cow, collections::VecDeque, sync::Arc};
 
 use bytes::{Bytes, BytesMut};
 
 use super::{
     Form,
-    told::{Encoded, Entry, Source},
+    told::{Encoded, Entry, Sight, Source},
 };
 
 /// How much a log keeps. The newest event is kept even if it alone is larger.
@@ -75,8 +75,8 @@ pub(super) struct Place {
     pub(super) missed: bool,
 }
 
-/// Whether a watcher may see what is from a room.
-pub(super) type MaySee = dyn Fn(&Source) -> bool + Send + Sync;
+/// What a watcher may see of a room.
+pub(super) type MaySee = dyn Fn(&Source) -> Sight + Send + Sync;
 
 impl Bounds {
     /// Of one room.
@@ -146,19 +146,23 @@ impl Ring {
         {
             return Read::Frames(joined.batch.clone());
         }
-        let read = self.read_for(form, after, |_| true);
+        let read = self.read_for(form, after, |_| Sight::All);
         if let Read::Frames(batch) = &read {
             self.joined[form.index()] = Some(Joined { after, batch: batch.clone() });
         }
         read
     }
 
-    fn read_for(&self, form: Form, after: u64, may_see: impl Fn(&Source) -> bool) -> Read {
+    fn read_for(&self, form: Form, after: u64, may_see: impl Fn(&Source) -> Sight) -> Read {
         let mut frames = Frames::default();
         let mut last = after;
         for entry in self.entries.range(self.index_after(after)..) {
-            let visible = entry.source.as_deref().is_none_or(&may_see);
-            if visible && !frames.take(entry, form) {
+            let taken = match entry.source.as_deref().map_or(Sight::All, &may_see) {
+                Sight::All => frames.take(entry, form),
+                Sight::Stirrings => frames.take_discreet(entry),
+                Sight::Nothing => true,
+            };
+            if !taken {
                 break;
             }
             last = entry.id;
@@ -196,7 +200,7 @@ impl Ring {
 #[derive(Default)]
 struct Frames<'a> {
     first: Option<Bytes>,
-    rest: Vec<&'a [u8]>,
+    rest: Vec<Cow<'a, [u8]>>,
     bytes: usize,
 }
 
@@ -211,7 +215,22 @@ impl<'a> Frames<'a> {
         }
         let fits = self.bytes <= BATCH;
         if fits {
-            self.rest.push(text);
+            self.rest.push(Cow::Borrowed(text));
+        }
+        fits
+    }
+
+    /// The same for one who is told that something happens, not what.
+    fn take_discreet(&mut self, entry: &Entry) -> bool {
+        let Some(frame) = entry.discreet() else { return true };
+        self.bytes += frame.len();
+        if self.first.is_none() {
+            self.first = Some(frame);
+            return true;
+        }
+        let fits = self.bytes <= BATCH;
+        if fits {
+            self.rest.push(Cow::Owned(frame.into()));
         }
         fits
     }

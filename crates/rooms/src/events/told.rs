@@ -13,7 +13,7 @@ use base::{KeyId, RoomId};
 use bytes::Bytes;
 use protocol::room::{RoomEvent, ServerMessage};
 
-use super::Form;
+use super::{Form, discreet::discreet};
 
 /// At most how many bytes the names and numbers of a job's frames take, in all forms.
 const FIELDS: usize = 768;
@@ -46,6 +46,17 @@ pub struct Source {
     public: bool,
     owner: Option<KeyId>,
     guarded: AtomicBool,
+}
+
+/// What a watcher of all rooms is told of one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Sight {
+    /// Nothing.
+    Nothing,
+    /// That something happens, not what.
+    Stirrings,
+    /// Everything.
+    All,
 }
 
 /// An event with its id.
@@ -233,6 +244,12 @@ impl Entry {
     pub(super) fn text(&self, form: Form) -> Option<&[u8]> {
         let made = self.made_for(form)?;
         Some(&made.bytes[made.range(form)])
+    }
+
+    /// Its message for one who is told that something happens, not what. Made for each: few watch so.
+    pub(super) fn discreet(&self) -> Option<Bytes> {
+        let message = discreet(self.encoded.told.message.as_ref()?).encode();
+        Some(format!("id: {}\ndata: {message}\n\n", self.id).into())
     }
 
     /// Bytes that it counts for, itself included.

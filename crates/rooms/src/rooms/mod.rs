@@ -24,7 +24,7 @@ use crate::{
     clock::Clock,
     codes,
     error::RoomError,
-    events::{Bounds, Form, Log, Source, Subscription},
+    events::{Bounds, Form, Log, Sight, Source, Subscription},
     password::{Password, Verifier},
     room::{House, Room, write_defaults},
     token,
@@ -140,12 +140,12 @@ impl Rooms {
         rooms
     }
 
-    /// What happens in all rooms that `may_see` says yes to, as the spec's messages; from after the
+    /// What happens in all rooms, as far as `may_see` lets it, as the spec's messages; from after the
     /// event of this id on, as far as it is kept. `may_see` is asked under a lock: it must be quick,
     /// and not call anything of rooms.
     pub fn subscribe(
         &self,
-        may_see: impl Fn(&Source) -> bool + Send + Sync + 'static,
+        may_see: impl Fn(&Source) -> Sight + Send + Sync + 'static,
         after: Option<u64>,
     ) -> Subscription {
         self.0.house.log.subscribe_where(Form::Messages, after, may_see)

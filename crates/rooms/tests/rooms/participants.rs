@@ -3,7 +3,7 @@
 use std::{net::SocketAddr, sync::Arc, time::Duration};
 
 use protocol::room::{RoomEvent, Status};
-use rooms::{Form, Joining, Kind, Next, RoomError, participant::Ended};
+use rooms::{Form, Joining, Kind, Next, RoomError, Sight, participant::Ended};
 
 use crate::kit::{
     HERE, NOW, THERE, empty, join, joining, make, named, provider, room, told, watch,
@@ -141,7 +141,8 @@ async fn who_watches_all_rooms_sees_messages_of_those_that_it_may_see() {
     let hidden = make(&rooms, named("hidden")).room;
     let public = rooms::NewRoom { public: true, ..named("public") };
     let public = make(&rooms, public).room;
-    let mut all = rooms.subscribe(|source| source.is_public(), None);
+    let mut all = rooms
+        .subscribe(|source| if source.is_public() { Sight::All } else { Sight::Nothing }, None);
     join(&hidden, "h", Kind::Tunnel);
     join(&public, "p", Kind::Tunnel);
     let Next::Frames(frames) = all.next().await else { panic!() };

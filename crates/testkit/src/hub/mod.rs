@@ -88,10 +88,10 @@ impl FakeHub {
         Self { address, shared, tunnels: AsyncMutex::new(tunnels), accepting }
     }
 
-    /// Tells whoever joins that it says when to stop, as only a Warren does.
+    /// Gives whoever joins a session's token, as only a Warren does.
     #[must_use]
-    pub fn that_cancels(self) -> Self {
-        self.shared.state().cancels = true;
+    pub fn as_warren(self) -> Self {
+        self.shared.state().is_warren = true;
         self
     }
 

@@ -108,8 +108,8 @@ fn put(asked: &Asked, code: &str, id: &str, shared: &Shared) -> Answer {
         "participant": info, "roomId": "tNsiA6rNm6x9-OyqZnvaw",
         "tunnel": {"token": token, "url": url},
     });
-    if shared.state().cancels {
-        data["tunnel"]["cancels"] = json!(true);
+    if shared.state().is_warren {
+        data["sessionToken"] = json!("wp_0123");
     }
     good(shared, if new { 201 } else { 200 }, &data)
 }

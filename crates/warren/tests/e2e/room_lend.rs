@@ -3,7 +3,7 @@
 use std::{sync::Arc, time::Duration};
 
 use serde_json::{Value, json};
-use testkit::{DEADLINE, Daemon, MockBackend, Reply, eventually, within};
+use testkit::{DEADLINE, Daemon, Gate, MockBackend, Reply, eventually, within};
 use tokio::{sync::mpsc, task::JoinHandle};
 use tokio_util::sync::CancellationToken;
 use worker::{
@@ -108,6 +108,25 @@ async fn a_participant_over_the_relay_link_serves_every_selector() {
 #[tokio::test]
 async fn a_stock_participant_of_ours_serves_every_selector() {
     serves(Protocol::Tunnel, true).await;
+}
+
+/// Between Warrens a tunnel has a word for it.
+#[tokio::test]
+async fn a_client_that_hangs_up_stops_a_backend_behind_a_tunnel_of_ours() {
+    let bench = Bench::new(json!({"name": "Room"})).await;
+    let mut lender = bench.lend(Protocol::Tunnel, None, bench.ann());
+    assert!(lender.joined().await);
+    bench.has_online("").await;
+    bench.mock.then(Reply::stream(["data: 1\n\n", "data: 2\n\n"], &Gate::closed()));
+    let body = json!({"model": "*", "stream": true, "messages": []});
+    let path = format!("/rooms/{}/v1/chat/completions", bench.code);
+    let gone = bench.daemon.client().post(&path, &body).open().await;
+    bench.mock.request().await;
+    gone.reset();
+    bench.mock.aborted(1).await;
+    bench.mock.then(Reply::json(200, &json!({"choices": [], "n": 2})));
+    assert_eq!(bench.ask("*", "").await.json()["n"], 2, "its slot is free");
+    lender.task.abort();
 }
 
 #[tokio::test]

@@ -438,7 +438,7 @@ async fn several_requests_at_once_where_a_participant_takes_them() {
 }
 
 #[tokio::test]
-async fn a_client_that_hangs_up_frees_the_participant_and_what_still_comes_is_ignored() {
+async fn after_a_hang_up_what_still_comes_is_ignored_and_its_end_frees_the_participant() {
     let (daemon, code) = room().await;
     let mut participant = online(Put::new(daemon.address(), &code)).await;
     let path = format!("/rooms/{code}/v1/chat/completions");
@@ -451,9 +451,11 @@ async fn a_client_that_hangs_up_frees_the_participant_and_what_still_comes_is_ig
     stream.reset();
     daemon.is_idle().await;
     let asked = ask(&daemon, &code, chat(false));
-    let next = participant.expect_request().await;
+    daemon.has_queued(1).await;
     participant.chunk(&gone, "data: {}\n\n").await;
     participant.end(&gone).await;
+    let next = participant.expect_request().await;
+    participant.chunk(&gone, "data: {}\n\n").await;
     participant.answer(&next, 200, &json!({"n": 2})).await;
     let answer = within("the answer", asked).await.unwrap();
     assert_eq!((answer.status, answer.json()), (200, json!({"n": 2})));

@@ -246,6 +246,48 @@ async fn from_elsewhere_all_rooms_are_those_that_are_public() {
 }
 
 #[tokio::test]
+async fn of_a_room_with_a_password_local_watchers_are_told_that_something_happens_not_what() {
+    let daemon = serve().start().await;
+    let client = daemon.client();
+    let room = make_room(&client, &json!({"name": "l", "password": "pw"})).await;
+    let mut local = Events::open(&client, "/events?role=tui").await;
+    let mut admin = Events::open(&daemon.admin(), "/events?role=tui").await;
+    let put = room.put(&daemon, "p1").field("password", json!("pw"));
+    let mut participant = crate::rooms_kit::tunnel(put.field("nickname", json!("Ann"))).await;
+    let asking = client.clone().with_token("pw");
+    let ask = json!({"type": "llm:request", "requestId": "r1", "targetId": "*", "prompt": "hi"});
+    assert_eq!(asking.post_json(&room.path("/messages"), &ask).await.status, 202);
+    let asked = participant.expect_request().await;
+    participant.start(&asked, 200, "text/event-stream").await;
+    participant.chunk(&asked, delta("swordfish") + crate::rooms_kit::FINISH).await;
+    participant.end(&asked).await;
+    let heard = |events: Vec<crate::rooms_kit::Frame>| -> String {
+        events.iter().map(|frame| frame.text.as_str()).collect()
+    };
+    let all = heard(until_complete(&mut admin).await);
+    assert!(all.contains("swordfish") && all.contains("Ann"), "{all}");
+    let frames = until_complete(&mut local).await;
+    let kinds: Vec<_> = frames.iter().map(|frame| frame.kind().to_owned()).collect();
+    assert_eq!(kinds.first().map(String::as_str), Some("room:participant-joined"), "{kinds:?}");
+    assert!(kinds.iter().any(|kind| kind == "llm:token"), "that it happens is told: {kinds:?}");
+    let seen = heard(frames);
+    assert!(!seen.contains("swordfish") && !seen.contains("Ann"), "{seen}");
+    let register = json!({"type": "tui:register"});
+    let registered = client.post_json("/messages", &register).await.json();
+    assert_eq!(registered["participants"], json!([]), "nor who is there");
+    let registered = daemon.admin().post_json("/messages", &register).await.json();
+    assert_eq!(registered["participants"][0]["id"], "p1");
+}
+
+async fn until_complete(events: &mut Events) -> Vec<crate::rooms_kit::Frame> {
+    let mut frames = Vec::new();
+    while frames.last().is_none_or(|last: &crate::rooms_kit::Frame| last.kind() != "llm:complete") {
+        frames.push(events.next().await.expect("the stream stands"));
+    }
+    frames
+}
+
+#[tokio::test]
 async fn the_end_of_a_room_is_told_and_ends_its_streams() {
     let daemon = serve().start().await;
     let (client, room) = (daemon.client(), open_room(&daemon).await);

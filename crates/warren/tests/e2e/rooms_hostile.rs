@@ -169,6 +169,7 @@ async fn a_participant_that_floods_an_answer_that_is_not_read_loses_it() {
     assert!(daemon.resident_bytes() < 200 << 20, "{}", daemon.resident_bytes());
     neighbour.is_untouched(&daemon).await;
     asked.reset();
+    participant.end(&ask).await;
     assert_answers(&daemon, &room, &mut participant).await;
 }
 

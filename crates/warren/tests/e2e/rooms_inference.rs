@@ -241,9 +241,12 @@ async fn a_response_whose_participant_is_gone_is_out_of_reach_and_a_translated_o
     let ask = chats.expect_request().await;
     assert_eq!(ask.json["operation"], "chat.completions.create");
     say(&mut chats, &ask, "hi").await;
-    let id = asked.await.unwrap().json()["id"].as_str().unwrap().to_owned();
+    let translated = asked.await.unwrap().json();
+    assert_eq!(translated["output_text"], "hi", "{translated}");
+    let id = translated["id"].as_str().unwrap().to_owned();
     let again = client.get(&room.path(&format!("/v1/responses/{id}"))).await;
     assert_eq!((again.status, fields(&again.json())), (501, vec!["error"]), "{}", again.text());
+    assert!(again.text().contains("chat/completions fallback"), "{}", again.text());
 
     let mut native = friend(&daemon, &room, "native").await;
     let asked = asking(

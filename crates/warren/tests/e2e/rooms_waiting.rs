@@ -78,9 +78,10 @@ async fn a_participant_that_allows_it_has_several_at_once() {
     }
 }
 
-/// There is no word to cancel: what still comes is ignored, and the slot is free at once.
+/// There is no word to cancel: what still comes is ignored, and the slot is free when the participant
+/// says that it is over.
 #[tokio::test]
-async fn who_hangs_up_frees_the_slot_and_harms_nobody() {
+async fn who_hangs_up_harms_nobody_and_the_slot_is_free_when_the_participant_says_so() {
     let daemon = serve().start().await;
     let (client, room) = (daemon.client(), open_room(&daemon).await);
     let mut events = Events::open(&client, &room.plane("/events")).await;
@@ -99,14 +100,42 @@ async fn who_hangs_up_frees_the_slot_and_harms_nobody() {
         }
         events.until("llm.error").await;
         let asked = chat(&client, &room, "*");
-        let ask = participant.expect_request().await;
-        participant.start(&ask, 200, "application/json").await;
+        daemon.has_queued(1).await;
         participant.chunk(&old, "late").await;
         participant.end(&old).await;
+        let ask = participant.expect_request().await;
+        participant.start(&ask, 200, "application/json").await;
+        participant.chunk(&old, "later").await;
         participant.chunk(&ask, completion("new").to_string()).await;
         participant.end(&ask).await;
         assert_eq!(asked.await.unwrap().json(), completion("new"));
     }
+}
+
+/// A stock participant goes on generating for clients that left.
+#[tokio::test]
+async fn ten_hang_ups_have_one_generation_at_a_participant_that_takes_one() {
+    let daemon = serve().start().await;
+    let (client, room) = (daemon.client(), open_room(&daemon).await);
+    let mut events = Events::open(&client, &room.plane("/events")).await;
+    let mut participant = friend(&daemon, &room, "p1").await;
+    let gone = client.post(&room.chat(), &ask_for("*", true)).open().await;
+    let running = participant.expect_request().await;
+    gone.reset();
+    events.until("llm.error").await;
+    for _ in 0..9 {
+        let waiting = client.post(&room.chat(), &ask_for("*", true)).open().await;
+        daemon.has_queued(1).await;
+        waiting.reset();
+        daemon.has_queued(0).await;
+    }
+    let asked = chat(&client, &room, "*");
+    daemon.has_queued(1).await;
+    participant.fail(&running, "done with it").await;
+    let ask = participant.expect_request().await;
+    assert_ne!(ask.id, running.id);
+    say(&mut participant, &ask, "mine").await;
+    assert_eq!(asked.await.unwrap().json(), completion("mine"));
 }
 
 #[tokio::test]

@@ -159,8 +159,24 @@ async fn ask(
         Ok::<_, BackendError>((status, whole(body).await?))
     };
     match timeout(DEADLINE, asking).await {
-        Ok(answer) => answer.map_err(|error| Failed::NoAnswer(error.to_string())),
+        Ok(answer) => answer.map_err(|error| Failed::NoAnswer(unanswered(error))),
         Err(_) => Err(Failed::NoAnswer(format!("the server did not answer within {DEADLINE:?}"))),
+    }
+}
+
+/// Why a server did not answer. It is asked as a backend is, and is none.
+fn unanswered(error: BackendError) -> String {
+    match error {
+        BackendError::Unreachable { backend, reason } => format!(
+            "could not reach the server {backend}: {reason}; does it run, and is this its address?"
+        ),
+        BackendError::Timeout { backend, phase, after } => {
+            format!("the server {backend} {phase} within {after:?}")
+        }
+        BackendError::Broke { backend, reason } => {
+            format!("the server {backend} broke off: {reason}")
+        }
+        BackendError::NoModels { reason, .. } | BackendError::BadAsk(reason) => reason,
     }
 }
 
@@ -236,6 +252,17 @@ mod tests {
 
     fn envelope(code: &str) -> String {
         format!(r#"{{"error":{{"code":"{code}","message":"words"}},"meta":{{"requestId":"1"}}}}"#)
+    }
+
+    #[tokio::test]
+    async fn a_server_that_is_down_is_spoken_of_as_a_server() {
+        let free = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let url = format!("http://{}", free.local_addr().unwrap());
+        drop(free);
+        let plane = Plane::new(&ServerTarget::new(&url, None).unwrap(), "ABC123").unwrap();
+        let Err(Outcome::Lost { reason, .. }) = plane.summary().await else { panic!() };
+        assert!(reason.starts_with("could not reach the server http://127.0.0.1:"), "{reason}");
+        assert!(!reason.contains("backend") && !reason.contains("model"), "{reason}");
     }
 
     #[test]

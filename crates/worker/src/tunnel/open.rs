@@ -15,8 +15,8 @@ use crate::{
 pub(super) struct Open {
     pub(super) dialed: Dialed,
     pub(super) model: String,
-    /// Whether the server tells when to stop, as only a Warren does.
-    pub(super) cancels: bool,
+    /// Whether the server is a Warren.
+    pub(super) is_warren: bool,
 }
 
 /// Joins, and opens the tunnel that the server has told of.
@@ -26,18 +26,23 @@ pub(super) async fn open(link: &LinkLoop, room: &InRoom) -> Result<Open, Outcome
         return Err(lost("the backend offers no model yet".to_owned()));
     };
     let joined = room.put(&link.lent, &offer, &model).await?;
+    let is_warren = joined.session_token.is_some();
     room.joined(joined.session_token);
-    let (target, cancels) = (target(&link.server, &joined.tunnel)?, joined.tunnel.cancels);
+    let target = target(&link.server, &joined.tunnel, is_warren)?;
     let dialed = link.dialer.dial(&target).await;
     // A token that came too late, or was used up, is as good as none: the next try has a new one.
     let dialed = dialed.map_err(|error| lost(target.without_secret(with_cause(&error))))?;
     link.teller.tell(&room.event(link, room.code().to_owned(), None, true));
-    Ok(Open { dialed, model, cancels })
+    Ok(Open { dialed, model, is_warren })
 }
 
 /// Where the server wants the tunnel. One that is reached by TLS may not know it, behind a proxy: its
 /// tunnel goes the same way.
-fn target(server: &ServerTarget, place: &TunnelPlace) -> Result<ServerTarget, Outcome> {
+fn target(
+    server: &ServerTarget,
+    place: &TunnelPlace,
+    is_warren: bool,
+) -> Result<ServerTarget, Outcome> {
     let url = Url::parse(&place.url).ok().filter(Url::has_host);
     let url = url.filter(|url| matches!(url.scheme(), "ws" | "wss" | "http" | "https"));
     let Some(mut url) = url else {
@@ -49,7 +54,7 @@ fn target(server: &ServerTarget, place: &TunnelPlace) -> Result<ServerTarget, Ou
         // Both are schemes of one sort: none is refused.
         let _ = url.set_scheme("wss");
     }
-    Ok(server.for_tunnel(url, &place.token, place.cancels))
+    Ok(server.for_tunnel(url, &place.token, is_warren))
 }
 
 fn lost(reason: String) -> Outcome {
@@ -62,8 +67,8 @@ mod tests {
 
     fn place(server: &str, url: &str) -> Result<String, Outcome> {
         let server = ServerTarget::new(server, None).unwrap();
-        let place = TunnelPlace { token: "t".to_owned(), url: url.to_owned(), cancels: false };
-        target(&server, &place).map(|target| target.connect_url().to_string())
+        let place = TunnelPlace { token: "t".to_owned(), url: url.to_owned() };
+        target(&server, &place, false).map(|target| target.connect_url().to_string())
     }
 
     #[test]

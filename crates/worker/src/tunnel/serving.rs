@@ -62,7 +62,7 @@ pub(super) struct Serving<'a> {
     offers: watch::Receiver<Offer>,
     session: Session,
     /// Whether the server is a Warren, which tells a client itself of an answer that broke off.
-    cancels: bool,
+    is_warren: bool,
     jobs: JoinSet<()>,
     numbers: HashMap<Id, u32>,
     stops: HashMap<u32, oneshot::Sender<JobFailure>>,
@@ -73,7 +73,7 @@ pub(super) struct Serving<'a> {
 
 impl<'a> Serving<'a> {
     pub(super) fn new(context: &'a LinkLoop, room: &'a InRoom, open: Open) -> Self {
-        let Open { dialed, model, cancels } = open;
+        let Open { dialed, model, is_warren } = open;
         Self {
             context,
             room,
@@ -82,7 +82,7 @@ impl<'a> Serving<'a> {
             model,
             offers: context.lent.offers(),
             session: Session::new(context.lent.max_concurrent()),
-            cancels,
+            is_warren,
             jobs: JoinSet::new(),
             numbers: HashMap::new(),
             stops: HashMap::new(),
@@ -178,7 +178,7 @@ impl<'a> Serving<'a> {
     fn start(&mut self, order: Order) {
         let (number, request_id) = (order.number, order.request_id.clone());
         // A stock hub's client hears of a failure in the middle only by an event.
-        let tells = (!self.cancels).then(|| order.path.clone());
+        let tells = (!self.is_warren).then(|| order.path.clone());
         let reply = Reply::Tunnel(TunnelReply::new(self.outbox.clone(), request_id, tells));
         let (stop, stopped) = oneshot::channel();
         let job = Job { order, lent: self.context.lent.count(), reply, stop: stopped };

@@ -219,7 +219,7 @@ async fn a_whole_answer_that_breaks_off_has_no_event_in_it() {
 
 #[tokio::test]
 async fn a_server_that_cancels_stops_the_backend_and_tells_of_failures_itself() {
-    let mut bench = Bench::at(FakeHub::start(ROOM).await.that_cancels()).await;
+    let mut bench = Bench::at(FakeHub::start(ROOM).await.as_warren()).await;
     let opened = bench.hub.heard_at("GET /v1/rooms/ABC123/participants/p1/tunnel?token=").remove(0);
     assert!(opened.line.ends_with("&cancels=true"), "{opened:?}");
     for id in ["R1", "R2"] {

@@ -141,8 +141,8 @@ fn told(error: ApiError) -> ApiError {
 }
 
 fn translated() -> ApiError {
-    let words = "this response was translated from another API, and is kept nowhere: a \
-                 participant whose backend has the Responses API itself keeps its own";
+    let words = "this response was created via chat/completions fallback, or another API's, and is \
+                 kept nowhere: a participant whose backend has the Responses API itself keeps its own";
     ApiError::new(StatusCode::NOT_IMPLEMENTED, Kind::Invalid, words)
 }
 

@@ -24,7 +24,7 @@ use protocol::room::{
     },
     plane::ErrorCode,
 };
-use rooms::{Created, Endpoints, Joining, Kind, NewRoom, Reached, Room, RoomError};
+use rooms::{Created, Endpoints, Joining, Kind, NewRoom, Reached, Room, RoomError, Sight};
 
 use super::{
     access::{Viewer, enter, enter_by_id, enter_with, from, maker, session},
@@ -178,7 +178,7 @@ impl Posted<'_> {
     fn seen(&self) -> (Vec<protocol::room::RoomInfo>, Vec<ParticipantInfo>) {
         let viewer = Viewer::of(self.api, self.parts);
         let rooms = viewer.listed(self.api);
-        let shown = rooms.iter().filter(|room| viewer.looks_into(room.source()));
+        let shown = rooms.iter().filter(|room| viewer.sight(room.source()) == Sight::All);
         let participants = shown.flat_map(|room| room.participants()).take(TOLD).collect();
         (rooms.iter().map(|room| room.info()).collect(), participants)
     }

@@ -91,8 +91,7 @@ fn answer(room: &Room, joined: Joined, tunnel: TunnelPlace) -> PutParticipantAns
 fn tunnel(server: &str, room: &Room, id: &str) -> Result<TunnelPlace, Failure> {
     let token = room.tunnel_token(id, Moment::now().wall_ms)?.expose().to_owned();
     let (code, id) = (room.short_code(), in_path(id));
-    let url = format!("{server}/v1/rooms/{code}/participants/{id}/tunnel");
-    Ok(TunnelPlace { token, url, cancels: true })
+    Ok(TunnelPlace { token, url: format!("{server}/v1/rooms/{code}/participants/{id}/tunnel") })
 }
 
 /// This server's WebSockets, under the name by which the client has reached it.

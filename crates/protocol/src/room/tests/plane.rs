@@ -38,7 +38,7 @@ fn answers_are_those_of_the_captures() {
     let answer = PutParticipantAnswer {
         participant: participant(),
         room_id: "tNsiA6rNm6x9-OyqZnvaw".to_owned(),
-        tunnel: TunnelPlace { token: "e7b8e9fc".to_owned(), url: url.to_owned(), cancels: false },
+        tunnel: TunnelPlace { token: "e7b8e9fc".to_owned(), url: url.to_owned() },
         session_token: None,
     };
     same(

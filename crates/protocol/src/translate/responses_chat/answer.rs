@@ -35,6 +35,8 @@ pub(super) struct Response {
     prefix: String,
     sequence: u64,
     kept: usize,
+    /// All its text, which an object that is no stream repeats in one piece, as some clients want it.
+    text: String,
     /// The last event is written.
     over: bool,
     /// The event that is being written.
@@ -54,6 +56,7 @@ impl Response {
             prefix: String::new(),
             sequence: 0,
             kept: 0,
+            text: String::new(),
             over: false,
             line: String::new(),
         }
@@ -141,6 +144,9 @@ impl Response {
             self.output.push(',');
         }
         self.output.push_str(&item.json(status));
+        if !self.streaming && item.is_text() {
+            self.text.push_str(&item.text);
+        }
         self.items += 1;
     }
 
@@ -226,6 +232,7 @@ impl Writer for Response {
         if self.streaming {
             self.state_event(kind, status, &more, out);
         } else {
+            let more = format!(r#"{more},"output_text":{}"#, json::write(&self.text));
             out.extend_from_slice(self.object(status, &more).as_bytes());
         }
         Ok(())

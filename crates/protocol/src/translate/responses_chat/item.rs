@@ -101,6 +101,11 @@ impl Item {
         if is_call && !self.is_custom() && self.text.trim_ascii().is_empty() { "{}" } else { "" }
     }
 
+    /// Whether it is text of the answer itself.
+    pub(super) fn is_text(&self) -> bool {
+        matches!(self.shape, Shape::Text)
+    }
+
     /// Whether it calls a custom tool, whose text can be told only as a whole.
     pub(super) fn is_custom(&self) -> bool {
         matches!(&self.shape, Shape::Call { called, .. } if called.kind == Kind::Custom)

@@ -201,9 +201,12 @@ async fn stock_watchers_are_not_woken_for_tokens() {
 async fn who_watches_all_rooms_gets_the_messages_of_those_that_it_may_see() {
     let all = Log::new(Bounds::ALL_ROOMS, NOW);
     let source = |id: &str, public| Arc::new(Source::new(id.into(), public, Some("k-1".into())));
-    let mut everybody = all.subscribe_where(Form::Messages, None, |source| source.is_public());
+    let mut everybody = all.subscribe_where(Form::Messages, None, |source| {
+        if source.is_public() { Sight::All } else { Sight::Nothing }
+    });
     let mut owner = all.subscribe_where(Form::Messages, None, |source| {
-        source.owner().is_some_and(|owner| owner.as_str() == "k-1")
+        let is_own = source.owner().is_some_and(|owner| owner.as_str() == "k-1");
+        if is_own { Sight::All } else { Sight::Nothing }
     });
     all.append_from(&left("hidden"), &source("a", false));
     all.append_from(&left("shown"), &source("b", true));

@@ -71,6 +71,14 @@ fn ids_of(frames: &Bytes) -> Vec<u64> {
     ids.map(|id| id.parse::<u64>().unwrap() - START).collect()
 }
 
+fn seen(all: bool) -> Sight {
+    if all { Sight::All } else { Sight::Nothing }
+}
+
+fn if_public(source: &Source) -> Sight {
+    seen(source.is_public())
+}
+
 #[test]
 fn ids_begin_with_the_time_of_the_start_and_rise() {
     let mut ring = told((10, 100_000), 3);
@@ -169,13 +177,13 @@ fn who_may_not_see_a_room_gets_none_of_its_events() {
     ring.push(&said("secret"), source("a", false));
     ring.push(&said("open"), source("b", true));
     ring.push(&said("secret"), source("a", false));
-    let Read::Frames(batch) = ring.read(Form::Messages, START, Some(&Source::is_public)) else {
+    let Read::Frames(batch) = ring.read(Form::Messages, START, Some(&if_public)) else {
         panic!("the public room's event is missing")
     };
     assert_eq!((ids_of(&batch.frames), batch.last), (vec![2], START + 3));
-    let read = ring.read(Form::Messages, START + 2, Some(&Source::is_public));
+    let read = ring.read(Form::Messages, START + 2, Some(&if_public));
     assert_eq!(read, Read::Nothing(START + 3));
-    let own = |source: &Source| source.id().as_str() == "a";
+    let own = |source: &Source| seen(source.id().as_str() == "a");
     let Read::Frames(batch) = ring.read(Form::Messages, START, Some(&own)) else {
         panic!("the own room's events are missing")
     };
@@ -253,5 +261,29 @@ proptest! {
         for form in 0..Form::COUNT {
             prop_assert!(had[form].starts_with(&seen[form]));
         }
+    }
+}
+
+/// One alone, and several in one piece.
+#[test]
+fn who_is_told_that_something_happens_is_not_told_what() {
+    let token = |seq| {
+        let token = LlmToken {
+            request_id: "r".to_owned(),
+            participant_id: "p".to_owned(),
+            token: "swordfish".to_owned(),
+            seq,
+        };
+        Told::message(ServerMessage::LlmToken(token)).encode(0, "A")
+    };
+    let mut ring = Ring::new(Bounds::ALL_ROOMS, 0);
+    let source = Arc::new(Source::new("a".into(), false, None));
+    for count in 1..=2 {
+        ring.push(&token(count), Some(Arc::clone(&source)));
+        let read = ring.read(Form::Messages, 0, Some(&|_: &Source| Sight::Stirrings));
+        let Read::Frames(batch) = read else { panic!("{read:?}") };
+        let text = String::from_utf8(batch.frames.to_vec()).unwrap();
+        assert_eq!(text.matches("\"token\":\"\"").count() as u64, count, "{text}");
+        assert!(!text.contains("swordfish") && text.contains(&format!("id: {count}\n")), "{text}");
     }
 }

@@ -22,6 +22,7 @@ fn a_whole_answer_is_one_object() {
     assert_eq!(response["status"], "completed");
     assert_eq!(response["output"][0]["content"][0]["text"], "hm");
     assert_eq!(response["output"][1]["content"][0]["text"], "Hi");
+    assert_eq!(response["output_text"], "Hi", "and no thought");
     assert_eq!(response["usage"]["output_tokens_details"]["reasoning_tokens"], 3);
     assert_eq!(
         (&response["instructions"], &response["max_output_tokens"]),
@@ -49,6 +50,7 @@ fn a_stream_for_a_client_of_a_whole_answer_is_one_object() {
     let response: Value = serde_json::from_str(&text).unwrap();
     assert_eq!(response["status"], "incomplete");
     assert_eq!(response["output"][0]["content"][0]["text"], "Hi");
+    assert_eq!(response["output_text"], "Hi");
 }
 
 #[test]

@@ -1,0 +1,39 @@
+//! A message for one who may know that something happens in a room, not what.
+
+use protocol::room::{
+    MachineSpecs, ParticipantInfo, PublicConfig, ServerMessage,
+    message::{LlmError, LlmToken, ParticipantJoined},
+};
+
+/// What stands for the words of an error.
+const HIDDEN: &str = "the room has a password: its members see why";
+
+/// The message without text of an answer, words of an error, and who somebody is. Ids, counts and times
+/// stay: they are that something happens.
+pub(super) fn discreet(message: &ServerMessage) -> ServerMessage {
+    match message.clone() {
+        ServerMessage::LlmToken(token) => {
+            ServerMessage::LlmToken(LlmToken { token: String::new(), ..token })
+        }
+        ServerMessage::LlmError(error) => {
+            ServerMessage::LlmError(LlmError { error: HIDDEN.to_owned(), ..error })
+        }
+        ServerMessage::ParticipantJoined(joined) => {
+            let participant = nameless(joined.participant);
+            ServerMessage::ParticipantJoined(ParticipantJoined { participant })
+        }
+        other => other,
+    }
+}
+
+fn nameless(participant: ParticipantInfo) -> ParticipantInfo {
+    ParticipantInfo {
+        nickname: String::new(),
+        model: String::new(),
+        endpoint: String::new(),
+        specs: MachineSpecs::default(),
+        config: PublicConfig::default(),
+        models: Vec::new(),
+        ..participant
+    }
+}
