@@ -169,6 +169,8 @@ proptest! {
     ) {
         let request = serde_json::json!({"messages": messages, "system": system, "tools": tools});
         let text = serde_json::to_string_pretty(&request).unwrap();
+        // Read again: a number may come out a little different from what was written.
+        let request = serde_json::from_str(&text).unwrap();
         prop_assert_eq!(count_tokens(text.as_bytes()).ok(), by_tree::count(&request));
     }
 }
