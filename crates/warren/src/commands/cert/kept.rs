@@ -42,6 +42,10 @@ impl Files {
                 bail!("{} is there already: --force replaces it", path.display());
             }
         }
+        if let Some(directory) = self.key.parent().filter(|path| !path.as_os_str().is_empty()) {
+            fs::create_dir_all(directory)
+                .with_context(|| format!("{} cannot be made", directory.display()))?;
+        }
         for (path, text, mode) in all {
             write(path, text, mode)
                 .with_context(|| format!("{} cannot be written", path.display()))?;
