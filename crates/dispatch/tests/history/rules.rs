@@ -33,9 +33,11 @@ impl Oracle {
             Output::Cancel { job, provider, reason: CancelReason::Timeout } => {
                 self.request_timed_out(*job, *provider)
             }
-            Output::Cancel { job, provider, reason: CancelReason::GracefulShutdown } => {
-                self.drained(*job, *provider)
-            }
+            Output::Cancel {
+                job,
+                provider,
+                reason: reason @ (CancelReason::GracefulShutdown | CancelReason::ServerShutdown),
+            } => self.drained(*job, *provider, *reason),
             _ => broken("nothing leads to this"),
         }
     }
@@ -305,10 +307,13 @@ impl Oracle {
         Ok(())
     }
 
-    fn drained(&mut self, id: JobId, by: ProviderId) -> Verdict {
+    fn drained(&mut self, id: JobId, by: ProviderId, reason: CancelReason) -> Verdict {
         let over = self.peer(by).and_then(|peer| peer.grace_end).is_some_and(|at| at <= self.now);
         ensure(over, || format!("the grace of {by} is not over"))?;
+        let ends = reason == CancelReason::ServerShutdown;
+        ensure(ends == self.stopping, || format!("{reason:?}, stopping: {}", self.stopping))?;
         match self.release(id) {
+            Some((_, held)) if held.by == by && ends => self.owe_end(id, Ending::ShuttingDown),
             Some((job, held)) if held.by == by => self.lost(job, held),
             _ => return Err(format!("{id} is not at {by}")),
         }
