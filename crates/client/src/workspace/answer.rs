@@ -27,6 +27,11 @@ pub(super) fn refusal(words: String) -> ClientError {
     if is_missing { ClientError::NotFound { words } } else { ClientError::Declined { words } }
 }
 
+/// Whether a server's words refuse what was typed, since the session had ended before it arrived.
+pub(super) fn is_too_late(words: &str) -> bool {
+    words.starts_with("the session has ended")
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -14,7 +14,7 @@ use wire::dial::jitter;
 
 use super::{
     address::Address,
-    answer::refusal,
+    answer::{is_too_late, refusal},
     connection::{Told, Workspace},
     inputs::{Inputs, unique},
     place::{Ending, Place, Seen, Step},
@@ -274,6 +274,8 @@ impl Following {
         }
         match step {
             Step::Show(Seen::Ended(ending)) => self.end(ending),
+            // Its output is still to come, and then its end.
+            Step::Show(Seen::Refused(words)) if is_too_late(&words) => self.inputs.refused(),
             Step::Show(Seen::Refused(words)) if !self.place.has_begun() => {
                 return Err(refusal(words));
             }

@@ -166,6 +166,22 @@ async fn who_has_made_a_session_sees_all_of_it_and_then_its_exit_code_however_la
 }
 
 #[tokio::test]
+async fn keys_that_come_after_the_end_cost_nothing_of_the_output() {
+    let double = Double::start().await;
+    let settings = FollowingSettings { from_start: true, ..FollowingSettings::default() };
+    let (mut following, mut peer) = follow_by(&double, settings).await;
+    let exited =
+        SessionInfo { exit_code: Some(0), last_seq: Some(1), ..info(SessionStatus::Exited) };
+    following.type_in(b"x");
+    peer.tell(ServerMessage::error("the session has ended: exited with 0")).await;
+    peer.tell(ServerMessage::SessionList(SessionList { sessions: vec![exited] })).await;
+    peer.history(0, None).await;
+    peer.output(1, "all").await;
+    assert_eq!(next(&mut following).await, output("all"));
+    assert_eq!(next(&mut following).await, Seen::Ended(Ending::Exited { code: Some(0) }));
+}
+
+#[tokio::test]
 async fn a_session_that_is_gone_after_a_loss_has_ended() {
     let double = Double::start().await;
     let (mut following, peer) = follow(&double).await;
