@@ -58,8 +58,8 @@ impl ConsumerRules {
     /// Whom a request is counted for.
     ///
     /// A text that is no key of this server does no harm to a request that needs none: clients
-    /// insist on sending one. One that was a key, or begins as keys do, does: whoever sends it takes
-    /// it for good.
+    /// insist on sending one. A text that was a key, or begins as keys do, is refused: its sender
+    /// believes that it works.
     ///
     /// # Errors
     /// [`Denied`] when it needs a key and has no valid one, or has one that is not for models.
@@ -87,8 +87,8 @@ impl ConsumerRules {
         Err(credential.map_or(Denied::KeyMissing, |_| Denied::KeyUnknown))
     }
 
-    /// Whether a request is local and needs no key. With one that does not work it is not: whoever
-    /// sends it goes by that key.
+    /// Whether a request is local and needs no key. A request with a key that
+    /// does not work is not local: its sender means to use that key.
     pub fn is_local(&self, peer: IpAddr, uri: &Uri, headers: &HeaderMap, now: Moment) -> bool {
         self.local.is_local(peer, uri, headers) && self.check_key(headers, now).is_ok()
     }

@@ -68,8 +68,8 @@ pub fn presented(headers: &HeaderMap) -> Option<&str> {
     bearer.or_else(api_key).map(str::trim).filter(|credential| !credential.is_empty())
 }
 
-/// What is meant as a key in the value of a header, whether a scheme stands before it or not. One that
-/// is no text is the beginning of all keys, which is none.
+/// What is meant as a key in the value of a header, whether a scheme stands before it or not. A value
+/// that is not text counts as the bare prefix of all keys, which is not a valid key.
 fn key(value: &HeaderValue) -> Option<&str> {
     let mut bytes = value.as_bytes().trim_ascii();
     while let Some(rest) = strip_bearer(bytes) {

@@ -68,7 +68,7 @@ pub(crate) fn for_client(head: Head, shape: &dyn Shape, id: JobId, body: Body) -
 }
 
 /// Tells the client which job it was. Where its API has a header of its own for the id, a backend's
-/// stays: it is the one that whoever runs the backend knows, and the job's is told beside it.
+/// stays: the backend's operator can look it up. The job's id is in a header beside it.
 pub(crate) fn put_job_id(headers: &mut HeaderMap, shape: &dyn Shape, id: JobId) {
     put_request_id(headers, id);
     if let (Some(name), Some(id)) = (shape.id_header(), headers.get(REQUEST_ID).cloned()) {

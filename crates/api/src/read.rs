@@ -211,7 +211,7 @@ mod tests {
         assert_eq!(whole.unwrap().len(), 100 * LENGTH);
     }
 
-    /// So many bytes at once, then one every seven seconds.
+    /// This many bytes at once, then one every seven seconds.
     fn trickling(at_once: usize) -> Body {
         let trickle = futures_util::stream::unfold(at_once, |length| async move {
             if length <= 1 {

@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-/// How far somebody who sends may still fall behind a least rate. Whoever is faster is never further
-/// ahead than at the beginning: what came in one go is no leave to trickle afterwards.
+/// How far a sender may still fall behind a least rate. A fast sender gains no credit beyond what it began
+/// with: bytes that came in one burst do not allow it to trickle afterwards.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Pace {
     /// In bytes per second.
@@ -13,7 +13,7 @@ pub struct Pace {
 }
 
 impl Pace {
-    /// At least so many bytes per second, and never further behind than `most`.
+    /// A least rate in bytes per second; the sender may fall behind it by `most`.
     pub fn new(bytes_per_second: u32, most: Duration) -> Self {
         Self { rate: f64::from(bytes_per_second.max(1)), most, left: most }
     }
@@ -23,7 +23,7 @@ impl Pace {
         self.left
     }
 
-    /// So many bytes came, after so long.
+    /// Counts bytes that arrived, `after` this time since the last ones.
     pub fn came(&mut self, bytes: usize, after: Duration) {
         let earned = (bytes as f64 / self.rate).min(self.most.as_secs_f64());
         let left = self.left.saturating_sub(after) + Duration::from_secs_f64(earned);

@@ -40,7 +40,7 @@ pub fn escaped(text: &str) -> Cow<'_, str> {
 
 /// Whether a character does something to a terminal instead of being shown: a control character (C0, C1
 /// and DEL), a mark that turns the direction of writing, a separator of lines, or one that nobody sees.
-/// Joiners are none: emoji and scripts are made with them.
+/// Joiners do not count: emoji and some scripts need them.
 pub fn is_steering(c: char) -> bool {
     let is_format = matches!(c,
         '\u{61c}' | '\u{200b}' | '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}'

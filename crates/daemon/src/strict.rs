@@ -1,5 +1,5 @@
-//! Requests that somebody in front of this server could read otherwise than it does are refused, and after
-//! this there is one name by which a request calls the server.
+//! Refuses requests that a proxy in front of this server could read differently. After this check a request
+//! names the server in one way only.
 //!
 //! - two `Host` headers (RFC 9112 section 3.2), or codings of the transfer other than `chunked` alone
 //!   (section 6.1): 400, and the connection ends

@@ -234,9 +234,9 @@ pub enum Verdict {
     /// It could not answer, or only with an error of its own: a fault. Unbegun, the job may go to
     /// another provider.
     Failed,
-    /// It has too much to do: a fault. Unbegun, the job goes to somebody who is free for it now, of
-    /// its model or else of the next of its fallbacks for which there is such a one. If nobody is,
-    /// this counts as [`Verdict::Failed`].
+    /// It is overloaded: a fault. A job that has not begun goes to a provider that is free now, of its
+    /// own model or of the first fallback that has one. If there is no such provider, this counts as
+    /// [`Verdict::Failed`].
     Overloaded,
     /// It did not take the job, without fault (it is draining, or cannot carry this body).
     Declined,

@@ -14,12 +14,12 @@ use crate::unsafe_calls::{keep_no_large_blocks, trim_pools};
 /// How often the size of the process is looked at.
 const LOOK: Duration = Duration::from_secs(2);
 
-/// The process has grown by a peak, in bytes, when it is so much larger than it was at its smallest since
-/// the pools were last trimmed.
+/// A peak, in bytes: how much larger the process is than its smallest size since the pools were last
+/// trimmed.
 const PEAK: u64 = 16 * 1024 * 1024;
 
-/// What was in use when the pools were trimmed may be free soon after. So they are trimmed again, each
-/// time after twice as long, at most after so many looks.
+/// Memory that was in use when the pools were trimmed may be free soon after. So they are trimmed again,
+/// each time after twice the time, and at least once in this number of looks.
 const LONGEST: u32 = 32;
 
 /// From now on, memory that is not used goes back to the machine. It costs a thread that sleeps. Before the

@@ -1,5 +1,5 @@
-//! A provider's failure, as the API of the path that was asked tells it. For those who have no server
-//! of Warren's before them that would tell it: workers and participants at stock servers.
+//! A provider's failure in the form of the API whose path was asked. Workers and participants use it at stock
+//! servers; a Warren's server tells its clients itself.
 
 use crate::{
     anthropic, openai,

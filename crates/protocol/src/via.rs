@@ -48,8 +48,8 @@ impl Marks {
         Self(keys)
     }
 
-    /// What a request that passes this scope says from now on; `before` is what it has said so far,
-    /// in however many headers. What is no mark is left out.
+    /// The header that a request has after it has passed this scope. `before` are the values it came
+    /// with, one for each header. Text that is not a mark is left out.
     ///
     /// # Errors
     /// [`Loop`] when it must go no further.

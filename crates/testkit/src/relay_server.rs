@@ -23,7 +23,7 @@ use tokio_tungstenite::{
 
 use crate::wait::within;
 
-/// So many wrong secrets close the door to everybody, and for so long.
+/// How many wrong secrets lock everybody out, and for how long.
 const FAILURES: u32 = 3;
 const COOL_DOWN: Duration = Duration::from_millis(250);
 
@@ -41,7 +41,7 @@ pub struct RelayServer {
 struct Door {
     failures: u32,
     shut_until: Option<Instant>,
-    /// So many are turned away yet, whatever the time.
+    /// How many more workers are turned away, whatever the time.
     turned_away: u32,
     reasons: Vec<&'static str>,
 }

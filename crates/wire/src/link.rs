@@ -37,7 +37,7 @@ const READS_BETWEEN_WRITES: u32 = 32;
 /// whole buffer that it was read into, and force a new one for the next read.
 const COPIED: usize = 8 * 1024;
 
-/// When nothing can be written any more, so long it is read on. The end of what can be read comes with
+/// How long the link goes on reading when nothing can be written any more. What is left to read ends with
 /// the same reset, or before it.
 const LAST_WORDS: Duration = Duration::from_secs(1);
 
@@ -74,7 +74,7 @@ pub struct Link {
     /// Why nothing can be written any more, and for how long it is still read.
     last_words: Option<(LinkError, Pin<Box<Sleep>>)>,
     close_reason: Option<(u16, String)>,
-    /// Whether it has been said that a text was none.
+    /// Whether a text that is not UTF-8 has been logged.
     told_of_text: bool,
 }
 

@@ -97,7 +97,7 @@ pub fn advice(error: &(dyn Error + 'static)) -> Option<&'static str> {
         return inner.or_else(|| error.source()).and_then(advice);
     };
     match why {
-        // Of a certificate that was made anew under the same name the old one's signature is wrong.
+        // A certificate that was made again under the same name does not fit the old one's signature.
         CertificateError::UnknownIssuer | CertificateError::BadSignature => Some(
             "nobody whom this machine trusts stands for the server's certificate; if the server is \
              your own, name the file of its certificate in SSL_CERT_FILE",

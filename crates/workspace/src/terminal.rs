@@ -32,8 +32,8 @@ use crate::{
 /// What was typed and has not been read: so many messages, and so many bytes.
 const WAITING: usize = 1024;
 const WAITING_BYTES: usize = 4 * 1024 * 1024;
-/// The output of a process that has ended is over when nothing came for so long, though something that
-/// it left behind keeps its terminal; and after so long whatever comes.
+/// The output of a process that has ended is over when nothing has come for the first of these times, even if
+/// something that it left behind keeps its terminal; and after the second in any case.
 const DRAIN: Duration = Duration::from_millis(500);
 const LONGEST_DRAIN: Duration = Duration::from_secs(3);
 /// Less than this was read: the buffer is not kept for the next time.

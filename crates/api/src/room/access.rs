@@ -181,7 +181,7 @@ impl Viewer {
         rooms
     }
 
-    /// What it is shown of who is in a room and what happens there, though it shows no password.
+    /// How much of a room's participants and events it may see without the room's password.
     pub(super) fn sight(&self, room: &Source) -> Sight {
         match (self.is_at_home(room), room.is_guarded()) {
             _ if self.administers => Sight::All,

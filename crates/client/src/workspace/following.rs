@@ -21,10 +21,10 @@ use super::{
 };
 use crate::error::ClientError;
 
-/// After a process has ended, its output is over when nothing came for so long, where it is not known
-/// what is still to come; of an agent, what its last line means.
+/// After a process has ended, its output is over when nothing has come for this long. It counts where the
+/// number of the last output is unknown, and for an agent, whose last line's events come after that line.
 const QUIET: Duration = Duration::from_millis(300);
-/// Where it is known that more is to come, it is waited for as long as this.
+/// How long output that is known to be missing is waited for.
 const STALLED: Duration = Duration::from_secs(30);
 /// A connection that held for so long was a good one: the next is tried for at once.
 const GOOD: Duration = Duration::from_secs(10);
@@ -40,8 +40,8 @@ pub struct FollowingSettings {
     pub backoff: (Duration, Duration),
     /// For how long it is tried, before the loss is an error.
     pub patience: Duration,
-    /// Whether it is shown from its first output on, as whoever has made it wants it; else from its
-    /// present screen.
+    /// Whether it is shown from its first output on, as the client that created it wants; otherwise
+    /// from its present screen.
     pub from_start: bool,
 }
 

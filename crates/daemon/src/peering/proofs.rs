@@ -147,7 +147,7 @@ fn store(path: &Path, kept: &[Proof]) -> anyhow::Result<()> {
     written.with_context(|| format!("{} cannot be written", path.display()))
 }
 
-/// A new file in the place of one that a crash has left there, whoever could read that.
+/// A new file. One that a crash has left there is removed, since its mode may be too open.
 fn afresh(path: &Path) -> std::io::Result<File> {
     match fs::remove_file(path) {
         Err(error) if error.kind() != ErrorKind::NotFound => Err(error),

@@ -27,8 +27,8 @@ impl Dispatcher {
             || job.fallbacks_left().iter().any(served)
     }
 
-    /// Whether somebody is free now for a job whose provider has too much to do: one that serves its
-    /// model, or one that serves a later model of it.
+    /// Whether a provider is free now for a job whose own provider is overloaded: one that serves its
+    /// model or one of its later models.
     pub fn has_idle_alternative(&self, job: JobId) -> bool {
         let Some((job, hold)) = self.unbegun(job) else { return false };
         self.models_to_idle(job, hold.provider).is_some()
@@ -40,8 +40,8 @@ impl Dispatcher {
         Some((job, job.hold().filter(|hold| !hold.begun())?))
     }
 
-    /// How many models on somebody other than its present provider is free for the job; for a later
-    /// model that provider may be free, too.
+    /// How many models further on a free provider is found for the job. For its present model the
+    /// present provider does not count; for a later model it does.
     fn models_to_idle(&self, job: &Job, present: ProviderId) -> Option<usize> {
         let mut asked = job.clone();
         if !asked.avoided.contains(&present) {
@@ -88,7 +88,7 @@ impl Dispatcher {
         self.place(now, id);
     }
 
-    /// Its provider has too much to do: somebody who is free takes it, or nobody.
+    /// Its provider is overloaded: the job goes to a provider that is free now, or to none.
     pub(super) fn overloaded(&mut self, now: Instant, mut job: Job, hold: Hold) {
         let idle = self.models_to_idle(&job, hold.provider);
         let Some(models_on) = idle.filter(|_| !hold.begun() && !self.stopping) else {

@@ -24,7 +24,7 @@ use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags, fstat, openat, readlinkat
 
 use crate::root::{Identity, LOOK, kind, stat};
 
-/// So many files may be noted at the same time. One that finds no slot is written all the same.
+/// How many files can be noted at the same time. A file that finds no free slot is written without a note.
 const SLOTS: usize = 128;
 /// How long a slot is, in bytes: a path, and what comes before it.
 const SLOT: usize = 4096 + 256;

@@ -46,7 +46,7 @@ pub(super) fn key(peer: &PeerId) -> String {
 /// Finds out what is asked for. Takes its time with a large request.
 ///
 /// # Errors
-/// When it is none, of a model that is not to be had here, or has been here before.
+/// When it is not a request, when its model is not available here, or when it has passed here before.
 pub(super) fn prepare(
     request: &InferenceRequest,
     scheduler: &Scheduler,

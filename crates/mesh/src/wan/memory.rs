@@ -32,9 +32,9 @@ struct State {
     sealed: HashSet<NodeId>,
     /// Where the LAN listeners of peers can be reached, as they told in sealed hellos.
     addresses: HashMap<NodeId, Addresses>,
-    /// Of which sort relays are, by their hosts: those of the settings, which are few. One that was a
-    /// Warren's stays that: whoever is in between could otherwise have this node tell a signature that
-    /// can be used again.
+    /// The sort of each relay, by its host. Only relays of the settings are here, so it stays small. A
+    /// Warren's relay stays one: otherwise an attacker in between could make this node give away a
+    /// signature that can be used again.
     relays: HashMap<Arc<str>, Sort>,
 }
 

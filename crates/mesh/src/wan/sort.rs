@@ -10,8 +10,8 @@ use protocol::mesh::relay::{SUBPROTOCOL, SUBPROTOCOL_HEADER, SUBPROTOCOL_VERSION
 /// Of which sort a relay is, as far as is known when a connection to it stands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Sort {
-    /// A Warren's: it says so, or has sent a challenge before. Whoever is in between can take the
-    /// header and the challenge away, but not what is remembered.
+    /// A Warren's: it says so, or has sent a challenge before. An attacker in between can remove
+    /// the header and the challenge, but not what is remembered.
     Warren,
     /// It agrees to the subprotocol and says no more: a stock one, or a Warren's behind a proxy that
     /// does not pass the header on. A challenge tells, if it comes soon.

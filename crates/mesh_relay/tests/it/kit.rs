@@ -61,7 +61,7 @@ impl Kit {
         stream.set_nodelay(true).unwrap();
         match within("the upgrade", client_async(request, stream)).await {
             Ok((socket, response)) => {
-                // Only who asks for a challenge, and gets one, is told so.
+                // The header is there only if the node asked for a challenge and gets one.
                 let says = response.headers().get("x-warren-mesh");
                 assert_eq!(says.map(HeaderValue::as_bytes), subprotocol.map(|_| &b"2"[..]));
                 Ok(Node { socket, id: String::new() })

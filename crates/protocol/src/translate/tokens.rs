@@ -26,7 +26,7 @@ impl Tally {
         self.wide += text.chars().filter(|character| !character.is_ascii()).count() as u64;
     }
 
-    /// The next piece, of which only is known that it has so many ASCII characters.
+    /// Adds a piece of which only the number of its ASCII characters is known.
     pub fn add_ascii(&mut self, characters: u64) {
         self.ascii += characters;
     }

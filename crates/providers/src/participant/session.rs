@@ -151,7 +151,7 @@ impl Session {
     /// that it is over with it.
     fn canceled(&mut self, job: JobId) {
         let Some(id) = self.ids.get(&job).cloned() else {
-            // It has never come so far, or is over, unless it was given up here already.
+            // It was never sent, or is over, unless it was given up here already.
             if !self.late.is_for(job) {
                 self.membership.ceased(job);
             }

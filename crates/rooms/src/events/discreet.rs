@@ -8,8 +8,8 @@ use protocol::room::{
 /// What stands for the words of an error.
 const HIDDEN: &str = "the room has a password: its members see why";
 
-/// The message without text of an answer, words of an error, and who somebody is. Ids, counts and times
-/// stay: they are that something happens.
+/// The message without the text of an answer, the words of an error, and names of people. Ids, counts and
+/// times stay: they tell that something happens.
 pub(super) fn discreet(message: &ServerMessage) -> ServerMessage {
     match message.clone() {
         ServerMessage::LlmToken(token) => {

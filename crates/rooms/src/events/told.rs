@@ -246,7 +246,8 @@ impl Entry {
         Some(&made.bytes[made.range(form)])
     }
 
-    /// Its message for one who is told that something happens, not what. Made for each: few watch so.
+    /// Its message for a watcher that may know that something happens, not what. It is made again for each
+    /// such watcher, since they are few.
     pub(super) fn discreet(&self) -> Option<Bytes> {
         let message = discreet(self.encoded.told.message.as_ref()?).encode();
         Some(format!("id: {}\ndata: {message}\n\n", self.id).into())

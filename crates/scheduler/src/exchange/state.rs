@@ -23,10 +23,10 @@ use crate::{
 /// memory than their bytes.
 const SMALL: usize = 2 * 1024;
 
-/// Gathered are at most so many bytes, and one chunk more.
+/// Chunks are gathered up to this number of bytes, and one chunk more.
 const GATHERED: usize = 16 * 1024;
 
-/// The room for pieces that is kept when they were read, for a stream that may be quiet for long.
+/// The room that is kept for pieces after they were read, in a stream that may be quiet for a long time.
 const ROOM: usize = 16;
 
 /// How bytes that were read are given back as credit.

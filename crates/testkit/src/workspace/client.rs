@@ -135,7 +135,7 @@ impl WorkspaceClient {
         drop(said);
     }
 
-    /// Begins a message with so many bytes, and does not go on with it.
+    /// Sends this many bytes of a message, and never the rest.
     pub async fn begin(&mut self, bytes: usize) {
         let fragment = Frame::message(vec![b'x'; bytes], OpCode::Data(Data::Text), false);
         let said = within("saying it", self.socket.send(Message::Frame(fragment))).await;

@@ -91,7 +91,7 @@ impl App {
             Screen::Ask => self.ask_key(key),
             Screen::Help => {
                 if key.code == KeyCode::Esc {
-                    // As it was left: not as if somebody had gone there to ask.
+                    // As it was left: a screen that is entered anew may begin to type.
                     self.screen = self.before_help;
                 }
                 Vec::new()

@@ -33,8 +33,8 @@ use base::plain;
 use serde::Serialize;
 use tokio::runtime::{Builder, Runtime};
 
-/// Writes a line to standard output, at once: whoever started the process waits for it. Nothing in it
-/// steers a terminal, whoever wrote it.
+/// Writes a line to standard output at once, since a parent process may wait for it. Nothing in it can
+/// steer a terminal.
 pub(crate) fn say(line: &str) -> io::Result<()> {
     write_line(&plain::lines(line))
 }

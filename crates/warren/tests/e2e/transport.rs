@@ -224,8 +224,8 @@ async fn workers_connect_over_tls_to_servers_they_can_trust() {
     }
 }
 
-/// A certificate that names another host is none of this one, trusted or not, and it is said how to make
-/// one that is.
+/// A certificate that names another host does not stand for this one, even if it is trusted. The error says
+/// how to make one that does.
 #[tokio::test]
 async fn a_certificate_for_another_name_is_refused_with_the_line_that_makes_one() {
     let own = tempfile::tempdir().unwrap();

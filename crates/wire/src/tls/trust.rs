@@ -1,8 +1,8 @@
 //! Whose certificate is taken: one that a trusted certificate stands for, and a trusted one itself.
 //!
 //! The library takes no certificate for a server's that may sign others, and that is what
-//! `openssl req -x509` makes. Who trusts one has put it among those that this machine trusts, so that its
-//! key may stand for any server; that it stands for its own is no more than that.
+//! `openssl req -x509` makes. Such a certificate among those that this machine trusts may already stand for any
+//! server. So it may stand for its own.
 
 use std::sync::Arc;
 
@@ -31,7 +31,7 @@ impl Trust {
     /// Trusts these certificates, those of them that can be read.
     ///
     /// # Errors
-    /// When that is none.
+    /// When no verifier can be made of them.
     pub(super) fn of(certificates: &[CertificateDer<'static>]) -> Result<Self, Error> {
         let mut roots = RootCertStore::empty();
         roots.add_parsable_certificates(certificates.iter().cloned());

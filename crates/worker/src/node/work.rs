@@ -26,7 +26,7 @@ pub(crate) struct Work {
     /// The running task, if there is one.
     job: JoinSet<Result<(), Failed>>,
     reply: Reply,
-    /// When its connection was cut, if there is none.
+    /// When its connection was cut; `None` while it has one.
     cut: Option<Instant>,
 }
 
@@ -86,7 +86,7 @@ impl Work {
         self.reply.clear();
     }
 
-    /// How the running task ended; for ever pending while there is none.
+    /// How the running task ended. Pending for ever while no task runs.
     pub(super) async fn ended(&mut self) -> Result<Result<(), Failed>, JoinError> {
         match self.job.join_next().await {
             Some(ended) => ended,

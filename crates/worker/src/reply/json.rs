@@ -29,7 +29,7 @@ pub(crate) struct JsonReply {
     request_id: String,
     path: String,
     streaming: bool,
-    /// Where the stream stands that the client has got; `None` before its first chunk.
+    /// Where in its events the stream is that was sent; `None` before its first chunk.
     sent: Option<Boundary>,
     status: u16,
     headers: Headers,

@@ -24,8 +24,8 @@ pub(crate) struct TunnelReply {
     request_id: String,
     /// The path that was asked, if it is for us to tell the client of a failure in the middle.
     tells: Option<String>,
-    /// Where the stream of events stands that the client has got; `None` before its first chunk, and
-    /// where the answer is no such stream.
+    /// Where in its events the stream is that was sent; `None` before its first chunk, and for an answer
+    /// that is not a stream of events.
     sent: Option<Boundary>,
     is_stream: bool,
 }

@@ -164,7 +164,7 @@ async fn ask(
     }
 }
 
-/// Why a server did not answer. It is asked as a backend is, and is none.
+/// Why a server did not answer. It is asked with a backend's client, so the words are put right here.
 fn unanswered(error: BackendError) -> String {
     match error {
         BackendError::Unreachable { backend, reason } => format!(

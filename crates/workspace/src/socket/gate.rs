@@ -26,12 +26,12 @@ use super::places::{Claim, Taken};
 pub(super) const LARGE: usize = 1024 * 1024;
 /// Fewer bytes than this between two looks are no message that is being sent, but signs of life.
 const IDLE: usize = 256;
-/// A client that takes nothing for so long of what it is sent is deaf.
+/// A client that has taken nothing of what it is sent for this long is deaf.
 const SILENT: Duration = Duration::from_secs(30);
 /// How often it is looked at whether a large message keeps others waiting.
 const LOOK: Duration = Duration::from_secs(1);
-/// A large message must be complete within so long; where others wait for its place, within so long,
-/// and it must come as fast as this, in bytes a second, and never be further behind than that.
+/// How long a large message may take. Where others wait for its place, the second limit counts, and it must
+/// keep this rate in bytes a second, and never fall further behind it than that.
 const WHOLE: Duration = Duration::from_secs(600);
 const WHOLE_WHERE_WANTED: Duration = Duration::from_secs(60);
 const SLOWEST: u32 = 64 * 1024;
@@ -259,7 +259,7 @@ mod tests {
         all
     }
 
-    /// Whether its message is overdue before so long has passed.
+    /// Whether its message is overdue before this time has passed.
     async fn is_overdue_within(gate: &Gate, time: Duration) -> bool {
         timeout(time, gate.overdue()).await.is_ok()
     }

@@ -14,12 +14,12 @@ use std::{
 
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
-/// So many there are for all, and so many more for administrators alone.
+/// How many places there are for all, and how many more for administrators alone.
 const FOR_ALL: usize = 6;
 const FOR_ADMINISTRATORS: usize = 2;
-/// So many the connections of one key have together.
+/// How many places the connections of one key have together.
 const EACH_KEY: usize = 3;
-/// So many one connection has.
+/// How many places one connection has.
 const EACH: usize = 2;
 
 /// All places.
@@ -86,7 +86,7 @@ impl Places {
 impl Claim {
     /// Waits for a place.
     pub(super) async fn take(self) -> io::Result<Taken> {
-        // First one's own, then the key's: who has enough of them keeps no others waiting.
+        // The connection's own first, then the key's: a client at its limit keeps nobody else waiting.
         let own = self.own.take().await?;
         let share = self.key.take().await?;
         let (line, permit) = self.any().await?;

@@ -125,7 +125,7 @@ mod by_tree {
     }
 }
 
-/// A value of a request, or of anything that is none.
+/// Any value, whether or not a request may hold it.
 fn any_value() -> impl Strategy<Value = Value> {
     let names = [
         "system",

@@ -114,7 +114,7 @@ impl<'de> Visitor<'de> for Json<'_> {
     }
 }
 
-/// The brackets around so many parts, and the commas between them.
+/// The length of the brackets around this number of parts, and of the commas between them.
 fn frame(parts: u64) -> u64 {
     2 + parts.saturating_sub(1)
 }

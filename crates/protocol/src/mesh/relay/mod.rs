@@ -43,7 +43,7 @@ pub use to_relay::ToRelay;
 /// The WebSocket subprotocol by which a node asks for a challenge, which it signs as it registers.
 pub const SUBPROTOCOL: &str = "warren.mesh.2";
 
-/// The header with which a Warren's relay answers who offers [`SUBPROTOCOL`]; its value is
+/// The header of a Warren's relay in its answer to an offer of [`SUBPROTOCOL`]; its value is
 /// [`SUBPROTOCOL_VERSION`]. The subprotocol in an answer shows nothing: the WebSocket server of stock
 /// relays agrees to whatever it is offered first.
 pub const SUBPROTOCOL_HEADER: &str = "x-warren-mesh";

@@ -32,7 +32,7 @@ pub(super) struct Made {
 }
 
 impl Made {
-    /// A new one for these names, good for so many days from `now`.
+    /// A new certificate for these names, valid for `days` from `now`.
     ///
     /// # Errors
     /// When there are too many names, or one is neither a host name nor an address.
@@ -90,7 +90,7 @@ fn params(names: &[String], from: Date, until: Date) -> anyhow::Result<Certifica
     Ok(params)
 }
 
-/// The day so many days from now. Clocks differ: it may begin yesterday.
+/// The day that is `days` from now; negative days are in the past.
 fn day(now: Timestamp, days: i64) -> anyhow::Result<Date> {
     let at =
         now.checked_add(SignedDuration::from_hours(24 * days)).context("the clock is wrong")?;

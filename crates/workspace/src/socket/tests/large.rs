@@ -69,7 +69,7 @@ async fn a_key_that_begins_messages_and_ends_none_holds_up_itself_alone() {
         let took = answered(&mut client).await;
         assert!(took < Duration::from_secs(5), "{took:?}");
     }
-    // Where others of the key wait, who does not go on is ended within seconds.
+    // Where others of the key wait, a client that does not go on is cut off within seconds.
     let mut client = kit.client_with(&reader).await;
     answered(&mut client).await;
     select_all(holders.into_iter().map(|holder| holder.ends().boxed())).await;
