@@ -8,11 +8,11 @@ use std::sync::{
 use bytes::Bytes;
 use dispatch::Ending;
 use scheduler::{
-    Config, Event, Outcome, ReaderGone,
+    Answer, AnswerWriter, Config, Event, Outcome, ReaderGone,
     exchange::{CreditSink, HELD_BACK},
 };
 
-use crate::kit::{Kit, ok};
+use crate::kit::{Joined, Kit, ok};
 
 #[derive(Default)]
 struct Given(AtomicU32);
@@ -24,16 +24,34 @@ impl CreditSink for Given {
     }
 }
 
-#[tokio::test(start_paused = true)]
-async fn credit_comes_back_as_the_reader_takes() {
+/// A stream whose head was written.
+struct Stream {
+    kit: Kit,
+    provider: Joined,
+    answer: Answer,
+    writer: AnswerWriter,
+    given: Arc<Given>,
+}
+
+/// A stream whose provider gets credit in these portions of bytes, if at all.
+async fn stream(portion: Option<u32>) -> Stream {
     let mut kit = Kit::new(Config::default());
     let mut provider = kit.join(1);
-    let mut answer = kit.submit();
+    let answer = kit.submit();
     let mut writer = provider.assigned().await.answer;
     let given = Arc::new(Given::default());
-    let sink: Arc<dyn CreditSink> = Arc::<Given>::clone(&given);
-    writer.give_credit(sink, 7, 10_000);
+    if let Some(portion) = portion {
+        let sink: Arc<dyn CreditSink> = Arc::<Given>::clone(&given);
+        writer.give_credit(sink, 7, portion);
+    }
     writer.head(ok()).unwrap();
+    Stream { kit, provider, answer, writer, given }
+}
+
+#[tokio::test(start_paused = true)]
+async fn credit_comes_back_as_the_reader_takes() {
+    let Stream { kit: _kit, provider: _provider, mut answer, mut writer, given } =
+        stream(Some(10_000)).await;
     for held_back in [6_000, 12_000, 18_000] {
         assert_eq!(writer.chunk(Bytes::from(vec![0; 6_000])), Ok(held_back));
     }
@@ -48,14 +66,8 @@ async fn credit_comes_back_as_the_reader_takes() {
 /// One by one, small chunks take several times the memory of their bytes.
 #[tokio::test(start_paused = true)]
 async fn small_chunks_are_gathered_for_a_reader_that_is_behind() {
-    let mut kit = Kit::new(Config::default());
-    let mut provider = kit.join(1);
-    let mut answer = kit.submit();
-    let mut writer = provider.assigned().await.answer;
-    let given = Arc::new(Given::default());
-    let sink: Arc<dyn CreditSink> = Arc::<Given>::clone(&given);
-    writer.give_credit(sink, 7, 1);
-    writer.head(ok()).unwrap();
+    let Stream { kit: _kit, provider: _provider, mut answer, mut writer, given } =
+        stream(Some(1)).await;
     answer.head().await.unwrap();
     let mut written = Vec::new();
     for number in 0..10_000 {
@@ -78,14 +90,8 @@ async fn small_chunks_are_gathered_for_a_reader_that_is_behind() {
 
 #[tokio::test(start_paused = true)]
 async fn credit_comes_back_for_what_was_gathered() {
-    let mut kit = Kit::new(Config::default());
-    let mut provider = kit.join(1);
-    let mut answer = kit.submit();
-    let mut writer = provider.assigned().await.answer;
-    let given = Arc::new(Given::default());
-    let sink: Arc<dyn CreditSink> = Arc::<Given>::clone(&given);
-    writer.give_credit(sink, 7, 1);
-    writer.head(ok()).unwrap();
+    let Stream { kit: _kit, provider: _provider, mut answer, mut writer, given } =
+        stream(Some(1)).await;
     answer.head().await.unwrap();
     for _ in 0..100 {
         writer.chunk(Bytes::from(vec![0; 60])).unwrap();
@@ -100,11 +106,7 @@ async fn credit_comes_back_for_what_was_gathered() {
 
 #[tokio::test(start_paused = true)]
 async fn without_credit_a_stream_ends_at_the_bound() {
-    let mut kit = Kit::new(Config::default());
-    let mut provider = kit.join(1);
-    let mut answer = kit.submit();
-    let mut writer = provider.assigned().await.answer;
-    writer.head(ok()).unwrap();
+    let Stream { kit, provider: _provider, mut answer, mut writer, .. } = stream(None).await;
     let chunk = Bytes::from(vec![0; 1 << 20]);
     let mut held_back = 0;
     let stalled = loop {
@@ -132,11 +134,7 @@ async fn without_credit_a_stream_ends_at_the_bound() {
 /// A reader knows from the announced length that it has all, before the end comes.
 #[tokio::test(start_paused = true)]
 async fn a_reader_that_has_enough_is_not_one_that_left() {
-    let mut kit = Kit::new(Config::default());
-    let mut provider = kit.join(1);
-    let mut answer = kit.submit();
-    let mut writer = provider.assigned().await.answer;
-    writer.head(ok()).unwrap();
+    let Stream { kit, mut provider, mut answer, mut writer, .. } = stream(None).await;
     writer.chunk(Bytes::from_static(b"all")).unwrap();
     answer.head().await.unwrap();
     answer.next().await;
@@ -152,11 +150,7 @@ async fn a_reader_that_has_enough_is_not_one_that_left() {
 
 #[tokio::test(start_paused = true)]
 async fn nothing_is_kept_for_a_reader_that_was_given_up() {
-    let mut kit = Kit::new(Config::default());
-    let mut provider = kit.join(1);
-    let mut answer = kit.submit();
-    let mut writer = provider.assigned().await.answer;
-    writer.head(ok()).unwrap();
+    let Stream { kit: _kit, provider: _provider, mut answer, mut writer, .. } = stream(None).await;
     writer.chunk(Bytes::from_static(b"unread")).unwrap();
     writer.stalled();
     answer.head().await.unwrap();

@@ -259,6 +259,8 @@ async fn a_certificate_is_made_on_the_command_line() {
     assert!(!told.out.contains(fingerprint), "{told:?}");
     let bad = warren(&["cert", "http://box", "--dir", &dir, "--force"]).await;
     assert_eq!((bad.code, bad.err.contains("http://box")), (Some(2), true), "{bad:?}");
-    let nowhere = warren(&["cert", "--dir", &format!("{dir}/nowhere")]).await;
-    assert_eq!((nowhere.code, nowhere.err.contains("key.pem")), (Some(1), true), "{nowhere:?}");
+    let below = warren(&["cert", "--dir", &format!("{dir}/made/below"), "--json"]).await;
+    assert_eq!(below.code, Some(0), "a directory that is not there is made: {below:?}");
+    let in_a_file = warren(&["cert", "--dir", &format!("{dir}/key.pem/below")]).await;
+    assert_eq!((in_a_file.code, in_a_file.err.contains("key.pem/below")), (Some(1), true));
 }
