@@ -57,9 +57,9 @@ pub enum Denied {
 impl ConsumerRules {
     /// Whom a request is counted for.
     ///
-    /// A text that is no key of this server does no harm to a request that needs none: clients
-    /// insist on sending one. A text that was a key, or begins as keys do, is refused: its sender
-    /// believes that it works.
+    /// If a request needs no key, a text that is not a key of this server does no harm: many clients
+    /// insist on sending one. But a text that used to be a key, or that begins as keys do, is refused:
+    /// its sender believes that it works.
     ///
     /// # Errors
     /// [`Denied`] when it needs a key and has no valid one, or has one that is not for models.
@@ -87,13 +87,13 @@ impl ConsumerRules {
         Err(credential.map_or(Denied::KeyMissing, |_| Denied::KeyUnknown))
     }
 
-    /// Whether a request is local and needs no key. A request with a key that
-    /// does not work is not local: its sender means to use that key.
+    /// Whether a request is local and needs no key. A request with a key that does not work does not
+    /// count as local: its sender means to use that key.
     pub fn is_local(&self, peer: IpAddr, uri: &Uri, headers: &HeaderMap, now: Moment) -> bool {
         self.local.is_local(peer, uri, headers) && self.check_key(headers, now).is_ok()
     }
 
-    /// That what a request carries as a key is one, whatever for.
+    /// Checks that what a request carries as a key is a valid key of any scope.
     ///
     /// # Errors
     /// [`Denied`] when it is meant as a key and does not work now.

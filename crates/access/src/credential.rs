@@ -48,15 +48,15 @@ pub fn new_token(prefix: &str) -> Secret {
     Secret::from(format!("{prefix}{hex}"))
 }
 
-/// Whether a text is meant as a key of a server: it begins as they all do, however it goes on. Nobody
-/// invents such a dummy.
+/// Whether a text is meant as a key of a server: it begins as all keys do, whatever follows. Nobody
+/// invents a dummy that looks like this.
 pub fn has_key_form(text: &str) -> bool {
     text.starts_with(PREFIX)
 }
 
 /// The credential that a request carries, as `Authorization: Bearer`, or as `x-api-key`, which
-/// Anthropic's clients send. What is meant as a key goes first, and need not follow the scheme: a key
-/// in the wrong place is still the one whose limits count.
+/// Anthropic's clients send. A text that is meant as a key comes first, and does not need the scheme:
+/// the limits of a key count even when it is in the wrong place.
 pub fn presented(headers: &HeaderMap) -> Option<&str> {
     let places = [header::AUTHORIZATION.as_str(), API_KEY];
     if let Some(key) = places.iter().flat_map(|name| headers.get_all(*name)).find_map(key) {
@@ -68,8 +68,8 @@ pub fn presented(headers: &HeaderMap) -> Option<&str> {
     bearer.or_else(api_key).map(str::trim).filter(|credential| !credential.is_empty())
 }
 
-/// What is meant as a key in the value of a header, whether a scheme stands before it or not. A value
-/// that is not text counts as the bare prefix of all keys, which is not a valid key.
+/// The text in a header's value that is meant as a key, with or without a scheme before it. A key that
+/// is not valid UTF-8 is returned as the bare prefix, which is not a valid key.
 fn key(value: &HeaderValue) -> Option<&str> {
     let mut bytes = value.as_bytes().trim_ascii();
     while let Some(rest) = strip_bearer(bytes) {

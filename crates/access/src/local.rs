@@ -41,9 +41,10 @@ impl LocalRules {
         self.names_local_host(uri, headers) || authority(uri, headers).is_some_and(is_address)
     }
 
-    /// Whether a request for a socket comes from no page, or from one that may have it. A browser asks
-    /// nobody before it opens one, and one that was led to this server by a name of its own making is a
-    /// stranger's, whatever its origin says. What comes by way of a proxy has the proxy's own name.
+    /// Whether a request for a socket comes from no page, or from one that may have it. A browser opens
+    /// sockets without asking the server first. If a page's own host name was pointed at this server,
+    /// the page is a stranger's, whatever its origin says. A request that comes through a proxy has the
+    /// proxy's own name.
     pub fn takes_socket(&self, peer: IpAddr, uri: &Uri, headers: &HeaderMap) -> bool {
         let Some(origin) = headers.get(header::ORIGIN) else { return true };
         if origin.to_str().is_ok_and(|origin| self.allows_origin(origin)) {
@@ -89,8 +90,8 @@ pub fn is_forwarded(headers: &HeaderMap) -> bool {
     })
 }
 
-/// The host that the client asked for: the target's, where it names one, as in HTTP/2 and in absolute form
-/// (RFC 9112 section 3.2.2); or else the `Host` header's, if there is one only.
+/// The host that the client asked for: the target's, if the target names one, as in HTTP/2 and in
+/// absolute form (RFC 9112 section 3.2.2); otherwise the `Host` header's, if there is exactly one.
 fn authority(uri: &Uri, headers: &HeaderMap) -> Option<Authority> {
     if let Some(authority) = uri.authority() {
         return Some(authority.clone());

@@ -1,9 +1,9 @@
 //! The answer on its way out.
 //!
-//! Each chunk of the exchange is one frame of the body: one write for what one read brought, or for what
-//! small ones have brought since the client read last. Two
-//! things only are ever added, both between events of a stream: a sign of life after silence, and
-//! the API's own error event when the answer ends before its end.
+//! Each chunk of the exchange is one frame of the body: one write for the bytes of one read, or for the
+//! small reads gathered since the client last read. Two things only are ever added, both between events
+//! of a stream: a sign of life after silence, and the API's own error event when the answer ends before
+//! its end.
 
 use std::{
     future::Future,

@@ -276,7 +276,7 @@ fn nothing_at(uri: &Uri) -> ApiError {
     ApiError::new(StatusCode::NOT_FOUND, Kind::NotFound, words)
 }
 
-/// Answers a request that cannot be read in one way only, in the form of its path.
+/// Answers an ambiguous request with an error in the form of its path.
 pub fn ambiguous(path: &str, words: &'static str) -> Response {
     let error = ApiError::new(StatusCode::BAD_REQUEST, Kind::Invalid, words);
     error.response(shape::of_path(path), new_id())

@@ -26,7 +26,7 @@ pub(crate) fn for_provider(mut headers: HeaderMap) -> HeaderMap {
     headers
 }
 
-/// What a request that passes this scope says of its way ([`VIA`]).
+/// The [`VIA`] header of a request once it has passed this scope.
 ///
 /// # Errors
 /// [`Loop`] when it must go no further.
@@ -40,7 +40,7 @@ pub(crate) fn via(
     Ok(HeaderValue::try_from(marks.pass(scope, before)?).ok())
 }
 
-/// The same headers, with what they say of the request's way.
+/// The same headers, with the request's [`VIA`] header.
 pub(crate) fn put_via(mut headers: HeaderMap, via: Option<HeaderValue>) -> HeaderMap {
     headers.extend(via.map(|via| (HeaderName::from_static(VIA), via)));
     headers
@@ -67,8 +67,8 @@ pub(crate) fn for_client(head: Head, shape: &dyn Shape, id: JobId, body: Body) -
     response
 }
 
-/// Tells the client which job it was. Where its API has a header of its own for the id, a backend's
-/// stays: the backend's operator can look it up. The job's id is in a header beside it.
+/// Tells the client which job it was. If the API has its own header for the id, a backend's id stays in
+/// it: the people who run the backend know that one. The job's id is sent beside it.
 pub(crate) fn put_job_id(headers: &mut HeaderMap, shape: &dyn Shape, id: JobId) {
     put_request_id(headers, id);
     if let (Some(name), Some(id)) = (shape.id_header(), headers.get(REQUEST_ID).cloned()) {

@@ -15,8 +15,8 @@ use crate::{
     uploads::Held,
 };
 
-/// How long a client may be behind [`SLOWEST`] while it sends its body. What it sent faster before
-/// is no credit beyond that.
+/// How long a client may be behind [`SLOWEST`] while it sends its body. Having sent faster earlier
+/// earns it no more than that.
 const BEHIND: Duration = Duration::from_secs(20);
 
 /// What a slow client must send at least, in bytes per second.
@@ -99,7 +99,7 @@ async fn next(body: &mut Body, pace: &mut Pace) -> Result<Option<Bytes>, ApiErro
             return Ok(None);
         };
         let data = frame.map_err(broken)?.into_data();
-        // Only what is waited for counts: making room for it is not the client's business.
+        // Only the time spent waiting for the client counts, not the time spent making room.
         pace.came(data.as_ref().map_or(0, Bytes::len), asked.elapsed());
         if let Ok(data) = data {
             return Ok(Some(data));
@@ -191,7 +191,7 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn a_body_that_trickles_in_is_given_up() {
-        // What came at once is no credit for what comes then.
+        // A fast beginning earns no credit for later.
         for at_once in [0, 1 << 19] {
             let took = too_slow(trickling(at_once)).await;
             assert!((BEHIND..BEHIND + Duration::from_secs(1)).contains(&took), "{took:?}");
@@ -211,7 +211,7 @@ mod tests {
         assert_eq!(whole.unwrap().len(), 100 * LENGTH);
     }
 
-    /// This many bytes at once, then one every seven seconds.
+    /// Sends this many bytes at once, then one every seven seconds.
     fn trickling(at_once: usize) -> Body {
         let trickle = futures_util::stream::unfold(at_once, |length| async move {
             if length <= 1 {

@@ -65,7 +65,7 @@ struct Inner {
 
 /// How the server is known to others.
 pub struct Identity {
-    /// What it marks requests with that pass through it.
+    /// The marks that it puts on requests that pass through it.
     pub marks: Marks,
     /// Its version.
     pub version: &'static str,
@@ -137,9 +137,9 @@ impl Api {
         }))
     }
 
-    /// The server listens here: that is no participant's endpoint.
+    /// Sets where the server listens: no participant's endpoint may be there.
     pub fn listening(&self, address: SocketAddr) {
-        // It listens at one address, and is told so once.
+        // It listens at one address, and this is set once.
         let _ = self.0.address.set(address);
     }
 

@@ -19,8 +19,8 @@ const KEEP_IDLE: Duration = Duration::from_secs(4);
 /// The most unused connections that are kept.
 const MAX_IDLE: usize = 1024;
 
-/// The most that is read of an answer before it is asked for, in bytes, and the longest head of one. A buffer
-/// that has grown stays as large for as long as a stream lasts.
+/// The most bytes of an answer that are read ahead, and the longest head of an answer. A buffer that
+/// has grown stays as large for as long as a stream lasts.
 const READ_AHEAD: usize = 64 * 1024;
 
 /// Sends requests, over kept connections where there are any.

@@ -7,9 +7,9 @@ use protocol::{
     via::VIA,
 };
 
-/// The headers of a request as a backend gets them, with the backend's own credential. How far it
-/// may go stays said ([`ROUTE`]), and where it has been ([`VIA`]): a server has taken out what its
-/// client said of that, or gone by it.
+/// The headers of a request as a backend gets them, with the backend's own credential. How far it may
+/// go ([`ROUTE`]) and where it has been ([`VIA`]) are kept: a server has already removed or followed
+/// what its client said about that.
 pub fn to_backend(headers: HeaderMap, credential: Option<&HeaderValue>) -> HeaderMap {
     let stays = |name: &str| ![ROUTE, VIA].contains(&name) && stays_at_server(name);
     let mut headers = without(headers, stays);

@@ -7,13 +7,13 @@
 //! - [`node_id`]: who a node of the mesh is
 //! - [`endpoint`]: the shapes of requests
 //! - [`backoff`]: the next delay of a retry, as a value
-//! - [`pace`]: a least rate, as a value
+//! - [`pace`]: a minimum rate, as a value
 //! - [`interface`]: network interfaces, told apart by their names
 //! - [`key`]: what a key may do and how much
 //! - [`usage`]: by what usage is summed up
 //! - [`time`]: spans of time as numbers
 //! - [`error`]: errors as text
-//! - [`plain`]: what a terminal may be shown of text that somebody else wrote
+//! - [`plain`]: makes text from others safe to show on a terminal
 //! - [`secret`]: text that never shows itself, and URLs without their tokens
 
 pub mod backoff;

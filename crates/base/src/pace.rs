@@ -1,9 +1,9 @@
-//! A least rate, as a value.
+//! A minimum rate, as a value.
 
 use std::time::Duration;
 
-/// How far a sender may still fall behind a least rate. A fast sender gains no credit beyond what it began
-/// with: bytes that came in one burst do not allow it to trickle afterwards.
+/// How far a sender may still fall behind a minimum rate. A faster sender never gains more leeway than
+/// it had at the beginning: a burst does not permit a trickle afterwards.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Pace {
     /// In bytes per second.
@@ -13,17 +13,17 @@ pub struct Pace {
 }
 
 impl Pace {
-    /// A least rate in bytes per second; the sender may fall behind it by `most`.
+    /// Requires at least this many bytes per second, and at most `most` of delay behind that.
     pub fn new(bytes_per_second: u32, most: Duration) -> Self {
         Self { rate: f64::from(bytes_per_second.max(1)), most, left: most }
     }
 
-    /// How long nothing may come before it is too slow.
+    /// How long the sender may be silent before it is too slow.
     pub const fn left(&self) -> Duration {
         self.left
     }
 
-    /// Counts bytes that arrived, `after` this time since the last ones.
+    /// This many bytes came, this long after the last ones.
     pub fn came(&mut self, bytes: usize, after: Duration) {
         let earned = (bytes as f64 / self.rate).min(self.most.as_secs_f64());
         let left = self.left.saturating_sub(after) + Duration::from_secs_f64(earned);

@@ -1,28 +1,28 @@
-//! What a terminal may be shown of text that somebody else wrote.
+//! Makes text from others safe to show on a terminal.
 //!
 //! Names of models, nicknames, reasons and answers come from strangers. In a terminal their control
-//! characters would move the cursor, set the title or type; characters that turn the direction of
-//! writing, and those that nobody sees, would make one name look like another.
+//! characters would move the cursor, set the title or type text. Characters that change the direction
+//! of writing, and invisible ones, would make one name look like another.
 
 use std::borrow::Cow;
 
-/// Stands for a character that a terminal is not sent.
+/// Replaces a character that must not be sent to a terminal.
 const UNSHOWN: char = '\u{fffd}';
 
-/// A text in one line, with nothing in it that steers a terminal.
+/// The text on one line, without anything that controls a terminal.
 pub fn line(text: &str) -> String {
     text.chars().map(|c| if is_steering(c) { UNSHOWN } else { c }).collect()
 }
 
-/// The same for a text of several lines; it keeps them, and its tabs.
+/// The same for a text of several lines. Line breaks and tabs are kept.
 pub fn lines(text: &str) -> String {
     let steers = |c: char| is_steering(c) && !matches!(c, '\n' | '\t');
     text.chars().map(|c| if steers(c) { UNSHOWN } else { c }).collect()
 }
 
-/// A text that a program wrote for programs, JSON or a line of a log: what steers a terminal is
-/// escaped as JSON does it, and nothing is lost. The control characters of ASCII are the writer's:
-/// it has escaped those of others.
+/// Text that a program wrote for programs, such as JSON or a log line. Characters that control a
+/// terminal are escaped as in JSON, so nothing is lost. ASCII control characters are kept: the writer
+/// put them there itself, and has escaped those of others.
 pub fn escaped(text: &str) -> Cow<'_, str> {
     let escapes = |c: char| is_steering(c) && !c.is_ascii_control() || c == '\u{7f}';
     if !text.contains(escapes) {
@@ -38,8 +38,8 @@ pub fn escaped(text: &str) -> Cow<'_, str> {
     Cow::Owned(shown)
 }
 
-/// Whether a character does something to a terminal instead of being shown: a control character (C0, C1
-/// and DEL), a mark that turns the direction of writing, a separator of lines, or one that nobody sees.
+/// Whether a character controls a terminal instead of being shown: a control character (C0, C1 and
+/// DEL), a mark that changes the direction of writing, a line separator, or an invisible character.
 /// Joiners do not count: emoji and some scripts need them.
 pub fn is_steering(c: char) -> bool {
     let is_format = matches!(c,
@@ -52,7 +52,8 @@ pub fn is_steering(c: char) -> bool {
 mod tests {
     use super::*;
 
-    /// One of each sort: ESC, C1, DEL, a mark, an override, an isolate, an end of a line, none seen.
+    /// One of each kind: ESC, C1, DEL, a mark, an override, an isolate, a line separator, an invisible
+    /// one.
     const STEERING: &str = "\u{1b}\u{9b}\u{7f}\u{200f}\u{202e}\u{2066}\u{2028}\u{200b}\u{feff}";
 
     #[test]

@@ -14,7 +14,7 @@
 //! - [`stopped`]: administration of a server that is not running
 //! - [`listener`]: TCP, TLS and HTTP connections
 //! - `greeting`, `guard`: which HTTP a client speaks; a deadline for what it does not read
-//! - `strict`, `streams`: requests that can be read in two ways; connections that ask for nothing
+//! - `strict`, `streams`: ambiguous requests; connections that ask for nothing
 //! - [`peering`]: its part in the mesh, and the relay
 //! - `working`: its workspace: terminals, agents, files and teams
 //! - `mdns`: lets the server be found on the local network, if it is told to

@@ -40,8 +40,8 @@ const GREETING: Duration = Duration::from_secs(10);
 /// How long a connection may be idle, or take for a request's head.
 const IDLE: Duration = Duration::from_secs(75);
 
-/// The longest head of a request of HTTP/1, in bytes, and about what waits to be written for a client that does
-/// not read, beside the piece that came last.
+/// The longest head of a request of HTTP/1, in bytes, and roughly how much waits to be written for a
+/// client that does not read, besides the last piece.
 const BUFFER: usize = 64 * 1024;
 
 /// A pause after the machine has refused a connection, usually for want of files.
@@ -230,7 +230,7 @@ impl Client {
                 tokio::select! {
                     served = connection.as_mut() => served,
                     () = stop.cancelled() => {
-                        // What is in flight is finished, however long that takes.
+                        // Requests in flight are finished, however long that takes.
                         connection.as_mut().graceful_shutdown();
                         connection.await
                     }

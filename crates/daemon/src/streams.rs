@@ -1,5 +1,5 @@
-//! What goes on on a connection of HTTP/2. Frames alone say nothing: a client can send them for ever and ask
-//! for nothing.
+//! What happens on an HTTP/2 connection. Frames alone prove nothing: a client can send them for ever
+//! without asking for anything.
 
 use std::{
     pin::Pin,
@@ -14,14 +14,14 @@ use http::Response;
 use hyper::body::{Body as HttpBody, Frame, SizeHint};
 use tokio::time::{Instant, sleep, sleep_until};
 
-/// The streams of a connection: requests that are not answered to their end.
+/// The streams of a connection: requests whose answers are not complete.
 #[derive(Clone)]
 pub(crate) struct Streams(Arc<Mutex<State>>);
 
 struct State {
-    /// How many there are.
+    /// How many streams there are.
     open: usize,
-    /// Of how many the answer, or more of it, is yet to come from here.
+    /// For how many streams this server still has to produce the answer, or more of it.
     ours: usize,
     /// When any of them last moved.
     moved: Instant,
@@ -32,7 +32,8 @@ impl Streams {
         Self(Arc::new(Mutex::new(State { open: 0, ours: 0, moved: Instant::now() })))
     }
 
-    /// A request is here: the answer is made by `answering`, and counts until it has been taken.
+    /// A request has come. `answering` makes its answer, and the stream counts until the client has
+    /// taken that.
     pub(crate) fn answered<F, E>(
         &self,
         answering: F,
@@ -43,25 +44,25 @@ impl Streams {
         let mut stream = Stream::open(self.clone());
         async move {
             let response = answering.await?;
-            // Until the client has room for it, the body is not asked.
+            // The body is not polled until the client has room for more.
             stream.waits_for_us(false);
             Ok(response.map(|body| Body::new(Counted { body, stream })))
         }
     }
 
-    /// Waits until there has been no stream for as long as `unused`, or until the client has taken nothing
-    /// of any for as long as `untaken`, though it could have.
+    /// Waits until there has been no stream for as long as `unused`, or until the client has taken
+    /// nothing from any stream for as long as `untaken`, although it could have.
     pub(crate) async fn end(&self, unused: Duration, untaken: Duration) {
         while let Some(look) = self.look(unused, untaken) {
             match look {
                 Look::At(when) => sleep_until(when).await,
-                // For what is made here there are other deadlines.
+                // Other deadlines apply to answers that are still being made here.
                 Look::Later => sleep(unused).await,
             }
         }
     }
 
-    /// When there is something to be seen; `None`: the end is here.
+    /// When to look next; `None` when the end has come.
     fn look(&self, unused: Duration, untaken: Duration) -> Option<Look> {
         let state = self.lock();
         let patience = match (state.open, state.ours) {
@@ -83,7 +84,7 @@ enum Look {
     Later,
 }
 
-/// One stream, until this is dropped.
+/// Counts one stream until this is dropped.
 struct Stream {
     streams: Streams,
     is_ours: bool,
@@ -98,7 +99,7 @@ impl Stream {
         Self { streams, is_ours: true }
     }
 
-    /// Whether what comes next is to come from here, or else to be taken by the client.
+    /// Whether this server has to produce what comes next. Otherwise the client has to take it.
     fn waits_for_us(&mut self, is_ours: bool) {
         let was_ours = std::mem::replace(&mut self.is_ours, is_ours);
         self.streams.change(|state| {

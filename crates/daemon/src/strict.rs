@@ -1,9 +1,10 @@
-//! Refuses requests that a proxy in front of this server could read differently. After this check a request
-//! names the server in one way only.
+//! Refuses requests that a proxy in front of this server could read differently. After this check, a
+//! request has exactly one name for the server.
 //!
-//! - two `Host` headers (RFC 9112 section 3.2), or codings of the transfer other than `chunked` alone
-//!   (section 6.1): 400, and the connection ends
-//! - a target that names a host overrides `Host` (section 3.2.2; RFC 9113 section 8.3.1), for whatever looks at it
+//! - two `Host` headers (RFC 9112 section 3.2), or a transfer coding other than `chunked` alone
+//!   (section 6.1): 400, and the connection is closed
+//! - a target that names a host overrides `Host` (section 3.2.2; RFC 9113 section 8.3.1), for all later
+//!   checks
 
 use std::{
     convert::Infallible,
@@ -16,7 +17,7 @@ use futures_util::future::Either;
 use http::{HeaderMap, HeaderValue, Request, Version, header, uri::Authority};
 use tower::Service;
 
-/// A service that is asked only what can be read in one way.
+/// A service that only gets unambiguous requests.
 #[derive(Debug, Clone)]
 pub(crate) struct Strict<S>(pub(crate) S);
 
@@ -59,7 +60,7 @@ fn refused<B>(request: &Request<B>, words: &'static str) -> Response {
     tracing::info!(target: "request", path, outcome = "refused", status = 400, message = words);
     let mut response: Response<Body> = api::error::ambiguous(path, words);
     if request.version() <= Version::HTTP_11 {
-        // Where this request ends, the next sender may see otherwise.
+        // A proxy may disagree about where this request ends.
         response.headers_mut().insert(header::CONNECTION, HeaderValue::from_static("close"));
     }
     response

@@ -107,8 +107,8 @@ pub enum Input {
         /// How many tokens its answer has, where that is known: from that its speed is measured.
         tokens: Option<u64>,
     },
-    /// A provider that lingers ([`Offer::lingers`]) is over with a job that was cancelled at it: its
-    /// slot is free.
+    /// A provider that lingers ([`Offer::lingers`]) has finished with a cancelled job: its slot is
+    /// free.
     Ceased {
         /// The job.
         job: JobId,
@@ -153,7 +153,7 @@ pub struct Offer {
     pub endpoints: Endpoints,
     /// How far away it is.
     pub distance: Distance,
-    /// Whether it may go on with a job that was cancelled: the slot of such a job stays taken until
+    /// Whether it may go on with a cancelled job. The slot of such a job stays taken until
     /// [`Input::Ceased`], or for [`Config::request_timeout`](crate::Config::request_timeout).
     pub lingers: bool,
 }
@@ -231,12 +231,12 @@ pub enum Verdict {
     Answered,
     /// It answered with an error of its own, such as a 5xx: a fault.
     AnsweredWithFault,
-    /// It could not answer, or only with an error of its own: a fault. Unbegun, the job may go to
-    /// another provider.
+    /// It could not answer, or only with an error of its own: a fault. If the job has not begun, it may
+    /// go to another provider.
     Failed,
-    /// It is overloaded: a fault. A job that has not begun goes to a provider that is free now, of its
-    /// own model or of the first fallback that has one. If there is no such provider, this counts as
-    /// [`Verdict::Failed`].
+    /// It is overloaded: a fault. If the job has not begun, it goes to a provider that is free for it
+    /// now, with its model or else with the next fallback that has a free provider. If there is none,
+    /// this counts as [`Verdict::Failed`].
     Overloaded,
     /// It did not take the job, without fault (it is draining, or cannot carry this body).
     Declined,

@@ -32,7 +32,7 @@ pub(crate) struct Provider {
     pub(crate) reported: u32,
     /// The jobs it holds.
     pub(crate) jobs: BTreeSet<JobId>,
-    /// Whether it may go on with what was cancelled at it, and what it may be going on with.
+    /// Whether it may go on with cancelled jobs, and which ones these may be.
     lingers: bool,
     pub(crate) lingering: BTreeSet<JobId>,
     pub(crate) drain: Drain,
@@ -85,8 +85,8 @@ impl Provider {
         u32::try_from(self.lingering.len()).unwrap_or(u32::MAX)
     }
 
-    /// What it is busy with, by its own count or by ours, whichever is more, and what was cancelled
-    /// at it and goes on.
+    /// How many jobs keep it busy: the larger of its own count and ours, plus cancelled jobs that go
+    /// on.
     pub(crate) fn load(&self) -> u32 {
         self.reported.max(self.in_flight()).saturating_add(self.lingering())
     }
@@ -126,7 +126,7 @@ impl Provider {
         }
     }
 
-    /// A job that it had was cancelled. Whether it may go on with it.
+    /// One of its jobs was cancelled. Returns whether it may go on with it.
     pub(crate) fn canceled(&mut self, now: Instant, job: JobId) -> bool {
         let count = self.settling_at(now).saturating_add(1).min(self.max_concurrent);
         self.settling = now.checked_add(SETTLES).map(|until| (count, until));

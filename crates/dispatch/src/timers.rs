@@ -7,11 +7,11 @@ use std::{
 
 use base::{JobId, ProviderId};
 
-/// Whose deadline it is. Each has at most one. Of those that come together, the first here is first:
-/// slots become free before jobs run out of time.
+/// Whose deadline it is. Each has at most one. If several fall on the same moment, they run in this
+/// order: slots become free before jobs run out of time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Timer {
-    /// The latest end of a job that was cancelled at a provider that lingers.
+    /// The latest end of a cancelled job at a provider that lingers.
     Linger(ProviderId, JobId),
     /// The job's: queue, request or idle time-out, by its state.
     Job(JobId),

@@ -19,10 +19,10 @@ pub const MAX_ENTRIES: usize = 20_000;
 
 /// Lists a directory: directories first, then by name without regard to case.
 ///
-/// Files that are being written are left out, also those that a killed server has left unfinished.
-/// Links are listed as links and not followed. Only regular files have a size; FIFOs, sockets and
-/// devices are listed as files of no bytes (the protocol has no word for them), and cannot be read.
-/// A name that is not UTF-8 has U+FFFD in the place of what is not, and cannot be opened by that.
+/// Unfinished files are left out, including those that a killed server left behind. Links are listed as
+/// links and not followed. Only regular files have a size; FIFOs, sockets and devices are listed as
+/// files of no bytes (the protocol has no word for them), and cannot be read. A name that is not UTF-8
+/// has U+FFFD in the place of what is not, and cannot be opened by that.
 ///
 /// # Errors
 ///
@@ -60,7 +60,7 @@ fn read_all(mut dir: Dir, path: &RelPath) -> Result<Vec<FileEntry>, FileError> {
     Ok(entries)
 }
 
-/// Whether it is a file that is being written, or was when the server was killed.
+/// Whether it is an unfinished file, written now or left behind by a killed server.
 fn is_ours(name: &CStr, stat: &Stat) -> bool {
     kind(stat) == FileType::RegularFile && is_temporary(name.to_bytes())
 }

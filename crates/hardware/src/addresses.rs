@@ -1,4 +1,4 @@
-//! Where others could reach this machine, and its name.
+//! The addresses at which others could reach this machine, and its name.
 
 use std::net::IpAddr;
 

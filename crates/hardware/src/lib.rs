@@ -8,7 +8,7 @@
 //! - `detect`: where that is read
 //! - `table`: memory bandwidths of known GPUs and processors
 //! - [`condition`]: heat, power and load; how much a machine should do because of them
-//! - [`addresses`](mod@addresses): where others could reach this machine, and its name
+//! - [`addresses`](mod@addresses): the addresses at which others could reach this machine, and its name
 //! - [`space`]: what is free on a disk
 //! - [`root`], [`tools`]: the files and programs that all this is read from
 

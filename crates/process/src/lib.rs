@@ -13,7 +13,7 @@
 //! - [`Adopted`]: a process that somebody else started: watched and signalled, never mistaken
 //! - [`listening_ports`]: the TCP ports that processes listen on
 //! - [`end_leftovers`]: ends what an earlier daemon and its supervisor left behind
-//! - [`give_back_memory`]: returns to the machine what this process itself uses no longer
+//! - [`give_back_memory`]: returns memory to the machine that this process no longer uses
 //! - [`ProcessError`]: what can go wrong
 //!
 //! Linux only: sub-reapers, pidfds, `/proc` and control groups (version 2, and the version 1 `pids`

@@ -1,29 +1,30 @@
-//! Memory that this process has used and uses no longer goes back to the machine.
+//! Returns memory that this process no longer uses to the machine.
 //!
-//! The C library keeps what is freed for the next time, in a pool for each thread. After a peak that is
-//! hundreds of MiB which nobody uses: the larger the blocks that were freed, the larger those that it keeps
-//! from then on. So large blocks are always the machine's own and go back at once, and what a peak of small
-//! ones leaves in the pools is given back shortly after it.
+//! The C library keeps freed memory for later use, in a pool for each thread. After a peak this can be
+//! hundreds of MiB that nobody uses: the larger the freed blocks, the larger the blocks it keeps from
+//! then on. So large blocks are mapped one by one and go back at once, and what a peak of small blocks
+//! leaves in the pools is given back shortly afterwards.
 //!
-//! [`give_back_memory`] is called where a runtime is made, so that a server and a worker do the same.
+//! [`give_back_memory`] is called where a runtime is created, so that servers and workers behave alike.
 
 use std::{fs, sync::Once, thread, time::Duration};
 
 use crate::unsafe_calls::{keep_no_large_blocks, trim_pools};
 
-/// How often the size of the process is looked at.
+/// How often the size of the process is checked.
 const LOOK: Duration = Duration::from_secs(2);
 
-/// A peak, in bytes: how much larger the process is than its smallest size since the pools were last
-/// trimmed.
+/// How much larger the process must be than its smallest size since the last trim, in bytes, to count
+/// as having had a peak.
 const PEAK: u64 = 16 * 1024 * 1024;
 
-/// Memory that was in use when the pools were trimmed may be free soon after. So they are trimmed again,
-/// each time after twice the time, and at least once in this number of looks.
+/// Memory that was in use when the pools were trimmed may be freed soon after. So they are trimmed
+/// again after waits that double, up to this many checks.
 const LONGEST: u32 = 32;
 
-/// From now on, memory that is not used goes back to the machine. It costs a thread that sleeps. Before the
-/// first runtime is best: what other threads have freed until then stays with the process until the next peak.
+/// From now on, unused memory goes back to the machine. This costs one sleeping thread. It is best
+/// called before the first runtime starts: memory that other threads freed earlier stays with the
+/// process until the next peak.
 pub fn give_back_memory() {
     static ONCE: Once = Once::new();
     ONCE.call_once(|| {
@@ -50,11 +51,11 @@ fn watch() {
 
 #[derive(Default)]
 struct Size {
-    /// How large the process was at its smallest since the pools were trimmed, in bytes.
+    /// The smallest size of the process since the pools were trimmed, in bytes.
     smallest: u64,
-    /// Looks since the pools were trimmed.
+    /// Checks since the pools were trimmed.
     looks: u32,
-    /// Looks until they are trimmed again, whatever the size.
+    /// Checks until they are trimmed again, whatever the size.
     wait: u32,
 }
 
@@ -90,7 +91,7 @@ mod tests {
 
     const MIB: u64 = 1024 * 1024;
 
-    /// Looks until the pools are trimmed, while the process keeps this size.
+    /// Checks until the pools are trimmed, if the process keeps this size.
     fn looks(size: &mut Size, resident: u64) -> u32 {
         let looks = (1..1000).find(|_| size.is_to_be_trimmed(resident));
         size.is_trimmed_to(resident);
@@ -109,7 +110,7 @@ mod tests {
         assert!(size.is_to_be_trimmed(36 * MIB), "from its smallest");
     }
 
-    /// A look may fall into the peak, where all is in use still.
+    /// A check may happen during the peak, while everything is still in use.
     #[test]
     fn what_is_freed_only_later_is_given_back_too() {
         let mut size = Size::default();

@@ -1,7 +1,7 @@
 #![allow(unsafe_code, reason = "fork and what belongs to it have no safe form")]
 //! The few calls that the compiler cannot vouch for: those of the supervisor and its children, what a
-//! child of the daemon does before it is a program, whose files a thread may use, the runtime's
-//! watch over a descriptor, and what the C library does with memory that was freed.
+//! child of the daemon does before it is a program, whose files a thread may use, the runtime's watch
+//! over a descriptor, and what the C library does with freed memory.
 
 use std::{io, os::fd::OwnedFd};
 
@@ -11,11 +11,11 @@ use tokio::io::{Interest, unix::AsyncFd};
 /// The first descriptor that is neither stdin, stdout nor stderr.
 const FIRST: libc::c_uint = 3;
 
-/// Blocks from this size on, in bytes, are the machine's own, and go back to it when they are freed.
+/// Blocks of at least this size, in bytes, are mapped one by one and go back to the machine when freed.
 #[cfg(target_env = "gnu")]
 const LARGE: libc::c_int = 1024 * 1024;
 
-/// A pool whose last free block has this size, in bytes, gives it back.
+/// A pool gives back its last free block once that has this size, in bytes.
 #[cfg(target_env = "gnu")]
 const SPARE: libc::c_int = 2 * 1024 * 1024;
 
@@ -76,19 +76,20 @@ pub(crate) fn watch(descriptor: OwnedFd, interest: Interest) -> io::Result<Async
     unsafe { AsyncFd::register_with_interest(descriptor, interest) }.map_err(io::Error::from)
 }
 
-/// Has large blocks given back as soon as they are freed. Otherwise the bound of what is kept grows with what
-/// is freed, up to 64 MiB for each pool. Other C libraries than glibc have no such bound.
+/// Makes the allocator give back large blocks as soon as they are freed. Otherwise the size up to which
+/// it keeps blocks grows with the blocks freed, up to 64 MiB for each pool. C libraries other than
+/// glibc have no such setting.
 pub(crate) fn keep_no_large_blocks() {
     #[cfg(target_env = "gnu")]
-    // SAFETY: they set two numbers, under the allocator's own lock.
+    // SAFETY: the calls set two numbers, under the allocator's own lock.
     let _ = unsafe {
         (libc::mallopt(libc::M_MMAP_THRESHOLD, LARGE), libc::mallopt(libc::M_TRIM_THRESHOLD, SPARE))
     };
 }
 
-/// Gives all whole pages back that lie free in the allocator's pools.
+/// Gives back all whole free pages in the allocator's pools.
 pub(crate) fn trim_pools() {
     #[cfg(target_env = "gnu")]
-    // SAFETY: it takes the lock of each pool, and touches only what is free.
+    // SAFETY: the call takes the lock of each pool, and touches only free memory.
     let _ = unsafe { libc::malloc_trim(0) };
 }

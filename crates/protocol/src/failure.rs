@@ -1,5 +1,5 @@
-//! A provider's failure in the form of the API whose path was asked. Workers and participants use it at stock
-//! servers; a Warren's server tells its clients itself.
+//! A provider's failure, in the form of the requested path's API. Workers and participants at stock
+//! servers need this, because no Warren server reports the failure for them.
 
 use crate::{
     anthropic, openai,
@@ -7,7 +7,7 @@ use crate::{
     sse::Boundary,
 };
 
-/// The body of an answer that says so. `path` may have a query.
+/// The body of an answer that reports the failure. `path` may have a query.
 pub fn body(path: &str, request_id: &str, failure: &JobFailure) -> String {
     match Api::of_path(path) {
         Api::Messages => anthropic::error_body(kinds(failure).1, &failure.message, request_id),
@@ -18,8 +18,8 @@ pub fn body(path: &str, request_id: &str, failure: &JobFailure) -> String {
     }
 }
 
-/// What ends a stream of events that had begun: the end of a half event, where `so_far` lies in one,
-/// and the API's own error event.
+/// What ends an event stream that has begun: the end of a half event if `so_far` stops inside one, then
+/// the API's own error event.
 pub fn last_event(path: &str, request_id: &str, failure: &JobFailure, so_far: &Boundary) -> String {
     let closing = str::from_utf8(so_far.closing()).unwrap_or_default();
     closing.to_owned() + &event(path, request_id, failure)
@@ -35,7 +35,7 @@ fn event(path: &str, request_id: &str, failure: &JobFailure) -> String {
     }
 }
 
-/// The APIs that tell errors each in its own way.
+/// The APIs, each with its own form of errors.
 enum Api {
     Messages,
     Responses,
@@ -58,7 +58,7 @@ impl Api {
     }
 }
 
-/// OpenAI's word and Anthropic's for the kind of error that it is.
+/// The error's type in OpenAI's and in Anthropic's words.
 fn kinds(failure: &JobFailure) -> (&'static str, &'static str) {
     match failure.code {
         FailureCode::BadRequest => ("invalid_request_error", "invalid_request_error"),

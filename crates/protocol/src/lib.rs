@@ -11,7 +11,7 @@
 //! - [`sse`]: where events begin and end in a stream that is forwarded unchanged
 //! - [`usage`]: token counts, read from a side copy of an answer
 //! - [`endpoint`]: whether a backend serves an endpoint at all, told from how it answers there
-//! - [`failure`]: a provider's failure, as the API of the path that was asked tells it
+//! - [`failure`]: a provider's failure, in the form of the requested path's API
 //! - [`json`]: text as JSON, without building values
 //! - [`headers`]: which HTTP headers go no further than one connection, or to no provider
 //! - [`via`]: which servers and rooms a request has passed

@@ -1,8 +1,8 @@
 //! Which servers and rooms a request has passed, so that one that comes back is not sent on again.
 //!
-//! A request carries a mark for each of them in the header [`VIA`], the first one first. Whatever
-//! carries headers carries it: endpoints, workers, stock ones too, tunnels, and by a field of its
-//! own a link of the mesh. A mark tells strangers nothing: it is a keyed hash of the scope, with a
+//! A request carries a mark for each of them in the header [`VIA`], in the order of its way. Everything
+//! that passes headers on passes the marks on: endpoints, workers (also stock ones) and tunnels. Mesh
+//! links have a field for it. A mark tells strangers nothing: it is a keyed hash of the scope, with a
 //! key that is new with each start of a server.
 
 use std::{
@@ -12,29 +12,30 @@ use std::{
 
 use base::Scope;
 
-/// The header of the marks, separated by commas. One of a client counts as well: it may be a server.
+/// The header with the marks, separated by commas. Marks sent by a client count too: the client may be
+/// a server.
 pub const VIA: &str = "x-warren-via";
 
 /// How many servers and rooms a request may pass.
 pub const MAX_MARKS: usize = 8;
 
-/// Digits of a mark, in hex.
+/// The number of hex digits in a mark.
 const DIGITS: usize = 16;
 
-/// The marks of one server and its rooms; clones make the same.
+/// The marks of one server and its rooms. Clones make the same marks.
 #[derive(Debug, Clone)]
 pub struct Marks(RandomState);
 
 /// Why a request is not sent on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum Loop {
-    /// It was here before.
+    /// The request was here before.
     #[error(
         "the request has come back to where it was before: a backend behind this model is, in the \
          end, this server or room itself; let that backend serve a model of its own"
     )]
     Met,
-    /// It has passed more servers and rooms than [`MAX_MARKS`].
+    /// The request has passed more servers and rooms than [`MAX_MARKS`].
     #[error(
         "the request has passed {MAX_MARKS} servers and rooms: one of them is the backend of \
          another that it need not go by"
@@ -43,13 +44,13 @@ pub enum Loop {
 }
 
 impl Marks {
-    /// Marks under these keys.
+    /// Makes marks with these keys.
     pub fn new(keys: RandomState) -> Self {
         Self(keys)
     }
 
-    /// The header that a request has after it has passed this scope. `before` are the values it came
-    /// with, one for each header. Text that is not a mark is left out.
+    /// The value of the header for a request that passes this scope; `before` is the value so far, from
+    /// any number of headers. Anything that is not a mark is left out.
     ///
     /// # Errors
     /// [`Loop`] when it must go no further.

@@ -9,7 +9,7 @@ use crate::served::{Asked, Held, Served};
 /// Why a job fails whose answer is none in the shape that the provider was asked in.
 pub(crate) const NO_SENSE: &str = "the provider's answer makes no sense";
 
-/// Why a job goes to another provider whose answer is an error of the backend.
+/// The reason given when a job moves to another provider because the backend answered with an error.
 pub(crate) const REFUSED: &str = "its backend refused, and another is asked";
 
 /// A job that a provider has, and its answer.
@@ -75,7 +75,7 @@ impl Incoming {
         }
     }
 
-    /// Its status is not for the client while another provider can be asked.
+    /// The client does not get this status while another provider can be asked.
     pub(crate) fn refused(self) {
         tracing::info!(request_id = %self.writer.job(), "{REFUSED}");
         self.writer.fail(REFUSED);

@@ -40,8 +40,8 @@ impl Notes {
         self.leave(Note::Assigned(Box::new(assignment)));
     }
 
-    /// A job is no longer the provider's. One that its task has not seen yet, it never sees. Whether
-    /// this is such a one.
+    /// A job is no longer the provider's. If the provider's task has not seen it yet, it never will.
+    /// Returns whether that is the case.
     pub(crate) fn cancel(&self, job: JobId) -> bool {
         let mut notes = self.lock();
         let is_own = |note: &Note| matches!(note, Note::Assigned(assigned) if assigned.job == job);
@@ -56,7 +56,7 @@ impl Notes {
         true
     }
 
-    /// The task is told of a cancellation, whatever it has seen of the job.
+    /// Tells the task of a cancellation, whether or not it has seen the job.
     pub(crate) fn canceled(&self, job: JobId) {
         self.leave(Note::Canceled(job));
     }

@@ -42,9 +42,9 @@ pub struct Reached {
 }
 
 impl Endpoints {
-    /// Resolves an endpoint, once. `from` must be the address of whoever asks: where that is a
-    /// reverse proxy, the endpoint must not be asked for at all. `own`: where this server listens;
-    /// asked for itself, it would ask itself again.
+    /// Resolves an endpoint, once. `from` must be the address of whoever asks: where that is a reverse
+    /// proxy, the endpoint must not be asked for at all. `own` is where this server listens: as its own
+    /// endpoint it would ask itself for ever.
     ///
     /// # Errors
     /// [`RoomError::Invalid`] when it is no URL of this sort, cannot be resolved, or may not be
@@ -132,8 +132,8 @@ async fn resolve(url: &Url) -> Result<Vec<SocketAddr>, RoomError> {
     }
 }
 
-/// Whether this is where a server listens. One that listens everywhere does so at every address of
-/// this machine, which is an address that a socket can be bound to.
+/// Whether the server listens at this address. A server that listens everywhere does so at every
+/// address of this machine, that is, at every address that a socket can be bound to.
 fn leads_to(address: SocketAddr, listens: SocketAddr) -> bool {
     let (ip, here) = (address.ip().to_canonical(), listens.ip().to_canonical());
     let is_ours = || ip.is_loopback() || UdpSocket::bind((ip, 0)).is_ok();

@@ -150,7 +150,7 @@ impl Member {
         matches!(self.kept.about.kind, KeptKind::Endpoint(_)) && !self.is_up()
     }
 
-    /// Whether the server is to call it at this address.
+    /// Whether the server calls it at this address.
     pub(crate) fn is_called_at(&self, address: SocketAddr) -> bool {
         self.kept.about.kind == KeptKind::Endpoint(address)
     }

@@ -116,7 +116,7 @@ impl Membership {
         self.scheduler.handle(Input::Endpoints { provider: self.id, endpoints });
     }
 
-    /// It works no more on a job that was cancelled at it.
+    /// It no longer works on a cancelled job.
     pub fn ceased(&self, job: JobId) {
         self.scheduler.handle(Input::Ceased { job, provider: self.id });
     }

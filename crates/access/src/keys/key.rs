@@ -115,7 +115,7 @@ impl Key {
         if self.has(scope) { Ok(()) } else { Err(Denied::Scope(scope)) }
     }
 
-    /// That it works now, whatever for.
+    /// Checks that it works now, whatever its scopes.
     pub(super) fn check_valid(&self, now: Moment) -> Result<(), Denied> {
         if self.record.revoked.is_some() {
             return Err(Denied::KeyRevoked);

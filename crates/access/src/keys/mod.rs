@@ -122,7 +122,7 @@ impl Keys {
         self.find(text).is_some_and(|key| key.is_valid(now) && key.room().is_none())
     }
 
-    /// That this is the text of a key that works now, of one room or of the server.
+    /// Checks that this is the text of a key of a room or of the server that works now.
     ///
     /// # Errors
     /// [`Denied`] when there is no such key, or it has ended.

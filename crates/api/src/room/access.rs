@@ -131,7 +131,7 @@ pub(super) fn maker(api: &Api, parts: &Parts) -> Result<Option<KeyId>, Failure> 
     Err(Failure::new(status, ErrorCode::Unauthorized, words).hint(hint))
 }
 
-/// That what a request carries as a key is one.
+/// Checks that what a request carries as a key is a valid key.
 ///
 /// # Errors
 /// 401.
@@ -181,7 +181,7 @@ impl Viewer {
         rooms
     }
 
-    /// How much of a room's participants and events it may see without the room's password.
+    /// How much it is shown of a room's participants and events when it presents no password.
     pub(super) fn sight(&self, room: &Source) -> Sight {
         match (self.is_at_home(room), room.is_guarded()) {
             _ if self.administers => Sight::All,

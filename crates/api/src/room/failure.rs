@@ -176,7 +176,7 @@ impl From<Invalid> for Failure {
     fn from(invalid: Invalid) -> Self {
         let message = match () {
             () if invalid.cause.is_some() => "Invalid JSON body.",
-            // The only field that is forbidden, in the words of stock servers.
+            // The only forbidden field, worded as stock servers do.
             () if !invalid.forbidden.is_empty() => {
                 "Participant auth headers are not accepted by the hub."
             }

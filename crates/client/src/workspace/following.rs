@@ -21,10 +21,10 @@ use super::{
 };
 use crate::error::ClientError;
 
-/// After a process has ended, its output is over when nothing has come for this long. It counts where the
-/// number of the last output is unknown, and for an agent, whose last line's events come after that line.
+/// How long nothing must come after a process has ended before its output is over, if it is not known
+/// what is still to come. For an agent, the same after its last line.
 const QUIET: Duration = Duration::from_millis(300);
-/// How long output that is known to be missing is waited for.
+/// How long output that is known to be coming is waited for.
 const STALLED: Duration = Duration::from_secs(30);
 /// A connection that held for so long was a good one: the next is tried for at once.
 const GOOD: Duration = Duration::from_secs(10);
@@ -40,8 +40,8 @@ pub struct FollowingSettings {
     pub backoff: (Duration, Duration),
     /// For how long it is tried, before the loss is an error.
     pub patience: Duration,
-    /// Whether it is shown from its first output on, as the client that created it wants; otherwise
-    /// from its present screen.
+    /// Whether it is shown from its first output on, as the client that created it wants. Otherwise it
+    /// is shown from its present screen.
     pub from_start: bool,
 }
 
@@ -74,9 +74,9 @@ pub struct Following {
 /// Its process has ended.
 struct Exited {
     code: Option<i32>,
-    /// The number of its last output, where that is known.
+    /// The number of its last output, if known.
     last_seq: Option<u64>,
-    /// When something of it came last.
+    /// When some of its output last came.
     since: Instant,
 }
 
@@ -302,7 +302,7 @@ impl Following {
         Ok(())
     }
 
-    /// When its output is over, once its process has ended, unless more comes.
+    /// When its output counts as over after its process has ended, unless more comes.
     fn over_at(&self) -> Option<Instant> {
         let exited = self.exited.as_ref()?;
         let waits = match (exited.last_seq, self.has_all()) {
@@ -313,7 +313,7 @@ impl Following {
         Some(exited.since + waits)
     }
 
-    /// Whether its process has ended and all of its output is here, as far as can be known.
+    /// Whether its process has ended and all of its output is here, as far as is known.
     fn has_all(&self) -> bool {
         self.exited.as_ref().is_some_and(|exited| match exited.last_seq {
             Some(last) => self.place.has_begun() && self.place.last_seq() >= Some(last),

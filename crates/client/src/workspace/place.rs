@@ -54,7 +54,7 @@ pub enum Seen {
 pub enum Ending {
     /// Its process has ended.
     Exited {
-        /// With this exit code, where that is known; 128 and more are signals.
+        /// With this exit code, if known; 128 and above mean signals.
         code: Option<i32>,
     },
     /// Somebody has killed it, or it is not known any more.
@@ -72,9 +72,9 @@ pub enum Step {
     Attach,
     /// The process has ended; what it wrote may still be on its way.
     Exited {
-        /// With this exit code, where that is known.
+        /// With this exit code, if known.
         code: Option<i32>,
-        /// The number of its last output, where that is known.
+        /// The number of its last output, if known.
         last_seq: Option<u64>,
     },
     /// Nothing that matters here, or what was shown already.
@@ -100,8 +100,8 @@ pub struct Place {
 }
 
 impl Place {
-    /// The beginning: a snapshot comes first, or after a number the output that follows. Of an agent the
-    /// events count, not the lines alone.
+    /// The beginning: first comes a snapshot, or the output that follows a given number. For an agent
+    /// the events count, not just the lines.
     pub fn new(session: SessionId, is_agent: bool, after_seq: Option<u64>) -> Self {
         Self {
             session,

@@ -27,8 +27,8 @@ const MAX_WAITING: usize = 100_000;
 /// Rows that are written in one transaction: some milliseconds, in which keys wait to be written.
 const BATCH: usize = 4_000;
 
-/// How long rows are gathered before they are written: with the writing, a kill loses the rows of some
-/// 50 ms.
+/// How long rows are gathered before they are written. Together with the write itself, a kill loses the
+/// rows of about 50 ms.
 const GATHER: Duration = Duration::from_millis(40);
 
 /// The delays of further tries while the database cannot be written.
@@ -40,7 +40,7 @@ const RETRY_CLOSING: Duration = Duration::from_millis(50);
 /// How often old rows are looked for, and how many are forgotten at once.
 const FORGET: (Duration, usize) = (Duration::from_secs(3_600), 5_000);
 
-/// The pause between two such lots, in which others may write.
+/// The pause between two such batches, in which others may write.
 const FORGET_MORE: Duration = Duration::from_millis(200);
 
 /// Told to Prometheus.

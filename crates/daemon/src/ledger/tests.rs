@@ -73,7 +73,7 @@ fn rows_are_written_by_themselves() {
     writer.join().unwrap();
 }
 
-/// The best of many, so that a busy machine does not fail it.
+/// Takes the best of many runs, so that a busy machine does not fail the test.
 #[test]
 fn a_row_waits_no_longer_than_a_kill_may_cost() {
     let (store, ledger) = ledger(Duration::ZERO);

@@ -132,7 +132,7 @@ fn load(path: &Path, now: u64) -> anyhow::Result<Vec<Proof>> {
     Ok(kept.split_off(surplus))
 }
 
-/// Writes the file anew: whole, or not at all, and for its owner only.
+/// Replaces the file, atomically, and readable by its owner only.
 fn store(path: &Path, kept: &[Proof]) -> anyhow::Result<()> {
     let mut text = String::new();
     for (at, node) in kept {
@@ -147,7 +147,8 @@ fn store(path: &Path, kept: &[Proof]) -> anyhow::Result<()> {
     written.with_context(|| format!("{} cannot be written", path.display()))
 }
 
-/// A new file. One that a crash has left there is removed, since its mode may be too open.
+/// Creates a new file. A file that a crash left behind is replaced, because others may have been able
+/// to read it.
 fn afresh(path: &Path) -> std::io::Result<File> {
     match fs::remove_file(path) {
         Err(error) if error.kind() != ErrorKind::NotFound => Err(error),

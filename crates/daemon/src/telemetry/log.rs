@@ -175,7 +175,8 @@ struct Line<'a>(&'a Lines);
 
 impl Write for Line<'_> {
     fn write(&mut self, line: &[u8]) -> io::Result<usize> {
-        // The formatter has left what turns the direction of writing, in names of strangers.
+        // The formatter does not escape characters in strangers' names that change the direction of
+        // writing.
         match std::str::from_utf8(line) {
             Ok(text) => self.0.add(plain::escaped(text).as_bytes()),
             Err(_) => self.0.add(line),

@@ -105,7 +105,7 @@ impl Dispatcher {
         self.fill_limited(now);
     }
 
-    /// What a provider has left loses it, or ends with the server.
+    /// A provider's grace is over: the jobs that it still has lose it, or end with the server.
     pub(super) fn grace_over(&mut self, now: Instant, id: ProviderId) {
         let held = self.held_by(id);
         for job in &held {

@@ -36,11 +36,11 @@ use crate::{
 
 /// Decides which provider serves which job, and when.
 ///
-/// **Capacity.** A provider's load is what it reports or what it holds of ours, whichever is more;
-/// the report is moved by one with each job it is given and each that ends. For a second after a
-/// cancellation, what is reported above that is first put down to the cancelled jobs. It is given a
-/// job only while its load is below its capacity. Where it lingers, a cancelled job is part of its
-/// load until it says that it has ceased, at most for the request time-out.
+/// **Capacity.** A provider's load is what it reports or what it holds of ours, whichever is more; the
+/// report is moved by one with each job it is given and each that ends. For a second after a
+/// cancellation, what is reported above that is first put down to the cancelled jobs. It is given a job
+/// only while its load is below its capacity. If it lingers, a cancelled job is part of its load until
+/// it says that it has ceased, at most for the request time-out.
 ///
 /// **Queues.** A job for which nobody is free waits in the queue of its scope and model: after
 /// requeued jobs, in the order of its key, keys taking turns. A provider that has room takes, of

@@ -17,8 +17,8 @@ use crate::{
 const MAX_UNSERVED: u32 = 100;
 
 impl Dispatcher {
-    /// Whether a job that its provider declines or fails now would go to another: one that serves
-    /// its model, at once or when it is free, or one that serves a later model of it.
+    /// Whether a job that its provider declines or fails now would go to another: one that serves the
+    /// job's model, now or once it is free, or one that serves a later model of the job.
     pub fn has_alternative(&self, job: JobId) -> bool {
         let Some((job, hold)) = self.unbegun(job) else { return false };
         let served = |model| self.providers.prospect(&job.spec, model) == Prospect::Served;
@@ -27,8 +27,8 @@ impl Dispatcher {
             || job.fallbacks_left().iter().any(served)
     }
 
-    /// Whether a provider is free now for a job whose own provider is overloaded: one that serves its
-    /// model or one of its later models.
+    /// Whether another provider is free now for a job whose own provider is overloaded. It must serve
+    /// the job's model or a later one.
     pub fn has_idle_alternative(&self, job: JobId) -> bool {
         let Some((job, hold)) = self.unbegun(job) else { return false };
         self.models_to_idle(job, hold.provider).is_some()
@@ -40,8 +40,8 @@ impl Dispatcher {
         Some((job, job.hold().filter(|hold| !hold.begun())?))
     }
 
-    /// How many models further on a free provider is found for the job. For its present model the
-    /// present provider does not count; for a later model it does.
+    /// How many models further on a provider is free for the job. For its present model this must be
+    /// another provider; for a later model the present one counts too.
     fn models_to_idle(&self, job: &Job, present: ProviderId) -> Option<usize> {
         let mut asked = job.clone();
         if !asked.avoided.contains(&present) {
@@ -88,7 +88,7 @@ impl Dispatcher {
         self.place(now, id);
     }
 
-    /// Its provider is overloaded: the job goes to a provider that is free now, or to none.
+    /// Its provider is overloaded: another provider takes it only if one is free now.
     pub(super) fn overloaded(&mut self, now: Instant, mut job: Job, hold: Hold) {
         let idle = self.models_to_idle(&job, hold.provider);
         let Some(models_on) = idle.filter(|_| !hold.begun() && !self.stopping) else {

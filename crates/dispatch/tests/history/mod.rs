@@ -32,7 +32,7 @@ pub(crate) struct Account {
     /// Jobs that went on to another model while they waited.
     pub(crate) moved: u64,
     pub(crate) unserved: u64,
-    /// Jobs that went from a provider with too much to do to one that was free.
+    /// Jobs that went from an overloaded provider to a free one.
     pub(crate) overloaded: u64,
     pub(crate) revoked: u64,
     /// Jobs for which speed left somebody out, and those that were given to such a one.
@@ -192,7 +192,7 @@ impl History {
         self.follow(false).map_err(|rule| format!("{told}: {rule}"))
     }
 
-    /// What the dispatcher says of a job that would go elsewhere now is what the model finds.
+    /// The dispatcher and the model agree on whether a job would go elsewhere now.
     fn check_promise(&self, input: &Input) -> Result<(), String> {
         let Input::Finished { job, provider, .. } = input else { return Ok(()) };
         let held = self.oracle.jobs.get(job).filter(
@@ -308,7 +308,7 @@ impl History {
 
     fn finished(&mut self, a: u8, b: u8) -> Result<Input, String> {
         use Verdict::{Answered, AnsweredWithFault, Declined, Failed, Overloaded, Unserved};
-        // Whom an overload goes to must be known.
+        // It must be known which provider takes over from an overloaded one.
         let overloaded = if self.oracle.is_unsure() { Failed } else { Overloaded };
         let verdicts =
             [Answered, Answered, AnsweredWithFault, Failed, overloaded, Declined, Unserved];
@@ -336,7 +336,7 @@ impl History {
         self.input(Input::Endpoints { provider, endpoints: served.without(asked) })
     }
 
-    /// A provider that goes on with something has ended it, if there is one.
+    /// A provider that goes on with a cancelled job, if any, ends it.
     fn ceased(&self, choice: u8) -> Input {
         let going_on = |peer: &known::Peer| peer.lingering.keys().next().map(|job| (*job, peer.id));
         let (job, provider) = match self.oracle.peers.iter().find_map(going_on) {

@@ -420,8 +420,8 @@ impl Oracle {
         self.retire_if_idle(by, true);
     }
 
-    /// The job as it goes to somebody who is free for it, if there is such a one: asked for its
-    /// present model, or else for the first later one.
+    /// The job as it goes to a free provider, if there is one: for its present model, or else for the
+    /// first later one.
     fn idle(&mut self, job: &Known, by: ProviderId) -> Option<Known> {
         let mut asked = job.clone();
         asked.avoided.push(by);

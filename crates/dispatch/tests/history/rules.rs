@@ -48,7 +48,7 @@ impl Oracle {
         peer.reported.max(held) + peer.lingering.len() as u32
     }
 
-    /// Nobody goes on with a cancelled job for longer than this.
+    /// How long a provider may go on with a cancelled job at most.
     pub(crate) fn lingering_ends(&mut self) {
         let now = self.now;
         for peer in &mut self.peers {

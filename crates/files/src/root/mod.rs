@@ -44,7 +44,7 @@ impl Root {
         Ok(Self { dir, path: path.to_owned(), unfinished: None })
     }
 
-    /// Notes what is written here until it has its name.
+    /// Notes the files written here until they have their final names.
     #[must_use]
     pub fn noting(mut self, unfinished: &Arc<Unfinished>) -> Self {
         self.unfinished = Some(Arc::clone(unfinished));
@@ -79,7 +79,7 @@ impl Root {
         self.place_in(dir, name)
     }
 
-    /// A name in an opened directory of it.
+    /// A name in one of its directories, which is open.
     pub(crate) fn place_in(&self, dir: OwnedFd, name: &str) -> Result<Place, FileError> {
         Place::new(dir, name, self.unfinished.clone())
     }

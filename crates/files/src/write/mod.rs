@@ -7,7 +7,7 @@
 //!
 //! - `target`: where a path leads, through links
 //! - `temporary`: the file beside it
-//! - [`Unfinished`]: which there are, for a server that was killed
+//! - [`Unfinished`]: the list of them, for the next start after a kill
 //! - `turns`: our own writers of one file go one after the other
 
 mod target;

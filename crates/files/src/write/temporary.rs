@@ -34,12 +34,12 @@ pub(crate) struct Temporary<'a> {
     name: CString,
     file: File,
     named: bool,
-    /// Struck out after the file has its name, or is gone.
+    /// Struck from the list once the file has its name, or is gone.
     noted: Option<Noted>,
 }
 
 impl<'a> Temporary<'a> {
-    /// Beside what has or is to have this place.
+    /// Creates the file in the same directory as its final place.
     pub(crate) fn create(place: &'a Place, mode: Mode) -> Result<Self, FileError> {
         let dir = place.dir();
         let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW;
@@ -122,7 +122,7 @@ impl Drop for Temporary<'_> {
             && let Err(errno) = unlinkat(self.dir, &self.name, AtFlags::empty())
         {
             tracing::warn!(name = ?self.name, %errno, "a temporary file could not be removed");
-            // It stays on the list, for the next start.
+            // It stays on the list, so that the next start finds it.
             std::mem::forget(self.noted.take());
         }
     }

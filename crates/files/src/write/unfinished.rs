@@ -1,9 +1,9 @@
-//! Which temporary files there are, written down: a server that is killed finds at its next start what
-//! it has left behind, and removes that and nothing else.
+//! A written list of the temporary files. After a kill, the server's next start finds what was left
+//! behind, and removes that and nothing else.
 //!
-//! The list is a file of slots, one for each file that is being written. It is held open, so that
-//! threads with another user's rights can write in it, too. Nothing in it is synced: it has to outlive
-//! the process, not the machine.
+//! The list is a file of slots, one for each file that is being written. It is kept open, so that
+//! threads with another user's rights can write to it too. It is never synced: it has to outlive the
+//! process, not the machine.
 
 use std::{
     ffi::{CStr, CString, OsStr},
@@ -24,9 +24,9 @@ use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags, fstat, openat, readlinkat
 
 use crate::root::{Identity, LOOK, kind, stat};
 
-/// How many files can be noted at the same time. A file that finds no free slot is written without a note.
+/// How many files may be noted at the same time. A file that finds no slot is still written.
 const SLOTS: usize = 128;
-/// How long a slot is, in bytes: a path, and what comes before it.
+/// The size of a slot, in bytes: a path, and the line before it.
 const SLOT: usize = 4096 + 256;
 /// How the names of temporary files begin, and how many digits follow.
 const PREFIX: &str = ".warren-";
@@ -51,7 +51,7 @@ pub struct Unfinished {
     slots: Mutex<[bool; SLOTS]>,
 }
 
-/// What an earlier life has left, and its place in the list.
+/// A file that an earlier process left behind, and its place in the list.
 #[derive(Debug)]
 pub struct Left {
     slot: usize,
@@ -62,16 +62,16 @@ pub struct Left {
 #[derive(Debug, PartialEq, Eq)]
 struct Record {
     name: String,
-    /// Which directory it is in, and where that was.
+    /// The identity of its directory, and the path that the directory had.
     dir: Identity,
     path: PathBuf,
 }
 
 impl Unfinished {
-    /// Opens the list, or makes an empty one, and gives what is in it.
+    /// Opens the list, or creates an empty one, and returns its entries.
     ///
     /// # Errors
-    /// What the system says.
+    /// The system's error.
     pub fn open(path: &Path) -> io::Result<(Self, Vec<Left>)> {
         let mut options = OpenOptions::new();
         options.read(true).write(true).create(true).truncate(false).mode(0o600);
@@ -80,14 +80,14 @@ impl Unfinished {
             .filter_map(|slot| Some(Left { slot, record: Record::read(&list, slot)? }))
             .collect();
         let mut slots = [false; SLOTS];
-        // What is left is on the list until it has been looked for.
+        // A leftover file stays on the list until it has been looked for.
         left.iter().for_each(|left| slots[left.slot] = true);
         Ok((Self { list, slots: Mutex::new(slots) }, left))
     }
 
-    /// Removes what was left. Nothing but a plain file, of a name that was drawn here, in the very
-    /// directory that it was made in; no links are followed. It blocks, where a directory lies on a
-    /// machine that is gone. How many were removed.
+    /// Removes the leftover files, and returns how many. It only removes plain files with a name that
+    /// was drawn here, in the same directory in which they were created, and follows no links. It
+    /// blocks if a directory lies on a machine that is gone.
     pub fn remove(&self, left: Vec<Left>) -> usize {
         let removed = left.into_iter().filter(|Left { slot, record }| {
             let removed = record.remove();
@@ -119,7 +119,7 @@ impl Unfinished {
     }
 
     fn free(&self, slot: usize) {
-        // What cannot be struck out is looked for in vain at the next start.
+        // If the entry cannot be struck out, the next start looks for the file in vain.
         if let Err(error) = self.list.write_all_at(&[0], offset(slot)) {
             tracing::warn!(%error, "a write that has ended cannot be struck out");
         }
@@ -131,7 +131,7 @@ impl Unfinished {
     }
 }
 
-/// A file that is on the list, until this is dropped.
+/// Keeps a file on the list until this is dropped.
 #[derive(Debug)]
 pub(super) struct Noted {
     list: Arc<Unfinished>,
@@ -145,7 +145,7 @@ impl Drop for Noted {
 }
 
 impl Record {
-    /// Where a file is to be. `None`, where the system does not say.
+    /// Where a file is going to be. `None` if the system does not say.
     fn of(dir: BorrowedFd<'_>, name: &CStr) -> Option<Self> {
         let link = format!("/proc/self/fd/{}", dir.as_raw_fd());
         let path = readlinkat(CWD, link, Vec::new()).ok()?;
@@ -154,7 +154,7 @@ impl Record {
         Some(Self { name: name.to_str().ok()?.to_owned(), dir, path })
     }
 
-    /// As it is in the list: a line, and the path; `None`, where it is too long for a slot.
+    /// The form it has in the list: a line, then the path. `None` if it is too long for a slot.
     fn bytes(&self) -> Option<Vec<u8>> {
         let Self { name, dir: Identity { device, inode }, path } = self;
         let path = path.as_os_str().as_bytes();
@@ -163,7 +163,7 @@ impl Record {
         (bytes.len() <= SLOT).then_some(bytes)
     }
 
-    /// What is in a slot, if that is a whole record.
+    /// The record in a slot, if it is complete.
     fn read(list: &File, slot: usize) -> Option<Self> {
         let mut bytes = vec![0; SLOT];
         let mut length = 0;
@@ -182,7 +182,7 @@ impl Record {
         Some(Self { name, dir, path: OsStr::from_bytes(path).into() })
     }
 
-    /// Whether there was something to remove.
+    /// Removes the file, and returns whether there was one.
     fn remove(&self) -> io::Result<bool> {
         let Ok(name) = CString::new(self.name.as_str()) else { return Ok(false) };
         let flags = LOOK | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
@@ -191,7 +191,7 @@ impl Record {
             return Ok(false);
         }
         let Ok(file) = stat(dir.as_fd(), &name) else { return Ok(false) };
-        // A file with another name is somebody else's by now.
+        // A file that also has another name belongs to somebody else by now.
         if kind(&file) != FileType::RegularFile || file.st_nlink != 1 {
             return Ok(false);
         }
@@ -235,7 +235,7 @@ mod tests {
         name
     }
 
-    /// What the next start removes.
+    /// The files that the next start removes.
     fn removed(list: &Path) -> usize {
         let (unfinished, left) = Unfinished::open(list).unwrap();
         let removed = unfinished.remove(left);

@@ -43,7 +43,7 @@ impl Refused {
         Self { code: ErrorCode::InternalError, words: words.to_owned(), answered }
     }
 
-    /// It has been here before, or at too many places.
+    /// The request has been here before, or has passed too many servers.
     pub(super) fn looped(looped: Loop) -> Self {
         let body = error_body(&looped.to_string(), "server_error", None, Some("loop_detected"));
         let answered = Some((http::StatusCode::LOOP_DETECTED.as_u16(), body));

@@ -32,7 +32,7 @@ pub(super) struct Prepared {
     pub(super) asked_usage: bool,
     pub(super) model: ModelName,
     body: Bytes,
-    /// Which servers it has passed, this one among them.
+    /// The servers that it has passed, including this one.
     via: String,
     prompt_tokens: u64,
     affinity: Affinity,
@@ -46,7 +46,8 @@ pub(super) fn key(peer: &PeerId) -> String {
 /// Finds out what is asked for. Takes its time with a large request.
 ///
 /// # Errors
-/// When it is not a request, when its model is not available here, or when it has passed here before.
+/// When it is not a valid request, when its model is not available here, or when it has been here
+/// before.
 pub(super) fn prepare(
     request: &InferenceRequest,
     scheduler: &Scheduler,

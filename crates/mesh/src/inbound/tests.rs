@@ -174,7 +174,7 @@ async fn peers_of_ours_are_not_asked_for_a_peer() {
     assert_eq!(error(&mut far).await.code, Some(ErrorCode::Unavailable));
 }
 
-/// A backend of ours may be a Warren whose peer we are.
+/// One of our backends may be a Warren that has us as a peer.
 #[tokio::test(start_paused = true)]
 async fn a_request_that_has_been_here_is_refused_and_says_so() {
     let mut bench = Bench::new(shared());

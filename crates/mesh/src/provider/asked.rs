@@ -11,7 +11,8 @@ use scheduler::{AnswerWriter, Head, ReaderGone, Usage};
 use super::{fate::Fate, reply::Reply};
 use crate::link::Link;
 
-/// Why a job goes to another provider whose answer is an error of the peer's backend.
+/// The reason given when a job moves to another provider because the peer's backend answered with an
+/// error.
 const REFUSED: &str = "its backend refused, and another is asked";
 
 /// A job that a peer has, or is to have.
@@ -58,7 +59,7 @@ impl Asked {
         Ok(())
     }
 
-    /// The answer is complete, as the peer says. A stock node says so, too, when its backend has died.
+    /// The peer says that the answer is complete. A stock node says so even when its backend has died.
     pub(super) fn complete(mut self, complete: &InferenceComplete, warren: bool) {
         // Stock peers count chunks.
         let estimated = !warren;

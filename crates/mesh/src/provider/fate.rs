@@ -64,8 +64,9 @@ fn of_backend(error: &InferenceError) -> Option<(StatusCode, String)> {
     Some((status, if is_json { body.to_owned() } else { told() }))
 }
 
-/// Status and body of a backend that refused a request, in the words of stock nodes. That is the
-/// client's fault, and not the node's; of a backend that is busy or broken another may do better.
+/// Reads the status and body of a backend's refusal from a stock node's error message. Such a refusal
+/// is the client's fault, not the node's. If the backend is busy or broken, another may do better, so
+/// this gives `None`.
 fn refusal(message: &str) -> Option<(u16, &str)> {
     let (status, body) = message.strip_prefix("backend returned ")?.split_once(": ")?;
     let status = status.get(..3)?.parse().ok()?;

@@ -47,8 +47,8 @@ impl Reply {
     pub(super) fn chunk(&mut self, chunk: &str) -> Result<Bytes, String> {
         let seen = chunk::look(chunk).map_err(|bad| bad.to_string())?;
         self.begun = true;
-        // Stock nodes whose backend does not stream make one chunk of its answer: with its usage, and
-        // without the reason why it ended.
+        // If a stock node's backend does not stream, the node sends its answer as one chunk: with
+        // usage, but without a finish reason.
         self.finished |= seen.finishes || seen.tells_usage;
         match &mut self.kind {
             Kind::Events => Ok(event(chunk)),
@@ -59,7 +59,7 @@ impl Reply {
         }
     }
 
-    /// Whether the model came to its end: a backend that dies tells neither that nor what it used.
+    /// Whether the model finished: a backend that dies reports neither a reason nor its usage.
     pub(super) fn is_finished(&self) -> bool {
         self.finished
     }

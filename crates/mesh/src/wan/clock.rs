@@ -9,7 +9,7 @@ use super::sort::Sort;
 /// A connection has to become a registration within so long.
 const REGISTERED_WITHIN: Duration = Duration::from_secs(10);
 
-/// How long a relay that may be a Warren's has for its challenge. A Warren sends it at once.
+/// How long the challenge of a relay that may be a Warren's is waited for: a Warren sends it at once.
 const CHALLENGED_WITHIN: Duration = Duration::from_secs(2);
 
 /// A relay has to say who is there within so long, or it is asked again.

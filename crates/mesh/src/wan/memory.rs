@@ -32,9 +32,9 @@ struct State {
     sealed: HashSet<NodeId>,
     /// Where the LAN listeners of peers can be reached, as they told in sealed hellos.
     addresses: HashMap<NodeId, Addresses>,
-    /// The sort of each relay, by its host. Only relays of the settings are here, so it stays small. A
-    /// Warren's relay stays one: otherwise an attacker in between could make this node give away a
-    /// signature that can be used again.
+    /// The sorts of relays by host. Only relays from the settings are here, so there are few. A relay
+    /// that was once a Warren's stays one: otherwise an attacker in between could make this node send a
+    /// reusable signature.
     relays: HashMap<Arc<str>, Sort>,
 }
 
@@ -59,7 +59,7 @@ impl Memory {
         self.lock().sealed.contains(peer)
     }
 
-    /// A relay has shown of which sort it is.
+    /// Remembers the sort that a relay has shown itself to be.
     pub(super) fn relay_is(&self, host: &Arc<str>, sort: Sort) {
         let mut state = self.lock();
         let known = state.relays.entry(Arc::clone(host)).or_insert(sort);
@@ -68,7 +68,7 @@ impl Memory {
         }
     }
 
-    /// Of which sort a relay has shown to be.
+    /// The sort that a relay has shown itself to be.
     pub(super) fn relay(&self, host: &str) -> Option<Sort> {
         self.lock().relays.get(host).copied()
     }

@@ -38,12 +38,12 @@ impl Registration {
         Self { sort, host, nonce: None, told: None }
     }
 
-    /// Of which sort the relay was when the connection began.
+    /// The sort that the relay had when the connection began.
     pub(super) fn sort(&self) -> Sort {
         self.sort
     }
 
-    /// Whether the relay has sent a challenge, so that what is signed cannot be used again.
+    /// Whether the relay has sent a challenge, so that the signature cannot be reused.
     pub(super) fn is_challenged(&self) -> bool {
         self.nonce.is_some()
     }

@@ -32,7 +32,8 @@ impl Roster {
         self.list += 1;
     }
 
-    /// A peer is in the list, with models or without. Whether it is taken: not when there are too many.
+    /// A peer is in the list, with models or without. Returns whether it was taken: it is not when
+    /// there are too many.
     pub(super) fn lists(
         &mut self,
         peer: NodeId,

@@ -1,17 +1,17 @@
-//! Of which sort a relay is: a Warren's or a stock one. Pure.
+//! The sort of a relay: a Warren's or a stock one. Pure.
 //!
-//! A Warren's relay sends a challenge, and is never told the signature that can be used again. That
-//! it agrees to the subprotocol does not show that it is one: the WebSocket server of stock relays
-//! agrees to whatever it is offered first. A header that only a Warren answers with does.
+//! A Warren's relay sends a challenge, and is never sent the reusable signature. Its agreeing to the
+//! subprotocol proves nothing: the WebSocket server of stock relays agrees to whatever it is offered
+//! first. A header that only a Warren answers with is proof.
 
 use http::HeaderMap;
 use protocol::mesh::relay::{SUBPROTOCOL, SUBPROTOCOL_HEADER, SUBPROTOCOL_VERSION};
 
-/// Of which sort a relay is, as far as is known when a connection to it stands.
+/// The sort of a relay, as far as it is known once a connection to it is open.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Sort {
-    /// A Warren's: it says so, or has sent a challenge before. An attacker in between can remove
-    /// the header and the challenge, but not what is remembered.
+    /// A Warren's: it says so, or has sent a challenge before. An attacker in between can remove the
+    /// header and the challenge, but not what is remembered.
     Warren,
     /// It agrees to the subprotocol and says no more: a stock one, or a Warren's behind a proxy that
     /// does not pass the header on. A challenge tells, if it comes soon.
@@ -21,7 +21,7 @@ pub(super) enum Sort {
 }
 
 impl Sort {
-    /// By what a relay has answered, and what is remembered of it.
+    /// Judges by the relay's answer and by what is remembered of it.
     pub(super) fn of(
         subprotocol: Option<&str>,
         headers: &HeaderMap,

@@ -144,7 +144,7 @@ struct Line {
     joins: Bucket,
     leaves: Bucket,
     strikes: u32,
-    /// Who it wanted to hear of before it registered, as stock gateways do.
+    /// The filter of a `discover` that came before registration, as stock gateways send it.
     early: Option<Filter>,
     node: Option<Node>,
 }

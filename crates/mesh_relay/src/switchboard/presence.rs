@@ -11,12 +11,12 @@ use wire::Utf8Bytes;
 use super::{Connection, Line, Node, Now, Switchboard};
 use crate::bucket::Bucket;
 
-/// The longest model name, in bytes, that is kept from a `discover` that comes before `register`.
+/// The longest model name, in bytes, that is kept from a `discover` sent before registration.
 const MAX_EARLY: usize = 256;
 
 impl Switchboard {
-    /// Tells who is there. A question that comes before the registration is answered after it: stock
-    /// gateways ask that early, and ask again only 10 s later.
+    /// Tells who is there. A node that asks before it registers is answered once it has registered:
+    /// stock gateways ask this early, and ask again only 10 s later.
     pub(super) fn discover(
         &mut self,
         now: Now,

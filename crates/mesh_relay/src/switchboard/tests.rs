@@ -177,7 +177,7 @@ fn who_asks_who_is_there_before_it_registers_is_told_afterwards_and_once() {
     for _ in 0..2 {
         hall.say(gateway, json!({"discover": {"requestingNodeID": id(2)}}));
     }
-    // Not a word before it is known who asks.
+    // Nothing is answered before the node has registered.
     assert!(hall.take(gateway).is_empty());
     hall.register(gateway, &id(2), "not its signature");
     assert_eq!(hall.code(gateway), "invalid_signature");

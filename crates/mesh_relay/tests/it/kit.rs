@@ -61,7 +61,7 @@ impl Kit {
         stream.set_nodelay(true).unwrap();
         match within("the upgrade", client_async(request, stream)).await {
             Ok((socket, response)) => {
-                // The header is there only if the node asked for a challenge and gets one.
+                // The answer has the header only if the client asks for a challenge and gets one.
                 let says = response.headers().get("x-warren-mesh");
                 assert_eq!(says.map(HeaderValue::as_bytes), subprotocol.map(|_| &b"2"[..]));
                 Ok(Node { socket, id: String::new() })

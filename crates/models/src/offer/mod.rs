@@ -55,8 +55,8 @@ impl Sources {
         }
     }
 
-    /// The same where the environment, which is asked by name, does not say otherwise. What is empty says
-    /// nothing.
+    /// The same, unless the environment, read by variable name, says otherwise. Empty values are
+    /// ignored.
     #[must_use]
     pub fn as_said_by(mut self, environment: impl Fn(&str) -> Option<OsString>) -> Self {
         let said = |name| environment(name).filter(|said| !said.is_empty()).map(PathBuf::from);

@@ -21,9 +21,9 @@ pub use query::{BadQuery, Parameters, Query};
 pub use result::{NotText, ResultFrame, ResultReader, TooShort, end_frame, text_frame};
 pub use task::{BadMessage, Message, Role, ServerMessage, Stop, Task};
 
-/// The header of its answer to an upgrade by which a server says that it is a Warren: when a link
-/// closes, the tasks of that link have failed, and go to another provider where that is possible. A
-/// stock server keeps a task under the name of its node, whatever becomes of the link.
+/// A server sends this header in its answer to an upgrade to say that it is a Warren: when a link
+/// closes, the link's tasks have failed, and go to another provider if possible. A stock server keeps a
+/// task under the name of its node, whatever happens to the link.
 pub const WARREN: &str = "x-warren-node";
 
 /// How often a node sends an empty text frame.

@@ -37,8 +37,8 @@ pub const SPEC_VERSION: &str = "1";
 /// The only `protocol_version` that a stock server accepts.
 pub const STOCK_VERSION: &str = "2026-04-bridge-v1";
 
-/// The reason of the close, with 1008, by which a stock server asks for a moment's patience: too many
-/// have failed to authenticate, this one perhaps not among them. The other reason is a refusal.
+/// The reason of the close, with 1008, with which a stock server asks for a short wait: too many
+/// clients have failed to authenticate, perhaps not this one. The other reason is a refusal.
 pub const STOCK_THROTTLED: &str = "worker authentication temporarily rate limited";
 
 /// The WebSocket subprotocol by which two Warrens agree on binary frames.

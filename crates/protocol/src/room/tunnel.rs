@@ -1,7 +1,7 @@
 //! A participant's WebSocket: JSON text frames, answers in base64.
 //!
-//! Stock participants have no word for cancelling: what still comes for a request that nobody waits for
-//! is ignored. One that says at its tunnel's opening that it has the word is told to stop.
+//! Stock participants have no message for cancelling: the rest of an answer that nobody waits for is
+//! ignored. A participant that announces support for the message when its tunnel opens is told to stop.
 //! A frame that cannot be read names its request where it can, so that it costs that request only.
 
 use std::{borrow::Cow, collections::BTreeMap};
@@ -29,14 +29,14 @@ pub enum ToParticipant<'a> {
     /// The reply to a ping.
     #[serde(rename = "tunnel.pong")]
     Pong(Tick),
-    /// Nobody waits for an answer any more: stop, and say with an end or an error that it is over.
-    /// Ours, and only for participants that have said [`CANCELS`].
+    /// Nobody waits for the answer any more: stop, and confirm with an end or an error. Ours, and only
+    /// for participants that have said [`CANCELS`].
     #[serde(rename = "tunnel.cancel")]
     Cancel(TunnelCancel),
 }
 
-/// What a participant of ours puts into its tunnel's query, as `cancels=true`, where its server is a
-/// Warren: it was given a session's token, which no stock server gives.
+/// A Warren participant puts this into its tunnel's query, as `cancels=true`, if the server is a
+/// Warren. It knows this by its session token, which no stock server gives.
 pub const CANCELS: &str = "cancels";
 
 /// Nobody waits for an answer any more.

@@ -26,7 +26,7 @@ impl Tally {
         self.wide += text.chars().filter(|character| !character.is_ascii()).count() as u64;
     }
 
-    /// Adds a piece of which only the number of its ASCII characters is known.
+    /// Counts the next piece, of which only the number of ASCII characters is known.
     pub fn add_ascii(&mut self, characters: u64) {
         self.ascii += characters;
     }

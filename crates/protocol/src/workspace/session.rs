@@ -68,11 +68,11 @@ pub struct SessionInfo {
     /// The TCP port that a development server listens on, once it is known. Ours.
     #[serde(default)]
     pub dev_server_port: Option<u16>,
-    /// What its process ended with, where that is known: its exit code, or 128 and the number of the
-    /// signal that ended it. Ours.
+    /// How its process ended, if known: its exit code, or 128 plus the number of the signal that ended
+    /// it. Ours.
     #[serde(default)]
     pub exit_code: Option<i32>,
-    /// The number of its newest output, where that is known. Ours.
+    /// The number of its newest output, if known. Ours.
     #[serde(default)]
     pub last_seq: Option<u64>,
     /// What it was tagged with when it was made. Ours.

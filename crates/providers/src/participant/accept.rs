@@ -36,7 +36,7 @@ impl Participants {
         response
     }
 
-    /// Serves the tunnel of a participant of this room until it ends; `cancels`: it has said that it
+    /// Serves the tunnel of a participant of this room until it ends. `cancels` means that it said it
     /// can be told to stop.
     pub async fn serve(
         &self,
@@ -66,7 +66,7 @@ impl Participants {
     }
 }
 
-/// A field of the query that says something.
+/// The value of a query field, unless it is empty.
 fn field(query: Option<&str>, wanted: &str) -> Option<String> {
     let mut fields = url::form_urlencoded::parse(query.unwrap_or_default().as_bytes());
     let (_, value) = fields.find(|(name, value)| name == wanted && !value.is_empty())?;

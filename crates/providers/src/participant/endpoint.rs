@@ -106,7 +106,7 @@ async fn connected(
 ) -> bool {
     let id = ProviderId::from_random(rand::rng().random());
     let room = member.room();
-    // It may have joined again while it was asked whether it answers.
+    // It may have joined again while its endpoint was being checked.
     let Ok(connection) = room.connect_endpoint(member.id(), address, id, now_ms()) else {
         return true;
     };

@@ -1,5 +1,5 @@
-//! Requests that nobody waits for any more, which a participant goes on with: a stock one cannot be
-//! told to stop, and another needs a moment.
+//! Requests that a participant still works on although nobody waits for them: a stock one cannot be
+//! told to stop, and others need a moment.
 
 use std::collections::{HashMap, VecDeque};
 
@@ -17,7 +17,8 @@ pub(super) struct Late {
 }
 
 impl Late {
-    /// Nobody waits for this request any more. The job of the one that is forgotten for it.
+    /// Adds a request that nobody waits for any more. Returns the job of the request that is forgotten
+    /// to make room.
     pub(super) fn add(&mut self, id: String, job: JobId) -> Option<JobId> {
         let oldest = (self.order.len() == MAX).then(|| self.order.pop_front()).flatten();
         let forgotten = oldest.and_then(|oldest| self.jobs.remove(&oldest));
@@ -26,7 +27,7 @@ impl Late {
         forgotten
     }
 
-    /// The participant is over with such a request: its job.
+    /// The participant has finished such a request. Returns its job.
     pub(super) fn remove(&mut self, id: &str) -> Option<JobId> {
         let job = self.jobs.remove(id)?;
         self.order.retain(|known| known != id);

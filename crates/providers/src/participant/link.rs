@@ -23,7 +23,7 @@ const SILENCE: Duration = Duration::from_secs(30);
 /// Why a tunnel ends, and what its close says.
 type End = (Gone, (u16, &'static str));
 
-/// Serves the tunnel of a participant until it ends; `cancels`: it can be told to stop.
+/// Serves the tunnel of a participant until it ends. `cancels` means that it can be told to stop.
 pub(super) async fn run(
     scheduler: &Scheduler,
     member: Member,
@@ -53,7 +53,7 @@ async fn serve(
     };
     let presence = Presence::new(connection);
     let served = served(participant.capabilities);
-    // A stock participant cannot be told to stop; one that can says when it has.
+    // A stock participant cannot be told to stop. One that can be told reports when it has stopped.
     let offer = Offer { lingers: true, ..offer(&member, &participant, served) };
     tracing::info!(max_concurrent = offer.max_concurrent, "participant connected");
     let sender = Arc::new(Sender::new(participant.nickname, member));

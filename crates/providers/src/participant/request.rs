@@ -42,7 +42,8 @@ pub(super) fn encode(id: &str, request: &JobRequest) -> Result<String, serde_jso
     Ok(frame.encode())
 }
 
-/// What a participant is told beside a body: what stock servers tell, and where the request has been.
+/// The headers that a participant gets with a body: those that stock servers send, and the marks of the
+/// request's way.
 pub(super) fn told(request: &JobRequest) -> impl Iterator<Item = (HeaderName, HeaderValue)> + '_ {
     let json = (!request.body.is_empty()).then_some(HeaderValue::from_static("application/json"));
     let via = request.headers.get(VIA).cloned();

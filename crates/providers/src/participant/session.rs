@@ -147,11 +147,11 @@ impl Session {
         self.requests.insert(id, Current { job, unsent, incoming });
     }
 
-    /// What the participant has not been sent, it is not sent. Else its slot is taken until it says
-    /// that it is over with it.
+    /// If the request has not been sent to the participant, it never is. Otherwise its slot stays taken
+    /// until the participant says that it has finished.
     fn canceled(&mut self, job: JobId) {
         let Some(id) = self.ids.get(&job).cloned() else {
-            // It was never sent, or is over, unless it was given up here already.
+            // The job never got this far or is over, unless it was given up here already.
             if !self.late.is_for(job) {
                 self.membership.ceased(job);
             }
@@ -165,7 +165,7 @@ impl Session {
         current.incoming.writer.abandon();
     }
 
-    /// Nobody waits for this request, which the participant has, any more.
+    /// Nobody waits any more for this request, which the participant has.
     fn forsake(&mut self, request_id: String, job: JobId) {
         if self.cancels {
             let cancel = TunnelCancel { request_id: request_id.clone() };
@@ -261,7 +261,7 @@ impl Session {
         }
     }
 
-    /// The participant is over with a request that nobody waits for.
+    /// The participant has finished a request that nobody waits for.
     fn over(&mut self, id: &str) {
         match self.late.remove(id) {
             Some(job) => self.membership.ceased(job),

@@ -218,7 +218,7 @@ impl Session {
         self.membership.models(self.place.names(&models), update.current_load);
     }
 
-    /// Whether one more line may be logged that is about no job of this server's.
+    /// Whether one more line may be logged about messages that belong to none of this server's jobs.
     fn may_complain(&mut self) -> bool {
         self.complaints.may_make(Instant::now())
     }

@@ -7,8 +7,8 @@ use tokio::time::Instant;
 
 use crate::kit::{Far, Kit, read};
 
-/// A participant with one slot whose only client has hung up in the middle, and the next client: the
-/// id of the first request.
+/// Makes a participant with one slot, whose only client hangs up in the middle, and a next client.
+/// Returns the id of the first request.
 async fn hung_up(kit: &mut Kit, far: &mut Far) -> (String, scheduler::Answer) {
     let answer = kit.ask();
     let gone = far.request().await;
@@ -61,7 +61,7 @@ async fn a_slot_that_is_never_said_to_be_free_is_free_after_the_request_time_out
     let mut far = kit.participant("a", 1).await;
     drop_after_the_request(&mut kit, &mut far).await;
     let since = Instant::now();
-    // Who pings is not lost, and who waits is refused after 30 s.
+    // A participant that pings is not lost, and a waiting client is refused after 30 s.
     let heard = loop {
         let _waits = kit.ask();
         tokio::time::sleep(Duration::from_secs(10)).await;

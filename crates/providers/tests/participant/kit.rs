@@ -118,7 +118,7 @@ impl Kit {
         self.tunnel_as(id, false).await
     }
 
-    /// The same; `cancels`: it can be told to stop.
+    /// The same; `cancels` means that it can be told to stop.
     pub(crate) async fn tunnel_as(&self, id: &str, cancels: bool) -> Far {
         let before = self.scheduler.status().workers.len();
         let far = self.knock_as(id, cancels);

@@ -84,7 +84,7 @@ impl Log {
         self.watch(form, after, None)
     }
 
-    /// The same, as far as `may_see` lets it. It is asked under the log's lock, and must be quick.
+    /// The same, limited by `may_see`, which is called under the log's lock and must be quick.
     pub fn subscribe_where(
         self: &Arc<Self>,
         form: Form,

@@ -5,7 +5,7 @@
 //! out of the log is told so and dropped; it can come back with the id of the last event that it saw.
 //!
 //! - `told`: one event, in the forms that it has
-//! - `discreet`: a message for one who may know that something happens, not what
+//! - `discreet`: a message for a watcher who may know that something happens, but not what
 //! - `ring`: the events that are kept, and which of them somebody has missed; pure
 //! - `watchers`: who is to be woken
 //! - `log`: the three together, shared

@@ -220,7 +220,7 @@ impl<'a> Frames<'a> {
         fits
     }
 
-    /// The same for one who is told that something happens, not what.
+    /// The same for a watcher who is told that something happens, but not what.
     fn take_discreet(&mut self, entry: &Entry) -> bool {
         let Some(frame) = entry.discreet() else { return true };
         self.bytes += frame.len();

@@ -48,12 +48,12 @@ pub struct Source {
     guarded: AtomicBool,
 }
 
-/// What a watcher of all rooms is told of one.
+/// How much a watcher of all rooms is told about one room.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Sight {
     /// Nothing.
     Nothing,
-    /// That something happens, not what.
+    /// That something happens, but not what.
     Stirrings,
     /// Everything.
     All,
@@ -246,8 +246,8 @@ impl Entry {
         Some(&made.bytes[made.range(form)])
     }
 
-    /// Its message for a watcher that may know that something happens, not what. It is made again for each
-    /// such watcher, since they are few.
+    /// Its message for a watcher who is told that something happens, but not what. It is made anew for
+    /// each such watcher: there are few.
     pub(super) fn discreet(&self) -> Option<Bytes> {
         let message = discreet(self.encoded.told.message.as_ref()?).encode();
         Some(format!("id: {}\ndata: {message}\n\n", self.id).into())

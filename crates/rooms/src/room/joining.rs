@@ -140,8 +140,8 @@ impl Room {
         self.connected(&mut self.state(), id, provider, now)
     }
 
-    /// As [`Room::connect`], for a participant that the server calls at this address. One that has
-    /// joined again meanwhile, by a tunnel or with another address, keeps the connection it has.
+    /// Like [`Room::connect`], for a participant that the server calls at this address. A participant
+    /// that has joined again meanwhile, by a tunnel or with another address, keeps its connection.
     ///
     /// # Errors
     /// [`RoomError::NoParticipant`].

@@ -21,7 +21,7 @@ const AFTER_RESTART: u64 = 3_600_000;
 pub(super) struct Index {
     by_id: HashMap<RoomId, Arc<Room>>,
     by_code: HashMap<Code, Arc<Room>>,
-    /// When the room was made that was put in last.
+    /// The creation time of the room added last.
     last_made: u64,
 }
 
@@ -75,9 +75,10 @@ impl Index {
         Some(room)
     }
 
-    /// When a room is made that is made now. Two that are made in the same millisecond have one each,
-    /// so that they are listed in the order of their making. A clock that was set back is believed:
-    /// rooms of one burst are ahead of it by no more than there may be rooms.
+    /// The creation time for a room that is made now. Two rooms made in the same millisecond get
+    /// different times, so that rooms are listed in the order in which they were made. A clock that was
+    /// set back is believed: a burst of rooms is ahead of the clock by at most the largest number of
+    /// rooms.
     pub(super) fn moment(&self, now: u64) -> u64 {
         let ahead = now..now.saturating_add(MAX_ROOMS as u64);
         if ahead.contains(&self.last_made) { self.last_made + 1 } else { now }

@@ -140,9 +140,9 @@ impl Rooms {
         rooms
     }
 
-    /// What happens in all rooms, as far as `may_see` lets it, as the spec's messages; from after the
-    /// event of this id on, as far as it is kept. `may_see` is asked under a lock: it must be quick,
-    /// and not call anything of rooms.
+    /// What happens in all rooms, limited by `may_see`, as the spec's messages; from after the event of
+    /// this id on, as far as it is kept. `may_see` is asked under a lock: it must be quick, and not
+    /// call anything of rooms.
     pub fn subscribe(
         &self,
         may_see: impl Fn(&Source) -> Sight + Send + Sync + 'static,

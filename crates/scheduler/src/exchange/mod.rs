@@ -47,8 +47,8 @@ pub struct Head {
 /// What an [`Answer`] yields.
 #[derive(Debug)]
 pub enum Event {
-    /// Bytes of the answer, as one read at the provider brought them; several small ones together for a
-    /// reader that was behind.
+    /// Bytes of the answer from one read at the provider, or from several small reads if the reader was
+    /// behind.
     Chunk(Bytes),
     /// The answer is complete.
     End,
@@ -65,8 +65,8 @@ pub enum Gone {
     /// The reader holds back more than is kept for it.
     #[error("the client does not read")]
     Stalled,
-    /// The status is one for which another provider is asked: the job should be failed, which hands
-    /// it on, and nothing of this answer is wanted.
+    /// Another provider is asked because of this status: the job should be failed, which moves it on.
+    /// The rest of this answer is not wanted.
     #[error("another provider is asked")]
     Refused,
     /// The answer is none in the shape that the provider was asked in: the job should be failed.

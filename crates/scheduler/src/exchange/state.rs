@@ -19,14 +19,15 @@ use crate::{
     translate::AnswerMap,
 };
 
-/// Chunks up to this size, in bytes, are gathered when the reader is behind: one by one they would take more
-/// memory than their bytes.
+/// Chunks up to this size, in bytes, are gathered when the reader is behind: kept separately they would
+/// take more memory than their bytes.
 const SMALL: usize = 2 * 1024;
 
-/// Chunks are gathered up to this number of bytes, and one chunk more.
+/// How many bytes are gathered at most, plus one chunk.
 const GATHERED: usize = 16 * 1024;
 
-/// The room that is kept for pieces after they were read, in a stream that may be quiet for a long time.
+/// How much room for pieces is kept once they have been read, because a stream may then be quiet for
+/// long.
 const ROOM: usize = 16;
 
 /// How bytes that were read are given back as credit.
@@ -53,7 +54,7 @@ pub(super) struct State {
     pub(super) provider: Option<ProviderId>,
     pub(super) status: Option<StatusCode>,
     chunks: VecDeque<Piece>,
-    /// What came last, in small chunks.
+    /// The small chunks that came last.
     gathered: Gathered,
     pub(super) held_back: usize,
     /// The reader has all it wants: further bytes are nobody's.
@@ -249,7 +250,7 @@ impl State {
         None
     }
 
-    /// Whether the reader has all that came.
+    /// Whether the reader has everything that came.
     pub(super) fn is_read(&self) -> bool {
         self.chunks.is_empty() && self.gathered.bytes.is_empty()
     }

@@ -134,9 +134,9 @@ impl AnswerWriter {
         self.scheduler.finished(self.claim, verdict, None);
     }
 
-    /// There is no (more of the) answer, through a fault of the provider. Unbegun, the job may go
-    /// to another. Why an answer could not be read counts more than `why`, and so does its status,
-    /// where that was a refusal.
+    /// There is no (more of the) answer, through a fault of the provider. If the answer has not begun,
+    /// the job may go to another. If the answer could not be read, or was a refusal, that reason
+    /// replaces `why`.
     pub fn fail(mut self, why: &str) {
         self.done = true;
         let refused = self.refused.map(|status| format!("its backend answered {status}"));
@@ -196,9 +196,9 @@ impl AnswerWriter {
     }
 }
 
-/// What an answer of this status, of which the client has seen nothing, says of its provider, if it
-/// is a refusal for which another is asked. A request that went in a circle is nobody's fault: others
-/// may be outside of it.
+/// What an answer with this status says about its provider, if it is a refusal after which another
+/// provider is asked. The client has seen nothing of the answer. A request that went in a circle is
+/// nobody's fault: other providers may be outside the circle.
 pub(crate) fn verdict_of(status: StatusCode) -> Option<Verdict> {
     match status {
         StatusCode::LOOP_DETECTED => Some(Verdict::Declined),

@@ -64,8 +64,9 @@ impl Core {
         }
     }
 
-    /// A job that is not there any more was ended because its provider could not be told of it. Of
-    /// one that was still being translated, nobody was told. So nobody goes on with them.
+    /// A job that is not there any more was ended because its provider could not be told of it. If its
+    /// request was still being translated, no provider was told of it. So nobody goes on with such
+    /// jobs.
     fn cancel(&mut self, job: JobId, id: ProviderId, reason: CancelReason, notes: &mut Vec<Note>) {
         let told = self.jobs.get_mut(&job).filter(|entry| !entry.is_preparing());
         let Some(entry) = told else {
@@ -152,7 +153,7 @@ impl Core {
         self.jobs.get_mut(&claim.job).filter(|entry| entry.is_at(claim))
     }
 
-    /// Whether another provider is asked for a job rather than its client told of this status.
+    /// Whether another provider is asked for a job instead of passing this status to the client.
     pub(super) fn goes_elsewhere(&self, job: JobId, status: StatusCode) -> bool {
         match verdict_of(status) {
             None => false,

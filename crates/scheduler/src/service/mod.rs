@@ -219,8 +219,8 @@ impl Scheduler {
         }
     }
 
-    /// The answer begins, unless the job is no longer this provider's, or another is to be asked
-    /// instead. All in one step: a job whose head the client may have seen is never moved.
+    /// The answer begins, unless the job is no longer this provider's or another provider is to be
+    /// asked. This is one atomic step: a job whose head the client may have seen is never moved.
     pub(crate) fn begin(&self, claim: Claim, head: Head) -> Result<(), ReaderGone> {
         let job = claim.job;
         self.with(|core, notes| {

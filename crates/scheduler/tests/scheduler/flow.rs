@@ -63,7 +63,7 @@ async fn credit_comes_back_as_the_reader_takes() {
     assert_eq!(given.0.load(Ordering::Relaxed), 12_000);
 }
 
-/// One by one, small chunks take several times the memory of their bytes.
+/// Kept separately, small chunks take several times the memory of their bytes.
 #[tokio::test(start_paused = true)]
 async fn small_chunks_are_gathered_for_a_reader_that_is_behind() {
     let Stream { kit: _kit, provider: _provider, mut answer, mut writer, given } =

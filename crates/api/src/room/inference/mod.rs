@@ -65,10 +65,10 @@ async fn consume_in_room(
     consume::serve(shape, api, place, parts, body).await
 }
 
-/// Where a request is served that names a room by its code, and on whose account. A key of the
-/// server counts for nothing here, but in the room that it is bound to: there it is as good as the
-/// password, and has its own limits. One that does not work is refused all the same: it may have been
-/// meant as that one.
+/// Where a request is served that names a room by its code, and on whose account. A key of the server
+/// counts for nothing here, but in the room that it is bound to: there it is as good as the password,
+/// and has its own limits. A key that does not work is still refused: it may have been meant as the
+/// password.
 ///
 /// # Errors
 /// Why it is not let in.
@@ -78,7 +78,7 @@ pub(super) async fn place(api: &Api, code: &str, parts: &Parts) -> Result<Place,
     }
     let room = enter(api, parts, code).await?;
     if !room.source().is_guarded() {
-        // What was sent is no password: then it is meant as a key.
+        // The text is not a password, so it is meant as a key.
         api.rules().check_key(&parts.headers, access::Moment::now())?;
     }
     Ok(Place::for_anybody(room))

@@ -155,7 +155,7 @@ async fn who_has_made_a_session_sees_all_of_it_and_then_its_exit_code_however_la
     };
     let (first, ()) = join!(next(&mut following), tell);
     assert_eq!(first, output("first"));
-    // Far longer than output that is just late takes.
+    // Far longer than merely late output takes.
     tokio::time::pause();
     let nothing = tokio::time::timeout(Duration::from_secs(20), following.next()).await;
     tokio::time::resume();

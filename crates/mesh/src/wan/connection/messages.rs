@@ -99,9 +99,9 @@ impl Connection<'_> {
         home.listed(relay, &peer, &info.display_name, &capabilities);
     }
 
-    /// Stock relays tell of each registration, also of those that are listed. That is news of one that
-    /// had no models: it may have some now. A Warren's relay tells of those that are listed only when
-    /// they offer something else.
+    /// Stock relays announce every registration, even of peers that are already listed. This is news
+    /// only for a peer that had no models: it may have some now. A Warren's relay announces listed
+    /// peers only when their offer has changed.
     pub(super) fn joined(&mut self, now: Instant, who: &Presence) {
         let peer = who.node.key().filter(|peer| *peer != self.own());
         let tells_changes = self.registration.is_challenged();

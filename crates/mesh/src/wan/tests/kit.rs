@@ -103,7 +103,7 @@ impl Machine {
         self.home.id()
     }
 
-    /// Of which sort it remembers its relay to be.
+    /// The sort that it remembers its relay to have.
     pub(super) fn remembers(&self) -> Option<Sort> {
         self.memory.relay(HOST)
     }

@@ -1,4 +1,4 @@
-//! Relays of which it has to be found out whether they are a Warren's.
+//! Relays that may be a Warren's: the node has to find out.
 
 use std::time::Duration;
 
@@ -11,7 +11,7 @@ use crate::wan::{connection::Ended, fake::FakeHome, sort::Sort};
 
 const CHALLENGE: &str = r#"{"registerChallenge":{"nonce":"n0"}}"#;
 
-/// Whether a registration is signed for the challenge, or else as stock peers sign.
+/// Whether a registration is signed for the challenge. Otherwise it is signed as stock peers do.
 fn is_challenged(machine: &Machine, register: &Value) -> bool {
     let (id, signature) = (machine.id(), register["signature"].as_str().unwrap());
     let stock = verify_hex(&id, &register_text(&id), signature);

@@ -1,8 +1,8 @@
-//! How many tokens a Messages request has, estimated while it is read. Nothing of it is kept: a tree of a
-//! body of small messages would take many times its memory.
+//! Estimates how many tokens a Messages request has while it is read. Nothing of the request is kept:
+//! the parsed tree of a body of small messages would take many times the body's memory.
 //!
-//! - `place`: how a value is read where something certain is expected
-//! - `text`: a value by its text
+//! - `place`: how a value is read where a certain type is expected
+//! - `text`: how the text of a value is counted
 
 mod place;
 #[cfg(test)]
@@ -24,18 +24,18 @@ use crate::translate::{
     tokens::{IMAGE_TOKENS, estimate_tokens},
 };
 
-/// What a message or a tool costs beside its text: its role and its frame.
+/// What a message or a tool costs besides its text: its role and its frame.
 const FRAME_TOKENS: u64 = 4;
 
 /// Estimates `input_tokens` of a body of `POST /v1/messages/count_tokens`.
 ///
-/// Texts are counted as [`estimate_tokens`] does, tools by the text of their names, descriptions
-/// and schemas, calls by their input, each picture and each document that is no text as
-/// [`IMAGE_TOKENS`], and a few tokens for the frame of each message and tool. Thoughts of earlier
-/// turns count nothing, as nothing is sent of them.
+/// Texts are counted as [`estimate_tokens`] does, tools by the text of their names, descriptions and
+/// schemas, calls by their input, each picture and each non-text document as [`IMAGE_TOKENS`], and a
+/// few tokens for the frame of each message and tool. Thoughts of earlier turns do not count, because
+/// they are not sent.
 ///
 /// # Errors
-/// [`BadRequest`] when the body is no JSON object with a list of `messages`.
+/// [`BadRequest`] when the body is not a JSON object with a list of `messages`.
 pub fn count_tokens(body: &[u8]) -> Result<u64, BadRequest> {
     let request = read(body).map_err(|error| BadRequest {
         param: None,
@@ -139,7 +139,7 @@ impl Place for Content {
     }
 }
 
-/// A block. What its fields count is known once all of them were read: its type may come last.
+/// A block. Its fields can be counted only when all of them have been read: its type may come last.
 #[derive(Default)]
 struct Block {
     kind: Kind,
@@ -176,7 +176,7 @@ impl Place for Block {
     }
 }
 
-/// Where a document is.
+/// The source of a document.
 #[derive(Default)]
 struct Source {
     kind: Kind,
@@ -204,7 +204,7 @@ impl Place for Source {
     }
 }
 
-/// What a block or a source says it is.
+/// The type that a block or a source gives.
 #[derive(Default)]
 enum Kind {
     #[default]

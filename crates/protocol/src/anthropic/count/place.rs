@@ -1,5 +1,5 @@
-//! A value where something certain is expected. What a place has no use for is passed over, whatever it is:
-//! an estimate is no judge of a request.
+//! Reads a value where a certain type is expected. Anything else is skipped: an estimate does not
+//! validate the request.
 
 use std::{fmt, marker::PhantomData};
 
@@ -8,7 +8,7 @@ use serde::{
     de::{Error, IgnoredAny, MapAccess, SeqAccess, Visitor},
 };
 
-/// What is read in one place.
+/// A reader for one place in the request.
 pub(super) trait Place: Default {
     /// A string stands there.
     fn string(&mut self, _text: &str) {}
@@ -19,7 +19,7 @@ pub(super) trait Place: Default {
         Ok(())
     }
 
-    /// An object stands there, and has this field. Its value must be read. Of a field that comes twice the
+    /// An object stands there, and has this field. Its value must be read. If a field comes twice, the
     /// last one counts.
     fn field<'de, M: MapAccess<'de>>(&mut self, _key: Key, map: &mut M) -> Result<(), M::Error> {
         skip(map)
@@ -29,7 +29,7 @@ pub(super) trait Place: Default {
     fn tokens(&self) -> u64;
 }
 
-/// The fields of all objects that anything is read of.
+/// The fields that are read from any object.
 #[derive(Deserialize)]
 #[serde(field_identifier, rename_all = "snake_case")]
 pub(super) enum Key {
@@ -49,7 +49,7 @@ pub(super) enum Key {
     Other,
 }
 
-/// Passes over a field's value.
+/// Skips a field's value.
 pub(super) fn skip<'de, M: MapAccess<'de>>(map: &mut M) -> Result<(), M::Error> {
     map.next_value::<IgnoredAny>().map(drop)
 }
@@ -64,7 +64,7 @@ pub(super) fn tokens<'de, P: Place, M: MapAccess<'de>>(map: &mut M) -> Result<u6
     value::<P, M>(map).map(|place| place.tokens())
 }
 
-/// A list of such places; of anything else it has no total.
+/// A list of such places. Anything else has no total.
 pub(super) struct List<P> {
     pub(super) total: Option<u64>,
     of: PhantomData<P>,

@@ -1,4 +1,4 @@
-//! Estimates of known requests, and of any against a count by a tree.
+//! Estimates of known requests, and of arbitrary ones compared with a count over the parsed tree.
 
 use proptest::{collection::vec, prelude::*, sample::select};
 use serde_json::Value;
@@ -69,7 +69,7 @@ fn what_comes_after_the_request_is_refused() {
     assert_eq!(count_tokens(br#"{"messages":[]} 1"#).unwrap_err().param, None);
 }
 
-/// The same estimate, of a tree.
+/// The same estimate, made from the parsed tree.
 mod by_tree {
     use super::*;
 
@@ -125,7 +125,7 @@ mod by_tree {
     }
 }
 
-/// Any value, whether or not a request may hold it.
+/// A value of a request, or of anything else.
 fn any_value() -> impl Strategy<Value = Value> {
     let names = [
         "system",

@@ -1,4 +1,4 @@
-//! A value by its text: a string by itself, anything else by its shortest JSON.
+//! Counts a value by its text: a string as it is, anything else as its shortest JSON.
 
 use std::fmt::{self, Write};
 
@@ -29,13 +29,13 @@ impl<'de> Deserialize<'de> for Text {
 /// Adds a value's JSON to a tally; or says what it counts as instead.
 struct Json<'a> {
     tally: &'a mut Tally,
-    /// Whether it is no part of another value.
+    /// Whether it is not part of another value.
     is_whole: bool,
 }
 
 impl Json<'_> {
     fn add<E>(self, text: impl fmt::Display) -> Result<Option<u64>, E> {
-        // A tally takes everything.
+        // Writing to a tally cannot fail.
         let _ = write!(Adding(self.tally), "{text}");
         Ok(None)
     }
@@ -114,7 +114,7 @@ impl<'de> Visitor<'de> for Json<'_> {
     }
 }
 
-/// The length of the brackets around this number of parts, and of the commas between them.
+/// The brackets around this many parts, and the commas between them.
 fn frame(parts: u64) -> u64 {
     2 + parts.saturating_sub(1)
 }

@@ -222,7 +222,7 @@ pub struct InferenceRequest {
         deserialize_with = "lenient::opt_count"
     )]
     pub hops: Option<u32>,
-    /// Which servers and rooms it has passed ([`crate::via`]); Warrens tell.
+    /// Which servers and rooms it has passed ([`crate::via`]). Only Warrens send this.
     #[serde(
         default,
         skip_serializing_if = "Option::is_none",

@@ -43,12 +43,12 @@ pub use to_relay::ToRelay;
 /// The WebSocket subprotocol by which a node asks for a challenge, which it signs as it registers.
 pub const SUBPROTOCOL: &str = "warren.mesh.2";
 
-/// The header of a Warren's relay in its answer to an offer of [`SUBPROTOCOL`]; its value is
-/// [`SUBPROTOCOL_VERSION`]. The subprotocol in an answer shows nothing: the WebSocket server of stock
+/// The header with which a Warren's relay answers a client that offers [`SUBPROTOCOL`]. Its value is
+/// [`SUBPROTOCOL_VERSION`]. The subprotocol in an answer proves nothing: the WebSocket server of stock
 /// relays agrees to whatever it is offered first.
 pub const SUBPROTOCOL_HEADER: &str = "x-warren-mesh";
 
-/// What [`SUBPROTOCOL_HEADER`] says.
+/// The value of [`SUBPROTOCOL_HEADER`].
 pub const SUBPROTOCOL_VERSION: &str = "2";
 
 /// The longest message, in bytes. A longer one breaks the connection.

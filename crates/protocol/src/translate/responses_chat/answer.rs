@@ -35,7 +35,7 @@ pub(super) struct Response {
     prefix: String,
     sequence: u64,
     kept: usize,
-    /// All its text, which an object that is no stream repeats in one piece, as some clients want it.
+    /// All its text in one piece. Non-streamed answers repeat it, because some clients expect that.
     text: String,
     /// The last event is written.
     over: bool,

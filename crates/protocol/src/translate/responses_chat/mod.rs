@@ -5,7 +5,7 @@
 //! | `input`, `instructions` | messages; the item types are listed with the code that reads them |
 //! | `tools`: functions, custom tools, namespaces | functions; a custom tool takes its text in the parameter `input`, and its grammar is told in words |
 //! | `tools` that OpenAI runs itself (`web_search`, `code_interpreter`, …) | left out: the model may do without; refused where `tool_choice` asks for one |
-//! | `file_search`, `mcp` | refused: they bring data of the user's own, which the model would make up without them |
+//! | `file_search`, `mcp` | refused: they provide the user's own data, which the model would invent without them |
 //! | `tools` with item types of their own (`local_shell`, `computer`, …) | refused |
 //! | `tool_choice`, `allowed_tools` among it, `parallel_tool_calls` | carried, unless no tool is left |
 //! | `max_output_tokens`, `temperature`, `top_p`, `user`, `stream` | carried; streams are asked for their usage |

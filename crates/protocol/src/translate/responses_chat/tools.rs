@@ -26,8 +26,8 @@ const HOSTED: [&str; 5] = [
     "programmatic_tool_calling",
 ];
 
-/// Tools of the same sort that bring data of the user's own. They are refused: a model that is
-/// asked about it and does not have it would make it up.
+/// Tools of the same sort that provide the user's own data. They are refused: a model without that data
+/// would invent it.
 const OF_THE_USER: [(&str, &str); 2] = [
     ("file_search", "it looks into files that are kept at OpenAI"),
     ("mcp", "OpenAI's own servers ask the MCP server that it names"),
@@ -246,7 +246,7 @@ pub(super) fn is_hosted(kind: &str) -> bool {
     is_one_of(&HOSTED, kind) || OF_THE_USER.iter().any(|(tool, _)| is_one_of(&[tool], kind))
 }
 
-/// Whether it is one of these types, in whatever version.
+/// Whether it is one of these types, in any version.
 fn is_one_of(types: &[&str], kind: &str) -> bool {
     types.iter().any(|known| {
         kind.strip_prefix(known).is_some_and(|rest| rest.is_empty() || rest.starts_with('_'))
