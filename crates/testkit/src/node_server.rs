@@ -94,7 +94,7 @@ impl NodeServer {
         Self::listen(address, token, false).await
     }
 
-    /// One that says in its answer that it is a Warren.
+    /// A server that says in its answer that it is a Warren.
     pub async fn start_as_warren(token: &str) -> Self {
         Self::listen("127.0.0.1:0".parse().expect("an address"), token, true).await
     }

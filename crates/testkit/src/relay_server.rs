@@ -1,7 +1,7 @@
 //! A stock-shaped relay server in the hands of a test.
 //!
-//! It lets workers in or closes them as the stock server does, and tells the test what a client of it
-//! would have got. Its JSON is written out literally, and it shares no code with the house.
+//! It lets workers in or closes their connections as the stock server does, and tells the test what its
+//! client would have got. Its JSON is written out literally, and it shares no code with the house.
 
 use std::{
     net::SocketAddr,
@@ -23,11 +23,11 @@ use tokio_tungstenite::{
 
 use crate::wait::within;
 
-/// How many wrong secrets lock everybody out, and for how long.
+/// How many wrong secrets shut everybody out, and for how long.
 const FAILURES: u32 = 3;
 const COOL_DOWN: Duration = Duration::from_millis(250);
 
-/// A server on a port of its own. Nobody is let in but while a test waits for a worker.
+/// A server on a port of its own. It lets workers in only while a test waits for one.
 #[derive(Debug)]
 pub struct RelayServer {
     listener: TcpListener,
@@ -41,7 +41,7 @@ pub struct RelayServer {
 struct Door {
     failures: u32,
     shut_until: Option<Instant>,
-    /// How many more workers are turned away, whatever the time.
+    /// How many more are turned away, whatever the time.
     turned_away: u32,
     reasons: Vec<&'static str>,
 }
@@ -89,7 +89,7 @@ impl RelayServer {
         self.door.lock().unwrap().turned_away = workers;
     }
 
-    /// Why those were closed that were not let in, in order.
+    /// The reasons given to those that were not let in, in order.
     pub fn refusals(&self) -> Vec<&'static str> {
         self.door.lock().unwrap().reasons.clone()
     }
@@ -106,7 +106,7 @@ impl RelayServer {
         }
     }
 
-    /// One connection, whatever it is good for: a stock server upgrades them all.
+    /// One connection, whether or not it is let in: a stock server upgrades them all.
     async fn knock(&self) -> (WebSocketStream<TcpStream>, String, Option<&'static str>) {
         let (stream, _) = self.listener.accept().await.expect("a connection");
         let mut asked = None;
@@ -167,7 +167,7 @@ impl RelayLink {
         link
     }
 
-    /// What a client gets who posts this body to `path`: a stream, if the body asks for one.
+    /// What a client gets that posts this body to `path`: a stream, if the body asks for one.
     pub async fn ask(&mut self, path: &str, body: &Value) -> RelayAnswer {
         self.requests += 1;
         let (id, streams) = (format!("request-{}", self.requests), body["stream"] == true);
@@ -211,7 +211,7 @@ impl RelayLink {
     }
 }
 
-/// Once a chunk has been sent on, the status and all else that comes last is thrown away.
+/// Once a chunk has been passed on, the final status and everything with it is thrown away.
 fn answer(complete: &Value, chunks: Option<String>) -> RelayAnswer {
     let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
     match chunks {
@@ -227,9 +227,9 @@ fn answer(complete: &Value, chunks: Option<String>) -> RelayAnswer {
 /// As the stock server does: it neither reads what has come nor waits for an answer, so that the
 /// connection is reset.
 async fn close(mut socket: WebSocketStream<TcpStream>, code: CloseCode, reason: &'static str) {
-    // What is unread when a connection is closed resets it.
+    // Closing a connection with unread data resets it.
     within("the registration", socket.get_ref().readable()).await.expect("the worker is there");
     let goodbye = Message::Close(Some(CloseFrame { code, reason: reason.into() }));
-    // A worker that has left meanwhile need not be told.
+    // A worker that has left meanwhile needs no message.
     let _ = socket.send(goodbye).await;
 }

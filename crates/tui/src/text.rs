@@ -7,7 +7,7 @@ use unicode_width::UnicodeWidthStr;
 /// Columns that a tab is shown in.
 const TAB: &str = "    ";
 
-/// A text of several lines, which it keeps, without what steers a terminal.
+/// A text of several lines without anything that controls a terminal. Line breaks are kept.
 pub fn block(text: &str) -> String {
     base::plain::lines(&text.replace('\r', "")).replace('\t', TAB)
 }

@@ -78,8 +78,8 @@ impl Upgrade {
         self.subprotocol
     }
 
-    /// Acknowledges without delay what comes over the link, where the connection can: for far ends that
-    /// wait for it before they write again.
+    /// Acknowledges without delay what comes over the link, if the connection can: some far ends wait
+    /// for this before they write again.
     pub fn acknowledge_at_once(&self) {
         if let Some(acks) = &self.acks {
             acks.ask();

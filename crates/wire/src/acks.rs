@@ -1,8 +1,9 @@
 //! Acknowledgements without delay, for far ends that wait for them.
 //!
 //! A program that has not turned Nagle's algorithm off holds a small write back until the one before it
-//! is acknowledged; and a kernel delays an acknowledgement for up to 40 ms where it has nothing to send.
-//! Together they make a stream of tokens stutter, and the far end's half cannot be mended from here.
+//! is acknowledged; and a kernel delays an acknowledgement for up to 40 ms where it has nothing to
+//! send. Together they make a stream of tokens stutter, and the far end's half cannot be fixed from
+//! here.
 
 use std::{
     io,
@@ -43,7 +44,7 @@ pub struct Acknowledging {
 }
 
 impl Acknowledging {
-    /// This connection, and what to ask.
+    /// The connection, and whether to acknowledge at once.
     pub fn new(stream: TcpStream) -> (Self, PromptAcks) {
         let acks = PromptAcks::default();
         (Self { stream, acks: acks.clone() }, acks)
@@ -58,8 +59,8 @@ impl AsyncRead for Acknowledging {
     ) -> Poll<io::Result<()>> {
         let read = Pin::new(&mut self.stream).poll_read(cx, buf);
         if read.is_ready() && self.acks.are_asked() {
-            // The kernel forgets it with the next write, so it is said with each read. A connection
-            // that takes no options any more says so when it is read next.
+            // The kernel forgets this with the next write, so it is set with each read. If the
+            // connection takes no options any more, the next read reports the error.
             let _ = self.stream.set_quickack(true);
         }
         read
@@ -105,7 +106,8 @@ mod tests {
 
     use super::*;
 
-    /// One message each way; whether the near end is set to acknowledge the next one at once.
+    /// Sends one message each way, and returns whether the near end will acknowledge the next one at
+    /// once.
     async fn exchanged(near: &mut Acknowledging, far: &mut TcpStream) -> bool {
         let mut byte = [0];
         near.write_all(b"a").await.unwrap();
@@ -120,7 +122,8 @@ mod tests {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let mut far = TcpStream::connect(listener.local_addr().unwrap()).await.unwrap();
         let (mut near, acks) = Acknowledging::new(listener.accept().await.unwrap().0);
-        // A connection begins by acknowledging at once, and stops when it is found to be a talk.
+        // The kernel acknowledges at once on a new connection, and stops when it finds the traffic
+        // interactive.
         let mut stopped = false;
         for _ in 0..200 {
             stopped |= !exchanged(&mut near, &mut far).await;

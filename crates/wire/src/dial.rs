@@ -44,8 +44,8 @@ pub struct Dialed {
     pub outbox: Outbox,
     /// The subprotocol that the server chose.
     pub subprotocol: Option<String>,
-    /// The headers of its answer. Unlike a subprotocol, which some servers choose without knowing it,
-    /// one that was not sent to the server is the server's own word.
+    /// The headers of its answer. Unlike a subprotocol, which some servers choose without knowing it, a
+    /// header that was not sent to the server comes from the server itself.
     pub headers: HeaderMap,
 }
 

@@ -37,8 +37,8 @@ const READS_BETWEEN_WRITES: u32 = 32;
 /// whole buffer that it was read into, and force a new one for the next read.
 const COPIED: usize = 8 * 1024;
 
-/// How long the link goes on reading when nothing can be written any more. What is left to read ends with
-/// the same reset, or before it.
+/// How long the link is still read once nothing can be written any more. The end of the readable data
+/// comes with the same reset, or before it.
 const LAST_WORDS: Duration = Duration::from_secs(1);
 
 /// How long a close waits for the far end.
@@ -220,8 +220,8 @@ impl Link {
         }
         if self.last_words.is_none() {
             let Poll::Ready(Err(error)) = self.poll_write(cx) else { return Poll::Pending };
-            // The far end may have said something before it went, and the system tells later of what
-            // can be read than of what cannot be written.
+            // The far end may have sent something before it went, and the system reports failed writes
+            // before readable data.
             self.last_words = Some((error, Box::pin(sleep(LAST_WORDS))));
         }
         let Some((_, wait)) = &mut self.last_words else { return Poll::Pending };
@@ -266,7 +266,7 @@ impl Link {
             WsError::ConnectionClosed
             | WsError::AlreadyClosed
             | WsError::Protocol(ProtocolError::ResetWithoutClosingHandshake) => Ok(None),
-            // It closed and did not wait for the answer: what it said counts.
+            // The far end closed and did not wait for the answer: its close still counts.
             WsError::Io(_) if self.close_reason.is_some() => Ok(None),
             WsError::Io(error) => Err(error.into()),
             other => Err(LinkError::Protocol(other.to_string())),

@@ -97,7 +97,8 @@ pub fn advice(error: &(dyn Error + 'static)) -> Option<&'static str> {
         return inner.or_else(|| error.source()).and_then(advice);
     };
     match why {
-        // A certificate that was made again under the same name does not fit the old one's signature.
+        // If the certificate was replaced under the same name, its signature does not match the old
+        // one's key.
         CertificateError::UnknownIssuer | CertificateError::BadSignature => Some(
             "nobody whom this machine trusts stands for the server's certificate; if the server is \
              your own, name the file of its certificate in SSL_CERT_FILE",

@@ -121,7 +121,7 @@ impl ServerTarget {
         Self { room: Some(Arc::new(room)), ..self }
     }
 
-    /// The same server, under one of its providers. A Warren has none, and does not mind the name.
+    /// The same server, under one of its providers. A Warren has no providers, and ignores the name.
     #[must_use]
     pub fn under_provider(self, name: &str) -> Self {
         Self { provider: Some(name.into()), ..self }
@@ -140,8 +140,8 @@ impl ServerTarget {
         Self { connects: Connects::Node(query.encode()), ..self.clone() }
     }
 
-    /// The same server, where a participant's tunnel is opened with this token; `cancels`: the server
-    /// is told that the participant can be told to stop.
+    /// The same server, for a participant's tunnel that is opened with this token. `cancels` tells the
+    /// server that the participant can be told to stop.
     pub(crate) fn for_tunnel(&self, mut url: Url, token: &str, cancels: bool) -> Self {
         url.query_pairs_mut().append_pair("token", token);
         if cancels {

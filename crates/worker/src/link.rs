@@ -74,7 +74,7 @@ impl LinkLoop {
         }
     }
 
-    /// One link from dialling to its end. `work`: what a node carries over to the next.
+    /// One link from dialling to its end. `work` is what a node carries over to the next link.
     async fn once(&self, work: &mut Work) -> Ending {
         let speaks = match (&self.speaks, &self.room) {
             (Speaks::Any, Some(room)) => match self.or_shutdown(room.look()).await {

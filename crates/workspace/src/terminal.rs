@@ -32,8 +32,8 @@ use crate::{
 /// What was typed and has not been read: so many messages, and so many bytes.
 const WAITING: usize = 1024;
 const WAITING_BYTES: usize = 4 * 1024 * 1024;
-/// The output of a process that has ended is over when nothing has come for the first of these times, even if
-/// something that it left behind keeps its terminal; and after the second in any case.
+/// How long nothing must come before the output of an ended process counts as over, even if something
+/// that it left behind keeps the terminal open; and the time after which it is over whatever comes.
 const DRAIN: Duration = Duration::from_millis(500);
 const LONGEST_DRAIN: Duration = Duration::from_secs(3);
 /// Less than this was read: the buffer is not kept for the next time.
@@ -288,7 +288,7 @@ fn words(exit: Exit) -> String {
     }
 }
 
-/// As shells have it.
+/// As shells report it.
 fn code(exit: Exit) -> Option<i32> {
     match exit {
         Exit::Code(code) => Some(code),

@@ -64,7 +64,7 @@ pub(crate) struct Shared {
     pub(crate) agents: Agents,
     pub(crate) teams: Teams,
     pub(crate) door: Door,
-    /// Where files that are being written are noted; `None` where that cannot be.
+    /// The list of files that are being written; `None` if it cannot be kept.
     pub(crate) unfinished: Option<Arc<Unfinished>>,
     /// Connections of clients.
     pub(crate) clients: AtomicUsize,
@@ -188,8 +188,8 @@ fn prepare(dir: &Path) -> Result<(), StartError> {
     made.map_err(|source| StartError::Dir { dir: dir.to_owned(), source })
 }
 
-/// The list of files that are being written. What an earlier life has left is removed meanwhile: some
-/// directories lie on machines that are gone.
+/// The list of files that are being written. Files left behind by an earlier process are removed in the
+/// background, because some directories may lie on machines that are gone.
 fn unfinished(dir: &Path) -> Option<Arc<Unfinished>> {
     let opened = Unfinished::open(&dir.join(UNFINISHED));
     let opened = opened.inspect_err(|error| {

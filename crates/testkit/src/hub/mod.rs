@@ -88,7 +88,7 @@ impl FakeHub {
         Self { address, shared, tunnels: AsyncMutex::new(tunnels), accepting }
     }
 
-    /// Gives each participant that joins a session token, as only a Warren does.
+    /// Gives a session token to every participant that joins, as only a Warren does.
     #[must_use]
     pub fn as_warren(self) -> Self {
         self.shared.state().is_warren = true;

@@ -19,7 +19,7 @@ pub(super) struct State {
     pub(super) heard: Vec<Heard>,
     pub(super) failing_heartbeats: usize,
     pub(super) refusing_joins: (usize, u16, &'static str),
-    /// Whether it gives participants a session's token, as only a Warren does.
+    /// Whether it gives participants a session token, as only a Warren does.
     pub(super) is_warren: bool,
     ids: u32,
 }

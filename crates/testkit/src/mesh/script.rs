@@ -42,7 +42,7 @@ impl Script {
         self
     }
 
-    /// Its backend dies after the last word: stock nodes say then that the answer is complete.
+    /// Its backend dies after the last word. Stock nodes then say that the answer is complete.
     #[must_use]
     pub fn die(mut self) -> Self {
         self.dies = true;

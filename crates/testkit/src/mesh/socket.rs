@@ -100,7 +100,7 @@ impl RelaySocket {
         }
     }
 
-    /// Waits for a message of each of these kinds, in whatever order; others are passed over.
+    /// Waits for a message of each of these kinds, in any order. Other messages are skipped.
     pub async fn expect_all(&mut self, kinds: &[&str]) {
         let mut missing = kinds.to_vec();
         while !missing.is_empty() {

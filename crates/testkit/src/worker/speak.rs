@@ -52,7 +52,7 @@ impl FakeWorker {
         self.put(Message::Binary(bytes.into())).await;
     }
 
-    /// Sends a text message whose bytes need not be text.
+    /// Sends a text message whose bytes need not be valid UTF-8.
     pub async fn send_as_text(&mut self, bytes: impl Into<Bytes>) {
         let frame = Frame::message(bytes, OpCode::Data(Data::Text), true);
         self.put(Message::Frame(frame)).await;

@@ -135,7 +135,7 @@ impl WorkspaceClient {
         drop(said);
     }
 
-    /// Sends this many bytes of a message, and never the rest.
+    /// Sends this many bytes of a message, and never finishes it.
     pub async fn begin(&mut self, bytes: usize) {
         let fragment = Frame::message(vec![b'x'; bytes], OpCode::Data(Data::Text), false);
         let said = within("saying it", self.socket.send(Message::Frame(fragment))).await;

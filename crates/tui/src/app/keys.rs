@@ -91,7 +91,7 @@ impl App {
             Screen::Ask => self.ask_key(key),
             Screen::Help => {
                 if key.code == KeyCode::Esc {
-                    // As it was left: a screen that is entered anew may begin to type.
+                    // The view comes back as it was left, not as if the user had just opened it.
                     self.screen = self.before_help;
                 }
                 Vec::new()

@@ -26,7 +26,7 @@ async fn frames_that_are_here_are_taken_without_waiting_and_errors_are_not_lost(
     let (near, mut far) = duplex(1024);
     let (mut link, _outbox) = Link::new(Box::pin(near), Role::Client);
     assert_eq!(link.ready(), None);
-    // Two texts, then a frame of a kind that there is not.
+    // Two texts, then a frame of an invalid kind.
     far.write_all(&[0x81, 1, b'a', 0x81, 1, b'b', 0x83, 0]).await.unwrap();
     assert_eq!(link.next().await.unwrap(), Some("a".to_owned().into()));
     assert_eq!(link.ready(), Some("b".to_owned().into()));
@@ -50,8 +50,8 @@ async fn what_came_before_the_far_end_went_is_read_though_nothing_can_be_written
     assert!(!matches!(link.next().await, Ok(Some(_))));
 }
 
-/// The far end has reset a connection, which shows when it is written to, and only later when it is
-/// read from.
+/// The far end has reset the connection. This shows when it is written to, and only later when it is
+/// read.
 struct Reset {
     came: &'static [u8],
     waits: bool,
@@ -116,7 +116,8 @@ async fn a_close_is_seen_with_its_reason() {
     closing.await.unwrap();
 }
 
-/// Stock servers turn a worker away so: its registration is unread, and the connection is reset.
+/// Stock servers turn a worker away like this: they leave its registration unread, so the connection is
+/// reset.
 #[tokio::test]
 async fn a_close_that_waits_for_no_answer_is_seen_with_its_reason_too() {
     let (near, mut far) = duplex(1024);
@@ -168,7 +169,7 @@ async fn a_ping_is_answered_and_heard() {
     tokio::time::advance(Duration::from_secs(15)).await;
     let asked = Instant::now();
     server.ping().unwrap();
-    // Neither has anything to say: both have written and read all there is when time goes on.
+    // Neither end has anything to send: both have written and read everything before time goes on.
     let both = async { tokio::join!(server.next(), client.next()) };
     assert!(timeout(CLOSE_DEADLINE, both).await.is_err());
     assert_eq!(server.heard(), asked);

@@ -1,8 +1,9 @@
-//! Whose certificate is taken: one that a trusted certificate stands for, and a trusted one itself.
+//! Which certificates are accepted: one that a trusted certificate has signed, and a trusted
+//! certificate itself.
 //!
-//! The library takes no certificate for a server's that may sign others, and that is what
-//! `openssl req -x509` makes. Such a certificate among those that this machine trusts may already stand for any
-//! server. So it may stand for its own.
+//! The library does not accept a certificate as a server's own if it may sign others, but that is what
+//! `openssl req -x509` makes. Anyone who trusts such a certificate already lets its key vouch for any
+//! server. Letting it vouch for its own server grants nothing more.
 
 use std::sync::Arc;
 
@@ -28,10 +29,10 @@ pub(super) struct Trust {
 }
 
 impl Trust {
-    /// Trusts these certificates, those of them that can be read.
+    /// Trusts those of these certificates that can be read.
     ///
     /// # Errors
-    /// When no verifier can be made of them.
+    /// When none of them can be read.
     pub(super) fn of(certificates: &[CertificateDer<'static>]) -> Result<Self, Error> {
         let mut roots = RootCertStore::empty();
         roots.add_parsable_certificates(certificates.iter().cloned());
@@ -43,7 +44,7 @@ impl Trust {
         Ok(Self { usual, trusted })
     }
 
-    /// A certificate that may sign others, and is in its time: it is the server's if it is trusted and
+    /// Checks a currently valid certificate that may sign others: it is accepted if it is trusted and
     /// has the server's name.
     fn signs_others(
         &self,
@@ -62,8 +63,8 @@ fn sha256(certificate: &[u8]) -> Option<[u8; 32]> {
     digest(&SHA256, certificate).as_ref().try_into().ok()
 }
 
-/// Whether a certificate was refused for nothing but that it may sign others. This is looked at after its
-/// time.
+/// Whether a certificate was refused only because it may sign others. The library checks this after the
+/// validity period.
 fn may_sign_others(error: &Error) -> bool {
     let Error::InvalidCertificate(CertificateError::Other(other)) = error else { return false };
     matches!(other.0.downcast_ref(), Some(webpki::Error::CaUsedAsEndEntity))

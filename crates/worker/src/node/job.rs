@@ -1,4 +1,4 @@
-//! One task: the backend is asked, the text of its answer is what is replied.
+//! One task: asks the backend, and replies with the text of its answer.
 
 use std::time::Duration;
 
@@ -20,8 +20,8 @@ use crate::{lent::Counted, order::Order};
 /// The most that is read of a backend's refusal, in bytes.
 const MAX_REFUSAL: usize = 16 * 1024;
 
-/// How long a task holds its slot while nobody reads what there is of it: neither a server that is
-/// connected, nor one that is to be connected again.
+/// How long a task holds its slot while nobody reads its answer, either because the server does not
+/// read or because it is not connected.
 const UNREAD: Duration = Duration::from_secs(5 * 60);
 
 /// A task in its own future. Dropping it closes the backend's connection at once.
@@ -53,7 +53,7 @@ pub(super) enum Failed {
     /// The server takes nothing of the answer.
     #[error("the server took nothing of the answer for {UNREAD:?}")]
     Unread,
-    /// The fault is this program's own.
+    /// The fault lies in this program.
     #[error("the worker failed at it")]
     Here,
 }

@@ -1,10 +1,10 @@
 //! Lends a backend to a stock API server, as model nodes (node protocol).
 //!
-//! A server gets one connection for each model and slot, named `NAME-1`, `NAME-2`, …, each good for
-//! one task at a time: towards a Warren a task that fails ends its connection, and harms no other. A
-//! stock server keeps a task under the name of its node whatever becomes of the connection: there a
-//! task that fails says so in its text and ends, and one whose connection was cut goes on over the
-//! next. The life of a connection, from dialling to the next try, is that of any link.
+//! A server gets one connection for each model and slot, named `NAME-1`, `NAME-2`, …, each good for one
+//! task at a time: towards a Warren a task that fails ends its connection, and harms no other. A stock
+//! server keeps a task under the name of its node whatever happens to the connection: there a task that
+//! fails says so in its text and ends, and a task whose connection was cut goes on over the next one.
+//! The life of a connection, from dialling to the next try, is that of any link.
 //!
 //! - `slots`: the connections of one backend to one server, a set for each model
 //! - `serving`: one connection while it stands

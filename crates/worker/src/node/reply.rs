@@ -40,7 +40,7 @@ struct State {
 }
 
 impl Reply {
-    /// Queues text of a task, once there is room for it.
+    /// Queues text of a task once there is room for it.
     pub(super) async fn say(&self, task: i32, text: &str) {
         let mut rest = text;
         while !rest.is_empty() {
@@ -64,7 +64,7 @@ impl Reply {
         self.end(task);
     }
 
-    /// Drops what waits: another task begins, or nobody wants this one any more.
+    /// Drops what is queued: another task begins, or nobody wants this one any more.
     pub(super) fn clear(&self) {
         let mut state = self.lock();
         state.frames.clear();
@@ -74,7 +74,7 @@ impl Reply {
         self.0.room.notify_one();
     }
 
-    /// Whether nothing waits.
+    /// Whether nothing is queued.
     pub(super) fn is_empty(&self) -> bool {
         self.lock().frames.is_empty()
     }

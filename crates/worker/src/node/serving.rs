@@ -42,7 +42,8 @@ pub(crate) struct Serving<'a> {
     link: Link,
     outbox: Outbox,
     work: &'a mut Work,
-    /// Whether the server is a Warren, to which the end of the connection is the failure of its task.
+    /// Whether the server is a Warren, which takes the end of the connection as the failure of its
+    /// task.
     warren: bool,
     since: Instant,
     settled: bool,
@@ -155,7 +156,7 @@ impl<'a> Serving<'a> {
         Ending::Left(cut_off)
     }
 
-    /// A task that failed. How the connection ends, if it does.
+    /// Handles a failed task. Returns how the connection ends, if it does.
     fn failed(&mut self, ended: Result<Result<(), Failed>, JoinError>) -> Option<Outcome> {
         let failed = match ended {
             Ok(Err(failed)) => failed,
@@ -171,7 +172,7 @@ impl<'a> Serving<'a> {
         }
         match failed {
             failed if self.warren && failed.is_the_tasks_own() => Some(Outcome::Spent(words)),
-            // A server that reads nothing would not read of the failure either.
+            // A server that reads nothing would not read about the failure either.
             failed if self.warren || failed.is_unread() => Some(self.lost(words)),
             _ => None,
         }
@@ -188,8 +189,8 @@ impl<'a> Serving<'a> {
         ending
     }
 
-    /// There is no connection any more. A running task is dropped with what is unsent of it, unless
-    /// the server still waits for it.
+    /// There is no connection any more. A running task and its unsent text are dropped, unless the
+    /// server still waits for it.
     fn over(self, outcome: impl FnOnce(&Self) -> Outcome) -> Ending {
         let cut_off = usize::from(self.work.running().is_some());
         let ending = self.ending(outcome(&self), cut_off);

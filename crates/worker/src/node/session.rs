@@ -37,8 +37,8 @@ impl Session {
         self.draining = true;
     }
 
-    /// The connection is gone, the task goes on. A server that sends another one over the next
-    /// connection has given this one up.
+    /// The connection is gone, and the task goes on. If the server sends another task over the next
+    /// connection, it has given this one up.
     pub(super) fn carry(&mut self) {
         self.carried = true;
     }

@@ -31,7 +31,7 @@ pub(crate) struct Work {
 }
 
 impl Work {
-    /// How many tasks are not done, or not sent to their end: one at most.
+    /// How many tasks are unfinished or not completely sent: at most one.
     pub(crate) fn pending(&self) -> usize {
         usize::from(self.session.is_busy() || !self.reply.is_empty())
     }
@@ -54,7 +54,7 @@ impl Work {
         self.reply.detach();
     }
 
-    /// Gives a task up that has been without a connection for too long.
+    /// Gives up a task that has been without a connection for too long.
     pub(crate) fn give_up_late(&mut self) {
         if self.cut.is_some_and(|cut| cut.elapsed() >= KEPT) && self.pending() > 0 {
             let task = self.session.running();
@@ -80,13 +80,13 @@ impl Work {
         self.job.spawn(Job { model: model.to_owned(), task, lent, reply }.run());
     }
 
-    /// Stops the running task, and with it the backend's answer. Nothing more is said of it.
+    /// Stops the running task, and with it the backend's answer. Nothing more is sent of it.
     pub(super) fn stop(&mut self) {
         self.job = JoinSet::new();
         self.reply.clear();
     }
 
-    /// How the running task ended. Pending for ever while no task runs.
+    /// How the running task ended. Stays pending while there is none.
     pub(super) async fn ended(&mut self) -> Result<Result<(), Failed>, JoinError> {
         match self.job.join_next().await {
             Some(ended) => ended,
@@ -94,7 +94,7 @@ impl Work {
         }
     }
 
-    /// Ends the running task, and waits until its backend is let go.
+    /// Ends the running task, and waits until its backend has been released.
     pub(super) async fn end(&mut self) {
         self.job.shutdown().await;
     }

@@ -29,7 +29,7 @@ pub(crate) struct JsonReply {
     request_id: String,
     path: String,
     streaming: bool,
-    /// Where in its events the stream is that was sent; `None` before its first chunk.
+    /// How far the client's stream has got; `None` before its first chunk.
     sent: Option<Boundary>,
     status: u16,
     headers: Headers,
@@ -81,8 +81,8 @@ impl JsonReply {
         Ok(self.outbox.send(WorkerMessage::ResponseComplete(complete).encode()).await?)
     }
 
-    /// A stock server passes a status on only before the first chunk; afterwards the client would take
-    /// the end for a good one. So an error event of its API is the last chunk then.
+    /// A stock server passes a status on only before the first chunk; later the client would take the
+    /// end for a clean one. So the last chunk is then an error event of its API.
     pub(super) fn fail(&self, failure: &JobFailure) -> Result<(), Closed> {
         if let Some(event) = self.last_event(failure) {
             self.outbox.push(self.chunk_of(event).encode())?;
@@ -113,7 +113,7 @@ impl JsonReply {
         WorkerMessage::ResponseChunk(ResponseChunk { request_id: self.request_id.clone(), chunk })
     }
 
-    /// What ends a stream that has begun. A client that has left needs no word.
+    /// What ends a stream that has begun. A client that has left needs none.
     fn last_event(&self, failure: &JobFailure) -> Option<String> {
         let sent = self.sent.as_ref().filter(|_| failure.code != FailureCode::Canceled)?;
         Some(failure::last_event(&self.path, &self.request_id, failure, sent))

@@ -22,10 +22,10 @@ const STAGE: &str = "proxy";
 pub(crate) struct TunnelReply {
     outbox: Outbox,
     request_id: String,
-    /// The path that was asked, if it is for us to tell the client of a failure in the middle.
+    /// The requested path, if it is up to us to tell the client of a failure in the middle.
     tells: Option<String>,
-    /// Where in its events the stream is that was sent; `None` before its first chunk, and for an answer
-    /// that is not a stream of events.
+    /// How far the client's event stream has got; `None` before its first chunk, and if the answer is
+    /// not an event stream.
     sent: Option<Boundary>,
     is_stream: bool,
 }
@@ -65,8 +65,8 @@ impl TunnelReply {
         self.send(&FromParticipant::End(ResponseEnd { request_id })).await
     }
 
-    /// A stock hub ends a stream that failed as it ends a good one. So the last chunk of such a stream
-    /// is an error event of the API that was asked.
+    /// A stock hub ends a failed stream in the same way as a good one. So the last chunk of a failed
+    /// stream is an error event of the requested API.
     pub(super) fn fail(&self, failure: JobFailure) -> Result<(), Closed> {
         if let Some(event) = self.last_event(&failure) {
             self.outbox.push(self.chunk_of(event.into()).encode())?;

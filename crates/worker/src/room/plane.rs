@@ -164,7 +164,7 @@ async fn ask(
     }
 }
 
-/// Why a server did not answer. It is asked with a backend's client, so the words are put right here.
+/// Why a server did not answer. It is called like a backend, but is not one.
 fn unanswered(error: BackendError) -> String {
     match error {
         BackendError::Unreachable { backend, reason } => format!(

@@ -61,7 +61,7 @@ pub(super) struct Serving<'a> {
     model: String,
     offers: watch::Receiver<Offer>,
     session: Session,
-    /// Whether the server is a Warren, which tells a client itself of an answer that broke off.
+    /// Whether the server is a Warren, which itself tells the client that an answer broke off.
     is_warren: bool,
     jobs: JoinSet<()>,
     numbers: HashMap<Id, u32>,
@@ -177,7 +177,7 @@ impl<'a> Serving<'a> {
 
     fn start(&mut self, order: Order) {
         let (number, request_id) = (order.number, order.request_id.clone());
-        // A stock hub's client hears of a failure in the middle only by an event.
+        // A stock hub's client learns of a failure in the middle only through an event.
         let tells = (!self.is_warren).then(|| order.path.clone());
         let reply = Reply::Tunnel(TunnelReply::new(self.outbox.clone(), request_id, tells));
         let (stop, stopped) = oneshot::channel();

@@ -74,7 +74,7 @@ impl Session {
         match ToParticipant::decode(text) {
             Ok(ToParticipant::Request(request)) => self.on_request(&request),
             Ok(ToParticipant::Pong(_)) => None,
-            // One that is not here any more was over when it was cancelled.
+            // A job that is no longer here was over when it was cancelled.
             Ok(ToParticipant::Cancel(cancel)) => self.number(&cancel.request_id).map(Action::Stop),
             Err(bad) => self.on_bad_frame(&bad),
         }

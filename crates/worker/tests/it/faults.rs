@@ -81,7 +81,7 @@ async fn a_backend_that_dies_in_the_middle_ends_that_job_only() {
     assert!(matches!(bench.server.frame().await, WorkerFrame::End { job: 2, .. }));
 }
 
-/// A stock server throws a status away that comes after chunks: only an event tells its client.
+/// A stock server ignores a status that comes after chunks: only an event tells its client.
 #[tokio::test]
 async fn a_backend_that_dies_in_the_middle_is_an_error_event_and_502_as_text() {
     let messages = r#"event: error\ndata: {"type":"error","error":{"type":"api_error""#;

@@ -71,7 +71,7 @@ async fn a_stock_servers_refusal_comes_as_a_close() {
     assert_eq!(wait.as_secs(), 30);
 }
 
-/// It is no word about this worker's secret.
+/// The refusal says nothing about this worker's secret.
 #[tokio::test(start_paused = true)]
 async fn a_stock_server_that_lets_nobody_in_for_a_moment_is_tried_again_soon() {
     let (pipes, mut servers) = Pipes::new(false);

@@ -52,7 +52,7 @@ impl Bench {
         Self { worker, server, node, raw }
     }
 
-    /// Begins a task, and answers its first word.
+    /// Begins a task, and has the backend answer the first word.
     async fn half_way(&mut self, id: u32) -> Connection {
         self.node.task(id, "long").await;
         let mut connection = self.begin().await;

@@ -181,7 +181,7 @@ async fn a_backend_that_fails_is_told_before_and_within_an_answer() {
     assert!(!error["message"].as_str().unwrap().is_empty(), "{error}");
 }
 
-/// A stock hub ends a stream that failed as it ends a good one: only an event tells its client.
+/// A stock hub ends a failed stream in the same way as a good one: only an event tells its client.
 #[tokio::test]
 async fn a_stream_that_breaks_off_at_a_stock_hub_ends_with_its_apis_error_event() {
     let cases = [

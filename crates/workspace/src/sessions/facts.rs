@@ -42,7 +42,7 @@ pub(crate) struct Facts {
     pub(crate) transcript: Option<Followed>,
     /// How it ended, in words, once it has.
     pub(crate) ended: Option<String>,
-    /// What its process ended with: its exit code, or 128 and the number of a signal.
+    /// How its process ended: its exit code, or 128 plus the number of a signal.
     #[serde(default)]
     pub(crate) exit_code: Option<i32>,
 }

@@ -197,8 +197,8 @@ impl Feed {
         String::from_utf8_lossy(&text).split_terminator('\n').map(str::to_owned).collect()
     }
 
-    /// The process has ended, in words (`exited with 0`, `killed by SIGTERM`) and, where that is known,
-    /// with this exit code. What was read of its output has been fed before.
+    /// The process has ended, in words (`exited with 0`, `killed by SIGTERM`) and, if known, with this
+    /// exit code. All output that was read has already been fed.
     pub(crate) fn ended(&self, how: String, exit_code: Option<i32>) {
         let Some(session) = self.session.upgrade() else { return };
         if session.end(how, exit_code)

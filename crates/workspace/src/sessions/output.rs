@@ -69,7 +69,7 @@ impl Output {
         self.written = self.log.last_seq();
     }
 
-    /// Has its output on the disk only, until it is wanted; it has had none in this life.
+    /// Keeps its output on disk only until it is wanted; there has been none since the server started.
     pub(super) fn slept(bound: usize) -> Self {
         Self { is_napping: true, ..Self::new(bound) }
     }
@@ -79,7 +79,7 @@ impl Output {
         *self = Self { asleep_at: self.last_seq(), ..Self::slept(bound) };
     }
 
-    /// The number of the newest output, where that is known.
+    /// The number of the newest output, if known.
     pub(super) fn last_seq(&self) -> Option<u64> {
         if self.is_napping { self.asleep_at } else { Some(self.log.last_seq()) }
     }

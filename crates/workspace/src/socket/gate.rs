@@ -1,4 +1,5 @@
-//! What a connection may send before it is known, and that a large message waits for its place.
+//! Limits what a connection may send before its client is known, and makes large messages wait for a
+//! place.
 //!
 //! It stands under the socket: what is not read here stays with the sender.
 
@@ -22,16 +23,17 @@ use wire::Io;
 
 use super::places::{Claim, Taken};
 
-/// A longer message needs a place to be read on, in bytes.
+/// A message longer than this, in bytes, needs a place before the rest of it is read.
 pub(super) const LARGE: usize = 1024 * 1024;
 /// Fewer bytes than this between two looks are no message that is being sent, but signs of life.
 const IDLE: usize = 256;
-/// A client that has taken nothing of what it is sent for this long is deaf.
+/// A client that takes nothing it is sent for this long counts as deaf.
 const SILENT: Duration = Duration::from_secs(30);
-/// How often it is looked at whether a large message keeps others waiting.
+/// How often to check whether a large message keeps others waiting.
 const LOOK: Duration = Duration::from_secs(1);
-/// How long a large message may take. Where others wait for its place, the second limit counts, and it must
-/// keep this rate in bytes a second, and never fall further behind it than that.
+/// The limits of a large message: the time within which it must be complete; the shorter time if others
+/// wait for its place; and, in that case, the lowest rate, in bytes a second, and how far it may fall
+/// behind that.
 const WHOLE: Duration = Duration::from_secs(600);
 const WHOLE_WHERE_WANTED: Duration = Duration::from_secs(60);
 const SLOWEST: u32 = 64 * 1024;
@@ -40,12 +42,12 @@ const BEHIND: Duration = Duration::from_secs(5);
 /// What is known of the bytes of one connection.
 pub(super) struct Gate {
     state: Mutex<State>,
-    /// Rung when a large message has got its place.
+    /// Notified when a large message has got its place.
     begun: Notify,
 }
 
 struct State {
-    /// What it may claim, once it is known who sends.
+    /// What the connection may claim, once its client is known.
     claim: Option<Claim>,
     /// Bytes since the last message was complete; before it is admitted, all.
     since: usize,
@@ -61,7 +63,7 @@ struct State {
 struct Large {
     place: Taken,
     begun: Instant,
-    /// When something of it came last, and how long nothing may come then.
+    /// When some of it last came, and how long it may then be silent.
     heard: Instant,
     pace: Pace,
 }
@@ -81,7 +83,7 @@ pub(super) fn gated(io: Io) -> (Io, Arc<Gate>) {
 }
 
 impl Gate {
-    /// It is known who sends, and what that one may claim.
+    /// The client is known now, and so is what it may claim.
     pub(super) fn admit(&self, claim: Claim) {
         let mut state = self.lock();
         (state.claim, state.since) = (Some(claim), 0);
@@ -94,7 +96,7 @@ impl Gate {
         state.large.take().map(|large| large.place)
     }
 
-    /// Looks at it now and then: bytes of which few come belong to no message.
+    /// Called from time to time: a few bytes between two calls do not belong to a message.
     pub(super) fn forget_signs_of_life(&self) {
         let mut state = self.lock();
         let came = state.since - state.looked;
@@ -104,7 +106,7 @@ impl Gate {
         state.looked = state.since;
     }
 
-    /// Waits until a large message has had its time. May be dropped at any await.
+    /// Waits until a large message has used up its time. May be dropped at any await.
     pub(super) async fn overdue(&self) {
         loop {
             let late = self.lock().is_late();
@@ -156,7 +158,7 @@ impl Gate {
 }
 
 impl State {
-    /// Whether the large message that is being read, if one is, takes longer than it may.
+    /// Whether the large message being read takes longer than it may; `None` if there is none.
     fn is_late(&self) -> Option<bool> {
         self.large.as_ref().map(Large::is_late)
     }
@@ -239,7 +241,7 @@ mod tests {
         (far, io, gate)
     }
 
-    /// A connection with this key, which sends without an end.
+    /// A connection with this key that never stops sending.
     fn sending(places: &Arc<Places>, key: &str) -> (Io, Arc<Gate>) {
         let (mut far, io, gate) = pair();
         gate.admit(places.claim(key, false));
@@ -259,7 +261,7 @@ mod tests {
         all
     }
 
-    /// Whether its message is overdue before this time has passed.
+    /// Whether its message is overdue within this time.
     async fn is_overdue_within(gate: &Gate, time: Duration) -> bool {
         timeout(time, gate.overdue()).await.is_ok()
     }
@@ -310,7 +312,7 @@ mod tests {
             (0..8).map(|_| tokio::spawn(places.claim("k", false).take())).collect();
         let began = Instant::now();
         while began.elapsed() < WHOLE_WHERE_WANTED - LOOK {
-            // As fast as it has to be.
+            // Exactly as fast as required.
             read(&mut io, 2 * SLOWEST as usize).await;
             assert!(!is_overdue_within(&gate, LOOK).await, "{:?}", began.elapsed());
         }

@@ -105,8 +105,8 @@ impl Lanes {
         Some(done.map(|_| ()))
     }
 
-    /// Does what waits, too, in its order, and takes nothing any more. From `cut_off` on nothing that
-    /// waits is begun.
+    /// Takes no new work, and does all that waits, in order. After `cut_off`, nothing that still waits
+    /// is begun.
     pub(super) async fn finish(mut self, cut_off: impl Future<Output = ()>) {
         if timeout(LEFT_OVER, self.rest(cut_off)).await.is_err() {
             let dropped = self.waiting.iter().map(VecDeque::len).sum::<usize>();
@@ -210,7 +210,7 @@ mod tests {
         assert_eq!(began.elapsed(), LEFT_OVER);
     }
 
-    /// Three in one lane, of which the first takes 3 s, and what was done of them.
+    /// Three requests in one lane, the first of which takes 3 s, and the list of those that are done.
     fn three() -> (Lanes, Arc<Mutex<Vec<usize>>>) {
         let (mut lanes, done) = (Lanes::default(), Arc::<Mutex<Vec<usize>>>::default());
         for number in 0..3 {

@@ -1,9 +1,9 @@
 //! One client: who it is, what it asks, what it is told.
 //!
 //! - [`Door`]: what all connections share; [`connect`]: from an HTTP request to a connection
-//! - `greeting`: who a client is; [`Identity`]; `gate`: what it may send until that is known, and that
-//!   a large message waits for its place; `places`: how many there are, and whose; `strangers`: how many
-//!   are not known
+//! - `greeting`: who a client is; [`Identity`]; `gate`: what it may send until then, and how large
+//!   messages wait for a place; `places`: how many there are, and whose; `strangers`: how many clients
+//!   may be unknown
 //! - `client`: one connection, from then to its end
 //! - `allowed`: who may ask for what; `bucket`: how often
 //! - `shares`: how much of long answers may be in memory

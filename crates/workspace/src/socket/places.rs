@@ -1,7 +1,7 @@
-//! Places for large messages: how many may be in memory, and whose.
+//! Places for large messages: how many may be in memory, and for which keys.
 //!
-//! A key has its share of them, so that one that is given away holds up nobody else, and some are for
-//! administrators alone.
+//! Each key has a limited share, so that a leaked key holds up nobody else. Some places are for
+//! administrators only.
 
 use std::{
     collections::HashMap,
@@ -14,10 +14,10 @@ use std::{
 
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
-/// How many places there are for all, and how many more for administrators alone.
+/// How many places there are for everybody, and how many more for administrators only.
 const FOR_ALL: usize = 6;
 const FOR_ADMINISTRATORS: usize = 2;
-/// How many places the connections of one key have together.
+/// How many places all connections of one key have together.
 const EACH_KEY: usize = 3;
 /// How many places one connection has.
 const EACH: usize = 2;
@@ -26,11 +26,11 @@ const EACH: usize = 2;
 pub(super) struct Places {
     for_all: Arc<Line>,
     for_administrators: Arc<Line>,
-    /// The share of each key that a connection has.
+    /// The share of each key that has a connection.
     keys: Mutex<HashMap<String, Weak<Line>>>,
 }
 
-/// Some places, and who waits for them.
+/// Some places, and how many wait for them.
 struct Line {
     places: Arc<Semaphore>,
     waiting: AtomicUsize,
@@ -42,11 +42,11 @@ pub(super) struct Claim {
     own: Arc<Line>,
     key: Arc<Line>,
     for_all: Arc<Line>,
-    /// Of an administrator.
+    /// The reserved places, for an administrator.
     reserved: Option<Arc<Line>>,
 }
 
-/// A place that is taken, until this is dropped.
+/// A place that stays taken until this is dropped.
 pub(super) struct Taken {
     key: Arc<Line>,
     line: Arc<Line>,
@@ -86,7 +86,8 @@ impl Places {
 impl Claim {
     /// Waits for a place.
     pub(super) async fn take(self) -> io::Result<Taken> {
-        // The connection's own first, then the key's: a client at its limit keeps nobody else waiting.
+        // First the connection's own share, then the key's: a client that has used up its share keeps
+        // no others waiting.
         let own = self.own.take().await?;
         let share = self.key.take().await?;
         let (line, permit) = self.any().await?;
@@ -128,7 +129,7 @@ impl Line {
     }
 }
 
-/// As long as it is there, somebody waits.
+/// While this exists, somebody waits.
 struct Waiting<'a>(&'a Line);
 
 impl Drop for Waiting<'_> {
@@ -150,7 +151,7 @@ mod tests {
         taking.ok().map(Result::unwrap)
     }
 
-    /// Takes as many as there are for this claim.
+    /// Takes all places that these claims can get.
     async fn all(claims: impl Iterator<Item = Claim>) -> Vec<Taken> {
         let mut all = Vec::new();
         for claim in claims {

@@ -128,7 +128,7 @@ impl Desk {
 
     async fn handoff(self, handoff: Handoff) -> Result<ServerMessage, Refusal> {
         check_prompt(&handoff.prompt)?;
-        // The work is given out although nobody may be there any more to wait for what comes of it.
+        // The work is given out even if nobody waits for its result any more.
         let (session, pending) = undisturbed(self.hand_off(handoff)).await?;
         let answer = pending.answer().await?;
         Ok(ServerMessage::HandoffResult(shown::handoff(&answer, session.id)))

@@ -1,9 +1,10 @@
 //! A relay in the hands of a test, as stock ones are.
 //!
-//! It verifies nothing and believes every sender; the last who registers an id has it; it forwards
-//! word for word what anybody says to anybody; it tells everybody of every registration, and honours
-//! no filter. Its WebSocket server agrees to the first subprotocol that it is offered, whatever it is. What its own buffer for a slow receiver does not hold is lost without a word. With a
-//! [`Hostile`] in it, it meddles with the data of relay sessions as well.
+//! It verifies nothing and believes every sender; the last who registers an id has it; it forwards word
+//! for word what anybody says to anybody; it tells everybody of every registration, and honours no
+//! filter. Its WebSocket server agrees to the first subprotocol that it is offered, whatever it is.
+//! Data that does not fit into its own buffer for a slow receiver is lost silently. With a [`Hostile`]
+//! in it, it meddles with the data of relay sessions as well.
 //!
 //! - `state`: who is there, and what is said to whom
 //! - `meddle`: what a hostile relay does to data

@@ -136,7 +136,7 @@ impl Client {
                 drop(link);
             }
         }
-        // What it has not sent to the end keeps no others waiting.
+        // An unfinished message must not keep others waiting for its place.
         drop(gate.message_is_here());
         let closing = &asker.shared.door.closing;
         let cut_off = async {
@@ -194,7 +194,7 @@ impl Client {
             return Err(End::Goodbye(1008, "the team, or the session in it, is gone"));
         }
         self.make_up();
-        // That a link is broken shows when all that came over it has been read.
+        // A broken link shows once everything that came over it has been read.
         let _broken = self.link.ping();
         Ok(())
     }
@@ -241,13 +241,14 @@ impl Client {
     /// Has a request answered when it is its turn.
     fn begin(&mut self, lane: Lane, message: ClientMessage, place: Option<Taken>) -> Answer {
         let (asker, gone) = (self.asker.clone(), self.gone.clone());
-        // Only an upload is still large when it has been read.
+        // Only an upload is still large once it has been parsed.
         let place = place.filter(|_| matches!(message, ClientMessage::UploadProjectFile(_)));
         let awaited = answers::is_told_to_all(&message).then(|| self.echoes.awaited());
         let job = async move {
             let (family, outbox) = (Family::of(&message), asker.outbox.clone());
             let shares = asker.shares.clone();
-            // Only what looks needs a share; what changes something is done though its client has gone.
+            // Only requests that just look need a share. A request that changes something is done even
+            // if its client has gone.
             let share = tokio::select! {
                 biased;
                 share = shares.of(&message, &outbox) => share,
@@ -256,7 +257,7 @@ impl Client {
             let Ok(share) = share else { return };
             let answering = answers::later(asker, message);
             let answer = match lane {
-                // To give a wait up, once it has begun, loses nothing; anything else is done to its end.
+                // A wait can be given up without loss once it has begun. Anything else is finished.
                 Lane::Waits => tokio::select! {
                     biased;
                     answer = answering => answer,
@@ -319,7 +320,7 @@ impl Client {
         tokio::select! {
             biased;
             waited = &mut wait => return waited,
-            // It shows again when all that came is read.
+            // The error shows again once everything that came has been read.
             _broken = self.link.write_only() => {}
         }
         wait.await
@@ -334,8 +335,8 @@ fn given_up(taken: Result<(), wire::Closed>) -> Result<(), End> {
     taken.map_err(|_| End::Broken(LinkError::GivenUp))
 }
 
-/// The next frame; nothing is read of it before `paused`, nor of one that is not heard. What a client
-/// has sent before its link broke is handed out all the same, as fast as it might have come.
+/// The next frame. Nothing is read before `paused`, or from a client that is not heard. What a client
+/// sent before its link broke is still handed out, at the rate at which it could have come.
 async fn next_frame(
     link: &mut Link,
     paused: Option<Instant>,

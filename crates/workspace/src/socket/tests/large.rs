@@ -1,4 +1,4 @@
-//! Messages over 1 MiB that are begun and not ended.
+//! Messages over 1 MiB that are begun and never finished.
 
 use std::{sync::Arc, time::Duration};
 
@@ -16,7 +16,7 @@ use crate::testing::soon;
 
 const MIB: usize = 1024 * 1024;
 
-/// A client's frame as it goes over the wire; its mask changes nothing.
+/// A client's frame as it goes over the wire, with a mask of zeros.
 fn frame(first: u8, payload: &[u8]) -> Vec<u8> {
     let length = (payload.len() as u64).to_be_bytes();
     [&[first, 0xff][..], &length, &[0; 4], payload].concat()
@@ -39,7 +39,7 @@ impl Holder {
         Self { far, serving }
     }
 
-    /// Waits until the server has ended it.
+    /// Waits until the server has closed the connection.
     async fn ends(mut self) {
         soon(self.far.read_to_end(&mut Vec::new())).await.unwrap();
         drop(self.far);
@@ -47,7 +47,7 @@ impl Holder {
     }
 }
 
-/// Sends a message of 3 MiB, and waits for its answer; how long that took.
+/// Sends a message of 3 MiB, waits for its answer, and returns how long that took.
 async fn answered(client: &mut Caller) -> Duration {
     let began = Instant::now();
     let long = "x".repeat(3 * MIB);
@@ -69,7 +69,7 @@ async fn a_key_that_begins_messages_and_ends_none_holds_up_itself_alone() {
         let took = answered(&mut client).await;
         assert!(took < Duration::from_secs(5), "{took:?}");
     }
-    // Where others of the key wait, a client that does not go on is cut off within seconds.
+    // If others with the same key wait, a connection that stalls is closed within seconds.
     let mut client = kit.client_with(&reader).await;
     answered(&mut client).await;
     select_all(holders.into_iter().map(|holder| holder.ends().boxed())).await;
@@ -97,7 +97,7 @@ async fn what_is_no_upload_keeps_its_place_no_longer_than_it_is_read() {
     let reader = kit.key(KeyScope::WorkspaceRead).1;
     let mut administrator = kit.client().await;
     let id = kit.project(&mut administrator).await;
-    // Looks at files wait for their turn, which does not come.
+    // Requests to look at files wait for a turn that never comes.
     let files = Arc::clone(&kit.workspace.0.door.files);
     let turns = u32::try_from(files.available_permits()).unwrap();
     let all = files.acquire_many(turns).await.unwrap();

@@ -1,4 +1,4 @@
-//! What a client has sent before it leaves is done.
+//! Requests that a client sent before it left are done.
 
 use std::time::Duration;
 
@@ -72,7 +72,7 @@ async fn what_is_still_to_be_read_when_a_client_vanishes_is_done_as_slowly_as_ev
     let kit = Kit::with(|settings| settings.message_rate = 20).await;
     let mut client = kit.client().await;
     let project = kit.project(&mut client).await;
-    // Far more than the server takes at once, and room for all of it in between.
+    // Far more than the server takes at once, over a pipe with room for all of it.
     let (far, near) = duplex(1 << 20);
     let serving = kit.serve(near, FAR);
     let (mut link, outbox) = Link::new(Box::pin(far), Role::Client);
@@ -97,7 +97,7 @@ async fn what_waits_is_not_done_once_the_key_is_revoked() {
     let project = kit.project(&mut administrator).await;
     let (key, text) = kit.key(KeyScope::WorkspaceWrite);
     let client = kit.client_with(&text).await;
-    // Nobody's turn comes.
+    // No request gets its turn.
     let files = &kit.workspace.0.door.files;
     let turns = u32::try_from(files.available_permits()).unwrap();
     let all = files.acquire_many(turns).await.unwrap();

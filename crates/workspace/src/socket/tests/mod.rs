@@ -2,7 +2,7 @@
 //!
 //! - `kit`: a workspace, and clients of it
 //! - `strangers`: before it is known who somebody is
-//! - `leaving`: what was sent before the end; `large`: messages that are begun and not ended
+//! - `leaving`: what was sent before the end; `large`: messages that are begun and never finished
 //! - `rules`: roles, malformed messages, bounds
 //! - `users`: projects of another user
 //! - `work`: sessions, projects, files, git, the cluster
