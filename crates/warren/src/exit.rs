@@ -38,8 +38,8 @@ pub(crate) fn code(result: anyhow::Result<()>) -> ExitCode {
     ExitCode::from(code)
 }
 
-/// What a terminal is shown of an error, which may tell what a stranger said. Wrapped by a context, an
-/// error's text is its whole chain, from the outermost in.
+/// The text of an error, made safe for a terminal, because it may quote a stranger. If an error has a
+/// context, its text is the whole chain, outermost first.
 fn shown(error: &anyhow::Error) -> String {
     plain::lines(&format!("{error:#}"))
 }

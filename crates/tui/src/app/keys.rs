@@ -91,7 +91,7 @@ impl App {
             Screen::Ask => self.ask_key(key),
             Screen::Help => {
                 if key.code == KeyCode::Esc {
-                    // The view comes back as it was left, not as if the user had just opened it.
+                    // The screen comes back as it was left, not as if the user had just opened it.
                     self.screen = self.before_help;
                 }
                 Vec::new()

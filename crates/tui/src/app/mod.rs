@@ -106,7 +106,7 @@ pub struct App {
     pub now: Timestamp,
     /// The screen that is shown.
     pub screen: Screen,
-    /// The view that was shown before the help.
+    /// The screen that was shown before the help.
     before_help: Screen,
     /// The server that is looked at, of those in the settings.
     pub server: usize,

@@ -33,13 +33,13 @@ use base::plain;
 use serde::Serialize;
 use tokio::runtime::{Builder, Runtime};
 
-/// Writes a line to standard output at once, since a parent process may wait for it. Nothing in it can
-/// steer a terminal.
+/// Writes a line to standard output at once: the program that started this process may wait for it.
+/// Nothing in it can control a terminal, even if strangers wrote it.
 pub(crate) fn say(line: &str) -> io::Result<()> {
     write_line(&plain::lines(line))
 }
 
-/// Writes JSON to standard output, for people to read, too.
+/// Writes JSON to standard output, laid out so that people can read it too.
 pub(crate) fn say_json(value: &impl Serialize) -> io::Result<()> {
     write_line(&plain::escaped(&serde_json::to_string_pretty(value)?))
 }

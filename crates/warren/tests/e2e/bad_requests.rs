@@ -255,7 +255,7 @@ async fn a_request_that_can_be_read_in_two_ways_is_a_400_and_the_last_of_its_con
     assert_eq!(connection.answer().await.finish().await.json()["type"], "error");
 }
 
-/// It does for every check that asks by which name the server was called.
+/// The target's host counts in every check of the name by which the server was called.
 #[tokio::test]
 async fn a_target_that_names_a_host_overrides_the_host_header() {
     let daemon = serve().start().await;

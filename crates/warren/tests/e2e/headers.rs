@@ -82,7 +82,7 @@ async fn hop_by_hop_headers_stay_on_their_hop(form: Form) {
     assert_ne!(answer.header("content-length"), Some("1"));
 }
 
-/// The server's clients would take it for the server's own word.
+/// Clients would take such headers for the server's own.
 async fn what_speaks_for_an_origin_stays_at_the_backend(form: Form) {
     const SPEAK: [(&str, &str); 6] = [
         ("location", "http://elsewhere.example/"),
@@ -159,8 +159,8 @@ async fn a_backend_never_sees_the_clients_credentials() {
     assert_eq!(got.header("x-only-here"), None);
 }
 
-/// On Anthropic's paths `request-id` is what whoever runs the backend can look up; the job's own id is
-/// beside it, and stands in for it where the backend has none.
+/// On Anthropic's paths `request-id` is the id that the people who run the backend can look up. The
+/// job's own id is sent beside it, and replaces it if the backend has none.
 async fn a_backends_own_request_id_reaches_the_client(form: Form) {
     let daemon = serve().start().await;
     let mut worker = join(&daemon, form, "w", 1).await;

@@ -192,8 +192,8 @@ async fn keys_that_do_not_work_say_why() {
     assert_eq!(allowed.status, 404, "o* is allowed");
 }
 
-/// A key with a character too few or too many, or what a list of keys shows of it, is not taken for a
-/// dummy, by which a local client would go on without the limits of its key.
+/// A key with a character too few or too many, or the part that a list of keys shows, is not taken for
+/// a dummy. Otherwise a local client would go on without its key's limits.
 #[tokio::test]
 async fn a_mistyped_key_is_refused_where_none_is_needed() {
     let daemon = serve().start().await;

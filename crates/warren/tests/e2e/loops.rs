@@ -1,4 +1,5 @@
-//! Requests that would go in a circle: they are refused where they come back, and say so.
+//! Requests that would go in a circle: they are refused where they come back, with an error that says
+//! so.
 
 use std::{fs, net::SocketAddr};
 
@@ -16,7 +17,7 @@ use crate::{
 
 const VIA: &str = "x-warren-via";
 
-/// Passes bytes on to the server, as a proxy of which the server knows nothing does.
+/// Passes bytes on to the server, like a proxy that the server does not know of.
 async fn proxy(to: SocketAddr) -> SocketAddr {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap();
@@ -24,7 +25,7 @@ async fn proxy(to: SocketAddr) -> SocketAddr {
         while let Ok((mut client, _)) = listener.accept().await {
             tokio::spawn(async move {
                 if let Ok(mut server) = TcpStream::connect(to).await {
-                    // Either end may go as it likes.
+                    // Either end may leave at any time.
                     let _ = copy_bidirectional(&mut client, &mut server).await;
                 }
             });
@@ -133,7 +134,7 @@ async fn two_servers_that_are_each_others_backend_refuse_and_serve_again_once_on
     assert!(!workers.iter().any(resting), "a circle is nobody's fault: {workers:?}");
 }
 
-/// Whatever a worker of either form, a tunnel or an endpoint is told leads back to the server.
+/// Workers of either form, tunnels and endpoints all lead back to the server.
 #[tokio::test]
 async fn every_sort_of_provider_is_told_where_a_request_has_been() {
     let daemon = serve().start().await;

@@ -1,5 +1,5 @@
-//! A client that does not read costs a bounded amount of memory, and nobody else anything; what a large
-//! request has taken goes back to the machine.
+//! A client that does not read costs a bounded amount of memory, and costs other clients nothing.
+//! Memory that a large request took goes back to the machine.
 
 use std::time::Duration;
 
@@ -144,7 +144,7 @@ async fn a_slow_client_of_a_stock_worker_is_bounded_too() {
     daemon.is_idle().await;
 }
 
-/// What large requests needed is given back, by the worker and by the server.
+/// Worker and server both give back the memory that large requests needed.
 #[tokio::test]
 async fn large_bodies_leave_nothing_behind() {
     const BODIES: usize = 8;
@@ -199,7 +199,7 @@ async fn a_stalled_stream_costs_little_more_than_its_credit() {
     drop(stalled);
 }
 
-/// A body of so many bytes, of messages as small as they can be.
+/// A body of this many bytes, made of the smallest possible messages.
 fn tiny_messages(bytes: usize) -> String {
     let message = r#"{"role":"user","content":"a"},"#;
     let messages = message.repeat(bytes / message.len());

@@ -90,7 +90,7 @@ async fn the_log_can_be_json_and_names_the_request() {
     assert!(line.to_string().contains(&id));
 }
 
-/// In JSON a span's own name stands among its fields.
+/// In JSON a span's own name is one of its fields.
 #[tokio::test]
 async fn no_field_of_a_json_line_is_there_twice() {
     let daemon = serve().set("--node-token", NODE_TOKEN).set("--log-format", "json").start().await;

@@ -1,5 +1,5 @@
-//! A backend's own errors before the first byte: another provider is asked, and the client hears of
-//! the last one only.
+//! A backend's own errors before the first byte: another provider is asked, and the client only hears
+//! of the last error.
 
 use std::path::PathBuf;
 
@@ -74,7 +74,7 @@ async fn a_backends_429_goes_to_who_is_free_and_to_nobody_else(form: Form) {
     daemon.is_idle().await;
     let answer = post(&daemon.client(), CHAT, ask(false));
     let (mut throttled, mut idle) = (first, second);
-    // Of two that are free, the one that had none for longer is asked.
+    // Of two free workers, the one that has been idle for longer is asked.
     let job = throttled.expect_job().await;
     throttled.complete(&job, 429, &broken("throttled")).await;
     let again = idle.expect_job().await;
@@ -151,7 +151,8 @@ async fn two_workers_of_which_one_is_broken_fail_no_request() {
     daemon.lines_with("its backend refused, and another is asked", 3).await;
 }
 
-/// What one provider refused and another answered is one request, with the tokens of the answer.
+/// A request that one provider refused and another answered counts as one, with the tokens of the
+/// answer.
 #[tokio::test]
 async fn a_request_that_was_tried_twice_is_counted_once() {
     let daemon = serve().start().await;

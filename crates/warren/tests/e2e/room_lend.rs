@@ -110,7 +110,7 @@ async fn a_stock_participant_of_ours_serves_every_selector() {
     serves(Protocol::Tunnel, true).await;
 }
 
-/// Between Warrens a tunnel has a word for it.
+/// Between Warrens a tunnel has a message for this.
 #[tokio::test]
 async fn a_client_that_hangs_up_stops_a_backend_behind_a_tunnel_of_ours() {
     let bench = Bench::new(json!({"name": "Room"})).await;

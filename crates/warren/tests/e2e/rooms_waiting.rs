@@ -78,8 +78,8 @@ async fn a_participant_that_allows_it_has_several_at_once() {
     }
 }
 
-/// There is no word to cancel: what still comes is ignored, and the slot is free when the participant
-/// says that it is over.
+/// There is no message to cancel: the rest of the answer is ignored, and the slot is free when the
+/// participant says that it has finished.
 #[tokio::test]
 async fn who_hangs_up_harms_nobody_and_the_slot_is_free_when_the_participant_says_so() {
     let daemon = serve().start().await;

@@ -1,4 +1,4 @@
-//! A real worker at a relay server that is no Warren.
+//! A real worker at a relay server that is not a Warren.
 
 use serde_json::json;
 use testkit::{Gate, MockBackend, RelayServer, Reply, WorkerProcess};
@@ -14,7 +14,8 @@ fn start(server: &RelayServer, backend: &MockBackend, args: &[&str]) -> WorkerPr
     WorkerProcess::start(binary(), &server.url(), &backend.url(), "lender", &args)
 }
 
-/// The server throws the last status away. So the client gets what has come, and its API's own error.
+/// The server throws the last status away. So the client gets the chunks that came, and its API's own
+/// error.
 #[tokio::test]
 async fn a_stream_that_breaks_off_ends_with_an_error_event() {
     let server = RelayServer::start(&[("local", SECRET)]).await;
@@ -39,7 +40,7 @@ async fn a_stream_that_breaks_off_ends_with_an_error_event() {
     let answer = link.ask(CHAT, &ask(true)).await;
     assert_eq!((answer.status, answer.content_type.as_str()), (502, "application/json"));
     assert!(answer.body.contains("backend_broke"), "{}", answer.body);
-    // The link has come through all of it.
+    // The link has survived all of this.
     backend.then(Reply::json(200, &json!({"ok": true})));
     assert_eq!(link.ask(CHAT, &ask(false)).await.body, r#"{"ok":true}"#);
 }

@@ -1,5 +1,5 @@
-//! Names and words of strangers on a terminal: nothing in them steers it, and programs that read JSON
-//! get them whole.
+//! Names and words of strangers on a terminal: nothing in them controls it, and programs that read JSON
+//! get them unchanged.
 
 use serde_json::json;
 use testkit::{Client, Connect, DEADLINE, FakeHub, Reply, eventually};
@@ -11,13 +11,13 @@ use crate::{
     room_people::{Person, saying},
 };
 
-/// ESC and what follows it, C1, an override, an isolate, a mark, one that nobody sees.
+/// ESC and what follows it, C1, an override, an isolate, a mark, an invisible character.
 const STEERING: &str = "\u{1b}[2J\u{9b}\u{202e}\u{2066}\u{200f}\u{200b}";
 
 /// The same without control characters, which most servers refuse in names.
 const TURNING: &str = "\u{202e}\u{2066}\u{200f}\u{200b}";
 
-/// Nothing that was printed does anything to a terminal, and what is shown of the name is there.
+/// Nothing in the output controls a terminal, and the visible part of the name is there.
 #[track_caller]
 fn is_harmless(ran: &Ran, shown: &str) {
     let printed = format!("{}{}", ran.out, ran.err);

@@ -62,7 +62,7 @@ impl Terminal {
         self.screen.lock().unwrap().screen().contents()
     }
 
-    /// All lines that were ever written, those that have scrolled away among them.
+    /// All lines that were ever written, including those that have scrolled away.
     pub(crate) fn lines(&self) -> Vec<String> {
         let mut tall = Parser::new(size(24), size(80), 10_000);
         tall.process(&self.written.lock().unwrap());

@@ -57,7 +57,7 @@ impl Certificate {
         Self { directory, der }
     }
 
-    /// As the command line of OpenSSL makes it, where that is installed.
+    /// A certificate made by the OpenSSL command line, if that is installed.
     fn of_openssl() -> Option<Self> {
         let directory = tempfile::tempdir().unwrap();
         let made = std::process::Command::new("openssl")
@@ -224,8 +224,8 @@ async fn workers_connect_over_tls_to_servers_they_can_trust() {
     }
 }
 
-/// A certificate that names another host does not stand for this one, even if it is trusted. The error says
-/// how to make one that does.
+/// A certificate for another host is not accepted, trusted or not, and the message says how to make one
+/// that is.
 #[tokio::test]
 async fn a_certificate_for_another_name_is_refused_with_the_line_that_makes_one() {
     let own = tempfile::tempdir().unwrap();
@@ -239,7 +239,7 @@ async fn a_certificate_for_another_name_is_refused_with_the_line_that_makes_one(
     assert!(refused.contains("box.lan") && refused.contains("warren cert NAME"), "{refused}");
 }
 
-/// What people see of a new certificate: what it is, and the lines that use it. One that is there is
+/// What people see of a new certificate: what it is, and the commands that use it. An existing one is
 /// not replaced unasked.
 #[tokio::test]
 async fn a_certificate_is_made_on_the_command_line() {

@@ -153,7 +153,7 @@ async fn the_chunks_of_a_stock_worker_are_acknowledged_at_once() {
     assert!(slowest[STREAMS / 2] < Duration::from_millis(25), "{slowest:?}");
 }
 
-/// The longest that a chunk of a stream takes to its client.
+/// The longest time that a chunk of a stream takes to reach its client.
 async fn slowest_chunk(daemon: &Daemon, worker: &mut FakeWorker) -> Duration {
     let asked = daemon.client().post(CHAT, &ask(true)).open().await;
     let job = worker.expect_job().await;

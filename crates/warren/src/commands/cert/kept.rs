@@ -26,10 +26,10 @@ impl Files {
         Self { certificate: file("cert.pem"), key: file("key.pem") }
     }
 
-    /// Writes both, the key for its owner alone. What is there stays, but with `force`.
+    /// Writes both, the key for its owner alone. Existing files stay, unless `force` is set.
     ///
     /// # Errors
-    /// When one is there, or cannot be written.
+    /// When a file already exists or cannot be written.
     pub(super) fn write(&self, made: &Made, force: bool) -> anyhow::Result<()> {
         let all = [
             (&self.key, made.key.expose(), 0o600),
@@ -61,7 +61,7 @@ fn remove(path: &Path) -> io::Result<()> {
     }
 }
 
-/// A new file: of one that is there the mode would stay.
+/// Creates a new file: an existing one would keep its mode.
 fn write(path: &Path, text: &str, mode: u32) -> io::Result<()> {
     let mut file = OpenOptions::new().write(true).create_new(true).mode(mode).open(path)?;
     file.write_all(text.as_bytes())

@@ -21,18 +21,18 @@ const MAX_NAMES: usize = 100;
 pub(super) struct Made {
     /// Host names and addresses that it is for.
     pub(super) names: Vec<String>,
-    /// The day, in UTC, with whose beginning it ends.
+    /// The day, in UTC, at whose beginning it expires.
     pub(super) until: Date,
     /// The SHA-256 of its DER, as other programs write it: in capitals, with colons.
     pub(super) fingerprint: String,
-    /// Itself, as PEM.
+    /// The certificate, as PEM.
     pub(super) certificate: String,
     /// Its key, as PEM.
     pub(super) key: Secret,
 }
 
 impl Made {
-    /// A new certificate for these names, valid for `days` from `now`.
+    /// A new certificate for these names, valid for this many days from `now`.
     ///
     /// # Errors
     /// When there are too many names, or one is neither a host name nor an address.
@@ -90,7 +90,7 @@ fn params(names: &[String], from: Date, until: Date) -> anyhow::Result<Certifica
     Ok(params)
 }
 
-/// The day that is `days` from now; negative days are in the past.
+/// The day that is this many days from now. Clocks differ, so a certificate may begin yesterday.
 fn day(now: Timestamp, days: i64) -> anyhow::Result<Date> {
     let at =
         now.checked_add(SignedDuration::from_hours(24 * days)).context("the clock is wrong")?;

@@ -50,7 +50,7 @@ impl Cert {
     }
 }
 
-/// By what others reach this machine, and it itself.
+/// The names and addresses by which others reach this machine, and by which it reaches itself.
 fn own_names() -> Vec<String> {
     let host = hardware::host_name();
     let is_short = !host.contains('.') && host != "localhost";

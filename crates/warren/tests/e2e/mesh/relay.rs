@@ -54,7 +54,7 @@ async fn a_server_that_is_no_relay_says_so() {
     assert_eq!(daemon.client().get("/peers").await.status, 404);
 }
 
-/// The status that a page of this origin gets which asks for the relay by this name.
+/// The status that a page of this origin gets when it calls the relay by this host name.
 async fn knock(client: &Client, host: &str, origin: Option<&str>) -> u16 {
     let request = client
         .request("GET", "/ws?node=x")
@@ -77,10 +77,10 @@ async fn a_page_of_another_origin_learns_nothing_of_who_is_at_the_relay() {
         let (client, own) = (Client::new(address), address.to_string());
         let page = format!("http://{own}");
         assert_eq!(knock(&client, &own, Some("https://evil.example")).await, 403);
-        // A name of the page's maker, which leads here.
+        // The page's own host name, which its author pointed at this machine.
         assert_eq!(knock(&client, "evil.example", Some("http://evil.example")).await, 403);
         assert_eq!(knock(&client, &own, Some(&page)).await, 101);
-        // Programs are no pages, whatever name they dial.
+        // Programs are not pages, whatever name they dial.
         assert_eq!(knock(&client, "relay.example", None).await, 101);
     }
 }

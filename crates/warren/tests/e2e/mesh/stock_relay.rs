@@ -129,7 +129,7 @@ async fn an_error_of_a_stock_node_is_told_and_hanging_up_closes_its_session() {
     let refusing = FakeMeshNode::start(relay.address(), settings).await;
     knows(&asker, &refusing, "refusing").await;
     for _ in 0..5 {
-        // It is not the node's fault, however often.
+        // This is not the node's fault, however often it happens.
         let answer = asker.ask(&of("refusing", true)).await;
         assert_eq!(
             (answer.status, answer.json()["error"]["message"].as_str()),

@@ -1,4 +1,4 @@
-//! Large messages that are begun and not ended.
+//! Large messages that are begun and never finished.
 
 use std::time::{Duration, Instant};
 
@@ -11,7 +11,7 @@ use crate::cli::make_key;
 const MIB: usize = 1024 * 1024;
 
 impl Place {
-    /// Uploads 3 MiB; how long that took.
+    /// Uploads 3 MiB, and returns how long that took.
     async fn uploads(&self, project: &str, name: &str) -> Duration {
         let mut client = self.client().await;
         let began = Instant::now();
@@ -31,7 +31,8 @@ async fn a_reader_who_begins_messages_and_ends_none_keeps_no_administrator_waiti
     let mut holders = Vec::new();
     for _ in 0..10 {
         let mut holder = WorkspaceClient::connect(place.daemon.address(), &key).await;
-        // What is over 1 MiB is not read before there is a place for it, and fits into the socket.
+        // Data beyond 1 MiB is not read before there is a place for it, and fits into the socket's
+        // buffers.
         holder.begin(MIB + MIB / 4).await;
         holders.push(holder);
     }

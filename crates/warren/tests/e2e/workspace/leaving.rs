@@ -1,4 +1,4 @@
-//! What a client says before it says goodbye is done.
+//! Requests that a client sends before it closes the connection are done.
 
 use serde_json::json;
 use testkit::{DEADLINE, eventually};

@@ -131,7 +131,7 @@ async fn a_server_that_stops_ends_all_that_runs_in_it() {
     client.ends().await;
 }
 
-/// The files of writes in a directory that have no name of their own yet.
+/// The temporary files of unfinished writes in a directory.
 fn unfinished(directory: &Path) -> usize {
     let entries = fs::read_dir(directory).unwrap().flatten();
     entries.filter(|entry| entry.file_name().to_string_lossy().starts_with(".warren-")).count()

@@ -13,7 +13,7 @@ const IN_ALL: u64 = 256 * MIB;
 /// What else the server may grow by.
 const ELSE: u64 = 24 * MIB;
 
-/// More of them than have room together.
+/// More of them than there is room for.
 const CLIENTS: usize = 30;
 
 #[tokio::test]
@@ -35,7 +35,7 @@ async fn unread_answers_take_what_the_book_says_and_give_it_back() {
         client.say(chunk.clone()).await;
         unread.push(client);
     }
-    // As much as has room at all: two answers of 11 MiB each for ten clients.
+    // As much as there is room for: two answers of 11 MiB for each of ten clients.
     let is_full = async || place.daemon.resident_bytes() > before + 200 * MIB;
     eventually("room taken by answers", DEADLINE, is_full).await;
     let grown = place.daemon.peak_resident_bytes().saturating_sub(before);

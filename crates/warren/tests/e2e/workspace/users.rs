@@ -65,8 +65,8 @@ async fn a_session_of_another_user_is_wholly_that_users_and_has_no_way_back() {
     let (uid, gid) = (id(&["-u", USER]), id(&["-g", USER]));
     let mut client = place.client().await;
     let project = project(&place, &mut client).await;
-    // What the kernel says it is; its environment; what is root's; every way back to root.
-    // It waits to be watched: a screen that is repainted has other ends of lines.
+    // What the kernel says it is; its environment; what is root's; every way back to root. The program
+    // waits until it is watched: a repainted screen has different line endings.
     let script = "read x; grep -hE '^(Uid|Gid|CapInh|CapPrm|CapEff|CapAmb)' /proc/self/status | tr '\\t' ' '; \
         echo \"env $HOME $USER $LOGNAME $OF_PROJECT\"; \
         cat /etc/shadow >/dev/null 2>&1 && echo 'reads it'; ls /root >/dev/null 2>&1 && echo 'lists it'; \

@@ -77,8 +77,8 @@ impl Attach {
     }
 }
 
-/// Uses a session until it ends, or until its user detaches; one that was just made from its first
-/// output on, though it may have ended.
+/// Uses a session until it ends, or until its user detaches. A new session is shown from its first
+/// output on, even if it has already ended.
 pub(crate) async fn use_session(
     workspace: Workspace,
     address: &Address,

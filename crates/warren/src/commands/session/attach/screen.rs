@@ -46,7 +46,8 @@ impl Painter {
         match seen {
             Seen::Output(data) => {
                 if !self.has_painted {
-                    // Of one that is shown from its beginning, when there was nothing on its screen.
+                    // For a session shown from its beginning, this is when there was nothing on its
+                    // screen.
                     self.paint("", out);
                 }
                 self.rest.read(&data);
@@ -202,7 +203,7 @@ mod tests {
         let lost = || Seen::Lost("why".to_owned());
         let told = |seen: Vec<Seen>| {
             let (mut painter, mut out) = (Painter::new(5), Vec::new());
-            // Nothing is painted before the first output, nor when the terminal is given back.
+            // Nothing is painted before the first output, or once the terminal is given back.
             painter.has_painted = true;
             seen.into_iter().for_each(|seen| painter.take(seen, &mut out));
             painter.has_painted = false;

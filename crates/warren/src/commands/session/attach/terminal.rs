@@ -24,8 +24,8 @@ use super::screen::RESET;
 /// So many reads of what is typed wait to be sent, each of at most so many bytes.
 const READS: usize = 4;
 const READ: usize = 16 * 1024;
-/// How long the last output is waited for when the terminal has stopped, and how much is written at once,
-/// in bytes: a terminal that takes it slowly has not.
+/// How long to wait for a terminal that has stopped taking the last output, and how many bytes are
+/// written at once. The pieces are small so that a slow terminal does not count as stopped.
 const LAST: Duration = Duration::from_secs(2);
 const PIECE: usize = 4 * 1024;
 
@@ -122,7 +122,7 @@ pub(super) fn typed() -> io::Result<mpsc::Receiver<Vec<u8>>> {
 /// the keys and the network.
 pub(super) struct Writer {
     batches: mpsc::Sender<Vec<u8>>,
-    /// How many pieces were written. It ends when all are.
+    /// Counts the pieces written. It ends when all have been.
     written: watch::Receiver<u64>,
 }
 
@@ -149,7 +149,8 @@ impl Writer {
         self.batches.clone().reserve_owned().await.ok()
     }
 
-    /// Writes this last, and waits until all is written, or nothing was for some time.
+    /// Writes this last, and waits until all is written, or until nothing has been written for some
+    /// time.
     pub(super) async fn end(self, last: Vec<u8>) {
         let Self { batches, mut written } = self;
         let sending = async move {

@@ -69,7 +69,7 @@ async fn who_opens_a_command_that_ends_at_once_sees_all_of_it_and_its_exit_code(
     let place = Place::start().await;
     let dir = place.dir();
     let expected: Vec<String> = (1..=3000).map(|line| line.to_string()).collect();
-    // Four at a time, so that they are in each other's way.
+    // Four at a time, so that they compete with each other.
     for _ in 0..10 {
         let script = ["--dir", &dir, "--", "sh", "-c", "seq 1 3000; echo END; exit 7"];
         let mut terminals = [(); 4].map(|()| place.terminal(&["open"], &script));
