@@ -143,6 +143,24 @@ async fn the_window_may_have_any_size() {
     tui.ends(0).await;
 }
 
+/// A key and a new size often come together: a window is dragged while somebody types.
+#[tokio::test]
+async fn a_key_that_comes_with_a_new_size_is_not_lost() {
+    let daemon = serve().start().await;
+    let mut tui = tui(&daemon, &[]);
+    tui.shows("Queues").await;
+    for width in 100..150 {
+        tui.resize(40, width);
+        tui.press("?").await;
+        tui.shows("Everywhere").await;
+        tui.resize(30, width);
+        tui.press("\u{1b}").await;
+        tui.hides("Everywhere").await;
+    }
+    tui.press("q").await;
+    tui.ends(0).await;
+}
+
 #[tokio::test]
 async fn without_a_terminal_it_says_so() {
     let mut tui = ChildProcess::start("tui", binary(), &["tui"]);
