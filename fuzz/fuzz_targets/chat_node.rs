@@ -3,10 +3,7 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use protocol::translate::{
-    Context,
-    chat_node::{Next, Order, answer, request},
-};
+use translate::{Context, chat_node::{Next, Order, answer, request}};
 
 fuzz_target!(|data: (&[u8], &str, u8)| {
     let (body, text, size) = data;

@@ -5,7 +5,7 @@
 
 use base::Endpoint;
 use libfuzzer_sys::fuzz_target;
-use protocol::translate::{BadAnswer, Body, Context, answer, served_as};
+use translate::{BadAnswer, Body, Context, answer, served_as};
 use serde_json::value::RawValue;
 
 fuzz_target!(|data: &[u8]| {

@@ -4,7 +4,7 @@
 
 use base::Endpoint;
 use libfuzzer_sys::fuzz_target;
-use protocol::translate::{Context, request, served_as};
+use translate::{Context, request, served_as};
 use serde_json::{Value, value::RawValue};
 
 fuzz_target!(|data: &[u8]| {

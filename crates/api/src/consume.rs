@@ -9,13 +9,10 @@ use axum::{extract::State, response::Response};
 use base::{Endpoint, JobId, ModelName, ProviderId};
 use bytes::Bytes;
 use http::{HeaderMap, Method, Request, StatusCode, request::Parts};
-use protocol::{
-    headers::ROUTE,
-    room::selector::RESERVED,
-    translate::{BadRequest, Context, served_as},
-};
+use protocol::{headers::ROUTE, room::selector::RESERVED};
 use rooms::Room;
 use scheduler::{Answer, Job, JobRequest, NoRoute, Route};
+use translate::{BadRequest, Context, served_as};
 
 use crate::{
     admission::{Admission, put_standing},

@@ -9,9 +9,10 @@ use axum::{
 };
 use base::JobId;
 use http::{HeaderName, HeaderValue, StatusCode, Uri, header};
-use protocol::{openai::BadBody, translate::BadRequest, via::Loop};
+use protocol::{openai::BadBody, via::Loop};
 use rand::RngExt;
 use scheduler::{Ending, Failure};
+use translate::BadRequest;
 
 use crate::{
     admission, head, room,

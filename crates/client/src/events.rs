@@ -2,12 +2,16 @@
 
 use std::{collections::VecDeque, time::Duration};
 
-use crate::error::ClientError;
 use bytes::Bytes;
 use http_body_util::BodyExt;
 use hyper::body::Incoming;
-use protocol::{room::event::EventEnvelope, translate::events::EventReader};
+use protocol::{
+    room::event::EventEnvelope,
+    sse::{EventReader, EventTooLong},
+};
 use tokio::time::timeout;
+
+use crate::error::ClientError;
 
 /// How long what happens in a room may be silent: servers show every ten seconds that they live, and
 /// stock ones hang up after that.
@@ -104,7 +108,10 @@ impl Events {
             ready.push_back(Bytes::copy_from_slice(data));
             Ok(())
         });
-        read.map_err(|bad| ClientError::Strange { url: self.url.clone(), reason: bad.to_string() })
+        read.map_err(|bad: EventTooLong| ClientError::Strange {
+            url: self.url.clone(),
+            reason: bad.to_string(),
+        })
     }
 
     fn late(&self) -> ClientError {

@@ -2,11 +2,9 @@
 
 use base::{Endpoint, JobId};
 use http::{HeaderMap, HeaderValue, header};
-use protocol::{
-    sse::Boundary,
-    translate::node_chat::{INVALID, UNKNOWN_MODEL},
-};
+use protocol::sse::Boundary;
 use serde::Serialize;
+use translate::node_chat::{INVALID, UNKNOWN_MODEL};
 
 use super::Shape;
 use crate::error::{ApiError, Kind};

@@ -2,8 +2,8 @@
 
 use bytes::Bytes;
 use http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
-use protocol::translate::{Answer, BadAnswer, Body};
 use scheduler::{AnswerMap, Head, Untranslatable};
+use translate::{Answer, BadAnswer, Body};
 
 /// Makes the client's answer, its head included.
 pub(super) struct TranslatedAnswer {

@@ -14,11 +14,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 use base::{Endpoint, Endpoints, ModelName};
 use bytes::Bytes;
 use http::{HeaderMap, HeaderValue, header};
-use protocol::{
-    openai::{self, AskUsage, Edit, Peek},
-    translate::{self, BadRequest, Context},
-};
+use protocol::openai::{self, AskUsage, Edit, Peek};
 use scheduler::{AnswerMap, JobRequest, Translated, Translator, Untranslatable};
+use translate::{self, BadRequest, Context};
 
 use self::{answer::TranslatedAnswer, usage::StripUsage};
 use crate::looked::WORKED_ON_AT_ONCE;

@@ -1,11 +1,11 @@
 //! What a backend sends as chunks of the mesh's. Pure.
 
 use protocol::{
+    failure::BadAnswer,
     json::clip,
     mesh::cluster::ErrorCode,
     openai::chunk,
-    sse::begins_like_sse,
-    translate::{BadAnswer, events::EventReader},
+    sse::{EventReader, begins_like_sse},
 };
 use serde_json::value::RawValue;
 

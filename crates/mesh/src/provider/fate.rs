@@ -2,10 +2,10 @@
 
 use http::StatusCode;
 use protocol::{
+    failure::MAX_MESSAGE,
     json::clip,
     mesh::cluster::{ErrorCode, InferenceError},
     openai::error_body,
-    translate::chat::failure::MAX_MESSAGE,
 };
 
 /// The longest body of a backend's error that is passed on, in bytes.

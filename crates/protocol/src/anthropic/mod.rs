@@ -1,7 +1,6 @@
 //! The Messages API: its errors, the event that keeps its streams open, and how large a request is.
 
 mod count;
-pub(crate) mod message_request;
 
 use serde::Serialize;
 

@@ -8,8 +8,8 @@ use serde_json::{Map, Value, value::RawValue};
 
 use super::peek::span;
 use crate::{
-    json,
-    translate::chat::{Failure, chunk::Text},
+    failure::Failure,
+    json::{self, lenient::Text},
 };
 
 /// What must be known of a chunk to pass it on.

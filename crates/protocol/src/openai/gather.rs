@@ -6,8 +6,8 @@ use std::collections::BTreeMap;
 use serde_json::{Map, Value, map::Entry};
 
 use crate::{
+    failure::{BadAnswer, MAX_KEPT},
     json,
-    translate::{BadAnswer, MAX_KEPT},
 };
 
 type Object = Map<String, Value>;

@@ -2,11 +2,9 @@
 //! and what it answers itself.
 
 mod ask_usage;
-pub(crate) mod chat_request;
 pub mod chunk;
 mod defaults;
 mod gather;
-pub(crate) mod instruct;
 mod peek;
 mod prompt;
 mod reply;

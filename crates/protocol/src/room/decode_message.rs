@@ -14,7 +14,7 @@ use super::{
         RoomJoin, ServerMessage, TuiRegister,
     },
 };
-use crate::{json::clip, translate::fields::Text};
+use crate::json::{clip, fields::Text};
 
 /// A client's message that could not be taken, with as much of it as could be read.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]

@@ -31,11 +31,7 @@ use super::{
 };
 use crate::{
     json,
-    openai::{
-        Edit, added,
-        chat_request::{Content, Message, Role, StreamOptions},
-        object_end, span, splice,
-    },
+    openai::{Edit, added, object_end, span, splice},
 };
 
 /// The body with those defaults that it lacks, for a provider that serves this endpoint. `None`
@@ -60,24 +56,34 @@ pub fn complete(body: &[u8], endpoint: Endpoint, defaults: &RuntimeConfig) -> Op
 /// The body of the streaming Chat Completions request that an `llm:request` becomes. Its model is
 /// the selector.
 pub fn llm_request_body(request: &LlmRequest) -> String {
-    let said = Content::Text(Cow::Borrowed(&*request.prompt));
-    json::write(&Asked {
+    json::write(&ChatRequest {
         model: &request.target_id,
-        messages: [Message::new(Role::User, said)],
+        messages: [Message { role: "user", content: &request.prompt }],
         options: request.options.as_ref(),
         stream: true,
-        stream_options: StreamOptions::with_usage(true),
+        stream_options: StreamOptions { include_usage: true },
     })
 }
 
 #[derive(Serialize)]
-struct Asked<'a> {
+struct ChatRequest<'a> {
     model: &'a str,
     messages: [Message<'a>; 1],
     #[serde(flatten)]
     options: Option<&'a GenerationConfig>,
     stream: bool,
-    stream_options: Option<StreamOptions>,
+    stream_options: StreamOptions,
+}
+
+#[derive(Serialize)]
+struct Message<'a> {
+    role: &'static str,
+    content: &'a str,
+}
+
+#[derive(Serialize)]
+struct StreamOptions {
+    include_usage: bool,
 }
 
 /// A parameter that a body may get.
@@ -194,8 +200,7 @@ impl<'a> Given<'a> {
         if list.has_system {
             return None;
         }
-        let content = Content::Text(Cow::Borrowed(instructions));
-        let mut text = json::write(&Message::new(Role::System, content));
+        let mut text = json::write(&Message { role: "system", content: instructions });
         if !list.is_empty {
             text.push(',');
         }

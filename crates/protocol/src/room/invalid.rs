@@ -9,9 +9,9 @@ use serde::{Deserialize, Serialize, de::IgnoredAny};
 use serde_json::value::RawValue;
 
 use super::limits::Unfit;
-use crate::{
-    json::clip,
-    translate::fields::{self, Text},
+use crate::json::{
+    clip,
+    fields::{self, Text},
 };
 
 /// What is wrong with a body. As JSON it is the `details` of an error in the form that stock servers

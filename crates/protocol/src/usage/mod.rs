@@ -3,14 +3,17 @@
 //! - `reported`: what the answer tells of itself
 //! - `generated`: what it is seen to carry, for answers that tell nothing or break off
 //! - `prompt`: what a request asks a model to read, estimated
+//! - `estimate`: how many tokens a text has
 //! - `counter`: all of these together, for one answer
 
 mod counter;
+mod estimate;
 mod generated;
 mod prompt;
 mod reported;
 
 pub use counter::AnswerCounter;
+pub use estimate::{IMAGE_TOKENS, Tally, estimate_tokens};
 pub use generated::GeneratedCounter;
 pub use prompt::prompt_tokens;
 pub use reported::{MAX_OBJECT, UsageScanner};

@@ -4,7 +4,7 @@ use std::sync::LazyLock;
 
 use memchr::memmem::Finder;
 
-use crate::translate::tokens::IMAGE_TOKENS;
+use crate::usage::IMAGE_TOKENS;
 
 /// Bytes of JSON that make a token, by rule of thumb.
 const BYTES_PER_TOKEN: usize = 4;

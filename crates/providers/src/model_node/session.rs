@@ -12,13 +12,13 @@ use protocol::{
     json::clip,
     node::{ResultFrame, Stop},
     openai::error_body,
-    translate::{
-        BadRequest, Context,
-        chat_node::{self, Next},
-    },
 };
 use scheduler::{AnswerWriter, Assignment, Gone, Membership, ReaderGone};
 use tokio::time::Instant;
+use translate::{
+    BadRequest, Context,
+    chat_node::{self, Next},
+};
 use wire::{Frame, Outbox};
 
 use super::{

@@ -3,11 +3,11 @@
 use base::JobId;
 use bytes::Bytes;
 use http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
-use protocol::translate::{
+use scheduler::{AnswerWriter, Head, ReaderGone, Usage};
+use translate::{
     BadAnswer, Body,
     chat_node::{Next, NodeAnswer},
 };
-use scheduler::{AnswerWriter, Head, ReaderGone, Usage};
 
 /// Tells the client that tokens are counted by estimate.
 const USAGE: HeaderName = HeaderName::from_static("x-warren-usage");

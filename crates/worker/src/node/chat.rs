@@ -1,14 +1,15 @@
 //! A task as a request of the Chat Completions API, and the text of its answer. Pure.
 
 use protocol::{
+    failure::Failure,
     json::clip,
     node::{Message, Role, Task},
-    translate::{
-        Answer, BadAnswer, Body,
-        chat::{Failure, FromChat, Outcome, Part, Writer},
-    },
 };
 use serde::Serialize;
+use translate::{
+    Answer, BadAnswer, Body,
+    chat::{FromChat, Outcome, Part, Writer},
+};
 
 /// Where the backend is asked.
 pub(super) const PATH: &str = "/v1/chat/completions";

@@ -5,11 +5,9 @@ use std::time::Duration;
 use backend::{Answer, AnswerBody, BackendError};
 use bytes::Bytes;
 use http::{HeaderMap, HeaderValue, StatusCode, header};
-use protocol::{
-    node::Task,
-    translate::{BadAnswer, Body},
-};
+use protocol::node::Task;
 use tokio::time::timeout;
+use translate::{BadAnswer, Body};
 
 use super::{
     chat::{self, TextOf},

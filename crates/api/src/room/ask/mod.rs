@@ -23,11 +23,11 @@ use protocol::{
         message::{LlmComplete, LlmError, LlmToken},
         types::AnswerMetrics,
     },
-    translate::{Answer as _, BadAnswer, Body, chat::FromChat},
 };
 use rooms::Room;
 use scheduler::{Answer, Event, Failure, Head};
 use tokio::time::Instant;
+use translate::{Answer as _, BadAnswer, Body, chat::FromChat};
 
 use self::tokens::{Tokens, Told};
 use super::{

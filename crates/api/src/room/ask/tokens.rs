@@ -1,8 +1,9 @@
 //! The tokens of an answer, taken from a chat's answer as it comes.
 
-use protocol::translate::{
+use protocol::failure::Failure;
+use translate::{
     BadAnswer, Body,
-    chat::{Failure, Outcome, Part, Writer},
+    chat::{Outcome, Part, Writer},
 };
 
 /// What an answer has said since it was last looked.
@@ -60,7 +61,7 @@ impl Writer for Tokens {
 
 #[cfg(test)]
 mod tests {
-    use protocol::translate::{Answer, chat::FromChat};
+    use translate::{Answer, chat::FromChat};
 
     use super::*;
 

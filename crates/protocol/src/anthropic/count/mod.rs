@@ -19,9 +19,9 @@ use self::{
     place::{At, Key, List, Place, skip, tokens, value},
     text::Text,
 };
-use crate::translate::{
-    BadRequest,
-    tokens::{IMAGE_TOKENS, estimate_tokens},
+use crate::{
+    json::BadRequest,
+    usage::{IMAGE_TOKENS, estimate_tokens},
 };
 
 /// What a message or a tool costs besides its text: its role and its frame.

@@ -10,7 +10,7 @@ use serde_json::Number;
 
 use crate::{
     json::escaped_len,
-    translate::tokens::{Tally, estimate_tokens},
+    usage::{Tally, estimate_tokens},
 };
 
 /// How many tokens the text of a value has. `null` has none.

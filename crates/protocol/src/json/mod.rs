@@ -1,0 +1,46 @@
+//! JSON, read and written.
+//!
+//! - [`fields`]: the parts of a request, with the path of the one that is wrong
+//! - [`lenient`]: texts and counts, read forgivingly
+//! - `escape`: text as the content of a JSON string, without building values
+
+mod escape;
+pub mod fields;
+pub mod lenient;
+
+use serde::Serialize;
+
+pub use escape::{escaped_len, push_escaped};
+pub use fields::BadRequest;
+
+/// `text`, or its beginning when it is longer than `max` bytes. Errors repeat what a stranger
+/// sent; this keeps them short.
+pub fn clip(text: &str, max: usize) -> &str {
+    &text[..text.floor_char_boundary(max)]
+}
+
+/// A value of plain data as JSON text, after what `out` holds already.
+#[expect(clippy::expect_used, reason = "strings, numbers and maps of strings always serialise")]
+pub fn write_into(out: String, value: &impl Serialize) -> String {
+    let mut out = out.into_bytes();
+    serde_json::to_writer(&mut out, value).expect("plain data");
+    String::from_utf8(out).expect("JSON is text")
+}
+
+/// A value of plain data as JSON text.
+#[expect(clippy::expect_used, reason = "strings, numbers and maps of strings always serialise")]
+pub fn write(value: &impl Serialize) -> String {
+    serde_json::to_string(value).expect("plain data")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn clip_never_cuts_a_character() {
+        assert_eq!(clip("aé", 2), "a");
+        assert_eq!(clip("aé", 3), "aé");
+        assert_eq!(clip("aé", 99), "aé");
+    }
+}

@@ -1,0 +1,49 @@
+//! What every answer's translation is, whatever its pair.
+
+use protocol::failure::BadAnswer;
+
+/// Makes the client's answer of a provider's, piece by piece. One for each attempt.
+///
+/// `head` comes first and once. Bytes of an answer that is no stream are kept until the end, up to
+/// [`MAX_KEPT`](crate::MAX_KEPT).
+pub trait Answer: Send {
+    /// The status and the kind of body that come: the status and kind that the client gets.
+    fn head(&mut self, status: u16, body: Body) -> (u16, Body);
+
+    /// The next bytes of the provider's answer; appends what the client gets for them.
+    ///
+    /// # Errors
+    /// [`BadAnswer`] when they make no sense.
+    fn feed(&mut self, chunk: &[u8], out: &mut Vec<u8>) -> Result<(), BadAnswer>;
+
+    /// The provider's answer is complete; appends the rest of the client's.
+    ///
+    /// # Errors
+    /// As [`Answer::feed`].
+    fn end(&mut self, out: &mut Vec<u8>) -> Result<(), BadAnswer>;
+}
+
+impl<A: Answer + ?Sized> Answer for Box<A> {
+    fn head(&mut self, status: u16, body: Body) -> (u16, Body) {
+        (**self).head(status, body)
+    }
+
+    fn feed(&mut self, chunk: &[u8], out: &mut Vec<u8>) -> Result<(), BadAnswer> {
+        (**self).feed(chunk, out)
+    }
+
+    fn end(&mut self, out: &mut Vec<u8>) -> Result<(), BadAnswer> {
+        (**self).end(out)
+    }
+}
+
+/// The kind of an answer's body.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Body {
+    /// One JSON value.
+    Json,
+    /// A stream of events.
+    Events,
+    /// JSON values, one a line (the node protocol's consumer side).
+    Lines,
+}

@@ -1,0 +1,254 @@
+//! The parts of an answer in their order: one after the other, whatever order their pieces come in.
+//!
+//! The part in front is written as it comes. What comes for a later one is kept until the one in
+//! front is complete: text is as soon as something else follows, a call when its arguments are a
+//! whole object, everything at the end of the answer. The order is that in which parts begin.
+
+use std::collections::VecDeque;
+
+use super::{Part, Writer, calls::Calls, chunk::ToolCall};
+use crate::{BadAnswer, MAX_KEPT};
+
+/// The most calls of tools in an answer.
+pub const MAX_CALLS: usize = 1024;
+
+/// The longest id or name of a call, in bytes.
+pub const MAX_CALL_WORD: usize = 1024;
+
+/// What a part that has to wait costs beside its text, in bytes.
+const OVERHEAD: usize = 128;
+
+/// The parts that are not complete, and the calls so far.
+#[derive(Debug, Default)]
+pub struct Parts {
+    waiting: VecDeque<Waiting>,
+    /// Whether the first one that waits has been opened.
+    open: bool,
+    calls: Calls,
+    /// Calls that have been opened.
+    written: usize,
+    /// Bytes that wait.
+    kept: usize,
+    /// White space that may be the beginning of a text.
+    blank: String,
+    /// Whether there has been any part.
+    any: bool,
+}
+
+#[derive(Debug)]
+struct Waiting {
+    part: Part,
+    /// What of it has not been written.
+    text: String,
+}
+
+impl Parts {
+    /// How many calls of tools have been written.
+    pub fn calls(&self) -> usize {
+        self.written
+    }
+
+    /// Takes more thoughts, text or refusal. White space alone is no text: some models put an empty
+    /// line between their thoughts and a call. It counts when text follows, or nothing else comes.
+    ///
+    /// # Errors
+    /// [`BadAnswer`] when too much has to wait.
+    pub fn text(
+        &mut self,
+        part: Part,
+        text: &str,
+        writer: &mut impl Writer,
+        out: &mut Vec<u8>,
+    ) -> Result<(), BadAnswer> {
+        if text.is_empty() {
+            return Ok(());
+        }
+        let goes_on = self.waiting.back().is_some_and(|last| last.part == part);
+        if goes_on {
+            return self.push(self.waiting.len() - 1, text, writer, out);
+        }
+        if part == Part::Text && text.trim_ascii().is_empty() {
+            self.blank.push_str(text);
+            return self.keep(text.len());
+        }
+        let blank = self.take_blank();
+        let blank = if part == Part::Text { blank } else { String::new() };
+        self.begin(part, writer, out)?;
+        let last = self.waiting.len() - 1;
+        self.push(last, &blank, writer, out)?;
+        self.push(last, text, writer, out)
+    }
+
+    /// Takes a piece of a call. A call waits for its name.
+    ///
+    /// # Errors
+    /// [`BadAnswer`] when too much has to wait, too many tools are called, or one's id or name is
+    /// endless.
+    pub fn call(
+        &mut self,
+        piece: &ToolCall<'_>,
+        writer: &mut impl Writer,
+        out: &mut Vec<u8>,
+    ) -> Result<(), BadAnswer> {
+        if piece.id.len().max(piece.function.name.len()) > MAX_CALL_WORD {
+            let why = format!("the id or name of a call is longer than {MAX_CALL_WORD} bytes");
+            return Err(BadAnswer(why));
+        }
+        let number = match self.calls.of_piece(piece) {
+            Some(number) => number,
+            None => self.begin_call(piece, writer, out)?,
+        };
+        self.name(number, piece, writer, out);
+        let Some(place) = self.place(number) else { return Ok(()) };
+        let arguments = piece.function.arguments();
+        let text = self.calls.take(number, &arguments);
+        self.push(place, text, writer, out)
+    }
+
+    /// Nothing more comes: writes what waits. A call that never got a name is none.
+    pub fn end(&mut self, writer: &mut impl Writer, out: &mut Vec<u8>) {
+        let blank = self.take_blank();
+        if !self.any && !blank.is_empty() {
+            self.waiting.push_back(Waiting { part: Part::Text, text: blank });
+        }
+        while !self.waiting.is_empty() {
+            if !self.open {
+                self.open_front(writer, out);
+            }
+            self.close_front(writer, out);
+        }
+        self.kept = 0;
+    }
+
+    fn begin_call(
+        &mut self,
+        piece: &ToolCall<'_>,
+        writer: &mut impl Writer,
+        out: &mut Vec<u8>,
+    ) -> Result<usize, BadAnswer> {
+        let number = self.calls.len();
+        if number == MAX_CALLS {
+            return Err(BadAnswer(format!("the answer calls more than {MAX_CALLS} tools")));
+        }
+        self.take_blank();
+        self.calls.begin(piece);
+        let (id, name) = (piece.id.to_string(), piece.function.name.to_string());
+        self.begin(Part::Call { id, name, number }, writer, out)?;
+        Ok(number)
+    }
+
+    /// Where a call waits, unless it is complete and closed.
+    fn place(&self, number: usize) -> Option<usize> {
+        let is_it = |part: &Part| matches!(part, Part::Call { number: n, .. } if *n == number);
+        self.waiting.iter().position(|waiting| is_it(&waiting.part))
+    }
+
+    /// Completes the id and the name of a call that has not been opened.
+    fn name(
+        &mut self,
+        number: usize,
+        piece: &ToolCall<'_>,
+        writer: &mut impl Writer,
+        out: &mut Vec<u8>,
+    ) {
+        let Some(place) = self.place(number) else { return };
+        let Part::Call { id, name, .. } = &mut self.waiting[place].part else { return };
+        if id.is_empty() {
+            id.push_str(&piece.id);
+        }
+        if name.is_empty() {
+            name.push_str(&piece.function.name);
+        }
+        self.advance(writer, out);
+    }
+
+    fn begin(
+        &mut self,
+        part: Part,
+        writer: &mut impl Writer,
+        out: &mut Vec<u8>,
+    ) -> Result<(), BadAnswer> {
+        self.any = true;
+        self.waiting.push_back(Waiting { part, text: String::new() });
+        self.keep(OVERHEAD)?;
+        self.advance(writer, out);
+        Ok(())
+    }
+
+    fn push(
+        &mut self,
+        place: usize,
+        text: &str,
+        writer: &mut impl Writer,
+        out: &mut Vec<u8>,
+    ) -> Result<(), BadAnswer> {
+        if text.is_empty() {
+            return Ok(());
+        }
+        if place == 0 && self.open {
+            writer.delta(text, out);
+            self.advance(writer, out);
+            return Ok(());
+        }
+        self.waiting[place].text.push_str(text);
+        self.keep(text.len())
+    }
+
+    fn keep(&mut self, bytes: usize) -> Result<(), BadAnswer> {
+        self.kept += bytes;
+        if self.kept > MAX_KEPT {
+            return Err(BadAnswer(format!(
+                "more than {MAX_KEPT} bytes of the answer have to wait"
+            )));
+        }
+        Ok(())
+    }
+
+    fn take_blank(&mut self) -> String {
+        self.kept -= self.blank.len();
+        std::mem::take(&mut self.blank)
+    }
+
+    /// Opens the part in front, and closes it and goes on while others wait behind it.
+    fn advance(&mut self, writer: &mut impl Writer, out: &mut Vec<u8>) {
+        while let Some(front) = self.waiting.front() {
+            let nameless = matches!(&front.part, Part::Call { name, .. } if name.is_empty());
+            if !self.open && !nameless {
+                self.open_front(writer, out);
+            }
+            if self.waiting.len() == 1 || !self.front_is_complete() {
+                return;
+            }
+            self.close_front(writer, out);
+        }
+    }
+
+    fn front_is_complete(&self) -> bool {
+        match self.waiting.front().map(|front| &front.part) {
+            Some(Part::Call { number, .. }) => self.calls.is_complete(*number),
+            _ => true,
+        }
+    }
+
+    fn open_front(&mut self, writer: &mut impl Writer, out: &mut Vec<u8>) {
+        let Some(front) = self.waiting.front_mut() else { return };
+        if matches!(&front.part, Part::Call { name, .. } if name.is_empty()) {
+            return;
+        }
+        writer.open(&front.part, out);
+        self.open = true;
+        self.written += usize::from(matches!(front.part, Part::Call { .. }));
+        let text = std::mem::take(&mut front.text);
+        self.kept = self.kept.saturating_sub(OVERHEAD + text.len());
+        if !text.is_empty() {
+            writer.delta(&text, out);
+        }
+    }
+
+    fn close_front(&mut self, writer: &mut impl Writer, out: &mut Vec<u8>) {
+        if std::mem::take(&mut self.open) {
+            writer.close(out);
+        }
+        self.waiting.pop_front();
+    }
+}

@@ -1,0 +1,185 @@
+//! The way from a provider's bytes to a client's, whatever their shapes.
+
+use protocol::sse::{self, EventReader};
+
+use super::{Failure, Writer};
+use crate::{Answer, BadAnswer, Body, MAX_KEPT};
+
+/// Reads an answer in one provider's shape, and tells a [`Writer`] what it is made of.
+pub trait Read: Default + Send {
+    /// Reads the data of an event of a stream. What follows the end of the answer is passed over.
+    ///
+    /// # Errors
+    /// [`BadAnswer`] when it makes no sense.
+    fn event<W: Writer>(
+        &mut self,
+        data: &[u8],
+        writer: &mut W,
+        out: &mut Vec<u8>,
+    ) -> Result<(), BadAnswer>;
+
+    /// Reads an answer that is one JSON value.
+    ///
+    /// # Errors
+    /// As [`Read::event`].
+    fn whole<W: Writer>(
+        &mut self,
+        data: &[u8],
+        writer: &mut W,
+        out: &mut Vec<u8>,
+    ) -> Result<(), BadAnswer>;
+
+    /// The stream is over, whether it was complete or not.
+    ///
+    /// # Errors
+    /// As [`Read::event`].
+    fn end<W: Writer>(&mut self, writer: &mut W, out: &mut Vec<u8>) -> Result<(), BadAnswer>;
+}
+
+/// How much of an answer its client has been told.
+#[derive(Debug, Default)]
+pub(crate) struct Progress {
+    begun: bool,
+    /// It has the whole answer, or an error; whatever comes now is passed over.
+    pub(crate) over: bool,
+}
+
+impl Progress {
+    /// The answer begins, if it has not yet.
+    pub(crate) fn begin<W: Writer>(&mut self, writer: &mut W, out: &mut Vec<u8>) {
+        if !std::mem::replace(&mut self.begun, true) {
+            writer.begin(out);
+        }
+    }
+
+    /// An error within the answer: the client of a stream is told in it, another one's job fails.
+    ///
+    /// # Errors
+    /// [`BadAnswer`] where the client gets no stream.
+    pub(crate) fn fail<W: Writer>(
+        &mut self,
+        failure: &Failure,
+        writer: &mut W,
+        out: &mut Vec<u8>,
+    ) -> Result<(), BadAnswer> {
+        self.over = true;
+        if writer.body() == Body::Json {
+            return Err(BadAnswer(failure.message.clone()));
+        }
+        writer.fail(failure, out);
+        Ok(())
+    }
+}
+
+/// Makes the answer of a client's shape, which `W` writes, of one of a provider's, which `R` reads.
+///
+/// Either kind of answer is read for either kind of client: a provider that answers whole although
+/// a stream was asked for gets its client a stream.
+#[derive(Debug)]
+pub struct FromProvider<R, W> {
+    writer: W,
+    kind: Kind,
+    events: EventReader,
+    /// An answer that is no stream, as far as it has come.
+    kept: Vec<u8>,
+    /// How much has come.
+    taken: usize,
+    reading: R,
+}
+
+/// What comes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    Answer(Body),
+    Error(u16),
+}
+
+impl<R: Read, W: Writer> FromProvider<R, W> {
+    /// Before the head of the answer.
+    pub fn new(writer: W) -> Self {
+        Self {
+            writer,
+            kind: Kind::Answer(Body::Json),
+            events: EventReader::default(),
+            kept: Vec::new(),
+            taken: 0,
+            reading: R::default(),
+        }
+    }
+
+    /// What writes the client's answer.
+    pub fn writer(&mut self) -> &mut W {
+        &mut self.writer
+    }
+
+    fn keep(&mut self, chunk: &[u8]) -> Result<(), BadAnswer> {
+        if self.kept.len() + chunk.len() > MAX_KEPT {
+            return Err(BadAnswer(format!("the answer is longer than {MAX_KEPT} bytes")));
+        }
+        self.kept.extend_from_slice(chunk);
+        Ok(())
+    }
+
+    /// A client that gets it whole has it kept by its writer.
+    fn measure(&mut self, chunk: &[u8]) -> Result<(), BadAnswer> {
+        self.taken += chunk.len();
+        if self.writer.body() == Body::Json && self.taken > MAX_KEPT {
+            return Err(BadAnswer(format!("the answer is longer than {MAX_KEPT} bytes")));
+        }
+        Ok(())
+    }
+
+    fn read_events(&mut self, chunk: &[u8], out: &mut Vec<u8>) -> Result<(), BadAnswer> {
+        let Self { events, reading, writer, .. } = self;
+        events.feed(chunk, |data| reading.event(data, writer, out))
+    }
+
+    fn end_events(&mut self, out: &mut Vec<u8>) -> Result<(), BadAnswer> {
+        let Self { events, reading, writer, .. } = self;
+        events.end(|data| reading.event(data, writer, out))?;
+        reading.end(writer, out)
+    }
+
+    fn end_whole(&mut self, out: &mut Vec<u8>) -> Result<(), BadAnswer> {
+        let kept = std::mem::take(&mut self.kept);
+        if sse::looks_like_sse(&kept) {
+            self.read_events(&kept, out)?;
+            return self.end_events(out);
+        }
+        self.reading.whole(&kept, &mut self.writer, out)
+    }
+}
+
+impl<R: Read, W: Writer> Answer for FromProvider<R, W> {
+    fn head(&mut self, status: u16, body: Body) -> (u16, Body) {
+        if status >= 400 {
+            self.kind = Kind::Error(status);
+            return (status, Body::Json);
+        }
+        self.kind = Kind::Answer(body);
+        (status, self.writer.body())
+    }
+
+    fn feed(&mut self, chunk: &[u8], out: &mut Vec<u8>) -> Result<(), BadAnswer> {
+        if self.taken == 0 && chunk.starts_with(b"{") && self.kind == Kind::Answer(Body::Events) {
+            // No stream of events begins like this: it is a whole answer that was announced wrong.
+            self.kind = Kind::Answer(Body::Json);
+        }
+        self.measure(chunk)?;
+        match self.kind {
+            Kind::Answer(Body::Events) => self.read_events(chunk, out),
+            Kind::Answer(_) | Kind::Error(_) => self.keep(chunk),
+        }
+    }
+
+    fn end(&mut self, out: &mut Vec<u8>) -> Result<(), BadAnswer> {
+        match self.kind {
+            Kind::Answer(Body::Events) => self.end_events(out),
+            Kind::Answer(_) => self.end_whole(out),
+            Kind::Error(status) => {
+                self.writer.refuse(status, &Failure::read(&self.kept), out);
+                Ok(())
+            }
+        }
+    }
+}

@@ -1,0 +1,153 @@
+//! The answer of a Chat Completions provider, as it is read.
+
+use super::{
+    Failure, Finish, FromProvider, Outcome, Part, Progress, Read, Usage, Writer,
+    chunk::{Choice, Completion, Message},
+    parts::Parts,
+};
+use crate::BadAnswer;
+
+/// Makes the answer of any client's shape of one of a Chat Completions provider.
+///
+/// A stream that ends with neither a finish reason nor `[DONE]` has been cut off: its client gets
+/// an error.
+pub type FromChat<W> = FromProvider<Reading, W>;
+
+/// What ends a stream.
+const DONE: &[u8] = b"[DONE]";
+
+/// How far an answer has been read.
+#[derive(Debug, Default)]
+pub struct Reading {
+    progress: Progress,
+    parts: Parts,
+    finish: Option<Finish>,
+    stop_sequence: Option<String>,
+    usage: Usage,
+}
+
+impl Read for Reading {
+    fn event<W: Writer>(
+        &mut self,
+        data: &[u8],
+        writer: &mut W,
+        out: &mut Vec<u8>,
+    ) -> Result<(), BadAnswer> {
+        if self.progress.over || data.is_empty() {
+            return Ok(());
+        }
+        if data.trim_ascii() == DONE {
+            self.finish.get_or_insert(Finish::Stop);
+            return self.end(writer, out);
+        }
+        let chunk = parse(data)?;
+        if is_error(&chunk) {
+            return self.progress.fail(&Failure::read(data), writer, out);
+        }
+        self.add(&chunk, writer, out)
+    }
+
+    fn whole<W: Writer>(
+        &mut self,
+        data: &[u8],
+        writer: &mut W,
+        out: &mut Vec<u8>,
+    ) -> Result<(), BadAnswer> {
+        let answer = parse(data)?;
+        if is_error(&answer) {
+            return self.progress.fail(&Failure::read(data), writer, out);
+        }
+        if answer.choices.is_empty() {
+            return self.progress.fail(
+                &Failure::new("the backend's answer has no choices"),
+                writer,
+                out,
+            );
+        }
+        self.add(&answer, writer, out)?;
+        self.finish.get_or_insert(Finish::Stop);
+        self.end(writer, out)
+    }
+
+    fn end<W: Writer>(&mut self, writer: &mut W, out: &mut Vec<u8>) -> Result<(), BadAnswer> {
+        if self.progress.over {
+            return Ok(());
+        }
+        let Some(finish) = self.finish else {
+            return self.progress.fail(
+                &Failure::new("the backend's answer was cut off"),
+                writer,
+                out,
+            );
+        };
+        self.progress.begin(writer, out);
+        self.progress.over = true;
+        self.parts.end(writer, out);
+        let finish = match (finish, self.parts.calls() > 0) {
+            (Finish::Stop, true) => Finish::ToolCalls,
+            // A client would wait for the results of calls that it never got.
+            (Finish::ToolCalls, false) => Finish::Stop,
+            (finish, _) => finish,
+        };
+        let stop_sequence = self.stop_sequence.take();
+        writer.finish(&Outcome { finish, stop_sequence, usage: self.usage }, out)
+    }
+}
+
+impl Reading {
+    fn add<W: Writer>(
+        &mut self,
+        chunk: &Completion<'_>,
+        writer: &mut W,
+        out: &mut Vec<u8>,
+    ) -> Result<(), BadAnswer> {
+        if let Some(usage) = chunk.usage {
+            self.usage = usage;
+        }
+        self.progress.begin(writer, out);
+        // One answer is asked for; a backend that gives more is read as if it gave the first.
+        let first = chunk.choices.iter().find(|choice| choice.index.0.unwrap_or(0) == 0);
+        let Some(choice) = first else { return Ok(()) };
+        self.message(&choice.delta, writer, out)?;
+        self.message(&choice.message, writer, out)?;
+        self.note_finish(choice);
+        Ok(())
+    }
+
+    fn message<W: Writer>(
+        &mut self,
+        message: &Message<'_>,
+        writer: &mut W,
+        out: &mut Vec<u8>,
+    ) -> Result<(), BadAnswer> {
+        let parts = &mut self.parts;
+        parts.text(Part::Reasoning, message.thoughts(), writer, out)?;
+        parts.text(Part::Text, &message.content, writer, out)?;
+        parts.text(Part::Refusal, &message.refusal, writer, out)?;
+        message.tool_calls.iter().try_for_each(|piece| parts.call(piece, writer, out))
+    }
+
+    fn note_finish(&mut self, choice: &Choice<'_>) {
+        let stop = [&choice.stop_reason, &choice.matched_stop];
+        if let Some(stop) = stop.into_iter().find(|stop| !stop.is_empty()) {
+            self.stop_sequence = Some(stop.to_string());
+        }
+        self.finish = match &*choice.finish_reason {
+            "" => self.finish,
+            "length" => Some(Finish::Length),
+            "tool_calls" | "function_call" => Some(Finish::ToolCalls),
+            "content_filter" => Some(Finish::ContentFilter),
+            _ => Some(Finish::Stop),
+        };
+    }
+}
+
+fn parse(data: &[u8]) -> Result<Completion<'_>, BadAnswer> {
+    serde_json::from_slice(data)
+        .map_err(|error| BadAnswer(format!("the backend's answer is not understood: {error}")))
+}
+
+fn is_error(chunk: &Completion<'_>) -> bool {
+    let bare = chunk.choices.is_empty() && !chunk.message.is_empty();
+    chunk.error.is_some() || &*chunk.object == "error" || bare
+}

@@ -1,0 +1,208 @@
+//! The answer of a Messages provider, as it is read.
+
+use protocol::{failure::Failure, json::lenient::Count};
+
+use super::event::{Block, Delta, Event, Message, MessageUsage};
+use crate::{
+    BadAnswer,
+    chat::{Finish, Outcome, Part, Progress, Read, Usage, Writer, chunk::PromptDetails},
+};
+
+/// How far an answer has been read.
+#[derive(Debug, Default)]
+pub(super) struct Reading {
+    progress: Progress,
+    open: Option<Open>,
+    calls: usize,
+    finish: Option<Finish>,
+    stop_sequence: Option<String>,
+    usage: MessageUsage,
+}
+
+/// The block that is open and is carried.
+#[derive(Debug)]
+struct Open {
+    part: Part,
+    /// A call's arguments as its start told them, which count if no delta comes.
+    input: String,
+    /// Whether any delta has come.
+    any: bool,
+}
+
+impl Read for Reading {
+    fn event<W: Writer>(
+        &mut self,
+        data: &[u8],
+        writer: &mut W,
+        out: &mut Vec<u8>,
+    ) -> Result<(), BadAnswer> {
+        if self.progress.over || data.is_empty() {
+            return Ok(());
+        }
+        let event: Event<'_> = serde_json::from_slice(data).map_err(|error| not_read(&error))?;
+        match &*event.kind {
+            "message_start" => self.start(&event, writer, out),
+            "content_block_start" => {
+                self.block(&event.content_block.unwrap_or_default(), writer, out);
+            }
+            "content_block_delta" => self.delta(&event.delta.unwrap_or_default(), writer, out),
+            "content_block_stop" => self.close(writer, out),
+            "message_delta" => self.note(&event),
+            "message_stop" => return self.end(writer, out),
+            "error" => return self.progress.fail(&Failure::read(data), writer, out),
+            _ => {}
+        }
+        Ok(())
+    }
+
+    fn whole<W: Writer>(
+        &mut self,
+        data: &[u8],
+        writer: &mut W,
+        out: &mut Vec<u8>,
+    ) -> Result<(), BadAnswer> {
+        let message: Message<'_> =
+            serde_json::from_slice(data).map_err(|error| not_read(&error))?;
+        let content = match message.content {
+            Some(content) if &*message.kind != "error" => content,
+            _ if &*message.kind == "error" => {
+                return self.progress.fail(&Failure::read(data), writer, out);
+            }
+            _ => {
+                return self.progress.fail(
+                    &Failure::new("the backend's answer has no content"),
+                    writer,
+                    out,
+                );
+            }
+        };
+        self.progress.begin(writer, out);
+        for block in &content {
+            self.block(block, writer, out);
+            self.close(writer, out);
+        }
+        self.count(message.usage.unwrap_or_default());
+        self.stop(&message.stop_reason, &message.stop_sequence);
+        self.finish.get_or_insert(Finish::Stop);
+        self.end(writer, out)
+    }
+
+    fn end<W: Writer>(&mut self, writer: &mut W, out: &mut Vec<u8>) -> Result<(), BadAnswer> {
+        if self.progress.over {
+            return Ok(());
+        }
+        let Some(finish) = self.finish else {
+            return self.progress.fail(
+                &Failure::new("the backend's answer was cut off"),
+                writer,
+                out,
+            );
+        };
+        self.progress.over = true;
+        self.progress.begin(writer, out);
+        self.close(writer, out);
+        let stop_sequence = self.stop_sequence.take();
+        writer.finish(&Outcome { finish, stop_sequence, usage: usage(&self.usage) }, out)
+    }
+}
+
+impl Reading {
+    fn start<W: Writer>(&mut self, event: &Event<'_>, writer: &mut W, out: &mut Vec<u8>) {
+        self.progress.begin(writer, out);
+        self.count(event.message.as_ref().and_then(|message| message.usage).unwrap_or_default());
+    }
+
+    /// Opens a block, with what its start holds of it.
+    fn block<W: Writer>(&mut self, block: &Block<'_>, writer: &mut W, out: &mut Vec<u8>) {
+        self.progress.begin(writer, out);
+        self.close(writer, out);
+        let (part, text) = match &*block.kind {
+            "text" => (Part::Text, &block.text),
+            "thinking" => (Part::Reasoning, &block.thinking),
+            "tool_use" => return self.call(block, writer, out),
+            _ => return,
+        };
+        writer.open(&part, out);
+        self.open = Some(Open { part, input: String::new(), any: false });
+        self.write(text, writer, out);
+    }
+
+    fn call<W: Writer>(&mut self, block: &Block<'_>, writer: &mut W, out: &mut Vec<u8>) {
+        let (id, name) = (block.id.to_string(), block.name.to_string());
+        let part = Part::Call { id, name, number: self.calls };
+        self.calls += 1;
+        writer.open(&part, out);
+        let input = block.input.map_or("{}", |input| input.get()).to_owned();
+        self.open = Some(Open { part, input, any: false });
+    }
+
+    fn delta<W: Writer>(&mut self, delta: &Delta<'_>, writer: &mut W, out: &mut Vec<u8>) {
+        let Some(open) = &self.open else { return };
+        let text = match (&*delta.kind, &open.part) {
+            ("text_delta", Part::Text) => &delta.text,
+            ("thinking_delta", Part::Reasoning) => &delta.thinking,
+            ("input_json_delta", Part::Call { .. }) => &delta.partial_json,
+            _ => return,
+        };
+        self.write(text, writer, out);
+    }
+
+    fn write<W: Writer>(&mut self, text: &str, writer: &mut W, out: &mut Vec<u8>) {
+        let Some(open) = self.open.as_mut().filter(|_| !text.is_empty()) else { return };
+        open.any = true;
+        writer.delta(text, out);
+    }
+
+    fn close<W: Writer>(&mut self, writer: &mut W, out: &mut Vec<u8>) {
+        let Some(open) = self.open.take() else { return };
+        if !open.any && !open.input.is_empty() {
+            writer.delta(&open.input, out);
+        }
+        writer.close(out);
+    }
+
+    fn note(&mut self, event: &Event<'_>) {
+        self.count(event.usage.unwrap_or_default());
+        if let Some(delta) = &event.delta {
+            self.stop(&delta.stop_reason, &delta.stop_sequence);
+        }
+    }
+
+    /// Each count is of the whole message so far: a later one replaces an earlier one.
+    fn count(&mut self, usage: MessageUsage) {
+        let replace = |old: &mut Count, new: Count| *old = Count(new.0.or(old.0));
+        replace(&mut self.usage.input_tokens, usage.input_tokens);
+        replace(&mut self.usage.cache_creation_input_tokens, usage.cache_creation_input_tokens);
+        replace(&mut self.usage.cache_read_input_tokens, usage.cache_read_input_tokens);
+        replace(&mut self.usage.output_tokens, usage.output_tokens);
+    }
+
+    fn stop(&mut self, reason: &str, sequence: &str) {
+        self.finish = match reason {
+            "" => self.finish,
+            "max_tokens" | "model_context_window_exceeded" => Some(Finish::Length),
+            "tool_use" => Some(Finish::ToolCalls),
+            "refusal" => Some(Finish::ContentFilter),
+            _ => Some(Finish::Stop),
+        };
+        self.stop_sequence = Some(sequence.to_owned()).filter(|sequence| !sequence.is_empty());
+    }
+}
+
+/// Chat Completions counts a prompt with what came from a cache or went into it.
+fn usage(told: &MessageUsage) -> Usage {
+    let cached = told.cache_read_input_tokens;
+    let parts = [told.input_tokens, told.cache_creation_input_tokens, cached];
+    let sum = |all: u64, part: &Count| all.saturating_add(part.0.unwrap_or(0));
+    let told_any = parts.iter().any(|part| part.0.is_some());
+    Usage {
+        prompt_tokens: Count(told_any.then(|| parts.iter().fold(0, sum))),
+        completion_tokens: told.output_tokens,
+        prompt_tokens_details: PromptDetails { cached_tokens: cached },
+        ..Usage::default()
+    }
+}
+
+fn not_read(error: &serde_json::Error) -> BadAnswer {
+    BadAnswer(format!("the backend's answer is not understood: {error}"))
+}

@@ -1,0 +1,46 @@
+//! A Chat Completions client, a Messages provider.
+//!
+//! | In the request | What becomes of it |
+//! | --- | --- |
+//! | text, pictures, PDF files as data, tools, calls and their results | carried |
+//! | `system` and `developer` messages | joined, in their order, as `system`: Messages has no other place |
+//! | messages of one role in a row, results of tools among the user's | joined to one |
+//! | `max_completion_tokens`, else `max_tokens` | carried; absent: [`DEFAULT_TOKENS`], as Messages demands a limit |
+//! | `temperature` | carried, over 1 as 1, the most that Messages knows |
+//! | `top_p`, `top_k`, `stop`, `stream`, `user`, `parallel_tool_calls`, `tool_choice` | carried |
+//! | `response_format` | a JSON schema is carried; `json_object` has no equal and is refused |
+//! | `n` over 1, `logprobs`, `top_logprobs`, `logit_bias`, `functions`, `function_call`, `audio`, `modalities` other than text, `web_search_options` | refused by name |
+//! | `seed`, `frequency_penalty`, `presence_penalty`, `reasoning_effort`, `verbosity`, `prediction`, `metadata`, `store`, `service_tier`, names of participants, thoughts of earlier turns, and fields not known | dropped |
+//!
+//! Arguments of an earlier call that are no JSON object are carried as the text `arguments` of one:
+//! a model may have broken them, and the conversation has to go on.
+//!
+//! In the answer, thoughts are `reasoning_content`. Blocks of tools that the provider runs itself
+//! are passed over; the words around them say what came of it.
+
+mod answer;
+mod conversation;
+mod event;
+mod request;
+mod tools;
+
+use crate::{
+    Answer, Context,
+    chat::{ChatStream, ChatWhole, FromProvider},
+};
+
+pub use request::{DEFAULT_TOKENS, request};
+
+/// Reads the provider's answer. `request` is the client's own body.
+pub fn answer(context: &Context, request: &[u8]) -> impl Answer + use<> {
+    type FromMessages<W> = FromProvider<answer::Reading, W>;
+    let answer: Box<dyn Answer> = if context.streaming {
+        Box::new(FromMessages::new(ChatStream::new(context, request)))
+    } else {
+        Box::new(FromMessages::new(ChatWhole::new(context)))
+    };
+    answer
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,12 @@
+//! What a Chat Completions client sends to a Messages provider, and gets of it.
+
+mod answer;
+mod request;
+
+use crate::Context;
+
+/// A job's context.
+fn context(streaming: bool) -> Context {
+    let (id, model) = ("0123456789abcdef0123456789abcdef".into(), "fast".into());
+    Context { id, created: 1_700_000_000, model, streaming }
+}

@@ -1,0 +1,38 @@
+//! Tools, and whether they are to be called.
+
+use serde_json::value::RawValue;
+
+use crate::{
+    BadRequest,
+    from_chat::{Function, forced_function},
+    message_request::{Tool, ToolChoice},
+};
+
+/// The functions as tools, in their order.
+pub(super) fn tools<'a>(asked: &[&'a RawValue]) -> Result<Vec<Tool<'a>>, BadRequest> {
+    Function::all(asked, |Function { name, description, parameters, .. }| Tool {
+        name,
+        description,
+        input_schema: parameters,
+    })
+}
+
+/// Reads `tool_choice` and `parallel_tool_calls`, which mean nothing where there are no tools.
+pub(super) fn choice<'a>(
+    asked: Option<&'a RawValue>,
+    parallel: Option<bool>,
+    tools: &[Tool<'a>],
+) -> Result<Option<ToolChoice<'a>>, BadRequest> {
+    let disable_parallel_tool_use = parallel == Some(false);
+    if tools.is_empty() || (asked.is_none() && !disable_parallel_tool_use) {
+        return Ok(None);
+    }
+    let (kind, name) = match asked.map(RawValue::get) {
+        None | Some(r#""auto""#) => ("auto", None),
+        Some(r#""required""#) => ("any", None),
+        Some(r#""none""#) => ("none", None),
+        Some(_) => ("tool", asked.map(forced_function).transpose()?),
+    };
+    let disable_parallel_tool_use = disable_parallel_tool_use && kind != "none";
+    Ok(Some(ToolChoice { kind, name, disable_parallel_tool_use }))
+}

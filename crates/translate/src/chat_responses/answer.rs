@@ -1,0 +1,263 @@
+//! The answer of a Responses provider, as it is read.
+
+use std::collections::HashSet;
+
+use protocol::{
+    failure::Failure,
+    json::lenient::{Count, Text},
+};
+use serde_json::value::RawValue;
+
+use super::event::{Event, Item, Response};
+use crate::{
+    BadAnswer,
+    chat::{
+        Finish, Outcome, Part, Progress, Read, Usage, Writer,
+        chunk::{Function, ToolCall},
+        parts::Parts,
+    },
+};
+
+/// The most items of an answer.
+pub(super) const MAX_ITEMS: usize = 4096;
+
+/// What is between two summaries of thoughts.
+const BETWEEN: &str = "\n\n";
+
+/// How far an answer has been read.
+///
+/// Deltas are carried as they come. An item of which none has come is carried when it is done. The
+/// whole response is read only where nothing came before: its places need not be those of events.
+#[derive(Debug, Default)]
+pub(super) struct Reading {
+    progress: Progress,
+    parts: Parts,
+    /// The items of which something has been carried, by their places.
+    told: HashSet<u64>,
+}
+
+impl Read for Reading {
+    fn event<W: Writer>(
+        &mut self,
+        data: &[u8],
+        writer: &mut W,
+        out: &mut Vec<u8>,
+    ) -> Result<(), BadAnswer> {
+        if self.progress.over || data.is_empty() || data == b"[DONE]" {
+            return Ok(());
+        }
+        let event: Event<'_> = parse(data)?;
+        match &*event.kind {
+            "error" => return self.progress.fail(&Failure::read(data), writer, out),
+            "response.failed" => return self.progress.fail(&reason(event.response), writer, out),
+            "response.completed" | "response.incomplete" => {
+                return self.response(&object(event.response)?, writer, out);
+            }
+            _ => {}
+        }
+        self.progress.begin(writer, out);
+        self.item_event(&event, writer, out)
+    }
+
+    fn whole<W: Writer>(
+        &mut self,
+        data: &[u8],
+        writer: &mut W,
+        out: &mut Vec<u8>,
+    ) -> Result<(), BadAnswer> {
+        let response: Response<'_> = parse(data)?;
+        if response.error.is_some() || &*response.status == "failed" {
+            return self.progress.fail(&Failure::read(data), writer, out);
+        }
+        if response.output.is_none() {
+            return self.progress.fail(
+                &Failure::new("the backend's answer has no output"),
+                writer,
+                out,
+            );
+        }
+        self.response(&response, writer, out)
+    }
+
+    fn end<W: Writer>(&mut self, writer: &mut W, out: &mut Vec<u8>) -> Result<(), BadAnswer> {
+        if self.progress.over {
+            return Ok(());
+        }
+        self.progress.fail(&Failure::new("the backend's answer was cut off"), writer, out)
+    }
+}
+
+impl Reading {
+    fn item_event<W: Writer>(
+        &mut self,
+        event: &Event<'_>,
+        writer: &mut W,
+        out: &mut Vec<u8>,
+    ) -> Result<(), BadAnswer> {
+        let place = event.output_index.0.unwrap_or(0);
+        match &*event.kind {
+            "response.output_item.added" => self.added(place, event, writer, out),
+            "response.output_text.delta" => self.delta(Part::Text, event, writer, out),
+            "response.refusal.delta" => self.delta(Part::Refusal, event, writer, out),
+            "response.reasoning_text.delta" | "response.reasoning_summary_text.delta" => {
+                self.delta(Part::Reasoning, event, writer, out)
+            }
+            "response.reasoning_summary_part.added" if event.summary_index.0 > Some(0) => {
+                self.parts.text(Part::Reasoning, BETWEEN, writer, out)
+            }
+            "response.function_call_arguments.delta" => {
+                self.tell(place)?;
+                self.call(place, &Item::default(), event.delta, writer, out)
+            }
+            "response.output_item.done" => match &event.item {
+                Some(item) => self.done(place, item, writer, out),
+                None => Ok(()),
+            },
+            _ => Ok(()),
+        }
+    }
+
+    /// A call begins with its name; other items begin with their first delta.
+    fn added<W: Writer>(
+        &mut self,
+        place: u64,
+        event: &Event<'_>,
+        writer: &mut W,
+        out: &mut Vec<u8>,
+    ) -> Result<(), BadAnswer> {
+        match &event.item {
+            Some(item) if &*item.kind == "function_call" => {
+                self.call(place, item, None, writer, out)
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn delta<W: Writer>(
+        &mut self,
+        part: Part,
+        event: &Event<'_>,
+        writer: &mut W,
+        out: &mut Vec<u8>,
+    ) -> Result<(), BadAnswer> {
+        self.tell(event.output_index.0.unwrap_or(0))?;
+        let Some(raw) = event.delta else { return Ok(()) };
+        let text: Text<'_> = parse(raw.get().as_bytes())?;
+        self.parts.text(part, &text, writer, out)
+    }
+
+    /// An item is complete: carries it, unless its deltas were.
+    fn done<W: Writer>(
+        &mut self,
+        place: u64,
+        item: &Item<'_>,
+        writer: &mut W,
+        out: &mut Vec<u8>,
+    ) -> Result<(), BadAnswer> {
+        if !self.tell(place)? {
+            return Ok(());
+        }
+        match &*item.kind {
+            "function_call" => self.call(place, item, item.arguments, writer, out),
+            "message" => self.message(item, writer, out),
+            "reasoning" => self.thoughts(item, writer, out),
+            _ => Ok(()),
+        }
+    }
+
+    fn message<W: Writer>(
+        &mut self,
+        item: &Item<'_>,
+        writer: &mut W,
+        out: &mut Vec<u8>,
+    ) -> Result<(), BadAnswer> {
+        item.content.iter().flatten().try_for_each(|piece| {
+            self.parts.text(Part::Text, &piece.text, writer, out)?;
+            self.parts.text(Part::Refusal, &piece.refusal, writer, out)
+        })
+    }
+
+    /// Thoughts, else their summaries.
+    fn thoughts<W: Writer>(
+        &mut self,
+        item: &Item<'_>,
+        writer: &mut W,
+        out: &mut Vec<u8>,
+    ) -> Result<(), BadAnswer> {
+        let texts = item.content.as_deref().filter(|pieces| !pieces.is_empty());
+        let texts = texts.or(item.summary.as_deref()).unwrap_or_default();
+        texts.iter().enumerate().try_for_each(|(at, piece)| {
+            let between = if at == 0 { "" } else { BETWEEN };
+            self.parts.text(Part::Reasoning, between, writer, out)?;
+            self.parts.text(Part::Reasoning, &piece.text, writer, out)
+        })
+    }
+
+    /// A call, or a piece of its arguments.
+    fn call<W: Writer>(
+        &mut self,
+        place: u64,
+        item: &Item<'_>,
+        arguments: Option<&RawValue>,
+        writer: &mut W,
+        out: &mut Vec<u8>,
+    ) -> Result<(), BadAnswer> {
+        let function = Function::new(item.name.clone(), arguments);
+        let piece = ToolCall { index: Count(Some(place)), id: item.call_id.clone(), function };
+        self.parts.call(&piece, writer, out)
+    }
+
+    /// Notes that something of an item is carried; returns whether it is the first of it.
+    fn tell(&mut self, place: u64) -> Result<bool, BadAnswer> {
+        let first = self.told.insert(place);
+        if self.told.len() > MAX_ITEMS {
+            return Err(BadAnswer(format!("the answer has more than {MAX_ITEMS} items")));
+        }
+        Ok(first)
+    }
+
+    /// The response is there as a whole.
+    fn response<W: Writer>(
+        &mut self,
+        response: &Response<'_>,
+        writer: &mut W,
+        out: &mut Vec<u8>,
+    ) -> Result<(), BadAnswer> {
+        self.progress.begin(writer, out);
+        if self.told.is_empty() {
+            let mut items = (0..).zip(response.output.iter().flatten());
+            items.try_for_each(|(place, item)| self.done(place, item, writer, out))?;
+        }
+        self.progress.over = true;
+        self.parts.end(writer, out);
+        let usage = response.usage.map(Usage::from).unwrap_or_default();
+        let finish = self.finish(response);
+        writer.finish(&Outcome { finish, stop_sequence: None, usage }, out)
+    }
+
+    fn finish(&self, response: &Response<'_>) -> Finish {
+        let incomplete = &*response.status == "incomplete";
+        match response.incomplete_details.as_ref().map(|details| &*details.reason) {
+            Some("content_filter") => Finish::ContentFilter,
+            _ if incomplete => Finish::Length,
+            _ if self.parts.calls() > 0 => Finish::ToolCalls,
+            _ => Finish::Stop,
+        }
+    }
+}
+
+fn object(raw: Option<&RawValue>) -> Result<Response<'_>, BadAnswer> {
+    raw.map_or_else(|| Ok(Response::default()), |raw| parse(raw.get().as_bytes()))
+}
+
+fn reason(response: Option<&RawValue>) -> Failure {
+    response.map_or_else(
+        || Failure::new("the backend gave no reason"),
+        |raw| Failure::read(raw.get().as_bytes()),
+    )
+}
+
+fn parse<'a, T: serde::Deserialize<'a>>(data: &'a [u8]) -> Result<T, BadAnswer> {
+    serde_json::from_slice(data)
+        .map_err(|error| BadAnswer(format!("the backend's answer is not understood: {error}")))
+}

@@ -1,0 +1,99 @@
+//! The events and the object of a Responses provider, of the fields that are carried.
+//!
+//! As forgiving as the reading of Chat Completions: what is missing or `null` is empty.
+
+use protocol::json::lenient::{Count, Text};
+use serde::Deserialize;
+use serde_json::value::RawValue;
+
+use crate::chat::{
+    Usage,
+    chunk::{CompletionDetails, PromptDetails},
+};
+
+/// An event of a stream.
+#[derive(Debug, Default, Deserialize)]
+pub(super) struct Event<'a> {
+    #[serde(rename = "type", borrow, default)]
+    pub(super) kind: Text<'a>,
+    #[serde(default)]
+    pub(super) output_index: Count,
+    #[serde(default)]
+    pub(super) summary_index: Count,
+    /// A piece of text, or of a call's arguments.
+    #[serde(borrow)]
+    pub(super) delta: Option<&'a RawValue>,
+    #[serde(borrow)]
+    pub(super) item: Option<Item<'a>>,
+    #[serde(borrow)]
+    pub(super) response: Option<&'a RawValue>,
+}
+
+/// The `response` object.
+#[derive(Debug, Default, Deserialize)]
+pub(super) struct Response<'a> {
+    #[serde(borrow, default)]
+    pub(super) status: Text<'a>,
+    #[serde(borrow)]
+    pub(super) output: Option<Vec<Item<'a>>>,
+    #[serde(borrow)]
+    pub(super) error: Option<&'a RawValue>,
+    #[serde(borrow)]
+    pub(super) incomplete_details: Option<Details<'a>>,
+    pub(super) usage: Option<ResponseUsage>,
+}
+
+/// Why a response is incomplete.
+#[derive(Debug, Default, Deserialize)]
+pub(super) struct Details<'a> {
+    #[serde(borrow, default)]
+    pub(super) reason: Text<'a>,
+}
+
+/// An item of the output.
+#[derive(Debug, Default, Deserialize)]
+pub(super) struct Item<'a> {
+    #[serde(rename = "type", borrow, default)]
+    pub(super) kind: Text<'a>,
+    #[serde(borrow)]
+    pub(super) content: Option<Vec<Piece<'a>>>,
+    #[serde(borrow)]
+    pub(super) summary: Option<Vec<Piece<'a>>>,
+    #[serde(borrow, default)]
+    pub(super) call_id: Text<'a>,
+    #[serde(borrow, default)]
+    pub(super) name: Text<'a>,
+    #[serde(borrow)]
+    pub(super) arguments: Option<&'a RawValue>,
+}
+
+/// A piece of an item's content.
+#[derive(Debug, Default, Deserialize)]
+pub(super) struct Piece<'a> {
+    #[serde(borrow, default)]
+    pub(super) text: Text<'a>,
+    #[serde(borrow, default)]
+    pub(super) refusal: Text<'a>,
+}
+
+/// `usage`.
+#[derive(Debug, Clone, Copy, Default, Deserialize)]
+pub(super) struct ResponseUsage {
+    #[serde(default)]
+    input_tokens: Count,
+    #[serde(default)]
+    output_tokens: Count,
+    input_tokens_details: Option<PromptDetails>,
+    output_tokens_details: Option<CompletionDetails>,
+}
+
+impl From<ResponseUsage> for Usage {
+    fn from(usage: ResponseUsage) -> Self {
+        Self {
+            prompt_tokens: usage.input_tokens,
+            completion_tokens: usage.output_tokens,
+            prompt_tokens_details: usage.input_tokens_details.unwrap_or_default(),
+            completion_tokens_details: usage.output_tokens_details.unwrap_or_default(),
+        }
+    }
+}

@@ -1,0 +1,117 @@
+//! The request, as a whole.
+
+use std::borrow::Cow;
+
+use protocol::json::{
+    self,
+    fields::{self, Text, TextOrList},
+};
+use serde::Deserialize;
+use serde_json::value::RawValue;
+
+use crate::{
+    BadRequest, Context,
+    chat_request::{ChatRequest, Content, Message, Role, StreamOptions},
+};
+
+/// Makes a Chat Completions request of a Completions request. See the [module](super) for what
+/// becomes of each parameter.
+///
+/// # Errors
+/// [`BadRequest`] for what cannot be carried over.
+pub fn request(body: &[u8], _: &Context) -> Result<Vec<u8>, BadRequest> {
+    let request: Request<'_> = fields::body(body)?;
+    request.refuse()?;
+    Ok(json::write(&request.into_chat()?).into_bytes())
+}
+
+#[derive(Deserialize)]
+struct Request<'a> {
+    #[serde(borrow)]
+    model: Text<'a>,
+    #[serde(borrow)]
+    prompt: Option<&'a RawValue>,
+    max_tokens: Option<u64>,
+    #[serde(borrow)]
+    temperature: Option<&'a RawValue>,
+    #[serde(borrow)]
+    top_p: Option<&'a RawValue>,
+    #[serde(borrow)]
+    top_k: Option<&'a RawValue>,
+    #[serde(borrow)]
+    stop: Option<&'a RawValue>,
+    #[serde(borrow)]
+    seed: Option<&'a RawValue>,
+    #[serde(borrow)]
+    frequency_penalty: Option<&'a RawValue>,
+    #[serde(borrow)]
+    presence_penalty: Option<&'a RawValue>,
+    #[serde(borrow)]
+    logit_bias: Option<&'a RawValue>,
+    #[serde(borrow)]
+    user: Option<Text<'a>>,
+    stream: Option<bool>,
+    #[serde(borrow)]
+    suffix: Option<&'a RawValue>,
+    #[serde(borrow)]
+    echo: Option<&'a RawValue>,
+    #[serde(borrow)]
+    logprobs: Option<&'a RawValue>,
+    #[serde(borrow)]
+    best_of: Option<&'a RawValue>,
+    #[serde(borrow)]
+    n: Option<&'a RawValue>,
+}
+
+impl<'a> Request<'a> {
+    fn refuse(&self) -> Result<(), BadRequest> {
+        let several = |raw: &&RawValue| raw.get() != "1";
+        let parameters = [
+            ("suffix", self.suffix),
+            ("echo", self.echo),
+            ("logprobs", self.logprobs),
+            ("best_of", self.best_of.filter(several)),
+            ("n", self.n.filter(several)),
+        ];
+        fields::refuse(
+            &parameters,
+            "cannot be carried over to the Chat Completions of the model server",
+        )
+    }
+
+    fn into_chat(self) -> Result<ChatRequest<'a>, BadRequest> {
+        let stream = self.stream.unwrap_or(false);
+        Ok(ChatRequest {
+            model: self.model.0,
+            messages: vec![Message::new(Role::User, Content::Text(prompt(self.prompt)?))],
+            max_tokens: self.max_tokens,
+            temperature: self.temperature,
+            top_p: self.top_p,
+            top_k: self.top_k,
+            stop: self.stop,
+            seed: self.seed,
+            frequency_penalty: self.frequency_penalty,
+            presence_penalty: self.presence_penalty,
+            logit_bias: self.logit_bias,
+            user: self.user.map(|Text(user)| user),
+            stream,
+            stream_options: StreamOptions::with_usage(stream),
+            ..ChatRequest::default()
+        })
+    }
+}
+
+fn prompt(raw: Option<&RawValue>) -> Result<Cow<'_, str>, BadRequest> {
+    let missing = || BadRequest::new("prompt", "`prompt` is missing");
+    match TextOrList::read(raw.ok_or_else(missing)?, "prompt")? {
+        TextOrList::Text(prompt) => Ok(prompt),
+        TextOrList::List(prompts) => match prompts.as_slice() {
+            [prompt] if prompt.get().starts_with('"') => fields::text(Some(prompt), "prompt[0]"),
+            _ => {
+                let message = "`prompt` must be one string: several prompts, or tokens, cannot be \
+                               carried over to the Chat Completions of the model server";
+                Err(BadRequest::new("prompt", message))
+            }
+        },
+    }
+}

@@ -1,0 +1,287 @@
+//! A Chat Completions request, as it is read for a provider of another API.
+
+use std::borrow::Cow;
+
+use protocol::json::{
+    self,
+    fields::{self, Text},
+};
+use serde::Deserialize;
+use serde_json::value::RawValue;
+
+use crate::{BadRequest, chat_request::no_parameters};
+
+/// A message of any role, the fields of all roles together.
+#[derive(Deserialize)]
+pub(super) struct Message<'a> {
+    #[serde(borrow)]
+    pub(super) role: Text<'a>,
+    #[serde(borrow)]
+    pub(super) content: Option<&'a RawValue>,
+    #[serde(borrow)]
+    pub(super) refusal: Option<Text<'a>>,
+    #[serde(borrow)]
+    pub(super) tool_calls: Option<Vec<&'a RawValue>>,
+    #[serde(borrow)]
+    pub(super) tool_call_id: Option<&'a RawValue>,
+    #[serde(borrow)]
+    function_call: Option<&'a RawValue>,
+}
+
+impl<'a> Message<'a> {
+    /// Reads the message that stands at `path`.
+    pub(super) fn read(raw: &'a RawValue, path: &str) -> Result<Self, BadRequest> {
+        let message: Self = fields::value(raw, path)?;
+        fields::refuse(
+            &[(&*format!("{path}.function_call"), message.function_call)],
+            "is no longer spoken; use `tool_calls`",
+        )?;
+        Ok(message)
+    }
+
+    /// The role is none that there is.
+    pub(super) fn wrong_role(&self, path: &str) -> BadRequest {
+        let (path, role) = (format!("{path}.role"), json::clip(&self.role.0, 64));
+        let message =
+            format!("`{path}` is `{role}`; it must be system, developer, user, assistant or tool");
+        BadRequest::new(path, message)
+    }
+}
+
+/// A piece of a message's content.
+pub(super) enum Part<'a> {
+    /// Text, or what an assistant said when it refused.
+    Text(Cow<'a, str>),
+    /// A picture, by its address or as a `data:` URL.
+    Image { url: Cow<'a, str>, detail: Option<Cow<'a, str>> },
+    /// A file as a `data:` URL.
+    File { name: Option<Cow<'a, str>>, data: Cow<'a, str> },
+}
+
+impl<'a> Part<'a> {
+    /// Reads the piece that stands at `path`.
+    pub(super) fn read(raw: &'a RawValue, path: &str) -> Result<Self, BadRequest> {
+        let part: RawPart<'a> = fields::value(raw, path)?;
+        match &*part.kind.0 {
+            "text" => fields::text(part.text, format!("{path}.text")).map(Self::Text),
+            "refusal" => fields::text(part.refusal, format!("{path}.refusal")).map(Self::Text),
+            "image_url" => part.image_url.unwrap_or_default().image(path),
+            "file" => part.file.unwrap_or_default().file(path),
+            kind => {
+                let kind = json::clip(kind, 64);
+                let message = format!(
+                    "`{path}` is of type `{kind}`, which cannot be carried over to the model server"
+                );
+                Err(BadRequest::new(path, message))
+            }
+        }
+    }
+}
+
+#[derive(Deserialize)]
+struct RawPart<'a> {
+    #[serde(rename = "type", borrow)]
+    kind: Text<'a>,
+    #[serde(borrow)]
+    text: Option<&'a RawValue>,
+    #[serde(borrow)]
+    refusal: Option<&'a RawValue>,
+    #[serde(borrow)]
+    image_url: Option<RawImage<'a>>,
+    #[serde(borrow)]
+    file: Option<RawFile<'a>>,
+}
+
+#[derive(Default, Deserialize)]
+struct RawImage<'a> {
+    #[serde(borrow)]
+    url: Option<&'a RawValue>,
+    #[serde(borrow)]
+    detail: Option<Text<'a>>,
+}
+
+impl<'a> RawImage<'a> {
+    fn image(self, path: &str) -> Result<Part<'a>, BadRequest> {
+        let url = fields::text(self.url, format!("{path}.image_url.url"))?;
+        Ok(Part::Image { url, detail: self.detail.map(|Text(detail)| detail) })
+    }
+}
+
+#[derive(Default, Deserialize)]
+struct RawFile<'a> {
+    #[serde(borrow)]
+    filename: Option<Text<'a>>,
+    #[serde(borrow)]
+    file_data: Option<&'a RawValue>,
+}
+
+impl<'a> RawFile<'a> {
+    fn file(self, path: &str) -> Result<Part<'a>, BadRequest> {
+        let data = fields::text(self.file_data, format!("{path}.file.file_data"))?;
+        Ok(Part::File { name: self.filename.map(|Text(name)| name), data })
+    }
+}
+
+/// A call that the assistant made.
+pub(super) struct Call<'a> {
+    pub(super) id: Cow<'a, str>,
+    pub(super) name: Cow<'a, str>,
+    /// A text in which a JSON object should be; `{}` where there was none.
+    pub(super) arguments: Cow<'a, str>,
+}
+
+impl<'a> Call<'a> {
+    /// Reads the call that stands at `path`.
+    pub(super) fn read(raw: &'a RawValue, path: &str) -> Result<Self, BadRequest> {
+        let call: RawCall<'a> = fields::value(raw, path)?;
+        let id = fields::text(call.id, format!("{path}.id"))?;
+        let other_kind = || {
+            let message = format!("`{path}` has no `function`; only functions can be carried over");
+            BadRequest::new(path, message)
+        };
+        let function = call.function.ok_or_else(other_kind)?;
+        let name = fields::text(function.name, format!("{path}.function.name"))?;
+        let said = function.arguments.map(|Text(text)| text);
+        let arguments = said.filter(|text| !text.trim().is_empty()).unwrap_or("{}".into());
+        Ok(Self { id, name, arguments })
+    }
+}
+
+#[derive(Deserialize)]
+struct RawCall<'a> {
+    #[serde(borrow)]
+    id: Option<&'a RawValue>,
+    #[serde(borrow)]
+    function: Option<CalledFunction<'a>>,
+}
+
+#[derive(Deserialize)]
+struct CalledFunction<'a> {
+    #[serde(borrow)]
+    name: Option<&'a RawValue>,
+    #[serde(borrow)]
+    arguments: Option<Text<'a>>,
+}
+
+/// A function that may be called.
+pub(super) struct Function<'a> {
+    pub(super) name: Cow<'a, str>,
+    pub(super) description: Option<Cow<'a, str>>,
+    /// The JSON schema of an object.
+    pub(super) parameters: &'a RawValue,
+    pub(super) strict: Option<bool>,
+}
+
+impl<'a> Function<'a> {
+    /// Reads `tools`, all of which must be functions.
+    pub(super) fn all<T>(
+        tools: &[&'a RawValue],
+        carried: impl Fn(Self) -> T,
+    ) -> Result<Vec<T>, BadRequest> {
+        let tools = tools.iter().enumerate();
+        tools.map(|(at, raw)| Self::read(raw, &format!("tools[{at}]")).map(&carried)).collect()
+    }
+
+    fn read(raw: &'a RawValue, path: &str) -> Result<Self, BadRequest> {
+        let tool: Tool<'a> = fields::value(raw, path)?;
+        if tool.kind.0 != "function" {
+            let kind = json::clip(&tool.kind.0, 64);
+            let message =
+                format!("`{path}` is of type `{kind}`; only functions can be carried over");
+            return Err(BadRequest::new(path, message));
+        }
+        let path = format!("{path}.function");
+        let missing = || BadRequest::new(&*path, format!("`{path}` is missing"));
+        let function = tool.function.ok_or_else(missing)?;
+        let parameters = function.parameters.unwrap_or_else(|| no_parameters());
+        Ok(Self {
+            name: fields::text(function.name, format!("{path}.name"))?,
+            description: function.description.map(|Text(text)| text),
+            parameters: fields::object(Some(parameters), format!("{path}.parameters"))?,
+            strict: function.strict,
+        })
+    }
+}
+
+/// The name of the one function that `tool_choice` asks for, where it is no word.
+pub(super) fn forced_function(tool_choice: &RawValue) -> Result<Cow<'_, str>, BadRequest> {
+    let wrong = || {
+        let message = "`tool_choice` must be auto, none, required or one function";
+        BadRequest::new("tool_choice", message)
+    };
+    let tool: Tool<'_> = serde_json::from_str(tool_choice.get()).map_err(|_| wrong())?;
+    let function = tool.function.filter(|_| tool.kind.0 == "function").ok_or_else(wrong)?;
+    fields::text(function.name, "tool_choice.function.name")
+}
+
+#[derive(Deserialize)]
+struct Tool<'a> {
+    #[serde(rename = "type", borrow)]
+    kind: Text<'a>,
+    #[serde(borrow)]
+    function: Option<RawFunction<'a>>,
+}
+
+#[derive(Deserialize)]
+struct RawFunction<'a> {
+    #[serde(borrow)]
+    name: Option<&'a RawValue>,
+    #[serde(borrow)]
+    description: Option<Text<'a>>,
+    #[serde(borrow)]
+    parameters: Option<&'a RawValue>,
+    strict: Option<bool>,
+}
+
+/// The form that an answer is to have.
+#[derive(Deserialize)]
+pub(super) struct ResponseFormat<'a> {
+    #[serde(rename = "type", borrow)]
+    pub(super) kind: Text<'a>,
+    #[serde(borrow)]
+    pub(super) json_schema: Option<JsonSchema<'a>>,
+}
+
+/// A schema, and what it is called.
+#[derive(Deserialize)]
+pub(super) struct JsonSchema<'a> {
+    #[serde(borrow)]
+    pub(super) name: Option<Text<'a>>,
+    #[serde(borrow)]
+    pub(super) description: Option<Text<'a>>,
+    #[serde(borrow)]
+    schema: Option<&'a RawValue>,
+    pub(super) strict: Option<bool>,
+}
+
+impl<'a> ResponseFormat<'a> {
+    /// Reads `response_format`.
+    pub(super) fn read(raw: &'a RawValue) -> Result<Self, BadRequest> {
+        fields::value(raw, "response_format")
+    }
+}
+
+impl<'a> JsonSchema<'a> {
+    /// The schema itself, which must be there.
+    pub(super) fn schema(&self) -> Result<&'a RawValue, BadRequest> {
+        let path = "response_format.json_schema.schema";
+        self.schema.ok_or_else(|| BadRequest::new(path, format!("`{path}` is missing")))
+    }
+}
+
+/// What is refused for every provider: more than text is asked for, or a search of the web.
+pub(super) fn refuse_more_than_text(
+    modalities: Option<&RawValue>,
+    web_search_options: Option<&RawValue>,
+    reason: &str,
+) -> Result<(), BadRequest> {
+    let text_alone = |raw: &RawValue| {
+        serde_json::from_str::<Vec<Text<'_>>>(raw.get())
+            .is_ok_and(|kinds| kinds.iter().all(|Text(kind)| kind == "text"))
+    };
+    fields::refuse(&[("modalities", modalities.filter(|raw| !text_alone(raw)))], reason)?;
+    // An empty object asks for a search, too.
+    let search =
+        |_| BadRequest::new("web_search_options", format!("`web_search_options` {reason}"));
+    web_search_options.map(search).map_or(Ok(()), Err)
+}

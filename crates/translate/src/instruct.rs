@@ -1,0 +1,49 @@
+//! Instructions among the messages of a Chat Completions request.
+
+use crate::chat_request::{Content, Message, Part, Role, join};
+
+/// Adds instructions to a conversation. At its beginning they are one system message: many
+/// templates take no other. Later ones go with what the user says, in their place and marked as no
+/// words of the user's: the templates of whole families of models fail with a system message that is
+/// not the first, and one that grew with the conversation would cost the provider's prompt cache.
+pub(crate) fn instruct<'a>(messages: &mut Vec<Message<'a>>, instructions: Content<'a>) {
+    match (messages.as_mut_slice(), instructions) {
+        ([], instructions) => messages.push(Message::new(Role::System, instructions)),
+        (
+            [Message { role: Role::System, content: Some(Content::Text(first)), .. }],
+            Content::Text(more),
+        ) => *first = join(std::mem::take(first), "\n\n", &more),
+        ([.., Message { role: Role::User, content: Some(said), .. }], instructions) => {
+            said.append(instructions.marked());
+        }
+        (_, instructions) => messages.push(Message::new(Role::User, instructions.marked())),
+    }
+}
+
+impl<'a> Content<'a> {
+    /// As instructions among what a user says, in the form that agents use for them.
+    fn marked(self) -> Self {
+        match self {
+            Self::Text(text) => {
+                Self::Text(format!("<system-reminder>\n{text}\n</system-reminder>").into())
+            }
+            parts @ Self::Parts(_) => parts,
+        }
+    }
+
+    /// Adds more of the same message, a string to a string where both are.
+    fn append(&mut self, more: Self) {
+        *self = match (std::mem::replace(self, Self::Parts(Vec::new())), more) {
+            (Self::Text(said), Self::Text(more)) => Self::Text(join(said, "\n\n", &more)),
+            (said, more) => Self::Parts(said.into_parts().chain(more.into_parts()).collect()),
+        };
+    }
+
+    fn into_parts(self) -> impl Iterator<Item = Part<'a>> {
+        let (text, parts) = match self {
+            Self::Text(text) => (Some(Part::Text { text }), Vec::new()),
+            Self::Parts(parts) => (None, parts),
+        };
+        text.into_iter().chain(parts)
+    }
+}

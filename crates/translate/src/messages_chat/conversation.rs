@@ -1,0 +1,164 @@
+//! The system prompt and the messages.
+
+use std::borrow::Cow;
+
+use protocol::json::{
+    self,
+    fields::{self, Text, TextOrList},
+};
+use serde::Deserialize;
+use serde_json::value::RawValue;
+
+use super::blocks::{self, Block};
+use crate::{
+    BadRequest,
+    chat_request::{Content, Message, Part, Role, ToolCall, join},
+    instruct::instruct,
+};
+
+/// How Claude Code begins a system block that is meant for Anthropic's billing alone. It changes
+/// from request to request, and would cost every one of them the provider's prompt cache.
+const BILLING: &str = "x-anthropic-billing-header:";
+
+/// The messages of a whole request.
+pub(super) fn messages<'a>(
+    system: Option<&'a RawValue>,
+    messages: Option<&'a RawValue>,
+) -> Result<Vec<Message<'a>>, BadRequest> {
+    let missing = || BadRequest::new("messages", "`messages` is missing");
+    let asked: Vec<&RawValue> = fields::value(messages.ok_or_else(missing)?, "messages")?;
+    if asked.is_empty() {
+        return Err(BadRequest::new("messages", "`messages` must hold at least one message"));
+    }
+    let mut all = Vec::with_capacity(asked.len() + 1);
+    if let Some(raw) = system {
+        add_system(raw, "system", &mut all)?;
+    }
+    for (at, raw) in asked.iter().enumerate() {
+        add(raw, &format!("messages[{at}]"), &mut all)?;
+    }
+    Ok(all)
+}
+
+fn add_system<'a>(
+    raw: &'a RawValue,
+    path: &str,
+    all: &mut Vec<Message<'a>>,
+) -> Result<(), BadRequest> {
+    let mut parts = content(raw, path, |block, path| block.into_parts(path))?;
+    parts.retain(|part| !matches!(part, Part::Text { text } if text.starts_with(BILLING)));
+    if !parts.is_empty() {
+        instruct(all, Content::of_parts(parts));
+    }
+    Ok(())
+}
+
+fn add<'a>(raw: &'a RawValue, path: &str, all: &mut Vec<Message<'a>>) -> Result<(), BadRequest> {
+    let message: AskedMessage<'a> = fields::value(raw, path)?;
+    let content_path = format!("{path}.content");
+    let missing = || BadRequest::new(&*content_path, format!("`{content_path}` is missing"));
+    let raw = message.content.ok_or_else(missing)?;
+    match &*message.role.0 {
+        "user" => user(raw, &content_path, all),
+        "assistant" => assistant(raw, &content_path, all),
+        "system" => add_system(raw, &content_path, all),
+        role => {
+            let role = json::clip(role, 64);
+            let message = format!("`{path}.role` is `{role}`; it must be user or assistant");
+            Err(BadRequest::new(format!("{path}.role"), message))
+        }
+    }
+}
+
+/// The results of tools, each a message, then what the user says. Pictures of results come with it.
+fn user<'a>(raw: &'a RawValue, path: &str, all: &mut Vec<Message<'a>>) -> Result<(), BadRequest> {
+    let mut results = Vec::new();
+    let mut said = content(raw, path, |block, path| {
+        if !block.is("tool_result") {
+            return block.into_parts(path);
+        }
+        let (message, pictures) = block.into_result(path)?;
+        results.push(message);
+        Ok(pictures)
+    })?;
+    let only_results = !results.is_empty() && said.is_empty();
+    all.append(&mut results);
+    if !only_results {
+        said.retain(|part| !matches!(part, Part::Text { text } if text.is_empty()));
+        all.push(Message::new(Role::User, Content::of_parts(said)));
+    }
+    Ok(())
+}
+
+/// What the assistant said and called. A turn of thoughts alone is none.
+fn assistant<'a>(
+    raw: &'a RawValue,
+    path: &str,
+    all: &mut Vec<Message<'a>>,
+) -> Result<(), BadRequest> {
+    let mut tool_calls = Vec::new();
+    let mut thought = false;
+    let said = content(raw, path, |block, path| {
+        if block.is("thinking") || block.is("redacted_thinking") {
+            thought = true;
+            return Ok(Vec::new());
+        }
+        if !block.is("tool_use") {
+            return block.into_parts(path);
+        }
+        tool_calls.push(call(&block, path)?);
+        Ok(Vec::new())
+    })?;
+    let text = said.into_iter().try_fold(None, |all: Option<Cow<'a, str>>, part| match part {
+        Part::Text { text } if all.is_none() => Ok(Some(text)),
+        Part::Text { text } => Ok(all.map(|all| join(all, "", &text))),
+        Part::ImageUrl { .. } => {
+            let message = format!("`{path}` holds an image, which an assistant cannot have sent");
+            Err(BadRequest::new(path, message))
+        }
+    })?;
+    if text.is_none() && tool_calls.is_empty() && thought {
+        return Ok(());
+    }
+    let text = if tool_calls.is_empty() { text.or(Some(Cow::Borrowed(""))) } else { text };
+    let message = Message::empty(Role::Assistant);
+    all.push(Message { content: text.map(Content::Text), tool_calls, ..message });
+    Ok(())
+}
+
+fn call<'a>(block: &Block<'a>, path: &str) -> Result<ToolCall<'a>, BadRequest> {
+    let id = fields::text(block.id, format!("{path}.id"))?;
+    let name = fields::text(block.name, format!("{path}.name"))?;
+    let arguments = block.input.map_or("{}", RawValue::get);
+    if !arguments.starts_with('{') {
+        let path = format!("{path}.input");
+        return Err(BadRequest::new(&*path, format!("`{path}` must be an object")));
+    }
+    Ok(ToolCall::new(id, name, Cow::Borrowed(arguments)))
+}
+
+/// Reads content, a string or blocks, into parts: what `read` makes of each block.
+fn content<'a>(
+    raw: &'a RawValue,
+    path: &str,
+    mut read: impl FnMut(Block<'a>, &str) -> Result<Vec<Part<'a>>, BadRequest>,
+) -> Result<Vec<Part<'a>>, BadRequest> {
+    let blocks = match TextOrList::read(raw, path)? {
+        TextOrList::Text(text) => return Ok(vec![Part::Text { text }]),
+        TextOrList::List(blocks) => blocks,
+    };
+    let mut parts = Vec::with_capacity(blocks.len());
+    for (at, raw) in blocks.iter().enumerate() {
+        let path = format!("{path}[{at}]");
+        parts.append(&mut read(blocks::block(raw, &path)?, &path)?);
+    }
+    Ok(parts)
+}
+
+#[derive(Deserialize)]
+struct AskedMessage<'a> {
+    #[serde(borrow)]
+    role: Text<'a>,
+    #[serde(borrow)]
+    content: Option<&'a RawValue>,
+}

@@ -1,0 +1,130 @@
+//! The request as a whole.
+
+use std::borrow::Cow;
+
+use protocol::json::{
+    self,
+    fields::{self, Text},
+};
+use serde::Deserialize;
+use serde_json::value::RawValue;
+
+use super::{conversation, tools};
+use crate::{
+    BadRequest, Context,
+    chat_request::{ChatRequest, JsonSchema, ResponseFormat, StreamOptions},
+};
+
+/// The request in the provider's shape.
+///
+/// # Errors
+/// [`BadRequest`] for what cannot be carried over.
+pub fn request(body: &[u8], _: &Context) -> Result<Vec<u8>, BadRequest> {
+    let asked: Request<'_> = fields::body(body)?;
+    fields::refuse(&[("mcp_servers", asked.mcp_servers)], "cannot be reached from here")?;
+    let tools = tools::tools(asked.tools.as_deref().unwrap_or_default())?;
+    let choice = tools::choice(asked.tool_choice, &tools)?;
+    let stream = asked.stream.unwrap_or(false);
+    let request = ChatRequest {
+        model: fields::text(asked.model, "model")?,
+        messages: conversation::messages(asked.system, asked.messages)?,
+        response_format: asked.response_format()?,
+        max_tokens: asked.max_tokens.map(|raw| fields::value(raw, "max_tokens")).transpose()?,
+        temperature: asked.temperature,
+        top_p: asked.top_p,
+        top_k: asked.top_k,
+        stop: asked.stop_sequences.filter(|stop| stop.get() != "[]"),
+        user: asked.user()?,
+        tools,
+        tool_choice: choice.mode,
+        parallel_tool_calls: choice.one_at_a_time.then_some(false),
+        stream,
+        stream_options: StreamOptions::with_usage(stream),
+        ..ChatRequest::default()
+    };
+    Ok(json::write(&request).into_bytes())
+}
+
+/// The body of `POST /v1/messages`, as far as it is carried.
+#[derive(Deserialize)]
+struct Request<'a> {
+    #[serde(borrow)]
+    model: Option<&'a RawValue>,
+    #[serde(borrow)]
+    messages: Option<&'a RawValue>,
+    #[serde(borrow)]
+    system: Option<&'a RawValue>,
+    #[serde(borrow)]
+    max_tokens: Option<&'a RawValue>,
+    #[serde(borrow)]
+    temperature: Option<&'a RawValue>,
+    #[serde(borrow)]
+    top_p: Option<&'a RawValue>,
+    #[serde(borrow)]
+    top_k: Option<&'a RawValue>,
+    #[serde(borrow)]
+    stop_sequences: Option<&'a RawValue>,
+    stream: Option<bool>,
+    #[serde(borrow)]
+    metadata: Option<&'a RawValue>,
+    #[serde(borrow)]
+    tools: Option<Vec<&'a RawValue>>,
+    #[serde(borrow)]
+    tool_choice: Option<&'a RawValue>,
+    #[serde(borrow)]
+    output_format: Option<&'a RawValue>,
+    #[serde(borrow)]
+    output_config: Option<&'a RawValue>,
+    #[serde(borrow)]
+    mcp_servers: Option<&'a RawValue>,
+}
+
+impl<'a> Request<'a> {
+    fn user(&self) -> Result<Option<Cow<'a, str>>, BadRequest> {
+        let Some(raw) = self.metadata else { return Ok(None) };
+        let metadata: Metadata<'a> = fields::value(raw, "metadata")?;
+        Ok(metadata.user_id.map(|Text(id)| id))
+    }
+
+    /// The newer place first.
+    fn response_format(&self) -> Result<Option<ResponseFormat<'a>>, BadRequest> {
+        let config: Option<OutputConfig<'a>> =
+            self.output_config.map(|raw| fields::value(raw, "output_config")).transpose()?;
+        let newer =
+            config.and_then(|config| config.format).map(|raw| (raw, "output_config.format"));
+        let older = self.output_format.map(|raw| (raw, "output_format"));
+        newer.or(older).map(|(raw, path)| json_schema(raw, path)).transpose()
+    }
+}
+
+fn json_schema<'a>(raw: &'a RawValue, path: &str) -> Result<ResponseFormat<'a>, BadRequest> {
+    let format: Format<'a> = fields::value(raw, path)?;
+    if format.kind.0 != "json_schema" {
+        let message = format!("`{path}.type` must be `json_schema`");
+        return Err(BadRequest::new(format!("{path}.type"), message));
+    }
+    let name = Cow::Borrowed("answer");
+    let json_schema =
+        JsonSchema { name, description: None, schema: format.schema, strict: Some(true) };
+    Ok(ResponseFormat::JsonSchema { json_schema })
+}
+
+#[derive(Deserialize)]
+struct Metadata<'a> {
+    #[serde(borrow)]
+    user_id: Option<Text<'a>>,
+}
+
+#[derive(Deserialize)]
+struct OutputConfig<'a> {
+    #[serde(borrow)]
+    format: Option<&'a RawValue>,
+}
+
+#[derive(Deserialize)]
+struct Format<'a> {
+    #[serde(rename = "type", borrow)]
+    kind: Text<'a>,
+    #[serde(borrow)]
+    schema: &'a RawValue,
+}

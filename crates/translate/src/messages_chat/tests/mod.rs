@@ -1,0 +1,50 @@
+//! What a Messages client sends and gets, with answers as backends really give them.
+
+mod grammar;
+mod request;
+mod stream;
+mod whole;
+
+use serde_json::{Value, json};
+
+use super::answer;
+use crate::{Answer, BadAnswer, Body, Context};
+
+/// A job's context.
+fn context(streaming: bool) -> Context {
+    let (id, model) = ("0123456789abcdef0123456789abcdef".into(), "claude-x".into());
+    Context { id, created: 1_700_000_000, model, streaming }
+}
+
+/// All that a client gets for these pieces.
+fn answered(
+    streaming: bool,
+    request: &Value,
+    status: u16,
+    body: Body,
+    pieces: &[&[u8]],
+) -> Result<String, BadAnswer> {
+    let mut map = answer(&context(streaming), request.to_string().as_bytes());
+    map.head(status, body);
+    let mut out = Vec::new();
+    pieces.iter().try_for_each(|piece| map.feed(piece, &mut out))?;
+    map.end(&mut out)?;
+    Ok(String::from_utf8(out).unwrap())
+}
+
+/// A stream of these chunks, without an end.
+fn events(chunks: &[Value]) -> String {
+    chunks.iter().map(|chunk| format!("data: {chunk}\n\n")).collect()
+}
+
+/// A chunk with this delta.
+fn delta(delta: &Value) -> Value {
+    json!({"id": "c", "object": "chat.completion.chunk", "created": 1, "model": "m",
+        "choices": [{"index": 0, "delta": delta, "finish_reason": null}]})
+}
+
+/// A chunk that says why the answer is complete.
+fn finish(reason: &str) -> Value {
+    json!({"id": "c", "object": "chat.completion.chunk",
+        "choices": [{"index": 0, "delta": {}, "finish_reason": reason}], "usage": null})
+}

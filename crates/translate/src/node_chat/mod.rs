@@ -1,0 +1,123 @@
+//! The node protocol's consumers (`POST /api/chat`), a Chat Completions provider.
+//!
+//! | In the request | What becomes of it |
+//! | --- | --- |
+//! | `messages`: objects with `role` and `content`, or strings that alternate between user and assistant | messages |
+//! | `system` | the first message; absent, a short neutral one; empty, none |
+//! | `temperature` | itself from 0.01 to 0.99, else 0, absent among it |
+//! | `max_new_tokens` | `max_tokens`; absent, 50 |
+//! | `conversation_id`, `user_id` and fields not known | dropped |
+//!
+//! The answer is one JSON object a line: `{"o":"text"}` as it comes, at last `{"done":true}` or
+//! `{"err":"…"}`. It is a stream whatever the provider gives. Thoughts are left out.
+
+mod request;
+
+pub use request::request;
+
+use protocol::json;
+
+use crate::{
+    Answer, BadAnswer, Body, Context,
+    chat::{Failure, FromChat, Outcome, Part, Writer},
+};
+
+/// What stock clients know a request by that cannot be served as it is.
+pub const INVALID: &str = "invalid request";
+
+/// What stock clients know a model by that nobody has.
+pub const UNKNOWN_MODEL: &str = "unknown model";
+
+/// Reads the provider's answer. `request` is the client's own body, of which nothing is repeated.
+pub fn answer(_: &Context, _: &[u8]) -> impl Answer + use<> {
+    Lines { inner: FromChat::new(LineWriter::default()) }
+}
+
+/// Every answer is lines, errors among them.
+struct Lines {
+    inner: FromChat<LineWriter>,
+}
+
+impl Answer for Lines {
+    fn head(&mut self, status: u16, body: Body) -> (u16, Body) {
+        let (status, _) = self.inner.head(status, body);
+        (status, Body::Lines)
+    }
+
+    fn feed(&mut self, chunk: &[u8], out: &mut Vec<u8>) -> Result<(), BadAnswer> {
+        self.inner.feed(chunk, out)
+    }
+
+    fn end(&mut self, out: &mut Vec<u8>) -> Result<(), BadAnswer> {
+        self.inner.end(out)
+    }
+}
+
+/// Writes a line for each piece of text.
+#[derive(Debug, Default)]
+struct LineWriter {
+    /// Whether the open part is text.
+    is_text: bool,
+    line: String,
+}
+
+impl LineWriter {
+    /// `before`: the beginning of the line, up to and with the quote before its text.
+    fn line(&mut self, before: &str, text: &str, out: &mut Vec<u8>) {
+        self.line.clear();
+        self.line.push_str(before);
+        json::push_escaped(&mut self.line, text);
+        self.line.push_str("\"}\n");
+        out.extend_from_slice(self.line.as_bytes());
+    }
+}
+
+impl Writer for LineWriter {
+    fn body(&self) -> Body {
+        Body::Lines
+    }
+
+    fn begin(&mut self, _: &mut Vec<u8>) {}
+
+    fn open(&mut self, part: &Part, _: &mut Vec<u8>) {
+        self.is_text = matches!(part, Part::Text | Part::Refusal);
+    }
+
+    fn delta(&mut self, text: &str, out: &mut Vec<u8>) {
+        if self.is_text {
+            self.line(r#"{"o":""#, text, out);
+        }
+    }
+
+    fn close(&mut self, _: &mut Vec<u8>) {}
+
+    fn finish(&mut self, _: &Outcome, out: &mut Vec<u8>) -> Result<(), BadAnswer> {
+        out.extend_from_slice(b"{\"done\":true}\n");
+        Ok(())
+    }
+
+    fn fail(&mut self, failure: &Failure, out: &mut Vec<u8>) {
+        self.line(r#"{"err":""#, &failure.message, out);
+    }
+
+    fn refuse(&mut self, status: u16, failure: &Failure, out: &mut Vec<u8>) {
+        match stock_word(status) {
+            Some(word) => {
+                self.line(&format!(r#"{{"err":"{word}","message":""#), &failure.message, out);
+            }
+            None => self.fail(failure, out),
+        }
+    }
+}
+
+/// What stock servers say of a refusal, where they have a word.
+fn stock_word(status: u16) -> Option<&'static str> {
+    match status {
+        400 | 413 | 422 => Some(INVALID),
+        404 => Some(UNKNOWN_MODEL),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests;

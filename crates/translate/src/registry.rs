@@ -1,0 +1,219 @@
+//! Which endpoint of a provider serves a request of which shape, and what maps the bytes.
+//!
+//! The one table of pairs is `PAIRS`; a way of two steps goes through Chat Completions.
+
+use base::{Endpoint, Endpoints};
+
+use crate::{
+    Answer, BadAnswer, BadRequest, Body, Context, chat_messages, chat_responses, completions_chat,
+    messages_chat, node_chat, responses_chat,
+};
+
+/// Every endpoint that a request of this shape can be served in, its own among them if a provider
+/// can have it.
+pub fn served_as(from: Endpoint) -> Endpoints {
+    Endpoint::ALL
+        .into_iter()
+        .filter(|&to| to != Endpoint::NodeChat && steps(from, to).is_some())
+        .collect()
+}
+
+/// The endpoint to ask of a provider that serves these, for a request of shape `from`: its own if
+/// it is there, else Chat Completions, else what Chat Completions can be put into.
+pub fn route(from: Endpoint, serves: Endpoints) -> Option<Endpoint> {
+    let able = |to: &Endpoint| serves.contains(*to) && served_as(from).contains(*to);
+    [from, Endpoint::ChatCompletions, Endpoint::Messages, Endpoint::Responses]
+        .into_iter()
+        .find(able)
+}
+
+/// The body to send to endpoint `to` for a client's body of shape `from`. The model stays the one
+/// that the client wrote. Where both are one endpoint it is the same body.
+///
+/// # Errors
+/// [`BadRequest`] when the body cannot be carried over, or no way leads from `from` to `to`.
+pub fn request(
+    from: Endpoint,
+    to: Endpoint,
+    body: &[u8],
+    context: &Context,
+) -> Result<Vec<u8>, BadRequest> {
+    let no_way = || BadRequest { param: None, message: format!("{from} cannot be served as {to}") };
+    let steps = steps(from, to).ok_or_else(no_way)?;
+    steps.iter().try_fold(body.to_vec(), |body, pair| (pair.request)(&body, context))
+}
+
+/// What makes the client's answer of one that endpoint `to` gives, one for each attempt; `body` is
+/// the client's own. `None` where the answer passes unchanged, or no way leads from `from` to `to`.
+pub fn answer(
+    from: Endpoint,
+    to: Endpoint,
+    context: &Context,
+    body: &[u8],
+) -> Option<Box<dyn Answer>> {
+    match *steps(from, to)? {
+        [] => None,
+        [only] => Some((only.answer)(context, body)),
+        [outer, inner] => {
+            // What the inner pair was asked is the outer one's request, made again. It was made
+            // before, or there would be no answer.
+            let between = (outer.request)(body, context).unwrap_or_default();
+            let (outer, inner) = ((outer.answer)(context, body), (inner.answer)(context, &between));
+            Some(Box::new(Composed { inner, outer, between: Vec::new() }))
+        }
+        _ => None,
+    }
+}
+
+/// One shape of requests that is served in another.
+struct Pair {
+    from: Endpoint,
+    to: Endpoint,
+    request: fn(&[u8], &Context) -> Result<Vec<u8>, BadRequest>,
+    answer: fn(&Context, &[u8]) -> Box<dyn Answer>,
+}
+
+static PAIRS: [Pair; 6] = [
+    Pair {
+        from: Endpoint::Messages,
+        to: Endpoint::ChatCompletions,
+        request: messages_chat::request,
+        answer: |context, body| Box::new(messages_chat::answer(context, body)),
+    },
+    Pair {
+        from: Endpoint::ChatCompletions,
+        to: Endpoint::Messages,
+        request: chat_messages::request,
+        answer: |context, body| Box::new(chat_messages::answer(context, body)),
+    },
+    Pair {
+        from: Endpoint::Responses,
+        to: Endpoint::ChatCompletions,
+        request: responses_chat::request,
+        answer: |context, body| Box::new(responses_chat::answer(context, body)),
+    },
+    Pair {
+        from: Endpoint::ChatCompletions,
+        to: Endpoint::Responses,
+        request: chat_responses::request,
+        answer: |context, body| Box::new(chat_responses::answer(context, body)),
+    },
+    Pair {
+        from: Endpoint::Completions,
+        to: Endpoint::ChatCompletions,
+        request: completions_chat::request,
+        answer: |context, body| Box::new(completions_chat::answer(context, body)),
+    },
+    Pair {
+        from: Endpoint::NodeChat,
+        to: Endpoint::ChatCompletions,
+        request: node_chat::request,
+        answer: |context, body| Box::new(node_chat::answer(context, body)),
+    },
+];
+
+/// The pairs that lead from one endpoint to another, none where they are the same.
+fn steps(from: Endpoint, to: Endpoint) -> Option<Vec<&'static Pair>> {
+    if from == to {
+        return Some(Vec::new());
+    }
+    let pair = |from, to| PAIRS.iter().find(|pair| pair.from == from && pair.to == to);
+    let through =
+        || Some(vec![pair(from, Endpoint::ChatCompletions)?, pair(Endpoint::ChatCompletions, to)?]);
+    pair(from, to).map(|pair| vec![pair]).or_else(through)
+}
+
+/// Two maps, one behind the other.
+struct Composed {
+    /// Reads what the provider gives.
+    inner: Box<dyn Answer>,
+    /// Writes what the client gets.
+    outer: Box<dyn Answer>,
+    /// What goes from one to the other, kept for its room.
+    between: Vec<u8>,
+}
+
+impl Answer for Composed {
+    fn head(&mut self, status: u16, body: Body) -> (u16, Body) {
+        let (status, body) = self.inner.head(status, body);
+        self.outer.head(status, body)
+    }
+
+    fn feed(&mut self, chunk: &[u8], out: &mut Vec<u8>) -> Result<(), BadAnswer> {
+        let read = self.inner.feed(chunk, &mut self.between);
+        self.pass_on(out)?;
+        read
+    }
+
+    fn end(&mut self, out: &mut Vec<u8>) -> Result<(), BadAnswer> {
+        let read = self.inner.end(&mut self.between);
+        self.pass_on(out)?;
+        read?;
+        self.outer.end(out)
+    }
+}
+
+impl Composed {
+    /// What was read before an error is written, too.
+    fn pass_on(&mut self, out: &mut Vec<u8>) -> Result<(), BadAnswer> {
+        let written = match self.between.as_slice() {
+            [] => Ok(()),
+            between => self.outer.feed(between, out),
+        };
+        self.between.clear();
+        written
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const CHAT: Endpoint = Endpoint::ChatCompletions;
+
+    #[test]
+    fn what_is_served_natively_is_asked_natively() {
+        for from in Endpoint::ALL.into_iter().filter(|from| *from != Endpoint::NodeChat) {
+            assert_eq!(route(from, Endpoints::ASSUMED), Some(from));
+            assert_eq!(request(from, from, b"x", &context()).as_deref(), Ok(&b"x"[..]));
+            assert!(answer(from, from, &context(), b"x").is_none());
+        }
+    }
+
+    #[test]
+    fn chat_serves_every_shape_that_generates() {
+        use Endpoint::{Completions, Messages, NodeChat, Responses};
+        for from in [Completions, Messages, NodeChat, Responses] {
+            assert_eq!(route(from, Endpoints::only(CHAT)), Some(CHAT), "{from}");
+        }
+        let embeddings = Endpoints::only(Endpoint::Embeddings);
+        assert_eq!(route(CHAT, embeddings), None);
+        for from in [Endpoint::Embeddings, Endpoint::CountTokens] {
+            assert_eq!(route(from, Endpoints::ASSUMED.without(from)), None, "{from}");
+            assert_eq!(served_as(from), Endpoints::only(from));
+        }
+    }
+
+    #[test]
+    fn two_steps_go_through_chat() {
+        let only = Endpoints::only(Endpoint::Responses);
+        assert_eq!(route(Endpoint::Messages, only), Some(Endpoint::Responses));
+        assert_eq!(route(Endpoint::NodeChat, only), Some(Endpoint::Responses));
+        let both = only.with(Endpoint::Messages);
+        assert_eq!(route(Endpoint::Completions, both), Some(Endpoint::Messages));
+        let node = served_as(Endpoint::NodeChat);
+        assert_eq!(node, Endpoints::only(CHAT).with(Endpoint::Messages).with(Endpoint::Responses));
+        assert!(answer(Endpoint::Messages, Endpoint::Responses, &context(), b"{}").is_some());
+    }
+
+    #[test]
+    fn where_no_way_leads_is_said() {
+        let error = request(CHAT, Endpoint::Embeddings, b"{}", &context()).unwrap_err();
+        assert_eq!(error.message, "/v1/chat/completions cannot be served as /v1/embeddings");
+        assert!(answer(CHAT, Endpoint::Embeddings, &context(), b"{}").is_none());
+    }
+
+    fn context() -> Context {
+        Context { id: "0".repeat(32), created: 1, model: "m".to_owned(), streaming: false }
+    }
+}

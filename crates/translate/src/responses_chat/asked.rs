@@ -1,0 +1,163 @@
+//! An item of `input` as it stands in the request, and the content in it.
+
+use std::borrow::Cow;
+
+use protocol::json::{
+    self,
+    fields::{self, Text, TextOrList},
+};
+use serde::Deserialize;
+use serde_json::value::RawValue;
+
+use crate::{
+    BadRequest,
+    chat_request::{Content, ImageUrl, Part},
+};
+
+/// An item as it stands in the request: the fields of all types together.
+#[derive(Deserialize)]
+pub(super) struct Item<'a> {
+    #[serde(rename = "type", borrow)]
+    pub(super) kind: Option<Text<'a>>,
+    #[serde(borrow)]
+    pub(super) role: Option<Text<'a>>,
+    #[serde(borrow)]
+    content: Option<&'a RawValue>,
+    #[serde(borrow)]
+    summary: Option<&'a RawValue>,
+    #[serde(borrow)]
+    pub(super) call_id: Option<&'a RawValue>,
+    #[serde(borrow)]
+    pub(super) name: Option<&'a RawValue>,
+    #[serde(borrow)]
+    pub(super) namespace: Option<&'a RawValue>,
+    #[serde(borrow)]
+    arguments: Option<&'a RawValue>,
+    #[serde(borrow)]
+    input: Option<&'a RawValue>,
+    #[serde(borrow)]
+    output: Option<&'a RawValue>,
+    #[serde(borrow)]
+    pub(super) tools: Option<Vec<&'a RawValue>>,
+}
+
+/// A piece of content as it stands in the request.
+#[derive(Deserialize)]
+struct Piece<'a> {
+    #[serde(rename = "type", borrow)]
+    kind: Text<'a>,
+    #[serde(borrow)]
+    text: Option<&'a RawValue>,
+    #[serde(borrow)]
+    refusal: Option<&'a RawValue>,
+    #[serde(borrow)]
+    image_url: Option<&'a RawValue>,
+    #[serde(borrow)]
+    detail: Option<Text<'a>>,
+}
+
+impl<'a> Item<'a> {
+    /// A message's content.
+    pub(super) fn content_parts(&self, path: &str) -> Result<Vec<Part<'a>>, BadRequest> {
+        let path = format!("{path}.content");
+        let missing = || BadRequest::new(path.clone(), format!("`{path}` is missing"));
+        parts(self.content.ok_or_else(missing)?, &path)
+    }
+
+    /// A function's arguments; none at all is an empty object, as servers demand JSON.
+    pub(super) fn arguments(&self, path: &str) -> Result<Cow<'a, str>, BadRequest> {
+        let arguments = fields::text(self.arguments, format!("{path}.arguments"))?;
+        Ok(if arguments.trim().is_empty() { Cow::Borrowed("{}") } else { arguments })
+    }
+
+    /// A custom tool's input, as the arguments of the function that stands for it.
+    pub(super) fn input(&self, path: &str) -> Result<Cow<'a, str>, BadRequest> {
+        let input = fields::text(self.input, format!("{path}.input"))?;
+        let mut arguments = String::with_capacity(input.len() + 16);
+        arguments.push_str("{\"input\":\"");
+        json::push_escaped(&mut arguments, &input);
+        arguments.push_str("\"}");
+        Ok(Cow::Owned(arguments))
+    }
+
+    /// What came of a call: text, and images beside it.
+    pub(super) fn output(&self, path: &str) -> Result<(Cow<'a, str>, Vec<Part<'a>>), BadRequest> {
+        let path = format!("{path}.output");
+        let missing = || BadRequest::new(path.clone(), format!("`{path}` is missing"));
+        let parts = parts(self.output.ok_or_else(missing)?, &path)?;
+        let (texts, images): (Vec<_>, Vec<_>) =
+            parts.into_iter().partition(|part| matches!(part, Part::Text { .. }));
+        let text = match Content::of_parts(texts) {
+            Content::Text(text) if text.is_empty() && !images.is_empty() => IMAGES_FOLLOW.into(),
+            Content::Text(text) => text,
+            Content::Parts(_) => Cow::Borrowed(""),
+        };
+        Ok((text, images))
+    }
+
+    /// What a reasoning item holds in plain words, if anything.
+    pub(super) fn thought(&self, path: &str) -> Result<Option<Cow<'a, str>>, BadRequest> {
+        for (raw, name) in [(self.content, "content"), (self.summary, "summary")] {
+            let Some(raw) = raw else { continue };
+            let Content::Text(text) = Content::of_parts(parts(raw, &format!("{path}.{name}"))?)
+            else {
+                continue;
+            };
+            if !text.is_empty() {
+                return Ok(Some(text));
+            }
+        }
+        Ok(None)
+    }
+}
+
+/// What a tool's message says when its result is images alone.
+pub(super) const IMAGES_FOLLOW: &str = "The result is in the next message.";
+
+fn parts<'a>(raw: &'a RawValue, path: &str) -> Result<Vec<Part<'a>>, BadRequest> {
+    match TextOrList::read(raw, path)? {
+        TextOrList::Text(text) => Ok(vec![Part::Text { text }]),
+        TextOrList::List(pieces) => {
+            pieces.iter().enumerate().map(|(at, raw)| part(raw, &format!("{path}[{at}]"))).collect()
+        }
+    }
+}
+
+fn part<'a>(raw: &'a RawValue, path: &str) -> Result<Part<'a>, BadRequest> {
+    let piece: Piece<'a> = fields::value(raw, path)?;
+    match piece.kind.0.as_ref() {
+        "input_text" | "output_text" | "text" | "summary_text" | "reasoning_text" => {
+            Ok(Part::Text { text: fields::text(piece.text, format!("{path}.text"))? })
+        }
+        "refusal" => {
+            Ok(Part::Text { text: fields::text(piece.refusal, format!("{path}.refusal"))? })
+        }
+        "input_image" => piece.image(path),
+        kind => {
+            let message = format!(
+                "`{path}` is of type `{}`, which cannot be carried over to the model server; \
+                 send text or an image",
+                json::clip(kind, 64)
+            );
+            Err(BadRequest::new(path, message))
+        }
+    }
+}
+
+impl<'a> Piece<'a> {
+    fn image(&self, path: &str) -> Result<Part<'a>, BadRequest> {
+        let Some(url) = self.image_url else {
+            let message = format!(
+                "`{path}` has no `image_url`: files are not stored here; send the image itself as \
+                 a data: URL"
+            );
+            return Err(BadRequest::new(path, message));
+        };
+        let url = fields::text(Some(url), format!("{path}.image_url"))?;
+        let detail = self.detail.as_ref().map(|Text(detail)| match detail.as_ref() {
+            "original" => Cow::Borrowed("high"),
+            _ => detail.clone(),
+        });
+        Ok(Part::ImageUrl { image_url: ImageUrl { url, detail } })
+    }
+}

@@ -1,0 +1,145 @@
+//! What a response repeats of its request.
+
+use protocol::json::{self, fields::Text};
+use serde::Deserialize;
+use serde_json::value::RawValue;
+
+use super::tools::Names;
+use crate::Context;
+
+/// The fields of the `response` object that stay the same from its first event to its last, as
+/// JSON without the closing brace, and the names of its tools.
+#[derive(Debug)]
+pub(super) struct Echo {
+    pub(super) fields: String,
+    pub(super) names: Names,
+}
+
+/// Every field with what stands there when the request does not say.
+const REPEATED: [(&str, &str); 15] = [
+    ("instructions", "null"),
+    ("max_output_tokens", "null"),
+    ("max_tool_calls", "null"),
+    ("metadata", "{}"),
+    ("parallel_tool_calls", "true"),
+    ("prompt_cache_key", "null"),
+    ("reasoning", r#"{"effort":null,"summary":null}"#),
+    ("safety_identifier", "null"),
+    ("temperature", "null"),
+    ("text", r#"{"format":{"type":"text"}}"#),
+    ("tool_choice", r#""auto""#),
+    ("tools", "[]"),
+    ("top_p", "null"),
+    ("truncation", r#""disabled""#),
+    ("user", "null"),
+];
+
+impl Echo {
+    /// Reads the client's own body, which was translated before.
+    pub(super) fn of(context: &Context, request: &[u8]) -> Self {
+        let request: Request<'_> = serde_json::from_slice(request).unwrap_or_default();
+        let mut fields = format!(
+            r#"{{"id":"resp_{}","object":"response","created_at":{},"model":{}"#,
+            context.id,
+            context.created,
+            json::write(&context.model),
+        );
+        fields.push_str(r#","background":false,"previous_response_id":null,"store":false"#);
+        for ((name, default), value) in REPEATED.iter().zip(request.repeated()) {
+            fields.push_str(&format!(",\"{name}\":"));
+            push_line(&mut fields, value.map_or(default, RawValue::get));
+        }
+        Self { fields, names: request.names() }
+    }
+}
+
+/// Appends JSON without line breaks, which would end the line of an event. Strings have none that
+/// are not escaped.
+fn push_line(out: &mut String, json: &str) {
+    out.extend(json.split(['\n', '\r']));
+}
+
+#[derive(Default, Deserialize)]
+struct Request<'a> {
+    #[serde(borrow)]
+    instructions: Option<&'a RawValue>,
+    #[serde(borrow)]
+    max_output_tokens: Option<&'a RawValue>,
+    #[serde(borrow)]
+    max_tool_calls: Option<&'a RawValue>,
+    #[serde(borrow)]
+    metadata: Option<&'a RawValue>,
+    #[serde(borrow)]
+    parallel_tool_calls: Option<&'a RawValue>,
+    #[serde(borrow)]
+    prompt_cache_key: Option<&'a RawValue>,
+    #[serde(borrow)]
+    reasoning: Option<&'a RawValue>,
+    #[serde(borrow)]
+    safety_identifier: Option<&'a RawValue>,
+    #[serde(borrow)]
+    temperature: Option<&'a RawValue>,
+    #[serde(borrow)]
+    text: Option<&'a RawValue>,
+    #[serde(borrow)]
+    tool_choice: Option<&'a RawValue>,
+    #[serde(borrow)]
+    tools: Option<&'a RawValue>,
+    #[serde(borrow)]
+    top_p: Option<&'a RawValue>,
+    #[serde(borrow)]
+    truncation: Option<&'a RawValue>,
+    #[serde(borrow)]
+    user: Option<&'a RawValue>,
+    #[serde(borrow)]
+    input: Option<&'a RawValue>,
+}
+
+impl<'a> Request<'a> {
+    /// The values of [`REPEATED`], in its order.
+    fn repeated(&self) -> [Option<&'a RawValue>; REPEATED.len()] {
+        [
+            self.instructions,
+            self.max_output_tokens,
+            self.max_tool_calls,
+            self.metadata,
+            self.parallel_tool_calls,
+            self.prompt_cache_key,
+            self.reasoning,
+            self.safety_identifier,
+            self.temperature,
+            self.text,
+            self.tool_choice,
+            self.tools,
+            self.top_p,
+            self.truncation,
+            self.user,
+        ]
+    }
+
+    fn names(&self) -> Names {
+        let lists = [self.tools].into_iter().flatten().chain(self.added_tools());
+        Names::of(lists)
+    }
+
+    /// The lists of tools among the items.
+    fn added_tools(&self) -> Vec<&'a RawValue> {
+        let items: Vec<AddedTools<'a>> =
+            self.input.and_then(|raw| serde_json::from_str(raw.get()).ok()).unwrap_or_default();
+        items.into_iter().filter(AddedTools::is_one).filter_map(|item| item.tools).collect()
+    }
+}
+
+#[derive(Deserialize)]
+struct AddedTools<'a> {
+    #[serde(rename = "type", borrow)]
+    kind: Option<Text<'a>>,
+    #[serde(borrow)]
+    tools: Option<&'a RawValue>,
+}
+
+impl AddedTools<'_> {
+    fn is_one(&self) -> bool {
+        self.kind.as_ref().is_some_and(|Text(kind)| kind == "additional_tools")
+    }
+}

@@ -1,0 +1,217 @@
+//! The items of a request's `input` as messages.
+//!
+//! | Item | Becomes |
+//! | --- | --- |
+//! | `message` (or no type) | a message of its role; `developer` is `system`, and what leads the list is one system message together with `instructions`; a later one goes with what the user says before it, marked as `<system-reminder>` |
+//! | `reasoning` | `reasoning_content` of the assistant message that follows: its text, else its summary; what is encrypted is lost |
+//! | `function_call`, `custom_tool_call` | a tool call of the assistant message around it; calls that stand together are one message |
+//! | `function_call_output`, `custom_tool_call_output` | a `tool` message; its images follow in a message of the user, since Chat Completions has only text there |
+//! | `web_search_call` and other traces of hosted tools | nothing |
+//! | `additional_tools` | tools, as if they stood in `tools` |
+//! | anything else, `item_reference` among it | refused by name |
+
+use std::borrow::Cow;
+
+use protocol::json::{
+    self,
+    fields::{self, Text, TextOrList},
+};
+use serde_json::value::RawValue;
+
+use super::{
+    asked::Item,
+    tools::{Tools, chat_name},
+};
+use crate::{
+    BadRequest,
+    chat_request::{Content, Message, Part, Role, ToolCall, join},
+    instruct::instruct,
+};
+
+/// What hosted tools leave behind in a conversation. The assistant's words say what came of it.
+const TRACES: [&str; 8] = [
+    "web_search_call",
+    "file_search_call",
+    "code_interpreter_call",
+    "image_generation_call",
+    "mcp_list_tools",
+    "mcp_call",
+    "tool_search_call",
+    "tool_search_output",
+];
+
+/// The messages of a whole request, of which there is at least one. Tools that stand among the
+/// items are added to `tools`.
+pub(super) fn messages<'a>(
+    instructions: Option<Cow<'a, str>>,
+    input: Option<&'a RawValue>,
+    tools: &mut Tools<'a>,
+) -> Result<Vec<Message<'a>>, BadRequest> {
+    let mut read = Conversation::default();
+    if let Some(instructions) = instructions.filter(|text| !text.is_empty()) {
+        read.system(Content::Text(instructions));
+    }
+    match input.map(|raw| TextOrList::read(raw, "input")).transpose()? {
+        Some(TextOrList::Text(text)) => read.user(Content::Text(text)),
+        Some(TextOrList::List(items)) => read.items(&items, tools)?,
+        None => {}
+    }
+    read.flush();
+    if read.messages.is_empty() {
+        return Err(BadRequest::new("input", "`input` must hold at least one message"));
+    }
+    Ok(read.messages)
+}
+
+/// The messages so far, and what belongs to one that is not complete.
+#[derive(Default)]
+struct Conversation<'a> {
+    messages: Vec<Message<'a>>,
+    /// The assistant's message that items are being gathered into.
+    assistant: Option<Message<'a>>,
+    /// Images of tool results, until the last of those results is written.
+    images: Vec<Part<'a>>,
+}
+
+impl<'a> Conversation<'a> {
+    fn items(&mut self, items: &[&'a RawValue], tools: &mut Tools<'a>) -> Result<(), BadRequest> {
+        items.iter().enumerate().try_for_each(|(at, raw)| {
+            let path = format!("input[{at}]");
+            self.item(&fields::value(raw, &path)?, &path, tools)
+        })
+    }
+
+    fn item(
+        &mut self,
+        item: &Item<'a>,
+        path: &str,
+        tools: &mut Tools<'a>,
+    ) -> Result<(), BadRequest> {
+        match item.kind.as_ref().map_or("message", |Text(kind)| kind) {
+            "message" => self.message(item, path)?,
+            "reasoning" => self.reasoning(item, path)?,
+            "function_call" => self.call(item, item.arguments(path)?, path)?,
+            "custom_tool_call" => self.call(item, item.input(path)?, path)?,
+            "function_call_output" | "custom_tool_call_output" => self.result(item, path)?,
+            "additional_tools" => {
+                tools.add(item.tools.as_deref().unwrap_or_default(), format!("{path}.tools"))?;
+            }
+            kind if TRACES.contains(&kind) => {}
+            kind => return Err(unknown(kind, path)),
+        }
+        Ok(())
+    }
+
+    fn message(&mut self, item: &Item<'a>, path: &str) -> Result<(), BadRequest> {
+        let parts = item.content_parts(path)?;
+        match item.role.as_ref().map_or("user", |Text(role)| role) {
+            "user" => self.user(Content::of_parts(parts)),
+            "system" | "developer" => self.system(Content::of_parts(parts)),
+            "assistant" => self.said(Content::of_parts(parts)),
+            role => {
+                let role = json::clip(role, 64);
+                let message = format!(
+                    "`{path}.role` is `{role}`; it must be user, assistant, system or developer"
+                );
+                return Err(BadRequest::new(format!("{path}.role"), message));
+            }
+        }
+        Ok(())
+    }
+
+    fn user(&mut self, content: Content<'a>) {
+        self.flush();
+        self.messages.push(Message::new(Role::User, content));
+    }
+
+    fn system(&mut self, content: Content<'a>) {
+        self.flush();
+        instruct(&mut self.messages, content);
+    }
+
+    /// What the assistant said. Words after words begin another message, words after calls do not:
+    /// the results of the calls must follow their message.
+    fn said(&mut self, content: Content<'a>) {
+        if self
+            .assistant
+            .as_ref()
+            .is_some_and(|it| it.content.is_some() && it.tool_calls.is_empty())
+        {
+            self.flush();
+        }
+        let message = self.assistant();
+        message.content = match (message.content.take(), content) {
+            (Some(Content::Text(said)), Content::Text(more)) => {
+                Some(Content::Text(join(said, "\n\n", &more)))
+            }
+            (said, content) => said.or(Some(content)),
+        };
+    }
+
+    fn reasoning(&mut self, item: &Item<'a>, path: &str) -> Result<(), BadRequest> {
+        let Some(thought) = item.thought(path)? else { return Ok(()) };
+        let message = self.assistant();
+        message.reasoning_content = Some(match message.reasoning_content.take() {
+            Some(before) => join(before, "\n\n", &thought),
+            None => thought,
+        });
+        Ok(())
+    }
+
+    fn call(
+        &mut self,
+        item: &Item<'a>,
+        arguments: Cow<'a, str>,
+        path: &str,
+    ) -> Result<(), BadRequest> {
+        let id = fields::text(item.call_id, format!("{path}.call_id"))?;
+        let name = fields::text(item.name, format!("{path}.name"))?;
+        let space = item.namespace.map(|raw| fields::text(Some(raw), format!("{path}.namespace")));
+        let name = match space.transpose()? {
+            Some(space) => Cow::Owned(chat_name(Some(&space), &name).into_owned()),
+            None => name,
+        };
+        self.assistant().tool_calls.push(ToolCall::new(id, name, arguments));
+        Ok(())
+    }
+
+    fn result(&mut self, item: &Item<'a>, path: &str) -> Result<(), BadRequest> {
+        let id = fields::text(item.call_id, format!("{path}.call_id"))?;
+        let (text, images) = item.output(path)?;
+        self.flush_assistant();
+        self.messages.push(Message::tool(id, text));
+        self.images.extend(images);
+        Ok(())
+    }
+
+    /// The assistant's message that is being gathered.
+    fn assistant(&mut self) -> &mut Message<'a> {
+        if !self.images.is_empty() {
+            self.flush();
+        }
+        self.assistant.get_or_insert_with(|| Message::empty(Role::Assistant))
+    }
+
+    /// Another message begins: what was gathered is complete.
+    fn flush(&mut self) {
+        self.flush_assistant();
+        if !self.images.is_empty() {
+            let images = Content::Parts(std::mem::take(&mut self.images));
+            self.messages.push(Message::new(Role::User, images));
+        }
+    }
+
+    /// Thoughts that led to nothing are no message.
+    fn flush_assistant(&mut self) {
+        let complete = |it: &Message<'_>| it.content.is_some() || !it.tool_calls.is_empty();
+        self.messages.extend(self.assistant.take().filter(complete));
+    }
+}
+
+fn unknown(kind: &str, path: &str) -> BadRequest {
+    let why = match kind {
+        "item_reference" => "responses are not stored here; send the item itself".to_owned(),
+        _ => "this type of item cannot be carried over to the model server".to_owned(),
+    };
+    BadRequest::new(path, format!("`{path}` is of type `{}`: {why}", json::clip(kind, 64)))
+}

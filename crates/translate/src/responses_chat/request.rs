@@ -1,0 +1,253 @@
+//! The request, as a whole.
+
+use std::borrow::Cow;
+
+use protocol::json::{
+    self,
+    fields::{self, Text},
+};
+use serde::Deserialize;
+use serde_json::value::RawValue;
+
+use super::{
+    input::messages,
+    tools::{Tools, chat_name, is_hosted},
+};
+use crate::{
+    BadRequest, Context,
+    chat_request::{ChatRequest, JsonSchema, ResponseFormat, StreamOptions, ToolChoice},
+};
+
+/// Makes a Chat Completions request of a Responses request. See the [module](super) for what
+/// becomes of each parameter.
+///
+/// # Errors
+/// [`BadRequest`] for what cannot be carried over.
+pub fn request(body: &[u8], _: &Context) -> Result<Vec<u8>, BadRequest> {
+    let request: Request<'_> = fields::body(body)?;
+    request.refuse_state()?;
+    Ok(json::write(&request.into_chat()?).into_bytes())
+}
+
+#[derive(Deserialize)]
+struct Request<'a> {
+    #[serde(borrow)]
+    model: Text<'a>,
+    #[serde(borrow)]
+    input: Option<&'a RawValue>,
+    #[serde(borrow)]
+    instructions: Option<Text<'a>>,
+    #[serde(borrow)]
+    tools: Option<Vec<&'a RawValue>>,
+    #[serde(borrow)]
+    tool_choice: Option<&'a RawValue>,
+    parallel_tool_calls: Option<bool>,
+    #[serde(borrow)]
+    text: Option<TextOptions<'a>>,
+    #[serde(borrow)]
+    reasoning: Option<Reasoning<'a>>,
+    max_output_tokens: Option<u64>,
+    #[serde(borrow)]
+    temperature: Option<&'a RawValue>,
+    #[serde(borrow)]
+    top_p: Option<&'a RawValue>,
+    #[serde(borrow)]
+    user: Option<Text<'a>>,
+    stream: Option<bool>,
+    #[serde(borrow)]
+    previous_response_id: Option<&'a RawValue>,
+    #[serde(borrow)]
+    conversation: Option<&'a RawValue>,
+    #[serde(borrow)]
+    background: Option<&'a RawValue>,
+    #[serde(borrow)]
+    prompt: Option<&'a RawValue>,
+    #[serde(borrow)]
+    moderation: Option<&'a RawValue>,
+}
+
+#[derive(Deserialize)]
+struct TextOptions<'a> {
+    #[serde(borrow)]
+    format: Option<Format<'a>>,
+}
+
+#[derive(Deserialize)]
+struct Format<'a> {
+    #[serde(rename = "type", borrow)]
+    kind: Text<'a>,
+    #[serde(borrow)]
+    name: Option<Text<'a>>,
+    #[serde(borrow)]
+    description: Option<Text<'a>>,
+    #[serde(borrow)]
+    schema: Option<&'a RawValue>,
+    strict: Option<bool>,
+}
+
+#[derive(Deserialize)]
+struct Reasoning<'a> {
+    #[serde(borrow)]
+    effort: Option<Text<'a>>,
+}
+
+/// A tool that is to be called, or a list of those that may be.
+#[derive(Deserialize)]
+struct Choice<'a> {
+    #[serde(rename = "type", borrow)]
+    kind: Text<'a>,
+    #[serde(borrow)]
+    name: Option<Text<'a>>,
+    #[serde(borrow)]
+    namespace: Option<Text<'a>>,
+    #[serde(borrow)]
+    mode: Option<Text<'a>>,
+    #[serde(borrow)]
+    tools: Option<Vec<Choice<'a>>>,
+}
+
+impl<'a> Request<'a> {
+    /// Nothing is stored here, so that a request must say everything itself.
+    fn refuse_state(&self) -> Result<(), BadRequest> {
+        let stored = [
+            ("previous_response_id", self.previous_response_id),
+            ("conversation", self.conversation),
+            ("background", self.background),
+            ("prompt", self.prompt),
+        ];
+        fields::refuse(
+            &stored,
+            "needs stored responses or prompts, which this server does not keep; send the whole \
+             conversation in `input`",
+        )?;
+        fields::refuse(&[("moderation", self.moderation)], "is not available here; leave it out")
+    }
+
+    fn into_chat(self) -> Result<ChatRequest<'a>, BadRequest> {
+        let mut tools = Tools::default();
+        tools.add(self.tools.as_deref().unwrap_or_default(), "tools")?;
+        let instructions = self.instructions.map(|Text(text)| text);
+        let messages = messages(instructions, self.input, &mut tools)?;
+        let tool_choice = self.tool_choice.map(|raw| tool_choice(raw, &mut tools)).transpose()?;
+        let has_tools = !tools.offered.is_empty();
+        let stream = self.stream.unwrap_or(false);
+        Ok(ChatRequest {
+            model: self.model.0,
+            messages,
+            tools: tools.offered,
+            tool_choice: tool_choice.filter(|_| has_tools),
+            parallel_tool_calls: self.parallel_tool_calls.filter(|_| has_tools),
+            response_format: response_format(self.text)?,
+            reasoning_effort: self.reasoning.and_then(effort),
+            max_tokens: self.max_output_tokens,
+            temperature: self.temperature,
+            top_p: self.top_p,
+            user: self.user.map(|Text(user)| user),
+            stream,
+            stream_options: StreamOptions::with_usage(stream),
+            ..ChatRequest::default()
+        })
+    }
+}
+
+/// The words that every server with this parameter knows.
+fn effort(reasoning: Reasoning<'_>) -> Option<Cow<'_, str>> {
+    let Text(effort) = reasoning.effort?;
+    Some(match effort.as_ref() {
+        "minimal" => "low".into(),
+        "xhigh" | "max" => "high".into(),
+        _ => effort,
+    })
+}
+
+fn response_format(
+    text: Option<TextOptions<'_>>,
+) -> Result<Option<ResponseFormat<'_>>, BadRequest> {
+    let Some(format) = text.and_then(|text| text.format) else { return Ok(None) };
+    match format.kind.0.as_ref() {
+        "text" => Ok(None),
+        "json_object" => Ok(Some(ResponseFormat::JsonObject)),
+        "json_schema" => json_schema(format).map(Some),
+        kind => {
+            let kind = json::clip(kind, 64);
+            let message = format!(
+                "`text.format` is of type `{kind}`; it must be text, json_object or json_schema"
+            );
+            Err(BadRequest::new("text.format.type", message))
+        }
+    }
+}
+
+fn json_schema(format: Format<'_>) -> Result<ResponseFormat<'_>, BadRequest> {
+    let json_schema = JsonSchema {
+        name: format.name.map_or("answer".into(), |Text(name)| name),
+        description: format.description.map(|Text(text)| text),
+        schema: fields::object(format.schema, "text.format.schema")?,
+        strict: format.strict,
+    };
+    Ok(ResponseFormat::JsonSchema { json_schema })
+}
+
+fn tool_choice<'a>(raw: &'a RawValue, tools: &mut Tools<'a>) -> Result<ToolChoice<'a>, BadRequest> {
+    if raw.get().starts_with('"') {
+        return mode(&fields::text(Some(raw), "tool_choice")?, tools);
+    }
+    let choice: Choice<'a> = fields::value(raw, "tool_choice")?;
+    match choice.kind.0.as_ref() {
+        "function" | "custom" => Ok(ToolChoice::function(choice.offered(tools)?.into())),
+        "allowed_tools" => choice.allow(tools),
+        kind => Err(not_here(kind)),
+    }
+}
+
+/// `auto`, `none` or `required`. A model cannot be made to call one of no tools.
+fn mode<'a>(word: &str, tools: &Tools<'a>) -> Result<ToolChoice<'a>, BadRequest> {
+    match word {
+        "auto" => Ok(ToolChoice::Mode("auto")),
+        "none" => Ok(ToolChoice::Mode("none")),
+        "required" if !tools.offered.is_empty() => Ok(ToolChoice::Mode("required")),
+        "required" => {
+            let message = "`tool_choice` demands a tool, and none is offered that the model server \
+                           could call";
+            Err(BadRequest::new("tool_choice", message))
+        }
+        _ => {
+            let message = format!(
+                "`tool_choice` is `{}`; it must be auto, none, required or an object",
+                json::clip(word, 64)
+            );
+            Err(BadRequest::new("tool_choice", message))
+        }
+    }
+}
+
+fn not_here(kind: &str) -> BadRequest {
+    let kind = json::clip(kind, 64);
+    let message =
+        format!("`tool_choice` asks for a tool of type `{kind}`, which is not available here");
+    BadRequest::new("tool_choice", message)
+}
+
+impl Choice<'_> {
+    /// The name of an offered tool.
+    fn offered(&self, tools: &Tools<'_>) -> Result<String, BadRequest> {
+        let name = self.name.as_ref().map_or("", |Text(name)| name);
+        let space = self.namespace.as_ref().map(|Text(space)| space.as_ref());
+        let name = chat_name(space, name).into_owned();
+        if tools.names.contains(&name) {
+            return Ok(name);
+        }
+        let name = json::clip(&name, 64);
+        let message = format!("`tool_choice` names `{name}`, which is not among `tools`");
+        Err(BadRequest::new("tool_choice", message))
+    }
+
+    /// Leaves only these tools. Hosted ones were left out before.
+    fn allow<'a>(&self, tools: &mut Tools<'a>) -> Result<ToolChoice<'a>, BadRequest> {
+        let allowed = self.tools.iter().flatten().filter(|choice| !is_hosted(&choice.kind.0));
+        let names: Vec<_> =
+            allowed.map(|choice| choice.offered(tools)).collect::<Result<_, _>>()?;
+        tools.keep(&names);
+        mode(self.mode.as_ref().map_or("auto", |Text(mode)| mode), tools)
+    }
+}

@@ -1,0 +1,61 @@
+//! What a Responses client sends and gets, with answers as backends really give them.
+
+mod bounds;
+mod grammar;
+mod input;
+mod request;
+mod stream;
+mod whole;
+
+use serde_json::{Value, json};
+
+use super::answer;
+use crate::{Answer, BadAnswer, Body, Context};
+
+/// A job's context.
+fn context(streaming: bool) -> Context {
+    Context {
+        id: "0123456789abcdef0123456789abcdef".into(),
+        created: 1_700_000_000,
+        model: "fast".into(),
+        streaming,
+    }
+}
+
+/// A stream of these chunks, ended as the API ends it.
+fn events(chunks: &[Value]) -> String {
+    let lines: String = chunks.iter().map(|chunk| format!("data: {chunk}\n\n")).collect();
+    lines + "data: [DONE]\n\n"
+}
+
+/// A chunk with this delta.
+fn delta(delta: &Value) -> Value {
+    json!({"id": "c", "object": "chat.completion.chunk", "created": 1, "model": "m", "choices": [{"index": 0, "delta": delta, "finish_reason": null}]})
+}
+
+/// A chunk that says why the answer is complete.
+fn finish(reason: &str) -> Value {
+    json!({"id": "c", "object": "chat.completion.chunk", "choices": [{"index": 0, "delta": {}, "finish_reason": reason}]})
+}
+
+/// What the client of a stream gets for a provider's stream.
+fn streamed(request: &Value, stream: &str) -> Vec<Value> {
+    let text = answered(true, request, 200, Body::Events, &[stream.as_bytes()]).unwrap();
+    grammar::read(&text)
+}
+
+/// All that a client gets for these pieces.
+fn answered(
+    streaming: bool,
+    request: &Value,
+    status: u16,
+    body: Body,
+    pieces: &[&[u8]],
+) -> Result<String, BadAnswer> {
+    let mut map = answer(&context(streaming), request.to_string().as_bytes());
+    map.head(status, body);
+    let mut out = Vec::new();
+    pieces.iter().try_for_each(|piece| map.feed(piece, &mut out))?;
+    map.end(&mut out)?;
+    Ok(String::from_utf8(out).unwrap())
+}
