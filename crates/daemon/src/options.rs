@@ -57,14 +57,14 @@ pub enum LogFormat {
     Json,
 }
 
-/// What a worker speaks with its servers.
+/// The protocol between a worker and its servers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum LendAs {
-    /// The relay protocol: every API, any number of models, over one connection.
+    /// Relay protocol: every API, any number of models, one connection.
     #[default]
     Relay,
-    /// The node protocol, for stock API servers: chat alone, a connection for each model and slot.
+    /// Node protocol, for stock API servers: chat only, a connection for each model and slot.
     Node,
 }
 
@@ -79,18 +79,18 @@ pub enum Routing {
     PrefixAffinity,
 }
 
-/// Whose endpoints a server calls for participants of rooms.
+/// Which endpoints a server calls for participants of rooms.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum RoomEndpoints {
-    /// Nobody's.
+    /// None.
     Off,
     /// Those at the address that the join came from.
     #[default]
     #[value(name = "self")]
     #[serde(rename = "self")]
     Own,
-    /// Any: participants can make this server send requests wherever it can reach.
+    /// All: participants can make this server send requests wherever it can reach.
     Any,
 }
 
@@ -112,12 +112,44 @@ fn deserialize_listen<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Socke
     listen_address(&text).map(Some).map_err(serde::de::Error::custom)
 }
 
-macro_rules! options {
+/// A key of the configuration file, as its struct declares it. The settings reference is made of
+/// these.
+#[derive(Debug, Clone, Copy)]
+pub struct Key {
+    /// Its name; in the file it may have hyphens.
+    pub name: &'static str,
+    /// The type of its field.
+    pub kind: &'static str,
+    /// The attributes of its field, each ended by a NUL; its documentation is among them.
+    pub attributes: &'static str,
+}
+
+/// A section of the file: a struct that knows its own keys.
+macro_rules! section {
     ($(#[$meta:meta])* $name:ident { $($(#[$field_meta:meta])* $field:ident: $kind:ty,)+ }) => {
         $(#[$meta])*
-        #[derive(Debug, Clone, Default, Args, Deserialize)]
-        #[serde(deny_unknown_fields, default)]
         pub struct $name { $($(#[$field_meta])* pub $field: $kind,)+ }
+
+        impl $name {
+            /// What may stand in this section of the file.
+            pub const KEYS: &'static [$crate::options::Key] = &[$($crate::options::Key {
+                name: stringify!($field),
+                kind: stringify!($kind),
+                attributes: concat!($(stringify!($field_meta), "\0"),+),
+            }),+];
+        }
+    };
+}
+
+/// A section whose settings may each come from a flag, the environment or the file.
+macro_rules! options {
+    ($(#[$meta:meta])* $name:ident { $($(#[$field_meta:meta])* $field:ident: $kind:ty,)+ }) => {
+        section! {
+            $(#[$meta])*
+            #[derive(Debug, Clone, Default, Args, Deserialize)]
+            #[serde(deny_unknown_fields, default)]
+            $name { $($(#[$field_meta])* $field: $kind,)+ }
+        }
 
         impl $name {
             /// These settings, and those of `other` where these say nothing.
@@ -137,7 +169,7 @@ pub use mesh::{MeshOptions, MeshRelayServe, MeshRoute, MeshShare, ShareOptions};
 pub use workspace::{AgentOptions, WorkspaceOptions};
 
 options! {
-    /// Settings of `warren serve`. None has a value unless somebody wrote one: the defaults are in
+    /// Settings of `warren serve`, as they were given: the defaults are in
     /// [`settings`](crate::settings).
     ServeOptions {
         /// Address and port for everything: HTTP and WebSocket [default: 127.0.0.1:9178]
@@ -149,21 +181,21 @@ options! {
         /// /var/lib/warren]
         #[arg(long, env = "WARREN_DATA_DIR", value_name = "DIR")]
         data_dir: Option<PathBuf>,
-        /// What workers must present [default: worker.secret in the data directory, made at the
-        /// first start]
+        /// The secret that workers present [default: worker.secret in the data directory, made at
+        /// the first start]
         #[arg(long, env = "WARREN_WORKER_SECRET", value_name = "SECRET", hide_env_values = true)]
         worker_secret: Option<Secret>,
-        /// What model nodes may present, beside keys of scope worker [default: none]
+        /// A token that model nodes may present instead of a key of scope worker [default: none]
         #[arg(long, env = "WARREN_NODE_TOKEN", value_name = "TOKEN", hide_env_values = true)]
         node_token: Option<Secret>,
         /// One ready-made key for consumers
         #[arg(long, env = "WARREN_CLIENT_TOKEN", value_name = "KEY", hide_env_values = true)]
         client_token: Option<Secret>,
-        /// What /admin asks for [default: admin.token in the data directory, made at the first
-        /// start]
+        /// The administrator's token, for /admin [default: admin.token in the data directory, made
+        /// at the first start]
         #[arg(long, env = "WARREN_ADMIN_TOKEN", value_name = "TOKEN", hide_env_values = true)]
         admin_token: Option<Secret>,
-        /// Jobs that may wait for one model; one key fills at most half of it [default: 100]
+        /// Jobs that may wait for one model; one key may fill half of these places [default: 100]
         #[arg(long, env = "WARREN_MAX_QUEUE_LEN", value_name = "N")]
         max_queue_len: Option<usize>,
         /// How long a job may wait for a worker [default: 30]
@@ -178,13 +210,13 @@ options! {
         /// How often workers are pinged; three silent intervals are a lost worker [default: 15]
         #[arg(long, env = "WARREN_HEARTBEAT_INTERVAL_SECS", value_name = "SECONDS")]
         heartbeat_interval_secs: Option<Seconds>,
-        /// How often a job may lose its worker before it fails [default: 3]
+        /// How often a job may lose its worker and get another before it fails [default: 3]
         #[arg(long, env = "WARREN_MAX_REQUEUE_COUNT", value_name = "N")]
         max_requeue_count: Option<u32>,
         /// The largest request body [default: 100]
         #[arg(long, env = "WARREN_MAX_BODY_MIB", value_name = "MIB")]
         max_body_mib: Option<usize>,
-        /// Bodies of waiting jobs, all together [default: 1024]
+        /// The size of all bodies of waiting jobs together [default: 1024]
         #[arg(long, env = "WARREN_MAX_QUEUED_MIB", value_name = "MIB")]
         max_queued_mib: Option<u64>,
         /// How long a stop, or the drain of a worker, waits for what is in flight [default: 30]
@@ -208,35 +240,35 @@ options! {
         /// What is logged: a level, or a filter such as info,wire=debug [default: info]
         #[arg(long, env = "WARREN_LOG", value_name = "FILTER")]
         log: Option<String>,
-        /// After so much silence a stream gets a comment as a sign of life; 0: never [default: 15]
+        /// A stream that is silent for this long gets a comment as a sign of life; 0: never
+        /// [default: 15]
         #[arg(long, env = "WARREN_SSE_KEEPALIVE_SECS", value_name = "SECONDS")]
         sse_keepalive_secs: Option<Seconds>,
         /// How a worker is chosen among several that are free [default: least-loaded]
         #[arg(long, env = "WARREN_ROUTING", value_name = "POLICY")]
         routing: Option<Routing>,
-        /// Whether usage is written down, a row for each request, without its content [default: true]
+        /// Whether usage is recorded: a row for each request, without its content [default: true]
         #[arg(long, env = "WARREN_LEDGER", num_args = 0..=1, require_equals = true,
             default_missing_value = "true", value_name = "BOOL",
             value_parser = BoolishValueParser::new())]
         ledger: Option<bool>,
-        /// How long usage is kept, in days; 0: for ever [default: 365]
+        /// How long usage is kept; 0: for ever [default: 365]
         #[arg(long, env = "WARREN_USAGE_RETENTION_DAYS", value_name = "DAYS")]
         usage_retention_days: Option<u32>,
-        /// Local consumers need a key, too
+        /// Require a key of local consumers, too
         #[arg(long, env = "WARREN_REQUIRE_KEY", num_args = 0..=1, require_equals = true,
             default_missing_value = "true", value_name = "BOOL",
             value_parser = BoolishValueParser::new())]
         require_key: Option<bool>,
-        /// Let anybody make rooms from other machines, without a key of scope rooms
+        /// Let anybody on other machines make rooms, without a key of scope rooms
         #[arg(long, env = "WARREN_OPEN_ROOMS", num_args = 0..=1, require_equals = true,
             default_missing_value = "true", value_name = "BOOL",
             value_parser = BoolishValueParser::new())]
         open_rooms: Option<bool>,
-        /// Whose endpoints this server calls for participants of rooms: nobody's, those at the
-        /// address that joins, or any [default: self]
+        /// Which endpoints this server calls for participants of rooms [default: self]
         #[arg(long, env = "WARREN_ROOM_ENDPOINTS", value_name = "WHOSE")]
         room_endpoints: Option<RoomEndpoints>,
-        /// A room that nobody uses for so long ends [default: 604800, a week]
+        /// A room ends when nobody has used it for this long [default: 604800, a week]
         #[arg(long, env = "WARREN_ROOM_IDLE_SECS", value_name = "SECONDS")]
         room_idle_secs: Option<Seconds>,
         /// Serve consumers beyond loopback without a key
@@ -270,7 +302,7 @@ options! {
         /// http://127.0.0.1:9178]
         #[arg(long, env = "WARREN_SERVER", value_name = "URL", value_delimiter = ',')]
         server: Option<Vec<String>>,
-        /// What is spoken with the server [default: relay]
+        /// The protocol to speak with the server [default: relay]
         #[arg(long, env = "WARREN_PROTOCOL", value_name = "PROTOCOL")]
         protocol: Option<LendAs>,
         /// The server's worker secret, or its node token [default: worker.secret in this machine's
@@ -285,11 +317,12 @@ options! {
         /// found on this machine]
         #[arg(long, env = "WARREN_BACKEND", value_name = "URL", value_delimiter = ',')]
         backend: Option<Vec<String>>,
-        /// The models to offer, a=b offers b as a [default: all that the backend lists]
+        /// The models to offer; a=b offers the backend's b as a [default: all that the backend
+        /// lists]
         #[arg(long, env = "WARREN_MODELS", value_name = "MODEL,…", value_delimiter = ',')]
         models: Option<Vec<String>>,
         /// The APIs that the backend serves, such as /v1/chat/completions; others are translated
-        /// [default: it is asked]
+        /// [default: the backend is asked]
         #[arg(long, env = "WARREN_ENDPOINTS", value_name = "PATH,…", value_delimiter = ',')]
         endpoints: Option<Vec<String>>,
         /// Jobs that one backend takes at once [default: 4]
@@ -301,12 +334,12 @@ options! {
         /// The backend's own API key
         #[arg(long, env = "WARREN_API_KEY", value_name = "KEY", hide_env_values = true)]
         api_key: Option<Secret>,
-        /// Lend the built-in demo model, which is no model, instead of a backend
+        /// Lend the built-in demo, which runs no model, instead of a backend
         #[arg(long, env = "WARREN_DEMO", num_args = 0..=1, require_equals = true,
             default_missing_value = "true", value_name = "BOOL",
             value_parser = BoolishValueParser::new())]
         demo: Option<bool>,
-        /// Words a second of the demo model; 0: as fast as it can [default: 30]
+        /// Words a second of the demo; 0: as fast as it can [default: 30]
         #[arg(long, env = "WARREN_DEMO_PACE", value_name = "N")]
         demo_pace: Option<u32>,
         /// Backends with settings of their own: `[[worker.backends]]` in the file
@@ -315,7 +348,7 @@ options! {
     }
 }
 
-/// What `warren worker` shares with the server: in the file, the same settings serve both.
+/// What `warren worker` shares with the server: one key of the file sets both.
 #[derive(Debug, Clone, Default, Args)]
 pub struct ProcessOptions {
     /// Directory of a server's data on this machine, where its worker secret is [default:
@@ -345,32 +378,36 @@ impl From<ProcessOptions> for ServeOptions {
     }
 }
 
-/// One `[[worker.backends]]` of the file.
-#[derive(Debug, Clone, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct BackendOptions {
-    /// Its URL.
-    pub url: String,
-    /// Its API key.
-    pub api_key: Option<Secret>,
-    /// The models to offer, `a=b` offers b as a.
-    pub models: Option<Vec<String>>,
-    /// Jobs that it takes at once.
-    pub max_concurrent: Option<u32>,
-    /// The paths of the APIs that it is asked at, such as `/v1/chat/completions`; else those that it
-    /// is found to serve.
-    pub endpoints: Option<Vec<String>>,
+section! {
+    /// One `[[worker.backends]]` of the file.
+    #[derive(Debug, Clone, Deserialize)]
+    #[serde(deny_unknown_fields)]
+    BackendOptions {
+        /// The URL of the backend.
+        url: String,
+        /// The backend's own API key.
+        api_key: Option<Secret>,
+        /// The models to offer; a=b offers the backend's b as a [default: all that the backend
+        /// lists]
+        models: Option<Vec<String>>,
+        /// Jobs that the backend takes at once.
+        max_concurrent: Option<u32>,
+        /// The APIs that the backend serves, by their paths [default: the backend is asked]
+        endpoints: Option<Vec<String>>,
+    }
 }
 
-/// One `[models."NAME"]` of the file.
-#[derive(Debug, Clone, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct AliasOptions {
-    /// The models that it stands for, the preferred one first.
-    pub targets: Vec<String>,
-    /// The parameters that requests for it get where they have none of that name.
-    #[serde(default)]
-    pub defaults: BTreeMap<String, serde_json::Value>,
+section! {
+    /// One `[models."NAME"]` of the file.
+    #[derive(Debug, Clone, Deserialize)]
+    #[serde(deny_unknown_fields)]
+    AliasOptions {
+        /// The models that it stands for, the preferred one first.
+        targets: Vec<String>,
+        /// Parameters that a request gets unless it has one of that name.
+        #[serde(default)]
+        defaults: BTreeMap<String, serde_json::Value>,
+    }
 }
 
 options! {
@@ -389,8 +426,8 @@ options! {
     }
 }
 
-/// A configuration file: the settings of `warren serve` with `[mesh]` and `[workspace]`, `[worker]` and
-/// `[room]`.
+/// A configuration file: the settings of `warren serve` with `[mesh]` and `[workspace]`, `[worker]`
+/// and `[room]`.
 #[derive(Debug, Clone, Default)]
 pub struct ConfigFile {
     /// Where it was found; `None` when there is none.

@@ -26,6 +26,21 @@ pub use self::mesh::{MESH_PORT, MeshSettings};
 /// The port of every HTTP and WebSocket surface.
 pub const PORT: u16 = 9178;
 
+/// The default of `--max-body-mib`.
+const MAX_BODY_MIB: usize = 100;
+/// The default of `--usage-retention-days`.
+const RETENTION_DAYS: u32 = 365;
+/// The default of `--heartbeat-interval-secs`.
+const HEARTBEAT: Duration = Duration::from_secs(15);
+/// The default of `--sse-keepalive-secs`.
+const KEEPALIVE: Duration = Duration::from_secs(15);
+/// The default of `--drain-timeout-secs`, for servers and workers.
+pub const DRAIN: Duration = Duration::from_secs(30);
+/// The default of `--room-idle-secs`.
+const ROOM_IDLE: Duration = Duration::from_secs(7 * 24 * 60 * 60);
+/// The default of `--log`.
+pub const LOG: &str = "info";
+
 /// All settings of a server, each with its value.
 #[derive(Debug, Clone)]
 pub struct Settings {
@@ -110,16 +125,16 @@ impl Settings {
             dispatch: dispatch_config(&options)?,
             routing: options.routing.unwrap_or_default(),
             heartbeat: heartbeat(options.heartbeat_interval_secs)?,
-            max_body: options.max_body_mib.unwrap_or(100).saturating_mul(1024 * 1024),
-            drain: seconds(options.drain_timeout_secs, 30),
-            keepalive: seconds(options.sse_keepalive_secs, 15),
+            max_body: options.max_body_mib.unwrap_or(MAX_BODY_MIB).saturating_mul(1024 * 1024),
+            drain: seconds(options.drain_timeout_secs, DRAIN),
+            keepalive: seconds(options.sse_keepalive_secs, KEEPALIVE),
             local: LocalRules {
                 allowed_hosts: options.allow_host.unwrap_or_default(),
                 allowed_origins: options.allow_origin.unwrap_or_default(),
             },
             aliases: aliases(options.models.unwrap_or_default())?,
             ledger: options.ledger.unwrap_or(true),
-            usage_retention: days(options.usage_retention_days.unwrap_or(365)),
+            usage_retention: days(options.usage_retention_days.unwrap_or(RETENTION_DAYS)),
             require_key,
             open,
             mdns: options.mdns.unwrap_or(false),
@@ -133,7 +148,7 @@ impl Settings {
             keep_client_token,
             admin_token: non_empty(options.admin_token, "admin-token")?,
             log_format: options.log_format.unwrap_or_default(),
-            log: options.log.unwrap_or_else(|| "info".to_owned()),
+            log: options.log.unwrap_or_else(|| LOG.to_owned()),
         })
     }
 }
@@ -193,9 +208,9 @@ fn dispatch_config(options: &ServeOptions) -> anyhow::Result<dispatch::Config> {
     let config = dispatch::Config {
         max_queue_len: options.max_queue_len.unwrap_or(defaults.max_queue_len),
         max_queued_bytes,
-        queue_timeout: seconds(options.queue_timeout_secs, 30),
-        request_timeout: seconds(options.request_timeout_secs, 300),
-        idle_timeout: seconds(options.idle_timeout_secs, 300),
+        queue_timeout: seconds(options.queue_timeout_secs, defaults.queue_timeout),
+        request_timeout: seconds(options.request_timeout_secs, defaults.request_timeout),
+        idle_timeout: seconds(options.idle_timeout_secs, defaults.idle_timeout),
         max_requeue_count: options.max_requeue_count.unwrap_or(defaults.max_requeue_count),
         ..defaults
     };
@@ -206,7 +221,7 @@ fn dispatch_config(options: &ServeOptions) -> anyhow::Result<dispatch::Config> {
 }
 
 fn heartbeat(given: Option<Seconds>) -> anyhow::Result<Duration> {
-    let heartbeat = seconds(given, 15);
+    let heartbeat = seconds(given, HEARTBEAT);
     // A stock worker takes a server that is silent for 90 s for dead.
     if heartbeat.is_zero() || heartbeat > Duration::from_secs(60) {
         bail!("--heartbeat-interval-secs must be over 0 and at most 60");
@@ -223,15 +238,15 @@ fn room_endpoints(given: RoomEndpoints) -> rooms::Endpoints {
 }
 
 fn room_idle(given: Option<Seconds>) -> anyhow::Result<Duration> {
-    let idle = seconds(given, 7 * 24 * 60 * 60);
+    let idle = seconds(given, ROOM_IDLE);
     if idle.is_zero() {
         bail!("--room-idle-secs must be over 0");
     }
     Ok(idle)
 }
 
-fn seconds(given: Option<Seconds>, default: u64) -> Duration {
-    given.map_or(Duration::from_secs(default), |Seconds(duration)| duration)
+fn seconds(given: Option<Seconds>, default: Duration) -> Duration {
+    given.map_or(default, |Seconds(duration)| duration)
 }
 
 fn days(days: u32) -> Duration {

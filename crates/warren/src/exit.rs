@@ -1,5 +1,4 @@
-//! What the process ends with: 0 done, 1 failed, 2 wrong usage, 3 could not reach the server, 4 not
-//! found.
+//! The exit codes of the process, and the error that it prints last.
 
 use std::{fmt, io, process::ExitCode};
 
@@ -7,7 +6,26 @@ use base::plain;
 use client::ClientError;
 use daemon::stopped::KeyError;
 
-/// An error that the one who typed the command can mend. It says what the error itself says.
+/// The command failed.
+const FAILED: u8 = 1;
+/// The command line or a setting is wrong. Clap ends with the same code.
+const USAGE: u8 = 2;
+/// The server could not be reached.
+const UNREACHABLE: u8 = 3;
+/// The server knows nothing of that name.
+const NOT_FOUND: u8 = 4;
+
+/// The codes, for the command reference.
+#[cfg(test)]
+pub(crate) const CODES: [(u8, &str); 5] = [
+    (0, "done; also when the reader of the output has left"),
+    (FAILED, "failed"),
+    (USAGE, "wrong usage: the command line, a setting, or a request that the server calls invalid"),
+    (UNREACHABLE, "the server could not be reached"),
+    (NOT_FOUND, "not found"),
+];
+
+/// A mistake in what was typed or configured. It shows the text of the error inside.
 #[derive(Debug)]
 struct Usage(anyhow::Error);
 
@@ -24,10 +42,10 @@ pub(crate) fn usage(error: anyhow::Error) -> anyhow::Error {
     Usage(error).into()
 }
 
-/// Tells an error, and the code that says what kind it was.
+/// Prints the error, if there is one, and gives the code of its kind.
 pub(crate) fn code(result: anyhow::Result<()>) -> ExitCode {
     let Err(error) = result else { return ExitCode::SUCCESS };
-    if has_nobody_to_read(&error) {
+    if lost_its_reader(&error) {
         return ExitCode::SUCCESS;
     }
     let code = number(&error);
@@ -44,22 +62,24 @@ fn shown(error: &anyhow::Error) -> String {
     plain::lines(&format!("{error:#}"))
 }
 
-/// Whether what is wrong is only that nobody reads the output any more, say `head`, which has seen enough.
-/// Connections that break are errors of other types.
-fn has_nobody_to_read(error: &anyhow::Error) -> bool {
+/// Whether the only fault is that the reader of standard output has left, as `head` does once it has
+/// its lines. A connection that breaks is an error of another type.
+fn lost_its_reader(error: &anyhow::Error) -> bool {
     let error = error.downcast_ref::<io::Error>();
     error.is_some_and(|error| error.kind() == io::ErrorKind::BrokenPipe)
 }
 
 fn number(error: &anyhow::Error) -> u8 {
     if error.is::<Usage>() {
-        return 2;
+        return USAGE;
     }
     match (error.downcast_ref::<ClientError>(), error.downcast_ref::<KeyError>()) {
-        (Some(ClientError::Refused { status: 400, .. }), _) | (_, Some(KeyError::Invalid(_))) => 2,
-        (Some(error), _) if error.is_unreachable() => 3,
-        (Some(ClientError::NotFound { .. }), _) | (_, Some(KeyError::NotFound(_))) => 4,
-        _ => 1,
+        (Some(ClientError::Refused { status: 400, .. }), _) | (_, Some(KeyError::Invalid(_))) => {
+            USAGE
+        }
+        (Some(error), _) if error.is_unreachable() => UNREACHABLE,
+        (Some(ClientError::NotFound { .. }), _) | (_, Some(KeyError::NotFound(_))) => NOT_FOUND,
+        _ => FAILED,
     }
 }
 
@@ -68,26 +88,26 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_error_of_usage_says_what_it_says_and_no_more() {
+    fn a_usage_error_shows_its_text_alone() {
         let error = usage(anyhow::anyhow!("7 is no port").context("--listen"));
         assert_eq!(format!("{error:#}"), "--listen: 7 is no port");
         assert_eq!(number(&error.context("starting")), 2);
     }
 
     #[test]
-    fn what_a_stranger_said_is_shown_without_what_steers_a_terminal() {
+    fn terminal_controls_are_replaced() {
         let error = anyhow::anyhow!("no\u{1b}[2J\u{202e}").context("\u{2066}asking");
         assert_eq!(shown(&error), "\u{fffd}asking: no\u{fffd}[2J\u{fffd}");
     }
 
     #[test]
-    fn that_the_output_is_read_no_further_is_no_failure() {
+    fn a_reader_that_leaves_is_no_failure() {
         let gone = || io::Error::from(io::ErrorKind::BrokenPipe);
-        assert!(has_nobody_to_read(&anyhow::Error::from(gone()).context("writing")));
+        assert!(lost_its_reader(&anyhow::Error::from(gone()).context("writing")));
         let unreachable =
             ClientError::Unreachable { url: String::new(), reason: gone().to_string() };
-        assert!(!has_nobody_to_read(&unreachable.into()));
-        assert!(!has_nobody_to_read(&io::Error::other("full").into()));
+        assert!(!lost_its_reader(&unreachable.into()));
+        assert!(!lost_its_reader(&io::Error::other("full").into()));
     }
 
     #[test]

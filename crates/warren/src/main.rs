@@ -1,10 +1,13 @@
 //! The `warren` binary: joins the machines people own into one place to run language models.
 //!
 //! - [`commands`]: every command, a file each
-//! - [`exit`]: what the process ends with
+//! - [`exit`]: the exit codes, and the last error
+//! - `reference`: writes the book's pages of commands and settings
 
 mod commands;
 mod exit;
+#[cfg(test)]
+mod reference;
 
 use std::{path::PathBuf, process::ExitCode};
 

@@ -9,8 +9,8 @@ use crate::workspace::Workspace;
 
 /// How the name of every variable begins.
 const PREFIX: &str = "WARREN_";
-/// The page that lists them all.
-const PAGE: &str = "docs/src/settings.md";
+/// The page that lists them all, which a test of the binary keeps fresh.
+const PAGE: &str = "docs/src/commands.md";
 
 /// Names every variable that only the code or only the page knows.
 pub(crate) fn check(workspace: &Workspace) -> Result<Vec<String>> {
@@ -52,8 +52,8 @@ mod tests {
         let code = settings("#[arg(long, env = \"WARREN_A\")] #[arg(env = \"WARREN_B_C\")]");
         let page = variables("`WARREN_B_C`, `WARREN_D`; the prefix is `WARREN_`");
         let expected = [
-            "docs/src/settings.md does not list WARREN_A",
-            "docs/src/settings.md lists WARREN_D, which is none",
+            "docs/src/commands.md does not list WARREN_A",
+            "docs/src/commands.md lists WARREN_D, which is none",
         ];
         assert_eq!(differences(&code, &page), expected);
         assert!(differences(&code, &code).is_empty());

@@ -8,16 +8,16 @@ use serde::{Deserialize, Deserializer};
 
 use super::{deserialize_listen, listen_address};
 
-/// How far requests go that do not say themselves.
+/// How far a request goes if its header does not say.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum MeshRoute {
-    /// Only to what is connected to this server itself.
+    /// Only to providers of this server.
     LocalOnly,
-    /// To another machine only when nothing nearer is free.
+    /// To another machine only when no provider of this server is free.
     #[default]
     PreferLocal,
-    /// To the fastest that is free, here or elsewhere.
+    /// To the fastest that is free, on any machine.
     Mesh,
 }
 
@@ -25,24 +25,24 @@ pub enum MeshRoute {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum MeshShare {
-    /// Nobody's.
+    /// None.
     #[default]
     Off,
-    /// Those of peers that proved the passcode, where one is set, and of trusted ones.
+    /// Those of trusted nodes, and of peers that proved the passcode or, without one, of all peers.
     Peers,
-    /// Anybody's who reaches this machine.
+    /// Those of anyone who reaches this machine.
     Anyone,
 }
 
-/// Whom this server is a relay for.
+/// Which nodes may use this server as a relay.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum MeshRelayServe {
-    /// Nobody.
+    /// None.
     Off,
-    /// The nodes in `[mesh] trusted`.
+    /// This one and those in `[mesh] trusted`.
     Members,
-    /// Everybody.
+    /// All.
     Open,
 }
 
@@ -50,29 +50,30 @@ options! {
     /// Settings of `warren serve` about the mesh, and of `[mesh]` in the file, where they are
     /// spelled without `mesh-`.
     MeshOptions {
-        /// Where peers on the local network connect to, such as 0.0.0.0:9180 [default: nowhere; with
-        /// `[mesh] enabled` 0.0.0.0:9180]
+        /// Where peers on the local network connect to, such as 0.0.0.0:9180 [default: nowhere;
+        /// with enabled in the file 0.0.0.0:9180]
         #[arg(id = "mesh_listen", long = "mesh-listen", env = "WARREN_MESH_LISTEN",
             value_name = "ADDR:PORT", value_parser = listen_address)]
         #[serde(deserialize_with = "deserialize_listen")]
         listen: Option<SocketAddr>,
-        /// Whether this machine takes part with its defaults: in the file only
+        /// Take part with the defaults: listen for peers, and advertise
         #[arg(skip)]
         enabled: Option<bool>,
         /// The name that peers are shown [default: the host name]
         #[arg(id = "mesh_name", long = "mesh-name", env = "WARREN_MESH_NAME", value_name = "NAME")]
         name: Option<String>,
-        /// What peers must prove to know [default: nothing]
+        /// A passcode that peers must prove they know [default: none]
         #[arg(id = "mesh_passcode", long = "mesh-passcode", env = "WARREN_MESH_PASSCODE",
             value_name = "PASSCODE", hide_env_values = true)]
         passcode: Option<Secret>,
-        /// Send the passcode's hash to a stock peer that hangs up without it; whoever listens can use it
+        /// Send the passcode's hash to a stock peer that hangs up without it; eavesdroppers can use
+        /// it
         #[arg(id = "mesh_plain_passcode", long = "mesh-plain-passcode",
             env = "WARREN_MESH_PLAIN_PASSCODE", num_args = 0..=1, require_equals = true,
             default_missing_value = "true", value_name = "BOOL",
             value_parser = BoolishValueParser::new())]
         plain_passcode: Option<bool>,
-        /// Take only links that nobody in between can read: no stock peers
+        /// Take only links that nobody in between can read, so none of stock peers
         #[arg(long, env = "WARREN_REQUIRE_SEALED", num_args = 0..=1, require_equals = true,
             default_missing_value = "true", value_name = "BOOL",
             value_parser = BoolishValueParser::new())]
@@ -99,56 +100,61 @@ options! {
         #[arg(id = "mesh_models", long = "mesh-models", env = "WARREN_MESH_MODELS",
             value_name = "DIR", value_delimiter = ',')]
         models: Option<Vec<PathBuf>>,
-        /// How far requests go that do not say themselves, in x-warren-route [default: prefer-local]
+        /// How far a request goes without the header x-warren-route [default: prefer-local]
         #[arg(id = "mesh_route", long = "mesh-route", env = "WARREN_MESH_ROUTE",
             value_name = "ROUTE")]
         route: Option<MeshRoute>,
-        /// Whom this server is a relay for, at /ws?node= [default: open on loopback, else off]
+        /// Which nodes may use this server as a relay, at /ws?node= [default: open on loopback,
+        /// else off]
         #[arg(id = "mesh_relay_serve", long = "mesh-relay-serve", env = "WARREN_MESH_RELAY_SERVE",
             value_name = "WHOM")]
         relay_serve: Option<MeshRelayServe>,
-        /// A name, with its port, by which nodes dial this server as their relay: others are refused, so
-        /// that no other relay can pass its nodes off as this one's (repeatable) [default: any]
+        /// A host, with its port, by which nodes dial this relay (repeatable); other names are
+        /// refused, so that no other relay can use the nodes' signatures here [default: any]
         #[arg(id = "mesh_relay_host", long = "mesh-relay-host", env = "WARREN_MESH_RELAY_HOST",
             value_name = "HOST", value_delimiter = ',')]
         relay_host: Option<Vec<String>>,
-        /// As a relay, take nodes that sign nothing
+        /// As a relay, accept nodes that sign nothing
         #[arg(long, env = "WARREN_ACCEPT_UNSIGNED", num_args = 0..=1, require_equals = true,
             default_missing_value = "true", value_name = "BOOL",
             value_parser = BoolishValueParser::new())]
         accept_unsigned: Option<bool>,
-        /// Nodes that are trusted as if they had proved the passcode: in the file only
+        /// Ids of nodes that need no passcode
         #[arg(skip)]
         trusted: Option<Vec<String>>,
-        /// How much is shared: `[mesh.share]` in the file, where `share` may also be a word
+        /// How much is shared: `[mesh.share]` in the file, unless `share` is a word
         #[arg(skip)]
         #[serde(rename = "share", deserialize_with = "share_word_or_table")]
         limits: Option<ShareOptions>,
     }
 }
 
-/// `[mesh.share]` of the file: how much of this machine peers may have.
-#[derive(Debug, Clone, Default, PartialEq, Deserialize)]
-#[serde(deny_unknown_fields, default)]
-pub struct ShareOptions {
-    /// Whose requests are answered, as `--mesh-share`.
-    pub with: Option<MeshShare>,
-    /// The only models that peers may ask for.
-    pub models: Vec<String>,
-    /// When, in local time, such as `22:00-07:00`.
-    pub hours: Vec<String>,
-    /// Nothing is taken while this machine's own jobs use more of its capacity than this, 0 to 1.
-    pub max_load: Option<f64>,
-    /// Requests at once, of all peers.
-    pub jobs: Option<u32>,
-    /// Requests at once, of each peer.
-    pub jobs_per_peer: Option<u32>,
-    /// Tokens a day, of each peer.
-    pub tokens_per_day: Option<u64>,
-    /// Nothing is taken on battery.
-    pub pause_on_battery: bool,
-    /// Whether models are passed on.
-    pub offer_models: Option<bool>,
+section! {
+    /// `[mesh.share]` of the file: how much of this machine peers may have.
+    #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
+    #[serde(deny_unknown_fields, default)]
+    ShareOptions {
+        /// Whose requests are answered, as with `--mesh-share`, which wins.
+        with: Option<MeshShare>,
+        /// The models that peers may ask for [default: all]
+        models: Vec<String>,
+        /// The hours in which peers are answered, in local time, such as `22:00-07:00` [default:
+        /// always]
+        hours: Vec<String>,
+        /// Peers are refused while this machine's own jobs use more than this share of its
+        /// capacity.
+        max_load: Option<f64>,
+        /// Requests at once, of all peers together [default: no bound]
+        jobs: Option<u32>,
+        /// Requests at once, of each peer [default: no bound]
+        jobs_per_peer: Option<u32>,
+        /// Tokens a day (UTC), of each peer [default: no bound]
+        tokens_per_day: Option<u64>,
+        /// Refuse peers while this machine runs on battery.
+        pause_on_battery: bool,
+        /// Whether peers may fetch models.
+        offer_models: Option<bool>,
+    }
 }
 
 /// `share` in `[mesh]`: a word, or a table of its own.

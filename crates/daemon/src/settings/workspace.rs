@@ -1,16 +1,17 @@
 //! What the settings of the workspace mean.
 
-use std::{path::Path, time::Duration};
+use std::path::Path;
 
 use anyhow::{Context, bail};
 use workspace::{AgentSettings, Settings};
 
-use crate::options::{AgentOptions, Seconds, WorkspaceOptions};
+use super::seconds;
+use crate::options::{AgentOptions, WorkspaceOptions};
 
 /// The directory of the workspace in the data directory.
 const DIRECTORY: &str = "workspace";
 
-/// The settings that `options` make; `None` when there is to be no workspace.
+/// The settings that `options` make; `None` when the workspace is turned off.
 ///
 /// # Errors
 /// When one has a value that it cannot have.
@@ -33,8 +34,8 @@ pub(super) fn settings(
         max_processes: bound(options.max_processes, usual.max_processes),
         max_clients: options.max_clients.unwrap_or(usual.max_clients),
         message_rate: options.message_rate.unwrap_or(usual.message_rate),
-        lag_timeout: duration(options.lag_timeout_secs, usual.lag_timeout),
-        stop_grace: duration(options.stop_grace_secs, usual.stop_grace),
+        lag_timeout: seconds(options.lag_timeout_secs, usual.lag_timeout),
+        stop_grace: seconds(options.stop_grace_secs, usual.stop_grace),
         run_as: options.run_as_users.unwrap_or_default(),
         agents: agents(options.agents.unwrap_or_default(), &usual.agents)?,
         ..usual
@@ -53,9 +54,9 @@ fn agents(options: AgentOptions, usual: &AgentSettings) -> anyhow::Result<AgentS
         gateway: None,
         acp: options.acp,
         allowed_args: options.allowed_args,
-        idle: duration(options.idle_secs, usual.idle),
-        silence: duration(options.silence_secs, usual.silence),
-        permission: duration(options.permission_secs, usual.permission),
+        idle: seconds(options.idle_secs, usual.idle),
+        silence: seconds(options.silence_secs, usual.silence),
+        permission: seconds(options.permission_secs, usual.permission),
         programs: options.programs,
     };
     if settings.silence.is_zero() || settings.permission.is_zero() {
@@ -90,12 +91,10 @@ fn bound(given: Option<u32>, usual: Option<u32>) -> Option<u32> {
     given.map_or(usual, |most| Some(most).filter(|most| *most > 0))
 }
 
-fn duration(given: Option<Seconds>, usual: Duration) -> Duration {
-    given.map_or(usual, |Seconds(duration)| duration)
-}
-
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
     use super::*;
 
     fn of(file: &str) -> anyhow::Result<Option<Settings>> {

@@ -27,6 +27,9 @@ mod words;
 pub(crate) mod worker;
 mod workspace;
 
+#[cfg(test)]
+pub(crate) use target::DEFAULT_SERVER;
+
 use std::io::{self, Write};
 
 use base::plain;

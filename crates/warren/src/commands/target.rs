@@ -17,8 +17,8 @@ use daemon::{
 
 use crate::exit::usage;
 
-/// Where a server is when nobody says so.
-pub(super) static DEFAULT_SERVER: LazyLock<String> =
+/// The address of a server that no flag or setting names.
+pub(crate) static DEFAULT_SERVER: LazyLock<String> =
     LazyLock::new(|| format!("http://127.0.0.1:{}", daemon::settings::PORT));
 
 /// Whom to speak to

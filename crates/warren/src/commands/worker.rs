@@ -1,7 +1,5 @@
 //! `warren worker`: lends this machine's model servers.
 
-use std::time::Duration;
-
 use anyhow::{Context, bail};
 use base::{Endpoint, Endpoints, Secret};
 use clap::Args;
@@ -9,21 +7,15 @@ use daemon::{
     ConfigFile, ServeOptions,
     data::{WORKER_SECRET, read_token},
     options::{BackendOptions, LendAs, ProcessOptions, WorkerOptions},
-    settings::data_dir,
+    settings::{DRAIN, LOG, data_dir},
     signals, telemetry,
 };
 use worker::{
     BackendConfig, DemoConfig, Lend, NetDialer, Protocol, ServerTarget, WorkerConfig, find_local,
 };
 
-use super::worker_runtime;
+use super::{target::DEFAULT_SERVER, worker_runtime};
 use crate::exit::usage;
-
-/// Where a worker lends to when it is not told.
-const DEFAULT_SERVER: &str = "http://127.0.0.1:9178";
-
-/// How long a stop waits when it is not told.
-const DRAIN: Duration = Duration::from_secs(30);
 
 /// Lend this machine's model servers to a server
 #[derive(Args)]
@@ -39,7 +31,7 @@ impl Worker {
         let process = ServeOptions::from(self.process).or(file.serve);
         let options = self.worker.or(file.worker);
         let format = process.log_format.unwrap_or_default();
-        let filter = process.log.clone().unwrap_or_else(|| "info".to_owned());
+        let filter = process.log.clone().unwrap_or_else(|| LOG.to_owned());
         let _log = telemetry::log::start(format, &filter).map_err(usage)?;
         worker_runtime()?.block_on(lend(options, process))
     }
@@ -77,7 +69,7 @@ fn protocol(options: &WorkerOptions) -> Protocol {
 }
 
 fn servers(options: &WorkerOptions, process: &ServeOptions) -> anyhow::Result<Vec<ServerTarget>> {
-    let urls = options.server.clone().unwrap_or_else(|| vec![DEFAULT_SERVER.to_owned()]);
+    let urls = options.server.clone().unwrap_or_else(|| vec![DEFAULT_SERVER.clone()]);
     let provider = provider(options)?;
     let secret = secret(options, process)?;
     let target = |url: &String| {
