@@ -1,19 +1,19 @@
 //! Log lines on standard error, for people or as JSON.
 //!
-//! Lines are gathered in memory and written by a thread of their own, many at once: whoever logs
-//! neither waits for the terminal nor wakes anybody for each line.
+//! A thread of its own writes them, many at once: a request neither waits for the terminal nor wakes the
+//! thread for each line.
 
 use std::{
-    io::{self, Write},
-    mem,
-    sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError},
-    thread::JoinHandle,
+    io::{self, BufWriter, Write},
+    sync::{Arc, Mutex, OnceLock, PoisonError},
+    thread,
     time::Duration,
 };
 
 use anyhow::Context;
 use base::plain;
 use tracing::{Level, Metadata};
+use tracing_appender::non_blocking::{ErrorCounter, NonBlocking, NonBlockingBuilder, WorkerGuard};
 use tracing_subscriber::{
     EnvFilter, filter::filter_fn, fmt, fmt::MakeWriter, layer::SubscriberExt,
     util::SubscriberInitExt,
@@ -24,11 +24,11 @@ use crate::options::LogFormat;
 /// How long lines are gathered before they are written.
 const GATHER: Duration = Duration::from_millis(20);
 
-/// How long [`finish`] waits at most.
-const FINISH: Duration = Duration::from_millis(500);
+/// Lines that may wait for standard error; further ones are dropped, and counted.
+const WAITING: usize = 8 * 1024;
 
-/// Bytes that may wait for standard error; further lines are dropped, and counted.
-const WAITING: usize = 4 * 1024 * 1024;
+/// The size of one write, in bytes.
+const BATCH: usize = 64 * 1024;
 
 /// Starts logging. Lines are written until the guard is dropped, which writes the last of them.
 ///
@@ -37,8 +37,8 @@ const WAITING: usize = 4 * 1024 * 1024;
 pub fn start(format: LogFormat, filter: &str) -> anyhow::Result<LogGuard> {
     let filter = EnvFilter::try_new(filter)
         .with_context(|| format!("{filter:?} is no log filter: try info, or debug,hyper=warn"))?;
-    let lines = Lines::default();
-    let builder = fmt().with_env_filter(filter).with_writer(lines.clone());
+    let (lines, thread) = lines(io::stderr(), WAITING);
+    let builder = fmt().with_env_filter(filter).with_writer(lines);
     let started = match format {
         LogFormat::Human => {
             let colours = io::IsTerminal::is_terminal(&io::stderr());
@@ -50,136 +50,94 @@ pub fn start(format: LogFormat, filter: &str) -> anyhow::Result<LogGuard> {
         }
     };
     started.map_err(|error| anyhow::anyhow!("logging cannot start: {error}"))?;
-    // Logging starts once: so does this.
-    let _ = LINES.set(lines.clone());
-    let writer = lines.clone();
-    let thread = std::thread::Builder::new()
-        .name("log".to_owned())
-        .spawn(move || writer.write_out(&mut io::stderr()))?;
-    Ok(LogGuard { lines, thread: Some(thread) })
+    *THREAD.lock().unwrap_or_else(PoisonError::into_inner) = Some(thread);
+    Ok(LogGuard(()))
 }
 
 /// Whether lines of this kind are fit for a log. At its lowest levels the WebSocket library writes
-/// whole frames and handshakes: what people ask, and secrets.
+/// whole frames and handshakes: prompts, and secrets.
 fn tells_no_content(line: &Metadata<'_>) -> bool {
     !line.target().starts_with("tungstenite") || *line.level() <= Level::INFO
 }
 
-/// Writes what is left of the log and ends it: for a process that ends without dropping its guard.
-/// It does not wait long: nobody may be reading standard error.
-pub fn finish() {
-    if let Some(lines) = LINES.get() {
-        lines.close();
-        lines.wait_until_written(FINISH);
-    }
-}
+/// The thread that writes this process's log. It is a static because a second signal ends the process
+/// without dropping the guard.
+static THREAD: Mutex<Option<WorkerGuard>> = Mutex::new(None);
 
-/// The lines of this process's log.
-static LINES: OnceLock<Lines> = OnceLock::new();
+/// Writes the rest of the log and ends it. It waits for a second at most: standard error may be stuck.
+pub fn finish() {
+    let thread = THREAD.lock().unwrap_or_else(PoisonError::into_inner).take();
+    drop(thread);
+}
 
 /// Keeps the log going; dropping it writes what is left.
 #[derive(Debug)]
-pub struct LogGuard {
-    lines: Lines,
-    thread: Option<JoinHandle<()>>,
-}
+pub struct LogGuard(());
 
 impl Drop for LogGuard {
     fn drop(&mut self) {
-        self.lines.close();
-        // A log thread that panicked has nothing more to write.
-        let _ = self.thread.take().map(JoinHandle::join);
+        finish();
     }
 }
 
-/// Lines that wait to be written.
-#[derive(Debug, Clone, Default)]
-struct Lines(Arc<(Mutex<Waiting>, Condvar)>);
-
-#[derive(Debug, Default)]
-struct Waiting {
-    text: Vec<u8>,
-    dropped: u64,
-    closed: bool,
-    written: bool,
+/// A writer of lines, and the thread that passes them on to `out`. At most `most` lines may wait.
+fn lines(out: impl Write + Send + 'static, most: usize) -> (Lines, WorkerGuard) {
+    let dropped = Arc::<OnceLock<ErrorCounter>>::default();
+    let out = BufWriter::with_capacity(BATCH, out);
+    let batches = Batches { out, dropped: Arc::clone(&dropped), reported: 0 };
+    let builder = NonBlockingBuilder::default().lossy(true).buffered_lines_limit(most);
+    let (writer, thread) = builder.thread_name("log").finish(batches);
+    // The counter exists only once the writer has been handed over.
+    let _ = dropped.set(writer.error_counter());
+    (Lines(writer), thread)
 }
 
-impl Lines {
-    fn add(&self, line: &[u8]) {
-        let mut waiting = self.lock();
-        if waiting.text.len() + line.len() > WAITING {
-            waiting.dropped += 1;
-            return;
+/// What the log's thread writes to. It is flushed whenever no line waits.
+struct Batches<W: Write> {
+    out: BufWriter<W>,
+    dropped: Arc<OnceLock<ErrorCounter>>,
+    /// How many dropped lines have been reported.
+    reported: usize,
+}
+
+impl<W: Write> Write for Batches<W> {
+    fn write(&mut self, line: &[u8]) -> io::Result<usize> {
+        self.out.write(line)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        let dropped = self.dropped.get().map_or(0, ErrorCounter::dropped_lines);
+        let new = dropped - self.reported;
+        if new > 0 {
+            self.reported = dropped;
+            writeln!(self.out, "{new} log lines were dropped: too many at once")?;
         }
-        let first = waiting.text.is_empty();
-        waiting.text.extend_from_slice(line);
-        drop(waiting);
-        if first {
-            self.0.1.notify_one();
-        }
-    }
-
-    fn close(&self) {
-        self.lock().closed = true;
-        self.0.1.notify_all();
-    }
-
-    fn wait_until_written(&self, most: Duration) {
-        let unwritten = |waiting: &mut Waiting| !waiting.written;
-        drop(self.0.1.wait_timeout_while(self.lock(), most, unwritten));
-    }
-
-    /// Writes lines as they come, until closed.
-    fn write_out(&self, out: &mut dyn Write) {
-        loop {
-            let (text, dropped, closed) = self.gathered();
-            // Nobody is left to tell when standard error is gone.
-            let _ = out.write_all(&text);
-            if dropped > 0 {
-                let _ = writeln!(out, "{dropped} log lines were dropped: too many at once");
-            }
-            if closed {
-                self.lock().written = true;
-                self.0.1.notify_all();
-                return;
-            }
-        }
-    }
-
-    /// Waits for a line, then a while for more, and takes them all.
-    fn gathered(&self) -> (Vec<u8>, u64, bool) {
-        let (_, wake) = &*self.0;
-        let empty = |waiting: &mut Waiting| waiting.text.is_empty() && !waiting.closed;
-        let open = |waiting: &mut Waiting| !waiting.closed;
-        let waiting = wake.wait_while(self.lock(), empty).unwrap_or_else(PoisonError::into_inner);
-        let (mut waiting, _) =
-            wake.wait_timeout_while(waiting, GATHER, open).unwrap_or_else(PoisonError::into_inner);
-        (mem::take(&mut waiting.text), mem::take(&mut waiting.dropped), waiting.closed)
-    }
-
-    fn lock(&self) -> MutexGuard<'_, Waiting> {
-        self.0.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.out.flush()?;
+        // Lines that come meanwhile go out in one write, and need not wake this thread.
+        thread::sleep(GATHER);
+        Ok(())
     }
 }
 
-impl<'a> MakeWriter<'a> for Lines {
-    type Writer = Line<'a>;
+/// Takes the lines of the formatter, which writes each event at once.
+#[derive(Clone)]
+struct Lines(NonBlocking);
 
-    fn make_writer(&'a self) -> Line<'a> {
-        Line(self)
+impl MakeWriter<'_> for Lines {
+    type Writer = Self;
+
+    fn make_writer(&self) -> Self {
+        self.clone()
     }
 }
 
-/// One event on its way into the lines: the formatter writes it whole.
-struct Line<'a>(&'a Lines);
-
-impl Write for Line<'_> {
+impl Write for Lines {
     fn write(&mut self, line: &[u8]) -> io::Result<usize> {
         // The formatter does not escape characters in strangers' names that change the direction of
         // writing.
         match std::str::from_utf8(line) {
-            Ok(text) => self.0.add(plain::escaped(text).as_bytes()),
-            Err(_) => self.0.add(line),
+            Ok(text) => self.0.write_all(plain::escaped(text).as_bytes())?,
+            Err(_) => self.0.write_all(line)?,
         }
         Ok(line.len())
     }
@@ -191,62 +149,80 @@ impl Write for Line<'_> {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::MutexGuard;
+
     use super::*;
+
+    /// Standard error in a test: it is stuck while somebody else holds the lock.
+    #[derive(Clone, Default)]
+    struct Terminal(Arc<Mutex<Vec<u8>>>);
+
+    impl Terminal {
+        fn lock(&self) -> MutexGuard<'_, Vec<u8>> {
+            self.0.lock().unwrap()
+        }
+
+        fn text(&self) -> String {
+            String::from_utf8(self.lock().clone()).unwrap()
+        }
+    }
+
+    impl Write for Terminal {
+        fn write(&mut self, text: &[u8]) -> io::Result<usize> {
+            self.lock().write(text)
+        }
+
+        fn flush(&mut self) -> io::Result<()> {
+            Ok(())
+        }
+    }
 
     #[test]
     fn lines_are_written_in_order_and_all_of_them_at_the_end() {
-        let lines = Lines::default();
-        let writer = lines.clone();
-        let thread = std::thread::spawn(move || {
-            let mut out = Vec::new();
-            writer.write_out(&mut out);
-            out
-        });
-        for number in 0..100 {
-            lines.add(format!("line {number}\n").as_bytes());
-        }
-        lines.close();
-        let text = String::from_utf8(thread.join().unwrap()).unwrap();
+        let terminal = Terminal::default();
+        let (mut lines, thread) = lines(terminal.clone(), WAITING);
         let expected: String = (0..100).map(|number| format!("line {number}\n")).collect();
-        assert_eq!(text, expected);
+        expected.split_inclusive('\n').for_each(|line| lines.write_all(line.as_bytes()).unwrap());
+        drop(thread);
+        assert_eq!(terminal.text(), expected);
     }
 
     #[test]
     fn names_of_strangers_do_not_turn_a_line_around() {
-        let lines = Lines::default();
-        let mut line = lines.make_writer();
-        line.write_all("\u{1b}[32mINFO\u{1b}[0m gpu\u{202e}\u{2066}\u{9b}é\n".as_bytes()).unwrap();
-        lines.close();
-        let mut out = Vec::new();
-        lines.write_out(&mut out);
-        let told = String::from_utf8(out).unwrap();
-        assert_eq!(told, "\u{1b}[32mINFO\u{1b}[0m gpu\\u202e\\u2066\\u009bé\n");
+        let terminal = Terminal::default();
+        let (lines, thread) = lines(terminal.clone(), WAITING);
+        let line = "\u{1b}[32mINFO\u{1b}[0m gpu\u{202e}\u{2066}\u{9b}é\n";
+        lines.make_writer().write_all(line.as_bytes()).unwrap();
+        drop(thread);
+        assert_eq!(terminal.text(), "\u{1b}[32mINFO\u{1b}[0m gpu\\u202e\\u2066\\u009bé\n");
     }
 
     #[test]
-    fn who_ends_the_log_waits_until_it_is_written_and_not_for_ever() {
-        let lines = Lines::default();
-        lines.close();
-        lines.wait_until_written(Duration::from_millis(1));
-        assert!(!lines.lock().written, "nobody writes");
-        let writer = lines.clone();
-        let thread = std::thread::spawn(move || writer.write_out(&mut io::sink()));
-        lines.wait_until_written(Duration::from_secs(60));
-        assert!(lines.lock().written);
-        thread.join().unwrap();
+    fn the_end_of_the_log_does_not_wait_for_ever_for_a_stuck_terminal() {
+        let terminal = Terminal::default();
+        let (mut lines, thread) = lines(terminal.clone(), WAITING);
+        let stuck = terminal.lock();
+        lines.write_all(b"a line\n").unwrap();
+        drop(thread);
+        drop(stuck);
     }
 
     #[test]
     fn over_the_bound_lines_are_dropped_and_counted() {
-        let lines = Lines::default();
-        let line = vec![b'x'; WAITING / 2];
-        for _ in 0..5 {
-            lines.add(&line);
+        const MOST: usize = 4;
+        let terminal = Terminal::default();
+        let (mut lines, thread) = lines(terminal.clone(), MOST);
+        let stuck = terminal.lock();
+        // A line longer than the buffer is written at once, so the thread is stuck with it.
+        lines.write_all(&[b'x'; BATCH + 1]).unwrap();
+        while lines.0.error_counter().dropped_lines() < 3 {
+            lines.write_all(b"y\n").unwrap();
         }
-        lines.close();
-        let mut out = Vec::new();
-        lines.write_out(&mut out);
-        let tail = String::from_utf8(out.split_off(WAITING)).unwrap();
-        assert_eq!(tail, "3 log lines were dropped: too many at once\n");
+        drop(stuck);
+        drop(thread);
+        let text = terminal.text();
+        let kept = text.matches("y\n").count();
+        assert!((MOST - 1..=MOST).contains(&kept), "{kept}");
+        assert!(text.ends_with("3 log lines were dropped: too many at once\n"), "{text}");
     }
 }
