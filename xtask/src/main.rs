@@ -58,7 +58,7 @@ enum Task {
     Soak(soak::Arguments),
     /// Test with real clients and a real model server, installed under target/clients
     Clients(clients::Arguments),
-    /// Build the release binary into dist/, with its size and SHA-256
+    /// Build the binary that is handed out into dist/, with its size and SHA-256
     Dist,
     /// Run everything that continuous integration runs
     Ci,

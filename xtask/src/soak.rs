@@ -80,7 +80,7 @@ fn stress(workspace: &Workspace, minutes: Option<u32>) -> Result<()> {
     command::run(workspace.cargo(&["build", "--release", "--package", "warren"]))?;
     let mut stress = example(workspace, "testkit", "stress");
     stress.args(["--requests", "20000", "--workers", "4", "--seed", "1", "--binary"]);
-    stress.arg(workspace.release_binary()?);
+    stress.arg(workspace.binary("release")?);
     if let Some(minutes) = minutes {
         stress.args(["--minutes", &minutes.to_string()]);
     }
@@ -91,7 +91,7 @@ fn ledger(workspace: &Workspace) -> Result<()> {
     command::run(workspace.cargo(&["build", "--release", "--package", "warren"]))?;
     let mut ledger = example(workspace, "testkit", "ledger");
     ledger.args(["--requests", "10000", "--seed", "1", "--binary"]);
-    ledger.arg(workspace.release_binary()?);
+    ledger.arg(workspace.binary("release")?);
     command::run(ledger)
 }
 
@@ -99,7 +99,7 @@ fn mesh(workspace: &Workspace, arguments: &Arguments) -> Result<()> {
     command::run(workspace.cargo(&["build", "--release", "--package", "warren"]))?;
     let mut mesh = example(workspace, "testkit", "mesh");
     mesh.args(["--clients", "32", "--seed", "1", "--binary"]);
-    mesh.arg(workspace.release_binary()?);
+    mesh.arg(workspace.binary("release")?);
     match arguments.pull_gib {
         Some(gib) => {
             let interrupts = arguments.interrupts.to_string();
@@ -114,7 +114,7 @@ fn rooms(workspace: &Workspace, minutes: u32) -> Result<()> {
     command::run(workspace.cargo(&["build", "--release", "--package", "warren"]))?;
     let mut rooms = example(workspace, "testkit", "rooms");
     rooms.args(["--participants", "50", "--clients", "64", "--seed", "1", "--binary"]);
-    rooms.arg(workspace.release_binary()?);
+    rooms.arg(workspace.binary("release")?);
     rooms.args(["--minutes", &minutes.to_string()]);
     command::run(rooms)
 }
@@ -124,7 +124,7 @@ fn sessions(workspace: &Workspace, minutes: u32) -> Result<()> {
     command::run(workspace.cargo(&["build", "--release", "--package", "warren"]))?;
     let agents = ["build", "--release", "--package", "workspace", "--example", AGENTS];
     command::run(workspace.cargo(&agents))?;
-    let binary = workspace.release_binary()?;
+    let binary = workspace.binary("release")?;
     let mut soak = example(workspace, "testkit", "workspace");
     soak.arg("--binary").arg(&binary);
     soak.arg("--agents").arg(binary.with_file_name("examples").join(AGENTS));

@@ -53,11 +53,11 @@ impl Workspace {
         Ok(serde_json::from_str(&command::output(self.cargo(&arguments))?)?)
     }
 
-    /// Where the release binary is once it is built.
-    pub(crate) fn release_binary(&self) -> Result<PathBuf> {
+    /// Where `warren` is once it is built with a profile: `release` or `dist`.
+    pub(crate) fn binary(&self, profile: &str) -> Result<PathBuf> {
         let metadata = self.metadata()?;
         let target = metadata["target_directory"].as_str().context("no target directory")?;
-        Ok(Path::new(target).join("release/warren"))
+        Ok(Path::new(target).join(profile).join("warren"))
     }
 
     /// Every file under some of its directories whose name ends so, sorted, as paths from the

@@ -29,7 +29,7 @@ pub(super) const ANSWERS: Duration = Duration::from_secs(5);
 /// Jobs the worker takes at once: more than the suite ever sends.
 pub(super) const MAX_CONCURRENT: &str = "20000";
 
-/// The binary to measure: the one given, or a release build made now.
+/// The binary to measure: the one given, or one built now with the profile `dist`.
 pub(crate) async fn find(given: Option<&Path>) -> Result<PathBuf> {
     match given {
         Some(path) => path.canonicalize().with_context(|| format!("no {}", path.display())),
@@ -187,10 +187,10 @@ async fn knows_model(addr: SocketAddr) -> bool {
 
 /// Builds it; cargo tells where the program is.
 async fn build() -> Result<PathBuf> {
-    report::note("building warren (release)");
+    report::note("building warren (profile dist)");
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
     let mut command = Command::new("cargo");
-    command.args(["build", "--release", "--package", "warren", "--bin", "warren"]);
+    command.args(["build", "--profile", "dist", "--package", "warren", "--bin", "warren"]);
     command.args(["--message-format", "json-render-diagnostics"]).current_dir(root);
     let output = command.kill_on_drop(true).stderr(Stdio::inherit()).stdin(Stdio::null());
     let output = output.output().await.context("start cargo")?;
@@ -217,9 +217,9 @@ mod tests {
     #[test]
     fn the_executable_is_found_among_cargos_messages() {
         let messages = b"{\"reason\":\"compiler-artifact\",\"executable\":null}\n\
-            {\"reason\":\"compiler-artifact\",\"executable\":\"/t/release/warren\"}\n\
+            {\"reason\":\"compiler-artifact\",\"executable\":\"/t/dist/warren\"}\n\
             {\"reason\":\"build-finished\",\"success\":true}\n";
-        assert_eq!(executable(messages), Some("/t/release/warren".into()));
+        assert_eq!(executable(messages), Some("/t/dist/warren".into()));
         assert_eq!(executable(b"nothing"), None);
     }
 
