@@ -12,7 +12,14 @@ use crate::{
 
 /// Builds the binary as a whole program into `dist/`, beside a `SHA256SUMS` for it.
 pub(crate) fn run(workspace: &Workspace) -> Result<()> {
-    command::run(workspace.cargo(&["build", "--profile", "dist", "--locked", "--package", "warren"]))?;
+    command::run(workspace.cargo(&[
+        "build",
+        "--profile",
+        "dist",
+        "--locked",
+        "--package",
+        "warren",
+    ]))?;
     let name = format!("warren-{}-{}", env!("CARGO_PKG_VERSION"), workspace::host()?);
     let built = workspace.binary("dist")?;
     let directory = workspace.root().join("dist");

@@ -5,6 +5,7 @@
 
 #![expect(clippy::print_stdout, clippy::print_stderr, reason = "a tool for the terminal")]
 
+mod circles;
 mod clients;
 mod command;
 mod dist;
@@ -32,7 +33,7 @@ fn main() -> ExitCode {
 fn run(task: Task) -> Result<()> {
     let workspace = workspace::Workspace::here();
     match task {
-        Task::Layers => layers::run(&workspace),
+        Task::Layers => layers::run(&workspace).and_then(|()| circles::run(&workspace)),
         Task::Tidy => tidy::run(&workspace),
         Task::Soak(arguments) => soak::run(&workspace, &arguments),
         Task::Clients(arguments) => clients::run(&workspace, &arguments),
