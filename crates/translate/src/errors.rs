@@ -1,8 +1,9 @@
 //! A backend's error for a client of OpenAI's APIs, which share one form.
 
-use protocol::openai::{error_body, error_event};
-
-use crate::chat::Failure;
+use protocol::{
+    failure::Failure,
+    openai::{error_body, error_event},
+};
 
 /// What llama.cpp calls a prompt that is too long.
 const CONTEXT_EXCEEDED: &str = "exceed_context_size_error";

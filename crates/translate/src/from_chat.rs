@@ -3,13 +3,13 @@
 use std::borrow::Cow;
 
 use protocol::json::{
-    self,
+    self, BadRequest,
     fields::{self, Text},
 };
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use crate::{BadRequest, chat_request::no_parameters};
+use crate::chat_request::no_parameters;
 
 /// A message of any role, the fields of all roles together.
 #[derive(Deserialize)]

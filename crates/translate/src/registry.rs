@@ -3,9 +3,12 @@
 //! The one table of pairs is `PAIRS`; a way of two steps goes through Chat Completions.
 
 use base::{Endpoint, Endpoints};
+use protocol::{failure::BadAnswer, json::BadRequest};
 
 use crate::{
-    Answer, BadAnswer, BadRequest, Body, Context, chat_messages, chat_responses, completions_chat,
+    answer::{Answer, Body},
+    chat_messages, chat_responses, completions_chat,
+    context::Context,
     messages_chat, node_chat, responses_chat,
 };
 

@@ -2,26 +2,12 @@
 //!
 //! - `report`: a provider's failure, in the form of the requested path's API
 //! - `backend`: a backend's error, read from a body or an event
-//! - [`BadAnswer`]: an answer that cannot be read as what it should be
+//! - `bad_answer`: an answer that cannot be read as what it should be
 
 mod backend;
+pub(crate) mod bad_answer;
 mod report;
 
 pub use backend::{Failure, MAX_MESSAGE};
+pub use bad_answer::{BadAnswer, MAX_KEPT};
 pub use report::{body, last_event};
-
-use crate::sse::EventTooLong;
-
-/// The most that is kept of one answer until it is complete, in bytes.
-pub const MAX_KEPT: usize = 64 * 1024 * 1024;
-
-/// An answer that makes no sense in the shape that it should have.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{0}")]
-pub struct BadAnswer(pub String);
-
-impl From<EventTooLong> for BadAnswer {
-    fn from(too_long: EventTooLong) -> Self {
-        Self(too_long.to_string())
-    }
-}

@@ -4,7 +4,7 @@ use std::fmt;
 
 use serde::{Deserialize, Deserializer, Serialize};
 
-use super::{Headers, decode::or_default};
+use super::{decode::or_default, heads::Headers};
 
 /// `register_ack`: the server's answer to a registration.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]

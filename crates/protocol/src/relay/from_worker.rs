@@ -3,7 +3,7 @@
 use base::Endpoints;
 use serde::{Deserialize, Serialize};
 
-use super::{Headers, decode::or_default, endpoints};
+use super::{decode::or_default, endpoints, heads::Headers};
 use crate::{
     room::{MachineSpecs, RuntimeConfig},
     usage::Usage,

@@ -1,10 +1,13 @@
 //! The JSON parts of binary frames.
 
-use std::fmt;
+use std::{collections::BTreeMap, fmt};
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-use super::message::TokenCounts;
+use super::from_worker::TokenCounts;
+
+/// Headers of a JSON message: lower-cased names, one value each.
+pub type Headers = BTreeMap<String, String>;
 
 /// Headers as pairs: order and repetition are kept. Values are text as [`header_text`] makes it.
 pub type HeaderPairs = Vec<(String, String)>;

@@ -15,14 +15,13 @@ pub mod message;
 pub mod registration;
 pub mod request;
 
-use std::collections::BTreeMap;
-
 pub use crate::json::escaped_len as json_escaped_len;
 pub use binary::{
     FailureCode, FrameError, FrameProblem, HeaderPairs, JobFailure, RequestHead, ResponseEnd,
     ResponseHead, ServerFrame, WorkerFrame, header_bytes, header_text,
 };
 pub use decode::{MessageError, Problem};
+pub use heads::Headers;
 pub use message::{
     Cancel, CancelReason, GracefulShutdown, ModelsRefresh, ModelsUpdate, Ping, Pong, Register,
     RegisterAck, Request, ResponseChunk, ResponseComplete, ServerMessage, TokenCounts, WorkerError,
@@ -57,6 +56,3 @@ pub const INITIAL_CREDIT: u32 = 256 * 1024;
 
 /// The longest piece of a request body, in bytes, in one binary frame.
 pub const BODY_PIECE: usize = 64 * 1024;
-
-/// Headers of a JSON message: lower-cased names, one value each.
-pub type Headers = BTreeMap<String, String>;

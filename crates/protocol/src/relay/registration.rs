@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use super::{Register, message::ModelsUpdate};
+use super::from_worker::{ModelsUpdate, Register};
 use crate::json::clip;
 
 /// The most models one worker may offer.

@@ -1,7 +1,7 @@
 //! A request for a stock worker: one JSON text around a body that may be large, written once into
 //! a buffer of exactly its size.
 
-use super::Headers;
+use super::heads::Headers;
 use crate::json::{escaped_len, push_escaped};
 
 /// The text of a `request` message (walkthroughs 2 and 3).

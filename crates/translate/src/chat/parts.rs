@@ -6,8 +6,13 @@
 
 use std::collections::VecDeque;
 
-use super::{Part, Writer, calls::Calls, chunk::ToolCall};
-use crate::{BadAnswer, MAX_KEPT};
+use protocol::failure::{BadAnswer, MAX_KEPT};
+
+use super::{
+    calls::Calls,
+    chunk::ToolCall,
+    writer::{Part, Writer},
+};
 
 /// The most calls of tools in an answer.
 pub const MAX_CALLS: usize = 1024;

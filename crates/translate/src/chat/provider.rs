@@ -1,9 +1,12 @@
 //! The way from a provider's bytes to a client's, whatever their shapes.
 
-use protocol::sse::{self, EventReader};
+use protocol::{
+    failure::{BadAnswer, Failure, MAX_KEPT},
+    sse::{self, EventReader},
+};
 
-use super::{Failure, Writer};
-use crate::{Answer, BadAnswer, Body, MAX_KEPT};
+use super::writer::Writer;
+use crate::answer::{Answer, Body};
 
 /// Reads an answer in one provider's shape, and tells a [`Writer`] what it is made of.
 pub trait Read: Default + Send {

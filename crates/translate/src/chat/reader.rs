@@ -1,11 +1,13 @@
 //! The answer of a Chat Completions provider, as it is read.
 
+use protocol::failure::{BadAnswer, Failure};
+
 use super::{
-    Failure, Finish, FromProvider, Outcome, Part, Progress, Read, Usage, Writer,
-    chunk::{Choice, Completion, Message},
+    chunk::{Choice, Completion, Message, Usage},
     parts::Parts,
+    provider::{FromProvider, Progress, Read},
+    writer::{Finish, Outcome, Part, Writer},
 };
-use crate::BadAnswer;
 
 /// Makes the answer of any client's shape of one of a Chat Completions provider.
 ///

@@ -1,12 +1,12 @@
 //! The answer of a Messages provider, as it is read.
 
-use protocol::{failure::Failure, json::lenient::Count};
+use protocol::{
+    failure::{BadAnswer, Failure},
+    json::lenient::Count,
+};
 
 use super::event::{Block, Delta, Event, Message, MessageUsage};
-use crate::{
-    BadAnswer,
-    chat::{Finish, Outcome, Part, Progress, Read, Usage, Writer, chunk::PromptDetails},
-};
+use crate::chat::{Finish, Outcome, Part, Progress, Read, Usage, Writer, chunk::PromptDetails};
 
 /// How far an answer has been read.
 #[derive(Debug, Default)]

@@ -3,13 +3,12 @@
 use std::borrow::Cow;
 
 use protocol::json::{
-    self,
+    self, BadRequest,
     fields::{self, Text, TextOrList},
 };
 use serde_json::value::RawValue;
 
 use crate::{
-    BadRequest,
     chat_request::join,
     from_chat::{Call, Message, Part},
     message_request::{Block, Message as Turn, Role, Source},

@@ -25,8 +25,9 @@ mod request;
 mod tools;
 
 use crate::{
-    Answer, Context,
+    answer::Answer,
     chat::{ChatStream, ChatWhole, FromProvider},
+    context::Context,
 };
 
 pub use request::{DEFAULT_TOKENS, request};

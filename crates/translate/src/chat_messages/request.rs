@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use protocol::json::{
-    self,
+    self, BadRequest,
     fields::{self, Text, TextOrList},
 };
 use serde::Deserialize;
@@ -11,7 +11,7 @@ use serde_json::value::RawValue;
 
 use super::{conversation, tools};
 use crate::{
-    BadRequest, Context,
+    context::Context,
     from_chat::{ResponseFormat, refuse_more_than_text},
     message_request::{Format, MessageRequest, Metadata, OutputConfig},
 };

@@ -1,9 +1,9 @@
 //! Tools, and whether they are to be called.
 
+use protocol::json::BadRequest;
 use serde_json::value::RawValue;
 
 use crate::{
-    BadRequest,
     from_chat::{Function, forced_function},
     message_request::{Tool, ToolChoice},
 };

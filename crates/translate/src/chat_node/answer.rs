@@ -1,13 +1,14 @@
 //! From a node's text to chunks, or to one completion.
 
 use protocol::{
+    failure::{BadAnswer, MAX_KEPT},
     json::{push_escaped, write},
     node::ResultReader,
     usage::{Tally, Usage},
 };
 
 use super::{Order, stop::StopScan};
-use crate::{BadAnswer, Body, Context, MAX_KEPT};
+use crate::{answer::Body, context::Context};
 
 /// What makes the client's answer of a node's text.
 ///

@@ -1,12 +1,11 @@
 //! From a body to an order.
 
 use protocol::{
+    json::BadRequest,
     node::{Message, Role, Task},
     usage::estimate_tokens,
 };
 use serde_json::{Map, Value};
-
-use crate::BadRequest;
 
 /// How many tokens an answer may have when the client does not say.
 pub const DEFAULT_TOKENS: u32 = 1024;

@@ -3,19 +3,16 @@
 use std::collections::HashSet;
 
 use protocol::{
-    failure::Failure,
+    failure::{BadAnswer, Failure},
     json::lenient::{Count, Text},
 };
 use serde_json::value::RawValue;
 
 use super::event::{Event, Item, Response};
-use crate::{
-    BadAnswer,
-    chat::{
-        Finish, Outcome, Part, Progress, Read, Usage, Writer,
-        chunk::{Function, ToolCall},
-        parts::Parts,
-    },
+use crate::chat::{
+    Finish, Outcome, Part, Progress, Read, Usage, Writer,
+    chunk::{Function, ToolCall},
+    parts::Parts,
 };
 
 /// The most items of an answer.

@@ -2,12 +2,14 @@
 
 use std::borrow::Cow;
 
-use protocol::json::fields::{self, Text, TextOrList};
+use protocol::json::{
+    BadRequest,
+    fields::{self, Text, TextOrList},
+};
 use serde::Serialize;
 use serde_json::value::RawValue;
 
 use crate::{
-    BadRequest,
     chat_request::join,
     from_chat::{self, Call, Message},
 };

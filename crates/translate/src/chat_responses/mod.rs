@@ -21,8 +21,9 @@ mod input;
 mod request;
 
 use crate::{
-    Answer, Context,
+    answer::Answer,
     chat::{ChatStream, ChatWhole, FromProvider},
+    context::Context,
 };
 
 pub use request::request;

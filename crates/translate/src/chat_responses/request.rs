@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use protocol::json::{
-    self,
+    self, BadRequest,
     fields::{self, Text},
 };
 use serde::{Deserialize, Serialize};
@@ -11,7 +11,7 @@ use serde_json::value::RawValue;
 
 use super::input::{Item, items};
 use crate::{
-    BadRequest, Context,
+    context::Context,
     from_chat::{Function, JsonSchema, ResponseFormat, forced_function, refuse_more_than_text},
 };
 

@@ -4,7 +4,12 @@ use proptest::{collection::vec, prelude::*};
 use serde_json::{Value, json};
 
 use super::{answer, answer::MAX_ITEMS, request};
-use crate::{Answer, BadAnswer, BadRequest, Body, Context, responses_chat};
+use crate::{
+    answer::{Answer, Body},
+    context::Context,
+    responses_chat,
+};
+use protocol::{failure::BadAnswer, json::BadRequest};
 
 fn context(streaming: bool) -> Context {
     Context { id: "ab".into(), created: 5, model: "fast".into(), streaming }

@@ -1,11 +1,15 @@
 //! `text_completion` objects and chunks.
 
-use protocol::{failure::Failure, json};
+use protocol::{
+    failure::{BadAnswer, Failure},
+    json,
+};
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    BadAnswer, Body, Context,
+    answer::Body,
     chat::{Finish, Outcome, Part, Usage, Writer},
+    context::Context,
     errors,
 };
 

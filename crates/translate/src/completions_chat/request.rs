@@ -3,15 +3,15 @@
 use std::borrow::Cow;
 
 use protocol::json::{
-    self,
+    self, BadRequest,
     fields::{self, Text, TextOrList},
 };
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use crate::{
-    BadRequest, Context,
     chat_request::{ChatRequest, Content, Message, Role, StreamOptions},
+    context::Context,
 };
 
 /// Makes a Chat Completions request of a Completions request. See the [module](super) for what

@@ -1,10 +1,14 @@
 //! What a client of the legacy Completions sends and gets.
 
 use proptest::{collection::vec, prelude::*};
+use protocol::{failure::BadAnswer, json::BadRequest};
 use serde_json::{Value, json};
 
 use super::{answer, request};
-use crate::{Answer, BadAnswer, BadRequest, Body, Context};
+use crate::{
+    answer::{Answer, Body},
+    context::Context,
+};
 
 fn context(streaming: bool) -> Context {
     Context { id: "ab".into(), created: 5, model: "fast".into(), streaming }

@@ -3,16 +3,13 @@
 use std::borrow::Cow;
 
 use protocol::json::{
-    self,
+    self, BadRequest,
     fields::{self, Text, TextOrList},
 };
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use crate::{
-    BadRequest,
-    chat_request::{Content, ImageUrl, Message, Part, join},
-};
+use crate::chat_request::{Content, ImageUrl, Message, Part, join};
 
 /// What a tool's message says when its result is pictures alone.
 const PICTURES_FOLLOW: &str = "The result is in the next message.";

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use protocol::json::{
-    self,
+    self, BadRequest,
     fields::{self, Text, TextOrList},
 };
 use serde::Deserialize;
@@ -11,7 +11,6 @@ use serde_json::value::RawValue;
 
 use super::blocks::{self, Block};
 use crate::{
-    BadRequest,
     chat_request::{Content, Message, Part, Role, ToolCall, join},
     instruct::instruct,
 };

@@ -32,8 +32,9 @@ mod whole;
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    Answer, Context,
+    answer::Answer,
     chat::{Finish, FromChat, Outcome, Usage},
+    context::Context,
 };
 
 pub use request::request;

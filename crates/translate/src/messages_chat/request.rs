@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use protocol::json::{
-    self,
+    self, BadRequest,
     fields::{self, Text},
 };
 use serde::Deserialize;
@@ -11,8 +11,8 @@ use serde_json::value::RawValue;
 
 use super::{conversation, tools};
 use crate::{
-    BadRequest, Context,
     chat_request::{ChatRequest, JsonSchema, ResponseFormat, StreamOptions},
+    context::Context,
 };
 
 /// The request in the provider's shape.

@@ -1,11 +1,16 @@
 //! The events of a stream.
 
-use protocol::{anthropic, failure::Failure, json};
+use protocol::{
+    anthropic,
+    failure::{BadAnswer, Failure},
+    json,
+};
 
 use super::{MessageUsage, Stops, call_id, message_id, request_id};
 use crate::{
-    BadAnswer, Body, Context,
+    answer::Body,
     chat::{Outcome, Part, Usage, Writer},
+    context::Context,
 };
 
 /// Writes events, each block within its start and stop.

@@ -3,16 +3,13 @@
 use std::borrow::Cow;
 
 use protocol::json::{
-    self,
+    self, BadRequest,
     fields::{self, Text},
 };
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use crate::{
-    BadRequest,
-    chat_request::{FunctionTool, Tool, ToolChoice, no_parameters},
-};
+use crate::chat_request::{FunctionTool, Tool, ToolChoice, no_parameters};
 
 /// The tools as functions, in their order.
 pub(super) fn tools<'a>(asked: &[&'a RawValue]) -> Result<Vec<Tool<'a>>, BadRequest> {

@@ -1,13 +1,18 @@
 //! A message as one JSON object.
 
-use protocol::{anthropic, failure::Failure, json};
+use protocol::{
+    anthropic,
+    failure::{BadAnswer, Failure},
+    json,
+};
 use serde::{Serialize, Serializer, ser::SerializeMap};
 use serde_json::value::RawValue;
 
 use super::{MessageUsage, Stops, call_id, message_id, request_id};
 use crate::{
-    BadAnswer, Body, Context,
+    answer::Body,
     chat::{Outcome, Part, Writer},
+    context::Context,
 };
 
 /// Keeps the blocks of a message and writes it when they are complete.

@@ -15,11 +15,15 @@ mod request;
 
 pub use request::request;
 
-use protocol::json;
+use protocol::{
+    failure::{BadAnswer, Failure},
+    json,
+};
 
 use crate::{
-    Answer, BadAnswer, Body, Context,
-    chat::{Failure, FromChat, Outcome, Part, Writer},
+    answer::{Answer, Body},
+    chat::{FromChat, Outcome, Part, Writer},
+    context::Context,
 };
 
 /// What stock clients know a request by that cannot be served as it is.

@@ -3,15 +3,15 @@
 use std::borrow::Cow;
 
 use protocol::json::{
-    self,
+    self, BadRequest,
     fields::{self, Text},
 };
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use crate::{
-    BadRequest, Context,
     chat_request::{ChatRequest, Content, Message, Role, StreamOptions},
+    context::Context,
 };
 
 /// What a model is told that is told nothing.

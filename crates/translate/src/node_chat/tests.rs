@@ -1,10 +1,14 @@
 //! What a node protocol's consumer sends and gets.
 
 use proptest::{collection::vec, prelude::*};
+use protocol::json::BadRequest;
 use serde_json::{Value, json};
 
 use super::{INVALID, UNKNOWN_MODEL, answer, request};
-use crate::{Answer, BadRequest, Body, Context};
+use crate::{
+    answer::{Answer, Body},
+    context::Context,
+};
 
 fn context() -> Context {
     Context { id: "ab".into(), created: 5, model: "m".into(), streaming: true }

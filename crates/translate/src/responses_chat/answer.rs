@@ -2,7 +2,10 @@
 
 use std::fmt::Write as _;
 
-use protocol::{failure::Failure, json};
+use protocol::{
+    failure::{BadAnswer, Failure, MAX_KEPT},
+    json,
+};
 use serde::Serialize;
 
 use super::{
@@ -10,8 +13,9 @@ use super::{
     item::{Item, Status},
 };
 use crate::{
-    BadAnswer, Body, Context, MAX_KEPT,
+    answer::Body,
     chat::{Finish, Outcome, Part, Usage, Writer},
+    context::Context,
     errors,
 };
 

@@ -3,16 +3,13 @@
 use std::borrow::Cow;
 
 use protocol::json::{
-    self,
+    self, BadRequest,
     fields::{self, Text, TextOrList},
 };
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use crate::{
-    BadRequest,
-    chat_request::{Content, ImageUrl, Part},
-};
+use crate::chat_request::{Content, ImageUrl, Part};
 
 /// An item as it stands in the request: the fields of all types together.
 #[derive(Deserialize)]

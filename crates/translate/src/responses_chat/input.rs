@@ -13,7 +13,7 @@
 use std::borrow::Cow;
 
 use protocol::json::{
-    self,
+    self, BadRequest,
     fields::{self, Text, TextOrList},
 };
 use serde_json::value::RawValue;
@@ -23,7 +23,6 @@ use super::{
     tools::{Tools, chat_name},
 };
 use crate::{
-    BadRequest,
     chat_request::{Content, Message, Part, Role, ToolCall, join},
     instruct::instruct,
 };

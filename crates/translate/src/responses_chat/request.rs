@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use protocol::json::{
-    self,
+    self, BadRequest,
     fields::{self, Text},
 };
 use serde::Deserialize;
@@ -14,8 +14,8 @@ use super::{
     tools::{Tools, chat_name, is_hosted},
 };
 use crate::{
-    BadRequest, Context,
     chat_request::{ChatRequest, JsonSchema, ResponseFormat, StreamOptions, ToolChoice},
+    context::Context,
 };
 
 /// Makes a Chat Completions request of a Responses request. See the [module](super) for what

@@ -6,16 +6,13 @@
 use std::{borrow::Cow, collections::HashMap, fmt::Display};
 
 use protocol::json::{
-    self,
+    self, BadRequest,
     fields::{self, Text},
 };
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use crate::{
-    BadRequest,
-    chat_request::{FunctionTool, Tool, input_parameter, no_parameters},
-};
+use crate::chat_request::{FunctionTool, Tool, input_parameter, no_parameters};
 
 /// Tools that the API's own servers run. They are left out: a model may do without.
 const HOSTED: [&str; 5] = [

@@ -1,9 +1,10 @@
 //! Answers of a Messages provider as chunks, and as one completion.
 
+use protocol::failure::BadAnswer;
 use serde_json::{Value, json};
 
 use super::context;
-use crate::{Answer, BadAnswer, Body};
+use crate::answer::{Answer, Body};
 
 fn answered(streaming: bool, kind: Body, text: &str) -> Result<String, BadAnswer> {
     let request = json!({"stream": streaming, "stream_options": {"include_usage": true}});

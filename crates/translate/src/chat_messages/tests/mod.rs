@@ -3,7 +3,7 @@
 mod answer;
 mod request;
 
-use crate::Context;
+use crate::context::Context;
 
 /// A job's context.
 fn context(streaming: bool) -> Context {

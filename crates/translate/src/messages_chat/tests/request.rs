@@ -1,10 +1,10 @@
 //! Requests in the provider's shape.
 
 use proptest::prelude::*;
+use protocol::json::BadRequest;
 use serde_json::{Value, json};
 
 use super::context;
-use crate::BadRequest;
 
 fn request(asked: &Value) -> Result<Value, BadRequest> {
     let body = super::super::request(asked.to_string().as_bytes(), &context(false))?;

@@ -1,5 +1,6 @@
 //! Streams of several backends as events.
 
+use protocol::failure::BadAnswer;
 use serde_json::{Value, json};
 
 use super::{
@@ -7,7 +8,7 @@ use super::{
     grammar::{self, Told},
 };
 use crate::{
-    BadAnswer, Body,
+    answer::Body,
     chat::parts::{MAX_CALL_WORD, MAX_CALLS},
 };
 

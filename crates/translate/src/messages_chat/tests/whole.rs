@@ -1,9 +1,10 @@
 //! Whole answers as one message.
 
+use protocol::failure::{BadAnswer, MAX_KEPT};
 use serde_json::{Value, json};
 
 use super::{answered, context, delta, events, finish};
-use crate::{Answer, BadAnswer, Body, MAX_KEPT};
+use crate::answer::{Answer, Body};
 
 fn whole(answer: &Value) -> Value {
     let text = answer.to_string();

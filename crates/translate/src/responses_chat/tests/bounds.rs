@@ -1,11 +1,12 @@
 //! What holds for any input, and the bound of an answer.
 
 use proptest::{collection::vec, prelude::*};
+use protocol::failure::MAX_KEPT;
 use serde_json::{Value, json};
 
 use super::{super::answer::Response, answered, context, delta, events, finish, grammar};
 use crate::{
-    Body, MAX_KEPT,
+    answer::Body,
     chat::{Finish, Outcome, Part, Usage, Writer},
 };
 

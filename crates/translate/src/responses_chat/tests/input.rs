@@ -2,10 +2,10 @@
 
 use std::borrow::Cow;
 
+use protocol::json::BadRequest;
 use serde_json::{Value, json};
 
 use super::super::{asked::IMAGES_FOLLOW, input::messages, tools::Tools};
-use crate::BadRequest;
 
 fn read(instructions: Option<&str>, input: &Value) -> Result<Value, BadRequest> {
     let raw = serde_json::value::to_raw_value(input).unwrap();

@@ -7,10 +7,14 @@ mod request;
 mod stream;
 mod whole;
 
+use protocol::failure::BadAnswer;
 use serde_json::{Value, json};
 
 use super::answer;
-use crate::{Answer, BadAnswer, Body, Context};
+use crate::{
+    answer::{Answer, Body},
+    context::Context,
+};
 
 /// A job's context.
 fn context(streaming: bool) -> Context {

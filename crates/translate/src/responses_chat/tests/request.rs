@@ -1,9 +1,9 @@
 //! Requests as a whole, and the parameters one by one.
 
+use protocol::json::BadRequest;
 use serde_json::{Value, json};
 
 use super::context;
-use crate::BadRequest;
 
 fn chat(request: &Value) -> Result<Value, BadRequest> {
     let body = super::super::request(request.to_string().as_bytes(), &context(false))?;

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::{answered, context, delta, events, finish, streamed};
-use crate::Body;
+use crate::answer::Body;
 
 fn types(events: &[Value]) -> Vec<&str> {
     events.iter().map(|event| event["type"].as_str().unwrap()).collect()

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::{answered, delta, events, finish};
-use crate::{Answer, Body};
+use crate::answer::{Answer, Body};
 
 fn whole(request: &Value, answer: &Value) -> Value {
     let text = answered(false, request, 200, Body::Json, &[answer.to_string().as_bytes()]).unwrap();
