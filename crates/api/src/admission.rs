@@ -174,8 +174,8 @@ impl Short {
     }
 
     fn and(mut self, more: &[u8]) -> Self {
-        if let Some(place) = self.bytes.get_mut(self.len..self.len + more.len()) {
-            place.copy_from_slice(more);
+        if let Some(request_scope) = self.bytes.get_mut(self.len..self.len + more.len()) {
+            request_scope.copy_from_slice(more);
             self.len += more.len();
         }
         self

@@ -18,13 +18,14 @@ use crate::{
     admission::{Admission, put_standing},
     body::AnswerBody,
     count_tokens,
-    error::{ApiError, Kind, new_id},
+    error::{ApiError, Kind},
     head,
-    looked::{Looked, look_into, off_the_way, wire_size},
+    head::new_id,
     meter::UsageMeter,
-    place::{self, Named, Place},
+    peeked::{PeekedRequest, off_thread, peek_request, wire_size},
     read,
-    room::inference::made,
+    request_scope::{self, RequestScope, Targets},
+    room::inference::recorder::Recorder,
     shape::{self, Shape},
     state::Api,
     translation::Translation,
@@ -42,22 +43,24 @@ pub(crate) async fn consume(
 ) -> Response {
     let (mut parts, body) = request.into_parts();
     shape.adapt(&mut parts.headers);
-    let place = Place::of_plain(&api, &parts);
-    serve(shape, &api, place, parts, body).await
+    let request_scope = RequestScope::of_plain(&api, &parts);
+    serve(shape, &api, request_scope, parts, body).await
 }
 
 /// Handles one request, in its place if it has one.
 pub(crate) async fn serve(
     shape: &'static dyn Shape,
     api: &Api,
-    place: Result<Place, ApiError>,
+    request_scope: Result<RequestScope, ApiError>,
     mut parts: Parts,
     mut body: axum::body::Body,
 ) -> Response {
     let id = new_id();
     let mut held = api.uploads().hold();
-    let accepted = match place {
-        Ok(place) => accept(shape, api, place, &mut parts, &mut body, &mut held, id).await,
+    let accepted = match request_scope {
+        Ok(request_scope) => {
+            accept(shape, api, request_scope, &mut parts, &mut body, &mut held, id).await
+        }
         Err(error) => Err(error),
     };
     let counted = match accepted {
@@ -82,21 +85,21 @@ pub(crate) async fn serve(
 /// What is wrong with the request.
 pub(crate) async fn chat(
     api: &Api,
-    place: Place,
+    request_scope: RequestScope,
     id: JobId,
     body: Bytes,
     held: &mut Held<'_>,
 ) -> Result<Answer, ApiError> {
     let shape = shape::of_path(Endpoint::ChatCompletions.path());
-    let via = head::via(api.marks(), place.scope(), &HeaderMap::new())?;
+    let via = head::via(api.marks(), request_scope.scope(), &HeaderMap::new())?;
     held.grow(body.len()).await?;
-    let looked = look_into(&body, api.limits().affinity).await?;
+    let peeked = peek_request(&body, api.limits().affinity).await?;
     let route = api.limits().route;
-    let asked = Asked { shape, id, place, pinned: None, route, looked };
+    let draft = JobDraft { shape, id, request_scope, pinned: None, route, peeked };
     let path = shape.endpoint().path().to_owned();
     let headers = head::put_via(HeaderMap::new(), via);
-    let request = asked.request(Method::POST, path, headers, body);
-    let Accepted { job, admission, .. } = asked.accept(api, request, held).await?;
+    let request = draft.request(Method::POST, path, headers, body);
+    let Accepted { job, admission, .. } = draft.accept(api, request, held).await?;
     let answer = api.scheduler().submit(job);
     admission.submitted();
     Ok(answer)
@@ -114,7 +117,7 @@ pub(crate) async fn refuse(
 ) -> Response {
     let status = error.status.as_u16();
     api.refusals().count(error.status);
-    tracing::info!(target: "request", request_id = %id, path = place::path(&parts.uri),
+    tracing::info!(target: "request", request_id = %id, path = request_scope::path(&parts.uri),
         outcome = "refused", status, message = %error.message);
     read::discard(&parts.headers, body).await;
     error.response(shape, id)
@@ -137,7 +140,7 @@ pub(crate) struct Accepted {
 async fn accept(
     shape: &'static dyn Shape,
     api: &Api,
-    place: Place,
+    request_scope: RequestScope,
     parts: &mut Parts,
     body: &mut axum::body::Body,
     held: &mut Held<'_>,
@@ -146,16 +149,16 @@ async fn accept(
     if shape.says_json() {
         read::expect_json(&parts.headers)?;
     }
-    let via = head::via(api.marks(), place.scope(), &parts.headers)?;
+    let via = head::via(api.marks(), request_scope.scope(), &parts.headers)?;
     let body = read::read(&parts.headers, body, api.limits().max_body, held).await?;
-    let looked = look_into(&body, api.limits().affinity).await?;
+    let peeked = peek_request(&body, api.limits().affinity).await?;
     let pinned = pinned(&parts.headers)?;
     let route = route(&parts.headers)?.unwrap_or(api.limits().route);
-    let asked = Asked { shape, id, place, pinned, route, looked };
+    let draft = JobDraft { shape, id, request_scope, pinned, route, peeked };
     let headers = head::put_via(head::for_provider(std::mem::take(&mut parts.headers)), via);
-    let path = place::path_and_query(&parts.uri);
-    let request = asked.request(parts.method.clone(), path, headers, body);
-    asked.accept(api, request, held).await
+    let path = request_scope::path_and_query(&parts.uri);
+    let request = draft.request(parts.method.clone(), path, headers, body);
+    draft.accept(api, request, held).await
 }
 
 /// Submits a job; the response to its client.
@@ -189,45 +192,46 @@ pub(crate) async fn answer(
     }
     put_standing(&mut head.headers, shape.endpoint(), &standing);
     let makes = shape.endpoint() == Endpoint::Responses && method == Method::POST;
-    let noted =
-        room.filter(|_| makes).and_then(|room| made::Noted::new(api, &room, &answer, &head));
+    let recorder =
+        room.filter(|_| makes).and_then(|room| Recorder::new(api, &room, &answer, &head));
     let body = AnswerBody::new(answer, &head, shape, model, api.limits().keepalive);
-    let body = match noted {
-        Some(noted) => axum::body::Body::new(noted.around(body)),
+    let body = match recorder {
+        Some(recorder) => axum::body::Body::new(recorder.around(body)),
         None => axum::body::Body::new(body),
     };
     Ok(head::for_client(head, shape, id, body))
 }
 
 /// What is asked for, but for its body and headers.
-struct Asked {
+struct JobDraft {
     shape: &'static dyn Shape,
     id: JobId,
-    place: Place,
+    request_scope: RequestScope,
     pinned: Option<ProviderId>,
     route: Route,
-    looked: Looked,
+    peeked: PeekedRequest,
 }
 
-impl Asked {
+impl JobDraft {
     async fn accept(
         self,
         api: &Api,
         mut request: JobRequest,
         held: &mut Held<'_>,
     ) -> Result<Accepted, ApiError> {
-        let named = self.place.resolve(api, &request.model)?;
-        let admission = Admission::new(self.place.admitted(), self.id, self.looked.tokens())?;
-        if self.place.room().is_none() {
+        let targets = self.request_scope.resolve(api, &request.model)?;
+        let admission =
+            Admission::new(self.request_scope.admitted(), self.id, self.peeked.tokens())?;
+        if self.request_scope.room().is_none() {
             request.body = with_defaults(api, &request.model, request.body).await?;
         }
         let translation = Arc::new(self.translation(&request));
-        let prepared = prepare(api, &self, &translation, request, &named.targets).await?;
+        let prepared = prepare(api, &self, &translation, request, &targets.models).await?;
         if let Some(more) = &prepared.body {
             held.grow(prepared.request.body.len() + more.len()).await?;
         }
-        let room = self.place.room().cloned();
-        let job = self.job(named, prepared, &translation);
+        let room = self.request_scope.room().cloned();
+        let job = self.job(targets, prepared, &translation);
         Ok(Accepted { job, admission, translation: Some(translation), room })
     }
 
@@ -241,8 +245,8 @@ impl Asked {
         JobRequest {
             method,
             path_and_query,
-            model: ModelName::from(&*self.looked.peek.model),
-            streaming: self.looked.peek.stream || self.shape.always_streams(),
+            model: ModelName::from(&*self.peeked.peek.model),
+            streaming: self.peeked.peek.stream || self.shape.always_streams(),
             headers,
             body,
         }
@@ -256,29 +260,29 @@ impl Asked {
             model: request.model.to_string(),
             streaming: request.streaming,
         };
-        Translation::new(self.shape.endpoint(), context, self.looked.peek.clone())
+        Translation::new(self.shape.endpoint(), context, self.peeked.peek.clone())
     }
 
-    fn job(self, named: Named, prepared: Prepared, translation: &Arc<Translation>) -> Job {
+    fn job(self, targets: Targets, prepared: Prepared, translation: &Arc<Translation>) -> Job {
         let endpoint = self.shape.endpoint();
         let Prepared { request, body } = prepared;
         let sent = body.map_or(0, |body| wire_size(&body));
         Job {
             id: self.id,
-            scope: self.place.scope().clone(),
+            scope: self.request_scope.scope().clone(),
             model: request.model.clone(),
-            targets: named.targets,
-            known: named.known,
+            targets: targets.models,
+            known: targets.known,
             endpoint,
             serve_as: served_as(endpoint),
             translator: Arc::<Translation>::clone(translation),
-            key: self.place.admitted().id.clone(),
-            size: self.looked.size.max(sent),
-            affinity: self.looked.affinity,
+            key: self.request_scope.admitted().id.clone(),
+            size: self.peeked.size.max(sent),
+            affinity: self.peeked.affinity,
             pinned: self.pinned,
             route: self.route,
             request,
-            meter: Box::new(UsageMeter::new(endpoint, self.looked.prompt_tokens)),
+            meter: Box::new(UsageMeter::new(endpoint, self.peeked.prompt_tokens)),
         }
     }
 }
@@ -290,7 +294,7 @@ async fn with_defaults(api: &Api, model: &ModelName, body: Bytes) -> Result<Byte
         return Ok(body);
     }
     let defaults = alias.defaults.clone();
-    off_the_way(body.len(), move || defaults.complete(&body)).await
+    off_thread(body.len(), move || defaults.complete(&body)).await
 }
 
 /// A request, and the body that will most likely be sent for it, if that is another.
@@ -302,15 +306,15 @@ struct Prepared {
 /// Makes ready what the first target that is served now will be sent.
 async fn prepare(
     api: &Api,
-    asked: &Asked,
+    draft: &JobDraft,
     translation: &Arc<Translation>,
     request: JobRequest,
     targets: &[ModelName],
 ) -> Result<Prepared, ApiError> {
     // Under which name a participant will be asked, only its assignment tells.
     let targets = targets.iter().filter(|target| !target.as_str().starts_with(RESERVED));
-    let scope = asked.place.scope();
-    let endpoints = |target| (target, api.scheduler().endpoints(scope, target, asked.route));
+    let scope = draft.request_scope.scope();
+    let endpoints = |target| (target, api.scheduler().endpoints(scope, target, draft.route));
     let served = targets.map(endpoints).find(|(_, endpoints)| !endpoints.is_empty());
     let Some((model, endpoints)) = served else { return Ok(Prepared { request, body: None }) };
     let (translation, model, len) = (Arc::clone(translation), model.clone(), request.body.len());
@@ -318,7 +322,7 @@ async fn prepare(
         let body = translation.prepare(&request, &model, endpoints)?;
         Ok(Prepared { request, body })
     };
-    off_the_way(len, preparing).await?.map_err(|bad: BadRequest| ApiError::from(bad))
+    off_thread(len, preparing).await?.map_err(|bad: BadRequest| ApiError::from(bad))
 }
 
 fn pinned(headers: &HeaderMap) -> Result<Option<ProviderId>, ApiError> {

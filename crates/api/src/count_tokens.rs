@@ -11,7 +11,7 @@ use crate::{
     consume::{Accepted, answer},
     error::ApiError,
     head,
-    looked::off_the_way,
+    peeked::off_thread,
     shape::Shape,
     state::Api,
 };
@@ -33,7 +33,7 @@ pub(crate) async fn count(
     {
         return Ok(response);
     }
-    let tokens = off_the_way(body.len(), move || anthropic::count_tokens(&body)).await??;
+    let tokens = off_thread(body.len(), move || anthropic::count_tokens(&body)).await??;
     tracing::info!(target: "request", request_id = %id, path = shape.endpoint().path(),
         outcome = "estimated", tokens);
     Ok(estimated(shape, id, tokens))

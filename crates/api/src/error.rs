@@ -3,24 +3,11 @@
 use std::{borrow::Cow, time::Duration};
 
 use access::{Denied, OverLimit, Standing, limits::Limited};
-use axum::{
-    body::Body,
-    response::{IntoResponse, Response},
-};
-use base::JobId;
-use http::{HeaderName, HeaderValue, StatusCode, Uri, header};
+use http::{HeaderValue, StatusCode, Uri};
 use protocol::{openai::BadBody, via::Loop};
-use rand::RngExt;
+use rooms::Refused;
 use scheduler::{Ending, Failure};
 use translate::BadRequest;
-
-use crate::{
-    admission, head, room,
-    shape::{self, Shape},
-};
-
-/// Tells the official clients whether to try again by themselves.
-const SHOULD_RETRY: HeaderName = HeaderName::from_static("x-should-retry");
 
 /// An error as consumers are told it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -177,30 +164,6 @@ impl ApiError {
             }
         }
     }
-
-    /// Whether trying again would meet the same end, though the status is one that clients retry.
-    fn is_in_vain(&self) -> bool {
-        self.kind == Kind::Quota || matches!(self.code, Some("request_timeout" | "loop_detected"))
-    }
-
-    /// A response that tells it in an API's own form.
-    pub(crate) fn response(&self, shape: &dyn Shape, id: JobId) -> Response {
-        let mut response = Response::new(Body::from(shape.error_body(self, id)));
-        *response.status_mut() = self.status;
-        let headers = response.headers_mut();
-        headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
-        if let Some(after) = self.retry_after {
-            headers.insert(header::RETRY_AFTER, retry_after(after));
-        }
-        if self.is_in_vain() {
-            headers.insert(SHOULD_RETRY, HeaderValue::from_static("false"));
-        }
-        if let Some(standing) = &self.standing {
-            admission::put_standing(headers, shape.endpoint(), standing);
-        }
-        head::put_job_id(headers, shape, id);
-        response
-    }
 }
 
 impl From<&BadBody> for ApiError {
@@ -246,10 +209,20 @@ impl From<OverLimit> for ApiError {
     }
 }
 
-/// In OpenAI's form, for paths that belong to no API.
-impl IntoResponse for ApiError {
-    fn into_response(self) -> Response {
-        self.response(shape::of_path(""), new_id())
+/// The words are those of stock servers, where they have any.
+impl From<Refused> for ApiError {
+    fn from(refused: Refused) -> Self {
+        let words = refused.to_string();
+        match refused {
+            Refused::Unknown => Self::new(StatusCode::NOT_FOUND, Kind::NotFound, words),
+            Refused::TooMany { retry_after } => {
+                let error = Self::new(StatusCode::TOO_MANY_REQUESTS, Kind::Overload, words);
+                Self { retry_after: Some(retry_after), ..error }
+            }
+            Refused::PasswordMissing | Refused::PasswordWrong => {
+                Self::new(StatusCode::UNAUTHORIZED, Kind::Authentication, words)
+            }
+        }
     }
 }
 
@@ -259,39 +232,10 @@ pub(crate) fn retry_after(after: Duration) -> HeaderValue {
     seconds.max(1).into()
 }
 
-pub(crate) fn new_id() -> JobId {
-    JobId::from_random(rand::rng().random())
-}
-
-/// For a path whose encoding is no text.
-pub(crate) fn unreadable_path(uri: &Uri) -> ApiError {
-    nothing_at(uri)
-}
-
-pub(crate) async fn not_found(uri: Uri) -> Response {
-    room::no_route(&uri).unwrap_or_else(|| nothing_at(&uri).into_response())
-}
-
-fn nothing_at(uri: &Uri) -> ApiError {
+/// Nothing is at this path; also for a path whose encoding is no text.
+pub(crate) fn nothing_at(uri: &Uri) -> ApiError {
     let words = format!("there is nothing at {}", uri.path());
     ApiError::new(StatusCode::NOT_FOUND, Kind::NotFound, words)
-}
-
-/// Answers an ambiguous request with an error in the form of its path.
-pub fn ambiguous(path: &str, words: &'static str) -> Response {
-    let error = ApiError::new(StatusCode::BAD_REQUEST, Kind::Invalid, words);
-    error.response(shape::of_path(path), new_id())
-}
-
-/// Answers a method that a path does not have.
-pub async fn method_not_allowed(uri: Uri, method: http::Method) -> Response {
-    if let Some(response) = room::no_route(&uri) {
-        return response;
-    }
-    let path = uri.path();
-    let words = format!("{method} is not a method of {path}");
-    let error = ApiError::new(StatusCode::METHOD_NOT_ALLOWED, Kind::Invalid, words);
-    error.response(shape::of_path(path), new_id())
 }
 
 #[cfg(test)]
@@ -315,26 +259,6 @@ mod tests {
         ];
         for (ending, status, words) in table {
             assert_eq!(told(ending), (status, words.to_owned()));
-        }
-    }
-
-    #[test]
-    fn retry_after_is_told_in_whole_seconds() {
-        let ending = Ending::QueueFull { retry_after: Duration::from_millis(1_200) };
-        let error = ApiError::of_failure(&ending.into(), "m");
-        let response = error.response(shape::of_path("/v1/messages"), JobId::from_random(0));
-        assert_eq!(response.headers()["retry-after"], "2");
-        assert_eq!(response.headers()["request-id"], response.headers()["x-request-id"]);
-        assert!(!response.headers().contains_key("x-should-retry"));
-    }
-
-    #[test]
-    fn what_would_end_the_same_way_is_not_to_be_tried_again() {
-        let slow = ApiError::of_failure(&Ending::RequestTimeout.into(), "m");
-        let used_up = ApiError::new(StatusCode::TOO_MANY_REQUESTS, Kind::Quota, "used up");
-        for error in [slow, used_up] {
-            let response = error.response(shape::of_path(""), JobId::from_random(0));
-            assert_eq!(response.headers()["x-should-retry"], "false");
         }
     }
 }

@@ -7,9 +7,10 @@ use protocol::{
     headers::{is_hop_by_hop, named_by_connection, stays_at_server},
     via::{Loop, Marks, VIA},
 };
+use rand::RngExt;
 use scheduler::{Head, exchange::USAGE_HEADER};
 
-use crate::{error::new_id, shape::Shape};
+use crate::shape::Shape;
 
 /// Where every client finds the job's id.
 const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
@@ -74,6 +75,11 @@ pub(crate) fn put_job_id(headers: &mut HeaderMap, shape: &dyn Shape, id: JobId) 
     if let (Some(name), Some(id)) = (shape.id_header(), headers.get(REQUEST_ID).cloned()) {
         headers.entry(HeaderName::from_static(name)).or_insert(id);
     }
+}
+
+/// A new job's id, which is also its request's.
+pub(crate) fn new_id() -> JobId {
+    JobId::from_random(rand::rng().random())
 }
 
 fn put_request_id(headers: &mut HeaderMap, id: JobId) {

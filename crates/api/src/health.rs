@@ -7,32 +7,9 @@ use axum::{
 };
 use base::Scope;
 use http::header;
-use protocol::admin::status::{Health, HealthDetails, WorkspaceHealth};
+use protocol::admin::status::{Health, HealthDetails};
 
 use crate::{admin::workers::shown, state::Api};
-
-/// What may ail a server that goes on serving.
-pub trait Condition: Send + Sync {
-    /// What is not as it should be, and what that means; `None` when all is well.
-    fn degraded(&self) -> Option<String>;
-
-    /// How many peers of the mesh it is linked to.
-    fn peers(&self) -> u32 {
-        0
-    }
-
-    /// What its workspace is doing; `None` when it has none.
-    fn workspace(&self) -> Option<WorkspaceHealth> {
-        None
-    }
-}
-
-/// Nothing ails it.
-impl Condition for () {
-    fn degraded(&self) -> Option<String> {
-        None
-    }
-}
 
 /// JSON, or the text `ok` for those who prefer `text/plain`. Always 200: a server that drains
 /// is still alive.

@@ -5,10 +5,10 @@
 //!
 //! - [`state`]: what every handler needs
 //! - [`consume`]: from a request to a job, the same for every API
-//! - `place`: where a request is served: the server, or one room
+//! - `request_scope`: where a request is served: the server, or one room
 //! - `admission`: whether a key may have a request served now
 //! - `count_tokens`: a message's tokens, by a model's server or estimated
-//! - `looked`: what a body says of itself
+//! - `peeked`: what a body says of itself
 //! - [`aliases`]: names that stand for models
 //! - `translation`: what stands between a request and its provider
 //! - [`read`]: the request's body, within its bounds
@@ -16,9 +16,10 @@
 //! - [`head`]: headers on their way in and out
 //! - [`body`]: the answer on its way out
 //! - [`shape`]: the APIs, a file each: how they tell errors, and how they keep a stream alive
-//! - [`error`]: the error table
+//! - [`error`]: the error table; [`respond`]: errors as responses; [`fallback`]: paths that no route has
 //! - [`room`]: rooms: their management, messages, events and inference
-//! - [`models`], [`health`], [`admin`]: what there is, how it is, and the operator's part
+//! - `response_makers`: which participant of a room made which response
+//! - [`models`], [`health`], [`admin`]: what there is, how it is, and the operator's part; `condition`: what ails the server
 //! - [`cors`]: pages of other origins, in browsers
 //! - [`meter`]: tokens, counted as they pass
 
@@ -26,18 +27,22 @@ pub mod admin;
 mod admission;
 pub mod aliases;
 pub mod body;
+mod condition;
 pub mod consume;
 pub mod cors;
 mod count_tokens;
 pub mod error;
+pub mod fallback;
 pub mod head;
 pub mod health;
-mod looked;
 pub mod meter;
 pub mod models;
-mod place;
+mod peeked;
 pub mod read;
 mod refusals;
+mod request_scope;
+pub mod respond;
+mod response_makers;
 pub mod room;
 pub mod shape;
 pub mod state;
@@ -51,9 +56,9 @@ use axum::{
 
 pub use admin::Administration;
 pub use aliases::{Alias, Aliases, BadAlias};
+pub use condition::Condition;
 pub use cors::Cors;
 pub use error::ApiError;
-pub use health::Condition;
 pub use room::MessageJobs;
 pub use state::{Api, Identity, Limits, Names, Peer, RoomRules};
 
@@ -68,8 +73,8 @@ pub fn router(api: Api) -> Router {
         .route("/health", get(health::health))
         .merge(administration())
         .merge(room::router())
-        .fallback(error::not_found)
-        .method_not_allowed_fallback(error::method_not_allowed)
+        .fallback(fallback::not_found)
+        .method_not_allowed_fallback(fallback::method_not_allowed)
         .with_state(api)
 }
 

@@ -14,7 +14,7 @@ use rooms::Room;
 
 use crate::{
     error::{self, ApiError, Kind},
-    place::Place,
+    request_scope::RequestScope,
     state::Api,
 };
 
@@ -22,9 +22,9 @@ use crate::{
 const OWNER: &str = "warren";
 
 pub(crate) async fn list(State(api): State<Api>, request: Request) -> Result<Response, ApiError> {
-    let place = place(&api, request)?;
-    let models = place.room().map_or_else(|| served(&api), |room| served_in(room));
-    let listed = models.iter().filter(|(model, _)| may_use(&place, model));
+    let request_scope = request_scope(&api, request)?;
+    let models = request_scope.room().map_or_else(|| served(&api), |room| served_in(room));
+    let listed = models.iter().filter(|(model, _)| may_use(&request_scope, model));
     let listed = listed.map(|(model, created)| (model.as_str(), *created, OWNER));
     Ok(json(&api, model_list(listed)))
 }
@@ -34,15 +34,15 @@ pub(crate) async fn show(
     id: Result<Path<String>, PathRejection>,
     request: Request,
 ) -> Result<Response, ApiError> {
-    let unreadable = error::unreadable_path(request.uri());
-    let place = place(&api, request)?;
+    let unreadable = error::nothing_at(request.uri());
+    let request_scope = request_scope(&api, request)?;
     let Path(id) = id.map_err(|_| unreadable)?;
     let model = ModelName::from(id);
-    let since = match place.room() {
+    let since = match request_scope.room() {
         Some(room) => served_in(room).get(&model).copied(),
         None => served_since(&api, &model),
     };
-    if may_use(&place, &model)
+    if may_use(&request_scope, &model)
         && let Some(created) = since
     {
         return Ok(json(&api, model_object(model.as_str(), created, OWNER)));
@@ -51,13 +51,13 @@ pub(crate) async fn show(
     Err(ApiError::new(StatusCode::NOT_FOUND, Kind::NotFound, words))
 }
 
-fn place(api: &Api, request: Request) -> Result<Place, ApiError> {
-    Place::of_plain(api, &request.into_parts().0)
+fn request_scope(api: &Api, request: Request) -> Result<RequestScope, ApiError> {
+    RequestScope::of_plain(api, &request.into_parts().0)
 }
 
 /// Whether a model is one that the key is for: others are not shown to it.
-fn may_use(place: &Place, model: &ModelName) -> bool {
-    place.admitted().key.as_ref().is_none_or(|key| key.allows(model.as_str()))
+fn may_use(request_scope: &RequestScope, model: &ModelName) -> bool {
+    request_scope.admitted().key.as_ref().is_none_or(|key| key.allows(model.as_str()))
 }
 
 /// The models of a room's connected participants, with when the first of those joined, in seconds

@@ -6,9 +6,8 @@ use std::{
     time::{Duration, Instant},
 };
 
-use access::{ConsumerRules, Moment};
-use base::KeyScope;
-use http::{Extensions, HeaderMap, Uri};
+use access::ConsumerRules;
+use http::Extensions;
 use protocol::via::Marks;
 use rooms::Rooms;
 use scheduler::{Route, Scheduler};
@@ -16,11 +15,12 @@ use store::ModelMemory;
 use tokio::sync::watch;
 
 use crate::{
-    admin::{self, Administration},
+    admin::administration::Administration,
     aliases::Aliases,
-    health::Condition,
+    condition::Condition,
     refusals::Refusals,
-    room::{MessageJobs, Watchers, inference::made::Made},
+    response_makers::ResponseMakers,
+    room::{message_jobs::MessageJobs, watchers::Watchers},
     uploads::Uploads,
 };
 
@@ -59,7 +59,7 @@ struct Inner {
     version: &'static str,
     started: Instant,
     watchers: Arc<Watchers>,
-    made: Made,
+    response_makers: ResponseMakers,
     draining: watch::Sender<bool>,
 }
 
@@ -132,7 +132,7 @@ impl Api {
             version,
             started: Instant::now(),
             watchers: Arc::default(),
-            made: Made::default(),
+            response_makers: ResponseMakers::default(),
             draining: watch::Sender::new(false),
         }))
     }
@@ -147,26 +147,6 @@ impl Api {
     /// end.
     pub fn start_draining(&self) {
         self.0.draining.send_replace(true);
-    }
-
-    /// Whether a request is of the server's own people: local and without a key that does not work,
-    /// or the operator's.
-    pub fn is_own(&self, extensions: &Extensions, uri: &Uri, headers: &HeaderMap) -> bool {
-        self.0.rules.is_local(Peer::of(extensions), uri, headers, Moment::now())
-            || admin::operator(self, headers).is_ok()
-    }
-
-    /// Whether a request may see how the server is: of its own people, or with any key.
-    pub fn is_trusted(&self, extensions: &Extensions, uri: &Uri, headers: &HeaderMap) -> bool {
-        self.is_own(extensions, uri, headers) || self.0.rules.has_key(headers, Moment::now())
-    }
-
-    /// Whether a request is local, or carries the administrator's token or a key of scope `admin`
-    /// or `metrics`: those may read `/metrics`.
-    pub fn may_read_metrics(&self, ext: &Extensions, uri: &Uri, headers: &HeaderMap) -> bool {
-        let has_key = |text| self.0.rules.keys.present(text, KeyScope::Metrics, Moment::now());
-        self.is_own(ext, uri, headers)
-            || access::presented(headers).is_some_and(|text| matches!(has_key(text), Ok(Some(_))))
     }
 
     /// Requests that were refused before they became jobs: statuses, and how often each was told.
@@ -240,9 +220,8 @@ impl Api {
         self.0.draining.subscribe()
     }
 
-    /// Which participant made which response.
-    pub(crate) fn made(&self) -> &Made {
-        &self.0.made
+    pub(crate) fn response_makers(&self) -> &ResponseMakers {
+        &self.0.response_makers
     }
 
     /// Those who watch events now.

@@ -82,7 +82,7 @@ pub(crate) fn router(
         .route(sockets::PATH, socket)
         .route("/metrics", get(show_metrics).with_state(operator))
         .merge(of_mesh)
-        .method_not_allowed_fallback(api::error::method_not_allowed);
+        .method_not_allowed_fallback(api::fallback::method_not_allowed);
     Cors::new(router, local)
 }
 

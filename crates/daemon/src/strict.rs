@@ -58,7 +58,7 @@ fn ambiguity(headers: &HeaderMap) -> Option<&'static str> {
 fn refused<B>(request: &Request<B>, words: &'static str) -> Response {
     let path = request.uri().path();
     tracing::info!(target: "request", path, outcome = "refused", status = 400, message = words);
-    let mut response: Response<Body> = api::error::ambiguous(path, words);
+    let mut response: Response<Body> = api::respond::ambiguous(path, words);
     if request.version() <= Version::HTTP_11 {
         // A proxy may disagree about where this request ends.
         response.headers_mut().insert(header::CONNECTION, HeaderValue::from_static("close"));

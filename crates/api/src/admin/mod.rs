@@ -4,46 +4,39 @@
 //! - [`workers`]: the connected providers, and the queues
 //! - [`keys`]: keys made, rotated and revoked; [`bound`]: the rooms that they are bound to
 //! - [`usage`]: what was used
-//! - [`requests`]: the requests that ended last
+//! - [`requests`]: the requests that ended last, which `recent` keeps
+//! - `trust`: whom the server trusts with what
 //! - [`audit`]: what was done here
 
+pub(crate) mod administration;
 pub mod audit;
 pub mod bound;
 pub mod keys;
+mod recent;
 pub mod requests;
+mod trust;
 pub mod usage;
 pub mod workers;
 
 use std::sync::Arc;
 
-use access::{Moment, Token};
+use access::Moment;
 use axum::extract::Request;
 use base::{KeyScope, error::chain};
 use bytes::Bytes;
 use http::{HeaderMap, StatusCode};
-use store::{Action, AuditStore, UsageStore};
+use store::Action;
 
 use crate::{
     error::{ApiError, Kind},
     read,
     state::Api,
 };
-pub use requests::RecentRequests;
+pub use administration::Administration;
+pub use recent::RecentRequests;
 
 /// How the administrator's token is called where it acted.
 const ADMIN_TOKEN: &str = "admin-token";
-
-/// What administration needs beside the keys and the scheduler.
-pub struct Administration {
-    /// The administrator's token.
-    pub token: Token,
-    /// The ledger.
-    pub usage: Arc<dyn UsageStore>,
-    /// Where actions are noted.
-    pub audit: Arc<dyn AuditStore>,
-    /// The requests that ended last. An observer: the scheduler tells it of them.
-    pub requests: Arc<RecentRequests>,
-}
 
 /// Somebody who may administer.
 pub struct Operator {

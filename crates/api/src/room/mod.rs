@@ -4,6 +4,7 @@
 //! - `access`: who may
 //! - `plane`: `/v1/rooms…`, with its envelopes
 //! - `messages`: the spec's messages, posted and answered
+//! - `body`: their bodies
 //! - `ask`: the answer to an `llm:request`, told as it comes
 //! - `events`: streams of what happens; `stream`: such streams as bodies; `watchers`: how many
 //!   watch
@@ -13,30 +14,25 @@
 
 pub(crate) mod access;
 mod ask;
+mod body;
 mod events;
 mod failure;
 pub(crate) mod inference;
-mod message_jobs;
+pub(crate) mod message_jobs;
 mod messages;
 mod plane;
 mod stream;
-mod watchers;
+pub(crate) mod watchers;
 
 use axum::{
     Router,
-    body::Body,
     response::{IntoResponse, Response},
 };
-use bytes::Bytes;
-use http::{Uri, request::Parts};
+use http::Uri;
 
 use self::failure::Failure;
 pub use self::message_jobs::MessageJobs;
-pub(crate) use self::watchers::Watchers;
-use crate::{read, state::Api};
-
-/// The largest body that is taken but for inference, in bytes.
-const MAX_BODY: usize = 1 << 20;
+use crate::state::Api;
 
 /// All paths of rooms but a participant's tunnel, which is a provider's.
 pub(crate) fn router() -> Router<Api> {
@@ -60,18 +56,6 @@ pub(crate) fn no_route(uri: &Uri) -> Option<Response> {
         () if below("/rooms") => Some(Failure::no_route().plain()),
         () if below("/messages") || below("/events") => Some(Failure::no_route().message()),
         () => None,
-    }
-}
-
-/// Reads a body that is not for inference.
-async fn read_body(api: &Api, parts: &Parts, mut body: Body) -> Result<Bytes, Failure> {
-    let mut held = api.uploads().hold();
-    match read::read(&parts.headers, &mut body, MAX_BODY, &mut held).await {
-        Ok(read) => Ok(read),
-        Err(error) => {
-            read::discard(&parts.headers, body).await;
-            Err(error.into())
-        }
     }
 }
 

@@ -8,7 +8,7 @@ use http::HeaderMap;
 use protocol::sse::Boundary;
 use serde_json::json;
 
-use super::Shape;
+use super::contract::Shape;
 use crate::error::ApiError;
 
 /// An API in a room.
@@ -21,7 +21,7 @@ pub(crate) static ALL: [InRoom; 7] = {
 };
 
 /// The Responses API in a room.
-pub(crate) static RESPONSES: InRoom = InRoom(&super::responses::Responses);
+pub(crate) static RESPONSES: InRoom = InRoom(&super::openai::Responses);
 
 impl Shape for InRoom {
     fn endpoint(&self) -> Endpoint {

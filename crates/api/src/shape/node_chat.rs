@@ -6,7 +6,7 @@ use protocol::sse::Boundary;
 use serde::Serialize;
 use translate::node_chat::{INVALID, UNKNOWN_MODEL};
 
-use super::Shape;
+use super::contract::Shape;
 use crate::error::{ApiError, Kind};
 
 pub(super) struct NodeChat;

@@ -1,9 +1,9 @@
-//! OpenAI's Chat Completions, Completions and Embeddings.
+//! OpenAI's Chat Completions, Completions, Embeddings and Responses.
 
 use base::{Endpoint, JobId};
 use protocol::{openai, sse};
 
-use super::Shape;
+use super::contract::Shape;
 use crate::error::ApiError;
 
 pub(super) struct OpenAi(pub(super) Endpoint);
@@ -19,6 +19,27 @@ impl Shape for OpenAi {
 
     fn error_event(&self, error: &ApiError, _: JobId) -> String {
         openai::error_event(&error.message, error.kind.openai(), error.param.as_deref(), error.code)
+    }
+
+    fn keepalive(&self) -> &'static [u8] {
+        sse::KEEPALIVE
+    }
+}
+
+pub(super) struct Responses;
+
+impl Shape for Responses {
+    fn endpoint(&self) -> Endpoint {
+        Endpoint::Responses
+    }
+
+    fn error_body(&self, error: &ApiError, id: JobId) -> String {
+        OpenAi(Endpoint::Responses).error_body(error, id)
+    }
+
+    fn error_event(&self, error: &ApiError, _: JobId) -> String {
+        // The events before it are not counted: the stream passes as it is.
+        openai::response_error_event(&error.message, error.code, 0)
     }
 
     fn keepalive(&self) -> &'static [u8] {

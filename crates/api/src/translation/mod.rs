@@ -7,7 +7,6 @@
 //! another model, has it done again at its assignment: a large one on a thread of its own.
 
 mod answer;
-mod usage;
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -18,8 +17,8 @@ use protocol::openai::{self, AskUsage, Edit, Peek};
 use scheduler::{AnswerMap, JobRequest, Translated, Translator, Untranslatable};
 use translate::{self, BadRequest, Context};
 
-use self::{answer::TranslatedAnswer, usage::StripUsage};
-use crate::looked::WORKED_ON_AT_ONCE;
+use self::answer::{StripUsage, TranslatedAnswer};
+use crate::peeked::INLINE_LIMIT;
 
 /// Makes of one client's request what providers are sent.
 pub(crate) struct Translation {
@@ -27,11 +26,11 @@ pub(crate) struct Translation {
     context: Context,
     peek: Peek,
     /// What was made last, until it is taken.
-    made: Mutex<Option<Made>>,
+    made: Mutex<Option<ProviderRequest>>,
 }
 
 /// What a provider is sent, asked at one endpoint for one model.
-struct Made {
+struct ProviderRequest {
     model: ModelName,
     to: Endpoint,
     /// `None`: the client's request as it is.
@@ -68,7 +67,7 @@ impl Translation {
         self.keep(None);
     }
 
-    fn keep(&self, made: Option<Made>) {
+    fn keep(&self, made: Option<ProviderRequest>) {
         *self.made.lock().unwrap_or_else(PoisonError::into_inner) = made;
     }
 
@@ -77,7 +76,7 @@ impl Translation {
         request: &JobRequest,
         model: &ModelName,
         to: Endpoint,
-    ) -> Result<Made, BadRequest> {
+    ) -> Result<ProviderRequest, BadRequest> {
         let made = self.made.lock().unwrap_or_else(PoisonError::into_inner).take();
         match made.filter(|made| made.is_for(model, to)) {
             Some(made) => Ok(made),
@@ -90,7 +89,7 @@ impl Translation {
         request: &JobRequest,
         model: &ModelName,
         to: Endpoint,
-    ) -> Result<Made, BadRequest> {
+    ) -> Result<ProviderRequest, BadRequest> {
         if to == self.endpoint {
             Ok(self.edited(request, model))
         } else {
@@ -99,17 +98,21 @@ impl Translation {
     }
 
     /// The client's own body, as it is or with what must be changed in it.
-    fn edited(&self, request: &JobRequest, model: &ModelName) -> Made {
+    fn edited(&self, request: &JobRequest, model: &ModelName) -> ProviderRequest {
         let to = self.endpoint;
         let Edits { edits, asks_usage } = edits(&request.body, &self.peek, model, to);
-        let unchanged = Made { model: model.clone(), to, request: None, answer: None };
+        let unchanged = ProviderRequest { model: model.clone(), to, request: None, answer: None };
         if edits.is_empty() {
             return unchanged;
         }
         let body = openai::splice(&request.body, edits);
         let edited = JobRequest { model: model.clone(), body, ..request.clone() };
         let strip = || Box::<StripUsage>::default() as Box<dyn AnswerMap>;
-        Made { request: Some(Arc::new(edited)), answer: asks_usage.then(strip), ..unchanged }
+        ProviderRequest {
+            request: Some(Arc::new(edited)),
+            answer: asks_usage.then(strip),
+            ..unchanged
+        }
     }
 
     fn translated(
@@ -117,7 +120,7 @@ impl Translation {
         request: &JobRequest,
         model: &ModelName,
         to: Endpoint,
-    ) -> Result<Made, BadRequest> {
+    ) -> Result<ProviderRequest, BadRequest> {
         let body = translate::request(self.endpoint, to, &request.body, &self.context)?;
         let body = Bytes::from(body);
         let peek = openai::peek(&body).map_err(|bad| BadRequest {
@@ -135,11 +138,16 @@ impl Translation {
         };
         let answer = translate::answer(self.endpoint, to, &self.context, &request.body);
         let answer = answer.map(|map| Box::new(TranslatedAnswer::new(map)) as Box<dyn AnswerMap>);
-        Ok(Made { model: model.clone(), to, request: Some(Arc::new(translated)), answer })
+        Ok(ProviderRequest {
+            model: model.clone(),
+            to,
+            request: Some(Arc::new(translated)),
+            answer,
+        })
     }
 }
 
-impl Made {
+impl ProviderRequest {
     fn is_for(&self, model: &ModelName, to: Endpoint) -> bool {
         self.to == to && self.model == *model
     }
@@ -151,7 +159,7 @@ impl Translator for Translation {
             let made = self.made.lock().unwrap_or_else(PoisonError::into_inner);
             made.as_ref().is_some_and(|made| made.is_for(model, to))
         };
-        let small = request.body.len() <= WORKED_ON_AT_ONCE;
+        let small = request.body.len() <= INLINE_LIMIT;
         small || translate::route(self.endpoint, endpoints).is_none_or(ready)
     }
 
@@ -165,7 +173,8 @@ impl Translator for Translation {
             Untranslatable(format!("{} cannot be served by this provider", self.endpoint))
         })?;
         let made = self.take_or_make(request, model, to);
-        let Made { request: made, answer, .. } = made.map_err(|bad| Untranslatable(bad.message))?;
+        let ProviderRequest { request: made, answer, .. } =
+            made.map_err(|bad| Untranslatable(bad.message))?;
         let request = made.unwrap_or_else(|| Arc::clone(request));
         Ok(Translated { request, endpoint: to, answer })
     }
@@ -264,7 +273,7 @@ mod tests {
     #[test]
     fn only_a_large_body_that_was_not_made_ready_takes_its_time() {
         let (translation, request) = request();
-        let body = Bytes::from(vec![b' '; WORKED_ON_AT_ONCE + 1]);
+        let body = Bytes::from(vec![b' '; INLINE_LIMIT + 1]);
         let large = JobRequest { body, ..(*request).clone() };
         let quick = |request, model: &str| translation.is_quick(request, &model.into(), CHAT);
         assert!(quick(&request, "m") && !quick(&large, "m"));

@@ -2,10 +2,10 @@
 //!
 //! - `models`: who can be asked
 //! - `responses`: what was answered before, asked for again
-//! - [`made`]: which participant made which response
+//! - [`recorder`]: records which participant made which response
 
-pub(crate) mod made;
 mod models;
+pub(crate) mod recorder;
 mod responses;
 
 use axum::{
@@ -15,14 +15,14 @@ use axum::{
     routing::{MethodRouter, get, post},
 };
 use base::KeyScope;
-use http::{StatusCode, request::Parts};
+use http::request::Parts;
 use rooms::Refused;
 
 use super::access::{enter, find};
 use crate::{
     consume,
-    error::{ApiError, Kind},
-    place::Place,
+    error::ApiError,
+    request_scope::RequestScope,
     shape::{
         Shape,
         in_room::{self, InRoom},
@@ -58,11 +58,11 @@ async fn consume_in_room(
 ) -> Response {
     let (mut parts, body) = request.into_parts();
     shape.adapt(&mut parts.headers);
-    let place = match code {
-        Ok(Path(code)) => place(api, &code, &parts).await,
+    let request_scope = match code {
+        Ok(Path(code)) => request_scope(api, &code, &parts).await,
         Err(_) => Err(Refused::Unknown.into()),
     };
-    consume::serve(shape, api, place, parts, body).await
+    consume::serve(shape, api, request_scope, parts, body).await
 }
 
 /// Where a request is served that names a room by its code, and on whose account. A key of the server
@@ -72,7 +72,11 @@ async fn consume_in_room(
 ///
 /// # Errors
 /// Why it is not let in.
-pub(super) async fn place(api: &Api, code: &str, parts: &Parts) -> Result<Place, ApiError> {
+pub(super) async fn request_scope(
+    api: &Api,
+    code: &str,
+    parts: &Parts,
+) -> Result<RequestScope, ApiError> {
     if let Some(bound) = with_bound_key(api, code, parts)? {
         return Ok(bound);
     }
@@ -81,11 +85,11 @@ pub(super) async fn place(api: &Api, code: &str, parts: &Parts) -> Result<Place,
         // The text is not a password, so it is meant as a key.
         api.rules().check_key(&parts.headers, access::Moment::now())?;
     }
-    Ok(Place::for_anybody(room))
+    Ok(RequestScope::for_anybody(room))
 }
 
 /// The place of a request with a key that is bound to the room.
-fn with_bound_key(api: &Api, code: &str, parts: &Parts) -> Result<Option<Place>, ApiError> {
+fn with_bound_key(api: &Api, code: &str, parts: &Parts) -> Result<Option<RequestScope>, ApiError> {
     let Some(shown) = access::presented(&parts.headers).filter(|text| access::has_key_form(text))
     else {
         return Ok(None);
@@ -93,22 +97,5 @@ fn with_bound_key(api: &Api, code: &str, parts: &Parts) -> Result<Option<Place>,
     let room = find(api, parts, code)?;
     let keys = &api.rules().keys;
     let key = keys.present_in(room.id(), shown, KeyScope::Inference, access::Moment::now())?;
-    Ok(key.map(|key| Place::with_key(room, key)))
-}
-
-/// In the words of stock servers, where they have any.
-impl From<Refused> for ApiError {
-    fn from(refused: Refused) -> Self {
-        let words = refused.to_string();
-        match refused {
-            Refused::Unknown => Self::new(StatusCode::NOT_FOUND, Kind::NotFound, words),
-            Refused::TooMany { retry_after } => {
-                let error = Self::new(StatusCode::TOO_MANY_REQUESTS, Kind::Overload, words);
-                Self { retry_after: Some(retry_after), ..error }
-            }
-            Refused::PasswordMissing | Refused::PasswordWrong => {
-                Self::new(StatusCode::UNAUTHORIZED, Kind::Authentication, words)
-            }
-        }
-    }
+    Ok(key.map(|key| RequestScope::with_key(room, key)))
 }

@@ -9,13 +9,8 @@ use protocol::room::{Capabilities, Connection, ParticipantInfo};
 use rooms::Refused;
 use serde::Serialize;
 
-use super::{Code, place};
-use crate::{
-    consume::refuse,
-    error::{ApiError, new_id},
-    shape::in_room::ALL,
-    state::Api,
-};
+use super::{Code, request_scope};
+use crate::{consume::refuse, error::ApiError, head::new_id, shape::in_room::ALL, state::Api};
 
 /// The list, as OpenAI has it.
 #[derive(Serialize)]
@@ -47,11 +42,12 @@ struct Details {
 pub(super) async fn list(State(api): State<Api>, code: Code, request: Request) -> Response {
     let (parts, body) = request.into_parts();
     let entered = match code {
-        Ok(Path(code)) => place(&api, &code, &parts).await,
+        Ok(Path(code)) => request_scope(&api, &code, &parts).await,
         Err(_) => Err(Refused::Unknown.into()),
     };
-    let entered =
-        entered.and_then(|place| place.room().cloned().ok_or(ApiError::from(Refused::Unknown)));
+    let entered = entered.and_then(|request_scope| {
+        request_scope.room().cloned().ok_or(ApiError::from(Refused::Unknown))
+    });
     match entered {
         Ok(room) => Json(List::of(room.participants())).into_response(),
         Err(error) => refuse(&ALL[0], &api, &parts, body, &error, new_id()).await,

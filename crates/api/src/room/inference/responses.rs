@@ -14,13 +14,15 @@ use protocol::room::selector;
 use rooms::{Refused, Room};
 use scheduler::{Affinity, Job, JobRequest, Meter, Route, Unchanged, Usage};
 
-use super::{made::Maker, place};
+use super::request_scope;
 use crate::{
     admission::Admission,
     consume::{Accepted, answer, refuse},
-    error::{ApiError, Kind, new_id},
+    error::{ApiError, Kind},
     head,
-    place::{Place, disconnected, path_and_query},
+    head::new_id,
+    request_scope::{RequestScope, disconnected, path_and_query},
+    response_makers::Maker,
     shape::in_room::RESPONSES,
     state::Api,
 };
@@ -30,20 +32,20 @@ type Named = Result<Path<(String, String)>, PathRejection>;
 /// Asks for a response: for itself, for what it answered, or to be cancelled. The participant is
 /// sent the same method and path.
 pub(super) async fn show(State(api): State<Api>, named: Named, request: Request) -> Response {
-    asked_again(&api, named, request).await.0
+    ask_maker(&api, named, request).await.0
 }
 
 /// Asks for a response to be deleted.
 pub(super) async fn delete(State(api): State<Api>, named: Named, request: Request) -> Response {
-    let (response, found) = asked_again(&api, named, request).await;
+    let (response, found) = ask_maker(&api, named, request).await;
     if let Some((room, id)) = found.filter(|_| response.status().is_success()) {
-        api.made().forget(room.id(), &id);
+        api.response_makers().forget(room.id(), &id);
     }
     response
 }
 
 /// What the participant says, and of which response.
-async fn asked_again(
+async fn ask_maker(
     api: &Api,
     named: Named,
     request: Request,
@@ -57,7 +59,7 @@ async fn asked_again(
     let accepted = found.and_then(|found| found.accepted(api, &parts, job));
     match accepted {
         Ok((accepted, room, id)) => {
-            let answered = answer(&RESPONSES, api, accepted).await.map_err(told);
+            let answered = answer(&RESPONSES, api, accepted).await.map_err(of_maker_gone);
             let response = answered.unwrap_or_else(|error| error.response(&RESPONSES, job));
             (response, Some((room, id)))
         }
@@ -66,18 +68,23 @@ async fn asked_again(
 }
 
 /// A response that a participant made.
-struct Found {
-    place: Place,
+struct StoredResponse {
+    request_scope: RequestScope,
     room: Arc<Room>,
     provider: ProviderId,
     id: String,
 }
 
-async fn found(api: &Api, code: &str, id: String, parts: &Parts) -> Result<Found, ApiError> {
-    let place = place(api, code, parts).await?;
-    let room = place.room().cloned().ok_or(Refused::Unknown)?;
-    match api.made().maker(room.id(), &id, Instant::now()) {
-        Some(Maker::Provider(provider)) => Ok(Found { place, room, provider, id }),
+async fn found(
+    api: &Api,
+    code: &str,
+    id: String,
+    parts: &Parts,
+) -> Result<StoredResponse, ApiError> {
+    let request_scope = request_scope(api, code, parts).await?;
+    let room = request_scope.room().cloned().ok_or(Refused::Unknown)?;
+    match api.response_makers().maker(room.id(), &id, Instant::now()) {
+        Some(Maker::Provider(provider)) => Ok(StoredResponse { request_scope, room, provider, id }),
         Some(Maker::Translation) => Err(translated()),
         None => {
             let words = "Response not found";
@@ -86,15 +93,15 @@ async fn found(api: &Api, code: &str, id: String, parts: &Parts) -> Result<Found
     }
 }
 
-impl Found {
+impl StoredResponse {
     fn accepted(
         self,
         api: &Api,
         parts: &Parts,
         id: JobId,
     ) -> Result<(Accepted, Arc<Room>, String), ApiError> {
-        let via = head::via(api.marks(), self.place.scope(), &parts.headers)?;
-        let admission = Admission::new(self.place.admitted(), id, 0)?;
+        let via = head::via(api.marks(), self.request_scope.scope(), &parts.headers)?;
+        let admission = Admission::new(self.request_scope.admitted(), id, 0)?;
         let job = self.job(request(parts, via), id);
         let room = Some(Arc::clone(&self.room));
         Ok((Accepted { job, admission, translation: None, room }, self.room, self.id))
@@ -103,14 +110,14 @@ impl Found {
     fn job(&self, request: JobRequest, id: JobId) -> Job {
         Job {
             id,
-            scope: self.place.scope().clone(),
+            scope: self.request_scope.scope().clone(),
             model: request.model.clone(),
             targets: vec![selector::ANY.into()],
             known: true,
             endpoint: Endpoint::Responses,
             serve_as: Endpoints::only(Endpoint::Responses),
             translator: Arc::new(Unchanged(Endpoint::Responses)),
-            key: self.place.admitted().id.clone(),
+            key: self.request_scope.admitted().id.clone(),
             size: 0,
             affinity: Affinity::default(),
             pinned: Some(self.provider),
@@ -136,7 +143,7 @@ fn request(parts: &Parts, via: Option<HeaderValue>) -> JobRequest {
 }
 
 /// What nobody else can be asked for fails in words of its own.
-fn told(error: ApiError) -> ApiError {
+fn of_maker_gone(error: ApiError) -> ApiError {
     if error.code == Some("model_not_found") { disconnected() } else { error }
 }
 

@@ -21,8 +21,8 @@ use serde_json::json;
 use super::Posted;
 use crate::{
     consume,
-    error::new_id,
-    place::Place,
+    head::new_id,
+    request_scope::RequestScope,
     room::{
         ask::{self, Ask},
         failure::Failure,
@@ -38,11 +38,11 @@ const AGAIN: Duration = Duration::from_secs(1);
 impl Posted<'_> {
     /// Asks, and either streams the answer or leaves it to the room's streams of events.
     pub(super) async fn ask(&self, request: LlmRequest) -> Response {
-        let (room, place) = match self.asked(&request).await {
+        let (room, request_scope) = match self.asked(&request).await {
             Ok(asked) => asked,
             Err(failure) => return failure.message(),
         };
-        let ask = match self.begin(&room, place, &request).await {
+        let ask = match self.begin(&room, request_scope, &request).await {
             Ok(ask) => ask,
             Err(failure) => return not_taken(&request.request_id, &failure),
         };
@@ -56,27 +56,27 @@ impl Posted<'_> {
     }
 
     /// The room that is asked, and on whose account.
-    async fn asked(&self, request: &LlmRequest) -> Result<(Arc<Room>, Place), Failure> {
+    async fn asked(&self, request: &LlmRequest) -> Result<(Arc<Room>, RequestScope), Failure> {
         let Some(code) = request.room_code.as_deref().or(self.code) else {
             let words = "The request says no room: post it to /rooms/CODE/messages, or add \
                          `roomCode`.";
             return Err(Failure::invalid(words));
         };
-        let place = inference::place(self.api, code, self.parts).await?;
-        let room = place.room().cloned().ok_or(Refused::Unknown)?;
+        let request_scope = inference::request_scope(self.api, code, self.parts).await?;
+        let room = request_scope.room().cloned().ok_or(Refused::Unknown)?;
         self.expect(&room)?;
-        Ok((room, place))
+        Ok((room, request_scope))
     }
 
     async fn begin(
         &self,
         room: &Arc<Room>,
-        place: Place,
+        request_scope: RequestScope,
         request: &LlmRequest,
     ) -> Result<Ask, Failure> {
         let id = new_id();
         let in_flight = self.api.rooms().by_message.take(room.id(), &request.request_id, id)?;
-        let begun = self.submit(room, place, request, id, in_flight).await;
+        let begun = self.submit(room, request_scope, request, id, in_flight).await;
         if let Err(failure) = &begun {
             // Its id is its own: whoever watches the room for its answer is told that there is none.
             room.tell(None, Some(error(&request.request_id, failure)), Moment::now().wall_ms);
@@ -88,14 +88,14 @@ impl Posted<'_> {
     async fn submit(
         &self,
         room: &Arc<Room>,
-        place: Place,
+        request_scope: RequestScope,
         request: &LlmRequest,
         id: JobId,
         in_flight: InFlight,
     ) -> Result<Ask, Failure> {
         let body = Bytes::from(llm_request_body(request));
         let mut held = self.api.uploads().hold();
-        let answer = consume::chat(self.api, place, id, body, &mut held).await?;
+        let answer = consume::chat(self.api, request_scope, id, body, &mut held).await?;
         let jobs = Arc::clone(&self.api.rooms().by_message);
         let (id, target) = (request.request_id.clone(), request.target_id.clone());
         let request = ask::Request { id, target };

@@ -28,9 +28,9 @@ use rooms::{Created, Endpoints, Joining, Kind, NewRoom, Reached, Room, RoomError
 
 use super::{
     access::{Viewer, enter, enter_by_id, enter_with, from, maker, session},
+    body::read_body,
     failure::Failure,
     plane::{participants::join, rooms::make},
-    read_body,
 };
 use crate::state::Api;
 

@@ -15,8 +15,8 @@ use crate::{
     admin::blocking,
     room::{
         access::{enter, enter_with, find, from, host_or_session, session},
+        body::read_body,
         failure::Failure,
-        read_body,
     },
     state::Api,
 };
@@ -48,9 +48,9 @@ pub(super) async fn put(State(api): State<Api>, ids: Ids, request: Request) -> A
     let room = enter_with(&api, &parts, &code, asked.password.as_deref()).await?;
     let server = server_url(&api, &parts)?;
     let joined = join(&room, joining(id, asked, &parts.headers), &parts).await?;
-    let place = tunnel(&server, &room, &joined.participant.id)?;
+    let request_scope = tunnel(&server, &room, &joined.participant.id)?;
     let status = if joined.created { StatusCode::CREATED } else { StatusCode::OK };
-    Ok(good(status, answer(&room, joined, place)))
+    Ok(good(status, answer(&room, joined, request_scope)))
 }
 
 fn joining(id: String, asked: PutParticipant, headers: &HeaderMap) -> Joining {

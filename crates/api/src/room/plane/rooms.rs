@@ -15,8 +15,8 @@ use crate::{
     error::ApiError,
     room::{
         access::{Viewer, check_key, find, host_token, maker},
+        body::read_body,
         failure::Failure,
-        read_body,
     },
     state::Api,
 };

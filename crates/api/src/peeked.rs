@@ -13,14 +13,14 @@ use crate::error::{ApiError, Kind};
 
 /// Bodies up to this size, in bytes, are worked on between two other things; larger ones on a
 /// thread of their own, where they hold nobody up.
-pub(crate) const WORKED_ON_AT_ONCE: usize = 256 * 1024;
+pub(crate) const INLINE_LIMIT: usize = 256 * 1024;
 
 /// Bodies up to this size, in bytes, are not measured in their escaped form: they fit into the
 /// 60 MiB of a stock worker in any case, since no byte of JSON takes more than two there.
 const SURELY_FITS: usize = 29 * 1024 * 1024;
 
 /// What a job's body says of itself.
-pub(crate) struct Looked {
+pub(crate) struct PeekedRequest {
     /// What routing needs of it.
     pub(crate) peek: Peek,
     /// Its size on the wire, in bytes.
@@ -35,21 +35,24 @@ pub(crate) struct Looked {
 ///
 /// # Errors
 /// 400 when it cannot be routed.
-pub(crate) async fn look_into(body: &Bytes, with_affinity: bool) -> Result<Looked, ApiError> {
+pub(crate) async fn peek_request(
+    body: &Bytes,
+    with_affinity: bool,
+) -> Result<PeekedRequest, ApiError> {
     let given = body.clone();
-    let looked = off_the_way(body.len(), move || Looked::into(&given, with_affinity)).await?;
-    looked.map_err(|bad| ApiError::from(&bad))
+    let peeked = off_thread(body.len(), move || PeekedRequest::into(&given, with_affinity)).await?;
+    peeked.map_err(|bad| ApiError::from(&bad))
 }
 
 /// Does some work on a body of this length where it holds nobody up.
 ///
 /// # Errors
 /// 500 when the work broke off.
-pub(crate) async fn off_the_way<T: Send + 'static>(
+pub(crate) async fn off_thread<T: Send + 'static>(
     len: usize,
     work: impl FnOnce() -> T + Send + 'static,
 ) -> Result<T, ApiError> {
-    if len <= WORKED_ON_AT_ONCE {
+    if len <= INLINE_LIMIT {
         return Ok(work());
     }
     tokio::task::spawn_blocking(work).await.map_err(|_| {
@@ -66,7 +69,7 @@ pub(crate) fn wire_size(body: &[u8]) -> u64 {
     std::str::from_utf8(body).map_or(body.len(), escaped_len) as u64
 }
 
-impl Looked {
+impl PeekedRequest {
     /// About how many tokens the job may use, read and written.
     pub(crate) fn tokens(&self) -> u64 {
         self.prompt_tokens.saturating_add(self.peek.most_tokens)

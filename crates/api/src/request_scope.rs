@@ -15,21 +15,21 @@ use crate::{
 };
 
 /// Where a request is served, and on whose account.
-pub(crate) struct Place {
+pub(crate) struct RequestScope {
     scope: Scope,
     room: Option<Arc<Room>>,
     admitted: Admitted,
 }
 
 /// What the model of a request stands for.
-pub(crate) struct Named {
+pub(crate) struct Targets {
     /// The names that the dispatcher is asked for, in order. Not empty.
-    pub(crate) targets: Vec<ModelName>,
+    pub(crate) models: Vec<ModelName>,
     /// Whether they are worth waiting for when nobody serves them now.
     pub(crate) known: bool,
 }
 
-impl Place {
+impl RequestScope {
     /// The place of a request to a path of no room: the server, or for a key bound to a room that
     /// room.
     ///
@@ -85,32 +85,32 @@ impl Place {
     /// # Errors
     /// 403 when the key is not for this model; in a room 404 when nobody is meant by it, and 503
     /// when it means somebody who is not connected.
-    pub(crate) fn resolve(&self, api: &Api, model: &ModelName) -> Result<Named, ApiError> {
+    pub(crate) fn resolve(&self, api: &Api, model: &ModelName) -> Result<Targets, ApiError> {
         match &self.room {
             Some(room) => self.resolve_in(room, model),
             None => self.resolve_here(api, model),
         }
     }
 
-    fn resolve_here(&self, api: &Api, model: &ModelName) -> Result<Named, ApiError> {
+    fn resolve_here(&self, api: &Api, model: &ModelName) -> Result<Targets, ApiError> {
         if self.may_not_use(model.as_str()) {
             return Err(not_allowed(model));
         }
-        let targets = match api.aliases().get(model) {
+        let models = match api.aliases().get(model) {
             Some(alias) => alias.targets.clone(),
             None => vec![model.clone()],
         };
-        let known = targets.iter().any(|target| api.models().knows(&self.scope, target));
-        Ok(Named { targets, known })
+        let known = models.iter().any(|target| api.models().knows(&self.scope, target));
+        Ok(Targets { models, known })
     }
 
-    fn resolve_in(&self, room: &Room, model: &ModelName) -> Result<Named, ApiError> {
+    fn resolve_in(&self, room: &Room, model: &ModelName) -> Result<Targets, ApiError> {
         let selector = Selector::parse(model.as_str());
         match room.find(&selector, Moment::now().wall_ms) {
             Available::Known(name) if self.may_not_use(&judged(room, &selector, &name)) => {
                 Err(not_allowed(model))
             }
-            Available::Known(name) => Ok(Named { targets: vec![name.into()], known: true }),
+            Available::Known(name) => Ok(Targets { models: vec![name.into()], known: true }),
             Available::Disconnected { .. } => Err(disconnected()),
             Available::Nobody => Err(nobody()),
         }

@@ -2,23 +2,11 @@
 
 use std::{
     collections::{BTreeMap, HashMap},
-    pin::Pin,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
-    task::{Context, Poll},
     time::{Duration, Instant},
 };
 
-use base::{JobId, ProviderId, RoomId};
-use bytes::Bytes;
-use http_body::{Body, Frame, SizeHint};
-use protocol::openai::ResponseIdReader;
-use rooms::Room;
-use scheduler::{Answer, Head};
-
-use crate::{
-    body::{AnswerBody, BrokenOff},
-    state::Api,
-};
+use base::{ProviderId, RoomId};
 
 /// The most responses that are remembered, of one room and of all.
 const MOST_OF_ROOM: usize = 1_000;
@@ -41,7 +29,7 @@ pub(crate) enum Maker {
 
 /// The responses that passed.
 #[derive(Default)]
-pub(crate) struct Made(Mutex<All>);
+pub(crate) struct ResponseMakers(Mutex<All>);
 
 #[derive(Default)]
 struct All {
@@ -64,7 +52,7 @@ struct Entry {
     at: Instant,
 }
 
-impl Made {
+impl ResponseMakers {
     /// A response of this id was made. What is known already stays: an id is its first maker's.
     pub(crate) fn note(&self, room: &RoomId, id: &str, maker: Maker, now: Instant) {
         if !is_id(id) {
@@ -157,75 +145,6 @@ fn is_id(text: &str) -> bool {
         && text.bytes().any(|byte| byte != b'.')
 }
 
-/// An answer whose id will be noted.
-pub(crate) struct Noted {
-    api: Api,
-    room: RoomId,
-    job: JobId,
-    provider: ProviderId,
-}
-
-impl Noted {
-    /// For an answer that begins with this head, if it is one that makes a response.
-    pub(crate) fn new(api: &Api, room: &Room, answer: &Answer, head: &Head) -> Option<Self> {
-        let provider = answer.provider().filter(|_| head.status.is_success())?;
-        let room = room.id().clone();
-        Some(Self { api: api.clone(), room, job: answer.job(), provider })
-    }
-
-    /// The answer, which passes unchanged.
-    pub(crate) fn around(self, body: AnswerBody) -> NotedBody {
-        NotedBody { noted: self, reader: ResponseIdReader::default(), body }
-    }
-
-    fn note(&self, id: &str) {
-        let translated = id.strip_prefix("resp_") == Some(&self.job.digits());
-        let maker = if translated { Maker::Translation } else { Maker::Provider(self.provider) };
-        self.api.made().note(&self.room, id, maker, Instant::now());
-    }
-}
-
-/// An answer whose id is noted as it passes.
-pub(crate) struct NotedBody {
-    noted: Noted,
-    reader: ResponseIdReader,
-    body: AnswerBody,
-}
-
-impl Body for NotedBody {
-    type Data = Bytes;
-    type Error = BrokenOff;
-
-    fn poll_frame(
-        mut self: Pin<&mut Self>,
-        cx: &mut Context<'_>,
-    ) -> Poll<Option<Result<Frame<Bytes>, BrokenOff>>> {
-        let this = &mut *self;
-        let polled = Pin::new(&mut this.body).poll_frame(cx);
-        let found = match &polled {
-            Poll::Ready(Some(Ok(frame))) => {
-                frame.data_ref().and_then(|chunk| this.reader.feed(chunk))
-            }
-            _ => None,
-        };
-        // Nobody may ask for what follows the last of the announced bytes.
-        let found =
-            found.or_else(|| this.body.is_end_stream().then(|| this.reader.end()).flatten());
-        if let Some(id) = found {
-            this.noted.note(&id);
-        }
-        polled
-    }
-
-    fn is_end_stream(&self) -> bool {
-        self.body.is_end_stream()
-    }
-
-    fn size_hint(&self) -> SizeHint {
-        self.body.size_hint()
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -238,7 +157,7 @@ mod tests {
 
     #[test]
     fn an_id_is_its_first_makers_in_its_room_alone() {
-        let (made, now) = (Made::default(), Instant::now());
+        let (made, now) = (ResponseMakers::default(), Instant::now());
         made.note(&room(1), "resp_1", MAKER, now);
         made.note(&room(1), "resp_1", Maker::Translation, now);
         assert_eq!(made.maker(&room(1), "resp_1", now), Some(MAKER));
@@ -251,7 +170,7 @@ mod tests {
 
     #[test]
     fn what_would_be_another_path_is_no_id() {
-        let (made, now) = (Made::default(), Instant::now());
+        let (made, now) = (ResponseMakers::default(), Instant::now());
         let long = "x".repeat(LONGEST_ID + 1);
         for id in ["", "..", "a/b", "a?b", "a%2fb", "a b", "é", "a\n", &long] {
             made.note(&room(1), id, MAKER, now);
@@ -261,7 +180,7 @@ mod tests {
 
     #[test]
     fn a_room_keeps_its_newest_and_takes_nothing_from_others() {
-        let (made, now) = (Made::default(), Instant::now());
+        let (made, now) = (ResponseMakers::default(), Instant::now());
         made.note(&room(0), "first", MAKER, now);
         for number in 0..=MOST_OF_ROOM {
             made.note(&room(1), &format!("resp_{number}"), MAKER, now);
@@ -274,7 +193,7 @@ mod tests {
 
     #[test]
     fn all_rooms_together_are_bounded_and_what_is_old_is_forgotten() {
-        let (made, now) = (Made::default(), Instant::now());
+        let (made, now) = (ResponseMakers::default(), Instant::now());
         for number in 0..=MOST {
             made.note(&room(number % 100), &format!("resp_{number}"), MAKER, now);
         }

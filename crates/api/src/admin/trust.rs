@@ -1,0 +1,30 @@
+//! Whom the server trusts with what.
+
+use access::Moment;
+use base::KeyScope;
+use http::{Extensions, HeaderMap, Uri};
+
+use super::operator;
+use crate::state::{Api, Peer};
+
+impl Api {
+    /// Whether a request is of the server's own people: local and without a key that does not work,
+    /// or the operator's.
+    pub fn is_own(&self, extensions: &Extensions, uri: &Uri, headers: &HeaderMap) -> bool {
+        self.rules().is_local(Peer::of(extensions), uri, headers, Moment::now())
+            || operator(self, headers).is_ok()
+    }
+
+    /// Whether a request may see how the server is: of its own people, or with any key.
+    pub fn is_trusted(&self, extensions: &Extensions, uri: &Uri, headers: &HeaderMap) -> bool {
+        self.is_own(extensions, uri, headers) || self.rules().has_key(headers, Moment::now())
+    }
+
+    /// Whether a request is local, or carries the administrator's token or a key of scope `admin`
+    /// or `metrics`: those may read `/metrics`.
+    pub fn may_read_metrics(&self, ext: &Extensions, uri: &Uri, headers: &HeaderMap) -> bool {
+        let has_key = |text| self.rules().keys.present(text, KeyScope::Metrics, Moment::now());
+        self.is_own(ext, uri, headers)
+            || access::presented(headers).is_some_and(|text| matches!(has_key(text), Ok(Some(_))))
+    }
+}

@@ -1,0 +1,89 @@
+//! Records, as answers pass, which participant made which response.
+
+use std::{
+    pin::Pin,
+    task::{Context, Poll},
+    time::Instant,
+};
+
+use base::{JobId, ProviderId, RoomId};
+use bytes::Bytes;
+use http_body::{Body, Frame, SizeHint};
+use protocol::openai::ResponseIdReader;
+use rooms::Room;
+use scheduler::{Answer, Head};
+
+use crate::{
+    body::{AnswerBody, BrokenOff},
+    response_makers::Maker,
+    state::Api,
+};
+
+/// An answer whose id will be noted.
+pub(crate) struct Recorder {
+    api: Api,
+    room: RoomId,
+    job: JobId,
+    provider: ProviderId,
+}
+
+impl Recorder {
+    /// For an answer that begins with this head, if it is one that makes a response.
+    pub(crate) fn new(api: &Api, room: &Room, answer: &Answer, head: &Head) -> Option<Self> {
+        let provider = answer.provider().filter(|_| head.status.is_success())?;
+        let room = room.id().clone();
+        Some(Self { api: api.clone(), room, job: answer.job(), provider })
+    }
+
+    /// The answer, which passes unchanged.
+    pub(crate) fn around(self, body: AnswerBody) -> RecordedBody {
+        RecordedBody { recorder: self, reader: ResponseIdReader::default(), body }
+    }
+
+    fn note(&self, id: &str) {
+        let translated = id.strip_prefix("resp_") == Some(&self.job.digits());
+        let maker = if translated { Maker::Translation } else { Maker::Provider(self.provider) };
+        self.api.response_makers().note(&self.room, id, maker, Instant::now());
+    }
+}
+
+/// An answer whose id is noted as it passes.
+pub(crate) struct RecordedBody {
+    recorder: Recorder,
+    reader: ResponseIdReader,
+    body: AnswerBody,
+}
+
+impl Body for RecordedBody {
+    type Data = Bytes;
+    type Error = BrokenOff;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, BrokenOff>>> {
+        let this = &mut *self;
+        let polled = Pin::new(&mut this.body).poll_frame(cx);
+        let found = match &polled {
+            Poll::Ready(Some(Ok(frame))) => {
+                frame.data_ref().and_then(|chunk| this.reader.feed(chunk))
+            }
+            _ => None,
+        };
+        // Nobody may ask for what follows the last of the announced bytes.
+        let found =
+            found.or_else(|| this.body.is_end_stream().then(|| this.reader.end()).flatten());
+        if let Some(id) = found {
+            this.recorder.note(&id);
+        }
+        polled
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.body.is_end_stream()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        self.body.size_hint()
+    }
+}
