@@ -17,14 +17,14 @@ use serde::Deserialize;
 pub enum Piece {
     /// Text.
     Text {
-        /// Who answers; empty where the server does not tell.
+        /// The answering participant; empty where the server does not say.
         participant: String,
         /// The text.
         text: String,
     },
     /// It is whole.
     Done {
-        /// Who answered; empty where the server does not tell.
+        /// The participant that answered; empty where the server does not say.
         participant: String,
         /// How it went.
         metrics: LlmMetrics,

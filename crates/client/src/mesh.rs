@@ -29,7 +29,7 @@ const PULLING: Duration = Duration::from_secs(15 * 60);
 const LONGEST: usize = 1 << 20;
 
 impl Warren {
-    /// Who it is in the mesh.
+    /// The server's identity in the mesh.
     ///
     /// # Errors
     /// When the server cannot be reached, or says no: also when it takes no part in the mesh.
@@ -67,7 +67,7 @@ impl Warren {
     /// Stops a transfer, by its id. What has arrived stays for another pull.
     ///
     /// # Errors
-    /// As [`Warren::mesh_id`]; [`ClientError::NotFound`] when there is none that runs.
+    /// As [`Warren::mesh_id`]; [`ClientError::NotFound`] when no such transfer runs.
     pub async fn cancel_mesh_transfer(&self, id: &str) -> Result<MeshTransfer, ClientError> {
         self.ask(Method::DELETE, &format!("/admin/mesh/transfers/{}", segment(id)), None).await
     }

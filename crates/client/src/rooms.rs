@@ -18,7 +18,7 @@ use crate::{
     server::{Warren, segment},
 };
 
-/// A room of a server. Whoever knows its code may ask; some things need more.
+/// A room of a server. Its code is enough to ask; some actions need more.
 #[derive(Debug, Clone)]
 pub struct RoomClient {
     connection: Connection,
@@ -69,12 +69,12 @@ impl RoomClient {
     /// What there is to know about it.
     ///
     /// # Errors
-    /// When the server cannot be reached, or says no; [`ClientError::NotFound`] when there is none.
+    /// When the server cannot be reached, or says no; [`ClientError::NotFound`] when it does not exist.
     pub async fn summary(&self) -> Result<RoomSummary, ClientError> {
         self.plane(Method::GET, "", None::<&()>).await
     }
 
-    /// Who is in it.
+    /// Its participants.
     ///
     /// # Errors
     /// When the server cannot be reached, or says no.
@@ -139,7 +139,7 @@ impl RoomClient {
         Ok(Answering::new(body, self.connection.shown()))
     }
 
-    /// Asks for oneself, over Chat Completions: only whoever asked is told the answer. Stock servers
+    /// Asks in private, over Chat Completions: only the caller gets the answer. Stock servers
     /// know it, too.
     ///
     /// # Errors

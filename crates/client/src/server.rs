@@ -88,7 +88,7 @@ impl Warren {
     /// One key.
     ///
     /// # Errors
-    /// When the server cannot be reached, or says no; [`ClientError::NotFound`] when there is none.
+    /// When the server cannot be reached, or says no; [`ClientError::NotFound`] when it does not exist.
     pub async fn key(&self, id: &str) -> Result<KeyJson, ClientError> {
         self.get(&format!("/admin/keys/{}", segment(id))).await
     }
@@ -105,7 +105,7 @@ impl Warren {
     /// Gives a key another text, which is in the answer, and nowhere else.
     ///
     /// # Errors
-    /// When the server cannot be reached, or says no; [`ClientError::NotFound`] when there is none.
+    /// When the server cannot be reached, or says no; [`ClientError::NotFound`] when it does not exist.
     pub async fn rotate_key(&self, id: &str) -> Result<KeyJson, ClientError> {
         self.ask(Method::POST, &format!("/admin/keys/{}/rotate", segment(id)), None).await
     }
@@ -113,7 +113,7 @@ impl Warren {
     /// Revokes a key, for good.
     ///
     /// # Errors
-    /// When the server cannot be reached, or says no; [`ClientError::NotFound`] when there is none.
+    /// When the server cannot be reached, or says no; [`ClientError::NotFound`] when it does not exist.
     pub async fn revoke_key(&self, id: &str) -> Result<KeyJson, ClientError> {
         self.ask(Method::DELETE, &format!("/admin/keys/{}", segment(id)), None).await
     }
@@ -126,7 +126,7 @@ impl Warren {
         self.get(&format!("/admin/usage?{}", asked.query())).await
     }
 
-    /// What was done to the server, the newest first, so many at most.
+    /// The audit log, the newest entry first, at most `most` entries.
     ///
     /// # Errors
     /// When the server cannot be reached, or says no.
@@ -134,7 +134,7 @@ impl Warren {
         self.get(&format!("/admin/audit?limit={most}")).await
     }
 
-    /// How it is. Its details are told to the administrator, to whoever has a key, and on its own
+    /// Its health. The details are for the administrator, for callers with a key, and for its own
     /// machine.
     ///
     /// # Errors
@@ -160,7 +160,7 @@ impl Warren {
         Ok(list.workers)
     }
 
-    /// The requests that ended last, the newest first, so many at most: those with a number above
+    /// The requests that ended last, the newest first, at most `most`: those with a number above
     /// `after`, or with 0 all that the server remembers.
     ///
     /// # Errors

@@ -65,7 +65,7 @@ pub(crate) struct Message {
 /// `inbox`.
 #[derive(Debug, Default, Deserialize, JsonSchema)]
 pub(crate) struct Inbox {
-    /// The next_seq of the last call: you get only what came since, and what came before counts as
+    /// The next_seq of the last call: you get only later messages, and the earlier ones count as
     /// read. Leave it out to get all messages.
     #[serde(default)]
     pub(crate) since_seq: Option<u64>,
@@ -74,7 +74,7 @@ pub(crate) struct Inbox {
 /// `report`.
 #[derive(Debug, Deserialize, JsonSchema)]
 pub(crate) struct Report {
-    /// What came of the work, complete in itself: your leader reads only this.
+    /// The result of the work, complete: your leader reads only this.
     pub(crate) result: String,
     /// Whether the work is done as it was asked for; true if you leave it out.
     #[serde(default = "done")]

@@ -39,7 +39,7 @@ enum Reply {
     Says(ServerMessage),
     /// It drops the connection instead.
     Drops,
-    /// It says this when so many have asked.
+    /// It says this once all have asked.
     SaysWhenAll(ServerMessage, Arc<Barrier>),
 }
 

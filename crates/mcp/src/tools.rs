@@ -106,7 +106,7 @@ impl Tools {
         say(self.member.inbox(asked.since_seq).await, |inbox| told::inbox(&inbox))
     }
 
-    /// Says what came of this worker's work.
+    /// Reports the result of this worker's work.
     #[tool(
         description = "Report what came of the work that you, a worker, were given. Call it once, \
         when the work is done or cannot be done. Without it your last words of the turn are your \

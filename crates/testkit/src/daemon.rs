@@ -149,13 +149,13 @@ impl Daemon {
         answer["workers"].as_array().cloned().unwrap_or_default()
     }
 
-    /// Waits until so many workers are connected.
+    /// Waits until `count` workers are connected.
     pub async fn has_workers(&self, count: usize) {
         eventually("the number of workers", DEADLINE, async || self.workers().await.len() == count)
             .await;
     }
 
-    /// Waits until so many requests are queued.
+    /// Waits until `count` requests are queued.
     pub async fn has_queued(&self, count: u64) {
         let queued = async || self.health().await["queue_depth"].as_u64() == Some(count);
         eventually("the queue depth", DEADLINE, queued).await;

@@ -45,7 +45,7 @@ impl Head {
 /// Where a body ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Framing {
-    /// After so many more bytes.
+    /// After this many more bytes.
     Length(u64),
     /// With the last of its chunks.
     Chunked,

@@ -251,7 +251,7 @@ async fn connection(
         }
         Ok(response)
     };
-    // Whoever is no WebSocket is none of the test's business.
+    // Other connections do not concern the test.
     let Ok(mut socket) = accept_hdr_async(stream, look).await else { return };
     let (path, query) = target.split_once('?').unwrap_or((&target, ""));
     let query: HashMap<_, _> = form_urlencoded::parse(query.as_bytes()).into_owned().collect();

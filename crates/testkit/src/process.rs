@@ -113,7 +113,7 @@ impl ChildProcess {
         })
     }
 
-    /// Waits until the log holds so many lines that contain `text`.
+    /// Waits until `count` lines of the log contain `text`.
     pub async fn lines_with(&self, text: &str, count: usize) {
         let mut grown = self.grown.clone();
         let found = async move {

@@ -104,7 +104,7 @@ impl RawConnection {
         self.stream.write_all(bytes.as_ref()).await.unwrap();
     }
 
-    /// Writes so many bytes, or as many as the other end takes.
+    /// Writes `bytes` bytes, or as many as the other end takes.
     pub async fn flood(&mut self, bytes: usize) {
         // The other end may close in the middle.
         let _ = self.stream.write_all(&vec![b' '; bytes]).await;

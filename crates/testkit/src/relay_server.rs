@@ -36,7 +36,7 @@ pub struct RelayServer {
     door: Mutex<Door>,
 }
 
-/// Who tried to get in.
+/// An attempt to connect.
 #[derive(Debug, Default)]
 struct Door {
     failures: u32,

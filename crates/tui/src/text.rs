@@ -17,7 +17,7 @@ pub fn width(text: &str) -> usize {
     text.width()
 }
 
-/// A text in at most so many columns, with an ellipsis where something was cut off.
+/// A text in at most `columns` columns, with an ellipsis where something was cut off.
 pub fn clip(text: &str, columns: usize) -> String {
     if width(text) <= columns {
         return text.to_owned();
@@ -26,7 +26,7 @@ pub fn clip(text: &str, columns: usize) -> String {
     if columns == 0 { String::new() } else { format!("{kept}…") }
 }
 
-/// A text in lines of at most so many columns, broken between words where that is possible.
+/// A text in lines of at most `columns` columns, broken between words where that is possible.
 pub fn wrap(text: &str, columns: usize) -> Vec<String> {
     text.split('\n').flat_map(|line| wrap_line(line, columns.max(1))).collect()
 }
@@ -55,7 +55,7 @@ fn wrap_line(text: &str, columns: usize) -> Vec<String> {
     lines
 }
 
-/// A text in lines of at most so many columns, broken anywhere: as an input shows what is typed.
+/// A text in lines of at most `columns` columns, broken anywhere, as an input field shows it.
 pub fn fold(text: &str, columns: usize) -> Vec<String> {
     text.split('\n').flat_map(|line| fold_line(line, columns.max(1))).collect()
 }
@@ -71,8 +71,8 @@ fn fold_line(text: &str, columns: usize) -> Vec<String> {
     lines
 }
 
-/// The beginning of a text that fits into so many columns, and the rest. At least one character,
-/// so that whoever cuts a text up comes to its end.
+/// The beginning of a text that fits into `columns` columns, and the rest. At least one character,
+/// so that cutting a text up always ends.
 fn head(text: &str, columns: usize) -> (&str, &str) {
     let mut taken = 0;
     for (at, grapheme) in text.grapheme_indices(true) {

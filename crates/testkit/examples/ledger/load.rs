@@ -109,7 +109,7 @@ impl Load {
         if failed { Err(format!("{api:?}: {text}")) } else { Ok(()) }
     }
 
-    /// Waits for so many words of a stream, and leaves.
+    /// Waits for `words` words of a stream, and leaves.
     async fn leave(&self, api: Api, number: u64, words: u64) -> Result<(), Wrong> {
         let body = api.body(LEFT, true, &format!("n={number} words={words}"));
         let mut answer = self.start(api, &body).await?;

@@ -66,7 +66,7 @@ async fn run(settings: &Settings) -> Vec<Wrong> {
     wrong
 }
 
-/// Sends all requests, from so many clients at once.
+/// Sends all requests, from several clients at once.
 async fn drive(settings: &Settings, daemon: &Daemon) -> Vec<Wrong> {
     let mut random = Random::new(settings.seed);
     let load = Arc::new(Load::new(settings.requests, daemon.client()));

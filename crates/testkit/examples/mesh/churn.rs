@@ -8,7 +8,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::{account::Report, machine::Machine, mesh::Mesh, plan::MACHINES, rules};
 
-/// How long a machine runs at least, and so much longer at most, in milliseconds.
+/// The shortest time that a machine runs, and the most that is added to it, in milliseconds.
 const RUNS: (u64, u64) = (3_000, 17_000);
 
 /// The longest that it is away then, in milliseconds.
@@ -17,13 +17,13 @@ const AWAY: u64 = 3_000;
 /// The longest that most are frozen, in milliseconds.
 const FROZEN: u64 = 5_000;
 
-/// How long the relay runs at least, and so much longer at most, in milliseconds.
+/// The shortest time that the relay runs, and the most that is added to it, in milliseconds.
 const RELAYS: (u64, u64) = (15_000, 20_000);
 
 /// The longest that it is away then, in milliseconds.
 const RELAY_AWAY: u64 = 3_000;
 
-/// What comes and goes.
+/// The machines and the relay that are stopped and started.
 pub(crate) struct Churn {
     stop: CancellationToken,
     tasks: JoinSet<()>,

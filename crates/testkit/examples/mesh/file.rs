@@ -19,14 +19,14 @@ const FILES: [&str; 2] = ["weights.safetensors", "config.json"];
 /// What the small one says.
 const CONFIG: &str = r#"{"model_type": "noise"}"#;
 
-/// So much is compared at once, in bytes.
+/// The bytes that are compared at once.
 const STEP: usize = 1 << 20;
 
 /// A folder with the model in it.
 pub(crate) struct Offered(TempDir);
 
 impl Offered {
-    /// Makes one of so many random bytes.
+    /// Makes a file of `bytes` random bytes.
     pub(crate) async fn make(bytes: u64, random: Random) -> Self {
         let folder = TempDir::new().expect("a directory");
         let model = folder.path().join(MODEL);

@@ -38,7 +38,7 @@ pub(crate) async fn send(to: SocketAddr, request: &Request) -> io::Result<Answer
     Ok(Answer { status, framing, reader, _writer: writer })
 }
 
-/// Sends a request and reads the whole answer as JSON; null when it is none.
+/// Sends a request and reads the whole answer as JSON; null when it is not JSON.
 pub(crate) async fn json(to: SocketAddr, request: &Request) -> io::Result<(u16, Value)> {
     let answer = send(to, request).await?;
     let status = answer.status;

@@ -43,7 +43,7 @@ pub(crate) struct Ask {
     pub(crate) route: Option<&'static str>,
 }
 
-/// What came back.
+/// The end of a request, as the client saw it.
 #[derive(Debug)]
 pub(crate) enum Outcome {
     /// Not even a head.
@@ -132,7 +132,7 @@ impl Ask {
         self.model.is_at(by) && (by == asked || !local && plan::linked(asked, by))
     }
 
-    /// What must become of it while its machine runs, whoever else does.
+    /// The end that it must have while its machine runs, whatever happens to the others.
     fn must(self) -> Option<Must> {
         let here = self.model.is_at(self.nonce.asked);
         match (0..MACHINES).any(|machine| self.may_reach(machine)) {
@@ -175,7 +175,7 @@ impl Ask {
         })
     }
 
-    /// An answer that is none: its status and its body say so.
+    /// A refusal, judged by its status and its body.
     fn refused(self, status: u16, text: &str) -> Fate {
         let body: Value = serde_json::from_str(text).unwrap_or_default();
         let own = match (self.nonce.manner(), status) {
@@ -216,7 +216,7 @@ struct Read {
 }
 
 impl Read {
-    /// Nothing, if it is none of a model of this name.
+    /// `None` if it is not the answer of a model of this name.
     fn of(text: &str, model: &str) -> Option<Self> {
         let content = String::new();
         let mut read = Self { content, finished: false, half: false, last: Last::Nothing };

@@ -29,7 +29,7 @@ pub(crate) struct Load {
     mesh: Arc<Mesh>,
     report: Report,
     until: Instant,
-    /// So many requests are asked at least.
+    /// The least number of requests.
     least: u64,
 }
 
@@ -81,7 +81,7 @@ fn one_of<T: Copy>(some: &[T], random: &mut Random) -> T {
     some[random.below(some.len() as u64) as usize]
 }
 
-/// Asks a machine, and reads the answer to its end, or for so long.
+/// Asks a machine, and reads the answer to its end, or until `patience` runs out.
 pub(crate) async fn send(machine: &Machine, ask: Ask, patience: Option<Duration>) -> Fate {
     let before = machine.state();
     let body = script::request(ask.nonce, &ask.model.name(), ask.stream);

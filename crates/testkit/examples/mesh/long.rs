@@ -1,4 +1,4 @@
-//! A large file, whose pull is interrupted by killing whoever fetches it and those that it comes from.
+//! A large file whose pull is interrupted by killing the fetching machine and its sources.
 
 use std::time::{Duration, Instant};
 
@@ -14,13 +14,13 @@ use crate::{
     settings::Settings,
 };
 
-/// A pull that says nothing for so long hangs.
+/// A pull that is silent for longer hangs.
 const SILENT: Duration = Duration::from_secs(120);
 
 /// How long who was killed stays away.
 const AWAY: Duration = Duration::from_secs(2);
 
-/// What may be fetched again after whoever fetches it was killed, in bytes: what was on its way.
+/// The bytes that may be fetched again after the fetching machine was killed: those in flight.
 const AGAIN: u64 = 64 << 20;
 
 /// Two that pass a model on, and one that fetches it.
@@ -33,11 +33,11 @@ struct Three {
 /// How the pull goes on.
 enum Step {
     Done,
-    /// So many bytes are there, and it is to be interrupted.
+    /// This many bytes have arrived, and the pull is to be interrupted.
     Reached(u64),
 }
 
-/// Fetches a file of so many GiB; one line of account.
+/// Fetches a file of `gib` GiB; returns one line of account.
 pub(crate) async fn run(settings: &Settings, gib: f64, report: &Report) -> String {
     let bytes = (gib * f64::from(1 << 30)) as u64;
     let three = Three::start(settings, bytes, report).await;
@@ -143,7 +143,7 @@ async fn begin(puller: &Machine) -> Result<Lines, String> {
     Lines::of(puller).await.map_err(|why| format!("it cannot be fetched: {why}"))
 }
 
-/// Until so many bytes are there, or all.
+/// Reads until `bytes` bytes have arrived, or all.
 async fn follow(lines: &mut Lines, bytes: u64) -> Result<Step, String> {
     loop {
         let next = timeout(SILENT, lines.next()).await;

@@ -220,7 +220,7 @@ impl Machine {
         process.as_ref().map_or(0, |process| process.resident_bytes() >> 20)
     }
 
-    /// Whether it has ended by itself.
+    /// Whether it ended without being stopped.
     pub(crate) async fn has_crashed(&self) -> bool {
         let mut process = self.process.lock().await;
         process.as_mut().is_some_and(|process| !process.is_running())

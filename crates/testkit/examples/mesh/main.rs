@@ -7,11 +7,11 @@
 //! `mesh --binary PATH [--minutes 2] [--clients 32] [--seed 1]`
 //!
 //! `mesh --binary PATH --pull-gib N [--interrupts 3] [--seed 1]`: a large file instead, whose pull is
-//! interrupted by killing whoever fetches it, and those that it comes from.
+//! interrupted by killing the fetching machine and its sources.
 //!
 //! It ends with one line of account; the exit code is 1 when something was wrong.
 //!
-//! - `plan`: who is linked to whom, and who has which model
+//! - `plan`: the links between machines, and the models of each
 //! - `script`: which answer belongs to which prompt
 //! - `backend`: a machine's backend, and what it checks
 //! - `machine`: one machine, from start to start; `relay`: where some meet

@@ -1,4 +1,4 @@
-//! Who is linked to whom, and who has which model.
+//! The links between machines, and the models of each.
 //!
 //! 0 to 7 meet at the relay. 0 to 3 have listeners besides, so that others reach them directly; between 4
 //! to 7 everything goes over the relay. 8 and 9 are on the local network only: each knows one machine, so

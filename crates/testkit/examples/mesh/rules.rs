@@ -1,4 +1,4 @@
-//! The rules by which a machine lets a request wait, and what follows from them for whoever asks.
+//! How long a machine lets a request wait, and so how long a client must wait at most.
 
 use std::time::Duration;
 

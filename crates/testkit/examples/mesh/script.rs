@@ -3,7 +3,7 @@
 
 use serde_json::{Value, json};
 
-/// What a client says, which no other says: whom it asked, and a number that only rises.
+/// A client's unique prompt: the machine that it asked, and a rising number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Nonce {
     pub(crate) asked: usize,
@@ -37,7 +37,7 @@ impl Nonce {
         Some(Self { asked: asked.parse().ok()?, number: number.parse().ok()? })
     }
 
-    /// How whoever is asked behaves.
+    /// How the answering backend behaves.
     pub(crate) const fn manner(self) -> Manner {
         match (self.number % 100, self.number % 200) {
             (11, _) => Manner::Errs,

@@ -2,7 +2,7 @@
 
 use std::{path::PathBuf, time::Duration};
 
-/// So many requests at least are asked in each minute; where the machine is slow, it takes longer.
+/// The least number of requests for each minute; a slow machine takes longer for them.
 const REQUESTS_A_MINUTE: u64 = 1_000;
 
 /// What to do.
@@ -12,7 +12,7 @@ pub(crate) struct Settings {
     pub(crate) clients: usize,
     pub(crate) seed: u64,
     pub(crate) minutes: u64,
-    /// Only this, when it is given: a file of so many GiB.
+    /// If given, only a file of this many GiB is pulled.
     pub(crate) pull_gib: Option<f64>,
     pub(crate) interrupts: u32,
     /// Where what the machines print is kept.

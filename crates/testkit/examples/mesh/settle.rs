@@ -37,7 +37,7 @@ pub(crate) async fn settle(mesh: &Mesh, report: &Report) {
     relay(mesh, report).await;
 }
 
-/// Looks until nothing is wrong, or for so long.
+/// Looks until nothing is wrong, or until the time is over.
 pub(crate) async fn eventually(
     report: &Report,
     what: &str,

@@ -156,7 +156,7 @@ impl Account {
         }
     }
 
-    /// A run in which hardly anything was answered has tested nothing. So many clients asked for
+    /// A run in which hardly anything was answered has tested nothing. These are the clients of
     /// each sort.
     pub(crate) fn check_that_it_counts(&mut self, clients: usize, message_clients: usize) {
         let requests = ("requests", &self.requests, clients);

@@ -64,7 +64,7 @@ pub(crate) struct Churn {
 }
 
 impl Churn {
-    /// Fills so many places, spread over the rooms.
+    /// Fills `count` places, spread over the rooms.
     pub(crate) fn start(
         places: &[Arc<Place>],
         slots: usize,
@@ -209,7 +209,7 @@ impl Slot {
         self.left(left.status);
     }
 
-    /// Takes whom it last was out of the room.
+    /// Removes its last participant from the room.
     async fn delete(&mut self) {
         let mut request = self.place.plane("DELETE", &format!("/participants/{}", self.id()));
         if let Some(session) = self.session.as_ref().filter(|_| self.shows_token) {

@@ -53,7 +53,7 @@ async fn start(socket: TcpSocket, to: SocketAddr, request: &Request) -> io::Resu
     Ok(Answer { status, head, framing, reader, _writer: writer })
 }
 
-/// Sends a request and reads the whole answer as JSON; null when it is none.
+/// Sends a request and reads the whole answer as JSON; null when it is not JSON.
 pub(crate) async fn json(to: SocketAddr, request: &Request) -> io::Result<(u16, Value)> {
     let answer = send(to, request).await?;
     let status = answer.status;

@@ -45,7 +45,7 @@ struct Lender {
 }
 
 impl Lenders {
-    /// Starts so many, spread over the rooms, with one backend.
+    /// Starts `count` of them, spread over the rooms, with one backend.
     pub(crate) async fn start(
         binary: &std::path::Path,
         places: &[Arc<Place>],

@@ -115,7 +115,7 @@ fn judge_whole(nonce: Nonce, status: u16, text: &str) -> Fate {
     if status == 200 && is_whole { Fate::Answered } else { refused(status, text) }
 }
 
-/// An answer that is none: its status and its body say so. Nobody is there, the queue is full, the
+/// A refusal, judged by its status and its body. Nobody is there, the queue is full, the
 /// model is out of order, its participant failed or was lost, or it took too long; nothing else is
 /// a reason.
 pub(crate) fn refused(status: u16, text: &str) -> Fate {

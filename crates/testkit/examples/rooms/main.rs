@@ -56,7 +56,7 @@ use crate::{
 /// Clients of the spec's messages, beside the others.
 const MESSAGE_CLIENTS: usize = 12;
 
-/// One of so many participants is a process of its own.
+/// One of this many participants is a process of its own.
 const LENDERS: usize = 8;
 
 #[tokio::main]

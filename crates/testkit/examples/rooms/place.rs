@@ -32,7 +32,7 @@ pub(crate) struct Place {
     password: Option<&'static str>,
     host_token: String,
     next: AtomicU64,
-    /// Who should be listed, and whether as connected.
+    /// The participants that should be listed, and whether as connected.
     expected: Mutex<BTreeMap<String, bool>>,
     lately: Mutex<Vec<String>>,
 }
@@ -118,7 +118,7 @@ impl Place {
         self.expected.lock().expect("no panic").remove(id);
     }
 
-    /// Who should be listed, and whether as connected.
+    /// The participants that should be listed, and whether as connected.
     pub(crate) fn expected(&self) -> BTreeMap<String, bool> {
         self.expected.lock().expect("no panic").clone()
     }
@@ -139,7 +139,7 @@ impl Place {
         }
     }
 
-    /// Who is listed, with their status.
+    /// The listed participants, with their status.
     pub(crate) async fn listed(&self) -> BTreeMap<String, String> {
         let answer = http::json(self.address, &self.plane("GET", "/participants")).await;
         let (_, body) = answer.unwrap_or_default();

@@ -1,4 +1,4 @@
-//! The rules by which the server lets a request wait, and what follows from them for whoever asks.
+//! How long the server lets a request wait, and so how long a client must wait at most.
 
 use std::time::Duration;
 

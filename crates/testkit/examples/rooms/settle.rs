@@ -46,7 +46,7 @@ pub(crate) fn memory(daemon: &Daemon, report: &Report) -> u64 {
     resident
 }
 
-/// Looks until nothing is wrong, or for so long.
+/// Looks until nothing is wrong, or until the time is over.
 async fn eventually(report: &Report, what: &str, look: impl AsyncFn() -> Option<String>) {
     let until = Instant::now() + SETTLE;
     while let Some(wrong) = look().await {
@@ -99,7 +99,7 @@ async fn gauges(daemon: &Daemon, report: &Report) {
     }
 }
 
-/// Everybody is sent away, by whoever is at the same address or is the host.
+/// Everybody is removed, by the host or by somebody at the same address.
 async fn empty(place: &Place, report: &Report) {
     for id in place.listed().await.into_keys() {
         let request = place.as_host(place.plane("DELETE", &format!("/participants/{id}")));

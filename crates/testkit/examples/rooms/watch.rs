@@ -104,7 +104,7 @@ impl Watcher {
         }
     }
 
-    /// Stock events have no ids; and sometimes one begins anew.
+    /// Stock events have no ids; and sometimes a watcher begins again without one.
     fn may_resume(&mut self) -> bool {
         self.form != Form::Named && self.random.chance(0.7)
     }

@@ -3,7 +3,7 @@
 //!
 //! `stress --binary PATH [--requests 20000] [--workers 4] [--clients 64] [--seed 1] [--minutes M]`
 //!
-//! With `--minutes` it goes on for so long, whatever `--requests` says. It ends with one line of
+//! With `--minutes` it goes on for that time, whatever `--requests` says. It ends with one line of
 //! account; the exit code is 1 when something was wrong.
 
 #![expect(
@@ -65,7 +65,7 @@ async fn run(settings: &Settings) -> Account {
     account
 }
 
-/// Sends all requests from so many clients at once, and adds up what became of them.
+/// Sends all requests from several clients at once, and adds up their ends.
 async fn drive(settings: &Settings, daemon: &Daemon, random: &mut Random) -> Account {
     let load = Arc::new(Load::new(settings, daemon.client()));
     let mut clients = JoinSet::new();

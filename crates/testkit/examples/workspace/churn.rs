@@ -8,7 +8,7 @@ use tokio::time::{Instant, sleep};
 
 use crate::{account::Report, numbers, place::Place};
 
-/// Opens terminals until there are so many.
+/// Opens terminals until there are `count`.
 pub(crate) async fn fill(place: &Place, count: usize, random: &mut Random, report: &Report) {
     let open = || place.sessions.lock().expect("nobody panics with it").count();
     while open() < count {

@@ -11,7 +11,7 @@ use tokio::time::timeout;
 
 use crate::{account::Report, numbers::Lines, place::Place};
 
-/// So many bytes at most come over one connection.
+/// The most bytes of one connection.
 const MOST: u64 = 6_000;
 /// It has failed when it takes longer for each cut.
 const EACH: Duration = Duration::from_millis(500);

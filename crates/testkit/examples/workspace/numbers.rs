@@ -2,7 +2,7 @@
 
 use testkit::Random;
 
-/// A script that prints numbered lines for ever, so many at once and then a pause. The mark is in its
+/// A script that prints numbered lines for ever, a burst at a time. The mark is in its
 /// processes. What the shell says when it is killed is no line.
 pub(crate) fn script(random: &mut Random, mark: &str) -> String {
     let (burst, pause) = match random.below(4) {

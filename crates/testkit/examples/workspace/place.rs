@@ -15,7 +15,7 @@ use crate::{sessions::Sessions, settings::Settings};
 
 /// What clients show.
 const TOKEN: &str = "the-token-of-this-soak";
-/// So many bytes at most come over one connection that is cut.
+/// The most bytes of a connection that is cut.
 const MOST: u64 = 60_000;
 /// No answer takes longer, however busy the machine is.
 const ANSWER: Duration = Duration::from_secs(60);

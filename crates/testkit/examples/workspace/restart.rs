@@ -10,7 +10,7 @@ use crate::{account::Report, place::Place, sessions::Terminal, talks::Agent};
 
 /// What was seen so long before the server was killed must be on the disk, however busy the machine is.
 const WRITTEN: Duration = Duration::from_secs(2);
-/// At each restart so much history is read again, in bytes.
+/// The bytes of history that are read again at each restart.
 const READ: u64 = 64 * 1024;
 
 /// Kills or stops it, starts it again, and looks at everything.

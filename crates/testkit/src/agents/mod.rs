@@ -9,11 +9,11 @@
 //! | `say TEXT` | says it, in two pieces where its dialect has pieces |
 //! | `ask TOOL` | asks for a tool, where its dialect can, and says how that went |
 //! | `use TOOL` | uses a tool |
-//! | `recall` | says all that it was told before in this conversation |
+//! | `recall` | says all earlier prompts of this conversation |
 //! | `pid`, `args`, `env NAME` | says its process id, its arguments, a variable or `unset` |
-//! | `mcp TOOL JSON` | calls a tool of the MCP server that it is configured with, and says what came |
+//! | `mcp TOOL JSON` | calls a tool of the MCP server that it is configured with, and says the result |
 //! | `gateway` | asks the model that it is configured with, and says what it answered |
-//! | `slow MS` | works for so long |
+//! | `slow MS` | works for that long |
 //! | `wait` | works until it is interrupted |
 //! | `hang` | does nothing for ever, and reads nothing |
 //! | `garbage` | prints what is no JSON, and JSON of no known kind |

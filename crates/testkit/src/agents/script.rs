@@ -28,7 +28,7 @@ pub(super) trait Voice {
         Answer::Denied("it cannot ask".to_owned())
     }
 
-    /// Works for so long; whether it was interrupted.
+    /// Works for `time`; true if it was interrupted.
     fn work(&mut self, time: Option<Duration>) -> bool {
         pause(time);
         false
@@ -99,7 +99,7 @@ pub(super) fn perform(
     End::Done(answer)
 }
 
-/// One command: what is to be said after it, unless it was interrupted.
+/// Runs one command and returns its reply, unless it was interrupted.
 fn step(
     act: &str,
     voice: &mut impl Voice,
@@ -180,7 +180,7 @@ pub(super) fn complain(text: &str) {
     eprintln!("{text}");
 }
 
-/// Does nothing, for so long or for ever.
+/// Does nothing for that long, or for ever.
 #[expect(clippy::disallowed_methods, reason = "this program has no runtime")]
 pub(super) fn pause(time: Option<Duration>) {
     match time {

@@ -25,7 +25,7 @@ impl Server {
         })
     }
 
-    /// Calls a tool (`NAME JSON`), and tells what came of it.
+    /// Calls a tool (`NAME JSON`), and returns its result.
     pub(super) fn call(&self, call: &str) -> String {
         let (tool, arguments) = call.split_once(' ').unwrap_or((call, "{}"));
         let arguments: Value = serde_json::from_str(arguments).expect("mcp TOOL JSON");

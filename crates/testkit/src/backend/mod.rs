@@ -220,7 +220,7 @@ impl MockBackend {
         *within(what, reached).await.expect("the backend is there")
     }
 
-    /// Waits until so many requests were aborted altogether.
+    /// Waits until `times` requests were aborted in all.
     pub async fn aborted(&self, times: u64) {
         self.reaches("an abort at the backend", |counts| counts.aborted >= times).await;
     }

@@ -21,7 +21,7 @@ impl Gate {
         Self(Arc::new(Semaphore::new(Semaphore::MAX_PERMITS)))
     }
 
-    /// Lets so many steps through, now or when they come.
+    /// Lets `steps` steps through, now or when they come.
     pub fn open(&self, steps: usize) {
         self.0.add_permits(steps);
     }

@@ -3,7 +3,7 @@
 //! It has the HTTP API with its envelopes, named events, tunnels and the inference of a room, one
 //! request of a participant at a time, as the stock one has them; it is no Warren, and says nothing
 //! that only a Warren says. Its JSON is written out literally, and it shares no code with the house.
-//! Requests of a room go to whoever is connected; the test can also speak on a tunnel itself.
+//! Requests of a room go to any connected participant; the test can also speak on a tunnel itself.
 //!
 //! - `plane`: the HTTP API
 //! - `rooms`: what there is in the rooms
@@ -121,19 +121,19 @@ impl FakeHub {
         self.heard().into_iter().filter(|heard| heard.line.starts_with(line)).collect()
     }
 
-    /// Waits until it has heard so many requests at lines that begin so, and returns them.
+    /// Waits until `times` requests have come whose request line begins like this, and returns them.
     pub async fn hears(&self, line: &str, times: usize) -> Vec<Heard> {
         let enough = async || self.heard_at(line).len() >= times;
         eventually(&format!("{times} of {line}"), DEADLINE, enough).await;
         self.heard_at(line)
     }
 
-    /// Answers the next so many heartbeats with a 500.
+    /// Answers the next `times` heartbeats with a 500.
     pub fn fail_heartbeats(&self, times: usize) {
         self.shared.state().failing_heartbeats = times;
     }
 
-    /// Answers the next so many joins with this status and error code.
+    /// Answers the next `times` joins with this status and error code.
     pub fn refuse_joins(&self, times: usize, status: u16, code: &'static str) {
         self.shared.state().refusing_joins = (times, status, code);
     }
@@ -209,7 +209,7 @@ async fn connection(mut stream: TcpStream, shared: Arc<Shared>) {
         body: asked.json(),
     });
     plane::answer(&asked, &shared, &mut writing).await;
-    // Whoever asked may have gone.
+    // The client may have gone.
     let _gone = writing.shutdown().await;
 }
 

@@ -166,6 +166,6 @@ pub(super) async fn write(out: &mut WriteHalf<'_>, status: u16, body: &Value) {
         "HTTP/1.1 {status} X\r\ncontent-type: application/json\r\naccess-control-allow-origin: *\r\ncontent-length: {}\r\nconnection: close\r\n\r\n",
         body.len()
     );
-    // Whoever asked may have gone.
+    // The client may have gone.
     let _gone = out.write_all(format!("{head}{body}").as_bytes()).await;
 }

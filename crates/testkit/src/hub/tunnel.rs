@@ -169,7 +169,7 @@ pub(super) async fn accept(stream: TcpStream, shared: &Arc<Shared>) {
             Err(refusal)
         }
     };
-    // Whoever has no token is none of the test's business.
+    // Connections without a token do not concern the test.
     let Ok(mut socket) = accept_hdr_async(stream, look).await else { return };
     let (code, id) = place.expect("a place that was found");
     let number = NUMBERS.fetch_add(1, Ordering::Relaxed);
@@ -239,7 +239,7 @@ async fn serve(
                     continue;
                 }
                 let answer = said["requestId"].as_str().and_then(|id| asked.get(id));
-                // Whoever asked, or a test that looks no more, may have gone.
+                // The client may have gone, and a test may read no more.
                 let _unheard = answer.unwrap_or(heard).send(said).await;
                 if over {
                     // The goodbye is answered by reading on.

@@ -1,4 +1,4 @@
-//! Who a node is.
+//! The identity of a node.
 
 use std::fmt::{self, Write as _};
 

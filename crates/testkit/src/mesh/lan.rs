@@ -29,7 +29,7 @@ impl LanPeer {
         Self::on(stream.expect("the listener takes connections"))
     }
 
-    /// Takes a connection of whoever dials.
+    /// Accepts the next connection.
     pub async fn accept(listener: &TcpListener) -> Self {
         let accepted = within("a connection", listener.accept()).await;
         Self::on(accepted.expect("the listener is there").0)
@@ -79,7 +79,7 @@ impl LanPeer {
         let _gone = self.stream.write_all(bytes).await;
     }
 
-    /// Says that a frame of so many bytes comes; none of them does.
+    /// Announces a frame of `length` bytes and sends none of them.
     pub async fn announce(&mut self, length: u32) {
         self.bytes(&length.to_be_bytes()).await;
     }
@@ -116,7 +116,7 @@ impl LanPeer {
         last
     }
 
-    /// Reads so many bytes, of whatever they are a part; `None` when there are fewer.
+    /// Reads `length` bytes without regard to frames; `None` when there are fewer.
     pub async fn read(&mut self, length: usize) -> Option<Vec<u8>> {
         let mut bytes = vec![0; length];
         within("bytes", self.stream.read_exact(&mut bytes)).await.ok().map(|_| bytes)

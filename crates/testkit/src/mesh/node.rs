@@ -38,7 +38,7 @@ const MAX_HEARD: usize = 100_000;
 /// What a node is and has.
 #[derive(Debug, Clone)]
 pub struct NodeSettings {
-    /// Who it is.
+    /// Its identity.
     pub key: MeshKey,
     /// Its name.
     pub name: String,
@@ -116,7 +116,7 @@ impl FakeMeshNode {
         self.heard().into_iter().filter(|(name, _)| name == kind).map(|(_, body)| body).collect()
     }
 
-    /// Waits until so many messages of this kind have come, and returns them.
+    /// Waits until `times` messages of this kind have come, and returns them.
     pub async fn hears(&self, kind: &str, times: usize) -> Vec<Value> {
         let enough = async || self.heard_of(kind).len() >= times;
         eventually(&format!("{times} of {kind} at the node"), DEADLINE, enough).await;

@@ -74,7 +74,7 @@ impl Script {
         }
     }
 
-    /// Kind and body of what ends an answer of so many chunks.
+    /// Kind and body of the message that ends an answer of `chunks` chunks.
     pub(super) fn end(&self, request: &Value, chunks: usize) -> (&'static str, Value) {
         let Some((code, message)) = &self.failure else {
             return ("inferenceComplete", json!({"requestID": request, "tokensOut": chunks}));

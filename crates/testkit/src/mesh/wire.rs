@@ -52,7 +52,7 @@ pub(super) fn swift(message: &Value) -> String {
     message.to_string().replace('/', "\\/")
 }
 
-/// The kind of a message and what it says, in whichever form; `None` if it is none.
+/// The kind and the body of a message in either form; `None` for anything else.
 pub(super) fn either(message: &Value) -> Option<(String, Value)> {
     let (kind, body) = message.as_object()?.iter().next()?;
     let body = body.get("_0").unwrap_or(body);

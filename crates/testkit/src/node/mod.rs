@@ -87,7 +87,7 @@ mod tests {
         let (asked, frames) = server.await.unwrap();
         assert_eq!(asked, "/ws?name=n&model=m&token=t&max_concurrency=1");
         let binary = |text: &str| Message::binary([&[0, 0, 1, 2], text.as_bytes()].concat());
-        // The sign of life comes by itself, before the answer or in the middle of it.
+        // The sign of life is a frame of its own, before the answer or in the middle of it.
         let (alive, answer): (Vec<_>, Vec<_>) = frames.into_iter().partition(Message::is_text);
         assert_eq!(alive, [Message::text("")]);
         assert_eq!(answer, [binary("one two three fo"), binary("ur five"), binary("")]);

@@ -55,7 +55,7 @@ impl FakeWorker {
         self.hear("the server closing the link", |inbox| inbox.closed.clone()).await
     }
 
-    /// Listens until the server has granted so many bytes beyond the initial credit of a job.
+    /// Reads until the server has granted `bytes` bytes beyond a job's initial credit.
     pub async fn expect_credit(&mut self, job: &Job, bytes: u64) {
         while self.credit.get(&job.number).is_none_or(|granted| *granted < bytes) {
             self.hear_once("credit").await;

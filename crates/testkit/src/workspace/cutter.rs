@@ -1,4 +1,4 @@
-//! A way to a server that is cut again and again, each time after so many bytes of the server's.
+//! A proxy to a server that cuts each connection after a number of the server's bytes.
 
 use std::{
     net::SocketAddr,

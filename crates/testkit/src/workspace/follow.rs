@@ -18,9 +18,9 @@ pub struct Follow {
 /// What something that was heard means for a terminal.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Step {
-    /// It is none of this.
+    /// Any other message.
     Nothing,
-    /// It is to be reset to so many columns and rows, and painted with this.
+    /// Reset the screen to these columns and rows, and paint this on it.
     Paint(u16, u16, String),
     /// This is to be written to it.
     Write(String),

@@ -1,4 +1,4 @@
-//! Processes that a test finds again, whoever started them and whoever is their parent now.
+//! Processes that a test finds again, whatever process started them or is their parent now.
 
 use std::{
     fs,
@@ -44,14 +44,14 @@ impl Mark {
         ids.filter(|id| self.is_in(*id)).collect()
     }
 
-    /// Waits until there are so many.
+    /// Waits until there are `count` of them.
     pub async fn has_processes(&self, count: usize) {
         let what = format!("{count} processes with {}", self.0);
         let deadline = Duration::from_secs(30);
         eventually(&what, deadline, async || self.processes().len() == count).await;
     }
 
-    /// Waits until there is none.
+    /// Waits until all are gone.
     pub async fn is_gone(&self) {
         self.has_processes(0).await;
     }

@@ -1,7 +1,7 @@
 //! A client of the workspace in the hands of a test, and what belongs to it.
 //!
 //! The client is written without the house's own messages, so that a fault in those cannot hide in
-//! its tests: it says and hears JSON, and reads the binary frame by itself.
+//! its tests: it writes and reads JSON, and reads the binary frame with code of its own.
 //!
 //! - [`client`]: [`WorkspaceClient`], one connection; [`heard`]: what it hears
 //! - [`follow`]: a session's output over any number of connections, nothing lost and nothing twice

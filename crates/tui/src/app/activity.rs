@@ -36,11 +36,11 @@ pub enum Sort {
 /// One thing that happened.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Line {
-    /// When, in milliseconds since 1970; what came over the network.
+    /// When, in milliseconds since 1970, as the server says.
     pub at: u64,
     /// Of what sort.
     pub sort: Sort,
-    /// Who did it.
+    /// The participant or client that did it.
     pub who: String,
     /// What.
     pub text: String,
@@ -71,7 +71,7 @@ impl Activity {
         self.push(at, Sort::Request, who, what, &started.request_id);
     }
 
-    /// A piece of an answer: it goes to the end of what came before of it.
+    /// A piece of an answer, appended to its earlier pieces.
     pub fn token(&mut self, at: u64, who: &str, token: &LlmToken) {
         let piece = text::block(&token.token);
         let id = &token.request_id;

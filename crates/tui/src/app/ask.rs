@@ -68,7 +68,7 @@ pub struct Answer {
     pub question: u64,
     /// What was asked.
     pub prompt: String,
-    /// What came so far.
+    /// The text so far.
     pub text: String,
     /// How far it is.
     pub state: State,
@@ -96,7 +96,7 @@ impl Ask {
         self.answer.as_ref().is_some_and(|answer| answer.state == State::Open)
     }
 
-    /// Takes what came of an answer.
+    /// Takes a piece of an answer.
     pub fn take(&mut self, now: Timestamp, question: u64, piece: Piece) {
         let open =
             |answer: &&mut Answer| answer.question == question && answer.state == State::Open;

@@ -1,8 +1,8 @@
-//! What is asked of whoever sits there.
+//! Questions to the user: a password, a filter, a confirmation.
 
 use super::{ask, editor::Editor, event::Target, list::List};
 
-/// What is asked of whoever sits there.
+/// An open question to the user.
 #[derive(Debug)]
 pub enum Dialog {
     /// The text that requests must have to be shown. It is the log's own filter that is typed.

@@ -15,7 +15,7 @@ pub struct Editor {
 }
 
 impl Editor {
-    /// An empty text that may have so many bytes.
+    /// An empty text of at most `most` bytes.
     pub const fn new(most: usize) -> Self {
         Self { text: String::new(), at: 0, most }
     }

@@ -60,12 +60,12 @@ pub struct Polled {
     pub rooms: Option<Result<Vec<RoomSummary>, ClientError>>,
 }
 
-/// What comes from a room that is watched.
+/// News of a watched room.
 #[derive(Debug)]
 pub enum RoomNews {
     /// It is watched now: what it is.
     Opened(RoomSummary),
-    /// Who is in it.
+    /// Its participants.
     People(Vec<ParticipantInfo>),
     /// Something happened in it.
     Happened(EventEnvelope),
@@ -75,7 +75,7 @@ pub enum RoomNews {
     Refused(ClientError),
 }
 
-/// What comes of an answer.
+/// A piece of an answer.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Piece {
     /// Some text of it.
@@ -91,7 +91,7 @@ pub enum Piece {
     Failed(String),
 }
 
-/// Something that is to be done.
+/// Something for the shell to do.
 #[derive(Debug)]
 pub enum Effect {
     /// End.

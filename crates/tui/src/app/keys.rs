@@ -48,7 +48,7 @@ impl App {
             self.before_help = self.screen;
         }
         self.screen = screen;
-        // Whoever goes there wants to ask.
+        // A user who goes there wants to ask.
         self.ask.is_typing = screen == Screen::Ask && !self.ask.is_open();
     }
 

@@ -92,7 +92,7 @@ pub fn overview(app: &App) -> Overview {
 pub struct Rooms {
     /// The list.
     pub list: Rect,
-    /// Who is in the open room.
+    /// The participants of the open room.
     pub people: Rect,
     /// What happens in it.
     pub activity: Rect,

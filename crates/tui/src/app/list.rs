@@ -5,9 +5,9 @@ use crossterm::event::{KeyCode, KeyEvent};
 /// How somebody moves in a list or a text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Step {
-    /// So many rows down, or up.
+    /// This many rows down, or up.
     Rows(isize),
-    /// So many screens down, or up.
+    /// This many screens down, or up.
     Pages(isize),
     /// To the beginning.
     First,

@@ -8,7 +8,7 @@
 //! - [`layout`]: what is where, for the mouse and for drawing
 //! - [`overview`], [`rooms`] and [`room`], [`requests`], [`ask`]: the screens
 //! - [`activity`], [`rates`]: what happened in a room; what a server did in the last seconds
-//! - [`dialog`]: what is asked of whoever sits there
+//! - [`dialog`]: questions to the user
 //! - [`list`], [`editor`], [`told`]: places in lists, typed texts, what a server told
 
 pub mod activity;
@@ -120,7 +120,7 @@ pub struct App {
     pub requests: Requests,
     /// A question and its answer.
     pub ask: Ask,
-    /// What is asked of whoever sits there.
+    /// The open question to the user, if any.
     pub dialog: Option<Dialog>,
     /// Of the last effect that wanted a server polled.
     epoch: u64,
@@ -273,7 +273,7 @@ impl App {
         unwatch.into_iter().chain(watch).collect()
     }
 
-    /// The first room of the list is opened by itself, so that there is something to see.
+    /// Opens the first room of the list, so that there is something to see.
     fn open_first_room(&mut self) -> Vec<Effect> {
         let first = self.rooms.listed.all().first().map(|room| rooms::entry(room).code);
         match first.filter(|_| self.rooms.open().is_none()) {

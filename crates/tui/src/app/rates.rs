@@ -36,7 +36,7 @@ impl Series {
         }
     }
 
-    /// The last so many values, the oldest first; fewer when there are no more.
+    /// The last `count` values, the oldest first; fewer when there are no more.
     pub fn last(&self, count: usize) -> Vec<f64> {
         self.values.iter().skip(self.values.len().saturating_sub(count)).copied().collect()
     }

@@ -86,7 +86,7 @@ impl Requests {
             self.kept.push_front(request);
         }
         self.kept.truncate(MOST);
-        // Whoever looks at the newest goes on to; whoever looks at another stays there.
+        // A selection of the newest follows the newest; any other stays on its request.
         if self.list.at > 0 {
             self.list.at += above;
             self.list.top += above;

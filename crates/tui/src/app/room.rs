@@ -44,7 +44,7 @@ pub struct Room {
     pub summary: Option<RoomSummary>,
     /// How it is watched.
     pub watched: Watched,
-    /// Who is in it.
+    /// Its participants.
     pub people: Vec<ParticipantInfo>,
     /// The place in the list of them.
     pub list: List,
@@ -70,7 +70,7 @@ impl Room {
         }
     }
 
-    /// Is asked for anew.
+    /// Asks for the room again.
     pub fn retry(&mut self, watch: u64, password: Option<Secret>) {
         self.watch = watch;
         self.password = password.or(self.password.take());
@@ -102,11 +102,11 @@ impl Room {
         models
     }
 
-    /// Takes what came from it; `at`: when, in milliseconds since 1970.
+    /// Takes news of it; `at` is the time in milliseconds since 1970.
     pub fn take(&mut self, at: u64, news: RoomNews) {
         let before = self.activity.lines().len();
         self.put_in(at, news);
-        // Whoever looks at what was before stays there.
+        // A view that was scrolled back stays where it is.
         if self.below > 0 {
             self.below += self.activity.lines().len() - before;
         }

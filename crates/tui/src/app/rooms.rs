@@ -14,7 +14,7 @@ pub enum Part {
     /// The list of rooms.
     #[default]
     List,
-    /// Who is in the open room.
+    /// The participants of the open room.
     People,
     /// What happens in it.
     Activity,
@@ -47,7 +47,7 @@ pub struct Entry {
     pub locked: bool,
 }
 
-/// What is to be done after a room was opened.
+/// The next step after a room was opened.
 #[derive(Debug)]
 pub struct Opened {
     /// The room to watch, if it was not watched yet: its number.
@@ -111,7 +111,7 @@ impl Rooms {
         Opened { watch: Some(watch), unwatch }
     }
 
-    /// Tries the open room anew, with this password: its number from before, and its new one.
+    /// Tries the open room again, with this password. Returns the old number of its watch and the new one.
     pub fn retry(&mut self, password: Option<Secret>) -> Option<(u64, u64)> {
         let watch = self.number();
         let room = self.watched.first_mut()?;
@@ -120,7 +120,7 @@ impl Rooms {
         Some((before, watch))
     }
 
-    /// Goes on counting where another one was, so that what comes late is for nobody.
+    /// Continues the other's numbers, so that late answers match nothing.
     pub fn number_after(&mut self, other: &Self) {
         self.next = other.next;
     }

@@ -17,7 +17,7 @@ pub enum Told<T> {
 }
 
 impl<T> Told<T> {
-    /// Takes what came. A server that could not be reached, or that was not asked, leaves what is
+    /// Takes an answer. A server that could not be reached, or that was not asked, leaves what is
     /// known as it is.
     pub fn take(&mut self, came: Option<Result<T, ClientError>>) {
         match came {

@@ -1,4 +1,4 @@
-//! What is asked of whoever sits there.
+//! Questions to the user, drawn over the screen.
 
 use ratatui::{
     Frame,
@@ -59,7 +59,7 @@ fn line(
     frame.set_cursor_position(Position { x: area.x + x.min(area.width - 1), y: area.y });
 }
 
-/// The end of a text, in so many columns.
+/// The end of a text, in `columns` columns.
 fn end(text: &str, columns: usize) -> String {
     let mut from = 0;
     while text::width(&text[from..]) > columns {

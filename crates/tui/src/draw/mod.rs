@@ -3,7 +3,7 @@
 //! - [`theme`]: what things look like, with colours and without
 //! - `parts`: frames, tables and numbers, as all screens show them
 //! - `overview`, `rooms`, `requests`, `ask`, `help`: the screens
-//! - `dialog`: what is asked of whoever sits there
+//! - `dialog`: questions to the user
 
 mod ask;
 mod dialog;

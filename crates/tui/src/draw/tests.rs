@@ -1,5 +1,5 @@
 //! Every screen as it is drawn, compared with files under `tests/snapshots`. With
-//! `UPDATE_SNAPSHOTS=1` in the environment the files are written anew.
+//! `UPDATE_SNAPSHOTS=1` in the environment the files are written again.
 
 use std::{fs, path::PathBuf};
 

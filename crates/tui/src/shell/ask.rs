@@ -19,7 +19,7 @@ const CHAT: &str = "/v1/chat/completions";
 pub(super) async fn run(warren: Warren, question: Question, events: Sender<Event>) {
     let number = question.number;
     let tell = async |piece| {
-        // Whoever listened may have left; then this task is ended, too.
+        // The receiver may be gone; then this task is about to end, too.
         let _ = events.send(Event::Answer { question: number, piece }).await;
     };
     let mut reading = if question.aloud { Reading::Aloud } else { Reading::chat() };

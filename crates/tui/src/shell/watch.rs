@@ -41,7 +41,7 @@ struct Tell {
 
 impl Tell {
     async fn say(&self, news: RoomNews) {
-        // Whoever listened may have left; then this task is ended, too.
+        // The receiver may be gone; then this task is about to end, too.
         let _ = self.events.send(Event::Room { watch: self.watch, news: Box::new(news) }).await;
     }
 }

@@ -79,7 +79,7 @@ impl Acp {
         self.servers = params["mcpServers"].clone();
     }
 
-    /// Whoever loads a session is told all of it again.
+    /// A client that loads a session gets all of it again.
     fn tell_again(&self, memory: &Memory) {
         for (told, said) in memory.told().iter().zip(memory.said()) {
             self.update("user_message_chunk", &json!({ "content": block(told) }));

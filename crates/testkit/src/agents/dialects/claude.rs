@@ -257,7 +257,7 @@ impl Voice for Claude {
     }
 }
 
-/// Whoever allows something says with which input.
+/// An answer that allows a tool gives the input for it.
 fn decided(response: &Value, input: &Value) -> Answer {
     match response["behavior"].as_str() {
         Some("allow") if response["updatedInput"] == *input => Answer::Allowed,

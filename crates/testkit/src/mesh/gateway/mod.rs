@@ -68,9 +68,9 @@ pub enum GatewayFailure {
     NotReady,
     /// No first chunk in time.
     NoFirstChunk,
-    /// The session or the node went away after so many chunks.
+    /// The session or the node went away after this many chunks.
     Lost(usize),
-    /// The node said so, after so many chunks.
+    /// The node said so, after this many chunks.
     Error {
         /// The body of `inferenceError`.
         error: Value,
@@ -128,7 +128,7 @@ impl FakeGateway {
         &self.id
     }
 
-    /// Who else is there, as the relay tells.
+    /// The other nodes, as the relay lists them.
     pub async fn discover(&self) -> Vec<Value> {
         let mut found = self.found.lock().await;
         self.say(&json!({"discover": {"requestingNodeID": self.id}})).await;

@@ -83,7 +83,7 @@ impl MacLink {
         self.shared.state().dropped.clone()
     }
 
-    /// Waits until so many messages of this kind have come, and returns them.
+    /// Waits until `times` messages of this kind have come, and returns them.
     pub async fn hears(&self, kind: &str, times: usize) -> Vec<Value> {
         let enough = async || self.heard_of(kind).len() >= times;
         eventually(&format!("{times} of {kind} at the Mac"), DEADLINE, enough).await;

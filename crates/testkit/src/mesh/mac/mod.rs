@@ -6,7 +6,7 @@
 //! takes models with the faults of the real one.
 //!
 //! - `link`: a link, and what a test does with it
-//! - `serve`: what a link does by itself
+//! - `serve`: what a link does unasked
 //! - `files`: models that are sent and taken
 
 mod files;
@@ -121,7 +121,7 @@ impl FakeMac {
         self.address
     }
 
-    /// The next link of whoever dialled and was let in.
+    /// The next link that was accepted.
     pub async fn link(&self) -> MacLink {
         let mut links = self.links.lock().await;
         within("a link to the Mac", links.recv()).await.expect("the Mac is there")

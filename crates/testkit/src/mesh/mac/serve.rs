@@ -1,4 +1,4 @@
-//! What a link does by itself: one thing after the other.
+//! The task of a link, which answers one message after the other.
 
 use std::sync::Arc;
 

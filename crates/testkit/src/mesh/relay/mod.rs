@@ -6,7 +6,7 @@
 //! Data that does not fit into its own buffer for a slow receiver is lost silently. With a [`Hostile`]
 //! in it, it meddles with the data of relay sessions as well.
 //!
-//! - `state`: who is there, and what is said to whom
+//! - `state`: the registered nodes, and the messages to each
 //! - `meddle`: what a hostile relay does to data
 
 mod meddle;
@@ -88,7 +88,7 @@ impl FakeStockRelay {
         self.state.meddle(how);
     }
 
-    /// Says this to a node that is registered, whoever it seems to come from.
+    /// Sends this to a registered node, under any sender's name.
     pub fn say_to(&self, node: &str, message: &Value) {
         self.state.say_to(node, message);
     }

@@ -1,4 +1,4 @@
-//! Who is there, and what is said to whom.
+//! The registered nodes, and the messages to each.
 
 use std::{
     collections::BTreeMap,
@@ -29,7 +29,7 @@ const FORWARDS: [&str; 7] =
 pub struct Forwarded {
     /// Which message.
     pub kind: String,
-    /// Who said that it sends it.
+    /// The sender that it names.
     pub from: String,
     /// Whom it was for.
     pub to: String,
@@ -208,7 +208,7 @@ impl Inner {
     }
 }
 
-/// What is told of a node to whoever discovers.
+/// A node's record in the answer to a discovery.
 fn record(node: &Node) -> Value {
     let registration = &node.registration;
     json!({
