@@ -101,7 +101,7 @@ impl Process {
         self.stdin = None;
     }
 
-    /// An error when it has ended by itself.
+    /// An error when it has ended unasked.
     pub(crate) fn check(&mut self) -> Result<()> {
         match self.child.try_wait()? {
             None => Ok(()),
@@ -128,7 +128,7 @@ impl Process {
 }
 
 impl Drop for Process {
-    /// Whoever is dropped instead of stopped gets no time to finish; but a process with children
+    /// A process that is dropped instead of stopped gets no time to finish; but a process with children
     /// of its own, killed, would leave them behind.
     fn drop(&mut self) {
         match self.child.id() {

@@ -58,7 +58,7 @@ pub(crate) enum Role {
     /// A stock peer that fetches a model
     #[command(hide = true)]
     Fetch {
-        /// Who has it
+        /// The peer that has it
         peer: SocketAddr,
         /// What it is called
         model: String,

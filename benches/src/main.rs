@@ -56,7 +56,7 @@ fn main() -> ExitCode {
     let outcome = match runtime {
         Ok(runtime) => {
             let outcome = runtime.block_on(until_interrupted(play(cli)));
-            // What reads stdin is not waited for: whoever holds its other end waits for this process.
+            // The reader of stdin is not waited for: the process at its other end waits for this one.
             runtime.shutdown_background();
             outcome
         }
@@ -75,7 +75,7 @@ fn code(outcome: anyhow::Result<()>) -> ExitCode {
     }
 }
 
-/// Those that block, which a signal ends by itself.
+/// The roles that block; a signal ends them.
 fn alone(role: Option<&Role>) -> Option<anyhow::Result<()>> {
     match role? {
         Role::Receive { to } => Some(copy::receive(to)),

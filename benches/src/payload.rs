@@ -74,7 +74,7 @@ pub(crate) enum Answer {
         /// Its length.
         bytes: usize,
     },
-    /// A stream of events, each written by itself, and `[DONE]`.
+    /// A stream of events, each written on its own, and `[DONE]`.
     Stream {
         /// Events before `[DONE]`.
         chunks: u32,

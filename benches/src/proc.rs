@@ -28,7 +28,7 @@ pub(crate) fn peak(pids: &[u32]) -> Result<u64> {
     pids.iter().map(|&pid| parse_memory(&read(pid, "status")?, "VmHWM:")).sum()
 }
 
-/// Lets [`peak`] begin anew. Where the kernel refuses, the peak is the one since the start.
+/// Resets [`peak`]. Where the kernel refuses, the peak is the one since the start.
 pub(crate) fn reset_peak(pids: &[u32]) {
     for pid in pids {
         let _ = fs::write(format!("/proc/{pid}/clear_refs"), "5");

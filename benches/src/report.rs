@@ -50,7 +50,7 @@ pub(crate) struct Line {
     pub(crate) target: &'static str,
     /// `None`: not measured, or without meaning here.
     pub(crate) values: Vec<Option<f64>>,
-    /// Connections the target closed and the clients opened anew.
+    /// Connections that the target closed and the clients opened again.
     pub(crate) reconnects: u64,
     /// What went wrong.
     pub(crate) failures: Failures,
@@ -107,7 +107,7 @@ impl Report {
         Ok(())
     }
 
-    /// All goals beside what was measured; empty when there is none.
+    /// All goals beside the measured figures; empty without goals.
     pub(crate) fn goals(&self) -> String {
         let all =
             self.sections.iter().flat_map(Section::verdicts).map(|line| format!("\n  {line}"));

@@ -25,7 +25,7 @@ const MAX_FRAME: usize = 16 << 20;
 /// What its file is called.
 const FILE: &str = "model.gguf";
 
-/// Passes a file on as this model, to whoever asks; its port is told on stdout.
+/// Serves a file as this model to any peer; prints its port on stdout.
 pub(crate) fn give(from: &Path, model: &str) -> Result<()> {
     let listener = TcpListener::bind("127.0.0.1:0").context("listen")?;
     child::announce(listener.local_addr()?)?;

@@ -19,7 +19,7 @@ use crate::{
 /// Chunks read before hanging up.
 const READ: u32 = 2;
 
-/// The stream is silent for so long afterwards: who notices a lost client only by writing to it
+/// How long the stream is silent afterwards: a server that notices a lost client only by writing to it
 /// notices too late.
 const SILENCE: Duration = Duration::from_secs(60);
 

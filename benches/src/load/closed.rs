@@ -50,7 +50,7 @@ pub(crate) struct Closed {
     pub(crate) prefix: String,
     /// The key that is sent along.
     pub(crate) key: Option<String>,
-    /// Whether events are written anew on the way, so that only their words are compared.
+    /// Whether events are serialised again on the way, so that only their words are compared.
     #[serde(default)]
     pub(crate) rewritten: bool,
     /// Seconds before measuring begins.
@@ -74,7 +74,7 @@ pub(crate) struct Outcome {
     pub(crate) latency: Pairs,
     /// Time from sending to the first byte of the answer's body.
     pub(crate) first_byte: Pairs,
-    /// Connections opened anew because the target had closed the old one.
+    /// Connections opened again because the target had closed the old one.
     pub(crate) reconnects: u64,
     /// Requests not answered, or wrongly.
     pub(crate) failures: Failures,

@@ -1,6 +1,6 @@
 //! The load generator: one thread, a process of its own, told what to do by a [`Plan`].
 //!
-//! - [`closed`]: so many connections, each with one request after another
+//! - [`closed`]: a fixed number of connections, each with one request after another
 //! - [`slow`]: many streams held open
 //! - [`cancel`]: clients that hang up in the middle of a stream
 //! - [`watch`]: watchers of rooms
@@ -46,7 +46,7 @@ pub(crate) enum Plan {
 pub(crate) struct Failures(BTreeMap<String, u64>);
 
 impl Failures {
-    /// Kinds told apart; what comes later is counted as `other`.
+    /// Kinds told apart; any further kind is counted as `other`.
     const KINDS: usize = 16;
 
     /// Counts one.

@@ -1,4 +1,4 @@
-//! Writes so much text: plain, colourful, or the whole screen again and again.
+//! Writes a given amount of text: plain, coloured, or the whole screen again and again.
 
 use std::{
     fs::File,
@@ -66,7 +66,7 @@ impl Kind {
     }
 }
 
-/// How many bytes a flood of so many megabytes writes: whole pages.
+/// The bytes that a flood of `megabytes` megabytes writes: whole pages.
 pub(crate) fn written(kind: Kind, megabytes: u64) -> u64 {
     let page = kind.page().len() as u64;
     page * pages(page, megabytes)
@@ -76,7 +76,7 @@ fn pages(page: u64, megabytes: u64) -> u64 {
     (megabytes * 1_000_000).div_ceil(page)
 }
 
-/// Waits for a line, writes so many megabytes, at so many in a second if told so, and waits for another.
+/// Waits for a line, writes `megabytes` megabytes, at most `pace` of them a second, and waits for another line.
 pub(crate) fn run(kind: Kind, megabytes: u64, pace: Option<f64>) -> Result<()> {
     // Not through the standard output's buffer, which looks for the ends of lines.
     let mut out = File::from(io::stdout().as_fd().try_clone_to_owned()?);

@@ -1,6 +1,6 @@
-//! What runs in the sessions that are measured: made here, so that it is as fast everywhere.
+//! The programs of the measured sessions: our own, so that they are equally fast everywhere.
 //!
-//! - [`flood`]: writes so much text
+//! - [`flood`]: writes a given amount of text
 //! - [`keys`]: gives back each key that is typed
 //! - [`agent`]: an agent that answers at once, spoken to as Claude Code is
 //!

@@ -1,4 +1,4 @@
-//! A Warren server by itself: time from starting the program to its first answer, memory while
+//! A Warren server without load: time from starting the program to its first answer, memory while
 //! idle, size of the binary.
 
 use std::{path::Path, time::Duration};

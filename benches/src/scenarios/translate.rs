@@ -19,7 +19,7 @@ use crate::{
     targets::Target,
 };
 
-/// Chunks of a stream: so many that the request hardly counts.
+/// Chunks of a stream: enough that the request hardly counts.
 const CHUNKS: u32 = 4096;
 
 /// Bytes of each request body.

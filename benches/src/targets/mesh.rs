@@ -30,7 +30,7 @@ const TOLD: Duration = Duration::from_secs(7);
 /// How long a model may take to arrive.
 const ARRIVES: Duration = Duration::from_secs(300);
 
-/// A relay by itself.
+/// A relay without a server.
 pub(crate) async fn relay(program: &Path) -> Result<Target> {
     let dir = tempfile::Builder::new().prefix("benches-relay-").tempdir()?;
     let mut command = clean(program, dir.path());

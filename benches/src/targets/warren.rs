@@ -180,7 +180,7 @@ fn secret() -> String {
 
 async fn knows_model(addr: SocketAddr) -> bool {
     let quoted = format!("\"{MODEL}\"");
-    // On this machine the health tells the models to whoever asks, with keys or without.
+    // On this machine the health lists the models for every caller, with keys or without.
     let answer = http1::get(addr, "/health", ANSWERS).await.unwrap_or_default();
     String::from_utf8_lossy(&answer).contains(&quoted)
 }

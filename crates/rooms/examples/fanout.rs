@@ -96,7 +96,7 @@ fn report(name: &str, mut times: Vec<u64>) {
     eprintln!("{name}: p50 {p50:.3} ms, p99 {p99:.3} ms, max {max:.3} ms ({count} times)");
 }
 
-/// `rooms` rooms with `watchers` each, of whom `stuck` never read; one event at a time in each room.
+/// `rooms` rooms with `watchers` each; `stuck` of these never read. One event at a time in each room.
 async fn fan_out(rooms: usize, watchers: usize, stuck: usize) {
     let begun = Instant::now();
     let rooms = (0..rooms).map(|_| Room::new()).collect::<Vec<_>>();
@@ -171,7 +171,7 @@ fn main() {
         eprintln!("{threads} threads:");
         let mut builder = tokio::runtime::Builder::new_multi_thread();
         let runtime = builder.worker_threads(threads).enable_time().build().unwrap();
-        // In a task: the thread that runs `block_on` is none of the runtime's.
+        // In a task: the thread that runs `block_on` is not one of the runtime's.
         let all = runtime.spawn(async {
             fan_out(1, 5000, 0).await;
             fan_out(1, 5000, 5000).await;

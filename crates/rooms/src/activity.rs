@@ -16,7 +16,7 @@ use crate::events::Told;
 /// The most jobs of a room that are followed at once; what is more is served without being told of.
 pub const MAX_JOBS: usize = 10_000;
 
-/// So many jobs are remembered that ended before they were told of as started.
+/// The most remembered jobs that ended before their start was reported.
 const ENDED_EARLY: usize = 64;
 
 /// A job was given to a provider.
@@ -24,14 +24,14 @@ const ENDED_EARLY: usize = 64;
 pub struct JobStarted {
     /// The job.
     pub job: JobId,
-    /// Who has it.
+    /// The provider that has it.
     pub provider: ProviderId,
     /// The selector, as the client wrote it.
     pub model: String,
     /// Its API.
     pub protocol: Protocol,
-    /// The id that its client gave it, where it came as an `llm:request`: whoever reads its answer
-    /// tells of its end in the spec's messages.
+    /// The id that its client gave it, where it came as an `llm:request`: the reader of its answer
+    /// reports its end in the spec's messages.
     pub message: Option<String>,
 }
 
@@ -86,8 +86,8 @@ pub struct Holder<'a> {
 pub struct Activity {
     jobs: HashMap<JobId, Running>,
     participants: HashMap<String, Doing>,
-    /// The ends of jobs that came as messages, until whoever reads their answers has told all of
-    /// it: an end never overtakes a token.
+    /// The ends of jobs that came as messages, until the readers of their answers have reported every
+    /// token: an end never overtakes a token.
     withheld: HashMap<JobId, RoomEvent>,
     /// Jobs that ended without having been told of as started. Most never are; but a start and an
     /// end that happen at the same moment may be told in either order.
@@ -119,7 +119,7 @@ struct Doing {
 }
 
 impl Activity {
-    /// A job was given to a participant, for the first time or anew: what to tell.
+    /// A job was given to a participant, for the first time or again. Returns the event for it.
     pub fn started(&mut self, job: &JobStarted, holder: Holder<'_>) -> Option<Told> {
         if self.has_ended(job.job) || self.is_full(job.job) {
             return None;

@@ -1,8 +1,8 @@
-//! Who tries too often.
+//! Addresses that try too often.
 //!
-//! Unknown codes and wrong passwords are counted for each address: ten within a minute, then all it
-//! asks for is refused but rooms that it knows already, so that nobody is cut off by a neighbour
-//! behind the same address. Even those are refused after a hundred: otherwise whoever shares an
+//! Unknown codes and wrong passwords are counted for each address. After ten within a minute its requests
+//! are refused, except for rooms that it knows already, so that nobody is cut off by a neighbour
+//! behind the same address. After a hundred even those are refused: otherwise somebody who shares an
 //! address with a member could try passwords without end.
 
 use std::{
@@ -22,10 +22,10 @@ const MOST: usize = 10;
 /// From as many on nothing is.
 const MOST_OF_ALL: usize = 100;
 
-/// For so many milliseconds a room counts as known.
+/// How long a room counts as known, in milliseconds.
 const KNOWN: u64 = 3_600_000;
 
-/// A room that is known is noted again only after so many milliseconds.
+/// How long until a known room is noted again, in milliseconds.
 const NOTED: u64 = 60_000;
 
 /// Known rooms kept for each address.
@@ -55,7 +55,7 @@ impl From<IpAddr> for Source {
 pub(crate) enum Knows {
     /// It knows its code.
     Code,
-    /// It has shown its password, or there is none.
+    /// It has shown the room's password, or the room has none.
     Password,
 }
 
@@ -67,7 +67,7 @@ struct Record {
     turn: u64,
 }
 
-/// Who tried what, pure: times are in milliseconds.
+/// The attempts of each address, pure: times are in milliseconds.
 #[derive(Default)]
 pub(crate) struct Attempts {
     records: HashMap<Source, Record>,

@@ -1,6 +1,6 @@
-//! Which addresses the server calls for a participant.
+//! The addresses that the server calls for a participant.
 //!
-//! Whoever may name an address that the server calls can make it ask its own neighbours. So by
+//! A client that may name any address could make the server call its own neighbours. So by
 //! default only the address that a join came from is called; it is resolved once, and what it was
 //! then is what is called.
 
@@ -17,7 +17,7 @@ use crate::error::RoomError;
 /// How long finding its address may take.
 const RESOLVING: Duration = Duration::from_secs(5);
 
-/// What helps whoever is refused.
+/// The advice in a refusal.
 const INSTEAD: &str = "join with `warren room join`, which needs no address that this server calls";
 
 /// Whose endpoints the server calls.
@@ -42,7 +42,7 @@ pub struct Reached {
 }
 
 impl Endpoints {
-    /// Resolves an endpoint, once. `from` must be the address of whoever asks: where that is a reverse
+    /// Resolves an endpoint, once. `from` must be the client's address: where that is a reverse
     /// proxy, the endpoint must not be asked for at all. `own` is where this server listens: as its own
     /// endpoint it would ask itself for ever.
     ///

@@ -1,4 +1,4 @@
-//! Why something is refused; the texts are meant for whoever asked.
+//! Why something is refused; the texts are for the client.
 
 use std::time::Duration;
 

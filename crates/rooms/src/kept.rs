@@ -59,7 +59,7 @@ impl About {
 }
 
 impl KeptKind {
-    /// Whether it comes back by itself when its connection is lost.
+    /// Whether it reconnects when its connection is lost.
     pub(crate) const fn comes_back(self) -> bool {
         !matches!(self, Self::Tunnel)
     }

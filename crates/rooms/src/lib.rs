@@ -1,13 +1,13 @@
 //! Rooms, their participants and their events.
 //!
-//! A room is a scope of providers with a code. Whoever knows the code (and the password, where there
-//! is one) may use its participants, lend a model to it, and see what happens in it.
+//! A room is a scope of providers with a code. With the code (and the password, where there
+//! is one) a client may use its participants, lend a model to it, and watch its events.
 //!
 //! - [`rooms`]: all rooms of a server: made, found, listed, swept
-//! - [`room`]: one room: who is in it, who may do what
-//! - [`participant`]: who joins, and the connection of a participant
+//! - [`room`]: one room: its participants and their rights
+//! - [`participant`]: a join, and the connection of a participant
 //! - [`activity`]: jobs of rooms, as their participants and watchers see them
-//! - [`events`]: what happened, for whoever watches: replayed, bounded, never waited for
+//! - [`events`]: the events for watchers: replayed, bounded, never waited for
 //! - [`codes`]: codes that people can say and type
 //! - [`endpoint`]: which addresses the server calls for a participant
 //! - [`error`]: why something is refused

@@ -24,11 +24,11 @@ use crate::{
     token,
 };
 
-/// For so many milliseconds a participant that was not heard of still counts as there, its id is
-/// kept free for it, and its place in a full room.
+/// How long a silent participant still counts as there, in milliseconds: its id stays
+/// reserved for it, and its place in a full room.
 pub(crate) const OFFLINE: u64 = 30_000;
 
-/// A participant that comes back by itself is waited for so many milliseconds.
+/// How long the server waits for a participant that reconnects, in milliseconds.
 const COMING_BACK: u64 = 10_000;
 
 /// How many milliseconds a tunnel's token is good.
@@ -37,10 +37,10 @@ const TUNNEL_TOKEN: u64 = 60_000;
 /// Tunnel tokens that are good at the same time.
 const MAX_TUNNEL_TOKENS: usize = 4;
 
-/// After so many milliseconds a participant that is gone is forgotten.
+/// How long a participant that is gone is remembered, in milliseconds.
 pub(crate) const FORGOTTEN: u64 = 24 * 3_600_000;
 
-/// At the least so many milliseconds after a restart.
+/// The least of that after a restart, in milliseconds.
 const AFTER_RESTART: u64 = 3_600_000;
 
 /// How a connection is told to end, and that its participant is another than it was.
@@ -77,12 +77,12 @@ pub(crate) struct Member {
 impl End {
     /// Tells the connection to end. The first reason counts.
     pub(crate) fn end(&self, why: Ended) {
-        // A second reason is of no interest to whoever ends already.
+        // A connection that is already ending keeps its first reason.
         let _ = self.why.set(why);
         self.token.cancel();
     }
 
-    /// Tells the connection that its participant joined anew, as something else.
+    /// Tells the connection that its participant joined again with other data.
     pub(crate) fn change(&self) {
         self.changed.notify_one();
     }
@@ -232,7 +232,7 @@ impl Member {
         }
     }
 
-    /// Whether it can be given requests, while it has so many.
+    /// Whether it can be given requests, while it has `in_flight`.
     pub(crate) const fn status(&self, in_flight: u32) -> Status {
         match self.link {
             Link::Down { .. } => Status::Offline,
@@ -241,7 +241,7 @@ impl Member {
         }
     }
 
-    /// It, as everybody sees it, while it has so many requests and after an answer that went so.
+    /// Its public description, with its requests in flight and the metrics of its last answer.
     pub(crate) fn info(&self, in_flight: u32, metrics: Option<AnswerMetrics>) -> ParticipantInfo {
         let about = self.kept.about.clone();
         let link_seen = self.link_seen.load(Ordering::Relaxed);
@@ -268,7 +268,7 @@ impl Member {
         }
     }
 
-    /// It, for whoever serves it.
+    /// Its data for the connection that serves it.
     pub(crate) fn served(&self, room_defaults: &RuntimeConfig) -> Served {
         let about = self.kept.about.clone();
         Served {

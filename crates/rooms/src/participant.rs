@@ -1,4 +1,4 @@
-//! Who joins, and the connection of a participant.
+//! A participant's join, and its connection.
 
 use std::{
     net::SocketAddr,
@@ -21,7 +21,7 @@ pub enum Kind {
     Endpoint(SocketAddr),
 }
 
-/// Who wants to join.
+/// A request to join.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Joining {
     /// Its id, which it chooses.
@@ -46,7 +46,7 @@ pub struct Joining {
     pub session: Option<String>,
 }
 
-/// Who has joined.
+/// A participant that has joined.
 pub struct Joined {
     /// It, as everybody sees it.
     pub participant: ParticipantInfo,
@@ -79,8 +79,8 @@ impl Connection {
         self.room.set_models(&self.id, self.linked.serial, models, now);
     }
 
-    /// Until its participant has joined anew as something else: what it offers is to be looked up
-    /// again. Cancel safe.
+    /// Waits until its participant has joined again with other data, so that its models must be
+    /// read again. Cancel safe.
     pub async fn changed(&self) {
         self.linked.end.changed().await;
     }

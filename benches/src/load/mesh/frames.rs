@@ -1,4 +1,4 @@
-//! Messages to a relay and on to another node, or to an echo and back: so many are on their way at once.
+//! Messages to a relay and on to another node, or to an echo and back: a fixed number is in flight.
 //! Either way the other end reads each message once and writes it once, and so does this one.
 
 use std::{net::SocketAddr, sync::Arc, time::Duration};
@@ -84,7 +84,7 @@ async fn pair(plan: Frames, number: u32, from: Instant, until: Instant) -> Resul
     let (told, sent) = mpsc::channel(plan.window);
     let sending = send(out, text.into(), Arc::clone(&room), told, until);
     let receiving = receive(into, sent, room, from, until);
-    // Who receives no more gives no more room to who sends.
+    // Without the receiver the sender would wait for room for ever, so both end together.
     let ((), received) = tokio::try_join!(sending, receiving)?;
     Ok(received)
 }
@@ -168,7 +168,7 @@ async fn receive(
     Ok((count, times.pairs()))
 }
 
-/// The next message. Whoever is at the other end may ask for a sign of life at any time.
+/// The next message. The other end may ping at any time.
 async fn message_of(into: &mut In) -> Result<Message> {
     loop {
         let message = into.next().await.context("the other end closed")??;

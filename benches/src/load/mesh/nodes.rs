@@ -25,10 +25,10 @@ use tokio_tungstenite::tungstenite::Message;
 
 use super::node::{ANSWERS, Socket, id, register, registration};
 
-/// Nothing came for so long: nothing more will.
+/// After this much silence nothing more will come.
 const QUIET: Duration = Duration::from_millis(400);
 
-/// Of so many nodes one leaves and comes back.
+/// One of this many nodes leaves and comes back.
 const LEAVES: usize = 10;
 
 /// What is done.

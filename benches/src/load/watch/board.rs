@@ -40,7 +40,7 @@ impl Board {
         Self { state, buffer: Mutex::new(vec![0; BUFFER]), all: Notify::new() }
     }
 
-    /// So many arrivals are waited for, of events yet to be sent.
+    /// Waits for this many arrivals of the next events.
     pub(super) fn expect(&self, arrivals: u64) {
         let mut state = self.state();
         state.sent.clear();

@@ -54,7 +54,7 @@ const BURST: u32 = 8;
 pub(crate) struct Watch {
     /// The server.
     pub(crate) addr: SocketAddr,
-    /// The codes of the rooms; in each is a participant, whom the events are about.
+    /// The codes of the rooms; each has one participant, the subject of the events.
     pub(crate) rooms: Vec<String>,
     /// Watchers of each room.
     pub(crate) watchers: u32,
@@ -146,7 +146,7 @@ async fn watcher(
         Err(e) => drop(told.send(Err(format!("{e:#}"))).await),
         Ok(mut stream) => {
             let _ = told.send(Ok(())).await;
-            // Whoever is waited for by the channel only is not to keep it open.
+            // The channel must close when the watchers have ended, so this end goes first.
             drop(told);
             let why = board.follow(&mut stream).await;
             board.lost(&why);
@@ -193,9 +193,9 @@ impl Held {
         Ok(())
     }
 
-    /// Makes so many events that those who do not read miss some; then these read, and come back.
+    /// Makes enough events that the silent watchers miss some; then they read, and come back.
     async fn overtake(&mut self, told: &mut Told) -> Result<()> {
-        // As long as it may be, so that they need not be so many.
+        // As long as allowed, so that fewer events are needed.
         let long = format!("{ENDPOINT}/{}", "x".repeat(1900));
         for _ in 0..MISSED / BURST {
             self.burst(BURST, &long).await?;

@@ -21,7 +21,7 @@ const HEAD: usize = 16 << 10;
 pub(super) struct Stream {
     socket: Socket,
     marks: Marks,
-    /// What came with the first event, to be read yet.
+    /// Bytes that came with the first event and are not yet read.
     early: Vec<u8>,
 }
 
@@ -46,7 +46,7 @@ impl Stream {
         timeout(LIMIT, opening).await.context("time-out")?
     }
 
-    /// Reads what comes next, by way of `buffer`, and tells the numbers of events and when they
+    /// Reads the next bytes into `buffer`, and reports the numbers of events and when they
     /// arrived; `false` at the end.
     pub(super) async fn read(
         &mut self,
@@ -77,7 +77,7 @@ impl Stream {
     }
 }
 
-/// Reads the head of the answer and the first event; returns what came with them.
+/// Reads the head of the answer and the first event; returns the bytes after them.
 async fn connected(socket: &Socket) -> Result<Vec<u8>> {
     let (mut all, mut buffer) = (Vec::new(), vec![0; 4096]);
     loop {

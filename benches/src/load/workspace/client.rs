@@ -12,13 +12,13 @@ use super::{
     terminal::{COLUMNS, ROWS},
 };
 
-/// Sessions that are ended at once: a daemon takes only so many of a client.
+/// Sessions that are ended at once: a daemon limits the requests of a client.
 const KILLS: usize = 32;
 
 /// One whose client said who it is.
 pub(super) struct Client(Socket);
 
-/// What came.
+/// A message of the server.
 #[derive(Debug)]
 pub(super) enum Heard<'a> {
     /// What a session wrote.
@@ -42,7 +42,7 @@ impl Client {
         self.0.send(&Message::Text(message.to_string().as_bytes()))
     }
 
-    /// What comes next.
+    /// The next message.
     pub(super) fn next(&mut self) -> Result<Heard<'_>> {
         match self.0.next()? {
             Message::Binary(frame) => {

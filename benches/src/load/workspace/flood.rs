@@ -36,7 +36,7 @@ pub(crate) struct Outcome {
     pub(crate) received: u64,
     /// Processor seconds of what stands between, where they could be read.
     pub(crate) cpu: Option<f64>,
-    /// How often the screen was sent anew.
+    /// How often the screen was sent again.
     pub(crate) resyncs: u64,
 }
 

@@ -12,7 +12,7 @@ use crate::proc;
 /// What runs in each: it says that it waits, and waits.
 const SHELL: (&str, &[&str]) = ("/bin/sh", &["-i"]);
 
-/// For so long nothing happens when nothing happens any more.
+/// After this much silence the daemon counts as idle.
 const QUIET: Duration = Duration::from_secs(1);
 
 /// What is done.

@@ -21,7 +21,7 @@ use crate::{
     stats::{Pairs, Times},
 };
 
-/// Between two keys. A daemon takes only so many messages of a client in a second.
+/// Between two keys. A daemon limits a client's messages per second.
 const APART: Duration = Duration::from_millis(2);
 
 /// Keys that are not counted at first.

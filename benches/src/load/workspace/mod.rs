@@ -9,7 +9,7 @@
 //! - [`resync`]: one screen again and again
 //! - [`turns`]: prompts to an agent
 //! - [`terminal`]: a terminal, however it is reached: [`bare`], [`tmux`], [`ttyd`], or [`viewer`]
-//! - [`client`]: a connection to a daemon; [`socket`]: any WebSocket; [`frames`]: what goes over it
+//! - [`client`]: a connection to a daemon; [`socket`]: any WebSocket; [`frames`]: its frames
 //! - [`find`]: words in a stream
 
 mod bare;

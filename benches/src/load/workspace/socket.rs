@@ -31,7 +31,7 @@ pub(super) struct Socket {
     unread: Range<usize>,
 }
 
-/// What came.
+/// A message of the other end.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Message<'a> {
     /// A text.

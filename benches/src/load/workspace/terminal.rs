@@ -26,13 +26,13 @@ pub(super) trait Terminal: Send {
     /// Types this.
     fn enter(&mut self, keys: &[u8]) -> Result<()>;
 
-    /// Gives what comes next to `take`, maybe in several pieces. Waits for it.
+    /// Waits for the next output and gives it to `take`, maybe in several pieces.
     fn read(&mut self, take: &mut dyn FnMut(&[u8])) -> Result<()>;
 
     /// The processes that it costs something.
     fn pids(&self) -> Vec<u32>;
 
-    /// How often the screen was sent anew because output was left out.
+    /// How often the screen was sent again because output was left out.
     fn resyncs(&self) -> u64 {
         0
     }

@@ -77,7 +77,7 @@ fn ask(agent: &mut dyn Agent, turns: u32) -> Result<Outcome> {
     Ok(Outcome { cold, event: event.pairs(), text: text.pairs(), end: end.pairs() })
 }
 
-/// When what came, after the prompt.
+/// When each part of a turn came, counted from the prompt.
 struct Turn {
     event: Duration,
     text: Duration,
@@ -150,7 +150,7 @@ impl Drop for Session {
     }
 }
 
-/// An agent by itself.
+/// An agent without a daemon.
 struct Pipes {
     child: Child,
     out: BufReader<std::process::ChildStdout>,

@@ -188,7 +188,7 @@ impl Rates {
         self.0.push(took);
     }
 
-    /// The first round, in which the file was hashed if it ever is, is told by itself.
+    /// The first round, which may include hashing the file, is reported separately.
     fn line(&self, target: &'static str, place: &Place, peak: Option<u64>) -> Line {
         let mib = place.mib as f64;
         let rate = |rounds: &[Duration]| {

@@ -15,7 +15,7 @@ pub(super) enum Crowd {
     Spread,
     /// All in one.
     Together,
-    /// The same, some of whom never read.
+    /// The same, with some that never read.
     WithSilent,
 }
 

@@ -1,4 +1,4 @@
-//! So much text through a terminal to one client. All take turns; what each brings is timed from the
+//! A fixed amount of text through a terminal to one client. All take turns; each is timed from the
 //! key that begins it until the program's last word was seen. `raw` has nothing between; `tmux` sends
 //! what changed on its screen, and not what was written; `engine` is the same text through a terminal's
 //! state machine alone, which is what keeping a screen costs beside serving it.

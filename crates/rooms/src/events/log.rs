@@ -16,7 +16,7 @@ use super::{
     watchers::Watchers,
 };
 
-/// Up to so many watchers are woken by whoever tells the event; more are woken by a task of their
+/// Up to this many watchers are woken by the sender of the event; more are woken by a task of their
 /// own, once for all events until then.
 const WOKEN_AT_ONCE: usize = 32;
 
@@ -162,7 +162,7 @@ impl Log {
         Subscription::new(Arc::clone(self), watcher, missed)
     }
 
-    /// What comes next for a watcher; if nothing does now, it is woken when something may.
+    /// The next event for a watcher; without one, its task is woken when there may be one.
     pub(super) fn poll_next(&self, watcher: &mut Watcher, cx: &Context<'_>) -> Poll<Next> {
         let mut state = self.lock();
         if watcher.era != state.era {

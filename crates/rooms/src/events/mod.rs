@@ -1,4 +1,4 @@
-//! What happened, for whoever watches.
+//! The events of a room, for its watchers.
 //!
 //! Each room keeps its last events in a bounded [`Log`], encoded once. A watcher is a place in that
 //! log and a wish to be woken: it costs next to nothing, and a slow one delays nobody. One that falls
@@ -52,7 +52,7 @@ impl Form {
     }
 }
 
-/// What comes next.
+/// The next item of a subscription.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Next {
     /// Whole frames.

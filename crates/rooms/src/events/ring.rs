@@ -20,7 +20,7 @@ pub struct Bounds {
     pub bytes: usize,
 }
 
-/// At most so many bytes are handed out together; a single frame that is larger goes alone.
+/// The most bytes that are handed out together; a larger frame goes alone.
 pub(super) const BATCH: usize = 16 * 1024;
 
 /// Bits of an id that count events within a millisecond. Ids of a log begin at the time of its

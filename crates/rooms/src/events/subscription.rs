@@ -36,19 +36,19 @@ impl Subscription {
         Self { log, watcher, stage }
     }
 
-    /// The id of the last event that it has seen, or need not see: who asks for what comes after it
+    /// The id of the last event that it has seen, or need not see: a watcher that resumes after it
     /// misses nothing.
     pub const fn last_id(&self) -> u64 {
         self.watcher.after()
     }
 
-    /// Waits for what comes next. Cancel safe. After the last it returns [`Next::Closed`] for ever.
+    /// Waits for the next item. Cancel safe. After the last it returns [`Next::Closed`] for ever.
     pub async fn next(&mut self) -> Next {
         poll_fn(|cx| self.poll_next(cx)).await
     }
 
-    /// The same for bodies: ready with what comes next, or the task is woken when something may be
-    /// there.
+    /// The same for bodies: ready with the next item, or the task is woken when there may be
+    /// one.
     pub fn poll_next(&mut self, cx: &mut Context<'_>) -> Poll<Next> {
         match self.stage {
             Stage::Over => return Poll::Ready(Next::Closed),

@@ -246,8 +246,8 @@ impl Entry {
         Some(&made.bytes[made.range(form)])
     }
 
-    /// Its message for a watcher who is told that something happens, but not what. It is made anew for
-    /// each such watcher: there are few.
+    /// Its message for a watcher that learns that something happened, but not what. It is encoded again
+    /// for each such watcher, since there are few.
     pub(super) fn discreet(&self) -> Option<Bytes> {
         let message = discreet(self.encoded.told.message.as_ref()?).encode();
         Some(format!("id: {}\ndata: {message}\n\n", self.id).into())

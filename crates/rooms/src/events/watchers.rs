@@ -1,4 +1,4 @@
-//! Who is to be woken when something happens.
+//! The watchers to wake at the next event.
 
 use std::task::Waker;
 

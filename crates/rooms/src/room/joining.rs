@@ -59,12 +59,12 @@ impl Room {
         Ok(Joined { participant, created, session })
     }
 
-    /// Lets a participant go and ends its connection. May do so: who shows its session's token or
-    /// the host's, or, of a participant that has never shown its token, who is at the address that
+    /// Removes a participant and ends its connection. Allowed with its session's token or the
+    /// host's; a participant that has never shown its token can also be removed from the address that
     /// it joined from. Tells watchers. Blocks on the disk.
     ///
     /// # Errors
-    /// [`RoomError`] when there is none, or this one may not.
+    /// [`RoomError`] when there is no such participant, or the caller may not remove it.
     pub fn leave(&self, id: &str, shown: Option<&str>, from: IpAddr) -> Result<(), RoomError> {
         let writing = self.writing();
         let may = |member: &Member| {
@@ -196,7 +196,7 @@ impl Room {
         self.state().uncalled()
     }
 
-    /// Adds somebody whom an earlier run has kept.
+    /// Adds a participant from an earlier run.
     pub(crate) fn add_kept(&self, member: Member) {
         self.state().add_kept(member);
     }

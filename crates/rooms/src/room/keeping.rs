@@ -116,12 +116,12 @@ impl Room {
         Ok(())
     }
 
-    /// Whether nobody has used it for so long that it ends.
+    /// Whether it has been unused long enough to end.
     pub(crate) fn is_expired(&self, now: u64) -> bool {
         now >= self.expires_at() && !self.state().is_used()
     }
 
-    /// When it was last used, if that is to be written: not more often than every minute.
+    /// When it was last used, if that must be written now: at most once a minute.
     pub(crate) fn use_to_keep(&self) -> Option<u64> {
         let used = self.used.load(Ordering::Relaxed);
         let kept = self.used_kept.load(Ordering::Relaxed);

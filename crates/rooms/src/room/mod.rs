@@ -1,12 +1,12 @@
 //! One room.
 //!
 //! Its state is pure (`state`) and sits behind a lock that is held for moments, never on the
-//! disk. Whoever writes to the disk holds a second lock meanwhile, so that what is written and what is
-//! so never part. The order is: that lock, then the state's, then a log's.
+//! disk. A second lock is held during writes to the disk, so that the disk and the state
+//! never differ. The order is: that lock, then the state's, then a log's.
 //!
-//! - `joining`: participants that come, are connected, and go
-//! - `keeping`: what of it is kept, and for how long
-//! - `telling`: what happens in it, told to whoever watches
+//! - `joining`: participants that join, connect and leave
+//! - `keeping`: what is stored of it, and for how long
+//! - `telling`: its events for watchers
 
 use std::sync::{
     Arc, Mutex, MutexGuard, PoisonError,
@@ -86,7 +86,7 @@ pub enum Available {
     Nobody,
 }
 
-/// A participant as whoever serves it needs to know it.
+/// A participant's data for the connection that serves it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Served {
     /// Its id.
@@ -198,7 +198,7 @@ impl Room {
         self.state().participant(id)
     }
 
-    /// One participant, for whoever serves it.
+    /// One participant, for the connection that serves it.
     pub fn served(&self, id: &str) -> Option<Served> {
         self.state().served(id)
     }
@@ -208,7 +208,7 @@ impl Room {
         self.state().defaults.clone()
     }
 
-    /// Whom a selector finds. Whoever asks uses the room.
+    /// The participants that a selector finds. Counts as a use of the room.
     pub fn find(&self, selector: &Selector, now: u64) -> Available {
         self.use_at(now);
         self.state().find(selector, now)

@@ -1,4 +1,4 @@
-//! What happens in a room, told to whoever watches.
+//! The events of a room, for its watchers.
 
 use std::sync::Arc;
 

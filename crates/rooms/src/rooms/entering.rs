@@ -1,4 +1,4 @@
-//! Who is let into a room.
+//! Entry into a room: codes, passwords, keys.
 
 use std::{net::IpAddr, sync::Arc, time::Duration};
 

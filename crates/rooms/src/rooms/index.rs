@@ -13,7 +13,7 @@ use crate::{
     room::{House, Room},
 };
 
-/// A room is not ended sooner than so many milliseconds after a restart.
+/// How long after a restart no room is ended, in milliseconds.
 const AFTER_RESTART: u64 = 3_600_000;
 
 /// All rooms, by their ids and codes.

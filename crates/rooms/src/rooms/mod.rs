@@ -36,7 +36,7 @@ const MAX_ROOMS: usize = 10_000;
 /// How rooms are kept.
 #[derive(Debug, Clone)]
 pub struct Settings {
-    /// A room that nobody uses for so long ends, unless it was made with a time of its own.
+    /// How long a room may be unused before it ends, unless it was made with a time of its own.
     pub idle: Duration,
 }
 
@@ -183,8 +183,8 @@ impl Rooms {
         Ok(room.close(reason)?)
     }
 
-    /// Participants with an endpoint that the server is to call, and that nobody calls yet. Whoever
-    /// takes one says so with [`Room::connect`].
+    /// Participants whose endpoint the server must call and does not call yet. A caller
+    /// claims one with [`Room::connect`].
     pub fn unserved_endpoints(&self) -> Vec<(Arc<Room>, String)> {
         let of = |room: Arc<Room>| {
             let uncalled = room.uncalled();

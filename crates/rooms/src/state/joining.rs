@@ -1,4 +1,4 @@
-//! Who comes in under which id, and who goes.
+//! Joins: the id of a new participant, and the one that makes room for it.
 
 use std::net::IpAddr;
 
@@ -21,7 +21,7 @@ pub(crate) struct Plan {
     pub(crate) kept: Kept,
     /// Whether it showed the token of the session that it has already.
     pub(crate) known: bool,
-    /// Who has to make room.
+    /// The participant that has to make room.
     pub(crate) leaves: Option<String>,
 }
 
@@ -51,7 +51,7 @@ impl State {
         Ok(Plan { id, session, kept, known, leaves })
     }
 
-    /// Who leaves a full room for somebody new: whoever was not heard of the longest.
+    /// The participant that leaves a full room for a new one: the one that has been silent the longest.
     fn who_makes_room(&mut self, now: u64) -> Result<Option<String>, RoomError> {
         if self.members.len() < MAX_PARTICIPANTS {
             return Ok(None);

@@ -16,7 +16,7 @@ use crate::{
     participant::Ended,
 };
 
-/// A connection, as whoever holds it needs to know it.
+/// A connection's data for its holder.
 pub(crate) struct Linked {
     pub(crate) serial: u64,
     pub(crate) seen: Arc<AtomicU64>,
@@ -100,7 +100,7 @@ impl State {
         Some(updated(self.participant(id)?, false))
     }
 
-    /// Time has passed: whoever was not heard of is offline, and is forgotten after a day.
+    /// Time has passed: silent participants become offline, and are forgotten after a day.
     pub(crate) fn sweep(&mut self, now: u64) -> Swept {
         let mut swept = Swept::default();
         for member in self.members.values_mut().filter(|member| !member.is_up()) {

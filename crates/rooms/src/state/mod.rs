@@ -38,7 +38,7 @@ pub(crate) struct State {
     pub(crate) activity: Activity,
     pub(crate) closed: bool,
     members: HashMap<String, Member>,
-    /// Who is connected.
+    /// The connected participants.
     providers: HashMap<ProviderId, String>,
     /// How many who are connected have a model.
     models: HashMap<String, usize>,
@@ -54,9 +54,9 @@ pub(crate) struct State {
 #[derive(Default)]
 pub(crate) struct Swept {
     pub(crate) told: Vec<Told>,
-    /// Who is no longer in.
+    /// Participants that are no longer in the room.
     pub(crate) forgotten: Vec<String>,
-    /// Who is not kept as it is.
+    /// Participants whose stored row is out of date.
     pub(crate) stale: Vec<String>,
 }
 
@@ -77,7 +77,7 @@ impl State {
         }
     }
 
-    /// Somebody whom an earlier run has kept.
+    /// Adds a participant from an earlier run.
     pub(crate) fn add_kept(&mut self, mut member: Member) {
         self.counted += 1;
         member.order = self.counted;

@@ -1,4 +1,4 @@
-//! What outlives a restart, and what ends by itself.
+//! State that outlives a restart, and rooms that end.
 
 use std::{sync::Arc, time::Duration};
 

@@ -1,4 +1,4 @@
-//! Who joins, is connected, and goes.
+//! Participants that join, connect and leave.
 
 use std::{net::SocketAddr, sync::Arc, time::Duration};
 

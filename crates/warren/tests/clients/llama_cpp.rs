@@ -92,7 +92,7 @@ async fn answers_every_api_that_it_serves_itself() {
     let chat = llama.ask(CHAT, &hi(json!({}))).await;
     assert_eq!(chat["choices"][0]["finish_reason"], "length");
     assert_eq!(chat["usage"]["completion_tokens"], 12);
-    // Its own fields are still there: nothing was written anew.
+    // Its own fields are still there: nothing was serialised again.
     assert!(chat["timings"]["predicted_n"].is_number(), "{chat}");
     let message = llama.ask("/v1/messages", &hi(json!({}))).await;
     assert_eq!(
@@ -132,7 +132,7 @@ async fn streams() {
     assert!(text.contains("\"completion_tokens\":12"), "{text}");
 }
 
-/// The model never ends by itself: only a client that leaves frees its slot.
+/// The model never ends: only a client that leaves frees its slot.
 #[tokio::test]
 async fn stops_when_the_client_leaves() {
     let llama = Llama::start(&[]).await;

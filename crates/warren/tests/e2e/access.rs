@@ -1,4 +1,4 @@
-//! Who is let in.
+//! Access: keys, local requests, foreign pages.
 
 use serde_json::json;
 use testkit::{Client, Connect, Daemon, Form, daemon::WORKER_SECRET};

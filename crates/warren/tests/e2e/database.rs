@@ -75,7 +75,7 @@ fn a_directory_in_place_of_a_database_is_told_and_kept() {
     assert!(dir.path().join("warren.db").is_dir());
 }
 
-/// Whoever has moved it away on purpose goes on without it, and whoever has not is told.
+/// A server whose database was moved away on purpose starts without it; otherwise it says so.
 #[tokio::test]
 async fn a_database_that_is_gone_is_made_anew_with_a_warning() {
     let serve = serve();

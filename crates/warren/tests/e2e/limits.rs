@@ -16,7 +16,7 @@ fn number(response: &Response, name: &str) -> u64 {
     value.parse().unwrap_or_else(|_| panic!("{name}: {value}"))
 }
 
-/// An answer that says it has used so many tokens.
+/// An answer with this usage.
 fn used(prompt: u64, completion: u64) -> Reply {
     let usage = json!({"prompt_tokens": prompt, "completion_tokens": completion});
     let message = json!({"role": "assistant", "content": "hi"});
@@ -216,7 +216,7 @@ async fn a_request_that_comes_to_nothing_gives_back_what_it_took() {
     assert_eq!(left().await, before);
 }
 
-/// Jobs and counts of tokens are requests; what only asks about the server is none.
+/// Jobs and counts of tokens are requests; questions about the server are not.
 #[tokio::test]
 async fn lists_of_models_are_no_requests_of_a_minute() {
     let daemon = serve().start().await;

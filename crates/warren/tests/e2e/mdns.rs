@@ -55,7 +55,7 @@ async fn a_server_is_found_by_stock_clients_and_by_ours_until_it_stops() {
 async fn a_server_that_was_not_asked_to_is_silent() {
     let mut browser = Browser::start(&BOTH, Reach::Machine, DEADLINE * 3).unwrap();
     let silent = serve().start().await;
-    // Whoever is asked to is found, and so would the other be.
+    // A server with `--mdns` is found, so the other would be found, too.
     let loud = serve().flag("--mdns").start().await;
     let found = |sighting| match sighting {
         Sighting::Found(found) => Some(found.port),

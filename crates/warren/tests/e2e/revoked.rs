@@ -11,7 +11,7 @@ use crate::{
     common::{CHAT, MESSAGES, RESPONSES, ask, join, serve},
 };
 
-/// What comes after `begun` on a stream whose key stops working meanwhile.
+/// The rest of a stream after `begun`, when its key stops working meanwhile.
 async fn rest(daemon: &Daemon, key: (String, String), path: &str, begun: &str) -> String {
     let (id, text) = key;
     let mut worker = join(daemon, Form::Binary, "w", 1).await;

@@ -1,4 +1,4 @@
-//! Who may do what with rooms: passwords, keys, requests from elsewhere, and pages.
+//! Rights in rooms: passwords, keys, requests from elsewhere, and pages.
 
 use serde_json::{Value, json};
 use testkit::{Client, Daemon};

@@ -12,7 +12,7 @@ use crate::{
 /// What may stand in a field.
 #[derive(Clone, Copy)]
 enum Is {
-    /// A text of at most so many bytes.
+    /// A text of at most this many bytes.
     Text(usize),
     /// A text of any length.
     Prose,

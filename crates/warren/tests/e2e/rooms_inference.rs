@@ -1,4 +1,4 @@
-//! Inference in a room: whom a request finds, what a participant gets, and what passes of its answer.
+//! Inference in a room: the participant that a request finds, its request, and its answer.
 
 use serde_json::{Value, json};
 use testkit::{Client, FakeParticipant, Response, TunnelAsk};

@@ -63,7 +63,7 @@ async fn who_is_connected_is_not_pushed_out_by_a_stranger_and_its_session_is_its
     let shown = put.clone().header("x-warren-session", &session);
     let (status, moved) = send_from(&daemon, [127, 0, 0, 2], shown).await;
     assert_eq!((status, &moved["data"]["sessionToken"]), (200, &json!(session)), "{moved}");
-    // Whoever has shown its token once is known by nothing else.
+    // A participant that has shown its token once is recognised by nothing else.
     refused(&put.send().await, 409, "PARTICIPANT_CONFLICT");
     own.ping(1).await;
     own.expect_pong().await;

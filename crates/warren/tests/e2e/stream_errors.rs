@@ -8,7 +8,7 @@ use crate::common::{CHAT, MESSAGES, RESPONSES, ask, both_forms, join, lend, serv
 
 both_forms!(a_lost_worker_ends_the_stream_of_each_api, a_half_event_is_closed_first);
 
-/// What came after `begun`, when its worker was lost.
+/// The rest of an answer after `begun`, when its worker was lost.
 async fn rest_after_loss(form: Form, path: &str, begun: &str) -> String {
     let daemon = serve().start().await;
     let mut worker = join(&daemon, form, "w", 1).await;

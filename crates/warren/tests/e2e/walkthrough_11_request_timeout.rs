@@ -18,7 +18,7 @@ async fn worker_and_client_are_told(form: Form) {
     assert_eq!(worker.expect_cancel().await, (job.request_id.clone(), json!("timeout")));
     assert_openai_error(&answer.await.unwrap(), 504, "request timeout");
     daemon.is_idle().await;
-    // What comes too late is for nobody, and the slot is free.
+    // A late answer reaches nobody, and the slot is free.
     worker.complete(&job, 200, &json!({"late": 1})).await;
     all_read(&daemon, &mut worker).await;
     catch_up(&daemon, &mut worker).await;

@@ -19,7 +19,7 @@ impl Board {
         Self { gaps: Times::new(), finished: 0, bytes: None, missed: 0 }
     }
 
-    /// Somebody was sent nothing for so long.
+    /// A client was sent nothing for this long.
     pub(super) fn gap(&mut self, gap: Duration) {
         self.gaps.add(gap);
     }

@@ -37,7 +37,7 @@ use crate::{
 /// Bytes that are read at once.
 const BUFFER: usize = 256 << 10;
 
-/// What comes sooner after what came before is the same delivery, in several reads.
+/// Reads that are closer together than this belong to the same delivery.
 const APART: Duration = Duration::from_millis(1);
 
 /// What is done.

@@ -9,7 +9,7 @@ use super::super::{
 };
 use crate::programs::OVER;
 
-/// The middle of a frame is worth passing over from so many bytes on.
+/// From this many bytes on it pays to skip the middle of a frame.
 pub(super) const SKIPPED: usize = 16 << 10;
 
 /// The end of a frame that is read in any case: the last word is there.
@@ -128,7 +128,7 @@ impl Skim {
                 self.bytes += payload.len() as u64;
                 self.over |= self.find.feed(payload);
             }
-            // A screen that was sent anew may have the last word, too.
+            // A screen that was sent again may have the last word, too.
             TEXT => self.over |= self.find.feed(payload),
             _ => {}
         }

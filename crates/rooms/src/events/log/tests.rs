@@ -57,7 +57,7 @@ fn line(text: &str, prefix: &str) -> String {
     line.unwrap_or_else(|| panic!("no {prefix} in {text}")).to_owned()
 }
 
-/// What comes within five seconds.
+/// The next item, within five seconds.
 async fn soon(subscription: &mut Subscription) -> Next {
     timeout(Duration::from_secs(5), subscription.next()).await.unwrap()
 }

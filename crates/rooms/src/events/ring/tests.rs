@@ -38,7 +38,7 @@ fn ring(events: usize, bytes: usize) -> Ring {
     Ring::new(Bounds { events, bytes }, NOW)
 }
 
-/// A ring that was told of so many events.
+/// A ring that got `count` events.
 fn told(bounds: (usize, usize), count: usize) -> Ring {
     let mut ring = ring(bounds.0, bounds.1);
     (1..=count).for_each(|number| ring.push(&said(&format!("say {number}.")), None));

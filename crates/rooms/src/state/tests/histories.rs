@@ -46,7 +46,7 @@ struct Watched {
     now: u64,
     sessions: HashMap<String, String>,
     linked: Vec<(String, u64, Linked)>,
-    /// Who is there by the spec's messages.
+    /// The participants that are there by the spec's messages.
     there: BTreeSet<String>,
     counted: u64,
 }

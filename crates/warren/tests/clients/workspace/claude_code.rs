@@ -130,7 +130,7 @@ async fn tells_that_it_tries_again() {
     assert_eq!(talk.ends().await.outcome, TurnOutcome::Interrupted);
 }
 
-/// Without a question whether the key may be used, which each session would ask anew.
+/// Without the question whether the key may be used, which each session would ask again.
 #[tokio::test]
 async fn takes_a_prompt_in_its_own_terminal() {
     let (desk, backend) = Desk::chat(CLAUDE, ChatScript::new()).await;

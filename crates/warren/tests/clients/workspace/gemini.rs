@@ -24,7 +24,7 @@ async fn desk(agent: Agent, key: &str) -> (Desk, MockBackend, MockBackend) {
     let url = google.url();
     let env = [("GEMINI_API_KEY", key), ("GOOGLE_GEMINI_BASE_URL", &*url)];
     let desk = Desk::of(agent, (&chat.url(), "chat"), "", &env).await;
-    // Away from Google's own address it does not see by itself that there is a key.
+    // Away from Google's own address it does not find the key without this.
     let auth = json!({"security": {"auth": {"selectedType": "gemini-api-key"}}});
     desk.file(".gemini/settings.json", &auth.to_string());
     (desk, google, chat)
