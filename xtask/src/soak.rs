@@ -140,6 +140,8 @@ fn fuzz(workspace: &Workspace, minutes: u32) -> Result<()> {
     let targets = fuzz_targets(&workspace.read("fuzz/Cargo.toml")?);
     ensure!(!targets.is_empty(), "fuzz/Cargo.toml names no targets");
     let seconds = (minutes as usize * 60 / targets.len()).max(1);
+    // All at once: `run` would build one target after the other, each on one core.
+    command::run(cargo_fuzz(workspace, "build")?)?;
     for target in &targets {
         command::run(fuzz_one(workspace, target, seconds)?)
             .with_context(|| format!("the fuzz target {target} found something"))?;
@@ -149,10 +151,15 @@ fn fuzz(workspace: &Workspace, minutes: u32) -> Result<()> {
 }
 
 fn fuzz_one(workspace: &Workspace, target: &str, seconds: usize) -> Result<Command> {
-    let mut fuzz = workspace.cargo(&["fuzz", "run", "--sanitizer", "none", target, "--"]);
-    fuzz.args(["-seed=1", "-print_final_stats=1", "-verbosity=0"]);
+    let mut fuzz = cargo_fuzz(workspace, "run")?;
+    fuzz.args([target, "--", "-seed=1", "-print_final_stats=1", "-verbosity=0"]);
     fuzz.arg(format!("-max_total_time={seconds}"));
     fuzz.arg(format!("-rss_limit_mb={FUZZ_MEMORY_MIB}"));
+    Ok(fuzz)
+}
+
+fn cargo_fuzz(workspace: &Workspace, verb: &str) -> Result<Command> {
+    let mut fuzz = workspace.cargo(&["fuzz", verb, "--sanitizer", "none"]);
     fuzz.env("PATH", path_with_tools(workspace.root())?);
     Ok(fuzz)
 }
