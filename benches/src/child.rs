@@ -10,6 +10,7 @@ use std::{
 };
 
 use anyhow::{Context, Result, bail, ensure};
+use rustix::process::{Pid, Signal, kill_process};
 use tokio::{
     io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader, Lines, stdin},
     process::{Child, ChildStdin, ChildStdout, Command},
@@ -175,25 +176,21 @@ fn announced(line: &str) -> Option<SocketAddr> {
 #[cfg(target_os = "linux")]
 #[expect(unsafe_code, reason = "only the child itself can ask the kernel for this")]
 fn end_with_parent(command: &mut Command) {
-    // SAFETY: prctl with these arguments only sets a flag of the calling process; it allocates
-    // nothing and takes no lock, as is required between fork and exec.
+    // SAFETY: this only sets a flag of the calling process; it allocates nothing and takes no lock,
+    // as is required between fork and exec.
     unsafe {
-        command.pre_exec(|| match libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGTERM) {
-            0 => Ok(()),
-            _ => Err(std::io::Error::last_os_error()),
-        });
+        command
+            .pre_exec(|| Ok(rustix::process::set_parent_process_death_signal(Some(Signal::TERM))?));
     }
 }
 
 #[cfg(not(target_os = "linux"))]
 fn end_with_parent(_: &mut Command) {}
 
-#[expect(unsafe_code, reason = "the standard library can only kill")]
+/// Asks a child that has not been waited for, so that its number cannot be another process's.
 fn terminate(pid: u32) {
-    if let Ok(pid) = libc::pid_t::try_from(pid) {
-        // SAFETY: kill takes two numbers. The process is a child not yet waited for, so that its
-        // number cannot be another's.
-        unsafe { libc::kill(pid, libc::SIGTERM) };
+    if let Some(pid) = i32::try_from(pid).ok().and_then(Pid::from_raw) {
+        let _ = kill_process(pid, Signal::TERM);
     }
 }
 

@@ -39,6 +39,7 @@ mod targets;
 use std::process::ExitCode;
 
 use clap::Parser;
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use tokio::signal::unix::{SignalKind, signal};
 
 use cli::{Cli, Role};
@@ -46,7 +47,8 @@ use programs::{agent, flood, keys};
 
 fn main() -> ExitCode {
     // Connections are file descriptors: ten thousand streams need the hard limit.
-    let _ = rlimit::increase_nofile_limit(u64::MAX);
+    let files = getrlimit(Resource::Nofile);
+    let _ = setrlimit(Resource::Nofile, Rlimit { current: files.maximum, ..files });
     let cli = Cli::parse();
     if let Some(outcome) = alone(cli.role.as_ref()) {
         return code(outcome);

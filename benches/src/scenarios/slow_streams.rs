@@ -4,6 +4,7 @@
 use std::time::Duration;
 
 use anyhow::{Result, ensure};
+use rustix::process::{Resource, getrlimit};
 
 use crate::{
     cli::Kind,
@@ -69,11 +70,10 @@ pub(crate) async fn measure(lab: &Lab, report: &mut Report) -> Result<()> {
 /// Each process needs a file per stream; nginx's share two of each among them.
 pub(super) fn warn_of_file_limit(streams: u32) {
     let needed = u64::from(streams) + 512;
-    match rlimit::Resource::NOFILE.get() {
-        Ok((soft, _)) if soft < needed => report::note(&format!(
+    if let Some(soft) = getrlimit(Resource::Nofile).current.filter(|soft| *soft < needed) {
+        report::note(&format!(
             "{streams} streams need {needed} open files per process; the limit is {soft}"
-        )),
-        _ => {}
+        ));
     }
 }
 

@@ -44,8 +44,7 @@ pub(crate) fn digest(text: &str) -> KeyDigest {
 /// A new token: `prefix`, then 256 random bits in hex.
 pub fn new_token(prefix: &str) -> Secret {
     let bits: [u8; 32] = rand::rng().random();
-    let hex: String = bits.iter().map(|byte| format!("{byte:02x}")).collect();
-    Secret::from(format!("{prefix}{hex}"))
+    Secret::from(format!("{prefix}{}", hex::encode(bits)))
 }
 
 /// Whether a text is meant as a key of a server: it begins as all keys do, whatever follows. Nobody

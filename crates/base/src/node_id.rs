@@ -34,22 +34,20 @@ impl NodeId {
 
     /// Its first eight hex digits, for logs and tables.
     pub fn short(&self) -> String {
-        self.0.iter().take(4).map(|byte| format!("{byte:02x}")).collect()
+        hex::encode(&self.0[..4])
     }
 
     /// Its first twenty hex digits in groups of four, for people to compare over another channel: 80
     /// bits, too many to make another key that has them.
     pub fn fingerprint(&self) -> String {
-        let groups = self.0.chunks_exact(2).take(5);
-        let groups: Vec<String> =
-            groups.map(|two| format!("{:02x}{:02x}", two[0], two[1])).collect();
+        let groups: Vec<String> = self.0.chunks_exact(2).take(5).map(hex::encode).collect();
         groups.join("-")
     }
 }
 
 impl fmt::Display for NodeId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
+        f.write_str(&hex::encode(self.0))
     }
 }
 
@@ -63,15 +61,8 @@ impl FromStr for NodeId {
     type Err = NotANodeId;
 
     fn from_str(text: &str) -> Result<Self, NotANodeId> {
-        let digits = text.as_bytes();
-        if digits.len() != 64 || !digits.iter().all(u8::is_ascii_hexdigit) {
-            return Err(NotANodeId);
-        }
         let mut key = [0; 32];
-        for (byte, pair) in key.iter_mut().zip(text.as_bytes().chunks_exact(2)) {
-            let pair = str::from_utf8(pair).map_err(|_| NotANodeId)?;
-            *byte = u8::from_str_radix(pair, 16).map_err(|_| NotANodeId)?;
-        }
+        hex::decode_to_slice(text, &mut key).map_err(|_| NotANodeId)?;
         Ok(Self(key))
     }
 }

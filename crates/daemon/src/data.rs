@@ -1,7 +1,7 @@
 //! The data directory, its lock and its tokens.
 
 use std::{
-    fs::{self, DirBuilder, File, OpenOptions},
+    fs::{self, DirBuilder, File, OpenOptions, TryLockError},
     io::{ErrorKind, Write},
     os::unix::fs::{DirBuilderExt, OpenOptionsExt},
     path::{Path, PathBuf},
@@ -10,7 +10,6 @@ use std::{
 use access::new_token;
 use anyhow::{Context, bail};
 use base::Secret;
-use fs4::fs_std::FileExt;
 use seal::Identity;
 
 /// The directory of one running server. Nobody else uses it until this is dropped.
@@ -35,11 +34,13 @@ impl DataDir {
         let lock = private().open(lock).with_context(|| {
             format!("the data directory {shown} cannot be written: {}", way_out())
         })?;
-        if !FileExt::try_lock_exclusive(&lock)? {
-            bail!(
+        match lock.try_lock() {
+            Ok(()) => {}
+            Err(TryLockError::WouldBlock) => bail!(
                 "another Warren uses the data directory {shown}: stop it, or give this one \
                  another with --data-dir"
-            );
+            ),
+            Err(TryLockError::Error(error)) => return Err(error.into()),
         }
         Ok(Self { path: path.to_owned(), used, _lock: lock })
     }

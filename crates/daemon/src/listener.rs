@@ -9,7 +9,10 @@ use hyper_util::{
     rt::{TokioExecutor, TokioIo, TokioTimer},
     service::TowerToHyperService,
 };
-use rustix::net::sockopt;
+use rustix::{
+    net::sockopt,
+    process::{Resource, getrlimit},
+};
 use rustls::ServerConfig;
 use tokio::{
     io::{AsyncRead, AsyncWrite},
@@ -79,7 +82,7 @@ impl Listener {
         metrics: Arc<Metrics>,
         patience: Duration,
     ) -> io::Result<Self> {
-        let files = rlimit::getrlimit(rlimit::Resource::NOFILE).map_or(1024, |(soft, _)| soft);
+        let files = getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX);
         let most = usize::try_from(files.saturating_sub(SPARE_FILES).max(64)).unwrap_or(usize::MAX);
         Ok(Self {
             tcp: TcpListener::bind(address).await?,

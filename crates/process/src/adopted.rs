@@ -2,7 +2,10 @@
 
 use std::{ffi::OsString, io, os::fd::OwnedFd, path::PathBuf, time::Duration};
 
-use rustix::process::{PidfdFlags, pidfd_open, pidfd_send_signal};
+use rustix::{
+    io::Errno,
+    process::{PidfdFlags, pidfd_open, pidfd_send_signal},
+};
 use tokio::{
     io::{Interest, unix::AsyncFd},
     task,
@@ -192,8 +195,8 @@ fn others(pid: u32, start_time: u64) -> Vec<Stat> {
 }
 
 fn failure(pid: u32, source: io::Error) -> ProcessError {
-    let is_gone =
-        source.kind() == io::ErrorKind::NotFound || source.raw_os_error() == Some(libc::ESRCH);
+    let is_gone = source.kind() == io::ErrorKind::NotFound
+        || Errno::from_io_error(&source) == Some(Errno::SRCH);
     if is_gone {
         ProcessError::NoSuchProcess { pid }
     } else {
@@ -228,7 +231,7 @@ mod tests {
         let adopted = Adopted::open_again(child.id(), adopted.start_time()).unwrap();
         assert_eq!(adopted.command_line(), ["cat", "-u", "-"]);
         assert_eq!(adopted.working_dir(), Some(&PathBuf::from("/")));
-        assert_eq!(adopted.owner(), nix::unistd::geteuid().as_raw());
+        assert_eq!(adopted.owner(), rustix::process::geteuid().as_raw());
         assert!(adopted.is_alive());
         adopted.signal(Signal::Terminate).unwrap();
         adopted.wait().await.unwrap();

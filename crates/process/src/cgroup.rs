@@ -10,6 +10,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
+use procfs_core::{FromRead, ProcessCGroup, ProcessCGroups, process::MountInfo};
 use rustix::process::Signal;
 use uuid::Uuid;
 
@@ -63,8 +64,8 @@ impl Groups {
 
     /// The session whose group a process is in, or in one below.
     pub(crate) fn session_of(&self, pid: u32) -> Option<Uuid> {
-        let groups = fs::read_to_string(format!("/proc/{pid}/cgroup")).ok()?;
-        groups.lines().find_map(|line| session_below(line, &self.name))
+        let groups = ProcessCGroups::from_file(format!("/proc/{pid}/cgroup")).ok()?;
+        groups.into_iter().find_map(|group| session_below(&group.pathname, &self.name))
     }
 
     /// Makes the group of a session; `None` where there are no control groups.
@@ -145,43 +146,35 @@ pub(crate) fn pids_below(directory: &Path, depth: usize) -> Vec<u32> {
 /// controller.
 fn place(controller: Option<&str>) -> Option<PathBuf> {
     let mounts = fs::read_to_string("/proc/self/mountinfo").ok()?;
-    let mine = fs::read_to_string("/proc/self/cgroup").ok()?;
+    let groups = ProcessCGroups::from_file("/proc/self/cgroup").ok()?;
     let (mount, root) = mounts.lines().find_map(|line| mount_of(line, controller))?;
-    let path = mine.lines().find_map(|line| path_of(line, controller))?;
-    let below = Path::new(path).strip_prefix(root).ok()?;
-    let own = Path::new(mount).join(below);
+    let group = groups.into_iter().find(|group| is_in(group, controller))?;
+    let own = mount.join(Path::new(&group.pathname).strip_prefix(root).ok()?);
     let is_main = own.file_name().is_some_and(|name| name == MAIN);
     Some(if is_main { own.parent()?.to_owned() } else { own })
 }
 
 /// Where the hierarchy is mounted, and which of its directories is seen there.
-fn mount_of<'a>(line: &'a str, controller: Option<&str>) -> Option<(&'a str, &'a str)> {
-    let (before, after) = line.split_once(" - ")?;
-    let mut before = before.split(' ').skip(3);
-    let (root, mount) = (before.next()?, before.next()?);
-    let after: Vec<&str> = after.split(' ').collect();
+fn mount_of(line: &str, controller: Option<&str>) -> Option<(PathBuf, String)> {
+    let mount = MountInfo::from_line(line).ok()?;
     let is_it = match controller {
-        None => after.first() == Some(&"cgroup2"),
-        Some(name) => {
-            after.first() == Some(&"cgroup") && after.last()?.split(',').any(|it| it == name)
-        }
+        None => mount.fs_type == "cgroup2",
+        Some(name) => mount.fs_type == "cgroup" && mount.super_options.contains_key(name),
     };
-    is_it.then_some((mount, root))
+    is_it.then_some((mount.mount_point, mount.root))
 }
 
-fn path_of<'a>(line: &'a str, controller: Option<&str>) -> Option<&'a str> {
-    let mut parts = line.splitn(3, ':').skip(1);
-    let (controllers, path) = (parts.next()?, parts.next()?);
-    let is_it = match controller {
-        None => controllers.is_empty(),
-        Some(name) => controllers.split(',').any(|it| it == name),
-    };
-    is_it.then_some(path)
+/// Whether a group is of the version 2 hierarchy, or of that of a version 1 controller.
+fn is_in(group: &ProcessCGroup, controller: Option<&str>) -> bool {
+    match controller {
+        None => group.controllers.is_empty(),
+        Some(name) => group.controllers.iter().any(|it| it == name),
+    }
 }
 
-/// The session in a line of `/proc/PID/cgroup`, below the supervisor's group of this name.
-fn session_below(line: &str, name: &str) -> Option<Uuid> {
-    let mut parts = line.splitn(3, ':').nth(2)?.split('/').skip_while(|part| *part != name);
+/// The session whose group a path leads to or through, below the supervisor's group of this name.
+fn session_below(path: &str, name: &str) -> Option<Uuid> {
+    let mut parts = path.split('/').skip_while(|part| *part != name);
     parts.next().filter(|name| !name.is_empty())?;
     parts.next()?.parse().ok()
 }

@@ -6,6 +6,8 @@
 
 use std::io;
 
+use procfs_core::{FromRead, process::Status};
+use rustix::io::Errno;
 use rustix::thread::{
     CapabilitySet, CapabilitySets, clear_ambient_capability_set, set_capabilities,
     set_thread_groups, set_thread_res_gid, set_thread_res_uid,
@@ -37,9 +39,8 @@ pub(crate) fn use_files_as(identity: &Identity) -> io::Result<()> {
     set_thread_groups(&groups)?;
     set_file_user(identity.uid, identity.gid);
     set_capabilities(None, nothing())?;
-    let status = std::fs::read_to_string("/proc/thread-self/status")?;
-    let is = |name, number: u32| fields(&status, name).nth(3) == Some(number.to_string().as_str());
-    let uses_files_as = is("Uid", identity.uid) && is("Gid", identity.gid);
+    let status = status()?;
+    let uses_files_as = (status.fuid, status.fgid) == (identity.uid, identity.gid);
     match uses_files_as && has_no_capability(&status) && has_groups(&status, identity) {
         true => Ok(()),
         false => Err(not_permitted()),
@@ -60,14 +61,17 @@ fn nothing() -> CapabilitySets {
     CapabilitySets { effective: none, permitted: none, inheritable: none }
 }
 
+/// How the kernel sees this thread.
+fn status() -> io::Result<Status> {
+    Status::from_file("/proc/thread-self/status").map_err(io::Error::other)
+}
+
 /// What the kernel says, and whether there is a way back.
 fn verify(identity: &Identity) -> io::Result<()> {
-    let status = std::fs::read_to_string("/proc/thread-self/status")?;
-    let all_are = |name, number: u32| {
-        let found: Vec<_> = fields(&status, name).collect();
-        found.len() == 4 && found.iter().all(|field| *field == number.to_string())
-    };
-    let became = all_are("Uid", identity.uid) && all_are("Gid", identity.gid);
+    let status = status()?;
+    let uids = [status.ruid, status.euid, status.suid, status.fuid];
+    let gids = [status.rgid, status.egid, status.sgid, status.fgid];
+    let became = uids == [identity.uid; 4] && gids == [identity.gid; 4];
     let has_nothing_else = has_no_capability(&status) && has_groups(&status, identity);
     if became && has_nothing_else && !is_way_back(identity.uid, identity.gid) {
         return Ok(());
@@ -76,17 +80,16 @@ fn verify(identity: &Identity) -> io::Result<()> {
 }
 
 fn not_permitted() -> io::Error {
-    io::Error::from_raw_os_error(libc::EPERM)
+    Errno::PERM.into()
 }
 
-fn has_no_capability(status: &str) -> bool {
-    ["CapInh", "CapPrm", "CapEff", "CapAmb"]
-        .iter()
-        .all(|name| fields(status, name).all(|field| field.bytes().all(|digit| digit == b'0')))
+fn has_no_capability(status: &Status) -> bool {
+    let ambient = status.capamb.unwrap_or(0);
+    status.capinh | status.capprm | status.capeff | ambient == 0
 }
 
-fn has_groups(status: &str, identity: &Identity) -> bool {
-    let mut found: Vec<u32> = fields(status, "Groups").filter_map(|gid| gid.parse().ok()).collect();
+fn has_groups(status: &Status, identity: &Identity) -> bool {
+    let mut found = status.groups.clone();
     let mut wanted = identity.groups.clone();
     found.sort_unstable();
     wanted.sort_unstable();
@@ -98,9 +101,4 @@ fn is_way_back(uid: u32, gid: u32) -> bool {
     let user = uid != 0 && set_thread_res_uid(Uid::ROOT, Uid::ROOT, Uid::ROOT).is_ok();
     let group = gid != 0 && set_thread_res_gid(Gid::ROOT, Gid::ROOT, Gid::ROOT).is_ok();
     user || group || set_thread_groups(&[Gid::ROOT]).is_ok()
-}
-
-fn fields<'a>(status: &'a str, name: &str) -> impl Iterator<Item = &'a str> {
-    let line = status.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(':'));
-    line.unwrap_or_default().split_whitespace()
 }

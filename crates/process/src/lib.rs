@@ -27,7 +27,6 @@ mod as_user;
 mod cgroup;
 mod channel;
 mod client;
-mod codec;
 mod command;
 mod credentials;
 mod environment;

@@ -7,7 +7,9 @@
 //!
 //! [`give_back_memory`] is called where a runtime is created, so that servers and workers behave alike.
 
-use std::{fs, sync::Once, thread, time::Duration};
+use std::{sync::Once, thread, time::Duration};
+
+use procfs_core::{FromRead, process::Status};
 
 use crate::unsafe_calls::{keep_no_large_blocks, trim_pools};
 
@@ -79,9 +81,7 @@ impl Size {
 
 /// The memory that this process occupies, in bytes.
 fn resident() -> Option<u64> {
-    let status = fs::read_to_string("/proc/self/status").ok()?;
-    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"))?;
-    let kib: u64 = line.trim().strip_suffix(" kB")?.parse().ok()?;
+    let kib = Status::from_file("/proc/self/status").ok()?.vmrss?;
     Some(kib * 1024)
 }
 

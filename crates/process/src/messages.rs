@@ -1,25 +1,29 @@
-//! What daemon and supervisor say to each other, each message one packet.
+//! The messages between daemon and supervisor, each of them one packet.
+//!
+//! Both ends are the same binary: the daemon starts the supervisor from its own executable. So the
+//! encoding has no version, and no message ever has to be skipped.
 
-use std::{ffi::OsString, path::PathBuf, time::Duration};
+use std::{ffi::OsString, time::Duration};
 
+use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use uuid::Uuid;
 
 use crate::{
-    codec::{Reader, Writer},
     command::{Command, Stdio},
     failure::Failure,
     signal::{Exit, Signal},
 };
 
-/// The largest packet that the daemon sends: a command, and its few numbers.
-pub(crate) const MAX_REQUEST: usize = crate::MAX_COMMAND + 1024;
+/// The largest packet that the daemon sends: a command and a few numbers. A group id takes up to five
+/// bytes, while a command's size counts four.
+pub(crate) const MAX_REQUEST: usize = crate::MAX_COMMAND / 4 * 5 + 1024;
 /// The largest packet that the supervisor sends.
-pub(crate) const MAX_EVENT: usize = 64 * 1024;
-/// The most process ids that fit into it.
-pub(crate) const MAX_MEMBERS: usize = (MAX_EVENT - 64) / 4;
+pub(crate) const MAX_EVENT: usize = 80 * 1024;
+/// The most process ids that fit into it, at five bytes each.
+pub(crate) const MAX_MEMBERS: usize = (MAX_EVENT - 64) / 5;
 
-/// From the daemon. The numbers of requests are its own, and come back in the answers.
-#[derive(Debug, Clone, PartialEq, Eq)]
+/// From the daemon. It numbers its requests, and the answers repeat the number.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum Request {
     /// The first, and only once.
     Configure {
@@ -51,7 +55,7 @@ pub(crate) enum Request {
 }
 
 /// A command as the supervisor needs it: the user by number.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Order {
     pub(crate) id: Uuid,
     pub(crate) program: OsString,
@@ -63,8 +67,8 @@ pub(crate) struct Order {
     pub(crate) max_processes: Option<u32>,
 }
 
-/// Whom to become.
-#[derive(Debug, Clone, PartialEq, Eq)]
+/// The user that a child becomes.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Identity {
     pub(crate) uid: u32,
     pub(crate) gid: u32,
@@ -72,13 +76,13 @@ pub(crate) struct Identity {
 }
 
 /// From the supervisor.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum Event {
-    /// It is ready; the directories of its control groups, which all its processes are below.
+    /// It is ready. All its processes will be below these directories of control groups.
     Ready {
-        groups: Vec<PathBuf>,
+        groups: Vec<OsString>,
     },
-    /// With the descriptors: the terminal's master, or our ends of stdin, stdout and stderr.
+    /// Comes with descriptors: the terminal's master, or our ends of stdin, stdout and stderr.
     Started {
         request: u64,
         pid: u32,
@@ -92,7 +96,7 @@ pub(crate) enum Event {
         id: Uuid,
         exit: Exit,
     },
-    /// A signal was sent to so many, or so many are left after a stop.
+    /// The number of groups that a signal was sent to, or of processes left after a stop.
     Done {
         request: u64,
         count: u32,
@@ -125,145 +129,45 @@ impl From<Command> for Order {
     }
 }
 
+impl Failure {
+    pub(crate) fn encode(&self) -> Vec<u8> {
+        encode(self)
+    }
+
+    pub(crate) fn decode(report: &[u8]) -> Option<Self> {
+        decode(report)
+    }
+}
+
 impl Request {
     pub(crate) fn encode(&self) -> Vec<u8> {
-        let tagged = Writer::starting_with;
-        match self {
-            Self::Configure { max_children, control_groups } => {
-                tagged(0).u32(*max_children).flag(*control_groups)
-            }
-            Self::Spawn { request, order } => order.put(tagged(1).u64(*request)),
-            Self::Signal { request, id, signal } => {
-                tagged(2).u64(*request).id(*id).i32(signal.number())
-            }
-            Self::Stop { request, id, grace } => {
-                tagged(3).u64(*request).id(*id).u64(milliseconds(*grace))
-            }
-            Self::Members { request, id } => tagged(4).u64(*request).id(*id),
-            Self::Shutdown { request, grace } => tagged(5).u64(*request).u64(milliseconds(*grace)),
-        }
-        .finish()
+        encode(self)
     }
 
-    pub(crate) fn decode(bytes: &[u8]) -> Option<Self> {
-        let from = &mut Reader::new(bytes);
-        let message = match from.u8()? {
-            0 => Self::Configure { max_children: from.u32()?, control_groups: from.flag()? },
-            1 => Self::Spawn { request: from.u64()?, order: Order::take(from)? },
-            2 => Self::Signal {
-                request: from.u64()?,
-                id: from.id()?,
-                signal: Signal::from_number(from.i32()?)?,
-            },
-            3 => Self::Stop {
-                request: from.u64()?,
-                id: from.id()?,
-                grace: Duration::from_millis(from.u64()?),
-            },
-            4 => Self::Members { request: from.u64()?, id: from.id()? },
-            5 => Self::Shutdown { request: from.u64()?, grace: Duration::from_millis(from.u64()?) },
-            _ => return None,
-        };
-        from.finish(message)
-    }
-}
-
-impl Order {
-    fn put(&self, to: Writer) -> Writer {
-        let to = to.id(self.id).text(&self.program).list(&self.args, |to, arg| to.text(arg));
-        let to = to.list(&self.env, |to, (name, value)| to.text(name).text(value));
-        let to = to.text(&self.working_dir);
-        let to = to.flag(self.terminal.is_some());
-        let (cols, rows) = self.terminal.unwrap_or_default();
-        let to = to.u16(cols).u16(rows);
-        let to = to.list(self.identity.as_slice(), |to, identity| {
-            to.u32(identity.uid).u32(identity.gid).list(&identity.groups, |to, gid| to.u32(*gid))
-        });
-        to.list(self.max_processes.as_slice(), |to, most| to.u32(*most))
-    }
-
-    fn take(from: &mut Reader<'_>) -> Option<Self> {
-        Some(Self {
-            id: from.id()?,
-            program: from.text()?,
-            args: from.list(Reader::text)?,
-            env: from.list(|from| Some((from.text()?, from.text()?)))?,
-            working_dir: from.text()?,
-            terminal: {
-                let is_terminal = from.flag()?;
-                let size = (from.u16()?, from.u16()?);
-                is_terminal.then_some(size)
-            },
-            identity: from.list(Identity::take)?.pop(),
-            max_processes: from.list(Reader::u32)?.pop(),
-        })
-    }
-}
-
-impl Identity {
-    fn take(from: &mut Reader<'_>) -> Option<Self> {
-        Some(Self { uid: from.u32()?, gid: from.u32()?, groups: from.list(Reader::u32)? })
+    pub(crate) fn decode(packet: &[u8]) -> Option<Self> {
+        decode(packet)
     }
 }
 
 impl Event {
     pub(crate) fn encode(&self) -> Vec<u8> {
-        let tagged = Writer::starting_with;
-        match self {
-            Self::Ready { groups } => tagged(0).list(groups, |to, path| to.text(path.as_os_str())),
-            Self::Started { request, pid, start_time } => {
-                tagged(1).u64(*request).u32(*pid).u64(*start_time)
-            }
-            Self::Failed { request, failure } => {
-                tagged(2).u64(*request).u16(failure.step.into()).i32(failure.errno)
-            }
-            Self::Exited { id, exit } => {
-                let (is_signal, number) = match *exit {
-                    Exit::Code(code) => (false, code),
-                    Exit::Signal(signal) => (true, signal),
-                    Exit::Lost => (true, 0),
-                };
-                tagged(3).id(*id).flag(is_signal).i32(number)
-            }
-            Self::Done { request, count } => tagged(4).u64(*request).u32(*count),
-            Self::Members { request, pids } => {
-                tagged(5).u64(*request).list(pids, |to, pid| to.u32(*pid))
-            }
-        }
-        .finish()
+        encode(self)
     }
 
-    pub(crate) fn decode(bytes: &[u8]) -> Option<Self> {
-        let from = &mut Reader::new(bytes);
-        let message = match from.u8()? {
-            0 => Self::Ready { groups: from.list(|from| from.text().map(PathBuf::from))? },
-            1 => Self::Started { request: from.u64()?, pid: from.u32()?, start_time: from.u64()? },
-            2 => Self::Failed {
-                request: from.u64()?,
-                failure: Failure {
-                    step: u8::try_from(from.u16()?).ok()?.try_into().ok()?,
-                    errno: from.i32()?,
-                },
-            },
-            3 => Self::Exited { id: from.id()?, exit: exit(from.flag()?, from.i32()?) },
-            4 => Self::Done { request: from.u64()?, count: from.u32()? },
-            5 => Self::Members { request: from.u64()?, pids: from.list(Reader::u32)? },
-            _ => return None,
-        };
-        from.finish(message)
+    pub(crate) fn decode(packet: &[u8]) -> Option<Self> {
+        decode(packet)
     }
 }
 
-fn exit(is_signal: bool, number: i32) -> Exit {
-    match (is_signal, number) {
-        (false, code) => Exit::Code(code),
-        (true, 0) => Exit::Lost,
-        (true, signal) => Exit::Signal(signal),
-    }
+fn encode(message: &impl Serialize) -> Vec<u8> {
+    #[expect(clippy::expect_used, reason = "only a list of unknown length fails, and here is none")]
+    postcard::to_stdvec(message).expect("every list knows its length")
 }
 
-fn milliseconds(time: Duration) -> u64 {
-    u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
+/// A list grows with the bytes that are there, not with the length that it claims.
+fn decode<T: DeserializeOwned>(packet: &[u8]) -> Option<T> {
+    let (message, rest) = postcard::take_from_bytes(packet).ok()?;
+    rest.is_empty().then_some(message)
 }
 
 #[cfg(test)]

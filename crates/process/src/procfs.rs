@@ -1,4 +1,8 @@
-//! What `/proc` tells about processes.
+//! Processes as `/proc` shows them.
+//!
+//! The numbers are parsed by `procfs_core`. Command lines and environments are read here: a process
+//! writes its own, as long as it likes and in any bytes, while that library reads them whole and only
+//! as UTF-8.
 
 use std::{
     collections::HashMap,
@@ -9,7 +13,11 @@ use std::{
     path::PathBuf,
 };
 
-use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
+use procfs_core::{FromRead, ProcError, process};
+use rustix::{
+    io::Errno,
+    process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal},
+};
 use uuid::Uuid;
 
 use crate::SESSION_MARKER;
@@ -38,8 +46,8 @@ pub(crate) struct Stat {
 
 /// One process; an error of the kind `NotFound` when there is none.
 pub(crate) fn stat(pid: u32) -> io::Result<Stat> {
-    let text = fs::read(format!("/proc/{pid}/stat")).map_err(gone)?;
-    parse(&text).ok_or_else(|| io::ErrorKind::InvalidData.into())
+    let line = fs::read(format!("/proc/{pid}/stat")).map_err(gone)?;
+    parse(&line).ok_or_else(|| io::ErrorKind::InvalidData.into())
 }
 
 /// All processes that this one may see, by id.
@@ -80,11 +88,8 @@ pub(crate) fn working_dir(pid: u32) -> io::Result<PathBuf> {
 
 /// The number of the user that a process runs as.
 pub(crate) fn owner(pid: u32) -> io::Result<u32> {
-    let mut status = fs::read_to_string(format!("/proc/{pid}/status")).map_err(gone)?;
-    status.make_ascii_lowercase();
-    let line = status.lines().find_map(|line| line.strip_prefix("uid:"));
-    let effective = line.and_then(|line| line.split_whitespace().nth(1)?.parse().ok());
-    effective.ok_or_else(|| io::ErrorKind::InvalidData.into())
+    let status = process::Status::from_file(format!("/proc/{pid}/status")).map_err(unreadable)?;
+    Ok(status.euid)
 }
 
 /// How many processes and threads of a user there are; those that may not be seen do not count.
@@ -118,49 +123,65 @@ fn read(pid: u32, name: &str, most: u64) -> io::Result<Vec<u8>> {
     Ok(bytes)
 }
 
-/// A process that goes while it is read gives an error of its own.
-fn gone(error: io::Error) -> io::Error {
-    if error.raw_os_error() == Some(libc::ESRCH) { io::ErrorKind::NotFound.into() } else { error }
+fn parse(line: &[u8]) -> Option<Stat> {
+    // The library would panic at a line that ends right after the name.
+    let whole = line.strip_suffix(b"\n")?;
+    let stat = process::Stat::from_read(whole).ok()?;
+    // The kernel says -1 of the group and the session of a process that has lost them.
+    let number = |field: i32| u32::try_from(field).unwrap_or(0);
+    Some(Stat {
+        pid: number(stat.pid),
+        parent: number(stat.ppid),
+        group: number(stat.pgrp),
+        session: number(stat.session),
+        threads: u32::try_from(stat.num_threads).ok()?,
+        start_time: stat.starttime,
+        is_dead: matches!(stat.state, 'Z' | 'X' | 'x'),
+    })
 }
 
-/// The program's name is in brackets, and may hold brackets, spaces and line ends.
-fn parse(text: &[u8]) -> Option<Stat> {
-    let open = text.iter().position(|byte| *byte == b'(')?;
-    let close = text.iter().rposition(|byte| *byte == b')')?;
-    let pid = std::str::from_utf8(&text[..open]).ok()?.trim().parse().ok()?;
-    let rest = std::str::from_utf8(text.get(close + 1..)?).ok()?;
-    let fields: Vec<&str> = rest.split_whitespace().collect();
-    // The first of these is the third in the manual's list.
-    let field = |number: usize| fields.get(number - 3).copied();
-    Some(Stat {
-        pid,
-        is_dead: matches!(field(3)?, "Z" | "X" | "x"),
-        parent: field(4)?.parse().ok()?,
-        group: field(5)?.parse().unwrap_or(0),
-        session: field(6)?.parse().unwrap_or(0),
-        threads: field(20)?.parse().ok()?,
-        start_time: field(22)?.parse().ok()?,
-    })
+/// A process that ends while one of its files is read gives `ESRCH`, not the error of a missing file.
+fn gone(error: io::Error) -> io::Error {
+    match Errno::from_io_error(&error) {
+        Some(Errno::SRCH) => io::ErrorKind::NotFound.into(),
+        _ => error,
+    }
+}
+
+fn unreadable(error: ProcError) -> io::Error {
+    match error {
+        ProcError::NotFound(_) => io::ErrorKind::NotFound.into(),
+        ProcError::PermissionDenied(_) => io::ErrorKind::PermissionDenied.into(),
+        ProcError::Io(error, _) => gone(error),
+        _ => io::ErrorKind::InvalidData.into(),
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
+    /// The fields after the name, of a process that is in `state`.
+    fn line(name: &str, state: char) -> String {
+        let rest =
+            "0 0 0 18446744073709551615 1 1 0 0 0 0 0 0 0 0 0 0 17 1 0 0 0 0 0 0 0 0 0 0 0 0 0";
+        format!("42 ({name}) {state} 7 41 40 0 -1 4194560 1 0 0 0 0 0 0 0 20 0 3 0 999 {rest}\n")
+    }
+
     #[test]
     fn a_name_with_brackets_and_spaces_does_not_move_the_fields() {
-        let line = b"42 (a) R (b\n) S 7 41 40 0 -1 4194560 1 0 0 0 0 0 0 0 20 0 3 0 999 1 2\n";
-        let stat = parse(line).unwrap();
+        let stat = parse(line("a) R (b\n", 'S').as_bytes()).unwrap();
         assert_eq!((stat.pid, stat.parent, stat.group, stat.session), (42, 7, 41, 40));
         assert_eq!((stat.threads, stat.start_time, stat.is_dead), (3, 999, false));
+        let name_is_no_text = [b"42 (\xff)", &line("", 'Z').as_bytes()[5..]].concat();
+        assert!(parse(&name_is_no_text).unwrap().is_dead);
     }
 
     #[test]
     fn lines_cut_anywhere_are_refused_without_harm() {
-        let line = b"42 (a) Z 7 42 40 0 -1 4194560 1 0 0 0 0 0 0 0 20 0 3 0 999";
-        assert!(parse(line).unwrap().is_dead);
-        for length in 0..line.len() - 3 {
-            assert_eq!(parse(&line[..length]), None, "{length}");
+        let line = line("a", 'S');
+        for length in 0..line.len() {
+            assert_eq!(parse(&line.as_bytes()[..length]), None, "{length}");
         }
     }
 
@@ -170,11 +191,11 @@ mod tests {
         let stat = stat(me).unwrap();
         assert_eq!(stat.pid, me);
         assert!(all().contains_key(&me));
-        assert_eq!(owner(me).unwrap(), nix::unistd::geteuid().as_raw());
+        assert_eq!(owner(me).unwrap(), rustix::process::geteuid().as_raw());
         assert_eq!(working_dir(me).unwrap(), std::env::current_dir().unwrap());
         let arguments: Vec<_> = std::env::args_os().collect();
         assert_eq!(command_line(me).unwrap(), arguments);
-        assert!(tasks_of(nix::unistd::geteuid().as_raw()) >= u64::from(stat.threads));
+        assert!(tasks_of(rustix::process::geteuid().as_raw()) >= u64::from(stat.threads));
     }
 
     #[test]

@@ -1,9 +1,10 @@
 //! Signals that sessions are sent, and how processes end.
 
 use rustix::process::Signal as Raw;
+use serde::{Deserialize, Serialize};
 
 /// A signal for a session's processes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum Signal {
     /// The terminal is gone.
     Hangup,
@@ -56,7 +57,7 @@ impl Signal {
 }
 
 /// How a process ended.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum Exit {
     /// By itself, with this code.
     Code(i32),

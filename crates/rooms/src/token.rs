@@ -15,8 +15,7 @@ pub(crate) const SESSION: &str = "wp_";
 /// A new token: `prefix`, then 256 random bits in hex.
 pub(crate) fn new_token(prefix: &str) -> Secret {
     let bits: [u8; 32] = rand::rng().random();
-    let hex: String = bits.iter().map(|byte| format!("{byte:02x}")).collect();
-    Secret::from(format!("{prefix}{hex}"))
+    Secret::from(format!("{prefix}{}", hex::encode(bits)))
 }
 
 /// The SHA-256 of a token.

@@ -51,7 +51,7 @@ mod tests {
     #[test]
     fn a_key_is_converted_in_the_usual_way() {
         let id = id("d04ab232742bb4ab3a1368bd4615e4e6d0224ab71a016baf8520a332c9778737");
-        let public = crate::hex::encode(&static_public(&id).unwrap());
+        let public = hex::encode(static_public(&id).unwrap());
         assert!(public.starts_with("7a46e129fd80"), "{public}");
     }
 

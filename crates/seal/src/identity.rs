@@ -182,7 +182,7 @@ mod tests {
         let id = "d04ab232742bb4ab3a1368bd4615e4e6d0224ab71a016baf8520a332c9778737";
         let wg = "7b4e909bbe7ffe44c465a220037d608ee35897d31ef972f07f74892cb0f73f13";
         assert_eq!(identity.node_id().to_string(), id);
-        assert_eq!(crate::hex::encode(&identity.stock_wg_public()), wg);
+        assert_eq!(hex::encode(identity.stock_wg_public()), wg);
     }
 
     #[test]

@@ -26,7 +26,6 @@ pub mod sealer;
 pub mod signature;
 
 mod curve;
-mod hex;
 
 pub use error::SealError;
 pub use handshake::{Initiator, MAX_HANDSHAKE_PAYLOAD, Responder};

@@ -8,8 +8,6 @@ use sha2::{Digest, Sha256};
 use subtle::ConstantTimeEq;
 use zeroize::Zeroizing;
 
-use crate::hex;
-
 /// The key that follows from a mesh's passcode. A handshake with it proves the passcode without
 /// sending it, nor a hash of it.
 ///
@@ -45,7 +43,7 @@ impl fmt::Debug for PasscodeKey {
 /// The hash of a passcode as stock peers put it into `hello`: SHA-256 of its text, in lower-case
 /// hex. `None` without a passcode. Whoever sees the hash can try passcodes at will.
 pub fn stock_hash(passcode: &str) -> Option<String> {
-    (!passcode.is_empty()).then(|| hex::encode(&Sha256::digest(passcode)))
+    (!passcode.is_empty()).then(|| hex::encode(Sha256::digest(passcode)))
 }
 
 /// Whether two hashes as of [`stock_hash`] are the same, in a time that does not tell where they

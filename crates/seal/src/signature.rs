@@ -3,19 +3,22 @@
 use base::NodeId;
 use ed25519_dalek::{Signature, VerifyingKey};
 
-use crate::{Identity, hex};
+use crate::Identity;
 
 /// The Ed25519 signature over a text, as 128 lower-case hex digits.
 pub fn sign_hex(identity: &Identity, text: &str) -> String {
-    hex::encode(&identity.sign(text.as_bytes()))
+    hex::encode(identity.sign(text.as_bytes()))
 }
 
 /// Whether `signature` (128 hex digits of either case) is the node's over the text. Strict: ids and
 /// signatures that would be good for more than one text are not good.
 pub fn verify_hex(id: &NodeId, text: &str, signature: &str) -> bool {
+    let mut bytes = [0; Signature::BYTE_SIZE];
     let key = VerifyingKey::from_bytes(id.as_bytes());
-    let (Ok(key), Some(signature)) = (key, hex::decode(signature)) else { return false };
-    key.verify_strict(text.as_bytes(), &Signature::from_bytes(&signature)).is_ok()
+    let (Ok(key), Ok(())) = (key, hex::decode_to_slice(signature, &mut bytes)) else {
+        return false;
+    };
+    key.verify_strict(text.as_bytes(), &Signature::from_bytes(&bytes)).is_ok()
 }
 
 /// What stock peers sign to register at a relay: their own id. It never changes, so that whoever

@@ -12,6 +12,7 @@ mod reference;
 use std::{path::PathBuf, process::ExitCode};
 
 use clap::{Parser, Subcommand};
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
 /// The command that the daemon starts this binary with for itself; it is of no use by hand.
 const SUPERVISOR: &str = "supervisor";
@@ -79,9 +80,19 @@ fn is_supervisor() -> bool {
     args.next().is_some_and(|first| first == SUPERVISOR) && args.next().is_none()
 }
 
+/// Every connection is a file, and the soft limit of most systems is far below what they allow.
+fn allow_many_files() {
+    /// The most that macOS grants while its hard limit says "unlimited".
+    const OPEN_MAX: u64 = 10_240;
+    let before = getrlimit(Resource::Nofile);
+    let raised = Rlimit { current: before.maximum, ..before };
+    if setrlimit(Resource::Nofile, raised).is_err() && before.current < Some(OPEN_MAX) {
+        let _ = setrlimit(Resource::Nofile, Rlimit { current: Some(OPEN_MAX), ..before });
+    }
+}
+
 fn run(cli: Cli) -> anyhow::Result<()> {
-    // Every connection is a file; the soft limit of most systems is far below what they allow.
-    let _ = rlimit::increase_nofile_limit(u64::MAX);
+    allow_many_files();
     let file = daemon::ConfigFile::find(cli.config.as_deref()).map_err(exit::usage)?;
     match cli.command {
         Command::Up(up) => up.run(file),

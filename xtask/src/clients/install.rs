@@ -45,7 +45,7 @@ pub(super) fn digest(workspace: &Workspace, part: &str) -> Result<String> {
     for path in list(workspace, part) {
         sum.update(fs::read(&path).with_context(|| format!("cannot read {}", path.display()))?);
     }
-    Ok(sum.finalize().iter().map(|byte| format!("{byte:02x}")).collect())
+    Ok(hex::encode(sum.finalize()))
 }
 
 fn place(workspace: &Workspace, part: &str) -> PathBuf {

@@ -13,6 +13,9 @@ use jiff::{Timestamp, ToSpan, tz::TimeZone};
 const PARTS: i128 = 60_000;
 
 /// Tokens a minute. It is full at first, and refills steadily.
+///
+/// Not a limiter of `governor`: that cannot take back what a job turned out not to use, nor go below
+/// zero when it used more than was estimated.
 #[derive(Debug, Clone)]
 pub(crate) struct Bucket {
     limit: u64,

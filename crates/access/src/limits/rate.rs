@@ -2,18 +2,13 @@
 
 use std::{
     num::NonZeroU32,
-    sync::{
-        Arc,
-        atomic::{AtomicU64, Ordering},
-    },
     time::{Duration, Instant},
 };
 
 use governor::{
     Quota, RateLimiter,
-    clock::Clock,
+    clock::{Clock, FakeRelativeClock},
     middleware::StateInformationMiddleware,
-    nanos::Nanos,
     state::{InMemoryState, direct::NotKeyed},
 };
 
@@ -21,40 +16,30 @@ use super::Gauge;
 
 const MINUTE: Duration = Duration::from_secs(60);
 
-/// The time as it was last given: the limiter has no clock of its own.
-#[derive(Debug, Clone, Default)]
-struct GivenClock(Arc<AtomicU64>);
-
-impl Clock for GivenClock {
-    type Instant = Nanos;
-
-    fn now(&self) -> Nanos {
-        self.0.load(Ordering::Relaxed).into()
-    }
-}
-
-/// So many requests a minute: all at once after a minute's rest, then evenly.
+/// Requests a minute: all at once after a minute's rest, then evenly.
 pub(crate) struct Rate {
     limit: NonZeroU32,
-    began: Instant,
-    clock: GivenClock,
-    limiter: RateLimiter<NotKeyed, InMemoryState, GivenClock, StateInformationMiddleware>,
-    /// How many might yet have come at once after the last one, and when that was.
+    limiter: RateLimiter<NotKeyed, InMemoryState, FakeRelativeClock, StateInformationMiddleware>,
+    /// Moved by hand: time is a parameter here.
+    clock: FakeRelativeClock,
+    /// The time that the clock shows.
+    shown: Instant,
+    /// How many more requests could have been made right after the last one, and when that was.
     last: (u32, Instant),
 }
 
 impl Rate {
     pub(crate) fn new(limit: NonZeroU32, now: Instant) -> Self {
-        let clock = GivenClock::default();
+        let clock = FakeRelativeClock::default();
         let limiter = RateLimiter::direct_with_clock(Quota::per_minute(limit), clock.clone())
             .with_middleware::<StateInformationMiddleware>();
-        Self { limit, began: now, clock, limiter, last: (limit.get(), now) }
+        Self { limit, limiter, clock, shown: now, last: (limit.get(), now) }
     }
 
     /// Counts a request, or says how long until one may come.
     pub(crate) fn take(&mut self, now: Instant) -> Result<(), Duration> {
-        let passed = now.saturating_duration_since(self.began).as_nanos();
-        self.clock.0.fetch_max(u64::try_from(passed).unwrap_or(u64::MAX), Ordering::Relaxed);
+        self.clock.advance(now.saturating_duration_since(self.shown));
+        self.shown = self.shown.max(now);
         let state = self.limiter.check();
         let state = state.map_err(|until| until.wait_time_from(self.clock.now()))?;
         self.last = (state.remaining_burst_capacity(), now);

@@ -68,7 +68,7 @@ impl Registration {
         let register = Register {
             public_key: node.to_string(),
             node: RelayNodeId::from(node),
-            wg_public_key: Some(hex(&identity.stock_wg_public())),
+            wg_public_key: Some(hex::encode(identity.stock_wg_public())),
             display_name: home.name(),
             capabilities: within_bounds(capabilities),
             signature: sign_hex(identity, &text),
@@ -118,12 +118,8 @@ pub(super) fn answer(identity: &Identity, peer: &NodeId, session: &str) -> Strin
         local_ip: None,
         local_port: None,
         nat_type: "unknown".to_owned(),
-        wg_public_key: Some(hex(&identity.stock_wg_public())),
+        wg_public_key: Some(hex::encode(identity.stock_wg_public())),
     };
     let session = session.to_owned();
     Offer { from, to, session, connection_info, signature }.encode(ForwardKind::Answer)
-}
-
-fn hex(bytes: &[u8; 32]) -> String {
-    NodeId::new(*bytes).to_string()
 }

@@ -6,29 +6,35 @@ use super::*;
 fn the_unified_hierarchy_and_that_of_a_controller_are_told_apart() {
     let unified = "41 31 0:38 / /sys/fs/cgroup/unified rw shared:4 - cgroup2 cgroup2 rw";
     let pids = "39 31 0:36 /a /sys/fs/cgroup/pids rw,relatime - cgroup cgroup rw,pids";
-    assert_eq!(mount_of(unified, None), Some(("/sys/fs/cgroup/unified", "/")));
+    let found = |mount: &str, root: &str| Some((PathBuf::from(mount), root.to_owned()));
+    assert_eq!(mount_of(unified, None), found("/sys/fs/cgroup/unified", "/"));
     assert_eq!(mount_of(pids, None), None);
-    assert_eq!(mount_of(pids, Some("pids")), Some(("/sys/fs/cgroup/pids", "/a")));
+    assert_eq!(mount_of(pids, Some("pids")), found("/sys/fs/cgroup/pids", "/a"));
     assert_eq!(mount_of(unified, Some("pids")), None);
     assert_eq!(mount_of("nonsense", None), None);
 }
 
 #[test]
 fn a_path_with_colons_is_read_whole() {
-    assert_eq!(path_of("0::/user.slice/a:b", None), Some("/user.slice/a:b"));
-    assert_eq!(path_of("8:cpu,pids:/x", Some("pids")), Some("/x"));
+    let path_of = |line: &str, controller| {
+        let groups = ProcessCGroups::from_read(line.as_bytes()).unwrap();
+        let group = groups.into_iter().find(|group| is_in(group, controller));
+        group.map(|group| group.pathname)
+    };
+    assert_eq!(path_of("0::/user.slice/a:b", None).as_deref(), Some("/user.slice/a:b"));
+    assert_eq!(path_of("8:cpu,pids:/x", Some("pids")).as_deref(), Some("/x"));
     assert_eq!(path_of("8:cpu:/x", Some("pids")), None);
 }
 
 #[test]
 fn a_session_is_found_in_its_group_and_in_groups_below() {
     let id = Uuid::from_u128(7);
-    for path in [format!("0::/a/warren-1-2/{id}"), format!("8:pids:/warren-1-2/{id}/own")] {
+    for path in [format!("/a/warren-1-2/{id}"), format!("/warren-1-2/{id}/own")] {
         assert_eq!(session_below(&path, "warren-1-2"), Some(id));
         assert_eq!(session_below(&path, "warren-1-3"), None);
         assert_eq!(session_below(&path, ""), None);
     }
-    for other in ["0::/warren-1-2", "0::/warren-1-2/x", "", "0::/"] {
+    for other in ["/warren-1-2", "/warren-1-2/x", "", "/"] {
         assert_eq!(session_below(other, "warren-1-2"), None);
     }
 }

@@ -106,7 +106,9 @@ impl Driver {
     pub(super) async fn ready(&mut self) -> io::Result<()> {
         channel::send(self.socket.get_ref(), &Request::from(self.limits).encode(), &[])?;
         match self.first_event().await? {
-            Some(Event::Ready { groups }) => self.groups = groups,
+            Some(Event::Ready { groups }) => {
+                self.groups = groups.into_iter().map(PathBuf::from).collect();
+            }
             _ => return Err(io::Error::new(io::ErrorKind::InvalidData, "it is no supervisor")),
         }
         Ok(())

@@ -16,6 +16,7 @@ use std::{
 use nix::sys::signal::SigSet;
 use rustix::{
     fs::Mode,
+    io::Errno,
     process::{
         Resource, Rlimit, Signal, getppid, ioctl_tiocsctty, set_parent_process_death_signal,
         setrlimit, setsid, umask,
@@ -51,7 +52,7 @@ pub(super) fn become_program(
     supervisor: u32,
 ) -> ! {
     let Err(failure) = steps(order, stdio, group, supervisor);
-    let _ = File::from(report).write_all(&failure.to_bytes());
+    let _ = File::from(report).write_all(&failure.encode());
     exit_child(FAILED)
 }
 
@@ -119,7 +120,7 @@ fn execute(order: &Order) -> io::Error {
     command.env(OsStr::new(SESSION_MARKER), order.id.to_string());
     let error = command.exec();
     if error.kind() == io::ErrorKind::PermissionDenied && !is_anywhere(order) {
-        return io::Error::from_raw_os_error(libc::ENOENT);
+        return Errno::NOENT.into();
     }
     error
 }

@@ -24,6 +24,7 @@ use std::{
     fs::OpenOptions,
     io::{self, Write},
     os::fd::{AsFd, OwnedFd},
+    path::PathBuf,
     time::Duration,
 };
 
@@ -70,7 +71,8 @@ fn run() -> io::Result<()> {
     let Some((max_children, control_groups)) = first_word(&socket)? else { return Ok(()) };
     let groups = if control_groups { Groups::prepare() } else { Groups::default() };
     let mut supervising = Supervising::new(socket, signals, groups, max_children);
-    supervising.tell(&Event::Ready { groups: supervising.groups.directories() }, Vec::new());
+    let groups = supervising.groups.directories().into_iter().map(PathBuf::into_os_string);
+    supervising.tell(&Event::Ready { groups: groups.collect() }, Vec::new());
     supervising.run()
 }
 

@@ -10,6 +10,8 @@ use std::{
     time::{Duration, Instant},
 };
 
+use rustix::io::Errno;
+
 use crate::channel;
 
 /// How many may wait before no more requests are taken.
@@ -61,9 +63,8 @@ impl Outgoing {
 
 /// Too many descriptors are under way, or memory is short: it passes.
 fn is_passing(error: &io::Error) -> bool {
-    [libc::ETOOMANYREFS, libc::ENOBUFS, libc::ENOMEM]
-        .iter()
-        .any(|it| error.raw_os_error() == Some(*it))
+    let errno = Errno::from_io_error(error);
+    matches!(errno, Some(Errno::TOOMANYREFS | Errno::NOBUFS | Errno::NOMEM))
 }
 
 #[cfg(test)]

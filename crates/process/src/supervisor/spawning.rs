@@ -20,7 +20,7 @@ use uuid::Uuid;
 use super::{child, events::Supervising};
 use crate::{
     cgroup::Group,
-    failure::{FAILURE_BYTES, Failure, Step},
+    failure::{Failure, Step},
     messages::{Event, Order},
     procfs,
     unsafe_calls::fork_single_threaded,
@@ -158,10 +158,14 @@ impl Supervising {
 
 /// What a child wrote: nothing until its pipe closed means that it became the program.
 fn report(pipe: &mut File) -> Option<Result<(), Failure>> {
-    let mut bytes = [0; FAILURE_BYTES];
+    // A pipe takes a report this short in one piece, so it is never read in parts.
+    let mut bytes = [0; 16];
     match pipe.read(&mut bytes) {
         Ok(0) => Some(Ok(())),
-        Ok(_) => Some(Err(Failure::from_bytes(bytes).unwrap_or(Failure::plain(Step::Fork)))),
+        Ok(length) => {
+            let failure = Failure::decode(&bytes[..length]);
+            Some(Err(failure.unwrap_or(Failure::plain(Step::Fork))))
+        }
         Err(error) if error.kind() == io::ErrorKind::WouldBlock => None,
         Err(error) => Some(Err(Failure::at(Step::Fork)(error))),
     }

@@ -1,6 +1,6 @@
 //! The identity of a node.
 
-use std::fmt::{self, Write as _};
+use std::fmt;
 
 use ed25519_dalek::{Signer, SigningKey};
 
@@ -22,20 +22,13 @@ impl MeshKey {
 
     /// The node's id: its public key in hex digits.
     pub fn id(&self) -> String {
-        hex(self.0.verifying_key().as_bytes())
+        hex::encode(self.0.verifying_key().as_bytes())
     }
 
     /// The signature over a text, in hex digits.
     pub fn sign(&self, text: &str) -> String {
-        hex(&self.0.sign(text.as_bytes()).to_bytes())
+        hex::encode(self.0.sign(text.as_bytes()).to_bytes())
     }
-}
-
-pub(super) fn hex(bytes: &[u8]) -> String {
-    bytes.iter().fold(String::new(), |mut text, byte| {
-        write!(text, "{byte:02x}").expect("text grows");
-        text
-    })
 }
 
 #[cfg(test)]

@@ -10,8 +10,6 @@ use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 
-use super::key::hex;
-
 /// The length of a piece of a model, in bytes, but for the last of a file.
 pub const CHUNK: usize = 1_048_576;
 
@@ -31,7 +29,7 @@ pub fn passcode_hash(passcode: &str) -> String {
 
 /// The SHA-256 of bytes, in hex digits.
 pub fn sha256_hex(bytes: &[u8]) -> String {
-    hex(&Sha256::digest(bytes))
+    hex::encode(Sha256::digest(bytes))
 }
 
 /// A UUID that is used once, in lower case.

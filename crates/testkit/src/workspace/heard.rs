@@ -34,7 +34,7 @@ impl Heard {
     /// A binary frame.
     pub(super) fn binary(bytes: &[u8]) -> Self {
         assert!(bytes.len() >= HEADER && bytes[0] == 1, "no output frame: {bytes:?}");
-        let hex: String = bytes[1..17].iter().map(|byte| format!("{byte:02x}")).collect();
+        let hex = hex::encode(&bytes[1..17]);
         let parts = [&hex[..8], &hex[8..12], &hex[12..16], &hex[16..20], &hex[20..]];
         let seq = bytes[17..HEADER].iter().fold(0, |seq, byte| seq << 8 | u64::from(*byte));
         let text = std::str::from_utf8(&bytes[HEADER..]).expect("output is UTF-8").to_owned();

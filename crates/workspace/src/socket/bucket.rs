@@ -1,27 +1,49 @@
-//! How often a connection may send: what is over waits with its sender, and nothing is lost.
+//! How often a connection may send: a message over the rate delays the next one, and none is lost.
 
-use std::time::{Duration, Instant};
+use std::{
+    num::NonZeroU32,
+    time::{Duration, Instant},
+};
 
-/// So many tokens a second, and as many at once.
+use governor::{
+    Quota, RateLimiter,
+    clock::{Clock, FakeRelativeClock},
+    middleware::NoOpMiddleware,
+    nanos::Nanos,
+    state::{InMemoryState, direct::NotKeyed},
+};
+
+/// A number of messages a second, and as many at once.
 #[derive(Debug)]
 pub(super) struct Bucket {
-    rate: f64,
-    left: f64,
-    filled: Instant,
+    limiter: RateLimiter<NotKeyed, InMemoryState, FakeRelativeClock, NoOpMiddleware<Nanos>>,
+    /// Moved by hand: time is a parameter here.
+    clock: FakeRelativeClock,
+    /// The time that the clock shows.
+    shown: Instant,
 }
 
 impl Bucket {
     pub(super) fn new(rate: u32, now: Instant) -> Self {
-        let rate = f64::from(rate.max(1));
-        Self { rate, left: rate, filled: now }
+        let quota = Quota::per_second(NonZeroU32::new(rate).unwrap_or(NonZeroU32::MIN));
+        let clock = FakeRelativeClock::default();
+        let limiter = RateLimiter::direct_with_clock(quota, clock.clone());
+        Self { limiter, clock, shown: now }
     }
 
-    /// Takes one for a message that has come, and says how long to wait before the next is read.
+    /// Counts a message that has arrived. Returns how long to wait before the next one is read.
     pub(super) fn take(&mut self, now: Instant) -> Option<Duration> {
-        let passed = now.saturating_duration_since(self.filled).as_secs_f64();
-        self.left = (self.left + passed * self.rate).min(self.rate) - 1.0;
-        self.filled = self.filled.max(now);
-        (self.left < 0.0).then(|| Duration::from_secs_f64(-self.left / self.rate))
+        self.show(now);
+        let free_in = self.limiter.check().err()?.wait_time_from(self.clock.now());
+        // The message has already been read. So it takes the next place, which is not free yet.
+        self.show(self.shown + free_in);
+        let _taken = self.limiter.check();
+        Some(self.shown.saturating_duration_since(now))
+    }
+
+    fn show(&mut self, time: Instant) {
+        self.clock.advance(time.saturating_duration_since(self.shown));
+        self.shown = self.shown.max(time);
     }
 }
 
@@ -30,7 +52,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn as_many_as_the_rate_come_at_once_and_then_so_many_a_second() {
+    fn a_burst_of_the_rate_passes_and_then_messages_wait() {
         let mut now = Instant::now();
         let mut bucket = Bucket::new(10, now);
         assert!((0..10).all(|_| bucket.take(now).is_none()));

@@ -2,7 +2,7 @@
 //! it joined. In one file, readable by its owner only.
 
 use std::{
-    fs::{self, DirBuilder, File, OpenOptions},
+    fs::{self, DirBuilder, File, OpenOptions, TryLockError},
     io::{ErrorKind, Read, Write},
     os::unix::fs::{DirBuilderExt, OpenOptionsExt},
     path::{Path, PathBuf},
@@ -13,7 +13,6 @@ use anyhow::{Context, bail};
 use base::Secret;
 use client::room::RoomSummary;
 use daemon::options::home_directory;
-use fs4::fs_std::FileExt;
 use serde::{Deserialize, Serialize};
 
 /// The most rooms, and the most participants, that are kept; the oldest are forgotten.
@@ -206,10 +205,11 @@ async fn lock(directory: &Path) -> anyhow::Result<File> {
     DirBuilder::new().recursive(true).mode(0o700).create(directory)?;
     let lock = private().truncate(false).open(directory.join("rooms.lock"))?;
     for _ in 0..TRIES.0 {
-        if FileExt::try_lock_exclusive(&lock)? {
-            return Ok(lock);
+        match lock.try_lock() {
+            Ok(()) => return Ok(lock),
+            Err(TryLockError::WouldBlock) => tokio::time::sleep(TRIES.1).await,
+            Err(TryLockError::Error(error)) => return Err(error.into()),
         }
-        tokio::time::sleep(TRIES.1).await;
     }
     bail!("another Warren has held it for too long")
 }
