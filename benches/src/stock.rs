@@ -199,7 +199,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_one_stock_peer_gives_another_fetches_bit_by_bit() {
+    fn one_stock_peer_fetches_another_s_file_bit_by_bit() {
         let dir = tempfile::tempdir().unwrap();
         let (from, to) = (dir.path().join("from"), dir.path().join("to"));
         let bytes: Vec<u8> = (0..CHUNK + 7).map(|at| (at % 251) as u8).collect();

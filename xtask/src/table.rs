@@ -75,7 +75,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_a_table_is_an_error() {
+    fn a_malformed_table_is_an_error() {
         assert!(parse("no table").is_err());
         assert!(table("").is_err());
         assert!(table("| `a` | pure |\n").is_err());

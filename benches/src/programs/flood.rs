@@ -207,7 +207,7 @@ mod tests {
     }
 
     #[test]
-    fn what_programs_say_is_in_no_page() {
+    fn the_words_of_programs_are_in_no_page() {
         for kind in Kind::ALL {
             let text = text(&kind.page());
             assert!(!text.contains(READY) && !text.contains(OVER));

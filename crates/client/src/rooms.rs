@@ -256,7 +256,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn what_keeps_no_rooms_is_told_from_a_room_that_is_not_there() {
+    async fn a_server_without_rooms_differs_from_a_missing_room() {
         for (status, body) in [("404 Not Found", "404 page not found"), ("200 OK", "{}")] {
             let server = RawServer::start().await;
             let warren = Warren::new(&server.url(), None).unwrap();

@@ -238,7 +238,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_asked_is_a_query() {
+    fn a_question_becomes_a_query() {
         let asked = UsageAsked {
             by: vec![UsageBy::Key, UsageBy::Day],
             since: Some("7d".to_owned()),

@@ -248,7 +248,7 @@ async fn members_speak_as_themselves() {
 }
 
 #[tokio::test]
-async fn what_may_be_asked_twice_survives_a_lost_connection() {
+async fn a_repeatable_request_survives_a_lost_connection() {
     let mut rig = Rig::new(vec![Reply::Drops, Reply::Says(waited(true))]).await;
     let done = rig.call("wait", json!({})).await;
     assert_eq!(done.is_error, Some(false), "{done:?}");
@@ -257,7 +257,7 @@ async fn what_may_be_asked_twice_survives_a_lost_connection() {
 }
 
 #[tokio::test]
-async fn what_is_not_to_happen_twice_is_not_asked_again() {
+async fn an_unrepeatable_request_is_not_sent_again() {
     let mut rig = Rig::new(vec![Reply::Drops]).await;
     let lost = rig.call("send", json!({"message": "hi"})).await;
     assert_eq!(lost.is_error, Some(true), "{lost:?}");
@@ -267,7 +267,7 @@ async fn what_is_not_to_happen_twice_is_not_asked_again() {
 }
 
 #[tokio::test]
-async fn what_goes_wrong_is_told_in_words_that_the_model_can_act_on() {
+async fn errors_are_told_in_words_that_the_model_can_act_on() {
     let refusal = ServerMessage::error("the inbox of the team is full");
     let mut rig = Rig::new(vec![Reply::Says(refusal)]).await;
     let refused = rig.call("send", json!({"message": "hi"})).await;

@@ -202,7 +202,7 @@ mod tests {
     }
 
     #[test]
-    fn who_knows_the_code_does_not_know_the_password() {
+    fn the_code_does_not_stand_for_the_password() {
         let room = RoomId::from("a");
         let mut attempts = tried(10, 0);
         attempts.right(&room, Knows::Code, HERE, 0);

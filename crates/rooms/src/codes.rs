@@ -146,7 +146,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_a_code_is_none() {
+    fn a_text_that_cannot_be_a_code_is_refused() {
         let long = "a-".repeat(64);
         for text in ["", " ", "---", "ü-eagle-42", "swift/eagle", "abc\0ef", "swift.", &long] {
             assert_eq!(normalise(text), None, "{text:?}");

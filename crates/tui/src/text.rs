@@ -111,7 +111,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_typed_is_broken_anywhere_and_leaves_room_for_the_cursor() {
+    fn typed_text_is_broken_anywhere_and_leaves_room_for_the_cursor() {
         assert_eq!(fold("abc de", 4), ["abc ", "de"]);
         assert_eq!(fold("abcd", 4), ["abcd", ""]);
         assert_eq!(fold("", 4), [""]);

@@ -48,7 +48,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_one_side_lacks_is_named() {
+    fn a_setting_that_one_side_lacks_is_named() {
         let code = settings("#[arg(long, env = \"WARREN_A\")] #[arg(env = \"WARREN_B_C\")]");
         let page = variables("`WARREN_B_C`, `WARREN_D`; the prefix is `WARREN_`");
         let expected = [

@@ -185,7 +185,7 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn what_is_sent_to_an_echo_comes_back() {
+    async fn messages_to_an_echo_come_back() {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let addr = listener.local_addr().unwrap();
         tokio::spawn(crate::echo::serve(listener));

@@ -147,7 +147,7 @@ mod tests {
     use super::*;
 
     #[tokio::test(start_paused = true)]
-    async fn what_does_not_arrive_or_arrives_twice_is_a_failure() {
+    async fn an_event_that_does_not_arrive_or_arrives_twice_is_a_failure() {
         let board = Board::new();
         board.expect(3);
         board.sent(7, 1_000);

@@ -83,7 +83,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_address_is_refused_and_shows_no_password() {
+    fn a_bad_address_is_refused_without_showing_its_password() {
         for server in ["", "h:1", "ftp://h", "http://", "http://u:pw@h", "http://h/?a=1"] {
             let error = Address::new(server, None).unwrap_err().to_string();
             assert!(!error.contains("pw"), "{error}");

@@ -37,7 +37,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_not_there_is_told_from_what_may_not_be() {
+    fn a_missing_thing_differs_from_a_forbidden_one() {
         assert!(refusal("there is no session 1".to_owned()).is_not_found());
         assert!(refusal("no such file or directory".to_owned()).is_not_found());
         assert!(!refusal("permission denied".to_owned()).is_not_found());

@@ -140,7 +140,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_acknowledged_is_sent_again_in_order_with_its_id() {
+    fn unacknowledged_input_is_sent_again_in_order_with_its_id() {
         let mut inputs = inputs();
         let sent: Vec<_> = [&b"a"[..], b"\x00\xff", b"c"].map(|it| inputs.push(it)).concat();
         assert_eq!(id_and_bytes(sent[1].clone()), ("p-2".to_owned(), vec![0, 0xff]));

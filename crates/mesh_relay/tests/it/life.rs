@@ -51,7 +51,7 @@ async fn who_only_answers_pings_is_gone_after_its_registration_expires() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn who_does_not_register_is_closed() {
+async fn a_link_that_does_not_register_is_closed() {
     let relay = relay();
     let (near, far) = duplex(1 << 16);
     let (link, outbox) = Link::new(Box::pin(near), Role::Server);

@@ -314,7 +314,7 @@ mod tests {
     }
 
     #[test]
-    fn what_has_no_message_has_no_frame_for_those_who_read_messages_and_the_other_way_round() {
+    fn an_event_without_a_message_has_no_frame_for_readers_of_messages_and_vice_versa() {
         let Told { event, message } = left();
         let event = Told { event, message: None }.encode(1, "A").with_id(1, None);
         assert!(text(&event, Form::Messages).is_none());
@@ -342,7 +342,7 @@ mod tests {
 
     /// Otherwise a log could grow over its bound by what nobody has read yet.
     #[test]
-    fn what_is_made_when_it_is_read_counts_for_more_than_it_takes() {
+    fn a_frame_made_on_reading_counts_for_more_than_it_takes() {
         for text in ["", "\u{1}\u{1}\"\\\n", "plain words"] {
             let text = text.repeat(100);
             let failed = LlmFailed {

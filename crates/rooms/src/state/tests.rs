@@ -118,7 +118,7 @@ fn a_stock_participants_life_is_told_as_it_happens() {
 }
 
 #[test]
-fn whoever_is_not_heard_of_is_told_to_be_offline_once_and_back_when_it_comes_back() {
+fn a_silent_participant_is_reported_offline_once_and_back_when_it_returns() {
     let mut state = state();
     stock(&mut state, "p", 0);
     let linked = link(&mut state, "p", 1, 0);
@@ -143,7 +143,7 @@ fn heartbeats_keep_a_participant_from_being_offline() {
 }
 
 #[test]
-fn whoever_was_gone_for_a_day_is_forgotten() {
+fn a_participant_that_was_gone_for_a_day_is_forgotten() {
     let mut state = state();
     stock(&mut state, "gone", 0);
     stock(&mut state, "there", 0);

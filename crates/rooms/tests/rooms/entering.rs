@@ -152,7 +152,7 @@ async fn a_changed_password_is_asked_for_at_once() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn who_watches_a_room_that_gets_a_new_password_has_to_show_it() {
+async fn a_watcher_of_a_room_with_a_new_password_has_to_show_it() {
     let (_, rooms) = empty();
     let made = make(&rooms, named("open"));
     let (room, host) = (Arc::clone(&made.room), made.host_token.expose());

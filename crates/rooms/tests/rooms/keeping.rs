@@ -49,7 +49,7 @@ async fn rooms_and_their_participants_are_there_again_after_a_restart() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_cannot_be_written_does_not_happen() {
+async fn a_change_that_cannot_be_written_does_not_happen() {
     let (store, rooms) = empty();
     let made = make(&rooms, named("room"));
     let (room, host) = (made.room, made.host_token.expose().to_owned());
@@ -201,7 +201,7 @@ async fn models_that_changed_are_written_once_the_connection_is_gone() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_cannot_be_read_of_a_participant_costs_only_that_participant() {
+async fn an_unreadable_row_costs_only_its_participant() {
     let (store, rooms) = empty();
     let room = room(&rooms);
     join(&room, "p", Kind::Tunnel);

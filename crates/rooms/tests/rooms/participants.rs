@@ -98,7 +98,7 @@ async fn only_itself_and_the_host_take_a_participant_out() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn whoever_calls_endpoints_is_woken_by_one_that_joins_and_one_that_is_lost() {
+async fn the_caller_of_endpoints_is_woken_by_a_join_and_by_a_loss() {
     let (_, rooms) = empty();
     let room = room(&rooms);
     let address: SocketAddr = (HERE, 11434).into();
@@ -136,7 +136,7 @@ async fn a_participant_generates_as_it_says_itself_or_else_as_its_room() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn who_watches_all_rooms_sees_messages_of_those_that_it_may_see() {
+async fn a_watcher_of_all_rooms_sees_messages_of_rooms_it_may_see() {
     let (_, rooms) = empty();
     let hidden = make(&rooms, named("hidden")).room;
     let public = rooms::NewRoom { public: true, ..named("public") };

@@ -310,7 +310,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn what_is_not_there_uses_up_no_reply_and_a_probe_does_not_count() {
+    async fn a_missing_path_uses_up_no_reply_and_a_probe_does_not_count() {
         let backend = MockBackend::start(&["m"]).await;
         backend.answers_only(&["/v1/chat/completions"]);
         backend.then(Reply::completion("kept"));
@@ -336,7 +336,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn what_is_kept_is_bounded() {
+    async fn kept_requests_are_bounded() {
         let backend = MockBackend::start(&[]).await;
         let received = Received {
             method: String::new(),

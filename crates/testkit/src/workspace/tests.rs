@@ -49,7 +49,7 @@ fn a_frame_is_read() {
 }
 
 #[test]
-fn what_follows_is_taken_and_what_is_lost_or_twice_is_found() {
+fn following_numbers_are_taken_and_lost_or_repeated_ones_are_found() {
     let mut follow = Follow::new(SESSION);
     assert_eq!(follow.attach()["after_seq"], serde_json::Value::Null);
     assert!(follow.take(&output(1, "a")).is_err(), "nothing comes before session_history");

@@ -261,7 +261,7 @@ mod tests {
     }
 
     #[test]
-    fn who_comes_and_goes_is_told_and_listed() {
+    fn joins_and_leaves_are_told_and_listed() {
         let mut room = watched();
         happen(&mut room, RoomEvent::ParticipantJoined(participant("bob")));
         assert_eq!(last(&room), "Bob joined with llama3.2:3b");

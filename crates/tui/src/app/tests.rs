@@ -327,7 +327,7 @@ fn the_wheel_moves_what_it_is_over() {
 }
 
 #[test]
-fn whoever_looks_at_what_was_before_stays_there() {
+fn a_view_that_was_scrolled_back_stays_there() {
     let mut app = informed();
     let room = app.rooms.open_mut().unwrap();
     (0..40).for_each(|second| room.activity.people(second, "ada", "joined"));

@@ -54,7 +54,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_known_stays_while_the_server_is_away() {
+    fn known_facts_stay_while_the_server_is_away() {
         let mut told = Told::default();
         told.take(Some(Ok(vec![1])));
         let (url, reason) = ("u".to_owned(), "r".to_owned());

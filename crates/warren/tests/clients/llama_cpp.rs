@@ -109,7 +109,7 @@ async fn answers_every_api_that_it_serves_itself() {
 
 /// It answers 501 to embeddings, which the worker has found out beforehand.
 #[tokio::test]
-async fn what_it_does_not_serve_is_told_as_such() {
+async fn an_endpoint_that_it_does_not_serve_is_refused_as_such() {
     let llama = Llama::start(&[]).await;
     let body = json!({"model": MODEL, "input": "hi"});
     let answer = llama.house.client().post_json("/v1/embeddings", &body).await;

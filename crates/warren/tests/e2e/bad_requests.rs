@@ -177,7 +177,7 @@ async fn an_unknown_path_is_a_404_in_json() {
 }
 
 #[tokio::test]
-async fn what_is_no_http_at_all_harms_nobody() {
+async fn bytes_that_are_not_http_harm_nobody() {
     let daemon = serve().start().await;
     let garbage: [&[u8]; 4] = [
         b"\x16\x03\x01\x02\x00\x01",

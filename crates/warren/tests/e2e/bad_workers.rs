@@ -217,7 +217,7 @@ async fn the_first_message_must_be_a_registration() {
 
 /// The server waits ten seconds for a registration, and no longer.
 #[tokio::test]
-async fn who_does_not_register_is_closed() {
+async fn a_link_that_does_not_register_is_closed() {
     let daemon = serve().start().await;
     let mut worker = Connect::to(&daemon).open().await.unwrap();
     let begun = std::time::Instant::now();

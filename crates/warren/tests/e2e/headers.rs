@@ -9,7 +9,7 @@ both_forms!(
     a_worker_never_sees_the_clients_credentials,
     hop_by_hop_headers_stay_on_their_hop,
     a_backends_own_request_id_reaches_the_client,
-    what_speaks_for_an_origin_stays_at_the_backend,
+    headers_that_speak_for_an_origin_stay_at_the_backend,
 );
 
 const SECRET: [(&str, &str); 5] = [
@@ -83,7 +83,7 @@ async fn hop_by_hop_headers_stay_on_their_hop(form: Form) {
 }
 
 /// Clients would take such headers for the server's own.
-async fn what_speaks_for_an_origin_stays_at_the_backend(form: Form) {
+async fn headers_that_speak_for_an_origin_stay_at_the_backend(form: Form) {
     const SPEAK: [(&str, &str); 6] = [
         ("location", "http://elsewhere.example/"),
         ("link", "</x>; rel=preload"),

@@ -62,7 +62,7 @@ async fn a_node_is_let_in_on_any_path_and_listed_like_any_worker() {
 }
 
 #[tokio::test]
-async fn what_is_missing_is_told_in_the_stock_words() {
+async fn a_missing_field_is_named_in_the_stock_words() {
     let daemon = with_nodes().await;
     let missing = closed(4001, "Missing token, model, max_concurrency, or name");
     for query in [

@@ -142,7 +142,7 @@ async fn messages_and_responses_are_served_by_a_node() {
 }
 
 #[tokio::test]
-async fn what_no_node_can_do_is_refused_by_name() {
+async fn a_request_that_no_node_can_serve_is_refused_by_name() {
     let daemon = with_nodes().await;
     let _node = join_node(&daemon, "gpu", 1).await;
     let mut asked = ask(false);
@@ -157,7 +157,7 @@ async fn what_no_node_can_do_is_refused_by_name() {
 }
 
 #[tokio::test]
-async fn what_no_node_can_do_goes_to_a_worker_that_can() {
+async fn a_request_that_no_node_can_serve_goes_to_a_worker() {
     let daemon = with_nodes().await;
     let mut node = join_node(&daemon, "gpu", 4).await;
     let mut worker = join(&daemon, Form::Binary, "worker", 1).await;
@@ -216,7 +216,7 @@ async fn the_work_of_a_lost_node_goes_to_another() {
 }
 
 #[tokio::test]
-async fn what_a_lost_node_had_begun_ends_with_an_error() {
+async fn an_answer_that_a_lost_node_had_begun_ends_with_an_error() {
     let daemon = with_nodes().await;
     let mut node = join_node(&daemon, "gpu", 1).await;
     let asked = daemon.client().post(CHAT, &ask(true)).open().await;

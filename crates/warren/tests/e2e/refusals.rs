@@ -183,7 +183,7 @@ async fn a_request_that_was_tried_twice_is_counted_once() {
 
 /// An error that never ends is not waited for.
 #[tokio::test]
-async fn what_is_left_of_an_error_that_is_not_wanted_is_stopped_at_its_backend() {
+async fn the_rest_of_an_unwanted_error_is_stopped_at_its_backend() {
     let daemon = serve().start().await;
     let bad = MockBackend::start(&["m"]).await;
     let _bad = lend(&daemon, &bad, 1).await;

@@ -59,7 +59,7 @@ async fn an_answer_can_be_read_by_a_program_and_its_failure_is_told() {
 }
 
 #[tokio::test]
-async fn who_is_interrupted_cancels_the_question() {
+async fn an_interrupt_cancels_the_question() {
     let daemon = serve().start().await;
     let person = Person::of(&daemon.url());
     let code = person.creates(&["--name", "x"]).await;
@@ -113,7 +113,7 @@ async fn a_room_is_the_hosts_who_made_it() {
 }
 
 #[tokio::test]
-async fn who_watches_is_told_through_a_restart_of_the_server_until_the_room_is_closed() {
+async fn a_watch_goes_on_through_a_restart_of_the_server_until_the_room_is_closed() {
     let mut daemon = serve().start().await;
     let person = Person::of(&daemon.url());
     let code = person.creates(&["--name", "x"]).await;
@@ -144,7 +144,7 @@ async fn who_watches_is_told_through_a_restart_of_the_server_until_the_room_is_c
 }
 
 #[tokio::test]
-async fn who_is_kicked_or_leaves_stops_lending() {
+async fn a_participant_that_is_kicked_or_leaves_stops_lending() {
     let daemon = serve().start().await;
     let (host, friend) = (Person::of(&daemon.url()), Person::of(&daemon.url()));
     let code = host.creates(&["--name", "x"]).await;
@@ -164,7 +164,7 @@ async fn who_is_kicked_or_leaves_stops_lending() {
 }
 
 #[tokio::test]
-async fn whoever_comes_again_is_the_same_participant() {
+async fn a_participant_that_comes_again_is_the_same() {
     let daemon = serve().start().await;
     let person = Person::of(&daemon.url());
     let code = person.creates(&["--name", "x"]).await;
@@ -182,7 +182,7 @@ async fn whoever_comes_again_is_the_same_participant() {
 }
 
 #[tokio::test]
-async fn what_is_no_server_of_rooms_is_told_so() {
+async fn a_server_without_rooms_is_reported_as_such() {
     let (refusing, backend) = (RefusingPort::take(), MockBackend::start(&["m"]).await);
     let (nobody, other) = (Person::of(&refusing.url()), Person::of(&backend.url()));
     let cases: [&[&str]; 3] = [&["list"], &["show", "swift-eagle-42"], &["create", "--name", "x"]];

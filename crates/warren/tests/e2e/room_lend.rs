@@ -167,7 +167,7 @@ async fn a_server_that_restarts_gets_its_participants_back() {
 }
 
 #[tokio::test]
-async fn who_takes_an_id_that_is_taken_is_told_so() {
+async fn a_taken_id_is_refused_as_such() {
     let bench = Bench::new(json!({"name": "Room"})).await;
     let mut first = bench.lend(Protocol::Relay, None, bench.ann());
     first.joined().await;
@@ -182,7 +182,7 @@ async fn who_takes_an_id_that_is_taken_is_told_so() {
 }
 
 #[tokio::test]
-async fn who_leaves_is_not_in_the_room_any_more_and_who_stays_is_offline() {
+async fn a_participant_that_leaves_is_removed_and_one_that_is_lost_is_offline() {
     let bench = Bench::new(json!({"name": "Room", "password": "pw"})).await;
     let cases = [
         (Protocol::Relay, "a", false),

@@ -407,7 +407,7 @@ async fn a_second_tunnel_supersedes_the_first() {
 }
 
 #[tokio::test]
-async fn who_waits_for_a_busy_participant_is_queued_and_not_refused() {
+async fn a_request_for_a_busy_participant_is_queued_and_not_refused() {
     let (daemon, code) = room().await;
     let mut participant = online(Put::new(daemon.address(), &code)).await;
     let first = ask(&daemon, &code, chat(false));

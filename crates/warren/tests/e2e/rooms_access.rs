@@ -86,7 +86,7 @@ async fn without_the_password_only_the_summary_is_shown() {
 
 /// Ten within a minute, for each address; rooms and passwords that it knows go on.
 #[tokio::test]
-async fn who_guesses_passwords_has_to_wait_and_nobody_else_has() {
+async fn guessing_passwords_has_to_wait_and_nobody_else_does() {
     let daemon = serve().start().await;
     let (room, path) = (locked(&daemon).await, "/v1/models");
     let guess = |n: usize| daemon.client().with_token(&format!("guess-{n}"));
@@ -106,7 +106,7 @@ async fn who_guesses_passwords_has_to_wait_and_nobody_else_has() {
 }
 
 #[tokio::test]
-async fn who_guesses_codes_has_to_wait_and_rooms_that_are_known_go_on() {
+async fn guessing_codes_has_to_wait_and_known_rooms_go_on() {
     let daemon = serve().start().await;
     let (client, room) = (daemon.client(), open_room(&daemon).await);
     answering(&daemon, &room, "p1").await;

@@ -46,7 +46,7 @@ async fn an_endpoint_at_the_address_that_joins_is_called_and_streams() {
 
 /// Neither a proxy nor a page may lend the server's own neighbourhood to others.
 #[tokio::test]
-async fn what_is_not_at_the_address_that_joins_is_not_called() {
+async fn only_the_address_that_joins_is_called() {
     let daemon = serve().start().await;
     let room = open_room(&daemon).await;
     let backend = MockBackend::start(&["m"]).await;

@@ -139,7 +139,7 @@ async fn a_failed_request_is_told_with_who_had_it_and_where_it_failed() {
 }
 
 #[tokio::test]
-async fn what_was_missed_is_replayed_by_the_last_id_and_an_unknown_one_is_no_error() {
+async fn missed_events_are_replayed_from_the_last_id_and_an_unknown_id_is_no_error() {
     let daemon = serve().start().await;
     let (client, room) = (daemon.client(), open_room(&daemon).await);
     let mut live = Events::open(&client, &room.plane("/events?ids=true")).await;

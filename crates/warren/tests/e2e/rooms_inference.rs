@@ -338,7 +338,7 @@ async fn every_api_is_served_by_a_participant_that_has_chat_alone() {
 }
 
 #[tokio::test]
-async fn what_stands_in_the_way_of_a_translation_is_a_400_that_names_it() {
+async fn a_parameter_that_cannot_be_translated_is_a_400_that_names_it() {
     let daemon = serve().start().await;
     let (client, room) = (daemon.client(), open_room(&daemon).await);
     let capabilities = json!({"openResponses": "unsupported", "chatCompletions": "supported"});

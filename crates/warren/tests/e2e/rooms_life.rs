@@ -49,7 +49,7 @@ async fn the_hosts_token_changes_kicks_and_closes_and_nothing_else_does() {
 }
 
 #[tokio::test]
-async fn who_is_connected_is_not_pushed_out_by_a_stranger_and_its_session_is_its_own() {
+async fn a_stranger_cannot_push_out_a_connected_participant_or_use_its_session() {
     let daemon = serve().start().await;
     let (client, room) = (daemon.client(), open_room(&daemon).await);
     let path = room.plane("/participants/p1");

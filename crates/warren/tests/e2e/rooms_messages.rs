@@ -186,7 +186,7 @@ async fn an_answer_is_told_token_by_token_in_both_ways() {
 }
 
 #[tokio::test]
-async fn what_goes_wrong_with_a_request_is_told_under_its_id() {
+async fn an_error_of_a_request_is_told_under_its_id() {
     let daemon = serve().set("--max-queue-len", "2").start().await;
     let (client, room) = (daemon.client(), open_room(&daemon).await);
     let path = room.path(MESSAGES);
@@ -224,7 +224,7 @@ async fn what_goes_wrong_with_a_request_is_told_under_its_id() {
 }
 
 #[tokio::test]
-async fn who_leaves_its_own_answer_has_cancelled_it_and_the_room_is_told() {
+async fn leaving_an_answer_cancels_it_and_the_room_is_told() {
     let daemon = serve().start().await;
     let (client, room) = (daemon.client(), open_room(&daemon).await);
     let mut events = Events::open(&client, &room.path("/events")).await;

@@ -237,7 +237,7 @@ async fn each_failure_of_the_plane_has_its_stock_status_and_code() {
 }
 
 #[tokio::test]
-async fn what_rooms_do_not_have_is_not_found_in_an_envelope() {
+async fn an_unknown_path_of_rooms_is_not_found_in_an_envelope() {
     let daemon = serve().start().await;
     let (client, room) = (daemon.client(), open_room(&daemon).await);
     let cases = [

@@ -81,7 +81,7 @@ async fn a_participant_that_allows_it_has_several_at_once() {
 /// There is no message to cancel: the rest of the answer is ignored, and the slot is free when the
 /// participant says that it has finished.
 #[tokio::test]
-async fn who_hangs_up_harms_nobody_and_the_slot_is_free_when_the_participant_says_so() {
+async fn a_hang_up_harms_nobody_and_frees_the_slot_when_the_participant_ends() {
     let daemon = serve().start().await;
     let (client, room) = (daemon.client(), open_room(&daemon).await);
     let mut events = Events::open(&client, &room.plane("/events")).await;
@@ -203,7 +203,7 @@ async fn a_failure_before_the_answer_is_a_502_in_stock_words() {
 
 /// Nobody waits for a room that is no more.
 #[tokio::test]
-async fn what_is_asked_of_a_room_that_closes_ends() {
+async fn requests_in_a_room_that_closes_end() {
     let daemon = serve().start().await;
     let (client, room) = (daemon.client(), open_room(&daemon).await);
     let mut participant = friend(&daemon, &room, "p1").await;

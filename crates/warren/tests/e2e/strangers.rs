@@ -72,7 +72,7 @@ async fn participants_of_a_stock_hub_do_nothing_to_the_terminal() {
 }
 
 #[tokio::test]
-async fn what_a_backend_says_does_nothing_to_the_terminal() {
+async fn text_of_a_backend_cannot_control_the_terminal() {
     let daemon = serve().start().await;
     let person = Person::of(&daemon.url());
     let code = person.creates(&["--name", "x"]).await;

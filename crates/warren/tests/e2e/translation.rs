@@ -6,8 +6,8 @@ use testkit::{Daemon, Form, Gate, MockBackend, Reply, WorkerProcess};
 use crate::common::{CHAT, MESSAGES, RESPONSES, ask, binary, both_forms, join, lend, post, serve};
 
 both_forms!(
-    what_a_worker_has_is_learnt_from_its_answers,
-    what_cannot_be_carried_over_is_named_and_the_endpoint_learnt_all_the_same,
+    endpoints_of_a_worker_are_learnt_from_its_answers,
+    an_untranslatable_parameter_is_named_and_the_endpoint_is_still_learnt,
 );
 
 /// A chat completion in pieces, one event a chunk.
@@ -124,7 +124,7 @@ async fn a_client_that_leaves_a_translated_stream_stops_its_backend() {
 }
 
 #[tokio::test]
-async fn what_cannot_be_carried_over_never_reaches_the_backend() {
+async fn a_request_that_cannot_be_translated_never_reaches_the_backend() {
     let (daemon, backend, _worker) = chat_only().await;
     let started = backend.counts().started;
     let body = json!({"model": "m", "input": "hi", "previous_response_id": "resp_1"});
@@ -191,7 +191,7 @@ async fn tokens_are_counted_by_whoever_can() {
 
 /// A worker that does not tell what it serves is asked as the client asked; when the endpoint is
 /// not there, it is asked in another shape, and from then on at once.
-async fn what_a_worker_has_is_learnt_from_its_answers(form: Form) {
+async fn endpoints_of_a_worker_are_learnt_from_its_answers(form: Form) {
     let daemon = serve().start().await;
     let mut worker = join(&daemon, form, "w", 1).await;
     let missing = json!({"error": {"code": 404, "message": "File Not Found"}});
@@ -215,7 +215,7 @@ async fn what_a_worker_has_is_learnt_from_its_answers(form: Form) {
 
 /// The worker's own 404 is no answer to a request that is not asked of it in the end: what keeps it
 /// from being translated is. From then on it is told before anybody is asked.
-async fn what_cannot_be_carried_over_is_named_and_the_endpoint_learnt_all_the_same(form: Form) {
+async fn an_untranslatable_parameter_is_named_and_the_endpoint_is_still_learnt(form: Form) {
     let daemon = serve().start().await;
     let mut worker = join(&daemon, form, "w", 1).await;
     let bad = json!({"model": "m", "input": "hi", "previous_response_id": "resp_1"});

@@ -46,7 +46,7 @@ async fn a_model_is_asked_and_the_request_is_in_the_log() {
 }
 
 #[tokio::test]
-async fn what_happens_in_a_room_is_shown_as_it_happens() {
+async fn events_of_a_room_are_shown_as_they_happen() {
     let daemon = serve().start().await;
     let room = open_room(&daemon).await;
     let mut tui = tui(&daemon, &["--room", &room.spoken]);

@@ -5,10 +5,7 @@ use testkit::{Form, Gate, MockBackend, Reply};
 
 use crate::common::{CHAT, all_read, ask, both_forms, catch_up, join, lend, post, serve};
 
-both_forms!(
-    the_worker_is_told_and_its_slot_is_free,
-    what_a_cancelled_worker_still_sends_is_ignored,
-);
+both_forms!(the_worker_is_told_and_its_slot_is_free, late_chunks_of_a_cancelled_worker_are_ignored,);
 
 async fn the_worker_is_told_and_its_slot_is_free(form: Form) {
     let daemon = serve().start().await;
@@ -29,7 +26,7 @@ async fn the_worker_is_told_and_its_slot_is_free(form: Form) {
     assert_eq!(next.await.unwrap().json(), json!({"next": 1}));
 }
 
-async fn what_a_cancelled_worker_still_sends_is_ignored(form: Form) {
+async fn late_chunks_of_a_cancelled_worker_are_ignored(form: Form) {
     let daemon = serve().start().await;
     let mut worker = join(&daemon, form, "w", 1).await;
     let asked = daemon.client().post(CHAT, &ask(true)).open().await;

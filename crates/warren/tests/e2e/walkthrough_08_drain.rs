@@ -6,7 +6,7 @@ use testkit::{Daemon, FakeWorker, Form, Gate, MockBackend, Reply};
 use crate::common::{CHAT, ask, both_forms, join, lend, post, serve};
 
 both_forms!(
-    what_is_in_flight_finishes_then_the_link_closes,
+    jobs_in_flight_finish_then_the_link_closes,
     an_idle_worker_is_closed_at_once,
     at_the_end_of_the_grace_the_request_goes_elsewhere,
 );
@@ -23,7 +23,7 @@ async fn expect_shutdown(worker: &mut FakeWorker) {
     assert!(told["reason"].is_string(), "{told}");
 }
 
-async fn what_is_in_flight_finishes_then_the_link_closes(form: Form) {
+async fn jobs_in_flight_finish_then_the_link_closes(form: Form) {
     let daemon = serve().start().await;
     let mut draining = join(&daemon, form, "draining", 2).await;
     let asked = daemon.client().post(CHAT, &ask(true)).open().await;

@@ -170,7 +170,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_missing_is_seen() {
+    fn a_missing_piece_is_seen() {
         let snapshot = br#"{"type":"session_snapshot","session_id":"x","seq":20,"data":"[over]"}"#;
         let mut skim = Skim::default();
         skim.feed(&output(1, b"a")).unwrap();

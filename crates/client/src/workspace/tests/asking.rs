@@ -88,7 +88,7 @@ async fn an_answer_is_found_among_what_else_is_told() {
 }
 
 #[tokio::test]
-async fn what_is_told_while_an_answer_is_waited_for_is_kept_for_who_listens() {
+async fn messages_that_come_before_an_answer_are_kept_for_a_listener() {
     let double = Double::start().await;
     let (mut workspace, mut peer) = pair(&double).await;
     let attach = Attach { session_id: session(), after_seq: None };
@@ -124,7 +124,7 @@ async fn more_than_can_be_kept_is_an_error_and_not_a_loss() {
 }
 
 #[tokio::test]
-async fn who_does_not_listen_waits_as_long_as_others_talk() {
+async fn without_a_listener_other_messages_do_not_end_the_wait() {
     let double = Double::start().await;
     let (mut workspace, mut peer) = pair(&double).await;
     let (sessions, ()) = join!(workspace.sessions(false), async {

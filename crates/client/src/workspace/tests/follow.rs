@@ -123,7 +123,7 @@ async fn a_prompt_that_was_not_acknowledged_is_sent_again_with_its_id_and_its_tu
 }
 
 #[tokio::test]
-async fn what_a_process_wrote_last_is_shown_before_its_end() {
+async fn the_last_output_of_a_process_is_shown_before_its_end() {
     let double = Double::start().await;
     let (mut following, mut peer) = follow(&double).await;
     let tell = async {
@@ -140,7 +140,7 @@ async fn what_a_process_wrote_last_is_shown_before_its_end() {
 }
 
 #[tokio::test]
-async fn who_has_made_a_session_sees_all_of_it_and_then_its_exit_code_however_late_it_comes() {
+async fn the_maker_of_a_session_sees_all_output_and_then_its_exit_code_however_late() {
     let double = Double::start().await;
     let settings = FollowingSettings { from_start: true, ..FollowingSettings::default() };
     let (mut following, mut peer) = follow_by(&double, settings).await;

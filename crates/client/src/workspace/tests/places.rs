@@ -98,7 +98,7 @@ proptest! {
     /// With a log that keeps little: what is shown goes up, from screens or chunk after chunk, and ends
     /// with the newest.
     #[test]
-    fn what_was_overrun_comes_as_a_screen(
+    fn overrun_output_comes_as_a_screen(
         cuts in prop::collection::vec((1..6_usize, 1..10_usize), 1..12),
         kept in 1..4_usize,
     ) {

@@ -90,7 +90,7 @@ async fn a_watcher_gets_only_what_comes_after_it_began() {
 }
 
 #[tokio::test]
-async fn who_comes_back_with_the_last_id_gets_what_it_has_not_seen() {
+async fn a_watcher_that_comes_back_with_the_last_id_gets_the_unseen_events() {
     let log = log();
     let mut watcher = log.subscribe(Form::Messages, None);
     log.append(&left("one"));
@@ -103,7 +103,7 @@ async fn who_comes_back_with_the_last_id_gets_what_it_has_not_seen() {
 }
 
 #[tokio::test]
-async fn who_comes_back_from_before_a_restart_gets_what_is_kept_after_a_comment() {
+async fn a_watcher_from_before_a_restart_gets_a_comment_and_the_kept_events() {
     let log = log();
     log.append(&left("kept"));
     for stale in [0, 5, (NOW - 1) << 20, u64::MAX] {
@@ -198,7 +198,7 @@ async fn stock_watchers_are_not_woken_for_tokens() {
 }
 
 #[tokio::test]
-async fn who_watches_all_rooms_gets_the_messages_of_those_that_it_may_see() {
+async fn a_watcher_of_all_rooms_gets_the_messages_of_rooms_it_may_see() {
     let all = Log::new(Bounds::ALL_ROOMS, NOW);
     let source = |id: &str, public| Arc::new(Source::new(id.into(), public, Some("k-1".into())));
     let mut everybody = all.subscribe_where(Form::Messages, None, |source| {

@@ -155,7 +155,7 @@ fn one_frame_is_handed_out_as_it_is_kept_and_several_are_joined_once_for_all() {
 }
 
 #[test]
-fn what_is_joined_is_bounded_and_a_frame_that_is_larger_goes_alone() {
+fn joined_frames_are_bounded_and_a_larger_frame_goes_alone() {
     let mut ring = ring(100, 10_000_000);
     let large = "x".repeat(BATCH * 2);
     for text in ["a", &large, "b"].into_iter().chain(["y".repeat(BATCH / 3).as_str(); 5]) {
@@ -171,7 +171,7 @@ fn what_is_joined_is_bounded_and_a_frame_that_is_larger_goes_alone() {
 }
 
 #[test]
-fn who_may_not_see_a_room_gets_none_of_its_events() {
+fn a_watcher_that_may_not_see_a_room_gets_none_of_its_events() {
     let mut ring = ring(10, 100_000);
     let source = |name: &str, public| Some(Arc::new(Source::new(name.into(), public, None)));
     ring.push(&said("secret"), source("a", false));
@@ -211,7 +211,7 @@ proptest! {
     /// A watcher gets, in order, everything that has its form, until it is told that it missed
     /// something; and it is told so exactly when something that it had not read is not kept any more.
     #[test]
-    fn whoever_is_not_told_of_missing_something_has_missed_nothing(steps in steps()) {
+    fn a_watcher_that_is_not_told_of_a_gap_has_missed_nothing(steps in steps()) {
         let mut ring = ring(12, 8_000);
         let mut cursors = [Some(START); Form::COUNT];
         let mut seen: [Vec<u64>; Form::COUNT] = Default::default();
@@ -266,7 +266,7 @@ proptest! {
 
 /// One alone, and several in one piece.
 #[test]
-fn who_is_told_that_something_happens_is_not_told_what() {
+fn a_discreet_watcher_learns_that_something_happens_but_not_what() {
     let token = |seq| {
         let token = LlmToken {
             request_id: "r".to_owned(),

@@ -131,7 +131,7 @@ fn nonsense_is_the_providers_fault() {
 }
 
 #[test]
-fn what_is_kept_is_bounded() {
+fn kept_requests_are_bounded() {
     let mebibyte = vec![b' '; 1024 * 1024];
     let most = MAX_KEPT / mebibyte.len();
     for (streaming, kind) in [(false, Body::Json), (true, Body::Json)] {

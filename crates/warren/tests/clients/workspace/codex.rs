@@ -80,7 +80,7 @@ async fn reports_to_its_team_by_the_tool_that_it_is_started_with() {
 }
 
 #[tokio::test]
-async fn what_was_thought_is_no_part_of_the_answer() {
+async fn thoughts_are_not_part_of_the_answer() {
     let (desk, _backend) = Desk::chat(CODEX, ChatScript::new()).await;
     let turn = desk.talk("warren:reasoning").await.answer("hello").await;
     assert!(turn.text.contains("You said:") && !turn.text.contains("Let me think"), "{turn:?}");
