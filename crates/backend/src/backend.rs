@@ -8,7 +8,7 @@ use crate::{
     config::BackendConfig,
     demo::{DemoBackend, DemoConfig},
     error::BackendError,
-    exchange::{Answer, Ask},
+    exchange::{Answer, BackendRequest},
     http::HttpBackend,
 };
 
@@ -41,7 +41,7 @@ impl Backend {
     /// # Errors
     /// [`BackendError`] when there is no head. A status of the backend's own, whatever it says, is
     /// an answer.
-    pub async fn send(&self, ask: Ask) -> Result<Answer, BackendError> {
+    pub async fn send(&self, ask: BackendRequest) -> Result<Answer, BackendError> {
         match self {
             Self::Http(backend) => backend.send(ask).await,
             Self::Demo(demo) => Ok(demo.send(&ask)),
@@ -52,7 +52,7 @@ impl Backend {
     ///
     /// # Errors
     /// [`BackendError`] as for [`Backend::send`].
-    pub async fn ask(&self, method: Method, ask: Ask) -> Result<Answer, BackendError> {
+    pub async fn ask(&self, method: Method, ask: BackendRequest) -> Result<Answer, BackendError> {
         match self {
             Self::Http(backend) => backend.ask(method, ask).await,
             Self::Demo(demo) => Ok(demo.send(&ask)),

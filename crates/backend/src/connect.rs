@@ -104,12 +104,12 @@ enum Addresses {
     Only(IpAddr),
 }
 
-type Found = std::vec::IntoIter<SocketAddr>;
+type LocalBackend = std::vec::IntoIter<SocketAddr>;
 
 impl Service<Name> for Addresses {
-    type Response = Found;
+    type Response = LocalBackend;
     type Error = io::Error;
-    type Future = Pin<Box<dyn Future<Output = Result<Found, io::Error>> + Send>>;
+    type Future = Pin<Box<dyn Future<Output = Result<LocalBackend, io::Error>> + Send>>;
 
     fn poll_ready(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), io::Error>> {
         match self {

@@ -18,7 +18,7 @@ pub const USUAL_PORTS: [(&str, u16); 4] =
 
 /// A model server that answers.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Found {
+pub struct LocalBackend {
     /// What usually listens there.
     pub name: String,
     /// Its base URL.
@@ -29,22 +29,22 @@ pub struct Found {
 
 /// Asks at the usual ports of this machine, all at once, and returns those that answer with a
 /// list of models. Takes half a second at most. Another Warren is no model server.
-pub async fn find_local() -> Vec<Found> {
+pub async fn find_local() -> Vec<LocalBackend> {
     find_at(&USUAL_PORTS).await
 }
 
 /// Like [`find_local`], at other ports of this machine.
-pub async fn find_at(ports: &[(&str, u16)]) -> Vec<Found> {
+pub async fn find_at(ports: &[(&str, u16)]) -> Vec<LocalBackend> {
     let probes = ports.iter().map(|&(name, port)| probe(name, port));
     join_all(probes).await.into_iter().flatten().collect()
 }
 
-async fn probe(name: &str, port: u16) -> Option<Found> {
+async fn probe(name: &str, port: u16) -> Option<LocalBackend> {
     let url = format!("http://127.0.0.1:{port}");
     let timeouts = Timeouts { connect: DEADLINE, first_byte: DEADLINE, idle: DEADLINE };
     let backend = HttpBackend::new(&BackendConfig { timeouts, ..BackendConfig::new(&url) }).ok()?;
     let list = backend.model_list(DEADLINE).await;
     tracing::debug!(name, url, ?list, "looked for a model server");
     let list = list.ok().filter(|list| !list.is_warren)?;
-    Some(Found { name: name.to_owned(), url, models: list.names })
+    Some(LocalBackend { name: name.to_owned(), url, models: list.names })
 }

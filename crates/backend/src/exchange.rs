@@ -24,7 +24,7 @@ use crate::{
 
 /// What to ask of a backend.
 #[derive(Debug, Clone, Default)]
-pub struct Ask {
+pub struct BackendRequest {
     /// Path and query below the backend's base URL; begins with `/`.
     pub path_and_query: String,
     /// The client's headers. What a backend must not see is dropped, see [`crate::headers`].

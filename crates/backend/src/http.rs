@@ -18,7 +18,7 @@ use crate::{
     config::{BackendConfig, Timeouts},
     connect::{Connector, TooLate},
     error::{BackendError, Phase},
-    exchange::{Answer, AnswerBody, Ask, Pieces},
+    exchange::{Answer, AnswerBody, BackendRequest, Pieces},
     headers::{from_backend, to_backend},
     models::{self, ModelList},
 };
@@ -58,7 +58,7 @@ impl HttpBackend {
     ///
     /// # Errors
     /// [`BackendError`] when no head of an answer came.
-    pub async fn send(&self, ask: Ask) -> Result<Answer, BackendError> {
+    pub async fn send(&self, ask: BackendRequest) -> Result<Answer, BackendError> {
         self.ask(Method::POST, ask).await
     }
 
@@ -66,7 +66,7 @@ impl HttpBackend {
     ///
     /// # Errors
     /// [`BackendError`] when no head of an answer came.
-    pub async fn ask(&self, method: Method, ask: Ask) -> Result<Answer, BackendError> {
+    pub async fn ask(&self, method: Method, ask: BackendRequest) -> Result<Answer, BackendError> {
         let headers = to_backend(ask.headers, self.credential.as_ref());
         let request = self.request(method, &ask.path_and_query, headers, ask.body)?;
         let response = self.respond(request, Phase::FirstByte, self.timeouts.first_byte).await?;

@@ -1,6 +1,6 @@
 //! HTTP client of model servers: discovery, streaming, abort; and the demo model.
 //!
-//! A [`Backend`] takes an [`Ask`] and gives an [`Answer`] whose body comes as the network brings
+//! A [`Backend`] takes an [`BackendRequest`] and gives an [`Answer`] whose body comes as the network brings
 //! it. Nothing is buffered or understood here, and nothing is sent twice but what met the end of an
 //! idle connection (see [`http`]). Dropping an answer, or the wait for one, closes the backend's
 //! connection at once, so that it stops computing.
@@ -36,7 +36,7 @@ pub use address::{BaseUrl, NotABackend};
 pub use backend::Backend;
 pub use config::{BackendConfig, ModelEntry, NotAModel, Timeouts};
 pub use demo::{DEMO_MODEL, DemoBackend, DemoConfig};
-pub use discovery::{Found, find_local};
+pub use discovery::{LocalBackend, find_local};
 pub use error::{BackendError, Phase};
-pub use exchange::{Answer, AnswerBody, Ask};
+pub use exchange::{Answer, AnswerBody, BackendRequest};
 pub use http::HttpBackend;

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use access::{Keys, Moment};
-use scheduler::{Ended, JobFacts, Observer, Scheduler};
+use scheduler::{JobEnd, JobFacts, Observer, Scheduler};
 use tokio::time::{Instant, MissedTickBehavior, interval};
 use tokio_util::sync::CancellationToken;
 
@@ -17,7 +17,7 @@ const WRITE: Duration = Duration::from_secs(30);
 pub(crate) struct Settling(pub(crate) Keys);
 
 impl Observer for Settling {
-    fn ended(&self, job: &JobFacts, ended: &Ended) {
+    fn ended(&self, job: &JobFacts, ended: &JobEnd) {
         let read = ended.usage.prompt_tokens.unwrap_or(0);
         let written = ended.usage.completion_tokens.unwrap_or(0);
         self.0.settle(&job.key, job.id, read.saturating_add(written), Moment::now());

@@ -7,7 +7,7 @@ use api::{ApiError, MessageJobs};
 use base::{Endpoint, ProviderId, millis};
 use protocol::room::{Protocol, types::AnswerMetrics};
 use rooms::{JobEnded, JobStarted, Room, Rooms, activity::How};
-use scheduler::{Ended, JobFacts, Observer, Outcome, Scheduler};
+use scheduler::{JobEnd, JobFacts, Observer, Outcome, Scheduler};
 use tokio::time::{MissedTickBehavior, interval};
 use tokio_util::sync::CancellationToken;
 
@@ -56,7 +56,7 @@ impl Observer for RoomEvents {
         }
     }
 
-    fn ended(&self, job: &JobFacts, ended: &Ended) {
+    fn ended(&self, job: &JobFacts, ended: &JobEnd) {
         let Some(room) = self.room(job) else { return };
         room.ended(&JobEnded { job: job.id, how: how(job, ended) }, Moment::now().wall_ms);
     }
@@ -69,7 +69,7 @@ fn protocol_of(endpoint: Endpoint) -> Protocol {
     }
 }
 
-fn how(job: &JobFacts, ended: &Ended) -> How {
+fn how(job: &JobFacts, ended: &JobEnd) -> How {
     match &ended.outcome {
         Outcome::Answered(_) => How::Answered(metrics(ended)),
         Outcome::ClientGone => How::ClientGone,
@@ -80,7 +80,7 @@ fn how(job: &JobFacts, ended: &Ended) -> How {
     }
 }
 
-fn metrics(ended: &Ended) -> AnswerMetrics {
+fn metrics(ended: &JobEnd) -> AnswerMetrics {
     let first = ended.first_byte.unwrap_or(ended.total);
     let usage = ended.usage;
     AnswerMetrics::new(

@@ -5,8 +5,8 @@ use std::time::{Duration, Instant};
 use base::{Endpoint, Endpoints, JobId, KeyId, ModelName, ProviderId, Scope};
 
 use crate::{
-    Affinity, CancelReason, Candidate, Config, Dispatcher, Distance, Ending, Gone, Input, JobSpec,
-    LeastLoaded, Offer, Output, Route, Verdict,
+    Affinity, CancelReason, Candidate, Config, Dispatcher, Distance, Ending, Input, JobSpec,
+    LeastLoaded, LeaveReason, Offer, Output, Route, Verdict,
 };
 
 pub(crate) const SECOND: Duration = Duration::from_secs(1);
@@ -146,7 +146,7 @@ impl Bench {
     }
 
     pub(crate) fn leave(&mut self, number: u64) -> Vec<Output> {
-        self.input(Input::Leave { provider: provider(number), why: Gone::Closed })
+        self.input(Input::Leave { provider: provider(number), why: LeaveReason::Closed })
     }
 
     pub(crate) fn drain(&mut self, number: u64, grace: Duration) -> Vec<Output> {

@@ -77,7 +77,7 @@ pub enum Input {
         /// The provider.
         provider: ProviderId,
         /// Why.
-        why: Gone,
+        why: LeaveReason,
     },
     /// A consumer asks.
     Submit(JobSpec),
@@ -94,7 +94,7 @@ pub enum Input {
         /// When bytes of its answer last moved.
         at: Instant,
         /// Whom it has been waiting for since.
-        waiting: Waiting,
+        waiting: BlockedOn,
     },
     /// A provider is done with a job.
     Finished {
@@ -248,7 +248,7 @@ pub enum Verdict {
 
 /// Whom a job's answer waits for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Waiting {
+pub enum BlockedOn {
     /// The provider sends nothing.
     Provider,
     /// The consumer reads nothing, and what was sent for it is held back.
@@ -257,7 +257,7 @@ pub enum Waiting {
 
 /// Why a provider is gone.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Gone {
+pub enum LeaveReason {
     /// Its link closed or broke.
     Closed,
     /// It was silent for too long.

@@ -36,7 +36,7 @@ mod fixture;
 pub use config::Config;
 pub use dispatcher::Dispatcher;
 pub use distance::{Distance, NoRoute, Route};
-pub use input::{Affinity, Gone, Input, JobSpec, Offer, Verdict, Waiting};
+pub use input::{Affinity, BlockedOn, Input, JobSpec, LeaveReason, Offer, Verdict};
 pub use output::{CancelReason, Ending, Output};
 pub use route::{Candidate, LeastLoaded, Policy, PrefixAffinity};
 pub use view::{ProviderView, QueueView};

@@ -13,9 +13,9 @@ use protocol::{
     via::Marks,
 };
 use scheduler::{
-    Affinity, Answer, Assignment, CancelReason, Config, Distance, Ended, Event, Head, Job,
+    Affinity, Answer, Assignment, CancelReason, Config, Distance, Event, Head, Job, JobEnd,
     JobFacts, JobRequest, Membership, Meter, Observer, Offer, Provider, Route, Scheduler,
-    Unchanged, Usage,
+    Untranslated, Usage,
 };
 use tokio::sync::mpsc;
 
@@ -32,7 +32,7 @@ pub(crate) fn marks() -> Marks {
 /// A scheduler that runs.
 pub(crate) struct Server {
     pub(crate) scheduler: Scheduler,
-    pub(crate) ended: Arc<Mutex<Vec<(JobFacts, Ended)>>>,
+    pub(crate) ended: Arc<Mutex<Vec<(JobFacts, JobEnd)>>>,
     next: u128,
 }
 
@@ -87,10 +87,10 @@ impl Lent {
     }
 }
 
-struct Watch(Arc<Mutex<Vec<(JobFacts, Ended)>>>);
+struct Watch(Arc<Mutex<Vec<(JobFacts, JobEnd)>>>);
 
 impl Observer for Watch {
-    fn ended(&self, job: &JobFacts, ended: &Ended) {
+    fn ended(&self, job: &JobFacts, ended: &JobEnd) {
         self.0.lock().unwrap().push((job.clone(), ended.clone()));
     }
 }
@@ -158,7 +158,7 @@ impl Server {
             targets: vec!["m".into()],
             endpoint: Endpoint::ChatCompletions,
             serve_as: Endpoints::only(Endpoint::ChatCompletions),
-            translator: Arc::new(Unchanged(Endpoint::ChatCompletions)),
+            translator: Arc::new(Untranslated(Endpoint::ChatCompletions)),
             key: "local".into(),
             size: 2,
             affinity: Affinity::default(),

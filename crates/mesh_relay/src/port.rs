@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use tokio::sync::{Mutex, oneshot};
-use wire::{Closed, Outbox, Utf8Bytes};
+use wire::{Outbox, OutboxClosed, Utf8Bytes};
 
 use crate::switchboard::Connection;
 
@@ -53,7 +53,7 @@ impl Port {
 
 impl Delivery {
     /// Sends it once there is room.
-    pub(crate) async fn send(self) -> Result<(), Closed> {
+    pub(crate) async fn send(self) -> Result<(), OutboxClosed> {
         let _turn = self.turn.lock().await;
         self.outbox.send(wire::Frame::Text(self.text)).await
     }

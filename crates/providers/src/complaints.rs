@@ -1,34 +1,31 @@
-//! A provider's nonsense is logged, and answered, only so often.
+//! Limits how often a provider's bad frames are logged and answered.
 
 use std::time::Duration;
 
 use tokio::time::Instant;
 
-/// How often nonsense is logged and answered, each [`WINDOW`].
+/// How many bad frames are logged and answered in each [`WINDOW`].
 pub(crate) const MAX: u32 = 20;
 
-/// Counted anew after this.
 const WINDOW: Duration = Duration::from_secs(1);
 
-/// Keeps a provider that sends nonsense without end from filling the log, and from being answered
-/// without end.
+/// Keeps a provider that never stops sending bad frames from filling the log, and from endless answers.
 pub(crate) struct Complaints {
     since: Instant,
     made: u32,
-    unsaid: u64,
+    suppressed: u64,
 }
 
 impl Complaints {
-    /// None yet.
     pub(crate) fn new(now: Instant) -> Self {
-        Self { since: now, made: 0, unsaid: 0 }
+        Self { since: now, made: 0, suppressed: 0 }
     }
 
-    /// Whether one more may be made. What was kept quiet before is told then.
+    /// Whether one more may be made. Logs first how many were suppressed before.
     pub(crate) fn may_make(&mut self, now: Instant) -> bool {
         if now.duration_since(self.since) >= WINDOW {
-            if self.unsaid > 0 {
-                tracing::warn!(frames = self.unsaid, "more such frames are not in the log");
+            if self.suppressed > 0 {
+                tracing::warn!(frames = self.suppressed, "more such frames are not in the log");
             }
             *self = Self::new(now);
         }
@@ -36,7 +33,7 @@ impl Complaints {
         if may {
             self.made += 1;
         } else {
-            self.unsaid += 1;
+            self.suppressed += 1;
         }
         may
     }

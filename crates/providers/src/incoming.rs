@@ -1,12 +1,12 @@
-//! An answer on its way from a provider into its exchange: passed on as it comes, unless what comes
-//! may say that the endpoint is not there.
+//! An answer on its way from a provider into its exchange. It is passed on as it comes, unless it may be
+//! the refusal of an endpoint that the backend does not have.
 
 use bytes::Bytes;
-use scheduler::{AnswerWriter, Head, ReaderGone};
+use scheduler::{AnswerWriter, Head, WriteError};
 
-use crate::served::{Asked, Held, Served};
+use crate::served::{HeldAnswer, RequestShape, ServedEndpoints};
 
-/// Why a job fails whose answer is none in the shape that the provider was asked in.
+/// The failure of a job whose answer is not in the shape that the provider was asked for.
 pub(crate) const NO_SENSE: &str = "the provider's answer makes no sense";
 
 /// The reason given when a job moves to another provider because the backend answered with an error.
@@ -14,17 +14,15 @@ pub(crate) const REFUSED: &str = "its backend refused, and another is asked";
 
 /// A job that a provider has, and its answer.
 pub(crate) struct Incoming {
-    /// Where the answer goes.
     pub(crate) writer: AnswerWriter,
-    /// What the provider was asked.
-    pub(crate) asked: Asked,
+    pub(crate) shape: RequestShape,
     /// The answer so far, while it may say that the endpoint is not there.
-    held: Option<Held>,
+    held: Option<HeldAnswer>,
 }
 
 impl Incoming {
-    pub(crate) fn new(writer: AnswerWriter, asked: Asked) -> Self {
-        Self { writer, asked, held: None }
+    pub(crate) fn new(writer: AnswerWriter, shape: RequestShape) -> Self {
+        Self { writer, shape, held: None }
     }
 
     /// Whether its head has come.
@@ -32,16 +30,15 @@ impl Incoming {
         self.writer.has_begun() || self.held.is_some()
     }
 
-    /// Writes a head, or holds it back while it may say that the endpoint is not there. A second head
-    /// is ignored.
-    pub(crate) fn head(&mut self, head: Head, served: Served) -> Result<(), ReaderGone> {
+    /// Writes a head, or holds it back while it may be such a refusal. A second head is ignored.
+    pub(crate) fn head(&mut self, head: Head, served: ServedEndpoints) -> Result<(), WriteError> {
         if self.has_head() {
             return Ok(());
         }
-        if !served.may_learn(&self.asked) {
+        if !served.may_learn(&self.shape) {
             return self.writer.head(head);
         }
-        match Held::back(head) {
+        match HeldAnswer::of(head) {
             Ok(held) => self.held = Some(held),
             Err(head) => self.writer.head(head)?,
         }
@@ -49,14 +46,14 @@ impl Incoming {
     }
 
     /// Writes bytes after the head. Returns how much is held back for the reader now, in bytes.
-    pub(crate) fn chunk(&mut self, bytes: Bytes) -> Result<usize, ReaderGone> {
+    pub(crate) fn chunk(&mut self, bytes: Bytes) -> Result<usize, WriteError> {
         let Some(held) = &mut self.held else { return self.writer.chunk(bytes) };
         if held.take(&bytes) { Ok(0) } else { self.release() }
     }
 
     /// Whether the answer, which is complete, says that the endpoint is not there.
     pub(crate) fn is_unserved(&self) -> bool {
-        self.held.as_ref().is_some_and(|held| held.is_unserved(&self.asked))
+        self.held.as_ref().is_some_and(|held| held.is_unserved(&self.shape))
     }
 
     /// The answer is complete.
@@ -66,23 +63,32 @@ impl Incoming {
     }
 
     /// Ends a job whose answer is complete, after its last part was written.
-    pub(crate) fn finish(self, written: Result<(), ReaderGone>) {
+    pub(crate) fn finish(self, written: Result<(), WriteError>) {
         match written {
             Ok(()) => self.writer.end(),
-            Err(ReaderGone::Unreadable) => self.writer.fail(NO_SENSE),
-            Err(ReaderGone::Refused) => self.refused(),
-            Err(ReaderGone::Over | ReaderGone::Stalled) => self.writer.abandon(),
+            // The stall ends with the dispatcher's own deadline: all of the answer is here.
+            Err(WriteError::Stalled) => self.writer.abandon(),
+            Err(error) => self.give_up(error),
         }
     }
 
-    /// The client does not get this status while another provider can be asked.
-    pub(crate) fn refused(self) {
-        tracing::info!(request_id = %self.writer.job(), "{REFUSED}");
-        self.writer.fail(REFUSED);
+    /// Ends a job of which no more can be written.
+    pub(crate) fn give_up(self, error: WriteError) {
+        match error {
+            WriteError::Unreadable => self.writer.fail(NO_SENSE),
+            WriteError::Refused => {
+                // The client does not get this status while another provider can be asked.
+                tracing::info!(request_id = %self.writer.job(), "{REFUSED}");
+                self.writer.fail(REFUSED);
+            }
+            WriteError::Stalled => self.writer.stalled(),
+            // The job was cancelled or has ended: nothing is lost.
+            WriteError::Over => self.writer.abandon(),
+        }
     }
 
     /// Passes on what was held back, if anything was.
-    fn release(&mut self) -> Result<usize, ReaderGone> {
+    fn release(&mut self) -> Result<usize, WriteError> {
         let Some(held) = self.held.take() else { return Ok(0) };
         let (head, body) = held.release();
         self.writer.head(head)?;

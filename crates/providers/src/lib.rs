@@ -6,24 +6,32 @@
 //! - [`model_node`]: bare model nodes (node protocol)
 //! - [`participant`]: participants of rooms: stock tunnels, and endpoints that the server calls
 //! - [`relay_worker`]: workers that dial out to the server (relay protocol)
-//! - `notes`: what the scheduler has decided for a provider, until its task sees it
-//! - `unsent`: what of a request is not sent yet
+//! - `link`: the driver of every link, and what a protocol must bring: a codec and a permit
+//! - `notes`: what the scheduler has decided, until the link's task sees it
+//! - `sender`: the scheduler's side of a provider whose link makes its messages
+//! - `jobs`: the jobs of one link
 //! - `incoming`: an answer on its way into its exchange
+//! - `served`: what a provider's backend serves, announced or learnt
+//! - `unsent`: the part of a request that is not sent yet
 //! - `head`: statuses and headers, checked
-//! - `served`: what a provider's backend serves, told or learnt
-//! - `member`: a provider's place in a room
-//! - `refusal`: jobs that a provider cannot be asked
-//! - `complaints`: a provider's nonsense is answered only so often
+//! - `member`: a provider as a member of a room
+//! - `claims`: names that one task at a time may hold
+//! - `refusal`: jobs that a protocol cannot carry, and links that are refused
+//! - `complaints`: limits how often bad frames are logged
 
+mod claims;
 mod complaints;
 mod head;
 mod incoming;
+mod jobs;
+mod link;
 mod member;
 pub mod model_node;
 mod notes;
 pub mod participant;
 mod refusal;
 pub mod relay_worker;
+mod sender;
 mod served;
 mod unsent;
 

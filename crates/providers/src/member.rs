@@ -1,4 +1,4 @@
-//! A provider's place in a room.
+//! A provider as a member of a room.
 
 use std::{
     sync::{Arc, Mutex, PoisonError},
@@ -13,7 +13,7 @@ use rooms::{Connection, Room, participant::Ended, room::Served};
 use scheduler::{JobRequest, RequestEdit, Terms};
 use tokio::time::Instant;
 
-/// Who in a room a provider is.
+/// A provider's identity in a room.
 #[derive(Clone)]
 pub(crate) struct Member {
     room: Arc<Room>,
@@ -25,22 +25,20 @@ impl Member {
         Self { room, id }
     }
 
-    /// The room.
     pub(crate) fn room(&self) -> &Arc<Room> {
         &self.room
     }
 
-    /// Its id in the room.
     pub(crate) fn id(&self) -> &str {
         &self.id
     }
 
-    /// What the room knows of it; `None` once it is not in the room any more.
+    /// What the room knows about it; `None` once it has left.
     pub(crate) fn served(&self) -> Option<Served> {
         self.room.served(&self.id)
     }
 
-    /// The names under which it offers these models to the dispatcher; none, if it has none.
+    /// The names under which it offers these models to the dispatcher.
     pub(crate) fn offered(&self, models: &[String]) -> Vec<ModelName> {
         if models.is_empty() {
             return Vec::new();
@@ -49,8 +47,8 @@ impl Member {
         names.into_iter().map(ModelName::from).collect()
     }
 
-    /// On which terms it serves a job that found it under this name: asked for its own model, with
-    /// its defaults, and the room's, where the request says nothing.
+    /// The terms for a job that found it under this name: its own model, with its defaults and the room's
+    /// where the request sets nothing.
     pub(crate) fn terms(&self, name: ModelName) -> Terms {
         let Some(served) = self.served() else { return Terms { model: name, edit: None } };
         let real = selector::real_model(name.as_str(), &served.models).map(ModelName::from);
@@ -60,7 +58,7 @@ impl Member {
     }
 }
 
-/// Completes requests with what the room and the participant generate by default.
+/// Adds the defaults of the room and of the participant to requests.
 struct Defaults(RuntimeConfig);
 
 impl RequestEdit for Defaults {
@@ -75,47 +73,43 @@ impl RequestEdit for Defaults {
     }
 }
 
-/// Whether a request asks for something new, and not about an earlier answer.
+/// Whether a request generates an answer, rather than asking about an earlier one.
 fn generates(request: &JobRequest, endpoint: Endpoint) -> bool {
     let path = request.path_and_query.split('?').next().unwrap_or_default();
     request.method == Method::POST && path == endpoint.path()
 }
 
-/// A participant's connection, as its room sees it: it stands until this is dropped.
+/// A participant's connection in its room, until this is dropped.
 pub(crate) struct Presence {
     connection: Connection,
-    /// When it was last heard of.
     last: Mutex<Instant>,
 }
 
 impl Presence {
-    /// A connection that the room has been told of just now.
     pub(crate) fn new(connection: Connection) -> Self {
         Self { connection, last: Mutex::new(Instant::now()) }
     }
 
-    /// It was heard of.
     pub(crate) fn heard(&self) {
         *self.last.lock().unwrap_or_else(PoisonError::into_inner) = Instant::now();
         self.connection.heard(now_ms());
     }
 
-    /// For how long it was not heard of.
     pub(crate) fn silence(&self) -> Duration {
         self.last.lock().unwrap_or_else(PoisonError::into_inner).elapsed()
     }
 
-    /// It has these models from now on.
+    /// Announces other models.
     pub(crate) fn models(&self, models: Vec<String>) {
         self.connection.models(models, now_ms());
     }
 
-    /// Until its participant has joined anew as something else. Cancel safe.
+    /// Resolves when the participant has joined again with another description. Cancel safe.
     pub(crate) async fn changed(&self) {
         self.connection.changed().await;
     }
 
-    /// Until it has to end: the code to close its link with, and why. Cancel safe.
+    /// Resolves when the link has to end, with how to close it. Cancel safe.
     pub(crate) async fn ended(&self) -> (u16, &'static str) {
         match self.connection.ended().await {
             Ended::Superseded => close::SUPERSEDED,

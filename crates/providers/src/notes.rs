@@ -1,4 +1,4 @@
-//! What the scheduler has decided for a provider, until the provider's own task sees it.
+//! What the scheduler has decided for a provider, until the link's task sees it.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -6,72 +6,88 @@ use base::JobId;
 use scheduler::Assignment;
 use tokio::sync::Notify;
 
-/// What a provider's task must do.
-pub(crate) enum Note {
-    /// Ask for this.
-    Assigned(Box<Assignment>),
-    /// A job is no longer the provider's.
+/// What a link's task must do.
+pub(crate) enum Note<J = Assignment> {
+    Assigned(Box<J>),
     Canceled(JobId),
-    /// Close: the drain is over.
-    Retired,
+    /// The drain is over, and the link must close. `clean`: nothing was cut off.
+    Retired {
+        clean: bool,
+    },
 }
 
-/// What a provider's task has not seen yet. Bounded by the provider's capacity: no more jobs than
-/// that are assigned at once, and a cancellation takes its job's note out or wakes the task.
-#[derive(Default)]
-pub(crate) struct Notes {
-    notes: Mutex<Vec<Note>>,
+/// A job on its way from the scheduler's lock to the link's task.
+pub(crate) trait Assigned {
+    fn id(&self) -> JobId;
+
+    /// The link's task will not take the job any more.
+    fn abandon(self);
+}
+
+impl Assigned for Assignment {
+    fn id(&self) -> JobId {
+        self.job
+    }
+
+    fn abandon(self) {
+        self.answer.abandon();
+    }
+}
+
+/// What a link's task has not seen yet. It is bounded by the provider's capacity: no more jobs than that
+/// are assigned at once, and each cancellation, which makes room for the next job, wakes the task to take
+/// all of it, whether or not the provider's socket moves.
+pub(crate) struct Notes<J = Assignment> {
+    notes: Mutex<Vec<Note<J>>>,
     wake: Notify,
 }
 
-impl Notes {
+impl<J: Assigned> Notes<J> {
+    pub(crate) fn new() -> Self {
+        Self { notes: Mutex::default(), wake: Notify::new() }
+    }
+
     /// Waits until there is something to do.
     pub(crate) async fn woken(&self) {
         self.wake.notified().await;
     }
 
     /// What has come since the last call.
-    pub(crate) fn take(&self) -> Vec<Note> {
+    pub(crate) fn take(&self) -> Vec<Note<J>> {
         std::mem::take(&mut *self.lock())
     }
 
-    /// A job is the provider's.
-    pub(crate) fn assign(&self, assignment: Assignment) {
-        self.leave(Note::Assigned(Box::new(assignment)));
-    }
-
-    /// A job is no longer the provider's. If the provider's task has not seen it yet, it never will.
-    /// Returns whether that is the case.
-    pub(crate) fn cancel(&self, job: JobId) -> bool {
-        let mut notes = self.lock();
-        let is_own = |note: &Note| matches!(note, Note::Assigned(assigned) if assigned.job == job);
-        let Some(at) = notes.iter().position(is_own) else {
-            drop(notes);
-            self.canceled(job);
-            return false;
-        };
-        if let Note::Assigned(unsent) = notes.remove(at) {
-            unsent.answer.abandon();
-        }
-        true
-    }
-
-    /// Tells the task of a cancellation, whether or not it has seen the job.
-    pub(crate) fn canceled(&self, job: JobId) {
-        self.leave(Note::Canceled(job));
-    }
-
-    /// The drain is over.
-    pub(crate) fn retire(&self) {
-        self.leave(Note::Retired);
-    }
-
-    fn leave(&self, note: Note) {
-        self.lock().push(note);
+    pub(crate) fn assign(&self, job: J) {
+        self.lock().push(Note::Assigned(Box::new(job)));
         self.wake.notify_one();
     }
 
-    fn lock(&self) -> MutexGuard<'_, Vec<Note>> {
+    /// Leaves a job that has been sent already. It is seen with the provider's next frame, so that a
+    /// request costs the link's task no wake-up of its own.
+    pub(crate) fn assign_sent(&self, job: J) {
+        self.lock().push(Note::Assigned(Box::new(job)));
+    }
+
+    /// A job is no longer the provider's. If the link's task has not seen it yet, it never will.
+    pub(crate) fn cancel(&self, job: JobId) {
+        let mut notes = self.lock();
+        let is_own = |note: &Note<J>| matches!(note, Note::Assigned(unseen) if unseen.id() == job);
+        let unseen = notes.iter().position(is_own).map(|at| notes.remove(at));
+        notes.push(Note::Canceled(job));
+        // What the job holds is freed outside of the lock.
+        drop(notes);
+        if let Some(Note::Assigned(unseen)) = unseen {
+            unseen.abandon();
+        }
+        self.wake.notify_one();
+    }
+
+    pub(crate) fn retire(&self, clean: bool) {
+        self.lock().push(Note::Retired { clean });
+        self.wake.notify_one();
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Vec<Note<J>>> {
         self.notes.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

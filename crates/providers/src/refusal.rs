@@ -1,9 +1,9 @@
-//! Jobs that a provider cannot be asked, and that nobody else could be.
+//! Refusals: of jobs that a provider's protocol cannot carry, and of links.
 
 use base::JobId;
-use http::{HeaderMap, HeaderValue, Method, StatusCode, header};
+use http::{HeaderMap, HeaderValue, Method, Response, StatusCode, header};
 use protocol::openai::error_body;
-use scheduler::{AnswerWriter, Head, ReaderGone};
+use scheduler::{AnswerWriter, Head, WriteError};
 
 use crate::incoming::REFUSED;
 
@@ -15,7 +15,7 @@ pub(crate) fn answer_error(mut writer: AnswerWriter, status: StatusCode, body: S
     let head = Head { status, headers };
     match writer.head(head).and_then(|()| writer.chunk(body.into())) {
         Ok(_) => writer.end(),
-        Err(ReaderGone::Refused) => writer.fail(REFUSED),
+        Err(WriteError::Refused) => writer.fail(REFUSED),
         Err(_) => writer.abandon(),
     }
 }
@@ -28,4 +28,13 @@ pub(crate) fn cannot_ask(job: JobId, writer: AnswerWriter, method: &Method) {
     let words = format!("whoever answered this cannot be asked with the method {method}");
     let body = error_body(&words, "invalid_request_error", None, None);
     answer_error(writer, StatusCode::NOT_IMPLEMENTED, body);
+}
+
+/// Answers a request for a link with an error as JSON.
+pub(crate) fn refuse_link(status: StatusCode, words: &str, kind: &str) -> Response<String> {
+    let mut response = Response::new(error_body(words, kind, None, None));
+    *response.status_mut() = status;
+    let json = HeaderValue::from_static("application/json");
+    response.headers_mut().insert(header::CONTENT_TYPE, json);
+    response
 }

@@ -1,36 +1,37 @@
-//! What of a request is not sent yet.
+//! The part of a request that is not sent yet.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// What of a request is not sent yet, shared by the link's queue and by whoever may cancel the job.
-/// Empty once all of it is sent, or is no longer to be sent: it is kept for neither.
-pub(crate) struct Unsent<T>(Arc<Mutex<Option<T>>>);
+/// The part of a request that is not sent yet, shared by the link's queue and by the scheduler's side,
+/// which may cancel the job. It is empty once all is sent or nothing more may be: neither side then keeps
+/// the body in memory.
+pub(crate) struct UnsentRequest<T>(Arc<Mutex<Option<T>>>);
 
-impl<T> Unsent<T> {
+impl<T> UnsentRequest<T> {
     pub(crate) fn new(request: T) -> Self {
         Self(Arc::new(Mutex::new(Some(request))))
     }
 
     /// No more of it is sent.
     pub(crate) fn clear(&self) {
-        // Freed here, after the lock.
+        // Freed outside of the lock.
         drop(self.take());
     }
 
-    /// All of it, to be sent now.
+    /// Takes the rest, to send it now.
     pub(crate) fn take(&self) -> Option<T> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).take()
     }
 }
 
-impl<T: Clone> Unsent<T> {
-    /// What is to be sent still.
+impl<T: Clone> UnsentRequest<T> {
+    /// The rest, which stays.
     pub(crate) fn get(&self) -> Option<T> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 }
 
-impl<T> Clone for Unsent<T> {
+impl<T> Clone for UnsentRequest<T> {
     fn clone(&self) -> Self {
         Self(Arc::clone(&self.0))
     }

@@ -21,11 +21,11 @@ pub mod service;
 pub mod status;
 pub mod translate;
 
-pub use dispatch::{Affinity, CancelReason, Config, Distance, Ending, Gone, NoRoute, Route};
-pub use exchange::{Answer, AnswerWriter, Event, Gone as ReaderGone, Head};
+pub use dispatch::{Affinity, CancelReason, Config, Distance, Ending, LeaveReason, NoRoute, Route};
+pub use exchange::{Answer, AnswerWriter, Event, Head, WriteError};
 pub use job::{Failure, Job, JobRequest, Meter, Usage};
-pub use observer::{Ended, JobFacts, Observer, Outcome};
+pub use observer::{JobEnd, JobFacts, Observer, Outcome};
 pub use provider::{Assignment, Membership, Offer, Provider, RequestEdit, Terms};
 pub use service::Scheduler;
 pub use status::{QueueStatus, Status, WorkerStatus};
-pub use translate::{AnswerMap, Translated, Translator, Unchanged, Untranslatable};
+pub use translate::{AnswerMap, ProviderRequest, Translator, Untranslatable, Untranslated};

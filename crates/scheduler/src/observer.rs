@@ -3,7 +3,7 @@
 use std::{sync::Arc, time::Duration};
 
 use base::{Endpoint, JobId, KeyId, ModelName, ProviderId, Scope};
-use dispatch::{CancelReason, Ending, Gone};
+use dispatch::{CancelReason, Ending, LeaveReason};
 use http::StatusCode;
 
 use crate::job::{Failure, Usage};
@@ -23,11 +23,11 @@ pub trait Observer: Send + Sync {
     /// A provider was told to stop working on a job.
     fn canceled(&self, job: &JobFacts, reason: CancelReason) {}
     /// A job ended.
-    fn ended(&self, job: &JobFacts, ended: &Ended) {}
+    fn ended(&self, job: &JobFacts, ended: &JobEnd) {}
     /// A provider joined, or says anew what it serves.
     fn offers(&self, scope: &Scope, models: &[ModelName]) {}
     /// A provider left.
-    fn left(&self, provider: ProviderId, why: Gone) {}
+    fn left(&self, provider: ProviderId, why: LeaveReason) {}
 }
 
 /// What there is to know about a job beside its content.
@@ -51,7 +51,7 @@ pub struct JobFacts {
 
 /// How a job ended, and what it took.
 #[derive(Debug, Clone)]
-pub struct Ended {
+pub struct JobEnd {
     /// How.
     pub outcome: Outcome,
     /// The last provider that had it.

@@ -4,7 +4,7 @@ use std::{sync::Arc, time::Duration};
 
 use base::{Endpoint, Endpoints, JobId, ModelName, ProviderId};
 pub use dispatch::Offer;
-use dispatch::{CancelReason, Distance, Gone, Input};
+use dispatch::{CancelReason, Distance, Input, LeaveReason};
 
 use crate::{exchange::AnswerWriter, job::JobRequest, service::Scheduler};
 
@@ -122,7 +122,7 @@ impl Membership {
     }
 
     /// It is gone, and why.
-    pub fn leave(mut self, why: Gone) {
+    pub fn leave(mut self, why: LeaveReason) {
         self.left = true;
         self.scheduler.leave(self.id, why);
     }
@@ -131,7 +131,7 @@ impl Membership {
 impl Drop for Membership {
     fn drop(&mut self) {
         if !self.left {
-            self.scheduler.leave(self.id, Gone::Closed);
+            self.scheduler.leave(self.id, LeaveReason::Closed);
         }
     }
 }

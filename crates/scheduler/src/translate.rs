@@ -27,11 +27,11 @@ pub trait Translator: Send + Sync {
         request: &Arc<JobRequest>,
         model: &ModelName,
         endpoints: Endpoints,
-    ) -> Result<Translated, Untranslatable>;
+    ) -> Result<ProviderRequest, Untranslatable>;
 }
 
 /// What one provider is sent, and how its answer is read.
-pub struct Translated {
+pub struct ProviderRequest {
     /// What it is sent.
     pub request: Arc<JobRequest>,
     /// The endpoint that this asks for.
@@ -72,15 +72,15 @@ pub trait AnswerMap: Send {
 }
 
 /// Passes everything unchanged.
-pub struct Unchanged(pub Endpoint);
+pub struct Untranslated(pub Endpoint);
 
-impl Translator for Unchanged {
+impl Translator for Untranslated {
     fn translate(
         &self,
         request: &Arc<JobRequest>,
         _: &ModelName,
         _: Endpoints,
-    ) -> Result<Translated, Untranslatable> {
-        Ok(Translated { request: Arc::clone(request), endpoint: self.0, answer: None })
+    ) -> Result<ProviderRequest, Untranslatable> {
+        Ok(ProviderRequest { request: Arc::clone(request), endpoint: self.0, answer: None })
     }
 }

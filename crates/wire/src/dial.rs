@@ -37,7 +37,7 @@ pub struct Dial<'a> {
 
 /// A link that stands.
 #[derive(Debug)]
-pub struct Dialed {
+pub struct DialedLink {
     /// The link.
     pub link: Link,
     /// The way into it.
@@ -91,12 +91,12 @@ pub enum DialError {
 ///
 /// # Errors
 /// [`DialError`], which says which step failed.
-pub async fn dial(dial: Dial<'_>) -> Result<Dialed, DialError> {
+pub async fn dial(dial: Dial<'_>) -> Result<DialedLink, DialError> {
     let deadline = dial.deadline;
     timeout(deadline, dial_now(dial)).await.map_err(|_| DialError::Timeout(deadline))?
 }
 
-async fn dial_now(dial: Dial<'_>) -> Result<Dialed, DialError> {
+async fn dial_now(dial: Dial<'_>) -> Result<DialedLink, DialError> {
     let secure = match dial.url.scheme() {
         "ws" | "http" => false,
         "wss" | "https" => true,
@@ -118,7 +118,7 @@ async fn dial_now(dial: Dial<'_>) -> Result<Dialed, DialError> {
     let headers = response.headers().clone();
     let upgraded = hyper::upgrade::on(response).await.map_err(not_http)?;
     let (link, outbox) = Link::new(Box::pin(TokioIo::new(upgraded)), Role::Client);
-    Ok(Dialed { link, outbox, subprotocol, headers })
+    Ok(DialedLink { link, outbox, subprotocol, headers })
 }
 
 async fn connect(url: &Url, secure: bool) -> Result<Io, DialError> {

@@ -25,9 +25,9 @@ pub mod tls;
 
 pub use accept::{Upgrade, UpgradeError};
 pub use acks::{Acknowledging, PromptAcks};
-pub use dial::{Dial, DialError, Dialed, dial};
+pub use dial::{Dial, DialError, DialedLink, dial};
 pub use io::{Io, IoStream};
 pub use limits::Limits;
 pub use link::{Link, LinkError, Role};
-pub use outbox::{Closed, Frame, FrameSource, Outbox};
+pub use outbox::{Frame, FrameSource, Outbox, OutboxClosed};
 pub use tungstenite::Utf8Bytes;

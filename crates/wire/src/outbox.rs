@@ -68,7 +68,7 @@ pub trait FrameSource: Send {
 /// The link no longer takes anything.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("the link is closed")]
-pub struct Closed;
+pub struct OutboxClosed;
 
 /// The way into a link, for any number of tasks.
 #[derive(Debug, Clone)]
@@ -119,8 +119,8 @@ impl Outbox {
     /// Queues a control frame without waiting.
     ///
     /// # Errors
-    /// [`Closed`] when the link is closed, or is given up now because its queue is over its bound.
-    pub fn push(&self, frame: impl Into<Frame>) -> Result<(), Closed> {
+    /// [`OutboxClosed`] when the link is closed, or is given up now because its queue is over its bound.
+    pub fn push(&self, frame: impl Into<Frame>) -> Result<(), OutboxClosed> {
         let frame = frame.into();
         let len = frame.len();
         self.put(Item::Frame(frame), len)
@@ -129,16 +129,16 @@ impl Outbox {
     /// Queues a message that is cut into frames as it is written.
     ///
     /// # Errors
-    /// [`Closed`] when the link is closed, or is given up now because its queue is over its bound.
-    pub fn push_source(&self, source: Box<dyn FrameSource>) -> Result<(), Closed> {
+    /// [`OutboxClosed`] when the link is closed, or is given up now because its queue is over its bound.
+    pub fn push_source(&self, source: Box<dyn FrameSource>) -> Result<(), OutboxClosed> {
         self.put(Item::Source(source), SOURCE)
     }
 
     /// Queues a data frame, once there is room for it.
     ///
     /// # Errors
-    /// [`Closed`] when the link is closed, or closes while this waits.
-    pub async fn send(&self, frame: impl Into<Frame>) -> Result<(), Closed> {
+    /// [`OutboxClosed`] when the link is closed, or closes while this waits.
+    pub async fn send(&self, frame: impl Into<Frame>) -> Result<(), OutboxClosed> {
         self.room().await?;
         self.push(frame)
     }
@@ -170,15 +170,15 @@ impl Outbox {
     /// Waits until a data frame could be queued, see [`Outbox::has_room`].
     ///
     /// # Errors
-    /// [`Closed`] when the link is closed, or closes while this waits.
-    pub async fn room(&self) -> Result<(), Closed> {
+    /// [`OutboxClosed`] when the link is closed, or closes while this waits.
+    pub async fn room(&self) -> Result<(), OutboxClosed> {
         loop {
             // Registered before the look, so that room made in between is not missed.
             let notified = self.0.space.notified();
             {
                 let state = self.lock();
                 if state.closed {
-                    return Err(Closed);
+                    return Err(OutboxClosed);
                 }
                 if state.bytes <= SOFT_BOUND {
                     return Ok(());
@@ -188,16 +188,16 @@ impl Outbox {
         }
     }
 
-    fn put(&self, item: Item, len: usize) -> Result<(), Closed> {
+    fn put(&self, item: Item, len: usize) -> Result<(), OutboxClosed> {
         let mut state = self.lock();
         if state.closed {
-            return Err(Closed);
+            return Err(OutboxClosed);
         }
         if state.bytes + len > HARD_BOUND && state.bytes > 0 {
             drop(state);
             tracing::warn!("the far end reads nothing: its link is given up");
             self.close();
-            return Err(Closed);
+            return Err(OutboxClosed);
         }
         state.queue.push_back(item);
         state.bytes += len;
@@ -307,7 +307,7 @@ mod tests {
         for _ in 0..4 {
             outbox.push(piece.clone()).unwrap();
         }
-        assert_eq!(outbox.push(piece), Err(Closed));
+        assert_eq!(outbox.push(piece), Err(OutboxClosed));
         assert!(outbox.is_closed() && pop(&outbox).is_none());
     }
 
@@ -370,6 +370,6 @@ mod tests {
         let sent = tokio::spawn(async move { sender.send(Bytes::from_static(b"data")).await });
         tokio::task::yield_now().await;
         outbox.close();
-        assert_eq!(sent.await.unwrap(), Err(Closed));
+        assert_eq!(sent.await.unwrap(), Err(OutboxClosed));
     }
 }

@@ -4,7 +4,7 @@ use std::{future::Future, pin::Pin, time::Duration};
 
 use http::{HeaderMap, HeaderValue};
 use protocol::relay::SUBPROTOCOL;
-use wire::{Dial, DialError, Dialed, Link, Outbox, Role};
+use wire::{Dial, DialError, DialedLink, Link, Outbox, Role};
 
 use crate::config::ServerTarget;
 
@@ -12,7 +12,7 @@ use crate::config::ServerTarget;
 const DEADLINE: Duration = Duration::from_secs(15);
 
 /// A link in the making.
-pub type Dialing<'a> = Pin<Box<dyn Future<Output = Result<Dialed, DialError>> + Send + 'a>>;
+pub type Dialing<'a> = Pin<Box<dyn Future<Output = Result<DialedLink, DialError>> + Send + 'a>>;
 
 /// Gives links to servers: over the network, or over a pipe within the process.
 pub trait Dialer: Send + Sync + 'static {
@@ -74,7 +74,7 @@ where
             (self.0)(server, server_outbox);
             let (link, outbox) = Link::new(Box::pin(near), Role::Client);
             let (subprotocol, headers) = (Some(SUBPROTOCOL.to_owned()), HeaderMap::new());
-            Ok(Dialed { link, outbox, subprotocol, headers })
+            Ok(DialedLink { link, outbox, subprotocol, headers })
         })
     }
 }

@@ -4,7 +4,7 @@ use std::{sync::Arc, time::Duration};
 
 use base::Secret;
 
-use crate::room::GaveUp;
+use crate::room::GiveUpReason;
 
 /// Something that whoever runs the worker wants to know.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -54,7 +54,7 @@ pub enum Event {
         /// The name of the link.
         name: String,
         /// Why.
-        why: GaveUp,
+        why: GiveUpReason,
     },
     /// A server does not want this worker.
     Refused {

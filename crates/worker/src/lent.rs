@@ -9,7 +9,7 @@ use std::{
     },
 };
 
-use backend::{Answer, Ask, Backend, BackendError, ModelEntry, NotABackend};
+use backend::{Answer, Backend, BackendError, BackendRequest, ModelEntry, NotABackend};
 use base::Endpoints;
 use bytes::Bytes;
 use protocol::openai;
@@ -171,9 +171,9 @@ impl Lent {
     }
 
     /// What to ask of the backend for an order.
-    fn ask(&self, order: &mut Order) -> Ask {
+    fn ask(&self, order: &mut Order) -> BackendRequest {
         let body = std::mem::take(&mut order.body);
-        Ask {
+        BackendRequest {
             path_and_query: std::mem::take(&mut order.path),
             headers: std::mem::take(&mut order.headers),
             body: match self.real_names.get(&order.model) {

@@ -37,10 +37,10 @@ mod tunnel;
 pub mod worker;
 
 pub use backend::{
-    BackendConfig, DEMO_MODEL, DemoConfig, Found, ModelEntry, NotAModel, find_local,
+    BackendConfig, DEMO_MODEL, DemoConfig, LocalBackend, ModelEntry, NotAModel, find_local,
 };
 pub use config::{Lend, NotAServer, Protocol, ServerTarget, WorkerConfig};
 pub use dialer::{Dialer, Dialing, NetDialer, PipeDialer};
 pub use event::{Event, Observer};
-pub use room::{GaveUp, JoinRoom};
-pub use worker::{Activity, Ended, NotAWorker, Worker};
+pub use room::{GiveUpReason, JoinRoom};
+pub use worker::{Activity, NotAWorker, Worker, WorkerEnd};

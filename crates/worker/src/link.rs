@@ -5,7 +5,7 @@ use std::{error::Error, sync::Arc, time::Duration};
 use http::StatusCode;
 use tokio::time::sleep;
 use tokio_util::sync::CancellationToken;
-use wire::{DialError, Dialed, dial::jitter};
+use wire::{DialError, DialedLink, dial::jitter};
 
 use crate::{
     config::ServerTarget,
@@ -14,10 +14,10 @@ use crate::{
     lent::Lent,
     node::{self, Work},
     reconnect::{Outcome, Reconnect},
-    room::{GaveUp, InRoom},
+    room::{GiveUpReason, InRoom},
     serving::{Ending, Serving},
     tunnel,
-    worker::Ended,
+    worker::WorkerEnd,
 };
 
 /// What is spoken on a link.
@@ -52,9 +52,9 @@ pub(crate) struct LinkLoop {
 
 impl LinkLoop {
     /// Runs until the shutdown, or until there is no use in going on.
-    pub(crate) async fn run(self) -> Ended {
+    pub(crate) async fn run(self) -> WorkerEnd {
         if self.or_shutdown(self.first_offer()).await.is_none() {
-            return Ended::default();
+            return WorkerEnd::default();
         }
         let mut reconnect = Reconnect::new();
         let mut refused = None;
@@ -97,7 +97,7 @@ impl LinkLoop {
         }
     }
 
-    async fn dial(&self) -> Result<Dialed, Ending> {
+    async fn dial(&self) -> Result<DialedLink, Ending> {
         match self.or_shutdown(self.dialer.dial(&self.server)).await {
             None => Err(Ending::Left(0)),
             Some(dialed) => dialed.map_err(|error| Ending::Again(self.failed(&error))),
@@ -105,17 +105,17 @@ impl LinkLoop {
     }
 
     /// The worker ends; who should not stay in the room, leaves it.
-    async fn left(&self, cut_off: usize) -> Ended {
+    async fn left(&self, cut_off: usize) -> WorkerEnd {
         if let Some(room) = &self.room {
             room.leave().await;
         }
-        Ended { cut_off, gave_up: None }
+        WorkerEnd { cut_off, gave_up: None }
     }
 
-    fn give_up(&self, why: GaveUp) -> Ended {
+    fn give_up(&self, why: GiveUpReason) -> WorkerEnd {
         let (server, name) = (self.server.to_string(), self.name.clone());
         self.teller.tell(&Event::GaveUp { server, name, why: why.clone() });
-        Ended { cut_off: 0, gave_up: Some(why) }
+        WorkerEnd { cut_off: 0, gave_up: Some(why) }
     }
 
     fn failed(&self, error: &DialError) -> Outcome {
@@ -123,12 +123,12 @@ impl LinkLoop {
             DialError::Refused { status, .. }
                 if self.room.is_some() && *status == StatusCode::NOT_FOUND =>
             {
-                Outcome::Over(GaveUp::NoRoom)
+                Outcome::Over(GiveUpReason::NoRoom)
             }
             DialError::Refused { status, .. }
                 if self.room.is_some() && *status == StatusCode::UNAUTHORIZED =>
             {
-                Outcome::Over(GaveUp::Password)
+                Outcome::Over(GiveUpReason::Password)
             }
             DialError::Refused { status, .. }
                 if matches!(*status, StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN) =>

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use base::Backoff;
 
-use crate::room::GaveUp;
+use crate::room::GiveUpReason;
 
 const FIRST: Duration = Duration::from_secs(1);
 const LAST: Duration = Duration::from_secs(30);
@@ -22,7 +22,7 @@ const GOOD: Duration = Duration::from_secs(10);
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Outcome {
     /// It is not to be tried again.
-    Over(GaveUp),
+    Over(GiveUpReason),
     /// The server does not want this worker.
     Refused(String),
     /// The server lets nobody in for a moment, whatever their secret.

@@ -11,7 +11,7 @@ use tokio::{
     task::{Id, JoinError, JoinSet},
     time::{Instant, Interval, MissedTickBehavior, interval_at, sleep_until},
 };
-use wire::{Dialed, Frame, Link, LinkError, Outbox};
+use wire::{DialedLink, Frame, Link, LinkError, Outbox};
 
 use crate::{
     credit::Credit,
@@ -22,7 +22,7 @@ use crate::{
     order::Order,
     reconnect::Outcome,
     reply::{BinaryReply, Reply},
-    room::GaveUp,
+    room::GiveUpReason,
     session::{Action, Form, Session},
 };
 
@@ -103,12 +103,12 @@ pub(crate) struct Serving<'a> {
     registered: Option<Instant>,
     deadline: Option<(Instant, Due)>,
     /// Why this link has no sense.
-    over: Option<GaveUp>,
+    over: Option<GiveUpReason>,
 }
 
 impl<'a> Serving<'a> {
-    pub(crate) fn new(context: &'a LinkLoop, dialed: Dialed) -> Self {
-        let Dialed { link, outbox, subprotocol, .. } = dialed;
+    pub(crate) fn new(context: &'a LinkLoop, dialed: DialedLink) -> Self {
+        let DialedLink { link, outbox, subprotocol, .. } = dialed;
         let binary = subprotocol.as_deref() == Some(SUBPROTOCOL);
         let form = if binary { Form::Binary } else { Form::Json };
         let lent = &context.lent;
@@ -281,7 +281,7 @@ impl<'a> Serving<'a> {
     fn on_registered(&mut self, ack: RegisterAck) {
         if self.context.room.is_some() && ack.room.is_none() {
             // It would give this worker everybody's requests.
-            self.over = Some(GaveUp::NoRooms);
+            self.over = Some(GiveUpReason::NoRooms);
             return;
         }
         self.registered = Some(Instant::now());
@@ -421,7 +421,7 @@ impl<'a> Serving<'a> {
     fn closed(&self) -> Outcome {
         match self.link.close_reason() {
             Some((code, reason)) if self.context.room.is_some() => {
-                match GaveUp::by_close(code, &reason) {
+                match GiveUpReason::by_close(code, &reason) {
                     Some(why) => Outcome::Over(why),
                     None => self.lost(format!("the server closed: {code} {reason}")),
                 }

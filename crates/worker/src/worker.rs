@@ -14,7 +14,7 @@ use crate::{
     link::{LinkLoop, Speaks},
     models,
     node::slots,
-    room::{GaveUp, InRoom, JoinRoom},
+    room::{GiveUpReason, InRoom, JoinRoom},
 };
 
 /// Why a worker cannot begin.
@@ -45,11 +45,11 @@ pub enum NotAWorker {
 
 /// How a worker ended.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Ended {
+pub struct WorkerEnd {
     /// How many requests were not finished when the time to drain was over.
     pub cut_off: usize,
     /// Why a room was given up, if one was; the last one, if there were several.
-    pub gave_up: Option<GaveUp>,
+    pub gave_up: Option<GiveUpReason>,
 }
 
 /// What goes on at a worker's backends.
@@ -126,7 +126,7 @@ impl Worker {
 
     /// Lends until `shutdown`; then takes nothing new, finishes what is in flight within the
     /// drain time-out, and returns. Dropping this future cuts everything off at once.
-    pub async fn run(self, shutdown: CancellationToken) -> Ended {
+    pub async fn run(self, shutdown: CancellationToken) -> WorkerEnd {
         // Dropped, and so ended, when the links are.
         let mut keepers = JoinSet::new();
         for lent in &self.lent {
@@ -140,7 +140,7 @@ impl Worker {
                 _ => links.spawn(link.run()),
             };
         }
-        let mut all = Ended::default();
+        let mut all = WorkerEnd::default();
         while let Some(link) = links.join_next().await {
             // A link that has failed must not take the others down.
             let link = link.unwrap_or_default();

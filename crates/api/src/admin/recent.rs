@@ -10,7 +10,7 @@ use access::Moment;
 use base::{ModelName, Scope, millis};
 use jiff::Timestamp;
 use protocol::admin::requests::{KEPT, RequestJson};
-use scheduler::{Ended, JobFacts, Observer, Usage};
+use scheduler::{JobEnd, JobFacts, Observer, Usage};
 
 /// The requests that ended last, in memory.
 pub struct RecentRequests(Mutex<Ring>);
@@ -72,13 +72,13 @@ impl Default for RecentRequests {
 }
 
 impl Observer for RecentRequests {
-    fn ended(&self, job: &JobFacts, ended: &Ended) {
+    fn ended(&self, job: &JobFacts, ended: &JobEnd) {
         self.keep(Kept::new(job, ended, Moment::now()));
     }
 }
 
 impl Kept {
-    fn new(job: &JobFacts, ended: &Ended, now: Moment) -> Self {
+    fn new(job: &JobFacts, ended: &JobEnd, now: Moment) -> Self {
         Self {
             n: 0,
             at_ms: now.wall_ms,
@@ -147,8 +147,8 @@ mod tests {
         }
     }
 
-    fn ended(outcome: Outcome) -> Ended {
-        Ended {
+    fn ended(outcome: Outcome) -> JobEnd {
+        JobEnd {
             outcome,
             provider: None,
             provider_name: Some("gpu".into()),

@@ -16,8 +16,8 @@ use protocol::{
 };
 use rooms::{JobEnded, JobStarted, Rooms, Settings, activity::How};
 use scheduler::{
-    Assignment, CancelReason, Config, Distance, Ended, Head, JobFacts, Membership, Observer, Offer,
-    Provider, Route, Scheduler,
+    Assignment, CancelReason, Config, Distance, Head, JobEnd, JobFacts, Membership, Observer,
+    Offer, Provider, Route, Scheduler,
 };
 use serde_json::Value;
 use store::{ModelMemory, VolatileStore};
@@ -56,7 +56,7 @@ impl Observer for Telling {
             self.by_message.given(job.id, participant);
         }
     }
-    fn ended(&self, job: &JobFacts, _: &Ended) {
+    fn ended(&self, job: &JobFacts, _: &JobEnd) {
         let Some(room) = self.rooms.of_scope(&job.scope) else { return };
         let how = How::Answered(AnswerMetrics::default());
         room.ended(&JobEnded { job: job.id, how }, Moment::now().wall_ms);

@@ -26,7 +26,7 @@ use bytes::Bytes;
 use http::{HeaderMap, HeaderValue, StatusCode, header};
 use serde_json::Value;
 
-use crate::exchange::{Answer, AnswerBody, Ask};
+use crate::exchange::{Answer, AnswerBody, BackendRequest};
 pub use question::MAX_ASK;
 use question::{Api, Question};
 pub use script::DemoBody;
@@ -87,7 +87,7 @@ impl DemoBackend {
     }
 
     /// Answers; never fails, as nothing is behind it.
-    pub fn send(&self, ask: &Ask) -> Answer {
+    pub fn send(&self, ask: &BackendRequest) -> Answer {
         let path = ask.path_and_query.split('?').next().unwrap_or_default();
         if path == "/v1/models" {
             return json(StatusCode::OK, model_list());
@@ -205,9 +205,9 @@ fn bad_request(api: Api, problem: &str) -> String {
 mod tests {
     use super::*;
 
-    pub(super) fn ask(path: &str, body: &Value) -> Ask {
+    pub(super) fn ask(path: &str, body: &Value) -> BackendRequest {
         let body = vec![Bytes::from(body.to_string())];
-        Ask { path_and_query: path.to_owned(), headers: HeaderMap::new(), body }
+        BackendRequest { path_and_query: path.to_owned(), headers: HeaderMap::new(), body }
     }
 
     pub(super) async fn answer(path: &str, body: Value) -> (StatusCode, String) {

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use ::http::{HeaderMap, HeaderValue};
-use backend::{Ask, Backend, BackendConfig, BackendError, Phase, Timeouts};
+use backend::{Backend, BackendConfig, BackendError, BackendRequest, Phase, Timeouts};
 use bytes::Bytes;
 use testkit::{DEADLINE, RawServer};
 use tokio::time::timeout;
@@ -16,9 +16,9 @@ fn with_timeouts(url: &str, timeouts: Timeouts) -> Backend {
     Backend::http(&BackendConfig { timeouts, ..BackendConfig::new(url) }).unwrap()
 }
 
-fn ask(path: &str) -> Ask {
+fn ask(path: &str) -> BackendRequest {
     let body = vec![Bytes::from_static(b"{\"a\":"), Bytes::from_static(b"1}")];
-    Ask { path_and_query: path.to_owned(), headers: HeaderMap::new(), body }
+    BackendRequest { path_and_query: path.to_owned(), headers: HeaderMap::new(), body }
 }
 
 const STREAM_HEAD: &str =

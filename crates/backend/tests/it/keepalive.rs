@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use ::http::HeaderMap;
-use backend::{Answer, Ask, Backend, BackendConfig, BackendError, Phase, Timeouts};
+use backend::{Answer, Backend, BackendConfig, BackendError, BackendRequest, Phase, Timeouts};
 use bytes::Bytes;
 use testkit::{DEADLINE, RawConnection, RawRequest, RawServer};
 use tokio::{
@@ -16,11 +16,11 @@ fn backend(url: &str) -> Backend {
     Backend::http(&BackendConfig::new(url)).unwrap()
 }
 
-fn ask(body: impl Into<Bytes>) -> Ask {
+fn ask(body: impl Into<Bytes>) -> BackendRequest {
     let body = body.into();
     let half = body.len() / 2;
     let body = vec![body.slice(..half), body.slice(half..)];
-    Ask { path_and_query: "/v1/x".to_owned(), headers: HeaderMap::new(), body }
+    BackendRequest { path_and_query: "/v1/x".to_owned(), headers: HeaderMap::new(), body }
 }
 
 async fn read_all(mut answer: Answer) -> Result<Vec<u8>, BackendError> {

@@ -4,7 +4,7 @@ use backend::{Backend, BackendConfig, BackendError, probe::MAX_ANSWER};
 use base::{Endpoint, Endpoints};
 use testkit::{MockBackend, RawServer};
 
-const MISSING: (&str, &str) = ("404 Not Found", r#"{"detail":"Not Found"}"#);
+const MISSING: (&str, &str) = ("404 Not Found", r#"{"detail":"Not LocalBackend"}"#);
 
 fn at(url: impl Into<String>) -> Backend {
     Backend::http(&BackendConfig { api_key: Some("k".into()), ..BackendConfig::new(url) }).unwrap()

@@ -18,7 +18,7 @@ use access::Moment;
 use api::Condition;
 use base::{Backoff, error::chain};
 use prometheus_client::metrics::{counter::Counter, gauge::Gauge};
-use scheduler::{Ended, JobFacts, Observer};
+use scheduler::{JobEnd, JobFacts, Observer};
 use store::{StoreError, UsageEntry, UsageStore};
 
 /// Rows that may wait. A row takes some 300 bytes.
@@ -214,7 +214,7 @@ impl Ledger {
 }
 
 impl Observer for Ledger {
-    fn ended(&self, job: &JobFacts, ended: &Ended) {
+    fn ended(&self, job: &JobFacts, ended: &JobEnd) {
         self.push(row::entry(job, ended, Moment::now()));
     }
 }

@@ -2,14 +2,14 @@
 
 use access::Moment;
 use base::millis;
-use scheduler::{Ended, JobFacts};
+use scheduler::{JobEnd, JobFacts};
 use store::UsageEntry;
 
 /// Tokens that one row counts at most. Some backends invent numbers; the sums must not overflow.
 const MAX_TOKENS: u64 = 1 << 36;
 
 /// The row of a job that ended now.
-pub(super) fn entry(job: &JobFacts, ended: &Ended, now: Moment) -> UsageEntry {
+pub(super) fn entry(job: &JobFacts, ended: &JobEnd, now: Moment) -> UsageEntry {
     let tokens = |tokens: Option<u64>| tokens.map(|tokens| tokens.min(MAX_TOKENS));
     UsageEntry {
         at_ms: now.wall_ms,

@@ -23,7 +23,7 @@ use prometheus_client::{
     },
     registry::{Registry, Unit},
 };
-use scheduler::{CancelReason, Ended, Gone, JobFacts, Observer, Scheduler, Status};
+use scheduler::{CancelReason, JobEnd, JobFacts, LeaveReason, Observer, Scheduler, Status};
 
 use crate::ledger::LedgerMetrics;
 
@@ -245,7 +245,7 @@ impl Observer for Metrics {
         self.canceled.get_or_create(&ReasonLabel { reason }).inc();
     }
 
-    fn ended(&self, job: &JobFacts, ended: &Ended) {
+    fn ended(&self, job: &JobFacts, ended: &JobEnd) {
         let word = ended.outcome.as_str();
         // Names that nobody serves are the client's invention: they get no metric of their own.
         let metrics = match word {
@@ -255,11 +255,11 @@ impl Observer for Metrics {
         metrics.ended(&self.families, word, ended);
     }
 
-    fn left(&self, _: ProviderId, why: Gone) {
+    fn left(&self, _: ProviderId, why: LeaveReason) {
         let reason = match why {
-            Gone::Closed => "closed",
-            Gone::HeartbeatLost => "heartbeat_lost",
-            Gone::Drained => "drained",
+            LeaveReason::Closed => "closed",
+            LeaveReason::HeartbeatLost => "heartbeat_lost",
+            LeaveReason::Drained => "drained",
         };
         self.workers_lost.get_or_create(&ReasonLabel { reason }).inc();
     }
@@ -318,7 +318,7 @@ impl ModelMetrics {
         }
     }
 
-    fn ended(&self, families: &Families, outcome: &'static str, ended: &Ended) {
+    fn ended(&self, families: &Families, outcome: &'static str, ended: &JobEnd) {
         self.duration.observe(ended.total.as_secs_f64());
         self.bytes.inc_by(ended.bytes);
         self.prompt_tokens.inc_by(ended.usage.prompt_tokens.unwrap_or(0));

@@ -1,13 +1,13 @@
 //! One log line for each job, when it has ended.
 
 use base::millis;
-use scheduler::{Ended, JobFacts, Observer};
+use scheduler::{JobEnd, JobFacts, Observer};
 
 /// Writes the request log.
 pub struct RequestLog;
 
 impl Observer for RequestLog {
-    fn ended(&self, job: &JobFacts, ended: &Ended) {
+    fn ended(&self, job: &JobFacts, ended: &JobEnd) {
         let provider = ended.provider.map(tracing::field::display);
         tracing::info!(
             target: "request",

@@ -83,7 +83,7 @@ mod tests {
 
     use super::*;
     use crate::{
-        CancelReason, Config, Gone, Input, JobSpec, Offer, Verdict,
+        CancelReason, Config, Input, JobSpec, LeaveReason, Offer, Verdict,
         fixture::{
             Bench, SECOND, assign, assign_for, cancel, end, job, offer, offer_of, or_else,
             provider, spec,
@@ -111,7 +111,7 @@ mod tests {
     fn what_waits_goes_on_when_its_model_is_gone_drained_or_changed() {
         let unserved = Input::Endpoints { provider: provider(1), endpoints: Endpoints::NONE };
         let changed = Input::Models { provider: provider(1), models: vec!["x".into()], load: 1 };
-        let gone = Input::Leave { provider: provider(1), why: Gone::Closed };
+        let gone = Input::Leave { provider: provider(1), why: LeaveReason::Closed };
         let drained = Input::Drain { provider: provider(1), grace: SECOND };
         for event in [gone, drained, changed, unserved] {
             let mut bench = Bench::new();

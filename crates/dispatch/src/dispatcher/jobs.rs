@@ -6,7 +6,7 @@ use base::{JobId, ProviderId};
 
 use super::{Dispatcher, links::in_order};
 use crate::{
-    input::{JobSpec, Verdict, Waiting},
+    input::{BlockedOn, JobSpec, Verdict},
     job::{Hold, Job, Phase, State},
     output::{CancelReason, Ending, Output},
     timers::Timer,
@@ -19,15 +19,15 @@ impl Dispatcher {
         }
     }
 
-    pub(super) fn progress(&mut self, now: Instant, id: JobId, at: Instant, waiting: Waiting) {
+    pub(super) fn progress(&mut self, now: Instant, id: JobId, at: Instant, waiting: BlockedOn) {
         let idle = now.saturating_duration_since(at) >= self.config.idle_timeout;
         if !self.set_phase(id, Phase::Asked, Phase::Begun) {
             return;
         }
         match waiting {
             _ if !idle => self.arm_idle(id, at.min(now)),
-            Waiting::Provider => self.timed_out(now, id, Ending::IdleTimeout),
-            Waiting::Client => {
+            BlockedOn::Provider => self.timed_out(now, id, Ending::IdleTimeout),
+            BlockedOn::Client => {
                 let Some((_, hold)) = self.release(id) else { return };
                 self.stop(now, id, hold, CancelReason::ClientDisconnect);
                 self.end(id, Ending::ClientStalled);
@@ -197,7 +197,7 @@ mod tests {
         fixture::{Bench, SECOND, assign, cancel, end, job, offer, provider, spec},
     };
 
-    fn progress(number: u128, at: Instant, waiting: Waiting) -> Input {
+    fn progress(number: u128, at: Instant, waiting: BlockedOn) -> Input {
         Input::Progress { job: job(number), at, waiting }
     }
 
@@ -237,19 +237,19 @@ mod tests {
         let asked = Output::AskProgress { job: job(1) };
         assert_eq!(bench.wait(SECOND * 900), std::slice::from_ref(&asked));
         let moved = bench.now - SECOND * 100;
-        assert_eq!(bench.input(progress(1, moved, Waiting::Provider)), []);
-        assert_eq!(bench.input(progress(1, bench.now - SECOND * 500, Waiting::Provider)), []);
+        assert_eq!(bench.input(progress(1, moved, BlockedOn::Provider)), []);
+        assert_eq!(bench.input(progress(1, bench.now - SECOND * 500, BlockedOn::Provider)), []);
         assert_eq!(bench.wait(SECOND * 199), []);
         assert_eq!(bench.wait(SECOND), [asked]);
         let told = cancel(1, 1, CancelReason::Timeout);
-        let outputs = bench.input(progress(1, moved, Waiting::Provider));
+        let outputs = bench.input(progress(1, moved, BlockedOn::Provider));
         assert_eq!(outputs, [told, end(1, Ending::IdleTimeout)]);
     }
 
     #[test]
     fn a_consumer_that_does_not_read_is_no_fault_of_the_provider() {
         let config = Config { faults_to_rest: 1, ..Config::default() };
-        for (waiting, rests) in [(Waiting::Client, false), (Waiting::Provider, true)] {
+        for (waiting, rests) in [(BlockedOn::Client, false), (BlockedOn::Provider, true)] {
             let mut bench = Bench::with(config.clone());
             bench.join(1, offer(1));
             bench.submit(spec(1));
@@ -258,7 +258,7 @@ mod tests {
             bench.wait(SECOND * 300);
             let outputs = bench.input(progress(1, start, waiting));
             let stalled = end(1, Ending::ClientStalled);
-            assert_eq!(outputs.contains(&stalled), waiting == Waiting::Client);
+            assert_eq!(outputs.contains(&stalled), waiting == BlockedOn::Client);
             let view = bench.dispatcher.providers().next().unwrap();
             assert_eq!((view.in_flight, view.resting_until.is_some()), (0, rests));
         }
@@ -359,7 +359,7 @@ mod tests {
         assert_eq!(bench.join(1, offer(9)), []);
         assert_eq!(bench.finished(1, 1, Verdict::Answered), []);
         assert_eq!(bench.finished(1, 1, Verdict::Answered), []);
-        assert_eq!(bench.input(progress(1, bench.now, Waiting::Client)), []);
+        assert_eq!(bench.input(progress(1, bench.now, BlockedOn::Client)), []);
         bench.assert_no_jobs();
     }
 

@@ -18,7 +18,7 @@ use crate::{
 /// of jobs in the line.
 #[derive(Debug, Default)]
 pub(crate) struct Line {
-    kinds: BTreeMap<Kind, Waiting>,
+    kinds: BTreeMap<Kind, WaitingJobs>,
     turns: BTreeMap<KeyId, Turn>,
     last_turn: u64,
 }
@@ -39,7 +39,7 @@ pub(crate) struct Reach {
 
 /// The jobs of the same kind.
 #[derive(Debug, Default)]
-struct Waiting {
+struct WaitingJobs {
     requeued: BTreeMap<u64, JobId>,
     /// The jobs of each key, by the number of its turn.
     lanes: BTreeMap<u64, BTreeMap<u64, JobId>>,
@@ -81,7 +81,7 @@ impl Line {
     /// The `seq` of the job that is next.
     pub(crate) fn head(&self) -> Option<u64> {
         let requeued = self.kinds.values().filter_map(|waiting| waiting.requeued.keys().next());
-        let in_turn = || self.kinds.values().filter_map(Waiting::first).min();
+        let in_turn = || self.kinds.values().filter_map(WaitingJobs::first).min();
         requeued.min().copied().or_else(|| in_turn().map(|(_, seq)| seq))
     }
 
@@ -93,7 +93,7 @@ impl Line {
     /// All jobs that can be served there, in the order in which they are offered: if the first of a
     /// key does not fit, the next of the same key is tried before another key's.
     pub(crate) fn in_order(&self, there: Reach) -> impl Iterator<Item = JobId> {
-        let lanes = merged(self.meeting(there).map(Waiting::in_turn).collect());
+        let lanes = merged(self.meeting(there).map(WaitingJobs::in_turn).collect());
         self.requeued(there).chain(lanes)
     }
 
@@ -118,7 +118,7 @@ impl Line {
         self.kinds.is_empty()
     }
 
-    fn meeting(&self, there: Reach) -> impl Iterator<Item = &Waiting> {
+    fn meeting(&self, there: Reach) -> impl Iterator<Item = &WaitingJobs> {
         let meeting = self.kinds.iter().filter(move |(kind, _)| kind.meets(there));
         meeting.map(|(_, waiting)| waiting)
     }
@@ -176,7 +176,7 @@ impl Kind {
     }
 }
 
-impl Waiting {
+impl WaitingJobs {
     fn is_empty(&self) -> bool {
         self.requeued.is_empty() && self.lanes.is_empty()
     }

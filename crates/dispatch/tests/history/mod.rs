@@ -11,8 +11,8 @@ use std::time::{Duration, Instant};
 
 use base::{Endpoint, Endpoints, JobId, KeyId, ModelName, ProviderId, Scope};
 use dispatch::{
-    Affinity, Config, Dispatcher, Distance, Gone, Input, JobSpec, LeastLoaded, Offer, Output,
-    Route, Verdict, Waiting,
+    Affinity, BlockedOn, Config, Dispatcher, Distance, Input, JobSpec, LeastLoaded, LeaveReason,
+    Offer, Output, Route, Verdict,
 };
 
 use known::Place;
@@ -118,7 +118,7 @@ impl History {
         let input = match kind {
             0..=11 => match self.oracle.peers.first().map(|peer| peer.id) {
                 Some(provider) if self.oracle.peers.len() >= self.crowd => {
-                    Input::Leave { provider, why: Gone::Closed }
+                    Input::Leave { provider, why: LeaveReason::Closed }
                 }
                 _ => self.join(a, b, c),
             },
@@ -128,7 +128,7 @@ impl History {
             21..=23 => Input::Endpoints { provider: self.provider(a), endpoints: endpoints(b) },
             24..=31 => Input::Load { provider: self.provider(a), load: u32::from(b % 4) },
             32..=35 => self.drain(a, b),
-            36..=45 => Input::Leave { provider: self.provider(a), why: Gone::Closed },
+            36..=45 => Input::Leave { provider: self.provider(a), why: LeaveReason::Closed },
             46..=135 => match self.submit(a, b, c) {
                 Input::Submit(spec) if self.oracle.cannot_tell(&spec) => return Ok(()),
                 submit => submit,
@@ -160,7 +160,7 @@ impl History {
         }
         for number in 0..=self.providers {
             let provider = ProviderId::from_random(number);
-            self.input(Input::Leave { provider, why: Gone::Closed })?;
+            self.input(Input::Leave { provider, why: LeaveReason::Closed })?;
         }
         self.wait(Duration::from_secs(1_000))?;
         let jobs = (self.oracle.ended, self.oracle.accepted);
@@ -252,7 +252,7 @@ impl History {
     fn answer(&mut self, job: JobId) -> Result<(), String> {
         let seq = self.oracle.jobs.get(&job).map_or(0, |job| job.seq);
         let ago = Duration::from_secs(if seq.is_multiple_of(3) { 10 } else { 50 });
-        let waiting = if seq % 3 == 1 { Waiting::Client } else { Waiting::Provider };
+        let waiting = if seq % 3 == 1 { BlockedOn::Client } else { BlockedOn::Provider };
         self.input(Input::Progress { job, at: self.now - ago, waiting })
     }
 
@@ -348,7 +348,7 @@ impl History {
 
     fn progress(&mut self, a: u8, b: u8) -> Input {
         let at = self.now - Duration::from_secs(u64::from(b));
-        Input::Progress { job: self.any_job(a), at, waiting: Waiting::Client }
+        Input::Progress { job: self.any_job(a), at, waiting: BlockedOn::Client }
     }
 
     /// One of the last ten providers, connected or not.

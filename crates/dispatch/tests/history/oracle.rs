@@ -6,7 +6,7 @@ use std::{
 };
 
 use base::{JobId, KeyId, ProviderId};
-use dispatch::{CancelReason, Config, Ending, Input, JobSpec, Offer, Output, Verdict, Waiting};
+use dispatch::{BlockedOn, CancelReason, Config, Ending, Input, JobSpec, Offer, Output, Verdict};
 
 use super::known::{Held, Known, LineName, Peer, Place, Standing};
 
@@ -356,7 +356,7 @@ impl Oracle {
         }
     }
 
-    fn progress(&mut self, id: JobId, at: Instant, waiting: Waiting) {
+    fn progress(&mut self, id: JobId, at: Instant, waiting: BlockedOn) {
         let (now, idle) = (self.now, self.config.idle_timeout);
         let Some(Place::Held(held)) = self.jobs.get_mut(&id).map(|job| &mut job.place) else {
             return;
@@ -371,13 +371,13 @@ impl Oracle {
         }
         let Some((_, held)) = self.release(id) else { return };
         let (reason, ending) = match waiting {
-            Waiting::Provider => (CancelReason::Timeout, Ending::IdleTimeout),
-            Waiting::Client => (CancelReason::ClientDisconnect, Ending::ClientStalled),
+            BlockedOn::Provider => (CancelReason::Timeout, Ending::IdleTimeout),
+            BlockedOn::Client => (CancelReason::ClientDisconnect, Ending::ClientStalled),
         };
         self.owed.push(Output::Cancel { job: id, provider: held.by, reason });
         self.note_cancel(held.by, id);
         self.owe_end(id, ending);
-        if waiting == Waiting::Provider {
+        if waiting == BlockedOn::Provider {
             self.fault(held);
         }
         self.retire_if_idle(held.by, true);

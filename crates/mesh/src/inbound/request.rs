@@ -13,7 +13,7 @@ use protocol::{
     via::{Marks, VIA},
 };
 use rand::RngExt;
-use scheduler::{Affinity, Job, JobRequest, Route, Scheduler, Unchanged};
+use scheduler::{Affinity, Job, JobRequest, Route, Scheduler, Untranslated};
 
 use super::{meter::Cost, model, refusal::Refused};
 use crate::{facts::Served, peer::PeerId, share::Share};
@@ -91,7 +91,7 @@ impl Prepared {
             model: self.model,
             endpoint: CHAT,
             serve_as: Endpoints::only(CHAT),
-            translator: Arc::new(Unchanged(CHAT)),
+            translator: Arc::new(Untranslated(CHAT)),
             key: KeyId::from(key(peer)),
             size: request.body.len() as u64,
             affinity: self.affinity,

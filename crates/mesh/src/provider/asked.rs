@@ -6,7 +6,7 @@ use base::JobId;
 use bytes::Bytes;
 use http::{HeaderMap, HeaderValue, StatusCode, header};
 use protocol::mesh::cluster::{InferenceChunk, InferenceComplete, InferenceError};
-use scheduler::{AnswerWriter, Head, ReaderGone, Usage};
+use scheduler::{AnswerWriter, Head, Usage, WriteError};
 
 use super::{fate::Fate, reply::Reply};
 use crate::link::Link;
@@ -28,13 +28,13 @@ pub(super) struct Asked {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Trouble {
     /// Nobody reads the answer.
-    Gone(ReaderGone),
+    Gone(WriteError),
     /// It makes no sense.
     Bad(String),
 }
 
-impl From<ReaderGone> for Trouble {
-    fn from(gone: ReaderGone) -> Self {
+impl From<WriteError> for Trouble {
+    fn from(gone: WriteError) -> Self {
         Self::Gone(gone)
     }
 }
@@ -107,10 +107,10 @@ impl Asked {
     pub(super) fn give_up(self, trouble: Trouble) {
         match trouble {
             Trouble::Bad(why) => self.fail(&why),
-            Trouble::Gone(ReaderGone::Unreadable) => self.fail("its answer makes no sense"),
-            Trouble::Gone(ReaderGone::Refused) => self.fail(REFUSED),
-            Trouble::Gone(ReaderGone::Stalled) => self.writer.stalled(),
-            Trouble::Gone(ReaderGone::Over) => self.writer.abandon(),
+            Trouble::Gone(WriteError::Unreadable) => self.fail("its answer makes no sense"),
+            Trouble::Gone(WriteError::Refused) => self.fail(REFUSED),
+            Trouble::Gone(WriteError::Stalled) => self.writer.stalled(),
+            Trouble::Gone(WriteError::Over) => self.writer.abandon(),
         }
     }
 
@@ -146,7 +146,7 @@ fn answer_error(mut writer: AnswerWriter, status: StatusCode, body: String) {
     let head = Head { status, headers };
     match writer.head(head).and_then(|()| writer.chunk(Bytes::from(body))) {
         Ok(_) => writer.end(),
-        Err(ReaderGone::Refused) => writer.fail(REFUSED),
+        Err(WriteError::Refused) => writer.fail(REFUSED),
         Err(_) => writer.abandon(),
     }
 }

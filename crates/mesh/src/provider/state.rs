@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use base::JobId;
 use protocol::mesh::WireId;
-use scheduler::{Gone, Membership};
+use scheduler::{LeaveReason, Membership};
 use tokio::time::Instant;
 
 use super::{asked::Asked, wanted::Wanted};
@@ -30,7 +30,7 @@ impl State {
         let asked = std::mem::take(&mut self.asked);
         if let Some(membership) = self.membership.take() {
             tracing::info!(peer = %peer.id.short(), "a peer serves no more");
-            membership.leave(Gone::Closed);
+            membership.leave(LeaveReason::Closed);
         }
         for (_, asked) in asked {
             asked.abandon();

@@ -9,7 +9,7 @@ use tokio::{
     time::{Instant, sleep},
 };
 use url::{Position, Url};
-use wire::{Dial, Dialed, dial};
+use wire::{Dial, DialedLink, dial};
 
 use super::{
     connection::{Ask, Connection, Ended, Parts},
@@ -131,7 +131,7 @@ async fn connect(url: &Url, parts: &Parts, asks: &mut mpsc::Receiver<Ask>) -> En
         Some(Ok(dialled)) => dialled,
         Some(Err(error)) => return Ended::Broken(base::error::chain(&error)),
     };
-    let Dialed { link, outbox, subprotocol, headers } = dialled;
+    let DialedLink { link, outbox, subprotocol, headers } = dialled;
     parts.shown.set(|status| {
         status.connected_since_ms = Some(access::Moment::now().wall_ms);
     });

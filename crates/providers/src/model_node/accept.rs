@@ -1,14 +1,26 @@
-//! From an HTTP request to a link, or to a close code.
+//! From an HTTP request to a registered node, or to a close code.
+
+use std::sync::Arc;
 
 use access::{Denied, Lender, Moment};
-use http::{HeaderValue, Request, Response, header};
-use protocol::{
-    node::{self, BadQuery, Query, close},
-    openai,
-};
-use wire::{Link, Outbox, Upgrade, UpgradeError};
+use base::{Endpoint, Endpoints, ModelName, ProviderId, Scope};
+use http::{HeaderValue, Request, Response};
+use protocol::node::{self, BadQuery, Query, close};
+use rand::RngExt;
+use scheduler::{Distance, Offer, Provider};
+use tracing::Instrument;
+use wire::{Link, Outbox, Upgrade};
 
-use super::{ModelNodes, link};
+use super::{
+    ModelNodes, Name,
+    codec::{MAX_TASK, NodeCodec},
+};
+use crate::{
+    claims::Claim,
+    link::{Close, Permit, drive},
+    refusal::refuse_link,
+    sender::Sender,
+};
 
 /// Why a node is not let in.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -29,13 +41,16 @@ impl Refusal {
 }
 
 impl ModelNodes {
-    /// Answers a request for an upgrade whose query is a node's: `101` and a link of its own task,
-    /// which is closed at once when the query is not in order. A request that is no proper upgrade
-    /// is refused before that.
+    /// Answers a request for an upgrade whose query is a node's: `101` and a link with a task of its own,
+    /// which closes it at once when the query is bad. A request that is no proper upgrade is refused
+    /// before that.
     pub fn connect<B>(&self, request: &mut Request<B>) -> Response<String> {
         let upgrade = match Upgrade::new(request, &[]) {
             Ok(upgrade) => upgrade,
-            Err(error) => return refuse(error),
+            Err(error) => {
+                let words = error.to_string();
+                return refuse_link(error.status(), &words, "invalid_request_error");
+            }
         };
         let query = request.uri().query().unwrap_or_default().to_owned();
         let mut response = upgrade.response();
@@ -50,10 +65,10 @@ impl ModelNodes {
         response
     }
 
-    /// Serves a link until it ends. `query`: what the node says of itself, without its `?`.
+    /// Serves a link until it ends. `query`: the node's description of itself, without its `?`.
     pub async fn serve(&self, link: Link, outbox: Outbox, query: &str) {
         match self.admit(query) {
-            Ok((query, lender)) => link::run(self, link, outbox, query, &lender).await,
+            Ok((query, lender)) => self.run(link, outbox, query, lender).await,
             Err(refusal) => {
                 tracing::warn!(why = %refusal, "a node was turned away");
                 let (code, reason) = refusal.close();
@@ -70,13 +85,50 @@ impl ModelNodes {
             Err(denied) => Err(Refusal::Token { name: query.name, model: query.model, denied }),
         }
     }
+
+    async fn run(&self, link: Link, outbox: Outbox, query: Query, lender: Lender) {
+        let id = ProviderId::from_random(rand::rng().random());
+        let Query { name, model, max_concurrency, .. } = query;
+        let span = tracing::info_span!("node", id = %id, node_name = name, model);
+        let serving = async {
+            // The claim comes before the log line: it ends the older link of the same node.
+            let claim = self.names.take_over((model.clone(), name.clone()));
+            tracing::info!(max_concurrency, "node connected");
+            let sender = Arc::new(Sender::new(name, None));
+            let provider: Arc<dyn Provider> = Arc::<Sender>::clone(&sender);
+            let membership = self.scheduler.join(id, offer(&model, max_concurrency), provider);
+            let codec = NodeCodec::new(membership, outbox, Arc::clone(&self.numbers));
+            drive(link, codec, &sender.notes, NodePermit { claim, lender }).await;
+        };
+        serving.instrument(span).await;
+    }
 }
 
-fn refuse(error: UpgradeError) -> Response<String> {
-    let body = openai::error_body(&error.to_string(), "invalid_request_error", None, None);
-    let mut response = Response::new(body);
-    *response.status_mut() = error.status();
-    let json = HeaderValue::from_static("application/json");
-    response.headers_mut().insert(header::CONTENT_TYPE, json);
-    response
+/// A node may stay until a newer link has its name, or its key ends.
+struct NodePermit {
+    claim: Claim<Name>,
+    lender: Lender,
+}
+
+impl Permit for NodePermit {
+    async fn ended(&self) -> Close {
+        tokio::select! {
+            biased;
+            () = self.claim.contested() => close::REPLACED,
+            () = self.lender.ended() => close::INVALID_TOKEN,
+        }
+    }
+}
+
+fn offer(model: &str, max_concurrent: u32) -> Offer {
+    Offer {
+        scope: Scope::server(),
+        models: vec![ModelName::from(model)],
+        max_concurrent,
+        load: 0,
+        max_size: MAX_TASK as u64,
+        endpoints: Endpoints::only(Endpoint::ChatCompletions),
+        distance: Distance::Here,
+        lingers: false,
+    }
 }

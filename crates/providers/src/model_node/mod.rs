@@ -1,24 +1,18 @@
 //! Bare model nodes (node protocol).
 //!
-//! A node takes conversations, so it is offered as a provider of Chat Completions: any API whose
-//! requests can be put into that shape is served by it. There is no word for draining in this
-//! protocol, and none for credit: a node that drains is given nothing more and closed when it is
-//! idle, and a client that reads too slowly for what is held back for it loses its task.
+//! A node takes conversations, so it is offered as a provider of Chat Completions: it serves any API whose
+//! requests can be translated into that shape. The protocol has no message for draining and none for
+//! credit. A draining node gets no more tasks and is closed when it is idle; a client that reads too slowly
+//! loses its task once the buffer for it is full.
 //!
-//! - `accept`: from an HTTP request to a link, or to a close code
-//! - `link`: the life of one link: keep-alive, replacement, end
-//! - `session`: tasks out, results in
+//! - `accept`: from an HTTP request to a registered node, or to a close code
+//! - `codec`: tasks out, results in
 //! - `task`: one task and its answer
-//! - `sender`: what the scheduler tells a node
-//! - `names`: which link is a node's newest
 //! - `numbers`: ids of tasks
 
 mod accept;
-mod link;
-mod names;
+mod codec;
 mod numbers;
-mod sender;
-mod session;
 mod task;
 
 use std::sync::Arc;
@@ -27,12 +21,16 @@ use access::LenderRules;
 use scheduler::Scheduler;
 use tokio_util::task::TaskTracker;
 
-use self::{names::Names, numbers::Numbers};
+use self::numbers::Numbers;
+use crate::claims::Claims;
+
+/// A model, and the name of a node of it.
+type Name = (String, String);
 
 /// How links to nodes are kept.
 #[derive(Debug, Clone)]
 pub struct Settings {
-    /// Who is let in: whoever has the node token, or a key for lending.
+    /// Who is let in: with the node token, or a key for lending.
     pub lenders: LenderRules,
 }
 
@@ -41,7 +39,8 @@ pub struct Settings {
 pub struct ModelNodes {
     settings: Settings,
     scheduler: Scheduler,
-    names: Arc<Names>,
+    /// The newest link of each node holds its name.
+    names: Arc<Claims<Name>>,
     numbers: Arc<Numbers>,
     links: TaskTracker,
 }
@@ -54,7 +53,7 @@ impl ModelNodes {
         Self { settings, scheduler, names: Arc::default(), numbers, links }
     }
 
-    /// The same; the tasks of its links are among `links`, so that somebody can wait for their end.
+    /// The same; `links` tracks the tasks of its links, so that a caller can wait for their end.
     #[must_use]
     pub fn tracked_by(self, links: TaskTracker) -> Self {
         Self { links, ..self }

@@ -5,9 +5,9 @@ use std::sync::atomic::{AtomicU32, Ordering};
 /// Hands out positive ids, each different from the two thousand million before it, whichever
 /// connection they went to.
 ///
-/// A stock node goes on with its tasks over a reconnect, and sends what it could not send on the
-/// old socket on the new one. Ids that began anew with each connection would glue the results of
-/// an old task into the answer of a new one; so would ids that begin anew when the server does.
+/// A stock node goes on with its tasks over a reconnect, and sends on the new socket what it could not
+/// send on the old one. If ids restarted with each connection, or with the server, results of an old task
+/// would end up in the answer of a new one.
 pub(super) struct Numbers(AtomicU32);
 
 impl Numbers {

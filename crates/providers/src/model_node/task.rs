@@ -1,9 +1,8 @@
 //! One task and its answer.
 
-use base::JobId;
 use bytes::Bytes;
 use http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
-use scheduler::{AnswerWriter, Head, ReaderGone, Usage};
+use scheduler::{AnswerWriter, Head, Usage, WriteError};
 use translate::{
     BadAnswer, Body,
     chat_node::{Next, NodeAnswer},
@@ -13,36 +12,33 @@ use translate::{
 const USAGE: HeaderName = HeaderName::from_static("x-warren-usage");
 
 /// A task that the node has.
-pub(super) struct Current {
-    pub(super) job: JobId,
+pub(super) struct Task {
     pub(super) writer: AnswerWriter,
     pub(super) answer: NodeAnswer,
 }
 
 /// Why a part of an answer was not passed on.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Trouble {
-    /// Nobody reads it.
-    Gone(ReaderGone),
-    /// It makes no sense.
+pub(super) enum AnswerError {
+    Write(WriteError),
     Bad(BadAnswer),
 }
 
-impl From<ReaderGone> for Trouble {
-    fn from(gone: ReaderGone) -> Self {
-        Self::Gone(gone)
+impl From<WriteError> for AnswerError {
+    fn from(error: WriteError) -> Self {
+        Self::Write(error)
     }
 }
 
-impl From<BadAnswer> for Trouble {
+impl From<BadAnswer> for AnswerError {
     fn from(bad: BadAnswer) -> Self {
         Self::Bad(bad)
     }
 }
 
-impl Current {
+impl Task {
     /// More text of the node.
-    pub(super) fn more(&mut self, text: &[u8]) -> Result<Next, Trouble> {
+    pub(super) fn more(&mut self, text: &[u8]) -> Result<Next, AnswerError> {
         let mut out = String::new();
         let next = self.answer.feed(text, &mut out)?;
         self.report();
@@ -53,9 +49,8 @@ impl Current {
         Ok(next)
     }
 
-    /// The answer is whole, or it is stopped here: sends the rest of it. The writer is still to be
-    /// ended.
-    pub(super) fn rest(&mut self, next: Next) -> Result<(), Trouble> {
+    /// Sends the rest of an answer that is whole or is stopped here. The caller then ends the writer.
+    pub(super) fn rest(&mut self, next: Next) -> Result<(), AnswerError> {
         let mut out = String::new();
         self.answer.end(next, &mut out)?;
         self.report();
@@ -65,7 +60,7 @@ impl Current {
     }
 
     /// Writes the head, unless it is there. `length`: of the whole body, if this is all of it.
-    fn begin(&mut self, length: Option<usize>) -> Result<(), Trouble> {
+    fn begin(&mut self, length: Option<usize>) -> Result<(), AnswerError> {
         if self.writer.has_begun() {
             return Ok(());
         }
@@ -73,7 +68,7 @@ impl Current {
         Ok(self.writer.head(head(self.answer.body(), length))?)
     }
 
-    /// So that a client that leaves is counted for what it got.
+    /// Keeps the count of tokens current, so that a client that leaves early is charged for what it got.
     fn report(&self) {
         let used = self.answer.usage();
         self.writer.report(Usage {

@@ -1,19 +1,31 @@
-//! From an HTTP request to a tunnel, or a refusal in the envelope of rooms.
+//! From an HTTP request to a connected participant, or a refusal in the envelope of rooms.
 
 use std::{net::IpAddr, sync::Arc};
 
+use base::ProviderId;
 use http::{Request, Response};
-use protocol::room::tunnel::CANCELS;
+use protocol::room::tunnel::{CANCELS, close};
+use rand::RngExt;
 use rooms::Room;
+use scheduler::{Offer, Provider};
+use tracing::Instrument;
 use wire::{Link, Outbox, Upgrade};
 
-use super::{Participants, link, refusal::Refusal};
-use crate::member::{Member, now_ms};
+use super::{
+    Participants,
+    codec::TunnelCodec,
+    offer::{offer, served},
+    refusal::Refusal,
+};
+use crate::{
+    link::{Close, Permit, drive},
+    member::{Member, Presence, now_ms},
+    sender::Sender,
+};
 
 impl Participants {
-    /// Answers a request to `/v1/rooms/{code}/participants/{id}/tunnel`, which comes from this
-    /// address: `101` and a link of its own task, or a refusal. The token is in the query; it is used
-    /// up by a tunnel, and by nothing else.
+    /// Answers a request to `/v1/rooms/{code}/participants/{id}/tunnel` from this address: `101` and a link
+    /// with a task of its own, or a refusal. The token is in the query; only a tunnel uses it up.
     pub fn connect<B>(
         &self,
         request: &mut Request<B>,
@@ -46,8 +58,29 @@ impl Participants {
         outbox: Outbox,
         cancels: bool,
     ) {
+        let provider = ProviderId::from_random(rand::rng().random());
+        let span =
+            tracing::info_span!("participant", id = %provider, room = %room.id(), participant = id);
         let member = Member::new(room, id.to_owned());
-        link::run(&self.scheduler, member, link, outbox, cancels).await;
+        self.run(provider, member, link, outbox, cancels).instrument(span).await;
+    }
+
+    async fn run(&self, id: ProviderId, member: Member, link: Link, outbox: Outbox, cancels: bool) {
+        let connection = member.room().connect(member.id(), id, now_ms()).ok();
+        let Some((participant, connection)) = member.served().zip(connection) else {
+            let (code, reason) = close::REMOVED;
+            return link.close(code, reason).await;
+        };
+        let presence = Presence::new(connection);
+        let served = served(participant.capabilities);
+        // A stock participant cannot be told to stop. One that can be told reports when it has stopped.
+        let offer = Offer { lingers: true, ..offer(&member, &participant, served) };
+        tracing::info!(max_concurrent = offer.max_concurrent, "participant connected");
+        let sender = Arc::new(Sender::new(participant.nickname, Some(member.clone())));
+        let provider: Arc<dyn Provider> = Arc::<Sender>::clone(&sender);
+        let membership = self.scheduler.join(id, offer, provider);
+        let codec = TunnelCodec::new(member, membership, outbox, served, cancels);
+        drive(link, codec, &sender.notes, presence).await;
     }
 
     fn admit<B>(
@@ -63,6 +96,20 @@ impl Participants {
         let upgrade = Upgrade::new(request, &[])?;
         room.redeem(id, &token, now_ms())?;
         Ok((room, upgrade))
+    }
+}
+
+impl Permit for Presence {
+    fn ended(&self) -> impl Future<Output = Close> + Send {
+        Presence::ended(self)
+    }
+
+    fn changed(&self) -> impl Future<Output = ()> + Send {
+        Presence::changed(self)
+    }
+
+    fn heard(&self) {
+        Presence::heard(self);
     }
 }
 

@@ -1,7 +1,6 @@
-//! What of a participant's head is passed on.
+//! Which parts of a participant's head are passed on.
 //!
-//! A participant is a stranger to whoever reads its answer, and the answer comes from the server's
-//! own origin. So only headers that an answer needs are passed on, and nothing that a browser would
+//! A participant is a stranger to the client, and its answer comes from the server's own origin. So only headers that an answer needs are passed on, and nothing that a browser would
 //! show as a page.
 
 use http::{HeaderValue, header};
@@ -53,7 +52,7 @@ mod tests {
     }
 
     #[test]
-    fn only_what_an_answer_needs_is_passed_on() {
+    fn only_headers_that_an_answer_needs_are_passed_on() {
         let headers = of(&[
             ("Content-Type", "text/event-stream; charset=utf-8"),
             ("content-length", "12"),

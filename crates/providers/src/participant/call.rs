@@ -2,44 +2,43 @@
 
 use std::{sync::Arc, time::Duration};
 
-use backend::{Answer, Ask, BackendError, HttpBackend};
-use scheduler::{Assignment, JobRequest, ReaderGone, exchange::CreditSink};
+use backend::{Answer, BackendError, BackendRequest, HttpBackend};
+use scheduler::{Assignment, JobRequest, WriteError, exchange::CreditSink};
 use tokio::{sync::Notify, time::timeout};
 
-use super::{answer::head, calls::Done, request::told};
+use super::{answer::head, calls::CallResult, request::sent_headers};
 use crate::{
-    incoming::{Incoming, NO_SENSE},
+    incoming::Incoming,
     member::Presence,
-    served::{Asked, Served},
+    served::{RequestShape, ServedEndpoints},
 };
 
-/// While more than this is held back for a reader, in bytes, nothing more is read.
+/// Nothing more is read while more than this many bytes are held back for the reader.
 const ENOUGH: usize = 256 * 1024;
 
-/// Whoever reads says so in portions of this, in bytes.
+/// The reader reports in portions of this many bytes.
 const PORTION: u32 = 64 * 1024;
 
-/// A reader that has stopped reading for good says nothing: it is looked at this often.
+/// A reader that has stopped for good reports nothing: the exchange is asked this often instead.
 const LOOK: Duration = Duration::from_secs(1);
 
-/// Why an answer cannot be gone on with.
-enum Trouble {
-    /// Nobody reads it.
-    Gone(ReaderGone),
-    /// It is the endpoint's fault.
+/// Why an answer breaks off.
+enum CallError {
+    Write(WriteError),
+    /// Through a fault of the endpoint.
     Failed(String),
 }
 
-impl From<ReaderGone> for Trouble {
-    fn from(gone: ReaderGone) -> Self {
-        Self::Gone(gone)
+impl From<WriteError> for CallError {
+    fn from(error: WriteError) -> Self {
+        Self::Write(error)
     }
 }
 
-/// Told that something was read.
-struct Read(Notify);
+/// Wakes the call when its reader has read.
+struct ReadSignal(Notify);
 
-impl CreditSink for Read {
+impl CreditSink for ReadSignal {
     fn credit(&self, _: u32, _: u32) {
         self.0.notify_one();
     }
@@ -50,30 +49,27 @@ impl CreditSink for Read {
 pub(super) async fn run(
     backend: Arc<HttpBackend>,
     assignment: Assignment,
-    served: Served,
+    served: ServedEndpoints,
     presence: Arc<Presence>,
-) -> Done {
+) -> CallResult {
     let Assignment { job, attempt, request, endpoint, alternatives, answer: writer } = assignment;
-    let asked = Asked { endpoint, alternatives, model: request.model.as_str().to_owned() };
-    let mut incoming = Incoming::new(writer, asked);
+    let shape = RequestShape::new(endpoint, alternatives, &request.model);
+    let mut incoming = Incoming::new(writer, shape);
     let passed = pass(&backend, &request, served, &presence, &mut incoming).await;
     let unserved = end(passed, incoming);
-    Done { job, attempt, unserved }
+    CallResult { job, attempt, unserved }
 }
 
-/// Ends a job; gives it back when its endpoint is not there.
-fn end(passed: Result<(), Trouble>, incoming: Incoming) -> Option<Incoming> {
+/// Ends a job. Gives it back when the backend does not have its endpoint.
+fn end(passed: Result<(), CallError>, incoming: Incoming) -> Option<Incoming> {
     match passed {
         Ok(()) if incoming.is_unserved() => return Some(incoming),
         Ok(()) => incoming.end(),
-        Err(Trouble::Failed(why)) => {
+        Err(CallError::Failed(why)) => {
             tracing::warn!(why, "an endpoint failed a request");
             incoming.writer.fail(&why);
         }
-        Err(Trouble::Gone(ReaderGone::Unreadable)) => incoming.writer.fail(NO_SENSE),
-        Err(Trouble::Gone(ReaderGone::Refused)) => incoming.refused(),
-        Err(Trouble::Gone(ReaderGone::Stalled)) => incoming.writer.stalled(),
-        Err(Trouble::Gone(ReaderGone::Over)) => incoming.writer.abandon(),
+        Err(CallError::Write(error)) => incoming.give_up(error),
     }
     None
 }
@@ -81,29 +77,29 @@ fn end(passed: Result<(), Trouble>, incoming: Incoming) -> Option<Incoming> {
 async fn pass(
     backend: &HttpBackend,
     request: &JobRequest,
-    served: Served,
+    served: ServedEndpoints,
     presence: &Presence,
     incoming: &mut Incoming,
-) -> Result<(), Trouble> {
-    let read = Arc::new(Read(Notify::new()));
-    let sink: Arc<dyn CreditSink> = Arc::<Read>::clone(&read);
+) -> Result<(), CallError> {
+    let read = Arc::new(ReadSignal(Notify::new()));
+    let sink: Arc<dyn CreditSink> = Arc::<ReadSignal>::clone(&read);
     incoming.writer.give_credit(sink, 0, PORTION);
     let Answer { status, headers, mut body } =
         backend.ask(request.method.clone(), ask(request)).await.map_err(failed)?;
     if status.is_redirection() {
         let words = format!("its endpoint answered {status}: redirects are not followed");
-        return Err(Trouble::Failed(words));
+        return Err(CallError::Failed(words));
     }
     let headers = headers.iter().map(|(name, value)| (name.as_str(), value.as_bytes().to_vec()));
     let headers: Vec<_> = headers.collect();
     let head = head(status.as_u16(), headers.into_iter())
-        .map_err(|bad| Trouble::Failed(bad.to_string()))?;
+        .map_err(|bad| CallError::Failed(bad.to_string()))?;
     incoming.head(head, served)?;
     while let Some(bytes) = body.next().await {
         presence.heard();
         let mut held_back = incoming.chunk(bytes.map_err(failed)?)?;
         while held_back > ENOUGH {
-            // Either way, it is looked at again.
+            // A time-out and a signal come to the same: ask again how much is held back.
             let _ = timeout(LOOK, read.0.notified()).await;
             held_back = incoming.writer.chunk(bytes::Bytes::new())?;
         }
@@ -111,16 +107,16 @@ async fn pass(
     Ok(())
 }
 
-fn ask(request: &JobRequest) -> Ask {
+fn ask(request: &JobRequest) -> BackendRequest {
     let has_body = !request.body.is_empty();
-    Ask {
+    BackendRequest {
         path_and_query: request.path_and_query.clone(),
-        headers: told(request).collect(),
+        headers: sent_headers(request).collect(),
         body: if has_body { vec![request.body.clone()] } else { Vec::new() },
     }
 }
 
 #[expect(clippy::needless_pass_by_value, reason = "for map_err")]
-fn failed(error: BackendError) -> Trouble {
-    Trouble::Failed(error.to_string())
+fn failed(error: BackendError) -> CallError {
+    CallError::Failed(error.to_string())
 }

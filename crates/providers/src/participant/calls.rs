@@ -4,28 +4,30 @@ use std::{collections::HashMap, sync::Arc};
 
 use backend::HttpBackend;
 use base::JobId;
-use scheduler::{Assignment, Gone, Membership};
+use scheduler::{Assignment, LeaveReason, Membership};
 use tokio::task::{AbortHandle, JoinSet};
 
-use super::{call, sender::Sender};
-use crate::{incoming::Incoming, member::Presence, notes::Note, served::Served};
+use super::call;
+use crate::{
+    incoming::Incoming, member::Presence, notes::Note, sender::Sender, served::ServedEndpoints,
+};
 
-/// The jobs that an endpoint has; those that are left when this is dropped are given up.
+/// The jobs that an endpoint has. Those that are left when this is dropped are given up.
 pub(super) struct Calls {
     membership: Membership,
     backend: Arc<HttpBackend>,
-    served: Served,
+    served: ServedEndpoints,
     presence: Arc<Presence>,
-    /// By job: which attempt at it, and its task.
+    /// The attempt and the task of each job.
     running: HashMap<JobId, (u32, AbortHandle)>,
-    tasks: JoinSet<Done>,
+    tasks: JoinSet<CallResult>,
 }
 
-/// A call that came to its end.
-pub(super) struct Done {
+/// How a call ended.
+pub(super) struct CallResult {
     pub(super) job: JobId,
     pub(super) attempt: u32,
-    /// The endpoint that it asked for is not there.
+    /// Set when the backend does not have the endpoint that the job asked for.
     pub(super) unserved: Option<Incoming>,
 }
 
@@ -33,14 +35,14 @@ impl Calls {
     pub(super) fn new(
         membership: Membership,
         backend: Arc<HttpBackend>,
-        served: Served,
+        served: ServedEndpoints,
         presence: Arc<Presence>,
     ) -> Self {
         let (running, tasks) = (HashMap::new(), JoinSet::new());
         Self { membership, backend, served, presence, running, tasks }
     }
 
-    /// Does what the scheduler decides, until a drain is over.
+    /// Carries out what the scheduler decides, until a drain is over.
     pub(super) async fn serve(&mut self, sender: &Sender) {
         loop {
             tokio::select! {
@@ -50,7 +52,7 @@ impl Calls {
                     }
                 }
                 Some(done) = self.tasks.join_next() => {
-                    // One that was cancelled is none.
+                    // A cancelled call has no result.
                     if let Ok(done) = done {
                         self.done(done);
                     }
@@ -60,7 +62,7 @@ impl Calls {
     }
 
     /// The endpoint is gone: its jobs are the scheduler's to move or to end.
-    pub(super) fn leave(self, unseen: Vec<Note>, why: Gone) {
+    pub(super) fn leave(self, unseen: Vec<Note>, why: LeaveReason) {
         for note in unseen {
             if let Note::Assigned(unsent) = note {
                 unsent.answer.abandon();
@@ -80,7 +82,7 @@ impl Calls {
                         running.abort();
                     }
                 }
-                Note::Retired => retired = true,
+                Note::Retired { .. } => retired = true,
             }
         }
         retired
@@ -94,17 +96,12 @@ impl Calls {
         self.running.insert(job, (attempt, task));
     }
 
-    fn done(&mut self, done: Done) {
-        // The job may be here anew.
+    fn done(&mut self, done: CallResult) {
+        // The same job may have come back meanwhile, as another attempt.
         if self.running.get(&done.job).is_some_and(|(attempt, _)| *attempt == done.attempt) {
             self.running.remove(&done.job);
         }
         let Some(incoming) = done.unserved else { return };
-        let endpoint = incoming.asked.endpoint;
-        if self.served.lacks(endpoint) {
-            tracing::info!(%endpoint, "the participant's backend does not serve this: translating");
-            self.membership.endpoints(self.served.endpoints());
-        }
-        incoming.writer.unserved();
+        self.served.unserved(&self.membership, incoming, "participant");
     }
 }

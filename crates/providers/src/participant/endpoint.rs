@@ -1,54 +1,56 @@
-//! The life of one endpoint: called while it answers, tried again and again while it does not.
+//! The life of one endpoint: it is called while it answers, and tried again while it does not.
 
 use std::{net::SocketAddr, sync::Arc, time::Duration};
 
 use backend::{BackendConfig, BackendError, HttpBackend};
-use base::{Backoff, ProviderId};
+use base::{Backoff, ProviderId, RoomId};
 use protocol::json::clip;
 use rand::RngExt;
 use rooms::{Kind, room::Served as Participant};
-use scheduler::{Gone, Provider, Scheduler};
+use scheduler::{LeaveReason, Provider, Scheduler};
 use tokio::time::sleep;
 use tracing::Instrument;
 
 use super::{
-    callers::Place,
     calls::Calls,
     offer::{offer, served},
+};
+use crate::{
+    claims::Claim,
+    member::{Member, Presence, now_ms},
     sender::Sender,
 };
-use crate::member::{Member, Presence, now_ms};
 
 /// How often an endpoint is asked for its models, as a sign of life.
 const LOOK: Duration = Duration::from_secs(10);
 
-/// An endpoint that was not heard of for so long is lost.
+/// An endpoint that is silent for this long is lost.
 const SILENCE: Duration = Duration::from_secs(30);
 
 /// The delays before an endpoint that does not answer is tried again.
 const RETRY: Backoff = Backoff::new(Duration::from_secs(1), Duration::from_secs(60));
 
-/// An endpoint that was connected rests for so long before it is again, whatever happens.
+/// The shortest time between two connections to the same endpoint.
 const PAUSE: Duration = Duration::from_secs(1);
 
-/// Of what is wrong with an endpoint, so many bytes are logged.
+/// How many bytes of an endpoint's error are logged.
 const MAX_WORDS: usize = 300;
 
-/// Calls the endpoint of a participant until the participant is gone, or has none any more.
-pub(super) async fn serve(scheduler: Scheduler, member: Member, place: Place) {
+/// Calls the endpoint of a participant until the participant leaves or has none any more.
+pub(super) async fn serve(scheduler: Scheduler, member: Member, claim: Claim<(RoomId, String)>) {
     let room = member.room().id();
     let span = tracing::info_span!("endpoint", %room, participant = member.id());
     let room = Arc::clone(member.room());
     let serving = async {
         tokio::select! {
             () = room.closed() => {}
-            () = until_gone(&scheduler, &member, &place) => {}
+            () = until_gone(&scheduler, &member, &claim) => {}
         }
     };
     serving.instrument(span).await;
 }
 
-async fn until_gone(scheduler: &Scheduler, member: &Member, place: &Place) {
+async fn until_gone(scheduler: &Scheduler, member: &Member, claim: &Claim<(RoomId, String)>) {
     let mut backoff = RETRY.clone();
     let mut was_down = false;
     while let Some((participant, address, url)) = to_call(member) {
@@ -67,12 +69,12 @@ async fn until_gone(scheduler: &Scheduler, member: &Member, place: &Place) {
         }
         tokio::select! {
             () = sleep(backoff.next(rand::rng().random())) => {}
-            () = place.hurried() => {}
+            () = claim.contested() => {}
         }
     }
 }
 
-/// The participant, and where its endpoint is, while it is one whose endpoint is to be called.
+/// The participant and its endpoint, as long as it has one.
 fn to_call(member: &Member) -> Option<(Participant, SocketAddr, String)> {
     let participant = member.served()?;
     let Kind::Endpoint(address) = participant.kind else { return None };
@@ -80,7 +82,7 @@ fn to_call(member: &Member) -> Option<(Participant, SocketAddr, String)> {
     Some((participant, address, url))
 }
 
-/// The backend of this URL, at this address only, if it answers; else what is wrong with it.
+/// The backend of this URL, at this address only, if it answers.
 async fn answering(url: String, address: SocketAddr) -> Result<Arc<HttpBackend>, String> {
     let config = BackendConfig { address: Some(address.ip()), ..BackendConfig::new(url) };
     let backend = HttpBackend::new(&config).map_err(|error| error.to_string())?;
@@ -88,7 +90,7 @@ async fn answering(url: String, address: SocketAddr) -> Result<Arc<HttpBackend>,
     Ok(Arc::new(backend))
 }
 
-/// Whether it answers, whatever it says.
+/// Whether it answers. Any answer will do.
 async fn look(backend: &HttpBackend) -> Result<(), BackendError> {
     match backend.models().await {
         Ok(_) | Err(BackendError::NoModels { .. }) => Ok(()),
@@ -96,7 +98,7 @@ async fn look(backend: &HttpBackend) -> Result<(), BackendError> {
     }
 }
 
-/// Serves an endpoint that answers. Whether it is to be tried again when it does no longer.
+/// Serves an endpoint that answers, until its end. Returns whether it should be tried again.
 async fn connected(
     scheduler: &Scheduler,
     member: &Member,
@@ -114,16 +116,16 @@ async fn connected(
     let served = served(participant.capabilities);
     let offer = offer(member, &participant, served);
     tracing::info!(provider = %id, max_concurrent = offer.max_concurrent, "endpoint connected");
-    let sender = Arc::new(Sender::new(participant.nickname, member.clone()));
+    let sender = Arc::new(Sender::new(participant.nickname, Some(member.clone())));
     let provider: Arc<dyn Provider> = Arc::<Sender>::clone(&sender);
     let membership = scheduler.join(id, offer, provider);
     let mut calls = Calls::new(membership, Arc::clone(&backend), served, Arc::clone(&presence));
     let (why, reason, again) = tokio::select! {
         biased;
-        (_, reason) = presence.ended() => (Gone::Closed, reason, false),
-        () = calls.serve(&sender) => (Gone::Drained, "drained", true),
-        () = presence.changed() => (Gone::Closed, "it joined anew", true),
-        () = until_lost(&backend, &presence) => (Gone::HeartbeatLost, "it does not answer", true),
+        (_, reason) = presence.ended() => (LeaveReason::Closed, reason, false),
+        () = calls.serve(&sender) => (LeaveReason::Drained, "drained", true),
+        () = presence.changed() => (LeaveReason::Closed, "it joined anew", true),
+        () = until_lost(&backend, &presence) => (LeaveReason::HeartbeatLost, "it does not answer", true),
     };
     tracing::info!(provider = %id, reason, "endpoint disconnected");
     calls.leave(sender.notes.take(), why);

@@ -4,33 +4,29 @@
 //! models, under its id, and for anybody. What it is sent is completed with its defaults and the
 //! room's. A participant is a stranger: of what it sends, only what an answer needs is passed on.
 //!
-//! - `accept`: from an HTTP request to a tunnel, or a refusal in the envelope of rooms
+//! - `accept`: from an HTTP request to a connected participant, or a refusal in the envelope of rooms
 //! - `refusal`: why a tunnel is refused
-//! - `link`: the life of one tunnel
-//! - `session`: what each frame of a participant means
+//! - `codec`: requests out, a participant's frames in
 //! - `request`: a job as a frame
-//! - `late`: requests that nobody waits for, which a participant goes on with
-//! - `sender`: what the scheduler tells a participant
+//! - `abandoned`: requests that nobody waits for, which a participant goes on with
 //! - `offer`: what a participant offers to the dispatcher
-//! - `answer`: what of a head is passed on
-//! - `callers`: who calls which endpoint
+//! - `answer`: which parts of a head are passed on
+//! - `callers`: one caller for each endpoint
 //! - `endpoint`: the life of one endpoint
 //! - `calls`: jobs at an endpoint
 //! - `call`: one job at an endpoint
 
+mod abandoned;
 mod accept;
 mod answer;
 mod call;
 mod callers;
 mod calls;
+mod codec;
 mod endpoint;
-mod late;
-mod link;
 mod offer;
 mod refusal;
 mod request;
-mod sender;
-mod session;
 
 use rooms::Rooms;
 use scheduler::Scheduler;
@@ -50,7 +46,7 @@ impl Participants {
         Self { rooms, scheduler, links: TaskTracker::new() }
     }
 
-    /// The same; the tasks of its links are among `links`, so that somebody can wait for their end.
+    /// The same; `links` tracks the tasks of its links, so that a caller can wait for their end.
     #[must_use]
     pub fn tracked_by(self, links: TaskTracker) -> Self {
         Self { links, ..self }

@@ -5,7 +5,7 @@ use protocol::room::{Capabilities, Capability};
 use rooms::room::Served as Participant;
 use scheduler::{Distance, Offer};
 
-use crate::{member::Member, served::Served};
+use crate::{member::Member, served::ServedEndpoints};
 
 /// The largest capacity that a participant may claim.
 const MAX_CONCURRENT: u32 = 1_000;
@@ -13,19 +13,19 @@ const MAX_CONCURRENT: u32 = 1_000;
 /// The longest request that a participant is sent, in bytes.
 pub(super) const MAX_REQUEST: u64 = 8 * 1024 * 1024;
 
-/// What a participant is taken to serve: OpenAI's APIs, but for what it says that it does not. The
-/// rest is learnt from its answers; what it says that it serves may be untrue, too.
-pub(super) fn served(capabilities: Capabilities) -> Served {
+/// What a participant is taken to serve: OpenAI's APIs, except those that it denies. The rest is learnt
+/// from its answers, since even an endpoint that it claims may be missing.
+pub(super) fn served(capabilities: Capabilities) -> ServedEndpoints {
     let Capabilities { open_responses, chat_completions } = capabilities;
     let always = Endpoints::only(Endpoint::Completions).with(Endpoint::Embeddings);
     let told =
         [(open_responses, Endpoint::Responses), (chat_completions, Endpoint::ChatCompletions)];
     let has = told.into_iter().filter(|(capability, _)| *capability != Capability::Unsupported);
-    Served::assumed(has.fold(always, |served, (_, endpoint)| served.with(endpoint)))
+    ServedEndpoints::assumed(has.fold(always, |served, (_, endpoint)| served.with(endpoint)))
 }
 
 /// What the dispatcher is told of a participant.
-pub(super) fn offer(member: &Member, participant: &Participant, served: Served) -> Offer {
+pub(super) fn offer(member: &Member, participant: &Participant, served: ServedEndpoints) -> Offer {
     Offer {
         scope: member.room().scope(),
         models: member.offered(&participant.models),

@@ -12,7 +12,7 @@ use scheduler::JobRequest;
 use serde_json::value::RawValue;
 use wire::{Frame, FrameSource};
 
-use crate::unsent::Unsent;
+use crate::unsent::UnsentRequest;
 
 /// The id of a request, never used before on any tunnel: a job may come back to the participant that
 /// had it.
@@ -35,23 +35,25 @@ pub(super) fn encode(id: &str, request: &JobRequest) -> Result<String, serde_jso
         operation: Cow::Borrowed(operation(method, &request.path_and_query)),
         method: Cow::Borrowed(method),
         path: Cow::Borrowed(&request.path_and_query),
-        headers: told(request).filter_map(in_stock_words).collect(),
+        headers: sent_headers(request).filter_map(in_stock_words).collect(),
         body,
         stream: request.streaming,
     });
     Ok(frame.encode())
 }
 
-/// The headers that a participant gets with a body: those that stock servers send, and the marks of the
-/// request's way.
-pub(super) fn told(request: &JobRequest) -> impl Iterator<Item = (HeaderName, HeaderValue)> + '_ {
+/// The headers that a participant gets: those that stock servers send, and the marks of the scopes that the
+/// request has passed.
+pub(super) fn sent_headers(
+    request: &JobRequest,
+) -> impl Iterator<Item = (HeaderName, HeaderValue)> + '_ {
     let json = (!request.body.is_empty()).then_some(HeaderValue::from_static("application/json"));
     let via = request.headers.get(VIA).cloned();
     let json = json.map(|json| (header::CONTENT_TYPE, json));
     json.into_iter().chain(via.map(|via| (HeaderName::from_static(VIA), via)))
 }
 
-/// With the capitals that stock servers write.
+/// Stock servers write this name with capitals.
 fn in_stock_words((name, value): (HeaderName, HeaderValue)) -> Option<(String, String)> {
     let value = value.to_str().ok()?.to_owned();
     let name = if name == header::CONTENT_TYPE { "Content-Type" } else { name.as_str() };
@@ -59,9 +61,9 @@ fn in_stock_words((name, value): (HeaderName, HeaderValue)) -> Option<(String, S
 }
 
 /// A frame that is sent when the socket takes it, unless its job is cancelled before.
-pub(super) struct Sending(pub(super) Unsent<String>);
+pub(super) struct RequestFrame(pub(super) UnsentRequest<String>);
 
-impl FrameSource for Sending {
+impl FrameSource for RequestFrame {
     fn next_frame(&mut self) -> Option<(Frame, bool)> {
         Some((self.0.take()?.into(), false))
     }

@@ -4,18 +4,19 @@ use std::{borrow::Cow, net::IpAddr, sync::Arc};
 
 use access::{Denied, Lender, Moment};
 use http::{HeaderMap, Request, Response, StatusCode, header};
-use protocol::{openai, relay::SUBPROTOCOL};
+use protocol::relay::SUBPROTOCOL;
 use rooms::{Refused, Room};
 use wire::{Link, Outbox, Upgrade};
 
-use super::{RelayWorkers, link, place::Admission, sender::Form};
+use super::{RelayWorkers, scope::Admission, sender::Form};
+use crate::refusal::refuse_link;
 
 impl RelayWorkers {
-    /// Answers a request to `/v1/worker/connect`, which comes from this address: `101` and a link of
-    /// its own task, or a refusal before any upgrade.
+    /// Answers a request to `/v1/worker/connect` from this address: `101` and a link with a task of its own,
+    /// or a refusal before any upgrade.
     ///
     /// The secret is taken from `x-worker-secret`, `Authorization: Bearer`, or `worker_secret` (or
-    /// `secret`) in the query. `provider` in the query is accepted, and means nothing here. With
+    /// `secret`) in the query. `provider` in the query is ignored. With
     /// `room` in the query the worker serves the room of this code and nothing else; the secret is
     /// the room's password then, and may be called `password` in the query.
     pub async fn connect<B>(&self, request: &mut Request<B>, from: IpAddr) -> Response<String> {
@@ -43,7 +44,7 @@ impl RelayWorkers {
         let response = upgrade.response();
         let form = upgrade.subprotocol().map_or(Form::Plain, |_| Form::Binary);
         if form == Form::Plain {
-            // Stock workers write their small messages with Nagle's algorithm.
+            // Stock workers leave Nagle's algorithm on: a delayed acknowledgement would hold their next token back.
             upgrade.acknowledge_at_once();
         }
         let workers = self.clone();
@@ -73,12 +74,7 @@ impl RelayWorkers {
         self.serve_as(Admission::Room(room, from), link, outbox, Form::of(binary)).await;
     }
 
-    /// Serves a link until it ends, or its worker may no longer be here.
-    async fn serve_as(&self, admission: Admission, link: Link, outbox: Outbox, form: Form) {
-        link::run(&self.settings, &self.scheduler, admission, link, outbox, form).await;
-    }
-
-    /// Whoever one of the request's credentials belongs to.
+    /// The lender that one of the request's credentials belongs to.
     fn admit<B>(&self, request: &Request<B>) -> Result<Lender, Denied> {
         let mut denied = Denied::KeyMissing;
         let in_headers = in_headers(request.headers()).map(Cow::Borrowed);
@@ -86,7 +82,7 @@ impl RelayWorkers {
         for given in in_headers.chain(in_query.map(Cow::Owned)) {
             match self.settings.lenders.admit(&given, Moment::now()) {
                 Ok(lender) => return Ok(lender),
-                // The first that is known to be no good tells more than one that is not known.
+                // A known key that may not be used explains more than an unknown one.
                 Err(Denied::KeyUnknown) if denied != Denied::KeyMissing => {}
                 Err(why) => denied = why,
             }
@@ -148,11 +144,7 @@ fn refuse(status: StatusCode, words: &str) -> Response<String> {
         StatusCode::TOO_MANY_REQUESTS => "rate_limit_error",
         _ => "invalid_request_error",
     };
-    let mut response = Response::new(openai::error_body(words, kind, None, None));
-    *response.status_mut() = status;
-    let json = http::HeaderValue::from_static("application/json");
-    response.headers_mut().insert(header::CONTENT_TYPE, json);
-    response
+    refuse_link(status, words, kind)
 }
 
 #[cfg(test)]

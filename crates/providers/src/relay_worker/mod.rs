@@ -1,20 +1,20 @@
 //! Workers that dial out to the server (relay protocol).
 //!
 //! - `accept`: from an HTTP request to a link
-//! - `link`: the life of one link: registration, heartbeat, end
-//! - `session`: what each message of a worker means
+//! - `register`: from a worker's first message to a registered worker
+//! - `codec`: a worker's messages and frames, in both forms
 //! - `plain`: answers in JSON messages, as stock workers send them
-//! - `place`: where a worker serves: for the whole server, or in one room
-//! - `sender`: what the scheduler tells a worker
+//! - `scope`: where a worker serves: the whole server, or one room
+//! - `sender`: the scheduler's side of a worker
 //! - `request`: a request cut into frames
 
 mod accept;
-mod link;
-mod place;
+mod codec;
 mod plain;
+mod register;
 mod request;
+mod scope;
 mod sender;
-mod session;
 
 use std::{sync::Arc, time::Duration};
 
@@ -26,9 +26,9 @@ use tokio_util::task::TaskTracker;
 /// How links to workers are kept.
 #[derive(Debug, Clone)]
 pub struct Settings {
-    /// Who is let in: whoever has the worker secret, or a key for lending.
+    /// Who is let in: with the worker secret, or a key for lending.
     pub lenders: LenderRules,
-    /// How often a worker is pinged. Three such intervals of silence are a lost worker.
+    /// How often a worker is pinged. After three silent intervals it is lost.
     pub heartbeat: Duration,
 }
 
@@ -47,7 +47,7 @@ impl RelayWorkers {
         Self { settings: Arc::new(settings), scheduler, rooms, links: TaskTracker::new() }
     }
 
-    /// The same; the tasks of its links are among `links`, so that somebody can wait for their end.
+    /// The same; `links` tracks the tasks of its links, so that a caller can wait for their end.
     #[must_use]
     pub fn tracked_by(self, links: TaskTracker) -> Self {
         Self { links, ..self }

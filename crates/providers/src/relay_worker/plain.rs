@@ -6,61 +6,73 @@
 
 use bytes::Bytes;
 use protocol::{relay::message::ResponseComplete, sse::looks_like_sse, usage::Usage};
-use scheduler::Head;
+use scheduler::{Head, WriteError};
 
-use super::session::{self, Stop};
-use crate::head;
+use crate::{head, incoming::Incoming};
 
-/// What does not look like a stream is kept up to this size, then passed on as one.
+/// A streamed answer that does not look like a stream is kept up to this size, then passed on as one.
 const KEPT_OF_STREAM: usize = 256 * 1024;
 
 /// Chunks of an answer that is no stream are kept up to this size.
 const KEPT_OF_BODY: usize = 64 * 1024 * 1024;
 
-/// The state of one answer.
-pub(super) struct PlainAnswer {
+/// A job of a worker, and what is kept of its answer in the JSON form.
+pub(super) struct PlainJob {
+    pub(super) incoming: Incoming,
     streaming: bool,
     kept: Vec<u8>,
 }
 
-impl PlainAnswer {
-    pub(super) fn new(streaming: bool) -> Self {
-        Self { streaming, kept: Vec::new() }
+/// Why a part of an answer was not passed on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum AnswerError {
+    Write(WriteError),
+    /// It must be kept until it is whole, and is too long for that.
+    TooLong,
+}
+
+impl From<WriteError> for AnswerError {
+    fn from(error: WriteError) -> Self {
+        Self::Write(error)
     }
 }
 
-impl session::Current {
+impl PlainJob {
+    pub(super) fn new(incoming: Incoming, streaming: bool) -> Self {
+        Self { incoming, streaming, kept: Vec::new() }
+    }
+
     /// `response_chunk`.
-    pub(super) fn plain_chunk(&mut self, chunk: String) -> Result<(), Stop> {
+    pub(super) fn chunk(&mut self, chunk: String) -> Result<(), AnswerError> {
         if self.incoming.writer.has_begun() {
             self.incoming.writer.chunk(chunk.into())?;
             return Ok(());
         }
-        let kept = &mut self.plain.kept;
-        kept.extend_from_slice(chunk.as_bytes());
-        if !self.plain.streaming {
-            return if kept.len() > KEPT_OF_BODY { Err(Stop::TooLong) } else { Ok(()) };
+        self.kept.extend_from_slice(chunk.as_bytes());
+        if !self.streaming {
+            let too_long = self.kept.len() > KEPT_OF_BODY;
+            return if too_long { Err(AnswerError::TooLong) } else { Ok(()) };
         }
-        if looks_like_sse(kept) || kept.len() > KEPT_OF_STREAM {
-            let kept = std::mem::take(kept);
+        if looks_like_sse(&self.kept) || self.kept.len() > KEPT_OF_STREAM {
+            let kept = std::mem::take(&mut self.kept);
             self.incoming.writer.head(head::assumed_stream())?;
             self.incoming.writer.chunk(kept.into())?;
         }
         Ok(())
     }
 
-    /// The whole body of an answer that nothing has been passed on of.
-    pub(super) fn plain_body<'a>(&'a self, complete: &'a ResponseComplete) -> &'a [u8] {
+    /// The whole body of an answer that has not begun for the client.
+    pub(super) fn body<'a>(&'a self, complete: &'a ResponseComplete) -> &'a [u8] {
         match &complete.body {
             Some(body) if !body.is_empty() => body.as_bytes(),
-            _ => &self.plain.kept,
+            _ => &self.kept,
         }
     }
 
     /// `response_complete`: the end of a stream that has begun, else the whole answer.
-    pub(super) fn plain_complete(mut self, complete: ResponseComplete) {
+    pub(super) fn complete(mut self, complete: ResponseComplete) {
         if let Some(counts) = complete.token_counts {
-            self.incoming.writer.report(session::usage(Usage::from(counts)));
+            self.incoming.writer.report(usage(Usage::from(counts)));
         }
         if self.incoming.writer.has_begun() {
             return self.incoming.writer.end();
@@ -73,7 +85,7 @@ impl session::Current {
         };
         let body = match complete.body {
             Some(body) if !body.is_empty() => Bytes::from(body),
-            _ => Bytes::from(std::mem::take(&mut self.plain.kept)),
+            _ => Bytes::from(std::mem::take(&mut self.kept)),
         };
         describe(&mut head, body.len());
         let written =
@@ -86,10 +98,16 @@ fn is_length(name: &str) -> bool {
     name.eq_ignore_ascii_case(http::header::CONTENT_LENGTH.as_str())
 }
 
-/// The length is what it is, whatever the worker said.
+/// Replaces the worker's length with the true one.
 fn describe(head: &mut Head, length: usize) {
     head.headers.insert(http::header::CONTENT_LENGTH, length.into());
     head.headers
         .entry(http::header::CONTENT_TYPE)
         .or_insert(http::HeaderValue::from_static("application/json"));
+}
+
+/// What the worker says was used.
+pub(super) fn usage(usage: Usage) -> scheduler::Usage {
+    let Usage { prompt_tokens, completion_tokens } = usage;
+    scheduler::Usage { estimated: false, prompt_tokens, completion_tokens }
 }

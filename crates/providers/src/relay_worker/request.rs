@@ -12,13 +12,13 @@ use protocol::relay::{
 use scheduler::JobRequest;
 use wire::{Frame, FrameSource};
 
-/// What of a job a worker has not been sent yet.
-pub(super) type Unsent = crate::unsent::Unsent<Arc<JobRequest>>;
+/// The part of a request that a worker has not been sent yet.
+pub(super) type UnsentRequest = crate::unsent::UnsentRequest<Arc<JobRequest>>;
 
 /// One JSON message (walkthroughs 2 and 3), made when the socket takes it.
 pub(super) struct PlainRequest {
     pub(super) id: JobId,
-    pub(super) unsent: Unsent,
+    pub(super) unsent: UnsentRequest,
 }
 
 impl FrameSource for PlainRequest {
@@ -60,13 +60,13 @@ fn joined(headers: &HeaderMap) -> Headers {
 pub(super) struct BinaryRequest {
     number: u32,
     id: JobId,
-    unsent: Unsent,
-    /// Bytes of the body that are sent; `None` when nothing is.
+    unsent: UnsentRequest,
+    /// Bytes of the body that are sent; `None` before the head.
     sent: Option<usize>,
 }
 
 impl BinaryRequest {
-    pub(super) fn new(number: u32, id: JobId, unsent: Unsent) -> Self {
+    pub(super) fn new(number: u32, id: JobId, unsent: UnsentRequest) -> Self {
         Self { number, id, unsent, sent: None }
     }
 }
@@ -128,7 +128,7 @@ mod tests {
     fn a_long_body_goes_in_pieces_and_stops_when_canceled() {
         let id = JobId::from_random(1);
         let request = request(2 * BODY_PIECE + 1);
-        let unsent = Unsent::new(Arc::clone(&request));
+        let unsent = UnsentRequest::new(Arc::clone(&request));
         let mut source = BinaryRequest::new(7, id, unsent.clone());
         let (first, more) = source.next_frame().unwrap();
         let Frame::Binary(first) = first else { panic!("not binary") };
@@ -146,11 +146,11 @@ mod tests {
     }
 
     #[test]
-    fn what_is_sent_is_not_kept() {
+    fn a_sent_body_is_not_kept() {
         let id = JobId::from_random(1);
         for (body, frames) in [(0, 1), (BODY_PIECE, 1), (BODY_PIECE + 1, 2)] {
             let request = request(body);
-            let mut source = BinaryRequest::new(7, id, Unsent::new(Arc::clone(&request)));
+            let mut source = BinaryRequest::new(7, id, UnsentRequest::new(Arc::clone(&request)));
             assert_eq!(std::iter::from_fn(|| source.next_frame()).count(), frames);
             assert_eq!(Arc::strong_count(&request), 1);
         }
@@ -160,7 +160,7 @@ mod tests {
     fn a_plain_request_is_one_message_with_joined_headers() {
         let id = JobId::from_random(1);
         let request = request(3);
-        let mut source = PlainRequest { id, unsent: Unsent::new(Arc::clone(&request)) };
+        let mut source = PlainRequest { id, unsent: UnsentRequest::new(Arc::clone(&request)) };
         let (Frame::Text(text), more) = source.next_frame().unwrap() else { panic!("not text") };
         let value: serde_json::Value = serde_json::from_str(text.as_str()).unwrap();
         assert!(!more && source.next_frame().is_none());

@@ -1,7 +1,7 @@
-//! What the scheduler tells a worker.
+//! The scheduler's side of a worker.
 //!
-//! Called under the scheduler's lock: everything here puts a message into the link's outbox, or a
-//! note into its inbox, and returns. The link's own task keeps the jobs.
+//! Called under the scheduler's lock: everything here puts a message into the link's outbox, or leaves a
+//! note for the link's task, and returns. That task keeps the jobs.
 
 use std::{
     collections::HashMap,
@@ -16,11 +16,16 @@ use protocol::relay::{
     binary::ServerFrame, message::Cancel,
 };
 use scheduler::{AnswerWriter, Assignment, CancelReason, Provider, Terms, exchange::CreditSink};
-use tokio::sync::Notify;
-use wire::{Closed, Outbox};
+use wire::{Outbox, OutboxClosed};
 
-use super::request::{BinaryRequest, PlainRequest, Unsent};
-use crate::{member::Member, served::Asked};
+use super::request::{BinaryRequest, PlainRequest, UnsentRequest};
+use crate::{
+    incoming::Incoming,
+    member::Member,
+    notes::{Assigned, Notes},
+    refusal::cannot_ask,
+    served::RequestShape,
+};
 
 /// Credit is given back in portions of this, to save messages.
 const CREDIT_PORTION: u32 = INITIAL_CREDIT / 4;
@@ -44,65 +49,66 @@ impl Form {
 pub(super) struct Sender {
     name: String,
     form: Form,
-    /// Who the worker is in its room.
     member: Option<Member>,
     outbox: Outbox,
-    inbox: Mutex<Inbox>,
-    /// Wakes the link's task for what cannot wait for the worker's next frame.
-    pub(super) wake: Notify,
-    credit: Arc<CreditOf>,
+    unsent: Mutex<Unsent>,
+    pub(super) notes: Notes<NewJob>,
+    credit: Arc<CreditMessages>,
 }
 
-/// What the link's task has not seen yet. Bounded by the worker's capacity: no more jobs than that
-/// are assigned at once, and each cancellation, which makes room for the next, wakes the task to
-/// take all of it, whether or not the worker's socket moves.
+/// The requests that the link's queue still holds a part of.
 #[derive(Default)]
-struct Inbox {
+struct Unsent {
     last_number: u32,
-    /// Jobs at the worker, with what it has not been sent of them.
-    unsent: HashMap<JobId, Unsent>,
-    notes: Vec<Note>,
+    requests: HashMap<JobId, UnsentRequest>,
 }
 
-/// What the link's task must know.
-pub(super) enum Note {
-    /// A job was sent to the worker.
-    Assigned(Box<Assigned>),
-    /// A job is no longer the worker's.
-    Canceled(JobId),
-    /// The protocol has no word for this method: the worker was sent nothing.
-    Unaskable(JobId, Box<AnswerWriter>, Method),
-    /// The drain is over; whether everything was finished.
-    Retired(bool),
+/// A job on its way to the link's task.
+pub(super) enum NewJob {
+    /// It was sent to the worker.
+    Sent(SentJob),
+    /// The protocol cannot carry this method: the worker was sent nothing.
+    Unaskable(JobId, AnswerWriter, Method),
 }
 
 /// A job as it was sent.
-pub(super) struct Assigned {
-    pub(super) job: JobId,
+pub(super) struct SentJob {
+    pub(super) id: JobId,
     pub(super) number: u32,
     pub(super) streaming: bool,
-    pub(super) asked: Asked,
-    pub(super) writer: AnswerWriter,
+    pub(super) incoming: Incoming,
 }
 
-struct CreditOf(Outbox);
+impl Assigned for NewJob {
+    fn id(&self) -> JobId {
+        match self {
+            Self::Sent(sent) => sent.id,
+            Self::Unaskable(id, ..) => *id,
+        }
+    }
 
-impl CreditSink for CreditOf {
+    fn abandon(self) {
+        match self {
+            Self::Sent(sent) => sent.incoming.writer.abandon(),
+            Self::Unaskable(job, writer, method) => cannot_ask(job, writer, &method),
+        }
+    }
+}
+
+/// Sends credit as bytes are read.
+struct CreditMessages(Outbox);
+
+impl CreditSink for CreditMessages {
     fn credit(&self, number: u32, bytes: u32) {
         ignore_closed(self.0.push(ServerFrame::Credit { job: number, bytes }.encode()));
     }
 }
 
 impl Sender {
-    pub(super) fn new(name: String, form: Form, outbox: Outbox) -> Self {
-        let credit = Arc::new(CreditOf(outbox.clone()));
-        let (inbox, wake) = (Mutex::default(), Notify::new());
-        Self { name, form, member: None, outbox, inbox, wake, credit }
-    }
-
-    /// The same for a worker in a room.
-    pub(super) fn in_room(self, member: Option<Member>) -> Self {
-        Self { member, ..self }
+    pub(super) fn new(name: String, form: Form, member: Option<Member>, outbox: Outbox) -> Self {
+        let credit = Arc::new(CreditMessages(outbox.clone()));
+        let (unsent, notes) = (Mutex::default(), Notes::new());
+        Self { name, form, member, outbox, unsent, notes, credit }
     }
 
     /// How jobs travel on this link.
@@ -110,31 +116,26 @@ impl Sender {
         self.form
     }
 
-    /// What has come since the last call.
-    pub(super) fn notes(&self) -> Vec<Note> {
-        std::mem::take(&mut self.lock().notes)
-    }
-
-    /// The worker is done with a job: what it was not sent of it yet, it need not be sent.
+    /// The worker is done with a job: the rest of its request need not be sent.
     pub(super) fn forget(&self, job: JobId) {
-        let unsent = self.lock().unsent.remove(&job);
+        let unsent = self.lock().requests.remove(&job);
         if let Some(unsent) = unsent {
             unsent.clear();
         }
     }
 
     /// Sends a control message.
-    pub(super) fn say(&self, message: &ServerMessage) {
+    pub(super) fn send(&self, message: &ServerMessage) {
         ignore_closed(self.outbox.push(message.encode()));
     }
 
-    /// Tells the worker to stop, where the scheduler has not decided so.
+    /// Tells the worker to stop a job.
     pub(super) fn stop(&self, job: JobId, reason: WireReason) {
-        self.say(&ServerMessage::Cancel(Cancel { request_id: job.to_string(), reason }));
+        self.send(&ServerMessage::Cancel(Cancel { request_id: job.to_string(), reason }));
     }
 
-    fn lock(&self) -> MutexGuard<'_, Inbox> {
-        self.inbox.lock().unwrap_or_else(PoisonError::into_inner)
+    fn lock(&self) -> MutexGuard<'_, Unsent> {
+        self.unsent.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -146,57 +147,52 @@ impl Provider for Sender {
     fn assign(&self, assignment: Assignment) {
         let Assignment { job, request, endpoint, alternatives, answer, .. } = assignment;
         if request.method != Method::POST {
-            let note = Note::Unaskable(job, Box::new(answer), request.method.clone());
-            self.lock().notes.push(note);
-            return self.wake.notify_one();
+            return self.notes.assign(NewJob::Unaskable(job, answer, request.method.clone()));
         }
-        let streaming = request.streaming;
-        let asked = Asked { endpoint, alternatives, model: request.model.as_str().to_owned() };
-        let unsent = Unsent::new(request);
-        let mut inbox = self.lock();
-        inbox.last_number = inbox.last_number.wrapping_add(1);
-        let number = inbox.last_number;
-        inbox.unsent.insert(job, unsent.clone());
+        let (streaming, shape) =
+            (request.streaming, RequestShape::new(endpoint, alternatives, &request.model));
+        let rest = UnsentRequest::new(request);
+        let mut unsent = self.lock();
+        unsent.last_number = unsent.last_number.wrapping_add(1);
+        let number = unsent.last_number;
+        unsent.requests.insert(job, rest.clone());
+        drop(unsent);
         if self.form == Form::Binary {
-            let sink: Arc<dyn CreditSink> = Arc::<CreditOf>::clone(&self.credit);
+            let sink: Arc<dyn CreditSink> = Arc::<CreditMessages>::clone(&self.credit);
             answer.give_credit(sink, number, CREDIT_PORTION);
         }
-        let assigned = Assigned { job, number, streaming, asked, writer: answer };
-        inbox.notes.push(Note::Assigned(Box::new(assigned)));
-        drop(inbox);
+        // The note comes before the request: no frame can answer a job that the link does not know.
+        let incoming = Incoming::new(answer, shape);
+        self.notes.assign_sent(NewJob::Sent(SentJob { id: job, number, streaming, incoming }));
         let source: Box<dyn wire::FrameSource> = match self.form {
-            Form::Plain => Box::new(PlainRequest { id: job, unsent }),
-            Form::Binary => Box::new(BinaryRequest::new(number, job, unsent)),
+            Form::Plain => Box::new(PlainRequest { id: job, unsent: rest }),
+            Form::Binary => Box::new(BinaryRequest::new(number, job, rest)),
         };
         ignore_closed(self.outbox.push_source(source));
     }
 
     fn cancel(&self, job: JobId, reason: CancelReason) {
-        let mut inbox = self.lock();
-        // Of one that it cannot be asked, the worker was told nothing.
-        let Some(unsent) = inbox.unsent.remove(&job) else { return };
-        inbox.notes.push(Note::Canceled(job));
-        drop(inbox);
-        unsent.clear();
-        self.wake.notify_one();
+        // A job that the protocol could not carry is not here: the worker knows nothing of it.
+        let Some(rest) = self.lock().requests.remove(&job) else { return };
+        rest.clear();
+        self.notes.cancel(job);
         self.stop(job, wire_reason(reason));
     }
 
     fn drain(&self, reason: &str, grace: Duration) {
-        self.say(&ServerMessage::GracefulShutdown(GracefulShutdown {
+        self.send(&ServerMessage::GracefulShutdown(GracefulShutdown {
             reason: Some(reason.to_owned()),
             drain_timeout_secs: Some(grace.as_secs().max(1)),
         }));
     }
 
     fn retire(&self, clean: bool) {
-        self.lock().notes.push(Note::Retired(clean));
-        self.wake.notify_one();
+        self.notes.retire(clean);
     }
 
     fn refresh(&self, reason: &str) {
         let reason = Some(reason.to_owned());
-        self.say(&ServerMessage::ModelsRefresh(ModelsRefresh { reason }));
+        self.send(&ServerMessage::ModelsRefresh(ModelsRefresh { reason }));
     }
 
     fn terms(&self, model: ModelName) -> Terms {
@@ -219,4 +215,4 @@ fn wire_reason(reason: CancelReason) -> WireReason {
 }
 
 /// A closed link is found closed by its own task, which then gives all its jobs back.
-fn ignore_closed(_: Result<(), Closed>) {}
+fn ignore_closed(_: Result<(), OutboxClosed>) {}

@@ -10,7 +10,7 @@ use http::{HeaderMap, Method};
 use providers::{ModelNodes, NodeSettings};
 use scheduler::{
     Affinity, Answer, Config, Event, Failure, Head, Job, JobRequest, Meter, Route, Scheduler,
-    Unchanged, Usage,
+    Untranslated, Usage,
 };
 use serde_json::{Value, json};
 use tokio::io::duplex;
@@ -100,7 +100,7 @@ impl Kit {
             targets: vec!["m".into()],
             endpoint: Endpoint::ChatCompletions,
             serve_as: Endpoints::only(Endpoint::ChatCompletions),
-            translator: Arc::new(Unchanged(Endpoint::ChatCompletions)),
+            translator: Arc::new(Untranslated(Endpoint::ChatCompletions)),
             key: "local".into(),
             size: 13,
             affinity: Affinity::default(),

@@ -11,8 +11,8 @@ use protocol::room::{Capabilities, MachineSpecs, RuntimeConfig, Status, selector
 use providers::Participants;
 use rooms::{Joining, Kind, NewRoom, Room, Rooms};
 use scheduler::{
-    Affinity, Answer, Config, Event, Failure, Head, Job, JobRequest, Meter, Route, Scheduler,
-    Translated, Translator, Untranslatable, Usage,
+    Affinity, Answer, Config, Event, Failure, Head, Job, JobRequest, Meter, ProviderRequest, Route,
+    Scheduler, Translator, Untranslatable, Usage,
 };
 use serde_json::{Value, json};
 use store::VolatileStore;
@@ -55,7 +55,7 @@ impl Translator for ResponsesOrChat {
         request: &Arc<JobRequest>,
         model: &ModelName,
         endpoints: Endpoints,
-    ) -> Result<Translated, Untranslatable> {
+    ) -> Result<ProviderRequest, Untranslatable> {
         let both = [Endpoint::Responses, Endpoint::ChatCompletions].into_iter();
         let mut possible = both.filter(|endpoint| self.0.contains(*endpoint));
         let endpoint = possible.find(|endpoint| endpoints.contains(*endpoint)).unwrap();
@@ -65,7 +65,7 @@ impl Translator for ResponsesOrChat {
             request.body = named(&request.body, model);
         }
         request.model = model.clone();
-        Ok(Translated { request: Arc::new(request), endpoint, answer: None })
+        Ok(ProviderRequest { request: Arc::new(request), endpoint, answer: None })
     }
 }
 

@@ -11,8 +11,8 @@ use protocol::relay::binary::ServerFrame;
 use providers::{RelaySettings, RelayWorkers};
 use rooms::{Room, Rooms};
 use scheduler::{
-    Affinity, Answer, AnswerMap, Config, Event, Failure, Head, Job, JobRequest, Meter, Route,
-    Scheduler, Translated, Translator, Unchanged, Untranslatable, Usage,
+    Affinity, Answer, AnswerMap, Config, Event, Failure, Head, Job, JobRequest, Meter,
+    ProviderRequest, Route, Scheduler, Translator, Untranslatable, Untranslated, Usage,
 };
 use serde_json::{Value, json};
 use store::VolatileStore;
@@ -52,12 +52,12 @@ impl Translator for MessagesOrChat {
         request: &Arc<JobRequest>,
         _: &ModelName,
         endpoints: Endpoints,
-    ) -> Result<Translated, Untranslatable> {
+    ) -> Result<ProviderRequest, Untranslatable> {
         let both = [Endpoint::Messages, Endpoint::ChatCompletions];
         let endpoint = both.into_iter().find(|endpoint| endpoints.contains(*endpoint)).unwrap();
         let path_and_query = endpoint.path().to_owned();
         let request = JobRequest { path_and_query, ..JobRequest::clone(request) };
-        Ok(Translated { request: Arc::new(request), endpoint, answer: None })
+        Ok(ProviderRequest { request: Arc::new(request), endpoint, answer: None })
     }
 }
 
@@ -70,9 +70,9 @@ impl Translator for Senseless {
         request: &Arc<JobRequest>,
         _: &ModelName,
         _: Endpoints,
-    ) -> Result<Translated, Untranslatable> {
+    ) -> Result<ProviderRequest, Untranslatable> {
         let (request, endpoint) = (Arc::clone(request), Endpoint::ChatCompletions);
-        Ok(Translated { request, endpoint, answer: Some(Box::new(Self)) })
+        Ok(ProviderRequest { request, endpoint, answer: Some(Box::new(Self)) })
     }
 }
 
@@ -160,7 +160,7 @@ impl Kit {
     ) -> Answer {
         let chat = Endpoint::ChatCompletions;
         let request = Kit::request(streaming, body);
-        self.submit_job(chat, Endpoints::only(chat), Arc::new(Unchanged(chat)), request, meter)
+        self.submit_job(chat, Endpoints::only(chat), Arc::new(Untranslated(chat)), request, meter)
     }
 
     /// A request of Messages that can be served as Chat Completions, too.
@@ -200,7 +200,7 @@ impl Kit {
         let chat = Endpoint::ChatCompletions;
         let body = Bytes::from_static(b"{\"model\":\"m\",\"messages\":[]}");
         let request = JobRequest { method, ..Kit::request(false, body) };
-        let (serve_as, translator) = (Endpoints::only(chat), Arc::new(Unchanged(chat)));
+        let (serve_as, translator) = (Endpoints::only(chat), Arc::new(Untranslated(chat)));
         let job = self.job(chat, serve_as, translator, request, Box::new(NoMeter));
         self.scheduler.submit(Job { scope: room.scope(), targets: vec![name.into()], ..job })
     }

@@ -58,7 +58,7 @@ pub enum Event {
 
 /// Why a writer need not go on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-pub enum Gone {
+pub enum WriteError {
     /// The job ended otherwise, or went to another provider.
     #[error("the job is no longer this provider's")]
     Over,

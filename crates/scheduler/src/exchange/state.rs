@@ -9,10 +9,10 @@ use std::{
 
 use base::ProviderId;
 use bytes::{Bytes, BytesMut};
-use dispatch::{Ending, Waiting};
+use dispatch::{BlockedOn, Ending};
 use http::StatusCode;
 
-use super::{CreditSink, ESTIMATED, Gone, Head, USAGE_HEADER};
+use super::{CreditSink, ESTIMATED, Head, USAGE_HEADER, WriteError};
 use crate::{
     job::{Failure, Meter, Usage},
     service::{Claim, now},
@@ -137,7 +137,7 @@ impl Exchange {
     }
 
     /// The head of this claim's answer is here.
-    pub(crate) fn begin_answer(&self, claim: Claim, head: Head) -> Result<(), Gone> {
+    pub(crate) fn begin_answer(&self, claim: Claim, head: Head) -> Result<(), WriteError> {
         let mut state = self.lock();
         state.writable(claim.attempt)?;
         state.provider = Some(claim.provider);
@@ -177,9 +177,9 @@ impl Exchange {
     }
 
     /// When bytes last moved, and whom the exchange has been waiting for since.
-    pub(crate) fn progress(&self) -> (Instant, Waiting) {
+    pub(crate) fn progress(&self) -> (Instant, BlockedOn) {
         let state = self.lock();
-        let waiting = if state.is_read() { Waiting::Provider } else { Waiting::Client };
+        let waiting = if state.is_read() { BlockedOn::Provider } else { BlockedOn::Client };
         (state.moved, waiting)
     }
 
@@ -234,8 +234,12 @@ impl State {
         self.held_back = 0;
     }
 
-    pub(super) fn writable(&self, attempt: u32) -> Result<(), Gone> {
-        if self.attempt == Some(attempt) && self.end.is_none() { Ok(()) } else { Err(Gone::Over) }
+    pub(super) fn writable(&self, attempt: u32) -> Result<(), WriteError> {
+        if self.attempt == Some(attempt) && self.end.is_none() {
+            Ok(())
+        } else {
+            Err(WriteError::Over)
+        }
     }
 
     /// Keeps a piece for the reader. What is empty costs nothing.

@@ -8,7 +8,7 @@ use dispatch::Verdict;
 use http::StatusCode;
 
 use super::{
-    CreditSink, Gone, HELD_BACK, Head,
+    CreditSink, HELD_BACK, Head, WriteError,
     state::{Credit, Exchange, Piece, give},
 };
 use crate::{
@@ -59,9 +59,9 @@ impl AnswerWriter {
     /// (a 5xx, a 429) and another provider can be asked. A second head is ignored.
     ///
     /// # Errors
-    /// [`Gone::Over`] when the job is no longer this provider's, [`Gone::Refused`] when it should be
+    /// [`WriteError::Over`] when the job is no longer this provider's, [`WriteError::Refused`] when it should be
     /// failed, for another.
-    pub fn head(&mut self, head: Head) -> Result<(), Gone> {
+    pub fn head(&mut self, head: Head) -> Result<(), WriteError> {
         if self.has_begun() {
             return Ok(());
         }
@@ -69,7 +69,7 @@ impl AnswerWriter {
         let begun = self.scheduler.begin(self.claim, head);
         match begun {
             Ok(()) => self.status = Some(status),
-            Err(Gone::Refused) => self.refused = Some(status),
+            Err(WriteError::Refused) => self.refused = Some(status),
             Err(_) => {}
         }
         begun
@@ -78,17 +78,17 @@ impl AnswerWriter {
     /// Writes bytes after the head. Returns how much is held back for the reader now, in bytes.
     ///
     /// # Errors
-    /// [`Gone::Over`] when the job is no longer this provider's; [`Gone::Stalled`] when more than
-    /// [`HELD_BACK`] bytes wait for a reader that does not read; [`Gone::Unreadable`] when the chunk
+    /// [`WriteError::Over`] when the job is no longer this provider's; [`WriteError::Stalled`] when more than
+    /// [`HELD_BACK`] bytes wait for a reader that does not read; [`WriteError::Unreadable`] when the chunk
     /// has no form in the client's shape: in both cases the job should be failed.
-    pub fn chunk(&mut self, chunk: Bytes) -> Result<usize, Gone> {
+    pub fn chunk(&mut self, chunk: Bytes) -> Result<usize, WriteError> {
         let mut state = self.exchange.lock();
         state.writable(self.claim.attempt)?;
         if self.unreadable.is_some() {
-            return Err(Gone::Unreadable);
+            return Err(WriteError::Unreadable);
         }
         if state.held_back > HELD_BACK {
-            return Err(Gone::Stalled);
+            return Err(WriteError::Stalled);
         }
         if chunk.is_empty() || state.discarding {
             return Ok(state.held_back);
@@ -99,7 +99,7 @@ impl AnswerWriter {
         let bytes = match &mut state.map {
             Some(map) => map.chunk(chunk).map_err(|Untranslatable(why)| {
                 self.unreadable = Some(why);
-                Gone::Unreadable
+                WriteError::Unreadable
             })?,
             None => chunk,
         };

@@ -3,7 +3,9 @@
 use std::{collections::HashMap, sync::Arc, time::Instant};
 
 use base::{Endpoints, JobId, ModelName, ProviderId};
-use dispatch::{CancelReason, Config, Dispatcher, Ending, Input, Output, Verdict, Waiting, route};
+use dispatch::{
+    BlockedOn, CancelReason, Config, Dispatcher, Ending, Input, Output, Verdict, route,
+};
 use http::StatusCode;
 use tokio::runtime::Handle;
 
@@ -17,7 +19,7 @@ use crate::{
     job::Failure,
     observer::Outcome,
     provider::{Assignment, Provider},
-    translate::{Translated, Untranslatable},
+    translate::{ProviderRequest, Untranslatable},
 };
 
 pub(super) struct Core {
@@ -126,7 +128,7 @@ impl Core {
         else {
             return self.give_up(job, Ending::ProviderFailed, notes);
         };
-        let Translated { request, endpoint, answer } = match translated {
+        let ProviderRequest { request, endpoint, answer } = match translated {
             Ok(translated) => translated,
             Err(Untranslatable(why)) => {
                 entry.detail = Some(why);
@@ -171,7 +173,7 @@ impl Core {
 
     fn answer_progress(&mut self, job: JobId) {
         let progress = self.jobs.get(&job).map(|entry| entry.exchange.progress());
-        let (at, waiting) = progress.unwrap_or((now(), Waiting::Provider));
+        let (at, waiting) = progress.unwrap_or((now(), BlockedOn::Provider));
         self.dispatcher.handle(now(), Input::Progress { job, at, waiting });
     }
 

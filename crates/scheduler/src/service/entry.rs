@@ -11,9 +11,9 @@ use super::{Claim, now};
 use crate::{
     exchange::Exchange,
     job::JobRequest,
-    observer::{Ended, JobFacts, Outcome},
+    observer::{JobEnd, JobFacts, Outcome},
     provider::Terms,
-    translate::{Translated, Translator, Untranslatable},
+    translate::{ProviderRequest, Translator, Untranslatable},
 };
 
 /// Bodies up to this size, in bytes, are edited under the lock.
@@ -72,7 +72,7 @@ impl Wanted {
 pub(super) struct Ready {
     pub(super) claim: Claim,
     pub(super) model: ModelName,
-    pub(super) translated: Result<Translated, Untranslatable>,
+    pub(super) translated: Result<ProviderRequest, Untranslatable>,
 }
 
 /// What observers are to be told, once the lock is free.
@@ -81,7 +81,7 @@ pub(super) enum Note {
     Requeued(Arc<JobFacts>),
     FirstByte(Arc<JobFacts>, Duration),
     Canceled(Arc<JobFacts>, dispatch::CancelReason),
-    Ended(Arc<JobFacts>, Box<Ended>),
+    Ended(Arc<JobFacts>, Box<JobEnd>),
 }
 
 impl Entry {
@@ -172,7 +172,7 @@ impl Entry {
     pub(super) fn ended(&self, outcome: Outcome) -> Note {
         let at = now();
         let account = self.exchange.account();
-        let ended = Ended {
+        let ended = JobEnd {
             outcome,
             provider: self.provider,
             provider_name: self.provider_name.clone(),

@@ -16,7 +16,7 @@ use std::{
 };
 
 use base::{Endpoints, JobId, KeyId, ModelName, ProviderId, Scope};
-use dispatch::{Config, Ending, Gone, Input, JobSpec, Route, Verdict, route};
+use dispatch::{Config, Ending, Input, JobSpec, LeaveReason, Route, Verdict, route};
 use tokio::sync::Notify;
 
 use self::{
@@ -24,7 +24,7 @@ use self::{
     entry::{Entry, Note, Wanted},
 };
 use crate::{
-    exchange::{Answer, Exchange, Gone as ReaderGone, Head},
+    exchange::{Answer, Exchange, Head, WriteError},
     job::{Job, Meter},
     observer::{JobFacts, Observer, Outcome},
     provider::{Membership, Offer, Provider},
@@ -207,7 +207,7 @@ impl Scheduler {
         }
     }
 
-    pub(crate) fn leave(&self, id: ProviderId, why: Gone) {
+    pub(crate) fn leave(&self, id: ProviderId, why: LeaveReason) {
         self.with(|core, notes| {
             core.providers.remove(&id);
             let jobs = core.jobs.values_mut();
@@ -221,13 +221,13 @@ impl Scheduler {
 
     /// The answer begins, unless the job is no longer this provider's or another provider is to be
     /// asked. This is one atomic step: a job whose head the client may have seen is never moved.
-    pub(crate) fn begin(&self, claim: Claim, head: Head) -> Result<(), ReaderGone> {
+    pub(crate) fn begin(&self, claim: Claim, head: Head) -> Result<(), WriteError> {
         let job = claim.job;
         self.with(|core, notes| {
             if core.goes_elsewhere(job, head.status) && core.held(claim).is_some() {
-                return Err(ReaderGone::Refused);
+                return Err(WriteError::Refused);
             }
-            let entry = core.held(claim).ok_or(ReaderGone::Over)?;
+            let entry = core.held(claim).ok_or(WriteError::Over)?;
             entry.exchange.begin_answer(claim, head)?;
             let at = now();
             entry.begun = Some(at);

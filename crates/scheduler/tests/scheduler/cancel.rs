@@ -1,7 +1,7 @@
 //! A consumer that leaves frees its slot, whatever state its job was in.
 
 use bytes::Bytes;
-use scheduler::{CancelReason, Config, Event, Outcome, ReaderGone};
+use scheduler::{CancelReason, Config, Event, Outcome, WriteError};
 
 use crate::kit::{Kit, ok};
 
@@ -25,7 +25,7 @@ async fn before_the_first_byte() {
     drop(answer);
     assert_eq!(provider.canceled().await, (job, CancelReason::ClientDisconnect));
     assert_eq!(kit.slots(), (0, 0));
-    assert_eq!(assignment.answer.head(ok()), Err(ReaderGone::Over), "late, and ignored");
+    assert_eq!(assignment.answer.head(ok()), Err(WriteError::Over), "late, and ignored");
 }
 
 #[tokio::test(start_paused = true)]

@@ -1,6 +1,6 @@
 //! A job that goes on to another model.
 
-use dispatch::{Ending, Gone};
+use dispatch::{Ending, LeaveReason};
 use scheduler::{Config, Job, Offer, Outcome};
 
 use crate::kit::{Joined, Kit, offer, ok};
@@ -54,7 +54,7 @@ async fn a_writer_of_the_model_before_is_heard_no_more() {
     let job = alias(&mut kit);
     let mut answer = kit.scheduler.submit(job);
     let mut late = first.assigned().await;
-    first.membership.leave(Gone::Closed);
+    first.membership.leave(LeaveReason::Closed);
     let served = second.assigned().await;
     assert!(late.answer.head(ok()).is_err());
     late.answer.fail("too late");

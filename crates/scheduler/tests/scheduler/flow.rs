@@ -8,7 +8,7 @@ use std::sync::{
 use bytes::Bytes;
 use dispatch::Ending;
 use scheduler::{
-    Answer, AnswerWriter, Config, Event, Outcome, ReaderGone,
+    Answer, AnswerWriter, Config, Event, Outcome, WriteError,
     exchange::{CreditSink, HELD_BACK},
 };
 
@@ -115,7 +115,7 @@ async fn without_credit_a_stream_ends_at_the_bound() {
             Err(gone) => break gone,
         }
     };
-    assert_eq!(stalled, ReaderGone::Stalled);
+    assert_eq!(stalled, WriteError::Stalled);
     assert!(held_back > HELD_BACK && held_back <= HELD_BACK + chunk.len());
     writer.stalled();
     answer.head().await.unwrap();

@@ -10,14 +10,15 @@ use bytes::Bytes;
 use dispatch::route::LeastLoaded;
 use http::{HeaderMap, StatusCode};
 use scheduler::{
-    Affinity, Answer, Assignment, CancelReason, Config, Distance, Ended, Head, Job, JobFacts,
-    JobRequest, Membership, Meter, Observer, Offer, Provider, Route, Scheduler, Unchanged, Usage,
+    Affinity, Answer, Assignment, CancelReason, Config, Distance, Head, Job, JobEnd, JobFacts,
+    JobRequest, Membership, Meter, Observer, Offer, Provider, Route, Scheduler, Untranslated,
+    Usage,
 };
 use tokio::sync::mpsc;
 
 pub(crate) struct Kit {
     pub(crate) scheduler: Scheduler,
-    pub(crate) ended: Arc<Mutex<Vec<(JobFacts, Ended)>>>,
+    pub(crate) ended: Arc<Mutex<Vec<(JobFacts, JobEnd)>>>,
     next: u128,
 }
 
@@ -77,10 +78,10 @@ impl Joined {
     }
 }
 
-struct Watch(Arc<Mutex<Vec<(JobFacts, Ended)>>>);
+struct Watch(Arc<Mutex<Vec<(JobFacts, JobEnd)>>>);
 
 impl Observer for Watch {
-    fn ended(&self, job: &JobFacts, ended: &Ended) {
+    fn ended(&self, job: &JobFacts, ended: &JobEnd) {
         self.0.lock().unwrap().push((job.clone(), ended.clone()));
     }
 }
@@ -129,7 +130,7 @@ impl Kit {
             targets: vec!["m".into()],
             endpoint: Endpoint::ChatCompletions,
             serve_as: Endpoints::only(Endpoint::ChatCompletions),
-            translator: Arc::new(Unchanged(Endpoint::ChatCompletions)),
+            translator: Arc::new(Untranslated(Endpoint::ChatCompletions)),
             key: "local".into(),
             size: 2,
             affinity: Affinity::default(),
@@ -171,7 +172,7 @@ impl Kit {
         (status.in_flight, status.queue_depth)
     }
 
-    pub(crate) fn last_ended(&self) -> Ended {
+    pub(crate) fn last_ended(&self) -> JobEnd {
         self.ended.lock().unwrap().last().expect("a job has ended").1.clone()
     }
 }

@@ -8,7 +8,9 @@ use std::sync::{
 use base::{Endpoint, Endpoints, ModelName};
 use bytes::Bytes;
 use dispatch::Ending;
-use scheduler::{Answer, Config, Gone, Job, JobRequest, Translated, Translator, Untranslatable};
+use scheduler::{
+    Answer, Config, Job, JobRequest, LeaveReason, ProviderRequest, Translator, Untranslatable,
+};
 
 use crate::kit::{Kit, ok};
 
@@ -25,11 +27,11 @@ impl Translator for Slow {
         request: &Arc<JobRequest>,
         _: &ModelName,
         _: Endpoints,
-    ) -> Result<Translated, Untranslatable> {
+    ) -> Result<ProviderRequest, Untranslatable> {
         let said = self.0.lock().unwrap_or_else(PoisonError::into_inner).recv();
         let body = Bytes::from(said.unwrap_or(Ok("the test is over"))?);
         let request = Arc::new(JobRequest { body, ..(**request).clone() });
-        Ok(Translated { request, endpoint: Endpoint::ChatCompletions, answer: None })
+        Ok(ProviderRequest { request, endpoint: Endpoint::ChatCompletions, answer: None })
     }
 }
 
@@ -84,7 +86,7 @@ async fn a_provider_that_leaves_meanwhile_loses_the_job_to_another() {
     let mut kit = Kit::new(Config::default());
     let mut first = kit.join(1);
     let (_answer, say) = submit(&mut kit);
-    first.membership.leave(Gone::Closed);
+    first.membership.leave(LeaveReason::Closed);
     assert_eq!(kit.slots(), (0, 1));
     let mut second = kit.join(1);
     for _for_whom in [1, 2] {

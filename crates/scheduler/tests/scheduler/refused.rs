@@ -5,7 +5,7 @@ use bytes::Bytes;
 use dispatch::Ending;
 use http::StatusCode;
 use scheduler::{
-    Answer, Assignment, Config, Event, Head, Job, Offer, Outcome, ReaderGone, Scheduler,
+    Answer, Assignment, Config, Event, Head, Job, Offer, Outcome, Scheduler, WriteError,
 };
 
 use crate::kit::{Joined, Kit, offer, ok};
@@ -23,7 +23,7 @@ fn answers(mut assignment: Assignment, head: Head, body: &'static str) {
 
 /// Refuses with a status that the client is not to hear of.
 fn refuses(mut assignment: Assignment, status: u16) {
-    assert_eq!(assignment.answer.head(refusal(status)), Err(ReaderGone::Refused));
+    assert_eq!(assignment.answer.head(refusal(status)), Err(WriteError::Refused));
     assignment.answer.fail("the provider's own words");
 }
 
@@ -111,7 +111,7 @@ async fn when_the_other_is_gone_meanwhile_the_failure_tells_the_status() {
     let (mut first, second) = (kit.join(1), kit.join(1));
     let mut answer = kit.submit();
     let mut assignment = first.assigned().await;
-    assert_eq!(assignment.answer.head(refusal(503)), Err(ReaderGone::Refused));
+    assert_eq!(assignment.answer.head(refusal(503)), Err(WriteError::Refused));
     assert!(!assignment.answer.has_begun());
     drop(second);
     assignment.answer.fail("the provider's own words");

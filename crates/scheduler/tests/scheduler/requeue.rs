@@ -3,9 +3,9 @@
 use std::time::Duration;
 
 use bytes::Bytes;
-use dispatch::{Ending, Gone};
+use dispatch::{Ending, LeaveReason};
 use http::StatusCode;
-use scheduler::{CancelReason, Config, Event, Head, Outcome, ReaderGone};
+use scheduler::{CancelReason, Config, Event, Head, Outcome, WriteError};
 
 use crate::kit::{Kit, Told, ok};
 
@@ -16,7 +16,7 @@ async fn moves_unseen_before_its_answer_begins() {
     let mut answer = kit.submit();
     let lost = first.assigned().await;
     let mut second = kit.join(1);
-    first.membership.leave(Gone::Closed);
+    first.membership.leave(LeaveReason::Closed);
     drop(lost);
     let mut again = second.assigned().await;
     assert_eq!((again.attempt, &*again.request.body), (1, &b"{}"[..]));
@@ -35,7 +35,7 @@ async fn a_head_that_comes_after_the_job_was_taken_back_is_refused() {
     kit.scheduler.drain(first.membership.id(), "maintenance", Duration::from_secs(1));
     assert_eq!(first.canceled().await.1, CancelReason::GracefulShutdown);
     assert_eq!(kit.slots(), (0, 1), "it waits for another");
-    assert_eq!(late.answer.head(ok()), Err(ReaderGone::Over));
+    assert_eq!(late.answer.head(ok()), Err(WriteError::Over));
     late.answer.fail("and this is not heard");
     let mut second = kit.join(1);
     let mut again = second.assigned().await;
@@ -55,8 +55,8 @@ async fn a_head_of_a_provider_that_left_is_refused() {
     let mut first = kit.join(1);
     let _answer = kit.submit();
     let mut late = first.assigned().await;
-    first.membership.leave(Gone::Closed);
-    assert_eq!(late.answer.head(ok()), Err(ReaderGone::Over));
+    first.membership.leave(LeaveReason::Closed);
+    assert_eq!(late.answer.head(ok()), Err(WriteError::Over));
     assert_eq!(kit.slots(), (0, 1));
     assert_eq!(kit.join(1).assigned().await.attempt, 1);
 }
@@ -70,7 +70,7 @@ async fn ends_after_its_answer_has_begun() {
     let mut assignment = first.assigned().await;
     assignment.answer.head(ok()).unwrap();
     answer.head().await.unwrap();
-    first.membership.leave(Gone::HeartbeatLost);
+    first.membership.leave(LeaveReason::HeartbeatLost);
     let Event::Failed(failure) = answer.next().await else { panic!("not failed") };
     assert_eq!(failure.ending, Ending::ProviderLost);
 }
@@ -82,7 +82,7 @@ async fn gives_up_after_three_requeues() {
     for attempt in 0..4 {
         let mut provider = kit.join(1);
         assert_eq!(provider.assigned().await.attempt, attempt);
-        provider.membership.leave(Gone::Closed);
+        provider.membership.leave(LeaveReason::Closed);
     }
     assert_eq!(answer.head().await.unwrap_err().ending, Ending::RequeueExhausted);
     assert_eq!(kit.slots(), (0, 0));

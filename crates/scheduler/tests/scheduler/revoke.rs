@@ -1,7 +1,7 @@
 //! The jobs of a key that was revoked.
 
 use dispatch::Ending;
-use scheduler::{Answer, CancelReason, Config, Event, Job, Outcome, ReaderGone};
+use scheduler::{Answer, CancelReason, Config, Event, Job, Outcome, WriteError};
 
 use crate::kit::{Kit, ok};
 
@@ -35,7 +35,7 @@ async fn each_ends_whether_it_waits_or_is_served_or_half_answered() {
         assert_eq!(provider.canceled().await, (job, CancelReason::ClientDisconnect));
     }
     assert_eq!(provider.assigned().await.job, other.job(), "the slots are free, for others");
-    assert_eq!(writer.chunk(bytes::Bytes::from_static(b"late")), Err(ReaderGone::Over));
+    assert_eq!(writer.chunk(bytes::Bytes::from_static(b"late")), Err(WriteError::Over));
     late.answer.fail("and this is not heard");
     let ended = kit.ended.lock().unwrap();
     assert_eq!(ended.len(), 3);

@@ -7,8 +7,8 @@ use bytes::Bytes;
 use dispatch::Ending;
 use http::{HeaderValue, StatusCode, header};
 use scheduler::{
-    Answer, AnswerMap, Config, Event, Head, Job, JobRequest, Offer, Outcome, ReaderGone,
-    Translated, Translator, Untranslatable, exchange::CreditSink,
+    Answer, AnswerMap, Config, Event, Head, Job, JobRequest, Offer, Outcome, ProviderRequest,
+    Translator, Untranslatable, WriteError, exchange::CreditSink,
 };
 
 use crate::kit::{Joined, Kit, offer, ok};
@@ -25,10 +25,10 @@ impl Translator for Fake {
         request: &Arc<JobRequest>,
         model: &ModelName,
         endpoints: Endpoints,
-    ) -> Result<Translated, Untranslatable> {
+    ) -> Result<ProviderRequest, Untranslatable> {
         if endpoints.contains(Endpoint::Messages) {
             let request = Arc::clone(request);
-            return Ok(Translated { request, endpoint: Endpoint::Messages, answer: None });
+            return Ok(ProviderRequest { request, endpoint: Endpoint::Messages, answer: None });
         }
         if !endpoints.contains(Endpoint::ChatCompletions) {
             return Err(Untranslatable("`top_k` cannot be carried over".to_owned()));
@@ -36,7 +36,7 @@ impl Translator for Fake {
         let body = Bytes::from(format!("chat with {model}"));
         let request = Arc::new(JobRequest { body, ..(**request).clone() });
         let answer = Some(Box::new(Gather(Vec::new())) as Box<dyn AnswerMap>);
-        Ok(Translated { request, endpoint: Endpoint::ChatCompletions, answer })
+        Ok(ProviderRequest { request, endpoint: Endpoint::ChatCompletions, answer })
     }
 }
 
@@ -211,7 +211,7 @@ async fn an_answer_that_makes_no_sense_fails_with_the_reason() {
             writer.head(ok()).unwrap();
             for chunk in chunks {
                 let written = writer.chunk(Bytes::from_static(chunk.as_bytes()));
-                assert_eq!(written.err(), (reason == "no JSON").then_some(ReaderGone::Unreadable));
+                assert_eq!(written.err(), (reason == "no JSON").then_some(WriteError::Unreadable));
             }
             if ends || reason != "no JSON" {
                 writer.end();

@@ -7,8 +7,8 @@ use testkit::{DEADLINE, Daemon, Gate, MockBackend, Reply, eventually, within};
 use tokio::{sync::mpsc, task::JoinHandle};
 use tokio_util::sync::CancellationToken;
 use worker::{
-    BackendConfig, Ended, Event, GaveUp, JoinRoom, Lend, NetDialer, Protocol, ServerTarget, Worker,
-    WorkerConfig,
+    BackendConfig, Event, GiveUpReason, JoinRoom, Lend, NetDialer, Protocol, ServerTarget, Worker,
+    WorkerConfig, WorkerEnd,
 };
 
 use crate::common::serve;
@@ -17,7 +17,7 @@ use crate::common::serve;
 struct Lender {
     events: mpsc::Receiver<Event>,
     shutdown: CancellationToken,
-    task: JoinHandle<Ended>,
+    task: JoinHandle<WorkerEnd>,
 }
 
 struct Bench {
@@ -135,11 +135,11 @@ async fn a_code_that_is_none_and_a_password_that_is_wrong_end_it() {
     for protocol in [Protocol::Relay, Protocol::Tunnel, Protocol::Auto] {
         let wrong = bench.lend(protocol, Some("wrong"), bench.ann());
         let ended = within("the end", wrong.task).await.unwrap();
-        assert_eq!(ended.gave_up, Some(GaveUp::Password), "{protocol:?}");
+        assert_eq!(ended.gave_up, Some(GiveUpReason::Password), "{protocol:?}");
         let nowhere = JoinRoom::new("NOROOM", "ann", "Ann");
         let nowhere = bench.lend(protocol, None, nowhere);
         let ended = within("the end", nowhere.task).await.unwrap();
-        assert_eq!(ended.gave_up, Some(GaveUp::NoRoom), "{protocol:?}");
+        assert_eq!(ended.gave_up, Some(GiveUpReason::NoRoom), "{protocol:?}");
     }
 }
 
@@ -174,7 +174,7 @@ async fn a_taken_id_is_refused_as_such() {
     for protocol in [Protocol::Relay, Protocol::Tunnel] {
         let second = bench.lend(protocol, None, bench.ann());
         match within("the end", second.task).await.unwrap().gave_up {
-            Some(GaveUp::Refused(words)) => assert!(words.contains("ann"), "{words}"),
+            Some(GiveUpReason::Refused(words)) => assert!(words.contains("ann"), "{words}"),
             other => panic!("{other:?}"),
         }
     }

@@ -7,7 +7,7 @@ use tokio::{
     task::JoinError,
     time::{Instant, Interval, MissedTickBehavior, interval_at, sleep_until},
 };
-use wire::{Dialed, Frame, Link, LinkError, Outbox};
+use wire::{DialedLink, Frame, Link, LinkError, Outbox};
 
 use super::{job::Failed, session::Action, work::Work};
 use crate::{event::Event, link::LinkLoop, reconnect::Outcome, serving::Ending};
@@ -55,10 +55,10 @@ impl<'a> Serving<'a> {
     pub(crate) fn new(
         context: &'a LinkLoop,
         model: &'a str,
-        dialed: Dialed,
+        dialed: DialedLink,
         work: &'a mut Work,
     ) -> Self {
-        let Dialed { link, outbox, headers, .. } = dialed;
+        let DialedLink { link, outbox, headers, .. } = dialed;
         work.attach(outbox.clone());
         Self {
             context,

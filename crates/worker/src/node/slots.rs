@@ -8,7 +8,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::{
     link::{LinkLoop, Speaks},
-    worker::Ended,
+    worker::WorkerEnd,
 };
 
 /// The most connections of one backend to one server.
@@ -16,7 +16,7 @@ pub(crate) const MAX_CONNECTIONS: usize = 1024;
 
 /// Keeps the connections of `backend`, which stands for all of them, until its shutdown. Returns how
 /// many tasks were cut off.
-pub(crate) async fn run(backend: LinkLoop) -> Ended {
+pub(crate) async fn run(backend: LinkLoop) -> WorkerEnd {
     let mut offers = backend.lent.offers();
     let mut slots = Slots { backend, models: HashMap::new(), tasks: JoinSet::new() };
     let mut cut_off = 0;
@@ -34,14 +34,14 @@ pub(crate) async fn run(backend: LinkLoop) -> Ended {
         // A slot that has failed must not take the others down.
         cut_off += ended.unwrap_or_default().cut_off;
     }
-    Ended { cut_off, gave_up: None }
+    WorkerEnd { cut_off, gave_up: None }
 }
 
 struct Slots {
     backend: LinkLoop,
     /// The models that are lent, each with what ends its connections.
     models: HashMap<String, CancellationToken>,
-    tasks: JoinSet<Ended>,
+    tasks: JoinSet<WorkerEnd>,
 }
 
 impl Slots {

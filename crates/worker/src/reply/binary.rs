@@ -8,7 +8,7 @@ use protocol::relay::{
     BODY_PIECE, FailureCode, JobFailure, ResponseEnd, ResponseHead, WorkerFrame, header_text,
 };
 use tokio::time::timeout;
-use wire::{Closed, Outbox};
+use wire::{Outbox, OutboxClosed};
 
 use super::Broken;
 use crate::credit::Credit;
@@ -29,7 +29,11 @@ impl BinaryReply {
         Self { outbox, job, credit }
     }
 
-    pub(super) async fn head(&self, status: StatusCode, headers: &HeaderMap) -> Result<(), Closed> {
+    pub(super) async fn head(
+        &self,
+        status: StatusCode,
+        headers: &HeaderMap,
+    ) -> Result<(), OutboxClosed> {
         let pair = |(name, value): (&http::HeaderName, &http::HeaderValue)| {
             (name.as_str().to_owned(), header_text(value.as_bytes()))
         };
@@ -49,15 +53,15 @@ impl BinaryReply {
         Ok(())
     }
 
-    pub(super) async fn end(&self) -> Result<(), Closed> {
+    pub(super) async fn end(&self) -> Result<(), OutboxClosed> {
         self.send(WorkerFrame::End { job: self.job, end: ResponseEnd::default() }).await
     }
 
-    pub(super) fn fail(&self, failure: JobFailure) -> Result<(), Closed> {
+    pub(super) fn fail(&self, failure: JobFailure) -> Result<(), OutboxClosed> {
         self.outbox.push(WorkerFrame::Fail { job: self.job, failure }.encode())
     }
 
-    async fn send(&self, frame: WorkerFrame) -> Result<(), Closed> {
+    async fn send(&self, frame: WorkerFrame) -> Result<(), OutboxClosed> {
         self.outbox.send(frame.encode()).await
     }
 }

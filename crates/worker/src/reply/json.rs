@@ -13,7 +13,7 @@ use protocol::{
     },
     sse::Boundary,
 };
-use wire::{Closed, Outbox};
+use wire::{Outbox, OutboxClosed};
 
 use super::{Broken, utf8::Utf8Joiner};
 
@@ -83,7 +83,7 @@ impl JsonReply {
 
     /// A stock server passes a status on only before the first chunk; later the client would take the
     /// end for a clean one. So the last chunk is then an error event of its API.
-    pub(super) fn fail(&self, failure: &JobFailure) -> Result<(), Closed> {
+    pub(super) fn fail(&self, failure: &JobFailure) -> Result<(), OutboxClosed> {
         if let Some(event) = self.last_event(failure) {
             self.outbox.push(self.chunk_of(event).encode())?;
         }

@@ -9,7 +9,7 @@ use backend::BackendError;
 use bytes::Bytes;
 use http::{HeaderMap, StatusCode};
 use protocol::relay::{FailureCode, JobFailure};
-use wire::{Closed, Outbox};
+use wire::{Outbox, OutboxClosed};
 
 pub(crate) use binary::BinaryReply;
 pub(crate) use json::JsonReply;
@@ -24,8 +24,8 @@ pub(crate) enum Broken {
     LinkGone,
 }
 
-impl From<Closed> for Broken {
-    fn from(_: Closed) -> Self {
+impl From<OutboxClosed> for Broken {
+    fn from(_: OutboxClosed) -> Self {
         Self::LinkGone
     }
 }

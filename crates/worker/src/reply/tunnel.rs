@@ -8,7 +8,7 @@ use protocol::{
     room::tunnel::{FromParticipant, ResponseChunk, ResponseEnd, ResponseError, ResponseStart},
     sse::Boundary,
 };
-use wire::{Closed, Outbox};
+use wire::{Outbox, OutboxClosed};
 
 use super::json::joined;
 
@@ -39,7 +39,7 @@ impl TunnelReply {
         &mut self,
         status: StatusCode,
         mut headers: HeaderMap,
-    ) -> Result<(), Closed> {
+    ) -> Result<(), OutboxClosed> {
         // Its frames have no length as a whole.
         headers.remove(header::CONTENT_LENGTH);
         let kind = headers.get(header::CONTENT_TYPE).and_then(|kind| kind.to_str().ok());
@@ -49,7 +49,7 @@ impl TunnelReply {
         self.send(&FromParticipant::Start(start)).await
     }
 
-    pub(super) async fn chunk(&mut self, mut bytes: Bytes) -> Result<(), Closed> {
+    pub(super) async fn chunk(&mut self, mut bytes: Bytes) -> Result<(), OutboxClosed> {
         if self.is_stream && self.tells.is_some() {
             self.sent.get_or_insert_default().feed(&bytes);
         }
@@ -60,14 +60,14 @@ impl TunnelReply {
         Ok(())
     }
 
-    pub(super) async fn end(&self) -> Result<(), Closed> {
+    pub(super) async fn end(&self) -> Result<(), OutboxClosed> {
         let request_id = self.request_id.clone();
         self.send(&FromParticipant::End(ResponseEnd { request_id })).await
     }
 
     /// A stock hub ends a failed stream in the same way as a good one. So the last chunk of a failed
     /// stream is an error event of the requested API.
-    pub(super) fn fail(&self, failure: JobFailure) -> Result<(), Closed> {
+    pub(super) fn fail(&self, failure: JobFailure) -> Result<(), OutboxClosed> {
         if let Some(event) = self.last_event(&failure) {
             self.outbox.push(self.chunk_of(event.into()).encode())?;
         }
@@ -83,7 +83,7 @@ impl TunnelReply {
         Some(failure::last_event(self.tells.as_deref()?, &self.request_id, failure, sent))
     }
 
-    async fn send(&self, frame: &FromParticipant) -> Result<(), Closed> {
+    async fn send(&self, frame: &FromParticipant) -> Result<(), OutboxClosed> {
         self.outbox.send(frame.encode()).await
     }
 }

@@ -4,7 +4,7 @@ use protocol::room::tunnel::close;
 
 /// Why a room is given up, for whoever runs the worker.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum GaveUp {
+pub enum GiveUpReason {
     /// There is no room of this code, or no longer.
     #[error("there is no room of this code: it was closed, or the code is another")]
     NoRoom,
@@ -30,7 +30,7 @@ pub enum GaveUp {
 /// Closed because the server does not want whom it closed.
 const POLICY: u16 = 1008;
 
-impl GaveUp {
+impl GiveUpReason {
     /// What a server's closing means, if there is no use in coming back.
     pub(crate) fn by_close(code: u16, reason: &str) -> Option<Self> {
         match code {
@@ -50,10 +50,10 @@ mod tests {
 
     #[test]
     fn only_who_is_not_wanted_stays_away() {
-        let by = |(code, reason): (u16, &str)| GaveUp::by_close(code, reason);
-        assert_eq!(by(close::SUPERSEDED), Some(GaveUp::Superseded));
-        assert_eq!(by(close::REMOVED), Some(GaveUp::Removed));
-        assert_eq!(by((1008, "taken")), Some(GaveUp::Refused("taken".to_owned())));
+        let by = |(code, reason): (u16, &str)| GiveUpReason::by_close(code, reason);
+        assert_eq!(by(close::SUPERSEDED), Some(GiveUpReason::Superseded));
+        assert_eq!(by(close::REMOVED), Some(GiveUpReason::Removed));
+        assert_eq!(by((1008, "taken")), Some(GiveUpReason::Refused("taken".to_owned())));
         for other in [close::CLOSING, close::PING_LAPSE, (1000, "graceful shutdown complete")] {
             assert_eq!(by(other), None, "{other:?}");
         }

@@ -10,7 +10,7 @@ mod in_room;
 pub mod join;
 mod plane;
 
-pub use gave_up::GaveUp;
+pub use gave_up::GiveUpReason;
 pub(crate) use in_room::InRoom;
 pub use join::JoinRoom;
 pub(crate) use plane::HeartbeatFailed;

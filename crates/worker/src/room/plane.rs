@@ -3,7 +3,8 @@
 use std::{sync::Arc, time::Duration};
 
 use backend::{
-    Answer, AnswerBody, Ask, BackendConfig, BackendError, HttpBackend, NotABackend, Timeouts,
+    Answer, AnswerBody, BackendConfig, BackendError, BackendRequest, HttpBackend, NotABackend,
+    Timeouts,
 };
 use base::Secret;
 use bytes::Bytes;
@@ -16,7 +17,7 @@ use serde::{Deserialize, de::DeserializeOwned};
 use tokio::time::timeout;
 use url::{Url, form_urlencoded::byte_serialize};
 
-use super::GaveUp;
+use super::GiveUpReason;
 use crate::{config::ServerTarget, reconnect::Outcome};
 
 /// How long a server may take to connect, and for a whole answer.
@@ -153,7 +154,7 @@ async fn ask(
     let json = (header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
     let headers = if body.is_empty() { HeaderMap::new() } else { HeaderMap::from_iter([json]) };
     let body = if body.is_empty() { Vec::new() } else { vec![Bytes::from(body)] };
-    let ask = Ask { path_and_query: path, headers, body };
+    let ask = BackendRequest { path_and_query: path, headers, body };
     let asking = async {
         let Answer { status, body, .. } = server.ask(method, ask).await?;
         Ok::<_, BackendError>((status, whole(body).await?))
@@ -226,12 +227,12 @@ impl Failed {
             _ => None,
         };
         match (&self, code) {
-            (_, Some(ErrorCode::RoomNotFound)) => Outcome::Over(GaveUp::NoRoom),
-            (_, Some(ErrorCode::InvalidPassword)) => Outcome::Over(GaveUp::Password),
-            (Self::Refused(StatusCode::NOT_FOUND, _), _) => Outcome::Over(GaveUp::NoRooms),
+            (_, Some(ErrorCode::RoomNotFound)) => Outcome::Over(GiveUpReason::NoRoom),
+            (_, Some(ErrorCode::InvalidPassword)) => Outcome::Over(GiveUpReason::Password),
+            (Self::Refused(StatusCode::NOT_FOUND, _), _) => Outcome::Over(GiveUpReason::NoRooms),
             (Self::Refused(StatusCode::TOO_MANY_REQUESTS, _), _) => Outcome::Refused(self.words()),
             (Self::Refused(status, _), _) if status.is_client_error() => {
-                Outcome::Over(GaveUp::Refused(self.words()))
+                Outcome::Over(GiveUpReason::Refused(self.words()))
             }
             _ => Outcome::Lost { reason: self.words(), stood: None },
         }
@@ -271,11 +272,11 @@ mod tests {
             Outcome::Over(why) => why,
             other => panic!("{other:?}"),
         };
-        assert_eq!(over(404, "ROOM_NOT_FOUND"), GaveUp::NoRoom);
-        assert_eq!(over(401, "INVALID_PASSWORD"), GaveUp::Password);
-        assert!(matches!(over(409, "PARTICIPANT_CONFLICT"), GaveUp::Refused(_)));
-        assert!(matches!(over(400, "INVALID_REQUEST"), GaveUp::Refused(_)));
-        assert_eq!(refused(404, "<html>"), Outcome::Over(GaveUp::NoRooms));
+        assert_eq!(over(404, "ROOM_NOT_FOUND"), GiveUpReason::NoRoom);
+        assert_eq!(over(401, "INVALID_PASSWORD"), GiveUpReason::Password);
+        assert!(matches!(over(409, "PARTICIPANT_CONFLICT"), GiveUpReason::Refused(_)));
+        assert!(matches!(over(400, "INVALID_REQUEST"), GiveUpReason::Refused(_)));
+        assert_eq!(refused(404, "<html>"), Outcome::Over(GiveUpReason::NoRooms));
     }
 
     #[test]

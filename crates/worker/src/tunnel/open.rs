@@ -2,18 +2,18 @@
 
 use protocol::room::plane::TunnelPlace;
 use url::Url;
-use wire::Dialed;
+use wire::DialedLink;
 
 use crate::{
     config::ServerTarget,
     link::{LinkLoop, with_cause},
     reconnect::Outcome,
-    room::{GaveUp, InRoom},
+    room::{GiveUpReason, InRoom},
 };
 
 /// A tunnel that stands, and the model that is lent through it.
 pub(super) struct Open {
-    pub(super) dialed: Dialed,
+    pub(super) dialed: DialedLink,
     pub(super) model: String,
     /// Whether the server is a Warren.
     pub(super) is_warren: bool,
@@ -47,7 +47,9 @@ fn target(
     let url = url.filter(|url| matches!(url.scheme(), "ws" | "wss" | "http" | "https"));
     let Some(mut url) = url else {
         let shown = base::redact_url(&place.url);
-        return Err(Outcome::Over(GaveUp::Refused(format!("{shown:?} is no place of a tunnel"))));
+        return Err(Outcome::Over(GiveUpReason::Refused(format!(
+            "{shown:?} is no place of a tunnel"
+        ))));
     };
     let secure = matches!(server.url.scheme(), "https" | "wss");
     if secure && url.host() == server.url.host() {

@@ -12,7 +12,7 @@ use protocol::{
 use crate::{
     order::{Order, headers},
     reconnect::Outcome,
-    room::{GaveUp, HeartbeatFailed},
+    room::{GiveUpReason, HeartbeatFailed},
 };
 
 /// Requests beyond the announced number that are still taken: a server cannot tell that nobody waits
@@ -142,9 +142,9 @@ impl Session {
 /// What the end of a tunnel means, when the server has said why; `None`: it is to be opened again.
 pub(super) fn closed(code: u16, reason: &str) -> Option<Outcome> {
     if code == close::SUPERSEDED.0 {
-        return Some(Outcome::Over(GaveUp::Superseded));
+        return Some(Outcome::Over(GiveUpReason::Superseded));
     }
-    GaveUp::by_close(code, reason).map(Outcome::Over)
+    GiveUpReason::by_close(code, reason).map(Outcome::Over)
 }
 
 /// The order that a request becomes; `None` for a method that is none.
@@ -303,12 +303,12 @@ mod tests {
 
     #[test]
     fn only_who_is_superseded_or_removed_stays_away() {
-        let superseded = Some(Outcome::Over(GaveUp::Superseded));
+        let superseded = Some(Outcome::Over(GiveUpReason::Superseded));
         assert_eq!(closed(1000, "superseded by newer tunnel"), superseded);
         assert_eq!(closed(1000, ""), superseded);
         assert_eq!(
             closed(close::REMOVED.0, close::REMOVED.1),
-            Some(Outcome::Over(GaveUp::Removed))
+            Some(Outcome::Over(GiveUpReason::Removed))
         );
         assert_eq!(closed(1001, "Hub closing"), None);
         assert_eq!(closed(4001, "ping timeout"), None);

@@ -11,7 +11,7 @@ use protocol::{
 use testkit::{FakeHub, within};
 use wire::DialError;
 use worker::{
-    Event, GaveUp, JoinRoom, Lend, NetDialer, NotAWorker, Protocol, ServerTarget, Worker,
+    Event, GiveUpReason, JoinRoom, Lend, NetDialer, NotAWorker, Protocol, ServerTarget, Worker,
     WorkerConfig,
 };
 
@@ -62,7 +62,7 @@ async fn room_event(worker: &mut Running) -> Event {
     }
 }
 
-async fn gave_up(mut worker: Running) -> GaveUp {
+async fn gave_up(mut worker: Running) -> GiveUpReason {
     let told = match room_event(&mut worker).await {
         Event::GaveUp { why, .. } => why,
         other => panic!("{other:?}"),
@@ -118,8 +118,10 @@ async fn a_token_that_was_kept_is_shown_from_the_start() {
 
 #[tokio::test(start_paused = true)]
 async fn a_room_that_is_gone_and_a_wrong_password_end_it() {
-    let cases =
-        [(StatusCode::NOT_FOUND, GaveUp::NoRoom), (StatusCode::UNAUTHORIZED, GaveUp::Password)];
+    let cases = [
+        (StatusCode::NOT_FOUND, GiveUpReason::NoRoom),
+        (StatusCode::UNAUTHORIZED, GiveUpReason::Password),
+    ];
     for (status, why) in cases {
         let (pipes, _servers) = Pipes::new(true);
         pipes.failures.lock().unwrap().push_back(refusal(status));
@@ -141,14 +143,14 @@ async fn an_id_that_is_taken_ends_it_with_the_servers_words() {
     let worker = Running::start(in_room(ann()), pipes);
     servers.recv().await.unwrap().close(1008, "the participant p1 is connected already");
     let why = gave_up(worker).await;
-    assert_eq!(why, GaveUp::Refused("the participant p1 is connected already".to_owned()));
+    assert_eq!(why, GiveUpReason::Refused("the participant p1 is connected already".to_owned()));
 }
 
 #[tokio::test(start_paused = true)]
 async fn who_is_removed_or_superseded_does_not_come_back() {
     let cases = [
-        (1008, "the participant was removed", GaveUp::Removed),
-        (1000, "superseded by a newer tunnel", GaveUp::Superseded),
+        (1008, "the participant was removed", GiveUpReason::Removed),
+        (1000, "superseded by a newer tunnel", GiveUpReason::Superseded),
     ];
     for (code, reason, why) in cases {
         let (pipes, mut servers) = Pipes::new(true);
@@ -178,7 +180,7 @@ async fn a_server_that_knows_no_rooms_is_not_lent_to() {
     let mut server = servers.recv().await.unwrap();
     registration(&mut server).await;
     server.say(&ServerMessage::RegisterAck(RegisterAck { room: None, ..ack() }));
-    assert_eq!(gave_up(worker).await, GaveUp::NoRooms);
+    assert_eq!(gave_up(worker).await, GiveUpReason::NoRooms);
     server.closed().await;
 }
 

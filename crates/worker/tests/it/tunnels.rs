@@ -5,7 +5,9 @@ use std::time::Duration;
 use backend::BackendConfig;
 use serde_json::json;
 use testkit::{DEADLINE, FakeHub, HubTunnel, MockBackend, RawServer, Reply, eventually};
-use worker::{Event, GaveUp, JoinRoom, Lend, NetDialer, Protocol, ServerTarget, WorkerConfig};
+use worker::{
+    Event, GiveUpReason, JoinRoom, Lend, NetDialer, Protocol, ServerTarget, WorkerConfig,
+};
 
 use crate::support::{Connection, Running, STREAM, config, known};
 
@@ -71,7 +73,7 @@ impl Bench {
     }
 
     /// Why it gave up, and how often it has left the room.
-    async fn gave_up(mut self) -> (GaveUp, usize) {
+    async fn gave_up(mut self) -> (GiveUpReason, usize) {
         loop {
             if let Event::GaveUp { why, .. } = self.worker.event().await {
                 assert_eq!(self.worker.ended().await.gave_up, Some(why.clone()));
@@ -303,7 +305,7 @@ async fn a_hub_that_closes_gets_its_participant_back() {
 async fn who_is_superseded_ends_and_stays_in_the_room() {
     let bench = Bench::new().await;
     bench.tunnel.close(1000, "superseded by a newer tunnel").await;
-    assert_eq!(bench.gave_up().await, (GaveUp::Superseded, 0));
+    assert_eq!(bench.gave_up().await, (GiveUpReason::Superseded, 0));
 }
 
 #[tokio::test]
@@ -348,14 +350,14 @@ async fn who_stays_is_not_deleted() {
 async fn a_room_that_is_gone_ends_it() {
     let bench = Bench::new().await;
     bench.hub.forget_room(ROOM);
-    assert_eq!(bench.gave_up().await, (GaveUp::NoRoom, 0));
+    assert_eq!(bench.gave_up().await, (GiveUpReason::NoRoom, 0));
 }
 
 #[tokio::test]
 async fn a_wrong_password_ends_it() {
     let (hub, raw) = (FakeHub::start_with(ROOM, Some("other")).await, RawServer::start().await);
     let worker = Running::start(as_participant(&hub, ann(), lends(&raw)), NetDialer);
-    assert_eq!(worker.ended().await.gave_up, Some(GaveUp::Password));
+    assert_eq!(worker.ended().await.gave_up, Some(GiveUpReason::Password));
     assert_eq!(hub.heard_at("PUT").len(), 1);
 }
 
@@ -368,7 +370,9 @@ async fn a_refused_join_ends_it_with_words_and_a_failed_one_is_tried_again() {
     hub.refuse_joins(1, 409, "PARTICIPANT_CONFLICT");
     let taken = Running::start(as_participant(&hub, ann(), lends(&raw)), NetDialer);
     match taken.ended().await.gave_up {
-        Some(GaveUp::Refused(words)) => assert!(words.contains("Refused by the test"), "{words}"),
+        Some(GiveUpReason::Refused(words)) => {
+            assert!(words.contains("Refused by the test"), "{words}")
+        }
         other => panic!("{other:?}"),
     }
 }

@@ -11,7 +11,7 @@ use protocol::workspace::{
     limits::{CHUNK_MAX, TEXT_FILE_MAX},
 };
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
-use wire::{Closed, Frame, FrameSource, Outbox};
+use wire::{Frame, FrameSource, Outbox, OutboxClosed};
 
 /// So much of all connections' together, in KiB.
 pub(super) const IN_ALL: usize = 256 * 1024;
@@ -54,12 +54,12 @@ impl Shares {
         &self,
         message: &ClientMessage,
         outbox: &Outbox,
-    ) -> Result<Option<Share>, Closed> {
+    ) -> Result<Option<Share>, OutboxClosed> {
         let Some(kib) = longest(message) else { return Ok(None) };
         outbox.room().await?;
         // First one's own: who has enough of them keeps no others waiting.
-        let own = Arc::clone(&self.own).acquire_owned().await.map_err(|_| Closed)?;
-        let all = Arc::clone(&self.all).acquire_many_owned(kib).await.map_err(|_| Closed)?;
+        let own = Arc::clone(&self.own).acquire_owned().await.map_err(|_| OutboxClosed)?;
+        let all = Arc::clone(&self.all).acquire_many_owned(kib).await.map_err(|_| OutboxClosed)?;
         Ok(Some(Share { _own: own, all, unread: Arc::clone(&self.unread), is_made: false }))
     }
 

@@ -12,7 +12,7 @@ use bytes::Bytes;
 use http::{HeaderValue, Method, StatusCode, request::Parts};
 use protocol::room::selector;
 use rooms::{Refused, Room};
-use scheduler::{Affinity, Job, JobRequest, Meter, Route, Unchanged, Usage};
+use scheduler::{Affinity, Job, JobRequest, Meter, Route, Untranslated, Usage};
 
 use super::request_scope;
 use crate::{
@@ -116,7 +116,7 @@ impl StoredResponse {
             known: true,
             endpoint: Endpoint::Responses,
             serve_as: Endpoints::only(Endpoint::Responses),
-            translator: Arc::new(Unchanged(Endpoint::Responses)),
+            translator: Arc::new(Untranslated(Endpoint::Responses)),
             key: self.request_scope.admitted().id.clone(),
             size: 0,
             affinity: Affinity::default(),

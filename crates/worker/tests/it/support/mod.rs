@@ -10,7 +10,7 @@ pub(crate) use server::{Pipes, ServerEnd};
 pub(crate) use testkit::{DEADLINE, RawConnection as Connection, RawServer};
 use tokio::{sync::mpsc, task::JoinHandle, time::timeout};
 use tokio_util::sync::CancellationToken;
-use worker::{Dialer, Ended, Event, Lend, ServerTarget, Worker, WorkerConfig};
+use worker::{Dialer, Event, Lend, ServerTarget, Worker, WorkerConfig, WorkerEnd};
 
 /// The head of a stream.
 pub(crate) const STREAM: &str =
@@ -20,7 +20,7 @@ pub(crate) const STREAM: &str =
 pub(crate) struct Running {
     pub(crate) events: mpsc::Receiver<Event>,
     pub(crate) shutdown: CancellationToken,
-    pub(crate) task: JoinHandle<Ended>,
+    pub(crate) task: JoinHandle<WorkerEnd>,
 }
 
 impl Running {
@@ -37,7 +37,7 @@ impl Running {
         timeout(DEADLINE * 60, self.events.recv()).await.unwrap().unwrap()
     }
 
-    pub(crate) async fn ended(self) -> Ended {
+    pub(crate) async fn ended(self) -> WorkerEnd {
         timeout(DEADLINE, self.task).await.unwrap().unwrap()
     }
 }

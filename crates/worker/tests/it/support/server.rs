@@ -13,7 +13,7 @@ use tokio::{
     sync::{mpsc, oneshot},
     time::timeout,
 };
-use wire::{DialError, Dialed, Frame, Link, Outbox, Role};
+use wire::{DialError, DialedLink, Frame, Link, Outbox, Role};
 use worker::{Dialer, Dialing, ServerTarget};
 
 use super::DEADLINE;
@@ -45,7 +45,7 @@ impl Dialer for Pipes {
             let far = Link::new(Box::pin(far), Role::Server);
             self.servers.send(ServerEnd::new(self.binary, far)).await.unwrap();
             let subprotocol = self.binary.then(|| SUBPROTOCOL.to_owned());
-            Ok(Dialed { link, outbox, subprotocol, headers: HeaderMap::new() })
+            Ok(DialedLink { link, outbox, subprotocol, headers: HeaderMap::new() })
         })
     }
 }

@@ -331,7 +331,7 @@ impl Client {
     }
 }
 
-fn given_up(taken: Result<(), wire::Closed>) -> Result<(), End> {
+fn given_up(taken: Result<(), wire::OutboxClosed>) -> Result<(), End> {
     taken.map_err(|_| End::Broken(LinkError::GivenUp))
 }
 

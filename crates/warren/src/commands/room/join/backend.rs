@@ -4,7 +4,7 @@ use anyhow::bail;
 use base::Secret;
 use clap::Args;
 use daemon::options::{BackendOptions, WorkerOptions};
-use worker::{Found, Lend, find_local};
+use worker::{Lend, LocalBackend, find_local};
 
 use super::super::{note, prompt};
 use crate::commands::{table::plain, worker as lending};
@@ -79,7 +79,7 @@ impl Backend {
         Ok(Chosen { key: base::redact_url(url.trim_end_matches('/')), lend })
     }
 
-    fn which(&self, found: &[Found], attended: bool) -> anyhow::Result<usize> {
+    fn which(&self, found: &[LocalBackend], attended: bool) -> anyhow::Result<usize> {
         if attended && found.len() > 1 && self.model.is_none() {
             let lines: Vec<String> = found.iter().map(line).collect();
             return prompt::choose("Several model servers run here. Which one is lent?", &lines);
@@ -89,22 +89,23 @@ impl Backend {
 }
 
 /// The first that has all of these models; or else the first that has any model; or else the first.
-fn best(found: &[Found], models: &[String]) -> usize {
+fn best(found: &[LocalBackend], models: &[String]) -> usize {
     // `a=b` asks the backend for b.
     let asked = |model: &String| model.rsplit('=').next().unwrap_or_default().to_owned();
-    let has = |found: &Found| models.iter().all(|model| found.models.contains(&asked(model)));
+    let has =
+        |found: &LocalBackend| models.iter().all(|model| found.models.contains(&asked(model)));
     let fits = found.iter().position(|found| !found.models.is_empty() && has(found));
     fits.or_else(|| found.iter().position(|found| !found.models.is_empty())).unwrap_or(0)
 }
 
-fn line(found: &Found) -> String {
+fn line(found: &LocalBackend) -> String {
     let models =
         if found.models.is_empty() { "no models".to_owned() } else { found.models.join(", ") };
     format!("{} at {}: {}", plain(&found.name), plain(&found.url), plain(&models))
 }
 
 /// One of several models, or all.
-fn which_model(found: &Found) -> anyhow::Result<Option<Vec<String>>> {
+fn which_model(found: &LocalBackend) -> anyhow::Result<Option<Vec<String>>> {
     if found.models.len() < 2 {
         return Ok(None);
     }
@@ -120,7 +121,7 @@ mod tests {
 
     #[test]
     fn without_anybody_to_ask_the_one_that_has_the_model_is_lent() {
-        let found = |models: &[&str]| Found {
+        let found = |models: &[&str]| LocalBackend {
             name: "x".to_owned(),
             url: "http://127.0.0.1:1".to_owned(),
             models: models.iter().map(|&model| model.to_owned()).collect(),

@@ -11,7 +11,8 @@ use tokio::{
 };
 use tokio_util::{sync::CancellationToken, task::AbortOnDropHandle};
 use worker::{
-    Activity, Ended, Event, GaveUp, Lend, NetDialer, Protocol, ServerTarget, Worker, WorkerConfig,
+    Activity, Event, GiveUpReason, Lend, NetDialer, Protocol, ServerTarget, Worker, WorkerConfig,
+    WorkerEnd,
 };
 
 use super::{
@@ -86,7 +87,7 @@ impl Lending {
         Ok((worker.observed_by(tell), news))
     }
 
-    async fn show(&self, worker: Worker, mut lent: Lent, screen: &mut Screen) -> Ended {
+    async fn show(&self, worker: Worker, mut lent: Lent, screen: &mut Screen) -> WorkerEnd {
         let (mut tally, began) = (Tally::default(), Instant::now());
         let running = worker.run(lent.stop.clone());
         tokio::pin!(running);
@@ -166,7 +167,7 @@ impl Lending {
         }
     }
 
-    async fn left(&self, ended: &Ended, screen: &mut Screen) -> anyhow::Result<()> {
+    async fn left(&self, ended: &WorkerEnd, screen: &mut Screen) -> anyhow::Result<()> {
         if ended.cut_off > 0 {
             screen.tell(&format!("{} unfinished requests were cut off", ended.cut_off));
         }
@@ -177,8 +178,8 @@ impl Lending {
         }
         match &ended.gave_up {
             None => Ok(say(&format!("left {}", plain(&self.code)))?),
-            Some(GaveUp::NoRoom) => {
-                bail!(ClientError::NotFound { words: GaveUp::NoRoom.to_string() })
+            Some(GiveUpReason::NoRoom) => {
+                bail!(ClientError::NotFound { words: GiveUpReason::NoRoom.to_string() })
             }
             Some(why) => bail!("{why}"),
         }

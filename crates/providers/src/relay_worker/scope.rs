@@ -1,4 +1,4 @@
-//! Where a link's worker serves: for the whole server, or in one room.
+//! Where a link's worker serves: the whole server, or one room.
 
 use std::{net::IpAddr, sync::Arc};
 
@@ -12,43 +12,46 @@ use protocol::{
 use rooms::{Joined, Joining, Kind, Room, RoomError};
 use tokio::task::spawn_blocking;
 
-use crate::member::{Member, Presence, now_ms};
+use crate::{
+    link::{Close, Permit},
+    member::{Member, Presence, now_ms},
+};
 
-/// Closed because the worker may not, or no longer, be here.
-const POLICY: u16 = 1008;
+/// Closed because the worker may not, or no longer, be worker.
+pub(super) const POLICY: u16 = 1008;
 
-/// Where a room's worker has its backend, for those who want a URL: nobody calls it.
+/// The URL that a room shows for a worker's backend. Nobody calls it.
 const NOWHERE: &str = "http://worker.invalid/";
 
-/// Of a name that is dropped, so many bytes are told.
+/// How many bytes of a dropped name are shown.
 const MAX_SHOWN: usize = 40;
 
-/// What lets a worker in.
+/// Why a worker is let in.
 pub(super) enum Admission {
     /// A credential for lending to the whole server.
     Lender(Lender),
-    /// The code of a room, and its password, shown by somebody at this address.
+    /// The code and the password of a room, presented from this address.
     Room(Arc<Room>, IpAddr),
 }
 
 /// Where a registered worker serves.
-pub(super) enum Place {
+pub(super) enum WorkerScope {
     /// For the whole server.
     Server(Lender),
     /// In one room, and nowhere else.
-    Room(Box<InRoom>),
+    Room(Box<RoomWorker>),
 }
 
 /// A worker in a room.
-pub(super) struct InRoom {
+pub(super) struct RoomWorker {
     pub(super) member: Member,
     presence: Presence,
-    /// What a second link of the same participant must show.
-    pub(super) session: Secret,
+    /// What a second link of the same participant must present.
+    pub(super) session_token: Secret,
 }
 
 impl Admission {
-    /// The models that are offered there, and warnings about what is not.
+    /// The models that may be offered, and warnings about the others.
     pub(super) fn offered(&self, registered: &Normalised) -> (Vec<String>, Vec<String>) {
         match self {
             Self::Lender(_) => (registered.models.clone(), registered.warnings.clone()),
@@ -60,27 +63,31 @@ impl Admission {
         }
     }
 
-    /// Takes a worker's place with these models. Those who are told why not can show it.
-    pub(super) async fn place(
+    /// Takes the worker in with these models. Errors are told to the worker.
+    pub(super) async fn enter(
         self,
         id: ProviderId,
         register: &Register,
         name: &str,
         models: Vec<String>,
-    ) -> Result<Place, RoomError> {
+    ) -> Result<WorkerScope, RoomError> {
         let (room, from) = match self {
-            Self::Lender(lender) => return Ok(Place::Server(lender)),
+            Self::Lender(lender) => return Ok(WorkerScope::Server(lender)),
             Self::Room(room, from) => (room, from),
         };
         let joining = joining(id, register, name, models);
         let (joined, member) = join(room, joining, from).await?;
         let connection = member.room().connect(member.id(), id, now_ms())?;
         let presence = Presence::new(connection);
-        Ok(Place::Room(Box::new(InRoom { member, presence, session: joined.session })))
+        Ok(WorkerScope::Room(Box::new(RoomWorker {
+            member,
+            presence,
+            session_token: joined.session,
+        })))
     }
 }
 
-/// Writes to the disk, and so not on a thread of the runtime.
+/// Joins on a blocking thread: it writes to the disk.
 async fn join(
     room: Arc<Room>,
     joining: Joining,
@@ -95,7 +102,7 @@ async fn join(
     spawn_blocking(joins).await.map_err(stopped).flatten()
 }
 
-/// Who a worker is in a room: as it says, or else by its name.
+/// A worker as a participant: as it describes itself, or else by its name.
 fn joining(id: ProviderId, register: &Register, name: &str, models: Vec<String>) -> Joining {
     let named = |name: &str| if name.is_empty() { id.to_string() } else { name.to_owned() };
     let made_up = || WorkerParticipant { id: id.to_string(), ..WorkerParticipant::default() };
@@ -115,28 +122,25 @@ fn joining(id: ProviderId, register: &Register, name: &str, models: Vec<String>)
     }
 }
 
-impl Place {
-    /// Whose jobs it is given.
+impl WorkerScope {
     pub(super) fn scope(&self) -> Scope {
         match self {
             Self::Server(_) => Scope::server(),
-            Self::Room(here) => here.member.room().scope(),
+            Self::Room(worker) => worker.member.room().scope(),
         }
     }
 
-    /// Who it is in its room.
     pub(super) fn member(&self) -> Option<&Member> {
         match self {
             Self::Server(_) => None,
-            Self::Room(here) => Some(&here.member),
+            Self::Room(worker) => Some(&worker.member),
         }
     }
 
-    /// Its place in a room.
-    pub(super) fn in_room(&self) -> Option<&InRoom> {
+    pub(super) fn in_room(&self) -> Option<&RoomWorker> {
         match self {
             Self::Server(_) => None,
-            Self::Room(here) => Some(here),
+            Self::Room(worker) => Some(worker),
         }
     }
 
@@ -152,33 +156,33 @@ impl Place {
     pub(super) fn names(&self, models: &[String]) -> Vec<ModelName> {
         match self {
             Self::Server(_) => models.iter().map(|model| ModelName::from(&**model)).collect(),
-            Self::Room(here) => here.member.offered(models),
+            Self::Room(worker) => worker.member.offered(models),
         }
     }
 
-    /// It has these models from now on: those of them that it may have, and warnings.
+    /// Announces other models. Returns those that it may offer, and warnings about the rest.
     pub(super) fn change_models(&self, models: Vec<String>) -> (Vec<String>, Vec<String>) {
-        let Self::Room(here) = self else { return (models, Vec::new()) };
+        let Self::Room(worker) = self else { return (models, Vec::new()) };
         let (models, warnings) = room_models(models);
-        here.presence.models(models.clone());
+        worker.presence.models(models.clone());
         (models, warnings)
     }
+}
 
-    /// It was heard of.
-    pub(super) fn heard(&self) {
-        if let Self::Room(here) = self {
-            here.presence.heard();
-        }
-    }
-
-    /// Until it may no longer be here: the code to close its link with, and why. Cancel safe.
-    pub(super) async fn ended(&self) -> (u16, &'static str) {
-        match self {
-            Self::Server(lender) => {
+impl Permit for Arc<WorkerScope> {
+    async fn ended(&self) -> Close {
+        match &**self {
+            WorkerScope::Server(lender) => {
                 lender.ended().await;
                 (POLICY, "the key is no longer valid")
             }
-            Self::Room(here) => here.presence.ended().await,
+            WorkerScope::Room(worker) => worker.presence.ended().await,
+        }
+    }
+
+    fn heard(&self) {
+        if let WorkerScope::Room(worker) = &**self {
+            worker.presence.heard();
         }
     }
 }
@@ -223,7 +227,7 @@ mod tests {
     }
 
     #[test]
-    fn a_room_takes_so_many_models_and_says_when_there_are_none() {
+    fn a_room_takes_a_bounded_list_of_models_and_warns_about_an_empty_one() {
         let many: Vec<String> = (0..=limits::MAX_MODELS).map(|n| n.to_string()).collect();
         let (kept, warnings) = room_models(many);
         assert_eq!((kept.len(), warnings.len()), (limits::MAX_MODELS, 1));
@@ -234,7 +238,7 @@ mod tests {
     }
 
     #[test]
-    fn a_worker_that_says_nothing_is_called_by_its_name_under_an_id_of_its_own() {
+    fn a_worker_without_a_description_gets_its_name_and_a_fresh_id() {
         let id = ProviderId::from_random(7);
         let register = Register { max_concurrent: 0, ..Register::default() };
         let who = joining(id, &register, "gpu", texts(&["m"]));

@@ -1,19 +1,18 @@
 //! Tasks out, results in.
 
 use std::{
-    collections::HashMap,
     sync::Arc,
-    time::{SystemTime, UNIX_EPOCH},
+    time::{Duration, SystemTime, UNIX_EPOCH},
 };
 
 use base::{Endpoint, JobId};
 use http::{Method, StatusCode};
 use protocol::{
     json::clip,
-    node::{ResultFrame, Stop},
+    node::{ResultFrame, Stop, close},
     openai::error_body,
 };
-use scheduler::{AnswerWriter, Assignment, Gone, Membership, ReaderGone};
+use scheduler::{AnswerWriter, Assignment, LeaveReason, Membership, WriteError};
 use tokio::time::Instant;
 use translate::{
     BadRequest, Context,
@@ -23,12 +22,13 @@ use wire::{Frame, Outbox};
 
 use super::{
     numbers::Numbers,
-    task::{Current, Trouble},
+    task::{AnswerError, Task},
 };
 use crate::{
     complaints::Complaints,
     incoming::{NO_SENSE, REFUSED},
-    notes::Note,
+    jobs::Jobs,
+    link::{Closes, Codec},
     refusal::{answer_error, cannot_ask},
 };
 
@@ -37,82 +37,40 @@ use crate::{
 pub(super) const MAX_TASK: usize = 1024 * 1024;
 
 /// The longest piece of text that a node may send at once, in bytes.
-pub(super) const MAX_PIECE: usize = 4 * 1024 * 1024;
+const MAX_PIECE: usize = 4 * 1024 * 1024;
 
-/// A node's words are cut to so many bytes before they are logged.
+/// How many bytes of a node's own text are logged.
 const MAX_WORDS: usize = 200;
 
+/// A node that has work and is silent for this long is lost. It sends a sign of life every 10 s.
+const SILENCE: Duration = Duration::from_secs(35);
+
+/// A node without work may be silent for longer: some send no sign of life while they are idle. A dead
+/// connection is not kept for ever, though.
+const IDLE_SILENCE: Duration = Duration::from_secs(300);
+
 /// One node: its tasks, and how its results reach their exchanges.
-pub(super) struct Session {
+pub(super) struct NodeCodec {
     membership: Membership,
     outbox: Outbox,
     numbers: Arc<Numbers>,
-    tasks: HashMap<i32, Current>,
-    ids: HashMap<JobId, i32>,
+    tasks: Jobs<i32, Task>,
     /// Since when it has had work without a pause.
     busy: Option<Instant>,
     complaints: Complaints,
 }
 
-impl Session {
-    pub(super) fn new(membership: Membership, outbox: Outbox, numbers: Arc<Numbers>) -> Self {
-        Self {
-            membership,
-            outbox,
-            numbers,
-            tasks: HashMap::new(),
-            ids: HashMap::new(),
-            busy: None,
-            complaints: Complaints::new(Instant::now()),
-        }
-    }
+impl Codec for NodeCodec {
+    type Job = Assignment;
 
-    /// Since when the node has had work without a pause, if it has any.
-    pub(super) fn busy(&self) -> Option<Instant> {
-        self.busy
-    }
-
-    /// Takes in what the scheduler has decided. Whether the link is to be closed.
-    pub(super) fn notes(&mut self, notes: Vec<Note>) -> bool {
-        let mut retired = false;
-        for note in notes {
-            match note {
-                Note::Assigned(assignment) => self.assigned(*assignment),
-                Note::Canceled(job) => self.canceled(job),
-                Note::Retired => retired = true,
-            }
-        }
-        retired
-    }
-
-    /// Takes in one frame. Whatever is wrong with it costs at most the task it is about.
-    pub(super) fn frame(&mut self, frame: Frame) {
-        match frame {
-            Frame::Text(text) => self.text(text.as_str()),
-            Frame::Binary(bytes) => match ResultFrame::decode(bytes) {
-                Ok(result) => self.result(&result),
-                Err(short) if self.may_complain() => {
-                    tracing::warn!(%short, "a frame of the node was ignored");
-                }
-                Err(_) => {}
-            },
-        }
-    }
-
-    /// The node is gone: its jobs are the scheduler's to move or to end.
-    pub(super) fn leave(mut self, unseen: Vec<Note>, why: Gone) {
-        for note in unseen {
-            match note {
-                Note::Assigned(unsent) => unsent.answer.abandon(),
-                Note::Canceled(job) => drop(self.take_job(job).map(|task| task.writer.abandon())),
-                Note::Retired => {}
-            }
-        }
-        self.membership.leave(why);
-        for (_, task) in self.tasks {
-            task.writer.abandon();
-        }
-    }
+    const NAME: &'static str = "node";
+    const CLOSES: Closes = Closes {
+        drained: close::NORMAL,
+        drain_timed_out: close::NORMAL,
+        goodbye: close::NORMAL,
+        broken: close::BROKEN,
+        silent: close::SILENT,
+    };
 
     fn assigned(&mut self, assignment: Assignment) {
         let Assignment { job, request, endpoint, answer: writer, .. } = assignment;
@@ -139,51 +97,88 @@ impl Session {
             tracing::warn!(request_id = %job, "a task could not be sent: the link is closed");
         }
         self.busy.get_or_insert_with(Instant::now);
-        self.ids.insert(job, id);
-        self.tasks.insert(id, Current { job, writer, answer });
+        self.tasks.insert(id, job, Task { writer, answer });
+    }
+
+    fn canceled(&mut self, job: JobId) {
+        let Some(id) = self.tasks.name_of(job).copied() else { return };
+        if let Some((_, task)) = self.stop(id) {
+            task.writer.abandon();
+        }
+    }
+
+    fn frame(&mut self, frame: Frame) {
+        match frame {
+            // Stock nodes show with an empty text that they are alive.
+            Frame::Text(text) if text.is_empty() => {}
+            Frame::Text(text) => {
+                if self.may_complain() {
+                    let words = clip(text.as_str(), MAX_WORDS);
+                    tracing::warn!(words, "text of the node was ignored: results are binary");
+                }
+            }
+            Frame::Binary(bytes) => match ResultFrame::decode(bytes) {
+                Ok(result) => self.result(&result),
+                Err(short) if self.may_complain() => {
+                    tracing::warn!(%short, "a frame of the node was ignored");
+                }
+                Err(_) => {}
+            },
+        }
+    }
+
+    fn first_check(&self) -> Duration {
+        SILENCE
+    }
+
+    fn check_silence(&mut self, heard: Instant) -> Option<Instant> {
+        let lost = match self.busy {
+            Some(since) => since.max(heard) + SILENCE,
+            None => heard + IDLE_SILENCE,
+        };
+        let now = Instant::now();
+        // An idle node may get work meanwhile, which shortens its time: never look later than that.
+        (lost > now).then(|| lost.min(now + SILENCE))
+    }
+
+    fn leave(self, why: LeaveReason) {
+        self.membership.leave(why);
+        self.tasks.into_jobs().for_each(|task| task.writer.abandon());
+    }
+}
+
+impl NodeCodec {
+    pub(super) fn new(membership: Membership, outbox: Outbox, numbers: Arc<Numbers>) -> Self {
+        let complaints = Complaints::new(Instant::now());
+        Self { membership, outbox, numbers, tasks: Jobs::new(), busy: None, complaints }
     }
 
     fn new_id(&self) -> i32 {
         loop {
             let id = self.numbers.next();
-            if !self.tasks.contains_key(&id) {
+            if !self.tasks.contains(&id) {
                 return id;
             }
         }
     }
 
-    fn canceled(&mut self, job: JobId) {
-        if let Some(task) = self.take_job(job) {
-            task.writer.abandon();
-        }
-    }
-
-    /// Takes out a task that the node has not finished, and stops it.
-    fn take_job(&mut self, job: JobId) -> Option<Current> {
-        let id = *self.ids.get(&job)?;
-        self.stop(id);
+    /// Takes out a task that the node has not finished, and tells the node to stop.
+    fn stop(&mut self, id: i32) -> Option<(JobId, Task)> {
+        self.send_stop(id);
         self.take(id)
     }
 
-    fn take(&mut self, id: i32) -> Option<Current> {
-        let task = self.tasks.remove(&id)?;
-        self.ids.remove(&task.job);
-        if self.tasks.is_empty() {
-            self.busy = None;
-        }
-        Some(task)
-    }
-
-    fn stop(&self, id: i32) {
+    fn send_stop(&self, id: i32) {
         // A closed link is found closed by its own task.
         let _ = self.outbox.push(Stop { id }.encode());
     }
 
-    fn text(&mut self, text: &str) {
-        if !text.is_empty() && self.may_complain() {
-            let words = clip(text, MAX_WORDS);
-            tracing::warn!(words, "text of the node was ignored: results are binary");
+    fn take(&mut self, id: i32) -> Option<(JobId, Task)> {
+        let taken = self.tasks.take(&id)?;
+        if self.tasks.is_empty() {
+            self.busy = None;
         }
+        Some(taken)
     }
 
     fn result(&mut self, result: &ResultFrame) {
@@ -198,17 +193,17 @@ impl Session {
         match task.more(&result.text) {
             Ok(Next::More) => {}
             Ok(Next::Stopped) => {
-                self.stop(id);
+                self.send_stop(id);
                 self.end(id, Next::Stopped);
             }
-            Err(trouble) => self.trouble(id, trouble),
+            Err(error) => self.unwritten(id, error),
         }
     }
 
     fn unknown(&mut self, id: i32) {
         if self.may_complain() {
             tracing::warn!(task = id, "a result of a task that the node does not have");
-            self.stop(id);
+            self.send_stop(id);
         }
     }
 
@@ -216,24 +211,23 @@ impl Session {
         let Some(task) = self.tasks.get_mut(&id) else { return };
         match task.rest(next) {
             Ok(()) => {
-                if let Some(task) = self.take(id) {
+                if let Some((_, task)) = self.take(id) {
                     task.writer.end();
                 }
             }
-            Err(trouble) => self.trouble(id, trouble),
+            Err(error) => self.unwritten(id, error),
         }
     }
 
-    fn trouble(&mut self, id: i32, trouble: Trouble) {
-        match trouble {
-            Trouble::Bad(bad) => self.spoil(id, &bad.to_string()),
-            Trouble::Gone(ReaderGone::Unreadable) => self.spoil(id, NO_SENSE),
-            Trouble::Gone(ReaderGone::Refused) => self.spoil(id, REFUSED),
-            Trouble::Gone(gone) => {
-                self.stop(id);
-                let Some(task) = self.take(id) else { return };
-                match gone {
-                    ReaderGone::Stalled => task.writer.stalled(),
+    fn unwritten(&mut self, id: i32, error: AnswerError) {
+        match error {
+            AnswerError::Bad(bad) => self.spoil(id, &bad.to_string()),
+            AnswerError::Write(WriteError::Unreadable) => self.spoil(id, NO_SENSE),
+            AnswerError::Write(WriteError::Refused) => self.spoil(id, REFUSED),
+            AnswerError::Write(error) => {
+                let Some((_, task)) = self.stop(id) else { return };
+                match error {
+                    WriteError::Stalled => task.writer.stalled(),
                     // The cancellation is on its way, or the job is over: nothing is lost.
                     _ => task.writer.abandon(),
                 }
@@ -243,9 +237,8 @@ impl Session {
 
     /// A task whose result was bad: it fails, and the node need not go on with it.
     fn spoil(&mut self, id: i32, why: &str) {
-        self.stop(id);
-        if let Some(task) = self.take(id) {
-            tracing::warn!(request_id = %task.job, why, "the node failed a task");
+        if let Some((job, task)) = self.stop(id) {
+            tracing::warn!(request_id = %job, why, "the node failed a task");
             task.writer.fail(why);
         }
     }
@@ -255,8 +248,8 @@ impl Session {
     }
 }
 
-/// A job that no node can be sent goes to a provider that may be no node. Without one it is answered
-/// as its API would refuse it.
+/// A job that no node can be sent goes to a provider of another protocol. Without one it is answered with
+/// the error that its API would give.
 fn refuse(job: JobId, writer: AnswerWriter, status: StatusCode, bad: &BadRequest) {
     let Err(writer) = writer.pass_on() else {
         return tracing::debug!(request_id = %job, why = %bad, "a task went to another provider");

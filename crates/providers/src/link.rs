@@ -1,0 +1,155 @@
+//! One driver for every link of a provider.
+//!
+//! It reads frames, carries out what the scheduler decides, watches for silence and for the end of the
+//! provider's admission, and takes the link down in order. What frames mean is up to a [`Codec`]: each
+//! protocol has its own. Both are type parameters, so a frame of a stream goes straight into its codec.
+
+use std::{future::pending, pin::pin, time::Duration};
+
+use base::JobId;
+use scheduler::LeaveReason;
+use tokio::time::{Instant, sleep, sleep_until};
+use wire::{Frame, Link};
+
+use crate::notes::{Assigned, Note, Notes};
+
+/// A close code and its reason.
+pub(crate) type Close = (u16, &'static str);
+
+/// A protocol on one link: the meaning of its frames, and what the scheduler's decisions become.
+pub(crate) trait Codec {
+    /// A job as this protocol's [`scheduler::Provider`] hands it to the link's task.
+    type Job: Assigned;
+
+    /// What the log calls the provider.
+    const NAME: &'static str;
+
+    /// How each end of a link is told to the provider.
+    const CLOSES: Closes;
+
+    fn assigned(&mut self, job: Self::Job);
+
+    /// The job is no longer this provider's.
+    fn canceled(&mut self, job: JobId);
+
+    /// Takes in one frame. A bad frame costs at most the job that it is about.
+    fn frame(&mut self, frame: Frame);
+
+    /// What the room knows about the provider has changed.
+    fn changed(&mut self) {}
+
+    /// How long after the start [`Codec::check_silence`] is first called.
+    fn first_check(&self) -> Duration;
+
+    /// When to check again, or `None` when the provider has been silent for too long. Its last frame
+    /// came at `heard`.
+    fn check_silence(&mut self, heard: Instant) -> Option<Instant>;
+
+    /// Leaves the scheduler, which moves or ends the jobs that are left.
+    fn leave(self, why: LeaveReason);
+}
+
+/// How the server closes a link.
+pub(crate) struct Closes {
+    /// After a drain in which every job finished.
+    pub(crate) drained: Close,
+    /// After a drain that cut jobs off.
+    pub(crate) drain_timed_out: Close,
+    /// The provider closed first.
+    pub(crate) goodbye: Close,
+    pub(crate) broken: Close,
+    pub(crate) silent: Close,
+}
+
+/// A provider's permission to be connected: a key, a name, a seat in a room.
+pub(crate) trait Permit: Sync {
+    /// Resolves once the permission has ended. Cancel safe.
+    fn ended(&self) -> impl Future<Output = Close> + Send;
+
+    /// Resolves each time the provider has announced something else than before. Cancel safe.
+    fn changed(&self) -> impl Future<Output = ()> + Send {
+        pending()
+    }
+
+    /// Called for each frame.
+    fn heard(&self) {}
+}
+
+/// Serves a registered provider until its link ends.
+pub(crate) async fn drive<C: Codec>(
+    mut link: Link,
+    mut codec: C,
+    notes: &Notes<C::Job>,
+    permit: impl Permit,
+) {
+    let (why, (code, reason)) = until_end(&mut link, &mut codec, notes, &permit).await;
+    tracing::info!(reason, close = ?link.close_reason(), "{} disconnected", C::NAME);
+    // The jobs and the room come before the close frame: they should not wait for a slow goodbye.
+    for note in notes.take() {
+        match note {
+            Note::Assigned(job) => job.abandon(),
+            Note::Canceled(job) => codec.canceled(job),
+            Note::Retired { .. } => {}
+        }
+    }
+    codec.leave(why);
+    drop(permit);
+    link.close(code, reason).await;
+}
+
+async fn until_end<C: Codec>(
+    link: &mut Link,
+    codec: &mut C,
+    notes: &Notes<C::Job>,
+    permit: &impl Permit,
+) -> (LeaveReason, Close) {
+    let mut ended = pin!(permit.ended());
+    let mut check = pin!(sleep(codec.first_check()));
+    loop {
+        tokio::select! {
+            biased;
+            close = &mut ended => return (LeaveReason::Closed, close),
+            () = permit.changed() => codec.changed(),
+            frame = link.next() => {
+                // Notes first: an assignment need not wake this task, and the frame may answer it.
+                if let Some(close) = catch_up(codec, notes) {
+                    return (LeaveReason::Drained, close);
+                }
+                match frame {
+                    Ok(Some(frame)) => {
+                        permit.heard();
+                        codec.frame(frame);
+                    }
+                    Ok(None) => return (LeaveReason::Closed, C::CLOSES.goodbye),
+                    Err(error) => {
+                        tracing::warn!(%error, "the {}'s link broke", C::NAME);
+                        return (LeaveReason::Closed, C::CLOSES.broken);
+                    }
+                }
+            }
+            () = notes.woken() => {
+                if let Some(close) = catch_up(codec, notes) {
+                    return (LeaveReason::Drained, close);
+                }
+            }
+            () = &mut check => match codec.check_silence(link.heard()) {
+                Some(next) => check.set(sleep_until(next)),
+                None => return (LeaveReason::HeartbeatLost, C::CLOSES.silent),
+            }
+        }
+    }
+}
+
+/// Carries out what the scheduler has decided. Returns how to close once the drain is over.
+fn catch_up<C: Codec>(codec: &mut C, notes: &Notes<C::Job>) -> Option<Close> {
+    let mut close = None;
+    for note in notes.take() {
+        match note {
+            Note::Assigned(job) => codec.assigned(*job),
+            Note::Canceled(job) => codec.canceled(job),
+            Note::Retired { clean: true } => close = Some(C::CLOSES.drained),
+            Note::Retired { clean: false } => close = Some(C::CLOSES.drain_timed_out),
+        }
+    }
+    close
+}

@@ -1,0 +1,346 @@
+//! A worker's messages and frames, in both forms.
+
+use std::{
+    sync::Arc,
+    time::{Duration, SystemTime, UNIX_EPOCH},
+};
+
+use base::JobId;
+use bytes::Bytes;
+use protocol::{
+    json::clip,
+    relay::{
+        CancelReason, Ping, ServerMessage, WorkerMessage,
+        binary::{FailureCode, ResponseEnd, ResponseHead, WorkerFrame, header_bytes},
+        message::{ModelsUpdate, ResponseComplete, WorkerError},
+        registration::normalise_models,
+    },
+    usage::Usage,
+};
+use scheduler::{LeaveReason, Membership, WriteError};
+use tokio::time::Instant;
+use wire::Frame;
+
+use super::{
+    plain::{AnswerError, PlainJob, usage},
+    scope::WorkerScope,
+    sender::{Form, NewJob, Sender, SentJob},
+};
+use crate::{
+    complaints::Complaints,
+    head,
+    incoming::NO_SENSE,
+    jobs::Jobs,
+    link::{Closes, Codec},
+    refusal::cannot_ask,
+    served::ServedEndpoints,
+};
+
+/// How many bytes of a worker's own text are logged or passed on.
+pub(super) const MAX_WORDS: usize = 300;
+
+/// Silent heartbeat intervals after which a worker is lost.
+const SILENT_INTERVALS: u32 = 3;
+
+/// Close code: closed in order.
+const NORMAL: u16 = 1000;
+/// Close code: the worker broke the protocol.
+pub(super) const PROTOCOL_ERROR: u16 = 1002;
+
+/// One registered worker: its jobs, and how its messages reach their exchanges.
+pub(super) struct RelayCodec {
+    membership: Membership,
+    sender: Arc<Sender>,
+    served: ServedEndpoints,
+    scope: Arc<WorkerScope>,
+    heartbeat: Duration,
+    /// By the number that the binary form gives them.
+    jobs: Jobs<u32, PlainJob>,
+    complaints: Complaints,
+}
+
+impl Codec for RelayCodec {
+    type Job = NewJob;
+
+    const NAME: &'static str = "worker";
+    const CLOSES: Closes = Closes {
+        drained: (NORMAL, "graceful shutdown complete"),
+        drain_timed_out: (NORMAL, "graceful shutdown timed out"),
+        goodbye: (NORMAL, "goodbye"),
+        broken: (PROTOCOL_ERROR, "link error"),
+        silent: (NORMAL, "worker heartbeat timed out"),
+    };
+
+    fn assigned(&mut self, job: NewJob) {
+        match job {
+            NewJob::Sent(SentJob { id, number, streaming, incoming }) => {
+                self.jobs.insert(number, id, PlainJob::new(incoming, streaming));
+            }
+            NewJob::Unaskable(job, writer, method) => cannot_ask(job, writer, &method),
+        }
+    }
+
+    fn canceled(&mut self, job: JobId) {
+        let Some(number) = self.jobs.name_of(job).copied() else { return };
+        if let Some((_, job)) = self.jobs.take(&number) {
+            job.incoming.writer.abandon();
+        }
+    }
+
+    fn frame(&mut self, frame: Frame) {
+        match frame {
+            Frame::Text(text) => self.text(text.as_str()),
+            Frame::Binary(bytes) if self.sender.form() == Form::Binary => self.binary(bytes),
+            Frame::Binary(bytes) if self.may_complain() => {
+                tracing::warn!(len = bytes.len(), "a binary frame on a JSON link was ignored");
+            }
+            Frame::Binary(_) => {}
+        }
+    }
+
+    fn first_check(&self) -> Duration {
+        self.heartbeat
+    }
+
+    /// Each check that finds the worker alive pings it: the pong tells its load.
+    fn check_silence(&mut self, heard: Instant) -> Option<Instant> {
+        let now = Instant::now();
+        if now.duration_since(heard) >= self.heartbeat * SILENT_INTERVALS {
+            return None;
+        }
+        self.sender.send(&ServerMessage::Ping(Ping { timestamp_unix_ms: Some(unix_ms()) }));
+        Some(now + self.heartbeat)
+    }
+
+    fn leave(self, why: LeaveReason) {
+        self.membership.leave(why);
+        self.jobs.into_jobs().for_each(|job| job.incoming.writer.abandon());
+    }
+}
+
+impl RelayCodec {
+    pub(super) fn new(
+        membership: Membership,
+        sender: Arc<Sender>,
+        served: ServedEndpoints,
+        scope: Arc<WorkerScope>,
+        heartbeat: Duration,
+    ) -> Self {
+        let complaints = Complaints::new(Instant::now());
+        Self { membership, sender, served, scope, heartbeat, jobs: Jobs::new(), complaints }
+    }
+
+    /// Takes a job out, to end it. The rest of its request is not sent.
+    fn take(&mut self, number: u32) -> Option<(JobId, PlainJob)> {
+        let (id, job) = self.jobs.take(&number)?;
+        self.sender.forget(id);
+        Some((id, job))
+    }
+
+    /// The number of the job with this id, as JSON messages write it.
+    fn number(&self, id: &str) -> Option<u32> {
+        let number = id.parse().ok().and_then(|job| self.jobs.name_of(job).copied());
+        if number.is_none() {
+            tracing::debug!(request_id = clip(id, MAX_WORDS), "a late message was ignored");
+        }
+        number
+    }
+
+    fn text(&mut self, text: &str) {
+        match WorkerMessage::decode(text) {
+            Ok(message) => self.message(message),
+            Err(error) => {
+                let problem = error.to_string();
+                if self.may_complain() {
+                    tracing::warn!(problem, "a bad message of the worker was ignored");
+                }
+                let job = error.request_id.as_deref().and_then(|id| id.parse().ok());
+                if let Some(number) = job.and_then(|job| self.jobs.name_of(job).copied()) {
+                    self.spoil(number, &problem);
+                }
+            }
+        }
+    }
+
+    fn message(&mut self, message: WorkerMessage) {
+        match message {
+            WorkerMessage::Pong(pong) => self.membership.load(pong.current_load),
+            WorkerMessage::ModelsUpdate(update) => self.models_update(&update),
+            WorkerMessage::ResponseChunk(chunk) => {
+                let Some(number) = self.number(&chunk.request_id) else { return };
+                let Some(job) = self.jobs.get_mut(&number) else { return };
+                match job.chunk(chunk.chunk) {
+                    Ok(()) => {}
+                    Err(AnswerError::Write(error)) => self.unwritten(number, error),
+                    Err(AnswerError::TooLong) => {
+                        self.spoil(number, "the worker's answer is too long");
+                    }
+                }
+            }
+            WorkerMessage::ResponseComplete(complete) => {
+                let number = self.number(&complete.request_id);
+                let Some((_, job)) = number.and_then(|number| self.take(number)) else { return };
+                self.complete(job, complete);
+            }
+            WorkerMessage::Error(error) => self.error(&error),
+            WorkerMessage::Register(_) if self.may_complain() => {
+                tracing::warn!("a second registration was ignored");
+            }
+            WorkerMessage::Register(_) => {}
+        }
+    }
+
+    fn complete(&mut self, job: PlainJob, complete: ResponseComplete) {
+        let shape = &job.incoming.shape;
+        let learns = self.served.may_learn(shape) && !job.incoming.writer.has_begun();
+        if learns && shape.is_unserved(complete.status_code, job.body(&complete)) {
+            return self.served.unserved(&self.membership, job.incoming, Self::NAME);
+        }
+        job.complete(complete);
+    }
+
+    fn models_update(&mut self, update: &ModelsUpdate) {
+        if let Some(endpoints) = update.endpoints {
+            self.served.announce(endpoints);
+            self.membership.endpoints(endpoints);
+        }
+        let (models, warnings) = normalise_models(&update.models);
+        let (models, more) = self.scope.change_models(models);
+        for warning in warnings.into_iter().chain(more) {
+            if self.may_complain() {
+                tracing::warn!(%warning, "models update");
+            }
+        }
+        if self.may_complain() {
+            tracing::info!(models = models.len(), "the worker's models changed");
+        }
+        self.membership.models(self.scope.names(&models), update.current_load);
+    }
+
+    /// Whether one more line may be logged about messages that concern no job.
+    fn may_complain(&mut self) -> bool {
+        self.complaints.may_make(Instant::now())
+    }
+
+    fn error(&mut self, error: &WorkerError) {
+        let WorkerError { request_id, code, message } = error;
+        let (code, words) = (clip(code, MAX_WORDS), clip(message, MAX_WORDS));
+        match request_id.as_deref() {
+            None if self.may_complain() => {
+                tracing::warn!(code, words, "the worker reports an error");
+            }
+            None => {}
+            Some(id) => {
+                let taken = self.number(id).and_then(|number| self.take(number));
+                if let Some((_, job)) = taken {
+                    tracing::warn!(request_id = id, code, words, "the worker failed a job");
+                    job.incoming.writer.fail(&format!("{code}: {words}"));
+                }
+            }
+        }
+    }
+
+    fn binary(&mut self, bytes: Bytes) {
+        match WorkerFrame::decode(bytes) {
+            Ok(frame) => self.worker_frame(frame),
+            Err(error) => {
+                let problem = error.to_string();
+                if self.may_complain() {
+                    tracing::warn!(problem, "a bad frame of the worker was ignored");
+                }
+                if let Some(number) = error.job.filter(|number| self.jobs.contains(number)) {
+                    self.spoil(number, &problem);
+                }
+            }
+        }
+    }
+
+    fn worker_frame(&mut self, frame: WorkerFrame) {
+        let number = frame.job();
+        let Some(job) = self.jobs.get_mut(&number) else {
+            // Its job was cancelled while the frame was on its way.
+            return tracing::debug!(number, "a late frame was ignored");
+        };
+        match frame {
+            WorkerFrame::Head { head, .. } => self.binary_head(number, &head),
+            WorkerFrame::Chunk { bytes, .. } => {
+                if !job.incoming.has_head() {
+                    return self.spoil(number, "the worker sent a chunk before the head");
+                }
+                if let Err(error) = job.incoming.chunk(bytes) {
+                    self.unwritten(number, error);
+                }
+            }
+            WorkerFrame::End { end, .. } => self.binary_end(number, &end),
+            WorkerFrame::Fail { failure, .. } => {
+                let Some((id, job)) = self.take(number) else { return };
+                let code = clip(failure.code.as_str(), MAX_WORDS);
+                let words = clip(&failure.message, MAX_WORDS);
+                tracing::warn!(request_id = %id, code, words, "the worker failed a job");
+                match failure.code {
+                    // No fault of the worker's: it was told to stop taking jobs.
+                    FailureCode::Draining if !job.incoming.writer.has_begun() => {
+                        job.incoming.writer.decline();
+                    }
+                    _ => job.incoming.writer.fail(words),
+                }
+            }
+        }
+    }
+
+    fn binary_head(&mut self, number: u32, head: &ResponseHead) {
+        let headers = head.headers.iter().map(|(name, value)| (&**name, header_bytes(value)));
+        match head::head(head.status_code, headers) {
+            Err(bad) => self.spoil(number, &bad.to_string()),
+            Ok(head) => {
+                let Some(job) = self.jobs.get_mut(&number) else { return };
+                if let Err(error) = job.incoming.head(head, self.served) {
+                    self.unwritten(number, error);
+                }
+            }
+        }
+    }
+
+    fn binary_end(&mut self, number: u32, end: &ResponseEnd) {
+        let Some((_, job)) = self.take(number) else { return };
+        if job.incoming.is_unserved() {
+            return self.served.unserved(&self.membership, job.incoming, Self::NAME);
+        }
+        if let Some(counts) = end.token_counts {
+            job.incoming.writer.report(usage(Usage::from(counts)));
+        }
+        job.incoming.end();
+    }
+
+    /// A job whose frame was bad: it fails, and the worker need not go on with it.
+    fn spoil(&mut self, number: u32, why: &str) {
+        if let Some((id, job)) = self.take(number) {
+            self.sender.stop(id, CancelReason::WorkerDisconnect);
+            job.incoming.writer.fail(why);
+        }
+    }
+
+    /// An answer of which no more can be written.
+    fn unwritten(&mut self, number: u32, error: WriteError) {
+        match error {
+            WriteError::Unreadable => self.spoil(number, NO_SENSE),
+            WriteError::Refused => {
+                if let Some((id, job)) = self.take(number) {
+                    self.sender.stop(id, CancelReason::WorkerDisconnect);
+                    job.incoming.give_up(error);
+                }
+            }
+            // The worker is told by the scheduler's cancellation, which needs the rest of the request.
+            WriteError::Over | WriteError::Stalled => {
+                if let Some((_, job)) = self.jobs.take(&number) {
+                    job.incoming.give_up(error);
+                }
+            }
+        }
+    }
+}
+
+fn unix_ms() -> u64 {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
+}
