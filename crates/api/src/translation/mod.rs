@@ -14,7 +14,7 @@ use base::{Endpoint, Endpoints, ModelName};
 use bytes::Bytes;
 use http::{HeaderMap, HeaderValue, header};
 use protocol::openai::{self, AskUsage, Edit, Peek};
-use scheduler::{AnswerMap, JobRequest, ProviderRequest, Translator, Untranslatable};
+use scheduler::{AnswerMap, JobRequest, Translator, Untranslatable};
 use translate::{self, BadRequest, Context};
 
 use self::answer::{StripUsage, TranslatedAnswer};
@@ -168,7 +168,7 @@ impl Translator for Translation {
         request: &Arc<JobRequest>,
         model: &ModelName,
         endpoints: Endpoints,
-    ) -> Result<ProviderRequest, Untranslatable> {
+    ) -> Result<scheduler::ProviderRequest, Untranslatable> {
         let to = translate::route(self.endpoint, endpoints).ok_or_else(|| {
             Untranslatable(format!("{} cannot be served by this provider", self.endpoint))
         })?;
@@ -176,7 +176,7 @@ impl Translator for Translation {
         let ProviderRequest { request: made, answer, .. } =
             made.map_err(|bad| Untranslatable(bad.message))?;
         let request = made.unwrap_or_else(|| Arc::clone(request));
-        Ok(ProviderRequest { request, endpoint: to, answer })
+        Ok(scheduler::ProviderRequest { request, endpoint: to, answer })
     }
 }
 
