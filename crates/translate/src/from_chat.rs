@@ -13,18 +13,13 @@ use crate::chat_request::no_parameters;
 
 /// A message of any role, the fields of all roles together.
 #[derive(Deserialize)]
+#[serde(bound(deserialize = "'de: 'a"))]
 pub(super) struct Message<'a> {
-    #[serde(borrow)]
     pub(super) role: Text<'a>,
-    #[serde(borrow)]
     pub(super) content: Option<&'a RawValue>,
-    #[serde(borrow)]
     pub(super) refusal: Option<Text<'a>>,
-    #[serde(borrow)]
     pub(super) tool_calls: Option<Vec<&'a RawValue>>,
-    #[serde(borrow)]
     pub(super) tool_call_id: Option<&'a RawValue>,
-    #[serde(borrow)]
     function_call: Option<&'a RawValue>,
 }
 
@@ -79,24 +74,20 @@ impl<'a> Part<'a> {
 }
 
 #[derive(Deserialize)]
+#[serde(bound(deserialize = "'de: 'a"))]
 struct RawPart<'a> {
-    #[serde(rename = "type", borrow)]
+    #[serde(rename = "type")]
     kind: Text<'a>,
-    #[serde(borrow)]
     text: Option<&'a RawValue>,
-    #[serde(borrow)]
     refusal: Option<&'a RawValue>,
-    #[serde(borrow)]
     image_url: Option<RawImage<'a>>,
-    #[serde(borrow)]
     file: Option<RawFile<'a>>,
 }
 
 #[derive(Default, Deserialize)]
+#[serde(bound(deserialize = "'de: 'a"))]
 struct RawImage<'a> {
-    #[serde(borrow)]
     url: Option<&'a RawValue>,
-    #[serde(borrow)]
     detail: Option<Text<'a>>,
 }
 
@@ -108,10 +99,9 @@ impl<'a> RawImage<'a> {
 }
 
 #[derive(Default, Deserialize)]
+#[serde(bound(deserialize = "'de: 'a"))]
 struct RawFile<'a> {
-    #[serde(borrow)]
     filename: Option<Text<'a>>,
-    #[serde(borrow)]
     file_data: Option<&'a RawValue>,
 }
 
@@ -148,18 +138,16 @@ impl<'a> Call<'a> {
 }
 
 #[derive(Deserialize)]
+#[serde(bound(deserialize = "'de: 'a"))]
 struct RawCall<'a> {
-    #[serde(borrow)]
     id: Option<&'a RawValue>,
-    #[serde(borrow)]
     function: Option<CalledFunction<'a>>,
 }
 
 #[derive(Deserialize)]
+#[serde(bound(deserialize = "'de: 'a"))]
 struct CalledFunction<'a> {
-    #[serde(borrow)]
     name: Option<&'a RawValue>,
-    #[serde(borrow)]
     arguments: Option<Text<'a>>,
 }
 
@@ -223,12 +211,10 @@ struct Tool<'a> {
 }
 
 #[derive(Deserialize)]
+#[serde(bound(deserialize = "'de: 'a"))]
 struct RawFunction<'a> {
-    #[serde(borrow)]
     name: Option<&'a RawValue>,
-    #[serde(borrow)]
     description: Option<Text<'a>>,
-    #[serde(borrow)]
     parameters: Option<&'a RawValue>,
     strict: Option<bool>,
 }
@@ -244,12 +230,10 @@ pub(super) struct ResponseFormat<'a> {
 
 /// A schema, and what it is called.
 #[derive(Deserialize)]
+#[serde(bound(deserialize = "'de: 'a"))]
 pub(super) struct JsonSchema<'a> {
-    #[serde(borrow)]
     pub(super) name: Option<Text<'a>>,
-    #[serde(borrow)]
     pub(super) description: Option<Text<'a>>,
-    #[serde(borrow)]
     schema: Option<&'a RawValue>,
     pub(super) strict: Option<bool>,
 }

@@ -59,35 +59,22 @@ impl ClientMessage {
 
 /// A message as it stands: the fields of all types together.
 #[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
+#[serde(rename_all = "camelCase", bound(deserialize = "'de: 'a"))]
 struct Raw<'a> {
-    #[serde(borrow, rename = "type")]
+    #[serde(rename = "type")]
     kind: Option<&'a RawValue>,
-    #[serde(borrow)]
     name: Option<&'a RawValue>,
-    #[serde(borrow)]
     password: Option<&'a RawValue>,
-    #[serde(borrow)]
     defaults: Option<&'a RawValue>,
-    #[serde(borrow)]
     public: Option<&'a RawValue>,
-    #[serde(borrow)]
     expires_secs: Option<&'a RawValue>,
-    #[serde(borrow)]
     code: Option<&'a RawValue>,
-    #[serde(borrow)]
     participant: Option<&'a RawValue>,
-    #[serde(borrow)]
     request_id: Option<&'a RawValue>,
-    #[serde(borrow)]
     target_id: Option<&'a RawValue>,
-    #[serde(borrow)]
     prompt: Option<&'a RawValue>,
-    #[serde(borrow)]
     options: Option<&'a RawValue>,
-    #[serde(borrow)]
     room_code: Option<&'a RawValue>,
-    #[serde(borrow)]
     room_id: Option<&'a RawValue>,
 }
 
@@ -174,21 +161,14 @@ fn request_id(text: &str) -> Result<(), limits::Unfit> {
 }
 
 #[derive(Default, Deserialize)]
-#[serde(rename_all = "camelCase")]
+#[serde(rename_all = "camelCase", bound(deserialize = "'de: 'a"))]
 struct RawJoining<'a> {
-    #[serde(borrow)]
     id: Option<&'a RawValue>,
-    #[serde(borrow)]
     nickname: Option<&'a RawValue>,
-    #[serde(borrow)]
     model: Option<&'a RawValue>,
-    #[serde(borrow)]
     endpoint: Option<&'a RawValue>,
-    #[serde(borrow)]
     specs: Option<&'a RawValue>,
-    #[serde(borrow)]
     config: Option<&'a RawValue>,
-    #[serde(borrow)]
     max_concurrent: Option<&'a RawValue>,
 }
 

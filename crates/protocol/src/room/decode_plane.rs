@@ -79,51 +79,34 @@ impl PutParticipant {
 }
 
 #[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
+#[serde(rename_all = "camelCase", bound(deserialize = "'de: 'a"))]
 struct RawRoom<'a> {
-    #[serde(borrow)]
     name: Option<&'a RawValue>,
-    #[serde(borrow)]
     password: Option<&'a RawValue>,
-    #[serde(borrow)]
     defaults: Option<&'a RawValue>,
-    #[serde(borrow)]
     public: Option<&'a RawValue>,
-    #[serde(borrow)]
     expires_secs: Option<&'a RawValue>,
 }
 
 #[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
+#[serde(deny_unknown_fields, bound(deserialize = "'de: 'a"))]
 struct RawChange<'a> {
-    #[serde(borrow)]
     name: Option<&'a RawValue>,
-    #[serde(borrow)]
     password: Option<&'a RawValue>,
-    #[serde(borrow)]
     defaults: Option<&'a RawValue>,
 }
 
 #[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
+#[serde(rename_all = "camelCase", bound(deserialize = "'de: 'a"))]
 struct RawParticipant<'a> {
-    #[serde(borrow)]
     nickname: Option<&'a RawValue>,
-    #[serde(borrow)]
     model: Option<&'a RawValue>,
-    #[serde(borrow)]
     endpoint: Option<&'a RawValue>,
-    #[serde(borrow)]
     password: Option<&'a RawValue>,
-    #[serde(borrow)]
     specs: Option<&'a RawValue>,
-    #[serde(borrow)]
     config: Option<&'a RawValue>,
-    #[serde(borrow)]
     capabilities: Option<&'a RawValue>,
-    #[serde(borrow)]
     max_concurrent: Option<&'a RawValue>,
-    #[serde(borrow)]
     session_token: Option<&'a RawValue>,
     #[serde(default)]
     auth_headers: Present,

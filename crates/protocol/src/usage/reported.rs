@@ -162,14 +162,11 @@ impl Object {
 }
 
 #[derive(Deserialize)]
+#[serde(bound(deserialize = "'de: 'a"))]
 struct Counts<'a> {
-    #[serde(borrow)]
     prompt_tokens: Option<&'a RawValue>,
-    #[serde(borrow)]
     input_tokens: Option<&'a RawValue>,
-    #[serde(borrow)]
     completion_tokens: Option<&'a RawValue>,
-    #[serde(borrow)]
     output_tokens: Option<&'a RawValue>,
 }
 

@@ -13,32 +13,28 @@ use crate::chat::{
 
 /// An event of a stream.
 #[derive(Debug, Default, Deserialize)]
+#[serde(bound(deserialize = "'de: 'a"))]
 pub(super) struct Event<'a> {
-    #[serde(rename = "type", borrow, default)]
+    #[serde(rename = "type", default)]
     pub(super) kind: Text<'a>,
     #[serde(default)]
     pub(super) output_index: Count,
     #[serde(default)]
     pub(super) summary_index: Count,
     /// A piece of text, or of a call's arguments.
-    #[serde(borrow)]
     pub(super) delta: Option<&'a RawValue>,
-    #[serde(borrow)]
     pub(super) item: Option<Item<'a>>,
-    #[serde(borrow)]
     pub(super) response: Option<&'a RawValue>,
 }
 
 /// The `response` object.
 #[derive(Debug, Default, Deserialize)]
+#[serde(bound(deserialize = "'de: 'a"))]
 pub(super) struct Response<'a> {
-    #[serde(borrow, default)]
+    #[serde(default)]
     pub(super) status: Text<'a>,
-    #[serde(borrow)]
     pub(super) output: Option<Vec<Item<'a>>>,
-    #[serde(borrow)]
     pub(super) error: Option<&'a RawValue>,
-    #[serde(borrow)]
     pub(super) incomplete_details: Option<Details<'a>>,
     pub(super) usage: Option<ResponseUsage>,
 }
@@ -52,18 +48,16 @@ pub(super) struct Details<'a> {
 
 /// An item of the output.
 #[derive(Debug, Default, Deserialize)]
+#[serde(bound(deserialize = "'de: 'a"))]
 pub(super) struct Item<'a> {
-    #[serde(rename = "type", borrow, default)]
+    #[serde(rename = "type", default)]
     pub(super) kind: Text<'a>,
-    #[serde(borrow)]
     pub(super) content: Option<Vec<Piece<'a>>>,
-    #[serde(borrow)]
     pub(super) summary: Option<Vec<Piece<'a>>>,
-    #[serde(borrow, default)]
+    #[serde(default)]
     pub(super) call_id: Text<'a>,
-    #[serde(borrow, default)]
+    #[serde(default)]
     pub(super) name: Text<'a>,
-    #[serde(borrow)]
     pub(super) arguments: Option<&'a RawValue>,
 }
 

@@ -30,54 +30,32 @@ pub fn request(body: &[u8], _: &Context) -> Result<Vec<u8>, BadRequest> {
 const NOT_IN_RESPONSES: &str = "cannot be carried over to the Responses API of the model server";
 
 #[derive(Deserialize)]
+#[serde(bound(deserialize = "'de: 'a"))]
 struct Request<'a> {
-    #[serde(borrow)]
     model: Text<'a>,
-    #[serde(borrow)]
     messages: Option<&'a RawValue>,
-    #[serde(borrow)]
     tools: Option<Vec<&'a RawValue>>,
-    #[serde(borrow)]
     tool_choice: Option<&'a RawValue>,
     parallel_tool_calls: Option<bool>,
-    #[serde(borrow)]
     response_format: Option<&'a RawValue>,
-    #[serde(borrow)]
     verbosity: Option<Text<'a>>,
-    #[serde(borrow)]
     reasoning_effort: Option<Text<'a>>,
-    #[serde(borrow)]
     max_completion_tokens: Option<&'a RawValue>,
-    #[serde(borrow)]
     max_tokens: Option<&'a RawValue>,
-    #[serde(borrow)]
     temperature: Option<&'a RawValue>,
-    #[serde(borrow)]
     top_p: Option<&'a RawValue>,
-    #[serde(borrow)]
     metadata: Option<&'a RawValue>,
-    #[serde(borrow)]
     user: Option<Text<'a>>,
     stream: Option<bool>,
-    #[serde(borrow)]
     stop: Option<&'a RawValue>,
-    #[serde(borrow)]
     n: Option<&'a RawValue>,
-    #[serde(borrow)]
     logprobs: Option<&'a RawValue>,
-    #[serde(borrow)]
     top_logprobs: Option<&'a RawValue>,
-    #[serde(borrow)]
     logit_bias: Option<&'a RawValue>,
-    #[serde(borrow)]
     functions: Option<&'a RawValue>,
-    #[serde(borrow)]
     function_call: Option<&'a RawValue>,
-    #[serde(borrow)]
     audio: Option<&'a RawValue>,
-    #[serde(borrow)]
     modalities: Option<&'a RawValue>,
-    #[serde(borrow)]
     web_search_options: Option<&'a RawValue>,
 }
 

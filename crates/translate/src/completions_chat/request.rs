@@ -26,40 +26,25 @@ pub fn request(body: &[u8], _: &Context) -> Result<Vec<u8>, BadRequest> {
 }
 
 #[derive(Deserialize)]
+#[serde(bound(deserialize = "'de: 'a"))]
 struct Request<'a> {
-    #[serde(borrow)]
     model: Text<'a>,
-    #[serde(borrow)]
     prompt: Option<&'a RawValue>,
     max_tokens: Option<u64>,
-    #[serde(borrow)]
     temperature: Option<&'a RawValue>,
-    #[serde(borrow)]
     top_p: Option<&'a RawValue>,
-    #[serde(borrow)]
     top_k: Option<&'a RawValue>,
-    #[serde(borrow)]
     stop: Option<&'a RawValue>,
-    #[serde(borrow)]
     seed: Option<&'a RawValue>,
-    #[serde(borrow)]
     frequency_penalty: Option<&'a RawValue>,
-    #[serde(borrow)]
     presence_penalty: Option<&'a RawValue>,
-    #[serde(borrow)]
     logit_bias: Option<&'a RawValue>,
-    #[serde(borrow)]
     user: Option<Text<'a>>,
     stream: Option<bool>,
-    #[serde(borrow)]
     suffix: Option<&'a RawValue>,
-    #[serde(borrow)]
     echo: Option<&'a RawValue>,
-    #[serde(borrow)]
     logprobs: Option<&'a RawValue>,
-    #[serde(borrow)]
     best_of: Option<&'a RawValue>,
-    #[serde(borrow)]
     n: Option<&'a RawValue>,
 }
 

@@ -19,26 +19,18 @@ const FAILED: &str = "Error: ";
 
 /// A block as it stands in the request: the fields of all types together.
 #[derive(Deserialize)]
+#[serde(bound(deserialize = "'de: 'a"))]
 pub(super) struct Block<'a> {
-    #[serde(rename = "type", borrow)]
+    #[serde(rename = "type")]
     kind: Text<'a>,
-    #[serde(borrow)]
     text: Option<&'a RawValue>,
-    #[serde(borrow)]
     source: Option<&'a RawValue>,
-    #[serde(borrow)]
     title: Option<Text<'a>>,
-    #[serde(borrow)]
     pub(super) id: Option<&'a RawValue>,
-    #[serde(borrow)]
     pub(super) name: Option<&'a RawValue>,
-    #[serde(borrow)]
     pub(super) input: Option<&'a RawValue>,
-    #[serde(borrow)]
     tool_use_id: Option<&'a RawValue>,
-    #[serde(borrow)]
     tool_name: Option<&'a RawValue>,
-    #[serde(borrow)]
     content: Option<&'a RawValue>,
     is_error: Option<bool>,
 }
@@ -186,15 +178,12 @@ fn unknown(kind: &str, path: &str) -> BadRequest {
 
 /// Where a picture or a document comes from.
 #[derive(Deserialize)]
+#[serde(bound(deserialize = "'de: 'a"))]
 struct Source<'a> {
-    #[serde(rename = "type", borrow)]
+    #[serde(rename = "type")]
     kind: Text<'a>,
-    #[serde(borrow)]
     media_type: Option<&'a RawValue>,
-    #[serde(borrow)]
     data: Option<&'a RawValue>,
-    #[serde(borrow)]
     url: Option<&'a RawValue>,
-    #[serde(borrow)]
     content: Option<&'a RawValue>,
 }

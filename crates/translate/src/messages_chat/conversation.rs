@@ -155,9 +155,8 @@ fn content<'a>(
 }
 
 #[derive(Deserialize)]
+#[serde(bound(deserialize = "'de: 'a"))]
 struct AskedMessage<'a> {
-    #[serde(borrow)]
     role: Text<'a>,
-    #[serde(borrow)]
     content: Option<&'a RawValue>,
 }

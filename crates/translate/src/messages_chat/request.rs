@@ -47,35 +47,22 @@ pub fn request(body: &[u8], _: &Context) -> Result<Vec<u8>, BadRequest> {
 
 /// The body of `POST /v1/messages`, as far as it is carried.
 #[derive(Deserialize)]
+#[serde(bound(deserialize = "'de: 'a"))]
 struct Request<'a> {
-    #[serde(borrow)]
     model: Option<&'a RawValue>,
-    #[serde(borrow)]
     messages: Option<&'a RawValue>,
-    #[serde(borrow)]
     system: Option<&'a RawValue>,
-    #[serde(borrow)]
     max_tokens: Option<&'a RawValue>,
-    #[serde(borrow)]
     temperature: Option<&'a RawValue>,
-    #[serde(borrow)]
     top_p: Option<&'a RawValue>,
-    #[serde(borrow)]
     top_k: Option<&'a RawValue>,
-    #[serde(borrow)]
     stop_sequences: Option<&'a RawValue>,
     stream: Option<bool>,
-    #[serde(borrow)]
     metadata: Option<&'a RawValue>,
-    #[serde(borrow)]
     tools: Option<Vec<&'a RawValue>>,
-    #[serde(borrow)]
     tool_choice: Option<&'a RawValue>,
-    #[serde(borrow)]
     output_format: Option<&'a RawValue>,
-    #[serde(borrow)]
     output_config: Option<&'a RawValue>,
-    #[serde(borrow)]
     mcp_servers: Option<&'a RawValue>,
 }
 

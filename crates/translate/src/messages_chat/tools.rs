@@ -99,14 +99,12 @@ fn function<'a>(tool: AskedTool<'a>, path: &str) -> Result<Tool<'a>, BadRequest>
 }
 
 #[derive(Deserialize)]
+#[serde(bound(deserialize = "'de: 'a"))]
 struct AskedTool<'a> {
-    #[serde(rename = "type", borrow)]
+    #[serde(rename = "type")]
     kind: Option<Text<'a>>,
-    #[serde(borrow)]
     name: Option<&'a RawValue>,
-    #[serde(borrow)]
     description: Option<Text<'a>>,
-    #[serde(borrow)]
     input_schema: Option<&'a RawValue>,
     strict: Option<bool>,
 }

@@ -31,25 +31,20 @@ pub fn request(body: &[u8], _: &Context) -> Result<Vec<u8>, BadRequest> {
 }
 
 #[derive(Deserialize)]
+#[serde(bound(deserialize = "'de: 'a"))]
 struct Request<'a> {
-    #[serde(borrow)]
     model: Text<'a>,
-    #[serde(borrow)]
     messages: Option<&'a RawValue>,
-    #[serde(borrow)]
     system: Option<&'a RawValue>,
-    #[serde(borrow)]
     temperature: Option<&'a RawValue>,
-    #[serde(borrow)]
     max_new_tokens: Option<&'a RawValue>,
 }
 
 /// A message as an object.
 #[derive(Deserialize)]
+#[serde(bound(deserialize = "'de: 'a"))]
 struct Said<'a> {
-    #[serde(borrow)]
     role: Text<'a>,
-    #[serde(borrow)]
     content: Option<&'a RawValue>,
 }
 

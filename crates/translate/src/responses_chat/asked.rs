@@ -13,43 +13,31 @@ use crate::chat_request::{Content, ImageUrl, Part};
 
 /// An item as it stands in the request: the fields of all types together.
 #[derive(Deserialize)]
+#[serde(bound(deserialize = "'de: 'a"))]
 pub(super) struct Item<'a> {
-    #[serde(rename = "type", borrow)]
+    #[serde(rename = "type")]
     pub(super) kind: Option<Text<'a>>,
-    #[serde(borrow)]
     pub(super) role: Option<Text<'a>>,
-    #[serde(borrow)]
     content: Option<&'a RawValue>,
-    #[serde(borrow)]
     summary: Option<&'a RawValue>,
-    #[serde(borrow)]
     pub(super) call_id: Option<&'a RawValue>,
-    #[serde(borrow)]
     pub(super) name: Option<&'a RawValue>,
-    #[serde(borrow)]
     pub(super) namespace: Option<&'a RawValue>,
-    #[serde(borrow)]
     arguments: Option<&'a RawValue>,
-    #[serde(borrow)]
     input: Option<&'a RawValue>,
-    #[serde(borrow)]
     output: Option<&'a RawValue>,
-    #[serde(borrow)]
     pub(super) tools: Option<Vec<&'a RawValue>>,
 }
 
 /// A piece of content as it stands in the request.
 #[derive(Deserialize)]
+#[serde(bound(deserialize = "'de: 'a"))]
 struct Piece<'a> {
-    #[serde(rename = "type", borrow)]
+    #[serde(rename = "type")]
     kind: Text<'a>,
-    #[serde(borrow)]
     text: Option<&'a RawValue>,
-    #[serde(borrow)]
     refusal: Option<&'a RawValue>,
-    #[serde(borrow)]
     image_url: Option<&'a RawValue>,
-    #[serde(borrow)]
     detail: Option<Text<'a>>,
 }
 

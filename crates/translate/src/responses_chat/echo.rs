@@ -60,38 +60,23 @@ fn push_line(out: &mut String, json: &str) {
 }
 
 #[derive(Default, Deserialize)]
+#[serde(bound(deserialize = "'de: 'a"))]
 struct Request<'a> {
-    #[serde(borrow)]
     instructions: Option<&'a RawValue>,
-    #[serde(borrow)]
     max_output_tokens: Option<&'a RawValue>,
-    #[serde(borrow)]
     max_tool_calls: Option<&'a RawValue>,
-    #[serde(borrow)]
     metadata: Option<&'a RawValue>,
-    #[serde(borrow)]
     parallel_tool_calls: Option<&'a RawValue>,
-    #[serde(borrow)]
     prompt_cache_key: Option<&'a RawValue>,
-    #[serde(borrow)]
     reasoning: Option<&'a RawValue>,
-    #[serde(borrow)]
     safety_identifier: Option<&'a RawValue>,
-    #[serde(borrow)]
     temperature: Option<&'a RawValue>,
-    #[serde(borrow)]
     text: Option<&'a RawValue>,
-    #[serde(borrow)]
     tool_choice: Option<&'a RawValue>,
-    #[serde(borrow)]
     tools: Option<&'a RawValue>,
-    #[serde(borrow)]
     top_p: Option<&'a RawValue>,
-    #[serde(borrow)]
     truncation: Option<&'a RawValue>,
-    #[serde(borrow)]
     user: Option<&'a RawValue>,
-    #[serde(borrow)]
     input: Option<&'a RawValue>,
 }
 

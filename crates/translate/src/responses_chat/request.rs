@@ -30,39 +30,25 @@ pub fn request(body: &[u8], _: &Context) -> Result<Vec<u8>, BadRequest> {
 }
 
 #[derive(Deserialize)]
+#[serde(bound(deserialize = "'de: 'a"))]
 struct Request<'a> {
-    #[serde(borrow)]
     model: Text<'a>,
-    #[serde(borrow)]
     input: Option<&'a RawValue>,
-    #[serde(borrow)]
     instructions: Option<Text<'a>>,
-    #[serde(borrow)]
     tools: Option<Vec<&'a RawValue>>,
-    #[serde(borrow)]
     tool_choice: Option<&'a RawValue>,
     parallel_tool_calls: Option<bool>,
-    #[serde(borrow)]
     text: Option<TextOptions<'a>>,
-    #[serde(borrow)]
     reasoning: Option<Reasoning<'a>>,
     max_output_tokens: Option<u64>,
-    #[serde(borrow)]
     temperature: Option<&'a RawValue>,
-    #[serde(borrow)]
     top_p: Option<&'a RawValue>,
-    #[serde(borrow)]
     user: Option<Text<'a>>,
     stream: Option<bool>,
-    #[serde(borrow)]
     previous_response_id: Option<&'a RawValue>,
-    #[serde(borrow)]
     conversation: Option<&'a RawValue>,
-    #[serde(borrow)]
     background: Option<&'a RawValue>,
-    #[serde(borrow)]
     prompt: Option<&'a RawValue>,
-    #[serde(borrow)]
     moderation: Option<&'a RawValue>,
 }
 
@@ -73,14 +59,12 @@ struct TextOptions<'a> {
 }
 
 #[derive(Deserialize)]
+#[serde(bound(deserialize = "'de: 'a"))]
 struct Format<'a> {
-    #[serde(rename = "type", borrow)]
+    #[serde(rename = "type")]
     kind: Text<'a>,
-    #[serde(borrow)]
     name: Option<Text<'a>>,
-    #[serde(borrow)]
     description: Option<Text<'a>>,
-    #[serde(borrow)]
     schema: Option<&'a RawValue>,
     strict: Option<bool>,
 }
@@ -93,16 +77,13 @@ struct Reasoning<'a> {
 
 /// A tool that is to be called, or a list of those that may be.
 #[derive(Deserialize)]
+#[serde(bound(deserialize = "'de: 'a"))]
 struct Choice<'a> {
-    #[serde(rename = "type", borrow)]
+    #[serde(rename = "type")]
     kind: Text<'a>,
-    #[serde(borrow)]
     name: Option<Text<'a>>,
-    #[serde(borrow)]
     namespace: Option<Text<'a>>,
-    #[serde(borrow)]
     mode: Option<Text<'a>>,
-    #[serde(borrow)]
     tools: Option<Vec<Choice<'a>>>,
 }
 

@@ -150,28 +150,23 @@ impl Names {
 
 /// A tool as it stands in the request.
 #[derive(Deserialize)]
+#[serde(bound(deserialize = "'de: 'a"))]
 struct Described<'a> {
-    #[serde(rename = "type", borrow)]
+    #[serde(rename = "type")]
     kind: Text<'a>,
-    #[serde(borrow)]
     name: Option<Text<'a>>,
-    #[serde(borrow)]
     description: Option<Text<'a>>,
-    #[serde(borrow)]
     parameters: Option<&'a RawValue>,
     strict: Option<bool>,
-    #[serde(borrow)]
     format: Option<Format<'a>>,
-    #[serde(borrow)]
     tools: Option<Vec<&'a RawValue>>,
 }
 
 /// What a custom tool's input looks like.
 #[derive(Deserialize)]
+#[serde(bound(deserialize = "'de: 'a"))]
 struct Format<'a> {
-    #[serde(borrow)]
     syntax: Option<Text<'a>>,
-    #[serde(borrow)]
     definition: Option<Text<'a>>,
 }
 
