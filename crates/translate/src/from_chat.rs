@@ -252,20 +252,3 @@ impl<'a> JsonSchema<'a> {
         self.schema.ok_or_else(|| BadRequest::new(path, format!("`{path}` is missing")))
     }
 }
-
-/// What is refused for every provider: more than text is asked for, or a search of the web.
-pub(super) fn refuse_more_than_text(
-    modalities: Option<&RawValue>,
-    web_search_options: Option<&RawValue>,
-    reason: &str,
-) -> Result<(), BadRequest> {
-    let text_alone = |raw: &RawValue| {
-        serde_json::from_str::<Vec<Text<'_>>>(raw.get())
-            .is_ok_and(|kinds| kinds.iter().all(|Text(kind)| kind == "text"))
-    };
-    fields::refuse(&[("modalities", modalities.filter(|raw| !text_alone(raw)))], reason)?;
-    // An empty object asks for a search, too.
-    let search =
-        |_| BadRequest::new("web_search_options", format!("`web_search_options` {reason}"));
-    web_search_options.map(search).map_or(Ok(()), Err)
-}

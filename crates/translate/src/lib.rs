@@ -23,13 +23,15 @@
 //! - [`node_chat`]: the node protocol's consumers for Chat Completions
 //! - `chat_request`, `message_request`: requests as they are written for a provider
 //! - `instruct`: instructions among the messages of a Chat Completions request
-//! - `from_chat`: a Chat Completions request, as every pair reads it
+//! - `chat_body`, `from_chat`: a Chat Completions request, as every pair reads it, and its parts
 //! - `errors`: a backend's error for a client of OpenAI's APIs
 
 mod answer;
 pub mod chat;
+mod chat_body;
 pub mod chat_messages;
 pub mod chat_node;
+
 mod chat_request;
 pub mod chat_responses;
 pub mod completions_chat;

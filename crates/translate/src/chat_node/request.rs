@@ -5,7 +5,9 @@ use protocol::{
     node::{Message, Role, Task},
     usage::estimate_tokens,
 };
-use serde_json::{Map, Value};
+use serde_json::{Value, value::RawValue};
+
+use crate::chat_body::ChatBody;
 
 /// How many tokens an answer may have when the client does not say.
 pub const DEFAULT_TOKENS: u32 = 1024;
@@ -50,55 +52,61 @@ impl Order {
 /// # Errors
 /// [`BadRequest`] for a body that is none, and for what no task can carry.
 pub fn request(body: &[u8]) -> Result<Order, BadRequest> {
-    let mut chat: Map<String, Value> = serde_json::from_slice(body).map_err(|error| {
-        BadRequest { param: None, message: format!("the body is no JSON object: {error}") }
+    let chat: ChatBody<'_> = serde_json::from_slice(body).map_err(|error| BadRequest {
+        param: None,
+        message: format!("the body is no JSON object: {error}"),
     })?;
-    chat.retain(|_, value| !value.is_null());
     refuse(&chat)?;
-    let (system, messages) = conversation(chat.remove("messages"))?;
+    let (system, messages) = conversation(chat.messages.map(value))?;
+    let options = chat.stream_options.map(value);
     Ok(Order {
         system,
         messages,
         max_new_tokens: max_tokens(&chat)?,
         temperature: temperature(&chat)?,
-        stops: stops(chat.remove("stop"))?,
-        streaming: chat.get("stream").is_some_and(is_true),
-        include_usage: chat
-            .get("stream_options")
+        stops: stops(chat.stop.map(value))?,
+        streaming: chat.stream.map(value).as_ref().is_some_and(is_true),
+        include_usage: options
+            .as_ref()
             .and_then(|options| options.get("include_usage"))
             .is_some_and(is_true),
     })
 }
 
-/// What would be lost without the client's noticing.
-fn refuse(chat: &Map<String, Value>) -> Result<(), BadRequest> {
-    let refused = |(name, is_harmless): (&'static str, IsHarmless)| {
-        let value = chat.get(name)?;
-        (!is_harmless(value)).then_some(name)
-    };
-    let without_tools = chat.get("tool_choice").is_some_and(|choice| choice == "none");
-    let tools = REFUSED.into_iter().filter(|(name, _)| *name != "tools" || !without_tools);
-    match tools.filter_map(refused).next() {
-        None => Ok(()),
-        Some(name) => Err(cannot(name, &format!("`{name}`"))),
-    }
+/// The value of a field; `null`, which nothing accepts, where it is nested too deeply to be read.
+fn value(raw: &RawValue) -> Value {
+    serde_json::from_str(raw.get()).unwrap_or_default()
 }
 
 /// Whether nothing is lost by dropping a parameter of this value.
 type IsHarmless = fn(&Value) -> bool;
 
-/// Each with when it is harmless.
-const REFUSED: [(&str, IsHarmless); 9] = [
-    ("tools", is_empty),
-    ("functions", is_empty),
-    ("response_format", |format| format.get("type").is_some_and(|kind| kind == "text")),
-    ("n", |n| n.as_f64() == Some(1.0)),
-    ("logprobs", |logprobs| *logprobs == Value::Bool(false)),
-    ("top_logprobs", |count| count.as_f64() == Some(0.0)),
-    ("audio", |_| false),
-    ("modalities", |kinds| kinds.as_array().is_some_and(|kinds| kinds.iter().all(|k| k == "text"))),
-    ("web_search_options", |_| false),
-];
+/// Refuses what would be lost without the client's noticing.
+fn refuse(chat: &ChatBody<'_>) -> Result<(), BadRequest> {
+    let without_tools = chat.tool_choice.is_some_and(|choice| value(choice) == "none");
+    let text_alone = |kinds: &Value| {
+        kinds.as_array().is_some_and(|kinds| kinds.iter().all(|kind| kind == "text"))
+    };
+    let parameters: [(_, _, IsHarmless); 9] = [
+        ("tools", chat.raw_tools().filter(|_| !without_tools), is_empty),
+        ("functions", chat.functions, is_empty),
+        ("response_format", chat.response_format, |format| {
+            format.get("type").is_some_and(|kind| kind == "text")
+        }),
+        ("n", chat.n, |n| n.as_f64() == Some(1.0)),
+        ("logprobs", chat.logprobs, |logprobs| *logprobs == Value::Bool(false)),
+        ("top_logprobs", chat.top_logprobs, |count| count.as_f64() == Some(0.0)),
+        ("audio", chat.audio, |_| false),
+        ("modalities", chat.modalities, text_alone),
+        ("web_search_options", chat.web_search_options, |_| false),
+    ];
+    for (name, raw, is_harmless) in parameters {
+        if raw.is_some_and(|raw| !is_harmless(&value(raw))) {
+            return Err(cannot(name, &format!("`{name}`")));
+        }
+    }
+    Ok(())
+}
 
 fn is_empty(value: &Value) -> bool {
     value.as_array().is_some_and(Vec::is_empty)
@@ -179,20 +187,17 @@ fn part_text<'a>(part: &'a Value, path: &str) -> Result<&'a str, BadRequest> {
     text.and_then(Value::as_str).ok_or_else(words)
 }
 
-fn max_tokens(chat: &Map<String, Value>) -> Result<u32, BadRequest> {
-    let names = ["max_completion_tokens", "max_tokens"];
-    let Some(name) = names.into_iter().find(|name| chat.contains_key(*name)) else {
-        return Ok(DEFAULT_TOKENS);
-    };
+fn max_tokens(chat: &ChatBody<'_>) -> Result<u32, BadRequest> {
+    let Some((raw, name)) = chat.max_tokens() else { return Ok(DEFAULT_TOKENS) };
     let words = || BadRequest::new(name, format!("`{name}` must be a whole number over 0"));
-    let number = chat[name].as_u64().filter(|&number| number > 0).ok_or_else(words)?;
+    let number = value(raw).as_u64().filter(|&number| number > 0).ok_or_else(words)?;
     Ok(u32::try_from(number).unwrap_or(u32::MAX).min(i32::MAX as u32))
 }
 
-fn temperature(chat: &Map<String, Value>) -> Result<f64, BadRequest> {
-    let Some(given) = chat.get("temperature") else { return Ok(0.0) };
+fn temperature(chat: &ChatBody<'_>) -> Result<f64, BadRequest> {
+    let Some(given) = chat.temperature else { return Ok(0.0) };
     let words = || BadRequest::new("temperature", "`temperature` must be a number");
-    let given = given.as_f64().ok_or_else(words)?;
+    let given = value(given).as_f64().ok_or_else(words)?;
     Ok(if given < 0.01 { 0.0 } else { given.min(0.99) })
 }
 

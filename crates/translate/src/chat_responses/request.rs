@@ -6,13 +6,14 @@ use protocol::json::{
     self, BadRequest,
     fields::{self, Text},
 };
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 use serde_json::value::RawValue;
 
 use super::input::{Item, items};
 use crate::{
+    chat_body::ChatBody,
     context::Context,
-    from_chat::{Function, JsonSchema, ResponseFormat, forced_function, refuse_more_than_text},
+    from_chat::{Function, JsonSchema, ResponseFormat, forced_function},
 };
 
 /// Makes a Responses request of a Chat Completions request. See the [module](super) for what
@@ -21,43 +22,34 @@ use crate::{
 /// # Errors
 /// [`BadRequest`] for what cannot be carried over.
 pub fn request(body: &[u8], _: &Context) -> Result<Vec<u8>, BadRequest> {
-    let request: Request<'_> = fields::body(body)?;
-    request.refuse()?;
-    Ok(json::write(&request.into_responses()?).into_bytes())
+    let body: ChatBody<'_> = fields::body(body)?;
+    fields::refuse(&[("stop", body.stop)], NOT_IN_RESPONSES)?;
+    body.refuse(&["1"], NOT_IN_RESPONSES)?;
+    let tools = tools(&body.tools()?)?;
+    let effort = body.optional(body.reasoning_effort, "reasoning_effort")?;
+    let user = body.optional(body.user, "user")?;
+    let request = ResponsesRequest {
+        model: fields::text(body.model, "model")?,
+        input: items(body.messages)?,
+        // Without tools there is nothing to choose, and servers refuse the question.
+        tool_choice: body.tool_choice.map(tool_choice).transpose()?.filter(|_| !tools.is_empty()),
+        parallel_tool_calls: body.parallel_tool_calls()?.filter(|_| !tools.is_empty()),
+        tools,
+        text: text(body.response_format, body.optional(body.verbosity, "verbosity")?)?,
+        reasoning: effort.map(|Text(effort)| Reasoning { effort }),
+        max_output_tokens: body.max_tokens().map(|(raw, _)| raw),
+        temperature: body.temperature,
+        top_p: body.top_p,
+        metadata: body.metadata,
+        user: user.map(|Text(user)| user),
+        stream: body.streams()?,
+        store: false,
+    };
+    Ok(json::write(&request).into_bytes())
 }
 
 /// Why a parameter is refused.
 const NOT_IN_RESPONSES: &str = "cannot be carried over to the Responses API of the model server";
-
-#[derive(Deserialize)]
-#[serde(bound(deserialize = "'de: 'a"))]
-struct Request<'a> {
-    model: Text<'a>,
-    messages: Option<&'a RawValue>,
-    tools: Option<Vec<&'a RawValue>>,
-    tool_choice: Option<&'a RawValue>,
-    parallel_tool_calls: Option<bool>,
-    response_format: Option<&'a RawValue>,
-    verbosity: Option<Text<'a>>,
-    reasoning_effort: Option<Text<'a>>,
-    max_completion_tokens: Option<&'a RawValue>,
-    max_tokens: Option<&'a RawValue>,
-    temperature: Option<&'a RawValue>,
-    top_p: Option<&'a RawValue>,
-    metadata: Option<&'a RawValue>,
-    user: Option<Text<'a>>,
-    stream: Option<bool>,
-    stop: Option<&'a RawValue>,
-    n: Option<&'a RawValue>,
-    logprobs: Option<&'a RawValue>,
-    top_logprobs: Option<&'a RawValue>,
-    logit_bias: Option<&'a RawValue>,
-    functions: Option<&'a RawValue>,
-    function_call: Option<&'a RawValue>,
-    audio: Option<&'a RawValue>,
-    modalities: Option<&'a RawValue>,
-    web_search_options: Option<&'a RawValue>,
-}
 
 /// The body of `POST /v1/responses`.
 #[derive(Serialize)]
@@ -138,44 +130,6 @@ enum Format<'a> {
 #[derive(Serialize)]
 struct Reasoning<'a> {
     effort: Cow<'a, str>,
-}
-
-impl<'a> Request<'a> {
-    fn refuse(&self) -> Result<(), BadRequest> {
-        let parameters = [
-            ("stop", self.stop),
-            ("n", self.n.filter(|raw| raw.get() != "1")),
-            ("logprobs", self.logprobs),
-            ("top_logprobs", self.top_logprobs.filter(|raw| raw.get() != "0")),
-            ("logit_bias", self.logit_bias),
-            ("functions", self.functions),
-            ("function_call", self.function_call),
-            ("audio", self.audio),
-        ];
-        fields::refuse(&parameters, NOT_IN_RESPONSES)?;
-        refuse_more_than_text(self.modalities, self.web_search_options, NOT_IN_RESPONSES)
-    }
-
-    fn into_responses(self) -> Result<ResponsesRequest<'a>, BadRequest> {
-        let tools = tools(self.tools.as_deref().unwrap_or_default())?;
-        let tool_choice = self.tool_choice.map(tool_choice).transpose()?;
-        Ok(ResponsesRequest {
-            model: self.model.0,
-            input: items(self.messages)?,
-            tool_choice: tool_choice.filter(|_| !tools.is_empty()),
-            parallel_tool_calls: self.parallel_tool_calls.filter(|_| !tools.is_empty()),
-            tools,
-            text: text(self.response_format, self.verbosity)?,
-            reasoning: self.reasoning_effort.map(|Text(effort)| Reasoning { effort }),
-            max_output_tokens: self.max_completion_tokens.or(self.max_tokens),
-            temperature: self.temperature,
-            top_p: self.top_p,
-            metadata: self.metadata,
-            user: self.user.map(|Text(user)| user),
-            stream: self.stream.unwrap_or(false),
-            store: false,
-        })
-    }
 }
 
 fn tools<'a>(asked: &[&'a RawValue]) -> Result<Vec<Tool<'a>>, BadRequest> {
