@@ -1,11 +1,10 @@
 //! What a backend sends as chunks of the mesh's. Pure.
 
 use protocol::{
-    failure::BadAnswer,
     json::clip,
     mesh::cluster::ErrorCode,
     openai::chunk,
-    sse::{EventReader, begins_like_sse},
+    sse::{EventReader, EventTooLong, begins_like_sse},
 };
 use serde_json::value::RawValue;
 
@@ -93,26 +92,20 @@ impl Chunks {
         }
     }
 
+    /// Reads events, which go on to `out`. The reader is taken out, so that an event may change the rest.
     fn events(
         &mut self,
         read: impl FnOnce(
             &mut EventReader,
-            &mut dyn FnMut(&[u8]) -> Result<(), BadAnswer>,
-        ) -> Result<(), BadAnswer>,
+            &mut dyn FnMut(&[u8]) -> Result<(), Refused>,
+        ) -> Result<(), Refused>,
         out: &mut Vec<Box<RawValue>>,
     ) -> Result<(), Refused> {
         let kind = std::mem::replace(&mut self.kind, Kind::Unknown(Vec::new()));
         let Kind::Events(mut reader) = kind else { return Ok(()) };
-        let mut refused = None;
-        let result = read(&mut reader, &mut |event| {
-            self.event(event, out).map_err(|why| {
-                let bad = BadAnswer(why.words.clone());
-                refused = Some(why);
-                bad
-            })
-        });
+        let result = read(&mut reader, &mut |event| self.event(event, out));
         self.kind = Kind::Events(reader);
-        result.map_err(|BadAnswer(why)| refused.unwrap_or_else(|| failed(&why)))
+        result
     }
 
     fn event(&mut self, event: &[u8], out: &mut Vec<Box<RawValue>>) -> Result<(), Refused> {
@@ -162,6 +155,12 @@ fn keep(kept: &mut Vec<u8>, bytes: &[u8]) -> Result<(), Refused> {
     }
     kept.extend_from_slice(bytes);
     Ok(())
+}
+
+impl From<EventTooLong> for Refused {
+    fn from(too_long: EventTooLong) -> Self {
+        failed(&too_long.to_string())
+    }
 }
 
 fn failed(why: &str) -> Refused {

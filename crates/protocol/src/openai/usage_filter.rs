@@ -7,7 +7,7 @@ use bytes::{Bytes, BytesMut};
 use memchr::memmem::Finder;
 use serde::{Deserialize, de::IgnoredAny};
 
-use crate::sse::Boundary;
+use crate::sse::{Boundary, line::event_len};
 
 /// The longest event that may be held back, in bytes. The chunk that is looked for is far shorter.
 pub const MAX_HELD: usize = 64 * 1024;
@@ -130,19 +130,6 @@ fn without_usage(stream: Bytes) -> Filtered {
     let mut pass = BytesMut::with_capacity(kept_len);
     kept.into_iter().for_each(|event| pass.extend_from_slice(&stream[event]));
     Filtered { pass: pass.freeze(), rest }
-}
-
-/// The length of the event that this begins with, the empty line at its end included.
-fn event_len(stream: &[u8]) -> Option<usize> {
-    let mut at = 0;
-    loop {
-        let line = memchr::memchr2(b'\n', b'\r', &stream[at..])?;
-        let crlf = stream[at + line..].starts_with(b"\r\n");
-        at += line + 1 + usize::from(crlf);
-        if line == 0 {
-            return Some(at);
-        }
-    }
 }
 
 /// Whether an event is a chunk without choices and with usage.

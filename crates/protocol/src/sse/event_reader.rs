@@ -1,5 +1,6 @@
 //! A stream of events, read incrementally.
 
+use super::line::next_line;
 use crate::json::clip;
 
 /// The longest event that is read, in bytes.
@@ -40,25 +41,16 @@ impl EventReader {
         chunk: &[u8],
         mut event: impl FnMut(&[u8]) -> Result<(), E>,
     ) -> Result<(), E> {
-        let mut rest = chunk;
-        if self.after_cr && rest.first() == Some(&b'\n') {
-            rest = &rest[1..];
-        }
+        // The other half of a `\r\n` that was cut in two.
+        let mut at = usize::from(self.after_cr && chunk.first() == Some(&b'\n'));
         self.after_cr = self.after_cr && chunk.is_empty();
-        while let Some(at) = memchr::memchr2(b'\n', b'\r', rest) {
-            self.line.extend_from_slice(&rest[..at]);
-            let cr = rest[at] == b'\r';
-            rest = &rest[at + 1..];
-            if cr {
-                match rest.first() {
-                    Some(b'\n') => rest = &rest[1..],
-                    Some(_) => {}
-                    None => self.after_cr = true,
-                }
-            }
+        while let Some(line) = next_line(chunk, at) {
+            self.line.extend_from_slice(&chunk[line.text]);
+            self.after_cr = line.cut_after_cr;
+            at = line.next;
             self.end_line(&mut event)?;
         }
-        self.line.extend_from_slice(rest);
+        self.line.extend_from_slice(&chunk[at..]);
         if self.line.len() + self.data.len() > MAX_EVENT {
             return Err(EventTooLong.into());
         }
