@@ -12,17 +12,17 @@ use anyhow::{Context, bail};
 use base::Secret;
 use seal::Identity;
 
-/// The directory of one running server. Nobody else uses it until this is dropped.
+/// The locked data directory of a server. Nothing else uses it until this is dropped.
 #[derive(Debug)]
 pub struct DataDir {
     path: PathBuf,
-    /// Whether somebody has used it before.
+    /// Whether a server has used it before.
     used: bool,
     _lock: File,
 }
 
 impl DataDir {
-    /// Takes the directory, and makes it, for its owner only, if there is none.
+    /// Locks the directory. If there is none, makes one that only its owner can enter.
     ///
     /// # Errors
     /// When it cannot be made or written, or another Warren uses it.
@@ -32,7 +32,7 @@ impl DataDir {
         let lock = path.join("lock");
         let used = lock.exists();
         let lock = private().open(lock).with_context(|| {
-            format!("the data directory {shown} cannot be written: {}", way_out())
+            format!("the data directory {shown} cannot be written: {}", remedy())
         })?;
         match lock.try_lock() {
             Ok(()) => {}
@@ -45,8 +45,8 @@ impl DataDir {
         Ok(Self { path: path.to_owned(), used, _lock: lock })
     }
 
-    /// The database file, made empty and readable by its owner only when there is none; what the
-    /// database writes beside it is as readable as it is. That one is gone is said in the log.
+    ///     /// The database file. If there is none, makes an empty one that only its owner can read; SQLite gives the
+    /// files beside it the same mode. A database that has disappeared is logged.
     ///
     /// # Errors
     /// When it cannot be made or written.
@@ -61,12 +61,12 @@ impl DataDir {
         }
         private()
             .open(&path)
-            .with_context(|| format!("the database {shown} cannot be written: {}", way_out()))?;
+            .with_context(|| format!("the database {shown} cannot be written: {}", remedy()))?;
         Ok(path)
     }
 
-    /// The token in a file of the directory, readable by its owner only; made, of `prefix` and
-    /// 256 random bits, when there is none.
+    ///     /// The token in a file of the directory. If there is none, makes one of `prefix` and 256 random bits that
+    /// only the owner can read.
     ///
     /// # Errors
     /// When it cannot be read or made.
@@ -94,12 +94,11 @@ pub fn has_database(data_dir: &Path) -> bool {
     data_dir.join(DATABASE).exists()
 }
 
-fn way_out() -> &'static str {
+fn remedy() -> &'static str {
     "make it writable for the user that runs Warren, or give another directory with --data-dir"
 }
 
-/// Makes the directory unless it is there. One that is there keeps its mode: it may be others',
-/// too, as `/tmp` is.
+/// Makes the directory unless it exists. An existing one keeps its mode, as it may be shared, like `/tmp`.
 fn make(path: &Path) -> std::io::Result<()> {
     if path.is_dir() {
         return Ok(());
@@ -110,7 +109,7 @@ fn make(path: &Path) -> std::io::Result<()> {
     DirBuilder::new().mode(0o700).create(path)
 }
 
-/// A file that is written, and readable by its owner only when it is made.
+/// Opens a file for writing; a new one is readable by its owner only.
 pub(crate) fn private() -> OpenOptions {
     let mut options = OpenOptions::new();
     options.create(true).write(true).truncate(false).mode(0o600);
@@ -130,8 +129,8 @@ pub fn read_token(data_dir: &Path, name: &str) -> anyhow::Result<Option<Secret>>
     }
 }
 
-/// Who the node of a data directory is in the mesh. A key is made when there is none, and so is the
-/// directory; a server that runs there goes on.
+/// The identity of a data directory's node in the mesh. Makes the key, and the directory, if there is none.
+/// It does not disturb a server that runs there.
 ///
 /// # Errors
 /// When the key cannot be read or made, or others can read it.

@@ -1,7 +1,7 @@
-//! Which version of HTTP a client speaks, found out without losing a byte.
+//! Detects which version of HTTP a client speaks.
 //!
-//! What one read brought is read again by the connection, in one piece: a request that came in one
-//! packet is parsed from one buffer.
+//! The connection reads the same bytes again, in one piece, so that a request that came in one packet is
+//! parsed from one buffer.
 
 use std::{
     io,
@@ -11,10 +11,10 @@ use std::{
 
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, ReadBuf};
 
-/// What a client of HTTP/2 says first (RFC 9113 section 3.4). Anything else is HTTP/1.
+/// The first bytes of HTTP/2 (RFC 9113 section 3.4). Anything else is HTTP/1.
 const PREFACE: &[u8; 24] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
 
-/// Bytes read at once to find out.
+/// The size of the first read.
 const FIRST_READ: usize = 4 * 1024;
 
 /// The version that a client speaks.
@@ -26,11 +26,10 @@ pub(crate) enum Version {
     Http2,
 }
 
-/// Reads until the version is known, and gives the stream back as if nothing had been read.
+/// Reads until the version is known, and returns the stream as if nothing had been read.
 ///
 /// # Errors
-/// When the stream breaks, or its own deadline passes. A client that leaves without a word is
-/// taken for one of HTTP/1, which ends at once.
+/// When the stream breaks, or its own deadline passes. A client that leaves without a byte counts as HTTP/1, which ends at once.
 pub(crate) async fn version<S>(mut stream: S) -> io::Result<(Version, Reread<S>)>
 where
     S: AsyncRead + Unpin,
@@ -115,7 +114,7 @@ mod tests {
 
     use super::*;
 
-    async fn told(said: &[u8]) -> Version {
+    async fn detected(said: &[u8]) -> Version {
         let (mut client, server) = duplex(said.len().max(1));
         client.write_all(said).await.unwrap();
         drop(client);
@@ -127,13 +126,13 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn versions_are_told_apart_and_nothing_is_lost() {
-        assert_eq!(told(b"GET / HTTP/1.1\r\n\r\n").await, Version::Http1);
-        assert_eq!(told(&[&PREFACE[..], b"settings"].concat()).await, Version::Http2);
-        assert_eq!(told(b"PRI * HTTP/1.1\r\n\r\n").await, Version::Http1);
-        assert_eq!(told(b"PRI * HT").await, Version::Http1);
-        assert_eq!(told(b"").await, Version::Http1);
-        assert_eq!(told(&[b'x'; 10_000]).await, Version::Http1);
+    async fn versions_are_told_apart_without_losing_bytes() {
+        assert_eq!(detected(b"GET / HTTP/1.1\r\n\r\n").await, Version::Http1);
+        assert_eq!(detected(&[&PREFACE[..], b"settings"].concat()).await, Version::Http2);
+        assert_eq!(detected(b"PRI * HTTP/1.1\r\n\r\n").await, Version::Http1);
+        assert_eq!(detected(b"PRI * HT").await, Version::Http1);
+        assert_eq!(detected(b"").await, Version::Http1);
+        assert_eq!(detected(&[b'x'; 10_000]).await, Version::Http1);
     }
 
     #[tokio::test]

@@ -1,56 +1,56 @@
-//! Config, roles, telemetry, start and drain: joins the machines to their shells.
+//! Configuration, telemetry, start and drain: puts a server together.
 //!
 //! The only crate that knows both the APIs and the providers, and the only one that decides which
 //! path belongs to whom.
 //!
-//! - [`options`]: settings as they are written: flags, environment, file
-//! - [`settings`]: what they mean
+//! - [`options`]: settings as they are written in flags, environment and file
+//! - [`settings`]: their values, with the defaults
 //! - [`data`]: the data directory, its lock and its tokens
 //! - [`server`]: a running server, from start to drain
-//! - `parts`: what it is made of
-//! - `remember`: which models are served, over a restart too
-//! - [`ledger`]: a row for each job, written off the request path
-//! - `keeper`: keys expire, are settled, and remember their last use
-//! - [`stopped`]: administration of a server that is not running
-//! - [`listener`]: TCP, TLS and HTTP connections
-//! - `greeting`, `guard`: which HTTP a client speaks; a deadline for what it does not read
-//! - `strict`, `streams`: ambiguous requests; connections that ask for nothing
-//! - [`peering`]: its part in the mesh, and the relay
-//! - `working`: its workspace: terminals, agents, files and teams
-//! - `mdns`: lets the server be found on the local network, if it is told to
-//! - `room_keeper`: rooms' watchers are told of jobs, and what nobody uses ends
-//! - [`routes`]: which path belongs to whom
-//! - `sockets`: whom a WebSocket is for, where several protocols share a path
+//! - `parts`: builds its parts from the settings
+//! - `known_models`: which models were served, kept over a restart
+//! - `ledger`: a row for each job, written off the request path
+//! - `key_keeper`: expiry, settlement and last use of keys
+//! - [`offline`]: administration of a server that is not running
+//! - `listener`: TCP, TLS and HTTP connections
+//! - `greeting`: which version of HTTP a client speaks; `write_deadline`: for clients that do not read
+//! - `strict`: ambiguous requests; `streams`: HTTP/2 connections without requests
+//! - [`peering`]: the mesh and the relay
+//! - `workspace_part`: the workspace, started when it is needed
+//! - `announcement`: the server on the local network, by mDNS
+//! - `room_keeper`: events of jobs for rooms; the end of unused rooms
+//! - `routes`: which part answers which path
+//! - `sockets`: which part gets a WebSocket on the shared path
 //! - [`telemetry`]: logs and metrics
-//! - [`signals`]: when to stop, and when to stop at once
+//! - [`signals`]: SIGTERM and SIGINT
 
+mod announcement;
 pub mod data;
 mod greeting;
-mod guard;
-mod keeper;
-pub mod ledger;
-pub mod listener;
-mod mdns;
+mod key_keeper;
+mod known_models;
+mod ledger;
+mod listener;
+pub mod offline;
 pub mod options;
 mod parts;
 pub mod peering;
-mod remember;
 mod room_keeper;
-pub mod routes;
+mod routes;
 pub mod server;
 pub mod settings;
 pub mod signals;
 mod sockets;
-pub mod stopped;
 mod streams;
 mod strict;
 pub mod telemetry;
-mod working;
+mod workspace_part;
+mod write_deadline;
 
+pub use offline::OfflineServer;
 pub use options::{ConfigFile, ServeOptions};
 pub use server::Server;
 pub use settings::Settings;
-pub use stopped::Stopped;
 
 /// The version of this Warren.
 pub const VERSION: &str = env!("CARGO_PKG_VERSION");

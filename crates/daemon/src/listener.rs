@@ -27,17 +27,17 @@ use wire::{Acknowledging, Io, PromptAcks};
 
 use crate::{
     greeting::{Version, version},
-    guard::Guarded,
     sockets,
     streams::Streams,
     strict::Strict,
     telemetry::metrics::Metrics,
+    write_deadline::WriteDeadline,
 };
 
 /// How long a TLS handshake may take.
 const HANDSHAKE: Duration = Duration::from_secs(10);
 
-/// How long a client may take until it is known which version of HTTP it speaks.
+/// How long a client may take to show which version of HTTP it speaks.
 const GREETING: Duration = Duration::from_secs(10);
 
 /// How long a connection may be idle, or take for a request's head.
@@ -47,19 +47,19 @@ const IDLE: Duration = Duration::from_secs(75);
 /// client that does not read, besides the last piece.
 const BUFFER: usize = 64 * 1024;
 
-/// A pause after the machine has refused a connection, usually for want of files.
+/// The pause after a failed accept, usually for lack of file descriptors: the next one would fail, too.
 const REFUSED: Duration = Duration::from_millis(50);
 
-/// After so much silence the kernel asks a peer for a sign of life, then so often, so many times.
+/// TCP keep-alive: the first probe comes after this silence, then a few more.
 const SILENT: Duration = Duration::from_secs(30);
 const ASK_AGAIN: Duration = Duration::from_secs(10);
 const ASK_TIMES: u32 = 3;
 
-/// Files kept for what is not a consumer's connection.
+/// File descriptors kept for everything but consumers' connections.
 const SPARE_FILES: u64 = 128;
 
 /// The one listener of a server.
-pub struct Listener {
+pub(crate) struct Listener {
     tcp: TcpListener,
     tls: Option<TlsAcceptor>,
     router: Cors<Router>,
@@ -70,12 +70,8 @@ pub struct Listener {
 }
 
 impl Listener {
-    /// Binds the address. A client that reads nothing of what waits for it for as long as
-    /// `patience` is given up.
-    ///
-    /// # Errors
-    /// When it is taken, or not this machine's.
-    pub async fn bind(
+    ///     /// Binds the address. A client that reads nothing for `patience` while data waits is disconnected.
+    pub(crate) async fn bind(
         address: SocketAddr,
         tls: Option<Arc<ServerConfig>>,
         router: Cors<Router>,
@@ -95,17 +91,12 @@ impl Listener {
         })
     }
 
-    /// Where it listens.
-    ///
-    /// # Errors
-    /// When the socket does not tell.
-    pub fn address(&self) -> io::Result<SocketAddr> {
+    pub(crate) fn address(&self) -> io::Result<SocketAddr> {
         self.tcp.local_addr()
     }
 
-    /// Accepts connections until `stop`; then those that are idle are closed, and the others when
-    /// their response is out. The tracker knows which are left.
-    pub async fn run(self, stop: CancellationToken) -> TaskTracker {
+    ///     /// Accepts connections until `stop`. Then idle ones are closed, and the others after their response. The tracker holds those that are left.
+    pub(crate) async fn run(self, stop: CancellationToken) -> TaskTracker {
         let serving = self.accept(&stop);
         tokio::select! {
             () = serving => {}
@@ -146,7 +137,7 @@ impl Listener {
     ) -> impl Future<Output = ()> + use<> {
         let (tls, router, patience) = (self.tls.clone(), self.router.clone(), self.patience);
         async move {
-            // Without it a small write may wait for the acknowledgement of the one before.
+            // With Nagle's algorithm a token would wait for the acknowledgement of the one before.
             let _ = stream.set_nodelay(true);
             keep_alive(&stream);
             let (stream, acks) = Acknowledging::new(stream);
@@ -160,8 +151,7 @@ impl Listener {
     }
 }
 
-/// A peer that is gone without a word is found out by the kernel within a minute or so, also where
-/// nobody has anything to say.
+/// Lets the kernel find peers that vanished, within a minute or so, even on idle connections.
 fn keep_alive(stream: &TcpStream) {
     let set = sockopt::set_socket_keepalive(stream, true)
         .and_then(|()| sockopt::set_tcp_keepidle(stream, SILENT))
@@ -215,11 +205,11 @@ impl Client {
         S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
     {
         let Self { router, peer, acks, stop, patience } = self;
-        let io = TokioIo::new(Guarded::new(stream, patience));
+        let io = TokioIo::new(WriteDeadline::new(stream, patience));
         let from = move |mut request: http::Request<hyper::body::Incoming>| {
             request.extensions_mut().insert(Peer(peer.ip()));
             request.extensions_mut().insert(acks.clone());
-            sockets::lead(&mut request);
+            sockets::redirect_node(&mut request);
             request.map(axum::body::Body::new)
         };
         let service = Strict(router.map_request(from)).map_response(api::head::with_request_id);
@@ -284,7 +274,7 @@ mod tests {
 
     const PATIENCE: Duration = Duration::from_secs(60);
 
-    /// A listener whose one page is larger than what sockets hold.
+    /// A listener whose only page is larger than the socket buffers.
     async fn start(stop: &CancellationToken) -> (SocketAddr, tokio::task::JoinHandle<TaskTracker>) {
         let router = Router::new().route("/", get(async || vec![b'x'; 64 << 20]));
         let router = Cors::new(router, access::LocalRules::default());
@@ -306,7 +296,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_client_that_does_not_read_is_closed_and_whatever_is_asked_has_an_id() {
+    async fn a_client_that_does_not_read_is_closed_and_its_answer_has_a_request_id() {
         let stop = CancellationToken::new();
         let (address, listening) = start(&stop).await;
         let mut client = TcpStream::connect(address).await.unwrap();
@@ -327,7 +317,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_client_of_http2_that_asks_for_nothing_is_closed_whatever_frames_it_sends() {
+    async fn an_http2_client_without_requests_is_closed_whatever_frames_it_sends() {
         const SETTINGS: u8 = 4;
         const PING: u8 = 6;
         let (address, _listening) = start(&CancellationToken::new()).await;
@@ -343,7 +333,7 @@ mod tests {
         }
     }
 
-    /// Whether the connection stands a while after these frames.
+    /// Whether the connection is still open 10 s after these frames.
     async fn is_served(client: &mut TcpStream, frames: &[u8]) -> bool {
         let written = client.write_all(frames).await;
         tokio::time::sleep(Duration::from_secs(10)).await;

@@ -1,4 +1,4 @@
-//! Settings as they are written: a flag over an environment variable over the file.
+//! Settings as they are written. A flag wins over an environment variable, which wins over the file.
 
 use std::{
     collections::BTreeMap,
@@ -152,7 +152,7 @@ macro_rules! options {
         }
 
         impl $name {
-            /// These settings, and those of `other` where these say nothing.
+            /// Fills settings that are not given with those of `other`.
             #[must_use]
             pub fn or(self, other: Self) -> Self {
                 Self { $($field: self.$field.or(other.$field),)+ }
@@ -491,7 +491,7 @@ impl fmt::Display for ConfigFile {
     }
 }
 
-/// Takes a section out of a file; what is absent says nothing.
+/// Takes a section out of a file. An absent one is empty.
 fn section<T: DeserializeOwned + Default>(
     table: &mut toml::Table,
     name: &str,

@@ -1,4 +1,4 @@
-//! What a server is made of, each part as its settings want it.
+//! Builds the parts of a server from its settings.
 
 use std::sync::Arc;
 
@@ -13,15 +13,15 @@ use store::{KeyStore, RoomStore, SqliteStore};
 
 use crate::{
     data::{ADMIN_TOKEN, CLIENT_TOKEN, DataDir, WORKER_SECRET},
-    keeper::Settling,
+    key_keeper::KeySettlement,
+    known_models::KnownModels,
     ledger::Ledger,
     options::Routing,
-    remember::Remember,
     settings::Settings,
-    telemetry::{metrics::Metrics, requests::RequestLog},
+    telemetry::{metrics::Metrics, request_log::RequestLog},
 };
 
-/// What is presented to a server beside its keys.
+/// The secrets that a server accepts beside its keys.
 pub(crate) struct Tokens {
     pub(crate) worker: Secret,
     pub(crate) admin: Secret,
@@ -29,8 +29,8 @@ pub(crate) struct Tokens {
 }
 
 impl Tokens {
-    /// Those that are given; the others are kept in the data directory.
-    pub(crate) fn kept(settings: &Settings, data: &DataDir) -> anyhow::Result<Self> {
+    /// Takes those of the settings, and the others from the data directory.
+    pub(crate) fn load(settings: &Settings, data: &DataDir) -> anyhow::Result<Self> {
         let kept = |given: &Option<Secret>, name, prefix| match given {
             Some(secret) => Ok(secret.clone()),
             None => data.token(name, prefix),
@@ -47,7 +47,7 @@ impl Tokens {
     }
 }
 
-/// The keys that are kept, and the ready-made one.
+/// The stored keys and the ready-made one.
 pub(crate) fn keys(
     store: &Arc<SqliteStore>,
     client_token: Option<&Secret>,
@@ -62,18 +62,18 @@ pub(crate) fn keys(
     Ok(keys)
 }
 
-/// Who is told of each job, in this order.
+/// The observers of jobs, in the order in which they are called.
 pub(crate) fn observers(
     settings: &Settings,
     keys: &Keys,
-    models: &Arc<Remember>,
+    models: &Arc<KnownModels>,
     metrics: &Arc<Metrics>,
     requests: &Arc<RecentRequests>,
     ledger: &Arc<Ledger>,
 ) -> Vec<Arc<dyn Observer>> {
     let mut observers: Vec<Arc<dyn Observer>> = vec![
-        Arc::new(Settling(keys.clone())),
-        Arc::<Remember>::clone(models),
+        Arc::new(KeySettlement(keys.clone())),
+        Arc::<KnownModels>::clone(models),
         Arc::<Metrics>::clone(metrics),
         Arc::new(RequestLog),
         Arc::<RecentRequests>::clone(requests),
@@ -109,7 +109,6 @@ pub(crate) fn model_nodes(settings: &Settings, keys: Keys, scheduler: &Scheduler
     ModelNodes::new(NodeSettings { lenders: LenderRules { secret, keys } }, scheduler.clone())
 }
 
-/// The rooms that are kept.
 pub(crate) fn rooms(settings: &Settings, store: &Arc<SqliteStore>) -> anyhow::Result<Rooms> {
     let kept: Arc<dyn RoomStore> = Arc::<SqliteStore>::clone(store);
     Ok(Rooms::open(kept, rooms::Settings { idle: settings.room_idle }, Moment::now().wall_ms)?)
@@ -117,7 +116,7 @@ pub(crate) fn rooms(settings: &Settings, store: &Arc<SqliteStore>) -> anyhow::Re
 
 pub(crate) fn names(
     settings: &Settings,
-    models: &Remember,
+    models: &KnownModels,
     rooms: &Rooms,
     by_message: Arc<MessageJobs>,
 ) -> Names {

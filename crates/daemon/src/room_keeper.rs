@@ -1,4 +1,4 @@
-//! Looks after rooms: tells their watchers of jobs, and ends what nobody uses.
+//! Reports jobs to the watchers of rooms, and ends unused rooms.
 
 use std::{sync::Arc, time::Duration};
 
@@ -11,22 +11,22 @@ use scheduler::{JobEnd, JobFacts, Observer, Outcome, Scheduler};
 use tokio::time::{MissedTickBehavior, interval};
 use tokio_util::sync::CancellationToken;
 
-/// How often it is looked who was not heard of, and what nobody uses.
+/// How often silent participants and unused rooms are looked for.
 const SWEEP: Duration = Duration::from_secs(10);
 
-/// Tells the watchers of a room of its jobs.
+/// Reports the jobs of a room to its watchers.
 pub(crate) struct RoomEvents {
     rooms: Rooms,
     by_message: Arc<MessageJobs>,
 }
 
 impl RoomEvents {
-    /// `by_message`: the jobs whose tokens and end are told by whoever reads their answer.
+    /// `by_message`: jobs of an `llm:request`. Their tokens and end are reported by the reader of the answer.
     pub(crate) fn new(rooms: Rooms, by_message: Arc<MessageJobs>) -> Self {
         Self { rooms, by_message }
     }
 
-    /// The room of a job; `None` for all jobs of the server itself, at next to no cost.
+    /// The room of a job. Cheap for jobs of the server itself, which have none.
     fn room(&self, job: &JobFacts) -> Option<Arc<Room>> {
         self.rooms.of_scope(&job.scope)
     }
@@ -91,7 +91,7 @@ fn metrics(ended: &JobEnd) -> AnswerMetrics {
     )
 }
 
-/// Looks after the rooms until `stop`.
+/// Runs until `stop`.
 pub(crate) async fn keep(rooms: Rooms, scheduler: Scheduler, stop: CancellationToken) {
     let mut looks = interval(SWEEP);
     looks.set_missed_tick_behavior(MissedTickBehavior::Delay);

@@ -1,4 +1,4 @@
-//! Which path belongs to whom.
+//! Which part answers which path.
 
 use std::sync::Arc;
 
@@ -20,43 +20,43 @@ use crate::{
     peering::{self, Relay},
     sockets,
     telemetry::metrics::Metrics,
-    working::{self, Working},
+    workspace_part::{self, WorkspacePart},
 };
 
 /// The content type of OpenMetrics.
 pub(crate) const OPENMETRICS: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
 
 #[derive(Clone)]
-struct Operator {
+struct MetricsState {
     api: Api,
     scheduler: Scheduler,
     metrics: Arc<Metrics>,
     mesh: Option<Mesh>,
     relay: Option<Relay>,
-    workspace: Option<Working>,
+    workspace: Option<WorkspacePart>,
 }
 
-/// Who takes the connections of providers, peers and clients of the workspace.
-pub(crate) struct Doors {
+/// The parts that accept connections of providers, peers and clients of the workspace.
+pub(crate) struct Acceptors {
     pub(crate) workers: RelayWorkers,
     pub(crate) nodes: ModelNodes,
     pub(crate) participants: Participants,
     pub(crate) mesh: Option<Mesh>,
     pub(crate) relay: Option<Relay>,
-    pub(crate) workspace: Option<Working>,
+    pub(crate) workspace: Option<WorkspacePart>,
 }
 
-/// All that the listener serves. `local` tells which pages may use the server without a key.
+/// The router of the listener. `local`: the pages that may use the server without a key.
 pub(crate) fn router(
     api: Api,
-    doors: Doors,
+    doors: Acceptors,
     scheduler: Scheduler,
     metrics: Arc<Metrics>,
     local: LocalRules,
 ) -> Cors<Router> {
-    let Doors { workers, nodes, participants, mesh, relay, workspace } = doors;
+    let Acceptors { workers, nodes, participants, mesh, relay, workspace } = doors;
     let of_mesh = peering::router(api.clone(), mesh.clone(), relay.clone());
-    let operator = Operator {
+    let operator = MetricsState {
         api: api.clone(),
         scheduler,
         metrics,
@@ -86,7 +86,7 @@ pub(crate) fn router(
     Cors::new(router, local)
 }
 
-/// A response that asks for an upgrade names what to.
+/// Adds the protocol to a response that demands an upgrade (RFC 9110 section 7.8).
 fn upgrade(mut response: Response) -> Response {
     if response.status() == StatusCode::UPGRADE_REQUIRED {
         let headers = response.headers_mut();
@@ -96,8 +96,8 @@ fn upgrade(mut response: Response) -> Response {
     response
 }
 
-async fn show_metrics(State(operator): State<Operator>, request: Request) -> Response {
-    let Operator { api, scheduler, metrics, mesh, relay, workspace } = operator;
+async fn show_metrics(State(operator): State<MetricsState>, request: Request) -> Response {
+    let MetricsState { api, scheduler, metrics, mesh, relay, workspace } = operator;
     let (uri, headers) = (request.uri(), request.headers());
     if !api.may_read_metrics(request.extensions(), uri, headers) {
         let words = "metrics are for local requests, or those with the administrator's token \
@@ -109,7 +109,7 @@ async fn show_metrics(State(operator): State<Operator>, request: Request) -> Res
     let (mesh, relay) = (mesh.map(|mesh| mesh.counts()), relay.map(|relay| relay.counts()));
     let text = metrics.encode(&scheduler, &api.refused(), |text| {
         peering::encode(text, mesh.as_ref(), relay.as_ref());
-        working::encode(text, workspace.and_then(|it| it.counts()).as_ref());
+        workspace_part::encode(text, workspace.and_then(|it| it.counts()).as_ref());
     });
     ([(header::CONTENT_TYPE, kind)], text).into_response()
 }

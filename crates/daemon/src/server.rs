@@ -18,26 +18,25 @@ use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
 use crate::{
     VERSION,
+    announcement::Announcement,
     data::DataDir,
-    keeper,
+    key_keeper,
+    known_models::KnownModels,
     ledger::Ledger,
     listener::Listener,
-    mdns::Announced,
     parts::{self, Tokens},
-    peering::{Part, Relay},
-    remember::Remember,
+    peering::{MeshPart, Relay},
     room_keeper::{self, RoomEvents},
-    routes::{self, Doors},
+    routes::{self, Acceptors},
     settings::Settings,
     telemetry::metrics::Metrics,
-    working::Working,
+    workspace_part::WorkspacePart,
 };
 
-/// How often a draining server looks whether it is done.
+/// How often a draining server checks whether it is idle.
 const LOOK: Duration = Duration::from_millis(20);
 
-/// How long responses that are complete may take to reach their clients, at the end of a drain
-/// that took all its time.
+/// How long complete responses may still take to reach their clients when the drain has used all its time.
 const FAREWELL: Duration = Duration::from_secs(2);
 
 /// How long the last rows of usage may take to be written.
@@ -46,22 +45,22 @@ const FLUSH_WITHIN: Duration = Duration::from_secs(10);
 /// A server that is bound and ready, and serves once it is [`Server::run`].
 pub struct Server {
     settings: Settings,
-    /// Held as long as the server runs.
+    /// Holds the directory's lock.
     _data: DataDir,
     worker_secret: Secret,
     client_token: Option<Secret>,
     scheduler: Scheduler,
     workers: RelayWorkers,
-    models: Arc<Remember>,
+    models: Arc<KnownModels>,
     keys: Keys,
     rooms: Rooms,
     participants: Participants,
     ledger: Arc<Ledger>,
     api: Api,
     listener: Listener,
-    mesh: Option<Part>,
+    mesh: Option<MeshPart>,
     relay: Option<Relay>,
-    workspace: Option<Working>,
+    workspace: Option<WorkspacePart>,
     /// The links of workers, nodes, participants and nodes of the mesh at the relay.
     links: TaskTracker,
 }
@@ -73,10 +72,10 @@ impl Server {
     /// When any of that fails; the text says what to do.
     pub async fn start(settings: Settings) -> anyhow::Result<Self> {
         let data = DataDir::open(&settings.data_dir)?;
-        let tokens = Tokens::kept(&settings, &data)?;
+        let tokens = Tokens::load(&settings, &data)?;
         let store = Arc::new(SqliteStore::open(&data.database()?)?);
         let keys = parts::keys(&store, tokens.client.as_ref())?;
-        let models = Arc::new(Remember::open(&store)?);
+        let models = Arc::new(KnownModels::open(&store)?);
         let rooms = parts::rooms(&settings, &store)?;
         let metrics = Arc::new(Metrics::new());
         let usage: Arc<dyn UsageStore> = Arc::<SqliteStore>::clone(&store);
@@ -97,10 +96,11 @@ impl Server {
         let participants =
             Participants::new(rooms.clone(), scheduler.clone()).tracked_by(links.clone());
         let marks = Marks::new(RandomState::new());
-        let part = Part::start(&settings, &scheduler, Arc::clone(&usage), marks.clone()).await?;
-        let mesh = part.as_ref().map(Part::mesh);
+        let part =
+            MeshPart::start(&settings, &scheduler, Arc::clone(&usage), marks.clone()).await?;
+        let mesh = part.as_ref().map(MeshPart::mesh);
         let relay = Relay::of(&settings, &links)?;
-        let workspace = Working::of(&settings, &tokens.admin, &keys, &store);
+        let workspace = WorkspacePart::of(&settings, &tokens.admin, &keys, &store);
         let token = Token::new(&tokens.admin);
         let condition = Health {
             ledger: Arc::clone(&ledger),
@@ -119,7 +119,7 @@ impl Server {
         let (of_workers, of_participants) = (workers.clone(), participants.clone());
         let router = routes::router(
             api.clone(),
-            Doors {
+            Acceptors {
                 workers: of_workers,
                 nodes,
                 participants: of_participants,
@@ -193,12 +193,12 @@ impl Server {
     /// the drain time-out, and then ends.
     ///
     /// # Errors
-    /// When what was learnt cannot be written at the end.
+    /// When a part cannot write its state at the end.
     pub async fn run(self, stop: CancellationToken) -> anyhow::Result<()> {
         let timers = tokio::spawn(self.scheduler.clone().run());
         let keeping =
             tokio::spawn(Arc::clone(&self.models).keep(self.scheduler.clone(), stop.clone()));
-        let keeper = keeper::keep(self.keys.clone(), self.scheduler.clone(), stop.clone());
+        let keeper = key_keeper::keep(self.keys.clone(), self.scheduler.clone(), stop.clone());
         let keeper = tokio::spawn(keeper);
         let caretaker = room_keeper::keep(self.rooms.clone(), self.scheduler.clone(), stop.clone());
         let caretaker = tokio::spawn(caretaker);
@@ -206,14 +206,14 @@ impl Server {
         let ledger = Arc::clone(&self.ledger);
         let writer = tokio::task::spawn_blocking(move || ledger.write());
         let closing = CancellationToken::new();
-        let announced = Announced::start(&self.settings, self.listener.address());
+        let announced = Announcement::start(&self.settings, self.listener.address());
         let connections = tokio::spawn(self.listener.run(closing.clone()));
-        let mesh = self.mesh.map(Part::run);
+        let mesh = self.mesh.map(MeshPart::run);
         stop.cancelled().await;
         let drained = Instant::now() + self.settings.drain;
         let withdrawing = tokio::spawn(announced.withdraw());
         self.api.start_draining();
-        // Whoever hears of the end finds the listener closed.
+        // Clients and workers that hear of the end must find the listener closed.
         closing.cancel();
         let connections = connections.await;
         self.scheduler.shut_down("the server is shutting down", self.settings.drain);
@@ -221,7 +221,7 @@ impl Server {
         if let Ok(connections) = connections {
             see_off(&connections, drained).await;
         }
-        // Whoever is connected is told goodbye.
+        // Long-lived connections are closed last: until here they could finish their requests.
         if let Some(mesh) = mesh {
             mesh.end().await;
         }
@@ -235,7 +235,7 @@ impl Server {
         let _ = timeout(FAREWELL, self.links.wait()).await;
         timers.abort();
         caller.abort();
-        // Every job has ended, and told so.
+        // All jobs have ended, so the ledger has every row.
         self.ledger.close(FLUSH_WITHIN);
         writer.await?;
         keeper.await?;
@@ -246,11 +246,11 @@ impl Server {
     }
 }
 
-/// How the server is, as `/health` tells it.
+/// The state that `/health` reports.
 struct Health {
     ledger: Arc<Ledger>,
     mesh: Option<Mesh>,
-    workspace: Option<Working>,
+    workspace: Option<WorkspacePart>,
 }
 
 impl Condition for Health {
@@ -264,12 +264,11 @@ impl Condition for Health {
     }
 
     fn workspace(&self) -> Option<WorkspaceHealth> {
-        self.workspace.as_ref().map(Working::health)
+        self.workspace.as_ref().map(WorkspacePart::health)
     }
 }
 
-/// Waits for connections that still have a response to write. Whoever has not read its own by
-/// `until` is not waited for.
+/// Waits until `until` for connections that still write a response.
 async fn see_off(connections: &TaskTracker, until: Instant) {
     let left = until.saturating_duration_since(Instant::now());
     let _ = timeout(left.max(FAREWELL), connections.wait()).await;
@@ -306,7 +305,7 @@ mod tests {
 
     use super::*;
 
-    /// How long a connection that takes `takes` is waited for, when `left` of a drain is left.
+    /// How long `see_off` waits for a connection that needs `takes` when the drain has `left`.
     async fn waited(takes: u64, left: u64) -> u64 {
         let (connections, began) = (TaskTracker::new(), Instant::now());
         connections.spawn(sleep(Duration::from_secs(takes)));
@@ -316,7 +315,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn who_reads_a_finished_answer_has_what_is_left_of_the_drain() {
+    async fn a_reader_of_a_finished_answer_has_the_rest_of_the_drain() {
         assert_eq!(waited(20, 30).await, 20);
         assert_eq!(waited(40, 30).await, 30);
         assert_eq!(waited(40, 0).await, FAREWELL.as_secs());

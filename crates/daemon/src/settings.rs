@@ -1,4 +1,4 @@
-//! What the settings of a server mean.
+//! The settings of a server, with the defaults and their checks.
 
 mod mesh;
 mod workspace;
@@ -48,15 +48,15 @@ pub struct Settings {
     pub listen: SocketAddr,
     /// Where the database and the tokens are.
     pub data_dir: PathBuf,
-    /// What workers must present, unless it is the data directory's.
+    /// The secret that workers present, unless it is the data directory's.
     pub worker_secret: Option<Secret>,
-    /// What model nodes may present, beside keys.
+    /// A token for model nodes, beside keys.
     pub node_token: Option<Secret>,
     /// The ready-made key of consumers.
     pub client_token: Option<Secret>,
     /// Whether a key for consumers is kept in the data directory when none is given.
     pub keep_client_token: bool,
-    /// What `/admin` asks for, unless it is the data directory's.
+    /// The administrator's token, unless it is the data directory's.
     pub admin_token: Option<Secret>,
     /// Bounds and delays of the dispatcher.
     pub dispatch: dispatch::Config,
@@ -68,51 +68,51 @@ pub struct Settings {
     pub max_body: usize,
     /// How long a stop or a drain waits.
     pub drain: Duration,
-    /// After so much silence a stream gets a sign of life; zero: never.
+    /// A stream that is silent for this long gets a comment; zero: never.
     pub keepalive: Duration,
-    /// What is local.
+    /// Which requests are local.
     pub local: LocalRules,
     /// Names that stand for models.
     pub aliases: Aliases,
     /// How long usage is kept; zero: for ever.
     pub usage_retention: Duration,
-    /// Whether usage is written down at all.
+    /// Whether usage is recorded.
     pub ledger: bool,
     /// Whether local consumers need a key.
     pub require_key: bool,
-    /// Whether nobody needs one.
+    /// Whether consumers beyond loopback need none.
     pub open: bool,
     /// Whether anybody may make rooms.
     pub open_rooms: bool,
-    /// Whose endpoints are called for participants.
+    /// Which endpoints are called for participants.
     pub room_endpoints: rooms::Endpoints,
-    /// A room that nobody uses for so long ends.
+    /// How long a room may be unused before it ends.
     pub room_idle: Duration,
     /// Whether the server is announced on the local network.
     pub mdns: bool,
     /// The mesh.
     pub mesh: MeshSettings,
-    /// The workspace, unless there is to be none.
+    /// The workspace, unless it is turned off.
     pub workspace: Option<::workspace::Settings>,
-    /// The certificate chain and its key, read.
+    /// The certificate chain and its key, loaded.
     pub tls: Option<Arc<ServerConfig>>,
     /// How log lines look.
     pub log_format: LogFormat,
-    /// What is logged.
+    /// The log filter.
     pub log: String,
 }
 
 impl Settings {
-    /// The settings that `options` make, with their defaults. `keep_client_token`: consumers get a
-    /// key that is kept in the data directory, when none is given.
+    ///     /// Fills the options in with defaults and checks them. `keep_client_token`: if none is given, consumers get
+    /// a key that is kept in the data directory.
     ///
     /// # Errors
-    /// When they contradict each other, name files that are no certificate and key, or would serve
-    /// other machines without credentials.
+    ///     /// When options contradict each other, the TLS files cannot be used, or other machines would be served
+    /// without credentials.
     pub fn new(options: ServeOptions, keep_client_token: bool) -> anyhow::Result<Self> {
         let listen = options.listen.unwrap_or((Ipv4Addr::LOCALHOST, PORT).into());
         let open = options.open.unwrap_or(false);
-        // With --require-key nobody is let in without a key, however many there are yet.
+        // With --require-key the server is safe even before the first key is made.
         let require_key = options.require_key.unwrap_or(false);
         let has_key = options.client_token.is_some() || keep_client_token || require_key;
         refuse_defenceless(listen, has_key, open)?;
@@ -158,7 +158,7 @@ fn aliases(models: BTreeMap<String, AliasOptions>) -> anyhow::Result<Aliases> {
     Aliases::new(named).context("in the configuration file")
 }
 
-/// Where this machine's Warren keeps its data: the given directory, or the usual one.
+/// The given data directory, or the default one.
 ///
 /// # Errors
 /// When there is no home directory to put it in.
@@ -189,7 +189,7 @@ fn refuse_defenceless(listen: SocketAddr, has_key: bool, open: bool) -> anyhow::
     )
 }
 
-/// What makes TLS of a certificate chain and its key, PEM.
+/// The TLS configuration of a certificate chain and its key, PEM.
 pub(crate) fn tls(
     certificate: Option<&Path>,
     key: Option<&Path>,
@@ -222,7 +222,7 @@ fn dispatch_config(options: &ServeOptions) -> anyhow::Result<dispatch::Config> {
 
 fn heartbeat(given: Option<Seconds>) -> anyhow::Result<Duration> {
     let heartbeat = seconds(given, HEARTBEAT);
-    // A stock worker takes a server that is silent for 90 s for dead.
+    // A stock worker gives up a server that is silent for 90 s.
     if heartbeat.is_zero() || heartbeat > Duration::from_secs(60) {
         bail!("--heartbeat-interval-secs must be over 0 and at most 60");
     }
@@ -271,7 +271,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_served_beyond_loopback_without_credentials() {
+    fn a_server_beyond_loopback_needs_credentials() {
         assert!(Settings::new(listening("127.0.0.1:0"), false).is_ok());
         assert!(Settings::new(listening("[::1]:0"), false).is_ok());
         let error = Settings::new(listening("0.0.0.0:0"), false).unwrap_err().to_string();

@@ -1,4 +1,4 @@
-//! When to stop, and when to stop at once.
+//! SIGTERM and SIGINT: the first drains the server, the second ends it at once.
 
 use tokio::signal::unix::{SignalKind, signal};
 use tokio_util::sync::CancellationToken;
@@ -24,7 +24,7 @@ pub fn shutdown() -> std::io::Result<CancellationToken> {
             }
         }
         tracing::warn!("ended by a second signal");
-        // The guard of the log is not dropped by what follows.
+        // `exit` runs no destructors, so the log's guard would not write the last lines.
         crate::telemetry::log::finish();
         std::process::exit(1);
     });

@@ -13,14 +13,13 @@ use http::{StatusCode, Uri, header, uri::PathAndQuery};
 use protocol::node::Parameters;
 use providers::ModelNodes;
 
-use crate::{peering::Relay, working::Working};
+use crate::{peering::Relay, workspace_part::WorkspacePart};
 
 /// The path that the protocols share.
 pub(crate) const PATH: &str = "/ws";
 
-/// Leads a node that knocks elsewhere to [`PATH`]. Requests that ask for no upgrade are left alone,
-/// whatever their query.
-pub(crate) fn lead<B>(request: &mut http::Request<B>) {
+/// Redirects a stock node to [`PATH`]: it may dial any path. Requests without an upgrade are left alone.
+pub(crate) fn redirect_node<B>(request: &mut http::Request<B>) {
     if !request.headers().contains_key(header::UPGRADE) || request.uri().path() == PATH {
         return;
     }
@@ -36,17 +35,17 @@ pub(crate) fn lead<B>(request: &mut http::Request<B>) {
 pub(crate) async fn answer(
     nodes: &ModelNodes,
     relay: Option<&Relay>,
-    workspace: Option<&Working>,
+    workspace: Option<&WorkspacePart>,
     mut request: Request,
 ) -> Response {
-    let there = Parameters::of(request.uri().query().unwrap_or_default());
+    let parameters = Parameters::of(request.uri().query().unwrap_or_default());
     let upgrades = request.headers().contains_key(header::UPGRADE);
-    if there.names_node() || !upgrades {
+    if parameters.names_node() || !upgrades {
         return nodes.connect(&mut request).map(Body::from);
     }
     match (relay, workspace) {
-        (Some(relay), _) if there.node => relay.answer(request),
-        (None, _) if there.node => not_here("is no relay of the mesh: see --mesh-relay-serve"),
+        (Some(relay), _) if parameters.node => relay.answer(request),
+        (None, _) if parameters.node => not_here("is no relay of the mesh: see --mesh-relay-serve"),
         (_, Some(workspace)) => workspace.answer(request).await,
         _ => not_here("has no workspace: it was turned off with --workspace=false"),
     }
@@ -62,30 +61,30 @@ fn not_here(why: &str) -> Response {
 mod tests {
     use super::*;
 
-    fn led(uri: &str, upgrades: bool) -> String {
+    fn redirected(uri: &str, upgrades: bool) -> String {
         let mut request = http::Request::get(uri).body(()).unwrap();
         if upgrades {
             request.headers_mut().insert(header::UPGRADE, "websocket".parse().unwrap());
         }
-        lead(&mut request);
+        redirect_node(&mut request);
         request.uri().to_string()
     }
 
     const WHOLE: &str = "token=a%20b&model=m&max_concurrency=1&name=n";
 
     #[test]
-    fn a_node_is_found_wherever_it_knocks() {
+    fn a_node_may_dial_any_path() {
         for path in ["/", "/v1/models", "/nowhere/at/all", PATH] {
-            assert_eq!(led(&format!("{path}?{WHOLE}"), true), format!("/ws?{WHOLE}"));
+            assert_eq!(redirected(&format!("{path}?{WHOLE}"), true), format!("/ws?{WHOLE}"));
         }
     }
 
     #[test]
-    fn nothing_else_is_led_away() {
+    fn other_requests_are_not_redirected() {
         let plain = format!("/v1/models?{WHOLE}");
-        assert_eq!(led(&plain, false), plain, "no upgrade");
+        assert_eq!(redirected(&plain, false), plain, "no upgrade");
         for uri in ["/v1/models", "/v1/worker/connect?token=t&model=m&name=n", "/?node=x"] {
-            assert_eq!(led(uri, true), uri);
+            assert_eq!(redirected(uri, true), uri);
         }
     }
 }

@@ -1,5 +1,5 @@
-//! What happens on an HTTP/2 connection. Frames alone prove nothing: a client can send them for ever
-//! without asking for anything.
+//! The streams of an HTTP/2 connection. A client that sends frames for ever without a request would
+//! otherwise keep its connection.
 
 use std::{
     pin::Pin,
@@ -16,12 +16,12 @@ use tokio::time::{Instant, sleep, sleep_until};
 
 /// The streams of a connection: requests whose answers are not complete.
 #[derive(Clone)]
-pub(crate) struct Streams(Arc<Mutex<State>>);
+pub(crate) struct Streams(Arc<Mutex<StreamCounts>>);
 
-struct State {
+struct StreamCounts {
     /// How many streams there are.
     open: usize,
-    /// For how many streams this server still has to produce the answer, or more of it.
+    /// Streams whose next bytes this server still has to produce.
     ours: usize,
     /// When any of them last moved.
     moved: Instant,
@@ -29,11 +29,10 @@ struct State {
 
 impl Streams {
     pub(crate) fn new() -> Self {
-        Self(Arc::new(Mutex::new(State { open: 0, ours: 0, moved: Instant::now() })))
+        Self(Arc::new(Mutex::new(StreamCounts { open: 0, ours: 0, moved: Instant::now() })))
     }
 
-    /// A request has come. `answering` makes its answer, and the stream counts until the client has
-    /// taken that.
+    ///     /// Counts a stream from its request until the client has taken the answer that `answering` makes.
     pub(crate) fn answered<F, E>(
         &self,
         answering: F,
@@ -50,36 +49,36 @@ impl Streams {
         }
     }
 
-    /// Waits until there has been no stream for as long as `unused`, or until the client has taken
-    /// nothing from any stream for as long as `untaken`, although it could have.
+    ///     /// Waits until there was no stream for `unused`, or until the client has taken nothing for `untaken`
+    /// although data was ready for it.
     pub(crate) async fn end(&self, unused: Duration, untaken: Duration) {
-        while let Some(look) = self.look(unused, untaken) {
-            match look {
-                Look::At(when) => sleep_until(when).await,
+        while let Some(check) = self.next_check(unused, untaken) {
+            match check {
+                NextCheck::At(when) => sleep_until(when).await,
                 // Other deadlines apply to answers that are still being made here.
-                Look::Later => sleep(unused).await,
+                NextCheck::Later => sleep(unused).await,
             }
         }
     }
 
-    /// When to look next; `None` when the end has come.
-    fn look(&self, unused: Duration, untaken: Duration) -> Option<Look> {
+    /// When to check again; `None` if the connection has to end.
+    fn next_check(&self, unused: Duration, untaken: Duration) -> Option<NextCheck> {
         let state = self.lock();
         let patience = match (state.open, state.ours) {
             (0, _) => unused,
             (_, 0) => untaken,
-            _ => return Some(Look::Later),
+            _ => return Some(NextCheck::Later),
         };
         let end = state.moved + patience;
-        (end > Instant::now()).then_some(Look::At(end))
+        (end > Instant::now()).then_some(NextCheck::At(end))
     }
 
-    fn lock(&self) -> MutexGuard<'_, State> {
+    fn lock(&self) -> MutexGuard<'_, StreamCounts> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-enum Look {
+enum NextCheck {
     At(Instant),
     Later,
 }
@@ -99,7 +98,7 @@ impl Stream {
         Self { streams, is_ours: true }
     }
 
-    /// Whether this server has to produce what comes next. Otherwise the client has to take it.
+    /// Notes whether this server has to produce the next bytes, or the client has to take them.
     fn waits_for_us(&mut self, is_ours: bool) {
         let was_ours = std::mem::replace(&mut self.is_ours, is_ours);
         self.streams.change(|state| {
@@ -116,7 +115,7 @@ impl Drop for Stream {
 }
 
 impl Streams {
-    fn change(&self, change: impl FnOnce(&mut State)) {
+    fn change(&self, change: impl FnOnce(&mut StreamCounts)) {
         let mut state = self.lock();
         change(&mut state);
         state.moved = Instant::now();
@@ -180,7 +179,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_connection_without_streams_ends_and_one_that_waits_for_an_answer_does_not() {
+    async fn a_connection_without_streams_ends_and_one_with_a_pending_answer_does_not() {
         let streams = Streams::new();
         assert_eq!(ended(&streams).await, UNUSED);
         let (slow, others) = (Duration::from_secs(1000), streams.clone());

@@ -4,7 +4,7 @@ use std::{fmt, io, process::ExitCode};
 
 use base::plain;
 use client::ClientError;
-use daemon::stopped::KeyError;
+use daemon::offline::KeyError;
 
 /// The command failed.
 const FAILED: u8 = 1;

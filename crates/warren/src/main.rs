@@ -14,7 +14,7 @@ use std::{path::PathBuf, process::ExitCode};
 use clap::{Parser, Subcommand};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
-/// The command that the daemon starts this binary with for itself; it is of no use by hand.
+/// The hidden command with which the daemon starts its supervisor.
 const SUPERVISOR: &str = "supervisor";
 
 /// Joins the machines people own into one place to run language models
@@ -37,11 +37,13 @@ enum Command {
     Serve(Box<commands::serve::Serve>),
     /// Lend this machine's model servers to a server
     Worker(Box<commands::worker::Worker>),
-    /// Tell how a server is: its workers, its queues and its last requests
+    /// Show a server's workers, queues and last requests
     Status(Box<commands::status::Status>),
     /// Share models with friends in a room
+    #[command(subcommand)]
     Room(Box<commands::room::Room>),
     /// Ask peers, fetch models from them, and see who they are
+    #[command(subcommand)]
     Mesh(Box<commands::mesh::Mesh>),
     /// Run a command in a new terminal that stays, here or on another machine, and use it
     Open(Box<commands::open::Open>),
@@ -55,26 +57,27 @@ enum Command {
     Git(Box<commands::git::Git>),
     /// Make teams of agents, give them work, and hear what came of it
     Team(Box<commands::team::TeamCommand>),
-    /// Watch servers, rooms and requests, live, and ask models
+    /// Watch servers, rooms and requests live, and ask models
     Tui(Box<commands::tui::Tui>),
     /// Make, list, rotate and revoke keys
+    #[command(subcommand)]
     Key(Box<commands::key::Key>),
     /// Make a self-signed certificate with which a server speaks TLS
     Cert(Box<commands::cert::Cert>),
-    /// Tell what was used, by key, model, provider, API or day
+    /// Show usage by key, model, provider, API or day
     Usage(Box<commands::usage::Usage>),
 }
 
 fn main() -> ExitCode {
     if is_supervisor() {
-        // Before there is a thread or a runtime: it starts processes for as long as it lives.
+        // Before any thread or runtime exists: the supervisor must stay single-threaded.
         process::supervisor::main();
     }
     let cli = Cli::parse();
     exit::code(run(cli))
 }
 
-/// Whether the daemon has started this binary as the supervisor of its sessions' processes.
+/// Whether the daemon has started this process as its supervisor.
 fn is_supervisor() -> bool {
     let mut args = std::env::args_os().skip(1);
     args.next().is_some_and(|first| first == SUPERVISOR) && args.next().is_none()

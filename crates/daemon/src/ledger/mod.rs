@@ -1,5 +1,5 @@
-//! The ledger: a row for each job that ended, queued where it ended and written by one thread, so
-//! that no request ever waits for the disk.
+//! The ledger: a row for each job that ended. The row is queued and written by one thread, so that no
+//! request waits for the disk.
 //!
 //! While the database cannot be written, rows wait in memory, up to a bound, and are tried again;
 //! meanwhile the server says that it is degraded. Beyond the bound new rows are lost, and counted.
@@ -24,7 +24,7 @@ use store::{StoreError, UsageEntry, UsageStore};
 /// Rows that may wait. A row takes some 300 bytes.
 const MAX_WAITING: usize = 100_000;
 
-/// Rows that are written in one transaction: some milliseconds, in which keys wait to be written.
+/// Rows of one transaction. It takes some milliseconds, in which writes of keys wait.
 const BATCH: usize = 4_000;
 
 /// How long rows are gathered before they are written. Together with the write itself, a kill loses the
@@ -37,49 +37,53 @@ const RETRY: Backoff = Backoff::new(Duration::from_millis(500), Duration::from_s
 /// The delay between two tries of a ledger that is closing.
 const RETRY_CLOSING: Duration = Duration::from_millis(50);
 
-/// How often old rows are looked for, and how many are forgotten at once.
+/// How often old rows are looked for, and how many are deleted at once.
 const FORGET: (Duration, usize) = (Duration::from_secs(3_600), 5_000);
 
-/// The pause between two such batches, in which others may write.
+/// The pause between two such batches, for other writers.
 const FORGET_MORE: Duration = Duration::from_millis(200);
 
-/// Told to Prometheus.
+/// The ledger's metrics.
 #[derive(Debug, Clone, Default)]
-pub struct LedgerMetrics {
+pub(crate) struct LedgerMetrics {
     /// Rows that wait to be written.
-    pub waiting: Gauge,
+    pub(crate) waiting: Gauge,
     /// Rows that were never written.
-    pub lost: Counter,
+    pub(crate) lost: Counter,
 }
 
 /// The ledger of a running server.
-pub struct Ledger {
+pub(crate) struct Ledger {
     store: Arc<dyn UsageStore>,
     /// How long rows are kept; zero: for ever.
     retention: Duration,
     metrics: LedgerMetrics,
-    state: Mutex<State>,
-    /// Told when there is something to write, and when it is closing.
+    state: Mutex<Queue>,
+    /// Notified when there is something to write, and when it is closing.
     wake: Condvar,
 }
 
 #[derive(Default)]
-struct State {
+struct Queue {
     waiting: VecDeque<UsageEntry>,
-    /// What the last try to write failed for.
+    /// Why the last write failed.
     problem: Option<String>,
-    /// The writer has to be done by then.
+    /// When the writer has to be done.
     closing: Option<Instant>,
 }
 
 impl Ledger {
-    /// A ledger kept in `store`. Nothing is written until somebody calls [`Ledger::write`].
-    pub fn new(store: Arc<dyn UsageStore>, retention: Duration, metrics: LedgerMetrics) -> Self {
+    /// A ledger in `store`. Nothing is written until [`Ledger::write`] runs.
+    pub(crate) fn new(
+        store: Arc<dyn UsageStore>,
+        retention: Duration,
+        metrics: LedgerMetrics,
+    ) -> Self {
         Self { store, retention, metrics, state: Mutex::default(), wake: Condvar::new() }
     }
 
     /// Writes rows as they come, until it is closed. Blocks; one thread runs this.
-    pub fn write(&self) {
+    pub(crate) fn write(&self) {
         let mut retry = RETRY;
         let mut forget_at = Instant::now();
         while let Some(mut batch) = self.gather(forget_at) {
@@ -98,8 +102,8 @@ impl Ledger {
         self.give_up();
     }
 
-    /// From now on the writer has so long to write what waits, and ends.
-    pub fn close(&self, within: Duration) {
+    /// Lets the writer end: it has `within` to write what waits.
+    pub(crate) fn close(&self, within: Duration) {
         self.lock().closing = Some(Instant::now() + within);
         self.wake.notify_all();
     }
@@ -114,14 +118,13 @@ impl Ledger {
         let len = state.waiting.len();
         drop(state);
         self.metrics.waiting.inc();
-        // The writer sleeps only while there is nothing, or waits for a whole batch.
+        // The writer waits for the first row, then for a whole batch.
         if len == 1 || len == BATCH {
             self.wake.notify_one();
         }
     }
 
-    /// The next rows, after waiting for them; none when it is time for something else; `None` when
-    /// it is closed and nothing is left.
+    ///     /// Waits for the next rows: an empty batch at `until`, `None` when it is closed and nothing is left.
     fn gather(&self, until: Instant) -> Option<VecDeque<UsageEntry>> {
         let mut state = self.lock();
         if state.waiting.is_empty() && state.closing.is_none() {
@@ -135,20 +138,20 @@ impl Ledger {
             return None;
         }
         if state.waiting.len() <= BATCH {
-            // Nothing is copied while those who push wait.
+            // Takes the whole queue: copying under the lock would hold up the requests that push.
             return Some(std::mem::take(&mut state.waiting));
         }
         Some(state.waiting.drain(..BATCH).collect())
     }
 
-    /// Waits while something is so, and it is not closing.
+    /// Waits while `so` holds and the ledger is not closing.
     fn wait<'a>(
         &'a self,
-        state: MutexGuard<'a, State>,
+        state: MutexGuard<'a, Queue>,
         longest: Duration,
-        so: impl Fn(&State) -> bool,
-    ) -> MutexGuard<'a, State> {
-        let waits = |state: &mut State| state.closing.is_none() && so(state);
+        so: impl Fn(&Queue) -> bool,
+    ) -> MutexGuard<'a, Queue> {
+        let waits = |state: &mut Queue| state.closing.is_none() && so(state);
         let waited = self.wake.wait_timeout_while(state, longest, waits);
         waited.unwrap_or_else(PoisonError::into_inner).0
     }
@@ -161,8 +164,8 @@ impl Ledger {
         }
     }
 
-    /// Keeps rows that could not be written, and waits before the next try. Whether there may be
-    /// one.
+    ///     /// Puts rows back that could not be written, and waits before the next try. False if there is no time
+    /// for one.
     fn keep(&self, batch: VecDeque<UsageEntry>, error: &StoreError, delay: Duration) -> bool {
         let problem = chain(error);
         let mut state = self.lock();
@@ -176,14 +179,14 @@ impl Ledger {
             return false;
         }
         match closing {
-            // In a hurry: the database waits a moment of its own before it says no.
+            // Little time is left, and a failing database itself takes a while to answer.
             Some(_) => drop(self.wake.wait_timeout(state, RETRY_CLOSING)),
             None => drop(self.wait(state, delay, |_| true)),
         }
         true
     }
 
-    /// Forgets some old rows. How long until more are looked for.
+    /// Deletes some old rows, and returns how long to wait before the next.
     fn forget(&self, now: Moment) -> Duration {
         let (seldom, most) = FORGET;
         if self.retention.is_zero() {
@@ -208,7 +211,7 @@ impl Ledger {
         }
     }
 
-    fn lock(&self) -> MutexGuard<'_, State> {
+    fn lock(&self) -> MutexGuard<'_, Queue> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -1,4 +1,4 @@
-//! Rows written in time, kept while they cannot be, and lost only beyond the bound.
+//! Rows are written in time, kept while the database fails, and lost only beyond the bound.
 
 use std::thread;
 
@@ -44,7 +44,7 @@ fn rows(store: &VolatileStore) -> u64 {
     store.usage(&UsageQuery::default()).unwrap().totals.requests
 }
 
-/// Waits for something that another thread does.
+/// Waits until another thread has done something.
 fn until(what: &str, is_so: impl Fn() -> bool) {
     let deadline = Instant::now() + Duration::from_secs(20);
     while !is_so() {
@@ -54,7 +54,7 @@ fn until(what: &str, is_so: impl Fn() -> bool) {
 }
 
 #[test]
-fn what_waits_is_written_at_once_when_it_is_closed() {
+fn closing_writes_waiting_rows_at_once() {
     let (store, ledger) = ledger(Duration::ZERO);
     let writer = writing(&ledger);
     (0..9_500).for_each(|at| ledger.push(entry(at)));
@@ -64,7 +64,7 @@ fn what_waits_is_written_at_once_when_it_is_closed() {
 }
 
 #[test]
-fn rows_are_written_by_themselves() {
+fn rows_are_written_without_a_close() {
     let (store, ledger) = ledger(Duration::ZERO);
     let writer = writing(&ledger);
     ledger.push(entry(1));
@@ -91,7 +91,7 @@ fn a_row_waits_no_longer_than_a_kill_may_cost() {
 }
 
 #[test]
-fn a_database_that_fails_is_told_and_loses_nothing() {
+fn a_failing_database_is_reported_and_loses_nothing() {
     let (store, ledger) = ledger(Duration::ZERO);
     store.fail_writes(true);
     let writer = writing(&ledger);

@@ -190,7 +190,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_sharing_is_refused_with_its_name() {
+    fn invalid_sharing_is_refused_by_name() {
         for (text, named) in
             [("share = 'all'", "all"), ("share = 1", "share"), ("[share]\nwho = 1", "who")]
         {

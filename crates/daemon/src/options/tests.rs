@@ -1,9 +1,9 @@
-//! Settings as they are written, read.
+//! Settings as they are read from flags and files.
 
 use super::*;
 
 #[test]
-fn seconds_may_have_fractions_and_no_nonsense() {
+fn seconds_may_have_fractions() {
     assert_eq!("0.5".parse(), Ok(Seconds(Duration::from_millis(500))));
     for bad in ["-1", "nan", "inf", "1e30", "soon", ""] {
         assert!(bad.parse::<Seconds>().is_err(), "{bad}");
@@ -11,7 +11,7 @@ fn seconds_may_have_fractions_and_no_nonsense() {
 }
 
 #[test]
-fn switches_are_turned_in_every_usual_way() {
+fn switches_take_the_usual_words() {
     #[derive(clap::Parser)]
     struct Line {
         #[command(flatten)]
@@ -103,7 +103,7 @@ fn unknown_settings_are_refused_by_name() {
 }
 
 #[test]
-fn what_is_written_first_wins() {
+fn the_first_source_wins() {
     let flags = ServeOptions { max_queue_len: Some(1), ..ServeOptions::default() };
     let file =
         ServeOptions { max_queue_len: Some(2), max_body_mib: Some(3), ..ServeOptions::default() };

@@ -1,4 +1,4 @@
-//! A relay that is nothing else: `warren mesh relay`.
+//! A relay in a process of its own: `warren mesh relay`.
 
 use std::{collections::HashSet, net::SocketAddr, path::PathBuf, sync::Arc, time::Duration};
 
@@ -28,7 +28,7 @@ use crate::{
 /// How long a client may read nothing of an answer.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// How long nodes may take to be told goodbye.
+/// How long the goodbye to nodes may take.
 const FAREWELL: Duration = Duration::from_secs(5);
 
 /// How a relay treats its nodes.
@@ -36,15 +36,15 @@ const FAREWELL: Duration = Duration::from_secs(5);
 pub struct RelayOptions {
     /// Where to listen.
     pub listen: SocketAddr,
-    /// The only nodes that are let in; empty: all are.
+    /// The only nodes that are admitted; empty: all.
     pub members: Vec<NodeId>,
-    /// Whether nodes that sign nothing are let in.
+    /// Whether nodes that sign nothing are admitted.
     pub accept_unsigned: bool,
     /// The names by which nodes dial it; empty: any.
     pub hosts: Vec<String>,
     /// The certificate chain and its key, PEM.
     pub tls: (Option<PathBuf>, Option<PathBuf>),
-    /// Where is kept which nodes have proved themselves; `None`: nowhere.
+    /// The file of the nodes that have answered a challenge; `None`: they are kept in memory.
     pub proofs: Option<PathBuf>,
 }
 
@@ -131,7 +131,7 @@ fn router(relay: &Relay) -> Router {
     let root = relay.clone();
     Router::new()
         .route(sockets::PATH, get(async move |request: Request| knocked.answer(request)))
-        // Stock nodes dial whatever path they were given, and that is often none.
+        // Stock nodes dial the configured URL as it is, often without a path.
         .route("/", get(async move |request: Request| root.answer(request)))
         .route("/peers", get(async move || shown.peers()))
         .route("/health", get(async move || health(&alive)))

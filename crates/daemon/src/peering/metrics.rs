@@ -1,4 +1,4 @@
-//! What there is to count of the mesh and of the relay, looked at when it is asked for.
+//! Metrics of the mesh and the relay, read when they are requested.
 
 use mesh::admin::MeshCounts;
 use mesh_relay::Counts;
@@ -18,7 +18,7 @@ struct Reason {
     reason: &'static str,
 }
 
-/// Adds what there is to tell of the mesh and the relay to a text of metrics.
+/// Appends the metrics of the mesh and the relay.
 pub(crate) fn encode(text: &mut String, mesh: Option<&MeshCounts>, relay: Option<&Counts>) {
     let mut registry = Registry::with_prefix("warren_mesh");
     if let Some(counts) = mesh {
@@ -107,7 +107,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_counted_is_told() {
+    fn counts_are_shown() {
         let bad = [("hello".to_owned(), 2)].into();
         let mesh = MeshCounts { lan: 3, bytes_in: 7, bad, ..MeshCounts::default() };
         let refused = [(protocol::mesh::relay::Code::RateLimited, 5)].into();

@@ -1,12 +1,11 @@
-//! This server among its peers: it takes part in the mesh, and is a relay for others, if it is told
-//! to.
+//! The server in the mesh, as a node and as a relay, if the settings say so.
 //!
-//! - `part`: what its part in the mesh is made of
+//! - `part`: the node
 //! - `relay`: the relay at the server's own port
-//! - `proofs`: which nodes of the relay have answered a challenge, over a restart too
-//! - [`alone`]: a relay that is nothing else
-//! - `routes`: `/admin/mesh`, and who is at the relay
-//! - `metrics`: what there is to count
+//! - `proofs`: which nodes have answered a challenge of the relay, kept over a restart
+//! - [`alone`]: a relay in a process of its own
+//! - `routes`: `/admin/mesh`, and `/peers` of the relay
+//! - `metrics`: counts of both
 
 pub mod alone;
 mod metrics;
@@ -15,4 +14,4 @@ mod proofs;
 mod relay;
 mod routes;
 
-pub(crate) use self::{metrics::encode, part::Part, relay::Relay, routes::router};
+pub(crate) use self::{metrics::encode, part::MeshPart, relay::Relay, routes::router};

@@ -1,4 +1,4 @@
-//! What this server's part in the mesh is made of.
+//! The server as a node of the mesh.
 
 use std::{path::Path, sync::Arc, time::Duration};
 
@@ -20,24 +20,23 @@ use crate::{
     settings::{MeshSettings, Settings},
 };
 
-/// How long peers may take to be told goodbye.
+/// How long the goodbye to peers may take.
 const FAREWELL: Duration = Duration::from_secs(5);
 
-/// This server's part in the mesh, which begins when it is [run](Part::run).
-pub(crate) struct Part {
+/// The node, which takes part once it is [run](MeshPart::run).
+pub(crate) struct MeshPart {
     mesh: Mesh,
     listener: Option<TcpListener>,
 }
 
-/// A part that has begun.
-pub(crate) struct Running {
+/// The running node.
+pub(crate) struct RunningMesh {
     stop: CancellationToken,
     task: JoinHandle<()>,
 }
 
-impl Part {
-    /// Reads the node's key and binds the address of LAN peers. `None` when nobody has asked for a
-    /// part in the mesh.
+impl MeshPart {
+    ///     /// Reads the node's key and binds the address of LAN peers. `None` if the mesh is not enabled.
     pub(crate) async fn start(
         settings: &Settings,
         scheduler: &Scheduler,
@@ -59,19 +58,17 @@ impl Part {
         Ok(Some(Self { mesh, listener }))
     }
 
-    /// The mesh, for those who look at it.
     pub(crate) fn mesh(&self) -> Mesh {
         self.mesh.clone()
     }
 
-    /// Takes part from now on.
-    pub(crate) fn run(self) -> Running {
+    pub(crate) fn run(self) -> RunningMesh {
         let stop = CancellationToken::new();
-        Running { task: tokio::spawn(self.mesh.run(stop.clone(), self.listener)), stop }
+        RunningMesh { task: tokio::spawn(self.mesh.run(stop.clone(), self.listener)), stop }
     }
 }
 
-impl Running {
+impl RunningMesh {
     /// Tells peers goodbye.
     pub(crate) async fn end(self) {
         self.stop.cancel();
@@ -115,10 +112,10 @@ fn sources(settings: &MeshSettings, data_dir: &Path) -> Sources {
 }
 
 fn of_settings(settings: &MeshSettings, data_dir: &Path) -> mesh::Settings {
-    // Peers are told no paths, but people are: those must hold wherever they stand.
+    // Paths are shown to people, whose working directory is another.
     let data_dir = std::path::absolute(data_dir).unwrap_or_else(|_| data_dir.to_owned());
-    // Of a listener on loopback other machines need not be told.
-    let alone = settings.listen.is_some_and(|listen| listen.ip().is_loopback());
+    // Other machines cannot reach a listener on loopback, so it is not announced to them.
+    let is_local = settings.listen.is_some_and(|listen| listen.ip().is_loopback());
     mesh::Settings {
         name: settings.name.clone(),
         version: VERSION,
@@ -129,7 +126,7 @@ fn of_settings(settings: &MeshSettings, data_dir: &Path) -> mesh::Settings {
         peers: settings.peers.clone(),
         relays: settings.relays.clone(),
         advertise: settings.advertise,
-        reach: if alone { Reach::Machine } else { Reach::Network },
+        reach: if is_local { Reach::Machine } else { Reach::Network },
         share: settings.share.clone(),
         trusted: settings.trusted.clone(),
         model_dirs: settings.model_dirs.clone(),

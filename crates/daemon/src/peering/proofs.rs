@@ -1,5 +1,5 @@
-//! Which nodes have answered a challenge of the relay, over a restart too: until they are forgotten,
-//! they are refused the signature that never changes.
+//! Which nodes have answered a challenge of the relay, kept over a restart. Until such a node is
+//! forgotten, the relay refuses the constant signature for its id.
 
 use std::{
     collections::HashMap,
@@ -18,13 +18,13 @@ use mesh_relay::{InMemory, REMEMBERED, Remember};
 
 use crate::data::private;
 
-/// The most nodes that are remembered; of more, the oldest are forgotten.
+/// The most nodes that are remembered; beyond that the oldest are forgotten.
 const MOST: usize = 100_000;
 
-/// The file is written anew when it has so many lines.
+/// The file is rewritten when it has this many lines.
 const MOST_LINES: usize = 2 * MOST;
 
-/// A node that proves itself again is written down once in this time.
+/// A node that answers again is written once in this time.
 const WRITTEN_EVERY: Duration = Duration::from_secs(24 * 60 * 60);
 
 /// Lines that wait to be written.
@@ -41,7 +41,7 @@ pub(crate) struct Proofs {
 }
 
 impl Proofs {
-    /// Those in the file; without a file, none.
+    /// Reads the file, if there is one.
     ///
     /// # Errors
     /// When it cannot be read or written.
@@ -71,7 +71,7 @@ impl Remember for Proofs {
         if self.written.len() >= MOST {
             self.written.clear();
         }
-        // What the thread cannot take now is written when the node comes again.
+        // If the thread is behind, the proof is written when the node connects again.
         if self.lines.try_send((unix_ms, node)).is_ok() {
             self.written.insert(node, unix_ms);
         }
@@ -86,7 +86,7 @@ fn unix_ms() -> u64 {
     millis(SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default())
 }
 
-/// Writes lines as they come, until nobody sends any more.
+/// Appends lines until the channel closes.
 fn write(path: &Path, lines: &Receiver<Proof>, mut count: usize) {
     while let Ok((at, node)) = lines.recv() {
         count += 1;
@@ -109,8 +109,8 @@ fn append(path: &Path, line: &str) -> anyhow::Result<()> {
     Ok(file.write_all(line.as_bytes())?)
 }
 
-/// The last proof of each node that is still remembered at `now`, the oldest first. Lines that are
-/// none, such as half of one, are passed over.
+/// The last proof of each node that is still remembered at `now`, oldest first. Invalid lines, such as
+/// half of one after a crash, are skipped.
 fn load(path: &Path, now: u64) -> anyhow::Result<Vec<Proof>> {
     let text = match fs::read(path) {
         Ok(bytes) => String::from_utf8_lossy(&bytes).into_owned(),
@@ -132,7 +132,7 @@ fn load(path: &Path, now: u64) -> anyhow::Result<Vec<Proof>> {
     Ok(kept.split_off(surplus))
 }
 
-/// Replaces the file, atomically, and readable by its owner only.
+/// Replaces the file atomically; only its owner can read it.
 fn store(path: &Path, kept: &[Proof]) -> anyhow::Result<()> {
     let mut text = String::new();
     for (at, node) in kept {
@@ -173,7 +173,7 @@ mod tests {
     }
 
     #[test]
-    fn who_has_proved_itself_is_known_after_a_restart_for_thirty_days() {
+    fn a_proof_is_known_after_a_restart_for_thirty_days() {
         let (_directory, path) = file();
         let (now, day) = (unix_ms(), 24 * 60 * 60 * 1000);
         let old = now - millis(REMEMBERED) - day;
@@ -186,7 +186,7 @@ mod tests {
     }
 
     #[test]
-    fn the_file_is_for_its_owner_only_whatever_it_was() {
+    fn only_its_owner_can_read_the_file() {
         let (_directory, path) = file();
         let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
         append(&path, "line\n").unwrap();
@@ -219,7 +219,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_that_has_grown_long_is_written_anew() {
+    fn a_long_file_is_rewritten() {
         let (_directory, path) = file();
         let now = unix_ms();
         fs::write(&path, format!("{now} {}\n", node(1)).repeat(10)).unwrap();

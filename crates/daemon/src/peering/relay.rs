@@ -23,7 +23,7 @@ use crate::{
     settings::Settings,
 };
 
-/// The relay, and which pages' browsers it takes.
+/// The relay, with the rules for web pages.
 #[derive(Clone)]
 pub(crate) struct Relay {
     relay: MeshRelay,
@@ -31,8 +31,8 @@ pub(crate) struct Relay {
 }
 
 impl Relay {
-    /// The relay that the settings want, if they want one: by default on loopback. The tasks of its
-    /// links are among `links`.
+    ///     /// The relay, unless the settings turn it off: by default it is on for a server on loopback. Its links'
+    /// tasks are added to `links`.
     pub(crate) fn of(settings: &Settings, links: &TaskTracker) -> anyhow::Result<Option<Self>> {
         let default = match settings.listen.ip().is_loopback() {
             true => MeshRelayServe::Open,
@@ -61,8 +61,7 @@ impl Relay {
         Self { relay, local }
     }
 
-    /// Answers who knocks at the relay. Pages of strangers get nothing of it: a browser would tell
-    /// them who is there.
+    ///     /// Answers a node. Pages of other origins are refused: they would learn who is connected.
     pub(crate) fn answer(&self, mut request: Request) -> Response {
         let from = api::Peer::of(request.extensions());
         if !self.local.takes_socket(from, request.uri(), request.headers()) {
@@ -74,24 +73,23 @@ impl Relay {
         self.relay.connect(&mut request).map(Body::from)
     }
 
-    /// What it is doing and has done.
     pub(crate) fn counts(&self) -> mesh_relay::Counts {
         self.relay.counts()
     }
 
-    /// Who is there, shortened, as anybody may know.
+    /// The connected nodes, with shortened ids, which anybody may see.
     pub(crate) fn peers(&self) -> Response {
         let peers = self.relay.peers();
         Json(json!({"count": peers.len(), "peers": peers})).into_response()
     }
 
-    /// Tells every node that it goes.
+    /// Says goodbye to every node.
     pub(crate) fn shut_down(&self) {
         self.relay.shut_down();
     }
 }
 
-/// The nodes that are trusted, and this one.
+/// The trusted nodes and this one.
 fn members(settings: &Settings) -> anyhow::Result<HashSet<NodeId>> {
     let own = mesh_identity(&settings.data_dir)?.node_id();
     Ok(settings.mesh.trusted.iter().copied().chain([own]).collect())

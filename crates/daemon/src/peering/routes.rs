@@ -1,4 +1,4 @@
-//! `/admin/mesh`: this server among its peers. And `/peers`: who is at its relay.
+//! `/admin/mesh`, and `/peers` of the relay.
 
 use api::{Api, ApiError, admin, error::Kind};
 use axum::{
@@ -27,12 +27,11 @@ const LONGEST: usize = 16 * 1024;
 const LINES: &str = "application/x-ndjson";
 
 #[derive(Clone)]
-struct Operated {
+struct MeshAdmin {
     api: Api,
     mesh: Option<Mesh>,
 }
 
-/// The paths of the mesh, and of who is at the relay.
 pub(crate) fn router(api: Api, mesh: Option<Mesh>, relay: Option<Relay>) -> Router {
     let admin = Router::new()
         .route("/admin/mesh/id", get(id))
@@ -41,21 +40,21 @@ pub(crate) fn router(api: Api, mesh: Option<Mesh>, relay: Option<Relay>) -> Rout
         .route("/admin/mesh/transfers", get(transfers))
         .route("/admin/mesh/transfers/{id}", delete(cancel))
         .route("/admin/mesh/pull", post(pull))
-        .with_state(Operated { api, mesh });
+        .with_state(MeshAdmin { api, mesh });
     match relay {
         Some(relay) => admin.route("/peers", get(async move || relay.peers())),
         None => admin,
     }
 }
 
-impl Operated {
-    /// The mesh, for who may administer.
+impl MeshAdmin {
+    /// The mesh, for an administrator.
     fn mesh(&self, headers: &HeaderMap) -> Result<&Mesh, ApiError> {
         admin::operator(&self.api, headers)?;
-        self.taking_part()
+        self.enabled()
     }
 
-    fn taking_part(&self) -> Result<&Mesh, ApiError> {
+    fn enabled(&self) -> Result<&Mesh, ApiError> {
         self.mesh.as_ref().ok_or_else(|| {
             let words = "this server takes no part in the mesh: start it with --mesh-listen, \
                          --mesh-advertise, --mesh-peer or --mesh-relay, or `[mesh] enabled = true`";
@@ -66,52 +65,51 @@ impl Operated {
 
 type Answer = Result<Response, ApiError>;
 
-async fn id(State(operated): State<Operated>, headers: HeaderMap) -> Answer {
-    let mesh = operated.mesh(&headers)?;
+async fn id(State(admin_state): State<MeshAdmin>, headers: HeaderMap) -> Answer {
+    let mesh = admin_state.mesh(&headers)?;
     Ok(Json(mesh.describe()).into_response())
 }
 
-async fn peers(State(operated): State<Operated>, headers: HeaderMap) -> Answer {
-    let mesh = operated.mesh(&headers)?;
+async fn peers(State(admin_state): State<MeshAdmin>, headers: HeaderMap) -> Answer {
+    let mesh = admin_state.mesh(&headers)?;
     Ok(Json(mesh.peers()).into_response())
 }
 
-async fn models(State(operated): State<Operated>, headers: HeaderMap) -> Answer {
-    let mesh = operated.mesh(&headers)?;
+async fn models(State(admin_state): State<MeshAdmin>, headers: HeaderMap) -> Answer {
+    let mesh = admin_state.mesh(&headers)?;
     Ok(Json(mesh.models().await).into_response())
 }
 
-async fn transfers(State(operated): State<Operated>, headers: HeaderMap) -> Answer {
-    let mesh = operated.mesh(&headers)?;
+async fn transfers(State(admin_state): State<MeshAdmin>, headers: HeaderMap) -> Answer {
+    let mesh = admin_state.mesh(&headers)?;
     Ok(Json(mesh.transfers()).into_response())
 }
 
 async fn cancel(
-    State(operated): State<Operated>,
+    State(admin_state): State<MeshAdmin>,
     Path(id): Path<String>,
     headers: HeaderMap,
 ) -> Answer {
-    let operator = admin::operator(&operated.api, &headers)?;
-    let mesh = operated.taking_part()?;
+    let operator = admin::operator(&admin_state.api, &headers)?;
+    let mesh = admin_state.enabled()?;
     let cancelled = mesh.cancel(&id).ok_or_else(|| {
         let words = format!("there is no transfer {id:?} that could be cancelled");
         ApiError::new(StatusCode::NOT_FOUND, Kind::NotFound, words)
     });
-    operator.did(&operated.api, "mesh.cancel", &id, &cancelled).await;
+    operator.did(&admin_state.api, "mesh.cancel", &id, &cancelled).await;
     Ok(Json(cancelled?).into_response())
 }
 
-/// Fetches a model: a line for each step, until it is there or is not to be had. The pull goes on
-/// when nobody reads the lines.
-async fn pull(State(operated): State<Operated>, request: Request) -> Answer {
-    let (operator, body) = admin::posted(&operated.api, request, LONGEST).await?;
-    let mesh = operated.taking_part()?;
+/// Fetches a model and streams a line for each step until its end. The pull goes on if the reader leaves.
+async fn pull(State(admin_state): State<MeshAdmin>, request: Request) -> Answer {
+    let (operator, body) = admin::posted(&admin_state.api, request, LONGEST).await?;
+    let mesh = admin_state.enabled()?;
     let asked: MeshPull = serde_json::from_slice(&body).map_err(|error| {
         let words = format!("that is no model to be fetched: {error}");
         ApiError::new(StatusCode::BAD_REQUEST, Kind::Invalid, words)
     })?;
     let pulling = mesh.pull(&asked).map_err(|error| refused(&error));
-    operator.did(&operated.api, "mesh.pull", &asked.model, &pulling).await;
+    operator.did(&admin_state.api, "mesh.pull", &asked.model, &pulling).await;
     let kind = HeaderValue::from_static(LINES);
     Ok(([(header::CONTENT_TYPE, kind)], lines(pulling?)).into_response())
 }

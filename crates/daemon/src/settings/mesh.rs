@@ -1,4 +1,4 @@
-//! What the settings of the mesh mean.
+//! The settings of the mesh, with the defaults and their checks.
 
 use std::{
     net::{Ipv4Addr, SocketAddr},
@@ -13,21 +13,21 @@ use url::Url;
 
 use crate::options::{MeshOptions, MeshRelayServe, MeshRoute, MeshShare, ShareOptions};
 
-/// The port of LAN peers, where none is said.
+/// The default port of LAN peers.
 pub const MESH_PORT: u16 = 9180;
 
-/// The settings of the mesh, each with its value.
+/// The settings of the mesh.
 #[derive(Debug, Clone)]
 pub struct MeshSettings {
     /// Whether this machine takes part at all.
     pub enabled: bool,
-    /// How far requests go that do not say themselves.
+    /// How far a request goes if its header does not say.
     pub route: Route,
     /// Where peers on the LAN connect to.
     pub listen: Option<SocketAddr>,
     /// The name that peers are shown.
     pub name: String,
-    /// What peers must prove to know.
+    /// The passcode that peers must prove they know.
     pub passcode: Option<Secret>,
     /// Whether its hash is sent to stock peers.
     pub plain_passcode: bool,
@@ -37,28 +37,27 @@ pub struct MeshSettings {
     pub peers: Vec<String>,
     /// Relays to meet others at.
     pub relays: Vec<String>,
-    /// Whether it is announced, and others are looked for.
+    /// Whether the node is announced by mDNS and looks for others.
     pub advertise: bool,
-    /// What peers may have.
+    /// What peers may use.
     pub share: Share,
-    /// Nodes that are trusted.
+    /// Nodes that need no passcode.
     pub trusted: Vec<NodeId>,
-    /// Folders of models that are offered.
+    /// Folders of models to offer.
     pub model_dirs: Vec<PathBuf>,
-    /// Whom this server is a relay for; `None`: everybody on loopback, else nobody.
+    /// Which nodes may use the relay; `None`: all on loopback, none elsewhere.
     pub relay_serve: Option<MeshRelayServe>,
-    /// The names by which nodes dial its relay; empty: any.
+    /// The hosts by which nodes dial the relay; empty: any.
     pub relay_hosts: Vec<String>,
-    /// Whether its relay takes nodes that sign nothing.
+    /// Whether the relay accepts nodes that sign nothing.
     pub accept_unsigned: bool,
 }
 
 impl MeshSettings {
-    /// The settings that `options` make. `open`: the owner wants to serve everybody.
+    /// Fills the options in with defaults and checks them. `open`: everybody may be served.
     ///
     /// # Errors
-    /// When one has a value that it cannot have, or anybody on the network could use this machine
-    /// though nobody said so.
+    ///     /// When a value is invalid, or anybody on the network could use this machine without `open`.
     pub fn new(options: MeshOptions, open: bool) -> anyhow::Result<Self> {
         let enabled = options.enabled.unwrap_or(false);
         let default_listen = enabled.then_some((Ipv4Addr::UNSPECIFIED, MESH_PORT).into());
@@ -111,7 +110,7 @@ impl MeshSettings {
     }
 }
 
-/// `HOST:PORT`; without a port that of LAN peers is meant.
+/// A peer as `HOST:PORT`; the port may be left out.
 fn peer(text: &str) -> anyhow::Result<String> {
     let text = text.trim();
     let bracketed = text.ends_with(']') || text.parse::<std::net::Ipv6Addr>().is_ok();
@@ -132,7 +131,7 @@ fn peer(text: &str) -> anyhow::Result<String> {
     Ok(whole)
 }
 
-/// A relay's URL as WebSockets have it: `ws://` or `wss://`.
+/// A relay's URL, with the scheme `ws` or `wss`.
 fn relay(text: &str) -> anyhow::Result<String> {
     let wrong = || {
         let shown = redact_url(text);
@@ -222,7 +221,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_done_unless_it_is_asked_for_and_requests_stay_near() {
+    fn by_default_the_mesh_is_off_and_requests_prefer_local_providers() {
         let settings = of(MeshOptions::default()).unwrap();
         assert!(!settings.enabled && settings.listen.is_none() && !settings.advertise);
         assert_eq!((settings.route, settings.share.with), (Route::PreferLocal, Sharing::Off));
@@ -231,14 +230,14 @@ mod tests {
     }
 
     #[test]
-    fn enabled_in_the_file_listens_and_is_announced() {
+    fn enabled_listens_and_advertises() {
         let settings = of(MeshOptions { enabled: Some(true), ..MeshOptions::default() }).unwrap();
         assert_eq!(settings.listen.unwrap().port(), MESH_PORT);
         assert!(settings.advertise && settings.enabled);
     }
 
     #[test]
-    fn whoever_says_hello_is_answered_only_if_that_is_meant() {
+    fn sharing_with_every_peer_must_be_explicit() {
         let shared = |listen: &str, share| MeshOptions {
             listen: Some(listen.parse().unwrap()),
             share: Some(share),
@@ -286,7 +285,7 @@ mod tests {
     }
 
     #[test]
-    fn values_that_cannot_be_are_refused() {
+    fn invalid_values_are_refused() {
         let limits = |limits| MeshOptions { limits: Some(limits), ..MeshOptions::default() };
         assert!(
             of(limits(ShareOptions { max_load: Some(1.5), ..ShareOptions::default() })).is_err()

@@ -1,4 +1,4 @@
-//! What the settings of the workspace mean.
+//! The settings of the workspace, with the defaults and their checks.
 
 use std::path::Path;
 
@@ -11,10 +11,10 @@ use crate::options::{AgentOptions, WorkspaceOptions};
 /// The directory of the workspace in the data directory.
 const DIRECTORY: &str = "workspace";
 
-/// The settings that `options` make; `None` when the workspace is turned off.
+/// Fills the options in with defaults and checks them; `None` if the workspace is turned off.
 ///
 /// # Errors
-/// When one has a value that it cannot have.
+/// When a value is invalid.
 pub(super) fn settings(
     options: WorkspaceOptions,
     data_dir: &Path,
@@ -75,7 +75,7 @@ fn check(settings: &Settings) -> anyhow::Result<()> {
     if let Some((name, _)) = bounds.iter().find(|(_, bound)| *bound == 0) {
         bail!("{name} in [workspace] must be over 0");
     }
-    // Nobody is helped by sessions that could be root: whoever may type is.
+    // Anyone who may type into a session of root would be root.
     if settings.run_as.iter().any(|user| user == "root") {
         return Err(anyhow::anyhow!("root is in it")).context("in run_as_users of [workspace]");
     }
@@ -86,7 +86,7 @@ fn scaled(given: Option<usize>, unit: usize) -> Option<usize> {
     given.map(|number| number.saturating_mul(unit))
 }
 
-/// 0 stands for no bound.
+/// 0 means no bound.
 fn bound(given: Option<u32>, usual: Option<u32>) -> Option<u32> {
     given.map_or(usual, |most| Some(most).filter(|most| *most > 0))
 }
@@ -102,7 +102,7 @@ mod tests {
     }
 
     #[test]
-    fn there_is_a_workspace_unless_it_is_turned_off() {
+    fn the_workspace_is_on_by_default() {
         let usual = of("").unwrap().unwrap();
         assert_eq!(usual.dir, Path::new("/data/workspace"));
         assert!(usual.token.is_none() && usual.run_as.is_empty());
@@ -112,7 +112,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_written_is_meant() {
+    fn every_key_of_the_file_is_used() {
         let text = "token = 't'\ndir = '/elsewhere'\nlog_kib = 64\nhistory_mib = 2\n\
                     max_sessions = 7\nmax_processes = 8\nmax_clients = 9\nmessage_rate = 10\n\
                     stop_grace_secs = 0.5\nlag_timeout_secs = 9.5\nrun_as_users = ['alice']\n\
@@ -138,7 +138,7 @@ mod tests {
     }
 
     #[test]
-    fn values_that_cannot_be_are_refused_by_name() {
+    fn invalid_values_are_refused_by_name() {
         for (text, name) in [
             ("token = ' '", "workspace-token"),
             ("max_sessions = 0", "max_sessions"),

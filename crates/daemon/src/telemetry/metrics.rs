@@ -1,4 +1,4 @@
-//! Prometheus metrics. What is counted as it happens, and what is looked at when it is asked for.
+//! Prometheus metrics: counters, and a snapshot that is taken on request.
 
 use std::{
     collections::HashMap,
@@ -30,11 +30,11 @@ use crate::ledger::LedgerMetrics;
 /// Models with metrics of their own; further ones share `other`.
 const MAX_MODELS: usize = 1_000;
 
-/// What all rooms are counted as.
+/// The label of all rooms together.
 const ROOMS: &str = "rooms";
 
 /// The metrics of one server.
-pub struct Metrics {
+pub(crate) struct Metrics {
     registry: Registry,
     models: RwLock<HashMap<ModelName, Arc<ModelMetrics>>>,
     families: Families,
@@ -46,7 +46,7 @@ pub struct Metrics {
     snapshot: Mutex<Snapshot>,
 }
 
-/// Counted for each model.
+/// The families with a label for the model.
 #[derive(Clone)]
 struct Families {
     requests: Family<OutcomeLabels, Counter>,
@@ -58,7 +58,7 @@ struct Families {
     bytes: Family<ModelLabel, Counter>,
 }
 
-/// One model's metrics, found once and kept: a family is looked up by its labels as strings.
+/// One model's metrics. Kept, because looking them up in a family means building strings.
 struct ModelMetrics {
     label: String,
     requeues: Counter,
@@ -71,7 +71,7 @@ struct ModelMetrics {
     outcomes: Mutex<HashMap<&'static str, Counter>>,
 }
 
-/// Looked at when metrics are asked for.
+/// Gauges that are set when metrics are requested.
 #[derive(Clone, Default)]
 struct Snapshot {
     queue_depth: Gauge,
@@ -124,8 +124,7 @@ struct WorkerLabels {
 }
 
 impl Metrics {
-    /// Metrics that count from zero.
-    pub fn new() -> Self {
+    pub(crate) fn new() -> Self {
         let families = Families::new();
         let (canceled, workers_lost) = (Family::default(), Family::default());
         let (http_connections, snapshot) = (Gauge::default(), Snapshot::default());
@@ -157,19 +156,16 @@ impl Metrics {
         }
     }
 
-    /// Open HTTP connections.
-    pub fn http_connections(&self) -> &Gauge {
+    pub(crate) fn http_connections(&self) -> &Gauge {
         &self.http_connections
     }
 
-    /// What the ledger tells.
-    pub fn ledger(&self) -> LedgerMetrics {
+    pub(crate) fn ledger(&self) -> LedgerMetrics {
         self.ledger.clone()
     }
 
-    /// All metrics, in OpenMetrics' text form. `refused`: the statuses of requests that never became
-    /// jobs, and how often each was told. `more` adds what is counted elsewhere.
-    pub fn encode(
+    /// All metrics, in OpenMetrics' text form. `refused`: how often each status was answered to requests that never became jobs. `more` appends metrics of other parts.
+    pub(crate) fn encode(
         &self,
         scheduler: &Scheduler,
         refused: &[(u16, u64)],
@@ -180,7 +176,7 @@ impl Metrics {
         snapshot.take(&status);
         for (status, count) in refused {
             let counter = self.refused.get_or_create(&StatusLabel { status: *status });
-            // Counted elsewhere; under the snapshot's lock it only grows here, too.
+            // Counted elsewhere. The snapshot's lock keeps two requests from setting an older count last.
             counter.inner().store(*count, Ordering::Relaxed);
         }
         let mut text = String::new();
@@ -191,8 +187,8 @@ impl Metrics {
         text
     }
 
-    /// Those of a job's model. Of all rooms together: what their people call their models must not
-    /// take the place of the server's, and the id of a room is a credential.
+    ///     /// The metrics of a job's model. Rooms share one: their users choose the names of models, which must not
+    /// use up the places of the server's own, and a room's id is a credential.
     fn of_job(&self, job: &JobFacts) -> Arc<ModelMetrics> {
         match job.scope.room_id() {
             None => self.of(&job.model),
@@ -211,12 +207,6 @@ impl Metrics {
         let key = if models.len() < MAX_MODELS { model.clone() } else { ModelName::from("other") };
         let made = || Arc::new(ModelMetrics::new(&self.families, key.as_str()));
         Arc::clone(models.entry(key.clone()).or_insert_with(made))
-    }
-}
-
-impl Default for Metrics {
-    fn default() -> Self {
-        Self::new()
     }
 }
 
@@ -247,7 +237,7 @@ impl Observer for Metrics {
 
     fn ended(&self, job: &JobFacts, ended: &JobEnd) {
         let word = ended.outcome.as_str();
-        // Names that nobody serves are the client's invention: they get no metric of their own.
+        // A client can invent names without end, so models without a provider share one metric.
         let metrics = match word {
             "no_provider" => self.of(&ModelName::from("unknown")),
             _ => self.of_job(job),

@@ -1,9 +1,9 @@
 //! Logs and metrics.
 //!
 //! - [`log`]: log lines on standard error, for people or as JSON
-//! - [`requests`]: one log line for each job
-//! - [`metrics`]: the metrics, for Prometheus
+//! - `request_log`: one log line for each job
+//! - `metrics`: the metrics, for Prometheus
 
 pub mod log;
-pub mod metrics;
-pub mod requests;
+pub(crate) mod metrics;
+pub(crate) mod request_log;

@@ -1,4 +1,4 @@
-//! A model's answer, as it comes.
+//! Prints a model's answer as it streams.
 
 use std::{
     io::{IsTerminal, Read, Write, stdin, stdout},
@@ -17,7 +17,7 @@ use super::{note, say, say_json_line, table::plain, words::count};
 /// The longest question, in bytes.
 const LONGEST: u64 = 16 << 20;
 
-/// The question: what was said, or for `-` what comes from standard input.
+/// The question; `-` reads it from standard input.
 pub(super) fn prompt(said: &str) -> anyhow::Result<String> {
     if said != "-" {
         return Ok(said.to_owned());
@@ -57,7 +57,7 @@ pub(super) async fn print(
     }
 }
 
-/// How an answer went, in a few words.
+/// An answer's metrics in a few words.
 pub(super) fn metrics(metrics: &AnswerMetrics) -> String {
     let mut parts = Vec::new();
     if let Some(tokens) = metrics.output_tokens {
@@ -78,9 +78,9 @@ fn broke_off() -> Piece {
 /// Prints an answer as it comes.
 struct Printer {
     json: bool,
-    /// Whether a person reads it on a terminal, which must not be made do things.
+    /// Whether standard output is a terminal, which control characters must not reach.
     terminal: bool,
-    /// Whether the last line has no end yet.
+    /// Whether the last line is still open.
     open: bool,
 }
 

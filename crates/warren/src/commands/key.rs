@@ -3,34 +3,27 @@
 use anyhow::anyhow;
 use base::{Budget, KeyLimits, KeyScope};
 use clap::{Args, Subcommand};
-use client::admin::{CreateKey, KeyJson, KeyList, time};
+use client::admin::{CreateKey, KeyJson, time};
 use daemon::ConfigFile;
 
 use super::{
     named::named,
     say, say_json,
-    table::{plain, table},
-    target::{Chosen, Target},
+    table::{plain, show_list, table},
+    target::{AdminTarget, Target},
     worker_runtime,
 };
 use crate::exit::usage;
 
-/// Make, list, rotate and revoke keys
-#[derive(Args)]
-pub(crate) struct Key {
-    #[command(subcommand)]
-    command: Command,
-}
-
 #[derive(Subcommand)]
-enum Command {
+pub(crate) enum Key {
     /// Make a key; it is shown once
     Create(Create),
     /// List all keys
     List(Listing),
     /// Show one key
     Show(One),
-    /// Give a key another text, which is shown once; the old one no longer works
+    /// Give a key a new text, which is shown once; the old one no longer works
     Rotate(One),
     /// Revoke a key for good, and end what is connected with it
     Revoke(One),
@@ -46,7 +39,7 @@ struct Create {
     /// [default: inference]
     #[arg(long, value_name = "SCOPE,…", value_delimiter = ',')]
     scope: Vec<KeyScope>,
-    /// The models it may be used for; llama* are all that begin so (repeatable) [default: all]
+    /// The models it may be used for; llama* means all that begin so (repeatable) [default: all]
     #[arg(long, value_name = "MODEL,…", value_delimiter = ',')]
     models: Vec<String>,
     /// Requests a minute [default: no limit]
@@ -61,7 +54,7 @@ struct Create {
     /// Tokens a day or a month (UTC) [default: no limit]
     #[arg(long, value_name = "N/day|N/month")]
     budget_tokens: Option<Budget>,
-    /// The only room whose participants it reaches: one of its codes [default: it is for the server]
+    /// The only room whose participants it reaches, by a code [default: it is for the server]
     #[arg(long, value_name = "CODE")]
     room: Option<String>,
     /// When it stops working: 30d, 12h, or a time such as 2027-01-31T00:00:00Z [default: never]
@@ -90,19 +83,15 @@ struct Listing {
 
 impl Key {
     pub(crate) fn run(self, file: &ConfigFile) -> anyhow::Result<()> {
-        worker_runtime()?.block_on(self.command.run(file))
-    }
-}
-
-impl Command {
-    async fn run(self, file: &ConfigFile) -> anyhow::Result<()> {
-        match self {
-            Self::Create(create) => create.run(file).await,
-            Self::List(listing) => listing.run(file).await,
-            Self::Show(one) => one.run(file, Act::Show).await,
-            Self::Rotate(one) => one.run(file, Act::Rotate).await,
-            Self::Revoke(one) => one.run(file, Act::Revoke).await,
-        }
+        worker_runtime()?.block_on(async {
+            match self {
+                Self::Create(create) => create.run(file).await,
+                Self::List(listing) => listing.run(file).await,
+                Self::Show(one) => one.run(file, Act::Show).await,
+                Self::Rotate(one) => one.run(file, Act::Rotate).await,
+                Self::Revoke(one) => one.run(file, Act::Revoke).await,
+            }
+        })
     }
 }
 
@@ -110,8 +99,8 @@ impl Create {
     async fn run(self, file: &ConfigFile) -> anyhow::Result<()> {
         let asked = self.asked().map_err(usage)?;
         let key = match self.output.target.choose_or_make(&file.serve)? {
-            Chosen::Running(warren) => warren.create_key(&asked).await?,
-            Chosen::Stopped(stopped) => stopped.create(asked)?,
+            AdminTarget::Running(warren) => warren.create_key(&asked).await?,
+            AdminTarget::Offline(stopped) => stopped.create(asked)?,
         };
         tell(&key, self.output.json)
     }
@@ -136,7 +125,7 @@ impl Create {
     }
 }
 
-/// What is done with one key.
+/// What to do with one key.
 #[derive(Clone, Copy)]
 enum Act {
     Show,
@@ -151,10 +140,10 @@ impl One {
         let id = &named(&keys, &self.key)?.id;
         let key = match (chosen, act) {
             (_, Act::Show) => named(&keys, id)?.clone(),
-            (Chosen::Running(warren), Act::Rotate) => warren.rotate_key(id).await?,
-            (Chosen::Running(warren), Act::Revoke) => warren.revoke_key(id).await?,
-            (Chosen::Stopped(stopped), Act::Rotate) => stopped.rotate(id)?,
-            (Chosen::Stopped(stopped), Act::Revoke) => stopped.revoke(id)?,
+            (AdminTarget::Running(warren), Act::Rotate) => warren.rotate_key(id).await?,
+            (AdminTarget::Running(warren), Act::Revoke) => warren.revoke_key(id).await?,
+            (AdminTarget::Offline(stopped), Act::Rotate) => stopped.rotate(id)?,
+            (AdminTarget::Offline(stopped), Act::Revoke) => stopped.revoke(id)?,
         };
         tell(&key, self.output.json)
     }
@@ -163,24 +152,23 @@ impl One {
 impl Listing {
     async fn run(self, file: &ConfigFile) -> anyhow::Result<()> {
         let keys = keys(&self.target.choose(&file.serve)?).await?;
-        if self.json {
-            return Ok(say_json(&KeyList { keys })?);
-        }
-        if keys.is_empty() {
-            return Ok(say("There are no keys yet. Make one: warren key create --name NAME")?);
-        }
-        let header =
-            ["id", "name", "prefix", "scopes", "models", "limits", "room", "state", "last used"];
-        let rows: Vec<Vec<String>> = keys.iter().map(row).collect();
-        Ok(say(&table(&header, &rows, 0))?)
+        let empty = "There are no keys yet. Make one: warren key create --name NAME";
+        show_list(&keys, self.json, "keys", empty, readable)
     }
 }
 
-async fn keys(chosen: &Chosen) -> anyhow::Result<Vec<KeyJson>> {
+async fn keys(chosen: &AdminTarget) -> anyhow::Result<Vec<KeyJson>> {
     Ok(match chosen {
-        Chosen::Running(warren) => warren.keys().await?,
-        Chosen::Stopped(stopped) => stopped.keys(),
+        AdminTarget::Running(warren) => warren.keys().await?,
+        AdminTarget::Offline(stopped) => stopped.keys(),
     })
+}
+
+fn readable(keys: &[KeyJson]) -> String {
+    let header =
+        ["id", "name", "prefix", "scopes", "models", "limits", "room", "state", "last used"];
+    let rows: Vec<Vec<String>> = keys.iter().map(row).collect();
+    table(&header, &rows, 0)
 }
 
 fn row(key: &KeyJson) -> Vec<String> {

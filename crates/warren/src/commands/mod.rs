@@ -1,7 +1,12 @@
-//! Every command, a file each; and what those share that ask a server: `target`, whom they speak to,
-//! `named`, which key is meant, `table`, lists for people, `answer`, a model's answer as it comes, `words`,
-//! numbers, `workspace`, which workspace and what in it is meant, and `qr`, text for a
-//! camera.
+//! Every command, in a file each. What they share:
+//!
+//! - `target`: the server that a command works on
+//! - `named`: finds a key by its id, name or text
+//! - `table`: lists for people
+//! - `answer`: prints a model's answer as it streams
+//! - `words`: numbers for people
+//! - `workspace`: finds the workspace, and sessions and projects in it
+//! - `qr`: QR codes
 
 mod answer;
 pub(crate) mod cert;
@@ -36,18 +41,18 @@ use base::plain;
 use serde::Serialize;
 use tokio::runtime::{Builder, Runtime};
 
-/// Writes a line to standard output at once: the program that started this process may wait for it.
-/// Nothing in it can control a terminal, even if strangers wrote it.
+/// Writes a line to standard output and flushes it: the parent process may wait for it. Control characters,
+/// which may come from strangers, are replaced.
 pub(crate) fn say(line: &str) -> io::Result<()> {
     write_line(&plain::lines(line))
 }
 
-/// Writes JSON to standard output, laid out so that people can read it too.
+/// Writes indented JSON to standard output.
 pub(crate) fn say_json(value: &impl Serialize) -> io::Result<()> {
     write_line(&plain::escaped(&serde_json::to_string_pretty(value)?))
 }
 
-/// Writes JSON to standard output, in one line.
+/// Writes JSON to standard output, on one line.
 pub(crate) fn say_json_line(value: &impl Serialize) -> io::Result<()> {
     write_line(&plain::escaped(&serde_json::to_string(value)?))
 }
@@ -58,18 +63,17 @@ fn write_line(line: &str) -> io::Result<()> {
     out.flush()
 }
 
-/// Writes a line to standard error: for people who look on, and not for programs. That nobody looks
-/// is no failure.
+/// Writes a line to standard error, for people and not for programs. A closed standard error is no failure.
 pub(crate) fn note(line: &str) {
     let _ = writeln!(io::stderr().lock(), "{}", plain::lines(line));
 }
 
-/// The runtime of a server: half of the machine's cores. The other half is for whoever asks and
-/// answers; and threads that wake each other cost more than a small request.
+/// The runtime of a server, on half of the machine's cores. Clients and workers on the same machine get the
+/// other half, and more threads would spend more time waking each other than a small request takes.
 ///
-/// A runtime of threads even for one: what a task has woken runs next there, so that a request
-/// leaves for its worker while the next one is read. On a single-threaded runtime all requests
-/// that came together would leave together, and server, worker and backend take turns.
+/// It is multi-threaded even with one thread: there a woken task runs next, so that a request leaves for its
+/// worker while the next one is read. On a single-threaded runtime all requests that came together would leave
+/// together, and server, worker and backend would take turns.
 pub(crate) fn server_runtime() -> std::io::Result<Runtime> {
     process::give_back_memory();
     let cores = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);

@@ -1,16 +1,15 @@
-//! Which key is meant.
+//! Finds a key by its id, name, prefix or text.
 
 use anyhow::anyhow;
 use client::admin::KeyJson;
-use daemon::stopped::KeyError;
+use daemon::offline::KeyError;
 
 use crate::exit::usage;
 
-/// The key that somebody means: by its id, its name, its prefix, or its whole text. Where several
-/// have the name, the one that is not revoked.
+/// The key with this id, name, prefix or text. If several share a name, the one that is not revoked.
 ///
 /// # Errors
-/// When it is none of them, or several.
+/// When no key matches, or several do.
 pub(crate) fn named<'a>(keys: &'a [KeyJson], meant: &str) -> anyhow::Result<&'a KeyJson> {
     let is_meant = |key: &&KeyJson| {
         key.id == meant || key.name == meant || (is_text(meant) && meant.starts_with(&key.prefix))
@@ -31,12 +30,12 @@ fn several(meant: &str, keys: &[&KeyJson]) -> anyhow::Error {
     anyhow!("{} may be any of {}: give an id", shown(meant), ids.join(", "))
 }
 
-/// Whether this is a key's text, or how it begins.
+/// Whether this is a key's text or its beginning.
 fn is_text(meant: &str) -> bool {
     meant.starts_with("wk_")
 }
 
-/// What may be shown of it: of a key's text, no more than its prefix.
+/// The name for an error message. Of a key's text only the prefix is shown.
 fn shown(meant: &str) -> String {
     if is_text(meant) { meant.chars().take(11).collect() } else { meant.to_owned() }
 }
@@ -65,7 +64,7 @@ mod tests {
     }
 
     #[test]
-    fn a_key_is_meant_by_its_id_its_name_or_its_text() {
+    fn a_key_is_found_by_its_id_name_or_text() {
         let keys = [
             key("k-1", "laptop", "wk_11111111", true),
             key("k-2", "laptop", "wk_22222222", false),

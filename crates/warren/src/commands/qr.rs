@@ -1,9 +1,9 @@
-//! A URL to be read off a terminal with a camera.
+//! QR codes on a terminal.
 
 use qrcode::{EcLevel, QrCode, render::unicode::Dense1x2};
 
-/// A QR code in half blocks, with its quiet zone: light on what is usually a dark terminal. `None`
-/// for text that is too long for one.
+/// A QR code in half blocks with its quiet zone, light on dark as most terminals are. `None` for text that is
+/// too long.
 pub(super) fn code(text: &str) -> Option<String> {
     let code = QrCode::with_error_correction_level(text, EcLevel::L).ok()?;
     let (dark, light) = (Dense1x2::Light, Dense1x2::Dark);
@@ -15,7 +15,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn it_fits_on_a_terminal_of_80_by_24_as_far_as_it_can() {
+    fn a_url_fits_on_a_terminal_of_80_by_24() {
         let drawn = code("http://192.168.100.100:9178/rooms/resourceful-hippopotamus-99").unwrap();
         let widest = drawn.lines().map(|line| line.chars().count()).max().unwrap();
         assert!(widest <= 45 && drawn.lines().count() <= 23, "{drawn}");

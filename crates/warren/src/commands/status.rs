@@ -1,4 +1,4 @@
-//! `warren status`: how a server is now, and what it did last.
+//! `warren status`: the state of a server, and its last requests.
 
 use clap::Args;
 use client::admin::{
@@ -10,14 +10,11 @@ use serde_json::json;
 
 use super::{
     say, say_json,
-    table::{plain, table},
-    target::Running,
+    table::{first_of, plain, table},
+    target::RunningServer,
     words::{count, span},
     worker_runtime,
 };
-
-/// Models of one worker that are named; the others are counted.
-const NAMED: usize = 3;
 
 /// Tell how a server is: its workers, its queues and its last requests
 #[derive(Args)]
@@ -29,7 +26,7 @@ pub(crate) struct Status {
     #[arg(long)]
     json: bool,
     #[command(flatten)]
-    server: Running,
+    server: RunningServer,
 }
 
 impl Status {
@@ -89,21 +86,13 @@ fn workers(workers: &[WorkerJson]) -> Option<String> {
             plain(&worker.worker_id),
             plain(&worker.worker_name),
             plain(&worker.scope),
-            models(&worker.models),
+            first_of(&worker.models),
             state(worker),
         ];
         texts.into_iter().chain(numbers.map(|number| number.to_string())).collect()
     };
     let header = ["id", "worker", "scope", "models", "state", "in flight", "load", "slots"];
     filled(&header, workers.iter().map(row), 3)
-}
-
-fn models(models: &[String]) -> String {
-    let named: Vec<&str> = models.iter().take(NAMED).map(String::as_str).collect();
-    match models.len().checked_sub(NAMED) {
-        Some(more @ 1..) => plain(&format!("{} and {more} more", named.join(","))),
-        _ => plain(&named.join(",")),
-    }
 }
 
 fn state(worker: &WorkerJson) -> String {
@@ -161,7 +150,7 @@ fn request(request: &RequestJson) -> Vec<String> {
     ]
 }
 
-/// The model asked for, and the one that it was, where that is another.
+/// The requested model, and the one that served it if that differs.
 fn served(request: &RequestJson) -> String {
     match &request.served_model {
         Some(served) => plain(&format!("{} ({served})", request.model)),
@@ -217,7 +206,7 @@ mod tests {
     }
 
     #[test]
-    fn a_server_is_told_with_its_workers_queues_and_last_requests() {
+    fn the_report_shows_workers_queues_and_last_requests() {
         let details = HealthDetails {
             uptime_secs: 3_700,
             workers_connected: 1,
@@ -248,7 +237,7 @@ ENDED                 KEY    ENDPOINT      MODEL     PROVIDER  OUTCOME          
     }
 
     #[test]
-    fn a_server_with_nothing_to_do_is_told_in_two_lines() {
+    fn an_idle_server_takes_two_lines() {
         let details = HealthDetails {
             degraded: Some("the disk is full".to_owned()),
             ..HealthDetails::default()
@@ -263,7 +252,7 @@ ENDED                 KEY    ENDPOINT      MODEL     PROVIDER  OUTCOME          
     }
 
     #[test]
-    fn sessions_are_counted_where_there_are_any() {
+    fn sessions_are_counted_if_there_are_any() {
         let workspace = WorkspaceHealth { clients: 1, sessions: 3, live_sessions: 2 };
         let details = HealthDetails { workspace: Some(workspace), ..HealthDetails::default() };
         let told = summary(&Health::default(), &details);
@@ -273,7 +262,7 @@ ENDED                 KEY    ENDPOINT      MODEL     PROVIDER  OUTCOME          
     }
 
     #[test]
-    fn a_worker_that_is_given_nothing_says_why() {
+    fn the_state_shows_why_a_worker_gets_no_work() {
         assert_eq!(state(&WorkerJson { resting_secs: Some(4.6), ..worker() }), "rests 5s");
         assert_eq!(state(&WorkerJson { is_draining: true, ..worker() }), "draining");
         assert_eq!(["59s", "1m 0s", "1d 1h"], [59, 60, 90_000].map(span));

@@ -1,5 +1,11 @@
 //! Lists for people: aligned columns.
 
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+
+use super::{say, say_json};
+
 /// Rows under a header, each column as wide as its widest cell. `right`: how many columns, from
 /// the last, hold numbers.
 pub(crate) fn table(header: &[&str], rows: &[Vec<String>], right: usize) -> String {
@@ -19,7 +25,31 @@ fn line(row: &[String], widths: &[usize], right: usize) -> String {
     cells.join("  ").trim_end().to_owned()
 }
 
-/// What a terminal may be shown of a name that somebody else chose.
+/// Prints a list, as JSON under `name` or as a table. `empty` is printed instead of an empty table.
+pub(crate) fn show_list<T: Serialize>(
+    all: &[T],
+    json: bool,
+    name: &str,
+    empty: &str,
+    table: impl FnOnce(&[T]) -> String,
+) -> anyhow::Result<()> {
+    if json {
+        return Ok(say_json(&BTreeMap::from([(name, all)]))?);
+    }
+    Ok(say(&if all.is_empty() { empty.to_owned() } else { table(all) })?)
+}
+
+/// The first names of a list, and how many more there are.
+pub(crate) fn first_of(names: &[String]) -> String {
+    const NAMED: usize = 3;
+    let named = names.iter().take(NAMED).map(String::as_str).collect::<Vec<_>>().join(",");
+    match names.len().checked_sub(NAMED) {
+        Some(more @ 1..) => plain(&format!("{named} and {more} more")),
+        _ => plain(&named),
+    }
+}
+
+/// A name that a stranger chose, made safe for a terminal; `-` if it is empty.
 pub(crate) fn plain(text: &str) -> String {
     if text.is_empty() { "-".to_owned() } else { base::plain::line(text) }
 }
@@ -36,7 +66,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_in_a_name_steers_the_terminal() {
+    fn control_characters_in_names_are_replaced() {
         assert_eq!(
             plain("a\u{1b}[2J\u{9b}\u{202e}\u{2066}b"),
             "a\u{fffd}[2J\u{fffd}\u{fffd}\u{fffd}b"

@@ -1,4 +1,4 @@
-//! Whom the administration commands speak to: a running server, or a stopped one's data directory.
+//! The server that an administration command works on: a running one, or a stopped one's data directory.
 
 use std::{
     path::{Path, PathBuf},
@@ -10,18 +10,18 @@ use base::Secret;
 use clap::Args;
 use client::Warren;
 use daemon::{
-    ServeOptions, Stopped,
+    OfflineServer, ServeOptions,
     data::{ADMIN_TOKEN, read_token},
     settings::data_dir,
 };
 
 use crate::exit::usage;
 
-/// The address of a server that no flag or setting names.
+/// The address of the server if no flag or setting names one.
 pub(crate) static DEFAULT_SERVER: LazyLock<String> =
     LazyLock::new(|| format!("http://127.0.0.1:{}", daemon::settings::PORT));
 
-/// Whom to speak to
+/// The server to work on
 #[derive(Args)]
 pub(crate) struct Target {
     /// The server [default: http://127.0.0.1:9178]
@@ -37,42 +37,42 @@ pub(crate) struct Target {
     data_dir: Option<PathBuf>,
 }
 
-/// Whom a command speaks to.
-pub(crate) enum Chosen {
+/// The server that a command works on.
+pub(crate) enum AdminTarget {
     /// A running server.
     Running(Box<Warren>),
-    /// A server that is not running.
-    Stopped(Box<Stopped>),
+    /// The data directory of a server that is not running.
+    Offline(Box<OfflineServer>),
 }
 
 impl Target {
-    /// The one to speak to, by what was said and what the file says.
-    pub(crate) fn choose(&self, file: &ServeOptions) -> anyhow::Result<Chosen> {
-        self.choose_by(file, Stopped::open)
+    /// The server that the flags and the file name.
+    pub(crate) fn choose(&self, file: &ServeOptions) -> anyhow::Result<AdminTarget> {
+        self.choose_by(file, OfflineServer::open)
     }
 
-    /// The same, for what may be done before a server has ever run.
-    pub(crate) fn choose_or_make(&self, file: &ServeOptions) -> anyhow::Result<Chosen> {
-        self.choose_by(file, Stopped::open_or_make)
+    /// The same, for commands that may come before the first start of a server.
+    pub(crate) fn choose_or_make(&self, file: &ServeOptions) -> anyhow::Result<AdminTarget> {
+        self.choose_by(file, OfflineServer::open_or_make)
     }
 
     fn choose_by(
         &self,
         file: &ServeOptions,
-        open: impl FnOnce(&Path) -> anyhow::Result<Stopped>,
-    ) -> anyhow::Result<Chosen> {
+        open: impl FnOnce(&Path) -> anyhow::Result<OfflineServer>,
+    ) -> anyhow::Result<AdminTarget> {
         if let (None, Some(directory)) = (&self.server, &self.data_dir) {
-            return Ok(Chosen::Stopped(Box::new(open(directory)?)));
+            return Ok(AdminTarget::Offline(Box::new(open(directory)?)));
         }
-        let kept = Kept { directory: self.data_dir.as_ref(), file };
-        let running = running(self.server.as_ref(), self.admin_token.as_ref(), &kept)?;
-        Ok(Chosen::Running(Box::new(running)))
+        let file = TokenFile { directory: self.data_dir.as_ref(), config: file };
+        let running = running(self.server.as_ref(), self.admin_token.as_ref(), &file)?;
+        Ok(AdminTarget::Running(Box::new(running)))
     }
 }
 
-/// The running server to speak to
+/// The running server to ask
 #[derive(Args)]
-pub(crate) struct Running {
+pub(crate) struct RunningServer {
     /// The server [default: http://127.0.0.1:9178]
     #[arg(long, env = "WARREN_SERVER", value_name = "URL")]
     server: Option<String>,
@@ -85,62 +85,60 @@ pub(crate) struct Running {
     data_dir: Option<PathBuf>,
 }
 
-impl Running {
-    /// Whether somebody said which server.
+impl RunningServer {
+    /// Whether a flag or the environment names the server.
     pub(crate) fn is_named(&self) -> bool {
         self.server.is_some()
     }
 
-    /// The server's URL, by what was said.
     pub(crate) fn url(&self) -> &str {
         self.server.as_ref().unwrap_or(&DEFAULT_SERVER)
     }
 
-    /// The data directory, by what was said and what the file says.
     pub(crate) fn directory(&self, file: &ServeOptions) -> anyhow::Result<PathBuf> {
-        Kept { directory: self.data_dir.as_ref(), file }.path()
+        TokenFile { directory: self.data_dir.as_ref(), config: file }.path()
     }
 
-    /// The server, by what was said and what the file says. Connects to nothing yet.
+    /// The server that the flags and the file name. Connects to nothing yet.
     pub(crate) fn warren(&self, file: &ServeOptions) -> anyhow::Result<Warren> {
-        let kept = Kept { directory: self.data_dir.as_ref(), file };
-        running(self.server.as_ref(), self.admin_token.as_ref(), &kept)
+        let file = TokenFile { directory: self.data_dir.as_ref(), config: file };
+        running(self.server.as_ref(), self.admin_token.as_ref(), &file)
     }
 }
 
-/// Where this machine's own server keeps its token.
-struct Kept<'a> {
-    /// The data directory, if somebody named it.
+/// The file of the administrator's token on this machine.
+struct TokenFile<'a> {
+    /// The data directory, if a flag names it.
     directory: Option<&'a PathBuf>,
-    file: &'a ServeOptions,
+    config: &'a ServeOptions,
 }
 
-/// The server, shown what was said, or what is kept in the data directory: that of this machine is
-/// for a server on this machine, unless somebody names the directory.
+/// A running server with the token that was given, or the one in the data directory. The latter is sent only
+/// to a server on this machine, unless a flag names the directory: another server could be an attacker's.
 fn running(
     server: Option<&String>,
     given: Option<&Secret>,
-    kept: &Kept<'_>,
+    file: &TokenFile<'_>,
 ) -> anyhow::Result<Warren> {
     let server = server.unwrap_or(&DEFAULT_SERVER);
     let open = |token| Warren::new(server, token).map_err(|error| usage(error.into()));
-    if let Some(token) = given.or(kept.file.admin_token.as_ref()) {
+    if let Some(token) = given.or(file.config.admin_token.as_ref()) {
         return open(Some(token));
     }
-    if kept.directory.is_none() && !open(None)?.is_on_this_machine() {
+    if file.directory.is_none() && !open(None)?.is_on_this_machine() {
         bail!(
             "the administrator's token is needed: give it with --admin-token; the one in this \
              machine's data directory is not sent to {server} unless --data-dir names it"
         );
     }
-    open(Some(&kept.token()?))
+    open(Some(&file.token()?))
 }
 
-impl Kept<'_> {
+impl TokenFile<'_> {
     fn path(&self) -> anyhow::Result<PathBuf> {
         let from_environment = || std::env::var_os("WARREN_DATA_DIR").map(PathBuf::from);
         let directory = self.directory.cloned().or_else(from_environment);
-        data_dir(directory.or_else(|| self.file.data_dir.clone()))
+        data_dir(directory.or_else(|| self.config.data_dir.clone()))
     }
 
     fn token(&self) -> anyhow::Result<Secret> {

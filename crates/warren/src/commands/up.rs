@@ -24,7 +24,7 @@ pub(crate) struct Up {
 impl Up {
     pub(crate) fn run(self, file: ConfigFile) -> anyhow::Result<()> {
         let mut serve = self.serve.or(file.serve);
-        // A newcomer should see the example, not the log.
+        // A newcomer should see the example, not log lines.
         serve.log.get_or_insert_with(|| "warn".to_owned());
         let settings = Settings::new(serve, true).map_err(usage)?;
         let _log = telemetry::log::start(settings.log_format, &settings.log).map_err(usage)?;
@@ -40,7 +40,7 @@ async fn up(settings: Settings, options: WorkerOptions) -> anyhow::Result<()> {
     let config = config(&url, &options, drain).await?;
     let greeting = greeting(&url, &server, &config.backends);
     let worker = worker(config, &server)?;
-    // The worker goes on until the server has drained: it has what is in flight.
+    // The worker must outlive the drain: it serves the requests in flight.
     let lending = CancellationToken::new();
     let worker = tokio::spawn(worker.run(lending.clone()));
     say(&format!("listening on {url}"))?;
@@ -75,7 +75,7 @@ fn worker(config: WorkerConfig, server: &Server) -> anyhow::Result<worker::Worke
     });
     let tell = Arc::new(|event: &Event| {
         if let Event::Models { backend, models } = event {
-            // The reader of the greeting may have gone; the server need not.
+            // A closed standard output is no reason to stop serving.
             let _ = say(&format!("{backend} offers {}", models.join(", ")));
         }
     });

@@ -1,4 +1,4 @@
-//! `warren usage`: what was used.
+//! `warren usage`: tokens and requests by key, model and so on.
 
 use base::UsageBy;
 use clap::Args;
@@ -11,7 +11,7 @@ use daemon::ConfigFile;
 use super::{
     say, say_json,
     table::{plain, table},
-    target::{Chosen, Target},
+    target::{AdminTarget, Target},
     worker_runtime,
 };
 use crate::exit::usage;
@@ -54,10 +54,10 @@ impl Usage {
 
     async fn report(self, file: &ConfigFile) -> anyhow::Result<()> {
         let asked = self.asked();
-        let query = daemon::stopped::asked(&asked.query()).map_err(usage)?;
+        let query = daemon::offline::usage_query(&asked.query()).map_err(usage)?;
         let report = match self.target.choose(&file.serve)? {
-            Chosen::Running(warren) => warren.usage(&asked).await?,
-            Chosen::Stopped(stopped) => stopped.usage(&query)?,
+            AdminTarget::Running(warren) => warren.usage(&asked).await?,
+            AdminTarget::Offline(stopped) => stopped.usage(&query)?,
         };
         if self.json {
             return Ok(say_json(&report)?);
@@ -112,7 +112,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn rows_are_told_with_their_sum() {
+    fn rows_have_a_total() {
         let counts = UsageCounts { requests: 2, prompt_tokens: 30, ..UsageCounts::default() };
         let row = |model: &str| {
             let mut row = UsageRow { counts, ..UsageRow::default() };

@@ -1,6 +1,6 @@
 //! Numbers for people.
 
-/// So many of what.
+/// A number with its noun, in the singular or the plural.
 pub(crate) fn count(number: u64, what: &str) -> String {
     match number {
         1 => format!("1 {what}"),
@@ -42,12 +42,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn one_is_told_in_the_singular() {
+    fn one_is_singular() {
         assert_eq!([count(1, "room"), count(0, "room")], ["1 room", "0 rooms"]);
     }
 
     #[test]
-    fn bytes_are_told_in_the_unit_that_fits() {
+    fn bytes_are_shown_in_the_largest_unit() {
         let cases = [
             (0, "0 B"),
             (1023, "1023 B"),

@@ -55,7 +55,7 @@ async fn lend(options: WorkerOptions, process: ServeOptions) -> anyhow::Result<(
     Ok(())
 }
 
-/// The name that a worker shows: as told, or the host's.
+/// The worker's name: the given one, or the host's.
 pub(super) fn name(options: &WorkerOptions) -> String {
     let name = options.name.clone().unwrap_or_else(hardware::host_name);
     Some(name.trim()).filter(|name| !name.is_empty()).unwrap_or("worker").to_owned()
@@ -180,7 +180,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn endpoints_are_told_by_their_paths() {
+    fn endpoints_are_named_by_their_paths() {
         let told = endpoints(&["/v1/messages".to_owned(), "/v1/embeddings".to_owned()]).unwrap();
         let expected = Endpoints::only(Endpoint::Messages).with(Endpoint::Embeddings);
         assert_eq!(told, expected);
@@ -192,7 +192,7 @@ mod tests {
     }
 
     #[test]
-    fn a_provider_has_a_name_and_is_of_relay_servers() {
+    fn a_provider_needs_a_name_and_the_relay_protocol() {
         let options = WorkerOptions {
             secret: Some("k".into()),
             provider: Some(" gpu ".to_owned()),

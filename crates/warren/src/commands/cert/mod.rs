@@ -1,10 +1,10 @@
 //! `warren cert`: a self-signed certificate for a server of one's own.
 //!
-//! - `made`: the certificate and its key, in memory
-//! - `kept`: the two as files
+//! - `generate`: makes the certificate and its key
+//! - `files`: writes them
 
-mod kept;
-mod made;
+mod files;
+mod generate;
 
 use std::{net::IpAddr, path::PathBuf};
 
@@ -12,24 +12,23 @@ use clap::{Args, value_parser};
 use jiff::civil::Date;
 use serde_json::json;
 
-use self::{kept::Files, made::Made};
+use self::{files::Files, generate::Certificate};
 use super::{say, say_json, table::plain};
 
-/// Make a self-signed certificate and its key, with which a server speaks TLS: cert.pem, which everybody
-/// may see, and key.pem, which only its owner can read. Machines that are to trust the server get a copy
-/// of cert.pem
+/// Make a self-signed certificate for TLS and its key: cert.pem, which is public, and key.pem, which only
+/// its owner can read. Machines that are to trust the server get a copy of cert.pem
 #[derive(Args)]
 pub(crate) struct Cert {
     /// Host names and addresses by which the server is reached [default: this machine's]
     #[arg(value_name = "NAME")]
     names: Vec<String>,
-    /// Where the two files are put
+    /// The directory for both files
     #[arg(long, value_name = "DIR", default_value = ".")]
     dir: PathBuf,
-    /// For how many days it is good
+    /// How many days it is valid
     #[arg(long, value_name = "N", default_value_t = 825, value_parser = value_parser!(u16).range(1..=3650))]
     days: u16,
-    /// Put it in the place of one that is there
+    /// Replace existing files
     #[arg(long)]
     force: bool,
     /// Print JSON
@@ -41,7 +40,7 @@ impl Cert {
     pub(crate) fn run(self) -> anyhow::Result<()> {
         let names = if self.names.is_empty() { own_names() } else { self.names };
         let files = Files::within(&self.dir);
-        let made = Made::new(&names, jiff::Timestamp::now(), self.days)?;
+        let made = Certificate::new(&names, jiff::Timestamp::now(), self.days)?;
         files.write(&made, self.force)?;
         match self.json {
             true => tell_json(&files, &made),
@@ -50,12 +49,12 @@ impl Cert {
     }
 }
 
-/// The names and addresses by which others reach this machine, and by which it reaches itself.
+/// The names and addresses of this machine, for others and for itself.
 fn own_names() -> Vec<String> {
     let host = hardware::host_name();
     let is_short = !host.contains('.') && host != "localhost";
     let names = [Some(host.clone()), is_short.then(|| format!("{host}.local"))];
-    let named = names.into_iter().flatten().filter(|name| made::is_name(name));
+    let named = names.into_iter().flatten().filter(|name| generate::is_name(name));
     let addresses = hardware::addresses();
     let here = ["localhost", "127.0.0.1", "::1"].map(str::to_owned);
     let mut all: Vec<String> = Vec::new();
@@ -67,7 +66,7 @@ fn own_names() -> Vec<String> {
     all
 }
 
-fn tell_json(files: &Files, made: &Made) -> anyhow::Result<()> {
+fn tell_json(files: &Files, made: &Certificate) -> anyhow::Result<()> {
     let told = json!({
         "certificate": files.certificate, "key": files.key, "names": made.names,
         "until": until(made.until), "sha256": made.fingerprint,
@@ -75,7 +74,7 @@ fn tell_json(files: &Files, made: &Made) -> anyhow::Result<()> {
     Ok(say_json(&told)?)
 }
 
-fn tell(files: &Files, made: &Made) -> anyhow::Result<()> {
+fn tell(files: &Files, made: &Certificate) -> anyhow::Result<()> {
     let [certificate, key] =
         [&files.certificate, &files.key].map(|path| path.display().to_string());
     let url = made.url();
@@ -107,12 +106,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn this_machine_is_reached_by_names_that_fit_into_a_certificate() {
+    fn this_machines_names_fit_into_a_certificate() {
         let names = own_names();
         assert!(
             ["localhost", "127.0.0.1", "::1"].iter().all(|name| names.iter().any(|n| n == name))
         );
-        let made = Made::new(&names, jiff::Timestamp::now(), 1).unwrap();
+        let made = Certificate::new(&names, jiff::Timestamp::now(), 1).unwrap();
         assert_eq!(made.names, names);
     }
 }

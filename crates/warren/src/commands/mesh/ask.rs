@@ -10,12 +10,12 @@ use daemon::{ConfigFile, signals};
 use serde_json::json;
 
 use crate::{
-    commands::{answer, target::Running},
+    commands::{answer, target::RunningServer},
     exit::usage,
 };
 
-/// Ask a model, at this machine's server or at a peer, whichever is fastest. Whoever answers reads the
-/// question
+/// Ask a model, at this machine's server or at a peer, whichever is fastest. The peer that answers reads
+/// the question
 #[derive(Args)]
 pub(super) struct Ask {
     /// What to ask; - is standard input
@@ -30,7 +30,7 @@ pub(super) struct Ask {
     #[arg(long)]
     json: bool,
     #[command(flatten)]
-    server: Running,
+    server: RunningServer,
 }
 
 impl Ask {
@@ -64,7 +64,7 @@ impl Ask {
     }
 
     async fn choose(&self, warren: &Warren, file: &ConfigFile) -> anyhow::Result<String> {
-        // Without the administrator's token, what the server lists will do.
+        // Only the administrator sees the peers. Otherwise the server's list of models has to do.
         if let Ok(admin) = self.server.warren(&file.serve)
             && let Ok(peers) = admin.mesh_peers().await
             && let Some(model) = of_the_fastest(&peers)

@@ -6,11 +6,11 @@ use clap::Args;
 use client::admin::mesh::{MeshId, MeshRelayJson};
 use daemon::{ConfigFile, data::mesh_identity};
 
-use crate::commands::{note, qr, say, say_json, table::plain, target::Running};
+use crate::commands::{note, qr, say, say_json, table::plain, target::RunningServer};
 
-/// Tell who this machine is in the mesh: its id, a fingerprint to compare over another channel, and,
-/// where its server runs, how it is reached and what is wrong with that. Without a server the key in
-/// the data directory is read, or made
+/// Show this machine's identity in the mesh: its id, a fingerprint to compare over another channel, and,
+/// if its server runs, how it is reached and what is wrong with that. Without a server the key in the
+/// data directory is read, or made
 #[derive(Args)]
 pub(super) struct Id {
     /// Draw the QR code even where standard output is no terminal
@@ -20,7 +20,7 @@ pub(super) struct Id {
     #[arg(long)]
     json: bool,
     #[command(flatten)]
-    server: Running,
+    server: RunningServer,
 }
 
 impl Id {
@@ -32,7 +32,7 @@ impl Id {
         let (id, why) = match told {
             Ok(id) => (id, None),
             Err(error) if self.server.is_named() => return Err(error),
-            Err(error) => (self.kept(file)?, Some(error)),
+            Err(error) => (self.stored(file)?, Some(error)),
         };
         if self.json {
             return Ok(say_json(&id)?);
@@ -49,8 +49,8 @@ impl Id {
         Ok(())
     }
 
-    /// Who the data directory's node is.
-    fn kept(&self, file: &ConfigFile) -> anyhow::Result<MeshId> {
+    /// The identity in the data directory.
+    fn stored(&self, file: &ConfigFile) -> anyhow::Result<MeshId> {
         let id = mesh_identity(&self.server.directory(&file.serve)?)?.node_id();
         let (id, fingerprint) = (id.to_string(), id.fingerprint());
         Ok(MeshId { id, fingerprint, ..MeshId::default() })
@@ -92,7 +92,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_not_known_is_not_told_and_problems_are() {
+    fn unknown_fields_are_left_out_and_problems_are_shown() {
         let id = MeshId { id: "ab".to_owned(), ..MeshId::default() };
         assert_eq!(readable(&id), "id           ab");
         let error = Some("refused".to_owned());

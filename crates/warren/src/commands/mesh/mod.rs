@@ -1,6 +1,4 @@
-//! `warren mesh`: this machine among its peers.
-//!
-//! A file for each command, and `progress`: a model on its way, shown.
+//! `warren mesh`: a file for each command, and `progress`, which shows a transfer.
 
 mod ask;
 mod id;
@@ -11,21 +9,14 @@ mod pull;
 mod relay;
 mod transfers;
 
-use clap::{Args, Subcommand};
+use clap::Subcommand;
 use daemon::ConfigFile;
 
 use super::worker_runtime;
 
-/// Ask peers, fetch models from them, and see who they are
-#[derive(Args)]
-pub(crate) struct Mesh {
-    #[command(subcommand)]
-    command: Command,
-}
-
 #[derive(Subcommand)]
-enum Command {
-    /// Tell who this machine is in the mesh
+pub(crate) enum Mesh {
+    /// Show this machine's identity in the mesh
     Id(id::Id),
     /// List the peers of a server, and how each is doing
     Peers(peers::Peers),
@@ -33,7 +24,7 @@ enum Command {
     Models(models::Models),
     /// Fetch a model from peers
     Pull(pull::Pull),
-    /// List models on their way
+    /// List transfers of models
     Transfers(transfers::Transfers),
     /// Ask a model, here or at a peer, whichever is fastest
     Ask(ask::Ask),
@@ -43,24 +34,15 @@ enum Command {
 
 impl Mesh {
     pub(crate) fn run(self, file: ConfigFile) -> anyhow::Result<()> {
-        match self.command {
-            Command::Relay(relay) => relay.run(file),
-            command => worker_runtime()?.block_on(command.run(&file)),
-        }
-    }
-}
-
-impl Command {
-    async fn run(self, file: &ConfigFile) -> anyhow::Result<()> {
         match self {
-            Self::Id(id) => id.run(file).await,
-            Self::Peers(peers) => peers.run(file).await,
-            Self::Models(models) => models.run(file).await,
-            Self::Pull(pull) => pull.run(file).await,
-            Self::Transfers(transfers) => transfers.run(file).await,
-            Self::Ask(ask) => ask.run(file).await,
-            // It has a runtime of its own.
-            Self::Relay(_) => Ok(()),
+            // A relay serves many connections, as a server does.
+            Self::Relay(relay) => relay.run(file),
+            Self::Id(id) => worker_runtime()?.block_on(id.run(&file)),
+            Self::Peers(peers) => worker_runtime()?.block_on(peers.run(&file)),
+            Self::Models(models) => worker_runtime()?.block_on(models.run(&file)),
+            Self::Pull(pull) => worker_runtime()?.block_on(pull.run(&file)),
+            Self::Transfers(transfers) => worker_runtime()?.block_on(transfers.run(&file)),
+            Self::Ask(ask) => worker_runtime()?.block_on(ask.run(&file)),
         }
     }
 }

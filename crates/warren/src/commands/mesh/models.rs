@@ -3,17 +3,15 @@
 use clap::Args;
 use client::admin::mesh::MeshModel;
 use daemon::ConfigFile;
-use serde_json::json;
 
 use super::short;
 use crate::commands::{
-    say, say_json,
-    table::{plain, table},
-    target::Running,
+    table::{plain, show_list, table},
+    target::RunningServer,
     words::bytes,
 };
 
-/// Peers that are named; the others are counted.
+/// How many peers are named; the others are counted.
 const NAMED: usize = 3;
 
 /// List the models that peers serve and pass on, and those that are here
@@ -23,19 +21,14 @@ pub(super) struct Models {
     #[arg(long)]
     json: bool,
     #[command(flatten)]
-    server: Running,
+    server: RunningServer,
 }
 
 impl Models {
     pub(super) async fn run(self, file: &ConfigFile) -> anyhow::Result<()> {
         let models = self.server.warren(&file.serve)?.mesh_models().await?;
-        if self.json {
-            return Ok(say_json(&json!({"models": models}))?);
-        }
-        if models.is_empty() {
-            return Ok(say("No model is served or passed on, here or by a peer")?);
-        }
-        Ok(say(&readable(&models))?)
+        let empty = "No model is served or passed on, here or by a peer";
+        show_list(&models, self.json, "models", empty, readable)
     }
 }
 
@@ -69,7 +62,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_model_is_a_row_with_who_has_it() {
+    fn a_row_shows_who_has_the_model() {
         let peers =
             |bytes: &[u8]| bytes.iter().map(|byte| format!("{byte:02x}").repeat(32)).collect();
         let model = MeshModel {

@@ -3,18 +3,13 @@
 use clap::Args;
 use client::admin::mesh::MeshPeer;
 use daemon::ConfigFile;
-use serde_json::json;
 
 use super::short;
 use crate::commands::{
-    say, say_json,
-    table::{plain, table},
-    target::Running,
+    table::{first_of, plain, show_list, table},
+    target::RunningServer,
     words::span,
 };
-
-/// Models of one peer that are named; the others are counted.
-const NAMED: usize = 3;
 
 /// List the peers of a server, and how each is doing
 #[derive(Args)]
@@ -23,22 +18,15 @@ pub(super) struct Peers {
     #[arg(long)]
     json: bool,
     #[command(flatten)]
-    server: Running,
+    server: RunningServer,
 }
 
 impl Peers {
     pub(super) async fn run(self, file: &ConfigFile) -> anyhow::Result<()> {
         let peers = self.server.warren(&file.serve)?.mesh_peers().await?;
-        if self.json {
-            return Ok(say_json(&json!({"peers": peers}))?);
-        }
-        if peers.is_empty() {
-            return Ok(say(
-                "No peer is known. Name one with --mesh-peer HOST:PORT, or look for them \
-                           with --mesh-advertise",
-            )?);
-        }
-        Ok(say(&readable(&peers))?)
+        let empty = "No peer is known. Name one with --mesh-peer HOST:PORT, or look for them with \
+                     --mesh-advertise";
+        show_list(&peers, self.json, "peers", empty, readable)
     }
 }
 
@@ -68,7 +56,7 @@ fn row(peer: &MeshPeer) -> Vec<String> {
         plain(&link),
         plain(sealed),
         status(peer),
-        models(&peer.models),
+        first_of(&peer.models),
         plain(&peer.chip),
         plain(peer.warren.as_deref().unwrap_or_default()),
         peer.heard_secs.map_or("-".to_owned(), |secs| format!("{} ago", span(secs))),
@@ -84,20 +72,12 @@ fn status(peer: &MeshPeer) -> String {
     }
 }
 
-fn models(models: &[String]) -> String {
-    let named: Vec<&str> = models.iter().take(NAMED).map(String::as_str).collect();
-    match models.len().checked_sub(NAMED) {
-        Some(more @ 1..) => plain(&format!("{} and {more} more", named.join(","))),
-        _ => plain(&named.join(",")),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
-    fn a_peer_is_a_row_without_anything_that_moves_the_cursor() {
+    fn a_row_shows_a_peer_without_control_characters() {
         let peer = MeshPeer {
             id: "d0".repeat(32),
             name: "gpu\u{1b}".to_owned(),

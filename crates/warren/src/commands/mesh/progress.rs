@@ -1,4 +1,4 @@
-//! A model on its way, shown: as a bar on a terminal, else in a line now and then.
+//! Shows a transfer: as a bar on a terminal, elsewhere as a line now and then.
 
 use std::{
     io::{IsTerminal, stderr},
@@ -18,11 +18,11 @@ use crate::commands::{
 /// How often a line is written, where nothing but the number of bytes changes.
 const LINE_EVERY: Duration = Duration::from_secs(10);
 
-/// Shows steps.
+/// The display.
 pub(super) enum Progress {
     /// On a terminal.
     Bar(ProgressBar),
-    /// In lines: the state that was told last, and when.
+    /// As lines: the state of the last one, and when it was written.
     Lines(Option<(String, Instant)>),
 }
 
@@ -33,7 +33,7 @@ impl Progress {
             return Self::Lines(None);
         }
         let bar = ProgressBar::with_draw_target(Some(0), ProgressDrawTarget::stderr());
-        // The template is right, as a test shows; a bar without it is a bar, too.
+        // A test proves the template valid.
         Self::Bar(match style() {
             Ok(style) => bar.with_style(style),
             Err(_) => bar,
@@ -72,7 +72,7 @@ fn style() -> Result<ProgressStyle, indicatif::style::TemplateError> {
     Ok(style.progress_chars("=> "))
 }
 
-/// A step in one line: how much, how fast, how long yet, from whom.
+/// A step in one line: amount, speed, time left, source.
 fn line(step: &MeshTransfer) -> String {
     let mut parts = vec![plain(&step.state)];
     match step.total {
@@ -103,7 +103,7 @@ mod tests {
     }
 
     #[test]
-    fn a_step_tells_how_much_how_fast_how_long_and_from_whom() {
+    fn a_line_shows_amount_speed_time_left_and_source() {
         let mut step = MeshTransfer { state: "searching".to_owned(), ..MeshTransfer::default() };
         assert_eq!(line(&step), "searching");
         step = MeshTransfer {

@@ -9,10 +9,12 @@ use client::{
 use daemon::{ConfigFile, signals};
 
 use super::progress::Progress;
-use crate::commands::{note, say, say_json_line, table::plain, target::Running, words::bytes};
+use crate::commands::{
+    note, say, say_json_line, table::plain, target::RunningServer, words::bytes,
+};
 
-/// Fetch a model from peers, from all that have the same files at once. It is the server that fetches: a
-/// pull that is interrupted here goes on, and one that broke off goes on where it was
+/// Fetch a model from all peers that have the same files, at once. The server fetches it, so a pull goes on
+/// if this command is interrupted, and resumes where it broke off
 #[derive(Args)]
 pub(super) struct Pull {
     /// The model, as `warren mesh models` lists it
@@ -27,7 +29,7 @@ pub(super) struct Pull {
     #[arg(long)]
     json: bool,
     #[command(flatten)]
-    server: Running,
+    server: RunningServer,
 }
 
 impl Pull {
@@ -47,7 +49,7 @@ impl Pull {
         }
     }
 
-    /// Shows each step; the last one.
+    /// Shows each step, and returns the last.
     async fn watch(&self, warren: &Warren) -> anyhow::Result<MeshTransfer> {
         let asked = MeshPull { model: self.model.clone(), from: self.from.clone() };
         let mut pulling = warren.mesh_pull(&asked).await?;

@@ -9,7 +9,7 @@ use daemon::{
     ConfigFile,
     options::{LogFormat, listen_address},
     peering::alone::{RelayOptions, RelayServer},
-    settings::data_dir,
+    settings::{LOG, data_dir},
     signals, telemetry,
 };
 
@@ -18,22 +18,22 @@ use crate::{
     exit::usage,
 };
 
-/// Run a relay, where peers of different networks meet. What Warrens say to each other through it, it
-/// cannot read; who is there and who speaks with whom it sees
+/// Run a relay, where peers of different networks meet. It sees which nodes are connected and which talk
+/// to each other, but cannot read what Warrens say
 #[derive(Args)]
 pub(super) struct Relay {
     /// Where to listen, such as 0.0.0.0:9190
     #[arg(long, env = "WARREN_LISTEN", value_name = "ADDR:PORT", default_value = "127.0.0.1:9190",
         value_parser = listen_address)]
     listen: SocketAddr,
-    /// The only nodes that are let in, by their ids (repeatable) [default: all]
+    /// The only nodes that are admitted, by their ids (repeatable) [default: all]
     #[arg(long, value_name = "ID", value_delimiter = ',')]
     members: Vec<NodeId>,
-    /// Let in nodes that sign nothing, too
+    /// Admit nodes that sign nothing, too
     #[arg(long, env = "WARREN_ACCEPT_UNSIGNED")]
     accept_unsigned: bool,
-    /// A name, with its port, by which nodes dial this relay; others are refused, so that no other relay
-    /// can pass its nodes off as this one's (repeatable) [default: any]
+    ///     /// A host, with its port, by which nodes dial this relay (repeatable); other names are refused, so that
+    /// no other relay can pass its nodes off as this one's [default: any]
     #[arg(long, value_name = "HOST", value_delimiter = ',')]
     host: Vec<String>,
     /// Certificate chain, PEM
@@ -42,8 +42,8 @@ pub(super) struct Relay {
     /// Its private key, PEM
     #[arg(long, env = "WARREN_TLS_KEY", value_name = "FILE", requires = "tls_cert")]
     tls_key: Option<PathBuf>,
-    /// Where it keeps which nodes have answered a challenge [default: $XDG_DATA_HOME/warren; as root
-    /// /var/lib/warren]
+    ///     /// The directory of the list of nodes that have answered a challenge [default: $XDG_DATA_HOME/warren;
+    /// as root /var/lib/warren]
     #[arg(long, env = "WARREN_DATA_DIR", value_name = "DIR")]
     data_dir: Option<PathBuf>,
     /// How log lines look [default: human]
@@ -54,14 +54,14 @@ pub(super) struct Relay {
     log: Option<String>,
 }
 
-/// The file of the nodes that have answered a challenge of a relay alone.
+/// The file of the nodes that have answered a challenge.
 const PROOFS: &str = "mesh-relay.proofs";
 
 impl Relay {
     pub(super) fn run(self, file: ConfigFile) -> anyhow::Result<()> {
         let format = self.log_format.or(file.serve.log_format).unwrap_or_default();
         let filter = self.log.clone().or(file.serve.log.clone());
-        let filter = filter.unwrap_or_else(|| "info".to_owned());
+        let filter = filter.unwrap_or_else(|| LOG.to_owned());
         let _log = telemetry::log::start(format, &filter).map_err(usage)?;
         let options = self.options(file)?;
         server_runtime()?.block_on(serve(options))

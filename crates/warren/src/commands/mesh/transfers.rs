@@ -3,17 +3,16 @@
 use clap::Args;
 use client::admin::mesh::MeshTransfer;
 use daemon::ConfigFile;
-use serde_json::json;
 
 use super::short;
 use crate::commands::{
     say, say_json,
-    table::{plain, table},
-    target::Running,
+    table::{plain, show_list, table},
+    target::RunningServer,
     words::{bytes, span},
 };
 
-/// List models on their way, and those that came or went last
+/// List transfers of models: those that run, and the last that ended
 #[derive(Args)]
 pub(super) struct Transfers {
     /// Stop the transfer of this id; what has arrived stays for another pull
@@ -23,7 +22,7 @@ pub(super) struct Transfers {
     #[arg(long)]
     json: bool,
     #[command(flatten)]
-    server: Running,
+    server: RunningServer,
 }
 
 impl Transfers {
@@ -37,13 +36,7 @@ impl Transfers {
             };
         }
         let transfers = warren.mesh_transfers().await?;
-        if self.json {
-            return Ok(say_json(&json!({"transfers": transfers}))?);
-        }
-        if transfers.is_empty() {
-            return Ok(say("No model is on its way")?);
-        }
-        Ok(say(&readable(&transfers))?)
+        show_list(&transfers, self.json, "transfers", "No model is on its way", readable)
     }
 }
 

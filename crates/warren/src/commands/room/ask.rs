@@ -7,23 +7,21 @@ use clap::Args;
 use client::{Answering, ClientError, RoomClient, room::message::LlmRequest};
 use daemon::{ConfigFile, signals};
 
-use super::{Password, hosts::Hosts, place::Place};
+use super::{Password, hosts::Hosts, room_name::RoomName};
 use crate::{commands::answer, exit::usage};
 
-/// Ask a model in a room. Everybody who watches the room sees the question's answer, token by token,
-/// unless you say --private
+/// Ask a model in a room. All watchers of the room see the answer, token by token, unless you say --private
 #[derive(Args)]
 pub(super) struct Ask {
     /// The room: one of its codes, or its URL
     #[arg(value_name = "CODE")]
-    place: Place,
+    room: RoomName,
     /// What to ask; - is standard input
     prompt: String,
-    /// Whom: * is anybody, model:NAME anybody who has the model, or a participant's id
+    /// Whom to ask: * for anybody, model:NAME for anybody with that model, or a participant's id
     #[arg(long, value_name = "SELECTOR", default_value = "*")]
     model: String,
-    /// Only for you: nobody else in the room is told the answer. (Whoever lends the model reads the
-    /// question in any case.)
+    ///     /// Show the answer to nobody else in the room. (The model's owner can read the question in any case.)
     #[arg(long)]
     private: bool,
     /// Print each token, and the metrics at the end, as a line of JSON
@@ -38,7 +36,7 @@ pub(super) struct Ask {
 impl Ask {
     pub(super) async fn run(self, file: &ConfigFile) -> anyhow::Result<()> {
         let prompt = answer::prompt(&self.prompt).map_err(usage)?;
-        let found = self.hosts.find(file, &self.place).await?;
+        let found = self.hosts.find(file, &self.room).await?;
         let room = found.room(self.password.get())?;
         let stop = signals::shutdown()?;
         tokio::select! {

@@ -8,7 +8,7 @@ use clap::Args;
 use client::room::plane::ChangeRoom;
 use daemon::ConfigFile;
 
-use super::{close::Host, create::defaults, hosts::Hosts, place::Place};
+use super::{close::Host, create::defaults, hosts::Hosts, room_name::RoomName};
 use crate::{
     commands::{say, say_json, table::plain},
     exit::usage,
@@ -19,14 +19,14 @@ use crate::{
 pub(super) struct Change {
     /// The room: one of its codes, or its URL
     #[arg(value_name = "CODE")]
-    place: Place,
-    /// What to call it from now on
+    room: RoomName,
+    /// The new name
     #[arg(long)]
     name: Option<String>,
-    /// The password that joining and using it need from now on
+    /// The new password for joining and using it
     #[arg(long, value_name = "PASSWORD", conflicts_with = "no_password")]
     password: Option<Secret>,
-    /// Take its password away
+    /// Remove the password
     #[arg(long)]
     no_password: bool,
     /// How its participants answer by default from now on, as JSON; - is standard input
@@ -44,7 +44,7 @@ pub(super) struct Change {
 impl Change {
     pub(super) async fn run(self, file: &ConfigFile) -> anyhow::Result<()> {
         let change = self.change().map_err(usage)?;
-        let found = self.hosts.find(file, &self.place).await?;
+        let found = self.hosts.find(file, &self.room).await?;
         let token = self.host.token(&found)?;
         let room = found.room(None)?.change(&change, &token).await?;
         if self.json {

@@ -11,29 +11,28 @@ use daemon::{
 
 use super::{
     count,
-    hosts::{Found, Hosts},
+    hosts::{Hosts, LocatedRoom},
     invitation::is_loopback,
-    kept::Kept,
-    note,
-    place::Place,
-    prompt,
+    note, prompt,
+    room_name::RoomName,
+    tokens::RoomTokens,
 };
 use crate::{
     commands::{say, table::plain},
     exit::usage,
 };
 
-/// What shows that one is a room's host
+/// The token of a room's host
 #[derive(Args)]
 pub(super) struct Host {
-    /// The token that `warren room create --json` prints [default: as this machine has kept it]
+    /// The token that `warren room create --json` prints [default: the one that this machine has stored]
     #[arg(long, env = "WARREN_HOST_TOKEN", value_name = "TOKEN", hide_env_values = true)]
     host_token: Option<Secret>,
 }
 
 impl Host {
-    /// The token of a room's host: as given, or as kept.
-    pub(super) fn token(&self, found: &Found) -> anyhow::Result<Secret> {
+    /// The given or stored token of a room's host.
+    pub(super) fn token(&self, found: &LocatedRoom) -> anyhow::Result<Secret> {
         self.known(found)?.with_context(|| {
             format!(
                 "only the host of {} may do this: it was not made on this machine, or on a server of \
@@ -43,10 +42,10 @@ impl Host {
         })
     }
 
-    fn known(&self, found: &Found) -> anyhow::Result<Option<Secret>> {
+    fn known(&self, found: &LocatedRoom) -> anyhow::Result<Option<Secret>> {
         match &self.host_token {
             Some(token) => Ok(Some(token.clone())),
-            None => Kept::new()?.host_token(&found.warren.url(), &found.summary),
+            None => RoomTokens::new()?.host_token(&found.warren.url(), &found.summary),
         }
     }
 }
@@ -56,7 +55,7 @@ impl Host {
 pub(super) struct Close {
     /// The room: one of its codes, or its URL
     #[arg(value_name = "CODE")]
-    place: Place,
+    room: RoomName,
     /// Do not ask
     #[arg(long)]
     yes: bool,
@@ -68,7 +67,7 @@ pub(super) struct Close {
 
 impl Close {
     pub(super) async fn run(self, file: &ConfigFile) -> anyhow::Result<()> {
-        let found = self.hosts.find(file, &self.place).await?;
+        let found = self.hosts.find(file, &self.room).await?;
         if !self.yes && !confirmed(&found)? {
             note("It stays open.");
             return Ok(());
@@ -76,20 +75,20 @@ impl Close {
         match self.host.known(&found)? {
             Some(token) => found.room(None)?.close(&token).await?,
             None => {
-                // The administrator's token is shown as a key, and is no host's.
+                // The administrator's token goes where keys go, not into the host's header.
                 let token = self
                     .administrators(file, &found)
                     .map_or_else(|| self.host.token(&found), Ok)?;
                 found.room(Some(&token))?.close(&token).await?;
             }
         }
-        Kept::new()?.forget_room(&found.warren.url(), &found.summary.room.id).await?;
+        RoomTokens::new()?.forget_room(&found.warren.url(), &found.summary.room.id).await?;
         Ok(say(&format!("{} is closed.", plain(found.code())))?)
     }
 
-    /// The token of the server's administrator: as given, or, for a server on this machine, as it is in
-    /// its data directory.
-    fn administrators(&self, file: &ConfigFile, found: &Found) -> Option<Secret> {
+    ///     /// The token of the server's administrator: the given one or, for a server on this machine, the one in its
+    /// data directory.
+    fn administrators(&self, file: &ConfigFile, found: &LocatedRoom) -> Option<Secret> {
         if let Some(token) = self.hosts.token(file) {
             return Some(token);
         }
@@ -102,7 +101,7 @@ impl Close {
     }
 }
 
-fn confirmed(found: &Found) -> anyhow::Result<bool> {
+fn confirmed(found: &LocatedRoom) -> anyhow::Result<bool> {
     if !prompt::is_attended() {
         return Err(usage(anyhow!("closing a room cannot be undone: say --yes")));
     }

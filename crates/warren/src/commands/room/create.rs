@@ -1,4 +1,4 @@
-//! `warren room create`: a room, and how friends come.
+//! `warren room create`.
 
 use std::{
     io::{IsTerminal, Read},
@@ -23,8 +23,8 @@ use super::{
     Password,
     hosts::{Hosts, codes},
     invitation::Invitation,
-    kept::{Kept, KeptRoom},
     note,
+    tokens::{HostedRoom, RoomTokens},
 };
 use crate::{
     commands::{qr, say, say_json, table::plain},
@@ -34,13 +34,13 @@ use crate::{
 /// The longest file of defaults that is read, in bytes.
 const LONGEST: u64 = 1 << 20;
 
-/// Make a room, and tell how friends come
+/// Make a room, and show how friends join
 #[derive(Args)]
 pub(super) struct Create {
-    /// What to call it [default: after this machine]
+    /// Its name [default: after this machine]
     #[arg(long)]
     name: Option<String>,
-    /// After how long without use it ends, such as 2h or 7d [default: as the server has it]
+    /// How long it may be unused before it ends, such as 2h or 7d [default: the server's setting]
     #[arg(long, value_name = "SPAN")]
     expires: Option<String>,
     /// List it for everybody who can reach the server
@@ -97,7 +97,7 @@ impl Create {
     }
 }
 
-/// How long a span is.
+/// The length of a span.
 fn seconds(span: &str) -> anyhow::Result<u64> {
     let now = Timestamp::now();
     let until = time::future(span, now).map_err(|error| anyhow!("--expires: {error}"))?;
@@ -122,16 +122,16 @@ pub(super) fn defaults(path: &Path) -> anyhow::Result<RuntimeConfig> {
     Ok(defaults)
 }
 
-/// Keeps the host's token, and says where.
+/// Stores the host's token, and returns the file.
 async fn keep(warren: &Warren, created: &CreatedRoom) -> anyhow::Result<Option<PathBuf>> {
     let Some(host_token) = created.host_token.clone() else { return Ok(None) };
-    let kept = Kept::new()?;
+    let kept = RoomTokens::new()?;
     let (server, room) = (warren.url(), created.room.room.id.clone());
-    kept.keep_room(KeptRoom { server, room, codes: codes(&created.room), host_token }).await?;
+    kept.keep_room(HostedRoom { server, room, codes: codes(&created.room), host_token }).await?;
     Ok(Some(kept.path().to_owned()))
 }
 
-/// Tells where the host's token is, or the token itself where it could not be kept.
+/// Shows where the host's token is stored, or the token itself if that failed.
 fn tell_token(created: &CreatedRoom, kept: anyhow::Result<Option<PathBuf>>) {
     match (kept, &created.host_token) {
         (Ok(Some(path)), _) => note(&format!(

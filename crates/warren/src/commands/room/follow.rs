@@ -1,4 +1,4 @@
-//! What happens in a room, through connections that break.
+//! The events of a room, across broken connections.
 
 use std::time::Duration;
 
@@ -9,30 +9,30 @@ use client::{
 };
 use tokio::time::{Instant, sleep_until};
 
-/// The first and the last wait for the next try.
+/// The shortest and the longest delay before a reconnect.
 const WAITS: (Duration, Duration) = (Duration::from_millis(500), Duration::from_secs(30));
 
-/// What happens in a room, from now on.
+/// The events of a room from now on.
 pub(super) struct Follow {
     room: RoomClient,
     watching: Option<Watching>,
-    /// The last event that was seen, where the server numbers them.
+    /// The id of the last event, if the server numbers them.
     after: Option<String>,
     waits: Backoff,
     /// When the next try is due.
     due: Option<Instant>,
-    /// Whether it was connected at least once.
+    /// Whether an event has ever come.
     began: bool,
 }
 
-/// What came next.
+/// The next event, or the state of the connection.
 #[derive(Debug)]
 pub(super) enum Next {
     /// Something happened in the room.
     Event(Box<EventEnvelope>),
     /// The connection broke, for this reason; another is tried after this wait.
     Lost(String, Duration),
-    /// There is no such room any more.
+    /// The room does not exist any more.
     Over,
 }
 
@@ -42,8 +42,8 @@ impl Follow {
         Self { room, watching: None, after: None, waits, due: None, began: false }
     }
 
-    /// What comes next. After [`Next::Over`] nothing does. Cancel safe, but that an attempt to connect
-    /// is begun anew.
+    ///     /// The next event. Nothing comes after [`Next::Over`]. Cancel safe, except that a connection attempt
+    /// starts over.
     ///
     /// # Errors
     /// When the server does not let this client watch.
@@ -81,7 +81,7 @@ impl Follow {
     fn not_connected(&mut self, error: ClientError) -> Result<Next, ClientError> {
         match error {
             ClientError::NotFound { .. } if self.began => Ok(Next::Over),
-            // What is busy, draining or on its way back is asked again; so is one that was there.
+            // A server that is busy, draining or restarting will be back.
             ClientError::Refused { status: 429 | 500..=599, .. } => {
                 Ok(self.lost(error.to_string()))
             }
@@ -98,7 +98,7 @@ impl Follow {
     }
 }
 
-/// Whether nothing comes after an event: the room is closed.
+/// Whether this is a room's last event.
 pub(super) fn is_last(event: &EventEnvelope) -> bool {
     matches!(event.event, RoomEvent::RoomClosed(_))
 }

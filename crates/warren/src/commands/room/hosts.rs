@@ -1,5 +1,4 @@
-//! The servers of rooms: as named, as the file says, or as found on the local network; and on which of
-//! them a room is.
+//! Finds the servers of rooms, by flags, file or mDNS, and the one that has a room.
 
 use std::time::Duration;
 
@@ -11,10 +10,10 @@ use daemon::{ConfigFile, options::RoomOptions};
 use discovery::{BROWSE_FOR, Discovered, Service, browse};
 use tokio::{task::JoinHandle, time::timeout};
 
-use super::{kept::Kept, place::Place};
+use super::{room_name::RoomName, tokens::RoomTokens};
 use crate::{commands::target::DEFAULT_SERVER, exit::usage};
 
-/// How long a server that was found by mDNS may take to show that it is one.
+/// How long a server found by mDNS may take to answer.
 const KNOCK: Duration = Duration::from_secs(2);
 
 /// Where rooms are looked for
@@ -24,16 +23,14 @@ pub(super) struct Hosts {
     options: RoomOptions,
 }
 
-/// A room, and the server that it is on.
-pub(super) struct Found {
-    /// The server.
+/// A room on its server.
+pub(super) struct LocatedRoom {
     pub(super) warren: Warren,
-    /// The room.
     pub(super) summary: RoomSummary,
 }
 
-impl Found {
-    /// The room, shown its password.
+impl LocatedRoom {
+    /// A client of the room, with its password.
     pub(super) fn room(&self, password: Option<&Secret>) -> anyhow::Result<RoomClient> {
         Ok(self.warren.room(&self.summary.room.code, password)?)
     }
@@ -58,23 +55,23 @@ pub(super) fn codes(summary: &RoomSummary) -> Vec<String> {
 }
 
 impl Hosts {
-    /// The servers to ask. With `all`, those on which this machine has rooms and those of the local
-    /// network, too. Connects to nothing yet, but to what mDNS has found.
+    ///     /// The servers to ask. `all` adds those on which this machine has rooms and those of the local network.
+    /// Connects only to servers that mDNS has found.
     pub(super) async fn servers(
         &self,
         file: &ConfigFile,
         all: bool,
     ) -> anyhow::Result<Vec<Warren>> {
-        let said = self.said(file);
-        let mut urls = said.server.clone().unwrap_or_default();
+        let options = self.given(file);
+        let mut urls = options.server.clone().unwrap_or_default();
         if all {
-            urls.extend(Kept::new()?.servers(None)?);
+            urls.extend(RoomTokens::new()?.servers(None)?);
         }
-        let looks = all || said.mdns == Some(true);
+        let looks = all || options.mdns == Some(true);
         if urls.is_empty() && (all || !looks) {
             urls.push(DEFAULT_SERVER.to_owned());
         }
-        let mut servers = connect(&urls, said.token.as_ref())?;
+        let mut servers = connect(&urls, options.token.as_ref())?;
         if looks {
             servers.extend(on_the_network().await?);
         }
@@ -88,7 +85,7 @@ impl Hosts {
         Ok(servers)
     }
 
-    /// The one server that something is to be done on.
+    /// The only server, or an error if there are several.
     pub(super) async fn only(&self, file: &ConfigFile) -> anyhow::Result<Warren> {
         let mut servers = self.servers(file, false).await?;
         if servers.len() > 1 {
@@ -99,31 +96,35 @@ impl Hosts {
         Ok(servers.remove(0))
     }
 
-    /// The server that has a room, and what it says about it.
-    pub(super) async fn find(&self, file: &ConfigFile, place: &Place) -> anyhow::Result<Found> {
-        let servers = self.that_may_have(file, place).await?;
-        let asked = servers.iter().map(|warren| ask(warren.clone(), place.code.clone()));
+    /// Finds the server of a room.
+    pub(super) async fn find(
+        &self,
+        file: &ConfigFile,
+        name: &RoomName,
+    ) -> anyhow::Result<LocatedRoom> {
+        let servers = self.candidates(file, name).await?;
+        let asked = servers.iter().map(|warren| ask(warren.clone(), name.code.clone()));
         let asked: Vec<JoinHandle<_>> = asked.map(tokio::spawn).collect();
         let mut failed = Vec::new();
         for (warren, answer) in servers.into_iter().zip(asked) {
             match answer.await? {
-                Ok(summary) => return Ok(Found { warren, summary }),
+                Ok(summary) => return Ok(LocatedRoom { warren, summary }),
                 Err(error) => failed.push((warren.url(), error)),
             }
         }
-        Err(nowhere(&place.code, failed))
+        Err(not_found_error(&name.code, failed))
     }
 
-    async fn that_may_have(&self, file: &ConfigFile, place: &Place) -> anyhow::Result<Vec<Warren>> {
-        if let Some(url) = &place.server {
+    async fn candidates(&self, file: &ConfigFile, name: &RoomName) -> anyhow::Result<Vec<Warren>> {
+        if let Some(url) = &name.server {
             return connect(std::slice::from_ref(url), None);
         }
-        let said = self.said(file);
-        let unsaid = said.server.is_none() && said.mdns != Some(true);
+        let options = self.given(file);
+        let is_open = options.server.is_none() && options.mdns != Some(true);
         let mut servers = self.servers(file, false).await?;
-        if unsaid {
-            // A room that was made or joined from here is remembered with its server.
-            let known = Kept::new().and_then(|kept| kept.servers(Some(&place.code)));
+        if is_open {
+            // The servers of rooms that were made or joined here come first.
+            let known = RoomTokens::new().and_then(|kept| kept.servers(Some(&name.code)));
             let mut first = connect(&known.unwrap_or_default(), None)?;
             first.append(&mut servers);
             servers = first;
@@ -132,13 +133,13 @@ impl Hosts {
         Ok(servers)
     }
 
-    /// The key of the server that was given.
+    /// The server's key, if one is given.
     pub(super) fn token(&self, file: &ConfigFile) -> Option<Secret> {
-        self.said(file).token
+        self.given(file).token
     }
 
-    /// What was said here, and where nothing was, what the file says.
-    fn said(&self, file: &ConfigFile) -> RoomOptions {
+    /// The options, filled in from the file.
+    fn given(&self, file: &ConfigFile) -> RoomOptions {
         self.options.clone().or(file.room.clone())
     }
 }
@@ -154,12 +155,12 @@ fn once_each(servers: &mut Vec<Warren>) {
 }
 
 async fn ask(warren: Warren, code: String) -> Result<RoomSummary, ClientError> {
-    // A summary is shown to whoever knows the code; other servers need not see the password.
+    // The summary needs no password, and a wrong server must not see it.
     warren.room(&code, None)?.summary().await
 }
 
-/// Why a room was not found.
-fn nowhere(code: &str, mut failed: Vec<(String, ClientError)>) -> anyhow::Error {
+/// The error for a room that no server has.
+fn not_found_error(code: &str, mut failed: Vec<(String, ClientError)>) -> anyhow::Error {
     if failed.len() == 1 {
         return failed.remove(0).1.into();
     }
@@ -178,7 +179,7 @@ fn nowhere(code: &str, mut failed: Vec<(String, ClientError)>) -> anyhow::Error 
     ClientError::NotFound { words }.into()
 }
 
-/// The servers that mDNS finds and that answer. Strangers say where they are: they are shown no token.
+/// The servers that mDNS finds and that answer. They get no token: anybody on the network can announce one.
 async fn on_the_network() -> anyhow::Result<Vec<Warren>> {
     let found = browse(&[Service::Warren, Service::Gambi], BROWSE_FOR).await?;
     let servers = found.into_iter().filter(|found| !found.is_mesh());
@@ -191,7 +192,7 @@ async fn on_the_network() -> anyhow::Result<Vec<Warren>> {
     Ok(servers)
 }
 
-/// The first of a server's addresses at which it keeps rooms.
+/// A server at the first of its addresses that answers.
 async fn knock(found: Discovered) -> Option<Warren> {
     for url in found.urls() {
         let warren = Warren::new(&url, None).ok()?;
@@ -216,13 +217,13 @@ mod tests {
 
     fn told(failed: &[(&str, ClientError)]) -> (String, bool) {
         let failed = failed.iter().map(|(url, error)| ((*url).to_owned(), error.clone()));
-        let error = nowhere("swift-eagle-42", failed.collect());
+        let error = not_found_error("swift-eagle-42", failed.collect());
         let found = error.downcast_ref::<ClientError>().is_some_and(ClientError::is_not_found);
         (format!("{error:#}"), found)
     }
 
     #[test]
-    fn a_room_that_is_nowhere_is_told_with_the_servers_that_were_asked() {
+    fn a_missing_room_is_reported_with_the_servers() {
         assert_eq!(told(&[("http://a", not_found())]), ("Room not found.".to_owned(), true));
         let (words, missing) = told(&[("http://a", not_found()), ("http://b", unreachable())]);
         assert!(missing && words.contains("swift-eagle-42 on http://a;"), "{words}");

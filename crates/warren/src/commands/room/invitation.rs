@@ -1,4 +1,4 @@
-//! How others come to a room: the address that they can use, and the line to send them.
+//! How others reach a room: an address that they can use, and a command line to send them.
 
 use std::{
     net::{IpAddr, UdpSocket},
@@ -9,22 +9,20 @@ use client::{Warren, room::RoomSummary};
 use tokio::time::timeout;
 use url::{Host, Url};
 
-/// How long this machine's own server may take to show that it listens on the network, too.
+/// How long this machine's server may take to answer at its network address.
 const KNOCK: Duration = Duration::from_secs(1);
 
-/// How others come to a room.
+/// An invitation to a room.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Invitation {
-    /// The room's URL.
     pub(super) url: String,
-    /// The line to send them: what they type.
+    /// The command line to send.
     pub(super) line: String,
-    /// Whether only this machine can use it.
+    /// Whether only this machine can reach the room.
     pub(super) only_here: bool,
 }
 
 impl Invitation {
-    /// How others come to a room on this server.
     pub(super) async fn new(warren: &Warren, room: &RoomSummary) -> Self {
         let own = warren.url();
         let others = if is_loopback(&own) { on_the_network(&own).await } else { Some(own.clone()) };
@@ -46,7 +44,7 @@ impl Invitation {
     }
 }
 
-/// Whether only this machine itself can use a URL.
+/// Whether a URL leads to this machine only.
 pub(super) fn is_loopback(url: &str) -> bool {
     let url = Url::parse(url).ok();
     url.is_some_and(|url| match url.host() {
@@ -57,7 +55,7 @@ pub(super) fn is_loopback(url: &str) -> bool {
     })
 }
 
-/// The same server by this machine's address on the network, if it listens there.
+/// The same server under this machine's network address, if it listens there.
 async fn on_the_network(own: &str) -> Option<String> {
     let mut url = Url::parse(own).ok()?;
     url.set_host(Some(&shown(network_address()?))).ok()?;
@@ -74,9 +72,9 @@ fn shown(address: IpAddr) -> String {
     }
 }
 
-/// This machine's address on the network: the one that it would write from. Nothing is sent.
+/// This machine's network address: the source address that the kernel would choose. Nothing is sent.
 fn network_address() -> Option<IpAddr> {
-    // Addresses for documentation (RFC 5737, RFC 3849): the default route leads there, and nobody is.
+    // Addresses for documentation (RFC 5737, RFC 3849) follow the default route, and nobody has them.
     let routes = [("0.0.0.0:0", "192.0.2.1:9"), ("[::]:0", "[2001:db8::1]:9")];
     let from = |(own, other): (&str, &str)| {
         let socket = UdpSocket::bind(own).ok()?;
@@ -92,7 +90,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_address_of_this_machine_alone_is_known() {
+    fn loopback_urls_are_recognised() {
         for url in ["http://127.0.0.1:1", "http://127.8.8.8", "http://[::1]:1", "http://localhost"]
         {
             assert!(is_loopback(url), "{url}");
@@ -103,7 +101,7 @@ mod tests {
     }
 
     #[test]
-    fn an_invitation_is_one_line_with_the_code_to_say() {
+    fn an_invitation_names_the_spoken_code() {
         let json = serde_json::json!({"id": "r", "code": "ABC123", "spokenCode": "swift-eagle-42",
             "name": "n", "hostId": "h", "createdAt": 1, "participantCount": 0});
         let mut room: RoomSummary = serde_json::from_value(json).unwrap();

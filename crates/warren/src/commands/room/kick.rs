@@ -5,7 +5,7 @@ use clap::Args;
 use client::{RoomClient, Shown, room::ParticipantInfo};
 use daemon::ConfigFile;
 
-use super::{Password, close::Host, hosts::Hosts, place::Place};
+use super::{Password, close::Host, hosts::Hosts, room_name::RoomName};
 use crate::{
     commands::{say, table::plain},
     exit::usage,
@@ -16,7 +16,7 @@ use crate::{
 pub(super) struct Kick {
     /// The room: one of its codes, or its URL
     #[arg(value_name = "CODE")]
-    place: Place,
+    room: RoomName,
     /// The participant: its id, or its nickname
     #[arg(value_name = "ID")]
     participant: String,
@@ -30,23 +30,22 @@ pub(super) struct Kick {
 
 impl Kick {
     pub(super) async fn run(self, file: &ConfigFile) -> anyhow::Result<()> {
-        let found = self.hosts.find(file, &self.place).await?;
+        let found = self.hosts.find(file, &self.room).await?;
         let token = self.host.token(&found)?;
         let room = found.room(self.password.get())?;
-        let id = self.meant(&room).await?;
+        let id = self.participant_id(&room).await?;
         room.remove(&id, Shown::Host(&token)).await?;
         Ok(say(&format!("{} is removed.", plain(&self.participant)))?)
     }
 
-    /// The id of whom is meant.
-    async fn meant(&self, room: &RoomClient) -> anyhow::Result<String> {
-        // Who may not see them all must know the id.
+    async fn participant_id(&self, room: &RoomClient) -> anyhow::Result<String> {
+        // Without the list of participants the name has to be an id.
         let participants = room.participants().await.unwrap_or_default();
-        meant(&participants, &self.participant)
+        find(&participants, &self.participant)
     }
 }
 
-fn meant(participants: &[ParticipantInfo], meant: &str) -> anyhow::Result<String> {
+fn find(participants: &[ParticipantInfo], meant: &str) -> anyhow::Result<String> {
     if participants.iter().any(|one| one.id == meant) {
         return Ok(meant.to_owned());
     }
@@ -68,7 +67,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_participant_is_meant_by_its_id_or_by_its_name_if_no_other_has_it() {
+    fn a_participant_is_found_by_its_id_or_a_unique_name() {
         let one = |id: &str, nickname: &str| {
             let json = serde_json::json!({"id": id, "nickname": nickname, "model": "m",
                 "endpoint": "http://h", "config": {}, "specs": {}, "connection": {"kind": "tunnel",
@@ -77,10 +76,10 @@ mod tests {
             serde_json::from_value(json).unwrap()
         };
         let all = [one("p1", "Ann"), one("p2", "Bob"), one("p3", "Bob"), one("Ann", "Cy")];
-        assert_eq!(meant(&all, "p2").unwrap(), "p2");
-        assert_eq!(meant(&all, "Ann").unwrap(), "Ann", "an id before a name");
-        assert_eq!(meant(&all, "Cy").unwrap(), "Ann");
-        assert_eq!(meant(&all, "p9").unwrap(), "p9", "the server knows best");
-        assert!(format!("{:#}", meant(&all, "Bob").unwrap_err()).contains("p2, p3"));
+        assert_eq!(find(&all, "p2").unwrap(), "p2");
+        assert_eq!(find(&all, "Ann").unwrap(), "Ann", "an id before a name");
+        assert_eq!(find(&all, "Cy").unwrap(), "Ann");
+        assert_eq!(find(&all, "p9").unwrap(), "p9", "the server knows best");
+        assert!(format!("{:#}", find(&all, "Bob").unwrap_err()).contains("p2, p3"));
     }
 }

@@ -7,21 +7,21 @@ use client::{ClientError, Shown};
 use daemon::ConfigFile;
 
 use super::{
-    hosts::{Found, Hosts},
-    kept::{Kept, KeptParticipant},
-    place::Place,
+    hosts::{Hosts, LocatedRoom},
+    room_name::RoomName,
+    tokens::{OwnParticipant, RoomTokens},
 };
 use crate::{
     commands::{say, table::plain},
     exit::usage,
 };
 
-/// Take a participant of this machine out of a room; a `warren room join` that runs for it ends
+/// Remove a participant of this machine from a room; its `warren room join` ends
 #[derive(Args)]
 pub(super) struct Leave {
     /// The room: one of its codes, or its URL
     #[arg(value_name = "CODE")]
-    place: Place,
+    room: RoomName,
     /// The participant, where this machine has several in the room
     #[arg(value_name = "ID")]
     id: Option<String>,
@@ -31,10 +31,10 @@ pub(super) struct Leave {
 
 impl Leave {
     pub(super) async fn run(self, file: &ConfigFile) -> anyhow::Result<()> {
-        let found = self.hosts.find(file, &self.place).await?;
-        let kept = Kept::new()?;
+        let found = self.hosts.find(file, &self.room).await?;
+        let kept = RoomTokens::new()?;
         let who = self.who(&found, &kept)?;
-        // A stock server asks for no token: any will do.
+        // A stock server ignores the token.
         let token = Secret::from(who.session_token.clone().unwrap_or_default());
         let left = found.room(None)?.remove(&who.id, Shown::Session(&token)).await;
         if left.is_ok() || matches!(left, Err(ClientError::NotFound { .. })) {
@@ -44,7 +44,7 @@ impl Leave {
         Ok(say(&format!("{} left {}.", plain(&who.id), plain(found.code())))?)
     }
 
-    fn who(&self, found: &Found, kept: &Kept) -> anyhow::Result<KeptParticipant> {
+    fn who(&self, found: &LocatedRoom, kept: &RoomTokens) -> anyhow::Result<OwnParticipant> {
         let mut all = kept.participants(&found.warren.url(), &found.summary)?;
         if let Some(id) = &self.id {
             all.retain(|who| who.id == *id);

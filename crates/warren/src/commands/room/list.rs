@@ -13,13 +13,13 @@ use crate::commands::{
     table::{plain, table},
 };
 
-/// List rooms: of a server on this machine all, of others those that are public or made with your key
+/// List rooms: all of a server on this machine; of others those that are public or made with your key
 #[derive(Args)]
 pub(super) struct List {
     /// By what to sort
     #[arg(long, value_enum, default_value_t = Sort::Created)]
     sort: Sort,
-    /// The other way round
+    /// Reverse the order
     #[arg(long)]
     reverse: bool,
     /// Ask also the servers on which this machine has rooms, and those of the local network
@@ -39,8 +39,8 @@ enum Sort {
     Participants,
 }
 
-/// A room, and its server's URL.
-type Listed = (String, RoomSummary);
+/// A room with its server's URL.
+type RoomOnServer = (String, RoomSummary);
 
 impl List {
     pub(super) async fn run(self, file: &ConfigFile) -> anyhow::Result<()> {
@@ -58,8 +58,8 @@ impl List {
     }
 }
 
-/// The rooms of all servers that answer; an error when none does.
-async fn rooms(servers: &[Warren]) -> anyhow::Result<Vec<Listed>> {
+/// The rooms of all servers that answer. An error if none does.
+async fn rooms(servers: &[Warren]) -> anyhow::Result<Vec<RoomOnServer>> {
     let asked = servers
         .iter()
         .cloned()
@@ -88,7 +88,7 @@ fn all_failed(failed: Vec<ClientError>) -> anyhow::Error {
     if words.is_empty() { first } else { first.context(words.join("; ")) }
 }
 
-fn sort(rooms: &mut [Listed], by: Sort, reverse: bool) {
+fn sort(rooms: &mut [RoomOnServer], by: Sort, reverse: bool) {
     match by {
         Sort::Name => rooms.sort_by_key(|(_, room)| room.room.name.to_lowercase()),
         Sort::Created => rooms.sort_by_key(|(_, room)| room.room.created_at),
@@ -101,13 +101,13 @@ fn sort(rooms: &mut [Listed], by: Sort, reverse: bool) {
     }
 }
 
-fn as_json((server, room): &Listed) -> serde_json::Result<Value> {
+fn as_json((server, room): &RoomOnServer) -> serde_json::Result<Value> {
     let mut value = serde_json::to_value(room)?;
     value["server"] = json!(server);
     Ok(value)
 }
 
-fn readable(rooms: &[Listed], with_server: bool) -> String {
+fn readable(rooms: &[RoomOnServer], with_server: bool) -> String {
     let mut header = vec!["code", "short", "name", "password", "public", "made"];
     if with_server {
         header.push("server");
@@ -117,7 +117,7 @@ fn readable(rooms: &[Listed], with_server: bool) -> String {
     table(&header, &rows, 1)
 }
 
-fn row((server, summary): &Listed, with_server: bool) -> Vec<String> {
+fn row((server, summary): &RoomOnServer, with_server: bool) -> Vec<String> {
     let room = &summary.room;
     let (code, short) = match &room.spoken_code {
         Some(spoken) => (spoken.as_str(), room.code.as_str()),
@@ -149,14 +149,14 @@ pub(super) fn time(ms: u64) -> String {
 mod tests {
     use super::*;
 
-    fn room(name: &str, created: u64, participants: u32) -> Listed {
+    fn room(name: &str, created: u64, participants: u32) -> RoomOnServer {
         let json = json!({"id": name, "code": "ABC123", "spokenCode": "swift-eagle-42", "name": name,
             "hostId": "h", "createdAt": created, "participantCount": participants});
         ("http://a".to_owned(), serde_json::from_value(json).unwrap())
     }
 
     #[test]
-    fn rooms_are_sorted_by_what_was_asked() {
+    fn rooms_are_sorted() {
         let names = |by, reverse| {
             let mut rooms = [room("b", 1, 0), room("A", 3, 5), room("c", 2, 7)];
             sort(&mut rooms, by, reverse);
@@ -169,7 +169,7 @@ mod tests {
     }
 
     #[test]
-    fn people_see_both_codes_and_when_it_was_made() {
+    fn a_row_shows_both_codes_and_the_time() {
         let shown = readable(&[room("n\u{1b}", 1_700_000_000_000, 3)], true);
         for part in ["swift-eagle-42", "ABC123", "n\u{fffd}", "2023-11-14 22:13Z", "http://a", " 3"]
         {

@@ -1,8 +1,11 @@
-//! `warren room`: rooms made, looked into, joined, watched, asked and closed.
+//! `warren room`: a file for each command. What they share:
 //!
-//! A file for each command, and what they share: `hosts`, on which server a room is; `place`, how
-//! people name one; `kept`, the tokens of this machine; `follow`, what happens in a room through
-//! broken connections; `invitation`, how others come; `prompt`, questions at a terminal.
+//! - `hosts`: finds the server of a room
+//! - `room_name`: a room's code or URL
+//! - `tokens`: this machine's tokens of rooms
+//! - `follow`: a room's events, across broken connections; `narrator` puts them into words
+//! - `invitation`: how others reach a room
+//! - `prompt`: questions at a terminal
 
 mod ask;
 mod change;
@@ -12,14 +15,14 @@ mod follow;
 mod hosts;
 mod invitation;
 mod join;
-mod kept;
 mod kick;
 mod leave;
 mod list;
 mod narrator;
-mod place;
 mod prompt;
+mod room_name;
 mod show;
+mod tokens;
 mod watch;
 
 use base::Secret;
@@ -28,26 +31,19 @@ use daemon::ConfigFile;
 
 use super::{note, words::count, worker_runtime};
 
-/// Share models with friends in a room
-#[derive(Args)]
-pub(crate) struct Room {
-    #[command(subcommand)]
-    command: Command,
-}
-
 #[derive(Subcommand)]
-enum Command {
-    /// Make a room, and tell how friends come
+pub(crate) enum Room {
+    /// Make a room, and show how friends join
     Create(create::Create),
     /// List rooms
     List(list::List),
-    /// Tell what a room is, and who is in it
+    /// Show a room and its participants
     Show(show::Show),
     /// Lend a model of this machine to a room
     Join(Box<join::Join>),
-    /// Take a participant of this machine out of a room
+    /// Remove a participant of this machine from a room
     Leave(leave::Leave),
-    /// Tell what happens in a room, as it happens
+    /// Show the events of a room live
     Watch(watch::Watch),
     /// Ask a model in a room
     Ask(ask::Ask),
@@ -61,24 +57,20 @@ enum Command {
 
 impl Room {
     pub(crate) fn run(self, file: &ConfigFile) -> anyhow::Result<()> {
-        worker_runtime()?.block_on(self.command.run(file))
-    }
-}
-
-impl Command {
-    async fn run(self, file: &ConfigFile) -> anyhow::Result<()> {
-        match self {
-            Self::Create(create) => create.run(file).await,
-            Self::List(list) => list.run(file).await,
-            Self::Show(show) => show.run(file).await,
-            Self::Join(join) => join.run(file).await,
-            Self::Leave(leave) => leave.run(file).await,
-            Self::Watch(watch) => watch.run(file).await,
-            Self::Ask(ask) => ask.run(file).await,
-            Self::Close(close) => close.run(file).await,
-            Self::Kick(kick) => kick.run(file).await,
-            Self::Change(change) => change.run(file).await,
-        }
+        worker_runtime()?.block_on(async {
+            match self {
+                Self::Create(create) => create.run(file).await,
+                Self::List(list) => list.run(file).await,
+                Self::Show(show) => show.run(file).await,
+                Self::Join(join) => join.run(file).await,
+                Self::Leave(leave) => leave.run(file).await,
+                Self::Watch(watch) => watch.run(file).await,
+                Self::Ask(ask) => ask.run(file).await,
+                Self::Close(close) => close.run(file).await,
+                Self::Kick(kick) => kick.run(file).await,
+                Self::Change(change) => change.run(file).await,
+            }
+        })
     }
 }
 

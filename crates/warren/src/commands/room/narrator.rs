@@ -1,4 +1,4 @@
-//! What happens in a room, told to people. Pure: events in, lines out.
+//! Puts the events of a room into words. Pure: events in, lines out.
 
 use std::collections::{HashMap, VecDeque};
 
@@ -15,42 +15,43 @@ use crate::commands::{answer::metrics, table::plain};
 /// The most participants whose names are remembered.
 const MOST_NAMES: usize = 2_000;
 
-/// The most answers that are told at the same time, line by line; of others only the end is told.
+/// The most answers that are quoted at the same time; of others only the end is shown.
 const MOST_ANSWERS: usize = 64;
 
-/// A line of an answer is told when it is so long, in bytes.
+/// A line of an answer is quoted at this length, in bytes, even without its end.
 const LONG: usize = 400;
 
-/// What was told last of a participant.
+/// The last reported state of a participant.
 #[derive(Debug, PartialEq)]
-pub(super) struct Known {
+pub(super) struct LastReported {
     name: String,
     status: Status,
     models: String,
 }
 
-/// Tells what happens in a room.
+/// Turns events into lines.
 #[derive(Debug, Default)]
 pub(super) struct Narrator {
-    /// What was told last of participants, by their ids.
-    known: HashMap<String, Known>,
-    /// The line that is not complete yet, by the ids of requests.
+    /// By the participants' ids.
+    known: HashMap<String, LastReported>,
+    /// Incomplete lines of answers, by the requests' ids.
     answers: HashMap<String, String>,
-    /// The requests that ended last: what is still said of one is not held back for more.
+    /// The requests that ended last. Late tokens of these are shown at once, since no more may follow.
     ended: VecDeque<String>,
 }
 
 impl Narrator {
-    /// Learns who is in the room; what was known before is given back.
-    pub(super) fn meet(&mut self, who: &ParticipantInfo) -> Option<Known> {
-        let known = Known { name: plain(&who.nickname), status: who.status, models: models(who) };
+    /// Notes a participant, and returns its state before.
+    pub(super) fn meet(&mut self, who: &ParticipantInfo) -> Option<LastReported> {
+        let known =
+            LastReported { name: plain(&who.nickname), status: who.status, models: models(who) };
         if self.known.len() >= MOST_NAMES && !self.known.contains_key(&who.id) {
             return None;
         }
         self.known.insert(who.id.clone(), known)
     }
 
-    /// The lines for an event; none for what is of no interest.
+    /// The lines for an event.
     pub(super) fn tell(&mut self, happened: &EventEnvelope) -> Vec<String> {
         let at = clock(happened.timestamp);
         let lines = self.lines(&happened.event);
@@ -128,7 +129,7 @@ impl Narrator {
         lines
     }
 
-    /// What was said last without an end of the line.
+    /// The last line of an answer, which has no end.
     fn rest(&mut self, request: &str, participant: &str) -> Vec<String> {
         let open = self.answers.remove(request).unwrap_or_default();
         if !self.ended.iter().any(|ended| ended == request) {
@@ -164,8 +165,8 @@ fn joined(who: &ParticipantInfo) -> String {
     format!("{} ({}) joined with {}{on}", plain(&who.nickname), plain(&who.id), models(who))
 }
 
-/// What is new about a participant; `None` when nothing is that people would care for.
-fn updated(who: &ParticipantInfo, before: Option<&Known>) -> Option<String> {
+/// A change of a participant that is worth a line.
+fn updated(who: &ParticipantInfo, before: Option<&LastReported>) -> Option<String> {
     let name = plain(&who.nickname);
     if before.is_none_or(|before| before.status != who.status) {
         return Some(format!("{name} is {}", status(who.status)));
@@ -210,7 +211,7 @@ mod tests {
     }
 
     #[test]
-    fn participants_are_told_by_their_names() {
+    fn participants_are_shown_by_name() {
         let mut narrator = Narrator::default();
         let told = narrator.tell(&happened("participant.joined", participant("p1", "Ann\u{1b}")));
         assert_eq!(told, ["22:13:20Z  Ann\u{fffd} (p1) joined with llama3 on 32 GB RAM"]);
@@ -241,7 +242,7 @@ mod tests {
     }
 
     #[test]
-    fn answers_are_told_line_by_line_and_with_their_metrics() {
+    fn answers_are_quoted_line_by_line_with_metrics() {
         let mut narrator = Narrator::default();
         assert!(narrator.tell(&token("1", "Hel")).is_empty());
         let told = narrator.tell(&token("1", "lo\nwor"));
@@ -259,7 +260,7 @@ mod tests {
     }
 
     #[test]
-    fn a_flood_of_names_and_answers_is_not_remembered() {
+    fn names_and_answers_are_bounded() {
         let mut narrator = Narrator::default();
         for n in 0..=MOST_NAMES {
             let who = participant(&n.to_string(), "x");

@@ -5,15 +5,15 @@ use std::io::{IsTerminal, Write, stderr, stdin};
 use anyhow::bail;
 use base::plain;
 
-/// How often a question is asked before it is given up.
+/// How often a question is repeated.
 const TRIES: usize = 3;
 
-/// Whether somebody is there to answer.
+/// Whether a person is at the terminal.
 pub(super) fn is_attended() -> bool {
     stdin().is_terminal() && stderr().is_terminal()
 }
 
-/// Asks which one; an empty answer is the first. There must be at least one.
+/// Asks for a choice. An empty answer means the first; there must be at least one.
 pub(super) fn choose(question: &str, choices: &[String]) -> anyhow::Result<usize> {
     let mut text = format!("{question}\n");
     for (at, choice) in choices.iter().enumerate() {
@@ -29,7 +29,7 @@ pub(super) fn choose(question: &str, choices: &[String]) -> anyhow::Result<usize
     bail!("nothing was chosen")
 }
 
-/// Asks for a yes; anything else is a no.
+/// Asks for a yes. Anything else counts as no.
 pub(super) fn confirm(question: &str) -> anyhow::Result<bool> {
     let answer = ask(&format!("{question} [y/N] "))?;
     Ok(matches!(answer.trim().to_lowercase().as_str(), "y" | "yes"))
@@ -58,7 +58,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_number_chooses_and_nothing_is_the_first() {
+    fn a_number_chooses_and_an_empty_answer_means_the_first() {
         assert_eq!(["", " 2\n", "3"].map(|answer| chosen(answer, 3)), [Some(0), Some(1), Some(2)]);
         assert_eq!(["0", "4", "x", "-1"].map(|answer| chosen(answer, 3)), [None; 4]);
     }

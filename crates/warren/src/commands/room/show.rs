@@ -11,22 +11,22 @@ use serde_json::json;
 
 use super::{
     Password,
-    hosts::{Found, Hosts},
+    hosts::{Hosts, LocatedRoom},
     list::time,
     note,
-    place::Place,
+    room_name::RoomName,
 };
 use crate::commands::{
     say, say_json,
     table::{plain, table},
 };
 
-/// Tell what a room is, and who is in it
+/// Show a room and its participants
 #[derive(Args)]
 pub(super) struct Show {
     /// The room: one of its codes, or its URL
     #[arg(value_name = "CODE")]
-    place: Place,
+    room: RoomName,
     /// Print JSON
     #[arg(long)]
     json: bool,
@@ -38,11 +38,11 @@ pub(super) struct Show {
 
 impl Show {
     pub(super) async fn run(self, file: &ConfigFile) -> anyhow::Result<()> {
-        let found = self.hosts.find(file, &self.place).await?;
+        let found = self.hosts.find(file, &self.room).await?;
         let participants = found.room(self.password.get())?.participants().await;
         let participants = match participants {
             Ok(participants) => Some(participants),
-            // What everybody may see can be told without the password.
+            // The summary needs no password.
             Err(ClientError::Refused { status: 401, words }) if self.password.get().is_none() => {
                 note(&words);
                 None
@@ -64,7 +64,7 @@ impl Show {
     }
 }
 
-fn summary(found: &Found) -> String {
+fn summary(found: &LocatedRoom) -> String {
     let RoomSummary { room, participant_count } = &found.summary;
     let yes = |is: bool| if is { "yes" } else { "no" }.to_owned();
     let mut lines = vec![("name", plain(&room.name)), ("code", plain(found.code()))];
@@ -129,7 +129,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_machine_is_told_as_far_as_it_is_known() {
+    fn a_machine_is_described_by_its_known_parts() {
         let specs = MachineSpecs {
             gpu: Some("RTX 4090".to_owned()),
             vram: Some(24.0),

@@ -10,16 +10,16 @@ use super::{
     hosts::Hosts,
     narrator::Narrator,
     note,
-    place::Place,
+    room_name::RoomName,
 };
 use crate::commands::{say, say_json_line};
 
-/// Tell what happens in a room, as it happens, until it is closed
+/// Show the events of a room live, until it is closed
 #[derive(Args)]
 pub(super) struct Watch {
     /// The room: one of its codes, or its URL
     #[arg(value_name = "CODE")]
-    place: Place,
+    room: RoomName,
     /// Print each event as a line of JSON
     #[arg(long)]
     json: bool,
@@ -31,7 +31,7 @@ pub(super) struct Watch {
 
 impl Watch {
     pub(super) async fn run(self, file: &ConfigFile) -> anyhow::Result<()> {
-        let found = self.hosts.find(file, &self.place).await?;
+        let found = self.hosts.find(file, &self.room).await?;
         let room = found.room(self.password.get())?;
         let stop = signals::shutdown()?;
         tokio::select! {
@@ -42,7 +42,7 @@ impl Watch {
 
     async fn watch(&self, room: RoomClient) -> anyhow::Result<()> {
         let mut narrator = Narrator::default();
-        // Names are a help, not what was asked for.
+        // Names only help, so a failure is no reason to stop.
         for who in room.participants().await.unwrap_or_default() {
             narrator.meet(&who);
         }

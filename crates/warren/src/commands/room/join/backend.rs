@@ -1,4 +1,4 @@
-//! What is lent: a model server that is named, or one of those found on this machine.
+//! The model server to lend: the given one, or one found on this machine.
 
 use anyhow::bail;
 use base::Secret;
@@ -15,35 +15,34 @@ pub(super) struct Backend {
     /// The model server to lend [default: the one found on this machine]
     #[arg(long, value_name = "URL", conflicts_with = "demo")]
     backend: Option<String>,
-    /// The API key that it asks for
+    /// The model server's API key
     #[arg(long, env = "WARREN_API_KEY", value_name = "KEY", hide_env_values = true)]
     api_key: Option<Secret>,
-    /// The model to lend, a=b lends b as a (repeatable) [default: all that it has]
+    /// The model to lend; a=b lends b as a (repeatable) [default: all that it has]
     #[arg(long, value_name = "MODEL", value_delimiter = ',')]
     model: Option<Vec<String>>,
     /// Requests that it takes at once [default: 1]
     #[arg(long, value_name = "N")]
     max_concurrent: Option<u32>,
-    /// Lend the built-in demo, which is no model
+    /// Lend the built-in demo, which runs no model
     #[arg(long)]
     demo: bool,
 }
 
-/// A backend that is lent.
-pub(super) struct Chosen {
-    /// What tells it from others of this machine.
+/// The backend to lend.
+pub(super) struct ChosenBackend {
+    /// Identifies it among the backends of this machine.
     pub(super) key: String,
-    /// The backend.
     pub(super) lend: Lend,
 }
 
 impl Backend {
-    /// The backend to lend; whoever sits at the terminal is asked where there are several.
-    pub(super) async fn choose(&self) -> anyhow::Result<Chosen> {
+    /// The backend to lend. If there are several, the person at the terminal is asked.
+    pub(super) async fn choose(&self) -> anyhow::Result<ChosenBackend> {
         if self.demo {
             let options =
                 WorkerOptions { max_concurrent: self.max_concurrent, ..WorkerOptions::default() };
-            return Ok(Chosen { key: "demo".to_owned(), lend: lending::demo(&options) });
+            return Ok(ChosenBackend { key: "demo".to_owned(), lend: lending::demo(&options) });
         }
         if let Some(url) = &self.backend {
             return self.at(url, self.model.clone());
@@ -67,7 +66,7 @@ impl Backend {
         self.at(&found.url, models)
     }
 
-    fn at(&self, url: &str, models: Option<Vec<String>>) -> anyhow::Result<Chosen> {
+    fn at(&self, url: &str, models: Option<Vec<String>>) -> anyhow::Result<ChosenBackend> {
         let options = BackendOptions {
             url: url.to_owned(),
             api_key: self.api_key.clone(),
@@ -76,7 +75,7 @@ impl Backend {
             endpoints: None,
         };
         let lend = lending::backend(options).map_err(crate::exit::usage)?;
-        Ok(Chosen { key: base::redact_url(url.trim_end_matches('/')), lend })
+        Ok(ChosenBackend { key: base::redact_url(url.trim_end_matches('/')), lend })
     }
 
     fn which(&self, found: &[LocalBackend], attended: bool) -> anyhow::Result<usize> {
@@ -88,7 +87,7 @@ impl Backend {
     }
 }
 
-/// The first that has all of these models; or else the first that has any model; or else the first.
+/// The first that has all of these models, else the first that has any model, else the first.
 fn best(found: &[LocalBackend], models: &[String]) -> usize {
     // `a=b` asks the backend for b.
     let asked = |model: &String| model.rsplit('=').next().unwrap_or_default().to_owned();
@@ -120,7 +119,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn without_anybody_to_ask_the_one_that_has_the_model_is_lent() {
+    fn without_a_person_the_backend_with_the_model_is_lent() {
         let found = |models: &[&str]| LocalBackend {
             name: "x".to_owned(),
             url: "http://127.0.0.1:1".to_owned(),

@@ -1,10 +1,12 @@
-//! The lending itself, from joining to leaving.
+//! Lends a model from joining to leaving.
 
 use std::{sync::Arc, time::Duration};
 
 use anyhow::bail;
 use client::{ClientError, RoomClient, room::event::EventEnvelope};
-use daemon::{ConfigFile, ServeOptions, options::ProcessOptions, signals, telemetry};
+use daemon::{
+    ConfigFile, ServeOptions, options::ProcessOptions, settings::DRAIN, signals, telemetry,
+};
 use tokio::{
     sync::mpsc,
     time::{Instant, MissedTickBehavior, interval},
@@ -18,7 +20,7 @@ use worker::{
 use super::{
     super::{
         follow::{Follow, Next},
-        kept::{Kept, KeptParticipant},
+        tokens::{OwnParticipant, RoomTokens},
     },
     screen::Screen,
     tally::Tally,
@@ -28,26 +30,23 @@ use crate::{
     exit::usage,
 };
 
-/// How often the line that changes is drawn.
+/// How often the status line is drawn.
 const DRAWN: Duration = Duration::from_millis(500);
 
-/// How long a stop waits for what is in flight when it is not told.
-const DRAIN: Duration = Duration::from_secs(30);
-
-/// Events that may wait to be told; those beyond are told of by the next.
+/// Events that may wait to be shown; further ones are dropped.
 const WAITING: usize = 256;
 
-/// A model that is about to be lent.
+/// A model that is about to be watch.
 pub(super) struct Lending {
     pub(super) target: ServerTarget,
     pub(super) nickname: String,
-    /// The room, to look at what becomes of its requests.
+    /// Watched for the tokens of its requests.
     pub(super) room: RoomClient,
     pub(super) code: String,
     pub(super) lend: Lend,
     pub(super) protocol: Protocol,
-    pub(super) kept: Option<Kept>,
-    pub(super) who: KeptParticipant,
+    pub(super) kept: Option<RoomTokens>,
+    pub(super) who: OwnParticipant,
     pub(super) process: ProcessOptions,
     pub(super) stay: bool,
 }
@@ -56,7 +55,7 @@ impl Lending {
     pub(super) async fn run(self, file: &ConfigFile) -> anyhow::Result<()> {
         let mut screen = Screen::new();
         let process = ServeOptions::from(self.process.clone()).or(file.serve.clone());
-        // On a terminal everything is told by the screen.
+        // On a terminal the screen shows everything that a person needs.
         let filter = if screen.is_terminal() { "error" } else { "warn" };
         let filter = process.log.clone().unwrap_or_else(|| filter.to_owned());
         let _log = telemetry::log::start(process.log_format.unwrap_or_default(), &filter)
@@ -64,12 +63,12 @@ impl Lending {
         let stop = signals::shutdown()?;
         let (worker, news) =
             self.worker(process.drain_timeout_secs.map_or(DRAIN, |seconds| seconds.0))?;
-        // Each event costs the room's server something: only for somebody who looks.
-        let watched = screen.is_terminal().then(|| watch(self.room.clone()));
+        // Events cost the server something, so they are read only if a person sees them.
+        let watched = screen.is_terminal().then(|| follow_events(self.room.clone()));
         let (room, happened) = watched.unzip();
         let happened = happened.unwrap_or_else(|| mpsc::channel(1).1);
-        let lent = Lent { activity: worker.activity(), news, happened, stop };
-        let ended = self.show(worker, lent, &mut screen).await;
+        let watch = Watch { activity: worker.activity(), news, happened, stop };
+        let ended = self.show(worker, watch, &mut screen).await;
         drop(room);
         self.left(&ended, &mut screen).await
     }
@@ -81,15 +80,15 @@ impl Lending {
         config.protocol = self.protocol;
         config.drain_timeout = drain;
         let (sender, news) = mpsc::channel(WAITING);
-        // Never waited for; what does not fit any more is old news.
+        // The worker must not wait for the display, so an event that does not fit is dropped.
         let tell = Arc::new(move |event: &Event| drop(sender.try_send(event.clone())));
         let worker = Worker::new(config, NetDialer).map_err(|error| usage(error.into()))?;
         Ok((worker.observed_by(tell), news))
     }
 
-    async fn show(&self, worker: Worker, mut lent: Lent, screen: &mut Screen) -> WorkerEnd {
+    async fn show(&self, worker: Worker, mut watch: Watch, screen: &mut Screen) -> WorkerEnd {
         let (mut tally, began) = (Tally::default(), Instant::now());
-        let running = worker.run(lent.stop.clone());
+        let running = worker.run(watch.stop.clone());
         tokio::pin!(running);
         let mut ticks = interval(DRAWN);
         ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
@@ -97,21 +96,21 @@ impl Lending {
         loop {
             tokio::select! {
                 ended = &mut running => {
-                    while let Ok(event) = lent.news.try_recv() {
+                    while let Ok(event) = watch.news.try_recv() {
                         self.tell(event, screen).await;
                     }
                     return ended;
                 }
-                Some(event) = lent.news.recv() => self.tell(event, screen).await,
-                Some(event) = lent.happened.recv() => tally.take(&self.who.id, &event.event),
+                Some(event) = watch.news.recv() => self.tell(event, screen).await,
+                Some(event) = watch.happened.recv() => tally.take(&self.who.id, &event.event),
                 _ = ticks.tick() => {
-                    let (answered, now) = (lent.activity.answered(), began.elapsed());
-                    let line = tally.line(answered, lent.activity.in_flight(), now);
+                    let (answered, now) = (watch.activity.answered(), began.elapsed());
+                    let line = tally.line(answered, watch.activity.in_flight(), now);
                     screen.show(&format!("{}: {line}", plain(&self.code)), answered);
                 }
-                () = lent.stop.cancelled(), if !stopping => {
+                () = watch.stop.cancelled(), if !stopping => {
                     stopping = true;
-                    screen.tell(&leaving(lent.activity.in_flight()));
+                    screen.tell(&leaving(watch.activity.in_flight()));
                 }
             }
         }
@@ -152,14 +151,14 @@ impl Lending {
                     plain(&reason)
                 ));
             }
-            // Told at the end, as why it ended; nodes are in no room.
+            // The first is the reason shown at the end; the second does not occur in rooms.
             Event::GaveUp { .. } | Event::NodeConnected { .. } => {}
         }
     }
 
     async fn keep(&self, id: &str, session_token: Option<String>, screen: &mut Screen) {
         let Some(kept) = &self.kept else { return };
-        let who = KeptParticipant { id: id.to_owned(), session_token, ..self.who.clone() };
+        let who = OwnParticipant { id: id.to_owned(), session_token, ..self.who.clone() };
         if let Err(error) = kept.keep_participant(who).await {
             screen.tell(&format!(
                 "warning: this machine will not be the same the next time: {error:#}"
@@ -172,8 +171,8 @@ impl Lending {
             screen.tell(&format!("{} unfinished requests were cut off", ended.cut_off));
         }
         if let (Some(kept), false) = (&self.kept, self.stay) {
-            // It is no longer in the room, but will have the same id.
-            let who = KeptParticipant { session_token: None, ..self.who.clone() };
+            // The token is void now, but the next join has the same id.
+            let who = OwnParticipant { session_token: None, ..self.who.clone() };
             kept.keep_participant(who).await?;
         }
         match &ended.gave_up {
@@ -186,17 +185,17 @@ impl Lending {
     }
 }
 
-/// What there is to see of a model that is lent.
-struct Lent {
+/// The sources of what the screen shows.
+struct Watch {
     activity: Activity,
     news: mpsc::Receiver<Event>,
     happened: mpsc::Receiver<EventEnvelope>,
     stop: CancellationToken,
 }
 
-/// What happens in the room, until this handle is dropped. Without it only the counts of tokens are
-/// missing.
-fn watch(room: RoomClient) -> (AbortOnDropHandle<()>, mpsc::Receiver<EventEnvelope>) {
+/// The events of the room, until the handle is dropped. Errors are ignored: without events only the counts of
+/// tokens are missing.
+fn follow_events(room: RoomClient) -> (AbortOnDropHandle<()>, mpsc::Receiver<EventEnvelope>) {
     let (sender, happened) = mpsc::channel(WAITING);
     let watching = async move {
         let mut follow = Follow::new(room);

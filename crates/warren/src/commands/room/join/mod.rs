@@ -1,9 +1,9 @@
-//! `warren room join`: a model of this machine, lent to a room.
+//! `warren room join`: lends a model of this machine to a room.
 //!
-//! - `backend`: which one
-//! - `specs`: what this machine is
-//! - `lending`: the lending itself, from joining to leaving
-//! - `tally`, `screen`: what whoever lends sees of it
+//! - `backend`: chooses the model server
+//! - `specs`: this machine's hardware
+//! - `lending`: from joining to leaving
+//! - `tally`, `screen`: the display of the lender
 
 mod backend;
 mod lending;
@@ -30,10 +30,10 @@ use self::{backend::Backend, lending::Lending};
 use super::{
     Password,
     create::defaults,
-    hosts::{Found, Hosts},
-    kept::{Kept, KeptParticipant},
+    hosts::{Hosts, LocatedRoom},
     note,
-    place::Place,
+    room_name::RoomName,
+    tokens::{OwnParticipant, RoomTokens},
 };
 use crate::{commands::worker as lend, exit::usage};
 
@@ -42,11 +42,11 @@ use crate::{commands::worker as lend, exit::usage};
 pub(super) struct Join {
     /// The room: one of its codes, or its URL
     #[arg(value_name = "CODE")]
-    place: Place,
-    /// What the others call you [default: your name and this machine's]
+    room: RoomName,
+    /// The name that others see [default: your name and this machine's]
     #[arg(long)]
     nickname: Option<String>,
-    /// Your id in the room [default: made up, and kept for the next time]
+    /// Your id in the room [default: a random one, kept for the next time]
     #[arg(long)]
     id: Option<String>,
     #[command(flatten)]
@@ -55,10 +55,10 @@ pub(super) struct Join {
     /// on; - is standard input
     #[arg(long, value_name = "FILE")]
     defaults: Option<PathBuf>,
-    /// Do not tell what this machine is
+    /// Do not report this machine's hardware
     #[arg(long)]
     no_specs: bool,
-    /// What is spoken with the server
+    /// The protocol to speak with the server
     #[arg(long, value_enum, default_value_t = Speak::Auto)]
     protocol: Speak,
     /// Stay listed, offline, when you stop
@@ -72,7 +72,7 @@ pub(super) struct Join {
     hosts: Hosts,
 }
 
-/// What is spoken with the server of a room.
+/// The protocol with the server of a room.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum Speak {
     /// What the server understands best
@@ -87,7 +87,7 @@ impl Join {
     pub(super) async fn run(self, file: &ConfigFile) -> anyhow::Result<()> {
         self.check().map_err(usage)?;
         let config = self.defaults.as_deref().map(defaults).transpose().map_err(usage)?;
-        let found = self.hosts.find(file, &self.place).await?;
+        let found = self.hosts.find(file, &self.room).await?;
         self.check_password(&found)?;
         let chosen = self.backend.choose().await?;
         let (kept, who) = self.who(&found, &chosen.key);
@@ -117,7 +117,7 @@ impl Join {
         nickname.map_err(|error| anyhow!("--nickname: it {error}"))
     }
 
-    fn check_password(&self, found: &Found) -> anyhow::Result<()> {
+    fn check_password(&self, found: &LocatedRoom) -> anyhow::Result<()> {
         if !found.summary.room.password_protected || self.password.get().is_some() {
             return Ok(());
         }
@@ -125,16 +125,16 @@ impl Join {
         bail!(ClientError::Refused { status: 401, words: words.to_owned() })
     }
 
-    /// Who this machine is in the room: as it was the last time with this backend.
-    fn who(&self, found: &Found, backend: &str) -> (Option<Kept>, KeptParticipant) {
-        let kept = Kept::new();
+    /// This machine's participant: the same as the last time with this backend.
+    fn who(&self, found: &LocatedRoom, backend: &str) -> (Option<RoomTokens>, OwnParticipant) {
+        let kept = RoomTokens::new();
         let server = found.warren.url();
         let known = kept.as_ref().map_err(|error| anyhow!("{error:#}"));
         let known = known.and_then(|kept| kept.participants(&server, &found.summary));
         if let Err(error) = &known {
             note(&format!("warning: this machine will not be the same the next time: {error:#}"));
         }
-        let is_it = |who: &KeptParticipant| match &self.id {
+        let is_it = |who: &OwnParticipant| match &self.id {
             Some(id) => who.id == *id,
             None => who.backend == backend,
         };
@@ -143,13 +143,13 @@ impl Join {
         let (id, session_token) = before.map_or((id, None), |who| (who.id, who.session_token));
         let (room, codes) = (found.summary.room.id.clone(), found.codes());
         let backend = backend.to_owned();
-        (kept.ok(), KeptParticipant { server, room, codes, backend, id, session_token })
+        (kept.ok(), OwnParticipant { server, room, codes, backend, id, session_token })
     }
 
     fn participant(
         &self,
-        found: &Found,
-        who: &KeptParticipant,
+        found: &LocatedRoom,
+        who: &OwnParticipant,
         specs: MachineSpecs,
         config: RuntimeConfig,
     ) -> JoinRoom {
@@ -179,7 +179,7 @@ pub(super) fn host_name() -> String {
     lend::name(&WorkerOptions::default())
 }
 
-/// The name of whoever uses this machine, and its own.
+/// The user's name and the machine's.
 fn own_name() -> String {
     let user = std::env::var_os("USER").and_then(|user| user.into_string().ok());
     let host = host_name();

@@ -1,4 +1,4 @@
-//! What whoever lends sees: on a terminal a line that changes, elsewhere a line for each thing.
+//! The display of a lender: on a terminal a status line, elsewhere a line for each event.
 
 use std::{
     io::{IsTerminal, Write, stderr},
@@ -7,19 +7,19 @@ use std::{
 
 use base::plain;
 
-/// Standard error, as somebody looks at it.
+/// The display on standard error.
 pub(super) struct Screen {
     terminal: bool,
-    /// Whether the line that changes stands there.
+    /// Whether the status line is drawn.
     drawn: bool,
-    /// How many requests were answered when that was last told, and when that was.
+    /// The count of answered requests when it was last written, and when that was.
     told: Option<(u64, Instant)>,
 }
 
-/// How often it is told at most how it stands, where nothing can be drawn.
+/// The shortest time between two status lines where there is no terminal.
 const EVERY: Duration = Duration::from_secs(10);
 
-/// Goes to the beginning of the line and takes away what is there.
+/// Returns to the beginning of the line and clears it.
 const CLEAR: &str = "\r\x1b[2K";
 
 impl Screen {
@@ -27,20 +27,18 @@ impl Screen {
         Self { terminal: stderr().is_terminal(), drawn: false, told: None }
     }
 
-    /// Whether it is a terminal.
     pub(super) const fn is_terminal(&self) -> bool {
         self.terminal
     }
 
-    /// Tells something that stays.
+    /// Writes a line that stays.
     pub(super) fn tell(&mut self, line: &str) {
         let clear = if std::mem::take(&mut self.drawn) { CLEAR } else { "" };
-        // That nobody looks is no reason not to lend.
+        // A closed standard error is no reason to stop lending.
         let _ = writeln!(stderr().lock(), "{clear}{}", plain::lines(line));
     }
 
-    /// Shows how it stands, when so many requests were answered: on a terminal as the line that
-    /// changes, elsewhere now and then, when there is something new.
+    ///     /// Shows the status: on a terminal as a changing line, elsewhere now and then if more requests were answered.
     pub(super) fn show(&mut self, line: &str, answered: u64) {
         if self.terminal {
             return self.draw(line);

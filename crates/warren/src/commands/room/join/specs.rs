@@ -1,13 +1,13 @@
-//! What this machine is, as far as it tells; nothing is guessed.
+//! The hardware that this machine reports. Nothing is guessed.
 
 use client::room::MachineSpecs;
 use hardware::{Gpu, Machine};
 use tokio::task::spawn_blocking;
 
-/// Names are cut to so many bytes: a room takes few more (`MAX_SPEC`).
+/// Names are cut to this many bytes: a room takes few more (`MAX_SPEC`).
 const LONGEST_NAME: usize = 200;
 
-/// This machine. Takes as long as its tools do: 6 s at most.
+/// Detects this machine's hardware, which takes up to 6 s.
 pub(super) async fn of_this_machine() -> MachineSpecs {
     let machine = spawn_blocking(Machine::detect).await;
     machine.map(|machine| specs(&machine)).unwrap_or_default()
@@ -22,7 +22,7 @@ fn specs(machine: &Machine) -> MachineSpecs {
     }
 }
 
-/// The GPUs that its models run on, in one line.
+/// The GPUs that models run on, in one line.
 fn gpus(gpus: &[Gpu]) -> Option<String> {
     let main = gpus.first().filter(|gpu| gpu.runs_models)?;
     let same = gpus.iter().filter(|gpu| gpu.runs_models && gpu.vendor == main.vendor);
@@ -57,7 +57,7 @@ mod tests {
     }
 
     #[test]
-    fn gpus_stand_in_one_line_and_none_is_invented() {
+    fn gpus_are_named_in_one_line() {
         assert_eq!(gpus(&nvidia(&["RTX 4090"])).as_deref(), Some("RTX 4090"));
         assert_eq!(gpus(&nvidia(&["A100", "A100"])).as_deref(), Some("2 × A100"));
         assert_eq!(gpus(&nvidia(&["A", "B"])).as_deref(), Some("A + B"));
@@ -69,7 +69,7 @@ mod tests {
     }
 
     #[test]
-    fn sizes_are_rounded_and_what_is_unknown_is_left_out() {
+    fn sizes_are_rounded_and_unknown_parts_left_out() {
         let empty = hardware::Root::at("/proc/warren-has-no-such-directory");
         let unknown = Machine::detect_at(&empty, &Nothing);
         let cpu = Some("A processor".to_owned());
@@ -98,7 +98,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn what_this_machine_tells_can_be_shown() {
+    async fn the_report_of_this_machine_is_valid() {
         of_this_machine().await.check().unwrap();
     }
 }

@@ -1,10 +1,10 @@
-//! What a participant has served so far, and the line that tells it. Pure.
+//! Counts what a participant has served. Pure.
 
 use std::time::Duration;
 
 use client::room::RoomEvent;
 
-/// What a participant has served so far, as the room tells it.
+/// The counts of one participant, from the room's events.
 #[derive(Debug, Default, Clone, PartialEq)]
 pub(super) struct Tally {
     tokens: u64,
@@ -14,7 +14,7 @@ pub(super) struct Tally {
 }
 
 impl Tally {
-    /// Takes what happened in the room; what is not this participant's is passed over.
+    /// Counts an event, if it is this participant's.
     pub(super) fn take(&mut self, id: &str, event: &RoomEvent) {
         match event {
             RoomEvent::LlmComplete(done) if done.participant_id == id => {
@@ -28,7 +28,7 @@ impl Tally {
         }
     }
 
-    /// All in one line.
+    /// The status line.
     pub(super) fn line(&self, answered: u64, in_flight: u64, since: Duration) -> String {
         let mut parts = vec![format!("{answered} answered"), format!("{in_flight} in flight")];
         if self.failed > 0 {

@@ -1,4 +1,4 @@
-//! Remembers which models are served, over a restart too.
+//! Which models were served and when, kept over a restart: for a model that comes back, jobs may wait.
 
 use std::{
     sync::Arc,
@@ -11,33 +11,33 @@ use store::{ModelMemory, ModelStore, SqliteStore};
 use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 
-/// How often the last sight of known models is written; new ones are written at once.
+/// How often it is written when a known model was last seen. New models are written at once.
 const FLUSH: Duration = Duration::from_secs(60);
 
-/// Remembers which models are served.
-pub(crate) struct Remember {
+/// The models that were served.
+pub(crate) struct KnownModels {
     pub(crate) memory: Arc<ModelMemory>,
-    /// Something was learnt that a crash should not lose.
+    /// Notified of a new model, which a crash should not lose.
     new: Notify,
 }
 
-impl Observer for Remember {
+impl Observer for KnownModels {
     fn offers(&self, scope: &Scope, models: &[ModelName]) {
-        // Of a room's models it is the room that knows which are worth waiting for.
+        // A room keeps its own models.
         if *scope == Scope::server() && self.memory.saw(scope, models, SystemTime::now()) {
             self.new.notify_one();
         }
     }
 }
 
-impl Remember {
+impl KnownModels {
     pub(crate) fn open(store: &Arc<SqliteStore>) -> anyhow::Result<Self> {
         let store: Arc<dyn ModelStore> = Arc::<SqliteStore>::clone(store);
         let memory = Arc::new(ModelMemory::open(store, SystemTime::now())?);
         Ok(Self { memory, new: Notify::new() })
     }
 
-    /// Writes what was learnt: what is new at once, the rest now and then, and all at the end.
+    /// Writes new models at once, the others now and then, and everything at the end.
     pub(crate) async fn keep(self: Arc<Self>, scheduler: Scheduler, stop: CancellationToken) {
         let scope = Scope::server();
         while !stop.is_cancelled() {
@@ -46,7 +46,7 @@ impl Remember {
                 () = tokio::time::sleep(FLUSH) => {}
                 () = stop.cancelled() => {}
             }
-            // A model that is served all the time is seen all the time.
+            // No event comes for a model that is served without a break.
             self.memory.saw(&scope, &scheduler.models(&scope), SystemTime::now());
             self.flush().await;
         }

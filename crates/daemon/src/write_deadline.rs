@@ -1,4 +1,4 @@
-//! A connection that does not wait for ever for a client that does not read what is written to it.
+//! A deadline for writes, for clients that do not read.
 
 use std::{
     future::Future,
@@ -13,8 +13,8 @@ use tokio::{
     time::{Sleep, sleep},
 };
 
-/// A byte stream with a deadline for writes. A timer runs only while one is waited for.
-pub(crate) struct Guarded<S> {
+/// A byte stream with a deadline for writes. The timer exists only while a write waits.
+pub(crate) struct WriteDeadline<S> {
     stream: S,
     /// How long a write may wait without any progress.
     patience: Duration,
@@ -22,12 +22,12 @@ pub(crate) struct Guarded<S> {
     blocked: Option<Pin<Box<Sleep>>>,
 }
 
-impl<S> Guarded<S> {
+impl<S> WriteDeadline<S> {
     pub(crate) fn new(stream: S, patience: Duration) -> Self {
         Self { stream, patience, blocked: None }
     }
 
-    /// What a write came to; an error, when it has been waiting for too long.
+    /// Passes on the result of a write, or an error if it has waited for too long.
     fn written<T>(
         &mut self,
         cx: &mut Context<'_>,
@@ -44,7 +44,7 @@ impl<S> Guarded<S> {
     }
 }
 
-impl<S: AsyncRead + Unpin> AsyncRead for Guarded<S> {
+impl<S: AsyncRead + Unpin> AsyncRead for WriteDeadline<S> {
     fn poll_read(
         self: Pin<&mut Self>,
         cx: &mut Context<'_>,
@@ -54,7 +54,7 @@ impl<S: AsyncRead + Unpin> AsyncRead for Guarded<S> {
     }
 }
 
-impl<S: AsyncWrite + Unpin> AsyncWrite for Guarded<S> {
+impl<S: AsyncWrite + Unpin> AsyncWrite for WriteDeadline<S> {
     fn poll_write(
         self: Pin<&mut Self>,
         cx: &mut Context<'_>,
@@ -103,13 +103,13 @@ mod tests {
 
     const PATIENCE: Duration = Duration::from_secs(60);
 
-    fn guarded() -> (Guarded<DuplexStream>, DuplexStream) {
+    fn guarded() -> (WriteDeadline<DuplexStream>, DuplexStream) {
         let (near, far) = duplex(64);
-        (Guarded::new(near, PATIENCE), far)
+        (WriteDeadline::new(near, PATIENCE), far)
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_client_that_reads_nothing_is_given_up_and_a_slow_one_is_not() {
+    async fn a_client_that_reads_nothing_is_disconnected_and_a_slow_one_is_not() {
         let (mut near, mut far) = guarded();
         let slow = tokio::spawn(async move {
             let mut bytes = [0; 64];

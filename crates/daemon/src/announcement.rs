@@ -1,4 +1,4 @@
-//! Lets the server be found on the local network, if it is told to.
+//! Announces the server on the local network by mDNS, if the settings say so.
 
 use std::{io, net::SocketAddr};
 
@@ -6,11 +6,10 @@ use discovery::{Advertiser, DiscoveryError, rooms};
 
 use crate::{VERSION, settings::Settings};
 
-/// What is announced while the server runs. A server that cannot be announced serves all the same.
-pub(crate) struct Announced(Option<Advertiser>);
+/// The announcement while the server runs. If it fails, the server serves all the same.
+pub(crate) struct Announcement(Option<Advertiser>);
 
-impl Announced {
-    /// Announces a server that is bound to `address`, if the settings say so.
+impl Announcement {
     pub(crate) fn start(settings: &Settings, address: io::Result<SocketAddr>) -> Self {
         if !settings.mdns {
             return Self(None);
@@ -22,7 +21,7 @@ impl Announced {
         });
         match started {
             Ok(advertiser) => {
-                tokio::spawn(tell(advertiser.announced()));
+                tokio::spawn(log_result(advertiser.announced()));
                 Self(Some(advertiser))
             }
             Err(error) => {
@@ -32,7 +31,7 @@ impl Announced {
         }
     }
 
-    /// Takes it back, within 2 s.
+    /// Takes the announcement back, within 2 s.
     pub(crate) async fn withdraw(self) {
         if let Some(advertiser) = self.0 {
             advertiser.stop().await;
@@ -49,8 +48,8 @@ fn warn_if_local(address: SocketAddr) {
     }
 }
 
-/// Says how the announcement went.
-async fn tell(announced: impl Future<Output = Result<(), DiscoveryError>>) {
+/// Logs the result of the announcement.
+async fn log_result(announced: impl Future<Output = Result<(), DiscoveryError>>) {
     match announced.await {
         Ok(()) => tracing::info!("announced by mDNS"),
         Err(DiscoveryError::Stopped) => {}

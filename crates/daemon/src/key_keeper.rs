@@ -1,4 +1,4 @@
-//! Keeps keys: ends what has expired, settles what jobs used, and writes when keys were last used.
+//! Ends expired keys, settles the use of jobs, and writes when keys were last used.
 
 use std::time::Duration;
 
@@ -7,16 +7,16 @@ use scheduler::{JobEnd, JobFacts, Observer, Scheduler};
 use tokio::time::{Instant, MissedTickBehavior, interval};
 use tokio_util::sync::CancellationToken;
 
-/// How soon after it has expired a key's connections end.
+/// How often expired keys are looked for.
 const LOOK: Duration = Duration::from_secs(1);
 
 /// How often the last use of keys is written.
 const WRITE: Duration = Duration::from_secs(30);
 
-/// Settles jobs with their keys.
-pub(crate) struct Settling(pub(crate) Keys);
+/// Replaces a key's reservation for a job by what the job used.
+pub(crate) struct KeySettlement(pub(crate) Keys);
 
-impl Observer for Settling {
+impl Observer for KeySettlement {
     fn ended(&self, job: &JobFacts, ended: &JobEnd) {
         let read = ended.usage.prompt_tokens.unwrap_or(0);
         let written = ended.usage.completion_tokens.unwrap_or(0);
@@ -24,7 +24,7 @@ impl Observer for Settling {
     }
 }
 
-/// Looks after the keys until `stop`.
+/// Runs until `stop`.
 pub(crate) async fn keep(keys: Keys, scheduler: Scheduler, stop: CancellationToken) {
     let mut looks = interval(LOOK);
     looks.set_missed_tick_behavior(MissedTickBehavior::Delay);

@@ -1,16 +1,15 @@
-//! A room as people name it: by one of its codes, or by its URL.
+//! A room's name: one of its codes, or its URL.
 
 use std::str::FromStr;
 
 use client::room::limits::MAX_CODE;
 use url::Url;
 
-/// A room as people name it.
+/// A room's name.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Place {
-    /// The server's base URL, where the room was named by its URL.
+pub(super) struct RoomName {
+    /// The server's base URL, if the room is named by a URL.
     pub(super) server: Option<String>,
-    /// Its code.
     pub(super) code: String,
 }
 
@@ -20,19 +19,19 @@ pub(super) struct Place {
     "a room is named by its code, such as swift-eagle-42 or its six characters, or by its URL, such \
      as http://HOST:9178/rooms/swift-eagle-42"
 )]
-pub(super) struct NotAPlace;
+pub(super) struct NotARoomName;
 
-impl FromStr for Place {
-    type Err = NotAPlace;
+impl FromStr for RoomName {
+    type Err = NotARoomName;
 
-    fn from_str(text: &str) -> Result<Self, NotAPlace> {
+    fn from_str(text: &str) -> Result<Self, NotARoomName> {
         let text = text.trim();
         if !text.contains("://") {
             return Ok(Self { server: None, code: code(text)? });
         }
-        let mut url = Url::parse(text).map_err(|_| NotAPlace)?;
+        let mut url = Url::parse(text).map_err(|_| NotARoomName)?;
         let path = url.path().to_owned();
-        let (prefix, rest) = path.rsplit_once("/rooms/").ok_or(NotAPlace)?;
+        let (prefix, rest) = path.rsplit_once("/rooms/").ok_or(NotARoomName)?;
         let code = code(rest.split('/').next().unwrap_or_default())?;
         url.set_query(None);
         url.set_fragment(None);
@@ -42,10 +41,10 @@ impl FromStr for Place {
     }
 }
 
-fn code(text: &str) -> Result<String, NotAPlace> {
+fn code(text: &str) -> Result<String, NotARoomName> {
     let is_code = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_');
     let fit = !text.is_empty() && text.len() <= MAX_CODE && text.chars().all(is_code);
-    fit.then(|| text.to_owned()).ok_or(NotAPlace)
+    fit.then(|| text.to_owned()).ok_or(NotARoomName)
 }
 
 #[cfg(test)]
@@ -53,10 +52,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_room_is_named_by_a_code_or_by_its_url() {
+    fn a_room_is_named_by_a_code_or_a_url() {
         let at = |text: &str| {
-            let place: Place = text.parse().unwrap();
-            (place.server, place.code)
+            let room: RoomName = text.parse().unwrap();
+            (room.server, room.code)
         };
         assert_eq!(at(" swift-eagle-42 "), (None, "swift-eagle-42".to_owned()));
         let (server, code) = (Some("http://h:1".to_owned()), "A_B-9C".to_owned());
@@ -68,11 +67,11 @@ mod tests {
     }
 
     #[test]
-    fn what_names_no_room_is_refused() {
+    fn other_text_is_refused() {
         let long = "x".repeat(MAX_CODE + 1);
         for text in ["", "a b", "a/b", "http://h", "http://h/rooms/", "http://h/rooms/a%2Fb", &long]
         {
-            assert_eq!(text.parse::<Place>(), Err(NotAPlace), "{text}");
+            assert_eq!(text.parse::<RoomName>(), Err(NotARoomName), "{text}");
         }
     }
 }

@@ -1,5 +1,5 @@
-//! What this machine keeps of rooms: the tokens of those that it made, and who it was in those that
-//! it joined. In one file, readable by its owner only.
+//! This machine's tokens of rooms: of those that it made and of its participants in others. They are in one
+//! file that only its owner can read.
 
 use std::{
     fs::{self, DirBuilder, File, OpenOptions, TryLockError},
@@ -15,42 +15,34 @@ use client::room::RoomSummary;
 use daemon::options::home_directory;
 use serde::{Deserialize, Serialize};
 
-/// The most rooms, and the most participants, that are kept; the oldest are forgotten.
+/// The most rooms, and the most participants; the oldest are forgotten.
 const MOST: usize = 1_000;
 
 /// The longest file that is read, in bytes.
 const LONGEST: u64 = 4 << 20;
 
-/// How often, and how long apart, the file is tried for while somebody else writes it.
+/// How often, and how long apart, the lock is tried while another process holds it.
 const TRIES: (u32, Duration) = (100, Duration::from_millis(20));
 
 /// A room that was made on this machine.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct KeptRoom {
-    /// Its server's URL.
+pub(super) struct HostedRoom {
     pub(super) server: String,
-    /// Its id.
     pub(super) room: String,
-    /// Its codes.
     pub(super) codes: Vec<String>,
-    /// What closing and changing it need.
     pub(super) host_token: String,
 }
 
-/// Who this machine is, or was, in a room.
+/// A participant of this machine in a room.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct KeptParticipant {
-    /// The server's URL.
+pub(super) struct OwnParticipant {
     pub(super) server: String,
-    /// The room's id.
     pub(super) room: String,
-    /// The room's codes.
     pub(super) codes: Vec<String>,
     /// The backend that it lends.
     pub(super) backend: String,
-    /// The participant's id.
     pub(super) id: String,
-    /// What shows that it is this participant; stock servers give none.
+    /// Stock servers give none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) session_token: Option<String>,
 }
@@ -58,19 +50,19 @@ pub(super) struct KeptParticipant {
 #[derive(Default, Serialize, Deserialize)]
 struct Book {
     #[serde(default)]
-    rooms: Vec<KeptRoom>,
+    rooms: Vec<HostedRoom>,
     #[serde(default)]
-    participants: Vec<KeptParticipant>,
+    participants: Vec<OwnParticipant>,
 }
 
 /// The file.
 #[derive(Debug, Clone)]
-pub(super) struct Kept {
+pub(super) struct RoomTokens {
     path: PathBuf,
 }
 
-impl Kept {
-    /// The file of whoever runs this: `$XDG_STATE_HOME/warren/rooms.json`, or below `~/.local/state`.
+impl RoomTokens {
+    /// The file of this user: `$XDG_STATE_HOME/warren/rooms.json`, or below `~/.local/state`.
     ///
     /// # Errors
     /// When there is no home directory.
@@ -81,7 +73,6 @@ impl Kept {
         Ok(Self { path: directory.join("rooms.json") })
     }
 
-    /// Where it is.
     pub(super) fn path(&self) -> &Path {
         &self.path
     }
@@ -92,23 +83,23 @@ impl Kept {
         server: &str,
         room: &RoomSummary,
     ) -> anyhow::Result<Option<Secret>> {
-        let of_room = |kept: &&KeptRoom| kept.server == server && kept.room == room.room.id;
+        let of_room = |kept: &&HostedRoom| kept.server == server && kept.room == room.room.id;
         Ok(self.read()?.rooms.iter().find(of_room).map(|kept| kept.host_token.as_str().into()))
     }
 
-    /// Who this machine is in a room, the last one first.
+    /// This machine's participants in a room, the latest first.
     pub(super) fn participants(
         &self,
         server: &str,
         room: &RoomSummary,
-    ) -> anyhow::Result<Vec<KeptParticipant>> {
+    ) -> anyhow::Result<Vec<OwnParticipant>> {
         let mut all = self.read()?.participants;
         all.retain(|kept| kept.server == server && kept.room == room.room.id);
         all.reverse();
         Ok(all)
     }
 
-    /// The servers on which this machine made or joined a room of this code; without a code, any.
+    /// The servers on which this machine made or joined a room of this code, or any room.
     pub(super) fn servers(&self, code: Option<&str>) -> anyhow::Result<Vec<String>> {
         let book = self.read()?;
         let rooms = book.rooms.iter().map(|kept| (&kept.server, &kept.codes));
@@ -125,8 +116,7 @@ impl Kept {
         Ok(servers)
     }
 
-    /// Keeps the token of a room's host.
-    pub(super) async fn keep_room(&self, room: KeptRoom) -> anyhow::Result<()> {
+    pub(super) async fn keep_room(&self, room: HostedRoom) -> anyhow::Result<()> {
         self.update(|book| {
             book.rooms.retain(|kept| (&kept.server, &kept.room) != (&room.server, &room.room));
             book.rooms.push(room);
@@ -134,10 +124,9 @@ impl Kept {
         .await
     }
 
-    /// Keeps who this machine is in a room.
-    pub(super) async fn keep_participant(&self, who: KeptParticipant) -> anyhow::Result<()> {
+    pub(super) async fn keep_participant(&self, who: OwnParticipant) -> anyhow::Result<()> {
         let place =
-            |kept: &KeptParticipant| (kept.server.clone(), kept.room.clone(), kept.backend.clone());
+            |kept: &OwnParticipant| (kept.server.clone(), kept.room.clone(), kept.backend.clone());
         self.update(|book| {
             book.participants.retain(|kept| place(kept) != place(&who));
             book.participants.push(who);
@@ -145,7 +134,6 @@ impl Kept {
         .await
     }
 
-    /// Forgets a room that is closed.
     pub(super) async fn forget_room(&self, server: &str, room: &str) -> anyhow::Result<()> {
         self.update(|book| {
             book.rooms.retain(|kept| kept.server != server || kept.room != room);
@@ -154,8 +142,8 @@ impl Kept {
         .await
     }
 
-    /// Forgets a participant that has left; who joins again is the same one, with a new token.
-    pub(super) async fn forget_session(&self, who: &KeptParticipant) -> anyhow::Result<()> {
+    /// Forgets the token of a participant that has left. Its id stays, for the next join.
+    pub(super) async fn forget_session(&self, who: &OwnParticipant) -> anyhow::Result<()> {
         self.update(|book| {
             let same = book.participants.iter_mut().filter(|kept| *kept == who);
             same.for_each(|kept| kept.session_token = None);
@@ -200,7 +188,7 @@ impl Book {
     }
 }
 
-/// Held by whoever writes the file.
+/// Locks the file for writing. The lock is a file of its own, because the file itself is replaced.
 async fn lock(directory: &Path) -> anyhow::Result<File> {
     DirBuilder::new().recursive(true).mode(0o700).create(directory)?;
     let lock = private().truncate(false).open(directory.join("rooms.lock"))?;
@@ -214,7 +202,7 @@ async fn lock(directory: &Path) -> anyhow::Result<File> {
     bail!("another Warren has held it for too long")
 }
 
-/// A file that is written, and readable by its owner only when it is made.
+/// Opens a file for writing; a new one is readable by its owner only.
 fn private() -> OpenOptions {
     let mut options = OpenOptions::new();
     options.create(true).write(true).mode(0o600);
@@ -227,12 +215,12 @@ mod tests {
 
     use super::*;
 
-    fn kept(directory: &Path) -> Kept {
-        Kept { path: directory.join("warren/rooms.json") }
+    fn kept(directory: &Path) -> RoomTokens {
+        RoomTokens { path: directory.join("warren/rooms.json") }
     }
 
-    fn room(server: &str, id: &str) -> KeptRoom {
-        KeptRoom {
+    fn room(server: &str, id: &str) -> HostedRoom {
+        HostedRoom {
             server: server.to_owned(),
             room: id.to_owned(),
             codes: vec!["ABC123".to_owned(), "swift-eagle-42".to_owned()],
@@ -246,8 +234,8 @@ mod tests {
         serde_json::from_value(json).unwrap()
     }
 
-    fn who(backend: &str, id: &str) -> KeptParticipant {
-        KeptParticipant {
+    fn who(backend: &str, id: &str) -> OwnParticipant {
+        OwnParticipant {
             server: "http://a".to_owned(),
             room: "r1".to_owned(),
             codes: vec!["XYZ789".to_owned()],
@@ -258,7 +246,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_token_is_told_for_its_own_server_alone() {
+    async fn a_token_is_found_for_its_own_server_only() {
         let directory = tempfile::tempdir().unwrap();
         let kept = kept(directory.path());
         assert!(kept.host_token("http://a", &summary("r1")).unwrap().is_none());
@@ -274,7 +262,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_participant_is_the_same_as_long_as_it_lends_the_same() {
+    async fn a_participant_keeps_its_id_for_the_same_backend() {
         let directory = tempfile::tempdir().unwrap();
         let kept = kept(directory.path());
         for who in [who("x", "p1"), who("y", "p2"), who("x", "p3")] {
@@ -287,7 +275,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn it_is_the_owners_alone_and_does_not_grow_for_ever() {
+    async fn only_the_owner_can_read_the_file_and_it_is_bounded() {
         let directory = tempfile::tempdir().unwrap();
         let kept = kept(directory.path());
         let rooms = (0..=MOST).map(|id| room("http://a", &id.to_string())).collect();
@@ -302,7 +290,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn those_who_write_at_once_lose_nothing() {
+    async fn concurrent_writers_lose_nothing() {
         let directory = tempfile::tempdir().unwrap();
         let mut writing = tokio::task::JoinSet::new();
         for id in 0..20 {

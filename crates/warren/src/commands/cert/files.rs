@@ -9,9 +9,9 @@ use std::{
 
 use anyhow::{Context, bail};
 
-use super::made::Made;
+use super::generate::Certificate;
 
-/// Where the two lie.
+/// The paths of both files.
 pub(super) struct Files {
     pub(super) certificate: PathBuf,
     pub(super) key: PathBuf,
@@ -30,7 +30,7 @@ impl Files {
     ///
     /// # Errors
     /// When a file already exists or cannot be written.
-    pub(super) fn write(&self, made: &Made, force: bool) -> anyhow::Result<()> {
+    pub(super) fn write(&self, made: &Certificate, force: bool) -> anyhow::Result<()> {
         let all = [
             (&self.key, made.key.expose(), 0o600),
             (&self.certificate, made.certificate.as_str(), 0o644),
@@ -73,8 +73,8 @@ mod tests {
 
     use super::*;
 
-    fn made() -> Made {
-        Made::new(&["localhost".to_owned()], jiff::Timestamp::now(), 1).unwrap()
+    fn made() -> Certificate {
+        Certificate::new(&["localhost".to_owned()], jiff::Timestamp::now(), 1).unwrap()
     }
 
     #[test]

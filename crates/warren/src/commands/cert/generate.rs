@@ -17,8 +17,8 @@ use crate::exit::usage;
 /// The most names that one certificate is for.
 const MAX_NAMES: usize = 100;
 
-/// A certificate that was made.
-pub(super) struct Made {
+/// A self-signed certificate and its key.
+pub(super) struct Certificate {
     /// Host names and addresses that it is for.
     pub(super) names: Vec<String>,
     /// The day, in UTC, at whose beginning it expires.
@@ -31,7 +31,7 @@ pub(super) struct Made {
     pub(super) key: Secret,
 }
 
-impl Made {
+impl Certificate {
     /// A new certificate for these names, valid for this many days from `now`.
     ///
     /// # Errors
@@ -109,9 +109,9 @@ mod tests {
 
     use super::*;
 
-    fn made(names: &[&str]) -> anyhow::Result<Made> {
+    fn made(names: &[&str]) -> anyhow::Result<Certificate> {
         let names: Vec<String> = names.iter().map(|name| (*name).to_owned()).collect();
-        Made::new(&names, "2026-11-20T16:00:00Z".parse().unwrap(), 30)
+        Certificate::new(&names, "2026-11-20T16:00:00Z".parse().unwrap(), 30)
     }
 
     #[test]

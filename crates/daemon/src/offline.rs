@@ -1,4 +1,4 @@
-//! Administration of a server that is not running: its data directory is opened in its place.
+//! Administration of a server that is not running, through its data directory.
 
 use std::{path::Path, sync::Arc};
 
@@ -18,26 +18,26 @@ use store::{AuditStore, KeyStore, RoomStore, SqliteStore, StoreError, UsageStore
 
 use crate::data::{DataDir, has_database};
 
-/// How the command line is called where it acted on a stopped server.
-const WHO: &str = "command-line";
+/// The name of the command line in the audit log.
+const ACTOR: &str = "command-line";
 
-/// A query of `/admin/usage`, read here: `by=key&since=7d`.
+/// Parses a query of `/admin/usage`, such as `by=key&since=7d`.
 ///
 /// # Errors
 /// What is wrong with it.
-pub fn asked(query: &str) -> anyhow::Result<Asked> {
+pub fn usage_query(query: &str) -> anyhow::Result<Asked> {
     Asked::parse(Some(query), Timestamp::now()).map_err(anyhow::Error::msg)
 }
 
-/// A server that is not running. Nobody starts it until this is dropped.
-pub struct Stopped {
+/// The data directory of a server that is not running. No server can use it until this is dropped.
+pub struct OfflineServer {
     _data: DataDir,
     store: Arc<SqliteStore>,
     keys: Keys,
 }
 
-impl Stopped {
-    /// Takes the data directory of a server that has run.
+impl OfflineServer {
+    /// Opens the data directory of a server that has run.
     ///
     /// # Errors
     /// When there is no database in it, a server uses it, or one of them cannot be used.
@@ -51,7 +51,7 @@ impl Stopped {
         Self::open_or_make(data_dir)
     }
 
-    /// Takes a data directory, and makes it if there is none: for a server that has yet to run.
+    /// Opens a data directory, and makes it if there is none, for a server that has yet to run.
     ///
     /// # Errors
     /// When a server uses it, or it or its database cannot be used.
@@ -65,7 +65,7 @@ impl Stopped {
         Ok(Self { _data: data, store, keys })
     }
 
-    /// Every key, the oldest first.
+    /// Every key, oldest first.
     pub fn keys(&self) -> Vec<KeyJson> {
         // A room that cannot be read is shown by its id.
         let rooms = self.rooms().unwrap_or_default();
@@ -77,13 +77,13 @@ impl Stopped {
     /// # Errors
     /// When it cannot be made.
     pub fn create(&self, asked: CreateKey) -> Result<KeyJson, KeyError> {
-        let key = self.made(asked);
+        let key = self.make(asked);
         let id = key.as_ref().map_or("", |key| key.id.as_str());
-        self.did("key.create", id, key.as_ref().err());
+        self.record("key.create", id, key.as_ref().err());
         key
     }
 
-    fn made(&self, asked: CreateKey) -> Result<KeyJson, KeyError> {
+    fn make(&self, asked: CreateKey) -> Result<KeyJson, KeyError> {
         let rooms = if asked.room.is_some() { self.rooms()? } else { RoomNames::default() };
         made(&self.keys, asked, &rooms, Moment::now()).map(|key| rooms.show(key))
     }
@@ -97,13 +97,13 @@ impl Stopped {
         Ok(rooms.collect())
     }
 
-    /// Gives a key another text.
+    /// Gives a key a new text.
     ///
     /// # Errors
     /// When there is none, or it cannot be rotated.
     pub fn rotate(&self, id: &str) -> Result<KeyJson, KeyError> {
         let key = rotated(&self.keys, &KeyId::from(id));
-        self.did("key.rotate", id, key.as_ref().err());
+        self.record("key.rotate", id, key.as_ref().err());
         key
     }
 
@@ -113,7 +113,7 @@ impl Stopped {
     /// When there is none, or that cannot be written.
     pub fn revoke(&self, id: &str) -> Result<KeyJson, KeyError> {
         let key = revoked(&self.keys, &KeyId::from(id), Moment::now());
-        self.did("key.revoke", id, key.as_ref().err());
+        self.record("key.revoke", id, key.as_ref().err());
         key
     }
 
@@ -125,9 +125,9 @@ impl Stopped {
         Ok(report(self.store.usage(&asked.query)?, &asked.query.by))
     }
 
-    fn did(&self, what: &str, target: &str, failed: Option<&KeyError>) {
+    fn record(&self, what: &str, target: &str, failed: Option<&KeyError>) {
         let outcome = failed.map_or_else(|| "done".to_owned(), ToString::to_string);
-        if let Err(error) = self.store.add_action(&action(WHO, what, target, outcome)) {
+        if let Err(error) = self.store.add_action(&action(ACTOR, what, target, outcome)) {
             tracing::warn!(%error, "an action is not in the audit log");
         }
     }

@@ -1,7 +1,6 @@
 //! The workspace of this machine, as a part of the server.
-//!
-//! It starts when somebody comes for it, or at once when it has kept sessions: a server that nobody
-//! uses for sessions has no second process, and no memory for them.
+//! It starts with its first client, or at once if there are stored sessions. A server without sessions
+//! spends no second process and no memory on it.
 
 use std::{
     net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr},
@@ -29,12 +28,12 @@ use workspace::{Counts, Gateway, Parts, StartError, Workspace};
 
 use crate::settings::Settings;
 
-/// What sessions are kept as.
-const KEPT: &str = "session";
+/// The kind of facts that sessions are stored as.
+const SESSION_FACTS: &str = "session";
 
 /// The workspace, running or not yet.
 #[derive(Clone)]
-pub(crate) struct Working(Arc<Inner>);
+pub(crate) struct WorkspacePart(Arc<Inner>);
 
 struct Inner {
     settings: workspace::Settings,
@@ -45,9 +44,8 @@ struct Inner {
     running: OnceCell<Workspace>,
 }
 
-impl Working {
-    /// The workspace that the settings want, if they want one. Who has the token of the server's
-    /// administrator may do all in it.
+impl WorkspacePart {
+    ///     /// The workspace, unless the settings turn it off. The server's administrator is the workspace's, too.
     pub(crate) fn of(
         settings: &Settings,
         administrator: &Secret,
@@ -66,14 +64,13 @@ impl Working {
         Some(Self(Arc::new(inner)))
     }
 
-    /// The server listens here: agents that think with its models find it so. Sessions that were
-    /// kept go on.
+    ///     /// Learns where the server listens, which agents that use its models need, and resumes stored sessions.
     pub(crate) fn listening(&self, address: SocketAddr, tls: bool) {
-        // It is told once.
-        let _again = self.0.gateway.set(Gateway { url: own_url(address, tls) });
+        // Called once, so there is no earlier value.
+        let _earlier = self.0.gateway.set(Gateway { url: own_url(address, tls) });
         let working = self.clone();
         tokio::spawn(async move {
-            if working.has_kept_any().await
+            if working.has_stored_sessions().await
                 && let Err(error) = working.running().await
             {
                 let error = base::error::chain(&error);
@@ -82,7 +79,7 @@ impl Working {
         });
     }
 
-    /// Answers who comes for the workspace.
+    /// Answers a client of the workspace.
     pub(crate) async fn answer(&self, mut request: Request) -> Response {
         let from = Peer::of(request.extensions());
         match self.running().await {
@@ -91,12 +88,12 @@ impl Working {
         }
     }
 
-    /// What it is doing and has done, if it runs.
+    /// Its counts, if it runs.
     pub(crate) fn counts(&self) -> Option<Counts> {
         self.0.running.get().map(Workspace::counts)
     }
 
-    /// The same, as `/health` tells it.
+    /// The same for `/health`.
     pub(crate) fn health(&self) -> WorkspaceHealth {
         let Counts { clients, sessions, live, .. } = self.counts().unwrap_or_default();
         WorkspaceHealth {
@@ -106,14 +103,14 @@ impl Working {
         }
     }
 
-    /// Ends every session, and returns when all that was to be kept is written.
+    /// Ends every session, and returns once everything is written.
     pub(crate) async fn shut_down(&self) {
         if let Some(workspace) = self.0.running.get() {
             workspace.shut_down().await;
         }
     }
 
-    /// What has failed is tried again when somebody comes again.
+    /// Starts it if necessary. A failed start is tried again for the next client.
     async fn running(&self) -> Result<&Workspace, StartError> {
         let Inner { settings, store, keys, local, gateway, running } = &*self.0;
         running
@@ -134,20 +131,19 @@ impl Working {
             .await
     }
 
-    async fn has_kept_any(&self) -> bool {
+    async fn has_stored_sessions(&self) -> bool {
         let store = Arc::clone(&self.0.store);
-        let kept = task::spawn_blocking(move || store.load_facts(KEPT)).await;
+        let kept = task::spawn_blocking(move || store.load_facts(SESSION_FACTS)).await;
         let any = |kept: Result<Vec<_>, StoreError>| kept.is_ok_and(|kept| !kept.is_empty());
         kept.is_ok_and(any)
     }
 }
 
-/// This server, as what runs on this machine reaches it.
+/// The URL at which processes of this machine reach the server.
 fn own_url(address: SocketAddr, tls: bool) -> String {
     let ip = match address.ip() {
         IpAddr::V4(ip) if ip.is_unspecified() => IpAddr::from(Ipv4Addr::LOCALHOST),
-        // Where all addresses are listened on, those of IPv4 are, too, unless the system was told
-        // otherwise.
+        //         // A socket on `::` also accepts IPv4, unless the system is configured otherwise; `::1` always works.
         IpAddr::V6(ip) if ip.is_unspecified() => IpAddr::from(Ipv6Addr::LOCALHOST),
         other => other,
     };
@@ -163,7 +159,7 @@ fn unavailable(error: &StartError) -> Response {
     api::ApiError::new(StatusCode::SERVICE_UNAVAILABLE, kind, words).into_response()
 }
 
-/// Adds what there is to tell of the workspace to a text of metrics.
+/// Appends the workspace's metrics.
 pub(crate) fn encode(text: &mut String, counts: Option<&Counts>) {
     let Some(counts) = counts else { return };
     let mut registry = Registry::with_prefix("warren_workspace");
@@ -195,7 +191,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_runs_here_reaches_a_server_that_listens_everywhere_by_loopback() {
+    fn a_server_on_all_addresses_is_reached_by_loopback() {
         let url = |address: &str, tls| own_url(address.parse().unwrap(), tls);
         assert_eq!(url("0.0.0.0:9178", false), "http://127.0.0.1:9178");
         assert_eq!(url("[::]:9178", true), "https://[::1]:9178");
@@ -203,7 +199,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_counted_is_told_once_there_is_a_workspace() {
+    fn counts_are_shown_once_the_workspace_runs() {
         let mut text = String::new();
         encode(&mut text, None);
         assert_eq!(text, "");

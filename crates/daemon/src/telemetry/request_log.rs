@@ -4,7 +4,7 @@ use base::millis;
 use scheduler::{JobEnd, JobFacts, Observer};
 
 /// Writes the request log.
-pub struct RequestLog;
+pub(crate) struct RequestLog;
 
 impl Observer for RequestLog {
     fn ended(&self, job: &JobFacts, ended: &JobEnd) {
