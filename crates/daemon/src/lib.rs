@@ -13,7 +13,7 @@
 //! - `key_keeper`: expiry, settlement and last use of keys
 //! - [`offline`]: administration of a server that is not running
 //! - `listener`: TCP, TLS and HTTP connections
-//! - `greeting`: which version of HTTP a client speaks; `write_deadline`: for clients that do not read
+//! - `greeting`: which version of HTTP a client speaks; `client_stream`: a deadline for clients that do not read
 //! - `strict`: ambiguous requests; `streams`: HTTP/2 connections without requests
 //! - [`peering`]: the mesh and the relay
 //! - `workspace_part`: the workspace, started when it is needed
@@ -25,6 +25,7 @@
 //! - [`signals`]: SIGTERM and SIGINT
 
 mod announcement;
+mod client_stream;
 pub mod data;
 mod greeting;
 mod key_keeper;
@@ -45,7 +46,6 @@ mod streams;
 mod strict;
 pub mod telemetry;
 mod workspace_part;
-mod write_deadline;
 
 pub use offline::OfflineServer;
 pub use options::{ConfigFile, ServeOptions};

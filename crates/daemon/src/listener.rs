@@ -26,12 +26,12 @@ use tower::ServiceExt;
 use wire::{Acknowledging, Io, PromptAcks};
 
 use crate::{
+    client_stream::ClientStream,
     greeting::{Version, version},
     sockets,
     streams::Streams,
     strict::Strict,
     telemetry::metrics::Metrics,
-    write_deadline::WriteDeadline,
 };
 
 /// How long a TLS handshake may take.
@@ -184,28 +184,31 @@ impl Client {
         }
     }
 
-    async fn greet<S>(self, stream: S)
+    async fn greet<S>(self, mut stream: S)
     where
         S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
     {
         let peer = self.peer;
         let greeted = tokio::select! {
-            greeted = timeout(GREETING, version(stream)) => greeted,
+            greeted = timeout(GREETING, version(&mut stream)) => greeted,
             () = self.stop.cancelled() => return,
         };
         match greeted {
-            Ok(Ok((version, stream))) => self.serve(version, stream).await,
+            Ok(Ok((version, first))) => {
+                let stream = ClientStream::new(first, stream, self.patience);
+                self.serve(version, stream).await;
+            }
             Ok(Err(error)) => tracing::debug!(%peer, %error, "a connection broke"),
             Err(_) => tracing::debug!(%peer, "a client said nothing"),
         }
     }
 
-    async fn serve<S>(self, version: Version, stream: S)
+    async fn serve<S>(self, version: Version, stream: ClientStream<S>)
     where
         S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
     {
         let Self { router, peer, acks, stop, patience } = self;
-        let io = TokioIo::new(WriteDeadline::new(stream, patience));
+        let io = TokioIo::new(stream);
         let from = move |mut request: http::Request<hyper::body::Incoming>| {
             request.extensions_mut().insert(Peer(peer.ip()));
             request.extensions_mut().insert(acks.clone());

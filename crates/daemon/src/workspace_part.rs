@@ -18,7 +18,6 @@ use base::Secret;
 use http::StatusCode;
 use prometheus_client::{
     encoding::text::encode_registry,
-    metrics::{counter::Counter, gauge::Gauge},
     registry::{Registry, Unit},
 };
 use protocol::admin::status::WorkspaceHealth;
@@ -26,7 +25,10 @@ use store::{SqliteStore, StoreError, WorkspaceStore as _};
 use tokio::{sync::OnceCell, task};
 use workspace::{Counts, Gateway, Parts, StartError, Workspace};
 
-use crate::settings::Settings;
+use crate::{
+    settings::Settings,
+    telemetry::metrics::{counter, gauge},
+};
 
 /// The kind of facts that sessions are stored as.
 const SESSION_FACTS: &str = "session";
@@ -168,9 +170,7 @@ pub(crate) fn encode(text: &mut String, counts: Option<&Counts>) {
         ("sessions", "Sessions, those that have ended among them", counts.sessions),
         ("live_sessions", "Sessions that have not ended", counts.live),
     ] {
-        let gauge = Gauge::<i64>::default();
-        gauge.set(i64::try_from(number).unwrap_or(i64::MAX));
-        registry.register(name, help, gauge);
+        registry.register(name, help, gauge(number));
     }
     let help = "Output of all sessions";
     registry.register_with_unit("output", help, Unit::Bytes, counter(counts.output_bytes));
@@ -178,12 +178,6 @@ pub(crate) fn encode(text: &mut String, counts: Option<&Counts>) {
     registry.register("resyncs", help, counter(counts.resyncs));
     // Writing to a string does not fail.
     let _ = encode_registry(text, &registry);
-}
-
-fn counter(number: u64) -> Counter {
-    let counter = Counter::<u64>::default();
-    counter.inc_by(number);
-    counter
 }
 
 #[cfg(test)]

@@ -3,20 +3,12 @@
 use mesh::admin::MeshCounts;
 use mesh_relay::Counts;
 use prometheus_client::{
-    encoding::{EncodeLabelSet, text::encode_registry},
+    encoding::text::encode_registry,
     metrics::{counter::Counter, family::Family, gauge::Gauge},
     registry::{Registry, Unit},
 };
 
-#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct Kind {
-    kind: String,
-}
-
-#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct Reason {
-    reason: &'static str,
-}
+use crate::telemetry::metrics::{Labels, counter, gauge};
 
 /// Appends the metrics of the mesh and the relay.
 pub(crate) fn encode(text: &mut String, mesh: Option<&MeshCounts>, relay: Option<&Counts>) {
@@ -32,20 +24,21 @@ pub(crate) fn encode(text: &mut String, mesh: Option<&MeshCounts>, relay: Option
 }
 
 fn of_mesh(registry: &mut Registry, counts: &MeshCounts) {
-    let peers = Family::<Kind, Gauge>::default();
+    let peers = Family::<Labels<1>, Gauge>::default();
     for (kind, number) in
         [("lan", counts.lan), ("relay", counts.relayed), ("listed", counts.listed)]
     {
-        peers.get_or_create(&Kind { kind: kind.to_owned() }).set(whole(number));
+        let labels = [("kind", kind.to_owned())];
+        peers.get_or_create(&labels).set(i64::try_from(number).unwrap_or(i64::MAX));
     }
     registry.register("peers", "Peers, by how they are reached", peers);
     let lent = gauge(counts.lent as usize);
     registry.register("lent", "Requests of peers that are being answered", lent);
     let help = "Parts of answers of peers that nobody waited for";
     registry.register("late_answers", help, counter(counts.late));
-    let bad = Family::<Kind, Counter>::default();
+    let bad = Family::<Labels<1>, Counter>::default();
     for (kind, number) in &counts.bad {
-        bad.get_or_create(&Kind { kind: kind.clone() }).inc_by(*number);
+        bad.get_or_create(&[("kind", kind.clone())]).inc_by(*number);
     }
     registry.register("bad_messages", "Messages of peers that made no sense, by kind", bad);
     let problems = gauge(counts.problems);
@@ -79,27 +72,11 @@ fn of_relay(registry: &mut Registry, counts: &Counts) {
     }
     let help = "Of messages passed on from one node to another";
     registry.register_with_unit("forwarded", help, Unit::Bytes, counter(counts.bytes));
-    let refused = Family::<Reason, Counter>::default();
+    let refused = Family::<Labels<1>, Counter>::default();
     for (code, number) in &counts.refused {
-        refused.get_or_create(&Reason { reason: code.as_str() }).inc_by(*number);
+        refused.get_or_create(&[("reason", code.as_str().to_owned())]).inc_by(*number);
     }
     registry.register("refused", "What was refused, by reason", refused);
-}
-
-fn counter(number: u64) -> Counter {
-    let counter = Counter::<u64>::default();
-    counter.inc_by(number);
-    counter
-}
-
-fn gauge(number: usize) -> Gauge {
-    let gauge = Gauge::<i64>::default();
-    gauge.set(whole(number));
-    gauge
-}
-
-fn whole(number: usize) -> i64 {
-    i64::try_from(number).unwrap_or(i64::MAX)
 }
 
 #[cfg(test)]

@@ -11,10 +11,7 @@ use std::{
 
 use base::{ModelName, ProviderId};
 use prometheus_client::{
-    encoding::{
-        EncodeLabelSet,
-        text::{encode_eof, encode_registry},
-    },
+    encoding::text::{encode_eof, encode_registry},
     metrics::{
         counter::Counter,
         family::Family,
@@ -38,29 +35,29 @@ pub(crate) struct Metrics {
     registry: Registry,
     models: RwLock<HashMap<ModelName, Arc<ModelMetrics>>>,
     families: Families,
-    canceled: Family<ReasonLabel, Counter>,
-    workers_lost: Family<ReasonLabel, Counter>,
+    canceled: Family<Labels<1>, Counter>,
+    workers_lost: Family<Labels<1>, Counter>,
     http_connections: Gauge,
     ledger: LedgerMetrics,
-    refused: Family<StatusLabel, Counter>,
+    refused: Family<Labels<1>, Counter>,
     snapshot: Mutex<Snapshot>,
 }
 
 /// The families with a label for the model.
 #[derive(Clone)]
 struct Families {
-    requests: Family<OutcomeLabels, Counter>,
-    requeues: Family<ModelLabel, Counter>,
-    queue_wait: Family<ModelLabel, Histogram, fn() -> Histogram>,
-    first_byte: Family<ModelLabel, Histogram, fn() -> Histogram>,
-    duration: Family<ModelLabel, Histogram, fn() -> Histogram>,
-    tokens: Family<TokenLabels, Counter>,
-    bytes: Family<ModelLabel, Counter>,
+    requests: Family<Labels<2>, Counter>,
+    requeues: Family<Labels<1>, Counter>,
+    queue_wait: Family<Labels<1>, Histogram, fn() -> Histogram>,
+    first_byte: Family<Labels<1>, Histogram, fn() -> Histogram>,
+    duration: Family<Labels<1>, Histogram, fn() -> Histogram>,
+    tokens: Family<Labels<2>, Counter>,
+    bytes: Family<Labels<1>, Counter>,
 }
 
 /// One model's metrics. Kept, because looking them up in a family means building strings.
 struct ModelMetrics {
-    label: String,
+    model: String,
     requeues: Counter,
     queue_wait: Histogram,
     first_byte: Histogram,
@@ -77,51 +74,15 @@ struct Snapshot {
     queue_depth: Gauge,
     in_flight: Gauge,
     workers: Gauge,
-    queue: Family<QueueLabels, Gauge>,
-    oldest: Family<QueueLabels, Gauge<f64, AtomicU64>>,
-    worker_load: Family<WorkerLabels, Gauge<i64, AtomicI64>>,
-    worker_in_flight: Family<WorkerLabels, Gauge>,
-    worker_capacity: Family<WorkerLabels, Gauge>,
+    queue: Family<Labels<2>, Gauge>,
+    oldest: Family<Labels<2>, Gauge<f64, AtomicU64>>,
+    worker_load: Family<Labels<2>, Gauge<i64, AtomicI64>>,
+    worker_in_flight: Family<Labels<2>, Gauge>,
+    worker_capacity: Family<Labels<2>, Gauge>,
 }
 
-#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct ModelLabel {
-    model: String,
-}
-
-#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct OutcomeLabels {
-    model: String,
-    outcome: &'static str,
-}
-
-#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct TokenLabels {
-    model: String,
-    kind: &'static str,
-}
-
-#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct ReasonLabel {
-    reason: &'static str,
-}
-
-#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct StatusLabel {
-    status: u16,
-}
-
-#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct QueueLabels {
-    scope: String,
-    model: String,
-}
-
-#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct WorkerLabels {
-    worker: String,
-    id: String,
-}
+/// The labels of a metric, by name.
+pub(crate) type Labels<const N: usize> = [(&'static str, String); N];
 
 impl Metrics {
     pub(crate) fn new() -> Self {
@@ -175,7 +136,7 @@ impl Metrics {
         let snapshot = self.snapshot.lock().unwrap_or_else(PoisonError::into_inner);
         snapshot.take(&status);
         for (status, count) in refused {
-            let counter = self.refused.get_or_create(&StatusLabel { status: *status });
+            let counter = self.refused.get_or_create(&[("status", status.to_string())]);
             // Counted elsewhere. The snapshot's lock keeps two requests from setting an older count last.
             counter.inner().store(*count, Ordering::Relaxed);
         }
@@ -232,7 +193,7 @@ impl Observer for Metrics {
             CancelReason::RequeueExhausted => "requeue_exhausted",
             CancelReason::ServerShutdown => "server_shutdown",
         };
-        self.canceled.get_or_create(&ReasonLabel { reason }).inc();
+        self.canceled.get_or_create(&[("reason", reason.to_owned())]).inc();
     }
 
     fn ended(&self, job: &JobFacts, ended: &JobEnd) {
@@ -251,7 +212,7 @@ impl Observer for Metrics {
             LeaveReason::HeartbeatLost => "heartbeat_lost",
             LeaveReason::Drained => "drained",
         };
-        self.workers_lost.get_or_create(&ReasonLabel { reason }).inc();
+        self.workers_lost.get_or_create(&[("reason", reason.to_owned())]).inc();
     }
 }
 
@@ -292,9 +253,11 @@ impl Families {
 
 impl ModelMetrics {
     fn new(families: &Families, model: &str) -> Self {
-        let label = ModelLabel { model: model.to_owned() };
-        let tokens =
-            |kind| families.tokens.get_or_create_owned(&TokenLabels { model: model.into(), kind });
+        let label = [("model", model.to_owned())];
+        let tokens = |kind: &str| {
+            let labels = [("model", model.to_owned()), ("kind", kind.to_owned())];
+            families.tokens.get_or_create_owned(&labels)
+        };
         Self {
             requeues: families.requeues.get_or_create_owned(&label),
             queue_wait: families.queue_wait.get_or_create_owned(&label),
@@ -304,7 +267,7 @@ impl ModelMetrics {
             completion_tokens: tokens("completion"),
             bytes: families.bytes.get_or_create_owned(&label),
             outcomes: Mutex::default(),
-            label: label.model,
+            model: model.to_owned(),
         }
     }
 
@@ -313,7 +276,7 @@ impl ModelMetrics {
         self.bytes.inc_by(ended.bytes);
         self.prompt_tokens.inc_by(ended.usage.prompt_tokens.unwrap_or(0));
         self.completion_tokens.inc_by(ended.usage.completion_tokens.unwrap_or(0));
-        let labels = || OutcomeLabels { model: self.label.clone(), outcome };
+        let labels = || [("model", self.model.clone()), ("outcome", outcome.to_owned())];
         let mut outcomes = self.outcomes.lock().unwrap_or_else(PoisonError::into_inner);
         let made = || families.requests.get_or_create_owned(&labels());
         outcomes.entry(outcome).or_insert_with(made).inc();
@@ -346,7 +309,7 @@ impl Snapshot {
                 None => (queue.scope.as_str(), queue.model.as_str()),
                 Some(_) => (ROOMS, ROOMS),
             };
-            let labels = QueueLabels { scope: scope.to_owned(), model: model.to_owned() };
+            let labels = [("scope", scope.to_owned()), ("model", model.to_owned())];
             self.queue.get_or_create(&labels).inc_by(count(queue.len));
             let oldest = self.oldest.get_or_create(&labels);
             oldest.set(queue.oldest.as_secs_f64().max(oldest.get()));
@@ -355,7 +318,7 @@ impl Snapshot {
         self.worker_in_flight.clear();
         self.worker_capacity.clear();
         for worker in &status.workers {
-            let labels = WorkerLabels { worker: worker.name.clone(), id: worker.id.to_string() };
+            let labels = [("worker", worker.name.clone()), ("id", worker.id.to_string())];
             self.worker_load.get_or_create(&labels).set(worker.reported_load.into());
             self.worker_in_flight.get_or_create(&labels).set(worker.in_flight.into());
             self.worker_capacity.get_or_create(&labels).set(worker.max_concurrent.into());
@@ -363,6 +326,21 @@ impl Snapshot {
     }
 }
 
+/// A number as gauges have it.
 fn count(number: usize) -> i64 {
     i64::try_from(number).unwrap_or(i64::MAX)
+}
+
+/// A gauge with this value, for counts that another part keeps.
+pub(crate) fn gauge(number: usize) -> Gauge {
+    let gauge = Gauge::<i64>::default();
+    gauge.set(count(number));
+    gauge
+}
+
+/// A counter with this value, for counts that another part keeps.
+pub(crate) fn counter(number: u64) -> Counter {
+    let counter = Counter::<u64>::default();
+    counter.inc_by(number);
+    counter
 }

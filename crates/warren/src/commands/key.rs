@@ -30,7 +30,7 @@ pub(crate) enum Key {
 }
 
 #[derive(Args)]
-struct Create {
+pub(crate) struct Create {
     /// What to call it
     #[arg(long)]
     name: String,
@@ -65,7 +65,7 @@ struct Create {
 }
 
 #[derive(Args)]
-struct One {
+pub(crate) struct One {
     /// The key: its id, its name, or the beginning of its text that `warren key list` shows
     key: String,
     #[command(flatten)]
@@ -73,7 +73,7 @@ struct One {
 }
 
 #[derive(Args)]
-struct Listing {
+pub(crate) struct Listing {
     /// Print JSON
     #[arg(long)]
     json: bool,

@@ -37,70 +37,36 @@ impl Section {
     }
 }
 
+const fn section(
+    name: &'static str,
+    command: &'static str,
+    prefix: &'static str,
+    keys: &'static [Key],
+    about: &'static str,
+) -> Section {
+    Section { name, about, command, prefix, keys }
+}
+
+#[rustfmt::skip]
 const SECTIONS: [Section; 9] = [
-    Section {
-        name: "",
-        about: "`warren serve`, and the server of `warren up`.",
-        command: "serve",
-        prefix: "",
-        keys: ServeOptions::KEYS,
-    },
-    Section {
-        name: "models.\"NAME\"",
-        about: "A name that stands for models: see [aliases](aliases.md).",
-        command: "",
-        prefix: "",
-        keys: AliasOptions::KEYS,
-    },
-    Section {
-        name: "mesh",
-        about: "The server's part in [the mesh](mesh.md).",
-        command: "serve",
-        prefix: "mesh_",
-        keys: MeshOptions::KEYS,
-    },
-    Section {
-        name: "mesh.share",
-        about: "How much of this machine peers may have. It takes the place of `share` in `[mesh]`.",
-        command: "",
-        prefix: "",
-        keys: ShareOptions::KEYS,
-    },
-    Section {
-        name: "workspace",
-        about: "The server's [workspace](workspace.md).",
-        command: "serve",
-        prefix: "workspace_",
-        keys: WorkspaceOptions::KEYS,
-    },
-    Section {
-        name: "workspace.agents",
-        about: "How [agents](agents/agents.md) are run.",
-        command: "",
-        prefix: "",
-        keys: AgentOptions::KEYS,
-    },
-    Section {
-        name: "worker",
-        about: "`warren worker`, and the worker of `warren up`.",
-        command: "worker",
-        prefix: "",
-        keys: WorkerOptions::KEYS,
-    },
-    Section {
-        name: "worker.backends",
-        about: "Backends with settings of their own: `[[worker.backends]]`, one for each.",
-        command: "",
-        prefix: "",
-        keys: BackendOptions::KEYS,
-    },
-    Section {
-        name: "room",
-        about: "`warren room` and `warren tui`.",
-        command: "room list",
-        prefix: "",
-        keys: RoomOptions::KEYS,
-    },
+    section("", "serve", "", ServeOptions::KEYS,
+        "`warren serve`, and the server of `warren up`."),
+    section("models.\"NAME\"", "", "", AliasOptions::KEYS,
+        "A name that stands for models: see [aliases](aliases.md)."),
+    section("mesh", "serve", "mesh_", MeshOptions::KEYS,
+        "The server's part in [the mesh](mesh.md)."),
+    section("mesh.share", "", "", ShareOptions::KEYS,
+        "How much of this machine peers may have. It takes the place of `share` in `[mesh]`."),
+    section("workspace", "serve", "workspace_", WorkspaceOptions::KEYS,
+        "The server's [workspace](workspace.md)."),
+    section("workspace.agents", "", "", AgentOptions::KEYS,
+        "How [agents](agents/agents.md) are run."),
+    section("worker", "worker", "", WorkerOptions::KEYS,
+        "`warren worker`, and the worker of `warren up`."),
+    section("worker.backends", "", "", BackendOptions::KEYS,
+        "Backends with settings of their own: `[[worker.backends]]`, one for each."),
+    section("room", "room list", "", RoomOptions::KEYS,
+        "`warren room` and `warren tui`."),
 ];
 
 fn page() -> String {

@@ -17,7 +17,7 @@ use crate::{
 /// Ask a model, at this machine's server or at a peer, whichever is fastest. The peer that answers reads
 /// the question
 #[derive(Args)]
-pub(super) struct Ask {
+pub(crate) struct Ask {
     /// What to ask; - is standard input
     prompt: String,
     /// The model [default: one of the fastest peer's, else the first that the server lists]

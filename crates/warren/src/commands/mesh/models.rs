@@ -16,7 +16,7 @@ const NAMED: usize = 3;
 
 /// List the models that peers serve and pass on, and those that are here
 #[derive(Args)]
-pub(super) struct Models {
+pub(crate) struct Models {
     /// Print JSON, with whole ids
     #[arg(long)]
     json: bool,

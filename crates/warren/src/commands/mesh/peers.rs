@@ -13,7 +13,7 @@ use crate::commands::{
 
 /// List the peers of a server, and how each is doing
 #[derive(Args)]
-pub(super) struct Peers {
+pub(crate) struct Peers {
     /// Print JSON, with whole ids
     #[arg(long)]
     json: bool,

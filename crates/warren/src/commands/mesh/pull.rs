@@ -16,7 +16,7 @@ use crate::commands::{
 /// Fetch a model from all peers that have the same files, at once. The server fetches it, so a pull goes on
 /// if this command is interrupted, and resumes where it broke off
 #[derive(Args)]
-pub(super) struct Pull {
+pub(crate) struct Pull {
     /// The model, as `warren mesh models` lists it
     model: String,
     /// From this peer only: its id, the beginning of it, or its name

@@ -21,7 +21,7 @@ use crate::{
 /// Run a relay, where peers of different networks meet. It sees which nodes are connected and which talk
 /// to each other, but cannot read what Warrens say
 #[derive(Args)]
-pub(super) struct Relay {
+pub(crate) struct Relay {
     /// Where to listen, such as 0.0.0.0:9190
     #[arg(long, env = "WARREN_LISTEN", value_name = "ADDR:PORT", default_value = "127.0.0.1:9190",
         value_parser = listen_address)]

@@ -14,7 +14,7 @@ use crate::commands::{
 
 /// List transfers of models: those that run, and the last that ended
 #[derive(Args)]
-pub(super) struct Transfers {
+pub(crate) struct Transfers {
     /// Stop the transfer of this id; what has arrived stays for another pull
     #[arg(long, value_name = "ID")]
     cancel: Option<String>,

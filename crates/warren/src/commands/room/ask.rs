@@ -12,7 +12,7 @@ use crate::{commands::answer, exit::usage};
 
 /// Ask a model in a room. All watchers of the room see the answer, token by token, unless you say --private
 #[derive(Args)]
-pub(super) struct Ask {
+pub(crate) struct Ask {
     /// The room: one of its codes, or its URL
     #[arg(value_name = "CODE")]
     room: RoomName,

@@ -16,7 +16,7 @@ use crate::{
 
 /// Change a room that you made
 #[derive(Args)]
-pub(super) struct Change {
+pub(crate) struct Change {
     /// The room: one of its codes, or its URL
     #[arg(value_name = "CODE")]
     room: RoomName,

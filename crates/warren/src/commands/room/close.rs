@@ -52,7 +52,7 @@ impl Host {
 
 /// Close a room for good; the server's administrator may, too
 #[derive(Args)]
-pub(super) struct Close {
+pub(crate) struct Close {
     /// The room: one of its codes, or its URL
     #[arg(value_name = "CODE")]
     room: RoomName,

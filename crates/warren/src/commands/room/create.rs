@@ -36,7 +36,7 @@ const LONGEST: u64 = 1 << 20;
 
 /// Make a room, and show how friends join
 #[derive(Args)]
-pub(super) struct Create {
+pub(crate) struct Create {
     /// Its name [default: after this machine]
     #[arg(long)]
     name: Option<String>,

@@ -13,7 +13,7 @@ use crate::{
 
 /// Remove a participant from a room that you made
 #[derive(Args)]
-pub(super) struct Kick {
+pub(crate) struct Kick {
     /// The room: one of its codes, or its URL
     #[arg(value_name = "CODE")]
     room: RoomName,

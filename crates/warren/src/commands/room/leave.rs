@@ -18,7 +18,7 @@ use crate::{
 
 /// Remove a participant of this machine from a room; its `warren room join` ends
 #[derive(Args)]
-pub(super) struct Leave {
+pub(crate) struct Leave {
     /// The room: one of its codes, or its URL
     #[arg(value_name = "CODE")]
     room: RoomName,

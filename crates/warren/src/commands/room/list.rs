@@ -15,7 +15,7 @@ use crate::commands::{
 
 /// List rooms: all of a server on this machine; of others those that are public or made with your key
 #[derive(Args)]
-pub(super) struct List {
+pub(crate) struct List {
     /// By what to sort
     #[arg(long, value_enum, default_value_t = Sort::Created)]
     sort: Sort,

@@ -23,7 +23,7 @@ use crate::commands::{
 
 /// Show a room and its participants
 #[derive(Args)]
-pub(super) struct Show {
+pub(crate) struct Show {
     /// The room: one of its codes, or its URL
     #[arg(value_name = "CODE")]
     room: RoomName,

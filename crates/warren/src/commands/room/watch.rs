@@ -16,7 +16,7 @@ use crate::commands::{say, say_json_line};
 
 /// Show the events of a room live, until it is closed
 #[derive(Args)]
-pub(super) struct Watch {
+pub(crate) struct Watch {
     /// The room: one of its codes, or its URL
     #[arg(value_name = "CODE")]
     room: RoomName,

@@ -39,7 +39,7 @@ use crate::{commands::worker as lend, exit::usage};
 
 /// Lend a model of this machine to a room, until you stop it
 #[derive(Args)]
-pub(super) struct Join {
+pub(crate) struct Join {
     /// The room: one of its codes, or its URL
     #[arg(value_name = "CODE")]
     room: RoomName,

@@ -1,4 +1,4 @@
-//! A deadline for writes, for clients that do not read.
+//! The byte stream of a client: its first bytes are read again, and writes have a deadline.
 
 use std::{
     future::Future,
@@ -13,8 +13,14 @@ use tokio::{
     time::{Sleep, sleep},
 };
 
-/// A byte stream with a deadline for writes. The timer exists only while a write waits.
-pub(crate) struct WriteDeadline<S> {
+/// The stream of a client whose first bytes were read to see which HTTP it speaks. They are read again in one
+/// piece, so that a request that came in one packet is parsed from one buffer.
+///
+/// A write that makes no progress for `patience` fails. The timer exists only while a write waits.
+pub(crate) struct ClientStream<S> {
+    first: Vec<u8>,
+    /// How many of the first bytes were read again.
+    at: usize,
     stream: S,
     /// How long a write may wait without any progress.
     patience: Duration,
@@ -22,9 +28,9 @@ pub(crate) struct WriteDeadline<S> {
     blocked: Option<Pin<Box<Sleep>>>,
 }
 
-impl<S> WriteDeadline<S> {
-    pub(crate) fn new(stream: S, patience: Duration) -> Self {
-        Self { stream, patience, blocked: None }
+impl<S> ClientStream<S> {
+    pub(crate) fn new(first: Vec<u8>, stream: S, patience: Duration) -> Self {
+        Self { first, at: 0, stream, patience, blocked: None }
     }
 
     /// Passes on the result of a write, or an error if it has waited for too long.
@@ -44,17 +50,29 @@ impl<S> WriteDeadline<S> {
     }
 }
 
-impl<S: AsyncRead + Unpin> AsyncRead for WriteDeadline<S> {
+impl<S: AsyncRead + Unpin> AsyncRead for ClientStream<S> {
     fn poll_read(
         self: Pin<&mut Self>,
         cx: &mut Context<'_>,
         buf: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.get_mut().stream).poll_read(cx, buf)
+        let this = self.get_mut();
+        let again = &this.first[this.at..];
+        if again.is_empty() {
+            return Pin::new(&mut this.stream).poll_read(cx, buf);
+        }
+        let taken = again.len().min(buf.remaining());
+        buf.put_slice(&again[..taken]);
+        this.at += taken;
+        if this.at == this.first.len() {
+            // A connection may live for hours; this buffer need not.
+            (this.first, this.at) = (Vec::new(), 0);
+        }
+        Poll::Ready(Ok(()))
     }
 }
 
-impl<S: AsyncWrite + Unpin> AsyncWrite for WriteDeadline<S> {
+impl<S: AsyncWrite + Unpin> AsyncWrite for ClientStream<S> {
     fn poll_write(
         self: Pin<&mut Self>,
         cx: &mut Context<'_>,
@@ -103,9 +121,9 @@ mod tests {
 
     const PATIENCE: Duration = Duration::from_secs(60);
 
-    fn guarded() -> (WriteDeadline<DuplexStream>, DuplexStream) {
+    fn guarded() -> (ClientStream<DuplexStream>, DuplexStream) {
         let (near, far) = duplex(64);
-        (WriteDeadline::new(near, PATIENCE), far)
+        (ClientStream::new(Vec::new(), near, PATIENCE), far)
     }
 
     #[tokio::test(start_paused = true)]
