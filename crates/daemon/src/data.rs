@@ -45,7 +45,7 @@ impl DataDir {
         Ok(Self { path: path.to_owned(), used, _lock: lock })
     }
 
-    ///     /// The database file. If there is none, makes an empty one that only its owner can read; SQLite gives the
+    /// The database file. If there is none, makes an empty one that only its owner can read; SQLite gives the
     /// files beside it the same mode. A database that has disappeared is logged.
     ///
     /// # Errors
@@ -65,7 +65,7 @@ impl DataDir {
         Ok(path)
     }
 
-    ///     /// The token in a file of the directory. If there is none, makes one of `prefix` and 256 random bits that
+    /// The token in a file of the directory. If there is none, makes one of `prefix` and 256 random bits that
     /// only the owner can read.
     ///
     /// # Errors

@@ -24,7 +24,8 @@ pub(crate) enum Version {
 /// Reads until the version is known, and returns what was read.
 ///
 /// # Errors
-/// When the stream breaks, or its own deadline passes. A client that leaves without a byte counts as HTTP/1, which ends at once.
+/// When the stream breaks, or its own deadline passes. A client that leaves without a byte counts as HTTP/1,
+/// which ends at once.
 pub(crate) async fn version<S>(stream: &mut S) -> io::Result<(Version, Vec<u8>)>
 where
     S: AsyncRead + Unpin,

@@ -1,7 +1,7 @@
 //! Configuration, telemetry, start and drain: puts a server together.
 //!
 //! The only crate that knows both the APIs and the providers, and the only one that decides which
-//! path belongs to whom.
+//! part answers which path.
 //!
 //! - [`options`]: settings as they are written in flags, environment and file
 //! - [`settings`]: their values, with the defaults

@@ -70,7 +70,7 @@ pub(crate) struct Listener {
 }
 
 impl Listener {
-    ///     /// Binds the address. A client that reads nothing for `patience` while data waits is disconnected.
+    /// Binds the address. A client that reads nothing for `patience` while data waits is disconnected.
     pub(crate) async fn bind(
         address: SocketAddr,
         tls: Option<Arc<ServerConfig>>,
@@ -95,7 +95,8 @@ impl Listener {
         self.tcp.local_addr()
     }
 
-    ///     /// Accepts connections until `stop`. Then idle ones are closed, and the others after their response. The tracker holds those that are left.
+    /// Accepts connections until `stop`. Then idle ones are closed, and the others after their response. The
+    /// tracker holds those that are left.
     pub(crate) async fn run(self, stop: CancellationToken) -> TaskTracker {
         let serving = self.accept(&stop);
         tokio::select! {

@@ -103,11 +103,11 @@ pub struct Settings {
 }
 
 impl Settings {
-    ///     /// Fills the options in with defaults and checks them. `keep_client_token`: if none is given, consumers get
+    /// Fills the options in with defaults and checks them. `keep_client_token`: if none is given, consumers get
     /// a key that is kept in the data directory.
     ///
     /// # Errors
-    ///     /// When options contradict each other, the TLS files cannot be used, or other machines would be served
+    /// When options contradict each other, the TLS files cannot be used, or other machines would be served
     /// without credentials.
     pub fn new(options: ServeOptions, keep_client_token: bool) -> anyhow::Result<Self> {
         let listen = options.listen.unwrap_or((Ipv4Addr::LOCALHOST, PORT).into());

@@ -1,4 +1,4 @@
-//! Whom a WebSocket is for, where several protocols share a path.
+//! Decides which part gets a WebSocket on the path that several protocols share.
 //!
 //! On [`PATH`], a query with `token`, `model` or `max_concurrency` is a model node's, one with
 //! `node` alone a mesh peer's; without any of them it is a workspace client. On any other path only

@@ -32,7 +32,7 @@ impl Streams {
         Self(Arc::new(Mutex::new(StreamCounts { open: 0, ours: 0, moved: Instant::now() })))
     }
 
-    ///     /// Counts a stream from its request until the client has taken the answer that `answering` makes.
+    /// Counts a stream from its request until the client has taken the answer that `answering` makes.
     pub(crate) fn answered<F, E>(
         &self,
         answering: F,
@@ -49,7 +49,7 @@ impl Streams {
         }
     }
 
-    ///     /// Waits until there was no stream for `unused`, or until the client has taken nothing for `untaken`
+    /// Waits until there was no stream for `unused`, or until the client has taken nothing for `untaken`
     /// although data was ready for it.
     pub(crate) async fn end(&self, unused: Duration, untaken: Duration) {
         while let Some(check) = self.next_check(unused, untaken) {

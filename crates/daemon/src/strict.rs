@@ -94,7 +94,7 @@ mod tests {
     }
 
     #[test]
-    fn what_can_be_read_in_two_ways_is_refused() {
+    fn ambiguous_requests_are_refused() {
         assert!(is_refused(&[("host", "a"), ("host", "a")]));
         assert!(!is_refused(&[("host", "a"), ("transfer-encoding", "Chunked")]));
         let codings = ["gzip, chunked", "chunked, chunked", "chunked, gzip", "identity", "", "x"];

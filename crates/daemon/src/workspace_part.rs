@@ -47,7 +47,7 @@ struct Inner {
 }
 
 impl WorkspacePart {
-    ///     /// The workspace, unless the settings turn it off. The server's administrator is the workspace's, too.
+    /// The workspace, unless the settings turn it off. The server's administrator is the workspace's, too.
     pub(crate) fn of(
         settings: &Settings,
         administrator: &Secret,
@@ -66,7 +66,7 @@ impl WorkspacePart {
         Some(Self(Arc::new(inner)))
     }
 
-    ///     /// Learns where the server listens, which agents that use its models need, and resumes stored sessions.
+    /// Learns where the server listens, which agents that use its models need, and resumes stored sessions.
     pub(crate) fn listening(&self, address: SocketAddr, tls: bool) {
         // Called once, so there is no earlier value.
         let _earlier = self.0.gateway.set(Gateway { url: own_url(address, tls) });
@@ -145,7 +145,7 @@ impl WorkspacePart {
 fn own_url(address: SocketAddr, tls: bool) -> String {
     let ip = match address.ip() {
         IpAddr::V4(ip) if ip.is_unspecified() => IpAddr::from(Ipv4Addr::LOCALHOST),
-        //         // A socket on `::` also accepts IPv4, unless the system is configured otherwise; `::1` always works.
+        // A socket on `::` also accepts IPv4, unless the system is configured otherwise; `::1` always works.
         IpAddr::V6(ip) if ip.is_unspecified() => IpAddr::from(Ipv6Addr::LOCALHOST),
         other => other,
     };

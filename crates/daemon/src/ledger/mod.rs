@@ -124,7 +124,7 @@ impl Ledger {
         }
     }
 
-    ///     /// Waits for the next rows: an empty batch at `until`, `None` when it is closed and nothing is left.
+    /// Waits for the next rows: an empty batch at `until`, `None` when it is closed and nothing is left.
     fn gather(&self, until: Instant) -> Option<VecDeque<UsageEntry>> {
         let mut state = self.lock();
         if state.waiting.is_empty() && state.closing.is_none() {
@@ -164,7 +164,7 @@ impl Ledger {
         }
     }
 
-    ///     /// Puts rows back that could not be written, and waits before the next try. False if there is no time
+    /// Puts rows back that could not be written, and waits before the next try. False if there is no time
     /// for one.
     fn keep(&self, batch: VecDeque<UsageEntry>, error: &StoreError, delay: Duration) -> bool {
         let problem = chain(error);

@@ -36,7 +36,7 @@ pub(crate) struct RunningMesh {
 }
 
 impl MeshPart {
-    ///     /// Reads the node's key and binds the address of LAN peers. `None` if the mesh is not enabled.
+    /// Reads the node's key and binds the address of LAN peers. `None` if the mesh is not enabled.
     pub(crate) async fn start(
         settings: &Settings,
         scheduler: &Scheduler,

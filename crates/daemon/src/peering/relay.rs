@@ -31,7 +31,7 @@ pub(crate) struct Relay {
 }
 
 impl Relay {
-    ///     /// The relay, unless the settings turn it off: by default it is on for a server on loopback. Its links'
+    /// The relay, unless the settings turn it off: by default it is on for a server on loopback. Its links'
     /// tasks are added to `links`.
     pub(crate) fn of(settings: &Settings, links: &TaskTracker) -> anyhow::Result<Option<Self>> {
         let default = match settings.listen.ip().is_loopback() {
@@ -61,7 +61,7 @@ impl Relay {
         Self { relay, local }
     }
 
-    ///     /// Answers a node. Pages of other origins are refused: they would learn who is connected.
+    /// Answers a node. Pages of other origins are refused: they would learn who is connected.
     pub(crate) fn answer(&self, mut request: Request) -> Response {
         let from = api::Peer::of(request.extensions());
         if !self.local.takes_socket(from, request.uri(), request.headers()) {

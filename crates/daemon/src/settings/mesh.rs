@@ -57,7 +57,7 @@ impl MeshSettings {
     /// Fills the options in with defaults and checks them. `open`: everybody may be served.
     ///
     /// # Errors
-    ///     /// When a value is invalid, or anybody on the network could use this machine without `open`.
+    /// When a value is invalid, or anybody on the network could use this machine without `open`.
     pub fn new(options: MeshOptions, open: bool) -> anyhow::Result<Self> {
         let enabled = options.enabled.unwrap_or(false);
         let default_listen = enabled.then_some((Ipv4Addr::UNSPECIFIED, MESH_PORT).into());

@@ -125,7 +125,8 @@ impl Metrics {
         self.ledger.clone()
     }
 
-    /// All metrics, in OpenMetrics' text form. `refused`: how often each status was answered to requests that never became jobs. `more` appends metrics of other parts.
+    /// All metrics, in OpenMetrics' text form. `refused`: how often each status was answered to requests
+    /// that never became jobs. `more` appends metrics of other parts.
     pub(crate) fn encode(
         &self,
         scheduler: &Scheduler,
@@ -148,7 +149,7 @@ impl Metrics {
         text
     }
 
-    ///     /// The metrics of a job's model. Rooms share one: their users choose the names of models, which must not
+    /// The metrics of a job's model. Rooms share one: their users choose the names of models, which must not
     /// use up the places of the server's own, and a room's id is a credential.
     fn of_job(&self, job: &JobFacts) -> Arc<ModelMetrics> {
         match job.scope.room_id() {

@@ -1,4 +1,4 @@
-//! `warren key`: keys made, listed, rotated and revoked.
+//! `warren key`.
 
 use anyhow::anyhow;
 use base::{Budget, KeyLimits, KeyScope};
@@ -25,13 +25,13 @@ pub(crate) enum Key {
     Show(One),
     /// Give a key a new text, which is shown once; the old one no longer works
     Rotate(One),
-    /// Revoke a key for good, and end what is connected with it
+    /// Revoke a key for good, and end its connections and requests
     Revoke(One),
 }
 
 #[derive(Args)]
 pub(crate) struct Create {
-    /// What to call it
+    /// Its name
     #[arg(long)]
     name: String,
     /// What it is for: inference, worker, workspace:read, workspace:write, workspace:admin, peer,
@@ -57,7 +57,7 @@ pub(crate) struct Create {
     /// The only room whose participants it reaches, by a code [default: it is for the server]
     #[arg(long, value_name = "CODE")]
     room: Option<String>,
-    /// When it stops working: 30d, 12h, or a time such as 2027-01-31T00:00:00Z [default: never]
+    /// When it expires: 30d, 12h, or a time such as 2027-01-31T00:00:00Z [default: never]
     #[arg(long, value_name = "WHEN")]
     expires: Option<String>,
     #[command(flatten)]

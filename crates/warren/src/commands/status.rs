@@ -16,10 +16,10 @@ use super::{
     worker_runtime,
 };
 
-/// Tell how a server is: its workers, its queues and its last requests
+/// Show a server's workers, queues and last requests
 #[derive(Args)]
 pub(crate) struct Status {
-    /// How many of its last requests; it remembers 500
+    /// How many of the last requests to show, at most 500
     #[arg(long, value_name = "N", default_value_t = 10)]
     last: usize,
     /// Print JSON

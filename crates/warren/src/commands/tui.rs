@@ -1,4 +1,4 @@
-//! `warren tui`: servers, their rooms and their requests, live, on a terminal.
+//! `warren tui`.
 
 use std::path::PathBuf;
 
@@ -16,14 +16,14 @@ use tui::{Settings, TuiError};
 use super::{target::DEFAULT_SERVER, worker_runtime};
 use crate::exit::usage;
 
-/// Watch servers, rooms and requests, live, and ask models
+/// Watch servers, rooms and requests live, and ask models
 #[derive(Args)]
 pub(crate) struct Tui {
     /// A server; of several, s goes to the next (repeatable) [default: http://127.0.0.1:9178]
     #[arg(long, env = "WARREN_SERVER", value_name = "URL", value_delimiter = ',')]
     server: Vec<String>,
-    /// The administrator's token, or a key; without one, what needs it is left out [default for a
-    /// server on this machine: admin.token in the data directory]
+    ///     /// The administrator's token, or a key; without it less is shown [default: for a server on this
+    /// machine, admin.token in the data directory]
     #[arg(long, env = "WARREN_TOKEN", value_name = "TOKEN", hide_env_values = true)]
     token: Option<Secret>,
     /// The server's data directory on this machine, where its admin.token is
@@ -72,8 +72,8 @@ impl Tui {
         }
     }
 
-    /// What the server of this machine keeps for its administrator. Whoever may not read it is not
-    /// the administrator, and sees the rest.
+    ///     /// The administrator's token in this machine's data directory. A user who cannot read it is no
+    /// administrator, and sees the rest.
     fn admin_token(&self, file: &ConfigFile) -> Option<Secret> {
         if let Some(token) = &file.serve.admin_token {
             return Some(token.clone());

@@ -16,13 +16,13 @@ use super::{
 };
 use crate::exit::usage;
 
-/// Tell what was used
+/// Show usage
 #[derive(Args)]
 pub(crate) struct Usage {
-    /// What it is told apart by: key, model, provider, api, day [default: key]
+    /// What to group by: key, model, provider, api, day [default: key]
     #[arg(long, value_name = "WHAT,…", value_delimiter = ',')]
     by: Option<Vec<UsageBy>>,
-    /// From this time on: 2026-11-01, 2026-11-01T12:00:00Z, or 7d ago
+    /// From this time on: 2026-11-01, 2026-11-01T12:00:00Z, or 7d for seven days ago
     #[arg(long, value_name = "WHEN")]
     since: Option<String>,
     /// Before this time

@@ -101,7 +101,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_link_leads_to_is_not_written() {
+    fn links_are_not_followed() {
         let directory = tempfile::tempdir().unwrap();
         let files = Files::within(directory.path());
         let elsewhere = directory.path().join("elsewhere");

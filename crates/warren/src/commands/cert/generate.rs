@@ -1,4 +1,4 @@
-//! A self-signed certificate and its key, in memory.
+//! Generates the certificate and its key.
 
 use std::net::IpAddr;
 
@@ -19,7 +19,7 @@ const MAX_NAMES: usize = 100;
 
 /// A self-signed certificate and its key.
 pub(super) struct Certificate {
-    /// Host names and addresses that it is for.
+    /// Its host names and addresses.
     pub(super) names: Vec<String>,
     /// The day, in UTC, at whose beginning it expires.
     pub(super) until: Date,
@@ -67,7 +67,7 @@ pub(super) fn is_name(text: &str) -> bool {
     text.parse::<IpAddr>().is_ok() || DnsName::try_from(host).is_ok()
 }
 
-/// It may sign nothing, so that a copy of its key is good for no other name.
+/// It may not sign others, so that a stolen key is of no use for other names.
 fn params(names: &[String], from: Date, until: Date) -> anyhow::Result<CertificateParams> {
     ensure!(names.len() <= MAX_NAMES, "a certificate is for at most {MAX_NAMES} names");
     for name in names {
@@ -90,7 +90,7 @@ fn params(names: &[String], from: Date, until: Date) -> anyhow::Result<Certifica
     Ok(params)
 }
 
-/// The day that is this many days from now. Clocks differ, so a certificate may begin yesterday.
+/// The day `days` from now, which may be in the past: clocks differ, so a certificate begins yesterday.
 fn day(now: Timestamp, days: i64) -> anyhow::Result<Date> {
     let at =
         now.checked_add(SignedDuration::from_hours(24 * days)).context("the clock is wrong")?;

@@ -1,4 +1,4 @@
-//! `warren cert`: a self-signed certificate for a server of one's own.
+//! `warren cert`: a self-signed certificate.
 //!
 //! - `generate`: makes the certificate and its key
 //! - `files`: writes them

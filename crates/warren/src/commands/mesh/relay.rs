@@ -32,7 +32,7 @@ pub(crate) struct Relay {
     /// Admit nodes that sign nothing, too
     #[arg(long, env = "WARREN_ACCEPT_UNSIGNED")]
     accept_unsigned: bool,
-    ///     /// A host, with its port, by which nodes dial this relay (repeatable); other names are refused, so that
+    /// A host, with its port, by which nodes dial this relay (repeatable); other names are refused, so that
     /// no other relay can pass its nodes off as this one's [default: any]
     #[arg(long, value_name = "HOST", value_delimiter = ',')]
     host: Vec<String>,
@@ -42,7 +42,7 @@ pub(crate) struct Relay {
     /// Its private key, PEM
     #[arg(long, env = "WARREN_TLS_KEY", value_name = "FILE", requires = "tls_cert")]
     tls_key: Option<PathBuf>,
-    ///     /// The directory of the list of nodes that have answered a challenge [default: $XDG_DATA_HOME/warren;
+    /// The directory of the list of nodes that have answered a challenge [default: $XDG_DATA_HOME/warren;
     /// as root /var/lib/warren]
     #[arg(long, env = "WARREN_DATA_DIR", value_name = "DIR")]
     data_dir: Option<PathBuf>,

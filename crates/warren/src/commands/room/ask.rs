@@ -21,7 +21,7 @@ pub(crate) struct Ask {
     /// Whom to ask: * for anybody, model:NAME for anybody with that model, or a participant's id
     #[arg(long, value_name = "SELECTOR", default_value = "*")]
     model: String,
-    ///     /// Show the answer to nobody else in the room. (The model's owner can read the question in any case.)
+    /// Show the answer to nobody else in the room. (The model's owner can read the question in any case.)
     #[arg(long)]
     private: bool,
     /// Print each token, and the metrics at the end, as a line of JSON

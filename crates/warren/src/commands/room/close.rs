@@ -86,7 +86,7 @@ impl Close {
         Ok(say(&format!("{} is closed.", plain(found.code())))?)
     }
 
-    ///     /// The token of the server's administrator: the given one or, for a server on this machine, the one in its
+    /// The token of the server's administrator: the given one or, for a server on this machine, the one in its
     /// data directory.
     fn administrators(&self, file: &ConfigFile, found: &LocatedRoom) -> Option<Secret> {
         if let Some(token) = self.hosts.token(file) {

@@ -42,7 +42,7 @@ impl Follow {
         Self { room, watching: None, after: None, waits, due: None, began: false }
     }
 
-    ///     /// The next event. Nothing comes after [`Next::Over`]. Cancel safe, except that a connection attempt
+    /// The next event. Nothing comes after [`Next::Over`]. Cancel safe, except that a connection attempt
     /// starts over.
     ///
     /// # Errors

@@ -55,7 +55,7 @@ pub(super) fn codes(summary: &RoomSummary) -> Vec<String> {
 }
 
 impl Hosts {
-    ///     /// The servers to ask. `all` adds those on which this machine has rooms and those of the local network.
+    /// The servers to ask. `all` adds those on which this machine has rooms and those of the local network.
     /// Connects only to servers that mDNS has found.
     pub(super) async fn servers(
         &self,

@@ -38,7 +38,8 @@ impl Screen {
         let _ = writeln!(stderr().lock(), "{clear}{}", plain::lines(line));
     }
 
-    ///     /// Shows the status: on a terminal as a changing line, elsewhere now and then if more requests were answered.
+    /// Shows the status: on a terminal as a changing line, elsewhere now and then if more requests were
+    /// answered.
     pub(super) fn show(&mut self, line: &str, answered: u64) {
         if self.terminal {
             return self.draw(line);
