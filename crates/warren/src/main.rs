@@ -83,19 +83,14 @@ fn is_supervisor() -> bool {
     args.next().is_some_and(|first| first == SUPERVISOR) && args.next().is_none()
 }
 
-/// Every connection is a file, and the soft limit of most systems is far below what they allow.
-fn allow_many_files() {
-    /// The most that macOS grants while its hard limit says "unlimited".
-    const OPEN_MAX: u64 = 10_240;
-    let before = getrlimit(Resource::Nofile);
-    let raised = Rlimit { current: before.maximum, ..before };
-    if setrlimit(Resource::Nofile, raised).is_err() && before.current < Some(OPEN_MAX) {
-        let _ = setrlimit(Resource::Nofile, Rlimit { current: Some(OPEN_MAX), ..before });
-    }
+/// Every connection is a file descriptor, and the default soft limit is far below the hard one.
+fn raise_file_limit() {
+    let limits = getrlimit(Resource::Nofile);
+    let _ = setrlimit(Resource::Nofile, Rlimit { current: limits.maximum, ..limits });
 }
 
 fn run(cli: Cli) -> anyhow::Result<()> {
-    allow_many_files();
+    raise_file_limit();
     let file = daemon::ConfigFile::find(cli.config.as_deref()).map_err(exit::usage)?;
     match cli.command {
         Command::Up(up) => up.run(file),
