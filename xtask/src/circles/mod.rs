@@ -17,8 +17,7 @@ const MOST_FILES: usize = 8;
 
 /// Crates with larger circles that are still to be broken, and the most files of each. An entry without such a circle is an
 /// error.
-const KNOWN: [(&str, usize); 6] = [
-    ("api", 36),
+const KNOWN: [(&str, usize); 5] = [
     ("benches", 28),
     ("hardware", 11),
     ("mesh", 41),
