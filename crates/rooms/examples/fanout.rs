@@ -22,7 +22,7 @@ use protocol::room::{
 };
 use rooms::{
     Form, Next, Subscription,
-    events::{Bounds, Encoded, Log, Told},
+    events::{Announcement, Bounds, Encoded, Log},
 };
 use tokio::task::JoinSet;
 
@@ -48,7 +48,7 @@ fn event() -> Encoded {
         protocol: Protocol::ChatCompletions,
         metrics,
     };
-    Told::both(RoomEvent::LlmComplete(event), ServerMessage::LlmComplete(message))
+    Announcement::both(RoomEvent::LlmComplete(event), ServerMessage::LlmComplete(message))
         .encode(NOW, "NZZ6LS")
 }
 

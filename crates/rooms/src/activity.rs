@@ -11,7 +11,7 @@ use protocol::room::{
     types::AnswerMetrics,
 };
 
-use crate::events::Told;
+use crate::events::Announcement;
 
 /// The most jobs of a room that are followed at once; what is more is served without being told of.
 pub const MAX_JOBS: usize = 10_000;
@@ -120,14 +120,14 @@ struct Doing {
 
 impl Activity {
     /// A job was given to a participant, for the first time or again. Returns the event for it.
-    pub fn started(&mut self, job: &JobStarted, holder: Holder<'_>) -> Option<Told> {
+    pub fn started(&mut self, job: &JobStarted, holder: Holder<'_>) -> Option<Announcement> {
         if self.has_ended(job.job) || self.is_full(job.job) {
             return None;
         }
         self.requeued(job.job);
         self.jobs.insert(job.job, Running::new(job, holder));
         self.participants.entry(holder.id.to_owned()).or_default().in_flight += 1;
-        Some(Told::event(RoomEvent::LlmRequest(LlmStarted {
+        Some(Announcement::event(RoomEvent::LlmRequest(LlmStarted {
             request_id: job.request_id(),
             participant_id: holder.id.to_owned(),
             model: job.model.clone(),
@@ -145,7 +145,7 @@ impl Activity {
     }
 
     /// A job ended: what to tell. Of a job that no participant ever had, nothing.
-    pub fn ended(&mut self, ended: &JobEnded) -> Option<Told> {
+    pub fn ended(&mut self, ended: &JobEnded) -> Option<Announcement> {
         self.requeued(ended.job);
         let Some(running) = self.jobs.remove(&ended.job) else {
             self.remember_ended(ended.job);
@@ -227,7 +227,7 @@ impl Running {
         }
     }
 
-    fn told(&self, how: &How) -> Told {
+    fn told(&self, how: &How) -> Announcement {
         let (event, message) = match how {
             How::Answered(metrics) => self.complete(metrics),
             How::Failed { begun: false, error } => self.failed(Stage::Dispatch, error),
@@ -236,7 +236,7 @@ impl Running {
             How::ClientGone => self.failed(Stage::Stream, "the client left"),
         };
         let message = (!self.by_message).then_some(message);
-        Told { event: Some(event), message }
+        Announcement { event: Some(event), message }
     }
 
     fn complete(&self, metrics: &AnswerMetrics) -> (RoomEvent, ServerMessage) {

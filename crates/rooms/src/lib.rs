@@ -11,7 +11,7 @@
 //! - [`codes`]: codes that people can say and type
 //! - [`endpoint`]: which addresses the server calls for a participant
 //! - [`error`]: why something is refused
-//! - `state`, `member`, `kept`: a room and its participants at a moment, and what is kept; pure
+//! - `state`, `member`, `stored`: a room and its participants at a moment, and their rows on the disk; pure
 //! - `check`: what may not come into a room
 //! - `password`: what joining and using a room may need
 //! - `attempts`: who tries too often; pure
@@ -25,13 +25,13 @@ pub mod codes;
 pub mod endpoint;
 pub mod error;
 pub mod events;
-mod kept;
 mod member;
 pub mod participant;
 mod password;
 pub mod room;
 pub mod rooms;
 mod state;
+mod stored;
 mod token;
 
 pub use activity::{JobEnded, JobStarted};

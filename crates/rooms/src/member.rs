@@ -18,9 +18,9 @@ use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 
 use crate::{
-    kept::{Kept, KeptKind, record},
     participant::Ended,
     room::Served,
+    stored::{StoredKind, StoredParticipant, record},
     token,
 };
 
@@ -63,7 +63,7 @@ pub(crate) struct Member {
     /// When it came, counted.
     pub(crate) order: u64,
     pub(crate) session: KeyDigest,
-    pub(crate) kept: Kept,
+    pub(crate) kept: StoredParticipant,
     pub(crate) link: Link,
     /// When its connection was last heard of; 0 for never. Its connection writes it without a lock.
     pub(crate) link_seen: Arc<AtomicU64>,
@@ -102,7 +102,13 @@ impl End {
 
 impl Member {
     /// One that joins.
-    pub(crate) fn new(id: String, order: u64, session: KeyDigest, kept: Kept, now: u64) -> Self {
+    pub(crate) fn new(
+        id: String,
+        order: u64,
+        session: KeyDigest,
+        kept: StoredParticipant,
+        now: u64,
+    ) -> Self {
         Self {
             id,
             order,
@@ -118,7 +124,7 @@ impl Member {
 
     /// One that was kept by an earlier run. `None` when what was kept cannot be read.
     pub(crate) fn load(record: &ParticipantRecord, now: u64) -> Option<Self> {
-        let mut kept: Kept = serde_json::from_str(&record.json).ok()?;
+        let mut kept: StoredParticipant = serde_json::from_str(&record.json).ok()?;
         kept.seen = kept.seen.max(now.saturating_sub(FORGOTTEN - AFTER_RESTART));
         let id = record.id.as_str().to_owned();
         Some(Self { told_offline: true, ..Self::new(id, 0, record.session, kept, now) })
@@ -126,7 +132,7 @@ impl Member {
 
     /// As it is kept.
     pub(crate) fn record(&self, room: &RoomId) -> ParticipantRecord {
-        let kept = Kept { seen: self.seen(), ..self.kept.clone() };
+        let kept = StoredParticipant { seen: self.seen(), ..self.kept.clone() };
         record(room, &self.id, self.session, &kept)
     }
 
@@ -147,12 +153,12 @@ impl Member {
 
     /// Whether it is to be called by the server, and is not.
     pub(crate) const fn is_uncalled(&self) -> bool {
-        matches!(self.kept.about.kind, KeptKind::Endpoint(_)) && !self.is_up()
+        matches!(self.kept.about.kind, StoredKind::Endpoint(_)) && !self.is_up()
     }
 
     /// Whether the server calls it at this address.
     pub(crate) fn is_called_at(&self, address: SocketAddr) -> bool {
-        self.kept.about.kind == KeptKind::Endpoint(address)
+        self.kept.about.kind == StoredKind::Endpoint(address)
     }
 
     pub(crate) const fn is_up(&self) -> bool {

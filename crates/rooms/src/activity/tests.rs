@@ -42,12 +42,12 @@ impl Someone {
 }
 
 /// The name and the data of an event.
-fn event(told: &Told) -> (String, Value) {
+fn event(told: &Announcement) -> (String, Value) {
     let value = serde_json::to_value(told.event.as_ref().unwrap()).unwrap();
     (value["type"].as_str().unwrap().to_owned(), value["data"].clone())
 }
 
-fn message(told: &Told) -> Value {
+fn message(told: &Announcement) -> Value {
     serde_json::to_value(told.message.as_ref().unwrap()).unwrap()
 }
 

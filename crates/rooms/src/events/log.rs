@@ -10,9 +10,9 @@ use tokio::runtime::Handle;
 
 use super::{
     Form, Next,
-    ring::{Batch, Bounds, MaySee, Place, Read, Ring},
+    announcement::{Encoded, Sight, Source},
+    ring::{Batch, Bounds, MaySee, Read, Ring, StartPosition},
     subscription::Subscription,
-    told::{Encoded, Sight, Source},
     watchers::Watchers,
 };
 
@@ -24,9 +24,9 @@ const WOKEN_AT_ONCE: usize = 32;
 ///
 /// Its lock is held for moments only, and nothing is called under it but a filter of [`Source`]s: it
 /// may be used while any other lock is held.
-pub struct Log(Mutex<State>);
+pub struct Log(Mutex<LogState>);
 
-struct State {
+struct LogState {
     ring: Ring,
     watchers: Watchers,
     closed: bool,
@@ -61,7 +61,7 @@ impl Log {
     pub fn new(bounds: Bounds, now: u64) -> Arc<Self> {
         let ring = Ring::new(bounds, now);
         let (watchers, due) = (Watchers::default(), Default::default());
-        let state = State { ring, watchers, closed: false, era: 0, due };
+        let state = LogState { ring, watchers, closed: false, era: 0, due };
         Arc::new(Self(Mutex::new(state)))
     }
 
@@ -155,7 +155,7 @@ impl Log {
         may_see: Option<Box<MaySee>>,
     ) -> Subscription {
         let mut state = self.lock();
-        let Place { after, missed } = state.ring.place(form, after);
+        let StartPosition { after, missed } = state.ring.place(form, after);
         let (slot, era) = (state.watchers.enter(form), state.era);
         drop(state);
         let watcher = Watcher { form, after, era, slot, may_see };
@@ -190,12 +190,12 @@ impl Log {
         drop(waker);
     }
 
-    fn lock(&self) -> MutexGuard<'_, State> {
+    fn lock(&self) -> MutexGuard<'_, LogState> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl State {
+impl LogState {
     /// Has the watchers of these forms woken; `false` when nobody is about to yet.
     fn add_due(&mut self, due: [bool; Form::COUNT]) -> bool {
         let before = self.due;

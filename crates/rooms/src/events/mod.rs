@@ -4,28 +4,28 @@
 //! log and a wish to be woken: it costs next to nothing, and a slow one delays nobody. One that falls
 //! out of the log is told so and dropped; it can come back with the id of the last event that it saw.
 //!
-//! - `told`: one event, in the forms that it has
+//! - `announcement`: one event, in all its forms
 //! - `discreet`: a message for a watcher who may know that something happens, but not what
 //! - `ring`: the events that are kept, and which of them somebody has missed; pure
 //! - `watchers`: who is to be woken
 //! - `log`: the three together, shared
 //! - `subscription`: one who watches
 
+mod announcement;
 mod discreet;
 mod log;
 mod ring;
 mod subscription;
-mod told;
 mod watchers;
 
 use bytes::Bytes;
 
+pub use announcement::{Announcement, Encoded, Sight, Source};
 pub use log::Log;
 pub use ring::Bounds;
 pub use subscription::Subscription;
-pub use told::{Encoded, Sight, Source, Told};
 
-/// In what form events are told.
+/// The form of an event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Form {
     /// The spec's messages as unnamed events, with ids.

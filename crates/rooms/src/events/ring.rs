@@ -8,7 +8,7 @@ use bytes::{Bytes, BytesMut};
 
 use super::{
     Form,
-    told::{Encoded, Entry, Sight, Source},
+    announcement::{Encoded, Entry, Sight, Source},
 };
 
 /// How much a log keeps. The newest event is kept even if it alone is larger.
@@ -68,7 +68,7 @@ pub(super) enum Read {
 
 /// Where a watcher begins.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Place {
+pub(super) struct StartPosition {
     /// After the event of this id.
     pub(super) after: u64,
     /// Whether it may have missed events before that.
@@ -114,14 +114,14 @@ impl Ring {
 
     /// Where a watcher begins who saw the event of this id last; `None` for one who wants only what
     /// is to come. An id that this log has never given gets all that is kept.
-    pub(super) fn place(&self, form: Form, after: Option<u64>) -> Place {
+    pub(super) fn place(&self, form: Form, after: Option<u64>) -> StartPosition {
         let known = |id: &u64| (self.origin..=self.last).contains(id);
         match after {
-            None => Place { after: self.last, missed: false },
+            None => StartPosition { after: self.last, missed: false },
             Some(id) if known(&id) && id >= self.dropped[form.index()] => {
-                Place { after: id, missed: false }
+                StartPosition { after: id, missed: false }
             }
-            Some(_) => Place { after: self.dropped[form.index()], missed: true },
+            Some(_) => StartPosition { after: self.dropped[form.index()], missed: true },
         }
     }
 

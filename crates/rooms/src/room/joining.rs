@@ -12,11 +12,10 @@ use store::StoreError;
 use super::Room;
 use crate::{
     error::RoomError,
-    kept,
     member::Member,
     participant::{Connection, Ended, Joined, Joining, Kind},
-    state::State,
-    token,
+    state::RoomState,
+    stored, token,
 };
 
 const NOT_YOURS: &str = "this participant is somebody else's: send its session token, or the \
@@ -41,7 +40,7 @@ impl Room {
         let from = from.to_canonical();
         let plan = self.open()?.plan(joining, token::digest(new.expose()), from, now)?;
         let id = plan.id.clone();
-        let record = kept::record(self.id(), &id, plan.session, &plan.kept);
+        let record = stored::record(self.id(), &id, plan.session, &plan.kept);
         self.house.store.save_participant(&record)?;
         if let Some(leaves) = &plan.leaves {
             self.forget(leaves.as_str())?;
@@ -161,7 +160,7 @@ impl Room {
 
     fn connected(
         self: &Arc<Self>,
-        state: &mut State,
+        state: &mut RoomState,
         id: &str,
         provider: ProviderId,
         now: u64,

@@ -12,7 +12,7 @@ use super::Room;
 use crate::{
     check,
     error::RoomError,
-    events::Told,
+    events::Announcement,
     password::{Known, Password},
 };
 
@@ -71,7 +71,10 @@ impl Room {
         self.source.set_guarded(password.is_some());
         (state.name, state.password, state.defaults) = (name, password, defaults);
         let summary = self.summary_of(&state);
-        self.tell_all([Told::event(RoomEvent::RoomCreated(summary))], self.house.clock.now());
+        self.tell_all(
+            [Announcement::event(RoomEvent::RoomCreated(summary))],
+            self.house.clock.now(),
+        );
         drop((state, writing));
         Ok(())
     }
@@ -144,7 +147,7 @@ impl Room {
         let event = RoomEvent::RoomClosed(RoomClosed { reason: reason.to_owned() });
         let error = format!("the room was closed: {reason}");
         let message = ServerMessage::RoomError(RoomErrorMessage { error });
-        self.tell_all([Told::both(event, message)], self.house.clock.now());
+        self.tell_all([Announcement::both(event, message)], self.house.clock.now());
         drop(state);
         self.log.close();
         self.closed.cancel();

@@ -27,7 +27,7 @@ use crate::{
     events::{Bounds, Log, Source},
     participant::Kind,
     password::Password,
-    state::State,
+    state::RoomState,
     token,
 };
 
@@ -64,7 +64,7 @@ pub struct Room {
     used_kept: AtomicU64,
     /// Held while something of it is written.
     writing: Mutex<()>,
-    state: Mutex<State>,
+    state: Mutex<RoomState>,
     log: Arc<Log>,
     closed: CancellationToken,
 }
@@ -125,7 +125,7 @@ impl Room {
             used: AtomicU64::new(record.used),
             used_kept: AtomicU64::new(record.used),
             writing: Mutex::new(()),
-            state: Mutex::new(State::new(name, password, defaults.unwrap_or_default())),
+            state: Mutex::new(RoomState::new(name, password, defaults.unwrap_or_default())),
             log: Log::new(Bounds::ROOM, house.clock.now()),
             closed: CancellationToken::new(),
         }
@@ -231,12 +231,12 @@ impl Room {
         self.created
     }
 
-    fn summary_of(&self, state: &State) -> RoomSummary {
+    fn summary_of(&self, state: &RoomState) -> RoomSummary {
         let participant_count = u32::try_from(state.count()).unwrap_or(u32::MAX);
         RoomSummary { room: self.shown(state), participant_count }
     }
 
-    fn shown(&self, state: &State) -> RoomInfo {
+    fn shown(&self, state: &RoomState) -> RoomInfo {
         RoomInfo {
             id: self.id().as_str().to_owned(),
             code: self.short_code.to_string(),
@@ -263,12 +263,12 @@ impl Room {
     }
 
     /// Its state, unless it is closed.
-    fn open(&self) -> Result<MutexGuard<'_, State>, RoomError> {
+    fn open(&self) -> Result<MutexGuard<'_, RoomState>, RoomError> {
         let state = self.state();
         if state.closed { Err(RoomError::Invalid(CLOSED.to_owned())) } else { Ok(state) }
     }
 
-    fn state(&self) -> MutexGuard<'_, State> {
+    fn state(&self) -> MutexGuard<'_, RoomState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 

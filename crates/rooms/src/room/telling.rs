@@ -8,7 +8,7 @@ use protocol::room::{RoomEvent, ServerMessage};
 use super::Room;
 use crate::{
     activity::{JobEnded, JobStarted},
-    events::{Form, Subscription, Told},
+    events::{Announcement, Form, Subscription},
 };
 
 impl Room {
@@ -20,7 +20,7 @@ impl Room {
 
     /// Tells watchers something, as a named event, as a message of the spec, or as both.
     pub fn tell(&self, event: Option<RoomEvent>, message: Option<ServerMessage>, now: u64) {
-        self.tell_all([Told { event, message }], now);
+        self.tell_all([Announcement { event, message }], now);
     }
 
     /// A job of the room was given to a provider. Tells watchers.
@@ -48,7 +48,7 @@ impl Room {
     pub fn concluded(&self, job: JobId, last: ServerMessage, now: u64) {
         let mut state = self.state();
         let event = state.activity.conclude(job);
-        self.tell_all([Told { event, message: Some(last) }], now);
+        self.tell_all([Announcement { event, message: Some(last) }], now);
     }
 
     /// The participant that has a job now.
@@ -62,7 +62,7 @@ impl Room {
     }
 
     /// Tells watchers; under the state's lock, so that they hear of changes in their order.
-    pub(super) fn tell_all(&self, told: impl IntoIterator<Item = Told>, now: u64) {
+    pub(super) fn tell_all(&self, told: impl IntoIterator<Item = Announcement>, now: u64) {
         for told in told {
             let encoded = told.encode(now, Arc::clone(&self.short_code));
             self.log.append(&encoded);

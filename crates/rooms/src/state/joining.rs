@@ -4,28 +4,28 @@ use std::net::IpAddr;
 
 use store::KeyDigest;
 
-use super::{MAX_PARTICIPANTS, State, joined, left, updated};
+use super::{MAX_PARTICIPANTS, RoomState, joined, left, updated};
 use crate::{
     check,
     error::RoomError,
-    events::Told,
-    kept::{About, Kept, KeptKind},
+    events::Announcement,
     member::{Link, Member},
     participant::{Ended, Joining},
+    stored::{About, StoredKind, StoredParticipant},
 };
 
 /// A join that may be, to be written before it takes effect.
 pub(crate) struct Plan {
     pub(crate) id: String,
     pub(crate) session: KeyDigest,
-    pub(crate) kept: Kept,
+    pub(crate) kept: StoredParticipant,
     /// Whether it showed the token of the session that it has already.
     pub(crate) known: bool,
     /// The participant that has to make room.
     pub(crate) leaves: Option<String>,
 }
 
-impl State {
+impl RoomState {
     /// Whether somebody may join, and as what: with the session of this token, unless it has shown
     /// its own.
     pub(crate) fn plan(
@@ -47,7 +47,8 @@ impl State {
         }
         let session = there.filter(|_| known).map_or(new_session, |member| member.session);
         let joined_at = there.map_or(now, |member| member.kept.joined_at);
-        let kept = Kept { about, from, proven: known, joined_at, updated_at: now, seen: now };
+        let kept =
+            StoredParticipant { about, from, proven: known, joined_at, updated_at: now, seen: now };
         Ok(Plan { id, session, kept, known, leaves })
     }
 
@@ -71,7 +72,7 @@ impl State {
     }
 
     /// A join takes effect. Whether it is new, and what to tell.
-    pub(crate) fn join(&mut self, plan: Plan, now: u64) -> (bool, Vec<Told>) {
+    pub(crate) fn join(&mut self, plan: Plan, now: u64) -> (bool, Vec<Announcement>) {
         let Plan { id, session, kept, known, leaves } = plan;
         let mut told = Vec::new();
         told.extend(leaves.and_then(|id| self.remove(&id, Ended::Removed)));
@@ -91,10 +92,10 @@ impl State {
         &mut self,
         id: &str,
         session: KeyDigest,
-        kept: Kept,
+        kept: StoredParticipant,
         known: bool,
         now: u64,
-    ) -> Option<Told> {
+    ) -> Option<Announcement> {
         let member = self.member(id)?;
         let moved = member.kept.about.kind != kept.about.kind;
         let stranger = !known && !member.is_neighbour(kept.from);
@@ -127,7 +128,7 @@ impl State {
     }
 
     /// Takes a participant out, and ends its connection.
-    pub(crate) fn remove(&mut self, id: &str, why: Ended) -> Option<Told> {
+    pub(crate) fn remove(&mut self, id: &str, why: Ended) -> Option<Announcement> {
         let member = self.members.get(id)?;
         member.end(why);
         self.unlink(id, 0);
@@ -150,7 +151,7 @@ impl State {
 /// Whether somebody who has not shown a participant's token may take its id. Those of our own kind
 /// show their tokens; stock ones have none, and are known by their address.
 fn may_replace(member: &Member, by: &About, from: IpAddr, now: u64) -> bool {
-    let is_worker = |about: &About| about.kind == KeptKind::Worker;
+    let is_worker = |about: &About| about.kind == StoredKind::Worker;
     let stock = !is_worker(&member.kept.about) && !is_worker(by);
     !member.holds_id(now) || (stock && member.is_neighbour(from))
 }

@@ -8,10 +8,10 @@ use std::sync::{
 use base::ProviderId;
 use protocol::room::limits::MAX_MODELS;
 
-use super::{State, Swept, left, offline, updated};
+use super::{RoomState, Swept, left, offline, updated};
 use crate::{
     check,
-    events::Told,
+    events::Announcement,
     member::{End, FORGOTTEN, Link, OFFLINE},
     participant::Ended,
 };
@@ -23,14 +23,14 @@ pub(crate) struct Linked {
     pub(crate) end: Arc<End>,
 }
 
-impl State {
+impl RoomState {
     /// A participant is connected as this provider. An older connection of it ends.
     pub(crate) fn link(
         &mut self,
         id: &str,
         provider: ProviderId,
         now: u64,
-    ) -> Option<(Linked, Told)> {
+    ) -> Option<(Linked, Announcement)> {
         self.member(id)?.end(Ended::Superseded);
         self.unlink(id, now);
         self.counted += 1;
@@ -49,7 +49,7 @@ impl State {
     }
 
     /// A connection ended; nothing is told if it was no longer the participant's.
-    pub(crate) fn disconnect(&mut self, id: &str, serial: u64, now: u64) -> Option<Told> {
+    pub(crate) fn disconnect(&mut self, id: &str, serial: u64, now: u64) -> Option<Announcement> {
         if !self.is_linked(id, serial) {
             return None;
         }
@@ -84,7 +84,7 @@ impl State {
         serial: u64,
         models: Vec<String>,
         now: u64,
-    ) -> Option<Told> {
+    ) -> Option<Announcement> {
         let models: Vec<_> =
             models.into_iter().filter(|model| check::model(model).is_ok()).collect();
         let models: Vec<_> = models.into_iter().take(MAX_MODELS).collect();

@@ -18,11 +18,11 @@ use protocol::room::{
 
 use crate::{
     activity::{Activity, Holder, JobStarted},
-    events::Told,
-    kept::About,
+    events::Announcement,
     member::Member,
     password::Password,
     room::{Available, Served},
+    stored::About,
 };
 
 pub(crate) use linking::Linked;
@@ -31,7 +31,7 @@ pub(crate) use linking::Linked;
 const MAX_PARTICIPANTS: usize = 1_000;
 
 /// What a room is at a moment.
-pub(crate) struct State {
+pub(crate) struct RoomState {
     pub(crate) name: String,
     pub(crate) password: Option<Password>,
     pub(crate) defaults: RuntimeConfig,
@@ -53,14 +53,14 @@ pub(crate) struct State {
 /// What became of a room while time passed.
 #[derive(Default)]
 pub(crate) struct Swept {
-    pub(crate) told: Vec<Told>,
+    pub(crate) told: Vec<Announcement>,
     /// Participants that are no longer in the room.
     pub(crate) forgotten: Vec<String>,
     /// Participants whose stored row is out of date.
     pub(crate) stale: Vec<String>,
 }
 
-impl State {
+impl RoomState {
     pub(crate) fn new(name: String, password: Option<Password>, defaults: RuntimeConfig) -> Self {
         Self {
             name,
@@ -132,7 +132,7 @@ impl State {
     }
 
     /// A job was given to a provider.
-    pub(crate) fn started(&mut self, job: &JobStarted) -> Option<Told> {
+    pub(crate) fn started(&mut self, job: &JobStarted) -> Option<Announcement> {
         let member = self.members.get(self.providers.get(&job.provider)?)?;
         let About { nickname, endpoint, models, .. } = &member.kept.about;
         self.activity.started(job, Holder { id: &member.id, nickname, endpoint, models })
@@ -204,28 +204,28 @@ fn distinct(models: &[String]) -> HashSet<&String> {
 }
 
 /// A participant changed.
-fn updated(info: ParticipantInfo, comes_back: bool) -> Told {
+fn updated(info: ParticipantInfo, comes_back: bool) -> Announcement {
     let message = comes_back
         .then(|| ServerMessage::ParticipantJoined(ParticipantJoined { participant: info.clone() }));
-    Told { event: Some(RoomEvent::ParticipantUpdated(info)), message }
+    Announcement { event: Some(RoomEvent::ParticipantUpdated(info)), message }
 }
 
 /// A participant is new.
-fn joined(info: ParticipantInfo) -> Told {
+fn joined(info: ParticipantInfo) -> Announcement {
     let message = ServerMessage::ParticipantJoined(ParticipantJoined { participant: info.clone() });
-    Told::both(RoomEvent::ParticipantJoined(info), message)
+    Announcement::both(RoomEvent::ParticipantJoined(info), message)
 }
 
 /// A participant left. Who reads messages was told so already if it was told to be offline.
-fn left(id: &str, told_offline: bool) -> Told {
+fn left(id: &str, told_offline: bool) -> Announcement {
     let event = RoomEvent::ParticipantLeft(ParticipantRef { participant_id: id.to_owned() });
-    Told { event: Some(event), message: (!told_offline).then(|| left_message(id)) }
+    Announcement { event: Some(event), message: (!told_offline).then(|| left_message(id)) }
 }
 
 /// A participant is offline.
-fn offline(id: &str) -> Told {
+fn offline(id: &str) -> Announcement {
     let event = RoomEvent::ParticipantOffline(ParticipantRef { participant_id: id.to_owned() });
-    Told::both(event, left_message(id))
+    Announcement::both(event, left_message(id))
 }
 
 fn left_message(id: &str) -> ServerMessage {

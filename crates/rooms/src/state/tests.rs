@@ -7,11 +7,11 @@ use protocol::room::{
     Capabilities, MachineSpecs, Protocol, RuntimeConfig, Selector, ServerMessage, Status,
 };
 
-use super::{Linked, MAX_PARTICIPANTS, State};
+use super::{Linked, MAX_PARTICIPANTS, RoomState};
 use crate::{
     activity::JobStarted,
     error::RoomError,
-    events::Told,
+    events::Announcement,
     member::{FORGOTTEN, OFFLINE},
     participant::{Ended, Joining, Kind},
     room::Available,
@@ -36,17 +36,17 @@ pub(crate) fn joining(id: &str, kind: Kind) -> Joining {
     }
 }
 
-fn state() -> State {
-    State::new("room".to_owned(), None, RuntimeConfig::default())
+fn state() -> RoomState {
+    RoomState::new("room".to_owned(), None, RuntimeConfig::default())
 }
 
 /// Joins, and returns whether it is new and the token of its session.
 fn join(
-    state: &mut State,
+    state: &mut RoomState,
     joining: Joining,
     from: IpAddr,
     now: u64,
-) -> Result<(bool, String, Vec<Told>), RoomError> {
+) -> Result<(bool, String, Vec<Announcement>), RoomError> {
     let shown = joining.session.clone();
     let new = token::new_token("").expose().to_owned();
     let plan = state.plan(joining, token::digest(&new), from, now)?;
@@ -55,7 +55,7 @@ fn join(
     Ok((created, session, told))
 }
 
-fn stock(state: &mut State, id: &str, now: u64) -> Vec<Told> {
+fn stock(state: &mut RoomState, id: &str, now: u64) -> Vec<Announcement> {
     join(state, joining(id, Kind::Tunnel), HERE, now).unwrap().2
 }
 
@@ -63,13 +63,13 @@ fn provider(number: u64) -> ProviderId {
     ProviderId::from_random(number)
 }
 
-fn link(state: &mut State, id: &str, number: u64, now: u64) -> Linked {
+fn link(state: &mut RoomState, id: &str, number: u64, now: u64) -> Linked {
     state.link(id, provider(number), now).unwrap().0
 }
 
 /// What was told, such as `participant.left room:participant-left`.
-fn names(told: &[Told]) -> Vec<String> {
-    let name = |told: &Told| {
+fn names(told: &[Announcement]) -> Vec<String> {
+    let name = |told: &Announcement| {
         let event = told.event.as_ref().map(|event| event.name().to_owned());
         let message = told.message.as_ref().map(|message| match message {
             ServerMessage::ParticipantJoined(_) => "+".to_owned(),
@@ -81,7 +81,7 @@ fn names(told: &[Told]) -> Vec<String> {
     told.iter().map(name).collect()
 }
 
-fn find(state: &State, selector: &str, now: u64) -> Available {
+fn find(state: &RoomState, selector: &str, now: u64) -> Available {
     state.find(&Selector::parse(selector), now)
 }
 

@@ -50,14 +50,14 @@ impl Default for Ask {
 
 /// How far an answer is.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum State {
-    /// It is waited for, or comes.
+pub enum Progress {
+    /// It is awaited or arriving.
     Open,
-    /// It is whole.
+    /// It is complete.
     Done,
-    /// It did not come, or not whole.
+    /// It failed before its end, for this reason.
     Failed(String),
-    /// It was no longer wanted.
+    /// The user stopped it.
     Cancelled,
 }
 
@@ -71,7 +71,7 @@ pub struct Answer {
     /// The text so far.
     pub text: String,
     /// How far it is.
-    pub state: State,
+    pub state: Progress,
     /// How long the first piece took, and all of it, in milliseconds.
     first_ms: Option<u64>,
     total_ms: u64,
@@ -93,13 +93,13 @@ impl Ask {
 
     /// Whether an answer is waited for, or comes.
     pub fn is_open(&self) -> bool {
-        self.answer.as_ref().is_some_and(|answer| answer.state == State::Open)
+        self.answer.as_ref().is_some_and(|answer| answer.state == Progress::Open)
     }
 
     /// Takes a piece of an answer.
     pub fn take(&mut self, now: Timestamp, question: u64, piece: Piece) {
         let open =
-            |answer: &&mut Answer| answer.question == question && answer.state == State::Open;
+            |answer: &&mut Answer| answer.question == question && answer.state == Progress::Open;
         if let Some(answer) = self.answer.as_mut().filter(open) {
             answer.take(now, piece);
         }
@@ -107,8 +107,8 @@ impl Ask {
 
     /// Wants the answer no longer. Whether it was still waited for.
     pub fn cancel(&mut self) -> bool {
-        let open = self.answer.as_mut().filter(|answer| answer.state == State::Open);
-        open.map(|answer| answer.state = State::Cancelled).is_some()
+        let open = self.answer.as_mut().filter(|answer| answer.state == Progress::Open);
+        open.map(|answer| answer.state = Progress::Cancelled).is_some()
     }
 }
 
@@ -118,7 +118,7 @@ impl Answer {
             question,
             prompt: prompt.to_owned(),
             text: String::new(),
-            state: State::Open,
+            state: Progress::Open,
             first_ms: None,
             total_ms: 0,
             asked,
@@ -141,7 +141,7 @@ impl Answer {
 
     /// Lets time pass, while it is waited for.
     pub fn pass(&mut self, now: Timestamp) {
-        if self.state == State::Open {
+        if self.state == Progress::Open {
             let ms = now.duration_since(self.asked).as_millis();
             self.total_ms = u64::try_from(ms).unwrap_or(0);
         }
@@ -152,9 +152,9 @@ impl Answer {
         match piece {
             Piece::Text(piece) => self.append(&text::block(&piece)),
             Piece::Done { tokens, metrics } => {
-                (self.tokens, self.metrics, self.state) = (tokens, metrics, State::Done);
+                (self.tokens, self.metrics, self.state) = (tokens, metrics, Progress::Done);
             }
-            Piece::Failed(reason) => self.state = State::Failed(text::line(&reason)),
+            Piece::Failed(reason) => self.state = Progress::Failed(text::line(&reason)),
         }
     }
 

@@ -9,7 +9,7 @@
 //! - [`overview`], [`rooms`] and [`room`], [`requests`], [`ask`]: the screens
 //! - [`activity`], [`rates`]: what happened in a room; what a server did in the last seconds
 //! - [`dialog`]: questions to the user
-//! - [`list`], [`editor`], [`told`]: places in lists, typed texts, what a server told
+//! - [`list`], [`editor`], [`reading`]: positions in lists, typed texts, answers of a server
 
 pub mod activity;
 pub mod ask;
@@ -24,12 +24,12 @@ pub mod list;
 mod mouse;
 pub mod overview;
 pub mod rates;
+pub mod reading;
 pub mod requests;
 pub mod room;
 pub mod rooms;
 #[cfg(test)]
 mod tests;
-pub mod told;
 
 use base::Secret;
 use client::ClientError;

@@ -5,7 +5,7 @@ use client::admin::{
     status::{Health, HealthDetails, QueueJson, WorkerJson},
 };
 
-use super::{list::List, rates::Rates, told::Told};
+use super::{list::List, rates::Rates, reading::Reading};
 
 /// A part of the overview.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -25,7 +25,7 @@ pub struct Overview {
     /// How it said it is.
     pub health: Option<Health>,
     /// Its queues.
-    pub queues: Told<Vec<QueueJson>>,
+    pub queues: Reading<Vec<QueueJson>>,
     /// What it did in the last seconds.
     pub rates: Rates,
     /// The part that keys are for.

@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 
 use client::admin::requests::{KEPT, RequestJson};
 
-use super::{editor::Editor, list::List, told::Told};
+use super::{editor::Editor, list::List, reading::Reading};
 
 /// Requests that are remembered.
 pub const MOST: usize = 2 * KEPT;
@@ -17,7 +17,7 @@ const MAX_FILTER: usize = 128;
 pub struct Requests {
     kept: VecDeque<RequestJson>,
     /// Whether the server tells them.
-    pub told: Told<()>,
+    pub told: Reading<()>,
     /// Only those with this text are shown.
     pub filter: Editor,
     /// The place in what is shown.
@@ -30,7 +30,7 @@ impl Default for Requests {
     fn default() -> Self {
         Self {
             kept: VecDeque::new(),
-            told: Told::Unknown,
+            told: Reading::Unknown,
             filter: Editor::new(MAX_FILTER),
             list: List::default(),
             whole: None,
@@ -43,7 +43,7 @@ impl Requests {
     /// may be more than came; `None` at the first look, when nobody knows since when.
     pub fn take(&mut self, came: Vec<RequestJson>) -> Option<u64> {
         let first_look = self.told.known().is_none();
-        self.told = Told::Known(());
+        self.told = Reading::Known(());
         let newest = came.first().map_or(0, |request| request.n);
         let known = self.kept.front().map_or(0, |request| request.n);
         let restarted = !came.is_empty() && newest <= known;

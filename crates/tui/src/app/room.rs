@@ -11,8 +11,8 @@ use super::{
     activity::Activity,
     event::RoomNews,
     list::List,
+    reading::is_private,
     rooms::{Entry, entry, has_code},
-    told::is_private,
 };
 use crate::text;
 

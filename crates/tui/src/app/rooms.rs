@@ -3,7 +3,7 @@
 use base::Secret;
 use protocol::room::RoomSummary;
 
-use super::{list::List, room::Room, told::Told};
+use super::{list::List, reading::Reading, room::Room};
 
 /// Rooms that are watched at once; the one that was longest not looked at goes first.
 pub const MOST: usize = 8;
@@ -24,7 +24,7 @@ pub enum Part {
 #[derive(Debug, Default)]
 pub struct Rooms {
     /// Those that the server lists.
-    pub listed: Told<Vec<RoomSummary>>,
+    pub listed: Reading<Vec<RoomSummary>>,
     /// The part that keys are for.
     pub part: Part,
     /// The place in the list.
@@ -160,7 +160,7 @@ mod tests {
 
     #[test]
     fn a_room_is_one_room_under_all_its_codes() {
-        let mut rooms = Rooms { listed: Told::Known(vec![room()]), ..Rooms::default() };
+        let mut rooms = Rooms { listed: Reading::Known(vec![room()]), ..Rooms::default() };
         assert_eq!(rooms.look_at("swift-eagle-42", None).watch, Some(1));
         assert_eq!(rooms.look_at("k7qwtz", None).watch, None);
         assert_eq!(codes(&rooms), ["swift-eagle-42"]);

@@ -7,7 +7,7 @@ use ratatui::layout::Size;
 
 use super::{
     App, Link, Screen, Settings,
-    ask::State,
+    ask::Progress,
     dialog::Dialog,
     event::{Effect, Event, Piece, Polled, RoomNews, Target},
     fixture::{participant, refused, request, room, unreachable},
@@ -229,7 +229,7 @@ fn esc_stops_an_answer() {
     key(&mut app, KeyCode::Enter);
     app.handle(at(9), Event::Answer { question: 1, piece: Piece::Text("y".to_owned()) });
     assert!(matches!(key(&mut app, KeyCode::Esc)[..], [Effect::Cancel]));
-    assert_eq!(app.ask.answer.as_ref().unwrap().state, State::Cancelled);
+    assert_eq!(app.ask.answer.as_ref().unwrap().state, Progress::Cancelled);
     assert!(key(&mut app, KeyCode::Esc).is_empty());
 }
 

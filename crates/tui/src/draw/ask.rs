@@ -14,7 +14,7 @@ use super::{
 use crate::{
     app::{
         App,
-        ask::{Answer, State, told},
+        ask::{Answer, Progress, told},
         event::Target,
         layout,
     },
@@ -79,7 +79,7 @@ fn answer(app: &App, answer: &Answer, area: Rect, theme: Theme, frame: &mut Fram
     let wrapped = text::wrap(&answer.text, columns);
     let wrapped = wrapped.into_iter().filter(|_| !answer.text.is_empty());
     lines.extend(wrapped.map(|line| Line::styled(line, theme.answer())));
-    if let State::Failed(why) = &answer.state {
+    if let Progress::Failed(why) = &answer.state {
         let why = text::wrap(why, columns).into_iter();
         lines.extend(why.map(|line| Line::styled(line, theme.bad())));
     }
@@ -104,10 +104,10 @@ fn went(answer: &Answer) -> String {
         metrics.tokens, metrics.latency_first_token_ms, metrics.tokens_per_second
     );
     match &answer.state {
-        State::Open if answer.text.is_empty() => format!("waiting, {took:.0} s"),
-        State::Open => format!("{took:.0} s …"),
-        State::Done => numbers,
-        State::Failed(_) => "failed".to_owned(),
-        State::Cancelled => "stopped".to_owned(),
+        Progress::Open if answer.text.is_empty() => format!("waiting, {took:.0} s"),
+        Progress::Open => format!("{took:.0} s …"),
+        Progress::Done => numbers,
+        Progress::Failed(_) => "failed".to_owned(),
+        Progress::Cancelled => "stopped".to_owned(),
     }
 }

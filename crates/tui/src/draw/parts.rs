@@ -10,7 +10,7 @@ use ratatui::{
 
 use super::theme::Theme;
 use crate::{
-    app::{layout, list::List, told::Told},
+    app::{layout, list::List, reading::Reading},
     text,
 };
 
@@ -67,14 +67,14 @@ pub(super) fn instead(words: &str, area: Rect, theme: Theme, frame: &mut Frame<'
 }
 
 /// Why a list is not there; nothing if it is.
-pub(super) fn missing<T>(told: &Told<T>) -> Option<String> {
+pub(super) fn missing<T>(told: &Reading<T>) -> Option<String> {
     match told {
-        Told::Known(_) => None,
-        Told::Unknown => Some("Nothing was heard yet.".to_owned()),
-        Told::Private => {
+        Reading::Known(_) => None,
+        Reading::Unknown => Some("Nothing was heard yet.".to_owned()),
+        Reading::Private => {
             Some("Only an administrator is told: start with --token TOKEN.".to_owned())
         }
-        Told::Failed(why) => Some(text::line(why)),
+        Reading::Failed(why) => Some(text::line(why)),
     }
 }
 

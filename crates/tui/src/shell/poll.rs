@@ -14,7 +14,7 @@ use tokio::{
 use super::soon;
 use crate::app::{
     event::{Event, Polled},
-    told::is_private,
+    reading::is_private,
 };
 
 /// How often a server is asked.

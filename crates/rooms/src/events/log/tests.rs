@@ -13,13 +13,13 @@ use protocol::room::{
 use tokio::{task::JoinSet, time::timeout};
 
 use super::*;
-use crate::events::Told;
+use crate::events::Announcement;
 
 const NOW: u64 = 1_795_171_198_228;
 
 /// Somebody with this id left.
 fn left(id: &str) -> Encoded {
-    Told::both(
+    Announcement::both(
         RoomEvent::ParticipantLeft(ParticipantRef { participant_id: id.to_owned() }),
         ServerMessage::ParticipantLeft(ParticipantLeft { participant_id: id.to_owned() }),
     )
@@ -29,7 +29,7 @@ fn left(id: &str) -> Encoded {
 /// An event that is no message.
 fn without_message() -> Encoded {
     let event = RoomEvent::ParticipantOffline(ParticipantRef { participant_id: "p".to_owned() });
-    Told::event(event).encode(NOW, "NZZ6LS")
+    Announcement::event(event).encode(NOW, "NZZ6LS")
 }
 
 fn token() -> Encoded {
@@ -39,7 +39,8 @@ fn token() -> Encoded {
         token: "x".to_owned(),
         seq: 0,
     };
-    Told::both(RoomEvent::LlmToken(token.clone()), ServerMessage::LlmToken(token)).encode(NOW, "A")
+    Announcement::both(RoomEvent::LlmToken(token.clone()), ServerMessage::LlmToken(token))
+        .encode(NOW, "A")
 }
 
 fn log() -> Arc<Log> {
@@ -155,7 +156,7 @@ async fn closing_ends_every_subscription_after_its_last_frames() {
     assert!(silent(&mut waiting).await);
     let waiting = tokio::spawn(async move { (soon(&mut waiting).await, soon(&mut waiting).await) });
     let event = RoomEvent::RoomClosed(RoomClosed { reason: "enough".to_owned() });
-    log.append(&Told::event(event).encode(NOW, "A"));
+    log.append(&Announcement::event(event).encode(NOW, "A"));
     log.close();
     let (last, end) = waiting.await.unwrap();
     assert!(text(last).contains("enough"));
@@ -189,7 +190,7 @@ async fn stock_watchers_are_not_woken_for_tokens() {
     assert!(silent(&mut stock).await && silent(&mut ours).await);
     log.append(&token());
     let mut state = log.lock();
-    let waiting = |state: &mut State, form: Form| {
+    let waiting = |state: &mut LogState, form: Form| {
         let due = Form::ALL.map(|other| other == form);
         state.watchers.take(due).len()
     };

@@ -8,7 +8,7 @@ use protocol::room::{
 };
 
 use super::*;
-use crate::events::Told;
+use crate::events::Announcement;
 
 const NOW: u64 = 1_795_171_198_228;
 const START: u64 = NOW << 20;
@@ -16,7 +16,7 @@ const START: u64 = NOW << 20;
 /// An event of either sort that says `text`.
 fn said(text: &str) -> Encoded {
     let message = RoomErrorMessage { error: text.to_owned() };
-    Told::both(
+    Announcement::both(
         RoomEvent::RoomClosed(RoomClosed { reason: text.to_owned() }),
         ServerMessage::RoomError(message),
     )
@@ -31,7 +31,8 @@ fn token(text: &str) -> Encoded {
         token: text.to_owned(),
         seq: 0,
     };
-    Told::both(RoomEvent::LlmToken(token.clone()), ServerMessage::LlmToken(token)).encode(NOW, "A")
+    Announcement::both(RoomEvent::LlmToken(token.clone()), ServerMessage::LlmToken(token))
+        .encode(NOW, "A")
 }
 
 fn ring(events: usize, bytes: usize) -> Ring {
@@ -111,10 +112,10 @@ fn it_keeps_so_many_bytes_and_no_more_but_always_the_newest_event() {
 fn a_watcher_begins_with_what_is_to_come_or_after_what_it_has_seen() {
     let ring = told((4, 100_000), 10);
     let place = |after| ring.place(Form::Messages, after);
-    assert_eq!(place(None), Place { after: START + 10, missed: false });
-    assert_eq!(place(Some(START + 8)), Place { after: START + 8, missed: false });
-    assert_eq!(place(Some(START + 10)), Place { after: START + 10, missed: false });
-    assert_eq!(place(Some(START + 6)), Place { after: START + 6, missed: false });
+    assert_eq!(place(None), StartPosition { after: START + 10, missed: false });
+    assert_eq!(place(Some(START + 8)), StartPosition { after: START + 8, missed: false });
+    assert_eq!(place(Some(START + 10)), StartPosition { after: START + 10, missed: false });
+    assert_eq!(place(Some(START + 6)), StartPosition { after: START + 6, missed: false });
 }
 
 #[test]
@@ -122,7 +123,7 @@ fn an_id_that_is_too_old_or_from_another_time_gets_all_that_is_kept_and_is_told_
     let ring = told((4, 100_000), 10);
     for id in [0, 17, START - 1, START, START + 5, START + 11, u64::MAX] {
         let place = ring.place(Form::Messages, Some(id));
-        assert_eq!(place, Place { after: START + 6, missed: true }, "{id}");
+        assert_eq!(place, StartPosition { after: START + 6, missed: true }, "{id}");
     }
 }
 
@@ -274,7 +275,7 @@ fn a_discreet_watcher_learns_that_something_happens_but_not_what() {
             token: "swordfish".to_owned(),
             seq,
         };
-        Told::message(ServerMessage::LlmToken(token)).encode(0, "A")
+        Announcement::message(ServerMessage::LlmToken(token)).encode(0, "A")
     };
     let mut ring = Ring::new(Bounds::ALL_ROOMS, 0);
     let source = Arc::new(Source::new("a".into(), false, None));

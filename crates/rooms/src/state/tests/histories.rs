@@ -7,10 +7,10 @@ use protocol::room::ServerMessage;
 
 use super::{HERE, THERE, ended, join, joining, provider, state};
 use crate::{
-    events::Told,
+    events::Announcement,
     member::{FORGOTTEN, OFFLINE},
     participant::{Ended, Joining, Kind},
-    state::{Linked, State},
+    state::{Linked, RoomState},
 };
 
 /// What somebody does in a generated history.
@@ -42,7 +42,7 @@ fn step() -> impl Strategy<Value = Step> {
 
 /// A room, and what somebody knows who watches it from outside.
 struct Watched {
-    state: State,
+    state: RoomState,
     now: u64,
     sessions: HashMap<String, String>,
     linked: Vec<(String, u64, Linked)>,
@@ -114,7 +114,7 @@ impl Watched {
     }
 
     /// Nobody comes who is there, and nobody goes who is not.
-    fn hear(&mut self, told: impl IntoIterator<Item = Told>) {
+    fn hear(&mut self, told: impl IntoIterator<Item = Announcement>) {
         for told in told {
             match told.message {
                 Some(ServerMessage::ParticipantJoined(joined)) => {

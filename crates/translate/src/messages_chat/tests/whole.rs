@@ -131,7 +131,7 @@ fn nonsense_is_the_providers_fault() {
 }
 
 #[test]
-fn kept_requests_are_bounded() {
+fn a_kept_answer_is_bounded() {
     let mebibyte = vec![b' '; 1024 * 1024];
     let most = MAX_KEPT / mebibyte.len();
     for (streaming, kind) in [(false, Body::Json), (true, Body::Json)] {

@@ -18,20 +18,20 @@ use super::{Form, discreet::discreet};
 /// At most how many bytes the names and numbers of a job's frames take, in all forms.
 const FIELDS: usize = 768;
 
-/// Something to tell watchers: as a named event, as a message of the spec, or as both.
+/// News for watchers: as a named event, as a message of the spec, or as both.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub struct Told {
+pub struct Announcement {
     /// The named event.
     pub event: Option<RoomEvent>,
     /// The spec's message.
     pub message: Option<ServerMessage>,
 }
 
-/// [`Told`], ready for a log. Its bytes are made once, when somebody reads them: most events of jobs
+/// [`Announcement`], ready for a log. Its bytes are made once, when somebody reads them: most events of jobs
 /// are read by nobody.
 #[derive(Debug, Clone)]
 pub struct Encoded {
-    told: Arc<Told>,
+    told: Arc<Announcement>,
     now: u64,
     room_code: Arc<str>,
     /// Whether the named event counts; the log of all rooms keeps messages only.
@@ -69,12 +69,12 @@ pub(super) struct Entry {
     encoded: Encoded,
     /// What it counts for, in bytes.
     size: usize,
-    made: OnceCell<Made>,
+    made: OnceCell<EncodedBytes>,
 }
 
 /// One buffer for all forms of an event.
 #[derive(Debug, Clone)]
-struct Made {
+struct EncodedBytes {
     /// `id: N\n`, the named event's frame, the message's frame.
     bytes: Bytes,
     /// Where the named event's frame without its id begins.
@@ -83,7 +83,7 @@ struct Made {
     named_end: usize,
 }
 
-impl Told {
+impl Announcement {
     /// A named event alone.
     pub fn event(event: RoomEvent) -> Self {
         Self { event: Some(event), message: None }
@@ -179,7 +179,7 @@ impl Encoded {
         self.told.event.as_ref().filter(|_| self.with_event)
     }
 
-    fn make(&self, id: u64) -> Made {
+    fn make(&self, id: u64) -> EncodedBytes {
         let id_line = format!("id: {id}\n");
         let frame = |event: &RoomEvent| event.frame(None, self.now, &self.room_code);
         let named = self.event().map(frame).unwrap_or_default();
@@ -192,7 +192,7 @@ impl Encoded {
         };
         let named_at = if named.is_empty() { 0 } else { id_line.len() };
         let named_end = named_at + named.len();
-        Made { bytes: Bytes::from(parts.concat()), named_at, named_end }
+        EncodedBytes { bytes: Bytes::from(parts.concat()), named_at, named_end }
     }
 }
 
@@ -258,16 +258,16 @@ impl Entry {
         self.size
     }
 
-    fn made_for(&self, form: Form) -> Option<&Made> {
+    fn made_for(&self, form: Form) -> Option<&EncodedBytes> {
         self.has(form).then(|| self.made())
     }
 
-    fn made(&self) -> &Made {
+    fn made(&self) -> &EncodedBytes {
         self.made.get_or_init(|| self.encoded.make(self.id))
     }
 }
 
-impl Made {
+impl EncodedBytes {
     fn range(&self, form: Form) -> Range<usize> {
         match form {
             Form::Messages => self.named_end..self.bytes.len(),
@@ -287,8 +287,8 @@ mod tests {
 
     use super::*;
 
-    fn left() -> Told {
-        Told::both(
+    fn left() -> Announcement {
+        Announcement::both(
             RoomEvent::ParticipantLeft(ParticipantRef { participant_id: "p9".to_owned() }),
             ServerMessage::ParticipantLeft(ParticipantLeft { participant_id: "p9".to_owned() }),
         )
@@ -315,11 +315,11 @@ mod tests {
 
     #[test]
     fn an_event_without_a_message_has_no_frame_for_readers_of_messages_and_vice_versa() {
-        let Told { event, message } = left();
-        let event = Told { event, message: None }.encode(1, "A").with_id(1, None);
+        let Announcement { event, message } = left();
+        let event = Announcement { event, message: None }.encode(1, "A").with_id(1, None);
         assert!(text(&event, Form::Messages).is_none());
         assert!(text(&event, Form::Named).is_some());
-        let message = Told { event: None, message }.encode(1, "A").with_id(1, None);
+        let message = Announcement { event: None, message }.encode(1, "A").with_id(1, None);
         assert!(text(&message, Form::Messages).unwrap().starts_with("id: 1\ndata: {"));
         assert!(text(&message, Form::Named).is_none());
         assert!(text(&message, Form::NamedWithIds).is_none());
@@ -333,7 +333,8 @@ mod tests {
             token: "two\nlines".to_owned(),
             seq: 0,
         };
-        let told = Told::both(RoomEvent::LlmToken(token.clone()), ServerMessage::LlmToken(token));
+        let told =
+            Announcement::both(RoomEvent::LlmToken(token.clone()), ServerMessage::LlmToken(token));
         let entry = told.encode(1, "A").with_id(1, None);
         assert!(text(&entry, Form::Named).is_none());
         assert!(text(&entry, Form::NamedWithIds).unwrap().contains("event: llm.token\n"));
@@ -357,7 +358,8 @@ mod tests {
             };
             let (request_id, participant_id) = (text.clone(), text.clone());
             let message = LlmError { request_id, participant_id, error: text };
-            let told = Told::both(RoomEvent::LlmError(failed), ServerMessage::LlmError(message));
+            let told =
+                Announcement::both(RoomEvent::LlmError(failed), ServerMessage::LlmError(message));
             let entry = told.encode(u64::MAX, "AAAAAA").with_id(u64::MAX, None);
             assert!(entry.made.get().is_none(), "nobody has read it");
             let frames = entry.frame(Form::NamedWithIds).unwrap().len()

@@ -1,22 +1,22 @@
-//! What a server told, or why it did not.
+//! The last answer of a server to a regular question.
 
 use client::ClientError;
 
-/// What a server told, or why it did not.
+/// The last answer of a server to a regular question, or why there is none.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub enum Told<T> {
-    /// Nothing came yet.
+pub enum Reading<T> {
+    /// Nothing yet.
     #[default]
     Unknown,
-    /// This.
+    /// The answer.
     Known(T),
-    /// It tells only an administrator.
+    /// Only an administrator may read it.
     Private,
-    /// It did not, for this reason.
+    /// The question failed, for this reason.
     Failed(String),
 }
 
-impl<T> Told<T> {
+impl<T> Reading<T> {
     /// Takes an answer. A server that could not be reached, or that was not asked, leaves what is
     /// known as it is.
     pub fn take(&mut self, came: Option<Result<T, ClientError>>) {
@@ -37,7 +37,7 @@ impl<T> Told<T> {
     }
 }
 
-impl<T> Told<Vec<T>> {
+impl<T> Reading<Vec<T>> {
     /// What is known; nothing otherwise.
     pub fn all(&self) -> &[T] {
         self.known().map_or(&[], Vec::as_slice)
@@ -55,7 +55,7 @@ mod tests {
 
     #[test]
     fn known_facts_stay_while_the_server_is_away() {
-        let mut told = Told::default();
+        let mut told = Reading::default();
         told.take(Some(Ok(vec![1])));
         let (url, reason) = ("u".to_owned(), "r".to_owned());
         told.take(Some(Err(ClientError::Unreachable { url, reason })));
@@ -65,11 +65,11 @@ mod tests {
 
     #[test]
     fn a_refusal_is_told_from_a_failure() {
-        let mut told: Told<Vec<u8>> = Told::default();
+        let mut told: Reading<Vec<u8>> = Reading::default();
         let refused = |status| ClientError::Refused { status, words: "no".to_owned() };
         told.take(Some(Err(refused(401))));
-        assert_eq!(told, Told::Private);
+        assert_eq!(told, Reading::Private);
         told.take(Some(Err(refused(500))));
-        assert_eq!(told, Told::Failed("no (HTTP 500)".to_owned()));
+        assert_eq!(told, Reading::Failed("no (HTTP 500)".to_owned()));
     }
 }

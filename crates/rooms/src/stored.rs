@@ -18,14 +18,14 @@ pub(crate) struct About {
     pub(crate) specs: MachineSpecs,
     pub(crate) config: RuntimeConfig,
     pub(crate) capabilities: Capabilities,
-    pub(crate) kind: KeptKind,
+    pub(crate) kind: StoredKind,
     pub(crate) max_concurrent: u32,
 }
 
 /// [`Kind`], as it is kept.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub(crate) enum KeptKind {
+pub(crate) enum StoredKind {
     Tunnel,
     Worker,
     Endpoint(SocketAddr),
@@ -33,7 +33,7 @@ pub(crate) enum KeptKind {
 
 /// All of a participant that is kept but its session.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub(crate) struct Kept {
+pub(crate) struct StoredParticipant {
     pub(crate) about: About,
     /// Where it joined from.
     pub(crate) from: IpAddr,
@@ -50,15 +50,15 @@ impl About {
         let Joining { nickname, models, endpoint, specs, config, capabilities, kind, .. } = joining;
         let max_concurrent = joining.max_concurrent.max(1);
         let kind = match kind {
-            Kind::Tunnel => KeptKind::Tunnel,
-            Kind::Worker => KeptKind::Worker,
-            Kind::Endpoint(address) => KeptKind::Endpoint(address),
+            Kind::Tunnel => StoredKind::Tunnel,
+            Kind::Worker => StoredKind::Worker,
+            Kind::Endpoint(address) => StoredKind::Endpoint(address),
         };
         Self { nickname, models, endpoint, specs, config, capabilities, kind, max_concurrent }
     }
 }
 
-impl KeptKind {
+impl StoredKind {
     /// Whether it reconnects when its connection is lost.
     pub(crate) const fn comes_back(self) -> bool {
         !matches!(self, Self::Tunnel)
@@ -78,7 +78,7 @@ pub(crate) fn record(
     room: &RoomId,
     id: &str,
     session: KeyDigest,
-    kept: &Kept,
+    kept: &StoredParticipant,
 ) -> ParticipantRecord {
     // What serde_json writes of numbers, texts and lists of those is always JSON.
     let json = serde_json::to_string(kept).unwrap_or_default();
