@@ -13,6 +13,8 @@ use std::{
 use protocol::workspace::SessionId;
 use store::{Action, AuditStore};
 
+use crate::refusal::Refusal;
+
 /// How many notes may wait to be written; more are lost, and the log says so.
 const WAITING: usize = 4096;
 /// Typing is noted so often for each who types into a session, and no more often.
@@ -60,6 +62,20 @@ impl Audit {
                 target,
                 "the audit log is behind: this is not written in it"
             );
+        }
+    }
+
+    /// Notes what became of an attempt.
+    pub(crate) fn note_outcome<T>(
+        &self,
+        who: &str,
+        what: &'static str,
+        target: &str,
+        result: &Result<T, Refusal>,
+    ) {
+        match result {
+            Ok(_) => self.note(who, what, target, "done"),
+            Err(refusal) => self.note(who, what, target, &refusal.to_string()),
         }
     }
 

@@ -8,7 +8,7 @@ use bytes::Bytes;
 use futures_util::future::BoxFuture;
 use session::size::Size;
 
-use crate::{refusal::Refusal, teams::Ticket};
+use crate::{refusal::Refusal, teams::delivery::Ticket};
 
 /// The answer to a question of an agent.
 #[derive(Debug, Clone)]

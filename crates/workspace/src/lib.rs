@@ -1,23 +1,29 @@
 //! The workspace: terminals and agents that run on this machine, its projects' files and their
 //! git, and teams of agents; for clients that come and go.
 //!
-//! - [`Workspace`]: the whole, from an HTTP request to a client's link
+//! - [`Workspace`]: the whole, put together in `work`; [`Counts`]: its figures
 //! - [`Settings`]: where it keeps things, and its bounds
-//! - `socket`: one client: who it is, what it asks, what it is told
-//! - `sessions`: what runs, its output and its viewers, kept over restarts
-//! - `engine`: what a session does, whatever runs in it: a terminal, an agent, an adopted process
+//! - `socket`: connections of clients and their requests; `identity`: who asks
+//! - `sessions`: sessions, their output and their viewers, kept over restarts
+//! - `engine`: the interface of what runs in a session; `engines`: the choice of it; `host`: what
+//!   engines are started with; `command`: a command line
 //! - `terminal`, `agents`, `adopted`: the engines
-//! - `projects`: working directories, their users and environments; `users`: whom they may be of
+//! - `projects`: working directories, their users and environments; `users`: the users
 //! - `teams`: leaders, team workers and their inboxes
-//! - `events`: what all clients are told
-//! - `audit`: who did what
+//! - `events`: messages to all clients
+//! - `audit`: who did what; `refusal`: why a request is refused
 //! - `testing`: a workspace for tests
 
 mod adopted;
 mod agents;
 mod audit;
+mod command;
+mod counts;
 mod engine;
+mod engines;
 mod events;
+mod host;
+mod identity;
 mod projects;
 mod refusal;
 mod sessions;
@@ -30,5 +36,6 @@ mod testing;
 mod users;
 mod work;
 
+pub use counts::Counts;
 pub use settings::{AgentSettings, Gateway, Settings};
-pub use work::{Counts, Parts, StartError, Workspace};
+pub use work::{Parts, StartError, Workspace};

@@ -8,13 +8,13 @@ use std::{
 
 use jiff::Timestamp;
 use protocol::workspace::{
-    ClientMessage, Project, ProjectId, ServerMessage,
-    client::{CreateProject, OfProject, ProjectList, ProjectSaved, UpdateProject},
+    Project, ProjectId, ServerMessage,
+    client::{CreateProject, OfProject, ProjectSaved, UpdateProject},
 };
 use store::{Change, Fact, StoreError, WorkspaceStore};
 use tokio::task;
 
-use crate::{refusal::Refusal, socket::Identity, users, work::Shared};
+use crate::{audit::Audit, events::Events, refusal::Refusal, users};
 
 /// The kind of these facts in the store.
 pub(crate) const KIND: &str = "project";
@@ -24,6 +24,9 @@ const MOST: usize = 4096;
 /// All projects.
 pub(crate) struct Projects {
     run_as: Vec<String>,
+    store: Arc<dyn WorkspaceStore>,
+    audit: Arc<Audit>,
+    events: Events,
     known: Mutex<BTreeMap<ProjectId, Project>>,
     /// Held while one is changed in the store, so that changes reach it in their order.
     changing: tokio::sync::Mutex<()>,
@@ -31,45 +34,29 @@ pub(crate) struct Projects {
 
 /// Where a project's files are, and as whom they are used.
 #[derive(Debug, Clone)]
-pub(crate) struct Place {
+pub(crate) struct ProjectPlace {
     pub(crate) dir: PathBuf,
     pub(crate) user: Option<process::User>,
 }
 
 impl Projects {
     /// None yet. Theirs may run as these users.
-    pub(crate) fn new(run_as: Vec<String>) -> Self {
-        Self { run_as, known: Mutex::default(), changing: tokio::sync::Mutex::default() }
+    pub(crate) fn new(
+        run_as: Vec<String>,
+        store: Arc<dyn WorkspaceStore>,
+        audit: Arc<Audit>,
+        events: Events,
+    ) -> Self {
+        let (known, changing) = (Mutex::default(), tokio::sync::Mutex::default());
+        Self { run_as, store, audit, events, known, changing }
     }
 
     /// Finds those that were kept. One that cannot be read is left alone, and the log says so.
-    pub(crate) fn restore(&self, store: &dyn WorkspaceStore) -> Result<(), StoreError> {
-        let facts = store.load_facts(KIND)?;
+    pub(crate) fn restore(&self) -> Result<(), StoreError> {
+        let facts = self.store.load_facts(KIND)?;
         let projects = facts.into_iter().filter_map(|fact| read(&fact));
         self.lock().extend(projects.map(|project| (project.id, project)));
         Ok(())
-    }
-
-    /// Answers a message about projects.
-    pub(crate) async fn answer(
-        &self,
-        shared: &Arc<Shared>,
-        who: &Identity,
-        message: ClientMessage,
-    ) -> Result<ServerMessage, Refusal> {
-        let (what, target) = change(&message);
-        let answered = match message {
-            ClientMessage::CreateProject(create) => self.create(shared, who, create).await,
-            ClientMessage::UpdateProject(update) => self.update(shared, who, update).await,
-            ClientMessage::DeleteProject(delete) => self.delete(shared, who, delete).await,
-            ClientMessage::ListProjects => return Ok(self.all()),
-            other => Err(Refusal::Invalid(format!("{} is not about projects", other.name()))),
-        };
-        // What was done has been noted, with the project's id.
-        if let Err(refusal) = &answered {
-            shared.audit.note(&who.who, what, &target, &refusal.to_string());
-        }
-        answered
     }
 
     /// All, by name.
@@ -83,19 +70,35 @@ impl Projects {
         self.lock().get(&id).cloned().ok_or(Refusal::UnknownProject(id))
     }
 
-    /// Where its files are. Its user must still be allowed. It may block, as [`users::find`] does.
-    pub(crate) fn place(&self, id: ProjectId) -> Result<Place, Refusal> {
-        let project = self.get(id)?;
-        let user = users::find(&self.run_as, project.run_as_user.as_deref())?;
-        Ok(Place { dir: project.working_dir.into(), user })
+    /// The same as [`place`](Self::place), on a thread that may block.
+    pub(crate) async fn place_soon(
+        self: &Arc<Self>,
+        id: ProjectId,
+    ) -> Result<ProjectPlace, Refusal> {
+        let projects = Arc::clone(self);
+        let place = task::spawn_blocking(move || projects.place(id)).await;
+        place.map_err(|error| Refusal::failed(&error))?
     }
 
-    async fn create(
+    /// Where its files are. Its user must still be allowed. It may block, as [`users::find`] does.
+    pub(crate) fn place(&self, id: ProjectId) -> Result<ProjectPlace, Refusal> {
+        let project = self.get(id)?;
+        let user = users::find(&self.run_as, project.run_as_user.as_deref())?;
+        Ok(ProjectPlace { dir: project.working_dir.into(), user })
+    }
+
+    pub(crate) async fn create(
         &self,
-        shared: &Arc<Shared>,
-        who: &Identity,
+        who: &str,
         create: CreateProject,
     ) -> Result<ServerMessage, Refusal> {
+        let target = create.working_dir.clone();
+        let done = self.do_create(who, create).await;
+        self.note_refusal(who, "project.create", &target, &done);
+        done
+    }
+
+    async fn do_create(&self, who: &str, create: CreateProject) -> Result<ServerMessage, Refusal> {
         let now = Timestamp::now();
         let project = Project {
             id: ProjectId::from_random(rand::random()),
@@ -111,71 +114,81 @@ impl Projects {
         if self.lock().len() >= MOST {
             return Err(Refusal::TooMany { what: "projects", most: MOST });
         }
-        self.save(shared, who, "project.create", project).await
+        self.save(who, "project.create", project).await
     }
 
-    async fn update(
+    pub(crate) async fn update(
         &self,
-        shared: &Arc<Shared>,
-        who: &Identity,
+        who: &str,
         update: UpdateProject,
     ) -> Result<ServerMessage, Refusal> {
-        let _turn = self.changing.lock().await;
-        let project = changed(self.get(update.project_id)?, update);
-        self.save(shared, who, "project.update", project).await
+        let target = update.project_id.to_string();
+        let done = self.do_update(who, update).await;
+        self.note_refusal(who, "project.update", &target, &done);
+        done
     }
 
-    async fn delete(
+    async fn do_update(&self, who: &str, update: UpdateProject) -> Result<ServerMessage, Refusal> {
+        let _turn = self.changing.lock().await;
+        let project = changed(self.get(update.project_id)?, update);
+        self.save(who, "project.update", project).await
+    }
+
+    pub(crate) async fn delete(
         &self,
-        shared: &Arc<Shared>,
-        who: &Identity,
+        who: &str,
         delete: OfProject,
     ) -> Result<ServerMessage, Refusal> {
+        let target = delete.project_id.to_string();
+        let done = self.do_delete(who, delete).await;
+        self.note_refusal(who, "project.delete", &target, &done);
+        done
+    }
+
+    async fn do_delete(&self, who: &str, delete: OfProject) -> Result<ServerMessage, Refusal> {
         let _turn = self.changing.lock().await;
         let id = self.get(delete.project_id)?.id;
-        keep(&shared.store, Change::Forget { kind: KIND.to_owned(), id: id.to_string() }).await?;
+        keep(&self.store, Change::Forget { kind: KIND.to_owned(), id: id.to_string() }).await?;
         self.lock().remove(&id);
-        shared.audit.note(&who.who, "project.delete", &id.to_string(), "done");
+        self.audit.note(who, "project.delete", &id.to_string(), "done");
         let removed = ServerMessage::ProjectRemoved(delete);
-        shared.events.tell(removed.clone());
+        self.events.tell(removed.clone());
         Ok(removed)
     }
 
     /// Keeps a project once it has been found to be one that can be used.
     async fn save(
         &self,
-        shared: &Arc<Shared>,
-        who: &Identity,
+        who: &str,
         what: &'static str,
         mut project: Project,
     ) -> Result<ServerMessage, Refusal> {
-        let user = users::user(&shared.settings, project.run_as_user.as_deref()).await?;
+        let user = users::user(&self.run_as, project.run_as_user.as_deref()).await?;
         let dir = working_dir(&project.working_dir, user.as_ref()).await?;
         project.working_dir = text(&dir)?;
-        keep(&shared.store, Change::Keep(fact(&project)?)).await?;
+        keep(&self.store, Change::Keep(fact(&project)?)).await?;
         self.lock().insert(project.id, project.clone());
-        shared.audit.note(&who.who, what, &project.id.to_string(), "done");
+        self.audit.note(who, what, &project.id.to_string(), "done");
         let saved = ServerMessage::ProjectSaved(ProjectSaved { project });
-        shared.events.tell(saved.clone());
+        self.events.tell(saved.clone());
         Ok(saved)
     }
 
-    fn all(&self) -> ServerMessage {
-        ServerMessage::ProjectList(ProjectList { projects: self.list() })
+    /// What was done has been noted already, with the project's id.
+    fn note_refusal(
+        &self,
+        who: &str,
+        what: &'static str,
+        target: &str,
+        done: &Result<ServerMessage, Refusal>,
+    ) {
+        if let Err(refusal) = done {
+            self.audit.note(who, what, target, &refusal.to_string());
+        }
     }
 
     fn lock(&self) -> MutexGuard<'_, BTreeMap<ProjectId, Project>> {
         self.known.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-/// What a message changes, for the audit log.
-fn change(message: &ClientMessage) -> (&'static str, String) {
-    match message {
-        ClientMessage::CreateProject(create) => ("project.create", create.working_dir.clone()),
-        ClientMessage::UpdateProject(update) => ("project.update", update.project_id.to_string()),
-        ClientMessage::DeleteProject(delete) => ("project.delete", delete.project_id.to_string()),
-        _ => ("project.other", String::new()),
     }
 }
 
@@ -245,33 +258,32 @@ fn read(fact: &Fact) -> Option<Project> {
 
 #[cfg(test)]
 mod tests {
-    use protocol::workspace::Role;
     use store::AuditStore as _;
 
     use super::*;
     use crate::testing;
 
-    fn who() -> Identity {
-        Identity { who: "key-1".to_owned(), role: Role::Write, member: None }
-    }
+    const WHO: &str = "key-1";
 
-    fn create(dir: &str) -> ClientMessage {
-        ClientMessage::CreateProject(CreateProject {
+    fn create(dir: &str) -> CreateProject {
+        CreateProject {
             name: "warren".to_owned(),
             working_dir: dir.to_owned(),
             env: BTreeMap::from([("PORT".to_owned(), "1".to_owned())]),
             run_as_user: None,
-        })
+        }
     }
 
     #[tokio::test]
     async fn a_project_is_made_changed_kept_and_removed() {
         let place = testing::Place::new();
         let workspace = place.start().await;
-        let shared = &workspace.0;
+        let projects = &workspace.0.projects;
         let dir = place.dir.path().to_str().unwrap();
-        let answer = async |message| shared.projects.answer(shared, &who(), message).await;
-        let Ok(ServerMessage::ProjectSaved(saved)) = answer(create(dir)).await else { panic!() };
+        let ServerMessage::ProjectSaved(saved) = projects.create(WHO, create(dir)).await.unwrap()
+        else {
+            panic!()
+        };
         let id = saved.project.id;
         let update = UpdateProject {
             project_id: id,
@@ -280,7 +292,7 @@ mod tests {
             run_as_user: Some(String::new()),
             env: None,
         };
-        answer(ClientMessage::UpdateProject(update)).await.unwrap();
+        projects.update(WHO, update).await.unwrap();
         workspace.shut_down().await;
         drop(workspace);
         let workspace = place.start().await;
@@ -288,32 +300,31 @@ mod tests {
         let kept = projects.get(id).unwrap();
         assert_eq!((&*kept.name, &*kept.working_dir, kept.env.len()), ("other", dir, 1));
         assert_eq!(projects.place(id).unwrap().dir, place.dir.path());
-        let delete = ClientMessage::DeleteProject(OfProject { project_id: id });
-        projects.answer(&workspace.0, &who(), delete.clone()).await.unwrap();
-        let again = projects.answer(&workspace.0, &who(), delete).await;
+        projects.delete(WHO, OfProject { project_id: id }).await.unwrap();
+        let again = projects.delete(WHO, OfProject { project_id: id }).await;
         assert!(matches!(again, Err(Refusal::UnknownProject(unknown)) if unknown == id));
         assert!(projects.list().is_empty());
         workspace.shut_down().await;
     }
 
     #[tokio::test]
-    async fn one_that_could_not_be_used_is_refused_and_not_kept() {
+    async fn an_unusable_project_is_refused_and_not_kept() {
         let place = testing::Place::new();
         let workspace = place.start().await;
-        let shared = &workspace.0;
+        let projects = &workspace.0.projects;
         for dir in ["src", "/no/such/directory", "/etc/passwd"] {
-            let refused = shared.projects.answer(shared, &who(), create(dir)).await.unwrap_err();
+            let refused = projects.create(WHO, create(dir)).await.unwrap_err();
             assert!(refused.to_string().contains(dir), "{refused}");
         }
-        // What is noted is written by a thread, and what cannot be written is lost.
-        shared.audit.flush();
+        // Notes are written by a thread of their own.
+        workspace.0.audit.flush();
         let noted = place.store.actions(9).unwrap();
         assert!(noted.iter().all(|it| it.what == "project.create" && it.outcome != "done"));
         assert_eq!(noted.len(), 3);
         place.store.fail_writes(true);
-        let unkept = shared.projects.answer(shared, &who(), create("/")).await;
+        let unkept = projects.create(WHO, create("/")).await;
         assert!(matches!(unkept, Err(Refusal::Store(_))));
-        assert!(shared.projects.list().is_empty());
+        assert!(projects.list().is_empty());
         place.store.fail_writes(false);
         workspace.shut_down().await;
     }

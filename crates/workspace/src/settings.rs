@@ -1,6 +1,11 @@
 //! Where the workspace keeps things, and its bounds.
 
-use std::{collections::BTreeMap, path::PathBuf, time::Duration};
+use std::{
+    collections::BTreeMap,
+    path::PathBuf,
+    sync::{Arc, Mutex, PoisonError},
+    time::Duration,
+};
 
 use base::Secret;
 use session::viewer::PATIENCE;
@@ -67,6 +72,24 @@ pub struct AgentSettings {
 pub struct Gateway {
     /// Its base, without a path: `http://127.0.0.1:9178`.
     pub url: String,
+}
+
+/// The gateway, which is known once the server listens.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct GatewaySlot(Arc<Mutex<Option<Gateway>>>);
+
+impl GatewaySlot {
+    pub(crate) fn new(gateway: Option<Gateway>) -> Self {
+        Self(Arc::new(Mutex::new(gateway)))
+    }
+
+    pub(crate) fn set(&self, gateway: Gateway) {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(gateway);
+    }
+
+    pub(crate) fn get(&self) -> Option<Gateway> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
 }
 
 impl Settings {

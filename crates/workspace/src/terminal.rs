@@ -20,13 +20,15 @@ use tokio::{
     task::JoinHandle,
     time::timeout,
 };
+use tracing::Instrument as _;
 
 use crate::{
+    command::CommandLine,
     engine::{Engine, PermissionAnswer},
+    host::EngineHost,
     refusal::Refusal,
     sessions::{Facts, Feed},
     users,
-    work::Shared,
 };
 
 /// What was typed and has not been read: so many messages, and so many bytes.
@@ -45,27 +47,27 @@ const PASTE: (&str, &str) = ("\x1b[200~", "\x1b[201~");
 
 /// Starts a command in a terminal, as the session's user, in its working directory.
 pub(crate) async fn start(
-    shared: &Arc<Shared>,
+    host: &EngineHost,
     facts: &Facts,
-    (program, args, env): (String, Vec<String>, Vec<(String, String)>),
+    line: CommandLine,
     size: Size,
     feed: Feed,
 ) -> Result<Box<dyn Engine>, Refusal> {
-    let run_as = users::user(&shared.settings, facts.run_as_user.as_deref()).await?;
+    let run_as = users::user(&host.settings.run_as, facts.run_as_user.as_deref()).await?;
     let user = run_as.clone().map_or_else(users::current, Ok)?;
     let command = Command {
         id: facts.id.uuid(),
-        program: program.into(),
-        args: args.into_iter().map(OsString::from).collect(),
-        env: process::clean_environment(&env, &user),
+        program: line.program.into(),
+        args: line.args.into_iter().map(OsString::from).collect(),
+        env: process::clean_environment(&line.env, &user),
         working_dir: facts.working_dir.clone().into(),
         stdio: Stdio::Terminal { cols: size.cols(), rows: size.rows() },
         run_as,
-        max_processes: shared.settings.max_processes,
+        max_processes: host.settings.max_processes,
     };
-    let child = shared.supervisor.spawn(command).await;
+    let child = host.supervisor.spawn(command).await;
     let child = child.map_err(|error| Refusal::failed(&error))?;
-    let running = Running::new(child, feed, shared.settings.stop_grace)?;
+    let running = Running::new(child, feed, host.settings.stop_grace)?;
     Ok(Box::new(running))
 }
 
@@ -91,7 +93,9 @@ impl Running {
         let (reader, writer) = terminal.split();
         let (keys, typed) = mpsc::channel(WAITING);
         let waiting = Arc::new(AtomicUsize::new(0));
-        let typing = tokio::spawn(pass_on(typed, writer.clone(), Arc::clone(&waiting)));
+        let typing = tokio::spawn(
+            pass_on(typed, writer.clone(), Arc::clone(&waiting)).instrument(feed.span()),
+        );
         let (ending, over) = watch::channel(false);
         let running = Self {
             handle: child.handle(),
@@ -103,7 +107,9 @@ impl Running {
             feed: feed.clone(),
         };
         let writer = Arc::clone(&running.writer);
-        tokio::spawn(Watch { child, reader, feed, grace, writer, typing, ending }.run());
+        let span = feed.span();
+        let watch = Watch { child, reader, feed, grace, writer, typing, ending };
+        tokio::spawn(watch.run().instrument(span));
         Ok(running)
     }
 }

@@ -5,12 +5,12 @@ use std::path::PathBuf;
 use process::User;
 use tokio::task;
 
-use crate::{refusal::Refusal, settings::Settings};
+use crate::refusal::Refusal;
 
 /// As [`find`], where nothing may block.
-pub(crate) async fn user(settings: &Settings, name: Option<&str>) -> Result<Option<User>, Refusal> {
+pub(crate) async fn user(run_as: &[String], name: Option<&str>) -> Result<Option<User>, Refusal> {
     let Some(name) = name.map(str::to_owned) else { return Ok(None) };
-    let allowed = settings.run_as.clone();
+    let allowed = run_as.to_vec();
     let found = task::spawn_blocking(move || find(&allowed, Some(&name))).await;
     found.map_err(|error| Refusal::failed(&error))?
 }
@@ -58,25 +58,24 @@ fn not_allowed(name: &str) -> Refusal {
 mod tests {
     use super::*;
 
-    fn settings(allowed: &[&str]) -> Settings {
-        let run_as = allowed.iter().map(|name| (*name).to_owned()).collect();
-        Settings { run_as, ..Settings::new("/nowhere".into()) }
+    fn allowed(names: &[&str]) -> Vec<String> {
+        names.iter().map(|name| (*name).to_owned()).collect()
     }
 
     #[tokio::test]
-    async fn who_is_not_in_the_list_is_refused_with_the_name_of_the_setting() {
-        let refused = user(&settings(&["alice"]), Some("nobody")).await.unwrap_err();
+    async fn a_refused_user_is_told_the_setting() {
+        let refused = user(&allowed(&["alice"]), Some("nobody")).await.unwrap_err();
         assert!(refused.to_string().contains("run_as_users"), "{refused}");
-        let unknown = user(&settings(&["no-such-user"]), Some("no-such-user")).await.unwrap_err();
+        let unknown = user(&allowed(&["no-such-user"]), Some("no-such-user")).await.unwrap_err();
         assert!(unknown.to_string().contains("no-such-user"), "{unknown}");
     }
 
     #[tokio::test]
-    async fn who_is_in_the_list_is_found_and_the_daemon_itself_needs_no_list() {
-        let found = user(&settings(&["nobody"]), Some("nobody")).await.unwrap();
+    async fn listed_users_are_found_and_the_daemons_own_needs_no_list() {
+        let found = user(&allowed(&["nobody"]), Some("nobody")).await.unwrap();
         assert_eq!(found.map(|user| user.name), Some("nobody".to_owned()));
         let own = current().unwrap().name;
-        assert_eq!(user(&settings(&[]), Some(&own)).await.unwrap(), None);
-        assert_eq!(user(&settings(&[]), None).await.unwrap(), None);
+        assert_eq!(user(&allowed(&[]), Some(&own)).await.unwrap(), None);
+        assert_eq!(user(&allowed(&[]), None).await.unwrap(), None);
     }
 }

@@ -1,32 +1,37 @@
-//! The whole: parts that know each other, and the way in.
+//! The whole workspace: its parts put together, and the way in.
 
 use std::{
     fs::DirBuilder,
     net::IpAddr,
     os::unix::fs::DirBuilderExt as _,
     path::{Path, PathBuf},
-    sync::{
-        Arc, Mutex, PoisonError,
-        atomic::{AtomicUsize, Ordering},
-    },
+    sync::{Arc, atomic::Ordering},
 };
 
 use access::{Keys, LocalRules};
-use files::write::Unfinished;
+use files::{Git, write::Unfinished};
 use http::{Request, Response};
 use store::{AuditStore, StoreError, WorkspaceStore};
 use tokio::task;
 
 use crate::{
-    Gateway,
-    agents::Agents,
+    agents::args::ArgRules,
     audit::Audit,
+    counts::Counts,
+    engines::Engines,
     events::Events,
+    host::EngineHost,
     projects::Projects,
     sessions::Sessions,
-    settings::Settings,
-    socket::{self, Door},
-    teams::Teams,
+    settings::{Gateway, GatewaySlot, Settings},
+    socket::{
+        accept,
+        admission::Admission,
+        node_id::node_id,
+        project_files::ProjectFiles,
+        services::{Node, Services, WatchBudget},
+    },
+    teams::{Outside, Teams},
 };
 
 /// The file in which files that are being written are noted.
@@ -48,27 +53,18 @@ pub struct Parts {
 
 /// The workspace of this machine.
 #[derive(Clone)]
-pub struct Workspace(pub(crate) Arc<Shared>);
+pub struct Workspace(pub(crate) Arc<Whole>);
 
-/// What all parts of the workspace share.
-pub(crate) struct Shared {
-    pub(crate) settings: Settings,
-    pub(crate) store: Arc<dyn WorkspaceStore>,
-    pub(crate) keys: Keys,
-    pub(crate) local: LocalRules,
-    pub(crate) supervisor: process::Supervisor,
-    pub(crate) events: Events,
-    pub(crate) audit: Audit,
-    pub(crate) projects: Projects,
+/// The parts, which know each other only through what each was given.
+pub(crate) struct Whole {
+    pub(crate) host: Arc<EngineHost>,
+    pub(crate) audit: Arc<Audit>,
+    pub(crate) projects: Arc<Projects>,
     pub(crate) sessions: Sessions,
-    pub(crate) agents: Agents,
-    pub(crate) teams: Teams,
-    pub(crate) door: Door,
-    /// The list of files that are being written; `None` if it cannot be kept.
-    pub(crate) unfinished: Option<Arc<Unfinished>>,
-    /// Connections of clients.
-    pub(crate) clients: AtomicUsize,
-    gateway: Mutex<Option<Gateway>>,
+    pub(crate) teams: Arc<Teams>,
+    pub(crate) admission: Arc<Admission>,
+    /// Sessions hold it weakly, because engines and teams lead back to them.
+    _engines: Arc<Engines>,
 }
 
 /// Why the workspace cannot start.
@@ -90,21 +86,6 @@ pub enum StartError {
     },
 }
 
-/// What health and metrics show.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Counts {
-    /// Connections of clients.
-    pub clients: usize,
-    /// Sessions, those that have ended among them.
-    pub sessions: usize,
-    /// Sessions with a process.
-    pub live: usize,
-    /// Bytes of output since the start.
-    pub output_bytes: u64,
-    /// Times that a client fell behind and was given a snapshot.
-    pub resyncs: u64,
-}
-
 impl Workspace {
     /// Starts the supervisor, and finds what was kept.
     ///
@@ -113,72 +94,105 @@ impl Workspace {
     pub async fn start(settings: Settings, parts: Parts) -> Result<Self, StartError> {
         prepare(&settings.dir)?;
         let supervisor = supervise(&parts, &settings).await?;
-        let shared = Shared::new(settings, parts, supervisor);
-        shared.restore().await?;
-        Ok(Self(shared))
+        let store = Arc::clone(&parts.store);
+        let (whole, outside) = Whole::new(Arc::new(settings), parts, supervisor);
+        // Sessions need the projects' environments, and teams their sessions.
+        let projects = Arc::clone(&whole.projects);
+        task::spawn_blocking(move || projects.restore()).await.unwrap_or(Ok(()))?;
+        whole.sessions.restore(Arc::clone(&store)).await?;
+        whole.teams.restore(store, &outside).await?;
+        Ok(Self(Arc::new(whole)))
     }
 
     /// Answers a request for an upgrade: `101`, and a link of its own task. Pages of other origins,
     /// and what is no proper upgrade, are refused.
     pub fn connect<B>(&self, request: &mut Request<B>, from: IpAddr) -> Response<String> {
-        socket::connect(&self.0, request, from)
+        accept::connect(&self.0.admission, request, from)
     }
 
     /// What it is doing and has done.
     pub fn counts(&self) -> Counts {
-        let clients = self.0.clients.load(Ordering::Relaxed);
+        let clients = self.0.admission.connected.load(Ordering::Relaxed);
         Counts { clients, ..self.0.sessions.counts() }
     }
 
     /// Tells agents where this server is, once that is known.
     pub fn set_gateway(&self, gateway: Gateway) {
-        *self.0.gateway.lock().unwrap_or_else(PoisonError::into_inner) = Some(gateway);
+        self.0.host.gateway.set(gateway);
+    }
+
+    /// Says goodbye to every client, and takes no new ones.
+    pub async fn disconnect(&self) {
+        accept::close(&self.0.admission).await;
     }
 
     /// Ends every process, and returns when all that was to be kept is written.
     pub async fn shut_down(&self) {
+        let whole = &self.0;
         self.disconnect().await;
-        self.0.teams.flush().await;
-        self.0.sessions.shut_down().await;
-        self.0.supervisor.shutdown(self.0.settings.stop_grace).await;
-        let shared = Arc::clone(&self.0);
-        let _flushed = task::spawn_blocking(move || shared.audit.flush()).await;
+        whole.teams.flush().await;
+        whole.sessions.shut_down().await;
+        whole.host.supervisor.shutdown(whole.host.settings.stop_grace).await;
+        let audit = Arc::clone(&whole.audit);
+        let _flushed = task::spawn_blocking(move || audit.flush()).await;
     }
 }
 
-impl Shared {
-    fn new(settings: Settings, parts: Parts, supervisor: process::Supervisor) -> Arc<Self> {
+impl Whole {
+    /// Builds the parts from the ground up; each is given what it uses.
+    fn new(
+        settings: Arc<Settings>,
+        parts: Parts,
+        supervisor: process::Supervisor,
+    ) -> (Self, Outside) {
+        let Parts { store, audit, keys, local, supervisor: _ } = parts;
         let events = Events::default();
-        Arc::new_cyclic(|shared| Self {
-            sessions: Sessions::new(&settings, &parts.store, &events, shared.clone()),
-            gateway: Mutex::new(settings.agents.gateway.clone()),
-            projects: Projects::new(settings.run_as.clone()),
-            agents: Agents::new(&settings.agents),
-            teams: Teams::default(),
-            door: Door::new(&settings, &parts.keys),
-            audit: Audit::new(parts.audit),
-            unfinished: unfinished(&settings.dir),
-            clients: AtomicUsize::new(0),
-            store: parts.store,
-            keys: parts.keys,
-            local: parts.local,
-            settings,
+        let audit = Arc::new(Audit::new(audit));
+        let gateway = GatewaySlot::new(settings.agents.gateway.clone());
+        let arg_rules = ArgRules::new(&settings.agents.allowed_args);
+        let projects = Arc::new(Projects::new(
+            settings.run_as.clone(),
+            Arc::clone(&store),
+            Arc::clone(&audit),
+            events.clone(),
+        ));
+        let teams = Arc::new(Teams::default());
+        let host = Arc::new(EngineHost {
+            settings: Arc::clone(&settings),
             supervisor,
+            keys: keys.clone(),
+            projects: Arc::clone(&projects),
+            gateway: gateway.clone(),
+            tokens: teams.tokens(),
+        });
+        let engines = Arc::new(Engines {
+            host: Arc::clone(&host),
+            events: events.clone(),
+            teams: Arc::clone(&teams),
+        });
+        let weak_engines = Arc::downgrade(&engines);
+        let sessions = Sessions::new(&settings, &store, &events, weak_engines);
+        let outside = Outside {
+            sessions: sessions.downgrade(),
+            arg_rules: arg_rules.clone(),
+            events: events.clone(),
+            audit: Arc::clone(&audit),
+        };
+        let services = Services {
+            sessions: sessions.clone(),
+            projects: Arc::clone(&projects),
+            teams: teams.requests(&outside),
+            arg_rules,
+            audit: Arc::clone(&audit),
             events,
-        })
-    }
-
-    async fn restore(self: &Arc<Self>) -> Result<(), StartError> {
-        let shared = Arc::clone(self);
-        let projects = task::spawn_blocking(move || shared.projects.restore(&*shared.store));
-        projects.await.unwrap_or(Ok(()))?;
-        self.sessions.restore(self).await?;
-        Ok(self.teams.restore(self).await?)
-    }
-
-    /// This server, as agents reach it, if that is known.
-    pub(crate) fn gateway(&self) -> Option<Gateway> {
-        self.gateway.lock().unwrap_or_else(PoisonError::into_inner).clone()
+            files: Arc::new(ProjectFiles::new(Arc::clone(&projects), unfinished(&settings.dir))),
+            git: Git::default(),
+            watches: WatchBudget::default(),
+            node: Node { id: node_id(&settings.dir), gateway },
+        };
+        let admission = Arc::new(Admission::new(&settings, &keys, local, services));
+        let whole = Self { host, audit, projects, sessions, teams, admission, _engines: engines };
+        (whole, outside)
     }
 }
 

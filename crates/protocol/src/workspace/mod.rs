@@ -9,7 +9,7 @@
 //! - [`ids`]: ids of sessions, projects, teams, waits and permission requests
 //! - [`limits`]: what the fields of requests may hold, and how long things may take
 //! - [`frame`]: the binary frame that output goes in
-//! - [`role`]: who may send which request
+//! - [`role`]: the roles that a client can have
 //! - [`base64`]: bytes inside of messages
 
 pub mod base64;
@@ -26,8 +26,8 @@ pub mod team;
 
 pub use client::{
     AgentEvent, BadMessage, ChangeStatus, ClientMessage, FileEntry, FileKind, GitChange, GitStatus,
-    InboxMessage, Notice, NoticeLevel, PermissionOutcome, Problem, ServerMessage, SessionSnapshot,
-    TurnOutcome, decode_reply, decode_request,
+    InboxMessage, Notice, NoticeLevel, PermissionOutcome, Problem, ReplyKind, RequestKind,
+    ServerMessage, SessionSnapshot, TurnOutcome, decode_reply, decode_request,
 };
 pub use cluster::{ClusterMember, ClusterStatus};
 pub use frame::{BadFrame, OutputFrame};

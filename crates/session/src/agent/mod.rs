@@ -8,22 +8,22 @@
 //!   [`open`]: the dialect of a provider by its name; [`interactive`]: its own interface
 //! - [`Settings`]: model, working directory, permissions, gateway and MCP servers of a session
 //! - [`Launch`]: a command line and what goes with it
-//! - [`Event`]: what an agent does, said the same for all dialects
+//! - [`Usage`]: what a turn used; what happens in it are the protocol's events
 
 mod dialect;
-mod event;
 mod launch;
 mod settings;
 mod turns;
+mod usage;
 
 pub use dialect::{
     AcpCommand, Decision, Dialect, Ended, Halt, Heard, KNOWN, Known, Said, Start, interactive,
     known, open,
 };
-pub use event::{Event, Outcome, Usage};
 pub use launch::{Exit, Launch, PrivateFile, Signal};
 pub use settings::{BadSettings, Gateway, McpServer, PermissionMode, Settings};
 pub use turns::{
-    Config, Input, MAX_LINE, MAX_PENDING, MAX_PROMPT, MAX_QUEUED, Output, Pending, Resolution,
-    TurnEnd, Turns, TurnsError,
+    Config, Input, MAX_LINE, MAX_PENDING, MAX_PROMPT, MAX_QUEUED, Output, Pending, TurnEnd, Turns,
+    TurnsError,
 };
+pub use usage::Usage;

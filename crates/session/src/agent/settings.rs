@@ -23,7 +23,7 @@ pub struct Settings {
     /// Where it finds its model, if not at its maker's.
     pub gateway: Option<Gateway>,
     /// What the resumed conversation took so far, as the last [`crate::agent::Output::Used`] had it.
-    pub used: super::Usage,
+    pub used: super::usage::Usage,
 }
 
 /// What an agent may do unasked.

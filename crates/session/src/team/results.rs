@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use protocol::workspace::TurnOutcome;
 use uuid::Uuid;
 
 use super::{
@@ -16,24 +17,13 @@ const SHORT: usize = 16 << 10;
 /// What stands at the end of a text that was cut.
 const CUT: &str = "\n[cut: the result was too long]";
 
-/// How a turn ended.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Outcome {
-    /// By itself.
-    Completed,
-    /// Somebody interrupted it.
-    Interrupted,
-    /// It went wrong.
-    Failed,
-}
-
 /// A turn that ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Ended {
     /// Which of the session's turns: they ascend.
     pub turn: u64,
     /// How.
-    pub outcome: Outcome,
+    pub outcome: TurnOutcome,
     /// The agent's last words, or what went wrong.
     pub text: String,
 }
@@ -157,7 +147,12 @@ impl Teams {
         }
         if let Some(open) = seat.kept.turn {
             let text = "the turn was never said to have ended".to_owned();
-            self.end(place, Ended { turn: open.number, outcome: Outcome::Failed, text }, at, out);
+            self.end(
+                place,
+                Ended { turn: open.number, outcome: TurnOutcome::Failed, text },
+                at,
+                out,
+            );
         }
         if let Some(seat) = self.seat_mut(place) {
             seat.kept.start(turn);
@@ -170,7 +165,7 @@ impl Teams {
         let Some(turn) = seat.kept.turn.take_if(|turn| turn.number == ended.turn) else { return };
         out.change(Key::member(place.team, place.session));
         if !turn.reported {
-            let success = ended.outcome == Outcome::Completed;
+            let success = ended.outcome == TurnOutcome::Completed;
             let (turn, answers, text) = (Some(turn.number), turn.answers, ended.text);
             self.add_result(place, Found { turn, answers, success, text }, at, out);
         }

@@ -11,6 +11,8 @@ use std::{
     time::{Duration, Instant},
 };
 
+use protocol::workspace::TurnOutcome;
+
 use super::*;
 
 /// A team whose leader and workers have ids that are easy to read.
@@ -117,14 +119,14 @@ impl Shell {
         self.did(effects);
     }
 
-    fn end(&mut self, session: Uuid, turn: u64, outcome: Outcome, text: &str) {
+    fn end(&mut self, session: Uuid, turn: u64, outcome: TurnOutcome, text: &str) {
         let ended = Ended { turn, outcome, text: text.to_owned() };
         let effects = self.teams.turn_ended(session, ended, self.at);
         self.did(effects);
     }
 
     fn complete(&mut self, session: Uuid, turn: u64, text: &str) {
-        self.end(session, turn, Outcome::Completed, text);
+        self.end(session, turn, TurnOutcome::Completed, text);
     }
 
     fn report(&mut self, worker: Uuid, result: &str) -> Result<String, TeamError> {

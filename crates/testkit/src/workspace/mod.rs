@@ -27,7 +27,7 @@ pub use samples::sample;
 
 /// The `type` of every message that a client may say.
 pub fn client_messages() -> &'static [&'static str] {
-    protocol::workspace::ClientMessage::NAMES
+    protocol::workspace::RequestKind::NAMES
 }
 
 /// Bytes, as messages have them.

@@ -14,10 +14,7 @@ use session::agent::{Said, open};
 use tokio::{task, time::sleep};
 
 use super::{subject::Subject, transcript::Transcript};
-use crate::{
-    agents::running::said,
-    sessions::{Facts, Feed, Followed},
-};
+use crate::sessions::{Facts, Feed, Followed};
 
 /// How often it is looked for what is new in a transcript.
 const BETWEEN: Duration = Duration::from_millis(300);
@@ -115,7 +112,7 @@ impl Follower {
 
 fn event(said: Said) -> Option<AgentEvent> {
     match said {
-        Said::Event(event) => Some(said::event(event)),
+        Said::Event(event) => Some(event),
         _ => None,
     }
 }

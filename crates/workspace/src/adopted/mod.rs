@@ -29,21 +29,21 @@ use tokio::task;
 use self::{subject::Subject, watched::Watched};
 use crate::{
     engine::Engine,
+    host::EngineHost,
     refusal::Refusal,
     sessions::{Facts, Feed},
-    work::Shared,
 };
 
 /// Takes a process under watch. `facts.adopted` has its pid; its start time is checked if it is
 /// there, and found out (returned) if not.
 pub(crate) async fn start(
-    shared: &Arc<Shared>,
+    host: &Arc<EngineHost>,
     facts: &Facts,
     feed: Feed,
 ) -> Result<(Box<dyn Engine>, u64), Refusal> {
     let (pid, start_time) =
         facts.adopted.ok_or_else(|| Refusal::invalid("no process was named"))?;
-    if [1, std::process::id(), shared.supervisor.pid()].contains(&pid) {
+    if [1, std::process::id(), host.supervisor.pid()].contains(&pid) {
         return Err(Refusal::Invalid(format!(
             "process {pid} is the daemon's own, or the system's"
         )));
@@ -53,10 +53,10 @@ pub(crate) async fn start(
         start_time => Adopted::open_again(pid, start_time),
     };
     let process = Arc::new(process.map_err(|error| Refusal::failed(&error))?);
-    let (asked, run_as) = (Arc::clone(&process), shared.settings.run_as.clone());
+    let (asked, run_as) = (Arc::clone(&process), host.settings.run_as.clone());
     let subject = task::spawn_blocking(move || Subject::new(&asked, &run_as)).await;
     let subject = subject.map_err(|error| Refusal::failed(&error))??;
     let start_time = process.start_time();
-    let watched = Watched::new(shared, facts, feed, process, subject);
+    let watched = Watched::new(host, facts, feed, process, subject);
     Ok((Box::new(watched), start_time))
 }

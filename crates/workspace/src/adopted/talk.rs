@@ -4,14 +4,15 @@ use std::sync::{Arc, OnceLock, Weak};
 
 use protocol::workspace::AgentEvent;
 use tokio::{sync::mpsc, task};
+use tracing::Instrument as _;
 
 use super::{following::Found, subject::Subject, transcript::Transcript};
 use crate::{
     agents::{plan::Plan, running::Running},
     engine::Engine as _,
+    host::EngineHost,
     refusal::Refusal,
     sessions::{Facts, Feed},
-    work::Shared,
 };
 
 /// Prompts that may wait until the conversation is gone on with.
@@ -25,7 +26,7 @@ pub(super) struct Talk {
 
 /// Who answers.
 struct Listener {
-    shared: Weak<Shared>,
+    host: Weak<EngineHost>,
     facts: Facts,
     feed: Feed,
     subject: Subject,
@@ -35,7 +36,7 @@ struct Listener {
 
 impl Talk {
     pub(super) fn new(
-        shared: &Arc<Shared>,
+        host: &Arc<EngineHost>,
         facts: &Facts,
         feed: Feed,
         subject: Subject,
@@ -44,14 +45,15 @@ impl Talk {
         let (prompts, prompted) = mpsc::channel(WAITING);
         let agent = Arc::default();
         let listener = Listener {
-            shared: Arc::downgrade(shared),
+            host: Arc::downgrade(host),
             facts: facts.clone(),
             feed,
             subject,
             followed,
             agent: Arc::clone(&agent),
         };
-        tokio::spawn(listener.run(prompted));
+        let span = listener.feed.span();
+        tokio::spawn(listener.run(prompted).instrument(span));
         Self { prompts, agent }
     }
 
@@ -84,13 +86,13 @@ impl Listener {
         if let Some(agent) = self.agent.get() {
             return Ok(agent);
         }
-        let shared = self.shared.upgrade();
-        let shared = shared.ok_or_else(|| Refusal::Failed("the workspace has ended".to_owned()))?;
+        let host = self.host.upgrade();
+        let host = host.ok_or_else(|| Refusal::Failed("the workspace has ended".to_owned()))?;
         let conversation = self.conversation().await?;
-        let mut plan = Plan::new(&shared, &self.facts_with(conversation))?;
+        let mut plan = Plan::new(&host, &self.facts_with(conversation))?;
         let config = self.subject.claude.as_ref().and_then(|claude| claude.config.clone());
         plan.add_env(config.map(|config| ("CLAUDE_CONFIG_DIR".to_owned(), config)));
-        Ok(self.agent.get_or_init(|| Running::new(&shared, plan, self.feed.clone())))
+        Ok(self.agent.get_or_init(|| Running::new(&host, plan, self.feed.clone())))
     }
 
     /// The copy that an earlier daemon went on with, if it is there, else a new one. It is written down

@@ -122,7 +122,7 @@ async fn one_that_has_ended_while_the_daemon_was_away_is_exited() {
 async fn one_that_is_not_there_or_is_the_daemons_own_is_refused() {
     let rig = Rig::new();
     let workspace = rig.place.start().await;
-    let own = [1, std::process::id(), workspace.0.supervisor.pid()];
+    let own = [1, std::process::id(), workspace.0.host.supervisor.pid()];
     for pid in own {
         let refused = adopt(&workspace, &rig, pid).await.unwrap_err();
         assert!(refused.contains("own"), "{refused}");

@@ -1,27 +1,24 @@
 //! The engine of a process that was adopted.
 
-use std::{
-    sync::{Arc, Weak},
-    time::Duration,
-};
+use std::{sync::Arc, time::Duration};
 
 use bytes::Bytes;
 use futures_util::{FutureExt as _, future::BoxFuture};
 use process::Adopted;
 use session::size::Size;
 use tokio::task::JoinHandle;
+use tracing::Instrument as _;
 
 use super::{following::Follower, subject::Subject, talk::Talk};
 use crate::{
     engine::{Engine, PermissionAnswer},
+    host::EngineHost,
     refusal::Refusal,
     sessions::{Facts, Feed},
-    work::Shared,
 };
 
 /// A process that was adopted.
 pub(super) struct Watched {
-    shared: Weak<Shared>,
     process: Arc<Adopted>,
     feed: Feed,
     grace: Duration,
@@ -33,7 +30,7 @@ pub(super) struct Watched {
 
 impl Watched {
     pub(super) fn new(
-        shared: &Arc<Shared>,
+        host: &Arc<EngineHost>,
         facts: &Facts,
         feed: Feed,
         process: Arc<Adopted>,
@@ -43,13 +40,14 @@ impl Watched {
         let follower = Follower::new(facts, feed.clone(), subject.clone());
         let found = follower.found();
         Self {
-            shared: Arc::downgrade(shared),
-            talk: is_claude.then(|| Talk::new(shared, facts, feed.clone(), subject, found)),
-            watching: tokio::spawn(watch(Arc::clone(&process), feed.clone())),
-            following: is_claude.then(|| tokio::spawn(follower.run())),
+            talk: is_claude.then(|| Talk::new(host, facts, feed.clone(), subject, found)),
+            watching: tokio::spawn(
+                watch(Arc::clone(&process), feed.clone()).instrument(feed.span()),
+            ),
+            following: is_claude.then(|| tokio::spawn(follower.run().instrument(feed.span()))),
             process,
             feed,
-            grace: shared.settings.stop_grace,
+            grace: host.settings.stop_grace,
         }
     }
 
@@ -68,8 +66,7 @@ impl Watched {
     /// Whether it is the session that ends, rather than the daemon: what was not started by the
     /// daemon does not end with it.
     fn is_killed(&self) -> bool {
-        let Some(shared) = self.shared.upgrade() else { return false };
-        shared.sessions.info(self.feed.session()).is_err()
+        self.feed.is_removed()
     }
 
     async fn kill(&self) {

@@ -4,6 +4,8 @@
 //! below administrators have a list, and no value ever stands alone, where it could be taken for a
 //! flag: `--flag value` becomes `--flag=value`.
 
+use std::sync::Arc;
+
 use session::agent::PermissionMode;
 
 use crate::refusal::Refusal;
@@ -31,12 +33,25 @@ pub(super) struct Args {
     pub(super) permissions: PermissionMode,
 }
 
+/// The arguments that callers below administrators may give.
+#[derive(Clone)]
+pub(crate) struct ArgRules {
+    allowed: Arc<[String]>,
+}
+
+impl ArgRules {
+    pub(crate) fn new(allowed: &[String]) -> Self {
+        Self { allowed: allowed.into() }
+    }
+
+    /// Refuses arguments that this caller may not give to an agent.
+    pub(crate) fn check(&self, args: &[String], administrator: bool) -> Result<(), Refusal> {
+        check(args, &self.allowed, administrator)
+    }
+}
+
 /// Refuses what is not on the list, for callers below administrators; and for all what has no form.
-pub(super) fn check(
-    args: &[String],
-    allowed: &[String],
-    administrator: bool,
-) -> Result<(), Refusal> {
+fn check(args: &[String], allowed: &[String], administrator: bool) -> Result<(), Refusal> {
     read(args)?;
     let joined = joined(args)?;
     let refused = joined.iter().find(|arg| !administrator && !is_allowed(arg, allowed));

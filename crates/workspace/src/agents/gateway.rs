@@ -5,7 +5,11 @@ use access::{Keys, Moment, credential::new_token};
 use base::{KeyId, KeyScope, Secret};
 use protocol::workspace::SessionId;
 
-use crate::{AgentSettings, refusal::Refusal, sessions::Facts, work::Shared};
+use crate::{
+    refusal::Refusal,
+    sessions::Facts,
+    settings::{AgentSettings, GatewaySlot},
+};
 
 /// What a model's name begins with that is one of this server's.
 const OWN: &str = "warren:";
@@ -67,10 +71,10 @@ impl SessionKey {
     /// What an agent of this key is started with.
     pub(crate) fn gateway(
         &self,
-        shared: &Shared,
+        gateway: &GatewaySlot,
         model: &str,
     ) -> Result<session::agent::Gateway, Refusal> {
-        let server = shared.gateway().ok_or_else(not_known)?;
+        let server = gateway.get().ok_or_else(not_known)?;
         Ok(session::agent::Gateway {
             base_url: server.url.trim_end_matches('/').to_owned(),
             key: self.secret.clone(),

@@ -5,10 +5,10 @@ use std::{
     env,
     ffi::{OsStr, OsString},
     path::{Path, PathBuf},
-    sync::Arc,
 };
 
 use process::User;
+use protocol::workspace::TeamId;
 use session::agent::{AcpCommand, Dialect, Launch, McpServer, Settings, interactive, open};
 
 use super::{
@@ -16,9 +16,8 @@ use super::{
     gateway::{Model, SessionKey},
     private::Private,
     programs::Search,
-    running::said,
 };
-use crate::{AgentSettings, refusal::Refusal, sessions::Facts, teams::Member, users, work::Shared};
+use crate::{host::EngineHost, refusal::Refusal, sessions::Facts, settings::AgentSettings, users};
 
 /// What an agent is started with, as far as it is known before it is.
 pub(crate) struct Plan {
@@ -37,10 +36,10 @@ pub(crate) struct Plan {
 impl Plan {
     /// Finds out what an agent is to be started with, and refuses what could not be. It looks at a
     /// few files, and asks for a user where one is named.
-    pub(crate) fn new(shared: &Arc<Shared>, facts: &Facts) -> Result<Self, Refusal> {
-        let settings = &shared.settings;
+    pub(crate) fn new(host: &EngineHost, facts: &Facts) -> Result<Self, Refusal> {
+        let settings = &host.settings;
         let run_as = users::find(&settings.run_as, facts.run_as_user.as_deref())?;
-        let project = facts.project_id.and_then(|id| shared.projects.get(id).ok());
+        let project = facts.project_id.and_then(|id| host.projects.get(id).ok());
         let env = project.map(|project| project.env).unwrap_or_default();
         let acp = configured(&settings.agents);
         let program = program(&settings.agents, facts, &acp, run_as.as_ref(), &env)?;
@@ -54,18 +53,20 @@ impl Plan {
             program,
             acp,
         };
-        let settings = plan.settings(shared, None, Vec::new())?;
+        let settings = plan.settings(host, None, Vec::new())?;
         open(&facts.provider, &plan.acp, settings).map_err(|bad| Refusal::failed(&bad))?;
         Ok(plan)
     }
 
-    /// The agent's dialect, and the key that it has as long as it is spoken.
+    /// The agent's dialect, and the key that it has as long as it is spoken. A session may have joined
+    /// its team since the plan was made, so the caller says which.
     pub(crate) fn dialect(
         &self,
-        shared: &Arc<Shared>,
+        host: &EngineHost,
+        team: Option<TeamId>,
     ) -> Result<(Box<dyn Dialect>, Option<SessionKey>), Refusal> {
-        let key = self.key(shared);
-        let settings = self.settings(shared, key.as_ref(), self.team(shared))?;
+        let key = self.key(host);
+        let settings = self.settings(host, key.as_ref(), self.team(host, team))?;
         let dialect = open(&self.facts.provider, &self.acp, settings);
         Ok((dialect.map_err(|bad| Refusal::failed(&bad))?, key))
     }
@@ -73,10 +74,10 @@ impl Plan {
     /// What a person at a terminal gets.
     pub(crate) fn interactive(
         &self,
-        shared: &Arc<Shared>,
+        host: &EngineHost,
     ) -> Result<(Launch, Option<SessionKey>), Refusal> {
-        let key = self.key(shared);
-        let settings = self.settings(shared, key.as_ref(), self.team(shared))?;
+        let key = self.key(host);
+        let settings = self.settings(host, key.as_ref(), self.team(host, self.facts.team_id))?;
         let launch = interactive(&self.facts.provider, settings);
         Ok((launch.map_err(|bad| Refusal::failed(&bad))?, key))
     }
@@ -91,29 +92,25 @@ impl Plan {
         self.env.extend(env);
     }
 
-    fn key(&self, shared: &Shared) -> Option<SessionKey> {
+    fn key(&self, host: &EngineHost) -> Option<SessionKey> {
         let is_ours = matches!(self.model, Model::Ours(_));
-        is_ours.then(|| SessionKey::new(&shared.keys, self.facts.id))
+        is_ours.then(|| SessionKey::new(&host.keys, self.facts.id))
     }
 
-    /// How a member of a team reaches it. A session may have become one since it was made.
-    fn team(&self, shared: &Arc<Shared>) -> Vec<McpServer> {
-        let facts = shared.sessions.facts(self.facts.id);
-        let team = facts.ok().and_then(|facts| facts.team_id).or(self.facts.team_id);
-        let member = team.map(|team| Member { team, session: self.facts.id });
-        member.map(|member| shared.teams.mcp(shared, member)).into_iter().collect()
+    fn team(&self, host: &EngineHost, team: Option<TeamId>) -> Vec<McpServer> {
+        team.map(|team| host.team_server(team, self.facts.id)).into_iter().collect()
     }
 
     fn settings(
         &self,
-        shared: &Shared,
+        host: &EngineHost,
         key: Option<&SessionKey>,
         mcp_servers: Vec<McpServer>,
     ) -> Result<Settings, Refusal> {
         let (model, gateway) = match (&self.model, key) {
             (Model::Makers(model), _) => (model.clone(), None),
             (Model::Ours(model), None) => (Some(model.clone()), None),
-            (Model::Ours(model), Some(key)) => (None, Some(key.gateway(shared, model)?)),
+            (Model::Ours(model), Some(key)) => (None, Some(key.gateway(&host.gateway, model)?)),
         };
         Ok(Settings {
             program: Some(text(&self.program)?),
@@ -124,7 +121,7 @@ impl Plan {
             permissions: self.args.permissions,
             mcp_servers,
             gateway,
-            used: self.facts.used.map(said::used).unwrap_or_default(),
+            used: self.facts.used.unwrap_or_default(),
         })
     }
 }

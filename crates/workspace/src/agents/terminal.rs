@@ -1,49 +1,52 @@
 //! An agent's own interface in a terminal, and what is put away after it.
 
-use std::{
-    sync::{Arc, Weak},
-    time::Duration,
-};
+use std::time::Duration;
 
-use protocol::workspace::{SessionId, SessionStatus};
+use protocol::workspace::SessionStatus;
 use tokio::{sync::broadcast, task, time::timeout};
 
-use super::{Command, gateway::SessionKey, plan::Plan, private::Private};
-use crate::{events::Event, refusal::Refusal, work::Shared};
+use super::{gateway::SessionKey, plan::Plan, private::Private};
+use crate::{
+    command::CommandLine,
+    events::{Event, Events},
+    host::EngineHost,
+    refusal::Refusal,
+    sessions::{Facts, Feed},
+};
 
-/// How often it is looked whether the session is still there, even if nothing is told of it.
+/// The longest time between two looks at whether the session is still there.
 const AT_LEAST: Duration = Duration::from_secs(60);
 
 /// The command line of an agent's own interface. Its key and its files are there until the session
 /// has ended.
-pub(super) fn command(shared: &Arc<Shared>, plan: &Plan) -> Result<Command, Refusal> {
-    let (launch, key) = plan.interactive(shared)?;
+pub(crate) fn command(
+    host: &EngineHost,
+    events: &Events,
+    facts: &Facts,
+    feed: &Feed,
+) -> Result<CommandLine, Refusal> {
+    let plan = Plan::new(host, facts)?;
+    let (launch, key) = plan.interactive(host)?;
     plan.private.write(&launch.files)?;
     let env = plan.env(&launch);
     if key.is_some() || !launch.files.is_empty() {
-        let until = Until {
-            shared: Arc::downgrade(shared),
-            session: plan.facts.id,
-            key,
-            private: plan.private.clone(),
-        };
-        tokio::spawn(until.run(shared.events.subscribe()));
+        let cleanup = Cleanup { feed: feed.clone(), key, private: plan.private.clone() };
+        tokio::spawn(cleanup.run(events.subscribe()));
     }
-    Ok((launch.program, launch.args, env))
+    Ok(CommandLine { program: launch.program, args: launch.args, env })
 }
 
 /// What is put away when a session has ended.
-struct Until {
-    shared: Weak<Shared>,
-    session: SessionId,
+struct Cleanup {
+    feed: Feed,
     key: Option<SessionKey>,
     private: Private,
 }
 
-impl Until {
+impl Cleanup {
     async fn run(self, mut events: broadcast::Receiver<Event>) {
-        while self.is_there() {
-            // What is told, and whether some of it was missed, is all the same.
+        while self.is_needed() {
+            // Any event is a reason to look, and so is having missed some.
             if let Ok(Err(broadcast::error::RecvError::Closed)) =
                 timeout(AT_LEAST, events.recv()).await
             {
@@ -55,9 +58,7 @@ impl Until {
         let _removed = task::spawn_blocking(move || private.remove()).await;
     }
 
-    fn is_there(&self) -> bool {
-        let Some(shared) = self.shared.upgrade() else { return false };
-        let info = shared.sessions.info(self.session);
-        info.is_ok_and(|info| info.status != SessionStatus::Exited)
+    fn is_needed(&self) -> bool {
+        self.feed.status().is_some_and(|status| status != SessionStatus::Exited)
     }
 }

@@ -47,7 +47,7 @@ impl Alarms {
                 }
             };
             tokio::select! {
-                () = until => self.ring(now()),
+                () = until => self.ring(super::clock::now()),
                 () = self.earlier.notified() => {}
             }
         }
@@ -70,11 +70,6 @@ impl Alarms {
     fn lock(&self) -> MutexGuard<'_, BinaryHeap<Alarm>> {
         self.set.lock().unwrap_or_else(PoisonError::into_inner)
     }
-}
-
-/// What time it is, for everything that waits.
-pub(super) fn now() -> Instant {
-    time::Instant::now().into_std()
 }
 
 /// The earliest is the greatest: it comes out of the heap first.

@@ -6,7 +6,7 @@ use bytes::Bytes;
 use protocol::workspace::{ServerMessage, SessionId};
 use session::viewer::ViewerId;
 
-use super::{ClientId, alarms::now, session::Session, stream::Turn, viewers::Asking};
+use super::{client_id::ClientId, clock::now, session::Session, stream::Turn, viewers::Asking};
 
 /// What a stream brings.
 #[derive(Debug)]

@@ -12,8 +12,10 @@ use std::{
 use session::log::Retention;
 use store::WorkspaceStore;
 
-use super::{alarms::Alarms, history::writer::Writer, keeper::Keeper, painting::Painting};
-use crate::{events::Events, refusal::Refusal, settings::Settings, work::Shared};
+use super::{
+    alarms::Alarms, history::writer::Writer, keeper::Keeper, outside::Outside, painting::Painting,
+};
+use crate::{events::Events, refusal::Refusal, settings::Settings};
 
 /// The smallest log: a few of the largest chunks fit into it.
 const SMALLEST_LOG: usize = 64 * 1024;
@@ -22,7 +24,7 @@ const SEGMENT: (u64, u64) = (64 * 1024, 1024 * 1024);
 
 /// What all sessions share.
 pub(super) struct Commons {
-    shared: Weak<Shared>,
+    outside: Weak<dyn Outside>,
     pub(super) events: Events,
     pub(super) alarms: Arc<Alarms>,
     pub(super) writer: Arc<Writer>,
@@ -49,12 +51,12 @@ impl Commons {
         settings: &Settings,
         store: Arc<dyn WorkspaceStore>,
         events: Events,
-        shared: Weak<Shared>,
+        outside: Weak<dyn Outside>,
     ) -> Self {
         let total = settings.history_bytes;
         let segment = (total / 16).clamp(SEGMENT.0, SEGMENT.1);
         Self {
-            shared,
+            outside,
             events,
             alarms: Arc::default(),
             writer: Arc::default(),
@@ -71,10 +73,10 @@ impl Commons {
         }
     }
 
-    /// All the other parts.
-    pub(super) fn shared(&self) -> Result<Arc<Shared>, Refusal> {
-        let shared = self.shared.upgrade().filter(|_| !self.is_closing());
-        shared.ok_or_else(|| Refusal::Failed("the workspace is shutting down".to_owned()))
+    /// The rest of the workspace, as long as it is not ending.
+    pub(super) fn outside(&self) -> Result<Arc<dyn Outside>, Refusal> {
+        let outside = self.outside.upgrade().filter(|_| !self.is_closing());
+        outside.ok_or_else(|| Refusal::Failed("the workspace is shutting down".to_owned()))
     }
 
     pub(super) fn is_closing(&self) -> bool {

@@ -8,21 +8,27 @@ use protocol::workspace::{
     session::{DEFAULT_PROVIDER, DEV_SERVER_TAG},
 };
 use session::size::Size;
+use tracing::Instrument as _;
 
-use super::{Facts, Feed, NewSession, Sessions, What, alarms::now, session::Session};
-use crate::{adopted, engine::Engine, projects, refusal::Refusal, terminal, users, work::Shared};
-
-/// A command line, and what is added to its environment.
-pub(crate) type Command = (String, Vec<String>, Vec<(String, String)>);
+use super::{
+    Sessions,
+    clock::now,
+    facts::Facts,
+    feed::Feed,
+    new::{NewSession, What},
+    outside::Outside,
+    session::Session,
+};
+use crate::{projects, refusal::Refusal, users};
 
 impl Sessions {
     /// Makes a session and starts what runs in it. It is kept before this returns.
     pub(crate) async fn create(&self, new: NewSession) -> Result<SessionInfo, Refusal> {
-        let shared = self.0.commons.shared()?;
+        let outside = self.0.commons.outside()?;
         let size = size(new.size)?;
-        let facts = facts(&shared, new).await?;
+        let facts = facts(&*outside, new).await?;
         let session = self.add(facts, size)?;
-        let started = self.start(&shared, &session, size).await;
+        let started = session.start(&*outside, size).await;
         let kept = match started {
             Ok(()) => self.0.commons.keeper.keep(&session).await,
             Err(refusal) => Err(refusal),
@@ -39,31 +45,6 @@ impl Sessions {
         }
     }
 
-    /// Starts what runs in a new session.
-    async fn start(
-        &self,
-        shared: &Arc<Shared>,
-        session: &Arc<Session>,
-        size: Size,
-    ) -> Result<(), Refusal> {
-        let facts = session.lock().facts.clone();
-        let feed = Feed::new(session);
-        let engine = match facts.mode {
-            SessionMode::Sdk => shared.agents.start(shared, &facts, feed)?,
-            SessionMode::Pty => {
-                let command = command(shared, &facts)?;
-                terminal::start(shared, &facts, command, size, feed).await?
-            }
-            SessionMode::Adopted => {
-                let (engine, start_time) = adopted::start(shared, &facts, feed).await?;
-                adopted_at(session, start_time);
-                engine
-            }
-        };
-        session.run(engine);
-        Ok(())
-    }
-
     /// Nothing remains of a session that could not be made.
     async fn give_up(&self, session: &Arc<Session>) {
         self.remove(session.id);
@@ -77,31 +58,21 @@ impl Sessions {
 }
 
 impl Session {
-    /// From now on this runs in it.
-    pub(super) fn run(&self, engine: Box<dyn Engine>) {
-        // It is new: nothing has run in it.
-        let _first = self.engine.set(engine);
-    }
-}
-
-pub(super) fn adopted_at(session: &Session, start_time: u64) {
-    if let Some((_, at)) = &mut session.lock().facts.adopted {
-        *at = start_time;
-    }
-}
-
-/// What runs in a terminal.
-fn command(shared: &Arc<Shared>, facts: &Facts) -> Result<Command, Refusal> {
-    let (program, args, extra) = match &facts.kind {
-        SessionKind::Shell { command, args } => {
-            (command.clone(), args.clone().unwrap_or_default(), Vec::new())
+    /// Starts what runs in it, for the first time since the daemon started.
+    pub(super) async fn start(
+        self: &Arc<Self>,
+        outside: &dyn Outside,
+        size: Size,
+    ) -> Result<(), Refusal> {
+        let facts = self.lock().facts.clone();
+        let starting = outside.start(facts, size, Feed::new(self)).instrument(self.span.clone());
+        let (engine, start_time) = starting.await?;
+        if let (Some((_, at)), Some(start_time)) = (&mut self.lock().facts.adopted, start_time) {
+            *at = start_time;
         }
-        _ => shared.agents.interactive(shared, facts)?,
-    };
-    let project = facts.project_id.and_then(|id| shared.projects.get(id).ok());
-    let mut env: Vec<_> = project.into_iter().flat_map(|project| project.env).collect();
-    env.extend(extra);
-    Ok((program, args, env))
+        let _first = self.engine.set(engine);
+        Ok(())
+    }
 }
 
 fn size(asked: Option<(u16, u16)>) -> Result<Size, Refusal> {
@@ -111,11 +82,11 @@ fn size(asked: Option<(u16, u16)>) -> Result<Size, Refusal> {
 }
 
 /// All that is to be known of a new session, found to be possible.
-async fn facts(shared: &Arc<Shared>, new: NewSession) -> Result<Facts, Refusal> {
-    let project = new.project_id.map(|id| shared.projects.get(id)).transpose()?;
+async fn facts(outside: &dyn Outside, new: NewSession) -> Result<Facts, Refusal> {
+    let project = new.project_id.map(|id| outside.project(id)).transpose()?;
     let own = project.as_ref().and_then(|project| project.run_as_user.clone());
     let run_as_user = new.run_as_user.or(own);
-    let user = users::user(&shared.settings, run_as_user.as_deref()).await?;
+    let user = users::user(outside.run_as(), run_as_user.as_deref()).await?;
     let dir = match (&*new.working_dir, &project) {
         ("", Some(project)) => &project.working_dir,
         ("", None) => return Err(Refusal::invalid("working_dir is missing: say where to start")),

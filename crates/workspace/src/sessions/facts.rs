@@ -2,8 +2,7 @@
 
 use protocol::workspace::{ProjectId, SessionId, SessionKind, SessionMode, TeamId};
 use serde::{Deserialize, Serialize};
-
-use super::feed::TurnUsage;
+use session::agent::Usage as TurnUsage;
 
 /// The kind of these facts in the store.
 pub(crate) const KIND: &str = "session";

@@ -4,12 +4,13 @@ use std::sync::{Arc, Weak};
 
 use bytes::Bytes;
 use protocol::workspace::{
-    AgentEvent, ServerMessage, SessionId, SessionMode,
-    client::{AgentEventMessage, PermissionOutcome, PermissionResolved, Usage},
+    AgentEvent, PermissionOutcome, ServerMessage, SessionId, SessionStatus, TeamId,
+    client::{AgentEventMessage, PermissionResolved, Usage},
 };
-use serde::{Deserialize, Serialize};
+use session::agent::Usage as TurnUsage;
+use tracing::Span;
 
-use super::{alarms::now, facts::Followed, session::Session};
+use super::{activity::Activity, clock::now, facts::Followed, outside::Outside, session::Session};
 
 /// How much of the newest output is looked through for lines that were fed before, in bytes.
 const NEWEST_LINES: usize = 8 * 1024 * 1024;
@@ -18,35 +19,19 @@ const NEWEST_LINES: usize = 8 * 1024 * 1024;
 #[derive(Clone)]
 pub(crate) struct Feed {
     id: SessionId,
+    span: Span,
     session: Weak<Session>,
-}
-
-/// What a session is doing.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Activity {
-    Working,
-    Idle,
-}
-
-/// Tokens and money of one turn.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
-pub(crate) struct TurnUsage {
-    pub(crate) input_tokens: u64,
-    pub(crate) output_tokens: u64,
-    pub(crate) cost_usd: Option<f64>,
-}
-
-/// How a question ended.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Outcome {
-    Allow,
-    Deny,
-    Expired,
 }
 
 impl Feed {
     pub(super) fn new(session: &Arc<Session>) -> Self {
-        Self { id: session.id, session: Arc::downgrade(session) }
+        let span = session.span.clone();
+        Self { id: session.id, span, session: Arc::downgrade(session) }
+    }
+
+    /// The span for the tasks of an engine.
+    pub(crate) fn span(&self) -> Span {
+        self.span.clone()
     }
 
     pub(crate) fn session(&self) -> SessionId {
@@ -103,14 +88,9 @@ impl Feed {
         }
     }
 
-    pub(crate) fn resolved(&self, request_id: &str, outcome: Outcome) {
+    pub(crate) fn resolved(&self, request_id: &str, outcome: PermissionOutcome) {
         let Some(session) = self.session.upgrade() else { return };
         let Some(request_id) = session.lock().questions.take(request_id) else { return };
-        let outcome = match outcome {
-            Outcome::Allow => PermissionOutcome::Allow,
-            Outcome::Deny => PermissionOutcome::Deny,
-            Outcome::Expired => PermissionOutcome::Expired,
-        };
         session.say(ServerMessage::PermissionResolved(PermissionResolved {
             session_id: self.id,
             request_id,
@@ -126,8 +106,8 @@ impl Feed {
             state.facts.turn = turn;
             state.touch();
         });
-        if let Some(shared) = session.team() {
-            shared.teams.turn_started(&shared, self.id, turn);
+        if let Some(outside) = session.team_outside() {
+            outside.turn_started(self.id, turn);
         }
     }
 
@@ -144,8 +124,8 @@ impl Feed {
         }));
         session.lock().touch();
         session.commons.keeper.keep_soon(&session);
-        if let Some(shared) = session.team() {
-            shared.teams.turn_ended(&shared, self.id, turn, ok, text);
+        if let Some(outside) = session.team_outside() {
+            outside.turn_ended(self.id, turn, ok, text);
         }
     }
 
@@ -202,10 +182,27 @@ impl Feed {
     pub(crate) fn ended(&self, how: String, exit_code: Option<i32>) {
         let Some(session) = self.session.upgrade() else { return };
         if session.end(how, exit_code)
-            && let Some(shared) = session.team()
+            && let Some(outside) = session.team_outside()
         {
-            shared.teams.session_gone(&shared, self.id);
+            outside.session_gone(self.id);
         }
+    }
+
+    /// The session's team.
+    pub(crate) fn team(&self) -> Option<TeamId> {
+        self.session.upgrade()?.lock().facts.team_id
+    }
+
+    /// What the session does; `None` once it is forgotten.
+    pub(crate) fn status(&self) -> Option<SessionStatus> {
+        let session = self.session.upgrade()?;
+        let state = session.lock();
+        (!state.is_gone).then(|| state.status())
+    }
+
+    /// Whether the session was taken off the list of sessions, so that its engine has to end with it.
+    pub(crate) fn is_removed(&self) -> bool {
+        self.session.upgrade().is_some_and(|session| session.lock().is_removed)
     }
 
     /// Whether the program in the terminal wants to know what was pasted rather than typed.
@@ -225,34 +222,9 @@ impl Session {
         }
     }
 
-    /// The other parts, if this is a session of a team, which is to be told.
-    fn team(&self) -> Option<Arc<crate::work::Shared>> {
+    /// The rest of the workspace, if this is a session of a team, which has to hear.
+    fn team_outside(&self) -> Option<Arc<dyn Outside>> {
         self.lock().facts.team_id?;
-        self.commons.shared().ok()
-    }
-
-    /// It has ended; whether that is news. An agent ends only for itself, never with the daemon.
-    pub(super) fn end(self: &Arc<Self>, how: String, exit_code: Option<i32>) -> bool {
-        let closing = self.commons.is_closing();
-        let now = now();
-        let is_news = self.change(now, |state| {
-            let stays = closing && state.facts.mode == SessionMode::Sdk;
-            if stays || state.facts.ended.is_some() || state.is_gone {
-                return false;
-            }
-            self.end_character(state, now);
-            let how = if closing { super::WITH_THE_DAEMON.to_owned() } else { how };
-            (state.facts.ended, state.quiet_since) = (Some(how), now);
-            state.facts.exit_code = exit_code.filter(|_| !closing);
-            state.port.end();
-            state.touch();
-            true
-        });
-        if is_news {
-            self.news.notify_waiters();
-            self.tell(now);
-            self.commons.keeper.keep_soon(self);
-        }
-        is_news
+        self.commons.outside().ok()
     }
 }

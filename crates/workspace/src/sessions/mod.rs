@@ -4,19 +4,23 @@
 //! - [`session`]: one of them; [`facts`]: what is known of one, and kept in the store
 //! - [`new`]: what makes one
 //! - [`feed`]: how an engine tells what happens
-//! - [`output`]: its output, kept once; [`painter`]: the screen that comes of it; [`painting`]: when
+//! - [`output`]: its output, kept once; [`printing`]: how it gets there; [`painter`]: the screen that comes of it; [`painting`]: when
 //!   that is painted, and by whom; [`history`]: on the disk; [`past`]: output of before; [`asides`]: what is said beside it
 //! - [`attachment`]: one client's stream of one session; [`viewers`]: how far each is; [`stream`]: what
 //!   each is sent next
 //! - [`windows`]: its size; [`inputs`]: what was typed already; [`questions`]: what its agent asks;
-//!   [`port`]: what its development server listens on
-//! - [`commons`]: what all share; [`alarms`]: time; [`keeper`]: the way into the store
+//!   [`port`], `port_search`: what its development server listens on; `ending`: its end
+//! - [`outside`]: what they need of the rest of the workspace; [`commons`]: what all share; [`alarms`], `clock`: time; [`keeper`]: the way into the store
 
+mod activity;
 mod alarms;
 mod asides;
 pub(crate) mod attachment;
+mod client_id;
+mod clock;
 mod commons;
 mod create;
+mod ending;
 pub(crate) mod facts;
 pub(crate) mod feed;
 mod history;
@@ -24,10 +28,13 @@ mod inputs;
 mod keeper;
 pub(crate) mod new;
 mod output;
+mod outside;
 mod painter;
 mod painting;
 mod past;
 mod port;
+mod port_search;
+mod printing;
 mod questions;
 mod restore;
 pub(crate) mod session;
@@ -49,32 +56,39 @@ use protocol::workspace::{
 use store::WorkspaceStore;
 use tokio::task::{self, JoinHandle};
 
-use self::{alarms::now, commons::Commons, session::Session};
 pub(crate) use self::{
+    activity::Activity,
     attachment::{Attachment, Streamed},
+    client_id::ClientId,
     facts::{Facts, Followed},
     feed::Feed,
     new::{NewSession, What},
+    outside::{Outside, Started},
 };
+use self::{clock::now, commons::Commons, session::Session};
 use crate::{
+    counts::Counts,
     events::{Event, Events},
     refusal::Refusal,
     settings::Settings,
-    work::{Counts, Shared},
 };
 
-/// How a session ended that ended with the daemon.
-const WITH_THE_DAEMON: &str = "it ended with the daemon";
 /// So many sessions are ended at the same time.
 const ENDED_AT_ONCE: usize = 64;
-
-/// One connection of a client, among all.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub(crate) struct ClientId(pub(crate) u64);
 
 /// All sessions.
 #[derive(Clone)]
 pub(crate) struct Sessions(Arc<Inner>);
+
+/// All sessions, without keeping them.
+#[derive(Clone)]
+pub(crate) struct WeakSessions(Weak<Inner>);
+
+impl WeakSessions {
+    pub(crate) fn upgrade(&self) -> Option<Sessions> {
+        self.0.upgrade().map(Sessions)
+    }
+}
 
 struct Inner {
     commons: Arc<Commons>,
@@ -96,11 +110,15 @@ impl Sessions {
         settings: &Settings,
         store: &Arc<dyn WorkspaceStore>,
         events: &Events,
-        shared: Weak<Shared>,
+        outside: Weak<dyn Outside>,
     ) -> Self {
-        let commons = Commons::new(settings, Arc::clone(store), events.clone(), shared);
+        let commons = Commons::new(settings, Arc::clone(store), events.clone(), outside);
         let (all, ringing) = (Mutex::default(), Mutex::default());
         Self(Arc::new(Inner { commons: Arc::new(commons), all, ringing }))
+    }
+
+    pub(crate) fn downgrade(&self) -> WeakSessions {
+        WeakSessions(Arc::downgrade(&self.0))
     }
 
     /// All, the oldest first; hidden ones when asked for.
@@ -137,9 +155,9 @@ impl Sessions {
         let message = ServerMessage::SessionKilled(OfSession { session_id: id });
         self.0.commons.events.send(Event { message, only_viewers_of, team: None });
         if facts.team_id.is_some()
-            && let Ok(shared) = self.0.commons.shared()
+            && let Ok(outside) = self.0.commons.outside()
         {
-            shared.teams.session_gone(&shared, id);
+            outside.session_gone(id);
         }
         forgotten
     }
@@ -236,7 +254,11 @@ impl Sessions {
     }
 
     fn remove(&self, id: SessionId) -> Option<Arc<Session>> {
-        self.lock().remove(&id)
+        let removed = self.lock().remove(&id);
+        if let Some(session) = &removed {
+            session.lock().is_removed = true;
+        }
+        removed
     }
 
     fn all(&self) -> Vec<Arc<Session>> {

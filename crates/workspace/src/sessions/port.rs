@@ -1,15 +1,11 @@
 //! The port that a development server listens on: named in its output, and found in `/proc`.
 
-use std::{
-    sync::Arc,
-    time::{Duration, Instant},
-};
+use std::time::{Duration, Instant};
 
 use protocol::workspace::session::DEV_SERVER_TAG;
 use session::port::Detector;
-use tokio::task;
 
-use super::{alarms::now, facts::Facts, session::Session};
+use super::facts::Facts;
 
 /// How often it is looked for as long as none is known.
 const BETWEEN: Duration = Duration::from_secs(2);
@@ -74,7 +70,7 @@ impl PortSearch {
     ///
     /// A server that is started again listens on nothing for a moment, or only on what nobody is to
     /// visit: before that counts it has to last.
-    fn take(&mut self, listening: &[u16], now: Instant) -> bool {
+    pub(super) fn take(&mut self, listening: &[u16], now: Instant) -> bool {
         let Some(searching) = &mut self.searching else { return false };
         let named = || searching.detector.candidates().find(|port| listening.contains(port));
         let stays = self.found.filter(|port| listening.contains(port));
@@ -98,23 +94,6 @@ impl PortSearch {
 impl Searching {
     fn new(now: Instant) -> Self {
         Self { detector: Detector::new(), due: now + BETWEEN, was_missed: false }
-    }
-}
-
-impl Session {
-    /// Looks for its port, beside all else.
-    pub(super) fn search_port(self: &Arc<Self>) {
-        let session = Arc::clone(self);
-        tokio::spawn(async move {
-            let Ok(engine) = session.live() else { return };
-            let pids = engine.processes().await;
-            let listening = task::spawn_blocking(move || process::listening_ports(&pids)).await;
-            let listening = listening.unwrap_or_default();
-            let now = now();
-            if session.change(now, |state| state.port.take(&listening, now)) {
-                session.tell(now);
-            }
-        });
     }
 }
 

@@ -6,35 +6,28 @@ use jiff::Timestamp;
 use process::end_leftovers;
 use protocol::workspace::SessionMode;
 use session::size::Size;
-use store::Fact;
+use store::{Fact, StoreError, WorkspaceStore};
 use tokio::task;
 
 use super::{
-    Feed, Sessions, WITH_THE_DAEMON,
-    alarms::now,
-    create::adopted_at,
+    Sessions,
+    clock::now,
+    ending::WITH_THE_DAEMON,
     facts::{KIND, Kept},
     output::Output,
     session::Session,
-};
-use crate::{
-    adopted,
-    engine::Engine,
-    refusal::Refusal,
-    work::{Shared, StartError},
 };
 
 impl Sessions {
     /// Those that were kept. Terminals of an earlier life have ended, agents are idle, adopted
     /// processes are looked for.
-    pub(crate) async fn restore(&self, shared: &Arc<Shared>) -> Result<(), StartError> {
+    pub(crate) async fn restore(&self, store: Arc<dyn WorkspaceStore>) -> Result<(), StoreError> {
         self.begin();
-        let store = Arc::clone(&shared.store);
         let facts = task::spawn_blocking(move || store.load_facts(KIND)).await;
         let kept: Vec<Kept> = facts.unwrap_or(Ok(Vec::new()))?.iter().filter_map(read).collect();
         self.end_leftovers(&kept).await;
         for kept in kept {
-            self.take_up(shared, kept).await;
+            self.take_up(kept).await;
         }
         Ok(())
     }
@@ -50,7 +43,7 @@ impl Sessions {
         }
     }
 
-    async fn take_up(&self, shared: &Arc<Shared>, kept: Kept) {
+    async fn take_up(&self, kept: Kept) {
         let size = kept.size.and_then(|(cols, rows)| Size::new(cols, rows).ok());
         let session =
             Session::new(&self.0.commons, kept.facts, size.unwrap_or(Size::DEFAULT), now());
@@ -62,9 +55,12 @@ impl Sessions {
         if !session.may_go_on() {
             return;
         }
-        match restart(shared, &session).await {
-            Ok(engine) => session.run(engine),
-            Err(refusal) => session.lock().facts.ended = Some(refusal.to_string()),
+        let started = match self.0.commons.outside() {
+            Ok(outside) => session.start(&*outside, Size::DEFAULT).await,
+            Err(refusal) => Err(refusal),
+        };
+        if let Err(refusal) = started {
+            session.lock().facts.ended = Some(refusal.to_string());
         }
     }
 }
@@ -108,18 +104,6 @@ impl Session {
         }
         facts.ended.is_none()
     }
-}
-
-/// Takes up what runs in a session, or could.
-async fn restart(shared: &Arc<Shared>, session: &Arc<Session>) -> Result<Box<dyn Engine>, Refusal> {
-    let facts = session.lock().facts.clone();
-    let feed = Feed::new(session);
-    if facts.mode == SessionMode::Sdk {
-        return shared.agents.start(shared, &facts, feed);
-    }
-    let (engine, start_time) = adopted::start(shared, &facts, feed).await?;
-    adopted_at(session, start_time);
-    Ok(engine)
 }
 
 fn read(fact: &Fact) -> Option<Kept> {

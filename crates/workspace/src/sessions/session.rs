@@ -14,9 +14,10 @@ use protocol::workspace::{
 };
 use session::size::Size;
 use tokio::sync::Notify;
+use tracing::Span;
 
 use super::{
-    asides::Asides, commons::Commons, facts::Facts, feed::Activity, history::Segments,
+    activity::Activity, asides::Asides, commons::Commons, facts::Facts, history::Segments,
     inputs::Inputs, output::Output, painter::Painter, port::PortSearch, questions::Questions,
     viewers::Viewers, windows::Windows,
 };
@@ -31,6 +32,8 @@ const NAP_AFTER: Duration = Duration::from_secs(10);
 /// One session: a terminal, an agent, an adopted process.
 pub(crate) struct Session {
     pub(super) id: SessionId,
+    /// Around all that runs in it, so that a log can be searched for one session.
+    pub(super) span: Span,
     pub(super) commons: Arc<Commons>,
     /// Whether its output is what a terminal shows; else it is lines.
     pub(super) is_terminal: bool,
@@ -62,7 +65,9 @@ pub(super) struct State {
     pub(super) quiet_since: Instant,
     /// The alarm that is set.
     alarm: Option<Instant>,
-    /// Whether it was killed.
+    /// Whether it is off the list of sessions.
+    pub(super) is_removed: bool,
+    /// Whether nothing is kept of it any more.
     pub(super) is_gone: bool,
 }
 
@@ -72,6 +77,8 @@ impl Session {
         let segments = Segments::new(commons.history_dir(id), commons.retention());
         Arc::new(Self {
             id,
+            // Whoever makes it is not its parent: it outlives them.
+            span: tracing::info_span!(parent: None, "session", %id),
             is_terminal: facts.mode == SessionMode::Pty,
             engine: OnceLock::new(),
             painter: Mutex::new(Painter::new(size)),
@@ -187,6 +194,7 @@ impl State {
             told: None,
             quiet_since: now,
             alarm: None,
+            is_removed: false,
             is_gone: false,
         }
     }
@@ -220,7 +228,7 @@ impl State {
         }
     }
 
-    fn status(&self) -> SessionStatus {
+    pub(super) fn status(&self) -> SessionStatus {
         match (self.facts.mode, self.activity) {
             _ if self.facts.ended.is_some() => SessionStatus::Exited,
             (SessionMode::Pty, _) if self.viewers.have_left() => SessionStatus::Detached,

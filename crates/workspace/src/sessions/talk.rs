@@ -8,10 +8,10 @@ use session::viewer::ViewerId;
 
 use super::{
     Attachment, ClientId, Past, Sessions,
-    alarms::now,
+    clock::now,
     session::{Session, State},
 };
-use crate::{engine::PermissionAnswer, refusal::Refusal, teams::Ticket};
+use crate::{engine::PermissionAnswer, refusal::Refusal, teams::delivery::Ticket};
 
 /// A prompt that was given.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

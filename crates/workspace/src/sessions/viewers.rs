@@ -11,7 +11,7 @@ use session::{
     viewer::{Start, Viewer, ViewerId},
 };
 
-use super::{ClientId, output::Output, windows::Windows};
+use super::{client_id::ClientId, output::Output, windows::Windows};
 
 /// A client that has not asked for more for so long has no room for more.
 const BUSY: Duration = Duration::from_millis(50);

@@ -7,7 +7,7 @@ use session::{
     viewer::ViewerId,
 };
 
-use super::ClientId;
+use super::client_id::ClientId;
 use crate::refusal::Refusal;
 
 /// The windows of clients, and the size that comes of them.

@@ -1,59 +1,44 @@
-//! Who may ask for what.
+//! Who may send which request.
 
-use protocol::workspace::{ClientMessage, SessionId, TeamId};
+use protocol::workspace::RequestKind;
 
-use super::Identity;
-use crate::{refusal::Refusal, teams::Member};
+use super::policy::{Policy, Subject};
+use crate::{
+    identity::{Identity, Member},
+    refusal::Refusal,
+};
 
-/// Whether this client may ask for this.
-pub(super) fn allowed(me: &Identity, message: &ClientMessage) -> Result<(), Refusal> {
-    let needed = message.role();
-    if me.role < needed {
-        return Err(Refusal::Role { what: message.name(), needed });
+/// Refuses a request that this client may not send.
+pub(super) fn allowed(me: &Identity, kind: RequestKind, policy: &Policy) -> Result<(), Refusal> {
+    if me.role < policy.role {
+        return Err(Refusal::Role { what: kind.name(), needed: policy.role });
     }
-    me.member.map_or(Ok(()), |member| as_member(member, message))
+    me.member.map_or(Ok(()), |member| as_member(member, kind, policy.subject))
 }
 
 /// A member of a team uses its own team, as itself.
-fn as_member(member: Member, message: &ClientMessage) -> Result<(), Refusal> {
-    match about(message) {
-        Some((team, _)) if team.is_some_and(|team| team != member.team) => {
-            Err(Refusal::invalid("a member of a team may use its own team only"))
+fn as_member(member: Member, kind: RequestKind, subject: Subject) -> Result<(), Refusal> {
+    let (team, speaker) = match subject {
+        Subject::Connection => return Ok(()),
+        Subject::Team(team) => (team, member.session),
+        Subject::Member(team, speaker) => (team, speaker),
+        Subject::Workspace => {
+            let name = kind.name();
+            return Err(Refusal::Invalid(format!("a member of a team may not use {name}")));
         }
-        Some((_, speaker)) if speaker.is_some_and(|speaker| speaker != member.session) => {
-            Err(Refusal::invalid("a member of a team may speak for itself only"))
-        }
-        Some(_) => Ok(()),
-        None => {
-            let name = message.name();
-            Err(Refusal::Invalid(format!("a member of a team may not use {name}")))
-        }
+    };
+    if team != member.team {
+        return Err(Refusal::invalid("a member of a team may use its own team only"));
     }
-}
-
-/// Which team a message is about, and who speaks in it; `None` where members have no part in it.
-fn about(message: &ClientMessage) -> Option<(Option<TeamId>, Option<SessionId>)> {
-    Some(match message {
-        ClientMessage::Auth(_) | ClientMessage::Keepalive => (None, None),
-        ClientMessage::GetTeam(of) => (Some(of.team_id), None),
-        ClientMessage::SpawnWorker(spawn) => (Some(spawn.team_id), None),
-        ClientMessage::Handoff(handoff) => (Some(handoff.team_id), None),
-        ClientMessage::Assign(assign) => (Some(assign.team_id), None),
-        ClientMessage::TeamWait(wait) => (Some(wait.team_id), None),
-        ClientMessage::RelayTeamMessage(relay) => {
-            (Some(relay.team_id), Some(relay.from_session_id))
-        }
-        ClientMessage::GetTeamInbox(inbox) => (Some(inbox.team_id), Some(inbox.session_id)),
-        ClientMessage::ReportResult(report) => {
-            (Some(report.team_id), Some(report.worker_session_id))
-        }
-        _ => return None,
-    })
+    if speaker != member.session {
+        return Err(Refusal::invalid("a member of a team may speak for itself only"));
+    }
+    Ok(())
 }
 
 #[cfg(test)]
 mod tests {
-    use protocol::workspace::{Role, decode_request};
+    use protocol::workspace::{ClientMessage, Role, decode_request};
 
     use super::*;
 
@@ -66,6 +51,11 @@ mod tests {
         decode_request(&json).unwrap()
     }
 
+    fn answer(me: &Identity, json: &str) -> Result<(), Refusal> {
+        let message = read(json);
+        allowed(me, message.kind(), &Policy::of(&message))
+    }
+
     fn with(role: Role) -> Identity {
         Identity { who: "key".to_owned(), role, member: None }
     }
@@ -75,7 +65,7 @@ mod tests {
         Identity { member: Some(member), ..with(Role::Write) }
     }
 
-    /// One message of each kind that there is a rule for.
+    /// Messages of each role.
     const TABLE: [(&str, Role); 12] = [
         (r#"{"type":"list_sessions"}"#, Role::Read),
         (r#"{"type":"attach","session_id":ID}"#, Role::Read),
@@ -92,10 +82,10 @@ mod tests {
     ];
 
     #[test]
-    fn each_role_may_what_those_before_it_may_and_is_told_what_it_lacks() {
+    fn a_refusal_names_the_scope_that_is_missing() {
         for (json, needed) in TABLE {
             for role in Role::ALL {
-                let answer = allowed(&with(role), &read(json));
+                let answer = answer(&with(role), json);
                 assert_eq!(answer.is_ok(), role >= needed, "{role}: {json}");
                 if let Err(refusal) = answer {
                     let words = refusal.to_string();
@@ -106,7 +96,7 @@ mod tests {
     }
 
     #[test]
-    fn a_member_of_a_team_uses_its_own_team_as_itself_and_nothing_else() {
+    fn a_member_of_a_team_uses_only_its_own_team_as_itself() {
         let may = [
             r#"{"type":"keepalive"}"#,
             r#"{"type":"get_team","team_id":ID}"#,
@@ -116,7 +106,7 @@ mod tests {
             r#"{"type":"assign","team_id":ID,"prompt":"p"}"#,
         ];
         for json in may {
-            assert!(allowed(&member(), &read(json)).is_ok(), "{json}");
+            assert!(answer(&member(), json).is_ok(), "{json}");
         }
         let may_not = [
             r#"{"type":"get_team","team_id":OTHER}"#,
@@ -129,7 +119,7 @@ mod tests {
         ];
         let others = TABLE.iter().map(|(json, _)| *json);
         for json in others.chain(may_not) {
-            assert!(allowed(&member(), &read(json)).is_err(), "{json}");
+            assert!(answer(&member(), json).is_err(), "{json}");
         }
     }
 }

@@ -13,8 +13,8 @@ use protocol::workspace::{
 use tokio::{sync::OwnedSemaphorePermit, time::timeout};
 use wire::{Frame, Link, Outbox};
 
-use super::Identity;
-use crate::{teams::Member, work::Shared};
+use super::admission::Admission;
+use crate::identity::{Identity, Member};
 
 /// What a connection is closed with that did not show who it is: it goes against the rules.
 const POLICY: u16 = 1008;
@@ -45,7 +45,7 @@ pub(super) enum Refused {
 
 /// Hears who a client is, and answers it.
 pub(super) async fn greet(
-    shared: &Arc<Shared>,
+    admission: &Arc<Admission>,
     link: &mut Link,
     outbox: &Outbox,
     from: IpAddr,
@@ -66,7 +66,7 @@ pub(super) async fn greet(
         Ok(auth) => auth,
         Err(words) => return Err(goodbye(outbox, &ServerMessage::error(words))),
     };
-    match admit(shared, from, auth.token) {
+    match admit(admission, from, auth.token) {
         Ok(admitted) => {
             told(outbox, &result(true, "authenticated".to_owned()));
             Ok(admitted)
@@ -87,16 +87,16 @@ fn credential(frame: &Frame) -> Result<Auth, String> {
 }
 
 /// Under the lock of those who failed: however many try at once, no more are looked at than may be.
-fn admit(shared: &Arc<Shared>, from: IpAddr, token: Secret) -> Result<Admitted, String> {
-    let (door, now) = (&shared.door, Moment::now());
-    let mut lock_out = door.lock_out();
+fn admit(admission: &Arc<Admission>, from: IpAddr, token: Secret) -> Result<Admitted, String> {
+    let now = Moment::now();
+    let mut lock_out = admission.lock_out();
     if let Err(left) = lock_out.check(from, now.steady) {
         let seconds = left.as_secs() + 1;
         return Err(format!("too many wrong tokens came from this address: wait {seconds} s"));
     }
-    let (me, credential) = match door.rules.admit(token.expose(), now) {
+    let (me, credential) = match admission.rules.admit(token.expose(), now) {
         Ok(client) => (of_client(&client), Credential::Own(client)),
-        Err(denied) => match shared.teams.member(token.expose()) {
+        Err(denied) => match admission.services.teams.member(token.expose()) {
             Some(member) => (of_member(member), Credential::Member(token)),
             None => {
                 if !matches!(denied, NotAdmitted::Key(_)) {
@@ -108,9 +108,9 @@ fn admit(shared: &Arc<Shared>, from: IpAddr, token: Secret) -> Result<Admitted, 
         },
     };
     lock_out.succeeded(from);
-    let place = Arc::clone(&door.clients).try_acquire_owned();
+    let place = Arc::clone(&admission.clients).try_acquire_owned();
     let place = place
-        .map_err(|_| format!("there are {} clients, and no more may be", door.most_clients))?;
+        .map_err(|_| format!("there are {} clients, and no more may be", admission.most_clients))?;
     Ok(Admitted { me, credential, place })
 }
 

@@ -12,6 +12,8 @@ use tokio::{
     time::timeout,
 };
 
+use tracing::Instrument as _;
+
 use crate::refusal::Refusal;
 
 /// How long what a client has begun may go on when it has gone.
@@ -130,7 +132,7 @@ impl Lanes {
 
     fn start(&mut self, lane: Lane, job: Job) {
         self.running[lane as usize] += 1;
-        let task = self.tasks.spawn(job);
+        let task = self.tasks.spawn(job.in_current_span());
         self.of.insert(task.id(), lane);
     }
 }

@@ -6,12 +6,11 @@ use std::sync::{
     atomic::{AtomicUsize, Ordering},
 };
 
-use protocol::workspace::{
-    ClientMessage,
-    limits::{CHUNK_MAX, TEXT_FILE_MAX},
-};
+use protocol::workspace::limits::CHUNK_MAX;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use wire::{Frame, FrameSource, Outbox, OutboxClosed};
+
+use super::policy::Memory;
 
 /// So much of all connections' together, in KiB.
 pub(super) const IN_ALL: usize = 256 * 1024;
@@ -19,8 +18,6 @@ pub(super) const IN_ALL: usize = 256 * 1024;
 const EACH: usize = 2;
 /// An answer that is not longer, in bytes, needs no share.
 const SHORT: usize = 64 * 1024;
-/// How long lists may well be, in bytes.
-const LIST: usize = 2 * 1024 * 1024;
 /// How often an answer is in memory while it is made: as it was read, as text, as a message.
 const MADE_OF: usize = 3;
 
@@ -52,10 +49,10 @@ impl Shares {
     /// answer to this. None is needed for what is short.
     pub(super) async fn of(
         &self,
-        message: &ClientMessage,
+        memory: Memory,
         outbox: &Outbox,
     ) -> Result<Option<Share>, OutboxClosed> {
-        let Some(kib) = longest(message) else { return Ok(None) };
+        let Some(kib) = kib(memory) else { return Ok(None) };
         outbox.room().await?;
         // First one's own: who has enough of them keeps no others waiting.
         let own = Arc::clone(&self.own).acquire_owned().await.map_err(|_| OutboxClosed)?;
@@ -97,47 +94,30 @@ impl Drop for Share {
 }
 
 /// How much an answer takes while it is made, in KiB; `None`: it is short.
-fn longest(message: &ClientMessage) -> Option<u32> {
-    use ClientMessage as M;
-    let length = match message {
-        M::ReadProjectFileChunk(of) => usize::try_from(of.len).unwrap_or(CHUNK_MAX),
-        M::GetHistory(of) => {
-            of.max_bytes.map_or(LIST, |bytes| usize::try_from(bytes).unwrap_or(CHUNK_MAX))
-        }
-        M::GitStatus(_) | M::GitDiff(_) => CHUNK_MAX,
-        M::ReadProjectFile(_) => TEXT_FILE_MAX,
-        M::ListProjectFiles(_) | M::ListDirectory(_) | M::ListSessions(_) => LIST,
-        M::ListProjects | M::ListTeams | M::GetTeamInbox(_) => LIST,
-        _ => return None,
-    };
+fn kib(memory: Memory) -> Option<u32> {
+    let Memory::Long(length) = memory else { return None };
     let kib = MADE_OF * length.min(CHUNK_MAX).div_ceil(1024);
     (length > SHORT).then(|| u32::try_from(kib).unwrap_or(u32::MAX))
 }
 
 #[cfg(test)]
 mod tests {
-    use protocol::workspace::decode_request;
     use tokio::io::duplex;
     use wire::{Link, link::Role};
 
     use super::*;
 
-    /// A window of a file, of so many KiB.
-    fn chunk(kib: usize) -> ClientMessage {
-        let text = serde_json::json!({
-            "type": "read_project_file_chunk", "request_id": "r", "path": "f", "offset": 0,
-            "project_id": "00000000-0000-4000-8000-000000000001", "len": kib * 1024,
-        });
-        decode_request(&text.to_string()).unwrap()
+    const fn long(kib: usize) -> Memory {
+        Memory::Long(kib * 1024)
     }
 
     fn link() -> (Link, Outbox) {
         Link::new(Box::pin(duplex(1024).0), Role::Server)
     }
 
-    async fn taken(shares: &Shares, message: &ClientMessage, outbox: &Outbox) -> Option<Share> {
+    async fn taken(shares: &Shares, memory: Memory, outbox: &Outbox) -> Option<Share> {
         let share = tokio::time::timeout(std::time::Duration::from_secs(1), async {
-            shares.of(message, outbox).await.unwrap().unwrap()
+            shares.of(memory, outbox).await.unwrap().unwrap()
         });
         share.await.ok()
     }
@@ -146,27 +126,27 @@ mod tests {
     async fn a_connection_has_two_long_answers_and_any_number_of_short_ones() {
         let (all, (_link, outbox)) = (Arc::new(Semaphore::new(IN_ALL)), link());
         let shares = Shares::new(&all);
-        let first = taken(&shares, &chunk(100), &outbox).await.unwrap();
-        let _second = taken(&shares, &chunk(100), &outbox).await.unwrap();
-        assert!(taken(&shares, &chunk(100), &outbox).await.is_none());
-        assert!(shares.of(&chunk(1), &outbox).await.unwrap().is_none(), "none is needed");
-        assert!(taken(&Shares::new(&all), &chunk(100), &outbox).await.is_some(), "another's");
+        let first = taken(&shares, long(100), &outbox).await.unwrap();
+        let _second = taken(&shares, long(100), &outbox).await.unwrap();
+        assert!(taken(&shares, long(100), &outbox).await.is_none());
+        assert!(shares.of(long(1), &outbox).await.unwrap().is_none(), "none is needed");
+        assert!(taken(&Shares::new(&all), long(100), &outbox).await.is_some(), "another's");
         drop(first);
-        assert!(taken(&shares, &chunk(100), &outbox).await.is_some());
+        assert!(taken(&shares, long(100), &outbox).await.is_some());
     }
 
     #[tokio::test(start_paused = true)]
     async fn all_together_have_no_more_than_the_bound_and_what_is_made_only_its_length() {
         let (all, (_link, outbox)) = (Arc::new(Semaphore::new(24 * 1024)), link());
         let (one, other) = (Shares::new(&all), Shares::new(&all));
-        let mut share = taken(&one, &chunk(8 * 1024), &outbox).await.unwrap();
-        assert!(taken(&other, &chunk(100), &outbox).await.is_none());
+        let mut share = taken(&one, long(8 * 1024), &outbox).await.unwrap();
+        assert!(taken(&other, long(100), &outbox).await.is_none());
         assert!(!one.is_wanted(), "it is being made");
         share.made(11 << 20);
         assert_eq!(all.available_permits(), 13 * 1024);
         assert!(one.is_wanted() && !other.is_wanted());
         drop(share);
-        assert!(taken(&other, &chunk(8 * 1024), &outbox).await.is_some());
+        assert!(taken(&other, long(8 * 1024), &outbox).await.is_some());
         assert!(!one.is_wanted());
     }
 }

@@ -16,8 +16,11 @@ use tokio::sync::OwnedSemaphorePermit;
 use tokio_util::task::AbortOnDropHandle;
 use wire::Outbox;
 
-use super::{door::WATCHES, refused::Family};
-use crate::{projects::Place, refusal::Refusal, work::Shared};
+use super::{
+    family::Family,
+    services::{WATCHES, WatchBudget},
+};
+use crate::{projects::ProjectPlace, refusal::Refusal};
 
 /// What a connection watches: one project at a time.
 #[derive(Clone, Default)]
@@ -32,16 +35,16 @@ impl Watching {
     /// Watches this project instead of what was watched before. When this returns, changes are seen.
     pub(super) async fn start(
         &self,
-        shared: &Arc<Shared>,
+        budget: &WatchBudget,
         project: ProjectId,
-        place: &Place,
+        place: &ProjectPlace,
         outbox: Outbox,
     ) -> Result<(), Refusal> {
         *self.lock() = None;
-        let permit = Arc::clone(&shared.door.watchers).try_acquire_owned();
+        let permit = Arc::clone(&budget.projects).try_acquire_owned();
         let permit = permit.map_err(|_| Refusal::TooMany { what: "watches", most: WATCHES })?;
         let begin = |work| begin(place.user.clone(), permit, work);
-        let (limits, all) = (Limits::default(), &shared.door.watches);
+        let (limits, all) = (Limits::default(), &budget.directories);
         let watch = Watch::start_on(&place.dir, limits, all, begin).await;
         let watch = watch.map_err(|error| Refusal::failed(&error))?;
         let task = tokio::spawn(tell(watch, project, outbox));
@@ -84,7 +87,7 @@ async fn tell(mut watch: Watch, project_id: ProjectId, outbox: Outbox) {
             return;
         }
     }
-    let family = Family::File { project_id, path: String::new() };
+    let family = Family::File(project_id, String::new());
     let ended = family.error("the project is not watched any more: ask again".to_owned());
     let _gone = outbox.send(ended.encode()).await;
 }

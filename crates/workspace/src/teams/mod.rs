@@ -1,7 +1,7 @@
 //! Teams: `session::team`'s machine with sessions, a clock and the store.
 //!
-//! - [`Teams`]: the way in, for clients, engines and agents
-//! - `answer`: every message about teams; `spawning`: the sessions that they make; `shown`: teams as
+//! - [`Teams`]: the way in for engines and agents; [`TeamRequests`], [`Desk`]: for clients
+//! - `desk`: every message about teams; `spawning`: the sessions that they make; `shown`: teams as
 //!   clients are told
 //! - `queue`: what is to be said to the machine, in order
 //! - `driver`: the one task that says it: keeps, carries out, acknowledges; `core`: the machine, and who
@@ -9,20 +9,21 @@
 //! - `facts`: records in the store
 //! - `delivery`: a message as an agent's prompt; `news`: results that nobody waited for
 //! - `tokens`: what agents show that they are members
-//! - `world`: what of the workspace all this needs
+//! - `world`: what all this needs of the workspace; `outside`: the workspace as that
 
-mod answer;
 mod core;
-mod delivery;
+pub(crate) mod delivery;
+mod desk;
 mod driver;
 mod facts;
 mod news;
+mod outside;
 mod queue;
 mod shown;
 mod spawning;
 #[cfg(test)]
 mod tests;
-mod tokens;
+pub(crate) mod tokens;
 mod world;
 
 use std::{
@@ -30,20 +31,22 @@ use std::{
     time::Duration,
 };
 
-use ::session::{agent::McpServer, team::Limits};
-use protocol::workspace::{ClientMessage, ServerMessage, SessionId, TeamId};
-use store::StoreError;
+use ::session::team::Limits;
+use protocol::workspace::SessionId;
+use store::{StoreError, WorkspaceStore};
 use tokio::{task::JoinHandle, time::timeout};
 
-pub(crate) use self::delivery::Ticket;
 use self::{
     core::now,
     driver::Driver,
     queue::{Queue, Told},
     tokens::Tokens,
-    world::{Outside, World},
+    world::World,
 };
-use crate::{refusal::Refusal, socket::Identity, work::Shared};
+pub(crate) use self::{
+    desk::{Desk, TeamRequests},
+    outside::Outside,
+};
 
 /// How long a shut-down waits for what is still to be kept.
 const FLUSH: Duration = Duration::from_secs(5);
@@ -52,37 +55,30 @@ const FLUSH: Duration = Duration::from_secs(5);
 #[derive(Default)]
 pub(crate) struct Teams {
     queue: Arc<Queue>,
-    tokens: Tokens,
+    tokens: Arc<Tokens>,
     driving: Mutex<Option<JoinHandle<()>>>,
 }
 
-/// Whom a token of a member of a team speaks for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Member {
-    pub(crate) team: TeamId,
-    pub(crate) session: SessionId,
-}
-
 impl Teams {
-    /// Answers one message about teams; it may wait (`handoff`, `team_wait`). Dropping the future
-    /// gives the wait up, and loses nothing.
-    pub(crate) async fn answer(
-        &self,
-        shared: &Arc<Shared>,
-        who: &Identity,
-        message: ClientMessage,
-    ) -> Result<ServerMessage, Refusal> {
-        let world: Arc<dyn World> = Arc::new(Outside(Arc::downgrade(shared)));
-        answer::answer(&self.queue, &world, who, message).await
+    /// What answers the requests of clients.
+    pub(crate) fn requests(&self, outside: &Outside) -> TeamRequests {
+        let world: Arc<dyn World> = Arc::new(outside.clone());
+        TeamRequests::new(Arc::clone(&self.queue), world, Arc::clone(&self.tokens))
     }
 
-    /// Finds the teams that were kept, when all sessions have been found. Sessions of a team that
-    /// is no more are ended; what has not reached its addressee is delivered.
-    pub(crate) async fn restore(&self, shared: &Arc<Shared>) -> Result<(), StoreError> {
-        let outside = Outside(Arc::downgrade(shared));
+    pub(crate) fn tokens(&self) -> Arc<Tokens> {
+        Arc::clone(&self.tokens)
+    }
+
+    /// Finds the teams that were kept, once all sessions have been found. Sessions whose team is gone
+    /// are ended; messages that did not reach their addressee are delivered.
+    pub(crate) async fn restore(
+        &self,
+        store: Arc<dyn WorkspaceStore>,
+        outside: &Outside,
+    ) -> Result<(), StoreError> {
         let world: Arc<dyn World> = Arc::new(outside.clone());
-        let driver = Driver::restore(shared.store.clone(), Arc::clone(&world), Limits::default());
-        let (driver, all_read) = driver.await?;
+        let (driver, all_read) = Driver::restore(store, world, Limits::default()).await?;
         if all_read {
             outside.end_orphans(&driver.teams());
         }
@@ -96,35 +92,17 @@ impl Teams {
         let _late = timeout(FLUSH, nothing).await;
     }
 
-    /// Whose token this is, if it is one that a member of a team was started with.
-    pub(crate) fn member(&self, token: &str) -> Option<Member> {
-        self.tokens.member(token)
-    }
-
-    /// What an agent of a team is started with: the MCP server's command line and environment.
-    pub(crate) fn mcp(&self, shared: &Shared, member: Member) -> McpServer {
-        self.tokens.mcp(shared.gateway(), member)
-    }
-
-    /// A turn of a session has begun.
-    pub(crate) fn turn_started(&self, _shared: &Arc<Shared>, session: SessionId, turn: u64) {
+    pub(crate) fn turn_started(&self, session: SessionId, turn: u64) {
         self.queue.tell(Told::Started { session: session.uuid(), turn, at: now().at });
     }
 
     /// A turn of a session has ended, with its final text.
-    pub(crate) fn turn_ended(
-        &self,
-        _shared: &Arc<Shared>,
-        session: SessionId,
-        turn: u64,
-        ok: bool,
-        text: Option<String>,
-    ) {
+    pub(crate) fn turn_ended(&self, session: SessionId, turn: u64, ok: bool, text: Option<String>) {
         self.queue.tell(Told::ended(session, turn, ok, text, now().at));
     }
 
-    /// A session is gone, killed or ended by itself.
-    pub(crate) fn session_gone(&self, _shared: &Arc<Shared>, session: SessionId) {
+    /// A session was killed, or has ended.
+    pub(crate) fn session_gone(&self, session: SessionId) {
         self.tokens.forget(session);
         self.queue.tell(Told::Gone { session: session.uuid(), at: now().at });
     }
@@ -140,19 +118,6 @@ impl Drop for Teams {
         let driving = self.driving.get_mut().unwrap_or_else(PoisonError::into_inner);
         if let Some(driving) = driving.take() {
             driving.abort();
-        }
-    }
-}
-
-impl Outside {
-    /// Ends the sessions of teams that are no more: the daemon died while it ended them.
-    fn end_orphans(&self, teams: &[TeamId]) {
-        let Some(shared) = self.0.upgrade() else { return };
-        let all = shared.sessions.list(true).into_iter();
-        let orphans = all.filter(|session| session.team_id.is_some_and(|id| !teams.contains(&id)));
-        let orphans: Vec<_> = orphans.map(|session| session.id).collect();
-        if !orphans.is_empty() {
-            tokio::spawn(self.kill(orphans));
         }
     }
 }

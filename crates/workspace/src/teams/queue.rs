@@ -6,8 +6,9 @@ use std::{
     time::{Duration, Instant},
 };
 
-use ::session::team::{Effect, Outcome, TeamError};
+use ::session::team::{Effect, TeamError};
 use protocol::workspace::SessionId;
+use protocol::workspace::TurnOutcome;
 use tokio::{
     sync::{Notify, oneshot},
     time::{sleep_until, timeout},
@@ -91,7 +92,7 @@ pub(super) enum Told {
     Ended {
         session: Uuid,
         turn: u64,
-        outcome: Outcome,
+        outcome: TurnOutcome,
         text: String,
         at: u64,
     },
@@ -111,7 +112,7 @@ impl Told {
         text: Option<String>,
         at: u64,
     ) -> Self {
-        let outcome = if ok { Outcome::Completed } else { Outcome::Failed };
+        let outcome = if ok { TurnOutcome::Completed } else { TurnOutcome::Failed };
         let nothing = if ok { "" } else { "the turn failed" };
         let text = text.unwrap_or_else(|| nothing.to_owned());
         Self::Ended { session: session.uuid(), turn, outcome, text, at }

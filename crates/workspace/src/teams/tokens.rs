@@ -12,8 +12,7 @@ use access::credential::{Token, new_token};
 use base::Secret;
 use protocol::workspace::SessionId;
 
-use super::Member;
-use crate::Gateway;
+use crate::{identity::Member, settings::Gateway};
 
 /// What every member's token begins with. Its session follows.
 const PREFIX: &str = "wt_";
@@ -28,7 +27,7 @@ static PROGRAM: LazyLock<PathBuf> =
 
 /// The tokens of all members whose sessions live.
 #[derive(Default)]
-pub(super) struct Tokens(Mutex<HashMap<SessionId, Given>>);
+pub(crate) struct Tokens(Mutex<HashMap<SessionId, Given>>);
 
 /// A token that a member was given: the same again when its agent is started again.
 struct Given {
@@ -39,7 +38,7 @@ struct Given {
 
 impl Tokens {
     /// Whose token this is. It is compared as a hash, in constant time.
-    pub(super) fn member(&self, presented: &str) -> Option<Member> {
+    pub(crate) fn member(&self, presented: &str) -> Option<Member> {
         let (session, _) = presented.strip_prefix(PREFIX)?.split_once('_')?;
         let all = self.lock();
         let given = all.get(&session.parse().ok()?)?;
@@ -47,7 +46,7 @@ impl Tokens {
     }
 
     /// How a member's MCP server is started.
-    pub(super) fn mcp(&self, gateway: Option<Gateway>, member: Member) -> McpServer {
+    pub(crate) fn mcp(&self, gateway: Option<Gateway>, member: Member) -> McpServer {
         let url = gateway.map_or_else(|| DEFAULT_SERVER.to_owned(), |gateway| gateway.url);
         let env = [
             ("WARREN_SERVER", url.into()),
@@ -64,7 +63,7 @@ impl Tokens {
     }
 
     /// A session has ended: its token is worth nothing.
-    pub(super) fn forget(&self, session: SessionId) {
+    pub(crate) fn forget(&self, session: SessionId) {
         self.lock().remove(&session);
     }
 

@@ -4,7 +4,7 @@
 macro_rules! messages {
     (
         $(#[$meta:meta])*
-        pub enum $enum:ident {
+        pub enum $enum:ident: $kind:ident {
             $($(#[$doc:meta])* $name:literal => $variant:ident $(($body:ty))?,)+
         }
     ) => {
@@ -15,15 +15,46 @@ macro_rules! messages {
             $($(#[$doc])* #[serde(rename = $name)] $variant $(($body))?,)+
         }
 
-        impl $enum {
-            /// Every `type` there is.
+        /// The `type` of a message, without its fields.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+        pub enum $kind {
+            $($(#[$doc])* $variant,)+
+        }
+
+        impl $kind {
+            /// Every `type`.
+            pub const ALL: &[Self] = &[$(Self::$variant),+];
+
+            /// Every `type` as JSON has it.
             pub const NAMES: &[&str] = &[$($name),+];
 
-            /// The message's `type`.
-            pub fn name(&self) -> &'static str {
+            /// The `type` as JSON has it.
+            pub const fn name(self) -> &'static str {
                 match self {
-                    $(Self::$variant { .. } => $name,)+
+                    $(Self::$variant => $name,)+
                 }
+            }
+
+            /// The kind of messages with this `type`.
+            pub fn from_name(name: &str) -> Option<Self> {
+                match name {
+                    $($name => Some(Self::$variant),)+
+                    _ => None,
+                }
+            }
+        }
+
+        impl $enum {
+            /// The kind of this message.
+            pub const fn kind(&self) -> $kind {
+                match self {
+                    $(Self::$variant { .. } => $kind::$variant,)+
+                }
+            }
+
+            /// The message's `type`.
+            pub const fn name(&self) -> &'static str {
+                self.kind().name()
             }
 
             /// The message as JSON.

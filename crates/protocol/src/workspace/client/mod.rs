@@ -39,8 +39,8 @@ pub use files::{
 };
 pub use git::{ChangeStatus, GitChange, GitDiff, GitDiffResult, GitError, GitStatus};
 pub use projects::{CreateProject, OfProject, ProjectList, ProjectSaved, UpdateProject};
-pub use reply::ServerMessage;
-pub use request::ClientMessage;
+pub use reply::{ReplyKind, ServerMessage};
+pub use request::{ClientMessage, RequestKind};
 pub use sessions::{
     AdoptSession, Attach, ListSessions, NewSession, OfSession, RenameSession, SendInput,
     SessionList, WithSession,

@@ -22,7 +22,7 @@ use super::{
 
 messages! {
     /// What a daemon says to a client.
-    pub enum ServerMessage {
+    pub enum ServerMessage: ReplyKind {
         /// Whether the client may go on.
         "auth_result" => AuthResult(AuthResult),
         /// A sign of life.

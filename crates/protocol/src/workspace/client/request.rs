@@ -23,7 +23,7 @@ use super::{
 
 messages! {
     /// What a client says to a daemon.
-    pub enum ClientMessage {
+    pub enum ClientMessage: RequestKind {
         /// Say who you are; the first message of all.
         "auth" => Auth(Auth),
         /// Ask for a sign of life.

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use super::{REPLIES, REPLIES_OURS, replies, requests};
 use crate::workspace::{
-    ClientMessage, ServerMessage, SessionKind, SessionMode, SessionStatus,
+    ClientMessage, ReplyKind, RequestKind, ServerMessage, SessionKind, SessionMode, SessionStatus,
     client::{Encoding, OfSession},
     decode_reply, decode_request,
 };
@@ -72,9 +72,9 @@ fn every_message_has_an_example() {
     };
     let all = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect();
     let requests = shown(&mut requests());
-    assert_eq!(requests, all(ClientMessage::NAMES));
+    assert_eq!(requests, all(RequestKind::NAMES));
     let replies = shown(&mut replies());
-    assert_eq!(replies, all(ServerMessage::NAMES));
+    assert_eq!(replies, all(ReplyKind::NAMES));
     assert_eq!((requests.len(), replies.len()), (54, 55));
 }
 

@@ -9,12 +9,15 @@
 use serde_json::{Value, json};
 
 use super::{
-    Dialect, Ended, Halt, Heard, Said, Start,
     json::{number, owned, part, readable, text},
-    settle_id,
     words::{self, Answer},
 };
-use crate::agent::{BadSettings, Exit, Launch, McpServer, PermissionMode, Settings, Signal, Usage};
+use crate::agent::{
+    dialect::contract::{Dialect, Ended, Halt, Heard, Said, Start, settle_id},
+    launch::{Exit, Launch, Signal},
+    settings::{BadSettings, McpServer, PermissionMode, Settings},
+    usage::Usage,
+};
 
 /// One session of Codex.
 #[derive(Debug)]

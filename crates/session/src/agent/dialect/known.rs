@@ -1,9 +1,13 @@
 //! Dialects by their providers' names.
 
 use super::{
-    AcpCommand, Dialect, acp::Acp, claude::Claude, codex::Codex, gemini::Gemini, opencode::Opencode,
+    AcpCommand, acp::Acp, claude::Claude, codex::Codex, gemini::Gemini, opencode::Opencode,
 };
-use crate::agent::{BadSettings, Launch, Settings};
+use crate::agent::{
+    dialect::contract::Dialect,
+    launch::Launch,
+    settings::{BadSettings, Settings},
+};
 
 /// A provider that needs no configuration.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -1,6 +1,6 @@
 //! What kinds of agents are started with, say and want to hear.
 //!
-//! - [`Dialect`]: one running session's; [`Said`]: what a line of it means
+//! - `contract`: what a dialect is; [`Dialect`]: one running session's; [`Said`]: what a line of it means
 //! - [`open`]: a dialect by its provider's name; [`KNOWN`]: the names, and how to install them;
 //!   [`interactive`]: the same programs for a person at a terminal
 //! - `claude`, `codex`, `gemini`, `opencode`: one kind of program each
@@ -10,6 +10,7 @@
 mod acp;
 mod claude;
 mod codex;
+pub(crate) mod contract;
 mod gemini;
 mod json;
 mod known;
@@ -18,198 +19,8 @@ mod opencode;
 mod tests;
 pub(crate) mod words;
 
-use std::fmt;
-
-use serde_json::Value;
-
-pub use acp::AcpCommand;
-pub use known::{KNOWN, Known, interactive, known, open};
-
-use super::{Event, Exit, Launch, Outcome, Signal, Usage};
-
-/// What one kind of program is started with, says and wants to hear. One for each session; it lives
-/// on when the program ends and is started again.
-pub trait Dialect: fmt::Debug + Send {
-    /// The name that it was opened by.
-    fn provider(&self) -> &str;
-
-    /// Whether its process takes one prompt after the other; otherwise it ends with its turn.
-    fn is_warm(&self) -> bool {
-        false
-    }
-
-    /// Whether its conversation would go on after its process was stopped.
-    fn is_resumable(&self) -> bool {
-        true
-    }
-
-    /// What its conversation has taken so far, if that is what it tells rather than what a turn took.
-    fn used(&self) -> Option<Usage> {
-        None
-    }
-
-    /// The command line that starts it with a prompt. Whatever was before is over.
-    fn launch(&mut self, start: Start<'_>) -> Launch;
-
-    /// What a warm process reads as its next prompt.
-    fn prompt(&mut self, _text: &str) -> Vec<u8> {
-        Vec::new()
-    }
-
-    /// What a line of its output means: a JSON object.
-    fn heard(&mut self, line: &Value) -> Heard;
-
-    /// What a line means that is too long to be read, by its beginning.
-    fn heard_overlong(&mut self, _beginning: &str) -> Vec<Said> {
-        Vec::new()
-    }
-
-    /// How it is told to end its turn.
-    fn interrupt(&mut self) -> Halt;
-
-    /// What it reads as the answer to a [`Said::Ask`]. Each gets one.
-    fn answer(&mut self, _key: &str, _decision: Decision<'_>) -> Vec<u8> {
-        Vec::new()
-    }
-
-    /// What it means that the process ended within a turn; `tail` is the last of what it printed
-    /// that was not JSON. Where nothing is said of the turn's end, it has failed.
-    fn exited(&mut self, exit: Exit, tail: &str) -> Vec<Said>;
-}
-
-/// How a process is started.
-#[derive(Debug, Clone, Copy)]
-pub struct Start<'a> {
-    /// The conversation to go on with; none begins a new one.
-    pub conversation: Option<&'a str>,
-    /// The first prompt.
-    pub prompt: &'a str,
-}
-
-/// What a line means.
-#[derive(Debug, Default)]
-pub struct Heard {
-    /// In order.
-    pub said: Vec<Said>,
-    /// Whether the agent is getting on. What is unknown, or only says that something else is
-    /// waited for, does not keep a turn alive.
-    pub is_progress: bool,
-}
-
-/// What a program says.
-#[derive(Debug, Clone, PartialEq)]
-pub enum Said {
-    /// Something that it did.
-    Event(Event),
-    /// The conversation's id from here on.
-    Conversation(String),
-    /// It wants to be allowed a tool.
-    Ask {
-        /// The request's name in this dialect.
-        key: String,
-        /// The tool's name.
-        tool: String,
-        /// What the tool would be given.
-        input: Value,
-    },
-    /// It no longer wants to know.
-    AskCancelled {
-        /// As in [`Said::Ask`].
-        key: String,
-    },
-    /// It is to be told this.
-    Write(Vec<u8>),
-    /// The answer is complete; the process should end now.
-    Leaving,
-    /// The turn is over.
-    Ended(Ended),
-    /// It does not know the conversation that it was to go on with.
-    ResumeRefused,
-}
-
-/// How a turn ended.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Ended {
-    /// In a word.
-    pub outcome: Outcome,
-    /// The final answer.
-    pub text: Option<String>,
-    /// What went wrong.
-    pub error: Option<String>,
-    /// What it took.
-    pub usage: Usage,
-}
-
-/// How a program is told to end its turn.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Halt {
-    /// By what it reads.
-    Write(Vec<u8>),
-    /// By a signal.
-    Signal(Signal),
-}
-
-/// What was decided about a request.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Decision<'a> {
-    /// It may.
-    Allow,
-    /// It may not, for this reason.
-    Deny(&'a str),
-    /// The turn was interrupted before somebody decided.
-    Cancelled,
-}
-
-impl Heard {
-    /// The agent is getting on.
-    pub(crate) fn progress(said: Vec<Said>) -> Self {
-        Self { said, is_progress: true }
-    }
-
-    /// The agent waits for something.
-    pub(crate) fn waiting(said: Vec<Said>) -> Self {
-        Self { said, is_progress: false }
-    }
-}
-
-impl Said {
-    pub(crate) fn text(text: &str, delta: bool) -> Self {
-        Self::Event(Event::Text { text: text.to_owned(), delta })
-    }
-
-    pub(crate) fn thinking(text: &str) -> Self {
-        Self::Event(Event::Thinking { text: text.to_owned() })
-    }
-
-    pub(crate) fn notice(message: &str) -> Self {
-        Self::Event(Event::Notice { message: words::notice(message) })
-    }
-
-    pub(crate) fn tool_started(id: &str, name: &str, input: Value) -> Self {
-        Self::Event(Event::ToolStarted { id: id.to_owned(), name: name.to_owned(), input })
-    }
-
-    pub(crate) fn tool_finished(id: &str, ok: bool, output: String) -> Self {
-        Self::Event(Event::ToolFinished { id: id.to_owned(), ok, output })
-    }
-}
-
-impl Ended {
-    pub(crate) fn completed(text: Option<String>, usage: Usage) -> Self {
-        Self { outcome: Outcome::Completed, text, error: None, usage }
-    }
-
-    pub(crate) fn failed(error: &str, usage: Usage) -> Self {
-        Self { outcome: Outcome::Failed, text: None, error: Some(words::notice(error)), usage }
-    }
-}
-
-/// Keeps the id that a program names as its conversation's, unless it contradicts one that is
-/// known: a version of one program names an id on resume that does not exist on disk.
-pub(crate) fn settle_id(known: &mut Option<String>, named: &str) -> Option<Said> {
-    if known.is_some() || !words::is_id(named) {
-        return None;
-    }
-    *known = Some(named.to_owned());
-    Some(Said::Conversation(named.to_owned()))
-}
+pub use self::{
+    acp::AcpCommand,
+    contract::{Decision, Dialect, Ended, Halt, Heard, Said, Start},
+    known::{KNOWN, Known, interactive, known, open},
+};

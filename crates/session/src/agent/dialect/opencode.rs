@@ -7,13 +7,14 @@
 use serde_json::{Map, Value, json};
 
 use super::{
-    Dialect, Ended, Halt, Heard, Said, Start,
     json::{number, owned, part, readable, text},
-    settle_id,
     words::{self, Answer},
 };
 use crate::agent::{
-    BadSettings, Exit, Launch, PermissionMode, PrivateFile, Settings, Signal, Usage,
+    dialect::contract::{Dialect, Ended, Halt, Heard, Said, Start, settle_id},
+    launch::{Exit, Launch, PrivateFile, Signal},
+    settings::{BadSettings, PermissionMode, Settings},
+    usage::Usage,
 };
 
 /// One session of opencode.

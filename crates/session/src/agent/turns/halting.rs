@@ -2,8 +2,13 @@
 
 use std::time::Instant;
 
-use super::{Output, Stage, Turns, TurnsError};
-use crate::agent::{Event, Halt};
+use protocol::workspace::AgentEvent;
+
+use super::{
+    Stage, Turns,
+    output::{Output, TurnsError},
+};
+use crate::agent::dialect::contract::Halt;
 
 impl Turns {
     pub(super) fn interrupt(&mut self, now: Instant) -> Result<(), TurnsError> {
@@ -43,7 +48,7 @@ impl Turns {
         if !self.queue.is_empty() {
             let message = format!("{} prompts that waited were dropped.", self.queue.len());
             self.queue.clear();
-            self.event(Event::Notice { message });
+            self.event(AgentEvent::Notice { message });
         }
         if let Some(turn) = &mut self.turn {
             turn.interrupted = Some(now);

@@ -4,8 +4,8 @@ use std::time::Instant;
 
 use serde_json::Value;
 
-use super::{MAX_LINE, Output, Turns};
-use crate::agent::{Said, dialect::words};
+use super::{Turns, limits::MAX_LINE, output::Output};
+use crate::agent::{dialect::contract::Said, dialect::words};
 
 /// How much of a line that is too long is looked at.
 const BEGINNING: usize = 4 * 1024;

@@ -18,6 +18,7 @@
 
 mod config;
 mod halting;
+mod limits;
 mod lines;
 mod output;
 mod permission;
@@ -29,22 +30,17 @@ mod tests;
 use std::{collections::VecDeque, time::Instant};
 
 pub use config::Config;
-pub use output::{Input, Output, Resolution, TurnEnd, TurnsError};
+pub use limits::{MAX_LINE, MAX_PENDING, MAX_PROMPT, MAX_QUEUED};
+pub use output::{Input, Output, TurnEnd, TurnsError};
 pub use permission::Pending;
+use protocol::workspace::{AgentEvent, TurnOutcome};
 
 use self::{permission::Asked, process::Process, tail::Tail};
-use super::{Dialect, Ended, Event, Outcome, Usage, dialect::words};
-
-/// Prompts that wait for their turn.
-pub const MAX_QUEUED: usize = 32;
-/// The longest prompt, in bytes.
-pub const MAX_PROMPT: usize = 1024 * 1024;
-/// The longest line that is read, in bytes. A driver need not hand in more than one byte over it.
-pub const MAX_LINE: usize = 1024 * 1024;
-/// Permissions that wait for somebody.
-pub const MAX_PENDING: usize = 64;
-/// What these together would give to their tools, in bytes.
-const MAX_PENDING_BYTES: usize = 4 * 1024 * 1024;
+use super::dialect::words;
+use crate::agent::{
+    dialect::contract::{Dialect, Ended},
+    usage::Usage,
+};
 
 /// One agent session.
 #[derive(Debug)]
@@ -236,19 +232,24 @@ impl Turns {
         self.requests = 0;
         self.idle_since = None;
         self.turn = Some(Turn::new(self.number, prompt, now));
-        self.event(Event::TurnStarted { turn: self.number });
+        self.event(AgentEvent::TurnStarted { turn: self.number });
     }
 
     /// The turn is over. Whatever it asked nobody needs to decide any more.
     fn end(&mut self, now: Instant, ended: Ended) {
         let Some(turn) = self.turn.take() else { return };
         self.cancel_all();
-        let interrupted = turn.interrupted.is_some() && ended.outcome != Outcome::Completed;
-        let outcome = if interrupted { Outcome::Interrupted } else { ended.outcome };
-        let error = ended.error.filter(|_| outcome == Outcome::Failed);
+        let interrupted = turn.interrupted.is_some() && ended.outcome != TurnOutcome::Completed;
+        let outcome = if interrupted { TurnOutcome::Interrupted } else { ended.outcome };
+        let error = ended.error.filter(|_| outcome == TurnOutcome::Failed);
         let (turn, text) = (turn.number, ended.text);
         self.keep_used();
-        self.event(Event::TurnEnded { turn, outcome, error: error.clone(), text: text.clone() });
+        self.event(AgentEvent::TurnEnded {
+            turn,
+            outcome,
+            error: error.clone(),
+            text: text.clone(),
+        });
         let end = TurnEnd { turn, outcome, text, error, usage: ended.usage };
         self.outputs.push_back(Output::TurnEnded(end));
         self.turn_is_over(now);
@@ -288,12 +289,12 @@ impl Turns {
         stops.then(|| since + self.config.idle_timeout)
     }
 
-    fn event(&mut self, event: Event) {
+    fn event(&mut self, event: AgentEvent) {
         self.outputs.push_back(Output::Event(event));
     }
 
     fn notice(&mut self, message: &str) {
-        self.event(Event::Notice { message: words::notice(message) });
+        self.event(AgentEvent::Notice { message: words::notice(message) });
     }
 }
 

@@ -1,9 +1,13 @@
 //! What happens to a session, and what is to be done.
 
+use protocol::workspace::{AgentEvent, PermissionOutcome, TurnOutcome};
 use serde_json::Value;
 
-use super::{MAX_PROMPT, MAX_QUEUED};
-use crate::agent::{Event, Exit, Launch, Outcome, Signal, Usage};
+use super::limits::{MAX_PROMPT, MAX_QUEUED};
+use crate::agent::{
+    launch::{Exit, Launch, Signal},
+    usage::Usage,
+};
 
 /// What happened.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -50,7 +54,7 @@ pub enum Output {
     /// End it and all that it started, now.
     Kill,
     /// Tell everybody.
-    Event(Event),
+    Event(AgentEvent),
     /// Ask somebody.
     Ask {
         /// Names the request, in all of the daemon.
@@ -65,7 +69,7 @@ pub enum Output {
         /// As in [`Output::Ask`].
         request_id: String,
         /// How.
-        outcome: Resolution,
+        outcome: PermissionOutcome,
         /// Why not.
         message: Option<String>,
     },
@@ -77,24 +81,13 @@ pub enum Output {
     Used(Usage),
 }
 
-/// How a request for permission ended.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Resolution {
-    /// Somebody allowed it.
-    Allow,
-    /// Somebody refused it.
-    Deny,
-    /// Nobody decided in time, or nobody needs to any more.
-    Expired,
-}
-
 /// A turn that is over.
 #[derive(Debug, Clone, PartialEq)]
 pub struct TurnEnd {
     /// Its number.
     pub turn: u64,
     /// How it ended.
-    pub outcome: Outcome,
+    pub outcome: TurnOutcome,
     /// The agent's final answer.
     pub text: Option<String>,
     /// What went wrong.

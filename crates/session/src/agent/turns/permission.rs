@@ -4,10 +4,15 @@
 
 use std::time::Instant;
 
+use protocol::workspace::PermissionOutcome;
 use serde_json::Value;
 
-use super::{MAX_PENDING, MAX_PENDING_BYTES, Output, Resolution, Turns, TurnsError};
-use crate::agent::{Decision, dialect::words};
+use super::{
+    Turns,
+    limits::{MAX_PENDING, MAX_PENDING_BYTES},
+    output::{Output, TurnsError},
+};
+use crate::agent::{dialect::contract::Decision, dialect::words};
 
 /// A request that waits for somebody.
 #[derive(Debug, Clone, PartialEq)]
@@ -66,7 +71,7 @@ impl Turns {
     fn drop_asked(&mut self, key: &str) {
         if let Some(at) = self.asked.iter().position(|asked| asked.key == key) {
             let asked = self.asked.remove(at);
-            self.resolved(asked, Resolution::Expired, None);
+            self.resolved(asked, PermissionOutcome::Expired, None);
         }
     }
 
@@ -88,7 +93,7 @@ impl Turns {
             true => self.answer(&asked.key, Decision::Allow),
             false => self.answer(&asked.key, Decision::Deny(&why)),
         }
-        let outcome = if allow { Resolution::Allow } else { Resolution::Deny };
+        let outcome = if allow { PermissionOutcome::Allow } else { PermissionOutcome::Deny };
         self.resolved(asked, outcome, message.map(|m| words::cut(&m, MAX_MESSAGE).to_owned()));
         self.still_alive(now);
         Ok(())
@@ -99,7 +104,7 @@ impl Turns {
         while let Some(at) = self.asked.iter().position(|asked| asked.expires <= now) {
             let asked = self.asked.remove(at);
             self.answer(&asked.key, Decision::Deny("Nobody decided in time."));
-            self.resolved(asked, Resolution::Expired, None);
+            self.resolved(asked, PermissionOutcome::Expired, None);
             self.still_alive(now);
         }
     }
@@ -112,7 +117,7 @@ impl Turns {
     pub(super) fn cancel_all(&mut self) {
         for asked in std::mem::take(&mut self.asked) {
             self.answer(&asked.key, Decision::Cancelled);
-            self.resolved(asked, Resolution::Expired, None);
+            self.resolved(asked, PermissionOutcome::Expired, None);
         }
     }
 
@@ -123,7 +128,7 @@ impl Turns {
         }
     }
 
-    fn resolved(&mut self, asked: Asked, outcome: Resolution, message: Option<String>) {
+    fn resolved(&mut self, asked: Asked, outcome: PermissionOutcome, message: Option<String>) {
         let request_id = asked.pending.request_id;
         self.outputs.push_back(Output::Resolved { request_id, outcome, message });
     }

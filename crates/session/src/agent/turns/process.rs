@@ -2,8 +2,11 @@
 
 use std::time::Instant;
 
-use super::{Output, Stage, Turns};
-use crate::agent::{Exit, Signal, Start};
+use super::{Stage, Turns, output::Output};
+use crate::agent::{
+    dialect::contract::Start,
+    launch::{Exit, Signal},
+};
 
 /// The process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

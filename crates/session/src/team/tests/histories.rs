@@ -19,7 +19,7 @@ enum Step {
     Read { who: u8, since: Option<u64> },
     Begin(u8),
     NotTaken(u8),
-    End(u8, Outcome),
+    End(u8, TurnOutcome),
     EndAgain(u8),
     Report { who: u8, again: bool },
     Gone(u8),
@@ -33,8 +33,11 @@ enum Step {
 fn step() -> impl Strategy<Value = Step> {
     let who = || 0..SESSIONS;
     let seconds = || prop_oneof![Just(0), 1..100u64];
-    let outcome =
-        prop_oneof![Just(Outcome::Completed), Just(Outcome::Failed), Just(Outcome::Interrupted)];
+    let outcome = prop_oneof![
+        Just(TurnOutcome::Completed),
+        Just(TurnOutcome::Failed),
+        Just(TurnOutcome::Interrupted)
+    ];
     let workers = option::of(proptest::collection::btree_set(1..SESSIONS, 0..4));
     prop_oneof![
         2 => who().prop_map(Step::Join),
@@ -270,7 +273,7 @@ impl Model {
         }
     }
 
-    fn end(&mut self, who: Uuid, outcome: Outcome) {
+    fn end(&mut self, who: Uuid, outcome: TurnOutcome) {
         if !self.lives(who) || !self.sessions[&who].open {
             return;
         }
@@ -280,7 +283,7 @@ impl Model {
         let (turn, reported) = (plain.turn, plain.reported);
         let words = format!("{who} {turn}");
         if !reported {
-            self.tell(who, outcome == Outcome::Completed, words.clone());
+            self.tell(who, outcome == TurnOutcome::Completed, words.clone());
         }
         self.shell.end(who, turn, outcome, &words);
     }
@@ -288,7 +291,7 @@ impl Model {
     fn end_again(&mut self, who: Uuid) {
         if self.sessions.get(&who).is_some_and(|plain| plain.turn > 0 && !plain.open) {
             let turn = self.sessions[&who].turn;
-            self.shell.end(who, turn, Outcome::Failed, "again");
+            self.shell.end(who, turn, TurnOutcome::Failed, "again");
         }
     }
 
@@ -473,7 +476,7 @@ impl Model {
     fn settle(&mut self) {
         let living: Vec<_> = self.sessions.keys().copied().filter(|who| self.lives(*who)).collect();
         for who in living {
-            self.end(who, Outcome::Completed);
+            self.end(who, TurnOutcome::Completed);
             let effects = self.shell.teams.has_room(who);
             self.shell.did(effects);
             while self.shell.offers.contains_key(&who) {

@@ -52,8 +52,8 @@ fn a_late_report_after_last_words_changes_nothing() {
 #[test]
 fn turns_that_fail_or_are_interrupted_have_no_success() {
     let mut shell = Shell::with_team(Limits::default());
-    shell.end(ANN, 1, Outcome::Failed, "no such model");
-    shell.end(BOB, 4, Outcome::Interrupted, "");
+    shell.end(ANN, 1, TurnOutcome::Failed, "no such model");
+    shell.end(BOB, 4, TurnOutcome::Interrupted, "");
     let expected = [(ANN, false, "no such model".to_owned()), (BOB, false, String::new())];
     assert_eq!(shell.results, expected);
 }

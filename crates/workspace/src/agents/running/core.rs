@@ -12,18 +12,19 @@ use tokio::sync::{Notify, watch};
 
 use crate::{
     agents::{gateway::SessionKey, plan::Plan},
+    host::EngineHost,
     refusal::Refusal,
     sessions::Feed,
-    teams::Ticket,
+    teams::delivery::Ticket,
     users,
-    work::Shared,
 };
 
 /// What an engine and its task share.
 pub(super) struct Core {
     pub(super) plan: Plan,
     pub(super) feed: Feed,
-    pub(super) shared: Weak<Shared>,
+    /// Weak: a task of this outlives a workspace that is dropped, and the supervisor must not.
+    pub(super) host: Weak<EngineHost>,
     /// How long a process may take to end after each step of being told to.
     pub(super) grace: Duration,
     config: Config,
@@ -54,8 +55,8 @@ struct Machine {
 }
 
 impl Core {
-    pub(super) fn new(shared: &Arc<Shared>, plan: Plan, feed: Feed) -> Self {
-        let settings = &shared.settings;
+    pub(super) fn new(host: &Arc<EngineHost>, plan: Plan, feed: Feed) -> Self {
+        let settings = &host.settings;
         let grace = settings.stop_grace;
         let config = Config {
             request_prefix: plan.facts.id.to_string(),
@@ -70,7 +71,7 @@ impl Core {
         Self {
             plan,
             feed,
-            shared: Arc::downgrade(shared),
+            host: Arc::downgrade(host),
             grace,
             config,
             max_processes: settings.max_processes,
@@ -210,8 +211,9 @@ impl Core {
     }
 
     fn wake(&self) -> Result<(Turns, Option<SessionKey>), Refusal> {
-        let shared = self.shared.upgrade().ok_or_else(closing)?;
-        let (dialect, key) = self.plan.dialect(&shared)?;
+        let host = self.host.upgrade().ok_or_else(closing)?;
+        let team = self.feed.team().or(self.plan.facts.team_id);
+        let (dialect, key) = self.plan.dialect(&host, team)?;
         let conversation = self.plan.facts.conversation.clone();
         Ok((Turns::new(self.config.clone(), dialect, conversation), key))
     }

@@ -2,17 +2,17 @@
 
 use std::{sync::Arc, time::Duration};
 
-use session::agent::{Event, Input, Launch, Output, TurnEnd};
+use protocol::workspace::{AgentEvent, TurnOutcome};
+use session::agent::{Input, Launch, Output, TurnEnd};
 use tokio::{task, time::Instant};
 
 use super::{
     core::{Core, closing},
-    process::{Did, Process, until},
-    said,
+    process::{Did, Process, exit as exited_as, signal as to_supervisor, until},
 };
 use crate::{
     refusal::Refusal,
-    sessions::{Feed, feed::Activity},
+    sessions::{Activity, Feed},
 };
 
 /// How long what an agent has left in the background has to end after it.
@@ -88,18 +88,18 @@ impl Driver {
             Output::CloseStdin => self.with(Process::close_stdin),
             Output::Signal(signal) => {
                 if let Some(process) = &self.process {
-                    process.signal(said::signal(signal)).await;
+                    process.signal(to_supervisor(signal)).await;
                 }
             }
             Output::Kill => self.kill(),
             Output::Event(event) => self.event(event).await,
             Output::Ask { request_id, tool, input } => self.feed().ask(request_id, tool, input),
             Output::Resolved { request_id, outcome, .. } => {
-                self.feed().resolved(&request_id, said::resolution(outcome));
+                self.feed().resolved(&request_id, outcome);
             }
             Output::TurnEnded(end) => self.turn_ended(end),
             Output::Conversation(id) => self.keep(|feed| feed.conversation(id)).await,
-            Output::Used(used) => self.keep(move |feed| feed.used(said::usage(used))).await,
+            Output::Used(used) => self.keep(move |feed| feed.used(used)).await,
         }
     }
 
@@ -115,15 +115,14 @@ impl Driver {
             self.carry_out(output).await;
         }
         let (events, rest) = of_the_line(after);
-        let events = events.into_iter().map(said::event).collect();
         self.feed().line(line + "\n", events);
         for output in rest {
             self.carry_out(output).await;
         }
     }
 
-    async fn event(&mut self, event: Event) {
-        if let Event::TurnStarted { turn } = event {
+    async fn event(&mut self, event: AgentEvent) {
+        if let AgentEvent::TurnStarted { turn } = event {
             let ticket = self.core.next_ticket();
             self.feed().activity(Activity::Working);
             self.keep(move |feed| {
@@ -134,13 +133,13 @@ impl Driver {
             })
             .await;
         }
-        self.feed().event(said::event(event));
+        self.feed().event(event);
     }
 
     fn turn_ended(&self, end: TurnEnd) {
-        let ok = end.outcome == session::agent::Outcome::Completed;
+        let ok = end.outcome == TurnOutcome::Completed;
         let text = end.text.or(end.error);
-        self.feed().turn_ended(end.turn, ok, text, said::usage(end.usage));
+        self.feed().turn_ended(end.turn, ok, text, end.usage);
         if !self.core.is_working() {
             self.feed().activity(Activity::Idle);
         }
@@ -166,7 +165,7 @@ impl Driver {
             tracing::debug!(%error, "what an agent has left cannot be stopped");
         }
         self.core.set_handle(None);
-        self.core.happened(Input::Exited(said::exit(exit)));
+        self.core.happened(Input::Exited(exited_as(exit)));
     }
 
     fn kill(&mut self) {
@@ -208,13 +207,13 @@ async fn next(process: &mut Option<Process>) -> Did {
 }
 
 /// What of this a line means; what comes after the turn's end is no longer about it.
-fn of_the_line(outputs: Vec<Output>) -> (Vec<Event>, Vec<Output>) {
+fn of_the_line(outputs: Vec<Output>) -> (Vec<AgentEvent>, Vec<Output>) {
     let (mut events, mut rest) = (Vec::new(), Vec::new());
     let mut is_over = false;
     for output in outputs {
         is_over |= matches!(
             output,
-            Output::TurnEnded(_) | Output::Start(_) | Output::Event(Event::TurnStarted { .. })
+            Output::TurnEnded(_) | Output::Start(_) | Output::Event(AgentEvent::TurnStarted { .. })
         );
         match output {
             Output::Event(event) if !is_over => events.push(event),
@@ -225,11 +224,11 @@ fn of_the_line(outputs: Vec<Output>) -> (Vec<Event>, Vec<Output>) {
 }
 
 async fn spawn(core: &Core, launch: Launch) -> Result<Process, Refusal> {
-    let shared = core.shared.upgrade().ok_or_else(closing)?;
+    let host = core.host.upgrade().ok_or_else(closing)?;
     let (private, files) = (core.plan.private.clone(), launch.files.clone());
     let written = task::spawn_blocking(move || private.write(&files)).await;
     written.map_err(|error| Refusal::failed(&error))??;
-    let child = shared.supervisor.spawn(core.command(&launch)?).await;
+    let child = host.supervisor.spawn(core.command(&launch)?).await;
     let process = Process::new(child.map_err(|error| Refusal::failed(&error))?);
     let mut process = process.map_err(|error| Refusal::failed(&error))?;
     if let Some(stdin) = launch.stdin {

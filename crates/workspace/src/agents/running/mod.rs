@@ -7,13 +7,11 @@
 //! - `core`: the machine, and what it has beside it
 //! - `driver`: the task
 //! - `process`: an agent's process, its pipes, and what it says on them; `lines`: line by line
-//! - `said`: what an agent does, in the words of the protocol
 
 mod core;
 mod driver;
 mod lines;
 mod process;
-pub(crate) mod said;
 
 use std::{sync::Arc, time::Duration};
 
@@ -21,6 +19,7 @@ use bytes::Bytes;
 use futures_util::{FutureExt as _, future::BoxFuture};
 use session::{agent::Input, size::Size};
 use tokio::time::timeout;
+use tracing::Instrument as _;
 
 use self::{
     core::{Core, Prompted},
@@ -29,10 +28,10 @@ use self::{
 use super::plan::Plan;
 use crate::{
     engine::{Engine, PermissionAnswer},
+    host::EngineHost,
     refusal::Refusal,
     sessions::Feed,
-    teams::Ticket,
-    work::Shared,
+    teams::delivery::Ticket,
 };
 
 /// How long it may take until a process that was killed is gone.
@@ -44,15 +43,16 @@ pub(crate) struct Running {
 }
 
 impl Running {
-    pub(crate) fn new(shared: &Arc<Shared>, plan: Plan, feed: Feed) -> Self {
-        Self { core: Arc::new(Core::new(shared, plan, feed)) }
+    pub(crate) fn new(host: &Arc<EngineHost>, plan: Plan, feed: Feed) -> Self {
+        Self { core: Arc::new(Core::new(host, plan, feed)) }
     }
 
     /// Which turn the prompt will be.
     fn take(&self, text: String, ticket: Option<Ticket>) -> Result<Option<u64>, Refusal> {
         let Prompted { is_first, turn } = self.core.prompt(text, ticket)?;
         if is_first {
-            tokio::spawn(Driver::new(Arc::clone(&self.core)).run());
+            let driver = Driver::new(Arc::clone(&self.core));
+            tokio::spawn(driver.run().instrument(self.core.feed.span()));
         }
         self.core.news.notify_one();
         Ok(turn)

@@ -145,3 +145,20 @@ async fn write(mut stdin: pipe::Sender, mut written: mpsc::Receiver<Vec<u8>>) {
         }
     }
 }
+
+/// The end of a process, in the words of the turns.
+pub(super) const fn exit(exit: process::Exit) -> session::agent::Exit {
+    match exit {
+        process::Exit::Code(code) => session::agent::Exit::Code(code),
+        process::Exit::Signal(signal) => session::agent::Exit::Signal(signal),
+        process::Exit::Lost => session::agent::Exit::Lost,
+    }
+}
+
+/// A signal, in the words of the supervisor.
+pub(super) const fn signal(signal: session::agent::Signal) -> process::Signal {
+    match signal {
+        session::agent::Signal::Int => process::Signal::Interrupt,
+        session::agent::Signal::Term => process::Signal::Terminate,
+    }
+}

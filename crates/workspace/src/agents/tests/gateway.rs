@@ -10,13 +10,13 @@ use testkit::{RawConnection, RawRequest, RawServer};
 use super::rig::{Rig, Seen, create};
 use crate::{
     Gateway, Workspace,
+    host::EngineHost,
     sessions::{NewSession, What},
-    work::Shared,
 };
 
 /// Whose key this is, if it is one.
-fn whose(shared: &Shared, key: &str) -> Option<String> {
-    let known = shared.keys.present(key, KeyScope::Inference, Moment::now());
+fn whose(host: &EngineHost, key: &str) -> Option<String> {
+    let known = host.keys.present(key, KeyScope::Inference, Moment::now());
     known.ok().flatten().map(|key| key.id().to_string())
 }
 
@@ -31,12 +31,12 @@ fn key(request: &RawRequest) -> String {
 async fn serve(workspace: &Workspace) {
     let server = RawServer::start().await;
     workspace.set_gateway(Gateway { url: server.url() });
-    let shared = Arc::downgrade(&workspace.0);
+    let host = Arc::downgrade(&workspace.0.host);
     tokio::spawn(async move {
         loop {
             let (connection, request) = server.request().await;
-            let Some(shared) = shared.upgrade() else { return };
-            answer(connection, &request, whose(&shared, &key(&request))).await;
+            let Some(host) = host.upgrade() else { return };
+            answer(connection, &request, whose(&host, &key(&request))).await;
         }
     });
 }
@@ -87,13 +87,13 @@ async fn a_key_is_for_inference_only_and_gone_after_its_session() {
     let id = create(&workspace, new).await.unwrap();
     let mut seen = Seen::attach(&workspace, id);
     let key = seen.answer(&workspace, "env ANTHROPIC_AUTH_TOKEN").await;
-    let shared = Arc::clone(&workspace.0);
-    assert_eq!(whose(&shared, &key), Some(format!("session:{id}")));
+    let host = Arc::clone(&workspace.0.host);
+    assert_eq!(whose(&host, &key), Some(format!("session:{id}")));
     for scope in [KeyScope::Worker, KeyScope::Admin] {
-        assert!(shared.keys.present(&key, scope, Moment::now()).unwrap().is_none());
+        assert!(host.keys.present(&key, scope, Moment::now()).unwrap().is_none());
     }
     workspace.0.sessions.kill(id).await.unwrap();
-    assert_eq!(whose(&shared, &key), None);
+    assert_eq!(whose(&host, &key), None);
     workspace.shut_down().await;
 }
 
@@ -114,10 +114,10 @@ async fn a_terminals_key_is_gone_after_its_session_too() {
     seen.until_shown("\nws_").await;
     let key = seen.text.split("\nws_").nth(1).unwrap().lines().next().unwrap();
     let key = format!("ws_{}", key.trim());
-    assert!(whose(&workspace.0, &key).is_some());
+    assert!(whose(&workspace.0.host, &key).is_some());
     workspace.0.sessions.kill(id).await.unwrap();
     testkit::eventually("the key ends", testkit::DEADLINE, || async {
-        whose(&workspace.0, &key).is_none()
+        whose(&workspace.0.host, &key).is_none()
     })
     .await;
     workspace.shut_down().await;

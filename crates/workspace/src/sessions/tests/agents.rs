@@ -1,15 +1,15 @@
 //! Lines, and what is said beside them.
 
-use protocol::workspace::{AgentEvent, ServerMessage, SessionMode, SessionStatus};
+use protocol::workspace::{
+    AgentEvent, PermissionOutcome, ServerMessage, SessionMode, SessionStatus,
+};
 use serde_json::json;
+use session::agent::Usage;
 
 use super::{bare::Bare, seen::Seen};
 use crate::{
     engine::PermissionAnswer,
-    sessions::{
-        ClientId,
-        feed::{Activity, Feed, Outcome, TurnUsage},
-    },
+    sessions::{Activity, ClientId, Feed},
 };
 
 fn text(text: &str) -> AgentEvent {
@@ -96,7 +96,7 @@ async fn a_question_waits_for_whoever_comes_and_is_answered_once() {
     let answer = PermissionAnswer { request_id: id.to_string(), allow: true, message: None };
     bare.sessions.permit(session.id, answer.clone()).unwrap();
     assert_eq!(heard.answers.lock().unwrap()[0].request_id, "toolu_1");
-    feed.resolved("toolu_1", Outcome::Allow);
+    feed.resolved("toolu_1", PermissionOutcome::Allow);
     seen.catch_up().await;
     assert!(
         matches!(seen.messages.last(), Some(ServerMessage::PermissionResolved(it)) if it.request_id == id)
@@ -140,7 +140,7 @@ async fn a_turn_is_seen_in_the_status_and_its_use_after_its_last_line() {
     assert_eq!(session.info().status, SessionStatus::Running);
     feed.conversation("conversation-1".to_owned());
     line(&feed, 1);
-    let usage = TurnUsage { input_tokens: 10, output_tokens: 2, cost_usd: Some(0.5) };
+    let usage = Usage { input_tokens: 10, output_tokens: 2, cost_usd: Some(0.5) };
     feed.turn_ended(1, true, Some("done".to_owned()), usage);
     feed.activity(Activity::Idle);
     seen.catch_up().await;

@@ -12,6 +12,7 @@ use tempfile::TempDir;
 use crate::{
     Settings,
     engine::{Engine, PermissionAnswer},
+    engines::Engines,
     events::Events,
     refusal::Refusal,
     sessions::{Attachment, ClientId, Facts, Feed, Sessions, session::Session},
@@ -37,7 +38,7 @@ impl Bare {
         change(&mut settings);
         let events = Events::default();
         let kept: Arc<dyn WorkspaceStore> = store.clone();
-        let sessions = Sessions::new(&settings, &kept, &events, Weak::new());
+        let sessions = Sessions::new(&settings, &kept, &events, Weak::<Engines>::new());
         sessions.begin();
         Self { _dir: dir, store, sessions }
     }
@@ -46,7 +47,7 @@ impl Bare {
     pub(super) fn session(&self, mode: SessionMode) -> (Arc<Session>, Feed, Arc<Heard>) {
         let session = self.sessions.add(facts(mode), Size::DEFAULT).unwrap();
         let heard = Arc::new(Heard::default());
-        session.run(Box::new(Listens(Arc::clone(&heard))));
+        let _first = session.engine.set(Box::new(Listens(Arc::clone(&heard))));
         let feed = Feed::new(&session);
         (session, feed, heard)
     }

@@ -11,7 +11,7 @@ use tokio::time;
 
 use super::{bare::Bare, seen::Seen};
 use crate::{
-    sessions::{ClientId, alarms::now},
+    sessions::{ClientId, clock::now},
     testing::Place,
 };
 

@@ -149,7 +149,7 @@ pub(super) fn type_in(workspace: &Workspace, id: SessionId, client: u64, text: &
 
 /// Waits until a session has this status, as everybody is told.
 pub(super) async fn until_status(workspace: &Workspace, id: SessionId, status: SessionStatus) {
-    let mut events = workspace.0.events.subscribe();
+    let mut events = workspace.0.admission.services.events.subscribe();
     while workspace.0.sessions.info(id).unwrap().status != status {
         soon(events.recv()).await.unwrap();
     }

@@ -7,7 +7,7 @@ use session::size::DEBOUNCE;
 use tokio::time;
 
 use super::{bare::Bare, seen::Seen};
-use crate::sessions::{ClientId, alarms::now, session::Session};
+use crate::sessions::{ClientId, clock::now, session::Session};
 
 /// A client has a window of this size; then a moment passes.
 async fn resize(bare: &Bare, session: &Arc<Session>, client: u64, size: (u16, u16)) {

@@ -79,7 +79,7 @@ async fn a_session_that_is_killed_leaves_neither_processes_nor_files() {
         session.live().unwrap().processes().await
     };
     assert!(pids.len() >= 3, "{pids:?}");
-    let mut events = workspace.0.events.subscribe();
+    let mut events = workspace.0.admission.services.events.subscribe();
     soon(workspace.0.sessions.kill(info.id)).await.unwrap();
     let is_alive = |pid: &u32| process::Adopted::open(*pid).is_ok_and(|process| process.is_alive());
     assert_eq!(pids.iter().filter(|pid| is_alive(pid)).count(), 0);
@@ -242,7 +242,7 @@ async fn a_development_server_is_hidden_and_its_port_is_found_again_when_that_is
     let new = NewSession { tags, ..place.command("python3", &["-c", script]) };
     let info = workspace.0.sessions.create(new).await.unwrap();
     assert!(info.hidden && workspace.0.sessions.list(false).is_empty());
-    let mut events = workspace.0.events.subscribe();
+    let mut events = workspace.0.admission.services.events.subscribe();
     let found = || workspace.0.sessions.info(info.id).unwrap().dev_server_port;
     let mut seen = Seen::attach(&workspace, info.id, 1);
     let mut before = None;

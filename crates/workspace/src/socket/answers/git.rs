@@ -1,4 +1,4 @@
-//! What git says of projects.
+//! Git of projects.
 
 use std::{
     fs, io,
@@ -6,75 +6,45 @@ use std::{
     sync::Arc,
 };
 
-use files::{Git, GitError, RelPath, Runner, git::Status};
+use files::{RelPath, Runner};
 use process::User;
 use protocol::workspace::{
-    ClientMessage, GitStatus, ServerMessage,
-    client::{GitDiff, GitDiffResult},
+    GitStatus, ServerMessage,
+    client::{GitDiff, GitDiffResult, OfProject},
 };
 use tokio::{process::Command, task};
 
-use crate::{projects::Place, refusal::Refusal, work::Shared};
+use super::asker::{Answer, Asker};
+use crate::{projects::ProjectPlace, refusal::Refusal};
 
-pub(super) async fn answer(
-    shared: &Arc<Shared>,
-    message: ClientMessage,
-) -> Result<ServerMessage, Refusal> {
-    match message {
-        ClientMessage::GitStatus(of) => {
-            let place = super::place(shared, of.project_id).await?;
-            let Said::Status(status) = ask(shared, place, Question::Status).await? else {
-                return Err(not_asked());
-            };
-            let nothing = || GitStatus::no_repository(of.project_id);
-            let status = status.map_or_else(nothing, |status| status.of(of.project_id));
-            Ok(ServerMessage::GitStatusResult(status))
-        }
-        ClientMessage::GitDiff(diff) => {
-            let place = super::place(shared, diff.project_id).await?;
-            let GitDiff { project_id, path, staged } = diff;
-            let within = RelPath::parse(&path).map_err(|error| Refusal::failed(&error))?;
-            let Said::Diff(patch) = ask(shared, place, Question::Diff(within, staged)).await?
-            else {
-                return Err(not_asked());
-            };
-            let result = GitDiffResult { project_id, path, staged, patch };
-            Ok(ServerMessage::GitDiffResult(result))
-        }
-        other => Err(Refusal::Invalid(format!("{} is not for git", other.name()))),
-    }
+pub(in crate::socket) async fn status(asker: &Asker, asked: OfProject) -> Answer {
+    let project_id = asked.project_id;
+    let place = asker.services.projects.place_soon(project_id).await?;
+    let (dir, runner) = as_its_user(place).await?;
+    let status = asker.services.git.status(&dir, &runner).await;
+    let status = status.map_err(|error| Refusal::failed(&error))?;
+    let nothing = || GitStatus::no_repository(project_id);
+    let status = status.map_or_else(nothing, |status| status.of(project_id));
+    Ok(Some(ServerMessage::GitStatusResult(status)))
 }
 
-enum Question {
-    Status,
-    Diff(RelPath, bool),
+pub(in crate::socket) async fn diff(asker: &Asker, asked: GitDiff) -> Answer {
+    let place = asker.services.projects.place_soon(asked.project_id).await?;
+    let GitDiff { project_id, path, staged } = asked;
+    let within = RelPath::parse(&path).map_err(|error| Refusal::failed(&error))?;
+    let (dir, runner) = as_its_user(place).await?;
+    let patch = asker.services.git.diff(&dir, &within, staged, &runner).await;
+    let patch = patch.map_err(|error| Refusal::failed(&error))?;
+    let result = GitDiffResult { project_id, path, staged, patch };
+    Ok(Some(ServerMessage::GitDiffResult(result)))
 }
 
-enum Said {
-    Status(Option<Status>),
-    Diff(String),
-}
-
-impl Question {
-    async fn put(self, git: &Git, root: &Path, runner: &Runner) -> Result<Said, GitError> {
-        match self {
-            Self::Status => git.status(root, runner).await.map(Said::Status),
-            Self::Diff(path, staged) => git.diff(root, &path, staged, runner).await.map(Said::Diff),
-        }
-    }
-}
-
-async fn ask(shared: &Shared, place: Place, question: Question) -> Result<Said, Refusal> {
-    let (dir, runner) = match place.user {
-        None => (place.dir, Runner::own()),
-        Some(user) => {
-            let found = task::spawn_blocking(move || (real(&user, &place.dir), runner(user))).await;
-            let (dir, runner) = found.map_err(|error| Refusal::failed(&error))?;
-            (dir?, runner)
-        }
-    };
-    let said = question.put(&shared.door.git, &dir, &runner).await;
-    said.map_err(|error| Refusal::failed(&error))
+/// A project's directory, and git as its user.
+async fn as_its_user(place: ProjectPlace) -> Result<(PathBuf, Runner), Refusal> {
+    let Some(user) = place.user else { return Ok((place.dir, Runner::own())) };
+    let found = task::spawn_blocking(move || (real(&user, &place.dir), runner(user))).await;
+    let (dir, runner) = found.map_err(|error| Refusal::failed(&error))?;
+    Ok((dir?, runner))
 }
 
 /// Where a directory really is, as far as its user may find out.
@@ -92,8 +62,4 @@ fn runner(user: User) -> Runner {
     let become_user =
         move |command: &mut Command| process::start_as(&user, command).map_err(io::Error::other);
     Runner { command: vec!["git".into()], env, as_user: Some(Arc::new(become_user)) }
-}
-
-fn not_asked() -> Refusal {
-    Refusal::invalid("git answered something else")
 }

@@ -12,6 +12,7 @@ use protocol::workspace::{
 };
 use tokio::{task, time::timeout};
 
+use super::asker::Answer;
 use crate::{refusal::Refusal, users};
 
 /// The most entries that are listed.
@@ -19,15 +20,15 @@ const MOST: usize = 20_000;
 /// How long a directory may take: some lie on other machines.
 const WITHIN: Duration = Duration::from_secs(30);
 
-pub(super) async fn answer(asked: ListDirectory) -> Result<ServerMessage, Refusal> {
-    let listing = timeout(WITHIN, task::spawn_blocking(move || list(&asked.path))).await;
+pub(in crate::socket) async fn list(asked: ListDirectory) -> Answer {
+    let listing = timeout(WITHIN, task::spawn_blocking(move || listing(&asked.path))).await;
     let listing = listing.map_err(|_| Refusal::invalid("the directory does not answer"))?;
     let listing = listing.map_err(|error| Refusal::failed(&error))??;
-    Ok(ServerMessage::DirectoryListing(listing))
+    Ok(Some(ServerMessage::DirectoryListing(listing)))
 }
 
 /// Directories first, then by name.
-fn list(asked: &str) -> Result<DirectoryListing, Refusal> {
+fn listing(asked: &str) -> Result<DirectoryListing, Refusal> {
     let path = full(asked)?;
     let refused = |error: std::io::Error| {
         Refusal::Failed(format!("{} cannot be listed: {error}", path.display()))
@@ -80,7 +81,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn directories_come_first_and_say_so_and_the_way_up_is_told() {
+    fn directories_come_first_with_a_slash() {
         let dir = tempfile::tempdir().unwrap();
         for name in ["b", "a"] {
             fs::create_dir(dir.path().join(name)).unwrap();
@@ -88,17 +89,17 @@ mod tests {
         }
         std::os::unix::fs::symlink("a", dir.path().join("z")).unwrap();
         std::os::unix::fs::symlink("nowhere", dir.path().join("dangling")).unwrap();
-        let listed = list(dir.path().to_str().unwrap()).unwrap();
+        let listed = listing(dir.path().to_str().unwrap()).unwrap();
         assert_eq!(listed.entries, ["a/", "b/", "z/", "a.txt", "b.txt", "dangling"]);
         assert_eq!(listed.parent.as_deref(), dir.path().parent().unwrap().to_str());
-        assert_eq!(list("/").unwrap().parent, None);
-        assert!(list("~").is_ok() && list("").is_ok());
+        assert_eq!(listing("/").unwrap().parent, None);
+        assert!(listing("~").is_ok() && listing("").is_ok());
     }
 
     #[test]
-    fn what_is_no_directory_is_said_with_its_name() {
+    fn a_refused_directory_is_named() {
         for path in ["relative", "~nobody", "/no/such/directory", "/etc/passwd", "/a\0b"] {
-            let refused = list(path).unwrap_err().to_string();
+            let refused = listing(path).unwrap_err().to_string();
             assert!(refused.contains(path.trim_end_matches("\0b")), "{refused}");
         }
     }

@@ -1,15 +1,15 @@
 //! Sessions made, listed, renamed and ended.
 
 use protocol::workspace::{
-    ClientMessage, Role, ServerMessage, SessionId, SessionInfo, SessionMode,
+    Role, ServerMessage, SessionInfo, SessionMode,
     client::{
-        AdoptSession, GetHistory, History, NewSession as AskedFor, OfSession, OpenTerminal,
-        SessionList, WithSession,
+        AdoptSession, GetHistory, History, ListSessions, NewSession as AskedFor, OfSession,
+        OpenTerminal, RenameSession, SessionList, WithSession,
     },
     session::{DEFAULT_PROVIDER, DEV_SERVER_TAG},
 };
 
-use super::{Answer, Asker};
+use super::asker::{Answer, Asker};
 use crate::{
     projects,
     refusal::Refusal,
@@ -20,38 +20,59 @@ use crate::{
 const PAST: u64 = 256 * 1024;
 const MOST_PAST: u64 = 8 * 1024 * 1024;
 
-pub(super) async fn answer(asker: &Asker, message: ClientMessage) -> Answer {
-    let sessions = &asker.shared.sessions;
-    Ok(Some(match message {
-        ClientMessage::NewSession(asked) => {
-            let new = of_agent(asker, *asked)?;
-            ServerMessage::SessionCreated(create(asker, "session.open", new).await?)
-        }
-        ClientMessage::OpenTerminal(asked) => {
-            let new = of_terminal(asker, *asked)?;
-            ServerMessage::TerminalOpened(create(asker, "session.open", new).await?)
-        }
-        ClientMessage::AdoptSession(asked) => {
-            let new = of_process(asked)?;
-            ServerMessage::SessionCreated(create(asker, "session.adopt", new).await?)
-        }
-        ClientMessage::RenameSession(asked) => {
-            let info = sessions.rename(asked.session_id, asked.name).await?;
-            let id = asked.session_id.to_string();
-            asker.shared.audit.note(&asker.me.who, "session.rename", &id, "done");
-            ServerMessage::SessionStatusChanged(with(info))
-        }
-        ClientMessage::ListSessions(asked) => {
-            let sessions = sessions.list(asked.include_hidden);
-            ServerMessage::SessionList(SessionList { sessions })
-        }
-        ClientMessage::GetHistory(asked) => past(asker, asked).await?,
-        ClientMessage::KillSession(asked) => return kill(asker, asked.session_id).await,
-        other => {
-            let name = other.name();
-            return Err(Refusal::Invalid(format!("{name} makes no sense here")));
-        }
-    }))
+pub(in crate::socket) async fn agent(asker: &Asker, asked: AskedFor) -> Answer {
+    let new = of_agent(asker, asked)?;
+    let made = create(asker, "session.open", new).await?;
+    Ok(Some(ServerMessage::SessionCreated(made)))
+}
+
+pub(in crate::socket) async fn terminal(asker: &Asker, asked: OpenTerminal) -> Answer {
+    let new = of_terminal(asker, asked)?;
+    let made = create(asker, "session.open", new).await?;
+    Ok(Some(ServerMessage::TerminalOpened(made)))
+}
+
+pub(in crate::socket) async fn adopt(asker: &Asker, asked: AdoptSession) -> Answer {
+    let made = create(asker, "session.adopt", of_process(asked)?).await?;
+    Ok(Some(ServerMessage::SessionCreated(made)))
+}
+
+pub(in crate::socket) async fn rename(asker: &Asker, asked: RenameSession) -> Answer {
+    let info = asker.services.sessions.rename(asked.session_id, asked.name).await?;
+    asker.note("session.rename", &asked.session_id.to_string(), "done");
+    Ok(Some(ServerMessage::SessionStatusChanged(with(info))))
+}
+
+pub(in crate::socket) async fn list(asker: &Asker, asked: ListSessions) -> Answer {
+    let sessions = asker.services.sessions.list(asked.include_hidden);
+    Ok(Some(ServerMessage::SessionList(SessionList { sessions })))
+}
+
+pub(in crate::socket) async fn history(asker: &Asker, asked: GetHistory) -> Answer {
+    let GetHistory { session_id, before_seq, max_bytes } = asked;
+    let bytes = max_bytes.unwrap_or(PAST).min(MOST_PAST);
+    let bytes = usize::try_from(bytes).unwrap_or(usize::MAX);
+    let sessions = &asker.services.sessions;
+    let past = sessions.history(session_id, before_seq.unwrap_or(u64::MAX), bytes).await?;
+    Ok(Some(ServerMessage::History(History {
+        session_id,
+        from_seq: past.from_seq,
+        to_seq: past.to_seq,
+        data: past.data,
+        more: past.more,
+    })))
+}
+
+/// All clients are told that a session was killed, the asker among them; of a hidden one only its
+/// viewers are, so that an asker who is none of them needs an answer.
+pub(in crate::socket) async fn kill(asker: &Asker, asked: OfSession) -> Answer {
+    let id = asked.session_id;
+    let is_hidden = asker.services.sessions.info(id)?.hidden;
+    let killed = asker.services.sessions.kill(id).await;
+    asker.note_outcome("session.kill", &id.to_string(), &killed);
+    killed?;
+    let is_told = !is_hidden || asker.attached == Some(id);
+    Ok((!is_told).then_some(ServerMessage::SessionKilled(asked)))
 }
 
 async fn create(
@@ -60,12 +81,9 @@ async fn create(
     new: NewSession,
 ) -> Result<WithSession, Refusal> {
     let dir = new.working_dir.clone();
-    let made = asker.shared.sessions.create(new).await;
-    let (target, outcome) = match &made {
-        Ok(info) => (info.id.to_string(), "done".to_owned()),
-        Err(refusal) => (dir, refusal.to_string()),
-    };
-    asker.shared.audit.note(&asker.me.who, what, &target, &outcome);
+    let made = asker.services.sessions.create(new).await;
+    let target = made.as_ref().map_or(dir, |info| info.id.to_string());
+    asker.note_outcome(what, &target, &made);
     made.map(with)
 }
 
@@ -80,7 +98,7 @@ fn of_agent(asker: &Asker, asked: AskedFor) -> Result<NewSession, Refusal> {
     let is_server = asked.tags.iter().any(|tag| tag == DEV_SERVER_TAG);
     let is_command_line = is_server && asked.mode == SessionMode::Pty;
     if !extra_args.is_empty() && !is_command_line {
-        asker.shared.agents.check_args(&extra_args, asker.me.role == Role::Admin)?;
+        asker.services.arg_rules.check(&extra_args, asker.me.role == Role::Admin)?;
     }
     let model = asked.model;
     let what = match asked.mode {
@@ -144,7 +162,7 @@ fn of_process(asked: AdoptSession) -> Result<NewSession, Refusal> {
 /// Without a cluster there is this node and no other.
 fn on_this_node(asker: &Asker, node: Option<&str>) -> Result<(), Refusal> {
     match node {
-        Some(node) if node != asker.shared.door.node_id => Err(Refusal::Invalid(format!(
+        Some(node) if node != asker.services.node.id => Err(Refusal::Invalid(format!(
             "there is no node {node:?}: this server is in no cluster"
         ))),
         _ => Ok(()),
@@ -154,32 +172,4 @@ fn on_this_node(asker: &Asker, node: Option<&str>) -> Result<(), Refusal> {
 /// One alone goes with the other's usual value.
 fn size(cols: Option<u16>, rows: Option<u16>) -> Option<(u16, u16)> {
     (cols.is_some() || rows.is_some()).then(|| (cols.unwrap_or(80), rows.unwrap_or(24)))
-}
-
-async fn past(asker: &Asker, asked: GetHistory) -> Result<ServerMessage, Refusal> {
-    let GetHistory { session_id, before_seq, max_bytes } = asked;
-    let bytes = max_bytes.unwrap_or(PAST).min(MOST_PAST);
-    let bytes = usize::try_from(bytes).unwrap_or(usize::MAX);
-    let sessions = &asker.shared.sessions;
-    let past = sessions.history(session_id, before_seq.unwrap_or(u64::MAX), bytes).await?;
-    Ok(ServerMessage::History(History {
-        session_id,
-        from_seq: past.from_seq,
-        to_seq: past.to_seq,
-        data: past.data,
-        more: past.more,
-    }))
-}
-
-/// All are told that a session was killed, who asked for it among them; of a hidden one only its
-/// viewers.
-async fn kill(asker: &Asker, id: SessionId) -> Answer {
-    let is_hidden = asker.shared.sessions.info(id)?.hidden;
-    let killed = asker.shared.sessions.kill(id).await;
-    let outcome = killed.as_ref().map_or_else(ToString::to_string, |()| "done".to_owned());
-    asker.shared.audit.note(&asker.me.who, "session.kill", &id.to_string(), &outcome);
-    killed?;
-    let is_told = !is_hidden || asker.attached == Some(id);
-    let killed = || ServerMessage::SessionKilled(OfSession { session_id: id });
-    Ok((!is_told).then(killed))
 }

@@ -6,7 +6,7 @@ mod news;
 
 use std::{pin::pin, sync::Arc, sync::atomic::Ordering, time::Duration};
 
-use futures_util::FutureExt as _;
+use futures_util::{FutureExt as _, future::BoxFuture};
 use protocol::workspace::{
     ClientMessage, ServerMessage,
     client::{Attach, OfSession},
@@ -18,23 +18,28 @@ use tokio::{
     time::{Instant, Interval, MissedTickBehavior, interval_at, sleep_until},
 };
 use tokio_util::sync::{CancellationToken, DropGuard};
+use tracing::Span;
 use wire::{Frame, Link, LinkError, Outbox};
 
 use super::{
+    admission::Admission,
     allowed::allowed,
-    answers::{self, Answer, Asker},
+    answers::asker::{Answer, Asker},
     bucket::Bucket,
     echoes::Echoes,
+    family::Family,
     gate::Gate,
     greeting::{Admitted, Credential},
     lanes::{Lane, Lanes},
     places::Taken,
-    refused::{self, Family},
+    policy::{Audience, Memory, Policy},
+    reading,
     shares::{Share, Shares},
     stream::Stream,
+    table::{self, Work},
     watching::Watching,
 };
-use crate::{events::Event, sessions::ClientId, work::Shared};
+use crate::{events::Event, sessions::ClientId};
 
 /// How often a client is asked for a sign of life, and what can be missed is made up for.
 const TICK: Duration = Duration::from_secs(15);
@@ -56,6 +61,7 @@ enum End {
 /// One client.
 pub(super) struct Client {
     asker: Asker,
+    admission: Arc<Admission>,
     credential: Arc<Credential>,
     link: Link,
     gate: Arc<Gate>,
@@ -77,21 +83,22 @@ pub(super) struct Client {
 
 impl Client {
     pub(super) fn new(
-        shared: &Arc<Shared>,
+        admission: &Arc<Admission>,
         admitted: Admitted,
         mut link: Link,
         outbox: Outbox,
         gate: Arc<Gate>,
     ) -> Self {
         link.set_max_message(MAX_MESSAGE);
-        let client = shared.door.next_client();
+        let client = admission.next_client();
+        let services = &admission.services;
         let asker = Asker {
-            shared: Arc::clone(shared),
+            services: Arc::clone(services),
             me: Arc::new(admitted.me),
             client,
             outbox,
             watching: Watching::default(),
-            shares: Shares::new(&shared.door.answers),
+            shares: Shares::new(&admission.answers),
             attached: None,
         };
         let mut ticks = interval_at(Instant::now() + TICK, TICK);
@@ -102,9 +109,9 @@ impl Client {
             credential: Arc::new(admitted.credential),
             link,
             gate,
-            bucket: Bucket::new(shared.settings.message_rate, Instant::now().into_std()),
+            bucket: Bucket::new(admission.message_rate, Instant::now().into_std()),
             paused: None,
-            events: shared.events.subscribe(),
+            events: services.events.subscribe(),
             has_missed: false,
             stream: None,
             lanes: Lanes::default(),
@@ -112,15 +119,23 @@ impl Client {
             ticks,
             _gone: gone.clone().drop_guard(),
             gone,
-            counted: Counted::new(shared, client),
+            counted: Counted::new(admission, client),
+            admission: Arc::clone(admission),
             _place: admitted.place,
         }
+    }
+
+    /// The span of its connection, so that a log can be searched for one client.
+    pub(super) fn span(&self) -> Span {
+        let Asker { client, me, .. } = &self.asker;
+        tracing::info_span!(parent: None, "workspace_client", client = client.0, who = me.who)
     }
 
     /// Serves it until it ends.
     pub(super) async fn run(mut self) {
         let end = self.until_end().await;
-        let Self { asker, credential, link, gate, stream, lanes, gone, counted, .. } = self;
+        let Self { asker, admission, credential, link, gate, stream, lanes, gone, counted, .. } =
+            self;
         gone.cancel();
         asker.watching.end_all();
         if let Some(stream) = stream {
@@ -138,7 +153,7 @@ impl Client {
         }
         // An unfinished message must not keep others waiting for its place.
         drop(gate.message_is_here());
-        let closing = &asker.shared.door.closing;
+        let closing = &admission.closing;
         let cut_off = async {
             tokio::select! {
                 () = credential.ended() => {}
@@ -152,7 +167,7 @@ impl Client {
     async fn until_end(&mut self) -> End {
         let credential = Arc::clone(&self.credential);
         let mut ended = pin!(credential.ended());
-        let closing = self.asker.shared.door.closing.clone();
+        let closing = self.admission.closing.clone();
         let mut closed = pin!(closing.cancelled());
         loop {
             let has_room = self.asker.outbox.has_room();
@@ -189,7 +204,7 @@ impl Client {
             return Err(End::Goodbye(1008, "a long answer is not read"));
         }
         if let Credential::Member(token) = &*self.credential
-            && self.asker.shared.teams.member(token.expose()).is_none()
+            && self.asker.services.teams.member(token.expose()).is_none()
         {
             return Err(End::Goodbye(1008, "the team, or the session in it, is gone"));
         }
@@ -208,10 +223,10 @@ impl Client {
         };
         let read = match text.len() > LONG {
             true => {
-                let reading = task::spawn_blocking(move || refused::read(&text));
+                let reading = task::spawn_blocking(move || reading::read(&text));
                 self.meanwhile(reading).await
             }
-            false => Ok(refused::read(&text)),
+            false => Ok(reading::read(&text)),
         };
         match read {
             Ok(Ok(message)) => self.request(message, place).await,
@@ -221,15 +236,16 @@ impl Client {
     }
 
     async fn request(&mut self, message: ClientMessage, place: Option<Taken>) -> Result<(), End> {
-        let family = Family::of(&message);
-        if let Err(refusal) = allowed(&self.asker.me, &message) {
-            return self.say(&family.refused(&refusal));
+        let policy = Policy::of(&message);
+        if let Err(refusal) = allowed(&self.asker.me, message.kind(), &policy) {
+            return self.say(&policy.family.refused(&refusal));
         }
-        let answer = match (answers::lane(&message), message) {
-            (Some(lane), message) => self.begin(lane, message, place),
-            (None, ClientMessage::Attach(attach)) => return self.attach(attach).await,
-            (None, ClientMessage::Detach) => return self.detach().await,
-            (None, message) => answers::at_once(&self.asker, message),
+        let family = policy.family.clone();
+        let answer = match table::serve(&self.asker, message) {
+            Work::Done(answer) => answer,
+            Work::Later(lane, answering) => self.begin(lane, policy, answering, place),
+            Work::Attach(attach) => return self.attach(attach).await,
+            Work::Detach => return self.detach().await,
         };
         match answer {
             Ok(Some(answer)) => self.say(&answer),
@@ -239,23 +255,29 @@ impl Client {
     }
 
     /// Has a request answered when it is its turn.
-    fn begin(&mut self, lane: Lane, message: ClientMessage, place: Option<Taken>) -> Answer {
-        let (asker, gone) = (self.asker.clone(), self.gone.clone());
-        // Only an upload is still large once it has been parsed.
-        let place = place.filter(|_| matches!(message, ClientMessage::UploadProjectFile(_)));
-        let awaited = answers::is_told_to_all(&message).then(|| self.echoes.awaited());
+    fn begin(
+        &mut self,
+        lane: Lane,
+        policy: Policy,
+        answering: BoxFuture<'static, Answer>,
+        place: Option<Taken>,
+    ) -> Answer {
+        let (outbox, gone) = (self.asker.outbox.clone(), self.gone.clone());
+        let place = place.filter(|_| policy.memory == Memory::Request);
+        let awaited = match policy.audience {
+            Audience::Asker => None,
+            Audience::Everyone => Some(self.echoes.awaited()),
+        };
+        let shares = self.asker.shares.clone();
         let job = async move {
-            let (family, outbox) = (Family::of(&message), asker.outbox.clone());
-            let shares = asker.shares.clone();
             // Only requests that just look need a share. A request that changes something is done even
             // if its client has gone.
             let share = tokio::select! {
                 biased;
-                share = shares.of(&message, &outbox) => share,
+                share = shares.of(policy.memory, &outbox) => share,
                 () = gone.cancelled() => return,
             };
             let Ok(share) = share else { return };
-            let answering = answers::later(asker, message);
             let answer = match lane {
                 // A wait can be given up without loss once it has begun. Anything else is finished.
                 Lane::Waits => tokio::select! {
@@ -266,7 +288,7 @@ impl Client {
                 _ => answering.await,
             };
             drop(place);
-            let answer = answer.unwrap_or_else(|refusal| Some(family.refused(&refusal)));
+            let answer = answer.unwrap_or_else(|refusal| Some(policy.family.refused(&refusal)));
             let Some(answer) = answer else { return };
             if !awaited.is_some_and(|awaited| awaited.was_told(&answer)) {
                 send(&outbox, answer, share).await;
@@ -276,14 +298,14 @@ impl Client {
     }
 
     async fn attach(&mut self, attach: Attach) -> Result<(), End> {
-        let Asker { shared, me, client, outbox, .. } = &self.asker;
+        let Asker { services, client, outbox, .. } = &self.asker;
         let id = attach.session_id;
-        let attachment = match shared.sessions.attach(id, *client, attach.after_seq) {
+        let attachment = match services.sessions.attach(id, *client, attach.after_seq) {
             Ok(attachment) => attachment,
             Err(refusal) => return self.say(&Family::Plain.refused(&refusal)),
         };
         if self.asker.attached != Some(id) {
-            shared.audit.note(&me.who, "session.attach", &id.to_string(), "done");
+            self.asker.note("session.attach", &id.to_string(), "done");
         }
         let outbox = outbox.clone();
         self.let_go().await;
@@ -380,20 +402,20 @@ async fn send(outbox: &Outbox, answer: ServerMessage, share: Option<Share>) {
 }
 
 /// As long as it is there, it is counted among the clients.
-struct Counted(Arc<Shared>, ClientId);
+struct Counted(Arc<Admission>, ClientId);
 
 impl Counted {
-    fn new(shared: &Arc<Shared>, client: ClientId) -> Self {
-        shared.clients.fetch_add(1, Ordering::Relaxed);
-        Self(Arc::clone(shared), client)
+    fn new(admission: &Arc<Admission>, client: ClientId) -> Self {
+        admission.connected.fetch_add(1, Ordering::Relaxed);
+        Self(Arc::clone(admission), client)
     }
 }
 
 impl Drop for Counted {
     fn drop(&mut self) {
-        let Self(shared, client) = self;
-        shared.clients.fetch_sub(1, Ordering::Relaxed);
+        let Self(admission, client) = self;
+        admission.connected.fetch_sub(1, Ordering::Relaxed);
         // Whatever becomes of its task, it looks at nothing any more.
-        shared.sessions.client_gone(*client);
+        admission.services.sessions.client_gone(*client);
     }
 }

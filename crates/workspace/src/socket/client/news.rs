@@ -11,8 +11,10 @@ use super::{Client, End, send};
 use crate::{
     events::Event,
     socket::{
-        answers::{self, Asker},
+        answers::asker::Asker,
         lanes::{Job, Lane},
+        policy::Policy,
+        table::{self, Work},
     },
 };
 
@@ -71,9 +73,10 @@ fn whole_state(asker: Asker) -> Job {
     };
     async move {
         for question in questions {
-            let Ok(share) = asker.shares.of(&question, &asker.outbox).await else { return };
-            let answer = answers::later(asker.clone(), question).await;
-            if let Ok(Some(answer)) = answer {
+            let memory = Policy::of(&question).memory;
+            let Ok(share) = asker.shares.of(memory, &asker.outbox).await else { return };
+            let Work::Later(_, answering) = table::serve(&asker, question) else { continue };
+            if let Ok(Some(answer)) = answering.await {
                 send(&asker.outbox, answer, share).await;
             }
         }

@@ -14,7 +14,7 @@ use wire::{Frame, Link, Outbox, link::Role};
 
 use crate::{
     Workspace,
-    socket::{door::serve, strangers::Strangers},
+    socket::{accept::serve, strangers::Strangers},
     testing::{Place, soon},
 };
 
@@ -50,9 +50,10 @@ impl Kit {
 
     /// Serves who is at the other end of a pipe.
     pub(super) fn serve(&self, near: DuplexStream, from: &str) -> JoinHandle<()> {
-        let (shared, from) = (Arc::clone(&self.workspace.0), from.parse::<IpAddr>().unwrap());
+        let (admission, from) =
+            (Arc::clone(&self.workspace.0.admission), from.parse::<IpAddr>().unwrap());
         let stranger = Strangers::new(1).admit(from).unwrap();
-        tokio::spawn(async move { serve(&shared, Box::pin(near), from, stranger).await })
+        tokio::spawn(async move { serve(&admission, Box::pin(near), from, stranger).await })
     }
 
     /// A client with this token.
@@ -72,7 +73,7 @@ impl Kit {
     /// A key of this scope, and its text.
     pub(super) fn key(&self, scope: KeyScope) -> (KeyId, String) {
         let new = NewKey { name: "n".to_owned(), scopes: vec![scope], ..NewKey::default() };
-        let (record, text) = self.workspace.0.keys.create(new, Moment::now()).unwrap();
+        let (record, text) = self.workspace.0.host.keys.create(new, Moment::now()).unwrap();
         (record.id, text.expose().to_owned())
     }
 

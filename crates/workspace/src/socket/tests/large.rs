@@ -98,7 +98,7 @@ async fn what_is_no_upload_keeps_its_place_no_longer_than_it_is_read() {
     let mut administrator = kit.client().await;
     let id = kit.project(&mut administrator).await;
     // Requests to look at files wait for a turn that never comes.
-    let files = Arc::clone(&kit.workspace.0.door.files);
+    let files = Arc::clone(&kit.workspace.0.admission.services.files.turns);
     let turns = u32::try_from(files.available_permits()).unwrap();
     let all = files.acquire_many(turns).await.unwrap();
     let mut clients = Vec::new();

@@ -98,12 +98,12 @@ async fn what_waits_is_not_done_once_the_key_is_revoked() {
     let (key, text) = kit.key(KeyScope::WorkspaceWrite);
     let client = kit.client_with(&text).await;
     // No request gets its turn.
-    let files = &kit.workspace.0.door.files;
+    let files = &kit.workspace.0.admission.services.files.turns;
     let turns = u32::try_from(files.available_permits()).unwrap();
     let all = files.acquire_many(turns).await.unwrap();
     (0..2).for_each(|number| client.say(write(&project, number)));
     client.link.close(1000, "").await;
-    kit.workspace.0.keys.revoke(&key, Moment::now()).unwrap();
+    kit.workspace.0.host.keys.revoke(&key, Moment::now()).unwrap();
     tokio::task::yield_now().await;
     drop(all);
     soon(client.serving).await.unwrap();

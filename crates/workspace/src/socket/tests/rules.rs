@@ -119,7 +119,7 @@ async fn a_client_that_reads_nothing_holds_nobody_up_and_is_told_how_all_is_when
     let mut other = kit.client().await;
     for number in 0..4000 {
         let words = format!("{number} {}", "x".repeat(500));
-        kit.workspace.0.events.tell(ServerMessage::error(words));
+        kit.workspace.0.admission.services.events.tell(ServerMessage::error(words));
         if number % 100 == 0 {
             // The others keep up.
             other.all_until_now().await;
@@ -179,7 +179,7 @@ async fn who_does_not_read_a_long_answer_is_let_go_when_others_wait_for_its_room
     let read = json!({"type": "read_project_file_chunk", "request_id": "r", "project_id": id,
         "path": "f", "offset": 0, "len": 8 << 20});
     // As much is left as one of these takes while it is made.
-    let answers = &kit.workspace.0.door.answers;
+    let answers = &kit.workspace.0.admission.answers;
     let one = 24 * 1024;
     let others = u32::try_from(answers.available_permits() - one).unwrap();
     let _others = answers.acquire_many(others).await.unwrap();

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use base::KeyScope;
 use http::{Request, StatusCode};
-use protocol::workspace::{ClientMessage, limits::AUTH_DEADLINE};
+use protocol::workspace::{RequestKind, limits::AUTH_DEADLINE};
 use serde_json::json;
 use tokio::{io::duplex, time::Instant};
 
@@ -14,7 +14,7 @@ use crate::{Settings, testing::soon};
 #[tokio::test]
 async fn whatever_comes_before_auth_is_answered_with_an_error_and_the_end() {
     let kit = Kit::new().await;
-    for name in ClientMessage::NAMES.iter().filter(|name| **name != "auth") {
+    for name in RequestKind::NAMES.iter().filter(|name| **name != "auth") {
         let mut stranger = kit.stranger(FAR);
         stranger.say(json!({"type": name}));
         stranger.say(json!({"type": "auth", "token": TOKEN}));
@@ -172,7 +172,7 @@ async fn a_key_that_is_revoked_closes_what_is_connected_with_it() {
     let (id, text) = kit.key(KeyScope::WorkspaceRead);
     let mut client = kit.client_with(&text).await;
     client.ask(json!({"type": "list_sessions"}), "session_list").await;
-    kit.workspace.0.keys.revoke(&id, access::Moment::now()).unwrap();
+    kit.workspace.0.host.keys.revoke(&id, access::Moment::now()).unwrap();
     client.until_over().await;
     let mut again = kit.stranger(FAR);
     again.say(json!({"type": "auth", "token": text}));

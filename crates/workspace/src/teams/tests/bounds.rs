@@ -2,8 +2,9 @@
 
 use std::sync::Arc;
 
-use ::session::team::{Limits, Outcome};
+use ::session::team::Limits;
 use protocol::workspace::SessionId;
+use protocol::workspace::TurnOutcome;
 
 use super::rig::Rig;
 use crate::{
@@ -68,7 +69,7 @@ async fn texts_that_do_not_fit_are_left_out_and_their_turns_end_all_the_same() {
     queue.tell(ended(3, 10));
     let waiting = all(&queue).await;
     let text = |told: &Told| match told {
-        Told::Ended { text, outcome: Outcome::Completed, .. } => text.clone(),
+        Told::Ended { text, outcome: TurnOutcome::Completed, .. } => text.clone(),
         other => panic!("{other:?}"),
     };
     assert_eq!(text(&waiting[0]).len(), TEXT - 10);

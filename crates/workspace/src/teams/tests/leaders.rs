@@ -5,7 +5,7 @@ use std::time::Duration;
 use protocol::workspace::{ServerMessage, SessionId, Team};
 
 use super::rig::Rig;
-use crate::teams::Member;
+use crate::identity::Member;
 
 /// The leader's agent gives work to a new worker.
 async fn assign(rig: &Rig, team: &Team, prompt: &str) -> SessionId {

@@ -8,25 +8,45 @@ use std::{
 use ::session::team::Limits;
 use futures_util::{FutureExt as _, future::BoxFuture};
 use protocol::workspace::{
-    Role, ServerMessage, SessionId, SessionInfo, SessionKind, SessionMode, SessionStatus, Team,
-    TeamId, client::TeamCreated, decode_request,
+    ClientMessage, Role, ServerMessage, SessionId, SessionInfo, SessionKind, SessionMode,
+    SessionStatus, Team, TeamId, client::TeamCreated, decode_request,
 };
 use store::{VolatileStore, WorkspaceStore};
 use tokio::task::JoinHandle;
 
 use crate::{
     events::Event,
+    identity::{Identity, Member},
     refusal::Refusal,
     sessions::{Facts, NewSession, What},
-    socket::Identity,
     teams::{
-        Member, Ticket, answer,
+        Desk,
+        delivery::Ticket,
         driver::Driver,
         facts::KIND,
         queue::{Queue, Told, ask},
         world::World,
     },
 };
+
+/// Answers a message about teams.
+pub(super) async fn answer(desk: Desk, message: ClientMessage) -> Result<ServerMessage, Refusal> {
+    let answer = match message {
+        ClientMessage::CreateTeam(create) => desk.create(*create).await,
+        ClientMessage::SpawnWorker(spawn) => desk.spawn(*spawn).await,
+        ClientMessage::RelayTeamMessage(relay) => desk.relay(relay).await,
+        ClientMessage::ListTeams => desk.list().await,
+        ClientMessage::GetTeam(of) => desk.get(of.team_id).await,
+        ClientMessage::DeleteTeam(of) => desk.delete(of.team_id).await,
+        ClientMessage::Handoff(handoff) => desk.handoff(handoff).await,
+        ClientMessage::Assign(assign) => desk.assign(assign).await,
+        ClientMessage::TeamWait(wait) => desk.wait(wait).await,
+        ClientMessage::GetTeamInbox(inbox) => desk.inbox(inbox).await,
+        ClientMessage::ReportResult(result) => desk.report(result).await,
+        other => panic!("{} is not about teams", other.name()),
+    };
+    answer.map(|answer| answer.expect("every request about teams is answered"))
+}
 
 /// A daemon's teams; dropping it is the daemon's death.
 pub(super) struct Rig {
@@ -102,7 +122,7 @@ impl Rig {
         let who = Identity { who: "test".to_owned(), role: Role::Write, member };
         let world = Arc::clone(&self.sessions) as Arc<dyn World>;
         let message = decode_request(message).unwrap();
-        answer::answer(&self.queue, &world, &who, message).await
+        answer(Desk::new(&self.queue, &world, &who), message).await
     }
 
     /// Everything that was said before has come to its end.

@@ -16,9 +16,9 @@ use testkit::{
 
 use crate::{
     Workspace,
+    identity::{Identity, Member},
     refusal::Refusal,
-    socket::Identity,
-    teams::{Member, facts::KIND},
+    teams::{facts::KIND, tests::rig::answer},
     testing::{Place, soon},
 };
 
@@ -32,8 +32,8 @@ fn place() -> Place {
 
 async fn say(workspace: &Workspace, message: &str) -> Result<ServerMessage, Refusal> {
     let who = Identity { who: "test".to_owned(), role: Role::Write, member: None };
-    let shared = &workspace.0;
-    soon(shared.teams.answer(shared, &who, decode_request(message).unwrap())).await
+    let desk = workspace.0.admission.services.teams.desk(&who);
+    soon(answer(desk, decode_request(message).unwrap())).await
 }
 
 async fn create(workspace: &Workspace, place: &Place) -> TeamCreated {
@@ -153,14 +153,14 @@ async fn a_team_is_there_after_a_restart_and_deleting_it_ends_its_sessions() {
     let team = made.team.id;
     let worker = handoff(&workspace, team, "say done").await.worker_session_id;
     let member = Member { team, session: worker };
-    let token = workspace.0.teams.mcp(&workspace.0, member).env;
+    let token = workspace.0.host.team_server(member.team, member.session).env;
     let token = token.iter().find(|(name, _)| name == "WARREN_TOKEN").unwrap().1.clone();
-    assert_eq!(workspace.0.teams.member(token.expose()), Some(member));
+    assert_eq!(workspace.0.host.tokens.member(token.expose()), Some(member));
     workspace.shut_down().await;
     drop(workspace);
 
     let workspace = place.start().await;
-    assert_eq!(workspace.0.teams.member(token.expose()), None, "tokens die with the daemon");
+    assert_eq!(workspace.0.host.tokens.member(token.expose()), None, "tokens die with the daemon");
     relay(&workspace, team, made.leader_session.id, worker, "say more").await;
     let wait = format!(r#"{{"type":"team_wait","team_id":"{team}"}}"#);
     let ServerMessage::TeamWaitResult(waited) = say(&workspace, &wait).await.unwrap() else {

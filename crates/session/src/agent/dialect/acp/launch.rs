@@ -6,7 +6,10 @@ use super::{
     super::{gemini, opencode},
     AcpCommand,
 };
-use crate::agent::{Launch, PermissionMode, Settings};
+use crate::agent::{
+    launch::Launch,
+    settings::{PermissionMode, Settings},
+};
 
 /// Which program it is.
 #[derive(Debug)]

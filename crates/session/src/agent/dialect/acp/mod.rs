@@ -15,15 +15,20 @@ mod permission;
 mod updates;
 
 use base::Secret;
+use protocol::workspace::TurnOutcome;
 use serde_json::{Value, json};
 
 use self::{launch::Program, permission::Permissions, updates::Updates};
 use super::{
-    Decision, Dialect, Ended, Halt, Heard, Said, Start,
     json::{line, number, owned, part, text},
     words,
 };
-use crate::agent::{BadSettings, Exit, Launch, Outcome, Settings, Usage};
+use crate::agent::{
+    dialect::contract::{Decision, Dialect, Ended, Halt, Heard, Said, Start},
+    launch::{Exit, Launch, Signal},
+    settings::{BadSettings, Settings},
+    usage::Usage,
+};
 
 /// A program that speaks the Agent Client Protocol, by configuration.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -173,7 +178,7 @@ impl Acp {
         };
         (usage.input_tokens, usage.output_tokens) = tokens(&result);
         match words_of(self::text(&result, "/stopReason")) {
-            Ok(Outcome::Completed) => Ended::completed(text, usage),
+            Ok(TurnOutcome::Completed) => Ended::completed(text, usage),
             Ok(outcome) => Ended { outcome, text, error: None, usage },
             Err(why) => Ended { text, ..Ended::failed(&why, usage) },
         }
@@ -255,7 +260,7 @@ impl Dialect for Acp {
 
     /// A session that is not open yet has nothing to cancel: it is ended.
     fn interrupt(&mut self) -> Halt {
-        let Stage::Open(session) = &self.stage else { return Halt::Signal(super::Signal::Term) };
+        let Stage::Open(session) = &self.stage else { return Halt::Signal(Signal::Term) };
         let params = json!({ "sessionId": session });
         let cancel = json!({ "jsonrpc": "2.0", "method": "session/cancel", "params": params });
         Halt::Write(line(&cancel))
@@ -285,10 +290,10 @@ fn tokens(result: &Value) -> (u64, u64) {
 }
 
 /// What a stop reason means.
-fn words_of(reason: &str) -> Result<Outcome, String> {
+fn words_of(reason: &str) -> Result<TurnOutcome, String> {
     match reason {
-        "end_turn" => Ok(Outcome::Completed),
-        "cancelled" => Ok(Outcome::Interrupted),
+        "end_turn" => Ok(TurnOutcome::Completed),
+        "cancelled" => Ok(TurnOutcome::Interrupted),
         "max_tokens" => Err("The answer is as long as the model may make it.".to_owned()),
         "max_turn_requests" => Err("The turn took as many requests as it may.".to_owned()),
         "refusal" => Err("The agent refused to go on.".to_owned()),

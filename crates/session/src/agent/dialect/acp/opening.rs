@@ -4,13 +4,13 @@ use serde_json::{Value, json};
 
 use super::{
     super::{
-        Ended, Said,
+        contract::{Ended, Said},
         json::{list, number, owned, text},
         words,
     },
     Abilities, Acp, Request, Stage, launch,
 };
-use crate::agent::Usage;
+use crate::agent::usage::Usage;
 
 /// The protocol's version that is spoken.
 const VERSION: u64 = 1;

@@ -4,11 +4,11 @@ use std::collections::HashMap;
 
 use serde_json::{Value, json};
 
-use super::super::{
-    Decision, Said,
-    json::{line, list, owned, part, text},
+use super::super::json::{line, list, owned, part, text};
+use crate::agent::{
+    dialect::contract::{Decision, Said},
+    settings::PermissionMode,
 };
-use crate::agent::PermissionMode;
 
 /// The requests that wait for somebody to decide.
 #[derive(Debug)]

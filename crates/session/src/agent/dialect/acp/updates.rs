@@ -3,11 +3,13 @@
 use serde_json::Value;
 
 use super::super::{
-    Heard, Said,
     json::{owned, part, readable, text},
     words::Answer,
 };
-use crate::agent::Usage;
+use crate::agent::{
+    dialect::contract::{Heard, Said},
+    usage::Usage,
+};
 
 /// What was told so far.
 #[derive(Debug, Default)]

@@ -3,7 +3,10 @@
 use serde_json::json;
 
 use super::Claude;
-use crate::agent::{Launch, PermissionMode, PrivateFile};
+use crate::agent::{
+    launch::{Launch, PrivateFile},
+    settings::PermissionMode,
+};
 
 const MCP_FILE: &str = "claude-mcp.json";
 

@@ -11,15 +11,19 @@ mod launch;
 
 use std::collections::HashMap;
 
+use protocol::workspace::TurnOutcome;
 use serde_json::{Value, json};
 
 use super::{
-    Decision, Dialect, Ended, Halt, Heard, Said, Start,
     json::{line, list, number, owned, part, readable, text},
-    settle_id,
     words::{self, Answer},
 };
-use crate::agent::{BadSettings, Exit, Launch, Outcome, Settings, Usage};
+use crate::agent::{
+    dialect::contract::{Decision, Dialect, Ended, Halt, Heard, Said, Start, settle_id},
+    launch::{Exit, Launch},
+    settings::{BadSettings, Settings},
+    usage::Usage,
+};
 
 /// One session of Claude Code.
 #[derive(Debug)]
@@ -128,7 +132,9 @@ impl Claude {
             || text(line, "/subtype") != "success";
         let mut said = self.named(text(line, "/session_id"));
         said.push(Said::Ended(match (was_interrupted(line), failed) {
-            (true, _) => Ended { outcome: Outcome::Interrupted, text: answer, error: None, usage },
+            (true, _) => {
+                Ended { outcome: TurnOutcome::Interrupted, text: answer, error: None, usage }
+            }
             (false, true) => Ended::failed(&errors, usage),
             (false, false) => Ended::completed(final_text(line).or(answer), usage),
         }));

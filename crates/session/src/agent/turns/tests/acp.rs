@@ -1,13 +1,12 @@
 //! Programs that speak the Agent Client Protocol, and the traps of that.
 
+use protocol::workspace::{AgentEvent, PermissionOutcome, TurnOutcome};
 use serde_json::{Value, json};
 
 use super::rig::{
     MINUTE, Rig, asks, end, ends, events, failure, json_lines, notices, settings, written,
 };
-use crate::agent::{
-    Event, McpServer, Outcome, Output, PermissionMode, Resolution, Settings, Signal, Usage,
-};
+use crate::agent::{McpServer, Output, PermissionMode, Settings, Signal, Usage};
 
 const ID: &str = "ses_4d1bc9ff";
 
@@ -110,23 +109,23 @@ fn a_whole_turn_with_a_tool_becomes_events_in_order() {
         answer(3, &json!({"stopReason":"end_turn"})),
     ];
     let outputs = rig.lines(&lines.join("\n"));
-    let delta = |text: &str| Event::Text { text: text.into(), delta: true };
+    let delta = |text: &str| AgentEvent::Text { text: text.into(), delta: true };
     assert_eq!(
         events(&outputs),
         [
-            Event::Thinking { text: "hm".into() },
+            AgentEvent::Thinking { text: "hm".into() },
             delta("Let me see."),
-            Event::ToolStarted {
+            AgentEvent::ToolStarted {
                 id: "t1".into(),
                 name: "ls".into(),
                 input: json!({"command":"ls"})
             },
-            Event::ToolFinished { id: "t1".into(), ok: true, output: "a b".into() },
+            AgentEvent::ToolFinished { id: "t1".into(), ok: true, output: "a b".into() },
             delta("Two "),
             delta("files."),
-            Event::TurnEnded {
+            AgentEvent::TurnEnded {
                 turn: 1,
-                outcome: Outcome::Completed,
+                outcome: TurnOutcome::Completed,
                 error: None,
                 text: Some("Two files.".into())
             },
@@ -157,8 +156,8 @@ fn a_tool_that_is_told_of_when_it_is_done_has_begun_too() {
     assert_eq!(
         events(&outputs)[1..3],
         [
-            Event::ToolStarted { id: id(), name: "touch a".into(), input: Value::Null },
-            Event::ToolFinished { id: id(), ok: true, output: String::new() },
+            AgentEvent::ToolStarted { id: id(), name: "touch a".into(), input: Value::Null },
+            AgentEvent::ToolFinished { id: id(), ok: true, output: String::new() },
         ]
     );
     let end = end(&outputs);
@@ -176,7 +175,10 @@ fn a_loaded_session_does_not_tell_its_history_again() {
     assert_eq!(rig.line(&chunk("what I said last week")), []);
     let outputs = rig.line(&answer(2, &Value::Null));
     assert_eq!(written(&outputs)[0]["method"], "session/prompt");
-    assert_eq!(events(&rig.line(&chunk("now"))), [Event::Text { text: "now".into(), delta: true }]);
+    assert_eq!(
+        events(&rig.line(&chunk("now"))),
+        [AgentEvent::Text { text: "now".into(), delta: true }]
+    );
     let outputs = rig.line(&answer(3, &json!({"stopReason":"end_turn"})));
     assert_eq!(end(&outputs).text.as_deref(), Some("now"));
 }
@@ -273,9 +275,9 @@ fn an_interrupt_cancels_the_turn_and_answers_every_open_permission() {
     );
     assert_eq!(told[1]["method"], "session/cancel");
     assert_eq!(told[1].get("id"), None);
-    assert!(matches!(outputs[1], Output::Resolved { outcome: Resolution::Expired, .. }));
+    assert!(matches!(outputs[1], Output::Resolved { outcome: PermissionOutcome::Expired, .. }));
     let outputs = rig.line(&answer(3, &json!({"stopReason":"cancelled"})));
-    assert_eq!(end(&outputs).outcome, Outcome::Interrupted);
+    assert_eq!(end(&outputs).outcome, TurnOutcome::Interrupted);
 }
 
 #[test]
@@ -283,7 +285,7 @@ fn one_that_is_still_opening_is_ended_by_a_signal() {
     let mut rig = Rig::new("somebody");
     rig.start("hello");
     assert_eq!(rig.interrupt(), [Output::Signal(Signal::Term)]);
-    assert_eq!(end(&rig.exit(143)).outcome, Outcome::Interrupted);
+    assert_eq!(end(&rig.exit(143)).outcome, TurnOutcome::Interrupted);
 }
 
 #[test]

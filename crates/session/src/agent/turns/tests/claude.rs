@@ -1,11 +1,12 @@
 //! Claude Code, as recorded of 2.1.197, and its traps.
 
+use protocol::workspace::{AgentEvent, PermissionOutcome, TurnOutcome};
 use serde_json::json;
 
 use super::rig::{
     MINUTE, Rig, SECOND, asks, end, ends, events, failure, json_lines, notices, written,
 };
-use crate::agent::{Event, Input, Outcome, Output, Resolution, Signal, Usage};
+use crate::agent::{Input, Output, Signal, Usage};
 
 const ID: &str = "4f1c0a52-9d3e-4a6b-8c1d-2e7f90b1a3c4";
 const OTHER: &str = "99999999-9d3e-4a6b-8c1d-2e7f90b1a3c4";
@@ -77,17 +78,17 @@ fn a_whole_turn_with_a_tool_becomes_events_in_order() {
     assert_eq!(
         events(&outputs),
         [
-            Event::Thinking { text: "hm".into() },
-            Event::ToolStarted {
+            AgentEvent::Thinking { text: "hm".into() },
+            AgentEvent::ToolStarted {
                 id: "toolu_1".into(),
                 name: "Bash".into(),
                 input: json!({"command":"ls | wc -l"})
             },
-            Event::ToolFinished { id: "toolu_1".into(), ok: true, output: "3".into() },
-            Event::Text { text: "Three.".into(), delta: false },
-            Event::TurnEnded {
+            AgentEvent::ToolFinished { id: "toolu_1".into(), ok: true, output: "3".into() },
+            AgentEvent::Text { text: "Three.".into(), delta: false },
+            AgentEvent::TurnEnded {
                 turn: 1,
-                outcome: Outcome::Completed,
+                outcome: TurnOutcome::Completed,
                 error: None,
                 text: Some("Three.".into())
             },
@@ -119,12 +120,12 @@ fn a_text_that_came_in_pieces_does_not_come_again_whole() {
     assert_eq!(
         events(&outputs),
         [
-            Event::Text { text: "Hel".into(), delta: true },
-            Event::Text { text: "lo".into(), delta: true },
+            AgentEvent::Text { text: "Hel".into(), delta: true },
+            AgentEvent::Text { text: "lo".into(), delta: true },
         ]
     );
     let outputs = rig.line(&assistant(r#"{"type":"text","text":"Another"}"#));
-    assert_eq!(events(&outputs), [Event::Text { text: "Another".into(), delta: false }]);
+    assert_eq!(events(&outputs), [AgentEvent::Text { text: "Another".into(), delta: false }]);
 }
 
 #[test]
@@ -151,7 +152,7 @@ fn a_permission_is_asked_and_its_answer_written() {
         [json!({"type":"control_response","response":{"subtype":"success","request_id":"r1",
                 "response":{"behavior":"allow","updatedInput":input}}})]
     );
-    assert!(matches!(&outputs[1], Output::Resolved { outcome: Resolution::Allow, .. }));
+    assert!(matches!(&outputs[1], Output::Resolved { outcome: PermissionOutcome::Allow, .. }));
 
     let outputs = rig.line(&permission("r2"));
     let request_id = asks(&outputs)[0].clone();
@@ -167,7 +168,7 @@ fn a_permission_that_the_program_takes_back_is_gone() {
     rig.start("delete x");
     rig.line(&permission("r1"));
     let outputs = rig.line(r#"{"type":"control_cancel_request","request_id":"r1"}"#);
-    let [Output::Resolved { outcome: Resolution::Expired, .. }] = &outputs[..] else {
+    let [Output::Resolved { outcome: PermissionOutcome::Expired, .. }] = &outputs[..] else {
         panic!("{outputs:?}")
     };
     assert_eq!(rig.turns.pending(), []);
@@ -191,13 +192,15 @@ fn an_interrupt_is_asked_for_and_cancels_what_is_open() {
     let outputs = rig.interrupt();
     assert_eq!(written(&outputs)[0]["request"], json!({"subtype":"interrupt"}));
     assert!(
-        outputs.iter().any(|o| matches!(o, Output::Resolved { outcome: Resolution::Expired, .. }))
+        outputs
+            .iter()
+            .any(|o| matches!(o, Output::Resolved { outcome: PermissionOutcome::Expired, .. }))
     );
     let outputs = rig.lines(&format!(
         "{}\n{ABORTED}",
         r#"{"type":"control_response","response":{"subtype":"success","request_id":"interrupt-1"}}"#
     ));
-    assert_eq!((end(&outputs).outcome, end(&outputs).error), (Outcome::Interrupted, None));
+    assert_eq!((end(&outputs).outcome, end(&outputs).error), (TurnOutcome::Interrupted, None));
     // The process lives on, and takes the next prompt.
     assert_eq!(written(&rig.prompt("go on")).len(), 1);
 }
@@ -209,7 +212,7 @@ fn an_answer_that_is_cut_off_is_no_completed_turn_though_it_is_called_a_success(
     rig.lines(&[init(ID), assistant(r#"{"type":"text","text":"In the beg"}"#)].join("\n"));
     rig.interrupt();
     let end = end(&rig.lines(CUT_OFF));
-    assert_eq!((end.outcome, end.error), (Outcome::Interrupted, None));
+    assert_eq!((end.outcome, end.error), (TurnOutcome::Interrupted, None));
     assert_eq!((end.text.as_deref(), end.usage.output_tokens), (Some("In the beg"), 9));
 }
 
@@ -298,7 +301,7 @@ fn an_idle_process_is_stopped_gently_and_the_next_prompt_resumes() {
     assert_eq!(rig.pass(5 * SECOND), [Output::Kill]);
     // A prompt that comes meanwhile waits for the end of the old process.
     let outputs = rig.prompt("are you there?");
-    assert_eq!(events(&outputs), [Event::TurnStarted { turn: 2 }]);
+    assert_eq!(events(&outputs), [AgentEvent::TurnStarted { turn: 2 }]);
     assert_eq!(outputs.len(), 1);
     let launch =
         super::rig::launch_in(&rig.handle(Input::Exited(crate::agent::Exit::Signal(9))).unwrap());
@@ -322,6 +325,6 @@ fn a_final_answer_too_long_to_read_still_ends_its_turn() {
     rig.line(&assistant(r#"{"type":"text","text":"Chapter one"}"#));
     let long = result(&"x".repeat(crate::agent::MAX_LINE), 0.1);
     let outputs = rig.line(&long[..=crate::agent::MAX_LINE]);
-    assert_eq!(end(&outputs).outcome, Outcome::Completed);
+    assert_eq!(end(&outputs).outcome, TurnOutcome::Completed);
     assert_eq!(end(&outputs).text.as_deref(), Some("Chapter one"));
 }

@@ -1,9 +1,10 @@
 //! Codex, as recorded of 0.169, and its traps.
 
+use protocol::workspace::{AgentEvent, TurnOutcome};
 use serde_json::json;
 
 use super::rig::{Rig, SECOND, end, ends, events, failure, launch_in, notices, settings};
-use crate::agent::{Event, Gateway, Outcome, Output, Settings, Signal, Usage};
+use crate::agent::{Gateway, Output, Settings, Signal, Usage};
 
 const ID: &str = "01890a5d-ac96-774b-bcce-b302099a8057";
 
@@ -47,12 +48,12 @@ fn a_whole_turn_with_tools_becomes_events_in_order() {
     ];
     let outputs = rig.lines(&lines.join("\n"));
     assert_eq!(outputs[0], Output::Conversation(ID.to_owned()));
-    let tool = |id: &str, name: &str, input| Event::ToolStarted {
+    let tool = |id: &str, name: &str, input| AgentEvent::ToolStarted {
         id: id.into(),
         name: name.into(),
         input,
     };
-    let done = |id: &str, ok, output: &str| Event::ToolFinished {
+    let done = |id: &str, ok, output: &str| AgentEvent::ToolFinished {
         id: id.into(),
         ok,
         output: output.into(),
@@ -60,17 +61,17 @@ fn a_whole_turn_with_tools_becomes_events_in_order() {
     assert_eq!(
         events(&outputs),
         [
-            Event::Thinking { text: "hm".into() },
+            AgentEvent::Thinking { text: "hm".into() },
             tool("item_1", "command_execution", json!({"command":"ls"})),
             done("item_1", true, "a\nb\n"),
             tool("item_2", "file_change", json!({"changes":[{"path":"a","kind":"update"}]})),
             done("item_2", true, ""),
             tool("item_3", "team.send", json!({"to":"x"})),
             done("item_3", false, "no such member"),
-            Event::Text { text: "Two files.".into(), delta: false },
-            Event::TurnEnded {
+            AgentEvent::Text { text: "Two files.".into(), delta: false },
+            AgentEvent::TurnEnded {
                 turn: 1,
-                outcome: Outcome::Completed,
+                outcome: TurnOutcome::Completed,
                 error: None,
                 text: Some("Two files.".into())
             },
@@ -241,5 +242,5 @@ fn an_interrupt_is_a_signal_and_ends_with_the_process() {
     rig.lines(&started(ID));
     assert_eq!(rig.interrupt(), [Output::Signal(Signal::Int)]);
     let outputs = rig.exit(130);
-    assert_eq!((end(&outputs).outcome, end(&outputs).error), (Outcome::Interrupted, None));
+    assert_eq!((end(&outputs).outcome, end(&outputs).error), (TurnOutcome::Interrupted, None));
 }

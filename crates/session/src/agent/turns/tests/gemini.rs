@@ -1,9 +1,10 @@
 //! Gemini CLI, as recorded of 0.61, and its traps.
 
+use protocol::workspace::{AgentEvent, TurnOutcome};
 use serde_json::json;
 
 use super::rig::{Rig, SECOND, end, ends, events, failure, launch_in, notices};
-use crate::agent::{Event, Outcome, Output, Signal, Usage};
+use crate::agent::{Output, Signal, Usage};
 
 const ID: &str = "7c1f5a3e-1111-4222-8333-444455556666";
 
@@ -40,23 +41,23 @@ fn a_whole_turn_with_a_tool_becomes_events_in_order() {
     ];
     let outputs = rig.lines(&lines.join("\n"));
     assert_eq!(outputs[0], Output::Conversation(ID.to_owned()));
-    let delta = |text: &str| Event::Text { text: text.into(), delta: true };
+    let delta = |text: &str| AgentEvent::Text { text: text.into(), delta: true };
     assert_eq!(
         events(&outputs),
         [
             delta("I shall "),
             delta("read."),
-            Event::ToolStarted {
+            AgentEvent::ToolStarted {
                 id: "read-1".into(),
                 name: "read_file".into(),
                 input: json!({"path":"a"})
             },
-            Event::ToolFinished { id: "read-1".into(), ok: true, output: "hello".into() },
+            AgentEvent::ToolFinished { id: "read-1".into(), ok: true, output: "hello".into() },
             delta("It says "),
             delta("hello."),
-            Event::TurnEnded {
+            AgentEvent::TurnEnded {
                 turn: 1,
-                outcome: Outcome::Completed,
+                outcome: TurnOutcome::Completed,
                 error: None,
                 text: Some("It says hello.".into())
             },

@@ -4,9 +4,10 @@
 use std::time::{Duration, Instant};
 
 use proptest::prelude::*;
+use protocol::workspace::AgentEvent;
 
 use super::rig::{settings, somebody};
-use crate::agent::{Config, Event, Exit, Input, Output, Turns, open};
+use crate::agent::{Config, Exit, Input, Output, Turns, open};
 
 const PROVIDERS: [&str; 7] =
     ["claude", "codex", "gemini", "opencode", "gemini-acp", "opencode-acp", "somebody"];
@@ -176,7 +177,7 @@ impl Watch {
             }
             Output::Signal(_) => assert!(self.has_process),
             Output::Kill => *is_killed = true,
-            Output::Event(Event::TurnStarted { turn }) => {
+            Output::Event(AgentEvent::TurnStarted { turn }) => {
                 assert!(!std::mem::replace(&mut self.running, true), "two turns at once");
                 self.begun += 1;
                 assert_eq!(turn, self.begun);
@@ -184,7 +185,10 @@ impl Watch {
             Output::TurnEnded(end) => {
                 assert!(std::mem::replace(&mut self.running, false), "ended twice");
                 assert_eq!(end.turn, self.begun);
-                assert_eq!(end.error.is_some(), end.outcome == crate::agent::Outcome::Failed);
+                assert_eq!(
+                    end.error.is_some(),
+                    end.outcome == protocol::workspace::TurnOutcome::Failed
+                );
             }
             Output::Ask { request_id, .. } => self.asked.push(request_id),
             Output::Resolved { request_id, .. } => {

@@ -1,9 +1,10 @@
 //! opencode, as recorded of 1.18, and its traps.
 
+use protocol::workspace::{AgentEvent, TurnOutcome};
 use serde_json::json;
 
 use super::rig::{Rig, SECOND, end, ends, events, failure, launch_in};
-use crate::agent::{Event, Outcome, Output, Signal, Usage};
+use crate::agent::{Output, Signal, Usage};
 
 const ID: &str = "ses_4d1bc9ffbffeXYZ";
 
@@ -46,13 +47,13 @@ fn a_whole_turn_with_a_tool_ends_with_the_process() {
     assert_eq!(
         events(&outputs),
         [
-            Event::ToolStarted {
+            AgentEvent::ToolStarted {
                 id: "call_1".into(),
                 name: "bash".into(),
                 input: json!({"command":"ls"})
             },
-            Event::ToolFinished { id: "call_1".into(), ok: true, output: "a\n".into() },
-            Event::Text { text: "One file.".into(), delta: false },
+            AgentEvent::ToolFinished { id: "call_1".into(), ok: true, output: "a\n".into() },
+            AgentEvent::Text { text: "One file.".into(), delta: false },
         ]
     );
     let outputs = rig.exit(0);
@@ -69,7 +70,7 @@ fn an_answer_without_an_exit_ends_the_turn_after_ten_seconds() {
     rig.lines(&[text("Hi."), step_finish("stop")].join("\n"));
     assert_eq!(rig.pass(9 * SECOND), []);
     let outputs = rig.pass(SECOND);
-    assert_eq!(end(&outputs).outcome, Outcome::Completed);
+    assert_eq!(end(&outputs).outcome, TurnOutcome::Completed);
     assert_eq!(end(&outputs).text.as_deref(), Some("Hi."));
     assert_eq!(outputs[0], Output::Signal(Signal::Term));
 }

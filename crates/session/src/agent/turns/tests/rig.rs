@@ -2,11 +2,12 @@
 
 use std::time::{Duration, Instant};
 
+use protocol::workspace::{AgentEvent, TurnOutcome};
 use serde_json::Value;
 
 use crate::agent::{
-    AcpCommand, Config, Dialect, Event, Exit, Input, Launch, Outcome, Output, Settings, TurnEnd,
-    Turns, TurnsError, open,
+    AcpCommand, Config, Dialect, Exit, Input, Launch, Output, Settings, TurnEnd, Turns, TurnsError,
+    open,
 };
 
 pub(super) struct Rig {
@@ -129,7 +130,7 @@ pub(super) fn launch_in(outputs: &[Output]) -> Launch {
     launch
 }
 
-pub(super) fn events(outputs: &[Output]) -> Vec<Event> {
+pub(super) fn events(outputs: &[Output]) -> Vec<AgentEvent> {
     let events = outputs.iter().filter_map(|output| match output {
         Output::Event(event) => Some(event.clone()),
         _ => None,
@@ -139,7 +140,7 @@ pub(super) fn events(outputs: &[Output]) -> Vec<Event> {
 
 pub(super) fn notices(outputs: &[Output]) -> Vec<String> {
     let notices = events(outputs).into_iter().filter_map(|event| match event {
-        Event::Notice { message } => Some(message),
+        AgentEvent::Notice { message } => Some(message),
         _ => None,
     });
     notices.collect()
@@ -161,7 +162,7 @@ pub(super) fn end(outputs: &[Output]) -> TurnEnd {
 
 pub(super) fn failure(outputs: &[Output]) -> String {
     let end = end(outputs);
-    assert_eq!(end.outcome, Outcome::Failed);
+    assert_eq!(end.outcome, TurnOutcome::Failed);
     end.error.expect("a failure has a reason")
 }
 

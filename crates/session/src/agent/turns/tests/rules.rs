@@ -2,12 +2,14 @@
 
 use std::time::Duration;
 
+use protocol::workspace::{AgentEvent, PermissionOutcome, TurnOutcome};
+
 use super::rig::{
     MINUTE, Rig, SECOND, asks, end, ends, events, failure, launch_in, notices, settings, written,
 };
 use crate::agent::{
-    Config, Dialect, Event, Exit, Halt, Heard, Input, Launch, Outcome, Output, Resolution, Said,
-    Signal, Start, TurnsError, open,
+    Config, Dialect, Exit, Halt, Heard, Input, Launch, Output, Said, Signal, Start, TurnsError,
+    open,
 };
 
 const DONE: &str = r#"{"type":"result","subtype":"success","is_error":false,"result":"Done.","session_id":"id-1","usage":{}}"#;
@@ -33,7 +35,7 @@ fn nothing_is_started_before_the_first_prompt() {
 #[test]
 fn turns_are_counted_from_where_they_were() {
     let mut rig = configured(&Config { turn: 41, ..Config::default() });
-    assert_eq!(events(&rig.prompt("x")), [Event::TurnStarted { turn: 42 }]);
+    assert_eq!(events(&rig.prompt("x")), [AgentEvent::TurnStarted { turn: 42 }]);
 }
 
 #[test]
@@ -44,7 +46,7 @@ fn prompts_within_a_turn_are_worked_on_in_order() {
     for (turn, text) in [(2, "two"), (3, "three")] {
         let outputs = rig.line(DONE);
         assert_eq!(end(&outputs).turn, turn - 1);
-        assert_eq!(events(&outputs).last(), Some(&Event::TurnStarted { turn }));
+        assert_eq!(events(&outputs).last(), Some(&AgentEvent::TurnStarted { turn }));
         assert_eq!(written(&outputs)[0]["message"]["content"], text);
     }
     rig.line(DONE);
@@ -66,7 +68,7 @@ fn a_turns_time_begins_when_the_process_of_before_is_gone() {
     let mut rig = configured(&Config { silence_timeout: 3 * SECOND, ..Config::default() });
     rig.start("one");
     failure(&rig.pass(3 * SECOND));
-    assert_eq!(events(&rig.prompt("two")), [Event::TurnStarted { turn: 2 }]);
+    assert_eq!(events(&rig.prompt("two")), [AgentEvent::TurnStarted { turn: 2 }]);
     // It takes its time to go, and the turn that waits for that does not fail meanwhile.
     assert_eq!(rig.pass(30 * SECOND), [Output::Signal(Signal::Term), Output::Kill]);
     launch_in(&rig.exit(137));
@@ -106,7 +108,7 @@ fn a_permission_that_nobody_answers_is_refused_in_the_end() {
     assert_eq!(written(&outputs)[0]["response"]["response"]["behavior"], "deny");
     let expired = Output::Resolved {
         request_id: "s.1.1".into(),
-        outcome: Resolution::Expired,
+        outcome: PermissionOutcome::Expired,
         message: None,
     };
     assert!(outputs.contains(&expired));
@@ -119,7 +121,9 @@ fn permissions_end_with_their_turn_and_their_names_are_never_used_again() {
     rig.line(ASK);
     let outputs = rig.line(DONE);
     assert!(
-        outputs.iter().any(|o| matches!(o, Output::Resolved { outcome: Resolution::Expired, .. }))
+        outputs
+            .iter()
+            .any(|o| matches!(o, Output::Resolved { outcome: PermissionOutcome::Expired, .. }))
     );
     let late = Input::Permission { request_id: "s.1.1".into(), allow: true, message: None };
     let unknown = TurnsError::UnknownRequest { request_id: "s.1.1".into() };
@@ -205,7 +209,7 @@ fn a_second_interrupt_kills() {
     rig.interrupt();
     let outputs = rig.interrupt();
     assert_eq!(outputs[0], Output::Kill);
-    assert_eq!(end(&outputs).outcome, Outcome::Interrupted);
+    assert_eq!(end(&outputs).outcome, TurnOutcome::Interrupted);
     assert_eq!(rig.handle(Input::Interrupt), Err(TurnsError::NoTurn));
 }
 
@@ -216,7 +220,7 @@ fn an_interrupt_that_is_not_obeyed_kills_after_ten_seconds() {
     assert_eq!(rig.pass(9 * SECOND), []);
     let outputs = rig.pass(SECOND);
     assert_eq!(outputs[0], Output::Kill);
-    assert_eq!(end(&outputs).outcome, Outcome::Interrupted);
+    assert_eq!(end(&outputs).outcome, TurnOutcome::Interrupted);
 }
 
 #[test]
@@ -225,7 +229,7 @@ fn a_turn_that_waits_for_an_old_process_can_be_interrupted() {
     rig.interrupt();
     rig.interrupt();
     rig.prompt("two");
-    assert_eq!(end(&rig.interrupt()).outcome, Outcome::Interrupted);
+    assert_eq!(end(&rig.interrupt()).outcome, TurnOutcome::Interrupted);
     assert_eq!(rig.exit(137), [], "and is not started later");
 }
 
@@ -252,7 +256,7 @@ fn a_stopped_session_ends_its_turn_drops_what_waits_and_takes_no_more() {
     let mut rig = claude();
     rig.prompt("two");
     let outputs = rig.handle(Input::Stop).unwrap();
-    assert_eq!(end(&outputs).outcome, Outcome::Interrupted);
+    assert_eq!(end(&outputs).outcome, TurnOutcome::Interrupted);
     assert_eq!(notices(&outputs), ["1 prompts that waited were dropped."]);
     assert_eq!(outputs.last(), Some(&Output::CloseStdin));
     let late = Input::Prompt { text: "three".into() };

@@ -4,7 +4,7 @@ use std::{sync::Arc, time::Duration};
 
 use ::session::team::{Effect, NewTeam, Report, Shown, TeamError, WaitFor};
 use protocol::workspace::{
-    ClientMessage, Role, ServerMessage, SessionId, SessionInfo, Team, TeamId, WaitId,
+    Role, ServerMessage, SessionId, SessionInfo, Team, TeamId, WaitId,
     client::{
         Assign, CreateTeam, GetTeamInbox, Handoff, OfTeam, RelayTeamMessage, SpawnWorker,
         TeamCreated, TeamList, TeamMessageSent, TeamWait, WorkerAssigned, WorkerResult,
@@ -19,41 +19,48 @@ use super::{
     queue::{Leaving, Queue, ask},
     shown,
     spawning::{self, Worker},
+    tokens::Tokens,
     world::World,
 };
-use crate::{refusal::Refusal, sessions::Facts, socket::Identity};
+use crate::{
+    identity::{Identity, Member},
+    refusal::Refusal,
+    sessions::Facts,
+};
 
-/// How long somebody waits who does not say how long.
+/// The answer to a request.
+type Answer = Result<Option<ServerMessage>, Refusal>;
+
+/// The time-out of requests that name none.
 const USUAL_WAIT: Duration = Duration::from_secs(10 * 60);
 
-/// Answers one message about teams. Dropping the future gives up waiting, and nothing else.
-pub(super) async fn answer(
-    queue: &Arc<Queue>,
-    world: &Arc<dyn World>,
-    who: &Identity,
-    message: ClientMessage,
-) -> Result<ServerMessage, Refusal> {
-    let desk = Desk { queue: Arc::clone(queue), world: Arc::clone(world), who: who.clone() };
-    desk.check(&message)?;
-    match message {
-        ClientMessage::CreateTeam(create) => desk.create(*create).await,
-        ClientMessage::SpawnWorker(spawn) => desk.spawn(*spawn).await,
-        ClientMessage::RelayTeamMessage(relay) => desk.relay(relay).await,
-        ClientMessage::ListTeams => desk.list().await,
-        ClientMessage::GetTeam(of) => desk.get(of.team_id).await,
-        ClientMessage::DeleteTeam(of) => desk.delete(of.team_id).await,
-        ClientMessage::Handoff(handoff) => desk.handoff(handoff).await,
-        ClientMessage::Assign(assign) => desk.assign(assign).await,
-        ClientMessage::TeamWait(wait) => desk.wait(wait).await,
-        ClientMessage::GetTeamInbox(inbox) => desk.inbox(inbox).await,
-        ClientMessage::ReportResult(result) => desk.report(result).await,
-        other => Err(Refusal::Invalid(format!("{} is not about teams", other.name()))),
+/// What answers requests about teams.
+#[derive(Clone)]
+pub(crate) struct TeamRequests {
+    queue: Arc<Queue>,
+    world: Arc<dyn World>,
+    tokens: Arc<Tokens>,
+}
+
+impl TeamRequests {
+    pub(super) fn new(queue: Arc<Queue>, world: Arc<dyn World>, tokens: Arc<Tokens>) -> Self {
+        Self { queue, world, tokens }
+    }
+
+    /// The requests of one client.
+    pub(crate) fn desk(&self, who: &Identity) -> Desk {
+        Desk::new(&self.queue, &self.world, who)
+    }
+
+    /// The owner of a token, if a member of a team was started with it.
+    pub(crate) fn member(&self, token: &str) -> Option<Member> {
+        self.tokens.member(token)
     }
 }
 
-/// One client's questions.
+/// One client's requests. Dropping the future of one gives up waiting, and nothing else.
 #[derive(Clone)]
-struct Desk {
+pub(crate) struct Desk {
     queue: Arc<Queue>,
     world: Arc<dyn World>,
     who: Identity,
@@ -67,16 +74,16 @@ struct Pending {
 }
 
 impl Desk {
-    /// An agent gives work to others only if it leads its team: workers that spawn workers have no
-    /// end.
-    fn check(&self, message: &ClientMessage) -> Result<(), Refusal> {
+    pub(super) fn new(queue: &Arc<Queue>, world: &Arc<dyn World>, who: &Identity) -> Self {
+        Self { queue: Arc::clone(queue), world: Arc::clone(world), who: who.clone() }
+    }
+
+    /// An agent gives work to others only if it leads its team: otherwise workers could spawn workers
+    /// without end.
+    fn check_leads(&self) -> Result<(), Refusal> {
         let Some(member) = self.who.member else { return Ok(()) };
-        let gives_work = matches!(
-            message,
-            ClientMessage::SpawnWorker(_) | ClientMessage::Handoff(_) | ClientMessage::Assign(_)
-        );
         let facts = self.world.facts(member.session);
-        if gives_work && !facts.is_some_and(|facts| facts.is_team_leader) {
+        if !facts.is_some_and(|facts| facts.is_team_leader) {
             let words = "only the leader of a team gives work to others: send it a message";
             return Err(Refusal::invalid(words));
         }
@@ -87,7 +94,7 @@ impl Desk {
         self.world.check_args(args.unwrap_or_default(), self.who.role == Role::Admin)
     }
 
-    async fn create(self, create: CreateTeam) -> Result<ServerMessage, Refusal> {
+    pub(crate) async fn create(self, create: CreateTeam) -> Answer {
         self.check_args(create.extra_args.as_deref())?;
         let team = TeamId::from_random(rand::random());
         let (name, project) = (create.name.clone(), create.project_id.map(|id| id.uuid()));
@@ -102,18 +109,20 @@ impl Desk {
         .await?;
         self.world.note(&self.who.who, "team.create", &team.to_string());
         let (team, leader_session) = (self.shown(made), Box::new(leader));
-        Ok(ServerMessage::TeamCreated(TeamCreated { team, leader_session }))
+        Ok(Some(ServerMessage::TeamCreated(TeamCreated { team, leader_session })))
     }
 
-    async fn spawn(self, spawn: SpawnWorker) -> Result<ServerMessage, Refusal> {
+    pub(crate) async fn spawn(self, spawn: SpawnWorker) -> Answer {
+        self.check_leads()?;
         self.check_args(spawn.extra_args.as_deref())?;
         let team = spawn.team_id;
         let (session, joined) = self.with_worker(team, spawn.into(), joined).await?;
         let (team, worker_session) = (self.shown(joined), Box::new(session));
-        Ok(ServerMessage::WorkerSpawned(WorkerSpawned { team, worker_session }))
+        Ok(Some(ServerMessage::WorkerSpawned(WorkerSpawned { team, worker_session })))
     }
 
-    async fn assign(self, assign: Assign) -> Result<ServerMessage, Refusal> {
+    pub(crate) async fn assign(self, assign: Assign) -> Answer {
+        self.check_leads()?;
         check_prompt(&assign.prompt)?;
         let (team_id, worker) = (assign.team_id, Worker::from(&assign));
         let is_leaders = self.who.member.is_some();
@@ -123,15 +132,16 @@ impl Desk {
             })
             .await?;
         let worker_session_id = session.id;
-        Ok(ServerMessage::WorkerAssigned(WorkerAssigned { team_id, worker_session_id }))
+        Ok(Some(ServerMessage::WorkerAssigned(WorkerAssigned { team_id, worker_session_id })))
     }
 
-    async fn handoff(self, handoff: Handoff) -> Result<ServerMessage, Refusal> {
+    pub(crate) async fn handoff(self, handoff: Handoff) -> Answer {
+        self.check_leads()?;
         check_prompt(&handoff.prompt)?;
         // The work is given out even if nobody waits for its result any more.
         let (session, pending) = undisturbed(self.hand_off(handoff)).await?;
         let answer = pending.answer().await?;
-        Ok(ServerMessage::HandoffResult(shown::handoff(&answer, session.id)))
+        Ok(Some(ServerMessage::HandoffResult(shown::handoff(&answer, session.id))))
     }
 
     async fn hand_off(self, handoff: Handoff) -> Result<(SessionInfo, Pending), Refusal> {
@@ -149,16 +159,16 @@ impl Desk {
         Ok((session, pending))
     }
 
-    async fn wait(self, wait: TeamWait) -> Result<ServerMessage, Refusal> {
+    pub(crate) async fn wait(self, wait: TeamWait) -> Answer {
         let workers = wait.for_session_ids.map(|ids| ids.iter().map(|id| id.uuid()).collect());
         let timeout = waits_for(wait.timeout_ms);
         let ours = wait_for(wait.team_id, workers, timeout, wait.wait_id);
         let (tell, pending) = self.pending();
         ask(&self.queue, move |core, moment| core.wait(&ours, moment, tell)).await?;
-        Ok(ServerMessage::TeamWaitResult(shown::waited(&pending.answer().await?)))
+        Ok(Some(ServerMessage::TeamWaitResult(shown::waited(&pending.answer().await?))))
     }
 
-    async fn relay(self, relay: RelayTeamMessage) -> Result<ServerMessage, Refusal> {
+    pub(crate) async fn relay(self, relay: RelayTeamMessage) -> Answer {
         let RelayTeamMessage { team_id, from_session_id: from, to_session_id: to, payload } = relay;
         let seq = ask(&self.queue, move |core, Moment { at, .. }| {
             let to = to.map(SessionId::uuid);
@@ -166,10 +176,10 @@ impl Desk {
         })
         .await?;
         self.world.note_typing(&self.who.who, to.unwrap_or(from));
-        Ok(ServerMessage::TeamMessageSent(TeamMessageSent { team_id, seq }))
+        Ok(Some(ServerMessage::TeamMessageSent(TeamMessageSent { team_id, seq })))
     }
 
-    async fn report(self, report: WorkerResult) -> Result<ServerMessage, Refusal> {
+    pub(crate) async fn report(self, report: WorkerResult) -> Answer {
         let WorkerResult { team_id, worker_session_id: worker, success, result } = report;
         let (team, worker) = (team_id.uuid(), worker.uuid());
         let report = Report { success, result };
@@ -178,31 +188,31 @@ impl Desk {
         })
         .await?;
         let counts = shown::result(team, worker, success, &text);
-        Ok(ServerMessage::WorkerResultReceived(counts))
+        Ok(Some(ServerMessage::WorkerResultReceived(counts)))
     }
 
-    async fn inbox(self, inbox: GetTeamInbox) -> Result<ServerMessage, Refusal> {
+    pub(crate) async fn inbox(self, inbox: GetTeamInbox) -> Answer {
         let GetTeamInbox { team_id, session_id, since_seq } = inbox;
         let page = ask(&self.queue, move |core, _| {
             done(core.machine.inbox(team_id.uuid(), session_id.uuid(), since_seq))
         })
         .await?;
-        Ok(ServerMessage::TeamInbox(shown::inbox(team_id, session_id, &page)))
+        Ok(Some(ServerMessage::TeamInbox(shown::inbox(team_id, session_id, &page))))
     }
 
-    async fn list(self) -> Result<ServerMessage, Refusal> {
+    pub(crate) async fn list(self) -> Answer {
         let all = ask(&self.queue, |core, _| (Ok(core.machine.list()), Vec::new())).await?;
         let own = |team: &Team| self.who.member.is_none_or(|member| member.team == team.id);
         let teams = all.into_iter().map(|team| self.shown(team)).filter(own).collect();
-        Ok(ServerMessage::TeamList(TeamList { teams }))
+        Ok(Some(ServerMessage::TeamList(TeamList { teams })))
     }
 
-    async fn get(self, team: TeamId) -> Result<ServerMessage, Refusal> {
+    pub(crate) async fn get(self, team: TeamId) -> Answer {
         let teams = vec![self.shown(self.team(team).await?)];
-        Ok(ServerMessage::TeamList(TeamList { teams }))
+        Ok(Some(ServerMessage::TeamList(TeamList { teams })))
     }
 
-    async fn delete(self, team_id: TeamId) -> Result<ServerMessage, Refusal> {
+    pub(crate) async fn delete(self, team_id: TeamId) -> Answer {
         let desk = self.clone();
         undisturbed(async move {
             let sessions = ask(&desk.queue, move |core, _| deleted(core, team_id.uuid())).await?;
@@ -211,7 +221,7 @@ impl Desk {
         })
         .await?;
         self.world.note(&self.who.who, "team.delete", &team_id.to_string());
-        Ok(ServerMessage::TeamDeleted(OfTeam { team_id }))
+        Ok(Some(ServerMessage::TeamDeleted(OfTeam { team_id })))
     }
 
     /// Makes a worker's session, and says what it is in its team; a session that the team does not
@@ -220,13 +230,13 @@ impl Desk {
         &self,
         team: TeamId,
         worker: Worker,
-        join: impl FnOnce(&mut Core, Place, Moment) -> Given<T> + Send + 'static,
+        join: impl FnOnce(&mut Core, Seat, Moment) -> Given<T> + Send + 'static,
     ) -> Result<(SessionInfo, T), Refusal> {
         let new = spawning::worker(worker, &self.leader(team).await?, team)?;
         let desk = self.clone();
         let made = undisturbed(async move {
             let session = desk.world.create(new).await?;
-            let place = Place { team: team.uuid(), session: session.id.uuid() };
+            let place = Seat { team: team.uuid(), session: session.id.uuid() };
             let joined = ask(&desk.queue, move |core, moment| join(core, place, moment)).await;
             Ok((session.clone(), desk.or_end(session.id, joined).await?))
         });
@@ -274,9 +284,9 @@ impl Pending {
 /// What a call of the machine gave, and what it changed although it may have failed.
 type Given<T> = (Result<T, TeamError>, Vec<Effect>);
 
-/// A session, where its team is known.
+/// A session in its team.
 #[derive(Debug, Clone, Copy)]
-struct Place {
+struct Seat {
     team: Uuid,
     session: Uuid,
 }
@@ -296,7 +306,7 @@ fn created(core: &mut Core, new: NewTeam, Moment { at, .. }: Moment) -> Given<Sh
     }
 }
 
-fn joined(core: &mut Core, place: Place, Moment { at, .. }: Moment) -> Given<Shown> {
+fn joined(core: &mut Core, place: Seat, Moment { at, .. }: Moment) -> Given<Shown> {
     match core.machine.worker_joined(place.team, place.session, at) {
         Ok(effects) => (core.machine.get(place.team), effects),
         Err(error) => (Err(error), Vec::new()),
@@ -305,7 +315,7 @@ fn joined(core: &mut Core, place: Place, Moment { at, .. }: Moment) -> Given<Sho
 
 fn assigned(
     core: &mut Core,
-    place: Place,
+    place: Seat,
     prompt: &str,
     is_leaders: bool,
     moment: Moment,

@@ -1,0 +1,31 @@
+//! What a turn uses. What happens in it are the protocol's [`AgentEvent`]s.
+//!
+//! [`AgentEvent`]: protocol::workspace::AgentEvent
+
+use serde::{Deserialize, Serialize};
+
+/// What a turn used.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+pub struct Usage {
+    /// Tokens that the model read, those from its cache included.
+    pub input_tokens: u64,
+    /// Tokens that the model wrote.
+    pub output_tokens: u64,
+    /// In US dollars, where the agent says it.
+    pub cost_usd: Option<f64>,
+}
+
+impl Usage {
+    /// What `total` has more than `self`. A smaller total belongs to a count that was started again, and
+    /// is taken whole.
+    pub(crate) fn until(self, total: Self) -> Self {
+        let restarted =
+            total.input_tokens < self.input_tokens || total.output_tokens < self.output_tokens;
+        let before = if restarted { Self::default() } else { self };
+        Self {
+            input_tokens: total.input_tokens - before.input_tokens,
+            output_tokens: total.output_tokens - before.output_tokens,
+            cost_usd: total.cost_usd,
+        }
+    }
+}

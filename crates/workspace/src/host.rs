@@ -1,0 +1,38 @@
+//! What engines are started with.
+
+use std::sync::Arc;
+
+use access::Keys;
+use protocol::workspace::{ProjectId, SessionId, TeamId};
+use session::agent::McpServer;
+
+use crate::{
+    identity::Member,
+    projects::Projects,
+    settings::{GatewaySlot, Settings},
+    teams::tokens::Tokens,
+};
+
+/// The parts of the workspace that terminals, agents and adopted processes use. They know nothing of
+/// sessions but their own.
+pub(crate) struct EngineHost {
+    pub(crate) settings: Arc<Settings>,
+    pub(crate) supervisor: process::Supervisor,
+    pub(crate) keys: Keys,
+    pub(crate) projects: Arc<Projects>,
+    pub(crate) gateway: GatewaySlot,
+    pub(crate) tokens: Arc<Tokens>,
+}
+
+impl EngineHost {
+    /// The environment that a project gives to its sessions.
+    pub(crate) fn project_env(&self, project: Option<ProjectId>) -> Vec<(String, String)> {
+        let project = project.and_then(|id| self.projects.get(id).ok());
+        project.into_iter().flat_map(|project| project.env).collect()
+    }
+
+    /// The MCP server by which a member of a team reaches it.
+    pub(crate) fn team_server(&self, team: TeamId, session: SessionId) -> McpServer {
+        self.tokens.mcp(self.gateway.get(), Member { team, session })
+    }
+}

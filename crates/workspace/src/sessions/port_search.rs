@@ -1,0 +1,24 @@
+//! The search for the port of a development server.
+
+use std::sync::Arc;
+
+use tokio::task;
+
+use super::{clock::now, session::Session};
+
+impl Session {
+    /// Looks for its port, beside all else.
+    pub(super) fn search_port(self: &Arc<Self>) {
+        let session = Arc::clone(self);
+        tokio::spawn(async move {
+            let Ok(engine) = session.live() else { return };
+            let pids = engine.processes().await;
+            let listening = task::spawn_blocking(move || process::listening_ports(&pids)).await;
+            let listening = listening.unwrap_or_default();
+            let now = now();
+            if session.change(now, |state| state.port.take(&listening, now)) {
+                session.tell(now);
+            }
+        });
+    }
+}

@@ -1,0 +1,74 @@
+//! What decides which connections are taken, and the bounds that all of them share.
+
+use std::sync::{
+    Arc, Mutex, MutexGuard, PoisonError,
+    atomic::{AtomicU64, AtomicUsize, Ordering},
+};
+
+use access::{Keys, LocalRules, LockOut, LockOutSettings, Token, WorkspaceRules};
+use tokio::sync::Semaphore;
+use tokio_util::{sync::CancellationToken, task::TaskTracker};
+
+use super::{places::Places, services::Services, shares, strangers::Strangers};
+use crate::{sessions::ClientId, settings::Settings};
+
+/// What all connections share.
+pub(crate) struct Admission {
+    pub(crate) services: Arc<Services>,
+    pub(super) local: LocalRules,
+    pub(super) rules: WorkspaceRules,
+    lock_out: Mutex<LockOut>,
+    pub(super) strangers: Strangers,
+    pub(super) clients: Arc<Semaphore>,
+    pub(super) most_clients: usize,
+    pub(super) message_rate: u32,
+    /// For large messages.
+    pub(super) large: Places,
+    /// For long answers.
+    pub(super) answers: Arc<Semaphore>,
+    /// Clients that are connected now.
+    pub(crate) connected: AtomicUsize,
+    last_client: AtomicU64,
+    pub(super) closing: CancellationToken,
+    pub(super) links: TaskTracker,
+}
+
+impl Admission {
+    pub(crate) fn new(
+        settings: &Settings,
+        keys: &Keys,
+        local: LocalRules,
+        services: Services,
+    ) -> Self {
+        let token = settings.token.as_ref().map(Token::new);
+        let administrator = settings.administrator.as_ref().map(Token::new);
+        Self {
+            services: Arc::new(services),
+            local,
+            rules: WorkspaceRules { token, administrator, keys: keys.clone() },
+            lock_out: Mutex::new(LockOut::new(LockOutSettings::default())),
+            strangers: Strangers::new(settings.max_strangers),
+            clients: semaphore(settings.max_clients),
+            most_clients: settings.max_clients,
+            message_rate: settings.message_rate,
+            large: Places::default(),
+            answers: semaphore(shares::IN_ALL),
+            connected: AtomicUsize::new(0),
+            last_client: AtomicU64::new(0),
+            closing: CancellationToken::new(),
+            links: TaskTracker::new(),
+        }
+    }
+
+    pub(super) fn lock_out(&self) -> MutexGuard<'_, LockOut> {
+        self.lock_out.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(super) fn next_client(&self) -> ClientId {
+        ClientId(self.last_client.fetch_add(1, Ordering::Relaxed))
+    }
+}
+
+fn semaphore(permits: usize) -> Arc<Semaphore> {
+    Arc::new(Semaphore::new(permits.min(Semaphore::MAX_PERMITS)))
+}

@@ -1,0 +1,52 @@
+//! Who asks, and where the answer goes.
+
+use std::sync::Arc;
+
+use protocol::workspace::{ServerMessage, SessionId};
+use wire::Outbox;
+
+use crate::{
+    identity::Identity,
+    refusal::Refusal,
+    sessions::ClientId,
+    socket::{services::Services, shares::Shares, watching::Watching},
+    teams::Desk,
+};
+
+/// The answer to a request; `None`: there is none, or it goes another way.
+pub(in crate::socket) type Answer = Result<Option<ServerMessage>, Refusal>;
+
+/// Who asks, and where from.
+#[derive(Clone)]
+pub(in crate::socket) struct Asker {
+    pub(in crate::socket) services: Arc<Services>,
+    pub(in crate::socket) me: Arc<Identity>,
+    pub(in crate::socket) client: ClientId,
+    pub(in crate::socket) outbox: Outbox,
+    pub(in crate::socket) watching: Watching,
+    pub(in crate::socket) shares: Shares,
+    /// What it was attached to when it asked.
+    pub(in crate::socket) attached: Option<SessionId>,
+}
+
+impl Asker {
+    /// The requests about teams, as this client.
+    pub(in crate::socket) fn desk(&self) -> Desk {
+        self.services.teams.desk(&self.me)
+    }
+
+    /// Notes in the audit log what this client did.
+    pub(in crate::socket) fn note(&self, what: &'static str, target: &str, outcome: &str) {
+        self.services.audit.note(&self.me.who, what, target, outcome);
+    }
+
+    /// Notes what became of an attempt.
+    pub(in crate::socket) fn note_outcome<T>(
+        &self,
+        what: &'static str,
+        target: &str,
+        result: &Result<T, Refusal>,
+    ) {
+        self.services.audit.note_outcome(&self.me.who, what, target, result);
+    }
+}

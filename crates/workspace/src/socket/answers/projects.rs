@@ -1,0 +1,25 @@
+//! Projects: made, changed, deleted and listed.
+
+use protocol::workspace::{
+    ServerMessage,
+    client::{CreateProject, OfProject, ProjectList, UpdateProject},
+};
+
+use super::asker::{Answer, Asker};
+
+pub(in crate::socket) async fn create(asker: &Asker, asked: CreateProject) -> Answer {
+    asker.services.projects.create(&asker.me.who, asked).await.map(Some)
+}
+
+pub(in crate::socket) async fn update(asker: &Asker, asked: UpdateProject) -> Answer {
+    asker.services.projects.update(&asker.me.who, asked).await.map(Some)
+}
+
+pub(in crate::socket) async fn delete(asker: &Asker, asked: OfProject) -> Answer {
+    asker.services.projects.delete(&asker.me.who, asked).await.map(Some)
+}
+
+pub(in crate::socket) async fn list(asker: &Asker) -> Answer {
+    let projects = asker.services.projects.list();
+    Ok(Some(ServerMessage::ProjectList(ProjectList { projects })))
+}

@@ -1,0 +1,99 @@
+//! The workspace, as teams see it.
+
+use std::sync::Arc;
+
+use futures_util::{FutureExt as _, StreamExt as _, future::BoxFuture, stream};
+use protocol::workspace::{SessionId, SessionInfo, SessionMode, SessionStatus, TeamId};
+
+use super::{core::now, delivery::Ticket, world::World};
+use crate::{
+    agents::args::ArgRules,
+    audit::Audit,
+    events::{Event, Events},
+    refusal::Refusal,
+    sessions::{Facts, NewSession, Sessions, WeakSessions},
+};
+
+/// The most sessions that are ended at the same time.
+const ENDED_AT_ONCE: usize = 16;
+
+/// The workspace itself. Its sessions are held weakly: they hold the teams, whose task holds this.
+#[derive(Clone)]
+pub(crate) struct Outside {
+    pub(crate) sessions: WeakSessions,
+    pub(crate) arg_rules: ArgRules,
+    pub(crate) events: Events,
+    pub(crate) audit: Arc<Audit>,
+}
+
+impl Outside {
+    fn sessions(&self) -> Result<Sessions, Refusal> {
+        let gone = || Refusal::Failed("the workspace is shutting down".to_owned());
+        self.sessions.upgrade().ok_or_else(gone)
+    }
+
+    /// Ends the sessions of teams that are gone: the daemon died while it ended them.
+    pub(super) fn end_orphans(&self, teams: &[TeamId]) {
+        let Ok(sessions) = self.sessions() else { return };
+        let all = sessions.list(true).into_iter();
+        let orphans = all.filter(|session| session.team_id.is_some_and(|id| !teams.contains(&id)));
+        let orphans: Vec<_> = orphans.map(|session| session.id).collect();
+        if !orphans.is_empty() {
+            tokio::spawn(self.kill(orphans));
+        }
+    }
+}
+
+impl World for Outside {
+    fn tell(&self, event: Event) {
+        self.events.send(event);
+    }
+
+    fn deliver(&self, session: SessionId, text: String, ticket: Ticket) -> Result<(), Refusal> {
+        self.sessions()?.deliver(session, text, ticket)
+    }
+
+    fn create(&self, new: NewSession) -> BoxFuture<'static, Result<SessionInfo, Refusal>> {
+        let sessions = self.sessions();
+        async move { sessions?.create(new).await }.boxed()
+    }
+
+    fn kill(&self, ids: Vec<SessionId>) -> BoxFuture<'static, ()> {
+        let sessions = self.sessions();
+        async move {
+            let Ok(sessions) = sessions else { return };
+            let all = stream::iter(ids);
+            all.for_each_concurrent(ENDED_AT_ONCE, |id| kill(&sessions, id)).await;
+        }
+        .boxed()
+    }
+
+    fn facts(&self, session: SessionId) -> Option<Facts> {
+        self.sessions().ok()?.facts(session).ok()
+    }
+
+    fn is_idle(&self, session: SessionId) -> bool {
+        let info = self.sessions().and_then(|sessions| sessions.info(session));
+        info.is_ok_and(|info| info.mode == SessionMode::Sdk && info.status == SessionStatus::Idle)
+    }
+
+    fn check_args(&self, args: &[String], administrator: bool) -> Result<(), Refusal> {
+        self.arg_rules.check(args, administrator)
+    }
+
+    fn note(&self, who: &str, what: &'static str, target: &str) {
+        self.audit.note(who, what, target, "done");
+    }
+
+    fn note_typing(&self, who: &str, session: SessionId) {
+        self.audit.typed(who, session, now().now);
+    }
+}
+
+async fn kill(sessions: &Sessions, session: SessionId) {
+    match sessions.kill(session).await {
+        // Another caller has killed it meanwhile.
+        Ok(()) | Err(Refusal::UnknownSession(_)) => {}
+        Err(refusal) => tracing::error!(%session, %refusal, "a session of a team does not end"),
+    }
+}
