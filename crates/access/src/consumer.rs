@@ -1,4 +1,4 @@
-//! Whether a request may use models, and whom it is counted for.
+//! Whether a request may use models, and the key that it is counted for.
 
 use std::{net::IpAddr, sync::Arc};
 
@@ -15,7 +15,7 @@ use crate::{
 /// Who may use models.
 #[derive(Debug, Clone, Default)]
 pub struct ConsumerRules {
-    /// The keys there are.
+    /// The keys of the server.
     pub keys: Keys,
     /// Whether local requests need a key, too.
     pub require_key: bool,
@@ -25,22 +25,22 @@ pub struct ConsumerRules {
     pub local: LocalRules,
 }
 
-/// Somebody who may use models.
+/// A consumer that was admitted.
 #[derive(Debug, Clone)]
 pub struct Admitted {
-    /// Whom it is counted for.
+    /// The id that it is counted for.
     pub id: KeyId,
-    /// The key, with its models and limits; `None` for those who need none.
+    /// The key, with its models and limits; `None` if no key is needed.
     pub key: Option<Arc<Key>>,
 }
 
-/// Why a request may not.
+/// Why a request was denied.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum Denied {
-    /// It carries no key, and needs one.
+    /// It needs a key and has none.
     #[error("an API key is required: send it as `Authorization: Bearer KEY` or `x-api-key: KEY`")]
     KeyMissing,
-    /// Its key is not known here.
+    /// Its key is unknown.
     #[error("the API key is not valid")]
     KeyUnknown,
     /// Its key was revoked.
@@ -55,14 +55,14 @@ pub enum Denied {
 }
 
 impl ConsumerRules {
-    /// Whom a request is counted for.
+    /// Admits a request, or denies it.
     ///
-    /// If a request needs no key, a text that is not a key of this server does no harm: many clients
-    /// insist on sending one. But a text that used to be a key, or that begins as keys do, is refused:
+    /// If no key is needed, a text that is not a key of this server does no harm: many clients
+    /// insist on sending one. But a former key, or a text that begins as keys do, is refused:
     /// its sender believes that it works.
     ///
     /// # Errors
-    /// [`Denied`] when it needs a key and has no valid one, or has one that is not for models.
+    /// [`Denied`] when it needs a key and has no valid one, or has one without the scope for models.
     pub fn admit(
         &self,
         peer: IpAddr,
@@ -93,16 +93,16 @@ impl ConsumerRules {
         self.local.is_local(peer, uri, headers) && self.check_key(headers, now).is_ok()
     }
 
-    /// Checks that what a request carries as a key is a valid key of any scope.
+    /// Checks the key of a request, of any scope. A request without a key passes.
     ///
     /// # Errors
-    /// [`Denied`] when it is meant as a key and does not work now.
+    /// [`Denied`] when a text with the form of a key does not work now.
     pub fn check_key(&self, headers: &HeaderMap, now: Moment) -> Result<(), Denied> {
         let key = presented(headers).filter(|text| has_key_form(text));
         key.map_or(Ok(()), |key| self.keys.check(key, now))
     }
 
-    /// Whether a request carries a valid key of any scope, needed or not, that is bound to no room.
+    /// Whether a request has a valid key of any scope that is not bound to a room.
     pub fn has_key(&self, headers: &HeaderMap, now: Moment) -> bool {
         presented(headers).is_some_and(|credential| self.keys.is_valid(credential, now))
     }
@@ -156,7 +156,7 @@ mod tests {
         assert!(!rules.has_key(&carrying("bad").into_iter().collect(), Moment::now()));
     }
 
-    /// Otherwise a local client would go on with a key that was taken from it, and without its
+    /// Otherwise a local client would go on without a key after its own was revoked, and without its
     /// limits.
     #[test]
     fn a_key_that_no_longer_works_is_refused_where_none_is_needed() {

@@ -7,13 +7,13 @@ use sha2::{Digest, Sha256};
 use store::KeyDigest;
 use subtle::ConstantTimeEq;
 
-/// What the text of every key begins with.
+/// The beginning of every key.
 pub(crate) const PREFIX: &str = "wk_";
 
-/// Where Anthropic's clients put it.
+/// The header that Anthropic's clients use.
 const API_KEY: &str = "x-api-key";
 
-/// A token that somebody must present, kept as its SHA-256 and compared in constant time.
+/// A token, kept as its SHA-256 and compared in constant time.
 #[derive(Clone)]
 pub struct Token([u8; 32]);
 
@@ -47,15 +47,15 @@ pub fn new_token(prefix: &str) -> Secret {
     Secret::from(format!("{prefix}{}", hex::encode(bits)))
 }
 
-/// Whether a text is meant as a key of a server: it begins as all keys do, whatever follows. Nobody
+/// Whether a text has the form of a key: it begins as all keys do. Nobody
 /// invents a dummy that looks like this.
 pub fn has_key_form(text: &str) -> bool {
     text.starts_with(PREFIX)
 }
 
 /// The credential that a request carries, as `Authorization: Bearer`, or as `x-api-key`, which
-/// Anthropic's clients send. A text that is meant as a key comes first, and does not need the scheme:
-/// the limits of a key count even when it is in the wrong place.
+/// Anthropic's clients send. A text with the form of a key comes first, and does not need the scheme:
+/// the limits of a key hold even if it is in the wrong header.
 pub fn presented(headers: &HeaderMap) -> Option<&str> {
     let places = [header::AUTHORIZATION.as_str(), API_KEY];
     if let Some(key) = places.iter().flat_map(|name| headers.get_all(*name)).find_map(key) {
@@ -67,7 +67,7 @@ pub fn presented(headers: &HeaderMap) -> Option<&str> {
     bearer.or_else(api_key).map(str::trim).filter(|credential| !credential.is_empty())
 }
 
-/// The text in a header's value that is meant as a key, with or without a scheme before it. A key that
+/// The text with the form of a key in a header's value, with or without a scheme before it. A key that
 /// is not valid UTF-8 is returned as the bare prefix, which is not a valid key.
 fn key(value: &HeaderValue) -> Option<&str> {
     let mut bytes = value.as_bytes().trim_ascii();
@@ -128,7 +128,7 @@ mod tests {
     }
 
     #[test]
-    fn a_key_that_is_no_text_is_no_key_and_not_nothing() {
+    fn a_key_that_is_not_utf8_is_an_invalid_key() {
         let mut headers = HeaderMap::new();
         headers.insert("authorization", HeaderValue::from_bytes(b"Bearer wk_a\xe9").unwrap());
         assert_eq!(presented(&headers), Some("wk_"));

@@ -11,21 +11,21 @@ use crate::{
     moment::Moment,
 };
 
-/// Who may lend models: whoever has the secret, or a key of scope `worker`.
+/// The secret or a key of scope `worker` allows to lend models.
 #[derive(Debug, Clone)]
 pub struct LenderRules {
     /// The secret, if there is one: the worker secret, or the node token.
     pub secret: Option<Token>,
-    /// The keys there are.
+    /// The keys of the server.
     pub keys: Keys,
 }
 
-/// Somebody who may lend models.
+/// A lender that was admitted.
 #[derive(Debug, Clone)]
 pub struct Lender(Option<Arc<Key>>);
 
 impl LenderRules {
-    /// Whoever presents this text.
+    /// Admits a lender by the text that it presents.
     ///
     /// # Errors
     /// [`Denied`] when it is neither the secret nor a key that may be used for this now.
@@ -39,17 +39,17 @@ impl LenderRules {
 }
 
 impl Lender {
-    /// One that needs nothing: it is in this process.
+    /// A lender inside this process, which needs no secret.
     pub const fn own() -> Self {
         Self(None)
     }
 
-    /// The key that it has presented, if it was one.
+    /// The key that it presented, if it was not the secret.
     pub fn key(&self) -> Option<&Arc<Key>> {
         self.0.as_ref()
     }
 
-    /// Until it may no longer: its key was revoked, rotated or has expired. Without a key, never.
+    /// Waits until its key is revoked, rotated or expired. Without a key it waits for ever.
     pub async fn ended(&self) {
         match &self.0 {
             Some(key) => key.ended().await,

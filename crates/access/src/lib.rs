@@ -1,14 +1,14 @@
 //! Who may do what, and how much.
 //!
 //! - [`credential`]: tokens kept as hashes, and where requests carry them
-//! - [`keys`]: the keys there are, found by their text, made, rotated and revoked
-//! - [`limits`]: how much may be done with a key
+//! - [`keys`]: keys, found by their text, created, rotated and revoked
+//! - [`limits`]: the limits of a key
 //! - [`local`]: which requests come from this machine's own user
-//! - [`consumer`]: whether a request may use models, and whom it is counted for
+//! - [`consumer`]: whether a request may use models, and the key that it is counted for
 //! - [`lender`]: whether somebody may lend models
 //! - [`workspace`]: whether somebody may use the workspace
-//! - [`lockout`]: who has presented wrong credentials too often
-//! - [`moment`]: what time it is, for a wall and for a stopwatch
+//! - [`lockout`]: addresses with too many wrong credentials
+//! - [`moment`]: wall-clock and monotonic time together
 
 pub mod consumer;
 pub mod credential;

@@ -11,7 +11,7 @@ use http::{HeaderMap, Uri, header, uri::Authority};
 /// Headers that only a proxy adds.
 const PROXY_TRACES: [&str; 4] = ["forwarded", "x-real-ip", "via", "x-forwarded"];
 
-/// What counts as local beside the loopback names and the server's own origin.
+/// What counts as local besides loopback names and the server's own origin.
 #[derive(Debug, Clone, Default)]
 pub struct LocalRules {
     /// Host names (without port) by which this server is reached locally.
@@ -34,14 +34,14 @@ impl LocalRules {
         self.allowed_origins.iter().any(|allowed| allowed == "*" || same_origin(allowed, origin))
     }
 
-    /// Whether a request names this server as no stranger could have named it: by an address, by a
-    /// loopback name or by one that is allowed. Any other name may be somebody's who had it lead here.
+    /// Whether a request names this server in a way that no stranger can: by an address, by a
+    /// loopback name or by an allowed name. Any other name may belong to a stranger who pointed it here.
     pub fn is_named_by_nobody_else(&self, uri: &Uri, headers: &HeaderMap) -> bool {
         let is_address = |own: Authority| bare(own.host()).parse::<IpAddr>().is_ok();
         self.names_local_host(uri, headers) || authority(uri, headers).is_some_and(is_address)
     }
 
-    /// Whether a request for a socket comes from no page, or from one that may have it. A browser opens
+    /// Whether a request for a WebSocket comes from no page, or from an allowed one. A browser opens
     /// sockets without asking the server first. If a page's own host name was pointed at this server,
     /// the page is a stranger's, whatever its origin says. A request that comes through a proxy has the
     /// proxy's own name.
@@ -82,7 +82,7 @@ impl LocalRules {
     }
 }
 
-/// Whether a request came by way of a proxy, so that its TCP peer is not who sent it.
+/// Whether a request came through a proxy, so that its TCP peer is not its sender.
 pub fn is_forwarded(headers: &HeaderMap) -> bool {
     headers.keys().any(|name| {
         let name = name.as_str();

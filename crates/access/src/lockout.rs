@@ -1,4 +1,4 @@
-//! Addresses that have presented wrong credentials too often, and have to wait. Time is passed in.
+//! Locks out addresses with too many wrong credentials. Time is passed in.
 
 use std::{
     collections::HashMap,
@@ -6,19 +6,19 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// The longest that this machine itself has to wait.
+/// The longest wait of this machine itself.
 const LONGEST_HERE: Duration = Duration::from_secs(60);
 
-/// How much is forgiven.
+/// When an address is locked out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct LockOutSettings {
-    /// So many failures lock an address out.
+    /// The failures that lock an address out.
     pub failures: u32,
-    /// Within so long.
+    /// The time within which they count.
     pub within: Duration,
-    /// For so long.
+    /// The duration of the lock-out.
     pub lasts: Duration,
-    /// Of so many addresses it is remembered; of more, those that failed longest ago are forgotten.
+    /// The most addresses that are remembered; beyond, those that failed longest ago are forgotten.
     pub addresses: usize,
 }
 
@@ -29,12 +29,12 @@ impl Default for LockOutSettings {
     }
 }
 
-/// Who has failed, and how often. Of IPv6 a whole /64 is one: whoever has an address has all of
+/// The failures of each address. A whole /64 of IPv6 counts as one, since its owner has all of
 /// them.
 ///
-/// Loopback is everybody who uses this machine, and all who come through a proxy on it. It waits a
-/// second after as many failures, then twice as long after each, and a minute at most: one's slip
-/// does not lock the others out, and guessing is hopeless all the same.
+/// Loopback stands for all users of this machine, and for all clients of a proxy on it. It waits a
+/// second after as many failures, then twice as long after each, and a minute at most. So a slip of one
+/// user does not lock the others out, and guessing is hopeless all the same.
 #[derive(Debug)]
 pub struct LockOut {
     settings: LockOutSettings,
@@ -46,14 +46,14 @@ struct Failures {
     number: u32,
     first: Instant,
     last: Instant,
-    /// Until when nothing of it is looked at.
+    /// The end of the lock-out.
     until: Option<Instant>,
-    /// Whether there were others, which a success has forgiven.
+    /// Whether a success has forgiven earlier failures.
     is_forgiven: bool,
 }
 
 impl LockOut {
-    /// Nobody has failed yet.
+    /// No failures yet.
     pub fn new(settings: LockOutSettings) -> Self {
         Self { settings, failed: HashMap::new() }
     }
@@ -61,7 +61,7 @@ impl LockOut {
     /// Whether this address may try.
     ///
     /// # Errors
-    /// How long it has to wait.
+    /// The time that it has to wait.
     pub fn check(&self, from: IpAddr, now: Instant) -> Result<(), Duration> {
         let until = self.failed.get(&party(from)).and_then(|failures| failures.until);
         match until.map(|until| until.saturating_duration_since(now)) {
@@ -70,7 +70,7 @@ impl LockOut {
         }
     }
 
-    /// This address has failed.
+    /// Counts a failure of this address.
     pub fn failed(&mut self, from: IpAddr, now: Instant) {
         let (from, settings) = (party(from), self.settings);
         if !self.failed.contains_key(&from) {
@@ -90,8 +90,8 @@ impl LockOut {
         });
     }
 
-    /// This address has shown who it is. Its failures are forgiven, but once only as long as they
-    /// would count: who has a key could else guess another's, with its own in between.
+    /// Counts a success of this address. Its failures are forgiven, but only once while they
+    /// would count: otherwise the owner of a key could guess others, with its own in between.
     pub fn succeeded(&mut self, from: IpAddr) {
         let failures = self.failed.get_mut(&party(from));
         if let Some(failures) = failures.filter(|failures| !failures.is_forgiven) {
@@ -114,10 +114,10 @@ impl LockOut {
 }
 
 impl Failures {
-    /// Whether they do not count any more.
+    /// Whether they no longer count.
     fn is_over(&self, settings: &LockOutSettings, now: Instant) -> bool {
         let since = match self.until {
-            // Who goes on after the wait goes on where it was, unless it has been good for a while.
+            // Failures soon after the wait add to the earlier ones.
             Some(until) if until.saturating_duration_since(self.last) < settings.lasts => self.last,
             Some(until) => return now >= until,
             None => self.first,
@@ -131,7 +131,7 @@ fn wait_here(beyond: u32) -> Duration {
     Duration::from_secs(seconds).min(LONGEST_HERE)
 }
 
-/// Who counts as one: this machine, an address, and of IPv6 a whole /64, for whoever has one of it has
+/// The unit that is counted: this machine, an IPv4 address or a whole /64 of IPv6, since its owner has
 /// all of them.
 pub fn party(address: IpAddr) -> IpAddr {
     match address.to_canonical() {
@@ -190,7 +190,7 @@ mod tests {
     }
 
     #[test]
-    fn who_has_a_key_cannot_guess_another_with_its_own_in_between() {
+    fn presenting_an_own_key_in_between_does_not_help_guessing() {
         let (mut lock_out, now) = (lock_out(), Instant::now());
         for _ in 0..2 {
             fail(&mut lock_out, "10.0.0.1", 4, now);
@@ -248,7 +248,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn nobody_is_looked_at_more_often_than_the_settings_say(
+        fn guesses_are_never_more_frequent_than_the_settings_allow(
             pauses in prop::collection::vec(0_u64..600, 1..60),
         ) {
             let (mut lock_out, mut now) = (lock_out(), Instant::now());

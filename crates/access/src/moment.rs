@@ -1,14 +1,14 @@
-//! What time it is, for a wall and for a stopwatch.
+//! Wall-clock and monotonic time together.
 
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-/// A moment, by two clocks. Keys expire and budgets begin anew by the calendar; rates are measured
-/// by the clock that nobody sets.
+/// A moment by two clocks. Keys expire and budgets restart by the calendar; rates are measured
+/// by the monotonic clock.
 #[derive(Debug, Clone, Copy)]
 pub struct Moment {
     /// Milliseconds since 1970.
     pub wall_ms: u64,
-    /// By the clock that nobody sets.
+    /// By the monotonic clock.
     pub steady: Instant,
 }
 
@@ -27,7 +27,7 @@ impl Moment {
         self.wall_ms / 1000
     }
 
-    /// The moment after this one by so much.
+    /// The moment at this distance after this one.
     #[must_use]
     pub fn after(self, by: Duration) -> Self {
         let millis = u64::try_from(by.as_millis()).unwrap_or(u64::MAX);

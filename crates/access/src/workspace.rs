@@ -11,59 +11,59 @@ use crate::{
     moment::Moment,
 };
 
-/// The scopes of the workspace, the highest first: each is good for what those after it are.
+/// The scopes of the workspace, the highest first: each includes those after it.
 const SCOPES: [KeyScope; 3] =
     [KeyScope::WorkspaceAdmin, KeyScope::WorkspaceWrite, KeyScope::WorkspaceRead];
 
-/// Who may use the workspace: whoever has one of two tokens, or a key of a scope of the workspace.
-/// It is the same on loopback: a machine has other users.
+/// Who may use the workspace: holders of one of two tokens, or of a key with a scope of the workspace.
+/// Loopback is no exception: a machine has other users.
 #[derive(Debug, Clone)]
 pub struct WorkspaceRules {
-    /// What administrators of the workspace present, if there is such a token.
+    /// The token of the workspace's administrators, if there is one.
     pub token: Option<Token>,
-    /// What the server's own administrator presents: who makes keys can do all that keys can.
+    /// The token of the server's administrator, who can create any key.
     pub administrator: Option<Token>,
-    /// The keys there are.
+    /// The keys of the server.
     pub keys: Keys,
 }
 
-/// Somebody who may use the workspace.
+/// A client that was admitted.
 #[derive(Debug, Clone)]
 pub struct WorkspaceClient {
-    /// The highest of the workspace's scopes that it has.
+    /// Its highest scope of the workspace.
     pub scope: KeyScope,
-    by: By,
+    by: Credential,
 }
 
-/// By what somebody was let in.
+/// Credential what somebody was let in.
 #[derive(Debug, Clone)]
-enum By {
+enum Credential {
     /// A token of this name.
     Token(&'static str),
     Key(Arc<Key>),
 }
 
-/// Why somebody may not.
+/// Why a client is refused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum NotAdmitted {
-    /// Nobody may: there is nothing that could be presented.
+    /// No credential exists that could be presented.
     #[error(
         "this server has no key of the workspace yet: make one on its machine with \
          `warren key create --scope workspace:write`"
     )]
     NoKeys,
-    /// What was presented is neither the token nor a key.
+    /// The credential is neither a token nor a key.
     #[error(
         "the token is not valid; `warren key create --scope workspace:write` makes one that is"
     )]
     Unknown,
-    /// It is a key that may not be used for this now.
+    /// The key may not be used for this now.
     #[error(transparent)]
     Key(Denied),
 }
 
 impl WorkspaceRules {
-    /// Whoever presents this text.
+    /// Admits a client by the text that it presents.
     ///
     /// # Errors
     /// [`NotAdmitted`] when it is neither the token nor a key that may be used for this now.
@@ -72,12 +72,12 @@ impl WorkspaceRules {
         for (token, name) in tokens {
             if token.as_ref().is_some_and(|token| token.matches(presented)) {
                 let scope = KeyScope::WorkspaceAdmin;
-                return Ok(WorkspaceClient { scope, by: By::Token(name) });
+                return Ok(WorkspaceClient { scope, by: Credential::Token(name) });
             }
         }
         for scope in SCOPES {
             match self.keys.present(presented, scope, now) {
-                Ok(Some(key)) => return Ok(WorkspaceClient { scope, by: By::Key(key) }),
+                Ok(Some(key)) => return Ok(WorkspaceClient { scope, by: Credential::Key(key) }),
                 Ok(None) => return Err(self.unknown(now)),
                 Err(Denied::Scope(_)) => {}
                 Err(denied) => return Err(NotAdmitted::Key(denied)),
@@ -99,19 +99,19 @@ impl WorkspaceRules {
 }
 
 impl WorkspaceClient {
-    /// What to call it in the audit log: its key's id, `workspace-token` or `admin-token`.
+    /// Its name in the audit log: its key's id, `workspace-token` or `admin-token`.
     pub fn name(&self) -> String {
         match &self.by {
-            By::Token(name) => (*name).to_owned(),
-            By::Key(key) => key.id().to_string(),
+            Credential::Token(name) => (*name).to_owned(),
+            Credential::Key(key) => key.id().to_string(),
         }
     }
 
-    /// Until it may no longer: its key was revoked, rotated or has expired. With a token, never.
+    /// Waits until its key is revoked, rotated or expired. With a token it waits for ever.
     pub async fn ended(&self) {
         match &self.by {
-            By::Key(key) => key.ended().await,
-            By::Token(_) => std::future::pending().await,
+            Credential::Key(key) => key.ended().await,
+            Credential::Token(_) => std::future::pending().await,
         }
     }
 }
@@ -155,7 +155,7 @@ mod tests {
     }
 
     #[test]
-    fn the_servers_administrator_may_all_and_others_are_still_told_how_to_make_a_key() {
+    fn the_admin_token_is_admitted_and_others_are_told_how_to_make_a_key() {
         let administrator = Some(Token::new(&"admin".into()));
         let rules = WorkspaceRules { administrator, ..rules(None) };
         let admitted = rules.admit("admin", Moment::now()).unwrap();
@@ -181,7 +181,7 @@ mod tests {
     }
 
     #[test]
-    fn without_anything_to_present_it_is_said_how_to_make_a_key() {
+    fn the_refusal_tells_how_to_make_a_key_while_there_is_none() {
         let rules = rules(None);
         key(&rules.keys, &[KeyScope::Inference]);
         let refused = admit(&rules, "anything").unwrap_err();

@@ -4,14 +4,13 @@ use std::time::{Duration, Instant};
 
 use crate::error::FileError;
 
-/// How deep directories are followed into each other. Each level keeps a descriptor or two open.
+/// How deep nested directories may be. Each level keeps a descriptor or two open.
 pub(crate) const MAX_DEPTH: usize = 128;
 /// How many entries one copy may have.
 pub(crate) const MAX_COPIED: usize = 200_000;
 /// How long a copy or a delete may take.
 pub(crate) const TIME: Duration = Duration::from_secs(600);
 
-/// What is left of it.
 #[derive(Debug)]
 pub(crate) struct Budget {
     limit: usize,
@@ -20,17 +19,16 @@ pub(crate) struct Budget {
 }
 
 impl Budget {
-    /// For a copy.
     pub(crate) fn entries(limit: usize) -> Self {
         Self { limit, left: limit, until: Instant::now() + TIME }
     }
 
-    /// For a delete, which may have any number of entries.
+    /// For a delete: any number of entries.
     pub(crate) fn time() -> Self {
         Self::entries(usize::MAX)
     }
 
-    /// One entry more, at this depth.
+    /// Counts an entry at this depth.
     pub(crate) fn take(&mut self, depth: usize) -> Result<(), FileError> {
         if depth > MAX_DEPTH {
             return Err(FileError::TooDeep { limit: MAX_DEPTH });

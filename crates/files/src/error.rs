@@ -1,4 +1,4 @@
-//! Why something on files is refused. The texts are shown to people.
+//! Why an operation on files is refused. The texts are shown to people.
 
 use std::io;
 
@@ -11,25 +11,25 @@ pub enum FileError {
     /// The path is absolute, has `..` in it, or goes through a link that leaves the root.
     #[error("path escapes project root")]
     Escapes,
-    /// The path is no path.
+    /// The path is not valid.
     #[error("the path is not valid: {0}")]
     BadPath(&'static str),
-    /// The root itself is not there, or is no directory.
+    /// The root itself is missing, or is not a directory.
     #[error("the project's directory cannot be opened: {0}")]
     Root(#[source] io::Error),
-    /// Nothing is there.
+    /// There is no such entry.
     #[error("no such file or directory")]
     NotFound,
-    /// Nothing is there, and the name looks like one that could only be shown, not said.
+    /// There is no such entry; the name looks like a listed one that is not UTF-8 on disk.
     #[error(
         "no such file or directory (a name that is not UTF-8 is shown with \u{FFFD} in it and \
          cannot be opened by what is shown; rename it in a terminal)"
     )]
     NotSayable,
-    /// The directory that the path is in is not there.
+    /// The parent directory is missing.
     #[error("the directory of that path does not exist")]
     NoParent,
-    /// Something is there already.
+    /// The name is taken.
     #[error("a file or directory with that name already exists")]
     Exists,
     /// A directory was asked for.
@@ -49,10 +49,10 @@ pub enum FileError {
         /// How many there may be.
         limit: u64,
     },
-    /// It has a NUL in it.
+    /// It contains a NUL.
     #[error("a binary file cannot be opened as text; download it instead")]
     Binary,
-    /// It is text of another encoding, or none.
+    /// It is not UTF-8.
     #[error("the file is not UTF-8 text; download it instead")]
     NotUtf8,
     /// More entries than are listed or copied at once.
@@ -61,7 +61,7 @@ pub enum FileError {
         /// How many there may be.
         limit: usize,
     },
-    /// Directories in directories, further than is followed.
+    /// Directories are nested too deeply.
     #[error("directories lie more than {limit} deep in each other; take a part of them")]
     TooDeep {
         /// How deep they may lie.
@@ -73,45 +73,45 @@ pub enum FileError {
     /// The root cannot be moved, copied, deleted or written to.
     #[error("the project root itself cannot be moved, copied, deleted or written to")]
     IsRoot,
-    /// A directory into itself.
+    /// A directory would be moved or copied into itself.
     #[error("a directory cannot be moved or copied into itself")]
     IntoItself,
-    /// What is on disk is not what the writer had read.
+    /// The file on disk is not the one that the writer had read.
     #[error("the file has changed since it was read")]
     Conflict {
-        /// The digest of what is there now; none: it is gone.
+        /// The digest of the file now; `None`: it is gone.
         current_sha256: Option<String>,
     },
-    /// The file belongs to somebody whose it could not stay.
+    /// The file belongs to another user, and the new one would not.
     #[error("the file belongs to another user, and writing it would change its owner")]
     Owner,
-    /// It lies on another file system than where it is to go, or another is mounted in it.
+    /// The target is on another file system, or one is mounted inside the entry.
     #[error("another file system is mounted there; do this in a terminal")]
     OtherFileSystem,
-    /// Links that lead to links, too often, or one that may not be followed.
+    /// Too many links in a row, or a link that may not be followed.
     #[error("too many symbolic links, or one that may not be followed")]
     Links,
-    /// No room, by the disk or by a quota.
+    /// The disk or a quota is full.
     #[error("no space is left on the disk")]
     NoSpace,
     /// The system's permissions forbid it.
     #[error("permission denied")]
     Denied,
-    /// Others changed the same entries all the time.
+    /// Others kept changing the same entries.
     #[error("the files changed all the time meanwhile; try again")]
     Busy,
-    /// Anything else that the system says.
+    /// Any other error of the system.
     #[error("could not {doing}: {source}")]
     Io {
         /// What was being done.
         doing: &'static str,
-        /// What the system said.
+        /// The error of the system.
         source: io::Error,
     },
 }
 
 impl FileError {
-    /// What an error of the system means to who asked.
+    /// The meaning of a system error for the client.
     pub(crate) fn of(doing: &'static str, errno: Errno) -> Self {
         match errno {
             Errno::NOENT => Self::NotFound,
@@ -128,7 +128,7 @@ impl FileError {
         }
     }
 
-    /// The same for what the standard library says.
+    /// The same for an error of the standard library.
     pub(crate) fn of_io(doing: &'static str, error: io::Error) -> Self {
         match Errno::from_io_error(&error) {
             Some(errno) => Self::of(doing, errno),

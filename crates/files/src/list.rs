@@ -1,4 +1,4 @@
-//! What is in a directory.
+//! The entries of a directory.
 
 use std::ffi::CStr;
 
@@ -22,7 +22,7 @@ pub const MAX_ENTRIES: usize = 20_000;
 /// Unfinished files are left out, including those that a killed server left behind. Links are listed as
 /// links and not followed. Only regular files have a size; FIFOs, sockets and devices are listed as
 /// files of no bytes (the protocol has no word for them), and cannot be read. A name that is not UTF-8
-/// has U+FFFD in the place of what is not, and cannot be opened by that.
+/// has U+FFFD for each invalid byte, and cannot be opened by that name.
 ///
 /// # Errors
 ///
@@ -52,7 +52,7 @@ fn read_all(mut dir: Dir, path: &RelPath) -> Result<Vec<FileEntry>, FileError> {
                 return Err(FileError::TooManyEntries { limit: MAX_ENTRIES });
             }
             Ok(stat) => entries.push(shown(path, &name.to_string_lossy(), &stat)),
-            // It was removed meanwhile.
+            // Removed by others since the directory was read.
             Err(FileError::NotFound) => {}
             Err(other) => return Err(other),
         }
@@ -60,7 +60,7 @@ fn read_all(mut dir: Dir, path: &RelPath) -> Result<Vec<FileEntry>, FileError> {
     Ok(entries)
 }
 
-/// Whether it is an unfinished file, written now or left behind by a killed server.
+/// Whether it is an unfinished file, still being written or left by a killed server.
 fn is_ours(name: &CStr, stat: &Stat) -> bool {
     kind(stat) == FileType::RegularFile && is_temporary(name.to_bytes())
 }
@@ -158,7 +158,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_missing_or_no_directory_is_said() {
+    fn listing_a_missing_entry_or_a_file_is_an_error() {
         let project = Project::new();
         project.file("f", "");
         assert!(matches!(list(&project.root, &path("f")), Err(FileError::NotADirectory)));

@@ -11,7 +11,7 @@ pub const NAME_MAX: usize = 255;
 
 /// A path below a project's root, of plain names only. The empty path is the root itself.
 ///
-/// That it has no `..` is for clear messages; that nothing escapes is the kernel's work.
+/// `..` is refused here for a clear message. The kernel is what keeps paths inside.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Default)]
 pub struct RelPath(String);
 
@@ -62,12 +62,12 @@ impl RelPath {
         self.0.is_empty()
     }
 
-    /// The text of an entry's path in this directory.
+    /// The path of an entry in this directory.
     pub(crate) fn entry(&self, name: &str) -> String {
         if self.is_root() { name.to_owned() } else { format!("{}/{name}", self.0) }
     }
 
-    /// The directory that it is in and its name there; none for the root.
+    /// The parent directory and the name in it; `None` for the root.
     pub(crate) fn split(&self) -> Option<(&str, &str)> {
         if self.is_root() {
             return None;
@@ -75,12 +75,12 @@ impl RelPath {
         Some(self.0.rsplit_once('/').unwrap_or(("", &self.0)))
     }
 
-    /// What it means that nothing is there.
+    /// The error for a path that is missing.
     pub(crate) fn missing(&self) -> FileError {
         if self.0.contains('\u{FFFD}') { FileError::NotSayable } else { FileError::NotFound }
     }
 
-    /// Puts [`RelPath::missing`] in the place of a plain "not found".
+    /// Replaces a plain "not found" by [`RelPath::missing`].
     pub(crate) fn explain(&self, error: FileError) -> FileError {
         if matches!(error, FileError::NotFound) { self.missing() } else { error }
     }
@@ -119,7 +119,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn nothing_and_dots_and_slashes_are_the_root() {
+    fn empty_dots_and_slashes_are_the_root() {
         for text in ["", ".", "./", "././."] {
             assert!(RelPath::parse(text).unwrap().is_root(), "{text}");
         }
@@ -128,7 +128,7 @@ mod tests {
     }
 
     #[test]
-    fn what_leaves_the_root_is_refused_in_the_protocols_words() {
+    fn a_path_that_leaves_the_root_is_refused_in_the_words_of_the_protocol() {
         for text in ["..", "../a", "a/..", "a/../b", "/", "/etc/passwd", "//a", "a/./.."] {
             let error = RelPath::parse(text).unwrap_err();
             assert_eq!(error.to_string(), "path escapes project root", "{text}");
@@ -161,7 +161,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_is_read_has_plain_names_only_and_reads_as_itself(text in "[a-c./\\x00]{0,12}") {
+        fn a_parsed_path_has_plain_names_and_parses_as_itself(text in "[a-c./\\x00]{0,12}") {
             if let Ok(path) = RelPath::parse(&text) {
                 let plain = |name: &str| !matches!(name, "" | "." | "..") && !name.contains('\0');
                 prop_assert!(path.is_root() || path.as_str().split('/').all(plain));

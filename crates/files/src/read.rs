@@ -1,4 +1,4 @@
-//! Files as they are read: a text whole, or a window of any file.
+//! Reading: a whole text, or a window of any file.
 
 use std::{
     fs::File,
@@ -13,7 +13,7 @@ use crate::{error::FileError, path::RelPath, regular, root::Root};
 /// A text file as it was at one reading.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Text {
-    /// What is in it.
+    /// The content.
     pub content: String,
     /// The digest of its bytes, in lower-case hexadecimal digits.
     pub sha256: String,
@@ -22,13 +22,13 @@ pub struct Text {
 /// A window of a file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Chunk {
-    /// The bytes; fewer than asked for at the end of the file, none behind it.
+    /// The bytes; fewer than requested at the end of the file, none after it.
     pub data: Vec<u8>,
-    /// Where they begin.
+    /// Their offset.
     pub offset: u64,
-    /// How large the file was after they were read.
+    /// The size of the file after the read.
     pub total_size: u64,
-    /// Whether they reach its end.
+    /// Whether they reach the end of the file.
     pub eof: bool,
 }
 
@@ -43,7 +43,7 @@ pub fn text(root: &Root, path: &RelPath) -> Result<Text, FileError> {
     let limit = TEXT_FILE_MAX as u64;
     within(regular::size(&stat), limit)?;
     let mut bytes = Vec::new();
-    // It may grow while it is read.
+    // The file may grow during the read, so its size alone is no bound.
     let read = (&file).take(limit + 1).read_to_end(&mut bytes).map_err(reading)?;
     within(read as u64, limit)?;
     if bytes.contains(&0) {
@@ -55,7 +55,7 @@ pub fn text(root: &Root, path: &RelPath) -> Result<Text, FileError> {
 }
 
 /// Reads the window of a file that begins at `offset`: at most `len` bytes, and at most 8 MiB.
-/// Whatever the file's size, no more than the window is held.
+/// Only the window is held in memory.
 ///
 /// # Errors
 ///
@@ -85,7 +85,7 @@ pub(crate) fn digest(bytes: &[u8]) -> String {
     format!("{:x}", Sha256::digest(bytes))
 }
 
-/// The digest of a file from its beginning, if it has at most so many bytes.
+/// The digest of a whole file, if it is no larger than `most`.
 pub(crate) fn digest_of(file: &mut File, limit: u64) -> Result<String, FileError> {
     let mut hasher = Sha256::new();
     file.rewind().map_err(reading)?;
@@ -135,7 +135,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_text_is_told_apart() {
+    fn binary_and_other_encodings_are_told_apart() {
         let project = Project::new();
         project.file("nul", "a\0b");
         std::fs::write(project.at("latin"), b"caf\xe9").unwrap();

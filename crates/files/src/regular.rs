@@ -1,4 +1,4 @@
-//! Regular files, opened so that nothing else blocks or is disturbed.
+//! Opening regular files without blocking on, or disturbing, anything else.
 
 use std::{
     fs::File,
@@ -12,31 +12,31 @@ use rustix::fs::{FileType, Mode, OFlags, Stat, fstat};
 use crate::{
     error::{FileError, doing},
     path::RelPath,
-    root::{LOOK, Place, Root, kind},
+    root::{LOOK, NameInDir, Root, kind},
 };
 
-/// Reads without waiting for whoever might be at the other end.
+/// Never waits for the other end of a FIFO.
 pub(crate) const READ: OFlags = OFlags::RDONLY.union(OFlags::NONBLOCK).union(OFlags::NOCTTY);
 
 /// Opens a regular file for reading, through links that stay inside.
 ///
-/// It is looked at before it is opened, for a FIFO's writer would notice the opening; and after,
-/// for something else may have taken its place.
+/// Its kind is checked before the open, which a FIFO's writer would notice, and after it,
+/// since another entry may have taken its name.
 pub(crate) fn open(root: &Root, path: &RelPath) -> Result<(File, Stat), FileError> {
     checked(root.open_at(path, LOOK)?)?;
     checked(root.open_at(path, READ)?)
 }
 
 /// The same for a name in a directory, which may not be a link.
-pub(crate) fn open_place(place: &Place) -> Result<(File, Stat), FileError> {
+pub(crate) fn open_place(place: &NameInDir) -> Result<(File, Stat), FileError> {
     refuse_others(&place.stat()?)?;
     checked(place.open(READ)?)
 }
 
-/// Reads a small file of a known name that lies where others write: no link in its place is followed,
-/// and nothing else opened. None, too, when it is larger than that.
+/// Reads a small file of a known name in a directory that others write to. No link is followed,
+/// and only a regular file is opened. `None` also when it is larger than `most`.
 pub(crate) fn small(path: &Path, most: u64) -> Option<String> {
-    // Looked at before it is opened and after, as in `open`.
+    // Checked before the open and after it, as in `open`.
     path.symlink_metadata().ok().filter(std::fs::Metadata::is_file)?;
     let flags = READ | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     let (file, _) = checked(rustix::fs::open(path, flags, Mode::empty()).ok()?).ok()?;
@@ -46,7 +46,6 @@ pub(crate) fn small(path: &Path, most: u64) -> Option<String> {
     fits.then(|| String::from_utf8_lossy(&bytes).into_owned())
 }
 
-/// Passes on what is a regular file.
 pub(crate) fn checked(fd: OwnedFd) -> Result<(File, Stat), FileError> {
     let stat = fstat(fd.as_fd()).map_err(doing("look at it"))?;
     refuse_others(&stat)?;
@@ -62,7 +61,6 @@ fn refuse_others(stat: &Stat) -> Result<(), FileError> {
     }
 }
 
-/// The size of a file, in bytes.
 pub(crate) fn size(stat: &Stat) -> u64 {
     u64::try_from(stat.st_size).unwrap_or(0)
 }

@@ -19,13 +19,13 @@ use crate::{
     unsafe_calls::watch,
 };
 
-/// How long killing may take; only what the kernel itself holds up takes longer.
+/// How long killing may take. Only a process stuck in the kernel takes longer.
 const LONGEST_KILL: Duration = Duration::from_secs(5);
-/// How often it is looked who is left of a group.
+/// The time between two checks of what is left of a group.
 const BETWEEN: Duration = Duration::from_millis(20);
 
-/// A process that somebody else started. It is held by a descriptor, so that it can never be taken
-/// for another that got its number later.
+/// A process that somebody else started. It is held by a pidfd, so that it can never be mistaken
+/// for another process with the same id.
 #[derive(Debug)]
 pub struct Adopted {
     held: AsyncFd<OwnedFd>,
@@ -37,11 +37,11 @@ pub struct Adopted {
 }
 
 impl Adopted {
-    /// Takes hold of a process, whoever it is. Only within a runtime.
+    /// Opens a process of any user. Needs a runtime.
     ///
     /// # Errors
     /// [`ProcessError::NoSuchProcess`] when there is none, or it has ended;
-    /// [`ProcessError::Process`] when it cannot be looked at.
+    /// [`ProcessError::Process`] when it cannot be examined.
     pub fn open(pid: u32) -> Result<Self, ProcessError> {
         let failed = |error: io::Error| failure(pid, error);
         let raw = procfs::to_pid(pid).ok_or(ProcessError::NoSuchProcess { pid })?;
@@ -56,14 +56,14 @@ impl Adopted {
             working_dir: procfs::working_dir(pid).ok(),
             owner: procfs::owner(pid).map_err(failed)?,
         };
-        // What was read is about what is held only if that has not ended meanwhile.
+        // `/proc` is read by number. The number was this process's only if it still lives.
         if adopted.is_alive() { Ok(adopted) } else { Err(ProcessError::NoSuchProcess { pid }) }
     }
 
-    /// Takes hold again of a process that was held before, say by an earlier daemon.
+    /// Opens a process that was opened before, for example by an earlier daemon.
     ///
     /// # Errors
-    /// As for [`Adopted::open`]; [`ProcessError::PidReused`] when the number is another's by now.
+    /// As for [`Adopted::open`]; [`ProcessError::PidReused`] when another process has the id.
     pub fn open_again(pid: u32, start_time: u64) -> Result<Self, ProcessError> {
         let adopted = Self::open(pid)?;
         if adopted.start_time == start_time {
@@ -73,44 +73,44 @@ impl Adopted {
         }
     }
 
-    /// Its number.
+    /// Its process id.
     #[must_use]
     pub fn pid(&self) -> u32 {
         self.pid
     }
 
-    /// When it began, in clock ticks since the machine did.
+    /// Its start, in clock ticks since boot.
     #[must_use]
     pub fn start_time(&self) -> u64 {
         self.start_time
     }
 
-    /// Its program and arguments when it was adopted; they may be anything, and are empty for a thread
+    /// Its program and arguments when it was adopted; they may be any bytes, and are empty for a thread
     /// of the kernel.
     #[must_use]
     pub fn command_line(&self) -> &[OsString] {
         &self.command_line
     }
 
-    /// The directory that it was in when it was adopted, if that may be seen.
+    /// Its working directory when it was adopted, if that is visible.
     #[must_use]
     pub fn working_dir(&self) -> Option<&PathBuf> {
         self.working_dir.as_ref()
     }
 
-    /// The number of the user that it runs as.
+    /// The id of the user that it runs as.
     #[must_use]
     pub fn owner(&self) -> u32 {
         self.owner
     }
 
-    /// Whether it runs; one that has ended is not alive, even if nobody has asked how it did.
+    /// Whether it runs. A zombie is not alive.
     #[must_use]
     pub fn is_alive(&self) -> bool {
         procfs::stat(self.pid).is_ok_and(|stat| stat.start_time == self.start_time && !stat.is_dead)
     }
 
-    /// Sends it a signal, itself alone.
+    /// Sends a signal to this process alone.
     ///
     /// # Errors
     /// [`ProcessError::NoSuchProcess`] when it has ended; [`ProcessError::Process`] when it may not
@@ -120,17 +120,17 @@ impl Adopted {
             .map_err(|error| failure(self.pid, error.into()))
     }
 
-    /// Ends it, and with it all of its process group where it leads one, as what a shell or a service
-    /// manager started does: asks, and kills what is still there after `grace`. A group that somebody
-    /// else leads is that one's: there it ends alone.
+    /// Ends it, and its process group if it leads one, as a job of a shell or of a service
+    /// manager does: with SIGTERM, and after `grace` with SIGKILL. In a group with another
+    /// leader it ends alone.
     ///
     /// # Errors
-    /// As for [`Adopted::signal`]; that it has ended already is none.
+    /// As for [`Adopted::signal`]. A process that has already ended is not an error.
     pub async fn end(&self, grace: Duration) -> Result<(), ProcessError> {
         let leads = procfs::stat(self.pid)
             .is_ok_and(|stat| stat.start_time == self.start_time && stat.group == self.pid);
         self.tell(Signal::Terminate, leads).await?;
-        // Who is stopped would not hear it.
+        // A stopped process would not handle the signal.
         self.tell(Signal::Continue, leads).await?;
         if timeout(grace, self.all_gone(leads)).await.is_ok() {
             return Ok(());
@@ -145,10 +145,10 @@ impl Adopted {
         timeout(LONGEST_KILL, killing).await.unwrap_or(Ok(()))
     }
 
-    /// Waits until it ends. How it did, only its parent is told.
+    /// Waits until it ends. Only its parent learns the exit code.
     ///
     /// # Errors
-    /// [`ProcessError::Process`] when it can be watched no longer.
+    /// [`ProcessError::Process`] when it can no longer be watched.
     pub async fn wait(&self) -> Result<(), ProcessError> {
         let ready = self.held.readable().await;
         ready.map(|mut ready| ready.retain_ready()).map_err(|error| failure(self.pid, error))
@@ -156,7 +156,7 @@ impl Adopted {
 
     /// Sends a signal to it, and to the others of the group that it leads.
     async fn tell(&self, signal: Signal, leads: bool) -> Result<(), ProcessError> {
-        // Before it is gone, since then its number says nothing of who the others are.
+        // Found before it ends: afterwards its number no longer identifies the group.
         let others = self.others(leads).await;
         for stat in others {
             procfs::signal_exactly(stat.pid, stat.start_time, signal.raw());
@@ -174,8 +174,8 @@ impl Adopted {
         }
     }
 
-    /// The living of the group that it leads, or led, but for itself. As long as there are any, its
-    /// number is nobody else's; when it is another's by now, there are none.
+    /// The other living processes of the group that it leads or led. While there are any, the kernel
+    /// does not reuse its number. So a reused number means that there are none.
     async fn others(&self, leads: bool) -> Vec<Stat> {
         if !leads {
             return Vec::new();
@@ -221,10 +221,10 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn it_is_known_by_what_the_kernel_says_of_it() {
+    async fn an_adopted_process_is_described_by_the_kernel() {
         let mut child = cat(&["-u", "-"]);
         let adopted = Adopted::open(child.id()).unwrap();
-        // Between fork and exec it is still us, by name.
+        // Between fork and exec it still has our command line.
         while procfs::command_line(child.id()).unwrap()[0] != "cat" {
             tokio::task::yield_now().await;
         }
@@ -243,7 +243,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_number_that_is_anothers_by_now_is_told_from_one_that_is_nobodys() {
+    async fn a_reused_process_id_is_told_apart_from_an_unused_one() {
         let mut child = cat(&[]);
         let started = Adopted::open(child.id()).unwrap().start_time();
         let reused = Adopted::open_again(child.id(), started - 1);
@@ -257,8 +257,8 @@ mod tests {
         }
     }
 
-    /// A shell that ignores being asked, if it is to, and what it started in the background: their
-    /// numbers.
+    /// A shell, deaf to SIGTERM on request, with two background processes. Returns
+    /// their ids, too.
     fn shell(leads: bool, deaf: bool) -> (Child, Vec<u32>) {
         let trap = if deaf { "trap '' TERM;" } else { "" };
         let script = format!("{trap} sleep 1000 & echo $!; sleep 1000 & echo $!; wait; wait");
@@ -291,8 +291,8 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn one_whose_group_is_somebody_elses_ends_alone() {
-        // Its group is that of these tests, which go on.
+    async fn a_process_in_a_group_of_another_ends_alone() {
+        // It is in the group of the tests, which must go on.
         let (mut child, others) = shell(false, false);
         let adopted = Adopted::open(child.id()).unwrap();
         adopted.end(Duration::from_secs(5)).await.unwrap();

@@ -1,4 +1,4 @@
-//! Files used as another user, without another process; and a command of the daemon's own that runs as
+//! Access to files as another user, without another process; and commands of the daemon that run as
 //! another user.
 
 use std::{panic, thread};
@@ -9,12 +9,12 @@ use crate::{
     credentials, error::ProcessError, messages::Identity, unsafe_calls::before_program, user::User,
 };
 
-/// Runs `f` on a thread of its own that uses files with the rights of `user` and no others (which is
-/// proved), and that ends with it. Blocks until then. For the daemon's own user nothing is given up.
+/// Runs `f` on a thread of its own that has only the rights of `user` to files (this is
+/// verified). Blocks until `f` returns. For the daemon's own user nothing is given up.
 ///
-/// It is for operations on files, whose rights the kernel checks for the thread, not for code that is
-/// not trusted: memory, open files and umask are the whole process's. To signals and limits the thread
-/// stays the daemon's, so that the user cannot end the daemon by it. It must not start processes: see
+/// It is for operations on files, where the kernel checks the rights of the thread, not for untrusted
+/// code: memory, open files and umask belong to the whole process. For signals and limits the thread
+/// stays the daemon's, so that the user cannot kill the daemon through it. It must not start processes: see
 /// [`start_as`]. Threads that it starts use files as it does.
 ///
 /// # Errors
@@ -39,8 +39,8 @@ fn assume(user: &User) -> Result<(), ProcessError> {
     credentials::use_files_as(&identity).map_err(|source| ProcessError::Credentials { source })
 }
 
-/// Has what a command starts be `user`'s: it gives up all other rights for good before it is the
-/// program, and does not start when it cannot. For a command that ends soon; sessions are started by
+/// Makes a command run as `user`: the child gives up all other rights for good before it executes the
+/// program, and fails to start when it cannot. For short commands; sessions are started by
 /// the supervisor.
 ///
 /// # Errors
@@ -63,7 +63,7 @@ mod tests {
 
     use super::*;
 
-    /// `nobody`, where the tests run as root.
+    /// `nobody`, if the tests run as root.
     fn nobody() -> Option<User> {
         if !User::current().unwrap().name.eq("root") {
             eprintln!("skipped: only root can become another user");
@@ -92,7 +92,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_that_only_root_may_do_is_left() {
+    fn the_thread_keeps_no_right_of_root() {
         let Some(nobody) = nobody() else { return };
         let directory = tempfile::tempdir().unwrap();
         let file = directory.path().join("f");
@@ -106,7 +106,7 @@ mod tests {
         assert_eq!(may.unwrap(), (false, false, false));
     }
 
-    /// Who may signal one thread of a process can end all of it.
+    /// A signal to one thread can end the whole process.
     #[tokio::test]
     async fn the_user_cannot_signal_the_daemon_by_the_thread_that_uses_its_files() {
         let Some(nobody) = nobody() else { return };
@@ -161,7 +161,7 @@ mod tests {
     }
 
     #[test]
-    fn who_must_not_be_become_is_refused_before_anything_runs() {
+    fn a_forbidden_user_is_refused_before_anything_runs() {
         let Some(nobody) = nobody() else {
             let root = User { uid: 0, ..User::current().unwrap() };
             assert!(as_user(&root, || panic!("ran")).is_err());

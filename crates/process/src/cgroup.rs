@@ -1,9 +1,9 @@
 //! Control groups: one for each session, so that the kernel knows what belongs to it.
 //!
-//! Version 2 where it is writable: `cgroup.kill` ends a whole session at once, and `pids.max` limits
-//! it where the controller can be had. Where the `pids` controller is still a version 1 hierarchy, a
-//! group there limits, and only that. Each supervisor has a group of its own, named for it, so that
-//! a later one finds what an earlier one left behind.
+//! Version 2 if it is writable: `cgroup.kill` ends a whole session at once, and `pids.max` limits
+//! it if the controller is available. If the `pids` controller is still in a version 1 hierarchy, a
+//! group there limits, but cannot kill. Each supervisor has a group named after it, so that
+//! the next one finds the leftovers.
 
 use std::{
     fs, io,
@@ -16,22 +16,22 @@ use uuid::Uuid;
 
 use crate::procfs;
 
-/// Where the daemon itself goes when its own group has to be emptied of processes.
+/// The group that the daemon moves to when its own group must have no processes.
 const MAIN: &str = "warren-main";
 const PREFIX: &str = "warren-";
-/// How deep groups within a session's are looked into.
+/// The depth to which groups inside a session's group are searched.
 const DEPTH: usize = 8;
 
 /// The groups of one supervisor.
 #[derive(Debug, Default)]
 pub(crate) struct Groups {
-    /// What its directories are called, in each hierarchy.
+    /// The name of its directory in each hierarchy.
     name: String,
     unified: Option<PathBuf>,
     limiting: Option<PathBuf>,
 }
 
-/// The group of one session: its directories, the first of them the one that can kill, if any can.
+/// The group of one session: its directories. If one of them can kill, it is the first.
 #[derive(Debug)]
 pub(crate) struct Group {
     directories: Vec<PathBuf>,
@@ -39,7 +39,7 @@ pub(crate) struct Group {
 }
 
 impl Groups {
-    /// Makes this supervisor's groups, wherever that is possible, and ends what dead ones left there.
+    /// Creates this supervisor's groups where possible, and ends the leftovers of dead supervisors.
     pub(crate) fn prepare() -> Self {
         let me = std::process::id();
         let started = procfs::stat(me).map_or(0, |stat| stat.start_time);
@@ -54,7 +54,7 @@ impl Groups {
         Self { name, unified, limiting }
     }
 
-    /// Its directories, for who has to kill all in them when the supervisor cannot.
+    /// Its directories. The daemon kills everything in them when the supervisor cannot.
     pub(crate) fn directories(&self) -> Vec<PathBuf> {
         let mut all: Vec<_> =
             [&self.unified, &self.limiting].into_iter().flatten().cloned().collect();
@@ -62,13 +62,13 @@ impl Groups {
         all
     }
 
-    /// The session whose group a process is in, or in one below.
+    /// The session whose group contains a process, directly or deeper.
     pub(crate) fn session_of(&self, pid: u32) -> Option<Uuid> {
         let groups = ProcessCGroups::from_file(format!("/proc/{pid}/cgroup")).ok()?;
         groups.into_iter().find_map(|group| session_below(&group.pathname, &self.name))
     }
 
-    /// Makes the group of a session; `None` where there are no control groups.
+    /// Creates the group of a session; `None` if there are no control groups.
     pub(crate) fn create(&self, id: Uuid, most: Option<u32>) -> io::Result<Option<Group>> {
         let limiting = self.limiting.as_ref().filter(|_| most.is_some());
         let mut parents: Vec<_> = [self.unified.as_ref(), limiting].into_iter().flatten().collect();
@@ -103,7 +103,7 @@ impl Group {
         self.directories.iter().try_for_each(|group| move_in(group, "0"))
     }
 
-    /// Kills all that is in it, at once, where the kernel can.
+    /// Kills everything in it at once, if the kernel can.
     pub(crate) fn kill(&self) {
         if let Some(directory) = self.directories.first() {
             let _ = fs::write(directory.join("cgroup.kill"), "1");
@@ -124,7 +124,7 @@ impl Group {
     }
 }
 
-/// Kills all that is in `directory` and below, as far as a process can be killed.
+/// Kills everything in `directory` and below.
 pub(crate) fn kill_below(directory: &Path) {
     let _ = fs::write(directory.join("cgroup.kill"), "1");
     for pid in pids_below(directory, DEPTH) {
@@ -134,7 +134,7 @@ pub(crate) fn kill_below(directory: &Path) {
     }
 }
 
-/// What is in `directory` and below.
+/// The processes in `directory` and below.
 pub(crate) fn pids_below(directory: &Path, depth: usize) -> Vec<u32> {
     let own = fs::read_to_string(directory.join("cgroup.procs")).unwrap_or_default();
     let own = own.lines().filter_map(|pid| pid.parse().ok()).filter(|pid| *pid != 0);
@@ -142,7 +142,7 @@ pub(crate) fn pids_below(directory: &Path, depth: usize) -> Vec<u32> {
     own.chain(inner).collect()
 }
 
-/// The directory of this process's own group in the version 2 hierarchy, or in that of a version 1
+/// The directory of this process's group in the version 2 hierarchy, or in that of a version 1
 /// controller.
 fn place(controller: Option<&str>) -> Option<PathBuf> {
     let mounts = fs::read_to_string("/proc/self/mountinfo").ok()?;
@@ -154,7 +154,7 @@ fn place(controller: Option<&str>) -> Option<PathBuf> {
     Some(if is_main { own.parent()?.to_owned() } else { own })
 }
 
-/// Where the hierarchy is mounted, and which of its directories is seen there.
+/// The mount point of the hierarchy, and the directory of it that is mounted there.
 fn mount_of(line: &str, controller: Option<&str>) -> Option<(PathBuf, String)> {
     let mount = MountInfo::from_line(line).ok()?;
     let is_it = match controller {
@@ -164,7 +164,7 @@ fn mount_of(line: &str, controller: Option<&str>) -> Option<(PathBuf, String)> {
     is_it.then_some((mount.mount_point, mount.root))
 }
 
-/// Whether a group is of the version 2 hierarchy, or of that of a version 1 controller.
+/// Whether a group is in the version 2 hierarchy, or in that of a version 1 controller.
 fn is_in(group: &ProcessCGroup, controller: Option<&str>) -> bool {
     match controller {
         None => group.controllers.is_empty(),
@@ -179,7 +179,7 @@ fn session_below(path: &str, name: &str) -> Option<Uuid> {
     parts.next()?.parse().ok()
 }
 
-/// Makes a supervisor's group below `parent`, if processes can be moved there and back.
+/// Creates a supervisor's group below `parent`, if processes can be moved there and back.
 fn own_group(parent: &Path, name: &str) -> Option<PathBuf> {
     end_dead(parent);
     let own = parent.join(name);
@@ -192,7 +192,7 @@ fn own_group(parent: &Path, name: &str) -> Option<PathBuf> {
     None
 }
 
-/// Ends what supervisors that are dead left behind below `parent`.
+/// Ends the leftovers of dead supervisors below `parent`.
 fn end_dead(parent: &Path) {
     for directory in below(parent, 1).filter(|directory| is_of_dead(directory)) {
         kill_below(&directory);
@@ -210,8 +210,8 @@ fn is_of_dead(directory: &Path) -> bool {
     !lives
 }
 
-/// Passes a controller on to the groups below `own`. A group that does so may hold no processes: if
-/// the parent's are only the daemon and its supervisor, they are moved aside.
+/// Enables a controller in the groups below `own`. The kernel then forbids processes in `parent`. If
+/// only the daemon and its supervisor are there, they are moved to another group.
 fn enable(own: &Path, controller: &str) -> bool {
     let Some(parent) = own.parent() else { return false };
     let enabled = pass_on(parent, controller).is_ok()

@@ -14,10 +14,10 @@ use rustix::net::{
 
 /// The most descriptors that come with one packet.
 pub(crate) const MOST_DESCRIPTORS: usize = 3;
-/// Room for a few packets of the largest kind; the kernel may give less, but always enough for one.
+/// Room for a few of the largest packets. The kernel may grant less, but always enough for one.
 const BUFFER: usize = 512 * 1024;
 
-/// A pair of connected ends, neither of which blocks or outlives an `exec`.
+/// A pair of connected ends. Both are non-blocking and close-on-exec.
 pub(crate) fn pair() -> io::Result<(OwnedFd, OwnedFd)> {
     let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
     let (one, other) = socketpair(AddressFamily::UNIX, SocketType::SEQPACKET, flags, None)?;
@@ -26,7 +26,7 @@ pub(crate) fn pair() -> io::Result<(OwnedFd, OwnedFd)> {
     Ok((one, other))
 }
 
-/// Sends a packet; an error of the kind `WouldBlock` means that the other end has to read first.
+/// Sends a packet. An error of the kind `WouldBlock` means that the other end has to read first.
 pub(crate) fn send(socket: impl AsFd, packet: &[u8], with: &[OwnedFd]) -> io::Result<()> {
     let descriptors: Vec<BorrowedFd<'_>> = with.iter().map(OwnedFd::as_fd).collect();
     let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(MOST_DESCRIPTORS))];
@@ -38,7 +38,7 @@ pub(crate) fn send(socket: impl AsFd, packet: &[u8], with: &[OwnedFd]) -> io::Re
     Ok(())
 }
 
-/// Receives a packet into `buffer`: its length, 0 when the other end is gone, and its descriptors.
+/// Receives a packet into `buffer`. Returns its length, 0 when the other end is gone, and its descriptors.
 pub(crate) fn receive(socket: impl AsFd, buffer: &mut [u8]) -> io::Result<(usize, Vec<OwnedFd>)> {
     let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(MOST_DESCRIPTORS))];
     let mut control = RecvAncillaryBuffer::new(&mut space);

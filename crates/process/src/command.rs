@@ -1,4 +1,4 @@
-//! What is to be run, and how.
+//! A command to run for a session.
 
 use std::{
     ffi::{OsStr, OsString},
@@ -14,36 +14,36 @@ use crate::{error::ProcessError, user::User};
 /// The most bytes that a command may take with its arguments and its environment.
 pub const MAX_COMMAND: usize = 128 * 1024;
 
-/// What is to be run for a session, and how.
+/// A command to run for a session.
 #[derive(Clone)]
 pub struct Command {
-    /// The session that it is run for; one command at a time for each.
+    /// The session; each has one command at a time.
     pub id: Uuid,
-    /// A path, or a name to be looked for in the `PATH` of `env`.
+    /// A path, or a name that is looked up in the `PATH` of `env`.
     pub program: OsString,
-    /// What follows the program's name.
+    /// The arguments after the program's name.
     pub args: Vec<OsString>,
     /// The whole environment; nothing is inherited. See [`clean_environment`](crate::clean_environment).
     pub env: Vec<(OsString, OsString)>,
     /// Entered as the user that it runs as.
     pub working_dir: PathBuf,
-    /// What it reads from and writes to.
+    /// Its input and output.
     pub stdio: Stdio,
-    /// Who runs it; the daemon's own user if nobody is named.
+    /// The user to run it as; by default the user of the daemon.
     pub run_as: Option<User>,
-    /// The most processes and threads that it may have at once: those of the session where there is
-    /// a control group for it; else those that its user may have more than now, unless that is root.
+    /// The most processes and threads at once: counted for the session if it has
+    /// a control group; otherwise on top of those that its user has now, except for root.
     pub max_processes: Option<u32>,
 }
 
-/// What a command reads from and writes to.
+/// The input and output of a command.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Stdio {
     /// A terminal of its own.
     Terminal {
-        /// Characters in a line.
+        /// Its columns.
         cols: u16,
-        /// Lines.
+        /// Its lines.
         rows: u16,
     },
     /// Three pipes.
@@ -51,7 +51,7 @@ pub enum Stdio {
 }
 
 impl Command {
-    /// Refuses what the kernel could not take, or what is too large to be passed on.
+    /// Refuses a command that the kernel would not take, or that does not fit into a packet.
     pub(crate) fn check(&self) -> Result<(), ProcessError> {
         valid(!self.program.is_empty() && no_nul(&self.program), "the program's name")?;
         valid(self.args.iter().all(|arg| no_nul(arg)), "an argument")?;
@@ -118,7 +118,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_kernel_cannot_take_is_refused_by_name() {
+    fn a_command_that_the_kernel_would_refuse_is_refused_with_the_reason() {
         let refused = |change: fn(&mut Command)| {
             let mut command = command();
             change(&mut command);

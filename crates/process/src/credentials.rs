@@ -1,8 +1,8 @@
-//! Giving up privileges: for the calling thread, and proved afterwards.
+//! Giving up privileges of the calling thread, verified afterwards.
 //!
-//! In a process of one thread, as every freshly forked child is, that is the whole process, and it is
-//! done completely. A thread of the daemon only uses files as somebody else: who is really another
-//! user can be signalled and limited by that user, and with a thread goes its whole process.
+//! A freshly forked child has one thread, so there it covers the whole process, and is
+//! complete. A thread of the daemon only changes its access to files: a thread that really is another
+//! user's could be signalled and limited by that user, and the whole process with it.
 
 use std::io;
 
@@ -16,7 +16,7 @@ use rustix::thread::{Gid, Uid};
 
 use crate::{messages::Identity, unsafe_calls::set_file_user};
 
-/// Becomes somebody for good. Whoever gets an error here must not go on: half of it may be done.
+/// Becomes another user for good. After an error the process must end: half of it may be done.
 pub(crate) fn become_for_good(identity: &Identity) -> io::Result<()> {
     let (uid, gid) = (Uid::from_raw(identity.uid), Gid::from_raw(identity.gid));
     let groups: Vec<Gid> = identity.groups.iter().map(|gid| Gid::from_raw(*gid)).collect();
@@ -24,15 +24,15 @@ pub(crate) fn become_for_good(identity: &Identity) -> io::Result<()> {
     verify(identity)
 }
 
-/// The same in a child that a process with threads has just forked, where nothing may be allocated and
-/// no lock taken: the kernel alone is asked.
+/// The same in a child just forked by a process with threads. There nothing may be allocated or
+/// locked: another thread may have held the lock at the fork. So only the kernel is asked.
 pub(crate) fn become_in_child(uid: Uid, gid: Gid, groups: &[Gid]) -> io::Result<()> {
     give_up_all(uid, gid, groups)?;
     if is_way_back(uid.as_raw(), gid.as_raw()) { Err(not_permitted()) } else { Ok(()) }
 }
 
-/// Has this thread use files as somebody else, and nothing that only root may do. To everybody else it
-/// stays whose it was. It must not start processes: they would be its real user's.
+/// Makes this thread access files as another user, without any capability. For everybody else it
+/// keeps its user. It must not start processes: they would belong to the real user.
 pub(crate) fn use_files_as(identity: &Identity) -> io::Result<()> {
     let groups: Vec<Gid> = identity.groups.iter().map(|gid| Gid::from_raw(*gid)).collect();
     clear_ambient_capability_set()?;
@@ -47,7 +47,7 @@ pub(crate) fn use_files_as(identity: &Identity) -> io::Result<()> {
     }
 }
 
-/// Nothing is allocated here, and no lock taken.
+/// Allocates and locks nothing: see [`become_in_child`].
 fn give_up_all(uid: Uid, gid: Gid, groups: &[Gid]) -> io::Result<()> {
     clear_ambient_capability_set()?;
     set_thread_groups(groups)?;
@@ -66,7 +66,7 @@ fn status() -> io::Result<Status> {
     Status::from_file("/proc/thread-self/status").map_err(io::Error::other)
 }
 
-/// What the kernel says, and whether there is a way back.
+/// Checks the result in `/proc`, and that there is no way back.
 fn verify(identity: &Identity) -> io::Result<()> {
     let status = status()?;
     let uids = [status.ruid, status.euid, status.suid, status.fuid];
@@ -96,7 +96,7 @@ fn has_groups(status: &Status, identity: &Identity) -> bool {
     found == wanted
 }
 
-/// Whether root's rights can be had again.
+/// Whether root's rights can be regained.
 fn is_way_back(uid: u32, gid: u32) -> bool {
     let user = uid != 0 && set_thread_res_uid(Uid::ROOT, Uid::ROOT, Uid::ROOT).is_ok();
     let group = gid != 0 && set_thread_res_gid(Gid::ROOT, Gid::ROOT, Gid::ROOT).is_ok();

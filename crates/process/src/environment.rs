@@ -1,16 +1,16 @@
-//! What a child gets to see of the daemon's environment: an allow-list, never what is left of a deny-list.
+//! The part of the daemon's environment that a child gets: an allow-list, so that new secrets stay inside.
 
 use std::ffi::{OsStr, OsString};
 
 use crate::user::User;
 
-/// What is passed on as it is, beside `LC_*`.
+/// Passed on unchanged, beside `LC_*`.
 const PASSED_ON: [&str; 3] = ["LANG", "TZ", "PATH"];
 const DEFAULT_PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
 
 /// The whole environment of a process of `user`: locale, time zone and `PATH` of the daemon, the
-/// user's `HOME`, `USER`, `LOGNAME` and `SHELL`, a `TERM` that says what our terminals can, and then
-/// `extra`, which wins. Nothing else of the daemon's passes, above all none of its secrets.
+/// user's `HOME`, `USER`, `LOGNAME` and `SHELL`, the `TERM` of our terminals, and then
+/// `extra`, which wins. Nothing else of the daemon's is passed on, above all no secret.
 #[must_use]
 pub fn clean_environment(extra: &[(String, String)], user: &User) -> Vec<(OsString, OsString)> {
     clean(std::env::vars_os(), extra, user)
@@ -40,7 +40,7 @@ fn of_user(user: &User) -> [(OsString, OsString); 4] {
     ]
 }
 
-/// The daemon's own user may have been given another home or shell than the list of users says.
+/// The daemon may have been started with another `HOME` or `SHELL` than the user database has.
 fn passes(name: &OsStr, user: &User) -> bool {
     let Some(name) = name.to_str() else { return false };
     let own = ["HOME", "SHELL"].contains(&name) && user.is_current();
@@ -85,7 +85,7 @@ mod tests {
     }
 
     #[test]
-    fn only_what_is_allowed_passes() {
+    fn only_allowed_variables_are_passed_on() {
         let own = [
             ("WARREN_ADMIN_TOKEN", "secret"),
             ("LD_PRELOAD", "/evil.so"),

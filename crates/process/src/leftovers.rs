@@ -1,4 +1,4 @@
-//! Processes that have lost their supervisor: found by the marker that they carry, and ended.
+//! Processes that have lost their supervisor: found by their marker, and ended.
 
 use std::{collections::HashSet, path::PathBuf, time::Duration};
 
@@ -8,17 +8,17 @@ use uuid::Uuid;
 
 use crate::{cgroup, procfs};
 
-/// How often it is looked again: what starts others while it is being ended is ended with them.
+/// How often the search is repeated: a process may start others until it is killed.
 const ROUNDS: usize = 50;
 const BETWEEN: Duration = Duration::from_millis(20);
 
-/// Ends what is left of sessions that an earlier daemon ran, when neither it nor its supervisor could:
-/// processes with the marker of one of `ids`. How many are left after that, which is hardly ever any.
+/// Ends leftover sessions of an earlier daemon that neither it nor its supervisor could end:
+/// processes with the marker of one of `ids`. Returns how many are left, usually none.
 pub async fn end_leftovers(ids: &[Uuid]) -> usize {
     end(ids.iter().copied().collect(), Vec::new()).await
 }
 
-/// The same, with all that is in these control groups.
+/// The same, with all processes in these control groups.
 pub(crate) async fn end(ids: HashSet<Uuid>, groups: Vec<PathBuf>) -> usize {
     if ids.is_empty() && groups.is_empty() {
         return 0;
@@ -34,7 +34,7 @@ pub(crate) async fn end(ids: HashSet<Uuid>, groups: Vec<PathBuf>) -> usize {
     task::spawn_blocking(move || look()).await.unwrap_or(0)
 }
 
-/// Kills all that is to be seen; how many that were.
+/// Kills all visible ones. Returns their number.
 fn kill_once(ids: &HashSet<Uuid>, groups: &[PathBuf]) -> usize {
     let grouped = groups.iter().map(|group| cgroup::pids_below(group, 8).len()).sum::<usize>();
     groups.iter().for_each(|group| cgroup::kill_below(group));

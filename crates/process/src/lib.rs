@@ -1,25 +1,25 @@
-//! Processes on this machine: terminals and command lines that are run for somebody, and no orphans.
+//! Processes on this machine: terminals and commands run for users, and no orphans.
 //!
 //! A daemon starts one small helper, the *supervisor*, and asks it over a socket pair to start
-//! processes. All that they ever start stays below the supervisor, daemonised or not; when the daemon
-//! is gone, however it ended, the supervisor ends all of it and then itself.
+//! processes. All their descendants stay below the supervisor, daemonised or not. When the daemon
+//! is gone, however it ended, the supervisor ends them and then itself.
 //!
 //! - [`Supervisor`]: the daemon's side: starts a [`Command`] as a [`Child`], stops it with all its
 //!   descendants through a [`Handle`]
 //! - [`supervisor`]: the helper's side, which the binary calls before it has a thread or a runtime
-//! - [`Terminal`]: the master of a child's terminal: read, write, resize, who is in the foreground
-//! - [`User`], [`as_user`], [`start_as`]: other users: to run as, and to touch files as
-//! - [`clean_environment`]: what a child gets to see of the daemon's environment
-//! - [`Adopted`]: a process that somebody else started: watched and signalled, never mistaken
+//! - [`Terminal`]: the master of a child's terminal: read, write, resize, foreground process
+//! - [`User`], [`as_user`], [`start_as`]: other users, to run commands or access files as
+//! - [`clean_environment`]: the part of the daemon's environment that a child gets
+//! - [`Adopted`]: a process that somebody else started: watched, signalled, never mistaken for another
 //! - [`listening_ports`]: the TCP ports that processes listen on
-//! - [`end_leftovers`]: ends what an earlier daemon and its supervisor left behind
+//! - [`end_leftovers`]: ends the leftovers of an earlier daemon and its supervisor
 //! - [`give_back_memory`]: returns memory to the machine that this process no longer uses
 //! - [`ProcessError`]: what can go wrong
 //!
 //! Linux only: sub-reapers, pidfds, `/proc` and control groups (version 2, and the version 1 `pids`
-//! controller beside it) have no like elsewhere. Where no control group is writable all works
-//! without, but for two limits: a process that cleared its environment, left its session and lost
-//! its parents is only ended with the daemon; and a limit on processes is the user's, not the
+//! controller beside it) have no equivalent elsewhere. It works without a writable control group,
+//! with two restrictions: a process that cleared its environment, left its session and lost
+//! its parents only ends with the daemon; and a limit on processes is the user's, not the
 //! session's, and does not hold for root.
 
 mod adopted;
@@ -56,5 +56,5 @@ pub use signal::{Exit, Signal};
 pub use terminal::{MOST_PER_READ, Terminal, TerminalReader, TerminalWriter};
 pub use user::User;
 
-/// The variable that marks a process, and all it starts, as a session's.
+/// The variable that marks a process and its descendants with their session.
 pub const SESSION_MARKER: &str = "WARREN_SESSION";

@@ -1,9 +1,9 @@
 //! Returns memory that this process no longer uses to the machine.
 //!
 //! The C library keeps freed memory for later use, in a pool for each thread. After a peak this can be
-//! hundreds of MiB that nobody uses: the larger the freed blocks, the larger the blocks it keeps from
+//! hundreds of unused MiB: the larger the freed blocks, the larger the blocks it keeps from
 //! then on. So large blocks are mapped one by one and go back at once, and what a peak of small blocks
-//! leaves in the pools is given back shortly afterwards.
+//! leaves in the pools is released shortly afterwards.
 //!
 //! [`give_back_memory`] is called where a runtime is created, so that servers and workers behave alike.
 
@@ -112,7 +112,7 @@ mod tests {
 
     /// A check may happen during the peak, while everything is still in use.
     #[test]
-    fn what_is_freed_only_later_is_given_back_too() {
+    fn memory_freed_after_the_peak_is_given_back_too() {
         let mut size = Size::default();
         let waits: Vec<_> = (0..8).map(|_| looks(&mut size, 300 * MIB)).collect();
         assert_eq!(waits, [1, 1, 2, 4, 8, 16, 32, 32]);

@@ -1,4 +1,6 @@
-//! The TCP ports that processes listen on, as `/proc` tells.
+//! The TCP ports that processes listen on, from `/proc`.
+//!
+//! The tables are read here line by line: a machine may have more sockets than should be held at once.
 
 use std::{
     collections::{BTreeSet, HashMap, HashSet},
@@ -6,17 +8,17 @@ use std::{
     io::{BufRead, BufReader, Read},
 };
 
-/// The most processes that are looked at.
+/// The most processes that are examined.
 const MOST_PROCESSES: usize = 4096;
-/// The most descriptors of one process that are looked at.
+/// The most descriptors of one process that are examined.
 const MOST_DESCRIPTORS: usize = 65_536;
-/// The most that is read of a table of sockets, in bytes: some hundred thousand sockets.
+/// The bytes of a table of sockets that are read: some hundred thousand sockets.
 const MOST_TABLE: u64 = 64 * 1024 * 1024;
-/// How a listening socket shows in the table.
+/// The state of a listening socket in the table.
 const LISTENING: &str = "0A";
 
-/// The TCP ports, of IPv4 and IPv6, that any of these processes listens on: sorted, each once. What
-/// ended meanwhile or may not be looked at has none. Reads files: it blocks for some milliseconds.
+/// The TCP ports (IPv4 and IPv6) that any of these processes listens on, sorted and unique. A process
+/// that has ended or cannot be examined has none. Reads files: it blocks for some milliseconds.
 #[must_use]
 pub fn listening_ports(pids: &[u32]) -> Vec<u16> {
     let mut found = BTreeSet::new();
@@ -32,7 +34,7 @@ pub fn listening_ports(pids: &[u32]) -> Vec<u16> {
     found.into_iter().collect()
 }
 
-/// The processes by the network that they see; one of them shows the table for all.
+/// The processes by network namespace; the table of any of them is that of all.
 fn by_network(pids: &[u32]) -> Vec<(u32, Vec<u32>)> {
     let mut networks: HashMap<_, Vec<u32>> = HashMap::new();
     for pid in pids.iter().take(MOST_PROCESSES) {
@@ -43,7 +45,7 @@ fn by_network(pids: &[u32]) -> Vec<(u32, Vec<u32>)> {
     networks.into_values().map(|pids| (pids[0], pids)).collect()
 }
 
-/// The numbers of a process's sockets.
+/// The inodes of a process's sockets.
 fn sockets_of(pid: u32) -> impl Iterator<Item = u64> {
     let entries = fs::read_dir(format!("/proc/{pid}/fd")).into_iter().flatten().flatten();
     entries.take(MOST_DESCRIPTORS).filter_map(|entry| {
@@ -52,7 +54,7 @@ fn sockets_of(pid: u32) -> impl Iterator<Item = u64> {
     })
 }
 
-/// Port and number of each listening socket in a table.
+/// Port and inode of each listening socket in a table.
 fn listeners(table: &str) -> impl Iterator<Item = (u16, u64)> {
     let lines = File::open(table).map(|file| BufReader::new(file.take(MOST_TABLE)).lines());
     lines.into_iter().flatten().map_while(Result::ok).filter_map(|line| listener(&line))
@@ -92,7 +94,7 @@ mod tests {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let mut other = std::process::Command::new("cat");
         let mut other = other.stdin(std::process::Stdio::piped()).spawn().unwrap();
-        // Until it is cat, it may still hold what it was forked with.
+        // Before the exec it still has the sockets of the tests.
         while crate::procfs::command_line(other.id()).unwrap() != ["cat"] {
             std::thread::yield_now();
         }

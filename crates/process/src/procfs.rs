@@ -1,7 +1,7 @@
 //! Processes as `/proc` shows them.
 //!
-//! The numbers are parsed by `procfs_core`. Command lines and environments are read here: a process
-//! writes its own, as long as it likes and in any bytes, while that library reads them whole and only
+//! `procfs_core` parses the numbers. Command lines and environments are read here: a process
+//! can make its own as long as it likes, and of any bytes, but that library reads them whole and only
 //! as UTF-8.
 
 use std::{
@@ -22,46 +22,46 @@ use uuid::Uuid;
 
 use crate::SESSION_MARKER;
 
-/// The most that is read of a process's environment: what an `exec` may take at most.
+/// The bytes of a process's environment that are read: the most that `exec` takes.
 const MOST_ENVIRONMENT: u64 = 4 * 1024 * 1024;
-/// The most that is read of a command line.
+/// The bytes of a command line that are read.
 const MOST_COMMAND_LINE: u64 = 256 * 1024;
 
-/// A process, as one look showed it.
+/// A process at one moment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Stat {
     pub(crate) pid: u32,
     pub(crate) parent: u32,
-    /// The process group: the process id of who leads it, or led it.
+    /// The process group: the id of its leader, alive or not.
     pub(crate) group: u32,
-    /// The session of the kernel: the process id of who began it.
+    /// The session of the kernel: the id of its first process.
     pub(crate) session: u32,
-    /// Processes and threads, for the limit of a user.
+    /// Its threads, which count for the limit of a user.
     pub(crate) threads: u32,
-    /// When it began, in clock ticks since the machine did: with the id, who it is.
+    /// Its start, in clock ticks since boot: with the id, it identifies the process.
     pub(crate) start_time: u64,
-    /// It has ended, and nobody has asked how.
+    /// It is a zombie.
     pub(crate) is_dead: bool,
 }
 
-/// One process; an error of the kind `NotFound` when there is none.
+/// One process. An error of the kind `NotFound` if there is none.
 pub(crate) fn stat(pid: u32) -> io::Result<Stat> {
     let line = fs::read(format!("/proc/{pid}/stat")).map_err(gone)?;
     parse(&line).ok_or_else(|| io::ErrorKind::InvalidData.into())
 }
 
-/// All processes that this one may see, by id.
+/// All visible processes, by id.
 pub(crate) fn all() -> HashMap<u32, Stat> {
     pids().filter_map(|pid| stat(pid).ok()).map(|stat| (stat.pid, stat)).collect()
 }
 
-/// The ids of all processes that this one may see.
+/// The ids of all visible processes.
 pub(crate) fn pids() -> impl Iterator<Item = u32> {
     let entries = fs::read_dir("/proc").into_iter().flatten().flatten();
     entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok())
 }
 
-/// The session that a process is marked with in the environment that it was started with.
+/// The session marker in the environment that a process was started with.
 pub(crate) fn marker(pid: u32) -> Option<Uuid> {
     let environment = read(pid, "environ", MOST_ENVIRONMENT).ok()?;
     let variables = environment.split(|byte| *byte == 0);
@@ -72,7 +72,7 @@ pub(crate) fn marker(pid: u32) -> Option<Uuid> {
     variables.filter_map(marked).next()
 }
 
-/// The arguments that a process was started with, or has set since.
+/// The arguments of a process, which it may have changed.
 pub(crate) fn command_line(pid: u32) -> io::Result<Vec<OsString>> {
     let mut bytes = read(pid, "cmdline", MOST_COMMAND_LINE)?;
     if bytes.last() == Some(&0) {
@@ -81,18 +81,16 @@ pub(crate) fn command_line(pid: u32) -> io::Result<Vec<OsString>> {
     Ok(bytes.split(|byte| *byte == 0).map(|arg| OsString::from_vec(arg.to_vec())).collect())
 }
 
-/// The directory that a process is in.
 pub(crate) fn working_dir(pid: u32) -> io::Result<PathBuf> {
     fs::read_link(format!("/proc/{pid}/cwd")).map_err(gone)
 }
 
-/// The number of the user that a process runs as.
 pub(crate) fn owner(pid: u32) -> io::Result<u32> {
     let status = process::Status::from_file(format!("/proc/{pid}/status")).map_err(unreadable)?;
     Ok(status.euid)
 }
 
-/// How many processes and threads of a user there are; those that may not be seen do not count.
+/// The number of visible threads of a user.
 pub(crate) fn tasks_of(uid: u32) -> u64 {
     let of_user = |pid: &u32| fs::metadata(format!("/proc/{pid}")).is_ok_and(|it| it.uid() == uid);
     pids()
@@ -102,16 +100,16 @@ pub(crate) fn tasks_of(uid: u32) -> u64 {
         .sum()
 }
 
-/// Sends a signal to a process if it is still the one that began at `start_time`; whether it was sent.
+/// Sends a signal to a process if it is still the one that began at `start_time`. Returns whether it did.
 pub(crate) fn signal_exactly(pid: u32, start_time: u64, signal: Signal) -> bool {
     let Some(raw) = to_pid(pid) else { return false };
     let Ok(held) = pidfd_open(raw, PidfdFlags::empty()) else { return false };
-    // What is held cannot become another: if it is the right one now, it was when it was opened.
+    // Checked after the open: a pidfd never changes its process, while the number may be reused until then.
     let is_it = stat(pid).is_ok_and(|stat| stat.start_time == start_time);
     is_it && pidfd_send_signal(&held, signal).is_ok()
 }
 
-/// The kernel's form of a process id; `None` for what cannot be one.
+/// The kernel's form of a process id; `None` for an invalid one.
 pub(crate) fn to_pid(pid: u32) -> Option<Pid> {
     i32::try_from(pid).ok().and_then(Pid::from_raw)
 }
@@ -127,7 +125,7 @@ fn parse(line: &[u8]) -> Option<Stat> {
     // The library would panic at a line that ends right after the name.
     let whole = line.strip_suffix(b"\n")?;
     let stat = process::Stat::from_read(whole).ok()?;
-    // The kernel says -1 of the group and the session of a process that has lost them.
+    // The kernel gives -1 for the group and the session of a process that has lost them.
     let number = |field: i32| u32::try_from(field).unwrap_or(0);
     Some(Stat {
         pid: number(stat.pid),
@@ -161,7 +159,7 @@ fn unreadable(error: ProcError) -> io::Error {
 mod tests {
     use super::*;
 
-    /// The fields after the name, of a process that is in `state`.
+    /// A line of `/proc/PID/stat`.
     fn line(name: &str, state: char) -> String {
         let rest =
             "0 0 0 18446744073709551615 1 1 0 0 0 0 0 0 0 0 0 0 17 1 0 0 0 0 0 0 0 0 0 0 0 0 0";
@@ -199,7 +197,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_sent_to_a_process_that_is_another() {
+    fn a_process_with_a_reused_id_gets_no_signal() {
         let me = std::process::id();
         let start_time = stat(me).unwrap().start_time;
         assert!(!signal_exactly(me, start_time + 1, Signal::KILL));

@@ -1,4 +1,4 @@
-//! Signals that sessions are sent, and how processes end.
+//! Signals for sessions, and how processes end.
 
 use rustix::process::Signal as Raw;
 use serde::{Deserialize, Serialize};
@@ -12,9 +12,9 @@ pub enum Signal {
     Interrupt,
     /// What Ctrl-\ sends.
     Quit,
-    /// A polite end.
+    /// Asks to end.
     Terminate,
-    /// The end.
+    /// Ends at once.
     Kill,
     /// For the program's own use.
     User1,

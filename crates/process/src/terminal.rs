@@ -19,11 +19,11 @@ use tokio::{
 
 use crate::unsafe_calls::watch;
 
-/// The most that one call of a read brings, in bytes.
+/// The most bytes that one read returns.
 pub const MOST_PER_READ: usize = 64 * 1024;
-/// The most that the kernel hands over at once.
+/// The most bytes that the kernel returns at once.
 const PIECE: usize = 4096;
-/// After less than this, in bytes, there is hardly more: it was a key that came back.
+/// A piece shorter than this, in bytes, is probably the echo of a key, with nothing behind it.
 const MUCH: usize = 256;
 
 /// The master of a child's terminal, both halves of it.
@@ -33,17 +33,17 @@ pub struct Terminal {
     writer: TerminalWriter,
 }
 
-/// What the terminal's programs write.
+/// Reads the output of the terminal's programs.
 #[derive(Debug)]
 pub struct TerminalReader(Arc<AsyncFd<OwnedFd>>);
 
-/// What is typed, and the terminal's size. The terminal is closed, and its foreground hung up, when
+/// Types into the terminal and sets its size. The terminal is closed, and its foreground hung up, when
 /// all halves are dropped.
 #[derive(Debug, Clone)]
 pub struct TerminalWriter(Arc<AsyncFd<OwnedFd>>);
 
 impl Terminal {
-    /// Takes over a master. Only within a runtime.
+    /// Takes over a master. Needs a runtime.
     pub(crate) fn new(master: OwnedFd) -> io::Result<Self> {
         fcntl_setfl(&master, fcntl_getfl(&master)? | OFlags::NONBLOCK)?;
         let shared = Arc::new(watch(master, Interest::READABLE | Interest::WRITABLE)?);
@@ -88,14 +88,14 @@ impl Terminal {
 }
 
 impl TerminalReader {
-    /// Waits for output and appends all that is there, up to [`MOST_PER_READ`]; how many bytes that
-    /// were. None means the end: no process has the terminal open any more, and all is read.
+    /// Waits for output and appends all of it, up to [`MOST_PER_READ`]. Returns the number of
+    /// bytes. 0 means the end: no process has the terminal open, and everything is read.
     ///
-    /// Whoever shares the thread has a turn in between: a terminal that floods does not hold up
-    /// the others. When the call is dropped meanwhile, what it has read is in the buffer.
+    /// Yields to other tasks of the thread in between, so that a flooding terminal does not hold up
+    /// the others. If the call is dropped, the bytes read so far are in the buffer.
     ///
     /// # Errors
-    /// The kernel's, which a terminal hardly has.
+    /// The kernel's; a terminal hardly has any.
     pub async fn read(&mut self, buffer: &mut BytesMut) -> io::Result<usize> {
         let before = buffer.len();
         loop {
@@ -122,8 +122,8 @@ impl TerminalReader {
 }
 
 impl TerminalWriter {
-    /// Types all of it. Waits while the terminal's programs read nothing: give it a deadline. When
-    /// it is dropped meanwhile, some of it has been typed.
+    /// Types all bytes. Waits while the terminal's programs read nothing, so give it a deadline. If
+    /// it is dropped, some of them may have been typed.
     ///
     /// # Errors
     /// The kernel's: the terminal is gone.
@@ -135,27 +135,27 @@ impl TerminalWriter {
         Ok(())
     }
 
-    /// Types as much as fits now, at least a byte, and tells how many; waits until one fits. When it
-    /// is dropped meanwhile, nothing has been typed.
+    /// Types as much as fits now, after waiting for room for one byte. Returns the number of bytes. If it
+    /// is dropped, nothing has been typed.
     ///
     /// # Errors
     /// As for [`TerminalWriter::write_all`].
     pub async fn write(&self, bytes: &[u8]) -> io::Result<usize> {
         loop {
             let mut ready = self.0.writable().await?;
-            // To be asked before the attempt, which takes it back when nothing fits.
+            // Read before the attempt, which clears the readiness when nothing fits.
             let has_hung_up = ready.ready().is_write_closed();
             if let Ok(result) = ready.try_io(|master| Ok(rustix::io::write(master, bytes)?)) {
                 return result;
             }
-            // What the terminal's programs left unread is still in its queue: it stays full for ever.
+            // After the hang-up nobody will read the full queue, so waiting would never end.
             if has_hung_up {
                 return Err(io::ErrorKind::BrokenPipe.into());
             }
         }
     }
 
-    /// Types as much as fits now, and tells how many bytes; none if none fits.
+    /// Types as much as fits now, possibly nothing. Returns the number of bytes.
     ///
     /// # Errors
     /// As for [`TerminalWriter::write_all`].
@@ -166,7 +166,7 @@ impl TerminalWriter {
         }
     }
 
-    /// Sets the size, in characters; the programs in the foreground are told.
+    /// Sets the size, in characters. The programs in the foreground are notified.
     ///
     /// # Errors
     /// The kernel's: the terminal is gone.
@@ -175,7 +175,7 @@ impl TerminalWriter {
         Ok(tcsetwinsize(self.0.as_fd(), size)?)
     }
 
-    /// The process group in the foreground, which is the process id of its first; `None` when there
+    /// The process group in the foreground, which is the id of its leader; `None` if there
     /// is none.
     #[must_use]
     pub fn foreground(&self) -> Option<u32> {
@@ -183,20 +183,20 @@ impl TerminalWriter {
     }
 }
 
-/// What a piece of output is.
+/// The result of one read.
 enum Piece {
-    /// Something, and hardly more.
+    /// Some bytes, probably the last for now.
     Little,
-    /// So much that more may follow.
+    /// Enough bytes that more may follow.
     Much,
     /// Nothing for now.
     Empty,
-    /// Nothing, ever.
+    /// The end.
     Closed,
     Error(io::Error),
 }
 
-/// Grows the buffer by a piece: the kernel never hands over more at once, and what is not used would
+/// Grows the buffer by one piece only: the kernel never returns more at once, and unused room would
 /// have been cleared in vain.
 fn read_piece(master: &OwnedFd, buffer: &mut BytesMut) -> Piece {
     let length = buffer.len();
@@ -204,7 +204,7 @@ fn read_piece(master: &OwnedFd, buffer: &mut BytesMut) -> Piece {
     let read = rustix::io::read(master, &mut buffer[length..]);
     buffer.truncate(length + read.unwrap_or(0));
     match read {
-        // On Linux the end of a terminal is an error.
+        // On Linux a terminal without any open slave gives EIO instead of the end.
         Ok(0) | Err(Errno::IO) => Piece::Closed,
         Ok(read) if read >= MUCH => Piece::Much,
         Ok(_) | Err(Errno::INTR) => Piece::Little,

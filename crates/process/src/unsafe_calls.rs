@@ -1,7 +1,7 @@
 #![allow(unsafe_code, reason = "fork and what belongs to it have no safe form")]
-//! The few calls that the compiler cannot vouch for: those of the supervisor and its children, what a
-//! child of the daemon does before it is a program, whose files a thread may use, the runtime's watch
-//! over a descriptor, and what the C library does with freed memory.
+//! The few unsafe calls: those of the supervisor and its children, what a
+//! child of the daemon does before its exec, a thread's access to files, the runtime's watch
+//! on a descriptor, and the settings of the allocator.
 
 use std::{io, os::fd::OwnedFd};
 
@@ -19,8 +19,8 @@ const LARGE: libc::c_int = 1024 * 1024;
 #[cfg(target_env = "gnu")]
 const SPARE: libc::c_int = 2 * 1024 * 1024;
 
-/// Forks: `None` in the child, its process id in the parent. The child may go on as if nothing had
-/// happened only because the supervisor has one thread: nobody else can hold a lock.
+/// Forks: `None` in the child, its process id in the parent. The child may allocate and lock as before,
+/// because the supervisor has one thread: no other can hold a lock at the fork.
 pub(crate) fn fork_single_threaded() -> io::Result<Option<u32>> {
     // SAFETY: the supervisor never starts a thread, so the child is a whole process.
     match unsafe { fork() }? {
@@ -29,16 +29,16 @@ pub(crate) fn fork_single_threaded() -> io::Result<Option<u32>> {
     }
 }
 
-/// Sets every signal back to what it does by default; a daemon may have been started with some ignored.
+/// Resets every signal to its default: a daemon may have been started with some ignored.
 pub(crate) fn default_signals() {
     for number in 1..=libc::SIGRTMAX() {
-        // SAFETY: the default handler runs no code of ours. For some numbers it is refused: they
-        // cannot be other than they are.
+        // SAFETY: the default handler runs no code of ours. The kernel refuses some numbers, which
+        // have no other handler.
         let _ = unsafe { libc::signal(number, libc::SIG_DFL) };
     }
 }
 
-/// Makes every descriptor but the first three close at the next `exec`, whoever left them open.
+/// Makes every descriptor except for the first three close at the next `exec`.
 pub(crate) fn close_rest_on_exec() -> io::Result<()> {
     let flags = libc::CLOSE_RANGE_CLOEXEC as libc::c_int;
     // SAFETY: it only sets a flag on descriptors, and closes nothing now.
@@ -46,33 +46,33 @@ pub(crate) fn close_rest_on_exec() -> io::Result<()> {
     if done == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
 }
 
-/// Ends a forked child at once, without running what its parent had registered for its own end.
+/// Ends a forked child at once, without the exit handlers of its parent.
 pub(crate) fn exit_child(code: i32) -> ! {
     // SAFETY: it does not return, and touches nothing.
     unsafe { libc::_exit(code) }
 }
 
-/// Has this done in a command's child before it is the program; when it fails, the command is not
-/// started. It may ask the kernel, and nothing else: no memory, no lock.
+/// Runs `act` in a command's child before the exec. If it fails, the command is not
+/// started. It may only make system calls: no allocation, no lock.
 pub(crate) fn before_program(
     command: &mut tokio::process::Command,
     act: impl FnMut() -> io::Result<()> + Send + Sync + 'static,
 ) {
-    // SAFETY: what is done between fork and exec neither allocates nor locks, as is said above.
+    // SAFETY: between fork and exec `act` neither allocates nor locks, as required above.
     unsafe { command.pre_exec(act) };
 }
 
-/// Whose rights the kernel looks at when this thread uses files. It says nothing when it refuses: look
-/// at what it did.
+/// Sets the user whose rights count when this thread accesses files. The calls report no failure: check
+/// the result.
 pub(crate) fn set_file_user(uid: u32, gid: u32) {
-    // SAFETY: they change two numbers of this thread, and no memory. The group comes first, for it
-    // takes rights that go with the user.
+    // SAFETY: they change two numbers of this thread, and no memory. The group comes first: it
+    // needs rights that are lost with the user.
     let _ = unsafe { (libc::setfsgid(gid), libc::setfsuid(uid)) };
 }
 
-/// Has the runtime watch a descriptor, which must not block.
+/// Registers a non-blocking descriptor with the runtime.
 pub(crate) fn watch(descriptor: OwnedFd, interest: Interest) -> io::Result<AsyncFd<OwnedFd>> {
-    // SAFETY: what is owned stays open, and the same, until the watch is dropped together with it.
+    // SAFETY: the descriptor is owned, so it stays open until it is dropped together with the watch.
     unsafe { AsyncFd::register_with_interest(descriptor, interest) }.map_err(io::Error::from)
 }
 

@@ -1,4 +1,4 @@
-//! Users of this machine, and whom processes may be run as.
+//! Users of this machine, and as which of them processes may run.
 
 use std::{ffi::CString, path::PathBuf};
 
@@ -9,13 +9,13 @@ use crate::error::ProcessError;
 /// A user of this machine.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct User {
-    /// The name to log in with.
+    /// The login name.
     pub name: String,
-    /// The user's number.
+    /// The user id.
     pub uid: u32,
-    /// The number of the main group.
+    /// The id of the main group.
     pub gid: u32,
-    /// All groups, the main one among them.
+    /// All groups, the main one included.
     pub groups: Vec<u32>,
     /// The home directory.
     pub home: PathBuf,
@@ -24,7 +24,7 @@ pub struct User {
 }
 
 impl User {
-    /// Finds a user by name. May ask a directory server: it blocks.
+    /// Finds a user by name. Blocks: it may ask a directory server.
     ///
     /// # Errors
     /// [`ProcessError::UnknownUser`] when there is none; [`ProcessError::Start`] when the system's
@@ -37,7 +37,7 @@ impl User {
         unistd::User::from_name(name).map_err(unreadable)?.map_or_else(|| Err(unknown()), Self::new)
     }
 
-    /// Who this process runs as.
+    /// The user that this process runs as.
     ///
     /// # Errors
     /// As for [`User::lookup`].
@@ -47,13 +47,13 @@ impl User {
         unistd::User::from_uid(uid).map_err(unreadable)?.map_or_else(|| Err(unknown()), Self::new)
     }
 
-    /// Whether it is who this process runs as.
+    /// Whether this process runs as this user.
     #[must_use]
     pub fn is_current(&self) -> bool {
         self.uid == unistd::geteuid().as_raw()
     }
 
-    /// Refuses whom this process must not or cannot become.
+    /// Refuses a user that this process must not or cannot become.
     pub(crate) fn check(&self) -> Result<(), ProcessError> {
         let refuse = |reason| Err(ProcessError::MayNotBecome { name: self.name.clone(), reason });
         match () {
@@ -99,7 +99,7 @@ mod tests {
     }
 
     #[test]
-    fn who_does_not_exist_is_an_error_with_the_name() {
+    fn an_unknown_user_is_an_error_with_the_name() {
         for name in ["nobody-has-this-name", "", "a\0b"] {
             let missing = User::lookup(name);
             assert!(
@@ -109,7 +109,7 @@ mod tests {
     }
 
     #[test]
-    fn root_and_what_only_root_could_become_are_refused() {
+    fn users_that_this_process_cannot_or_must_not_become_are_refused() {
         let mut user = User::current().unwrap();
         if user.uid == 0 {
             user.uid = 12_345;

@@ -1,4 +1,4 @@
-//! No orphans: how sessions end, and all of them with the daemon or its supervisor.
+//! No orphans: the end of sessions, by themselves and with the daemon or its supervisor.
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "helpers of tests may stop, too")]
 
@@ -67,7 +67,7 @@ async fn a_stop_leaves_other_sessions_alone() {
 }
 
 #[tokio::test]
-async fn whoever_obeys_a_hangup_is_not_made_to_wait_for_the_grace() {
+async fn a_process_that_obeys_a_hangup_ends_before_the_grace_is_over() {
     let supervisor = supervisor().await;
     let mut child = supervisor.spawn(in_terminal("echo up; exec sleep 1000")).await.unwrap();
     let mut terminal = terminal(&mut child);
@@ -78,7 +78,7 @@ async fn whoever_obeys_a_hangup_is_not_made_to_wait_for_the_grace() {
 }
 
 #[tokio::test]
-async fn whoever_asks_for_time_after_a_hangup_is_asked_to_end_before_it_is_killed() {
+async fn a_process_that_ignores_a_hangup_is_terminated_before_it_is_killed() {
     let supervisor = supervisor().await;
     let script = "trap '' HUP; trap 'exit 3' TERM; echo up; while true; do sleep 0.01; done";
     let mut child = supervisor.spawn(in_terminal(script)).await.unwrap();
@@ -89,7 +89,7 @@ async fn whoever_asks_for_time_after_a_hangup_is_asked_to_end_before_it_is_kille
 }
 
 #[tokio::test]
-async fn what_outlives_its_first_process_is_still_stopped_by_its_handle() {
+async fn processes_that_outlive_the_first_are_stopped_by_the_handle() {
     for limits in ways() {
         let supervisor = supervisor_with(limits).await;
         let directory = tempfile::tempdir().unwrap();
@@ -105,7 +105,7 @@ async fn what_outlives_its_first_process_is_still_stopped_by_its_handle() {
 }
 
 #[tokio::test]
-async fn with_control_groups_even_who_hid_all_traces_belongs_to_its_session() {
+async fn a_process_that_hid_all_traces_is_found_by_its_control_group() {
     let supervisor = supervisor().await;
     let directory = tempfile::tempdir().unwrap();
     let file = directory.path().join("pid");
@@ -211,7 +211,7 @@ async fn leftovers_are_found_by_their_marker_and_others_left_alone() {
     assert!(lives(other.pid));
 }
 
-/// Starts processes until it is refused, then says so; those that live on sleep.
+/// Starts sleeping processes until the kernel refuses, then says so.
 const BOMB: &str = "i=0; while [ $i -lt 400 ]; do { sleep 1000 & } 2>/dev/null || break; \
                     i=$((i+1)); done; echo many; sleep 1000; wait";
 

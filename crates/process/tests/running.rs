@@ -1,4 +1,4 @@
-//! Processes as the daemon sees them: terminals, pipes, ends, and what cannot be started.
+//! Processes as the daemon sees them: terminals, pipes, ends, and failed starts.
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "helpers of tests may stop, too")]
 
@@ -95,7 +95,7 @@ async fn output_after_the_exit_is_complete() {
 }
 
 #[tokio::test]
-async fn what_waits_for_room_in_the_terminal_is_all_typed_in_the_end() {
+async fn input_waits_for_room_in_the_terminal_and_is_typed_whole() {
     let supervisor = supervisor().await;
     let mut child =
         supervisor.spawn(in_terminal("stty raw -echo; echo ready; wc -c")).await.unwrap();
@@ -116,7 +116,7 @@ async fn what_waits_for_room_in_the_terminal_is_all_typed_in_the_end() {
 }
 
 #[tokio::test]
-async fn who_shares_a_thread_with_a_terminal_that_floods_has_a_turn_after_every_few_pieces() {
+async fn a_flooding_terminal_yields_its_thread_after_every_few_pieces() {
     let supervisor = supervisor().await;
     let mut child = supervisor.spawn(in_terminal("exec yes")).await.unwrap();
     let (mut reader, _writer) = terminal(&mut child).split();
@@ -177,12 +177,12 @@ async fn the_environment_is_what_it_was_given_and_the_marker() {
 }
 
 #[tokio::test]
-async fn nothing_of_the_supervisor_is_open_in_a_child() {
+async fn a_child_has_no_open_file_of_the_supervisor() {
     let supervisor = supervisor().await;
     let listing =
         Command { program: "ls".into(), args: vec!["/proc/self/fd".into()], ..in_pipes("") };
     let mut child = supervisor.spawn(listing).await.unwrap();
-    // The fourth is the directory that it lists.
+    // The fourth is the directory that `ls` reads.
     assert_eq!(output(&mut child).await, "0\n1\n2\n3\n");
 }
 
@@ -196,13 +196,13 @@ async fn signals_and_umask_are_in_order_in_a_child() {
     let fields: Vec<&str> = text.lines().filter_map(|line| line.split('\t').nth(1)).collect();
     let [umask, blocked, ignored] = fields[..] else { panic!("{text}") };
     assert_eq!((umask, blocked), ("0022", "0000000000000000"));
-    // Two are the C library's own, and nobody else can set them.
+    // Two belong to the C library, which does not let others set them.
     let ignored = u64::from_str_radix(ignored, 16).unwrap() & !(0b11 << 31);
     assert_eq!(ignored, 0, "{text}");
 }
 
 #[tokio::test]
-async fn what_cannot_be_started_is_an_error_that_says_why() {
+async fn a_failed_start_is_an_error_with_the_reason() {
     let supervisor = supervisor().await;
     let directory = tempfile::tempdir().unwrap();
     let plain = directory.path().join("plain");
@@ -305,7 +305,7 @@ async fn ports_of_a_session_are_found_through_its_members() {
 }
 
 #[tokio::test]
-async fn what_is_no_supervisor_is_an_error() {
+async fn a_program_that_is_no_supervisor_is_an_error() {
     for (program, args) in [("/no/such/program", vec![]), ("true", vec![]), ("cat", vec!["-"])] {
         let started = Supervisor::start(Path::new(program), &args).await;
         assert!(matches!(started, Err(ProcessError::Supervisor { .. })), "{program}");
@@ -323,7 +323,7 @@ async fn a_start_that_nobody_waits_for_leaves_no_process() {
     let script = format!("echo $$ > {}; exec sleep 1000", file.display());
     let command = Command { stdio: Stdio::Pipes, ..in_pipes(&script) };
     let start = supervisor.spawn(command.clone());
-    // Far enough to have asked, and no further.
+    // Until the request is sent, and no further.
     let asked = tokio::time::timeout(Duration::ZERO, start).await;
     assert!(asked.is_err());
     let again = async {
@@ -352,7 +352,7 @@ async fn more_questions_than_may_wait_at_once_are_all_answered() {
     }
 }
 
-/// More ends than the socket has room for, while the daemon's only thread does something else.
+/// More exit events than the socket has room for, while the daemon's only thread is busy.
 #[tokio::test]
 async fn a_daemon_that_does_not_read_holds_up_nobody_and_misses_nothing() {
     const MANY: usize = 700;

@@ -1,4 +1,4 @@
-//! Processes of other users: no way back, and what belongs to whom.
+//! Processes of other users: no way back to root, and the owners of files.
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "helpers of tests may stop, too")]
 
@@ -11,7 +11,7 @@ use support::{
     in_pipes, in_terminal, is_root, output, read_to_end, skipped, supervisor, terminal, within,
 };
 
-/// A command of `nobody`, where the tests run as root.
+/// A command of `nobody`, if the tests run as root.
 fn of_nobody(command: Command) -> Option<Command> {
     if !is_root() {
         skipped("only root can run something as another user");

@@ -8,27 +8,27 @@ pub const MAX_ACTIONS: usize = 100_000;
 /// One administrative action.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Action {
-    /// When, in seconds since 1970.
+    /// The time, in seconds since 1970.
     pub at: u64,
-    /// Who: a key's id, or a word for who needs none.
+    /// The actor: a key's id, or a name such as `admin-token`.
     pub who: String,
-    /// What, such as `key.create`.
+    /// The action, such as `key.create`.
     pub what: String,
-    /// To what: an id.
+    /// The id of its target.
     pub target: String,
-    /// `done`, or why it was not.
+    /// `done`, or the reason of the failure.
     pub outcome: String,
 }
 
-/// Where actions are kept.
+/// A store of actions.
 pub trait AuditStore: Send + Sync {
-    /// Adds an action, and forgets the oldest beyond [`MAX_ACTIONS`].
+    /// Adds an action, and deletes the oldest beyond [`MAX_ACTIONS`].
     ///
     /// # Errors
     /// When it cannot be written; then nothing is changed.
     fn add_action(&self, action: &Action) -> Result<(), StoreError>;
 
-    /// The newest actions first, so many at most.
+    /// At most `most` actions, the newest first.
     ///
     /// # Errors
     /// When they cannot be read.

@@ -10,35 +10,35 @@ use crate::StoreError;
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub struct KeyDigest(pub [u8; 32]);
 
-/// Shows nothing: a log is no place for it.
+/// Hides the digest from logs.
 impl fmt::Debug for KeyDigest {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("KeyDigest")
     }
 }
 
-/// A key, as it is kept. Times are in seconds since 1970.
+/// A stored key. Times are in seconds since 1970.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct KeyRecord {
     /// Its id, which stays the same when its text changes.
     pub id: KeyId,
     /// The SHA-256 of its text.
     pub digest: KeyDigest,
-    /// What its owner calls it.
+    /// Its name.
     pub name: String,
-    /// The first characters of its text, for telling keys apart.
+    /// The first characters of its text, for people to recognise it.
     pub prefix: String,
-    /// What it lets its holder do.
+    /// Its scopes.
     pub scopes: Vec<KeyScope>,
-    /// The models it may be used for, with `*` at the end for all that begin so. Empty: every one.
+    /// The models it is for, or beginnings of names with `*` at the end. Empty: all models.
     pub models: Vec<String>,
-    /// How much may be done with it.
+    /// Its limits.
     pub limits: KeyLimits,
-    /// The room that it is bound to: it reaches that room's participants, and nobody else.
+    /// The room that it is bound to: it reaches only the participants of that room.
     pub room: Option<RoomId>,
-    /// When it was made.
+    /// When it was created.
     pub created: u64,
-    /// From when on it does not work.
+    /// When it expires.
     pub expires: Option<u64>,
     /// When it was revoked.
     pub revoked: Option<u64>,
@@ -48,25 +48,25 @@ pub struct KeyRecord {
 
 /// Where keys are kept.
 pub trait KeyStore: Send + Sync {
-    /// All that are kept, the revoked included, the oldest first.
+    /// All keys, revoked ones included, the oldest first.
     ///
     /// # Errors
     /// When they cannot be read.
     fn load_keys(&self) -> Result<Vec<KeyRecord>, StoreError>;
 
-    /// Keeps a key, in place of what was kept under its id.
+    /// Stores a key, or replaces the one with its id.
     ///
     /// # Errors
     /// When it cannot be written, or another key has its digest; then nothing is changed.
     fn save_key(&self, key: &KeyRecord) -> Result<(), StoreError>;
 
-    /// Forgets a key. One that is not there is no error.
+    /// Deletes a key. An unknown one is no error.
     ///
     /// # Errors
     /// When it cannot be written; then nothing is changed.
     fn forget_key(&self, id: &KeyId) -> Result<(), StoreError>;
 
-    /// Notes when keys were last used. Keys that are not there are passed over.
+    /// Stores when keys were last used. Unknown keys are skipped.
     ///
     /// # Errors
     /// When it cannot be written; then nothing is changed.

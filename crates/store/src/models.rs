@@ -19,28 +19,28 @@ pub const MAX_MODELS: usize = 10_000;
 /// How long a model is remembered.
 pub const MEMORY: Duration = Duration::from_secs(7 * 24 * 60 * 60);
 
-/// When a model was seen.
+/// A model that was seen.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SeenModel {
-    /// Where.
+    /// Its scope.
     pub scope: Scope,
     /// Its name.
     pub model: ModelName,
-    /// First, in seconds since 1970.
+    /// When it was first seen, in seconds since 1970.
     pub first: u64,
-    /// Last, in seconds since 1970.
+    /// When it was last seen, in seconds since 1970.
     pub last: u64,
 }
 
-/// Where the memory is kept.
+/// A store of seen models.
 pub trait ModelStore: Send + Sync {
-    /// All that is kept.
+    /// All stored models.
     ///
     /// # Errors
     /// When it cannot be read.
     fn load_models(&self) -> Result<Vec<SeenModel>, StoreError>;
 
-    /// Keeps these, in place of what was kept of the same models, and nothing last seen before
+    /// Stores these, replaces those of the same names, and deletes all last seen before
     /// `oldest`.
     ///
     /// # Errors
@@ -48,14 +48,14 @@ pub trait ModelStore: Send + Sync {
     fn save_models(&self, models: &[SeenModel], oldest: u64) -> Result<(), StoreError>;
 }
 
-/// The memory of a running server: asked in memory, written by [`ModelMemory::flush`].
+/// The models that a running server remembers: read in memory, written by [`ModelMemory::flush`].
 pub struct ModelMemory {
     store: Arc<dyn ModelStore>,
-    state: Mutex<State>,
+    state: Mutex<RememberedModels>,
 }
 
 #[derive(Default)]
-struct State {
+struct RememberedModels {
     models: HashMap<(Scope, ModelName), Times>,
 }
 
@@ -63,18 +63,17 @@ struct State {
 struct Times {
     first: u64,
     last: u64,
-    /// Not yet written.
     dirty: bool,
 }
 
 impl ModelMemory {
-    /// The memory kept in `store`, without what is too old at `now`.
+    /// Loads the memory from `store`, without models that are too old at `now`.
     ///
     /// # Errors
     /// When it cannot be read.
     pub fn open(store: Arc<dyn ModelStore>, now: SystemTime) -> Result<Self, StoreError> {
         let oldest = oldest(now);
-        let mut state = State::default();
+        let mut state = RememberedModels::default();
         for seen in store.load_models()?.into_iter().filter(|seen| seen.last >= oldest) {
             let times = Times { first: seen.first, last: seen.last, dirty: false };
             state.models.insert((seen.scope, seen.model), times);
@@ -93,7 +92,7 @@ impl ModelMemory {
         self.lock().models.get(&(scope.clone(), model.clone())).map(|times| times.first)
     }
 
-    /// These models are served at `now`. `*` is not a model. Whether one of them is new, and so
+    /// Notes that these models are served at `now`. `*` is skipped. Returns whether one of them is new, and so
     /// worth a [`ModelMemory::flush`] at once.
     pub fn saw(&self, scope: &Scope, models: &[ModelName], now: SystemTime) -> bool {
         let now = seconds(now);
@@ -113,7 +112,7 @@ impl ModelMemory {
         new
     }
 
-    /// Writes what has changed, and forgets what is too old at `now`. Blocks on the disk.
+    /// Writes the changes, and forgets models that are too old at `now`. Blocks on the disk.
     ///
     /// # Errors
     /// When it cannot be written; the next flush tries again.
@@ -131,13 +130,13 @@ impl ModelMemory {
         saved
     }
 
-    fn lock(&self) -> MutexGuard<'_, State> {
+    fn lock(&self) -> MutexGuard<'_, RememberedModels> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl State {
-    /// Drops the longest unseen when there are too many.
+impl RememberedModels {
+    /// Forgets the models unseen for longest when there are too many.
     fn forget(&mut self) {
         let over = self.models.len().saturating_sub(MAX_MODELS);
         if over == 0 {
@@ -227,7 +226,7 @@ mod tests {
     }
 
     #[test]
-    fn what_could_not_be_written_is_written_later() {
+    fn a_failed_write_is_repeated_later() {
         let store = Arc::new(VolatileStore::default());
         let memory = memory(&store, at(0));
         memory.saw(&Scope::server(), &["m".into()], at(0));

@@ -4,7 +4,7 @@ use base::{KeyId, ParticipantId, RoomId};
 
 use crate::{KeyDigest, StoreError};
 
-/// A room, as it is kept. Times are in milliseconds since 1970.
+/// A stored room. Times are in milliseconds since 1970.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RoomRecord {
     /// Its id.
@@ -13,38 +13,38 @@ pub struct RoomRecord {
     pub short_code: String,
     /// Its spoken code, such as `swift-eagle-42`, in small letters.
     pub spoken_code: String,
-    /// What people call it.
+    /// Its name.
     pub name: String,
-    /// The id of whoever made it; means nothing.
+    /// The id of its host; it has no meaning here.
     pub host_id: String,
     /// The SHA-256 of the host's token.
     pub host_token: KeyDigest,
     /// The password's hash, in PHC form.
     pub password: Option<String>,
-    /// How participants generate by default, as JSON.
+    /// The default settings of generation, as JSON.
     pub defaults: Option<String>,
-    /// Whether it is listed for everybody.
+    /// Whether it is listed publicly.
     pub public: bool,
-    /// The key that made it.
+    /// The key that created it.
     pub owner: Option<KeyId>,
-    /// After how many milliseconds without use it ends.
+    /// It ends after this many milliseconds without use.
     pub idle_ms: u64,
-    /// When it was made.
+    /// When it was created.
     pub created: u64,
     /// When it was last used.
     pub used: u64,
 }
 
-/// A participant, as it is kept.
+/// A stored participant.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ParticipantRecord {
     /// Its room.
     pub room: RoomId,
     /// Its id in the room.
     pub id: ParticipantId,
-    /// The SHA-256 of what shows that a later request is its own.
+    /// The SHA-256 of the token that proves later requests as its own.
     pub session: KeyDigest,
-    /// All else, as JSON of the `rooms` crate.
+    /// Everything else, as JSON of the `rooms` crate.
     pub json: String,
 }
 
@@ -62,31 +62,31 @@ pub trait RoomStore: Send + Sync {
     /// When they cannot be read.
     fn load_participants(&self) -> Result<Vec<ParticipantRecord>, StoreError>;
 
-    /// Keeps a room, in place of what was kept under its id.
+    /// Stores a room, or replaces the one with its id.
     ///
     /// # Errors
     /// When it cannot be written, or another room has one of its codes; then nothing is changed.
     fn save_room(&self, room: &RoomRecord) -> Result<(), StoreError>;
 
-    /// Notes when rooms were last used. Rooms that are not there are passed over.
+    /// Stores when rooms were last used. Unknown rooms are skipped.
     ///
     /// # Errors
     /// When it cannot be written; then nothing is changed.
     fn touch_rooms(&self, used: &[(RoomId, u64)]) -> Result<(), StoreError>;
 
-    /// Forgets a room and its participants. One that is not there is no error.
+    /// Deletes a room and its participants. An unknown one is no error.
     ///
     /// # Errors
     /// When it cannot be written; then nothing is changed.
     fn forget_room(&self, id: &RoomId) -> Result<(), StoreError>;
 
-    /// Keeps a participant, in place of what was kept under its id in its room.
+    /// Stores a participant, or replaces the one with its id in its room.
     ///
     /// # Errors
-    /// When it cannot be written, or its room is not there; then nothing is changed.
+    /// When it cannot be written, or its room is unknown; then nothing is changed.
     fn save_participant(&self, participant: &ParticipantRecord) -> Result<(), StoreError>;
 
-    /// Forgets a participant. One that is not there is no error.
+    /// Deletes a participant. An unknown one is no error.
     ///
     /// # Errors
     /// When it cannot be written; then nothing is changed.

@@ -6,7 +6,7 @@ use base::{Endpoint, JobId, KeyId, ModelName, UsageBy};
 
 use crate::StoreError;
 
-/// The most rows that one question is answered with.
+/// The most groups in one answer.
 pub const MAX_GROUPS: usize = 10_000;
 
 /// A job that ended.
@@ -16,23 +16,23 @@ pub struct UsageEntry {
     pub at_ms: u64,
     /// Its id.
     pub job: JobId,
-    /// Whom it is counted for.
+    /// The key that it is counted for.
     pub key: KeyId,
     /// The model that was asked for.
     pub model: ModelName,
-    /// The model that it was last asked of, where that is another.
+    /// The model that served it, if that is another.
     pub served_model: Option<ModelName>,
     /// The name of the last provider that had it.
     pub provider: Option<Arc<str>>,
-    /// What was asked.
+    /// The endpoint.
     pub endpoint: Endpoint,
-    /// How it ended, in one word: `answered`, `client_gone`, or what went wrong.
+    /// How it ended, in one word: `answered`, `client_gone`, or an error.
     pub outcome: &'static str,
     /// The answer's HTTP status, if it was answered to its end.
     pub status: Option<u16>,
-    /// Tokens read.
+    /// Tokens of the prompt.
     pub prompt_tokens: Option<u64>,
-    /// Tokens written.
+    /// Tokens of the answer.
     pub completion_tokens: Option<u64>,
     /// Whether any of the tokens are estimated.
     pub estimated: bool,
@@ -48,43 +48,43 @@ pub struct UsageEntry {
     pub requeues: u32,
 }
 
-/// What is asked about the ledger.
+/// A query of the ledger.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct UsageQuery {
-    /// What ended at this time or later, in milliseconds since 1970.
+    /// Jobs that ended at this time or later, in milliseconds since 1970.
     pub since_ms: Option<u64>,
-    /// What ended before this time, in milliseconds since 1970.
+    /// Jobs that ended before this time, in milliseconds since 1970.
     pub until_ms: Option<u64>,
-    /// Of this key only.
+    /// Only of this key.
     pub key: Option<String>,
-    /// Of this model only.
+    /// Only of this model.
     pub model: Option<String>,
-    /// Of the providers of this name only.
+    /// Only of providers of this name.
     pub provider: Option<String>,
-    /// What the sums are told apart by, each at most once.
+    /// The groupings, each at most once.
     pub by: Vec<UsageBy>,
 }
 
 /// Sums over jobs.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct UsageSums {
-    /// How many jobs.
+    /// The number of jobs.
     pub requests: u64,
-    /// Tokens read.
+    /// Tokens of the prompt.
     pub prompt_tokens: u64,
-    /// Tokens written.
+    /// Tokens of the answer.
     pub completion_tokens: u64,
-    /// Jobs whose tokens are estimated, or partly so.
+    /// Jobs with estimated tokens.
     pub estimated: u64,
-    /// Jobs that failed. One whose client left did not.
+    /// Jobs that failed. A job whose client left does not count.
     pub errors: u64,
 }
 
-/// Sums over the jobs that have something in common.
+/// Sums over a group of jobs.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct UsageGroup {
-    /// What they have in common, in the order of [`UsageQuery::by`]. A provider that is not known
-    /// is empty, a day is `YYYY-MM-DD`.
+    /// The names of the group, in the order of [`UsageQuery::by`]. An unknown provider
+    /// is empty, and a day is `YYYY-MM-DD`.
     pub names: Vec<String>,
     /// Their sums.
     pub sums: UsageSums,
@@ -93,8 +93,8 @@ pub struct UsageGroup {
 /// The answer to a [`UsageQuery`].
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct UsageAnswer {
-    /// The groups with the most tokens first; [`MAX_GROUPS`] at most. None when nothing is told
-    /// apart.
+    /// The groups with the most tokens first; [`MAX_GROUPS`] at most. Empty without a
+    /// grouping.
     pub groups: Vec<UsageGroup>,
     /// Whether there are more groups than that.
     pub truncated: bool,
@@ -102,7 +102,7 @@ pub struct UsageAnswer {
     pub totals: UsageSums,
 }
 
-/// Where the ledger is kept.
+/// A store of the ledger.
 pub trait UsageStore: Send + Sync {
     /// Adds jobs, all or none.
     ///
@@ -110,14 +110,14 @@ pub trait UsageStore: Send + Sync {
     /// When they cannot be written.
     fn add_usage(&self, entries: &[UsageEntry]) -> Result<(), StoreError>;
 
-    /// Answers a question.
+    /// Answers a query.
     ///
     /// # Errors
     /// When the ledger cannot be read.
     fn usage(&self, query: &UsageQuery) -> Result<UsageAnswer, StoreError>;
 
-    /// Forgets jobs that ended before a time, in milliseconds since 1970: so many at most, so that
-    /// nobody waits long for it. How many it were.
+    /// Deletes at most `most` jobs that ended before a time, in milliseconds since 1970, so that
+    /// others wait only briefly. Returns their number.
     ///
     /// # Errors
     /// When it cannot be written; then nothing is changed.
@@ -125,12 +125,11 @@ pub trait UsageStore: Send + Sync {
 }
 
 impl UsageSums {
-    /// Tokens read and written.
+    /// Tokens of prompts and answers.
     pub fn tokens(&self) -> u64 {
         self.prompt_tokens.saturating_add(self.completion_tokens)
     }
 
-    /// Those of one job.
     pub(crate) fn of(entry: &UsageEntry) -> Self {
         Self {
             requests: 1,
@@ -141,7 +140,6 @@ impl UsageSums {
         }
     }
 
-    /// These and others.
     #[must_use]
     pub(crate) fn plus(self, other: &Self) -> Self {
         Self {
@@ -157,7 +155,7 @@ impl UsageSums {
 /// The outcome of most jobs, in [`UsageEntry::outcome`].
 pub(crate) const ANSWERED: &str = "answered";
 
-/// Whether this is how a job ends that did not fail.
+/// Whether this is the outcome of a job that did not fail.
 fn is_well(outcome: &str) -> bool {
     matches!(outcome, ANSWERED | "client_gone")
 }

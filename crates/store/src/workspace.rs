@@ -1,36 +1,36 @@
-//! What the workspace keeps: projects, sessions, teams and what belongs to them.
+//! Facts of the workspace: projects, sessions, teams and their parts.
 
 use crate::StoreError;
 
 /// The most that is written in one step.
 pub const MAX_CHANGES: usize = 4096;
 
-/// Something that the workspace knows. What it says is for the workspace to know.
+/// A fact of the workspace. Its content means nothing here.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Fact {
-    /// What sort of thing: `project`, `session`, `team`, …
+    /// Its kind: `project`, `session`, `team`, …
     pub kind: String,
-    /// Which one of its kind.
+    /// The id within its kind.
     pub id: String,
-    /// All else, as JSON.
+    /// The content, as JSON.
     pub json: String,
 }
 
-/// A change of what is known.
+/// A change of facts.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Change {
-    /// This holds, in place of what was kept under its kind and id.
+    /// Stores a fact, or replaces the one with its kind and id.
     Keep(Fact),
-    /// Nothing is known of this any more. What is not there is no error.
+    /// Deletes a fact. An unknown one is no error.
     Forget {
-        /// What sort of thing.
+        /// Its kind.
         kind: String,
-        /// Which one of its kind.
+        /// The id within its kind.
         id: String,
     },
 }
 
-/// Where the facts of the workspace are kept.
+/// A store of facts.
 pub trait WorkspaceStore: Send + Sync {
     /// All facts of a kind, by id.
     ///
@@ -38,7 +38,7 @@ pub trait WorkspaceStore: Send + Sync {
     /// When they cannot be read.
     fn load_facts(&self, kind: &str) -> Result<Vec<Fact>, StoreError>;
 
-    /// Makes these changes in this order, all of them or none.
+    /// Applies these changes in order, all of them or none.
     ///
     /// # Errors
     /// When they cannot be written; then nothing is changed.

@@ -1,4 +1,4 @@
-//! Every store does the same.
+//! Every store behaves the same.
 
 #![allow(
     clippy::unwrap_used,
@@ -29,7 +29,7 @@ use store::{
     WorkspaceStore,
 };
 
-/// All that a store is for.
+/// All traits of a store.
 trait Store: ModelStore + KeyStore + UsageStore + AuditStore + RoomStore + WorkspaceStore {}
 
 impl<T> Store for T where
@@ -37,7 +37,7 @@ impl<T> Store for T where
 {
 }
 
-/// Checks every store, each time a new one.
+/// Runs a check with a new store of every kind.
 fn every_store(check: impl Fn(&dyn Store)) {
     check(&VolatileStore::default());
     let directory = tempfile::tempdir().unwrap();

@@ -1,5 +1,5 @@
-//! Keys made, rotated and revoked. What is changed is written first and takes effect then; only a
-//! revocation takes effect in any case.
+//! Creating, rotating and revoking keys. A change is written first and takes effect afterwards; only a
+//! revocation takes effect even if it cannot be written.
 
 use std::sync::{Arc, MutexGuard, PoisonError};
 
@@ -13,7 +13,7 @@ use crate::{
     moment::Moment,
 };
 
-/// Characters of a key's text that are kept for people.
+/// The characters of a key's text that are kept, for people to recognise it.
 const SHOWN: usize = PREFIX.len() + 8;
 
 /// The longest name of a key, in bytes.
@@ -23,18 +23,18 @@ const MAX_NAME: usize = 128;
 const MAX_MODELS: usize = 1_000;
 const MAX_MODEL: usize = 256;
 
-/// What is to be made.
+/// A key to create.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct NewKey {
-    /// What to call it.
+    /// Its name.
     pub name: String,
-    /// What it lets its holder do.
+    /// Its scopes.
     pub scopes: Vec<KeyScope>,
-    /// The models it may be used for, with `*` at the end for all that begin so. Empty: every one.
+    /// The models it is for, or beginnings of names with `*` at the end. Empty: all models.
     pub models: Vec<String>,
-    /// How much may be done with it.
+    /// Its limits.
     pub limits: KeyLimits,
-    /// From when on it does not work, in seconds since 1970.
+    /// When it expires, in seconds since 1970.
     pub expires: Option<u64>,
     /// The room that it is bound to.
     pub room: Option<RoomId>,
@@ -43,13 +43,13 @@ pub struct NewKey {
 /// Why a key was not changed.
 #[derive(Debug, thiserror::Error)]
 pub enum KeyError {
-    /// It cannot be as it is asked for.
+    /// It is not valid.
     #[error("{0}")]
     Invalid(String),
-    /// There is none.
+    /// There is no such key.
     #[error("there is no key {0}")]
     NotFound(KeyId),
-    /// It is no use any more.
+    /// It is revoked.
     #[error("the key {0} is revoked: make a new one")]
     Revoked(KeyId),
     /// There are too many.
@@ -58,16 +58,16 @@ pub enum KeyError {
     /// It could not be written.
     #[error(transparent)]
     Store(#[from] StoreError),
-    /// It no longer works, but that could not be written.
+    /// It was revoked, but that could not be written.
     #[error("the key no longer works, but a restart would bring it back: revoke it again later")]
     NotWritten(#[source] StoreError),
 }
 
 impl Keys {
-    /// Makes a key. Its text is told here, and kept nowhere. Blocks on the disk.
+    /// Creates a key. Its text is returned here only, and kept nowhere. Blocks on the disk.
     ///
     /// # Errors
-    /// [`KeyError`] when it cannot be as it is asked for, there are too many, or it cannot be
+    /// [`KeyError`] when it is not valid, there are too many, or it cannot be
     /// written.
     pub fn create(&self, new: NewKey, now: Moment) -> Result<(KeyRecord, Secret), KeyError> {
         new.check(now)?;
@@ -93,8 +93,8 @@ impl Keys {
         Ok((record, text))
     }
 
-    /// Gives a key another text; the old one no longer works, and what is connected with it ends.
-    /// Its limits stand where they stood. Blocks on the disk.
+    /// Gives a key another text. The old one no longer works, and its connections end.
+    /// What was used of its limits stays used. Blocks on the disk.
     ///
     /// # Errors
     /// [`KeyError`] when there is none, it is revoked, or it cannot be written.
@@ -113,11 +113,11 @@ impl Keys {
         Ok((record, text))
     }
 
-    /// Revokes a key, for good, and ends what is connected with it. One that is revoked stays as
+    /// Revokes a key for good, and ends its connections. A revoked key stays as
     /// it is. Blocks on the disk.
     ///
     /// # Errors
-    /// [`KeyError`] when there is none, or it cannot be written: it no longer works all the same.
+    /// [`KeyError`] when there is none, or it cannot be written; then it no longer works all the same.
     pub fn revoke(&self, id: &KeyId, now: Moment) -> Result<KeyRecord, KeyError> {
         let _changing = self.changing();
         let old = self.kept(id)?;
@@ -129,7 +129,7 @@ impl Keys {
         Ok(record)
     }
 
-    /// Makes room for one more: of too many, the one that was revoked first is forgotten.
+    /// Makes room for one more key: at the bound, the key revoked first is forgotten.
     fn make_room(&self) -> Result<(), KeyError> {
         let kept = self.live().by_id.values().filter(|key| !key.is_ready_made()).count();
         if kept < MAX_KEYS {

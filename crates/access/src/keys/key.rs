@@ -15,15 +15,15 @@ use crate::{
     moment::Moment,
 };
 
-/// A key, and where its limits stand.
+/// A key, and the state of its limits.
 pub struct Key {
     record: KeyRecord,
-    /// The same for a key that takes this one's place.
+    /// Shared with the key that replaces this one after a change.
     limits: Arc<Limits>,
-    /// In seconds since 1970; 0: never.
+    /// In seconds since 1970; 0 means never.
     last_used: AtomicU64,
     saved_use: AtomicU64,
-    /// What is connected with it has to end.
+    /// Cancelled when its connections have to end.
     ended: CancellationToken,
     ready_made: bool,
 }
@@ -58,7 +58,7 @@ impl Key {
         Self::with(record, limits, true)
     }
 
-    /// The same key with another record: its limits stand where they stood.
+    /// The same key with another record, and the same state of its limits.
     pub(super) fn changed(&self, record: KeyRecord) -> Self {
         Self::with(record, Arc::clone(&self.limits), self.ready_made)
     }
@@ -75,7 +75,7 @@ impl Key {
         &self.record.id
     }
 
-    /// What there is to know about it.
+    /// Its record.
     pub fn record(&self) -> KeyRecord {
         let last_used = Some(self.last_used.load(Ordering::Relaxed)).filter(|at| *at > 0);
         KeyRecord { last_used, ..self.record.clone() }
@@ -92,20 +92,20 @@ impl Key {
         self.record.room.as_ref()
     }
 
-    /// Takes in a job that is likely to use so many tokens. It must be settled when it is over.
+    /// Admits a job with an estimate of its tokens. It must be settled when it is over.
     ///
     /// # Errors
-    /// [`OverLimit`] when one of the key's limits is used up; then nothing is taken.
+    /// [`OverLimit`] when one of the key's limits is used up; then nothing is reserved.
     pub fn reserve(&self, job: JobId, tokens: u64, now: Moment) -> Result<Standing, OverLimit> {
         self.limits.reserve(job, tokens, now)
     }
 
-    /// A job is over, and has used so many tokens. The second time nothing happens.
+    /// Settles a job with the tokens that it used. Settling twice does nothing.
     pub fn settle(&self, job: JobId, tokens: u64, now: Moment) {
         self.limits.settle(job, tokens, now);
     }
 
-    /// Until it is revoked, rotated or expired: then whatever is connected with it has to end.
+    /// Waits until it is revoked, rotated or expired: then its connections have to end.
     pub async fn ended(&self) {
         self.ended.cancelled().await;
     }
@@ -115,7 +115,7 @@ impl Key {
         if self.has(scope) { Ok(()) } else { Err(Denied::Scope(scope)) }
     }
 
-    /// Checks that it works now, whatever its scopes.
+    /// Checks that it works now, with any scope.
     pub(super) fn check_valid(&self, now: Moment) -> Result<(), Denied> {
         if self.record.revoked.is_some() {
             return Err(Denied::KeyRevoked);
@@ -135,7 +135,7 @@ impl Key {
         self.record.expires.is_some_and(|at| now.seconds() >= at)
     }
 
-    /// Ends what is connected with it. Whether it was the first time.
+    /// Ends its connections. Returns whether this is the first call.
     pub(super) fn end(&self) -> bool {
         let first = !self.ended.is_cancelled();
         self.ended.cancel();
@@ -144,13 +144,13 @@ impl Key {
 
     pub(super) fn used(&self, now: Moment) {
         let now = now.seconds();
-        // Most requests find the second noted already, and leave the cache line alone.
+        // Most requests find this second stored already, and do not write the shared cache line.
         if self.last_used.load(Ordering::Relaxed) != now {
             self.last_used.store(now, Ordering::Relaxed);
         }
     }
 
-    /// When it was last used, unless that is written already.
+    /// When it was last used, if that is not saved yet.
     pub(super) fn unsaved_use(&self) -> Option<u64> {
         let used = self.last_used.load(Ordering::Relaxed);
         let saved = self.saved_use.load(Ordering::Relaxed);
@@ -184,7 +184,7 @@ impl std::fmt::Debug for Key {
     }
 }
 
-/// Whether a model is the allowed one, or begins as it does before its `*`.
+/// Whether a model has the allowed name, or the beginning before its `*`.
 fn matches(allowed: &str, model: &str) -> bool {
     match allowed.strip_suffix('*') {
         Some(beginning) => model.starts_with(beginning),

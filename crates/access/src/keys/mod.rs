@@ -1,8 +1,8 @@
-//! The keys there are: a live set in memory, found by their text without asking the database, so
-//! that they work while that is down.
+//! The keys of a server, in memory. They are found by their text without the database, so
+//! they work while it is down.
 //!
 //! - `key`: one key
-//! - `change`: keys made, rotated and revoked
+//! - `change`: creating, rotating and revoking
 
 mod change;
 mod key;
@@ -22,7 +22,7 @@ pub use self::{
 };
 use crate::{consumer::Denied, credential::digest, limits::allowance::began, moment::Moment};
 
-/// The most keys there may be, the revoked included.
+/// The most keys, revoked ones included.
 pub const MAX_KEYS: usize = 10_000;
 
 /// The keys of a server; clones share them.
@@ -32,7 +32,7 @@ pub struct Keys(Arc<Inner>);
 struct Inner {
     store: Arc<dyn KeyStore>,
     live: RwLock<Live>,
-    /// Held for a whole change, the writing to the disk included.
+    /// Held for a whole change, including the write to the disk: changes are written in their order.
     changing: Mutex<()>,
 }
 
@@ -52,7 +52,7 @@ impl Keys {
         for record in store.load_keys()? {
             let key = Key::new(record, now);
             if key.is_expired(now) {
-                // Nothing is connected with it yet: that it has expired is no news.
+                // It has no connections yet, so its expiry is no news.
                 key.end();
             }
             live.put(Arc::new(key));
@@ -60,14 +60,14 @@ impl Keys {
         Ok(Self(Arc::new(Inner { store, live: RwLock::new(live), changing: Mutex::default() })))
     }
 
-    /// Adds a key that somebody set in the configuration: it is kept nowhere, never expires, and
+    /// Adds a key from the configuration: it is not stored, never expires, and
     /// has no limits.
     pub fn add_ready_made(&self, id: KeyId, text: &Secret, scopes: &[KeyScope], now: Moment) {
         let key = Arc::new(Key::ready_made(id, digest(text.expose()), scopes, now));
         self.0.live.write().unwrap_or_else(PoisonError::into_inner).put(key);
     }
 
-    /// Removes a key that was added ready-made; what goes on with it ends. Others are not touched.
+    /// Removes a ready-made key and ends its connections. Other keys are not touched.
     pub fn remove_ready_made(&self, id: &KeyId) {
         let mut live = self.0.live.write().unwrap_or_else(PoisonError::into_inner);
         if let Some(key) = live.by_id.get(id).filter(|key| key.is_ready_made()) {
@@ -76,10 +76,10 @@ impl Keys {
         }
     }
 
-    /// The key that has this text, if it may be used for `scope` now; `None` when nobody has it.
+    /// The key of this text, if it may be used for `scope` now; `None` if there is no such key.
     ///
     /// # Errors
-    /// [`Denied`] when there is such a key, and it may not.
+    /// [`Denied`] when the key may not be used.
     pub fn present(
         &self,
         text: &str,
@@ -87,7 +87,7 @@ impl Keys {
         now: Moment,
     ) -> Result<Option<Arc<Key>>, Denied> {
         let Some(key) = self.find(text) else { return Ok(None) };
-        // A token of the configuration is one thing only; elsewhere it is no key at all.
+        // A token of the configuration has one purpose. For any other it does not count as a key.
         if key.is_ready_made() && !key.has(scope) {
             return Ok(None);
         }
@@ -96,11 +96,11 @@ impl Keys {
         Ok(Some(key))
     }
 
-    /// The key of this text that may be used for `scope` now and is bound to this room; `None` when
-    /// there is none: in a room no other key counts.
+    /// The key of this text that may be used for `scope` now and is bound to this room; `None` if
+    /// there is none. In a room no other key counts.
     ///
     /// # Errors
-    /// [`Denied`] when there is such a key, and it may not.
+    /// [`Denied`] when the key may not be used.
     pub fn present_in(
         &self,
         room: &RoomId,
@@ -116,16 +116,16 @@ impl Keys {
         }
     }
 
-    /// Whether this is the text of a key that may be used for anything of the server now: not of one
-    /// room only.
+    /// Whether this is the text of a key that works now, for the server and not for
+    /// one room only.
     pub fn is_valid(&self, text: &str, now: Moment) -> bool {
         self.find(text).is_some_and(|key| key.is_valid(now) && key.room().is_none())
     }
 
-    /// Checks that this is the text of a key of a room or of the server that works now.
+    /// Checks that this is the text of a key, of the server or of a room, that works now.
     ///
     /// # Errors
-    /// [`Denied`] when there is no such key, or it has ended.
+    /// [`Denied`] when there is no such key, or it is revoked or expired.
     pub fn check(&self, text: &str, now: Moment) -> Result<(), Denied> {
         self.find(text).ok_or(Denied::KeyUnknown)?.check_valid(now)
     }
@@ -135,7 +135,7 @@ impl Keys {
         self.live().by_id.get(id).cloned()
     }
 
-    /// All keys that are kept, the oldest first.
+    /// All stored keys, the oldest first.
     pub fn list(&self) -> Vec<KeyRecord> {
         let mut records: Vec<KeyRecord> = {
             let live = self.live();
@@ -145,7 +145,7 @@ impl Keys {
         records
     }
 
-    /// A job of a key is over, and has used so many tokens.
+    /// Settles a job of a key with the tokens that it used.
     pub fn settle(&self, id: &KeyId, job: JobId, tokens: u64, now: Moment) {
         let key = self.live().by_id.get(id).cloned();
         if let Some(key) = key {
@@ -153,7 +153,7 @@ impl Keys {
         }
     }
 
-    /// Budgets go on where they were: what the ledger knows of the current day and month is used.
+    /// Restores budgets after a start: the ledger tells what was used in the current day and month.
     ///
     /// # Errors
     /// When the ledger cannot be read.
@@ -182,7 +182,7 @@ impl Keys {
         found.map(|key| (key.id().clone(), Arc::clone(key))).collect()
     }
 
-    /// Ends what is connected with keys that have expired since it was last asked. Their ids.
+    /// Ends the connections of keys that have expired since the last call. Returns their ids.
     pub fn end_expired(&self, now: Moment) -> Vec<KeyId> {
         let live = self.live();
         let expired = live.by_id.values().filter(|key| key.is_expired(now) && key.end());
@@ -211,7 +211,7 @@ impl Keys {
     fn find(&self, text: &str) -> Option<Arc<Key>> {
         let digest = digest(text);
         let key = self.live().by_digest.get(&digest).cloned()?;
-        // The map compares digests as it likes; this does so in constant time.
+        // The map does not compare digests in constant time. This does.
         let same: bool = key.digest().0.ct_eq(&digest.0).into();
         same.then_some(key)
     }
@@ -221,7 +221,7 @@ impl Keys {
     }
 }
 
-/// No keys, kept nowhere.
+/// No keys, and nothing is stored.
 impl Default for Keys {
     fn default() -> Self {
         let store = Arc::new(VolatileStore::default());
@@ -236,7 +236,7 @@ impl std::fmt::Debug for Keys {
 }
 
 impl Live {
-    /// Takes a key in, in place of the one that had its id.
+    /// Adds a key, or replaces the one with its id.
     fn put(&mut self, key: Arc<Key>) {
         if let Some(old) = self.by_id.insert(key.id().clone(), Arc::clone(&key)) {
             self.by_digest.remove(old.digest());

@@ -1,4 +1,4 @@
-//! Keys found, changed, expired and written.
+//! Finding, changing, expiring and storing keys.
 
 use std::time::Duration;
 
@@ -81,7 +81,7 @@ fn a_rotated_key_has_another_text_and_the_same_limits() {
 }
 
 #[tokio::test]
-async fn what_is_connected_ends_when_its_key_expires() {
+async fn connections_end_when_their_key_expires() {
     let (store, keys, now) = opened();
     let expires = Some(now.seconds() + 3_600);
     let (record, text) = keys.create(NewKey { expires, ..new("a") }, now).unwrap();
@@ -142,7 +142,7 @@ fn models_are_allowed_by_name_or_by_beginning() {
 }
 
 #[test]
-fn what_makes_no_sense_is_refused_and_named() {
+fn invalid_keys_are_refused_with_the_reason() {
     let (_, keys, now) = opened();
     let models = |model: &str| NewKey { models: vec![model.to_owned()], ..new("a") };
     let limits = KeyLimits { tpm: Some(0), ..KeyLimits::default() };
@@ -197,7 +197,7 @@ fn a_ready_made_key_works_and_is_not_administered() {
 }
 
 #[test]
-fn a_ready_made_key_that_is_removed_is_nobodys_and_no_other_key_can_be_removed_so() {
+fn removing_a_ready_made_key_ends_it_and_spares_other_keys() {
     let (_, keys, now) = opened();
     let id = KeyId::from("session:1");
     keys.add_ready_made(id.clone(), &"secret".into(), &[KeyScope::Inference], now);

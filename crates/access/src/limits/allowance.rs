@@ -1,25 +1,25 @@
-//! How many tokens may yet be used: a bucket that refills, and a budget of the calendar.
+//! The tokens left: in a bucket that refills, and in a budget of a calendar day or month.
 //!
-//! Both are taken from before a job begins, by an estimate, and put right when it has ended. Who
-//! comes while anything is left is let in: so what is overspent is never more than what was in
-//! flight at the same time.
+//! An estimate is taken before a job begins, and corrected when it has ended. A job is
+//! admitted while anything is left. So a budget is overspent by no more than the jobs in
+//! flight use.
 
 use std::time::{Duration, Instant};
 
 use base::{Budget, Period};
 use jiff::{Timestamp, ToSpan, tz::TimeZone};
 
-/// Parts of a token: a token a minute is one part a millisecond.
+/// The parts of a token: one token a minute is one part a millisecond, a whole number.
 const PARTS: i128 = 60_000;
 
-/// Tokens a minute. It is full at first, and refills steadily.
+/// Tokens a minute. It starts full, and refills steadily.
 ///
-/// Not a limiter of `governor`: that cannot take back what a job turned out not to use, nor go below
-/// zero when it used more than was estimated.
+/// This is no limiter of `governor`: that cannot give back the tokens that a job did not use, nor go below
+/// zero when a job used more than estimated.
 #[derive(Debug, Clone)]
 pub(crate) struct Bucket {
     limit: u64,
-    /// What is left, in parts of a token. Below zero when more was used than estimated.
+    /// The level in parts of a token. Negative when a job used more than estimated.
     level: i128,
     at: Instant,
 }
@@ -29,20 +29,18 @@ impl Bucket {
         Self { limit, level: i128::from(limit) * PARTS, at: now }
     }
 
-    /// Tokens that are left.
     pub(crate) fn left(&mut self, now: Instant) -> u64 {
         self.refill(now);
         u64::try_from(self.level.max(0) / PARTS).unwrap_or(u64::MAX)
     }
 
-    /// How long until there is a token again; `None` when there is one.
+    /// The time until there is a token again; `None` if there is one.
     pub(crate) fn wait(&mut self, now: Instant) -> Option<Duration> {
         self.refill(now);
         let missing = PARTS - self.level;
         (missing > 0).then(|| self.time_for(missing))
     }
 
-    /// How long until it is full.
     pub(crate) fn until_full(&mut self, now: Instant) -> Duration {
         self.refill(now);
         self.time_for(self.capacity() - self.level)
@@ -52,7 +50,7 @@ impl Bucket {
         self.level = self.level.saturating_sub(i128::from(tokens) * PARTS);
     }
 
-    /// What was taken turned out to be another number.
+    /// Corrects an estimate that was taken.
     pub(crate) fn correct(&mut self, taken: u64, used: u64) {
         let back = (i128::from(taken) - i128::from(used)) * PARTS;
         self.level = self.level.saturating_add(back).min(self.capacity());
@@ -84,9 +82,9 @@ impl Bucket {
 pub(crate) struct Calendar {
     budget: Budget,
     used: u64,
-    /// Estimated for what is in flight.
+    /// The estimates of the jobs in flight.
     reserved: u64,
-    /// When the next period begins, in milliseconds since 1970.
+    /// The start of the next period, in milliseconds since 1970.
     ends: u64,
 }
 
@@ -95,13 +93,12 @@ impl Calendar {
         Self { budget, used: 0, reserved: 0, ends: next(budget.per, now_ms) }
     }
 
-    /// Tokens that are left.
     pub(crate) fn left(&mut self, now_ms: u64) -> u64 {
         self.turn(now_ms);
         self.budget.tokens.saturating_sub(self.used.saturating_add(self.reserved))
     }
 
-    /// How long until it begins anew.
+    /// The time until the next period.
     pub(crate) fn until_new(&self, now_ms: u64) -> Duration {
         Duration::from_millis(self.ends.saturating_sub(now_ms))
     }
@@ -110,7 +107,7 @@ impl Calendar {
         self.reserved = self.reserved.saturating_add(tokens);
     }
 
-    /// What was reserved is over, and so much was really used.
+    /// Replaces a reservation by the tokens that were used.
     pub(crate) fn settle(&mut self, reserved: u64, used: u64, now_ms: u64) {
         self.turn(now_ms);
         self.reserved = self.reserved.saturating_sub(reserved);
@@ -125,7 +122,7 @@ impl Calendar {
     }
 }
 
-/// When the period of a time began, in milliseconds since 1970.
+/// The start of the period of a time, in milliseconds since 1970.
 pub(crate) fn began(per: Period, now_ms: u64) -> u64 {
     bounds(per, now_ms).0
 }
@@ -134,9 +131,9 @@ fn next(per: Period, now_ms: u64) -> u64 {
     bounds(per, now_ms).1
 }
 
-/// The period of a time: when it began and when the next one does.
+/// The start of the period of a time, and of the next one.
 fn bounds(per: Period, now_ms: u64) -> (u64, u64) {
-    // A clock that is beyond the calendar's end keeps one period for ever.
+    // For a clock beyond the calendar's end, one period lasts for ever.
     found(per, now_ms).unwrap_or((0, u64::MAX))
 }
 

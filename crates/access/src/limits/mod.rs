@@ -1,7 +1,7 @@
-//! How much may be done with a key: requests and tokens a minute, requests at the same time, and a
+//! The limits of a key: requests and tokens a minute, requests at the same time, and a
 //! budget of tokens.
 //!
-//! A job reserves what it is likely to use before it begins, and is settled when it has ended, all
+//! A job reserves its estimate before it begins, and is settled when it has ended, for all
 //! limits of a key in one step.
 //!
 //! - `rate`: requests a minute
@@ -25,21 +25,21 @@ use self::{
 };
 use crate::moment::Moment;
 
-/// How long to wait for another request of the same key to end.
+/// The advised wait for the end of another request of the same key.
 const NEXT_FREE: Duration = Duration::from_secs(1);
 
-/// Where one limit stands.
+/// The state of one limit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Gauge {
     /// The limit.
     pub limit: u64,
-    /// How much of it is left.
+    /// What is left of it.
     pub remaining: u64,
-    /// How long until all of it is there again.
+    /// The time until all of it is available again.
     pub reset: Duration,
 }
 
-/// Where a key stands: what clients are told with every answer.
+/// The state of a key's limits, which clients get with every answer.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Standing {
     /// Requests a minute, if they are limited.
@@ -48,7 +48,7 @@ pub struct Standing {
     pub tokens: Option<Gauge>,
 }
 
-/// Which limit stands in the way.
+/// A limit that was reached.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Limited {
     /// Requests a minute.
@@ -74,26 +74,26 @@ impl std::fmt::Display for Limited {
     }
 }
 
-/// Why a request may not be made now.
+/// Why a request is refused now.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("this API key is limited to {limited}")]
 pub struct OverLimit {
-    /// The limit in the way.
+    /// The limit that was reached.
     pub limited: Limited,
     /// When it is worth trying again.
     pub retry_after: Duration,
-    /// Where the key stands.
+    /// The state of all limits of the key.
     pub standing: Standing,
 }
 
-/// The limits of one key, and where they stand.
+/// The limits of one key, and their state.
 pub(crate) struct Limits {
     limits: KeyLimits,
-    state: Mutex<State>,
+    state: Mutex<Meters>,
 }
 
-struct State {
-    /// What each job in flight has reserved. As many as the scheduler takes in, no more.
+struct Meters {
+    /// The reservation of each job in flight. The scheduler bounds their number.
     open: HashMap<JobId, u64>,
     rate: Option<Rate>,
     bucket: Option<Bucket>,
@@ -103,7 +103,7 @@ struct State {
 impl Limits {
     pub(crate) fn new(limits: KeyLimits, now: Moment) -> Self {
         let rate = limits.rpm.and_then(NonZeroU32::new);
-        let state = State {
+        let state = Meters {
             open: HashMap::new(),
             rate: rate.map(|rpm| Rate::new(rpm, now.steady)),
             bucket: limits.tpm.map(|tpm| Bucket::full(tpm, now.steady)),
@@ -112,7 +112,7 @@ impl Limits {
         Self { limits, state: Mutex::new(state) }
     }
 
-    /// Takes in a job that is likely to use so many tokens.
+    /// Admits a job with an estimate of its tokens.
     pub(crate) fn reserve(
         &self,
         job: JobId,
@@ -133,7 +133,7 @@ impl Limits {
         Ok(state.standing(&self.limits, now))
     }
 
-    /// A job is over, and has used so many tokens. One that is not open is passed over.
+    /// Settles a job with the tokens that it used. An unknown job is skipped.
     pub(crate) fn settle(&self, job: JobId, used: u64, now: Moment) {
         if self.limits.is_unlimited() {
             return;
@@ -148,7 +148,7 @@ impl Limits {
         }
     }
 
-    /// So much of the budget was used before the server started.
+    /// Counts what was used of the budget before the server started.
     pub(crate) fn restore(&self, used: u64, now: Moment) {
         if let Some(budget) = &mut self.lock().budget {
             budget.settle(0, used, now.wall_ms);
@@ -159,21 +159,21 @@ impl Limits {
         &self.limits
     }
 
-    /// An estimate takes all there is, but no more: a client that asks for a million tokens is
-    /// let in, alone.
+    /// An estimate is at most the whole limit: a client that asks for a million tokens is
+    /// admitted, but alone.
     fn capped(&self, estimate: u64) -> u64 {
         let tpm = self.limits.tpm.unwrap_or(u64::MAX);
         let budget = self.limits.budget.map_or(u64::MAX, |budget| budget.tokens);
         estimate.max(1).min(tpm).min(budget)
     }
 
-    fn lock(&self) -> MutexGuard<'_, State> {
+    fn lock(&self) -> MutexGuard<'_, Meters> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl State {
-    /// The limit that is used up, but for the rate, and how long it stays so.
+impl Meters {
+    /// The limit that is used up, apart from the rate, and the time until it is not.
     fn full(&mut self, limits: &KeyLimits, now: Moment) -> Option<(Limited, Duration)> {
         let open = u32::try_from(self.open.len()).unwrap_or(u32::MAX);
         if let Some(most) = limits.concurrent.filter(|most| open >= *most) {
@@ -188,7 +188,7 @@ impl State {
         Some((Limited::Tokens(limits.tpm?), wait))
     }
 
-    /// Counts a request, or says which limit stands in the way and how long it does so.
+    /// Counts a request, or returns the limit that was reached and the time to wait.
     fn take(&mut self, limits: &KeyLimits, now: Moment) -> Result<(), (Limited, Duration)> {
         let (Some(rate), Some(rpm)) = (&mut self.rate, limits.rpm) else { return Ok(()) };
         rate.take(now.steady).map_err(|wait| (Limited::Requests(rpm), wait))

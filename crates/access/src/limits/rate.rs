@@ -36,7 +36,7 @@ impl Rate {
         Self { limit, limiter, clock, shown: now, last: (limit.get(), now) }
     }
 
-    /// Counts a request, or says how long until one may come.
+    /// Counts a request, or returns the time until the next one is allowed.
     pub(crate) fn take(&mut self, now: Instant) -> Result<(), Duration> {
         self.clock.advance(now.saturating_duration_since(self.shown));
         self.shown = self.shown.max(now);
@@ -46,7 +46,6 @@ impl Rate {
         Ok(())
     }
 
-    /// Where it stands.
     pub(crate) fn gauge(&self, now: Instant) -> Gauge {
         let (left, at) = self.last;
         let limit = self.limit.get();
@@ -77,7 +76,7 @@ mod tests {
     }
 
     #[test]
-    fn where_it_stands_is_told_at_any_time() {
+    fn the_gauge_refills_with_time() {
         let start = Instant::now();
         let after = |secs| start + Duration::from_secs(secs);
         let mut rate = Rate::new(NonZeroU32::new(6).unwrap(), start);

@@ -95,8 +95,8 @@ fn jobs() -> impl Strategy<Value = Vec<(u64, u64, usize)>> {
 }
 
 proptest! {
-    /// What is spent beyond the budget is never more than what was in flight when the last job
-    /// was let in, and nobody is refused while anything is left.
+    /// The budget is never overspent by more than the jobs in flight when the last one
+    /// was admitted, and no job is refused while anything is left.
     #[test]
     fn parallel_jobs_overspend_by_no_more_than_what_is_in_flight(jobs in jobs()) {
         const BUDGET: u64 = 1_000;

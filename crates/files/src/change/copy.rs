@@ -1,4 +1,4 @@
-//! Entries copied, with all that is in them.
+//! Copies of entries, with everything in them.
 
 use std::{
     ffi::{CStr, CString},
@@ -18,17 +18,16 @@ use crate::{
     error::{FileError, doing},
     path::RelPath,
     regular::{self, READ},
-    root::{Identity, Place, Root, kind, stat},
+    root::{Identity, NameInDir, Root, kind, stat},
 };
 
-/// How many bytes are copied between two looks at the clock.
+/// The bytes copied between two checks of the clock.
 const STEP: u64 = 8 << 20;
-/// Reads a directory that is no link.
 const DIRECTORY: OFlags =
     OFlags::RDONLY.union(OFlags::DIRECTORY).union(OFlags::NOFOLLOW).union(OFlags::CLOEXEC);
 
-/// Copies an entry to a name that nothing has; a directory with all that is in it. Links are copied
-/// as links. Modes are kept, but for the bits that run a file as somebody else.
+/// Copies an entry to an unused name; a directory with everything in it. Links are copied
+/// as links. Modes are kept, except for the bits that run a file as another user.
 ///
 /// # Errors
 ///
@@ -68,10 +67,10 @@ struct Entry<'a> {
     name: &'a CStr,
 }
 
-/// A copy that goes on.
+/// A copy in progress.
 struct Copying {
     budget: Budget,
-    /// What was created first, and is all of the copy.
+    /// The entry that was created first; the rest of the copy is inside it.
     made: Option<Identity>,
 }
 
@@ -119,7 +118,7 @@ impl Copying {
         if self.made == Some(Identity::from(&found)) {
             return Err(FileError::IntoItself);
         }
-        // Ours alone until all is in it, whatever its mode forbids.
+        // Ours alone until everything is in it. Its own mode may forbid us to write.
         mkdirat(to.dir, to.name, Mode::RWXU).map_err(COPYING)?;
         let target = openat(to.dir, to.name, DIRECTORY, Mode::empty()).map_err(COPYING)?;
         self.created(&fstat(&target).map_err(COPYING)?);
@@ -135,8 +134,8 @@ impl Copying {
         self.made.get_or_insert_with(|| Identity::from(stat));
     }
 
-    /// Removes what there is of the copy, unless something else has its name by now.
-    fn undo(&self, target: &Place) {
+    /// Removes the unfinished copy, unless its name belongs to something else by now.
+    fn undo(&self, target: &NameInDir) {
         let Some(made) = self.made else { return };
         if target.stat().is_ok_and(|now| Identity::from(&now) == made)
             && let Err(error) = remove(target.dir(), target.name(), &mut Budget::time(), 0)
@@ -170,7 +169,7 @@ mod tests {
     use crate::tests::{Project, names, path};
 
     #[test]
-    fn what_others_put_in_the_place_of_a_copy_that_failed_stays() {
+    fn an_entry_of_others_in_place_of_a_failed_copy_stays() {
         let project = Project::new();
         project.file("copy/f", "ours");
         let place = project.root.place(&path("copy")).unwrap();

@@ -1,4 +1,4 @@
-//! Something new.
+//! New files and directories.
 
 use protocol::workspace::limits::UPLOAD_MAX;
 use rustix::fs::{Mode, OFlags, mkdirat, openat};
@@ -7,7 +7,7 @@ use crate::{
     error::{FileError, doing},
     path::RelPath,
     read::within,
-    root::{Place, Root},
+    root::{NameInDir, Root},
     write::{PLAIN, Temporary},
 };
 
@@ -18,7 +18,7 @@ const DIRECTORY: Mode = Mode::from_raw_mode(0o755);
 ///
 /// # Errors
 ///
-/// [`FileError::Exists`] if anything has the name, a link too; [`FileError::NoParent`], and as for
+/// [`FileError::Exists`] if the name is taken, also by a link; [`FileError::NoParent`], and as for
 /// every path.
 pub fn file(root: &Root, path: &RelPath) -> Result<(), FileError> {
     let place = new_place(root, path)?;
@@ -27,7 +27,7 @@ pub fn file(root: &Root, path: &RelPath) -> Result<(), FileError> {
     Ok(())
 }
 
-/// Creates an empty directory. The one that it is in must be there.
+/// Creates an empty directory. Its parent must exist.
 ///
 /// # Errors
 ///
@@ -37,7 +37,7 @@ pub fn directory(root: &Root, path: &RelPath) -> Result<(), FileError> {
     mkdirat(place.dir(), place.name(), DIRECTORY).map_err(doing("create it"))
 }
 
-/// Creates a file with these bytes, 25 MiB at most. It has its name when it is whole.
+/// Creates a file with these bytes, 25 MiB at most. It gets its name once it is complete.
 ///
 /// # Errors
 ///
@@ -46,7 +46,7 @@ pub fn upload(root: &Root, path: &RelPath, bytes: &[u8]) -> Result<(), FileError
     within(bytes.len() as u64, UPLOAD_MAX as u64)?;
     let place = new_place(root, path)?;
     if place.stat_if_there()?.is_some() {
-        // Told before the bytes are written, and once more by the rename that ends it.
+        // Checked before the bytes are written; the rename at the end checks again.
         return Err(FileError::Exists);
     }
     let mut beside = Temporary::create(&place, PLAIN)?;
@@ -54,7 +54,7 @@ pub fn upload(root: &Root, path: &RelPath, bytes: &[u8]) -> Result<(), FileError
     beside.publish(place.name())
 }
 
-/// The place of something new. At the root there is something already.
-pub(super) fn new_place(root: &Root, path: &RelPath) -> Result<Place, FileError> {
+/// The name of a new entry. The root already exists.
+pub(super) fn new_place(root: &Root, path: &RelPath) -> Result<NameInDir, FileError> {
     if path.is_root() { Err(FileError::Exists) } else { root.place(path) }
 }

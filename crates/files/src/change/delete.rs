@@ -1,4 +1,4 @@
-//! Entries deleted, with all that is in them.
+//! Deletion of entries, with everything in them.
 
 use std::{
     ffi::{CStr, CString},
@@ -17,10 +17,10 @@ use crate::{
     root::{Root, kind, stat},
 };
 
-/// How often a directory is gone through that others fill meanwhile.
+/// How often a directory is emptied again while others fill it.
 const PASSES: usize = 8;
 
-/// Deletes an entry; a directory with all that is in it, by descriptors. Links are removed, never
+/// Deletes an entry; a directory with everything in it, by descriptors. Links are removed, never
 /// followed, and other file systems mounted below are left alone.
 ///
 /// # Errors
@@ -49,7 +49,7 @@ pub(super) fn remove(
             unlinkat(dir, name, AtFlags::empty()).map_err(doing("delete it"))
         };
         match tried {
-            // It became a directory, stopped being one, or was filled again.
+            // Others have replaced it by a directory or by a file, or filled it again.
             Err(FileError::IsADirectory | FileError::NotADirectory | FileError::Links) => {}
             Err(FileError::Exists) => {}
             other => return other,
@@ -83,7 +83,7 @@ fn remove_directory(
     })
 }
 
-/// Opens a directory that is no link and on the same file system as the one that it is in.
+/// Opens a directory that is not a link and is on the file system of its parent.
 fn enter(dir: BorrowedFd<'_>, name: &CStr) -> Result<OwnedFd, FileError> {
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     let inner = openat(dir, name, flags, Mode::empty()).map_err(doing("delete it"))?;

@@ -1,10 +1,10 @@
 //! Entries created, moved, copied, deleted and uploaded. Nothing is ever overwritten.
 //!
-//! - [`file()`], [`directory`], [`upload`]: something new
-//! - [`move_entry`]: another name, if nothing has it
-//! - [`copy`]: with all that is in it
-//! - [`delete`]: with all that is in it
-//! - `rename`: a rename that overwrites nothing, also where the kernel has none
+//! - [`file()`], [`directory`], [`upload`]: new entries
+//! - [`move_entry`]: moves and renames
+//! - [`copy`]: copies, with everything inside
+//! - [`delete`]: deletion, with everything inside
+//! - `rename`: a rename that never overwrites, even where the kernel lacks the flag
 
 mod copy;
 mod create;

@@ -1,11 +1,11 @@
-//! Another name for an entry.
+//! Moves and renames.
 
 use rustix::io::Errno;
 
 use super::{create::new_place, rename};
 use crate::{error::FileError, path::RelPath, root::Root};
 
-/// Moves or renames an entry, if nothing has the new name. A link is moved, not what it leads to.
+/// Moves or renames an entry, if the new name is free. A link is moved, not its target.
 ///
 /// # Errors
 ///

@@ -1,4 +1,4 @@
-//! A rename that overwrites nothing.
+//! A rename that never overwrites.
 
 use std::{ffi::CStr, os::fd::BorrowedFd};
 
@@ -7,7 +7,7 @@ use rustix::{
     io::Errno,
 };
 
-/// Renames, and fails with `EXIST` if anything has the new name, by one step of the kernel.
+/// Renames in one step of the kernel, and fails with `EXIST` if the new name is taken.
 pub(crate) fn exclusively(
     from_dir: BorrowedFd<'_>,
     from: &CStr,
@@ -21,7 +21,7 @@ pub(crate) fn exclusively(
     }
 }
 
-/// The same from older means: a link is never made over anything, and a directory only ever takes
+/// The same with older calls: a link is never made over anything, and a directory can only take
 /// the place of an empty one, which is our own.
 pub(super) fn by_hand(
     from_dir: BorrowedFd<'_>,
@@ -45,7 +45,7 @@ fn directory_by_hand(
     mkdirat(to_dir, to, Mode::from_raw_mode(0o700))?;
     let renamed = renameat(from_dir, from, to_dir, to);
     if renamed.is_err() {
-        // It is empty, or it is no longer ours; then this does nothing.
+        // Removes our empty directory. If it is no longer ours, it is not empty, and this does nothing.
         let _ = unlinkat(to_dir, to, AtFlags::REMOVEDIR);
     }
     match renamed {

@@ -33,7 +33,7 @@ fn set_mode(project: &Project, name: &str, mode: u32) {
     fs::set_permissions(project.at(name), fs::Permissions::from_mode(mode)).unwrap();
 }
 
-/// Directories in directories, so many, all called `d`.
+/// Nested directories, all called `d`.
 fn deep(project: &Project, levels: usize) {
     let path = vec!["d"; levels].join("/");
     fs::create_dir_all(project.at(&path)).unwrap();
@@ -52,7 +52,7 @@ fn files_directories_and_uploads_are_created_where_nothing_is() {
 }
 
 #[test]
-fn nothing_is_created_over_anything() {
+fn creating_never_overwrites() {
     let project = Project::new();
     let root = &project.root;
     project.file("f", "old");
@@ -119,7 +119,7 @@ fn moving_gives_another_name_to_files_directories_and_links() {
 }
 
 #[test]
-fn what_cannot_be_moved_is_said() {
+fn a_refused_move_names_the_reason() {
     let project = Project::new();
     let root = &project.root;
     project.file("d/f", "text");
@@ -134,7 +134,7 @@ fn what_cannot_be_moved_is_said() {
 }
 
 #[test]
-fn without_the_kernels_flag_a_rename_overwrites_nothing_either() {
+fn the_fallback_of_rename_never_overwrites() {
     let project = Project::new();
     for name in ["f", "g", "d/x", "e/x"] {
         project.file(name, name);
@@ -264,7 +264,7 @@ fn special_files_are_deleted_and_moved_without_blocking() {
 }
 
 #[test]
-fn what_cannot_be_deleted_is_said() {
+fn a_refused_delete_names_the_reason() {
     let project = Project::new();
     let root = &project.root;
     assert!(matches!(delete(root, &path("")), Err(FileError::IsRoot)));

@@ -1,26 +1,26 @@
-//! What is said to git so that it executes nothing and waits for nobody.
+//! The options that keep git from executing anything or waiting for anybody.
 
 use std::{collections::BTreeMap, ffi::OsString, path::Path};
 
 use super::GitError;
 use crate::path::RelPath;
 
-/// Said to each git that runs.
+/// Set for every git process.
 pub(super) const ENVIRONMENT: [(&str, &str); 8] = [
     ("LC_ALL", "C"),
     ("GIT_OPTIONAL_LOCKS", "0"),
     ("GIT_TERMINAL_PROMPT", "0"),
     ("GIT_NO_LAZY_FETCH", "1"),
-    // No protocol is allowed: nothing is fetched, whoever asks for it.
+    // No protocol is allowed, so nothing can make git fetch.
     ("GIT_ALLOW_PROTOCOL", "none"),
     ("GIT_PAGER", "cat"),
     ("GIT_EDITOR", "false"),
     ("GIT_LITERAL_PATHSPECS", "1"),
 ];
 
-/// Configuration that is the same for all.
+/// Configuration for every command.
 const SETTINGS: [&str; 9] = [
-    // What is larger is compared without being held in memory, and said to differ.
+    // A larger file is not loaded into memory: git reports only that it differs.
     "core.bigFileThreshold=16m",
     "core.fsmonitor=false",
     "core.hooksPath=/dev/null",
@@ -32,26 +32,26 @@ const SETTINGS: [&str; 9] = [
     "submodule.recurse=false",
 ];
 
-/// The words after `git` that each command begins with.
+/// The arguments that every command begins with.
 pub(super) fn always(root: &Path) -> Vec<OsString> {
     let mut words: Vec<OsString> = vec!["--no-optional-locks".into(), "--no-pager".into()];
     words.push("-C".into());
     words.push(root.into());
     SETTINGS.iter().for_each(|setting| set(&mut words, setting));
-    // The project is known to the workspace, whoever owns its files.
+    // git refuses directories of other users, but the workspace knows its projects.
     let mut safe = OsString::from("safe.directory=");
     safe.push(root);
     set(&mut words, safe);
     words
 }
 
-/// Asks for all filters, with where each is configured.
+/// The arguments that list all filters and where each is configured.
 pub(super) fn ask_for_filters() -> Vec<OsString> {
     ["config", "--list", "--show-scope", "--includes", "-z"].map(OsString::from).to_vec()
 }
 
-/// The words that switch off what the repository itself has configured, and leave what the user
-/// and the system have.
+/// The arguments that switch off the filters of the repository itself, and keep those of the user
+/// and the system.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Disarmed {
     words: Vec<OsString>,
@@ -63,7 +63,7 @@ impl Disarmed {
     pub(super) fn read(answer: &[u8], part: bool) -> Result<Self, GitError> {
         let mut words = Vec::new();
         for (key, value) in overridden(answer) {
-            // What comes after the first equals sign is the value, so such a name cannot be said.
+            // git takes everything after the first equals sign as the value, so this name cannot be set.
             if key.contains('=') {
                 return Err(GitError::Filter(key));
             }
@@ -72,7 +72,6 @@ impl Disarmed {
         Ok(Self { words, part })
     }
 
-    /// The words of a status.
     pub(super) fn status(mut self) -> Vec<OsString> {
         let status = ["status", "--porcelain=v2", "--branch", "-z", "--find-renames"];
         self.say(&status);
@@ -83,7 +82,6 @@ impl Disarmed {
         self.words
     }
 
-    /// The words of a diff.
     pub(super) fn diff(mut self, path: &RelPath, staged: bool) -> Vec<OsString> {
         self.say(&["diff", "--patch", "--no-ext-diff", "--no-textconv", "--no-color"]);
         self.say(&["--src-prefix=a/", "--dst-prefix=b/", "--relative", "--submodule=short"]);
@@ -105,7 +103,7 @@ fn set(words: &mut Vec<OsString>, setting: impl Into<OsString>) {
     words.push(setting.into());
 }
 
-/// Filters that the repository names, with the value that they would have without it.
+/// The filters that the repository configures, with the values that they would have without it.
 fn overridden(answer: &[u8]) -> BTreeMap<String, String> {
     let mut trusted = BTreeMap::new();
     let mut own = Vec::new();
@@ -123,7 +121,7 @@ fn overridden(answer: &[u8]) -> BTreeMap<String, String> {
     keys.map(|key| (key.clone(), trusted.remove(&key).unwrap_or_default())).collect()
 }
 
-/// All that a filter may have. An empty command is none, and an empty `required` is false.
+/// The settings of a filter. An empty command is no command, and an empty `required` is false.
 const FILTER: [&str; 4] = ["clean", "smudge", "process", "required"];
 
 fn filter_name(key: &str) -> Option<&str> {
@@ -140,7 +138,7 @@ mod tests {
     }
 
     #[test]
-    fn what_only_user_and_system_configure_is_left_alone() {
+    fn filters_of_user_and_system_stay() {
         let answer = b"system\0filter.lfs.process\ngit-lfs\0global\0filter.lfs.required\ntrue\0";
         assert!(said(answer).is_empty());
     }
@@ -159,7 +157,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_repository_overrides_is_as_the_user_has_it() {
+    fn a_filter_overridden_by_the_repository_is_the_users_again() {
         let answer = b"global\0filter.lfs.process\nmine\0local\0filter.lfs.process\ntheirs\0";
         assert!(said(answer).contains(&"filter.lfs.process=mine".to_owned()));
         assert!(said(answer).contains(&"filter.lfs.clean=".to_owned()));

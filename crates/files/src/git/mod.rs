@@ -6,46 +6,44 @@
 //! no network. `git` runs with an environment of its own, in a process group of its own, for a
 //! bounded time and output, once at a time for a repository.
 //!
-//! One thing remains with the system: who writes the repository's configuration while git starts
-//! could name a filter in that moment. Run git as the project's user, and that is all it gains.
-//! So it is with what git reads: a repository's own directory may lead it to other files, and git
-//! shows of them what that user may read.
+//! One gap is left to the system: somebody who writes the repository's configuration while git starts
+//! could add a filter in that moment. It would only run as the project's user, as git does.
+//! The same holds for reading: a repository's own directory may point to other files, and git
+//! shows those that this user may read.
 //!
-//! - [`status`]: what git says of a work tree, and the pure reading of it
-//! - `diff`: what changed in one file
+//! - [`status`]: the status of a work tree, and its parser
 //! - `run`: one process, its time, its output, its end
-//! - `disarm`: what is said to git so that it executes nothing
-//! - `place`: where the repository of a project is
+//! - `disarm`: the options that keep git from executing anything
+//! - `work_tree`: the work tree that a project is in
 //! - `turns`: one at a time for a repository
-//! - `error`: why git could not be asked
+//! - `error`: why git gave no answer
 
-mod diff;
 mod disarm;
 mod error;
-mod place;
 mod run;
 pub mod status;
 #[cfg(test)]
 mod tests;
 mod turns;
+mod work_tree;
 
 use std::{ffi::OsString, fmt, io, path::Path, sync::Arc, time::Duration};
 
 use tokio::{process::Command, sync::Semaphore};
 
 pub use self::{error::GitError, status::Status};
-use self::{place::Place, turns::Turns};
+use self::{turns::Turns, work_tree::WorkTree};
 use crate::path::RelPath;
 
-/// The variables of this process that git is given.
+/// The variables of this process that are passed on to git.
 const PASSED_ON: [&str; 7] =
     ["PATH", "HOME", "USER", "LOGNAME", "XDG_CONFIG_HOME", "TMPDIR", "LANG"];
 
-/// How long git may take, how much it may say, and how many run at once.
+/// Limits of time, output and number of git processes.
 #[derive(Debug, Clone)]
 pub struct GitSettings {
-    /// How long one command may take, of the three that a request has. A request may wait as long
-    /// for the others of its repository, and a command for those of all.
+    /// The limit of one command; a request runs three. A request may wait as long
+    /// for other requests of its repository, and a command for those of all repositories.
     pub time_out: Duration,
     /// The longest output of one command, in bytes.
     pub max_output: usize,
@@ -59,19 +57,19 @@ impl Default for GitSettings {
     }
 }
 
-/// How git is started: as whom, and with which environment.
+/// How git is started: the command, the user and the environment.
 #[derive(Clone)]
 pub struct Runner {
-    /// The words that start it: `git`, or something that takes its place.
+    /// The program and its first arguments: `git`, or a replacement.
     pub command: Vec<OsString>,
-    /// All of its environment, beside what this crate adds.
+    /// Its whole environment, except for the variables that this crate adds.
     pub env: Vec<(OsString, OsString)>,
-    /// Has each command run as another user. The project's directory has to be one without links
-    /// then: only that user may find out where they lead.
+    /// Runs each command as another user. The project's directory must then be free of links:
+    /// only that user may find out where they lead.
     pub as_user: Option<Become>,
 }
 
-/// Has a command run as somebody else.
+/// Makes a command run as another user.
 pub type Become = Arc<dyn Fn(&mut Command) -> io::Result<()> + Send + Sync>;
 
 impl Runner {
@@ -85,14 +83,14 @@ impl Runner {
     }
 }
 
-/// What is in the environment is nobody's business.
+/// The environment may hold secrets.
 impl fmt::Debug for Runner {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Runner").field("command", &self.command).finish_non_exhaustive()
     }
 }
 
-/// Asks git. One for a daemon: clones share their turns.
+/// Runs git. One for each daemon: clones share their turns.
 #[derive(Debug, Clone)]
 pub struct Git {
     settings: GitSettings,
@@ -101,29 +99,29 @@ pub struct Git {
 }
 
 impl Git {
-    /// With these settings.
+    /// Runs git within these limits.
     #[must_use]
     pub fn new(settings: GitSettings) -> Self {
         let running = Arc::new(Semaphore::new(settings.at_once.max(1)));
         Self { settings, turns: Arc::new(Turns::default()), running }
     }
 
-    /// What git says of the work tree that a project is in; none when it is in no repository (or in
-    /// a bare one). Of a project in a part of a work tree, that part is told.
+    /// The status of the work tree that a project is in; `None` when it is in no repository (or in
+    /// a bare one). A project in a part of a work tree gets the status of that part.
     ///
     /// # Errors
     ///
     /// [`GitError`], also when there is no git.
     pub async fn status(&self, root: &Path, runner: &Runner) -> Result<Option<Status>, GitError> {
-        let Some(place) = self.place(root, runner).await? else { return Ok(None) };
-        let _turn = self.turn(&place).await?;
-        let args = place.disarmed(self, runner).await?.status();
-        let output = self.run(runner, &place.root, &args).await?.succeeded()?;
-        status::parse(&output, place.prefix()).map(Some).map_err(GitError::from)
+        let Some(tree) = WorkTree::find(self, root, runner).await? else { return Ok(None) };
+        let _turn = self.turn(&tree).await?;
+        let args = tree.disarmed(self, runner).await?.status();
+        let output = self.run(runner, &tree.root, &args).await?.succeeded()?;
+        status::parse(&output, tree.prefix()).map(Some).map_err(GitError::from)
     }
 
-    /// The unified diff of one file or directory: what is staged, or what is not. A file that git
-    /// does not know has none, and what is not UTF-8 in it is replaced.
+    /// The unified diff of one file or directory, staged or unstaged. A file that git
+    /// does not track has none. Bytes that are not UTF-8 are replaced.
     ///
     /// # Errors
     ///
@@ -135,15 +133,13 @@ impl Git {
         staged: bool,
         runner: &Runner,
     ) -> Result<String, GitError> {
-        let place = self.place(root, runner).await?.ok_or(GitError::NoRepository)?;
-        let _turn = self.turn(&place).await?;
-        let args = place.disarmed(self, runner).await?.diff(path, staged);
-        let output = self.run(runner, &place.root, &args).await?.succeeded()?;
-        Ok(diff::text(output))
-    }
-
-    async fn place(&self, root: &Path, runner: &Runner) -> Result<Option<Place>, GitError> {
-        Place::find(self, root, runner).await
+        let tree = WorkTree::find(self, root, runner).await?.ok_or(GitError::NoRepository)?;
+        let _turn = self.turn(&tree).await?;
+        let args = tree.disarmed(self, runner).await?.diff(path, staged);
+        let output = self.run(runner, &tree.root, &args).await?.succeeded()?;
+        // It is for people to read, so bytes of another encoding are replaced.
+        Ok(String::from_utf8(output)
+            .unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned()))
     }
 }
 

@@ -11,10 +11,9 @@ use tokio::{
 
 use super::{Git, GitError, Runner, disarm};
 
-/// How many bytes of git's complaints are kept.
+/// The bytes of git's standard error that are kept.
 const COMPLAINTS: u64 = 8 << 10;
 
-/// What git said.
 #[derive(Debug)]
 pub(super) struct Output {
     success: bool,
@@ -27,7 +26,7 @@ impl Output {
         if self.success { Ok(self.stdout) } else { Err(GitError::Failed(self.complaint())) }
     }
 
-    /// Whether it failed with this among its complaints.
+    /// Whether it failed with this text on standard error.
     pub(super) fn complains(&self, of: &str) -> bool {
         !self.success && self.stderr.contains(of)
     }
@@ -41,7 +40,7 @@ impl Output {
 }
 
 impl Git {
-    /// Runs git in a directory, with these arguments after those that all have.
+    /// Runs git in a directory, with these arguments after the common ones.
     pub(super) async fn run(
         &self,
         runner: &Runner,
@@ -83,7 +82,7 @@ fn not_started(error: io::Error) -> GitError {
     }
 }
 
-/// Reads all that it says, and waits for its end.
+/// Reads its output, and waits for its end.
 async fn finish(child: &mut Child, limit: usize) -> Result<Output, GitError> {
     let (stdout, stderr) = (child.stdout.take(), child.stderr.take());
     let (stdout, stderr) = tokio::try_join!(all(stdout, limit), first(stderr))?;
@@ -99,7 +98,7 @@ async fn all(from: Option<impl AsyncRead + Unpin>, limit: usize) -> Result<Vec<u
     if read.len() > limit { Err(GitError::TooLarge { limit }) } else { Ok(read) }
 }
 
-/// The rest is read, too, for a full pipe would stop it.
+/// The beginning of a stream. The rest is read, too: git would wait for room in a full pipe.
 async fn first(from: Option<impl AsyncRead + Unpin>) -> Result<Vec<u8>, GitError> {
     let mut kept = Vec::new();
     let Some(mut from) = from else { return Ok(kept) };
@@ -108,7 +107,7 @@ async fn first(from: Option<impl AsyncRead + Unpin>) -> Result<Vec<u8>, GitError
     Ok(kept)
 }
 
-/// The process group of a git that runs. Dropped before it is done, all in it is killed.
+/// The process group of a running git. It is killed if this is dropped before the end.
 struct Group(Option<Pid>);
 
 impl Group {
@@ -123,8 +122,8 @@ impl Group {
 
 impl Drop for Group {
     fn drop(&mut self) {
-        // The leader is not waited for yet, so the number is still its own. That it has just ended
-        // is no failure.
+        // Nobody has waited for the leader yet, so the number cannot be reused. It may just have
+        // ended, which is no failure.
         if let Some(pid) = self.0 {
             let _ = kill_process_group(pid, Signal::KILL);
         }

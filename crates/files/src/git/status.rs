@@ -1,4 +1,4 @@
-//! What git says of a work tree: `git status --porcelain=v2 --branch -z`, read.
+//! The status of a work tree, parsed from `git status --porcelain=v2 --branch -z`.
 
 use protocol::workspace::{
     ProjectId,
@@ -8,24 +8,24 @@ use protocol::workspace::{
 /// A work tree, or the part of it that a project is.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Status {
-    /// The branch, also before its first commit; none when the head is detached.
+    /// The branch, also before its first commit; `None` when the head is detached.
     pub branch: Option<String>,
     /// The branch that it follows.
     pub upstream: Option<String>,
-    /// How many commits it has that its upstream has not.
+    /// Commits that only the branch has.
     pub ahead: u64,
-    /// How many commits its upstream has that it has not.
+    /// Commits that only the upstream has.
     pub behind: u64,
-    /// What the next commit holds.
+    /// Changes in the next commit.
     pub staged: Vec<GitChange>,
-    /// What it does not hold yet, conflicts among it.
+    /// Changes that are not staged, conflicts included.
     pub unstaged: Vec<GitChange>,
-    /// What git does not know; a directory of nothing but such ends in a slash.
+    /// Untracked paths; a directory with only untracked entries ends in a slash.
     pub untracked: Vec<String>,
 }
 
 impl Status {
-    /// As the answer for a project.
+    /// The protocol's answer for a project.
     #[must_use]
     pub fn of(self, project_id: ProjectId) -> GitStatus {
         let Self { branch, upstream, ahead, behind, staged, unstaged, untracked } = self;
@@ -44,13 +44,13 @@ impl Status {
     }
 }
 
-/// What git said that it does not say.
+/// A record that git would not write.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("a record of its status is cut short: {0:?}")]
 pub struct Unreadable(String);
 
-/// Reads git's output. Paths lose `prefix`, which the project's directory has in the work tree;
-/// what is not UTF-8 in them is replaced. Records of kinds that are not known are passed over.
+/// Parses git's output. `prefix`, the project's path in the work tree, is cut off paths;
+/// bytes that are not UTF-8 are replaced. Records of unknown kinds are skipped.
 ///
 /// # Errors
 ///
@@ -85,7 +85,7 @@ impl Status {
         Some(())
     }
 
-    /// A change: two letters, so many fields, the path. `from` is what it was called before.
+    /// A change: two letters, `fields` fields, the path. `from` is its former name.
     fn changed(
         &mut self,
         rest: &[u8],
@@ -119,7 +119,7 @@ impl Status {
     }
 }
 
-/// What comes after so many fields, which have a space behind each.
+/// The rest after some fields, each followed by a space.
 fn skip(mut rest: &[u8], fields: usize) -> Option<&[u8]> {
     for _ in 0..fields {
         let space = rest.iter().position(|byte| *byte == b' ')?;
@@ -128,7 +128,7 @@ fn skip(mut rest: &[u8], fields: usize) -> Option<&[u8]> {
     (!rest.is_empty()).then_some(rest)
 }
 
-/// `+3 -1`.
+/// Parses `+3 -1`.
 fn both(counts: &str) -> Option<(u64, u64)> {
     let (ahead, behind) = counts.split_once(' ')?;
     Some((ahead.strip_prefix('+')?.parse().ok()?, behind.strip_prefix('-')?.parse().ok()?))

@@ -11,20 +11,20 @@ use tokio::{
     time::timeout,
 };
 
-use super::{Git, GitError, place::Place};
+use super::{Git, GitError, work_tree::WorkTree};
 
-/// How many requests may wait for one repository.
+/// The most requests that wait for one repository.
 const WAITING: usize = 16;
-/// How many repositories may be asked or waited for.
+/// The most repositories with a request.
 const REPOSITORIES: usize = 1024;
 
-/// Who is asking which repository.
+/// The lock of each repository with a request.
 #[derive(Debug, Default)]
 pub(super) struct Turns(std::sync::Mutex<HashMap<PathBuf, Weak<Mutex<()>>>>);
 
 impl Turns {
-    /// The lock of a repository. It is forgotten when nobody has it.
-    fn of(&self, place: &Place) -> Result<Arc<Mutex<()>>, GitError> {
+    /// The lock of a repository. It is dropped with its last user.
+    fn of(&self, place: &WorkTree) -> Result<Arc<Mutex<()>>, GitError> {
         let mut turns = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         turns.retain(|_, turn| turn.strong_count() > 0);
         if let Some(turn) = turns.get(&place.top).and_then(Weak::upgrade) {
@@ -41,9 +41,9 @@ impl Turns {
 }
 
 impl Git {
-    /// Waits for the turn of a request, which lasts until it is dropped; no longer than a command
-    /// may take.
-    pub(super) async fn turn(&self, place: &Place) -> Result<OwnedMutexGuard<()>, GitError> {
+    /// Waits for the turn of a request, at most as long as a command may take. The turn lasts
+    /// until it is dropped.
+    pub(super) async fn turn(&self, place: &WorkTree) -> Result<OwnedMutexGuard<()>, GitError> {
         let repository = self.turns.of(place)?;
         timeout(self.settings.time_out, repository.lock_owned()).await.map_err(|_| GitError::Busy)
     }
@@ -53,8 +53,8 @@ impl Git {
 mod tests {
     use super::*;
 
-    fn place(name: String) -> Place {
-        Place::new(PathBuf::from(&name), PathBuf::from(name)).unwrap()
+    fn place(name: String) -> WorkTree {
+        WorkTree::new(PathBuf::from(&name), PathBuf::from(name)).unwrap()
     }
 
     #[test]

@@ -1,9 +1,9 @@
 //! An opened project root, and how paths are resolved beneath it.
 //!
-//! - `resolve`: the kernel's part, and what stands in for it where it cannot
-//! - `place`: a name in an opened directory, which is what is created, moved and removed
+//! - `resolve`: `openat2`, and what replaces it where it is missing
+//! - `name_in_dir`: a name in an opened directory, which operations create, move and remove
 
-mod place;
+mod name_in_dir;
 mod resolve;
 #[cfg(test)]
 mod tests;
@@ -17,13 +17,13 @@ use std::{
 use rustix::fs::{Mode, OFlags, openat};
 
 pub(crate) use self::{
-    place::{Identity, Place, kind, stat},
+    name_in_dir::{Identity, NameInDir, kind, stat},
     resolve::{LOOK, beneath},
 };
 use crate::{error::FileError, path::RelPath, write::Unfinished};
 
-/// A project's directory, opened once. Every path is resolved beneath this descriptor, whatever
-/// becomes of the directory's name.
+/// A project's directory, opened once. Every path is resolved beneath this descriptor, even if
+/// the directory is renamed.
 #[derive(Debug)]
 pub struct Root {
     dir: OwnedFd,
@@ -63,13 +63,13 @@ impl Root {
         self.open_text(path.as_str(), flags).map_err(|error| path.explain(error))
     }
 
-    /// The same for the text of a path, which may be what a link says.
+    /// The same for the text of a path, which may come from a link.
     pub(crate) fn open_text(&self, path: &str, flags: OFlags) -> Result<OwnedFd, FileError> {
         beneath(self.dir.as_fd(), path, flags)
     }
 
-    /// The opened directory that a path is in, and its name there.
-    pub(crate) fn place(&self, path: &RelPath) -> Result<Place, FileError> {
+    /// The opened parent of a path, and the name in it.
+    pub(crate) fn place(&self, path: &RelPath) -> Result<NameInDir, FileError> {
         let (parent, name) = path.split().ok_or(FileError::IsRoot)?;
         let dir =
             self.open_text(parent, LOOK | OFlags::DIRECTORY).map_err(|error| match error {
@@ -79,8 +79,8 @@ impl Root {
         self.place_in(dir, name)
     }
 
-    /// A name in one of its directories, which is open.
-    pub(crate) fn place_in(&self, dir: OwnedFd, name: &str) -> Result<Place, FileError> {
-        Place::new(dir, name, self.unfinished.clone())
+    /// A name in an opened directory of this root.
+    pub(crate) fn place_in(&self, dir: OwnedFd, name: &str) -> Result<NameInDir, FileError> {
+        NameInDir::new(dir, name, self.unfinished.clone())
     }
 }

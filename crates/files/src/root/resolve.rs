@@ -1,8 +1,8 @@
 //! A path resolved beneath a directory, in one step, by the kernel.
 //!
 //! `openat2` with `RESOLVE_BENEATH` follows links and `..` that stay below the directory, and fails
-//! on those that leave it, on absolute links (also such as point inside) and on the magic links of
-//! `/proc`, however fast somebody swaps them. Where there is no `openat2` (before Linux 5.6, in
+//! on those that leave it, on all absolute links and on the magic links of
+//! `/proc`, even if they are swapped during the call. Without `openat2` (before Linux 5.6, in
 //! some containers, on other systems) each directory is opened in turn, and no link is followed.
 
 use std::os::fd::{BorrowedFd, OwnedFd};
@@ -14,18 +14,18 @@ use rustix::{
 
 use crate::error::FileError;
 
-/// Opens without reading: enough to look at, and to resolve other names from.
+/// Opens without the right to read: enough for `stat`, and to resolve other names from.
 #[cfg(target_os = "linux")]
 pub(crate) const LOOK: OFlags = OFlags::PATH;
-/// Opens without reading, as far as that goes here.
+/// This system has no such flag.
 #[cfg(not(target_os = "linux"))]
 pub(crate) const LOOK: OFlags = OFlags::RDONLY.union(OFlags::NONBLOCK);
 
-/// How often a resolution is tried again that a rename of somebody else has disturbed.
+/// How often a resolution is repeated after a concurrent rename: the kernel then gives up.
 #[cfg(target_os = "linux")]
 const TRIES: usize = 64;
 
-/// Opens what a path names beneath a directory. The empty path is the directory.
+/// Opens a path beneath a directory. The empty path is the directory itself.
 pub(crate) fn beneath(
     dir: BorrowedFd<'_>,
     path: &str,
@@ -58,7 +58,7 @@ fn resolve(dir: BorrowedFd<'_>, path: &str, flags: OFlags) -> Result<OwnedFd, Er
     walk(dir, path, flags)
 }
 
-/// Name by name, following nothing.
+/// Opens one name after the other, and follows no link.
 pub(super) fn walk(dir: BorrowedFd<'_>, path: &str, flags: OFlags) -> Result<OwnedFd, Errno> {
     if path.starts_with('/') {
         return Err(Errno::XDEV);

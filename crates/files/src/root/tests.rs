@@ -78,7 +78,7 @@ fn a_root_that_is_no_directory_is_refused() {
 }
 
 #[test]
-fn without_the_kernels_help_no_link_is_followed_at_all() {
+fn no_link_is_followed_without_openat2() {
     let project = Project::new();
     project.file("a/b/f", "text");
     project.link("out", "../outside");

@@ -1,5 +1,5 @@
-//! What concerns more than one module: links swapped during operations, full disks, and what all
-//! tests use.
+//! Tests across modules: links swapped during operations, full disks; and helpers for
+//! all tests.
 
 mod full_disk;
 mod swapped;
@@ -13,7 +13,7 @@ use tempfile::TempDir;
 
 use crate::{path::RelPath, root::Root};
 
-/// A root in memory, with a directory beside it that nothing may get to.
+/// A root in memory, with a directory beside it that must stay untouched.
 pub(crate) struct Project {
     base: TempDir,
     pub(crate) root: Root,
@@ -51,7 +51,7 @@ impl Project {
         std::os::unix::fs::symlink(to, self.at(name)).unwrap();
     }
 
-    /// That what is outside is as it was, and that nothing unfinished lies about inside.
+    /// Asserts that the outside is unchanged and that no unfinished file is left inside.
     pub(crate) fn assert_untouched(&self) {
         self.assert_elsewhere_untouched();
         self.assert_no_left_overs();
@@ -94,7 +94,7 @@ pub(crate) fn is_root() -> bool {
     rustix::process::geteuid().is_root()
 }
 
-/// Runs what must not block.
+/// Runs something that must not block.
 pub(crate) fn promptly<T: Send + 'static>(run: impl FnOnce() -> T + Send + 'static) -> T {
     let (tell, told) = sync_channel(1);
     thread::spawn(move || tell.send(run()));

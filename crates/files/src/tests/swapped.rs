@@ -1,5 +1,5 @@
 //! A directory swapped for a link that leaves, 10,000 times and more, by a second thread, during
-//! every operation: none gets out.
+//! every operation: none escapes.
 
 use std::{
     fs,
@@ -31,7 +31,7 @@ impl Swapping {
             "link",
             project.outside().strip_prefix("/").map_or_else(
                 |_| unreachable!(),
-                // Many steps up, so that it is no absolute link that the text alone gives away.
+                // Many steps up: an absolute link could be refused by its text alone.
                 |rest| std::path::Path::new("../../../../../../../..").join(rest),
             ),
         );
@@ -56,8 +56,8 @@ impl Swapping {
     }
 }
 
-/// Tries so often, and on until as many swaps were made; some must have gone well and some must
-/// have been refused, or nothing was tried.
+/// Tries at least this often, and on until as many swaps were made. Some must have succeeded and some
+/// must have been refused, or the test proves nothing.
 fn race(project: &Project, mut attempt: impl FnMut(usize) -> Result<(), FileError>) {
     let swapping = Swapping::start(project);
     let (mut well, mut refused, mut tries) = (0, 0, 0);
@@ -102,7 +102,7 @@ fn a_file_swapped_for_a_link_is_never_written_through() {
     let project = Project::new();
     project.file("plain/f", "inside");
     let swapping = Swapping::start(&project);
-    // What the name leads to is swapped here, not a directory on the way.
+    // Here the target of the name is swapped, not a directory on the way.
     for n in 0..TRIES {
         match write::text(&project.root, &path("door"), &n.to_string(), None) {
             Err(FileError::Escapes | FileError::IsADirectory | FileError::Busy) => {}

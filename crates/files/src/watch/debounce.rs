@@ -1,37 +1,34 @@
-//! When a tick is due: after a while of quiet, and under constant change now and then.
+//! When a tick is due: after a quiet time, and at intervals under constant change.
 
 use std::time::Duration;
 
 use tokio::time::Instant;
 
-/// How long it has to be quiet before a tick, and how far ticks are apart at least.
+/// The quiet time before a tick, and the least time between ticks.
 const QUIET: Duration = Duration::from_millis(300);
-/// How long a change waits for quiet at most.
+/// The longest that a change waits for quiet.
 const MOST: Duration = Duration::from_secs(1);
 
-/// Changes that no tick has told yet.
+/// Changes that await a tick.
 #[derive(Debug, Default)]
 pub(super) struct Debounce {
-    /// The first of them, and the last.
+    /// When the first and the last of them happened.
     pending: Option<(Instant, Instant)>,
     ticked: Option<Instant>,
 }
 
 impl Debounce {
-    /// Something changed.
     pub(super) fn note(&mut self, now: Instant) {
         let first = self.pending.map_or(now, |(first, _)| first);
         self.pending = Some((first, now));
     }
 
-    /// When the next tick is due, if one is.
     pub(super) fn due(&self) -> Option<Instant> {
         let (first, last) = self.pending?;
         let due = (last + QUIET).min(first + MOST);
         Some(self.ticked.map_or(due, |ticked| due.max(ticked + QUIET)))
     }
 
-    /// The tick is told.
     pub(super) fn tick(&mut self, now: Instant) {
         self.pending = None;
         self.ticked = Some(now);

@@ -1,15 +1,15 @@
 //! A tick when something under a root has changed, without saying what.
 //!
-//! Directories are watched one by one, those that git ignores not at all. Where there are too many
-//! (for one watch, for all, or for the kernel), or the root is gone for a while, the tree is looked
-//! through every few seconds instead. A watch ends when it is dropped.
+//! Directories are watched one by one, except for those that git ignores. If there are too many
+//! (for one watch, for all, or for the kernel), or the root is missing, the tree is scanned
+//! every few seconds instead. A watch ends when it is dropped.
 //!
 //! - `debounce`: when a tick is due; pure
 //! - `worker`: the thread of a watch, which watches or polls
-//! - `tree`: directories that are watched
+//! - `tree`: the watched directories
 //! - `rules`: what git ignores, and where its own files are
-//! - `poll`: a tree looked through
-//! - `total`: how many directories all watches have together
+//! - `poll`: a scan of a tree
+//! - `total`: the bound on the directories of all watches
 
 mod debounce;
 mod poll;
@@ -30,20 +30,20 @@ use tokio::{
 pub use self::total::Watches;
 use self::{debounce::Debounce, worker::Handle};
 
-/// How long [`Watch::start`] waits for the directories to be watched, of a large tree, before it
-/// goes on without; the first tick comes when they are.
+/// How long [`Watch::start`] waits until the directories of a large tree are watched, before it
+/// returns anyway; the first tick comes when they are.
 const START: Duration = Duration::from_secs(5);
 
-/// How much one watch may take.
+/// The limits of one watch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limits {
-    /// How many directories it may watch, before it polls instead.
+    /// The most directories that it watches. With more it polls.
     pub directories: usize,
-    /// How many entries are looked at in one polling.
+    /// The most entries of one scan.
     pub polled: usize,
-    /// How long it waits between two pollings, at least.
+    /// The shortest wait between two scans.
     pub poll_every: Duration,
-    /// How long at most, where one takes long.
+    /// The longest wait, when scans are slow.
     pub poll_at_most: Duration,
 }
 
@@ -58,19 +58,19 @@ impl Default for Limits {
     }
 }
 
-/// How a watch finds out.
+/// How a watch learns of changes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Means {
-    /// The kernel tells it.
+    /// The kernel reports them.
     Watching,
-    /// It looks every few seconds.
+    /// It scans every few seconds.
     Polling,
 }
 
 /// Why there is no watch.
 #[derive(Debug, thiserror::Error)]
 pub enum WatchError {
-    /// The root is not there, or is no directory.
+    /// The root is missing, or is not a directory.
     #[error("the project's directory cannot be watched: {0}")]
     Root(#[source] io::Error),
     /// No thread could be started.
@@ -81,32 +81,32 @@ pub enum WatchError {
     Ended,
 }
 
-/// All that a watch does, for a thread of its own. It may take as long as the watch.
+/// The work of a watch, for a thread of its own. It runs as long as the watch.
 pub type Work = Box<dyn FnOnce() + Send>;
 
-/// What the thread tells: how often something changed, and how it finds out.
+/// The report of the thread: the number of changes, and how it learns of them.
 #[derive(Debug, Clone, Copy)]
-struct Seen {
+struct WatchReport {
     changes: u64,
     means: Means,
 }
 
-/// One subscription to one root. Dropping it ends it.
+/// A subscription to one root. Dropping it ends the watch.
 #[derive(Debug)]
 pub struct Watch {
-    seen: watch::Receiver<Seen>,
+    seen: watch::Receiver<WatchReport>,
     debounce: Debounce,
     ended: bool,
     _thread: Handle,
 }
 
 impl Watch {
-    /// Watches a directory. When this returns, changes are seen from now on (in a very large tree,
-    /// from a moment later on, which a tick then says).
+    /// Watches a directory. Changes are seen from the return of this call on (in a very large tree,
+    /// from a little later on, and then a tick tells so).
     ///
     /// # Errors
     ///
-    /// [`WatchError`]. That there are too many directories is none: they are polled.
+    /// [`WatchError`]. Too many directories are no error: they are polled.
     pub async fn start(
         root: &Path,
         limits: Limits,
@@ -117,8 +117,8 @@ impl Watch {
         Self::start_on(root, limits, watches, begin).await
     }
 
-    /// The same on a thread that `begin` makes, which need not have this process's rights: what it
-    /// may not read is neither watched nor told.
+    /// The same on a thread that `begin` starts, possibly with fewer rights than this process. What it
+    /// may not read is not watched.
     ///
     /// # Errors
     ///
@@ -129,25 +129,25 @@ impl Watch {
         watches: &Arc<Watches>,
         begin: impl FnOnce(Work) -> io::Result<()>,
     ) -> Result<Self, WatchError> {
-        let (tell, seen) = watch::channel(Seen { changes: 0, means: Means::Polling });
+        let (tell, seen) = watch::channel(WatchReport { changes: 0, means: Means::Polling });
         let (ready, is_ready) = oneshot::channel();
         let (thread, work) = worker::new(root.to_owned(), limits, watches.clone(), tell, ready);
         begin(work).map_err(WatchError::Thread)?;
-        // When it is late, the thread goes on, and its ending is told by `changed`.
+        // If it is late, the thread goes on. `changed` reports it if the thread ends.
         if let Ok(told) = timeout(START, is_ready).await {
             told.map_err(|_| WatchError::Ended)??;
         }
         Ok(Self { seen, debounce: Debounce::default(), ended: false, _thread: thread })
     }
 
-    /// How this watch finds out at present.
+    /// How this watch currently learns of changes.
     #[must_use]
     pub fn means(&self) -> Means {
         self.seen.borrow().means
     }
 
     /// Waits until something has changed, and then for 300 ms of quiet; under constant change for
-    /// a second at most. None: the watch has ended. May be dropped and called again at any time.
+    /// a second at most. `None`: the watch has ended. The call may be dropped and repeated at any time.
     pub async fn changed(&mut self) -> Option<()> {
         loop {
             let due = self.debounce.due();

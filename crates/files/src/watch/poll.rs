@@ -1,4 +1,4 @@
-//! A tree looked through: a number that differs when something in it has changed.
+//! A scan of a tree: its result is a number that differs after a change.
 
 use std::{
     fs::Metadata,
@@ -9,13 +9,13 @@ use std::{
 
 use super::rules::{self, Rules};
 
-/// Looks through a tree, at so many entries at most. None: the root is not there.
+/// Scans at most `most` entries of a tree. `None`: the root is missing.
 pub(super) fn fingerprint(root: &Path, most: usize) -> Option<u64> {
     let entries = Rules::of(root).walk(root).take(most).map(|entry| {
         let meta = entry.metadata();
         of(entry.path(), meta.ok().as_ref())
     });
-    // A sum, for directories are not read in any order.
+    // A sum, since directories have no fixed order.
     let files = entries.fold(0, u64::wrapping_add);
     let git = rules::git_dir(root).map_or(0, |dir| repository(&dir));
     root.is_dir().then(|| files.wrapping_add(git))

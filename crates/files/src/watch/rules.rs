@@ -1,7 +1,7 @@
 //! What git ignores, and where its own files are.
 //!
-//! Who writes in a project writes its rules, too. So they are read as git reads them, without following
-//! links, and no more of them than a person writes.
+//! Anybody who writes to a project can write its rules. So they are read as git reads them: without following
+//! links, and only up to the size that a person would write.
 
 use std::{
     collections::BTreeMap,
@@ -16,7 +16,7 @@ use ignore::{
 
 use crate::regular;
 
-/// The files in git's own directory whose change is one of the repository.
+/// The files in git's own directory whose change is a change of the repository.
 const TELLING: [&str; 7] = [
     "HEAD",
     "index",
@@ -24,36 +24,35 @@ const TELLING: [&str; 7] = [
     "ORIG_HEAD",
     "FETCH_HEAD",
     "MERGE_HEAD",
-    // Written by every commit, also by one of nothing.
+    // Every commit writes it, even an empty one.
     "COMMIT_EDITMSG",
 ];
-/// The longest file that says where git's directory is.
+/// The longest `.git` file that points to git's directory.
 const POINTER_MAX: u64 = 8 << 10;
-/// The name of a file of rules.
 const RULES: &str = ".gitignore";
-/// The longest file of rules that is obeyed, and how much all of a tree's may have, in bytes.
+/// The longest file of rules that counts, and the bound for all of a tree, in bytes.
 const RULES_MAX: u64 = 64 << 10;
 const RULES_IN_ALL: u64 = 256 << 10;
 
 /// What git ignores below a root: by `.gitignore` files, also without a repository; by those above it
 /// in its repository, the repository's excludes and the user's. Clones share what they have read.
 #[derive(Clone)]
-pub(super) struct Rules(Arc<Mutex<Known>>);
+pub(super) struct Rules(Arc<Mutex<KnownRules>>);
 
-struct Known {
+struct KnownRules {
     root: PathBuf,
-    /// Those that are not below the root, the nearest first.
+    /// The rules from outside the root, the nearest first.
     above: Vec<Gitignore>,
-    /// Those of each directory that was asked about, and how long they are, in bytes.
+    /// The rules of each directory so far, and their size in bytes.
     below: BTreeMap<PathBuf, (Gitignore, u64)>,
-    /// How many bytes of rules may still be read.
+    /// The bytes of rules that may still be read.
     left: u64,
 }
 
 impl Rules {
     pub(super) fn of(root: &Path) -> Self {
         let (root, below) = (root.to_owned(), BTreeMap::new());
-        let mut known = Known { root, above: Vec::new(), below, left: RULES_IN_ALL };
+        let mut known = KnownRules { root, above: Vec::new(), below, left: RULES_IN_ALL };
         known.read_above();
         Self(Arc::new(Mutex::new(known)))
     }
@@ -63,7 +62,7 @@ impl Rules {
         self.lock().ignore(path, is_dir)
     }
 
-    /// Forgets what was read at a path and below it, which counts no more either.
+    /// Forgets the rules at a path and below it, and frees their share of the bound.
     pub(super) fn forget(&self, path: &Path) {
         let known = &mut *self.lock();
         let from = known.below.range(path.to_owned()..).map(|(dir, _)| dir);
@@ -73,7 +72,7 @@ impl Rules {
         }
     }
 
-    /// Walks a directory and what is in it, as far as git does not ignore it. Links are not followed.
+    /// Walks a directory and everything in it that git does not ignore. Links are not followed.
     pub(super) fn walk(&self, dir: &Path) -> impl Iterator<Item = DirEntry> + use<> {
         let rules = self.clone();
         let mut walk = WalkBuilder::new(dir);
@@ -85,12 +84,12 @@ impl Rules {
         walk.build().flatten()
     }
 
-    fn lock(&self) -> MutexGuard<'_, Known> {
+    fn lock(&self) -> MutexGuard<'_, KnownRules> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl Known {
+impl KnownRules {
     fn ignore(&mut self, path: &Path, is_dir: bool) -> bool {
         let dirs = path.ancestors().skip(1).take_while(|dir| dir.starts_with(&self.root));
         for dir in dirs.map(Path::to_owned).collect::<Vec<_>>() {
@@ -124,11 +123,11 @@ impl Known {
             let rules = self.read(top, &repository.common().join("info/exclude"));
             self.above.push(rules);
         }
-        // The user's own, who is trusted.
+        // The user's own file, which is trusted.
         self.above.push(GitignoreBuilder::new(top).build_global().0);
     }
 
-    /// Reads the rules in a file, for what is below a directory. None that can be read are none.
+    /// Reads the rules in a file, for a directory and below. An unreadable file has no rules.
     fn read(&mut self, dir: &Path, file: &Path) -> Gitignore {
         let Some(text) = regular::small(file, RULES_MAX.min(self.left)) else {
             return Gitignore::empty();
@@ -136,7 +135,7 @@ impl Known {
         self.left -= text.len() as u64;
         let mut rules = GitignoreBuilder::new(dir);
         for line in text.trim_start_matches('\u{feff}').lines() {
-            // One that makes no sense is none, as for git.
+            // An invalid rule is skipped, as git does.
             let _nonsense = rules.add_line(None, line);
         }
         rules.build().unwrap_or_else(|_| Gitignore::empty())
@@ -145,9 +144,7 @@ impl Known {
 
 /// The repository that a root is in.
 struct Repository {
-    /// Its work tree.
     top: PathBuf,
-    /// The directory of git's own files.
     git_dir: PathBuf,
 }
 
@@ -159,30 +156,30 @@ impl Repository {
         if git.is_dir() {
             return Some(Self { top, git_dir: git });
         }
-        // Of a linked work tree or a submodule, a file that says where.
+        // A linked work tree and a submodule have a file here that points to the directory.
         let pointer = regular::small(&git, POINTER_MAX)?;
         let git_dir = top.join(pointer.strip_prefix("gitdir:")?.trim());
         git_dir.is_dir().then_some(Self { top, git_dir })
     }
 
-    /// The directory that linked work trees have in common.
+    /// The directory that linked work trees share.
     fn common(&self) -> PathBuf {
         let said = regular::small(&self.git_dir.join("commondir"), POINTER_MAX);
         said.map_or_else(|| self.git_dir.clone(), |dir| self.git_dir.join(dir.trim()))
     }
 }
 
-/// The directory of git's own files, of the repository that a root is in.
+/// The directory of git's own files, for the repository of a root.
 pub(super) fn git_dir(root: &Path) -> Option<PathBuf> {
     Repository::of(root).map(|repository| repository.git_dir)
 }
 
-/// Whether a path in git's own directory is one whose change matters.
+/// Whether a change of this path in git's own directory matters.
 pub(super) fn is_telling(path: &Path) -> bool {
     path.file_name().is_some_and(|name| TELLING.iter().any(|telling| name == *telling))
 }
 
-/// All of them.
+/// The paths in git's own directory whose change matters.
 pub(super) fn telling(git_dir: &Path) -> impl Iterator<Item = PathBuf> {
     TELLING.iter().map(|name| git_dir.join(name))
 }
@@ -194,7 +191,7 @@ mod tests {
     use super::*;
     use crate::tests::{Project, promptly};
 
-    /// The names of all that is not ignored, in order.
+    /// The names of all entries that are not ignored, in order.
     fn walked(project: &Project) -> Vec<String> {
         let root = project.root.path().to_owned();
         let mut names: Vec<_> = promptly(move || {
@@ -221,7 +218,7 @@ mod tests {
     }
 
     #[test]
-    fn without_a_repository_what_is_above_the_root_is_not_asked() {
+    fn rules_above_the_root_do_not_count_without_a_repository() {
         let project = Project::new();
         fs::write(project.outside().parent().unwrap().join(RULES), "*\n").unwrap();
         project.file("f", "");
@@ -234,7 +231,7 @@ mod tests {
         for name in ["link", "pipe", "large", "good"] {
             project.file(&format!("{name}/f"), "");
         }
-        // Read by its lines, it would fill the memory.
+        // Reading it line by line would fill the memory.
         project.link(&format!("link/{RULES}"), "/dev/zero");
         let pipe = project.at("pipe").join(RULES);
         let (kind, mode) = (rustix::fs::FileType::Fifo, rustix::fs::Mode::RWXU);
@@ -246,7 +243,7 @@ mod tests {
     }
 
     #[test]
-    fn of_all_files_of_rules_together_no_more_is_read_than_the_bound() {
+    fn the_rules_of_a_tree_are_read_up_to_a_bound() {
         let project = Project::new();
         let rules = format!("f\n{}", "# nothing\n".repeat(6000));
         for number in 0..8 {

@@ -14,7 +14,7 @@ use tokio::time::timeout;
 use super::*;
 
 const LONG: Duration = Duration::from_secs(20);
-/// Longer than anything that is going to be told would take.
+/// Longer than any tick would take to come.
 const SILENCE: Duration = Duration::from_millis(900);
 
 struct Watched {
@@ -49,7 +49,7 @@ impl Watched {
         assert_eq!(timeout(LONG, self.watch.changed()).await.expect("no tick came"), Some(()));
     }
 
-    /// One tick, and what follows from it.
+    /// Waits for a tick and those that follow from it.
     async fn ticks(&mut self) {
         self.tick().await;
         while timeout(SILENCE, self.watch.changed()).await.is_ok() {}
@@ -109,7 +109,7 @@ async fn directories_that_come_are_watched_with_all_that_is_in_them() {
 }
 
 #[tokio::test]
-async fn what_git_ignores_is_not_watched_and_not_told() {
+async fn ignored_paths_are_neither_watched_nor_reported() {
     let prepare = |dir: &Path| {
         fs::write(dir.join(".gitignore"), "target/\n*.log\n!keep.log\n").unwrap();
         (0..30).for_each(|n| write(dir, &format!("target/{n}/f")));
@@ -203,7 +203,7 @@ async fn too_many_directories_for_one_watch_are_polled() {
 }
 
 #[tokio::test]
-async fn when_directories_become_too_many_they_are_polled() {
+async fn a_tree_with_too_many_directories_is_polled() {
     let limits = Limits { directories: 5, ..Limits::default() };
     let mut watched = Watched::with(limits, Watches::default(), |_| {}).await;
     assert_eq!(watched.watch.means(), Means::Watching);
@@ -258,7 +258,7 @@ async fn constant_change_is_told_now_and_then() {
 #[tokio::test]
 async fn a_flood_that_the_kernel_cannot_keep_is_looked_through_again() {
     let mut watched = Watched::new(|_| {}).await;
-    // Far more events than wait anywhere, and directories among them whose own are lost.
+    // Far more events than any queue holds, with directories among them whose own events are lost.
     for n in 0..3000 {
         watched.write(&format!("d{}/f{n}", n % 50));
         fs::rename(watched.at(&format!("d{}/f{n}", n % 50)), watched.at("moved")).unwrap();
@@ -340,11 +340,11 @@ async fn a_dropped_watch_gives_everything_back() {
     }
 }
 
-/// Says to the process of its own that it is one.
+/// Set in the process with few watches.
 const LIMITED: &str = "WARREN_FILES_FEW_WATCHES";
 
 #[test]
-fn where_the_kernel_gives_no_more_watches_the_tree_is_polled() {
+fn a_tree_is_polled_when_the_kernel_gives_no_more_watches() {
     // In a user namespace the limit can be lowered for one process.
     let script = r#"echo 3 > /proc/sys/user/max_inotify_watches || exit 77
         exec "$0" --exact watch::tests::limited --nocapture"#;
@@ -363,7 +363,7 @@ fn where_the_kernel_gives_no_more_watches_the_tree_is_polled() {
     println!("no namespace with a limit of its own here: {complaint}");
 }
 
-/// Does nothing unless it is that process.
+/// Does nothing unless this is that process.
 #[tokio::test]
 async fn limited() {
     if env::var_os(LIMITED).is_none() {

@@ -1,4 +1,4 @@
-//! How many directories all watches of a daemon have together. The kernel's limit is one for all
+//! The bound on the directories of all watches of a daemon. The kernel has one limit for all
 //! programs of a user.
 
 use std::sync::{
@@ -6,10 +6,10 @@ use std::sync::{
     atomic::{AtomicUsize, Ordering},
 };
 
-/// How many there may be unless said otherwise.
+/// The default.
 const TOTAL: usize = 32_768;
 
-/// What all watches share. One for a daemon.
+/// The bound that all watches share. One for each daemon.
 #[derive(Debug)]
 pub struct Watches {
     total: usize,
@@ -17,13 +17,13 @@ pub struct Watches {
 }
 
 impl Watches {
-    /// For so many directories in all.
+    /// A bound of this many directories.
     #[must_use]
     pub fn new(total: usize) -> Self {
         Self { total, used: AtomicUsize::new(0) }
     }
 
-    /// How many are watched now.
+    /// The number of watched directories.
     #[must_use]
     pub fn used(&self) -> usize {
         self.used.load(Ordering::Relaxed)
@@ -36,19 +36,19 @@ impl Default for Watches {
     }
 }
 
-/// What one watch has taken of it. Given back when dropped.
+/// The share of one watch. Given back when dropped.
 #[derive(Debug)]
-pub(super) struct Taken {
+pub(super) struct WatchQuota {
     of: Arc<Watches>,
     count: usize,
 }
 
-impl Taken {
+impl WatchQuota {
     pub(super) fn none(of: Arc<Watches>) -> Self {
         Self { of, count: 0 }
     }
 
-    /// Takes one, if there is one left.
+    /// Takes one more, if one is left.
     pub(super) fn one(&mut self) -> bool {
         let total = self.of.total;
         let more = |used: usize| (used < total).then_some(used + 1);
@@ -57,7 +57,7 @@ impl Taken {
         took
     }
 
-    /// Gives so many back.
+    /// Gives some back.
     pub(super) fn give(&mut self, count: usize) {
         let count = count.min(self.count);
         self.count -= count;
@@ -65,7 +65,7 @@ impl Taken {
     }
 }
 
-impl Drop for Taken {
+impl Drop for WatchQuota {
     fn drop(&mut self) {
         self.give(self.count);
     }
@@ -78,8 +78,8 @@ mod tests {
     #[test]
     fn the_total_is_shared_and_given_back() {
         let watches = Arc::new(Watches::new(3));
-        let mut one = Taken::none(watches.clone());
-        let mut other = Taken::none(watches.clone());
+        let mut one = WatchQuota::none(watches.clone());
+        let mut other = WatchQuota::none(watches.clone());
         assert!(one.one() && one.one() && other.one());
         assert!(!other.one());
         one.give(1);

@@ -1,4 +1,4 @@
-//! Directories that are watched.
+//! The watched directories.
 
 use std::{
     collections::BTreeSet,
@@ -13,42 +13,40 @@ use notify::{
 
 use super::{
     rules::{self, Rules},
-    total::Taken,
+    total::WatchQuota,
 };
 
-/// Why a tree cannot be watched, or not any longer as it is.
+/// Why a tree cannot be watched, or has to be watched afresh.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Trouble {
     /// There are too many directories, or the kernel gives no more watches.
     Full,
     /// The root is gone.
     Gone,
-    /// What is ignored has changed, or the repository came or went: begin again.
+    /// The ignored paths have changed, or the repository appeared or disappeared: begin again.
     Changed,
 }
 
-/// A tree whose directories are watched, but for those that git ignores.
+/// A tree whose directories are watched, except for those that git ignores.
 pub(super) struct Tree {
     root: PathBuf,
     git_dir: Option<PathBuf>,
     rules: Rules,
     watcher: RecommendedWatcher,
     watched: BTreeSet<PathBuf>,
-    taken: Taken,
+    taken: WatchQuota,
     most: usize,
-    /// That nobody wants it any more.
     stop: Stop,
 }
 
-/// Whether to go on no longer.
+/// Whether the owner has left.
 pub(super) type Stop = Box<dyn Fn() -> bool + Send>;
 
 impl Tree {
-    /// Watches all of a tree.
     pub(super) fn watch(
         root: &Path,
         most: usize,
-        taken: Taken,
+        taken: WatchQuota,
         stop: Stop,
         handler: impl EventHandler,
     ) -> Result<Self, Trouble> {
@@ -71,7 +69,7 @@ impl Tree {
         if self.watched.contains(&self.root) { Ok(()) } else { Err(Trouble::Gone) }
     }
 
-    /// Takes in what the kernel tells, and says whether it is a change for others.
+    /// Handles an event of the kernel. Returns whether it is a change to report.
     pub(super) fn take_in(&mut self, event: &Event) -> Result<bool, Trouble> {
         let mut matters = false;
         for path in &event.paths {
@@ -105,22 +103,22 @@ impl Tree {
     fn take_in_entry(&mut self, path: &Path, names: bool) -> Result<bool, Trouble> {
         let meta = path.symlink_metadata().ok();
         let is_dir = meta.as_ref().is_some_and(std::fs::Metadata::is_dir);
-        // What is gone may have been either.
+        // The event does not tell whether a removed entry was a directory.
         let ignored =
             (meta.is_none() && self.rules.ignore(path, true)) || self.rules.ignore(path, is_dir);
         if names && !is_dir {
             self.remove_below(path);
         }
         if names && is_dir && !ignored {
-            // It may be another one by the same name, whose watch is not this one's.
+            // A new directory may have the name of the old one; the old watch would not see it.
             self.remove_below(path);
             self.add_below(path)?;
         }
         Ok(!ignored)
     }
 
-    /// Watches a directory and those in it. Each is watched before it is read, so that what comes
-    /// while it is read is told or read.
+    /// Watches a directory and those in it. Each is watched before it is read, so that an entry created
+    /// meanwhile is reported or read.
     fn add_below(&mut self, dir: &Path) -> Result<(), Trouble> {
         for entry in self.rules.walk(dir) {
             if (self.stop)() {
@@ -146,7 +144,7 @@ impl Tree {
                 Ok(())
             }
             Err(error) if is_full(&error) => Err(Trouble::Full),
-            // It is gone again, or may not be read.
+            // It is already gone, or may not be read.
             Err(_) => {
                 self.taken.give(1);
                 Ok(())
@@ -154,13 +152,12 @@ impl Tree {
         }
     }
 
-    /// Forgets a path and what was below it.
     fn remove_below(&mut self, path: &Path) {
         self.rules.forget(path);
         let from = self.watched.range(path.to_owned()..);
         let gone: Vec<PathBuf> = from.take_while(|dir| dir.starts_with(path)).cloned().collect();
         for dir in &gone {
-            // The kernel has mostly done so itself.
+            // Usually the kernel has already removed the watch.
             let _ = self.watcher.unwatch(dir);
             self.watched.remove(dir);
         }
@@ -168,7 +165,7 @@ impl Tree {
     }
 }
 
-/// Whether something came, went or was renamed, and not only what is in it changed.
+/// Whether an entry was created, removed or renamed, as opposed to changed in content.
 fn is_about_names(kind: EventKind) -> bool {
     match kind {
         EventKind::Create(CreateKind::File) | EventKind::Modify(ModifyKind::Data(_)) => false,

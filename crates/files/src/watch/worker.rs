@@ -15,34 +15,32 @@ use notify::{Event, EventKind};
 use tokio::sync::{oneshot, watch};
 
 use super::{
-    Limits, Means, Seen, WatchError, Work,
+    Limits, Means, WatchError, WatchReport, Work,
     poll::fingerprint,
-    total::{Taken, Watches},
+    total::{WatchQuota, Watches},
     tree::{Tree, Trouble},
 };
 
-/// How many events may wait. When more come, the tree is looked through again.
+/// The most events that wait. After more, the tree is scanned again.
 const WAITING: usize = 1024;
-/// How long it may take until a lost event is noticed that nothing followed.
+/// How soon a lost event is noticed when no other follows.
 const NOTICE: Duration = Duration::from_secs(1);
-/// How long a tree is left alone at least before all of it is watched anew.
+/// The shortest time before a whole tree is watched afresh.
 const AGAIN: Duration = Duration::from_millis(500);
 
-/// What the thread is told.
 enum Signal {
     Event(Event),
     Stop,
 }
 
-/// What thread, watcher and owner share.
+/// Shared by thread, watcher and owner.
 #[derive(Debug, Default)]
 struct Shared {
     stop: AtomicBool,
-    /// Events were lost.
     lost: AtomicBool,
 }
 
-/// The owner's end. Dropped, it ends the thread.
+/// The owner's end. Dropping it ends the thread.
 #[derive(Debug)]
 pub(super) struct Handle {
     signals: SyncSender<Signal>,
@@ -57,16 +55,16 @@ impl Drop for Handle {
     }
 }
 
-/// Who waits for the directories to be watched, or for why they are not.
+/// Resolved when the directories are watched, or cannot be.
 pub(super) type Ready = oneshot::Sender<Result<(), WatchError>>;
 
-/// What the thread is to do, and the owner's end of it. `ready` is told when the directories are
+/// The work of the thread, and the owner's end. `ready` is resolved when the directories are
 /// watched.
 pub(super) fn new(
     root: PathBuf,
     limits: Limits,
     watches: Arc<Watches>,
-    tell: watch::Sender<Seen>,
+    tell: watch::Sender<WatchReport>,
     ready: Ready,
 ) -> (Handle, Work) {
     let (signals, inbox) = sync_channel(WAITING);
@@ -80,14 +78,14 @@ struct Worker {
     root: PathBuf,
     limits: Limits,
     watches: Arc<Watches>,
-    tell: watch::Sender<Seen>,
+    tell: watch::Sender<WatchReport>,
     ready: Option<Ready>,
     signals: SyncSender<Signal>,
     inbox: Receiver<Signal>,
     shared: Arc<Shared>,
 }
 
-/// That the owner has left.
+/// The owner has left.
 struct Stopped;
 
 impl Worker {
@@ -102,10 +100,10 @@ impl Worker {
         while self.round().is_ok() {}
     }
 
-    /// Watches until it has to begin again, or polls until it may.
+    /// Watches until it has to begin again, or polls until watching is possible.
     fn round(&mut self) -> Result<(), Stopped> {
         self.shared.lost.store(false, Ordering::Release);
-        let taken = Taken::none(self.watches.clone());
+        let taken = WatchQuota::none(self.watches.clone());
         let shared = self.shared.clone();
         let stop = Box::new(move || shared.stop.load(Ordering::Acquire));
         let tree = Tree::watch(&self.root, self.limits.directories, taken, stop, self.handler());
@@ -120,12 +118,12 @@ impl Worker {
         self.poll(trouble)
     }
 
-    /// Runs on the watcher's own thread, and never waits.
+    /// Runs on the watcher's own thread, so it never waits.
     fn handler(&self) -> impl Fn(notify::Result<Event>) + Send + 'static {
         let (signals, shared) = (self.signals.clone(), self.shared.clone());
         move |event| {
             let lost = match event {
-                // Somebody only looked.
+                // Reading a file changes nothing.
                 Ok(Event { kind: EventKind::Access(_), .. }) => false,
                 Ok(event) if event.need_rescan() => true,
                 Ok(event) => signals.try_send(Signal::Event(event)).is_err(),
@@ -154,7 +152,7 @@ impl Worker {
         }
     }
 
-    /// Waits for a signal, and takes in all that wait with it.
+    /// Waits for a signal, and handles all that are queued.
     fn take_in(&self, tree: &mut Tree) -> Result<bool, Trouble> {
         let mut matters = false;
         let mut next = self.inbox.recv_timeout(NOTICE).ok();
@@ -168,7 +166,7 @@ impl Worker {
         Ok(matters)
     }
 
-    /// Looks through the tree every few seconds; when the root was gone, until it is back.
+    /// Scans the tree every few seconds; if the root is missing, until it is back.
     fn poll(&mut self, trouble: Trouble) -> Result<(), Stopped> {
         tracing::debug!(root = %self.root.display(), ?trouble, "polled instead of watched");
         let mut before = fingerprint(&self.root, self.limits.polled);
@@ -185,12 +183,12 @@ impl Worker {
                 self.told();
             }
             before = now;
-            // A tenth of the time at most goes into looking.
+            // At most a tenth of the time goes into scans.
             wait = (began.elapsed() * 10).clamp(self.limits.poll_every, self.limits.poll_at_most);
         }
     }
 
-    /// Waits, and forgets what is told meanwhile.
+    /// Waits, and drops the signals of that time.
     fn pause(&self, time: Duration) -> Result<(), Stopped> {
         let until = Instant::now() + time;
         loop {
@@ -217,7 +215,7 @@ impl Worker {
             seen.means = means;
             false
         });
-        // Who waits for it has missed nothing. Others may have, while nobody watched.
+        // The first start has missed nothing. Later ones have: nobody watched in between.
         let waited_for = self.ready.take().is_some_and(|ready| ready.send(Ok(())).is_ok());
         if !waited_for {
             self.told();
@@ -225,7 +223,7 @@ impl Worker {
     }
 }
 
-/// Where a directory that can be read really is.
+/// The real path of a directory that can be read.
 fn real(root: &Path) -> io::Result<PathBuf> {
     let root = fs::canonicalize(root)?;
     fs::read_dir(&root).map(|_| root)

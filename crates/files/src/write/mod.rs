@@ -1,14 +1,14 @@
 //! A text written atomically, unless it has changed since it was read.
 //!
-//! The new text goes into a file beside the old one, to the disk, and then takes its name: whoever
-//! reads sees the old text or the new one. Mode and owner stay. Other hard links keep the old text;
+//! The new text is written to a file beside the old one, synced, and renamed to it. So readers
+//! see the old text or the new one. Mode and owner stay. Other hard links keep the old text;
 //! access lists beyond the mode are not carried over. A link is written through, to the file inside
 //! of the root that it leads to.
 //!
-//! - `target`: where a path leads, through links
-//! - `temporary`: the file beside it
-//! - [`Unfinished`]: the list of them, for the next start after a kill
-//! - `turns`: our own writers of one file go one after the other
+//! - `target`: the file that a path leads to, through links
+//! - `temporary`: the new file beside it
+//! - [`Unfinished`]: the list of temporary files, for the start after a kill
+//! - `turns`: a queue for our own writers of one file
 
 mod target;
 mod temporary;
@@ -35,24 +35,24 @@ use crate::{
     path::RelPath,
     read::{digest, digest_of, within},
     regular,
-    root::{Identity, Place, Root},
+    root::{Identity, NameInDir, Root},
 };
 
-/// The largest file whose digest is told in a conflict, in bytes.
+/// The largest file whose digest a conflict contains, in bytes.
 pub const DIGESTED_MAX: u64 = 64 << 20;
-/// How often a write begins again when others change the file in between.
+/// How often a write is repeated because others changed the file meanwhile.
 const TRIES: usize = 8;
 
-/// Writes a text file and gives the digest of what is in it now.
+/// Writes a text file and returns the digest of its new content.
 ///
-/// With `base_sha256` the write is refused unless the file has that digest, until the very moment
-/// that the new text takes its place. Without, whatever is there is replaced, or a file is created
+/// With `base_sha256` the write is refused unless the file has that digest, up to the moment
+/// of the rename. Without it, any file is replaced, or a new one is created
 /// (mode 0644 as far as the umask lets it).
 ///
 /// # Errors
 ///
 /// [`FileError::Conflict`]; [`FileError::TooLarge`] over 1 MiB; [`FileError::Owner`];
-/// [`FileError::NoSpace`], and as for every path. The old file is as it was then.
+/// [`FileError::NoSpace`], and as for every path. After an error the old file is unchanged.
 pub fn text(
     root: &Root,
     path: &RelPath,
@@ -71,25 +71,24 @@ pub fn text(
     Err(FileError::Busy)
 }
 
-/// How one try ended.
 enum Attempt {
     Written,
-    /// Somebody else changed the file's name or content in between: look again.
+    /// Others changed the file's name or content meanwhile: try again.
     Disturbed,
 }
 
-fn attempt(place: &Place, content: &[u8], base: Option<&str>) -> Result<Attempt, FileError> {
+fn attempt(place: &NameInDir, content: &[u8], base: Option<&str>) -> Result<Attempt, FileError> {
     match place.stat_if_there()? {
         None if base.is_some() => Err(FileError::Conflict { current_sha256: None }),
         None => create(place, content),
-        Some(_) => match Old::open(place) {
+        Some(_) => match OldFile::open(place) {
             Err(FileError::NotFound) => Ok(Attempt::Disturbed),
             old => replace(place, content, base, old?),
         },
     }
 }
 
-fn create(place: &Place, content: &[u8]) -> Result<Attempt, FileError> {
+fn create(place: &NameInDir, content: &[u8]) -> Result<Attempt, FileError> {
     let mut beside = Temporary::create(place, PLAIN)?;
     beside.fill(content)?;
     match beside.publish(place.name()) {
@@ -99,10 +98,10 @@ fn create(place: &Place, content: &[u8]) -> Result<Attempt, FileError> {
 }
 
 fn replace(
-    place: &Place,
+    place: &NameInDir,
     content: &[u8],
     base: Option<&str>,
-    mut old: Old,
+    mut old: OldFile,
 ) -> Result<Attempt, FileError> {
     may_write(place)?;
     old.has_digest(base)?;
@@ -115,22 +114,22 @@ fn replace(
     Ok(Attempt::Written)
 }
 
-/// A file that may be replaced in its directory may still forbid to be written.
-fn may_write(place: &Place) -> Result<(), FileError> {
+/// A file in a writable directory can be replaced even if it is read-only. That is respected.
+fn may_write(place: &NameInDir) -> Result<(), FileError> {
     match accessat(place.dir(), place.name(), Access::WRITE_OK, AtFlags::EACCESS) {
         Err(Errno::INVAL | Errno::NOSYS) => Ok(()),
         other => other.map_err(doing("write it")),
     }
 }
 
-/// The file that is to be replaced, held open, so that it stays the one that was looked at.
-struct Old {
+/// The file to replace, held open, so that its identity stays valid.
+struct OldFile {
     file: File,
     stat: Stat,
 }
 
-impl Old {
-    fn open(place: &Place) -> Result<Self, FileError> {
+impl OldFile {
+    fn open(place: &NameInDir) -> Result<Self, FileError> {
         let (file, stat) = regular::open_place(place)?;
         Ok(Self { file, stat })
     }
@@ -144,8 +143,8 @@ impl Old {
         Err(FileError::Conflict { current_sha256: Some(current) })
     }
 
-    /// Whether the name still leads to this file, and (where that matters) to the same bytes.
-    fn is_still(&mut self, place: &Place, base: Option<&str>) -> Result<bool, FileError> {
+    /// Whether the name still leads to this file and, with a base, to the same bytes.
+    fn is_still(&mut self, place: &NameInDir, base: Option<&str>) -> Result<bool, FileError> {
         self.has_digest(base)?;
         let now = place.stat_if_there()?;
         Ok(now.is_some_and(|now| Identity::from(&now) == Identity::from(&self.stat)))

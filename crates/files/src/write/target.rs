@@ -1,4 +1,4 @@
-//! Where a path leads, through links, as a name in an opened directory.
+//! The file that a path leads to, through links, as a name in an opened directory.
 
 use std::os::fd::OwnedFd;
 
@@ -10,17 +10,17 @@ use rustix::{
 use crate::{
     error::FileError,
     path::RelPath,
-    root::{LOOK, Place, Root, kind},
+    root::{LOOK, NameInDir, Root, kind},
 };
 
-/// How many links may lead to each other. The kernel's own number.
+/// The most links in a row, as in the kernel.
 const MAX_LINKS: usize = 40;
 
-/// Finds the place of the file that a path leads to, or would.
+/// Finds the directory and name of the file that a path leads to, existing or not.
 ///
-/// The texts of links are only joined here; each time the kernel resolves the whole beneath the
-/// root. What is swapped in between may lead to another place inside, never outside.
-pub(super) fn find(root: &Root, path: &RelPath) -> Result<Place, FileError> {
+/// Only the texts of links are joined here; the kernel resolves each result beneath the
+/// root. A link swapped meanwhile may lead elsewhere inside, never outside.
+pub(super) fn find(root: &Root, path: &RelPath) -> Result<NameInDir, FileError> {
     let mut place = root.place(path)?;
     let mut text = path.as_str().to_owned();
     for _ in 0..MAX_LINKS {
@@ -36,8 +36,8 @@ pub(super) fn find(root: &Root, path: &RelPath) -> Result<Place, FileError> {
     Err(FileError::Links)
 }
 
-/// The text of a link. None: it is one no longer.
-fn link(place: &Place) -> Result<Option<String>, FileError> {
+/// The text of a link. `None`: it is no longer a link.
+fn link(place: &NameInDir) -> Result<Option<String>, FileError> {
     match readlinkat(place.dir(), place.name(), Vec::new()) {
         Err(Errno::INVAL) => Ok(None),
         Err(other) => Err(FileError::of("follow it", other)),
@@ -53,8 +53,8 @@ fn joined(path: &str, link: &str) -> Result<String, FileError> {
     if joined.len() > crate::path::PATH_MAX { Err(FileError::Links) } else { Ok(joined) }
 }
 
-/// The text may have `..` in it, which the kernel resolves; its last name must be a name.
-fn place_of(root: &Root, text: &str) -> Result<Place, FileError> {
+/// The text may contain `..`, which the kernel resolves; it must end in a plain name.
+fn place_of(root: &Root, text: &str) -> Result<NameInDir, FileError> {
     let (dir, name) = text.rsplit_once('/').unwrap_or(("", text));
     if matches!(name, "" | "." | "..") {
         return Err(FileError::IsADirectory);

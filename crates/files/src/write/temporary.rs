@@ -1,4 +1,4 @@
-//! A file that gets its name when it is whole, and is gone when it never gets one.
+//! A file that gets its name when it is complete, and is removed if it never gets one.
 
 use std::{
     ffi::{CStr, CString},
@@ -13,34 +13,33 @@ use rustix::{
     io::Errno,
 };
 
-use super::unfinished::{Noted, name};
+use super::unfinished::{NotedFile, name};
 use crate::{
     change::rename,
     error::{FileError, doing},
-    root::Place,
+    root::NameInDir,
 };
 
 /// The mode of a new file, as far as the umask lets it.
 pub(crate) const PLAIN: Mode = Mode::from_raw_mode(0o644);
-/// The mode of a file that gets another one before its name.
+/// The mode of a file until it gets its final one, before its name.
 pub(super) const PRIVATE: Mode = Mode::from_raw_mode(0o600);
-/// How often a name is drawn that is not taken.
+/// How often another name is drawn when one is taken.
 const DRAWS: usize = 8;
 
-/// A file beside the one that it is to be. Removed when dropped before it has its name.
+/// A new file in the directory of its final name. Removed if dropped before it has that name.
 #[derive(Debug)]
 pub(crate) struct Temporary<'a> {
     dir: BorrowedFd<'a>,
     name: CString,
     file: File,
     named: bool,
-    /// Struck from the list once the file has its name, or is gone.
-    noted: Option<Noted>,
+    /// Removed from the list once the file has its name or is gone.
+    noted: Option<NotedFile>,
 }
 
 impl<'a> Temporary<'a> {
-    /// Creates the file in the same directory as its final place.
-    pub(crate) fn create(place: &'a Place, mode: Mode) -> Result<Self, FileError> {
+    pub(crate) fn create(place: &'a NameInDir, mode: Mode) -> Result<Self, FileError> {
         let dir = place.dir();
         let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW;
         for _ in 0..DRAWS {
@@ -57,14 +56,14 @@ impl<'a> Temporary<'a> {
         Err(FileError::Busy)
     }
 
-    /// Writes all of it, to the disk.
+    /// Writes and syncs the content.
     pub(crate) fn fill(&mut self, bytes: &[u8]) -> Result<(), FileError> {
         self.write(bytes)?;
         self.sync()
     }
 
-    /// The same for what is to have the owner and the mode of another file. They come last, for a
-    /// write may take bits of the mode away.
+    /// The same with the owner and mode of another file. They are set last, since a
+    /// write may clear bits of the mode.
     pub(super) fn fill_like(&mut self, bytes: &[u8], old: &Stat) -> Result<(), FileError> {
         self.write(bytes)?;
         self.own_like(old)?;
@@ -92,21 +91,21 @@ impl<'a> Temporary<'a> {
         fchmod(&self.file, mode).map_err(doing("keep its mode"))
     }
 
-    /// Gives it a name that nothing has.
+    /// Gives it a free name.
     pub(crate) fn publish(mut self, name: &CStr) -> Result<(), FileError> {
         rename::exclusively(self.dir, &self.name, self.dir, name).map_err(doing("name it"))?;
         self.is_named();
         Ok(())
     }
 
-    /// Gives it a name, whatever has it.
+    /// Gives it a name, and replaces the file of that name.
     pub(super) fn replace(mut self, name: &CStr) -> Result<(), FileError> {
         rustix::fs::renameat(self.dir, &self.name, self.dir, name).map_err(doing("replace it"))?;
         self.is_named();
         Ok(())
     }
 
-    /// The name, too, is to outlive a loss of power. That it might not is no failure of the write.
+    /// Syncs the directory, so that the name survives a loss of power. An error is not one of the write.
     fn is_named(&mut self) {
         self.named = true;
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
@@ -122,7 +121,7 @@ impl Drop for Temporary<'_> {
             && let Err(errno) = unlinkat(self.dir, &self.name, AtFlags::empty())
         {
             tracing::warn!(name = ?self.name, %errno, "a temporary file could not be removed");
-            // It stays on the list, so that the next start finds it.
+            // It stays on the list, so that the next start removes it.
             std::mem::forget(self.noted.take());
         }
     }

@@ -71,7 +71,7 @@ fn mode_and_owner_stay() {
 }
 
 #[test]
-fn who_has_the_old_file_open_still_reads_the_old_text() {
+fn an_open_old_file_still_has_the_old_text() {
     let project = Project::new();
     project.file("f", "one");
     let mut open = fs::File::open(project.at("f")).unwrap();
@@ -117,7 +117,7 @@ fn a_link_that_leaves_or_goes_round_is_refused() {
 }
 
 #[test]
-fn what_cannot_be_written_is_said() {
+fn a_refused_write_names_the_reason() {
     let project = Project::new();
     fs::create_dir(project.at("dir")).unwrap();
     assert!(matches!(put(&project, "", "x", None), Err(FileError::IsRoot)));
@@ -152,7 +152,7 @@ fn a_file_too_large_to_digest_is_an_error_and_can_still_be_replaced() {
 }
 
 #[test]
-fn of_many_writers_with_one_base_one_writes() {
+fn one_of_many_writers_with_the_same_base_wins() {
     let project = Project::new();
     for round in 0..50 {
         project.file("f", "base");
@@ -173,12 +173,12 @@ fn of_many_writers_with_one_base_one_writes() {
 }
 
 #[test]
-fn what_others_write_while_the_new_text_is_written_is_noticed() {
+fn a_change_by_others_during_the_write_is_noticed() {
     let project = Project::new();
     project.file("f", "one");
     let base = digest(b"one");
     let place = target::find(&project.root, &path("f")).unwrap();
-    let mut old = Old::open(&place).unwrap();
+    let mut old = OldFile::open(&place).unwrap();
     assert!(old.is_still(&place, Some(&base)).unwrap());
     // In its place, with the same length.
     fs::write(project.at("f"), "eno").unwrap();

@@ -1,4 +1,4 @@
-//! Our own writers of one file go one after the other, so that of two with the same base the
+//! Our own writers of one file wait for each other. So of two with the same base, the
 //! second gets a conflict.
 
 use std::{
@@ -10,17 +10,17 @@ use rustix::fs::fstat;
 
 use crate::{
     error::{FileError, doing},
-    root::{Identity, Place},
+    root::{Identity, NameInDir},
 };
 
-/// Files share a lock by chance: a fixed number of them needs no map that grows.
+/// Files share locks by hash: a fixed number needs no growing map.
 const LOCKS: usize = 64;
 
 static TURNS: [Mutex<()>; LOCKS] = [const { Mutex::new(()) }; LOCKS];
 
-/// Waits for the file's turn. A writer does little under it: one file of at most 1 MiB, and the
-/// digest of another.
-pub(super) fn take(place: &Place) -> Result<MutexGuard<'static, ()>, FileError> {
+/// Waits for the file's turn. It is short: a writer writes at most 1 MiB, and computes the
+/// digest of one other file.
+pub(super) fn take(place: &NameInDir) -> Result<MutexGuard<'static, ()>, FileError> {
     let dir = fstat(place.dir()).map_err(doing("look at it"))?;
     let mut hasher = DefaultHasher::new();
     (Identity::from(&dir), place.name()).hash(&mut hasher);
@@ -29,6 +29,6 @@ pub(super) fn take(place: &Place) -> Result<MutexGuard<'static, ()>, FileError> 
         reason = "the remainder is below the number of locks"
     )]
     let index = (hasher.finish() % LOCKS as u64) as usize;
-    // It guards no data: a writer that panicked leaves nothing broken behind it.
+    // The lock guards no data, so a panicked writer has broken nothing.
     Ok(TURNS[index].lock().unwrap_or_else(PoisonError::into_inner))
 }

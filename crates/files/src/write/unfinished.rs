@@ -1,5 +1,5 @@
-//! A written list of the temporary files. After a kill, the server's next start finds what was left
-//! behind, and removes that and nothing else.
+//! A list of the temporary files on disk. After a kill, the next start finds the leftover files
+//! by it, and removes nothing else.
 //!
 //! The list is a file of slots, one for each file that is being written. It is kept open, so that
 //! threads with another user's rights can write to it too. It is never synced: it has to outlive the
@@ -24,20 +24,19 @@ use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags, fstat, openat, readlinkat
 
 use crate::root::{Identity, LOOK, kind, stat};
 
-/// How many files may be noted at the same time. A file that finds no slot is still written.
+/// The most files in the list at once. A file without a slot is still written.
 const SLOTS: usize = 128;
 /// The size of a slot, in bytes: a path, and the line before it.
 const SLOT: usize = 4096 + 256;
-/// How the names of temporary files begin, and how many digits follow.
+/// The beginning of the names of temporary files, and the number of digits after it.
 const PREFIX: &str = ".warren-";
 const DIGITS: usize = 32;
 
-/// The name of a temporary file with these bits.
 pub(super) fn name(bits: u128) -> String {
     format!("{PREFIX}{bits:032x}")
 }
 
-/// Whether a name is one of ours for temporary files.
+/// Whether a name has the form of our temporary files.
 pub(crate) fn is_temporary(name: &[u8]) -> bool {
     let digits = name.strip_prefix(PREFIX.as_bytes());
     let is_digit = |byte: &u8| matches!(byte, b'0'..=b'9' | b'a'..=b'f');
@@ -58,7 +57,7 @@ pub struct Left {
     record: Record,
 }
 
-/// Where a temporary file is, or was about to be.
+/// The location of a temporary file, written or about to be.
 #[derive(Debug, PartialEq, Eq)]
 struct Record {
     name: String,
@@ -101,11 +100,11 @@ impl Unfinished {
         removed.count()
     }
 
-    /// Notes a file that is about to be made, if there is a slot.
-    pub(super) fn note(self: &Arc<Self>, dir: BorrowedFd<'_>, name: &CStr) -> Option<Noted> {
+    /// Adds a file that is about to be created, if there is a slot.
+    pub(super) fn note(self: &Arc<Self>, dir: BorrowedFd<'_>, name: &CStr) -> Option<NotedFile> {
         let record = Record::of(dir, name)?;
         let slot = self.take()?;
-        let noted = Noted { list: Arc::clone(self), slot };
+        let noted = NotedFile { list: Arc::clone(self), slot };
         let written = self.list.write_all_at(&record.bytes()?, offset(slot));
         written.inspect_err(|error| tracing::warn!(%error, "a write cannot be noted")).ok()?;
         Some(noted)
@@ -119,7 +118,7 @@ impl Unfinished {
     }
 
     fn free(&self, slot: usize) {
-        // If the entry cannot be struck out, the next start looks for the file in vain.
+        // If the entry cannot be cleared, the next start looks for the file in vain.
         if let Err(error) = self.list.write_all_at(&[0], offset(slot)) {
             tracing::warn!(%error, "a write that has ended cannot be struck out");
         }
@@ -133,19 +132,19 @@ impl Unfinished {
 
 /// Keeps a file on the list until this is dropped.
 #[derive(Debug)]
-pub(super) struct Noted {
+pub(super) struct NotedFile {
     list: Arc<Unfinished>,
     slot: usize,
 }
 
-impl Drop for Noted {
+impl Drop for NotedFile {
     fn drop(&mut self) {
         self.list.free(self.slot);
     }
 }
 
 impl Record {
-    /// Where a file is going to be. `None` if the system does not say.
+    /// The future location of a file. `None` if the system does not tell it.
     fn of(dir: BorrowedFd<'_>, name: &CStr) -> Option<Self> {
         let link = format!("/proc/self/fd/{}", dir.as_raw_fd());
         let path = readlinkat(CWD, link, Vec::new()).ok()?;
@@ -154,7 +153,7 @@ impl Record {
         Some(Self { name: name.to_str().ok()?.to_owned(), dir, path })
     }
 
-    /// The form it has in the list: a line, then the path. `None` if it is too long for a slot.
+    /// Its form in the list: a line, then the path. `None` if it is too long for a slot.
     fn bytes(&self) -> Option<Vec<u8>> {
         let Self { name, dir: Identity { device, inode }, path } = self;
         let path = path.as_os_str().as_bytes();
@@ -191,7 +190,7 @@ impl Record {
             return Ok(false);
         }
         let Ok(file) = stat(dir.as_fd(), &name) else { return Ok(false) };
-        // A file that also has another name belongs to somebody else by now.
+        // With a second name the file belongs to somebody else.
         if kind(&file) != FileType::RegularFile || file.st_nlink != 1 {
             return Ok(false);
         }
@@ -215,7 +214,7 @@ mod tests {
         write,
     };
 
-    /// A project whose writes are noted, and its list.
+    /// A project with a list of its writes.
     fn noting() -> (Project, PathBuf, Arc<Unfinished>) {
         let mut project = Project::new();
         let list = project.outside().with_file_name("list");
@@ -226,7 +225,7 @@ mod tests {
         (project, list, unfinished)
     }
 
-    /// Notes a file as if it were about to be written, and forgets that.
+    /// Leaves a file in the list, as a kill during its write would.
     fn leave(project: &Project, unfinished: &Arc<Unfinished>, bits: u128) -> String {
         let name = name(bits);
         let dir = File::open(project.root.path()).unwrap();
@@ -244,7 +243,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_killed_server_left_is_removed_and_nothing_else() {
+    fn only_the_leftovers_of_a_killed_server_are_removed() {
         let (project, list, unfinished) = noting();
         let ours = leave(&project, &unfinished, 7);
         project.file(&ours, "half a te");
@@ -256,7 +255,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_plain_file_or_lies_in_another_directory_stays() {
+    fn an_entry_that_is_no_leftover_stays() {
         let (project, list, unfinished) = noting();
         let [link, dir, hard] = [1, 2, 3].map(|bits| leave(&project, &unfinished, bits));
         project.link(&link, project.outside().join("f"));

@@ -1,4 +1,4 @@
-//! Tests of control groups: reading what the kernel says, and making room.
+//! Tests of control groups: the files of the kernel, and emptying a group.
 
 use super::*;
 
@@ -40,7 +40,7 @@ fn a_session_is_found_in_its_group_and_in_groups_below() {
 }
 
 #[test]
-fn only_groups_of_dead_supervisors_are_taken_for_left_behind() {
+fn only_groups_of_dead_supervisors_count_as_left_behind() {
     let me = std::process::id();
     let started = procfs::stat(me).unwrap().start_time;
     assert!(!is_of_dead(Path::new(&format!("/x/warren-{me}-{started}"))));
@@ -50,7 +50,7 @@ fn only_groups_of_dead_supervisors_are_taken_for_left_behind() {
     }
 }
 
-/// Where a controller is passed on to groups below this process's own, and it may make some.
+/// Needs a controller that is enabled below the group of this process, and the right to create groups.
 #[test]
 fn a_group_that_holds_only_the_daemon_is_emptied_to_pass_a_controller_on() {
     let skip = |reason| eprintln!("skipped: {reason}");

@@ -7,7 +7,7 @@ use uuid::Uuid;
 
 use super::{
     Supervisor,
-    driver::{Reply, Started, Wanted},
+    driver::{Call, Reply, StartedChild},
 };
 use crate::{
     error::ProcessError,
@@ -15,15 +15,15 @@ use crate::{
     terminal::Terminal,
 };
 
-/// A process that the supervisor started. Dropping it stops nothing but what its terminal or pipes,
-/// closed by that, mean to it.
+/// A process that the supervisor started. Dropping it closes its terminal or pipes, and stops
+/// nothing else.
 #[derive(Debug)]
 pub struct Child {
-    /// Its process id, also that of its group and session.
+    /// The id of the process, its group and its session.
     pub pid: u32,
-    /// When it began, in clock ticks since the machine did.
+    /// Its start, in clock ticks since boot.
     pub start_time: u64,
-    /// What it reads from and writes to; to be taken out where others need it.
+    /// Its input and output; see [`Child::take_io`].
     pub io: ChildIo,
     exit: watch::Receiver<Option<Exit>>,
     handle: Handle,
@@ -36,18 +36,18 @@ pub enum ChildIo {
     Terminal(Terminal),
     /// Three pipes.
     Pipes {
-        /// What it reads.
+        /// Its standard input.
         stdin: pipe::Sender,
-        /// What it writes.
+        /// Its standard output.
         stdout: pipe::Receiver,
-        /// What it complains about.
+        /// Its standard error.
         stderr: pipe::Receiver,
     },
-    /// Taken out.
+    /// Taken out already.
     Taken,
 }
 
-/// The session behind a child: its first process and all that came of it. Cheap to clone.
+/// The session of a child: its first process and all descendants. Cheap to clone.
 #[derive(Debug, Clone)]
 pub struct Handle {
     supervisor: Supervisor,
@@ -55,26 +55,26 @@ pub struct Handle {
 }
 
 impl Child {
-    pub(super) fn new(handle: Handle, started: Started) -> Result<Self, ProcessError> {
+    pub(super) fn new(handle: Handle, started: StartedChild) -> Result<Self, ProcessError> {
         let failed = |source| ProcessError::Start { step: "taking over its stdio", source };
         let io = ChildIo::new(started.ends).map_err(failed)?;
-        let Started { pid, start_time, exit, .. } = started;
+        let StartedChild { pid, start_time, exit, .. } = started;
         Ok(Self { pid, start_time, io, exit, handle })
     }
 
-    /// Waits until it ends. What it started may live on; so may its terminal, as long as they have it.
-    /// Nothing is lost when the call is dropped.
+    /// Waits until it ends. Its descendants may live on, and keep its terminal open.
+    /// The call may be dropped and repeated.
     pub async fn wait(&mut self) -> Exit {
         let exit = self.exit.wait_for(Option::is_some).await;
         exit.ok().and_then(|exit| *exit).unwrap_or(Exit::Lost)
     }
 
-    /// Takes out what it reads from and writes to.
+    /// Takes out its input and output.
     pub fn take_io(&mut self) -> ChildIo {
         std::mem::replace(&mut self.io, ChildIo::Taken)
     }
 
-    /// The session behind it.
+    /// The session of the process.
     #[must_use]
     pub fn handle(&self) -> Handle {
         self.handle.clone()
@@ -107,32 +107,32 @@ impl Handle {
         self.id
     }
 
-    /// Sends a signal to the first process and its group; whether there was one.
+    /// Sends a signal to the first process and its group. Returns whether there was one.
     ///
     /// # Errors
     /// [`ProcessError::SupervisorGone`], [`ProcessError::TimedOut`].
     pub async fn signal_group(&self, signal: Signal) -> Result<bool, ProcessError> {
-        let wanted = Wanted::Signal(self.id, signal);
+        let wanted = Call::Signal(self.id, signal);
         Ok(self.count(wanted, Duration::ZERO).await? > 0)
     }
 
-    /// Stops all that belongs to the session: it is hung up, after half the grace asked to end, and
-    /// after the other half killed; without any grace, killed at once. Returns as soon as nothing is
-    /// left; how much is, after all that, which is what the kernel itself holds up.
+    /// Stops all processes of the session: with SIGHUP, after half the grace with SIGTERM, and
+    /// after the other half with SIGKILL; without grace, with SIGKILL at once. Returns as soon as none is
+    /// left, or the number of processes that are stuck in the kernel.
     ///
     /// # Errors
-    /// [`ProcessError::SupervisorGone`], in which case nothing is left either;
+    /// [`ProcessError::SupervisorGone`], in which case no process is left either;
     /// [`ProcessError::TimedOut`].
     pub async fn stop(&self, grace: Duration) -> Result<u32, ProcessError> {
-        self.count(Wanted::Stop(self.id, grace), grace).await
+        self.count(Call::Stop(self.id, grace), grace).await
     }
 
-    /// The process ids of all that belongs to the session now, sorted; some ten thousand at most.
+    /// The ids of all processes of the session, sorted; some ten thousand at most.
     ///
     /// # Errors
     /// As for [`Handle::signal_group`].
     pub async fn members(&self) -> Result<Vec<u32>, ProcessError> {
-        match self.supervisor.ask(Wanted::Members(self.id), Duration::ZERO).await? {
+        match self.supervisor.ask(Call::Members(self.id), Duration::ZERO).await? {
             Reply::Members(mut pids) => {
                 pids.sort_unstable();
                 Ok(pids)
@@ -141,7 +141,7 @@ impl Handle {
         }
     }
 
-    async fn count(&self, wanted: Wanted, takes: Duration) -> Result<u32, ProcessError> {
+    async fn count(&self, wanted: Call, takes: Duration) -> Result<u32, ProcessError> {
         match self.supervisor.ask(wanted, takes).await? {
             Reply::Count(count) => Ok(count),
             _ => Err(ProcessError::SupervisorGone),

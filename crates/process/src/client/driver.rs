@@ -1,4 +1,4 @@
-//! The one task that speaks with the supervisor, and notices its end.
+//! The task that talks to the supervisor, and notices its end.
 
 use std::{collections::HashMap, io, os::fd::OwnedFd, path::PathBuf, time::Duration};
 
@@ -20,20 +20,20 @@ use crate::{
     unsafe_calls::watch,
 };
 
-/// How many answers may be outstanding.
+/// The most outstanding answers.
 const MOST_OUTSTANDING: usize = 1024;
-/// The most events that are taken before a question is.
+/// The most events that are handled before the next request.
 const EVENTS_AT_ONCE: usize = 64;
-/// How long a supervisor that let go of its socket may take to end.
+/// How long a supervisor may take to end after its socket was closed.
 const LAST_BREATH: Duration = Duration::from_secs(15);
 
-/// A question, and where its answer goes.
+/// A request of the daemon, and the receiver of the answer.
 pub(super) struct Ask {
-    pub(super) wanted: Wanted,
+    pub(super) wanted: Call,
     pub(super) reply: oneshot::Sender<Result<Reply, ProcessError>>,
 }
 
-pub(super) enum Wanted {
+pub(super) enum Call {
     Spawn(Box<Order>),
     Signal(Uuid, Signal),
     Stop(Uuid, Duration),
@@ -42,12 +42,12 @@ pub(super) enum Wanted {
 }
 
 pub(super) enum Reply {
-    Started(Box<Started>),
+    Started(Box<StartedChild>),
     Count(u32),
     Members(Vec<u32>),
 }
 
-pub(super) struct Started {
+pub(super) struct StartedChild {
     pub(super) pid: u32,
     pub(super) start_time: u64,
     pub(super) ends: Vec<OwnedFd>,
@@ -55,7 +55,7 @@ pub(super) struct Started {
 }
 
 struct Outstanding {
-    /// What is to be started, for the words of the error if it is not.
+    /// The order to start a process, for the text of the error if that fails.
     order: Option<Box<Order>>,
     reply: Option<oneshot::Sender<Result<Reply, ProcessError>>>,
 }
@@ -66,14 +66,14 @@ pub(super) struct Driver {
     asked: mpsc::Receiver<Ask>,
     living: watch::Sender<bool>,
     limits: Limits,
-    /// Where all its processes are, if there are control groups.
+    /// The control groups of all its processes, if there are any.
     groups: Vec<PathBuf>,
     sessions: HashMap<Uuid, watch::Sender<Option<Exit>>>,
     outstanding: HashMap<u64, Outstanding>,
     last_request: u64,
-    /// What the socket has had no room for.
+    /// The packet that the socket had no room for.
     unsent: Option<Vec<u8>>,
-    /// What was started for somebody who did not wait for it.
+    /// Sessions whose caller did not wait for the start.
     unwanted: Vec<Uuid>,
     buffer: Vec<u8>,
 }
@@ -102,7 +102,7 @@ impl Driver {
         })
     }
 
-    /// Says the first word and hears the answer.
+    /// Sends the configuration and waits for the answer.
     pub(super) async fn ready(&mut self) -> io::Result<()> {
         channel::send(self.socket.get_ref(), &Request::from(self.limits).encode(), &[])?;
         match self.first_event().await? {
@@ -114,7 +114,7 @@ impl Driver {
         Ok(())
     }
 
-    /// Until the supervisor is gone, or nobody could ask it anything any more.
+    /// Runs until the supervisor is gone, or no handle to it is left.
     pub(super) async fn run(mut self) {
         while self.turn().await {}
         self.end().await;
@@ -130,7 +130,7 @@ impl Driver {
         }
     }
 
-    /// Whether there is more to do.
+    /// Waits and does one step. Returns whether there is more to do.
     async fn turn(&mut self) -> bool {
         let may_ask = self.unsent.is_none() && self.outstanding.len() < MOST_OUTSTANDING;
         let interest = match self.unsent {
@@ -151,19 +151,19 @@ impl Driver {
         self.last_request += 1;
         let request = self.last_request;
         let (message, order) = match ask.wanted {
-            Wanted::Spawn(order) => {
+            Call::Spawn(order) => {
                 (Request::Spawn { request, order: (*order).clone() }, Some(order))
             }
-            Wanted::Signal(id, signal) => (Request::Signal { request, id, signal }, None),
-            Wanted::Stop(id, grace) => (Request::Stop { request, id, grace }, None),
-            Wanted::Members(id) => (Request::Members { request, id }, None),
-            Wanted::Shutdown(grace) => (Request::Shutdown { request, grace }, None),
+            Call::Signal(id, signal) => (Request::Signal { request, id, signal }, None),
+            Call::Stop(id, grace) => (Request::Stop { request, id, grace }, None),
+            Call::Members(id) => (Request::Members { request, id }, None),
+            Call::Shutdown(grace) => (Request::Shutdown { request, grace }, None),
         };
         self.outstanding.insert(request, Outstanding { order, reply: Some(ask.reply) });
         self.unsent = Some(message.encode());
     }
 
-    /// Whether the supervisor is there still.
+    /// Returns whether the supervisor still exists.
     fn send_rest(&mut self) -> bool {
         let Some(packet) = self.unsent.take() else { return true };
         let sent = self.socket.try_io(Interest::WRITABLE, |fd| channel::send(fd, &packet, &[]));
@@ -177,7 +177,7 @@ impl Driver {
         }
     }
 
-    /// Takes what has come; whether the supervisor is there still.
+    /// Handles received events. Returns whether the supervisor still exists.
     fn hear(&mut self) -> bool {
         for _ in 0..EVENTS_AT_ONCE {
             let buffer = &mut self.buffer;
@@ -214,7 +214,7 @@ impl Driver {
             (Event::Started { pid, start_time, .. }, Some(order)) => {
                 let (living, exit) = watch::channel(None);
                 self.sessions.insert(order.id, living);
-                Ok(Reply::Started(Box::new(Started { pid, start_time, ends, exit })))
+                Ok(Reply::Started(Box::new(StartedChild { pid, start_time, ends, exit })))
             }
             (Event::Failed { failure, .. }, Some(order)) => {
                 Err(failure.into_error(&order, self.limits.max_children))
@@ -229,7 +229,7 @@ impl Driver {
         }
     }
 
-    /// Stops what was started for somebody who did not wait for it; always `true`.
+    /// Stops a session whose caller did not wait for the start. Always `true`.
     fn stop_unwanted(&mut self) -> bool {
         if self.unsent.is_none()
             && let Some(id) = self.unwanted.pop()
@@ -242,7 +242,7 @@ impl Driver {
         true
     }
 
-    /// Lets go of the supervisor, waits for its end, and ends what it could not.
+    /// Closes the socket, waits for the end of the supervisor, and ends leftover processes.
     async fn end(self) {
         let Self { socket, mut helper, mut asked, living, groups, sessions, .. } = self;
         asked.close();

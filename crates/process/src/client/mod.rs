@@ -1,8 +1,8 @@
 //! The daemon's side of the supervisor.
 //!
 //! - [`Supervisor`]: starts it, and asks it to start and stop processes
-//! - [`Child`], [`Handle`]: a process that it started, and the session behind it
-//! - `driver`: the one task that speaks with it
+//! - [`Child`], [`Handle`]: a process that it started, and its session
+//! - `driver`: the task that talks to it
 
 mod child;
 mod driver;
@@ -27,23 +27,23 @@ use crate::{
     messages::{Event, Order, Request},
 };
 pub use child::{Child, ChildIo, Handle};
-use driver::{Ask, Driver, Reply, Wanted};
+use driver::{Ask, Call, Driver, Reply};
 
 /// The program and the hidden command that a supervisor is started with.
 const OURSELVES: &str = "/proc/self/exe";
 const COMMAND: &str = "supervisor";
-/// How many questions may wait for the task that asks them.
+/// The most requests that wait for the driver.
 const WAITING: usize = 64;
 const LONGEST_START: Duration = Duration::from_secs(10);
-/// How long an answer may take beyond what was asked for takes by itself.
+/// How long an answer may take beyond the grace of the request.
 const LONGEST_ANSWER: Duration = Duration::from_secs(15);
 
-/// How much a supervisor may be asked to do, and how.
+/// The limits and options of a supervisor.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limits {
-    /// The most sessions that may have processes at once.
+    /// The most sessions with processes at once.
     pub max_children: u32,
-    /// Whether to make control groups where that is possible.
+    /// Whether to create control groups where possible.
     pub control_groups: bool,
 }
 
@@ -53,8 +53,8 @@ impl Default for Limits {
     }
 }
 
-/// The helper that all processes are children of. Cheap to clone; when the last of its clones, children
-/// and handles is dropped, it ends, and everything below it with it.
+/// The helper that is the parent of all processes. Cheap to clone. When the last clone, child
+/// and handle is dropped, it ends, with all its processes.
 #[derive(Debug, Clone)]
 pub struct Supervisor {
     asks: mpsc::Sender<Ask>,
@@ -63,8 +63,8 @@ pub struct Supervisor {
 }
 
 impl Supervisor {
-    /// Starts a supervisor: a program that calls [`supervisor::main`](crate::supervisor::main) when it
-    /// is given `args`. Within a runtime, which has to last as long as it.
+    /// Starts a supervisor: a program that calls [`supervisor::main`](crate::supervisor::main) if it
+    /// gets `args`. Needs a runtime, which must outlive it.
     ///
     /// # Errors
     /// [`ProcessError::Supervisor`] when it cannot be started or is no supervisor.
@@ -72,7 +72,7 @@ impl Supervisor {
         Self::start_with(program, args, Limits::default()).await
     }
 
-    /// Starts this very binary as the supervisor, with its hidden command.
+    /// Starts this binary as the supervisor, with its hidden command.
     ///
     /// # Errors
     /// As for [`Supervisor::start`].
@@ -80,7 +80,7 @@ impl Supervisor {
         Self::start_with(Path::new(OURSELVES), &[COMMAND], limits).await
     }
 
-    /// Starts a supervisor with limits of one's own.
+    /// Starts a supervisor with these limits.
     ///
     /// # Errors
     /// As for [`Supervisor::start`].
@@ -102,10 +102,10 @@ impl Supervisor {
         Ok(Self { asks, alive, pid })
     }
 
-    /// Starts a command. When this call is dropped before it returns, what was started is stopped.
+    /// Starts a command. If this call is dropped before it returns, the process is stopped.
     ///
     /// # Errors
-    /// Those of [`ProcessError`] that name what is wrong with the command, its user, its working
+    /// The [`ProcessError`]s about the command, its user, its working
     /// directory or its program; [`ProcessError::TooMany`], [`ProcessError::Duplicate`];
     /// [`ProcessError::SupervisorGone`].
     pub async fn spawn(&self, command: Command) -> Result<Child, ProcessError> {
@@ -115,22 +115,22 @@ impl Supervisor {
         }
         let order = Order::from(command);
         let id = order.id;
-        match self.ask(Wanted::Spawn(Box::new(order)), Duration::ZERO).await? {
+        match self.ask(Call::Spawn(Box::new(order)), Duration::ZERO).await? {
             Reply::Started(started) => Child::new(Handle::new(self.clone(), id), *started),
             _ => Err(ProcessError::SupervisorGone),
         }
     }
 
-    /// Whether it lives. When it does not, all its processes are dead or dying.
+    /// Whether it lives. If not, all its processes are dead or dying.
     #[must_use]
     pub fn is_alive(&self) -> bool {
         *self.alive.borrow() && !self.asks.is_closed()
     }
 
-    /// Waits until it has ended, for whatever reason.
+    /// Waits until it has ended.
     pub async fn ended(&self) {
         let mut alive = self.alive.clone();
-        // When the task is gone, so is the supervisor.
+        // An error means that the driver is gone, and it outlives the supervisor.
         let _ = alive.wait_for(|alive| !alive).await;
     }
 
@@ -140,16 +140,16 @@ impl Supervisor {
         self.pid
     }
 
-    /// Stops all sessions, each with this grace, then ends whatever else descends from the supervisor,
-    /// and then itself. Returns when that is done, or has taken far too long.
+    /// Stops all sessions, each with this grace, then ends all other descendants of the supervisor,
+    /// and then the supervisor. Returns when that is done, or at a deadline.
     pub async fn shutdown(&self, grace: Duration) {
-        let asked = self.ask(Wanted::Shutdown(grace), grace).await;
+        let asked = self.ask(Call::Shutdown(grace), grace).await;
         if asked.is_ok() {
             let _ = time::timeout(LONGEST_ANSWER, self.ended()).await;
         }
     }
 
-    async fn ask(&self, wanted: Wanted, takes: Duration) -> Result<Reply, ProcessError> {
+    async fn ask(&self, wanted: Call, takes: Duration) -> Result<Reply, ProcessError> {
         let (reply, answer) = oneshot::channel();
         let asked = async {
             self.asks
@@ -163,7 +163,7 @@ impl Supervisor {
     }
 }
 
-/// It sees nothing of our environment, where secrets may be.
+/// It gets an empty environment: ours may hold secrets.
 fn helper(
     program: &Path,
     args: &[impl AsRef<OsStr>],
@@ -180,7 +180,7 @@ impl From<Limits> for Request {
     }
 }
 
-/// What an event answers, if it answers anything.
+/// The request that an event answers, if any.
 fn answers(event: &Event) -> Option<u64> {
     match event {
         Event::Started { request, .. }

@@ -1,5 +1,5 @@
-//! What a forked child does before it is the program. The order matters: first what needs the
-//! supervisor's rights, then to give them up, then what must be done as the user.
+//! The steps of a forked child before it executes the program. The order matters: first those that need the
+//! supervisor's rights, then giving them up, then those that must run as the user.
 
 use std::{
     convert::Infallible,
@@ -34,7 +34,7 @@ use crate::{
     unsafe_calls::{default_signals, exit_child},
 };
 
-/// The code of a child that never became its program; nobody sees it.
+/// The exit code of a child that never became its program; nobody sees it.
 const FAILED: i32 = 127;
 
 /// The child's side of its stdio.
@@ -43,7 +43,7 @@ pub(super) enum Stdio {
     Pipes([OwnedFd; 3]),
 }
 
-/// Becomes the program, or says through `report` why not, and ends.
+/// Becomes the program, or writes the failure to `report` and ends.
 pub(super) fn become_program(
     order: &Order,
     stdio: &Stdio,
@@ -78,7 +78,7 @@ fn steps(
     Err(Failure::at(Step::Execute)(execute(order)))
 }
 
-/// A session and a process group of its own, and the terminal as the one that controls it.
+/// Makes a new session and process group, with the terminal as controlling terminal.
 fn own_session(stdio: &Stdio) -> io::Result<()> {
     setsid()?;
     let [stdin, stdout, stderr] = match stdio {
@@ -94,7 +94,7 @@ fn own_session(stdio: &Stdio) -> io::Result<()> {
     Ok(())
 }
 
-/// The kernel's limit counts all that the user has, so it is set to that and so many more.
+/// The kernel's limit counts all threads of the user, so it is set to their number plus the allowed ones.
 fn limit_processes(order: &Order) -> io::Result<()> {
     let own = rustix::process::getuid().as_raw();
     let uid = order.identity.as_ref().map_or(own, |identity| identity.uid);
@@ -104,7 +104,7 @@ fn limit_processes(order: &Order) -> io::Result<()> {
     Ok(())
 }
 
-/// A backstop for a supervisor that is killed. A change of user would undo it, so it comes after.
+/// A backstop in case the supervisor is killed. A change of user would clear it, so it comes after.
 fn die_with(supervisor: u32) -> io::Result<()> {
     set_parent_process_death_signal(Some(Signal::KILL))?;
     if getppid() != procfs::to_pid(supervisor) {
@@ -125,7 +125,7 @@ fn execute(order: &Order) -> io::Error {
     error
 }
 
-/// Directories of `PATH` that are closed to the user look like a program that is.
+/// `exec` reports a closed directory of `PATH` with the same error as a closed program.
 fn is_anywhere(order: &Order) -> bool {
     let path = order.env.iter().find(|(name, _)| name == "PATH");
     let Some((_, path)) = path.filter(|_| !order.program.as_bytes().contains(&b'/')) else {

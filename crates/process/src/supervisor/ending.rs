@@ -1,4 +1,4 @@
-//! The end of everything: whatever descends from this process goes, whosever it is.
+//! The end of everything: all descendants of this process, whatever their session.
 
 use std::time::{Duration, Instant};
 
@@ -11,13 +11,13 @@ use rustix::{
 use super::events::Supervising;
 use crate::cgroup;
 
-/// How long it may take; what the kernel holds up longer would hold it up for ever.
+/// How long it may take. A process stuck in the kernel would hold it up for ever.
 const LONGEST: Duration = Duration::from_secs(10);
 const AGAIN: Duration = Duration::from_millis(20);
 
 impl Supervising {
-    /// Kills all descendants, until there is no child left. As the sub-reaper of all of them, this
-    /// process has children as long as there are any.
+    /// Kills all descendants until no child is left. This process is their sub-reaper, so it
+    /// has children as long as there are any.
     pub(super) fn end_everything(&mut self) {
         let until = Instant::now() + LONGEST;
         while !reap_all() && Instant::now() < until {
@@ -41,7 +41,7 @@ impl Supervising {
     }
 }
 
-/// Reaps whoever has ended; whether nobody is left.
+/// Reaps ended children. Returns whether none is left.
 fn reap_all() -> bool {
     loop {
         match wait(WaitOptions::NOHANG) {

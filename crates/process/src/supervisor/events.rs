@@ -1,4 +1,4 @@
-//! The loop: what may happen next, and the requests of the daemon.
+//! The event loop, and the requests of the daemon.
 
 use std::{
     collections::HashMap,
@@ -12,10 +12,10 @@ use rustix::event::{PollFd, PollFlags, poll};
 use uuid::Uuid;
 
 use super::{
+    event_queue::EventQueue,
     family::Family,
-    outgoing::Outgoing,
-    spawning::{Session, Starting},
-    stopping::Stopping,
+    spawning::{PendingStart, SessionProcesses},
+    stopping::PendingStop,
 };
 use crate::{
     cgroup::Groups,
@@ -25,34 +25,33 @@ use crate::{
     signal::Signal,
 };
 
-/// The most requests that are taken before the children are looked after again.
+/// The most requests that are handled before the children get their turn.
 const REQUESTS_AT_ONCE: usize = 16;
 
-/// All that a supervisor knows.
+/// The state of a supervisor.
 pub(super) struct Supervising {
     socket: OwnedFd,
     pub(super) signals: SignalFd,
     pub(super) groups: Groups,
     pub(super) max_children: u32,
-    pub(super) sessions: HashMap<Uuid, Session>,
-    /// The living children that are a session's first process, by process id.
+    pub(super) sessions: HashMap<Uuid, SessionProcesses>,
+    /// The living first processes of sessions, by process id.
     pub(super) leaders: HashMap<u32, Uuid>,
-    pub(super) starting: Vec<Starting>,
-    pub(super) stops: Vec<Stopping>,
-    /// Somebody has ended since the family was last looked at, and when that was.
+    pub(super) starting: Vec<PendingStart>,
+    pub(super) stops: Vec<PendingStop>,
+    /// Whether a process has ended since the last scan of the family, and the time of that scan.
     pub(super) has_changed: bool,
     pub(super) looked: Instant,
-    /// There is more to reap than was.
+    /// More children wait to be reaped.
     pub(super) has_more: bool,
-    /// Everything is to end; the request that asked for it.
+    /// The request to end everything, if there was one.
     pub(super) ending: Option<u64>,
-    outgoing: Outgoing,
+    outgoing: EventQueue,
     buffer: Vec<u8>,
 }
 
-/// What a wait brought.
 #[derive(Clone, Copy)]
-struct Awake {
+struct WakeUp {
     requests: bool,
     gone: bool,
 }
@@ -77,12 +76,12 @@ impl Supervising {
             looked: Instant::now(),
             has_more: false,
             ending: None,
-            outgoing: Outgoing::default(),
+            outgoing: EventQueue::default(),
             buffer: vec![0; MAX_REQUEST],
         }
     }
 
-    /// Serves until the daemon asks for the end, or is gone.
+    /// Runs until the daemon asks for the end, or is gone.
     pub(super) fn run(&mut self) -> io::Result<()> {
         loop {
             let is_gone = self.turn()?;
@@ -93,18 +92,18 @@ impl Supervising {
         }
     }
 
-    /// Puts an event where the daemon will get it; never waits.
+    /// Queues an event for the daemon; never waits.
     pub(super) fn tell(&mut self, event: &Event, with: Vec<OwnedFd>) {
         self.outgoing.push(event.encode(), with);
     }
 
-    /// Looks at all processes, and at whose they are.
+    /// Scans all processes, and assigns them to sessions.
     pub(super) fn look(&mut self) -> Family {
         (self.has_changed, self.looked) = (false, Instant::now());
         Family::look(std::process::id(), &self.sessions, &self.leaders, &self.groups)
     }
 
-    /// Sends what the daemon takes, waits, and does what there is to do; whether the daemon is gone.
+    /// One round: sends, waits, and handles what happened. Returns whether the daemon is gone.
     fn turn(&mut self) -> io::Result<bool> {
         if self.outgoing.flush(&self.socket).is_err() {
             return Ok(true);
@@ -117,7 +116,7 @@ impl Supervising {
         Ok(is_gone)
     }
 
-    fn wait(&self) -> io::Result<Awake> {
+    fn wait(&self) -> io::Result<WakeUp> {
         let mut interest = PollFlags::empty();
         interest.set(PollFlags::IN, !self.outgoing.is_full());
         interest.set(PollFlags::OUT, self.outgoing.is_blocked());
@@ -132,7 +131,7 @@ impl Supervising {
             Err(error) => return Err(error.into()),
         }
         let happened = polled[0].revents();
-        Ok(Awake {
+        Ok(WakeUp {
             requests: happened.contains(PollFlags::IN),
             gone: happened.intersects(PollFlags::HUP | PollFlags::ERR),
         })
@@ -146,7 +145,7 @@ impl Supervising {
         starting.chain(stops).chain(self.next_look()).chain(retry).chain(at_once).min()
     }
 
-    /// Whether the daemon is there still.
+    /// Returns whether the daemon still exists.
     fn take_requests(&mut self) -> bool {
         for _ in 0..REQUESTS_AT_ONCE {
             if self.outgoing.is_full() {
@@ -178,7 +177,7 @@ impl Supervising {
         }
     }
 
-    /// Only while the first process lives is the group's id certainly its own.
+    /// While the first process lives, nobody else can have the group's id.
     fn signal_group(&self, id: Uuid, signal: Signal) -> u32 {
         let alive = self.sessions.get(&id).filter(|session| session.is_alive);
         let group = alive.and_then(|session| procfs::to_pid(session.pid));
@@ -202,7 +201,7 @@ impl Supervising {
         self.ending.is_some() && self.stops.is_empty() && self.starting.is_empty()
     }
 
-    /// The answer to the request to end, if there was one; a daemon that does not read gets none.
+    /// Answers the request to end, if there was one. It does not wait for a daemon that does not read.
     fn say_good_bye(&mut self) -> io::Result<()> {
         if let Some(request) = self.ending {
             self.tell(&Event::Done { request, count: 0 }, Vec::new());

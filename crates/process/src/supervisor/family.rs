@@ -1,67 +1,66 @@
-//! Which of all processes belong to which session, and which to none though they come from one.
+//! Assigns processes to sessions, and finds descendants that belong to none.
 
 use std::collections::HashMap;
 
 use uuid::Uuid;
 
-use super::spawning::Session;
+use super::spawning::SessionProcesses;
 use crate::{
     cgroup::Groups,
     procfs::{self, Stat},
 };
 
-/// Longer than any line of parents; a look is not one moment, so that a circle could show.
+/// Longer than any line of parents. A scan is not one moment, so it could show a circle.
 const MOST_PARENTS: usize = 100_000;
 
-/// All that descends from a supervisor, as one look showed it.
+/// All descendants of a supervisor at one scan.
 pub(super) struct Family {
     members: HashMap<Uuid, Vec<Stat>>,
     all: Vec<Stat>,
 }
 
-/// What is known of a process while the family is being looked at.
-type Owners = HashMap<u32, Option<Uuid>>;
+/// The session of each examined process; `None`: it belongs to none.
+type OwnerByPid = HashMap<u32, Option<Uuid>>;
 
-struct Look<'a> {
+struct FamilySearch<'a> {
     processes: HashMap<u32, Stat>,
     leaders: &'a HashMap<u32, Uuid>,
-    /// Sessions of the kernel, by the id of who began them.
+    /// Our sessions by the id of the kernel's session, which is that of its first process.
     begun: HashMap<u32, Uuid>,
     supervisor: u32,
     groups: &'a Groups,
-    /// Whose each of the supervisor's descendants is.
-    owners: Owners,
+    owners: OwnerByPid,
 }
 
 impl Family {
     pub(super) fn look(
         supervisor: u32,
-        sessions: &HashMap<Uuid, Session>,
+        sessions: &HashMap<Uuid, SessionProcesses>,
         leaders: &HashMap<u32, Uuid>,
         groups: &Groups,
     ) -> Self {
         let mut begun: HashMap<_, _> = sessions.iter().map(|(id, it)| (it.pid, *id)).collect();
-        // An id can come again: then it is the living one's.
+        // An id may be reused: then it belongs to the living process.
         begun.extend(leaders.iter().map(|(pid, id)| (*pid, *id)));
         let owners = HashMap::new();
         let mut look =
-            Look { processes: procfs::all(), leaders, begun, supervisor, groups, owners };
+            FamilySearch { processes: procfs::all(), leaders, begun, supervisor, groups, owners };
         look.find_owners();
         look.finish()
     }
 
-    /// The living of a session.
+    /// The living processes of a session.
     pub(super) fn of(&self, id: Uuid) -> &[Stat] {
         self.members.get(&id).map_or(&[], Vec::as_slice)
     }
 
-    /// All the living, whosever they are.
+    /// All living descendants.
     pub(super) fn all(&self) -> &[Stat] {
         &self.all
     }
 }
 
-impl Look<'_> {
+impl FamilySearch<'_> {
     fn find_owners(&mut self) {
         let pids: Vec<u32> = self.processes.keys().copied().collect();
         for pid in pids {
@@ -72,7 +71,7 @@ impl Look<'_> {
         }
     }
 
-    /// A process and its parents, up to one whose owner is known or who is the supervisor's child;
+    /// A process and its parents, up to one with a known owner or the supervisor's child;
     /// empty if it does not descend from the supervisor.
     fn line_of(&self, pid: u32) -> Vec<u32> {
         let mut line = Vec::new();
@@ -88,7 +87,7 @@ impl Look<'_> {
         Vec::new()
     }
 
-    /// By descent; for who lost its parents by control group, the kernel's session, and the marker.
+    /// By descent. A process that lost its parents is found by control group, kernel session or marker.
     fn owner_of(&self, pid: u32) -> Option<Uuid> {
         let stat = self.processes.get(&pid)?;
         let led = self.leaders.get(&pid).copied();

@@ -1,21 +1,21 @@
-//! The helper's side: one process, one thread, above all processes that sessions ever start.
+//! The helper's side: one process with one thread, the ancestor of all processes of sessions.
 //!
-//! It is the sub-reaper of all of them: whoever loses its parents becomes its child, and it can wait
-//! until nobody is left. The end of the socket to the daemon is the daemon's death, and then it ends
-//! everything. It sleeps in one `poll`.
+//! It is their sub-reaper: a process that loses its parents becomes its child, so it can wait
+//! until none is left. When the socket to the daemon closes, the daemon is dead, and it ends
+//! everything. It only ever blocks in one `poll`.
 //!
-//! - `events`: the loop, and the requests
-//! - `spawning`, `child`: how a process is made, and what it does before it is the program
-//! - `reaping`: who has ended, and who is told
+//! - `events`: the event loop, and the requests
+//! - `spawning`, `child`: how a process is started, and its steps before it executes the program
+//! - `reaping`: ended processes
 //! - `family`: which of all processes belong to which session
 //! - `stopping`, `ending`: the end of one session, and of all
-//! - `outgoing`: what the daemon has not read yet
+//! - `event_queue`: events that the daemon has not read yet
 
 mod child;
 mod ending;
+mod event_queue;
 mod events;
 mod family;
-mod outgoing;
 mod reaping;
 mod spawning;
 mod stopping;
@@ -45,9 +45,9 @@ use crate::{
 };
 use events::Supervising;
 
-/// The socket is not what the daemon passes on.
+/// Stdin is not the socket of a daemon.
 const NOT_OURS: &str = "this command is started by the daemon, for itself; it is of no use by hand";
-/// How long the daemon may take to say its first word.
+/// How long the daemon may take to send its first message.
 const FIRST_WORD: Duration = Duration::from_secs(10);
 
 /// The whole life of a supervisor. The binary calls this for its hidden command, before it starts a
@@ -64,7 +64,7 @@ fn run() -> io::Result<()> {
     let socket = take_socket()?;
     close_rest_on_exec()?;
     let signals = hold_signals()?;
-    // Already a leader of its group, say of a terminal's: then it has to stay one.
+    // Fails for a process group leader (started by hand in a terminal), and then is not needed.
     let _ = rustix::process::setsid();
     rustix::process::chdir("/")?;
     rustix::process::set_child_subreaper(Some(rustix::process::getpid()))?;
@@ -76,7 +76,7 @@ fn run() -> io::Result<()> {
     supervising.run()
 }
 
-/// Stdin is the socket; children must not find it there.
+/// Stdin is the socket; children must not inherit it.
 fn take_socket() -> io::Result<OwnedFd> {
     let not_ours = |_| io::Error::new(io::ErrorKind::InvalidInput, NOT_OURS);
     let kind = sockopt::socket_type(io::stdin()).map_err(not_ours)?;
@@ -88,8 +88,8 @@ fn take_socket() -> io::Result<OwnedFd> {
     Ok(socket)
 }
 
-/// No signal but the fatal two disturbs it: not the Ctrl-C of the daemon's terminal, and not what a
-/// service manager sends to all at once, for the daemon still has sessions to end in good order.
+/// Blocks all signals but SIGKILL and SIGSTOP: the Ctrl-C of the daemon's terminal, and what a
+/// service manager sends to all processes. The daemon still has sessions to end in good order.
 fn hold_signals() -> io::Result<SignalFd> {
     SigSet::all().thread_block()?;
     let mut children = SigSet::empty();
@@ -97,7 +97,7 @@ fn hold_signals() -> io::Result<SignalFd> {
     Ok(SignalFd::with_flags(&children, SfdFlags::SFD_NONBLOCK | SfdFlags::SFD_CLOEXEC)?)
 }
 
-/// `None` when the daemon has gone without a word.
+/// `None` if the daemon has gone without a message.
 fn first_word(socket: &OwnedFd) -> io::Result<Option<(u32, bool)>> {
     let mut polled = [PollFd::new(socket, PollFlags::IN)];
     let limit = FIRST_WORD.try_into().map_err(io::Error::other)?;

@@ -1,11 +1,11 @@
-//! Who has ended: the sessions' first processes, of which the daemon is told, and all the orphans.
+//! Reaps ended processes: first processes of sessions, which are reported to the daemon, and orphans.
 
 use rustix::process::{WaitOptions, WaitStatus, wait};
 
 use super::events::Supervising;
 use crate::{messages::Event, signal::Exit};
 
-/// The most that are reaped before requests are looked at again.
+/// The most that are reaped before the next requests are handled.
 const AT_ONCE: usize = 512;
 
 impl Supervising {
@@ -17,7 +17,7 @@ impl Supervising {
             self.has_changed = true;
             self.reaped(pid.as_raw_pid().unsigned_abs(), status);
         }
-        // The signals for what is left were read above, so that has to be remembered otherwise.
+        // The signals for the rest were read above, so nothing else would wake the loop.
         self.has_more = true;
     }
 
@@ -25,7 +25,7 @@ impl Supervising {
         if !self.leaders.contains_key(&pid) {
             return;
         }
-        // What it reported before it ended comes first.
+        // A report that it wrote before its end must be handled first.
         self.read_reports();
         let Some(id) = self.leaders.remove(&pid) else { return };
         let Some(session) = self.sessions.get_mut(&id) else { return };

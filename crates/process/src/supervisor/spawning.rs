@@ -1,4 +1,4 @@
-//! How a process is made: its terminal or pipes, its group, the fork, and the word that it became the
+//! How a process is started: its terminal or pipes, its group, the fork, and the report that it became the
 //! program.
 
 use std::{
@@ -26,23 +26,22 @@ use crate::{
     unsafe_calls::fork_single_threaded,
 };
 
-/// How long a child may take to become its program; a directory on a dead file server takes for ever.
+/// How long a child may take to become its program. A directory on a dead file server blocks for ever.
 const LONGEST_START: Duration = Duration::from_secs(10);
 
-/// A session's processes.
-pub(super) struct Session {
-    /// The first, who leads the others.
+pub(super) struct SessionProcesses {
+    /// The first process.
     pub(super) pid: u32,
     pub(super) start_time: u64,
     pub(super) group: Option<Group>,
-    /// The first has not been reaped.
+    /// The first process has not been reaped.
     pub(super) is_alive: bool,
-    /// The daemon knows of it, and so has to be told of its end.
+    /// The daemon was told of its start, so it must be told of its end.
     pub(super) is_known: bool,
 }
 
-/// A child that has not become its program yet.
-pub(super) struct Starting {
+/// A forked child that has not become its program yet.
+pub(super) struct PendingStart {
     pub(super) id: Uuid,
     pub(super) request: u64,
     pub(super) report: File,
@@ -64,7 +63,7 @@ impl Supervising {
         }
     }
 
-    /// Concludes the starts of which there is news.
+    /// Handles the reports of starting children.
     pub(super) fn read_reports(&mut self) {
         let mut at = 0;
         while let Some(starting) = self.starting.get_mut(at) {
@@ -78,7 +77,6 @@ impl Supervising {
         }
     }
 
-    /// Gives up on children that take too long.
     pub(super) fn expire_starts(&mut self, now: Instant) {
         while let Some(at) = self.starting.iter().position(|it| it.deadline <= now) {
             let starting = self.starting.swap_remove(at);
@@ -99,14 +97,14 @@ impl Supervising {
         let Some(pid) = forked.map_err(Failure::at(Step::Fork))? else {
             child::become_program(order, &ends.child, group.as_ref(), reports.1, supervisor);
         };
-        // It is not reaped before this returns, so its entry is there.
+        // It cannot be reaped before this returns, so its entry in `/proc` exists.
         let start_time = procfs::stat(pid).map_or(0, |stat| stat.start_time);
-        let session = Session { pid, start_time, group, is_alive: true, is_known: false };
+        let session = SessionProcesses { pid, start_time, group, is_alive: true, is_known: false };
         self.sessions.insert(id, session);
         self.leaders.insert(pid, id);
         let deadline = Instant::now() + LONGEST_START;
         let report = reports.0.into();
-        self.starting.push(Starting { id, request, report, deadline, ends: ends.daemon });
+        self.starting.push(PendingStart { id, request, report, deadline, ends: ends.daemon });
         Ok(())
     }
 
@@ -120,8 +118,8 @@ impl Supervising {
         Err(Failure::plain(step))
     }
 
-    fn conclude(&mut self, starting: Starting, outcome: Result<(), Failure>) {
-        let Starting { id, request, ends, .. } = starting;
+    fn conclude(&mut self, starting: PendingStart, outcome: Result<(), Failure>) {
+        let PendingStart { id, request, ends, .. } = starting;
         match outcome {
             Ok(()) => {
                 let Some(session) = self.sessions.get_mut(&id) else { return };
@@ -136,7 +134,7 @@ impl Supervising {
         }
     }
 
-    /// It has nothing left to do but to end, so waiting for it is short.
+    /// The child is about to exit, so the wait is short.
     fn forget_failed(&mut self, id: Uuid) {
         let Some(pid) = self.kill_leader(id) else { return };
         if let Some(raw) = procfs::to_pid(pid) {
@@ -156,7 +154,7 @@ impl Supervising {
     }
 }
 
-/// What a child wrote: nothing until its pipe closed means that it became the program.
+/// The report of a child. If the pipe closes without one (at the exec), it became the program.
 fn report(pipe: &mut File) -> Option<Result<(), Failure>> {
     // A pipe takes a report this short in one piece, so it is never read in parts.
     let mut bytes = [0; 16];
@@ -171,7 +169,7 @@ fn report(pipe: &mut File) -> Option<Result<(), Failure>> {
     }
 }
 
-/// All descriptors that a child needs, before there is one.
+/// Opens all descriptors of a child before the fork.
 fn prepare(order: &Order) -> Result<(Ends, (OwnedFd, OwnedFd)), Failure> {
     let ends = match order.terminal {
         Some(size) => terminal(size, order).map_err(Failure::at(Step::Terminal))?,

@@ -1,4 +1,4 @@
-//! The end of one session: hang up, then ask, then kill, until nobody is left.
+//! The end of one session: SIGHUP, then SIGTERM, then SIGKILL, until no process is left.
 
 use std::{
     collections::HashSet,
@@ -14,22 +14,22 @@ use crate::{
     procfs::{self, Stat},
 };
 
-/// How long killing may take; only what the kernel itself holds up takes longer.
+/// How long killing may take. Only a process stuck in the kernel takes longer.
 const LONGEST_KILL: Duration = Duration::from_secs(5);
-/// How often it is killed again.
+/// The time between two kills.
 const KILL_AGAIN: Duration = Duration::from_millis(50);
-/// How soon after one look at all processes the next may come: during a stop, and otherwise.
+/// The least time between two scans of all processes: during a stop, and otherwise.
 const LOOK_AGAIN: Duration = Duration::from_millis(10);
 const TIDY_AGAIN: Duration = Duration::from_secs(1);
-/// How often those are sought that came while the others were being held.
+/// How often new processes are searched for while the others are being stopped.
 const ROUNDS: usize = 50;
 
 /// A session that is being stopped.
-pub(super) struct Stopping {
+pub(super) struct PendingStop {
     id: Uuid,
     request: Option<u64>,
     stage: Stage,
-    /// When the next stage comes.
+    /// The time of the next stage.
     pub(super) next: Instant,
     grace: Duration,
 }
@@ -43,14 +43,14 @@ enum Stage {
 }
 
 impl Supervising {
-    /// Begins to stop a session. The answer comes when nobody is left, or when nothing helped.
+    /// Begins to stop a session. The answer follows when no process is left, or at the deadline.
     pub(super) fn stop(&mut self, request: Option<u64>, id: Uuid, grace: Duration) {
-        // It is begun when all requests have been taken: then one look is enough for many.
+        // It begins after all waiting requests, so that many stops share one scan.
         let next = Instant::now();
-        self.stops.push(Stopping { id, request, stage: Stage::Beginning, next, grace });
+        self.stops.push(PendingStop { id, request, stage: Stage::Beginning, next, grace });
     }
 
-    /// Does what time or the end of somebody has made due.
+    /// Does what is due by time or after the end of a process.
     pub(super) fn advance(&mut self, now: Instant) {
         self.expire_starts(now);
         let is_due = self.stops.iter().any(|stop| stop.next <= now);
@@ -62,7 +62,7 @@ impl Supervising {
         self.tidy(&family);
     }
 
-    /// When it is worth to look at all processes again: never, unless somebody has ended.
+    /// When to scan all processes again: never, unless a process has ended.
     pub(super) fn next_look(&self) -> Option<Instant> {
         let after = match () {
             () if !self.has_changed => return None,
@@ -96,7 +96,7 @@ impl Supervising {
         self.sessions.get(&id).is_some_and(|session| session.is_alive)
     }
 
-    fn tell_stopped(&mut self, stop: &Stopping, left: usize) {
+    fn tell_stopped(&mut self, stop: &PendingStop, left: usize) {
         if let Some(request) = stop.request {
             let count = u32::try_from(left).unwrap_or(u32::MAX);
             self.tell(&Event::Done { request, count }, Vec::new());
@@ -110,7 +110,7 @@ impl Supervising {
         self.has_changed = true;
     }
 
-    /// Holds all first, so that none can start another while the others die, then kills them.
+    /// Sends SIGSTOP to all first, so that none can fork while the others die, then kills them.
     pub(super) fn kill_members(&mut self, whom: impl Fn(&Family) -> Vec<Stat>) {
         let mut held: HashSet<(u32, u64)> = HashSet::new();
         for _ in 0..ROUNDS {
@@ -128,7 +128,7 @@ impl Supervising {
         }
     }
 
-    /// Forgets sessions whose first process has ended and that nobody belongs to any more.
+    /// Forgets sessions without any process.
     fn tidy(&mut self, family: &Family) {
         let is_over = |id: &Uuid| family.of(*id).is_empty();
         let ended = self.sessions.iter().filter(|(id, session)| !session.is_alive && is_over(id));
@@ -141,15 +141,15 @@ impl Supervising {
     }
 }
 
-impl Stopping {
-    /// Goes on to the next stage; whether it is to be killed.
+impl PendingStop {
+    /// Goes on to the next stage. Returns whether to kill.
     fn advance(&mut self, family: &Family, now: Instant) -> bool {
         let half = self.grace / 2;
         self.stage = match self.stage {
             Stage::Beginning if !self.grace.is_zero() => {
                 self.next = now + half;
                 send_all(family.of(self.id), Signal::HUP);
-                // Who is stopped would not hear it.
+                // A stopped process would not handle the signal.
                 send_all(family.of(self.id), Signal::CONT);
                 Stage::HangingUp
             }

@@ -1,4 +1,4 @@
-//! What the tests of real processes share: a supervisor, commands, and waiting with a deadline.
+//! Helpers for tests with real processes: a supervisor, commands, waiting with a deadline.
 
 #![allow(dead_code, reason = "each test binary uses a part of it")]
 #![allow(
@@ -18,12 +18,12 @@ use process::{
 use tokio::io::AsyncReadExt;
 use uuid::Uuid;
 
-/// Longer than anything here takes, on a machine that does much else.
+/// Longer than anything here takes, even on a busy machine.
 pub(crate) const DEADLINE: Duration = Duration::from_secs(60);
 
 pub(crate) const HOST: &str = env!("CARGO_BIN_EXE_process-test-host");
 
-/// The limits of every way that a machine may have: with control groups, and without.
+/// Both kinds of machine: with control groups, and without.
 pub(crate) fn ways() -> [Limits; 2] {
     [true, false].map(|control_groups| Limits { control_groups, ..Limits::default() })
 }
@@ -55,7 +55,7 @@ pub(crate) fn in_pipes(script: &str) -> Command {
     }
 }
 
-/// Never the same twice, in this process or in another.
+/// A unique id.
 fn rand_id() -> u128 {
     use std::hash::{BuildHasher, RandomState};
     let half = || u128::from(RandomState::new().hash_one(std::process::id()));
@@ -69,7 +69,7 @@ pub(crate) fn terminal(child: &mut Child) -> Terminal {
     }
 }
 
-/// Reads until `end` is there; all that was read.
+/// Reads until `end` appears. Returns everything.
 pub(crate) async fn read_until(terminal: &mut Terminal, end: &str) -> String {
     let mut read = BytesMut::new();
     let reading = async {
@@ -83,14 +83,14 @@ pub(crate) async fn read_until(terminal: &mut Terminal, end: &str) -> String {
     read
 }
 
-/// Reads until nobody has the terminal open any more.
+/// Reads until no process has the terminal open.
 pub(crate) async fn read_to_end(terminal: &mut Terminal) -> Vec<u8> {
     let mut read = BytesMut::new();
     within(async { while terminal.read(&mut read).await.unwrap() > 0 {} }).await;
     read.to_vec()
 }
 
-/// All that a command with pipes writes.
+/// The whole output of a command with pipes.
 pub(crate) async fn output(child: &mut Child) -> String {
     let ChildIo::Pipes { stdin, mut stdout, .. } = child.take_io() else { panic!("no pipes") };
     drop(stdin);
@@ -103,7 +103,7 @@ pub(crate) async fn within<T>(what: impl Future<Output = T>) -> T {
     tokio::time::timeout(DEADLINE, what).await.expect("in time")
 }
 
-/// Waits until something is so.
+/// Waits until a condition holds.
 pub(crate) async fn until(what: &str, mut is_so: impl FnMut() -> bool) {
     let waiting = async {
         while !is_so() {
@@ -113,19 +113,19 @@ pub(crate) async fn until(what: &str, mut is_so: impl FnMut() -> bool) {
     assert!(tokio::time::timeout(DEADLINE, waiting).await.is_ok(), "not in time: {what}");
 }
 
-/// The line that a process writes into a file, once it is whole.
+/// The line that a process writes to a file, once it is complete.
 pub(crate) async fn line_of(file: &Path) -> String {
     until("a line", || std::fs::read_to_string(file).is_ok_and(|it| it.ends_with('\n'))).await;
     std::fs::read_to_string(file).unwrap().trim().to_owned()
 }
 
-/// Whether a process is there, and not merely unreaped.
+/// Whether a process lives; a zombie does not.
 pub(crate) fn lives(pid: u32) -> bool {
     let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
     stat.rsplit(')').next().is_some_and(|rest| !rest.is_empty() && !rest.starts_with(" Z"))
 }
 
-/// Says why a test does nothing here.
+/// Prints why a test is skipped.
 pub(crate) fn skipped(reason: &str) {
     eprintln!("skipped: {reason}");
 }
@@ -134,8 +134,8 @@ pub(crate) fn is_root() -> bool {
     User::current().unwrap().uid == 0
 }
 
-/// A script that leaves a daemon behind in the usual way, forked twice and in a session of its own,
-/// deaf to what is polite, and with no trace of where it came from if `is_hidden`. It writes its
+/// A script that leaves a daemon behind as usual: forked twice, in a session of its own,
+/// deaf to polite signals, and without the marker if `is_hidden`. It writes its
 /// process id into `file`.
 pub(crate) fn daemonise(file: &Path, is_hidden: bool) -> String {
     let environment = if is_hidden { "env -i" } else { "" };

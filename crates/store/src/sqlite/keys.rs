@@ -26,7 +26,6 @@ pub(super) const TABLE: &str = "CREATE TABLE keys (
         last_used INTEGER
     ) STRICT, WITHOUT ROWID;";
 
-/// The room that a key is bound to.
 pub(super) const ROOM: &str = "ALTER TABLE keys ADD COLUMN room TEXT;";
 
 impl KeyStore for SqliteStore {
@@ -84,7 +83,7 @@ fn record(row: &Row<'_>) -> rusqlite::Result<KeyRecord> {
 }
 
 fn save_key(transaction: &Transaction<'_>, key: &KeyRecord) -> rusqlite::Result<()> {
-    // Not OR REPLACE: that would also drop another key of the same digest.
+    // Not OR REPLACE: that would delete another key with the same digest.
     let insert = "INSERT INTO keys VALUES (:id, :digest, :name, :prefix, :scopes, :models, :rpm,
             :tpm, :concurrent, :budget, :created, :expires, :revoked, :last_used, :room)
         ON CONFLICT (id) DO UPDATE SET digest = :digest, name = :name, prefix = :prefix,

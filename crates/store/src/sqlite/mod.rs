@@ -1,7 +1,7 @@
 //! The database file: SQLite with a write-ahead log.
 //!
-//! One connection writes and another reads, so that a long question about the ledger holds nobody
-//! up who writes.
+//! One connection writes and another reads, so that a long query of the ledger does not hold up
+//! writers.
 //!
 //! - `keys`, `usage`, `audit`, `models`: a table each
 
@@ -26,10 +26,10 @@ use crate::StoreError;
 /// How long a writer waits for another process.
 const BUSY: Duration = Duration::from_secs(2);
 
-/// A database up to this size, in bytes, is looked through when it is opened.
+/// A database up to this size, in bytes, is checked for damage when it is opened.
 const LOOKED_THROUGH: u64 = 64 * 1024 * 1024;
 
-/// Each step from one version to the next, never changed once released.
+/// The migration steps. A released step never changes: older databases have passed it already.
 const STEPS: &[M<'_>] = &[
     M::up(models::TABLE),
     M::up(keys::TABLE),
@@ -51,10 +51,10 @@ pub struct SqliteStore {
 }
 
 impl SqliteStore {
-    /// Opens the file, makes it if there is none, and brings it up to date.
+    /// Opens the file, or creates it, and migrates it to this version.
     ///
     /// # Errors
-    /// [`StoreError`] when it cannot be opened or written, is no database or a damaged one, or is
+    /// [`StoreError`] when it cannot be opened or written, is damaged or not a database, or is
     /// of a newer version.
     pub fn open(path: &Path) -> Result<Self, StoreError> {
         let shown = path.display().to_string();
@@ -67,7 +67,6 @@ impl SqliteStore {
         Ok(Self { reader: Mutex::new(reader), writer: Mutex::new(writer), path: shown })
     }
 
-    /// Reads something.
     fn read<T>(
         &self,
         read: impl FnOnce(&Connection) -> rusqlite::Result<T>,
@@ -75,7 +74,7 @@ impl SqliteStore {
         read(&lock(&self.reader)).map_err(|source| StoreError::of(&self.path, source))
     }
 
-    /// Writes something, all of it or nothing.
+    /// Writes in one transaction.
     fn write<T>(
         &self,
         write: impl FnOnce(&Transaction<'_>) -> rusqlite::Result<T>,
@@ -95,11 +94,11 @@ fn lock(connection: &Mutex<Connection>) -> MutexGuard<'_, Connection> {
     connection.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Refuses a file that cannot be written or is damaged, before anything is changed in it.
+/// Refuses a read-only or damaged file before anything is changed in it.
 fn check(connection: &Connection, path: &Path) -> Result<(), StoreError> {
     let shown = path.display().to_string();
     let failed = |source| StoreError::of(&shown, source);
-    // Without the right to write, SQLite opens a file for reading, and says nothing.
+    // Without the right to write, SQLite silently opens a file read-only.
     if connection.is_readonly("main").map_err(failed)? {
         return Err(StoreError::ReadOnly { path: shown });
     }
@@ -136,12 +135,12 @@ fn reader(path: &Path) -> rusqlite::Result<Connection> {
     Ok(reader)
 }
 
-/// A number as SQLite has it.
+/// SQLite has no unsigned integers.
 fn signed(number: u64) -> i64 {
     i64::try_from(number).unwrap_or(i64::MAX)
 }
 
-/// A number of a column that only ever gets such.
+/// A number from a column that only holds results of [`signed`].
 fn unsigned(number: i64) -> u64 {
     number.unsigned_abs()
 }

@@ -100,7 +100,7 @@ fn room(row: &Row<'_>) -> rusqlite::Result<RoomRecord> {
 }
 
 fn save_room(transaction: &Transaction<'_>, room: &RoomRecord) -> rusqlite::Result<()> {
-    // Not OR REPLACE: that would also drop another room of the same code.
+    // Not OR REPLACE: that would delete another room with the same code.
     let insert = "INSERT INTO rooms VALUES (:id, :short_code, :spoken_code, :name, :host_id,
             :host_token, :password, :defaults, :public, :owner, :idle_ms, :created, :used)
         ON CONFLICT (id) DO UPDATE SET short_code = :short_code, spoken_code = :spoken_code,

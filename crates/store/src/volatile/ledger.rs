@@ -1,4 +1,4 @@
-//! Sums over the ledger, the plain way: what the database is compared with.
+//! Plain sums over the ledger, to compare the database with.
 
 use std::collections::BTreeMap;
 
@@ -43,7 +43,7 @@ fn name(entry: &UsageEntry, by: UsageBy) -> String {
     }
 }
 
-/// The day so many days after the first of 1970, counted year by year and month by month.
+/// The date of a day since 1970, counted year by year and month by month.
 fn day(mut days: u64) -> String {
     let is_leap = |year: u64| {
         year.is_multiple_of(4) && (!year.is_multiple_of(100) || year.is_multiple_of(400))

@@ -1,6 +1,6 @@
-//! Durable state that is not: kept in memory, for tests.
+//! A store in memory, for tests.
 //!
-//! - `ledger`: sums, the plain way
+//! - `ledger`: plain sums
 //! - `rooms`: rooms and participants
 //! - `workspace`: facts of the workspace
 
@@ -38,7 +38,7 @@ pub struct VolatileStore {
 }
 
 impl VolatileStore {
-    /// From now on writing fails, or no longer does: for tests of what happens then.
+    /// Makes writes fail from now on, or succeed again.
     pub fn fail_writes(&self, fail: bool) {
         self.failing.store(fail, Ordering::Relaxed);
     }

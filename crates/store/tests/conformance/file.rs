@@ -1,4 +1,4 @@
-//! The database file: what outlives a process, and what is refused and left alone.
+//! The database file: durability, migration, and refusal of files that must be left alone.
 
 use std::path::Path;
 
@@ -22,7 +22,7 @@ fn a_database_outlives_its_process() {
     assert_eq!(SqliteStore::open(&path).unwrap().load_models().unwrap(), [seen("a", 1, 2)]);
 }
 
-/// Whoever copies the file of a stopped server has everything.
+/// A copy of the file of a stopped server is complete.
 #[test]
 fn a_closed_database_is_one_file() {
     let directory = tempfile::tempdir().unwrap();
@@ -45,7 +45,7 @@ const OLD_ROWS: &str = "INSERT INTO usage (at, job, key, model, served_model, pr
         (4, 'r-00000000000000000000000000000001', 'k', 'm', NULL, 'gpu', '/v1', 'client_gone', NULL,
             1, 0, 0, NULL, 0, 0, 0);";
 
-/// A ledger of any age is asked the same afterwards, and goes on.
+/// A ledger of any version gives the same answers after the migration, and goes on.
 #[test]
 fn a_ledger_of_an_older_version_is_brought_up_to_date() {
     for version in [4, 5, 7] {
@@ -68,7 +68,7 @@ fn a_ledger_of_an_older_version_is_brought_up_to_date() {
     }
 }
 
-/// Whoever looks into the file finds a row for each job, with its names.
+/// The view in the file shows a row for each job, with its names.
 #[test]
 fn the_rows_of_an_older_ledger_are_shown_as_they_were() {
     let directory = tempfile::tempdir().unwrap();
@@ -81,7 +81,7 @@ fn the_rows_of_an_older_ledger_are_shown_as_they_were() {
     assert_eq!(before, after);
 }
 
-/// All columns of the rows whose ids are those of jobs.
+/// All columns of the view of jobs.
 fn shown(connection: &Connection) -> Vec<String> {
     let rows = "SELECT at, job, key, model, served_model, provider, api, outcome, status,
             prompt_tokens, completion_tokens, estimated, queue_ms, first_byte_ms, total_ms,
@@ -169,7 +169,7 @@ fn a_database_of_the_first_version_is_brought_up_to_date() {
     assert_eq!(store::KeyStore::load_keys(&store).unwrap(), []);
 }
 
-/// While another process writes, reading goes on, and writing fails with a word on why.
+/// While another process writes, reads work, and writes fail with the reason.
 #[test]
 fn a_locked_database_is_read_and_says_that_it_is_locked() {
     let directory = tempfile::tempdir().unwrap();

@@ -1,4 +1,4 @@
-//! Databases as older versions left them.
+//! Databases of older versions.
 
 use std::path::Path;
 
@@ -44,7 +44,7 @@ const ROOMS: &str = "CREATE TABLE rooms (id TEXT NOT NULL PRIMARY KEY,
 
 const KEY_OF_A_ROOM: &str = "ALTER TABLE keys ADD COLUMN room TEXT;";
 
-/// Each version's tables beside those of the one before it, up to the last whose ledger wrote all
+/// The tables that each version added, up to the last one whose ledger wrote all
 /// names into each row.
 const VERSIONS: [&str; 7] = [MODELS, KEYS, USAGE, AUDIT, DAYS, ROOMS, KEY_OF_A_ROOM];
 

@@ -34,7 +34,7 @@ fn participant(room: &str, id: &str, digest: u8) -> ParticipantRecord {
     }
 }
 
-/// In an order of their own: they are promised in none.
+/// Sorted: stores promise no order.
 fn participants(store: &(impl RoomStore + ?Sized)) -> Vec<ParticipantRecord> {
     let mut all = store.load_participants().unwrap();
     all.sort_by(|a, b| (&a.room, &a.id).cmp(&(&b.room, &b.id)));
@@ -163,7 +163,7 @@ fn rooms_outlive_their_process() {
     assert_eq!(participants(&store), [participant("a", "p", 1)]);
 }
 
-/// A database from before there were rooms has its keys afterwards, bound to no room.
+/// A migrated database without rooms still has its keys, bound to no room.
 #[test]
 fn a_database_without_rooms_is_brought_up_to_date() {
     let directory = tempfile::tempdir().unwrap();

@@ -127,7 +127,7 @@ fn old_usage_is_forgotten_in_small_steps() {
     });
 }
 
-/// Their ids carry their times: those of one millisecond must differ, whatever clocks do.
+/// Row ids contain times: within a millisecond they must differ, even if the clock is set back.
 #[test]
 fn rows_of_one_millisecond_and_rows_that_come_late_are_told_apart() {
     every_store(|store| {
@@ -149,7 +149,7 @@ fn rows_of_one_millisecond_and_rows_that_come_late_are_told_apart() {
     });
 }
 
-/// More rows than one statement inserts, and some beside them.
+/// More rows than one statement inserts, and a remainder.
 #[test]
 fn every_row_of_a_batch_of_any_size_is_there() {
     every_store(|store| {
@@ -195,7 +195,7 @@ fn jobs() -> impl Strategy<Value = Vec<UsageEntry>> {
     prop::collection::vec(entry, 0..60)
 }
 
-/// A question: some of the ends of its span lie on the border of a day.
+/// A query. Some of its spans begin or end at midnight.
 fn questions() -> impl Strategy<Value = UsageQuery> {
     let time = || {
         let border = (0..5u64).prop_map(|day| day * DAY);
@@ -215,8 +215,8 @@ fn questions() -> impl Strategy<Value = UsageQuery> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
-    /// The database answers from the sums of whole days and from the rows beside them: whatever
-    /// was added and forgotten, and whatever is asked, it says what a plain sum of rows says.
+    /// The database answers from the sums of whole days and from the rows beside them. After any
+    /// adding and deleting, every query must give the same as a plain sum of rows.
     #[test]
     fn sums_by_the_day_are_those_of_the_rows(
         jobs in jobs(),
@@ -237,7 +237,7 @@ proptest! {
         for question in questions {
             let told = each.map(|store| {
                 let mut answer = store.usage(&question).unwrap();
-                // Groups with as many tokens may come in any order.
+                // Groups with equal tokens have no fixed order.
                 answer.groups.sort_by(|a, b| a.names.cmp(&b.names));
                 answer
             });

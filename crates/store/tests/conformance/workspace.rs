@@ -28,7 +28,7 @@ fn facts_are_kept_by_kind_and_id_and_the_last_word_holds() {
 }
 
 #[test]
-fn what_is_forgotten_is_gone_and_what_was_never_there_is_no_error() {
+fn forgetting_removes_facts_and_ignores_missing_ones() {
     every_store(|store| {
         store.change_facts(&[Change::Keep(fact("team", "a", "{}"))]).unwrap();
         let changes = [forget("team", "nobody"), forget("team", "a"), forget("project", "a")];

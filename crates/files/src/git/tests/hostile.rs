@@ -22,7 +22,7 @@ fn touched(repository: &Repository) {
 }
 
 #[tokio::test]
-async fn nothing_that_a_repository_names_is_executed() {
+async fn no_program_named_by_a_repository_is_executed() {
     let repository = Repository::new();
     let (program, trace) = trace(&repository);
     touched(&repository);
@@ -79,7 +79,7 @@ async fn a_filter_that_the_repository_puts_over_the_users_is_not_used() {
 }
 
 #[tokio::test]
-async fn what_a_submodule_names_is_not_executed_either() {
+async fn no_program_named_by_a_submodule_is_executed() {
     let inner = Repository::new();
     touched(&inner);
     inner.commit("two");

@@ -240,7 +240,7 @@ async fn how_people_like_their_diffs_does_not_matter() {
 }
 
 #[tokio::test]
-async fn nothing_is_locked_and_the_index_stays_as_it_is() {
+async fn a_status_takes_no_lock_and_leaves_the_index_alone() {
     let repository = Repository::new();
     repository.write("f", "one\n");
     repository.commit("one");

@@ -1,8 +1,8 @@
 //! The ledger's tables.
 //!
-//! - `tables`: what they hold, and how they became so
-//! - `write`: rows added and forgotten
-//! - `read`: questions answered
+//! - `tables`: their columns, and the migration steps
+//! - `write`: adding and deleting rows
+//! - `read`: queries
 
 mod read;
 pub(super) mod tables;

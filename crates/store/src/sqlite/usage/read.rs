@@ -1,4 +1,4 @@
-//! Questions, answered from the sums of whole days and from the rows beside them.
+//! Queries, answered from the sums of whole days and from the rows before and after them.
 
 use base::UsageBy;
 use rusqlite::{Connection, Row, named_params};
@@ -10,8 +10,8 @@ use super::{
 };
 use crate::usage::{MAX_GROUPS, UsageAnswer, UsageGroup, UsageQuery, UsageSums};
 
-/// What is asked about: the sums of whole days, and the rows before and after those, summed up by
-/// what they have in common with others of their day.
+/// The queried span: the sums of whole days, and the rows before and after those, summed up by
+/// the columns that tell sums apart.
 fn asked() -> String {
     let rows = |which: &str| {
         format!(
@@ -33,11 +33,10 @@ fn asked() -> String {
     )
 }
 
-/// What is added up, in the order of [`sums`].
+/// The sums, in the order of [`sums`].
 const SUMS: &str = "COALESCE(SUM(requests), 0), COALESCE(SUM(prompt_tokens), 0),
     COALESCE(SUM(completion_tokens), 0), COALESCE(SUM(estimated), 0), COALESCE(SUM(errors), 0)";
 
-/// Answers a question.
 pub(super) fn answer(connection: &Connection, query: &UsageQuery) -> rusqlite::Result<UsageAnswer> {
     let mut groups = if query.by.is_empty() { Vec::new() } else { groups(connection, query)? };
     let truncated = groups.len() > MAX_GROUPS;
@@ -93,8 +92,8 @@ fn select<T>(
     statement.query_map(values, read)?.collect()
 }
 
-/// The time that is asked about: whole days, and what is before and after them. Each from the one
-/// on, up to but without the other.
+/// The queried time: whole days, and the parts before and after them. Each part begins at its first
+/// number, and ends before its second.
 struct Span {
     /// In milliseconds since 1970.
     before: (i64, i64),
@@ -129,7 +128,7 @@ fn sums(row: &Row<'_>, from: usize) -> rusqlite::Result<UsageSums> {
     })
 }
 
-/// What tells rows apart. Days are cheap to tell apart as numbers, and written out by group.
+/// The column of a grouping. Days are grouped as numbers, which is cheap, and formatted per group.
 fn column(by: UsageBy) -> &'static str {
     match by {
         UsageBy::Key => "key",

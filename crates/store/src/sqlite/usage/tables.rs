@@ -1,15 +1,16 @@
-//! The ledger's tables, and the steps that led to them.
+//! The ledger's tables, as the migration steps that led to them. A released step never changes, so a
+//! table stands here once for each time that it was rebuilt.
 
 /// A day, in milliseconds.
 pub(super) const DAY: i64 = 86_400_000;
 
-/// The low bits of a row's id, which tell apart the rows of one millisecond. The rest is its time.
+/// The low bits of a row's id, a number within the millisecond. The rest is its time.
 pub(super) const ID_BITS: u32 = 20;
 
-/// The latest time that a row can have, in milliseconds since 1970: some two centuries from now.
+/// The latest time of a row, in milliseconds since 1970: some two centuries from now.
 pub(super) const LATEST: i64 = (i64::MAX >> ID_BITS) - 1;
 
-/// The rows as they were at first, each with all its names.
+/// The first form of the rows, each with all its names.
 pub(in crate::sqlite) const TABLE: &str = "CREATE TABLE usage (
         id INTEGER PRIMARY KEY,
         -- milliseconds since 1970
@@ -33,7 +34,7 @@ pub(in crate::sqlite) const TABLE: &str = "CREATE TABLE usage (
     ) STRICT;
     CREATE INDEX usage_at ON usage (at);";
 
-/// The sums of each whole day, so that a question about a year need not read every row of it.
+/// The sums of each whole day, so that a query over a year need not read every row.
 ///
 /// They change in the transaction that adds or forgets rows, once for all rows of a batch.
 pub(in crate::sqlite) const DAYS: &str = "CREATE TABLE usage_days (
@@ -57,11 +58,11 @@ pub(in crate::sqlite) const DAYS: &str = "CREATE TABLE usage_days (
             SUM(outcome NOT IN ('answered', 'client_gone'))
         FROM usage GROUP BY 1, 2, 3, 4, 5;";
 
-/// Rows that are a third as long and need no index: their ids carry their time, and what a row has
-/// in common with others of its day is written once, with their sums.
+/// Rows of a third of the size that need no index: their ids contain their time, and the names that a row
+/// shares with others of its day are stored once, with their sums.
 ///
-/// The sums are made anew from the rows, so that each row finds its own. A view shows the rows as
-/// they were, for people.
+/// The sums are computed again from the rows, so that each row finds its own. For people, a view shows
+/// the rows in the first form.
 pub(in crate::sqlite) const ROWS: &str = "ALTER TABLE usage RENAME TO usage_before;
     DROP TABLE usage_days;
     CREATE TABLE usage_days (

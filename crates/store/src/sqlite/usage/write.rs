@@ -1,4 +1,4 @@
-//! Rows added and forgotten, and with them the sums of their days.
+//! Adds and deletes rows, and updates the sums of their days.
 
 use std::{collections::HashMap, sync::LazyLock};
 
@@ -10,22 +10,20 @@ use super::{
 };
 use crate::usage::{ANSWERED, UsageEntry, UsageSums};
 
-/// Rows that are inserted by one statement: to begin and end one costs as much as a row.
+/// Rows inserted by one statement: the start and end of a statement cost as much as a row.
 const TOGETHER: usize = 64;
 
-/// Columns of a row.
 const COLUMNS: usize = 12;
 
 static INSERT_ONE: LazyLock<String> = LazyLock::new(|| insert_of(1));
 static INSERT_MANY: LazyLock<String> = LazyLock::new(|| insert_of(TOGETHER));
 
-/// What the sums of a day that are there already become.
+/// Adds to existing sums of a day.
 const TO_DAY: &str = "ON CONFLICT (day, key, model, provider, api) DO UPDATE SET requests = requests + excluded.requests,
     prompt_tokens = prompt_tokens + excluded.prompt_tokens,
     completion_tokens = completion_tokens + excluded.completion_tokens,
     estimated = estimated + excluded.estimated, errors = errors + excluded.errors";
 
-/// Adds rows, and adds them to the sums of their days.
 pub(super) fn add(transaction: &Transaction<'_>, entries: &[UsageEntry]) -> rusqlite::Result<()> {
     let mut ordered: Vec<&UsageEntry> = entries.iter().collect();
     ordered.sort_by_key(|entry| entry.at_ms);
@@ -39,7 +37,7 @@ pub(super) fn add(transaction: &Transaction<'_>, entries: &[UsageEntry]) -> rusq
     insert(transaction, &rows)
 }
 
-/// Forgets rows that ended before a time, so many at most, and takes them from the sums of their
+/// Deletes at most `most` rows that ended before a time, and subtracts them from the sums of their
 /// days.
 pub(super) fn forget(
     transaction: &Transaction<'_>,
@@ -64,23 +62,23 @@ pub(super) fn forget(
     transaction.execute(&format!("DELETE FROM usage_rows WHERE {which}"), [id_from(before), most])
 }
 
-/// The least id of the rows that ended at a time or later.
+/// The least id of a row that ended at this time or later.
 pub(super) fn id_from(at_ms: i64) -> i64 {
     if at_ms > LATEST { i64::MAX } else { at_ms << ID_BITS }
 }
 
-/// What sums of a day are told apart by: day, key, model, provider and path.
-type OfDay<'a> = (i64, &'a str, &'a str, &'a str, &'static str);
+/// The key of the sums of a day: day, key, model, provider and path.
+type DayKey<'a> = (i64, &'a str, &'a str, &'a str, &'static str);
 
-/// The sums that each row belongs to, as a position, and what it adds to them. Summed up here: the
-/// database would have to read and sort the rows, which takes as long as to write them.
-fn by_day<'a>(entries: &[&'a UsageEntry]) -> (Vec<usize>, Vec<(OfDay<'a>, UsageSums)>) {
-    let mut days: Vec<(OfDay<'_>, UsageSums)> = Vec::new();
-    let mut positions: HashMap<OfDay<'_>, usize> = HashMap::new();
+/// The sums that each row belongs to, as a position, and the amounts to add. They are added up here: the
+/// database would have to read and sort the rows, which takes as long as writing them.
+fn by_day<'a>(entries: &[&'a UsageEntry]) -> (Vec<usize>, Vec<(DayKey<'a>, UsageSums)>) {
+    let mut days: Vec<(DayKey<'_>, UsageSums)> = Vec::new();
+    let mut positions: HashMap<DayKey<'_>, usize> = HashMap::new();
     let mut last = 0;
     let of = entries.iter().map(|entry| {
         let of = of_day(entry);
-        // Often those of the row before: cheaper to compare than to hash.
+        // Often the same as those of the row before. A comparison is cheaper than a hash.
         if days.get(last).is_none_or(|(day, _)| *day != of) {
             last = *positions.entry(of).or_insert(days.len());
             if last == days.len() {
@@ -93,21 +91,21 @@ fn by_day<'a>(entries: &[&'a UsageEntry]) -> (Vec<usize>, Vec<(OfDay<'a>, UsageS
     (of.collect(), days)
 }
 
-/// When a row's job ended, in milliseconds since 1970, as far as an id can tell.
+/// The end of a row's job, in milliseconds since 1970, up to the latest that an id can hold.
 fn time(entry: &UsageEntry) -> i64 {
     signed(entry.at_ms).min(LATEST)
 }
 
-fn of_day(entry: &UsageEntry) -> OfDay<'_> {
+fn of_day(entry: &UsageEntry) -> DayKey<'_> {
     let provider = entry.provider.as_deref().unwrap_or("");
     let day = time(entry) / DAY;
     (day, entry.key.as_str(), entry.model.as_str(), provider, entry.endpoint.path())
 }
 
-/// Adds to the sums of days; the ids of those.
+/// Adds to the sums of days. Returns their ids.
 fn add_to_days(
     transaction: &Transaction<'_>,
-    days: &[(OfDay<'_>, UsageSums)],
+    days: &[(DayKey<'_>, UsageSums)],
 ) -> rusqlite::Result<Vec<i64>> {
     let free = "SELECT COALESCE(MAX(id), 0) + 1 FROM usage_days";
     let mut free: i64 = transaction.prepare_cached(free)?.query_row([], |row| row.get(0))?;
@@ -116,7 +114,7 @@ fn add_to_days(
          {TO_DAY} RETURNING id"
     );
     let mut add = transaction.prepare_cached(&add)?;
-    let mut add = |((day, key, model, provider, api), sums): &(OfDay<'_>, UsageSums)| {
+    let mut add = |((day, key, model, provider, api), sums): &(DayKey<'_>, UsageSums)| {
         let (requests, estimated) = (signed(sums.requests), signed(sums.estimated));
         let (prompt, completion) = (signed(sums.prompt_tokens), signed(sums.completion_tokens));
         let errors = signed(sums.errors);
@@ -130,12 +128,12 @@ fn add_to_days(
     days.iter().map(&mut add).collect()
 }
 
-/// Gives rows their ids, in the order of their times.
+/// Assigns ids to rows in the order of their times.
 struct Ids<'a> {
     transaction: &'a Transaction<'a>,
-    /// The greatest id of all.
+    /// The greatest id in the table.
     greatest: i64,
-    /// The one given last.
+    /// The id assigned last.
     last: i64,
 }
 
@@ -146,7 +144,7 @@ impl<'a> Ids<'a> {
         Ok(Self { transaction, greatest, last: -1 })
     }
 
-    /// The id of a row of this time, which is not before that of the last row.
+    /// The id of a row of this time. Times must not decrease.
     fn next(&mut self, at_ms: i64) -> rusqlite::Result<i64> {
         let first = at_ms << ID_BITS;
         let within = first..=(first | ((1 << ID_BITS) - 1));
@@ -157,14 +155,14 @@ impl<'a> Ids<'a> {
         } else {
             self.greatest_of(*within.start(), *within.end())?
         };
-        // A million rows in one millisecond do not happen, unless a clock stands still.
+        // A million rows in one millisecond happen only if a clock stands still.
         let free = taken.map_or(first, |taken| taken + 1);
         self.last = if within.contains(&free) { free } else { self.greatest + 1 };
         self.greatest = self.greatest.max(self.last);
         Ok(self.last)
     }
 
-    /// Rows of that time are there already: the clock was set back, or a row came late.
+    /// The greatest id of a time before that of other rows: the clock was set back, or a row was late.
     fn greatest_of(&self, first: i64, last: i64) -> rusqlite::Result<Option<i64>> {
         let greatest = "SELECT id FROM usage_rows WHERE id BETWEEN ?1 AND ?2
             ORDER BY id DESC LIMIT 1";
@@ -173,10 +171,10 @@ impl<'a> Ids<'a> {
     }
 }
 
-/// A row: its id, the id of its sums, and what it tells.
-type Placed<'a> = (i64, i64, &'a UsageEntry);
+/// A row with its id and the id of its sums.
+type NumberedRow<'a> = (i64, i64, &'a UsageEntry);
 
-fn insert(transaction: &Transaction<'_>, rows: &[Placed<'_>]) -> rusqlite::Result<()> {
+fn insert(transaction: &Transaction<'_>, rows: &[NumberedRow<'_>]) -> rusqlite::Result<()> {
     let (many, few) = rows.as_chunks::<TOGETHER>();
     if !many.is_empty() {
         let mut insert = transaction.prepare_cached(&INSERT_MANY)?;
@@ -194,7 +192,7 @@ fn insert_of(rows: usize) -> String {
     format!("INSERT INTO usage_rows VALUES {}", vec![row; rows].join(","))
 }
 
-fn insert_together(insert: &mut Statement<'_>, rows: &[Placed<'_>]) -> rusqlite::Result<()> {
+fn insert_together(insert: &mut Statement<'_>, rows: &[NumberedRow<'_>]) -> rusqlite::Result<()> {
     for (number, row) in rows.iter().enumerate() {
         bind(insert, number * COLUMNS, row)?;
     }
@@ -205,7 +203,7 @@ fn insert_together(insert: &mut Statement<'_>, rows: &[Placed<'_>]) -> rusqlite:
 fn bind(
     insert: &mut Statement<'_>,
     before: usize,
-    (id, sums, entry): &Placed<'_>,
+    (id, sums, entry): &NumberedRow<'_>,
 ) -> rusqlite::Result<()> {
     let mut column = before;
     let mut bind = |value: &dyn ToSql| {
@@ -226,8 +224,8 @@ fn bind(
     bind(&flags(entry))
 }
 
-/// What a row tells in a bit each, and how often its job was moved above those: a column less costs
-/// less than a bit more.
+/// The booleans of a row as one bit each, and above them the number of requeues. A column costs
+/// more than a bit.
 fn flags(entry: &UsageEntry) -> i64 {
     i64::from(entry.estimated) | i64::from(entry.streaming) << 1 | i64::from(entry.requeues) << 2
 }

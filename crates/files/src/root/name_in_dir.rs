@@ -13,16 +13,16 @@ use crate::{
     write::Unfinished,
 };
 
-/// Where an entry is, or is to be. Whatever is done to it is done relative to the directory's
-/// descriptor and never follows a link in the name's place.
+/// The location of an entry, existing or not. Every operation on it is relative to the directory's
+/// descriptor, and never follows a link of this name.
 #[derive(Debug)]
-pub(crate) struct Place {
+pub(crate) struct NameInDir {
     dir: OwnedFd,
     name: CString,
     unfinished: Option<Arc<Unfinished>>,
 }
 
-impl Place {
+impl NameInDir {
     pub(super) fn new(
         dir: OwnedFd,
         name: &str,
@@ -45,12 +45,12 @@ impl Place {
         &self.name
     }
 
-    /// What is there now; of a link, the link.
+    /// The entry of this name; a link is not followed.
     pub(crate) fn stat(&self) -> Result<Stat, FileError> {
         stat(self.dir(), &self.name)
     }
 
-    /// What is there now, or none.
+    /// The same, or `None` if there is none.
     pub(crate) fn stat_if_there(&self) -> Result<Option<Stat>, FileError> {
         match self.stat() {
             Err(FileError::NotFound) => Ok(None),
@@ -58,24 +58,23 @@ impl Place {
         }
     }
 
-    /// Opens what is there. Fails on a link.
+    /// Opens the entry. Fails on a link.
     pub(crate) fn open(&self, flags: OFlags) -> Result<OwnedFd, FileError> {
         let flags = flags | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         openat(self.dir(), self.name(), flags, Mode::empty()).map_err(doing("open it"))
     }
 }
 
-/// What a name in a directory is; of a link, the link.
+/// The entry of a name in a directory; a link is not followed.
 pub(crate) fn stat(dir: BorrowedFd<'_>, name: &CStr) -> Result<Stat, FileError> {
     statat(dir, name, AtFlags::SYMLINK_NOFOLLOW).map_err(doing("look at it"))
 }
 
-/// Of which kind it is.
 pub(crate) fn kind(stat: &Stat) -> FileType {
     FileType::from_raw_mode(stat.st_mode)
 }
 
-/// Which file it is, whatever its name.
+/// Identifies a file independently of its names.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) struct Identity {
     pub(crate) device: u64,

@@ -1,4 +1,4 @@
-//! Where the repository of a project is.
+//! The work tree that a project is in.
 
 use std::{
     ffi::OsString,
@@ -11,19 +11,19 @@ use super::{
     disarm::{Disarmed, ask_for_filters},
 };
 
-/// A project in a work tree.
+/// A project and its work tree.
 #[derive(Debug)]
-pub(super) struct Place {
+pub(super) struct WorkTree {
     /// The project's directory, without links.
     pub(super) root: PathBuf,
-    /// The work tree's.
+    /// The work tree's directory.
     pub(super) top: PathBuf,
-    /// From the one to the other, with a slash behind it, or empty.
+    /// The path from `top` to `root` with a slash at its end, or empty.
     prefix: Vec<u8>,
 }
 
-impl Place {
-    /// Asks git. None: there is no repository, or one without files.
+impl WorkTree {
+    /// Asks git. `None`: there is no repository, or a bare one.
     pub(super) async fn find(
         git: &Git,
         root: &Path,
@@ -33,7 +33,7 @@ impl Place {
             None => tokio::fs::canonicalize(root).await.ok(),
             Some(_) => None,
         };
-        // Who may not resolve it lets git try what it was given.
+        // This process may lack the right to resolve it; then git tries the path as it was given.
         let root = real.unwrap_or_else(|| root.to_owned());
         let args = ["rev-parse", "--show-toplevel"].map(OsString::from);
         let output = git.run(runner, &root, &args).await?;
@@ -55,12 +55,12 @@ impl Place {
         Ok(Self { root, top, prefix })
     }
 
-    /// What comes before a path of the project in a path of the work tree.
+    /// The beginning that paths of the work tree have and paths of the project lack.
     pub(super) fn prefix(&self) -> &[u8] {
         &self.prefix
     }
 
-    /// Finds out what is to be switched off here.
+    /// Finds the filters to switch off here.
     pub(super) async fn disarmed(&self, git: &Git, runner: &Runner) -> Result<Disarmed, GitError> {
         let answer = git.run(runner, &self.root, &ask_for_filters()).await?.succeeded()?;
         Disarmed::read(&answer, !self.prefix.is_empty())
@@ -71,8 +71,8 @@ impl Place {
 mod tests {
     use super::*;
 
-    fn place(root: &str, top: &str) -> Result<Place, GitError> {
-        Place::new(root.into(), top.into())
+    fn place(root: &str, top: &str) -> Result<WorkTree, GitError> {
+        WorkTree::new(root.into(), top.into())
     }
 
     #[test]

@@ -1,7 +1,7 @@
-//! Events that the daemon has not taken yet.
+//! Events that the daemon has not read yet.
 //!
-//! Bounded because each request has one answer and each child one end: when too many wait, no more
-//! requests are taken, and so no more answers or children come into being.
+//! It is bounded because each request has one answer and each child one end: when too many wait, no more
+//! requests are read, so no more answers or children can follow.
 
 use std::{
     collections::VecDeque,
@@ -14,23 +14,23 @@ use rustix::io::Errno;
 
 use crate::channel;
 
-/// How many may wait before no more requests are taken.
+/// With this many waiting, no more requests are read.
 pub(super) const MOST_WAITING: usize = 1024;
-/// How long to wait when the kernel takes no more descriptors, whatever room the socket has.
+/// How long to wait when the kernel takes no more descriptors, even if the socket has room.
 const RETRY: Duration = Duration::from_millis(20);
 
 #[derive(Default)]
-pub(super) struct Outgoing {
+pub(super) struct EventQueue {
     waiting: VecDeque<(Vec<u8>, Vec<OwnedFd>)>,
     retry_at: Option<Instant>,
 }
 
-impl Outgoing {
+impl EventQueue {
     pub(super) fn push(&mut self, packet: Vec<u8>, with: Vec<OwnedFd>) {
         self.waiting.push_back((packet, with));
     }
 
-    /// Sends what can be sent now. An error: the other end is gone.
+    /// Sends as much as possible now. An error: the other end is gone.
     pub(super) fn flush(&mut self, socket: impl AsFd) -> io::Result<()> {
         self.retry_at = None;
         while let Some((packet, with)) = self.waiting.front() {
@@ -51,7 +51,6 @@ impl Outgoing {
         self.waiting.len() >= MOST_WAITING
     }
 
-    /// Something waits for the socket to have room.
     pub(super) fn is_blocked(&self) -> bool {
         !self.waiting.is_empty() && self.retry_at.is_none()
     }
@@ -61,7 +60,7 @@ impl Outgoing {
     }
 }
 
-/// Too many descriptors are under way, or memory is short: it passes.
+/// Whether too many descriptors are in flight or memory is short: both are temporary.
 fn is_passing(error: &io::Error) -> bool {
     let errno = Errno::from_io_error(error);
     matches!(errno, Some(Errno::TOOMANYREFS | Errno::NOBUFS | Errno::NOMEM))
@@ -72,9 +71,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn who_does_not_read_blocks_nobody_and_gets_all_in_order_later() {
+    fn a_daemon_that_does_not_read_gets_all_events_later_in_order() {
         let (ours, theirs) = channel::pair().unwrap();
-        let mut outgoing = Outgoing::default();
+        let mut outgoing = EventQueue::default();
         let mut number = 0_u32;
         while !outgoing.is_full() {
             outgoing.push(number.to_le_bytes().to_vec(), Vec::new());
@@ -95,7 +94,7 @@ mod tests {
     fn an_end_that_is_gone_is_an_error() {
         let (ours, theirs) = channel::pair().unwrap();
         drop(theirs);
-        let mut outgoing = Outgoing::default();
+        let mut outgoing = EventQueue::default();
         outgoing.push(vec![1], Vec::new());
         assert!(outgoing.flush(&ours).is_err());
     }
