@@ -104,7 +104,7 @@ impl Advertisement {
 
 /// The host that announced services are on. It is not the machine's own name, which is for others
 /// to announce: a server that has only some of the machine's addresses, and that goes when the
-/// machine stays, would take the rest of them from whoever asks.
+/// machine stays, would hide the rest of them from other programs.
 fn host_name(host: &str, port: u16) -> String {
     format!("warren-{port}-{host}.local.")
 }

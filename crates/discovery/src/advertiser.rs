@@ -28,8 +28,8 @@ struct Bounds {
     /// How long an announcement may take: names are first asked for, three times, to see that
     /// nobody has them.
     announced_within: Duration,
-    /// Records of others, which mDNS keeps though nobody asked for them; with more it is started
-    /// anew, which forgets them.
+    /// Records of others, which mDNS keeps though nobody asked for them; with more it is restarted,
+    /// which forgets them.
     most_records: i64,
     /// How often they are counted.
     look: Duration,
@@ -51,7 +51,7 @@ pub struct Advertiser {
 }
 
 impl Advertiser {
-    /// Announces services, and answers whoever asks for them. Needs a runtime to run in.
+    /// Announces services, and answers queries for them. Needs a runtime to run in.
     ///
     /// # Errors
     /// When one is not well formed, or mDNS cannot be started.
@@ -255,7 +255,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn what_strangers_say_unasked_is_not_kept_without_end() {
+    async fn unrequested_records_of_strangers_are_bounded() {
         let bounds = Bounds { most_records: 48, look: Duration::from_millis(20), ..BOUNDS };
         let services = Services {
             infos: vec![here("bounded").info().unwrap()],
@@ -283,7 +283,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn what_no_interface_can_announce_is_told() {
+    async fn an_address_that_no_interface_has_is_reported() {
         // Of a network that is for documents only (RFC 5737).
         let nowhere = vec![IpAddr::V4(Ipv4Addr::new(198, 51, 100, 7))];
         let nowhere = [Advertisement { addresses: nowhere, ..here("nowhere") }];
@@ -295,7 +295,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn who_stops_does_not_wait_for_the_announcement() {
+    async fn stopping_does_not_wait_for_the_announcement() {
         let advertiser = Advertiser::start(&[here("stopped")]).unwrap();
         let announced = advertiser.announced();
         within("the end", advertiser.stop()).await;

@@ -65,7 +65,7 @@ impl Browser {
         Ok(Self { events, until, _running: running })
     }
 
-    /// The next sighting; `None` when the time is over, or so much came that mDNS gave up.
+    /// The next sighting; `None` when the time is over, or when mDNS gave up because of too many answers.
     pub async fn next(&mut self) -> Option<Sighting> {
         loop {
             let (service, event) = timeout_at(self.until, self.events.next()).await.ok()??;

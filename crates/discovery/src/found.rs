@@ -224,7 +224,7 @@ mod tests {
     }
 
     #[test]
-    fn what_says_nothing_of_use_is_left_out() {
+    fn useless_announcements_are_left_out() {
         let said = |address: &str, port| {
             let name = Service::Warren.name();
             let info = ServiceInfo::new(name, "a\nb", "h.local.", address, port, &[("k", "v")][..]);
@@ -245,7 +245,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_announced_twice_is_listed_once() {
+    fn a_service_announced_twice_is_listed_once() {
         let mut findings = Findings::default();
         findings.add(server(Service::Gambi, "gambi-hub-1", "h.local", 1));
         findings.add(server(Service::Warren, "warren-1-h", "H.local", 1));
@@ -257,7 +257,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_gone_is_not_listed() {
+    fn a_service_that_is_gone_is_not_listed() {
         let mut findings = Findings::default();
         findings.add(server(Service::Warren, "One", "h", 1));
         findings.add(server(Service::Warren, "two", "h", 2));

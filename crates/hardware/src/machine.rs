@@ -9,7 +9,7 @@ use crate::{
 /// The share of a machine's memory that a model may take where there is no GPU of its own memory.
 const SHARE_OF_RAM: f64 = 0.75;
 
-/// Who made a GPU.
+/// The maker of a GPU.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Vendor {
     /// NVIDIA.
@@ -27,7 +27,7 @@ pub enum Vendor {
 pub struct Gpu {
     /// What it is called, without control characters, at most 200 bytes.
     pub name: String,
-    /// Who made it.
+    /// Its maker.
     pub vendor: Vendor,
     /// Its own memory in GiB, where that is told; one that shares the machine's memory has none.
     pub vram_gb: Option<f64>,
@@ -58,7 +58,7 @@ pub struct Machine {
     /// Cores of the GPU that its models run on, as its maker counts them; 0 when unknown.
     pub gpu_core_count: u32,
     /// Memory of the GPUs that its models run on in GiB, all of the same maker's together; `None`
-    /// where there is none, or it is not told.
+    /// without a GPU, or when its tool does not say.
     pub gpu_vram_gb: Option<f64>,
     /// How fast memory is read in 10⁹ bytes a second: of the chip that models run on. An estimate,
     /// by what is known of the chip or of its memory modules; 50 where nothing is.

@@ -16,7 +16,7 @@ const MAX_ENTRIES: usize = 1024;
 /// The most entries of a directory that are made use of: processors' sensors are the many.
 const MAX_CHILDREN: usize = 64;
 
-/// Names are cut to so many bytes.
+/// Names are cut to this many bytes.
 const MAX_NAME: usize = 200;
 
 /// Where `/proc`, `/sys` and the other files are read: the machine's own root, or a directory that

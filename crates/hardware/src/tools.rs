@@ -96,7 +96,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_a_tool_says_is_read_and_one_that_is_absent_says_nothing() {
+    fn the_output_of_a_tool_is_read_and_an_absent_tool_says_nothing() {
         let tools = InstalledTools::default();
         assert_eq!(tools.run("echo", &["one", "two"]).as_deref(), Some("one two\n"));
         assert_eq!(tools.run("warren-no-such-tool", &[]), None);
@@ -108,7 +108,7 @@ mod tests {
         let held = directory.path().join("held");
         let held = held.to_str().unwrap();
         InstalledTools::default().run("mkfifo", &[held]).unwrap();
-        // Opening does not wait for whoever writes, reading does.
+        // Opening does not wait for a writer, reading does.
         let flags = OFlags::RDONLY | OFlags::NONBLOCK;
         let mut reader = File::from(rustix::fs::open(held, flags, Mode::empty()).unwrap());
         let begun = Instant::now();

@@ -1,8 +1,8 @@
 //! What there is to see.
 //!
 //! - `look`: this machine, its peers, its relays
-//! - `models`: which models there are in the mesh
-//! - `pull`: a model that is to be fetched, as people ask for it
+//! - `models`: the models of the mesh
+//! - `pull`: fetching a model on request
 
 mod look;
 mod models;

@@ -28,7 +28,7 @@ const MAX_LISTED: usize = 4_096;
 /// The most peers that are asked at once.
 const MAX_ASKED: usize = 256;
 
-/// How often this machine looks through its directories at once, whoever asks.
+/// The most scans of this machine's directories at the same time.
 const SCANS: usize = 2;
 
 /// Peers that may wait for a list at once; more get none.
@@ -67,7 +67,7 @@ impl Catalog {
         if let Some(asked) = waiting.remove(&list.request_id) {
             let mut models = list.models;
             models.truncate(MAX_LISTED);
-            // Who asked may have stopped waiting.
+            // The caller may have stopped waiting.
             let _ = asked.answer.send(models);
         }
     }

@@ -24,7 +24,7 @@ pub(crate) fn write(mut hello: Hello, message: fn(Box<Hello>) -> ClusterMessage)
 /// The hello in a handshake's message of `peer`.
 ///
 /// # Errors
-/// [`SealError::Malformed`] when there is none, or somebody else's.
+/// [`SealError::Malformed`] when it is missing or of another node.
 pub(crate) fn read(payload: &[u8], peer: &NodeId) -> Result<Hello, SealError> {
     let none = SealError::Malformed("a handshake without a hello");
     let Ok(decoded) = decode(payload) else { return Err(none) };

@@ -39,7 +39,7 @@ pub(crate) enum Carrier {
 pub(crate) struct Link {
     /// Counts links of this process.
     pub(crate) number: u64,
-    /// Who is at its other end. Proved, if it is sealed.
+    /// The peer at its other end; proved, if the link is sealed.
     pub(crate) peer: PeerId,
     /// What carries it.
     pub(crate) carrier: Carrier,
@@ -51,8 +51,8 @@ pub(crate) struct Link {
     pub(crate) warren: bool,
     /// Whether this end opened it.
     pub(crate) opened_here: bool,
-    /// Whether its other end has proved the passcode, where this node has one, or is trusted as if it
-    /// had. Always true where there is none.
+    /// Whether its other end has proved this node's passcode, or is trusted without it. Always true
+    /// when this node has no passcode.
     pub(crate) proved: bool,
     /// Which it is of the links between the same two ends.
     pub(crate) order: Order,
@@ -67,7 +67,7 @@ pub(crate) struct Link {
 pub(crate) struct Order {
     /// Drawn at random at the start of the program at the other end.
     pub(crate) instance: Option<u64>,
-    /// Counts the links that whoever opened it has dialled.
+    /// The dialling end's count of its links.
     pub(crate) dial: u64,
 }
 

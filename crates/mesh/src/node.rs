@@ -66,11 +66,11 @@ pub(crate) struct Node {
 
 /// What a mesh is made of beside its settings.
 pub struct Parts {
-    /// Who this machine is.
+    /// This machine's identity.
     pub identity: Identity,
     /// Made of the passcode, if there is one.
     pub psk: Option<PasscodeKey>,
-    /// Who is given what peers ask, and asks peers.
+    /// Gets the requests of peers as jobs, and gives jobs to peers.
     pub scheduler: Scheduler,
     /// What is sent for each peer is read from here.
     pub usage: Arc<dyn UsageStore>,

@@ -17,13 +17,13 @@ use tokio::{sync::Notify, time::Instant};
 
 use crate::link::{Carrier, Link};
 
-/// A peer may say nothing on its LAN link for so long before it is degraded: it is given nothing more.
+/// How long a LAN link may be silent before its peer is degraded and gets no more requests.
 pub(crate) const DEGRADED: Duration = Duration::from_secs(15);
 
-/// And for so long before its link is closed.
+/// How long a LAN link may be silent before it is closed.
 pub(crate) const GONE: Duration = Duration::from_secs(30);
 
-/// Who a peer is.
+/// The id of a peer.
 #[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum PeerId {
     /// A node with a key: proved on sealed links and at Warren's relays.
@@ -111,7 +111,7 @@ pub struct PeerFacts {
 
 /// A peer.
 pub struct Peer {
-    /// Who it is.
+    /// Its id.
     pub id: PeerId,
     state: Mutex<State>,
     /// Told when a link comes or goes.

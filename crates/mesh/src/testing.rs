@@ -170,7 +170,7 @@ impl Server {
         }
     }
 
-    /// Waits until so many providers are there.
+    /// Waits until there are `count` providers.
     pub(crate) async fn has_providers(&self, count: usize) {
         let is = async || self.scheduler.status().workers.len() == count;
         testkit::eventually("the providers", Duration::from_secs(5), is).await;
@@ -251,7 +251,7 @@ pub(crate) fn link(peer: &PeerId, kind: Kind) -> (Arc<Link>, FarEnd) {
     (link, FarEnd(outgoing))
 }
 
-/// A peer with a link, that serves model `m`, so many requests at once.
+/// A peer with a link that serves model `m`, `capacity` requests at once.
 pub(crate) fn peer(peers: &Peers, link: &Arc<Link>, capacity: u32) -> Arc<Peer> {
     let (peer, _) = peers.link(link, |_, _| true).unwrap();
     peer.learn(|facts| {

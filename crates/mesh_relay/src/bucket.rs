@@ -73,7 +73,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_owed_is_waited_for() {
+    fn owed_pieces_are_awaited() {
         let now = Instant::now();
         let mut bucket = Bucket::full(RATE, now);
         assert_eq!(bucket.owe(now, 3.0), Duration::ZERO);

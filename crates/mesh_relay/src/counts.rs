@@ -23,7 +23,7 @@ pub struct Counts {
     pub sent: u64,
     /// What was refused, and why.
     pub refused: BTreeMap<Code, u64>,
-    /// Joins and leaves that a node was not told of, since it was told of so many already.
+    /// Joins and leaves that were not reported to a node because of its limit.
     pub untold: u64,
     /// How often a sender had to wait for its receiver, or for its rate.
     pub waits: u64,

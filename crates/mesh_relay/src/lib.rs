@@ -5,8 +5,8 @@
 //! the sockets, one task for each.
 //!
 //! - [`MeshRelay`]: the shell: from an HTTP request to a node's link
-//! - [`switchboard`]: who is here, who may say what to whom, and what they are told
-//! - [`Settings`]: who is let in, and how much each may say
+//! - [`switchboard`]: the registered nodes, their rights, and the messages to each
+//! - [`Settings`]: admission, and each node's limits
 //! - [`Remember`]: which nodes have proved themselves with a challenge before
 //! - [`Counts`]: what metrics and health show
 //!

@@ -118,7 +118,7 @@ impl MeshRelay {
         }
     }
 
-    /// Who is here, for `/peers`.
+    /// The registered nodes, for `/peers`.
     pub fn peers(&self) -> Vec<Summary> {
         self.shared.lock().switchboard.peers()
     }

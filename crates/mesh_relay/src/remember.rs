@@ -7,8 +7,8 @@ use std::{
 
 use base::NodeId;
 
-/// For so long a node that has answered a challenge is refused with the stock signature, which is
-/// always the same and can be sent by whoever has seen it.
+/// How long a node that has answered a challenge is refused with the stock signature, which is
+/// always the same and can be sent by anybody who has seen it.
 pub const REMEMBERED: Duration = Duration::from_secs(30 * 24 * 60 * 60);
 
 /// Which nodes have proved themselves with a challenge, and when; times are milliseconds since
@@ -21,7 +21,7 @@ pub trait Remember: Send {
     fn last_proof(&self, node: &NodeId) -> Option<u64>;
 }
 
-/// Until the process ends, and no more than so many.
+/// In memory only, with a bound.
 #[derive(Debug)]
 pub struct InMemory {
     most: usize,
@@ -30,7 +30,7 @@ pub struct InMemory {
 }
 
 impl InMemory {
-    /// Remembers so many nodes; of more, the oldest are forgotten.
+    /// Remembers `most` nodes; beyond that the oldest are forgotten.
     pub fn new(most: usize) -> Self {
         Self { most, times: HashMap::new(), oldest: BTreeSet::new() }
     }

@@ -1,4 +1,4 @@
-//! Who is let in, and how much each may say.
+//! Admission, and each node's limits.
 
 use std::{collections::HashSet, time::Duration};
 
@@ -23,7 +23,7 @@ impl Admission {
     }
 }
 
-/// How much is let through: so much each second, after so much at once.
+/// A rate limit: a rate per second, after a burst.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Rate {
     /// Each second.
@@ -68,7 +68,7 @@ pub struct Settings {
     pub joins: Rate,
     /// Leaves that a node is told of, beside those of the other ends of its relay sessions.
     pub leaves: Rate,
-    /// A node that says nothing for so long is gone.
+    /// After this much silence a node is gone.
     pub ttl: Duration,
     /// How long a connection may stand without registering.
     pub register_within: Duration,

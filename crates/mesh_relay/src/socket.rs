@@ -24,7 +24,7 @@ use crate::{
 /// How often a node is asked for a sign of life.
 const PING: Duration = Duration::from_secs(15);
 
-/// A node without a sign of life for so long is gone.
+/// After this much time without a sign of life a node is gone.
 const DEAD: Duration = Duration::from_secs(45);
 
 /// Texts up to this size, in bytes, are copied: a slice would keep the whole buffer that it was
@@ -216,7 +216,7 @@ fn end_of(goodbye: Result<Goodbye, oneshot::error::RecvError>) -> Result<(), End
     Err(goodbye.map_or(End::Closed, End::Goodbye))
 }
 
-/// A message's text, however it was framed. `None` when it is none.
+/// A message's text, however it was framed. `None` when it is not text.
 fn text_of(frame: Frame) -> Option<Utf8Bytes> {
     match frame {
         Frame::Text(text) if text.len() <= COPIED => Some(text.as_str().into()),

@@ -1,4 +1,4 @@
-//! Manifests of offered models, made in the background: one model at a time, whoever asks for how many.
+//! Manifests of offered models, made in the background, one model at a time.
 
 use std::{
     collections::VecDeque,
@@ -77,7 +77,7 @@ impl Hashed {
     }
 }
 
-/// Who is told, once: on the hasher's thread, which must not be held up.
+/// Called once with the result, on the hasher's thread, which must not be held up.
 pub type Told = Box<dyn FnOnce(Result<Arc<Hashed>, HashError>) + Send>;
 
 /// A thread that hashes models.

@@ -175,7 +175,7 @@ mod tests {
     }
 
     #[test]
-    fn what_could_leave_its_directory_or_mislead_is_refused_with_the_reason() {
+    fn names_that_leave_their_directory_or_mislead_are_refused_with_the_reason() {
         use NameError::*;
         let cases = [
             ("", Empty),

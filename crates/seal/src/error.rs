@@ -43,7 +43,7 @@ pub enum SealError {
     /// A piece of a payload whose earlier pieces were lost. The payload is gone, the link is not.
     #[error("a payload arrived without its beginning: pieces of it were lost on the way")]
     Incomplete,
-    /// As many records as one handshake is good for. The link has to be made anew.
+    /// The keys of one handshake are used up. The link has to be opened again.
     #[error("the keys of this link are used up; make the link anew")]
     Exhausted,
     /// An earlier record was refused, so that nothing after it can be trusted.

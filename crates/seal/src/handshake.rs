@@ -15,7 +15,7 @@ use crate::{Identity, PasscodeKey, SealError, Sealed, curve};
 /// The longest payload of a handshake's message, in bytes.
 pub const MAX_HANDSHAKE_PAYLOAD: usize = MAX_MESSAGE - FIRST_OVERHEAD;
 
-/// Who opens a link.
+/// The end that opens a link.
 pub struct Initiator {
     noise: HandshakeState,
     peer: NodeId,
@@ -23,7 +23,7 @@ pub struct Initiator {
 }
 
 impl Initiator {
-    /// Begins a handshake with a node, who will be the only one that can answer. `psk` is the
+    /// Begins a handshake with a node; only that node can answer. `psk` is the
     /// mesh's passcode, for the form with one. See [`crate::prologue`] for `prologue`.
     ///
     /// # Errors
@@ -40,8 +40,8 @@ impl Initiator {
         Ok(Self { noise: noise.build_initiator()?, peer: *peer, with_passcode: psk.is_some() })
     }
 
-    /// The first message. Only the peer can read its payload, but if the peer's key is stolen later,
-    /// so can the thief; and whoever records the message can send it again.
+    /// The first message. Only the peer can read its payload; but a thief of the peer's key can read it
+    /// later, and anybody who records the message can send it again.
     ///
     /// # Errors
     /// [`SealError::TooLarge`] over [`MAX_HANDSHAKE_PAYLOAD`], [`SealError::OutOfTurn`] the second
@@ -66,7 +66,7 @@ impl Initiator {
     }
 }
 
-/// Who answers.
+/// The end that answers.
 pub struct Responder {
     noise: HandshakeState,
     is_them: bool,

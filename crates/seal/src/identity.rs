@@ -15,7 +15,7 @@ use rand::RngExt;
 use thiserror::Error;
 use zeroize::Zeroizing;
 
-/// Who this node is: an Ed25519 key. It never shows itself.
+/// This node's identity: an Ed25519 key. It is never printed.
 #[derive(Clone)]
 pub struct Identity(SigningKey);
 
@@ -230,7 +230,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_key_is_refused_and_kept() {
+    fn a_file_that_is_no_key_is_refused_and_kept() {
         for length in [0, 31, 33, 64] {
             let (_directory, path) = file(&vec![7; length], 0o600);
             let error = Identity::load_or_create(&path).unwrap_err();

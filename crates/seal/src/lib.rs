@@ -1,4 +1,4 @@
-//! Who a node of the mesh is, and what only two nodes can read.
+//! The identity of a node of the mesh, and messages that only two nodes can read.
 //!
 //! Cryptography only: no socket, no task, no clock. A connection's bytes go in and come out.
 //!

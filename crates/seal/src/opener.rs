@@ -56,7 +56,7 @@ impl Opener {
     /// # Errors
     /// [`SealError::Replayed`], [`SealError::Unauthentic`], [`SealError::Malformed`];
     /// [`SealError::Incomplete`] and [`SealError::TooLarge`] for a payload that is gone.
-    /// [`SealError::Exhausted`] when the link has to be made anew.
+    /// [`SealError::Exhausted`] when the link has to be opened again.
     pub fn counted(&mut self, record: &[u8]) -> Result<Option<Bytes>, SealError> {
         if self.refused >= MAX_REFUSED {
             return Err(SealError::Exhausted);
@@ -119,7 +119,7 @@ impl Opener {
     fn join(&mut self, kind: u8, before: usize, next: bool) -> Result<(), SealError> {
         let begins = kind & part::CONTINUES == 0;
         if begins && before > 0 {
-            // The rest of what came before is lost. Its last byte takes the place of the one that
+            // The rest of the earlier bytes is lost. Their last byte takes the place of the byte that
             // means nothing.
             self.gathered.drain(..before - 1);
         } else if !begins && (before == 0 || !next) {

@@ -11,9 +11,9 @@ use zeroize::Zeroizing;
 /// The key that follows from a mesh's passcode. A handshake with it proves the passcode without
 /// sending it, nor a hash of it.
 ///
-/// A node that is dialled shows, to who dials it, an answer that opens with the right passcode
-/// only; whoever can dial may therefore try passcodes on that answer afterwards, each at the price
-/// of [`PasscodeKey::derive`]. A short passcode does not withstand that.
+/// A dialled node sends an answer that opens with the right passcode only. So anybody who can dial
+/// may try passcodes on that answer afterwards, each at the price of
+/// [`PasscodeKey::derive`]. A short passcode does not withstand that.
 #[derive(Clone)]
 pub struct PasscodeKey(Zeroizing<[u8; 32]>);
 
@@ -41,7 +41,7 @@ impl fmt::Debug for PasscodeKey {
 }
 
 /// The hash of a passcode as stock peers put it into `hello`: SHA-256 of its text, in lower-case
-/// hex. `None` without a passcode. Whoever sees the hash can try passcodes at will.
+/// hex. `None` without a passcode. Anybody who sees the hash can try passcodes at will.
 pub fn stock_hash(passcode: &str) -> Option<String> {
     (!passcode.is_empty()).then(|| hex::encode(Sha256::digest(passcode)))
 }

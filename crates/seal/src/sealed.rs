@@ -1,6 +1,6 @@
 //! The link after the handshake, as its two directions.
 //!
-//! A payload is cut into records of at most 65,535 bytes, each sealed by itself. A record's
+//! A payload is cut into records of at most 65,535 bytes, each sealed separately. A record's
 //! plaintext begins with a byte that says what it is of its payload. There are two ways to send
 //! them, and a link uses one of them only:
 //!

@@ -192,7 +192,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_too_large_is_not_sent() {
+    fn a_payload_that_is_too_large_is_not_sent() {
         let (mut sealer, mut out) = (link().0, Vec::new());
         let long = vec![0; MAX_PAYLOAD + 1];
         let payload = SealError::TooLarge { what: "a payload", limit: MAX_PAYLOAD };

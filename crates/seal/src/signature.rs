@@ -21,8 +21,8 @@ pub fn verify_hex(id: &NodeId, text: &str, signature: &str) -> bool {
     key.verify_strict(text.as_bytes(), &Signature::from_bytes(&bytes)).is_ok()
 }
 
-/// What stock peers sign to register at a relay: their own id. It never changes, so that whoever
-/// saw it once can register as them.
+/// The text that stock peers sign to register at a relay: their own id. It never changes, so anybody
+/// who saw the signature once can register as them.
 pub fn register_text(id: &NodeId) -> String {
     id.to_string()
 }
@@ -66,7 +66,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_signature_or_no_key_is_not_good() {
+    fn malformed_signatures_and_keys_do_not_verify() {
         let id = identity().node_id();
         for text in ["", "00", &"0".repeat(128), &"g".repeat(128), &"0".repeat(130)] {
             assert!(!verify_hex(&id, "text", text), "{text}");

@@ -156,7 +156,7 @@ proptest! {
         for payload in &arrived {
             prop_assert!(sent.any(|it| it == payload), "not sent, or not at this place");
         }
-        // Nothing but the one link: what comes afterwards arrives.
+        // Nothing is lost but that record: later ones arrive.
         let last = sealer.counted(b"afterwards").unwrap();
         prop_assert_eq!(opener.counted(&last).unwrap().unwrap(), "afterwards");
     }

@@ -124,7 +124,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_told_is_not_guessed() {
+    fn missing_facts_are_not_guessed() {
         assert_eq!(told(&[]), None);
         assert_eq!(told(&[device(16384, 0xffff, 3200, 3200), device(16384, 64, 0, 0)]), None);
         assert_eq!(bandwidth_gbs(&MadeUp::new().root()), None);

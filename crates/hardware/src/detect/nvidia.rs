@@ -58,7 +58,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_tool_says_when_it_fails_is_no_gpu() {
+    fn the_output_of_a_failed_tool_is_no_gpu() {
         let failed = "NVIDIA-SMI has failed because it couldn't communicate with the NVIDIA driver. \
                       Make sure that the latest NVIDIA driver is installed, and running.\n";
         assert!(told(failed).is_empty() && told("No devices were found\n").is_empty());

@@ -16,7 +16,7 @@ use crate::{
 };
 
 impl Mesh {
-    /// Who this machine is in the mesh, and what is wrong with that.
+    /// This machine's identity in the mesh, and its problems.
     pub fn describe(&self) -> MeshId {
         let node = &self.0;
         let id = self.id();

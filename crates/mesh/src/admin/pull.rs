@@ -1,4 +1,4 @@
-//! A model that is to be fetched, as people ask for it.
+//! Fetching a model on request.
 
 use protocol::admin::mesh::{MeshPull, MeshTransfer};
 
@@ -75,7 +75,7 @@ fn has_ended(step: &MeshTransfer) -> bool {
 }
 
 impl Mesh {
-    /// Begins to fetch a model, or joins whoever fetches it already.
+    /// Begins to fetch a model, or joins a transfer that is running already.
     ///
     /// # Errors
     /// [`NoPull`]. What goes wrong later is told by the steps.
@@ -85,7 +85,7 @@ impl Mesh {
         Ok(Pulling { pull, told: Told::Nothing })
     }
 
-    /// Stops the transfer of this id, and how it is then; `None` when there is none that runs.
+    /// Stops the transfer of this id and returns its state; `None` when no such transfer runs.
     pub fn cancel(&self, id: &str) -> Option<MeshTransfer> {
         if !self.0.transfers.cancel(id) {
             return None;

@@ -134,7 +134,7 @@ impl Facts {
         &self.device
     }
 
-    /// For whoever opens or answers a link. Over sealed links more is told.
+    /// The hello for a link that is opened or answered. Sealed links carry more fields.
     pub(crate) fn hello(&self, sealed: bool) -> Hello {
         let served = self.served();
         let addresses = if sealed { self.lock().addresses.clone() } else { Vec::new() };

@@ -63,7 +63,7 @@ async fn it_tells_what_its_own_providers_serve() {
 }
 
 #[tokio::test]
-async fn what_is_not_shared_is_not_told() {
+async fn unshared_models_are_not_told() {
     let mut server = Server::new();
     let _lent = server.lend(&["a", "b"], 4);
     let nothing = facts(Share::default(), &server);

@@ -96,7 +96,7 @@ fn name(told: &str) -> String {
     clip(told.trim(), MAX_NAME).chars().filter(|c| !is_steering(*c)).collect()
 }
 
-/// The models that can be asked for. `*`, by which a provider would offer every model, is none.
+/// The models that can be asked for. `*`, by which a provider would offer every model, is left out.
 fn models(told: &[String]) -> Vec<String> {
     let fits = |model: &&String| {
         let plain = !model.chars().any(char::is_control) && !model.trim().is_empty();
@@ -169,7 +169,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_relay_lists_counts_only_while_the_peer_itself_says_nothing() {
+    fn a_relay_s_list_counts_only_while_the_peer_itself_says_nothing() {
         let list = capabilities(
             &json!({"loadedModels": ["old"], "isAvailable": true, "maxConcurrentRequests": 2}),
         );

@@ -60,7 +60,7 @@ pub(super) async fn answer(
         tokens_in: count(usage.prompt_tokens),
         tokens_out: count(usage.completion_tokens),
     };
-    // Whoever is gone is told nothing.
+    // The peer may be gone.
     let _ = link.say(&ClusterMessage::InferenceComplete(complete)).await;
     Ok(())
 }
@@ -77,7 +77,7 @@ async fn prepare(shared: &Arc<Shared>, request: InferenceRequest) -> Result<Prep
     })
 }
 
-/// Says what comes until the answer is complete.
+/// Passes the chunks on until the answer is complete.
 async fn pass_on(
     link: &Link,
     id: &WireId,

@@ -27,7 +27,7 @@ pub(super) struct Chunks {
 }
 
 enum Kind {
-    /// What came does not tell yet: a read of the network may bring a single byte.
+    /// The first bytes do not tell yet: a read of the network may bring a single byte.
     Unknown(Vec<u8>),
     Events(EventReader),
     /// One JSON value, as far as it has come: the backend knows no streams.
@@ -238,7 +238,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_kept_of_an_answer_is_bounded() {
+    fn the_kept_part_of_an_answer_is_bounded() {
         let mut chunks = Chunks::new(String::new(), true);
         let mebibyte = vec![b'{'; 1024 * 1024];
         let fed = (0..11).take_while(|_| chunks.feed(&mebibyte, &mut Vec::new()).is_ok()).count();

@@ -11,7 +11,7 @@ use scheduler::{Meter, Usage};
 pub(super) struct Cost(Arc<Mutex<Option<AnswerCounter>>>);
 
 impl Cost {
-    /// A meter for the answer to a prompt of about so many tokens, which this is told by.
+    /// A meter for the answer to a prompt of about `prompt_tokens` tokens.
     pub(super) fn meter(&self, prompt_tokens: u64) -> Box<dyn Meter> {
         *self.lock() = Some(AnswerCounter::new(Endpoint::ChatCompletions, prompt_tokens));
         Box::new(self.clone())

@@ -129,7 +129,7 @@ impl Inbound {
                 answer::answer(&shared, &link, request, &pass).await
             };
             match stop.run_until_cancelled(answering).await {
-                // Whoever has cancelled it knows.
+                // The peer that cancelled it knows.
                 None | Some(Ok(())) => {}
                 Some(Err(refused)) => refused.say(&link, place.id.clone()).await,
             }
@@ -144,7 +144,7 @@ impl Inbound {
         }
     }
 
-    /// Nobody reads the answers to what came over this link.
+    /// Nobody reads the answers to this link's requests any more.
     pub(crate) fn link_closed(&self, link: &Arc<Link>) {
         let of_link = self.running.lock().remove(&link.number);
         for (_, stop) in of_link.into_iter().flatten() {
@@ -259,7 +259,7 @@ impl Shared {
         self.gate().used(now, peer, used);
     }
 
-    /// Holds so many bytes of a request, while there is room.
+    /// Reserves `bytes` bytes for a request, while there is room.
     fn hold(self: &Arc<Self>, bytes: usize) -> Result<Held, Refused> {
         let held = Held { shared: Arc::clone(self), bytes };
         let before = self.held.fetch_add(bytes, Ordering::Relaxed);

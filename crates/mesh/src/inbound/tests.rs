@@ -132,7 +132,7 @@ async fn a_stock_peer_is_answered_in_its_own_form() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn who_may_not_ask_is_told_why() {
+async fn a_peer_that_may_not_ask_is_told_why() {
     let mut bench = Bench::new(Share::default());
     let _lent = bench.server.lend(&["m"], 1);
     let (link, mut far) = link(&id(1), Kind::StockNear);
@@ -238,7 +238,7 @@ async fn requests_of_a_peer_at_once_are_bounded_and_freed() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_a_peer_used_today_is_read_from_the_ledger() {
+async fn a_peer_s_use_of_today_is_read_from_the_ledger() {
     let bench = Bench::new(Share { tokens_per_day: Some(100), ..shared() });
     let row = |peer: u8, at_ms, tokens| UsageEntry {
         at_ms,
@@ -308,7 +308,7 @@ async fn a_backend_that_dies_never_ends_in_a_complete_answer() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn whoever_cancels_or_goes_away_stops_the_backend_at_once() {
+async fn a_cancel_or_a_lost_peer_stops_the_backend_at_once() {
     let mut bench = Bench::new(shared());
     let (link, mut far, mut lent, assignment) = begun(&mut bench, Kind::WarrenFar).await;
     bench.inbound.cancel(&link, &"a".into());

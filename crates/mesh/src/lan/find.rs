@@ -15,10 +15,10 @@ use super::{
 };
 use crate::node::Node;
 
-/// How long one round of looking takes; after it everybody is asked anew.
+/// How long one round of looking takes; then everybody is asked again.
 const ROUND: Duration = Duration::from_secs(60);
 
-/// After mDNS could not be started, it is tried again so much later.
+/// How long until mDNS is tried again after it could not be started.
 const AGAIN: Duration = Duration::from_secs(60);
 
 /// The longest text of a property, in bytes.

@@ -11,10 +11,10 @@ use tokio::{
     time::timeout,
 };
 
-/// So much is read at once at first, in bytes, and from a connection that brings little.
+/// The size of a read at first, and from a slow connection, in bytes.
 const LEAST_READ: usize = 16 * 1024;
 
-/// So much is read at once from a connection that brings much, in bytes.
+/// The size of a read from a fast connection, in bytes.
 const MOST_READ: usize = 1024 * 1024;
 
 /// How long the other end may take to hear why it is left.

@@ -9,14 +9,14 @@ use crate::peer::{DEGRADED, GONE};
 /// How often a heartbeat is sent.
 pub(super) const BEAT: Duration = Duration::from_secs(5);
 
-/// What is to be done.
+/// The next step.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Step {
     /// A heartbeat is due.
     Beat,
     /// Nothing was heard for too long to ask anything over it.
     Degraded,
-    /// Nothing was heard for so long that it has to be closed.
+    /// It was silent for too long and has to be closed.
     Gone,
 }
 
@@ -46,7 +46,7 @@ impl Health {
         self.beat.min(self.heard + silence)
     }
 
-    /// What is to be done now; to be asked until it is nothing.
+    /// The next step that is due now. Call it until there is none.
     pub(super) fn due(&mut self, now: Instant) -> Option<Step> {
         let silence = now.saturating_duration_since(self.heard);
         if silence >= GONE {
@@ -68,7 +68,7 @@ impl Health {
 mod tests {
     use super::*;
 
-    /// What is done, and after how many seconds, when things are heard after so many.
+    /// The steps and their seconds, when messages come after the seconds in `heard`.
     fn history(heard: &[u64]) -> Vec<(u64, Step)> {
         let start = Instant::now();
         let mut health = Health::new(start);

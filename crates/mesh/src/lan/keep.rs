@@ -37,7 +37,7 @@ pub(super) enum Place {
     Found(watch::Receiver<Vec<SocketAddr>>),
 }
 
-/// A peer that is to be linked to.
+/// A peer to link to.
 #[derive(Debug, Clone)]
 pub(super) struct Target {
     /// For people.
@@ -45,7 +45,7 @@ pub(super) struct Target {
     pub(super) place: Place,
     /// A Warren that is expected there.
     pub(super) expects: Option<NodeId>,
-    /// Who it is, if that is known before it is greeted.
+    /// Its id, if known before the greeting.
     pub(super) peer: Option<PeerId>,
     /// It is given so long to connect first.
     pub(super) wait: Duration,

@@ -1,4 +1,4 @@
-//! How much of this machine links may take, whoever opens them.
+//! How much of this machine all links together may take.
 
 use std::{
     collections::HashMap,

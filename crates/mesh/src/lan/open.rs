@@ -34,12 +34,12 @@ const CONNECT: Duration = Duration::from_secs(5);
 /// How long is waited when the system has no more sockets for us.
 const NO_SOCKETS: Duration = Duration::from_millis(200);
 
-/// A connection that brings nothing for so long is asked by the system whether it is alive.
+/// After this much silence the system probes whether a connection is alive.
 const KEEPALIVE: Duration = Duration::from_secs(10);
 
 type Connection = Frames<OwnedReadHalf, OwnedWriteHalf>;
 
-/// Answers whoever connects, until the node stops.
+/// Answers every connection, until the node stops.
 pub(super) async fn listen(node: &Arc<Node>, listener: &TcpListener) {
     loop {
         match listener.accept().await {
@@ -87,7 +87,7 @@ async fn greet(node: &Node, stream: TcpStream) -> Result<(Connection, Greeted), 
     Ok((frames, greeted))
 }
 
-/// Links to whoever answers at an address. A stock listener that closes on our hello gets the
+/// Links to the node that answers at an address. A stock listener that closes on our hello gets the
 /// passcode's hash, if it may.
 pub(super) async fn dial(node: &Arc<Node>, call: Call) -> Result<Arc<Link>, Failure> {
     match dial_once(node, &call).await {

@@ -1,6 +1,6 @@
 //! A link's bytes, both ways, for as long as it lasts.
 //!
-//! One task reads, and hands out what came; another one writes. A sealed link's payloads are cut into
+//! One task reads and hands out the messages; another one writes. A sealed link's payloads are cut into
 //! records; a plain one's are frames. Whatever waits to be sent is gathered into large writes, small
 //! messages first.
 
@@ -20,14 +20,14 @@ use super::{
 };
 use crate::link::{Link, Outgoing, Payload};
 
-/// So much is gathered for one write, in bytes: the less, the sooner an answer goes that comes while
-/// a model is sent.
+/// The most bytes that are gathered for one write. A smaller batch lets an answer pass sooner
+/// while a model is sent.
 const BATCH: usize = 512 * 1024;
 
 /// What fits into one record of a sealed link, in bytes.
 const RECORD: usize = MAX_RECORD - 1 - 16;
 
-/// A peer that takes nothing of what it is sent for so long is not served any more.
+/// A peer that reads nothing for this long is no longer served.
 const STUCK: Duration = Duration::from_secs(30);
 
 /// A write that is under way, and the last words, have to be done within so long after the end.
@@ -114,7 +114,7 @@ impl<H: Home, R: AsyncRead + Unpin> Reading<'_, H, R> {
 
     /// Until it cannot go on.
     async fn read(&mut self) -> End {
-        // What came together with the last of the handshake.
+        // Bytes that came together with the last message of the handshake.
         if let Err(end) = self.hand_out() {
             return end;
         }

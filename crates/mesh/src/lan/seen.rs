@@ -1,5 +1,5 @@
-//! Who has been linked to sealed. Such a peer is never linked to in the clear again while this process
-//! runs: whoever stands in between could otherwise take the sign away by which Warrens know each other.
+//! Peers that had a sealed link. They are never linked to in the clear again while this process
+//! runs: otherwise somebody in between could remove the mark by which Warrens know each other.
 
 use std::{
     collections::HashMap,
@@ -14,7 +14,7 @@ use crate::facts::device_id;
 /// The most that are remembered of each sort.
 const MAX_SEEN: usize = 4_096;
 
-/// Who has been linked to sealed.
+/// Peers that had a sealed link.
 #[derive(Debug, Default)]
 pub(super) struct Seen(Mutex<State>);
 

@@ -14,13 +14,13 @@ use crate::{facts::device_id, peer::PeerId};
 /// The most peers that are kept in mind.
 const MAX_FOUND: usize = 256;
 
-/// Whoever has the lower id connects at once, the other one after so long, so that both do not at once.
+/// The node with the lower id connects at once, the other one after this time, so that they do not cross.
 const OTHER_FIRST: Duration = Duration::from_secs(3);
 
 /// A device that may turn out to be a Warren is dialled after so long.
 const MAY_BE_WARREN: Duration = Duration::from_secs(1);
 
-/// Who is not seen any more in so many rounds has gone without a word.
+/// A node that is missing for this many rounds has gone without a word.
 const ROUNDS: u32 = 3;
 
 /// The service that was seen, and its name in lower case.
@@ -44,7 +44,7 @@ pub(super) struct Found {
     pub(super) addresses: Vec<SocketAddr>,
     /// The node that it says it is, if it says that it is a Warren.
     pub(super) node: Option<NodeId>,
-    /// Who it will be as a peer, if it says so.
+    /// Its peer id, if it names one.
     pub(super) peer: Option<PeerId>,
     /// It is given so long to connect first.
     pub(super) wait: Duration,
@@ -256,7 +256,7 @@ mod tests {
     }
 
     #[test]
-    fn who_moves_is_told_and_who_stays_is_not() {
+    fn a_peer_that_moves_is_reported_and_one_that_stays_is_not() {
         let mut sightings = Sightings::new(LOW);
         sightings.see(Sighting::Found(warren(&HIGH)));
         assert_eq!(sightings.see(Sighting::Found(warren(&HIGH))), []);
@@ -266,7 +266,7 @@ mod tests {
     }
 
     #[test]
-    fn who_says_goodbye_or_is_not_seen_for_some_rounds_has_gone() {
+    fn a_peer_that_says_goodbye_or_misses_some_rounds_is_gone() {
         let mut sightings = Sightings::new(LOW);
         sightings.see(Sighting::Found(warren(&HIGH)));
         let (service, instance) = (Service::Warren, warren(&HIGH).instance);

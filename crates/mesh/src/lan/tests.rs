@@ -364,7 +364,7 @@ async fn a_stock_listener_that_closes_is_sent_the_hash_only_when_that_is_allowed
 }
 
 #[tokio::test]
-async fn whoever_speaks_another_protocol_is_told_and_left() {
+async fn a_peer_with_another_protocol_is_told_and_dropped() {
     let one = start(1, settings()).await;
     let mut browser = Stock::dial(one.address).await;
     browser.stream.write_all(b"GET / HTTP/1.1\r\n\r\n").await.unwrap();

@@ -1,7 +1,7 @@
 //! Which of two links between the same two nodes stays, so that both ends keep the same one.
 //!
 //! The one that the lower id opened; of two that the same end opened, the newer one. A link whose other
-//! end has been started anew meanwhile, or is not heard of, does not count: it is dead, and only this
+//! end has restarted meanwhile, or is silent, does not count: it is dead, and only this
 //! end does not know it yet.
 
 use base::NodeId;

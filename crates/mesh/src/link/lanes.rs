@@ -17,10 +17,10 @@ pub(super) const MAX_WAITING: usize = 1_024;
 /// The most bytes of small messages that wait: requests can be large.
 pub(super) const MAX_BYTES: usize = 64 * 1024 * 1024;
 
-/// So many bytes of answers may wait.
+/// The most bytes of answers that wait.
 pub(super) const ANSWERS: usize = 256 * 1024;
 
-/// So many slices of pieces may wait.
+/// The most slices of pieces that wait.
 pub(super) const PIECES: usize = 2;
 
 /// What waits to be sent.
@@ -61,7 +61,7 @@ pub(super) enum Put {
     Done,
     /// The link is closed.
     Closed,
-    /// So much waits that the peer is taken not to read.
+    /// Too much waits: the peer does not read.
     Full,
 }
 
@@ -203,7 +203,7 @@ enum Ready {
 }
 
 impl Drop for Outgoing {
-    /// Whoever waits for room hears that there will be none.
+    /// Wakes the waiting senders, which learn that there will be no room.
     fn drop(&mut self) {
         self.0.close("its task has ended");
     }

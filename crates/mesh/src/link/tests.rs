@@ -132,7 +132,7 @@ async fn after_the_end_what_is_small_is_still_sent_and_nothing_more_is_taken() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn whoever_waits_for_room_hears_of_the_end() {
+async fn senders_that_wait_for_room_hear_of_the_end() {
     let (link, outgoing) = link();
     link.say(&large(ANSWERS)).await.unwrap();
     let waiting = {
@@ -155,7 +155,7 @@ async fn a_link_that_is_degraded_is_not_used_until_it_recovers() {
 }
 
 #[tokio::test]
-async fn what_is_said_wakes_whoever_sends() {
+async fn a_message_wakes_the_writer() {
     let (link, mut outgoing) = link();
     let sends = tokio::spawn(async move { outgoing.next().await.is_some() });
     tokio::task::yield_now().await;

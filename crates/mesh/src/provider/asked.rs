@@ -20,7 +20,7 @@ pub(super) struct Asked {
     pub(super) job: JobId,
     writer: AnswerWriter,
     reply: Reply,
-    /// The link that it was asked over; `None` while there is none yet.
+    /// The link of the request; `None` until there is one.
     pub(super) link: Option<Arc<Link>>,
 }
 

@@ -16,7 +16,7 @@ const MAX_BODY: usize = 256 * 1024;
 pub(super) enum Fate {
     /// It fails, by the peer's fault. Unbegun it may go to another provider.
     Fails(String),
-    /// Another provider is asked; where there is none, the client is told this.
+    /// Another provider is asked; without one, the client gets this.
     PassedOn(StatusCode, String),
     /// The client gets what the peer's backend answered.
     Answered(StatusCode, String),
@@ -100,7 +100,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_peer_does_not_take_goes_to_another() {
+    fn a_declined_request_goes_to_another_peer() {
         let passed = [ErrorCode::QueueFull, ErrorCode::Unavailable, ErrorCode::ModelNotLoaded];
         assert_eq!(passed.map(status), [Some(429), Some(503), Some(404)]);
         assert_eq!([ErrorCode::InternalError, ErrorCode::Timeout].map(status), [None, None]);

@@ -43,7 +43,7 @@ impl Reply {
     /// What the client gets for the next chunk; nothing yet, if it gets the answer whole.
     ///
     /// # Errors
-    /// Why it is none.
+    /// Why it is not a chunk.
     pub(super) fn chunk(&mut self, chunk: &str) -> Result<Bytes, String> {
         let seen = chunk::look(chunk).map_err(|bad| bad.to_string())?;
         self.begun = true;
@@ -111,7 +111,7 @@ mod tests {
     }
 
     #[test]
-    fn who_wants_no_stream_gets_one_answer_at_the_end() {
+    fn a_request_without_stream_gets_one_answer_at_the_end() {
         let mut reply = Reply::new(false);
         assert!(reply.chunk(CHUNK).unwrap().is_empty());
         assert!(reply.chunk(CHUNK).unwrap().is_empty());
@@ -135,7 +135,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_answer_is_no_end() {
+    fn a_message_that_is_no_answer_is_no_end() {
         for streaming in [true, false] {
             assert!(Reply::new(streaming).end().is_err(), "nothing came");
             for bad in [r#"{"error":{"message":"boom"}}"#, "null", "[]", "\"x\""] {

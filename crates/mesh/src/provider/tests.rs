@@ -1,7 +1,7 @@
 //! Places of peers, with the peers played by hand.
 //!
 //! - `load`: what a peer says of how much it has to do
-//! - `passcode`: whom a machine with a passcode asks
+//! - `passcode`: the peers that a machine with a passcode asks
 
 mod load;
 mod passcode;
@@ -128,7 +128,7 @@ async fn a_stream_passes_chunk_by_chunk() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn who_wants_no_stream_gets_one_answer() {
+async fn a_request_without_stream_gets_one_answer() {
     let mut bench = Bench::new();
     let (link, mut far) = bench.peer(1, Kind::StockNear, 1);
     let mut answer = bench.server.ask(false);
@@ -168,7 +168,7 @@ async fn requests_run_side_by_side_and_their_answers_are_not_mixed() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_a_peer_does_not_take_another_gets() {
+async fn a_request_that_one_peer_declines_goes_to_another() {
     for code in [ErrorCode::QueueFull, ErrorCode::Unavailable, ErrorCode::ModelNotLoaded] {
         let mut bench = Bench::new();
         let (near, mut near_far) = bench.peer(1, Kind::WarrenNear, 2);

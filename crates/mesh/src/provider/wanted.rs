@@ -15,8 +15,8 @@ use crate::{
 /// The largest request that a peer is sent, in bytes: in base64 it still fits a frame of a stock relay.
 pub(super) const MAX_REQUEST: u64 = 10 * 1024 * 1024;
 
-/// So long a peer counts as busy because it has said so. Heartbeats are seconds apart, and what waited
-/// when one was sent may be done long before the next; one that is asked too early queues by itself.
+/// How long a heartbeat that says "busy" counts. Heartbeats are seconds apart, and the queue
+/// may be empty long before the next one; a peer that is asked too early queues the request itself.
 const BELIEVED: Duration = Duration::from_secs(2);
 
 /// What a peer is to the dispatcher.
@@ -144,7 +144,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_said_on_a_link_that_is_gone_does_not_count() {
+    fn facts_from_a_lost_link_do_not_count() {
         let queue_told = Some(Instant::now());
         let paused =
             PeerFacts { throttle: 0, queue_depth: 5, queue_told, speed: Some(1.5), ..facts() };

@@ -47,7 +47,7 @@ pub(crate) struct Doing {
     pub(crate) throttle: u8,
 }
 
-/// Who asks.
+/// The asking peer.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Asker<'a> {
     /// The peer.
@@ -102,7 +102,7 @@ impl Gate {
         self.share.tokens_per_day.is_some() && !self.peers.contains_key(peer)
     }
 
-    /// The ledger says that the peer has used so many tokens since the last midnight.
+    /// The ledger's count of the peer's tokens since the last midnight.
     pub(crate) fn used(&mut self, now: Moment, peer: &PeerId, tokens: u64) {
         self.make_room();
         let held = self.peers.entry(peer.clone()).or_default();
@@ -132,7 +132,7 @@ impl Gate {
         Ok(())
     }
 
-    /// A request that was let in is over, and has used so many tokens.
+    /// An admitted request has ended and used `tokens` tokens.
     pub(crate) fn settle(&mut self, now: Moment, peer: &PeerId, tokens: u64) {
         let mut held = self.held(now, peer);
         self.running = self.running.saturating_sub(1);

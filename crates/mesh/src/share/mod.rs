@@ -1,4 +1,4 @@
-//! Who may ask this machine, when, and how much.
+//! The peers that may ask this machine, when, and how much.
 //!
 //! Pure: time and what is going on come in.
 //!
@@ -15,7 +15,7 @@ pub(crate) use gate::{Asker, Doing, Gate, Moment, Refusal};
 /// What peers may have of this machine.
 #[derive(Debug, Clone, Default)]
 pub struct Share {
-    /// Who may ask.
+    /// The peers that may ask.
     pub with: Sharing,
     /// The only models that they may ask for; empty: all.
     pub models: Vec<String>,
@@ -37,7 +37,7 @@ pub struct Share {
     pub trusted: Vec<NodeId>,
 }
 
-/// Who may ask.
+/// The peers that may ask.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Sharing {
     /// Nobody.

@@ -42,7 +42,7 @@ fn nobody_is_let_in_unless_told_and_strangers_only_where_anyone_is() {
 }
 
 #[test]
-fn who_is_trusted_is_let_in_where_it_is_sure_who_it_is() {
+fn a_trusted_peer_is_let_in_where_its_identity_is_proved() {
     let (one, other) = (peer(1), peer(2));
     let trusted = vec![NodeId::new([1; 32])];
     let share = Share { with: Sharing::Peers, trusted, ..Share::default() };

@@ -21,7 +21,7 @@ pub(super) struct Counters {
 pub(super) struct Count(AtomicU64);
 
 impl Count {
-    /// So many more.
+    /// Adds `more` bytes.
     pub(super) fn add(&self, more: u64) {
         self.0.fetch_add(more, Ordering::Relaxed);
     }

@@ -49,7 +49,7 @@ use crate::{link::Link, node::Node, peer::PeerId, settings::Settings, share::Sha
 /// Where models arrive, below the data directory.
 const STORE: &str = "models";
 
-/// So many transfers that ended are remembered.
+/// The most ended transfers that are remembered.
 const MAX_ENDED: usize = 64;
 
 /// The most models that peers are asked for at once, and the most peers.
@@ -73,7 +73,7 @@ struct Inner {
     ended: Mutex<VecDeque<MeshTransfer>>,
 }
 
-/// A model that is being fetched, as whoever asked for it watches it. Dropping it stops nothing.
+/// A caller's view of a model that is being fetched. Dropping it stops nothing.
 #[derive(Debug, Clone)]
 pub struct Pull(watch::Receiver<MeshTransfer>);
 
@@ -148,7 +148,7 @@ impl Transfers {
         self.0.list()
     }
 
-    /// Begins to fetch a model, or joins whoever fetches it already. `from`: from this peer only.
+    /// Begins to fetch a model, or joins a running transfer. `from`: from this peer only.
     ///
     /// # Errors
     /// [`PullError`]. Everything that goes wrong later is told by the [`Pull`].
@@ -197,7 +197,7 @@ impl Transfers {
         self.0.piece(link, piece);
     }
 
-    /// What comes and goes over this link goes on over another, or ends.
+    /// The link's transfers continue over another link, or end.
     pub(crate) fn link_closed(&self, link: &Arc<Link>) {
         self.0.link_closed(link);
     }

@@ -39,7 +39,7 @@ impl Queries {
         let question = (link.number, answer.model_id.clone());
         let Some(waiting) = self.lock().remove(&question) else { return false };
         let size = answer.total_size_bytes.filter(|_| answer.available);
-        // Without a size, dropping them tells that there is none.
+        // Without a size, dropping the callers' channels answers them.
         if let Some(size) = size {
             waiting.into_iter().for_each(|waiting| _ = waiting.send(size));
         }
@@ -56,7 +56,7 @@ impl Queries {
     }
 }
 
-/// Whoever waits for an answer; when that ends, nothing is kept for it.
+/// A caller that waits for an answer; dropping it removes its entry.
 struct Waiting<'a> {
     queries: &'a Queries,
     question: Question,

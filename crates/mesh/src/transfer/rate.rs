@@ -17,7 +17,7 @@ pub(super) struct Rate {
 }
 
 impl Rate {
-    /// So many bytes are there now.
+    /// Records that `bytes` bytes are there now.
     pub(super) fn mark(&mut self, now: Instant, bytes: u64) {
         self.marks.push_back((now, bytes));
         let is_old = |mark: &(Instant, u64)| now.saturating_duration_since(mark.0) > SPAN;
@@ -43,7 +43,7 @@ impl Rate {
         (last.1.saturating_sub(first.1) as f64 / secs) as u64
     }
 
-    /// Seconds until there are so many bytes, at this rate.
+    /// Seconds until there are `total` bytes, at this rate.
     pub(super) fn left(&self, total: u64) -> Option<u64> {
         let bytes = self.marks.back()?.1;
         total.saturating_sub(bytes).checked_div(self.per_second())

@@ -13,7 +13,7 @@ use tokio::{
     time::Instant,
 };
 
-/// For so long it is believed what was found.
+/// How long a scan's result is used.
 const FRESH: Duration = Duration::from_secs(30);
 
 /// The models that are here.
@@ -60,7 +60,7 @@ impl Shelf {
         all.iter().find(|offered| offered.id.as_str() == model).cloned()
     }
 
-    /// Something has changed: it is looked anew.
+    /// Something has changed: the next caller scans again.
     pub(super) async fn forget(&self) {
         *self.found.lock().await = None;
     }
@@ -76,7 +76,7 @@ impl Shelf {
             return Ok(Arc::new(hashed));
         }
         let (sender, told) = oneshot::channel();
-        // Who has asked may be gone when it is done.
+        // The caller may be gone when it is done.
         hasher.hash(offered, Box::new(move |hashed| _ = sender.send(hashed)));
         let hashed = told.await.unwrap_or(Err(HashError::Stopped));
         hashed.map_err(|error| base::error::chain(&error))

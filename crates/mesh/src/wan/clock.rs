@@ -15,7 +15,7 @@ const CHALLENGED_WITHIN: Duration = Duration::from_secs(2);
 /// A relay has to say who is there within so long, or it is asked again.
 const ANSWERED_WITHIN: Duration = Duration::from_secs(10);
 
-/// How often what this machine offers is told anew.
+/// How often this machine's offer is sent again.
 const TELL_EVERY: Duration = Duration::from_secs(60);
 
 /// How often it is looked whether that has changed, which is then told at once.
@@ -27,7 +27,7 @@ const ASK_EVERY: Duration = Duration::from_secs(60);
 /// How often a stock relay is.
 const ASK_STOCK_EVERY: Duration = Duration::from_secs(30);
 
-/// A relay that told of somebody is asked so much later, for all that come at once.
+/// How long after news of a node the relay is asked, so that one question covers several nodes.
 const ASK_SOON: Duration = Duration::from_secs(1);
 
 /// But not more often than this.
@@ -36,10 +36,10 @@ const ASK_AT_MOST: Duration = Duration::from_secs(5);
 /// How often a relay is asked for a sign of life.
 const PING_EVERY: Duration = Duration::from_secs(10);
 
-/// A relay that is silent for so long is dead.
+/// After this much silence a relay is dead.
 pub(super) const DEAD: Duration = Duration::from_secs(25);
 
-/// What is to be done.
+/// The next step.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Step {
     /// Tell what this machine offers.
@@ -124,7 +124,7 @@ impl Clock {
         self.discover = Some(now + self.ask_every);
     }
 
-    /// The relay wants to be left in peace for so long.
+    /// The relay wants no connection for that long.
     pub(super) fn hold(&mut self, now: Instant, wait: Duration) {
         let until = now + wait;
         for due in [&mut self.register, &mut self.discover].into_iter().flatten() {
@@ -142,7 +142,7 @@ impl Clock {
         optional.into_iter().flatten().fold(first, Instant::min)
     }
 
-    /// What is to be done now; to be asked until it is nothing.
+    /// The next step that is due now. Call it until there is none.
     pub(super) fn due(&mut self, now: Instant, heard: Instant) -> Option<Step> {
         if now.saturating_duration_since(heard) >= DEAD {
             return Some(Step::Dead);
@@ -176,7 +176,7 @@ impl Clock {
 mod tests {
     use super::*;
 
-    /// What is done until so many seconds have passed, when the relay answers at once and is heard
+    /// The steps of the first `seconds` seconds, when the relay answers at once and is heard
     /// all the time.
     fn history(sort: Sort, seconds: u64) -> Vec<(u64, Step)> {
         let start = Instant::now();

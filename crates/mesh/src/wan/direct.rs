@@ -15,10 +15,10 @@ use crate::{lan::dial_sealed, link::Link, node::Node};
 /// An address has to answer within so long.
 const ANSWERS_WITHIN: Duration = Duration::from_secs(5);
 
-/// So many addresses are tried at once.
+/// The addresses that are tried at once.
 const AT_ONCE: usize = 2;
 
-/// Who answered a session tries the other end's addresses when that end has had its chance.
+/// The answering end of a session tries the other end's addresses only after this time.
 const AFTER_THE_OTHER: Duration = Duration::from_secs(6);
 
 /// The addresses of a peer that may be dialled: at most [`MAX_ADDRESSES`], each once. What leads back to

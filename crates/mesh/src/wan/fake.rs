@@ -82,7 +82,7 @@ impl FakeHome {
         self.told().iter().filter(is).count()
     }
 
-    /// What came over links.
+    /// The messages that came over links.
     pub(super) fn received(&self) -> Vec<String> {
         let text = |told| match told {
             Told::Received(_, text) => Some(text),

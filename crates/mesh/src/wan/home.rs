@@ -15,7 +15,7 @@ use crate::{link::Link, node::Node, peer::PeerId};
 
 /// This machine, as what runs for relays sees it.
 pub(super) trait Home: Send + Sync {
-    /// Who it is.
+    /// Its identity.
     fn identity(&self) -> &Identity;
     /// Made of the passcode, if there is one.
     fn psk(&self) -> Option<&PasscodeKey>;
@@ -25,7 +25,7 @@ pub(super) trait Home: Send + Sync {
     fn requires_sealed(&self) -> bool;
     /// Its name, for people.
     fn name(&self) -> String;
-    /// What it tells whom only a peer can read.
+    /// Its hello over sealed links.
     fn hello(&self) -> Hello;
     /// How it is doing.
     fn heartbeat(&self) -> Heartbeat;

@@ -18,7 +18,7 @@ const MAX_PEERS: usize = 4_096;
 /// The most addresses of one peer.
 pub(super) const MAX_ADDRESSES: usize = 8;
 
-/// Addresses at which nobody answered are not tried again for so long.
+/// How long addresses without an answer are not tried again.
 const TRIED: Duration = Duration::from_secs(60);
 
 /// What is remembered of peers and relays.
@@ -27,8 +27,8 @@ pub(super) struct Memory(Mutex<State>);
 
 #[derive(Debug, Default)]
 struct State {
-    /// Who has been linked to sealed. Such a peer is never spoken to in the clear again: a relay could
-    /// otherwise take the sign away by which Warrens know each other.
+    /// Peers that had a sealed link. They are never spoken to in the clear again: otherwise a relay could
+    /// remove the mark by which Warrens know each other.
     sealed: HashSet<NodeId>,
     /// Where the LAN listeners of peers can be reached, as they told in sealed hellos.
     addresses: HashMap<NodeId, Addresses>,

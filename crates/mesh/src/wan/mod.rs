@@ -7,10 +7,10 @@
 //! - `connection`: one connection to it; `clock` says when it is told what
 //! - `sort`: whether it is a Warren's
 //! - `registration`: what this node tells of itself
-//! - `roster`: who is there
+//! - `roster`: the nodes that a relay lists
 //! - `sessions`: the sessions over it, until they are links; `words` between their ends
-//! - `outward`: what goes out over one
-//! - `pulse`: whether one lives and is needed
+//! - `outward`: the outgoing payloads of a session
+//! - `pulse`: whether a session is alive and needed
 //! - `reach`: a link to a peer that has none
 //! - `direct`: links that take the traffic off a relay
 //! - `memory`: what is remembered of peers

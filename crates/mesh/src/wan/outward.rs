@@ -1,4 +1,4 @@
-//! What goes out in a relay session: payloads made into `relayData`.
+//! The outgoing payloads of a relay session, as `relayData`.
 
 use std::sync::{Arc, Mutex, PoisonError};
 

@@ -15,7 +15,7 @@ const STOCK_BEAT: Duration = Duration::from_secs(15);
 /// A stock node says nothing while it reads a long prompt, and may take so long for a whole answer.
 const STOCK_GONE: Duration = Duration::from_secs(300);
 
-/// A session that nobody has used for so long is closed by who opened it.
+/// How long a session may be unused before the end that opened it closes it.
 const IDLE: Duration = Duration::from_secs(300);
 
 /// So is one that is not needed, as there is a link on the local network.
@@ -33,14 +33,14 @@ pub(super) struct Kind {
     pub(super) warren: bool,
 }
 
-/// What is to be done.
+/// The next step.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Step {
     /// A heartbeat is due.
     Beat,
     /// Nothing was heard for too long to ask anything over it.
     Degraded,
-    /// Nothing was heard for so long that it has to be closed.
+    /// It was silent for too long and has to be closed.
     Gone,
     /// Nobody needs it.
     Idle,
@@ -67,8 +67,8 @@ impl Pulse {
         std::mem::take(&mut self.degraded)
     }
 
-    /// What is to be done now; to be asked until it is nothing. `used` is when something else than a
-    /// heartbeat last went either way, `near` whether there is a link on the local network.
+    /// The next step that is due now. Call it until there is none. `used` is the time of the last message
+    /// other than a heartbeat, `near` whether there is a link on the local network.
     pub(super) fn due(&mut self, now: Instant, used: Instant, near: bool) -> Option<Step> {
         let silence = now.saturating_duration_since(self.heard);
         let unused = now.saturating_duration_since(used);
@@ -89,7 +89,7 @@ impl Pulse {
         Some(Step::Beat)
     }
 
-    /// Who opened a session says how it is doing, so that both hear something.
+    /// Only the end that opened a session sends heartbeats, and the other answers.
     fn is_gone(&self, silence: Duration) -> bool {
         match self.kind {
             Kind { warren: true, .. } => silence >= GONE,
@@ -165,7 +165,7 @@ mod tests {
     }
 
     #[test]
-    fn who_opened_a_session_closes_it_when_nobody_uses_it() {
+    fn the_opening_end_closes_an_unused_session() {
         assert_eq!(unused(true, true, false), Some((300, Step::Idle)));
         assert_eq!(unused(true, true, true), Some((10, Step::Idle)));
         assert_eq!(unused(false, true, true), None);
@@ -173,7 +173,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_heard_mends_a_degraded_link() {
+    fn any_message_mends_a_degraded_link() {
         let start = Instant::now();
         let mut pulse = Pulse::new(start, Kind { ours: false, warren: true });
         assert_eq!(pulse.due(start + DEGRADED, start, false), Some(Step::Degraded));

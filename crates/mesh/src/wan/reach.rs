@@ -18,7 +18,7 @@ use crate::{lan::NoLink, link::Link, node::Node, peer::Peer};
 /// A link has to come about within so long.
 const REACHED_WITHIN: Duration = Duration::from_secs(10);
 
-/// Direct addresses are tried for so long before a relay is.
+/// How long direct addresses are tried before a relay is.
 const DIRECT_WITHIN: Duration = Duration::from_secs(2);
 
 type Reached = Result<Arc<Link>, NoLink>;

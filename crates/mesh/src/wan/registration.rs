@@ -108,7 +108,7 @@ fn within_bounds(mut capabilities: Capabilities) -> Box<RawValue> {
     }
 }
 
-/// The answer to a stock Mac's offer of a direct connection: there is none, and it may open a session.
+/// The answer to a stock Mac's offer of a direct connection: not possible, open a session instead.
 pub(super) fn answer(identity: &Identity, peer: &NodeId, session: &str) -> String {
     let (from, to) = (identity.node_id().to_string(), peer.to_string());
     let signature = sign_hex(identity, &offer_text(&from, &to, session));

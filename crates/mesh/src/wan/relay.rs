@@ -27,7 +27,7 @@ const DIALLED_WITHIN: Duration = Duration::from_secs(10);
 /// The most questions for links that wait.
 pub(super) const MAX_ASKS: usize = 256;
 
-/// A connection that stood for so long shows that no other machine has this node's key.
+/// A connection that lasted this long shows that no other machine has this node's key.
 const ALONE: Duration = Duration::from_secs(300);
 
 const SAME_KEY: &str = "another machine is registered there with this node's key: two machines cannot \
@@ -56,7 +56,7 @@ impl Relay {
         self.shown.get()
     }
 
-    /// A link to a peer through this relay, opened if there is none.
+    /// A link to a peer through this relay, opened if necessary.
     pub(super) async fn link(&self, peer: NodeId) -> Result<Arc<Link>, NoLink> {
         let gone = || NoLink(format!("the connection to the relay {} has ended", self.host));
         let (answer, answered) = oneshot::channel();
@@ -142,7 +142,7 @@ async fn connect(url: &Url, parts: &Parts, asks: &mut mpsc::Receiver<Ask>) -> En
     Connection::run(parts, link, outbox, registration, asks).await
 }
 
-/// Waits, and meanwhile tells whoever wants a link that there is none.
+/// Waits, and meanwhile refuses every request for a link.
 async fn deny<T>(asks: &mut mpsc::Receiver<Ask>, why: &str, wait: impl Future<Output = T>) -> T {
     tokio::pin!(wait);
     loop {
@@ -150,7 +150,7 @@ async fn deny<T>(asks: &mut mpsc::Receiver<Ask>, why: &str, wait: impl Future<Ou
             biased;
             done = &mut wait => return done,
             Some(ask) = asks.recv() => {
-                // Who does not wait any more does not need it.
+                // The caller may have stopped waiting.
                 let _ = ask.answer.send(Err(NoLink(why.to_owned())));
             }
         }
@@ -179,7 +179,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_relays_address_is_told() {
+    fn an_address_that_is_not_a_relay_s_is_reported() {
         for text in ["relay.example:9", "ftp://relay.example", "", "ws://"] {
             assert!(dialled(text).is_err(), "{text}");
         }

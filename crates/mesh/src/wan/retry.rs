@@ -7,10 +7,10 @@ use base::Backoff;
 const FIRST: Duration = Duration::from_secs(1);
 const LAST: Duration = Duration::from_secs(60);
 
-/// A connection that stood for so long was good: what went wrong before does not count any more.
+/// A connection that lasted this long was good: earlier failures no longer count.
 const GOOD: Duration = Duration::from_secs(60);
 
-/// Another machine that has the same key is let alone for so long, when the two have thrown each other
+/// How long this node waits when another machine with the same key and this one have thrown each other
 /// out twice within a minute.
 const APART: Duration = Duration::from_secs(60);
 

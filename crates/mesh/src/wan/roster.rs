@@ -1,4 +1,4 @@
-//! Who a relay lists. Pure.
+//! The nodes that a relay lists. Pure.
 
 use std::collections::HashMap;
 
@@ -10,7 +10,7 @@ use super::sessions::{Seals, Who};
 /// The most peers that are taken from one relay.
 const MAX_LISTED: usize = 10_000;
 
-/// Who a relay lists.
+/// The nodes that a relay lists.
 #[derive(Debug, Default)]
 pub(super) struct Roster {
     listed: HashMap<NodeId, Entry>,
@@ -89,7 +89,7 @@ mod tests {
     const OTHER: NodeId = NodeId::new([2; 32]);
 
     #[test]
-    fn who_is_not_in_a_list_any_more_is_gone() {
+    fn a_node_that_is_no_longer_listed_is_gone() {
         let mut roster = Roster::default();
         roster.begin();
         assert!(roster.lists(ONE, None, true) && roster.lists(OTHER, None, false));

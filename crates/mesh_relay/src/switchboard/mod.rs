@@ -1,9 +1,9 @@
-//! Who is here, who may say what to whom, and what they are told.
+//! The registered nodes, their rights, and the messages to each.
 //!
 //! A plain state machine without socket, task or clock. Its driver
 //!
-//! 1. tells it of connections ([`Switchboard::connected`], [`Switchboard::gone`]) and of what comes
-//!    on them ([`Switchboard::heard`]), and calls [`Switchboard::sweep`] every few seconds,
+//! 1. tells it of connections ([`Switchboard::connected`], [`Switchboard::gone`]) and of
+//!    their messages ([`Switchboard::heard`]), and calls [`Switchboard::sweep`] every few seconds,
 //! 2. carries out each [`Output`] in order after every call.
 //!
 //! - `register`: who is who; `presence`: who hears of it
@@ -48,7 +48,7 @@ pub struct Now {
     pub unix_ms: u64,
 }
 
-/// What is to be done.
+/// Something for the driver to do.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Output {
     /// Send a message.
@@ -80,7 +80,7 @@ pub struct Challenge {
     pub host: String,
 }
 
-/// What came on a connection.
+/// A message of a connection.
 #[derive(Debug)]
 pub struct Heard<'a> {
     /// The message as it came.
@@ -116,7 +116,7 @@ pub(crate) mod close {
     pub(crate) const FULL: (u16, &str) = (1013, "The relay is full");
 }
 
-/// Who is here, who may say what to whom, and what they are told.
+/// The registered nodes, their rights, and the messages to each.
 pub struct Switchboard {
     settings: Settings,
     verify: Verify,
@@ -124,7 +124,7 @@ pub struct Switchboard {
     next: u64,
     lines: HashMap<Connection, Line>,
     nodes: HashMap<RelayNodeId, Connection>,
-    /// Who wants to hear of joins and leaves.
+    /// The connections that want to hear of joins and leaves.
     watchers: BTreeSet<Connection>,
     sessions: Sessions,
     outputs: VecDeque<Output>,
@@ -253,7 +253,7 @@ impl Switchboard {
         }
     }
 
-    /// Who is here, by their ids.
+    /// The registered nodes, by their ids.
     pub fn peers(&self) -> Vec<Summary> {
         let mut ids: Vec<&RelayNodeId> = self.nodes.keys().collect();
         ids.sort_unstable();
@@ -295,7 +295,7 @@ impl Switchboard {
     }
 
     fn limit(&mut self, connection: Connection, wait: Duration) {
-        // Up to the next tenth, and never nothing: whoever waits so long is let through.
+        // Rounded up to a tenth, and never zero: a node that waits this long is let through.
         let seconds = (wait.as_secs_f64() * 10.0).ceil().max(1.0) / 10.0;
         let error = RelayError::new(Code::RateLimited, format!("Try again in {seconds} s"));
         self.refuse(connection, Code::RateLimited, &error.retry_after(seconds));

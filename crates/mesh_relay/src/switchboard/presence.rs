@@ -1,4 +1,4 @@
-//! Who hears of whom.
+//! Which node hears of which joins and leaves.
 
 use std::collections::BTreeSet;
 

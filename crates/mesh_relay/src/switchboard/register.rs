@@ -1,4 +1,4 @@
-//! Who is who.
+//! Registration: a connection becomes a node.
 
 use base::NodeId;
 use protocol::mesh::{

@@ -8,7 +8,7 @@ use std::{
 
 use super::Connection;
 
-/// A relay session without a message for so long may be ended to make room for another.
+/// How long a relay session may be idle before it may be ended to make room for another.
 const IDLE: Duration = Duration::from_secs(60);
 
 /// The two ends, in order.
@@ -19,7 +19,7 @@ type Ends = (Connection, Connection);
 pub(super) struct Sessions {
     /// By their ends and their id, in lower case: some peers write ids in upper case.
     open: HashMap<Ends, HashMap<Box<str>, Instant>>,
-    /// With whom each has sessions, and how many it has.
+    /// The partners of each node, and the number of its sessions.
     of: HashMap<Connection, Own>,
     count: usize,
 }
@@ -93,7 +93,7 @@ impl Sessions {
         true
     }
 
-    /// Ends all sessions of a node: with whom there were any.
+    /// Ends all sessions of a node, and returns its partners.
     pub(super) fn leave(&mut self, node: Connection) -> BTreeSet<Connection> {
         let others = self.of.get(&node).map(|own| own.others.clone()).unwrap_or_default();
         for other in &others {
@@ -151,8 +151,8 @@ fn both(a: Connection, b: Connection) -> impl Iterator<Item = (Connection, Conne
 
 #[cfg(test)]
 impl Sessions {
-    /// Panics unless all that is kept agrees with the sessions that are open, of which no two nodes
-    /// have more than so many.
+    /// Panics unless all indexes agree with the open sessions, of which no two nodes have more than
+    /// `of_pair`.
     pub(super) fn check(&self, of_pair: usize, is_here: impl Fn(Connection) -> bool) {
         let mut of: HashMap<Connection, Own> = HashMap::new();
         for ((a, b), open) in &self.open {

@@ -156,7 +156,7 @@ fn nobody_registers_as_another() {
 }
 
 #[test]
-fn who_has_not_registered_can_say_nothing() {
+fn an_unregistered_connection_can_send_nothing() {
     let mut hall = Hall::new();
     let (node, stranger) = (hall.node(1), hall.line());
     hall.pass_on(stranger, "relayOpen", 2, 1, "s");
@@ -167,7 +167,7 @@ fn who_has_not_registered_can_say_nothing() {
 }
 
 #[test]
-fn who_asks_who_is_there_before_it_registers_is_told_afterwards_and_once() {
+fn a_discover_before_register_is_answered_afterwards_and_once() {
     let mut hall = Hall::with(Settings {
         admission: Admission::Members([1, 2].map(|number| NodeId::new([number; 32])).into()),
         ..Settings::default()
@@ -356,7 +356,7 @@ fn registering_again_is_told_as_a_join_if_others_would_choose_otherwise_and_else
 }
 
 #[test]
-fn who_changes_all_the_time_is_told_of_a_few_times() {
+fn a_node_that_changes_all_the_time_is_reported_a_few_times() {
     let mut hall = Hall::new();
     let (one, two) = (hall.node(1), hall.node(2));
     hall.discover(two, json!({}));
@@ -401,7 +401,7 @@ fn discover_lists_those_wanted_without_who_asks() {
 }
 
 #[test]
-fn who_says_nothing_is_gone_after_its_ttl_and_who_never_registers_before_that() {
+fn a_silent_node_is_gone_after_its_ttl_and_an_unregistered_one_sooner() {
     let mut hall = Hall::new();
     let (silent, speaker, stranger) = (hall.node(1), hall.node(2), hall.line());
     hall.pass(30);
@@ -457,7 +457,7 @@ fn one_node_cannot_take_all_the_sessions_that_another_may_have() {
     let mut hall = Hall::new();
     let (taker, victim, other) = (hall.node(1), hall.node(2), hall.node(3));
     for number in 0..16 {
-        // Whoever of the two opens them.
+        // Either of the two opens them.
         let (line, from, to) = if number % 2 == 0 { (taker, 1, 2) } else { (victim, 2, 1) };
         hall.pass_on(line, "relayOpen", from, to, &format!("s{number}"));
     }
@@ -507,7 +507,7 @@ fn data_in_a_session_that_is_not_there_cannot_make_endless_errors() {
 }
 
 #[test]
-fn who_sends_more_data_than_its_rate_is_to_pause_and_loses_nothing() {
+fn a_node_above_its_rate_has_to_pause_and_loses_nothing() {
     let bytes = crate::Rate { per_second: 1000.0, burst: 1000.0 };
     let mut hall = Hall::with(Settings { bytes, ..Settings::default() });
     let (one, two) = (hall.node(1), hall.node(2));
@@ -535,7 +535,7 @@ fn a_session_that_is_given_up_ends_for_both() {
 }
 
 #[test]
-fn what_is_sent_grows_with_the_nodes_and_not_with_their_square() {
+fn messages_grow_with_the_nodes_and_not_with_their_square() {
     for nodes in [100, 400] {
         let mut hall = Hall::new();
         let line = |n: u64| {

@@ -1,4 +1,4 @@
-//! Who sends what it should not.
+//! Nodes that send bad messages.
 
 use mesh_relay::{Rate, Settings};
 use seal::{Identity, challenge_text, sign_hex};
@@ -123,7 +123,7 @@ async fn too_many_requests_are_told_when_to_try_again() {
 }
 
 #[tokio::test]
-async fn who_has_not_registered_cannot_send_much() {
+async fn an_unregistered_connection_cannot_send_much() {
     let kit = Kit::new().await;
     let mut stranger = kit.dial().await;
     stranger.say(&format!("\"{}\"", "x".repeat(100_000))).await;
@@ -132,7 +132,7 @@ async fn who_has_not_registered_cannot_send_much() {
 }
 
 #[tokio::test]
-async fn what_is_no_websocket_is_told_what_is_spoken_here() {
+async fn a_request_without_upgrade_is_told_the_protocol() {
     let kit = Kit::new().await;
     let answer = testkit::Client::new(kit.address).get("/ws?node=x").await;
     assert_eq!(answer.status, 426);

@@ -94,7 +94,7 @@ async fn a_receiver_that_never_reads_costs_its_session_and_both_ends_are_told() 
     let (mut one, mut two) = kit.pair().await;
     let fill = "A".repeat(1 << 20);
     let id = two.id.clone();
-    // More than the buffers of both sockets take; what comes after the close is told of, too.
+    // More than the buffers of both sockets take; messages after the close are reported, too.
     for _ in 0..40 {
         one.pass_on("relayData", &id, json!({"sessionID": "s", "data": fill})).await;
     }

@@ -23,7 +23,7 @@ async fn node(relay: &MeshRelay, id: &str) -> (Link, Outbox) {
 }
 
 #[tokio::test(start_paused = true)]
-async fn who_gives_no_sign_of_life_is_gone_within_a_minute() {
+async fn a_node_without_a_sign_of_life_is_gone_within_a_minute() {
     let relay = relay();
     let (_frozen, _outbox) = node(&relay, "frozen").await;
     let (mut alive, _outbox) = node(&relay, "alive").await;
@@ -36,7 +36,7 @@ async fn who_gives_no_sign_of_life_is_gone_within_a_minute() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn who_only_answers_pings_is_gone_after_its_registration_expires() {
+async fn a_node_that_only_answers_pings_is_gone_when_its_registration_expires() {
     let relay = relay();
     let (mut idle, _outbox) = node(&relay, "idle").await;
     let living = tokio::spawn(async move {

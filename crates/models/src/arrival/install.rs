@@ -103,7 +103,7 @@ enum There {
     Nothing,
     /// This very model, whole.
     Same,
-    /// A model that is to be replaced.
+    /// A model that will be replaced.
     Other,
 }
 

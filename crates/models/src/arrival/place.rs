@@ -158,7 +158,7 @@ fn lock(arriving: &Path, name: &str) -> io::Result<File> {
         Err(TryLockError::Error(error)) => return Err(error),
         Ok(()) => {}
     }
-    // Whoever held it may have removed it meanwhile: then this one guards nothing.
+    // The previous holder may have removed the file meanwhile: then this lock guards nothing.
     let same = fs::metadata(&path).is_ok_and(|meta| Some(meta.ino()) == inode(&file));
     if same { Ok(file) } else { Err(io::ErrorKind::WouldBlock.into()) }
 }

@@ -190,7 +190,7 @@ fn after_a_restart_of_the_machine_what_is_on_disk_is_checked() {
 }
 
 #[test]
-fn what_the_journal_tells_of_a_file_that_is_gone_is_not_believed() {
+fn the_journal_of_a_missing_file_is_not_believed() {
     let dir = tempfile::tempdir().unwrap();
     let model = Model::new("org/name", 1);
     for spoil in [|path: &Path| fs::remove_file(path), |path: &Path| fs::write(path, "short")] {
@@ -311,7 +311,7 @@ fn one_transfer_at_a_time_is_at_an_arrival() {
 }
 
 #[test]
-fn what_is_there_is_kept_unless_it_is_to_be_replaced() {
+fn an_installed_model_is_kept_unless_replacing_is_wanted() {
     let dir = tempfile::tempdir().unwrap();
     let (first, second) = (Model::new("org/name", 1), Model::new("org/name", 2));
     let place = first.arrive(dir.path());
@@ -344,7 +344,7 @@ fn a_model_that_lost_a_file_is_mended() {
 }
 
 #[test]
-fn what_is_no_model_of_ours_is_never_replaced() {
+fn a_directory_that_is_not_our_model_is_never_replaced() {
     let dir = tempfile::tempdir().unwrap();
     let out = tempfile::tempdir().unwrap();
     fs::create_dir_all(dir.path().join("org/name")).unwrap();

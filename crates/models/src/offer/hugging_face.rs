@@ -33,7 +33,7 @@ fn snapshot(model: &Path) -> Option<PathBuf> {
 
 fn main_revision(model: &Path) -> Option<String> {
     let path = walk::inside(&model.join("refs/main"), model)?;
-    // A revision is 40 digits; what is longer by far is none.
+    // A revision is 40 digits; a much longer file is not one.
     let small = fs::metadata(&path).ok().is_some_and(|meta| meta.is_file() && meta.len() < 256);
     let text = if small { fs::read_to_string(path).ok()? } else { return None };
     Some(text.trim().to_owned())

@@ -110,7 +110,7 @@ impl Offered {
     }
 }
 
-/// What is offered, found anew at each question.
+/// The offered models, found again at each question.
 #[derive(Debug, Clone, Default)]
 pub struct Library {
     sources: Sources,

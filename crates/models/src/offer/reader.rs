@@ -64,7 +64,7 @@ impl Reader {
         self.stamp
     }
 
-    /// Reads exactly so many bytes, at most [`MAX_READ`].
+    /// Reads exactly `len` bytes, at most [`MAX_READ`].
     ///
     /// # Errors
     ///

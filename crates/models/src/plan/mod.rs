@@ -15,9 +15,9 @@ use std::{
 pub const WINDOW: usize = 16;
 /// After how long without any answer a peer that was asked is stalled.
 pub const STALL: Duration = Duration::from_secs(30);
-/// After so many stalls in a row a peer is let go.
+/// After this many stalls in a row a peer is dropped.
 pub const MAX_STALLS: u32 = 3;
-/// After so many wrong pieces a peer is let go, for good.
+/// After this many wrong pieces a peer is dropped for good.
 pub const MAX_CORRUPT: u32 = 3;
 /// How many pieces that were asked of another are asked of a peer in the end, at once.
 pub const MAX_SECOND: usize = 4;
@@ -178,7 +178,7 @@ impl<P: Ord + Clone> Plan<P> {
         self.fresh.len() + self.again.len() + self.asked.len()
     }
 
-    /// Whether this piece was asked for and is missing: what comes otherwise need not be looked at.
+    /// Whether this piece was requested and is missing; any other piece need not be checked.
     pub fn wants(&self, piece: PieceId) -> bool {
         self.asked.contains_key(&piece) || self.again.contains(&piece)
     }

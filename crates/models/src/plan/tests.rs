@@ -133,11 +133,11 @@ fn a_piece_nobody_was_asked_for_is_not_accepted() {
 struct Habit {
     /// In ms.
     answers_after: u64,
-    /// Each so many answers are wrong; 0 for never.
+    /// One in this many answers is wrong; 0 for never.
     wrong_each: u32,
-    /// Stops answering after so many answers.
+    /// Stops answering after this many answers.
     silent_after: u32,
-    /// Leaves after so many answers, and comes back after a second.
+    /// Leaves after this many answers, and comes back after a second.
     leaves_after: u32,
 }
 

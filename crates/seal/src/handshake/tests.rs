@@ -1,4 +1,4 @@
-//! Who gets a link, and who does not.
+//! Handshakes that succeed, and those that do not.
 
 use base::Secret;
 
@@ -73,7 +73,7 @@ fn only_the_node_that_was_dialled_can_answer() {
 }
 
 #[test]
-fn who_dials_as_somebody_else_is_not_them_and_gets_no_answer() {
+fn dialling_under_another_id_gets_no_answer() {
     let (one, other) = ends();
     let thief = Identity::from_seed([3; 32]);
     let prologue = prologue::lan(&one.node_id(), &other.node_id());
@@ -116,7 +116,7 @@ fn a_message_is_worth_nothing_under_another_prologue() {
 }
 
 #[test]
-fn who_replays_the_first_message_cannot_use_the_link() {
+fn replaying_the_first_message_gives_no_usable_link() {
     let (one, other) = ends();
     let prologue = prologue::lan(&one.node_id(), &other.node_id());
     let mut initiator = Initiator::new(&one, &other.node_id(), None, &prologue).unwrap();

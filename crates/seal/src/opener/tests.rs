@@ -50,7 +50,7 @@ fn a_counted_link_survives_what_is_refused() {
 }
 
 #[test]
-fn what_was_overtaken_comes_too_late() {
+fn an_overtaken_record_comes_too_late() {
     let (mut sealer, mut opener) = link();
     let records = [b"0", b"1", b"2"].map(|text| sealer.counted(text).unwrap());
     assert_eq!(opener.counted(&records[2]), opened(b"2"));

@@ -84,7 +84,7 @@ async fn a_job_crosses_from_one_node_to_the_other_and_back() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn who_leaves_here_stops_the_backend_there() {
+async fn a_client_that_leaves_here_stops_the_backend_there() {
     let mut pair = Pair::new(Kind::WarrenNear);
     let mut lent = pair.answers.server.lend(&["m"], 1);
     let answer = pair.asks.ask(true);

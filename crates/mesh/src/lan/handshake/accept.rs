@@ -16,7 +16,7 @@ use super::{
 };
 use crate::{greeting, link::Order, peer::PeerId};
 
-/// Answers whoever connected. Who does not become a link is told why, unless it knows.
+/// Answers a connection. A peer that is refused is told why, unless it knows.
 pub(in crate::lan) async fn accept<R, W>(
     frames: &mut Frames<R, W>,
     local: &Local<'_>,

@@ -18,11 +18,11 @@ use super::{
 };
 use crate::{greeting, link::Order, peer::PeerId};
 
-/// A hello is sent again when it is not answered for so long: stock listeners lose one that comes at
+/// A hello without an answer is sent again after this time: stock listeners lose one that comes at
 /// once.
 const AGAIN: Duration = Duration::from_secs(3);
 
-/// Greets whoever listens at the other end. Who fails to become a link is told why, unless it knows.
+/// Greets the listener at the other end. A peer that is refused is told why, unless it knows.
 pub(in crate::lan) async fn connect<R, W>(
     frames: &mut Frames<R, W>,
     local: &Local<'_>,

@@ -48,12 +48,12 @@ pub(in crate::lan) enum Failure {
     /// Somebody else is there.
     #[error("node {found} answers where {expected} was expected")]
     NotThem {
-        /// Who was expected.
+        /// The expected node.
         expected: NodeId,
-        /// Who is there.
+        /// The node that answered.
         found: NodeId,
     },
-    /// It asks for a passcode, and there is none here.
+    /// One node has a passcode and the other has none.
     #[error("one of the two nodes has a passcode (--mesh-passcode), and the other has none")]
     OneHasNone,
     /// Another passcode, by its hash.

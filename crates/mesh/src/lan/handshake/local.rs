@@ -21,11 +21,11 @@ pub(in crate::lan) struct Local<'a> {
     pub(in crate::lan) trusted: &'a [NodeId],
     /// Whether only sealed links are taken.
     pub(in crate::lan) require_sealed: bool,
-    /// Who has been linked to sealed.
+    /// Peers that had a sealed link.
     pub(in crate::lan) seen: &'a Seen,
     /// What this node tells of itself in the clear. Both have `warren`.
     pub(in crate::lan) open: Hello,
-    /// What it tells whom only the peer can read.
+    /// Its hello over a sealed link.
     pub(in crate::lan) sealed: Hello,
 }
 
@@ -34,7 +34,7 @@ pub(in crate::lan) struct Local<'a> {
 pub(in crate::lan) struct Call {
     /// Where it was dialled.
     pub(in crate::lan) address: Option<SocketAddr>,
-    /// Who is expected there: a Warren, which is greeted in its own form.
+    /// The expected node: a Warren, which is greeted in its own form.
     pub(in crate::lan) expects: Option<NodeId>,
     /// Whether a stock peer is sent the passcode's hash.
     pub(in crate::lan) with_hash: bool,
@@ -71,7 +71,7 @@ impl Local<'_> {
         ack
     }
 
-    /// Fails for a link to this very process. Whoever is not, but has this node's id, will have to
+    /// Fails for a link to this very process. Another process with this node's id will have to
     /// prove it.
     pub(super) fn not_myself(&self, theirs: &WarrenHello) -> Result<(), Failure> {
         let own = self.open.warren.as_ref().and_then(|own| own.instance);

@@ -1,7 +1,7 @@
 //! How a link begins: hello and helloAck, and between two Warrens a handshake that seals it.
 //!
-//! Who connects sends `hello`, who listens answers `helloAck`. When both have `warren` in it, the next frame of
-//! who connected is one byte 0x11 and message 1 of Noise IK, or 0x14 and that of IKpsk2 (with a passcode); the next
+//! The dialling end sends `hello`, the listening end answers `helloAck`. When both have `warren` in it, the next frame of
+//! the dialling end is one byte 0x11 and message 1 of Noise IK, or 0x14 and that of IKpsk2 (with a passcode); the next
 //! one of who listens is 0x12 and message 2. Within both stands a hello again, which is now proved. Then
 //! both send sealed records; the first payload of who connected is empty, and proves to who listens that the
 //! handshake was not recorded. A link that is refused ends with a word that says why ([`farewell`]).
@@ -45,7 +45,7 @@ pub(super) const GREETED_WITHIN: Duration = Duration::from_secs(10);
 /// The longest frame before a link is greeted, in bytes: a hello is a few kilobytes long.
 const MAX_GREETING: usize = 256 * 1024;
 
-/// So many frames that do not greet are passed over.
+/// The most other frames that are skipped before a greeting.
 const MAX_OTHERS: usize = 16;
 
 /// The reason of a refusal has to be taken within so long.
@@ -61,7 +61,7 @@ mod kind {
 /// A link that has begun.
 #[derive(Debug)]
 pub(super) struct Greeted {
-    /// Who is at the other end. Proved, if it is sealed.
+    /// The peer at the other end; proved, if the link is sealed.
     pub(super) peer: PeerId,
     /// What it tells of itself.
     pub(super) hello: Hello,
@@ -96,7 +96,7 @@ where
     W: AsyncWrite + Unpin,
 {
     if let Some(reason) = failure.told() {
-        // Whoever does not read it does not hear it.
+        // The peer may not read any more.
         let _ = timeout(TOLD_WITHIN, frames.send(&farewell(&reason))).await;
     }
     let _ = timeout(TOLD_WITHIN, frames.writer.shutdown()).await;

@@ -216,7 +216,7 @@ async fn another_passcode_or_none_is_refused_and_both_ends_are_told() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn who_is_trusted_need_not_prove_the_passcode() {
+async fn a_trusted_peer_need_not_prove_the_passcode() {
     let mut trusting = node(2).swift();
     trusting.trusted.push(node(1).id());
     let (dialled, answered) = shake(&node(1), &trusting, Call::default()).await;
@@ -239,7 +239,7 @@ async fn a_link_to_oneself_is_told_from_one_to_another_node_with_the_same_key() 
 }
 
 #[tokio::test(start_paused = true)]
-async fn who_only_says_that_it_is_this_node_is_not_taken_for_it() {
+async fn claiming_this_node_s_id_is_not_enough() {
     let (own, thief) = (node(1), node(3));
     let mut lie = thief.hello();
     lie.warren.as_mut().unwrap().node_id = own.id();
@@ -369,7 +369,7 @@ async fn a_listener_that_closes_on_a_hello_is_told_from_others() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn who_was_sealed_before_is_never_linked_to_in_the_clear() {
+async fn a_peer_that_was_sealed_is_never_linked_to_in_the_clear() {
     let (own, other) = (node(1), node(2));
     let address = "192.0.2.7:1".parse().unwrap();
     let call = Call { address: Some(address), ..Call::default() };
@@ -416,7 +416,7 @@ async fn a_hello_that_is_lost_is_said_again_and_one_that_comes_again_is_answered
 }
 
 #[tokio::test(start_paused = true)]
-async fn who_says_nothing_for_10_seconds_is_told_so() {
+async fn a_peer_that_is_silent_for_10_seconds_is_told_so() {
     let (mut near, mut far) = pipe();
     let own = node(1);
     let start = tokio::time::Instant::now();
@@ -430,7 +430,7 @@ async fn who_says_nothing_for_10_seconds_is_told_so() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn who_stops_in_the_middle_of_the_handshake_is_told_so() {
+async fn a_peer_that_stops_in_the_handshake_is_told_so() {
     let (mut near, mut far) = pipe();
     let own = node(1);
     let hello = word(&ClusterMessage::Hello(Box::new(node(2).hello())));
@@ -538,7 +538,7 @@ async fn a_handshake_is_worth_nothing_at_another_node() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn who_proves_another_id_than_it_told_is_refused() {
+async fn a_peer_that_proves_another_id_than_it_claimed_is_refused() {
     let (one, other) = (node(1), node(2));
     let mut lie = one.hello();
     lie.warren.as_mut().unwrap().node_id = node(3).id();

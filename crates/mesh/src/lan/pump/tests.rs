@@ -22,7 +22,7 @@ use crate::{
     peer::PeerId,
 };
 
-/// What came, in the order in which it came.
+/// The received messages, in order.
 #[derive(Default)]
 struct Heard {
     payloads: Mutex<Vec<Bytes>>,
@@ -308,7 +308,7 @@ async fn a_record_longer_than_any_ends_a_sealed_link() {
 }
 
 #[tokio::test]
-async fn what_comes_after_the_link_was_closed_is_not_heard() {
+async fn messages_after_the_close_of_a_link_are_ignored() {
     let (near, mut hand) = hand(None, 1 << 16);
     near.link.close("enough");
     let mut frame = BytesMut::new();

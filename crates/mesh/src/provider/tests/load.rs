@@ -7,7 +7,7 @@ use tokio::time::{Instant, advance, sleep};
 use super::*;
 
 impl Bench {
-    /// A peer's heartbeat tells that so many requests wait there.
+    /// A peer's heartbeat says that `queue_depth` requests wait there.
     fn beats(&self, number: u8, queue_depth: u32) {
         let told = |facts: &mut crate::peer::PeerFacts| {
             (facts.queue_depth, facts.queue_told) = (queue_depth, Some(Instant::now()));
@@ -76,7 +76,7 @@ async fn a_peer_that_had_no_room_is_asked_two_seconds_later() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_waited_there_and_was_ours_counts_no_more_once_it_is_answered() {
+async fn our_own_queued_requests_count_no_more_once_they_are_answered() {
     let mut bench = Bench::new();
     let (link, mut far) = bench.peer(1, Kind::WarrenFar, 1);
     for _ in 0..2 {

@@ -97,7 +97,7 @@ async fn where_there_is_a_passcode_who_has_not_proved_it_is_asked_nothing() {
 }
 
 #[tokio::test]
-async fn who_is_trusted_is_asked_and_without_a_passcode_everybody() {
+async fn with_a_passcode_trusted_peers_are_asked_and_without_one_everybody() {
     for (passcode, trusted) in [(Some("swift"), vec![id(2)]), (None, Vec::new())] {
         let server = Server::new();
         let node = node(&server, passcode, &trusted);

@@ -1,4 +1,4 @@
-//! From whom what is fetched, where several peers may have several files under one name.
+//! The choice of files and sources, where several peers may have different files under one name.
 
 use std::{collections::HashMap, sync::Arc, time::Duration};
 
@@ -15,7 +15,7 @@ use crate::link::Link;
 /// Somebody who has the model has to be found within so long.
 pub(super) const FOUND_WITHIN: Duration = Duration::from_secs(10);
 
-/// Others may tell their files for so long after the first did.
+/// How long other peers may still list their files after the first one did.
 const GRACE: Duration = Duration::from_secs(2);
 
 /// What is fetched.
@@ -35,7 +35,7 @@ impl Pulling {
         spawn_blocking(look).await.unwrap_or_default()
     }
 
-    /// Searches until it is clear from whom what is fetched.
+    /// Searches until the files and their sources are chosen.
     pub(super) async fn choose(&mut self) -> Result<Choice, Failure> {
         let (began, mut first) = (Instant::now(), None);
         loop {

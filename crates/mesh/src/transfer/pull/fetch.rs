@@ -1,7 +1,7 @@
 //! Hash trees and pieces, from several peers at once.
 //!
-//! Trees come first; then the plan says which piece is asked of whom. Nothing here waits: what is asked goes
-//! out at once, and what came is told by the writer.
+//! Trees come first; then the plan says which piece is asked of which peer. Nothing here waits: requests go
+//! out at once, and the writer reports the pieces that came.
 
 use std::{
     collections::{BTreeMap, BTreeSet, VecDeque},
@@ -23,10 +23,10 @@ use tokio::time::Instant;
 use super::{Job, failure::Failure, inbox::MAX_SOURCES, slices::Key};
 use crate::{link::Link, peer::PeerId, transfer::counts::Counters};
 
-/// So many trees are asked of a peer at once.
+/// The trees that are asked of a peer at once.
 const TREES_AT_ONCE: usize = 4;
 
-/// A peer that does not tell a tree for so long is let go.
+/// How long a peer has for a tree before it is dropped.
 const TREE_WITHIN: Duration = Duration::from_secs(60);
 
 /// The most pieces that are asked for in one message.

@@ -1,4 +1,4 @@
-//! Who has a model: every linked peer is asked that may be asked at all, and Warrens that a relay lists.
+//! The peers that have a model. Every linked peer that may be asked is asked, and the Warrens that a relay lists.
 
 use std::{
     collections::{HashMap, HashSet},
@@ -27,7 +27,7 @@ use crate::{
     transfer::{Inner, home::Home, queries::carries_models},
 };
 
-/// So many peers are asked at once.
+/// The peers that are asked at once.
 const AT_ONCE: usize = 16;
 
 /// The most peers that links are opened to for it, each time.
@@ -39,7 +39,7 @@ const ANSWERS_WITHIN: Duration = Duration::from_secs(10);
 /// How long a peer may take to tell what the model is made of: it may have to read all of it.
 const TELLS_WITHIN: Duration = Duration::from_secs(600);
 
-/// Who was asked is asked again after so long.
+/// How long until a peer is asked again.
 const ASK_AGAIN: Duration = Duration::from_secs(30);
 
 /// A peer that has the model.
@@ -56,7 +56,7 @@ pub(super) struct Found {
 pub(super) enum What {
     /// These files, in pieces.
     Pieces(Arc<Manifest>),
-    /// So many bytes, in the plain form.
+    /// This many bytes, in the plain form.
     Plain(u64),
 }
 

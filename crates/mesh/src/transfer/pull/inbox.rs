@@ -64,7 +64,7 @@ impl Inbox {
         (inbox, happened)
     }
 
-    /// Who tells what happened.
+    /// The sender of events.
     pub(super) fn events(&self) -> mpsc::Sender<Event> {
         self.events.clone()
     }

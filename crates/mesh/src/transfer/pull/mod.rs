@@ -1,7 +1,7 @@
 //! Models that are fetched.
 //!
-//! - `find`: who has a model
-//! - `choose`: from whom what is fetched
+//! - `find`: the peers that have a model
+//! - `choose`: the files and their sources
 //! - `run`: a pull from its beginning to its end
 //! - `fetch`: hash trees and pieces, from several peers at once
 //! - `plain`: the plain form of stock peers
@@ -38,10 +38,10 @@ use self::{failure::Failure, inbox::Inbox, plain::PlainInbox};
 use super::{Inner, Pull, PullError, home::Home};
 use crate::{link::Link, peer::PeerId};
 
-/// So many models are fetched at once.
+/// The models that are fetched at once.
 pub(super) const MAX_PULLS: usize = 4;
 
-/// So much of a peer's words is kept, in bytes.
+/// The most bytes of a peer's words that are kept.
 const MAX_WHY: usize = 256;
 
 /// A model that is being fetched.
@@ -178,7 +178,7 @@ impl Pulls {
     }
 }
 
-/// A job, and whoever watches it first.
+/// A job, and its first watcher.
 type Begun = (Job, watch::Receiver<MeshTransfer>);
 
 impl Job {

@@ -85,7 +85,7 @@ impl PlainInbox {
         *self.lock() = None;
     }
 
-    /// Does something with what came over the link; what cannot be taken ends the transfer.
+    /// Handles a message of the link; a bad one ends the transfer.
     fn with(&self, link: &Link, take: impl FnOnce(&Open) -> Result<(), String>) -> bool {
         let mut place = self.lock();
         let Some(open) = place.as_mut().filter(|open| open.link == link.number) else {
@@ -124,7 +124,7 @@ fn step(chunk: &ModelTransferChunk) -> Result<Step, String> {
     Ok(Step::Chunk { name, offset: chunk.offset, bytes, last: chunk.is_last_chunk })
 }
 
-/// Writes what comes until all is there, or nothing more comes.
+/// Writes the chunks until the file is complete, or no more come.
 fn write(
     mut arrival: StockArrival,
     mut steps: mpsc::Receiver<Step>,
@@ -210,7 +210,7 @@ impl Pulling {
         *self.job.plain.lock() = Some(open);
         let written = Arc::clone(&arrived);
         self.writer = Some(spawn_blocking(move || {
-            // Whoever waits for it may be gone.
+            // The caller may be gone.
             let _ = tell.send(write(arrival, steps, &written, cache.as_ref()));
         }));
         let (transfer_id, model_id) = (self.job.id.clone(), self.job.model.to_string());

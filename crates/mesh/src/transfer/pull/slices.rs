@@ -156,7 +156,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_not_asked_for_or_overlaps_or_is_empty_is_not_taken() {
+    fn unrequested_overlapping_or_empty_chunks_are_refused() {
         let mut slices = expecting();
         let tree = Piece { kind: PieceKind::Tree, ..slice(0, 5, b"abc") };
         let other = Piece { piece: 3, ..slice(0, 5, b"abc") };

@@ -64,7 +64,7 @@ impl Serving {
         home.tasks().spawn(async move {
             let told = tokio::select! {
                 told = tell(&inner, &link, &outbound, &model_id) => told,
-                // Hashing goes on: whoever asks again has it sooner.
+                // Hashing goes on: the next request has it sooner.
                 () = outbound.stop.cancelled() => return,
                 () = link.closed() => return,
             };

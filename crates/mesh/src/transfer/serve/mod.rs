@@ -38,10 +38,10 @@ use crate::link::Link;
 /// The most transfers over one link.
 const MAX_TRANSFERS: usize = 16;
 
-/// One of which nothing was sent for so long makes room for another.
+/// How long a transfer may be idle before it makes room for another.
 const IDLE: Duration = Duration::from_secs(60);
 
-/// One of which nothing was sent for so long is forgotten when another begins.
+/// How long a transfer may be idle before the start of another one ends it.
 const FORGOTTEN: Duration = Duration::from_secs(600);
 
 /// The most requests for trees and pieces that wait on one link.

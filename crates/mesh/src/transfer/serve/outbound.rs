@@ -18,7 +18,7 @@ use crate::{
     transfer::{Inner, rate::Rate},
 };
 
-/// One of which nothing was sent for so long waits for its peer.
+/// A transfer that sent nothing for this long waits for its peer.
 const RUNS: Duration = Duration::from_secs(10);
 
 /// A transfer to a peer.
@@ -58,7 +58,7 @@ impl Outbound {
         }
     }
 
-    /// The model is here, with so many bytes.
+    /// The model is here, with `total` bytes.
     pub(super) fn is_of(&self, total: u64) {
         self.total.store(total, Ordering::Relaxed);
     }
@@ -68,7 +68,7 @@ impl Outbound {
         self.total.load(Ordering::Relaxed) > 0
     }
 
-    /// So much more was sent.
+    /// `bytes` more bytes were sent.
     pub(super) fn sent(&self, inner: &Inner, bytes: u64) {
         inner.counts.bytes_out.add(bytes);
         let mut state = self.lock();

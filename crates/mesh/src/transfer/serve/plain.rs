@@ -19,7 +19,7 @@ use crate::{
     transfer::{Inner, home::Home},
 };
 
-/// So many chunks are read before they can be sent.
+/// The chunks that are read ahead of the sender.
 const AHEAD: usize = 2;
 
 impl Serving {

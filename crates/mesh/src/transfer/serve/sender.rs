@@ -14,7 +14,7 @@ use crate::{
     transfer::Inner,
 };
 
-/// So many pieces are read before they can be sent.
+/// The pieces that are read ahead of the sender.
 const AHEAD: usize = 3;
 
 /// A slice on the LAN, in bytes. An answer that comes meanwhile waits for one or two of them.
@@ -34,7 +34,7 @@ pub(super) struct Ask {
 pub(super) enum Wanted {
     /// The hash tree of this file.
     Tree { file: u32 },
-    /// So many pieces of this file.
+    /// `count` pieces of this file.
     Pieces { file: u32, first: u32, count: u32 },
 }
 

@@ -125,7 +125,7 @@ async fn a_silent_peer_holds_up_nobody() {
 }
 
 #[tokio::test]
-async fn whoever_does_not_come_back_in_ten_minutes_is_lost_and_what_has_arrived_stays() {
+async fn a_source_that_stays_away_for_ten_minutes_is_lost_and_arrived_pieces_stay() {
     let (_root, [a, b]) = dirs();
     let (a, b) = (Machine::new(1, &a), offering(2, &b));
     connect(&a, &b, Kind::WarrenNear, cut_after(25));
@@ -162,7 +162,7 @@ async fn files_that_change_while_they_are_sent_are_fetched_anew() {
 }
 
 #[tokio::test]
-async fn what_nobody_asked_for_is_counted_and_not_taken() {
+async fn unrequested_pieces_are_counted_and_refused() {
     let (_root, [a]) = dirs();
     let a = Machine::new(1, &a);
     let (link, mut far) = link(&id(2), Kind::WarrenNear);
@@ -211,7 +211,7 @@ async fn refused(far: &mut FarEnd) -> String {
 }
 
 #[tokio::test]
-async fn what_lies_outside_of_a_model_or_of_a_transfer_is_refused() {
+async fn pieces_outside_of_a_model_or_a_transfer_are_refused() {
     let (_root, [b]) = dirs();
     let (b, link, mut far, id) = asked(&b).await;
     let end = SIZE.div_ceil(MIB) as u32;

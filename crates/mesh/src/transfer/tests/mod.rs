@@ -189,7 +189,7 @@ pub(super) fn straight() -> Meddle {
     Box::new(|_| true)
 }
 
-/// Cuts the link after so many payloads.
+/// Cuts the link after `count` payloads.
 pub(super) fn cut_after(count: usize) -> Meddle {
     let seen = AtomicUsize::new(0);
     Box::new(move |_| seen.fetch_add(1, Ordering::Relaxed) < count)
@@ -220,7 +220,7 @@ pub(super) fn content(seed: u64, length: usize) -> Vec<u8> {
 
 pub(super) const MIB: usize = 1 << 20;
 
-/// A folder for each of so many machines.
+/// A folder for each of `N` machines.
 pub(super) fn dirs<const N: usize>() -> (tempfile::TempDir, [PathBuf; N]) {
     let root = tempfile::tempdir().unwrap();
     let dirs = std::array::from_fn(|number| root.path().join(number.to_string()));

@@ -78,7 +78,7 @@ async fn a_stock_peer_is_sent_chunks_as_it_knows_them() {
     assert!(far.is_quiet());
 }
 
-/// A pull of `m` from a stock peer in the hands of the test, that has so many bytes.
+/// A pull of `m`, of `total` bytes, from a stock peer that the test plays.
 async fn pulling(a: &Machine, total: u64) -> (Pull, Arc<Link>, FarEnd, WireId) {
     let (link, mut far) = link(&id(9), Kind::StockNear);
     a.own.peers.link(&link, |_, _| true).unwrap();

@@ -68,7 +68,7 @@ async fn a_pull_waits_when_nobody_is_left_and_goes_on_when_somebody_comes() {
     offers(&b);
     connect(&a, &b, Kind::WarrenNear, cut_after(30));
     let pull = a.pull("org/m");
-    // What came before the cut may still be written when it is told that nobody is left.
+    // Bytes from before the cut may still be written when it learns that no peer is left.
     let waits = async || pull.now().state == "waiting" && pull.now().bytes > 0;
     testkit::eventually("waiting", Duration::from_secs(20), waits).await;
     connect(&a, &b, Kind::WarrenNear, straight());
@@ -106,7 +106,7 @@ async fn a_pull_goes_on_after_any_interruption_of_the_program() {
 }
 
 #[tokio::test]
-async fn who_joins_a_pull_sees_the_same_and_no_more_run_at_once_than_its_bound() {
+async fn a_second_caller_joins_a_pull_and_pulls_at_once_are_bounded() {
     let (_root, [a]) = dirs();
     let a = Machine::new(1, &a);
     let first = a.pull("m");
@@ -126,7 +126,7 @@ async fn who_joins_a_pull_sees_the_same_and_no_more_run_at_once_than_its_bound()
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_nobody_has_is_not_found() {
+async fn a_model_that_nobody_has_is_not_found() {
     let (_root, [a, b]) = dirs();
     let (a, b) = (Machine::new(1, &a), Machine::new(2, &b));
     connect(&a, &b, Kind::WarrenNear, straight());
@@ -136,7 +136,7 @@ async fn what_nobody_has_is_not_found() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_is_not_shared_is_as_if_it_were_not_there() {
+async fn an_unshared_model_looks_missing() {
     let (_root, [a, b]) = dirs();
     let share = Share { with: Sharing::Anyone, ..Share::default() };
     let (a, b) = (Machine::new(1, &a), Machine::sharing(2, &b, share));
@@ -179,7 +179,7 @@ fn unproved(number: u8) -> (Arc<Link>, FarEnd) {
 }
 
 #[tokio::test(start_paused = true)]
-async fn whoever_may_be_asked_nothing_is_not_asked_for_models_either() {
+async fn a_peer_that_may_not_be_asked_is_not_asked_for_models_either() {
     let (_root, [a, b]) = dirs();
     let (a, b) = (Machine::new(1, &a), Machine::new(2, &b));
     a.own.strict.store(true, Ordering::Relaxed);

@@ -56,7 +56,7 @@ impl Connection<'_> {
         let Ask { peer, answer } = ask;
         let mut links = self.links.iter().filter(|(handle, _)| handle.peer == peer);
         if let Some((_, carried)) = links.find(|(_, carried)| carried.link.is_usable()) {
-            // Who does not wait any more does not need it.
+            // The caller may have stopped waiting.
             let _ = answer.send(Ok(Arc::clone(&carried.link)));
             return;
         }
@@ -157,7 +157,7 @@ impl Connection<'_> {
 
     fn answer_waiting(&mut self, peer: &NodeId, answer: &Result<Arc<Link>, NoLink>) {
         for waiting in self.waiting.remove(peer).unwrap_or_default() {
-            // Who does not wait any more does not need it.
+            // The caller may have stopped waiting.
             let _ = waiting.send(answer.clone());
         }
     }

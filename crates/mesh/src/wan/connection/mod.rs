@@ -1,4 +1,4 @@
-//! One connection to a relay: registration, who is there, and the sessions over it.
+//! One connection to a relay: registration, the listed nodes, and the sessions over it.
 //!
 //! - `messages`: what the relay says
 //! - `links`: the links that sessions carry
@@ -50,7 +50,7 @@ pub(super) struct Ask {
     pub(super) answer: Waiting,
 }
 
-/// Whoever waits for a link.
+/// A caller that waits for a link.
 type Waiting = oneshot::Sender<Result<Arc<Link>, NoLink>>;
 
 /// Why a connection ended.

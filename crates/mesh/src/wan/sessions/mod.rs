@@ -34,7 +34,7 @@ use crate::link::Order;
 /// A session has to be a link within so long.
 pub(super) const OPENED_WITHIN: Duration = Duration::from_secs(10);
 
-/// A stock peer that opens a session may be silent in it for so long.
+/// How long a stock peer that opened a session may be silent in it.
 const STOCK_SPEAKS_WITHIN: Duration = Duration::from_secs(60);
 
 /// The most sessions at one relay.
@@ -80,7 +80,7 @@ pub(super) struct Opened {
     pub(super) order: Order,
 }
 
-/// What is to be done.
+/// Something to do.
 pub(super) enum Output {
     /// Send this to the relay.
     Send(String),
@@ -118,7 +118,7 @@ impl Sessions {
         }
     }
 
-    /// What is to be done next; to be asked until it is nothing.
+    /// The next thing to do. Call it until there is none.
     pub(super) fn poll(&mut self) -> Option<Output> {
         self.out.pop_front()
     }
@@ -219,7 +219,7 @@ impl Sessions {
         self.by_peer.values().flatten().map(|session| session.handle).collect()
     }
 
-    /// As whoever opened it wrote it.
+    /// The id, as the opening end wrote it.
     pub(super) fn id(&self, handle: Handle) -> Option<Box<str>> {
         self.get(handle).map(|session| session.id.clone())
     }
@@ -253,7 +253,7 @@ impl Sessions {
         false
     }
 
-    /// A session is opened that is open: whoever asks may have lost the answer.
+    /// An open session is opened again: the peer may have lost the answer.
     fn opened_again(&mut self, handle: Handle, who: Who) {
         match self.get(handle) {
             Some(session) if !session.ours => self.say(handle, who, ForwardKind::RelayReady),

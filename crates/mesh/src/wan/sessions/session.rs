@@ -22,7 +22,7 @@ use crate::{
 
 use super::{Handle, Opened, Output};
 
-/// A link on which so many records did not open is given up: somebody in between plays with it.
+/// After this many records that do not open, a link is given up: somebody in between meddles with it.
 const MAX_REFUSED: u64 = 64;
 
 /// What a session's steps need to know, and where what they do goes.
@@ -39,7 +39,7 @@ pub(super) struct Context<'a> {
 /// A relay session.
 pub(super) struct Session {
     pub(super) handle: Handle,
-    /// As whoever opened it wrote it.
+    /// The id, as the opening end wrote it.
     pub(super) id: Box<str>,
     /// Whether this end opened it.
     pub(super) ours: bool,

@@ -113,7 +113,7 @@ async fn a_relay_that_was_a_warrens_is_not_taken_for_a_stock_one_afterwards() {
 }
 
 #[tokio::test]
-async fn who_has_the_same_key_as_another_machine_is_told_so_plainly() {
+async fn two_machines_with_one_key_are_told_so() {
     let served = Served::anywhere().await;
     let one = Dialler::of(1, served.address);
     one.shows("a registration", |status| status.registered).await;
@@ -125,7 +125,7 @@ async fn who_has_the_same_key_as_another_machine_is_told_so_plainly() {
 }
 
 #[tokio::test]
-async fn whoever_wants_a_link_where_nobody_answers_is_told_at_once() {
+async fn a_link_to_nobody_fails_at_once() {
     let port = testkit::RefusingPort::take();
     let one = Dialler::of(1, port.address());
     one.shows("the error", |status| {

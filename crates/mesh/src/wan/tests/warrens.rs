@@ -209,7 +209,7 @@ async fn a_link_that_this_end_closes_ends_at_the_other_with_the_reason() {
     assert!(other.closed()[0].contains("too slow"), "{:?}", other.closed());
     assert!(other.home.received().iter().any(|text| text.contains("last words")));
     one.loses(other.id()).await;
-    // And the next one is made anew.
+    // And the next one is a new one.
     let again = one.link(other.id()).await.unwrap();
     assert_ne!(again.number, link.number);
 }

@@ -10,7 +10,7 @@ use crate::common::{CHAT, openai_error, post};
 
 both_ways!(
     a_stream_comes_word_by_word_and_the_request_as_it_was_asked,
-    who_wants_no_stream_gets_one_answer,
+    a_request_without_stream_gets_one_answer,
     hanging_up_aborts_the_backend_and_nothing_else,
     the_backends_own_errors_reach_the_client,
     a_backend_that_breaks_off_ends_the_stream_with_an_error,
@@ -75,7 +75,7 @@ async fn a_stream_comes_word_by_word_and_the_request_as_it_was_asked(way: Way) {
     assert_eq!((peer["link"].as_str(), &peer["sealed"]), (Some(way.link()), &json!(true)));
 }
 
-async fn who_wants_no_stream_gets_one_answer(way: Way) {
+async fn a_request_without_stream_gets_one_answer(way: Way) {
     let pair = Pair::new(way, 2).await;
     pair.lender.mock.answer_with(|_| words(&["Hel", "lo"], &Gate::opened()));
     let answer = pair.asker.ask(&saying("hi", false)).await;

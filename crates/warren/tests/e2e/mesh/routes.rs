@@ -10,9 +10,9 @@ use super::kit::{
 use crate::common::{CHAT, openai_error, post, serve};
 
 both_ways!(
-    what_a_peer_used_is_in_the_ledger_under_its_id,
-    what_is_more_than_a_peer_may_have_at_once_waits_its_turn,
-    who_shares_nothing_answers_nobody,
+    a_peer_s_use_is_in_the_ledger_under_its_id,
+    requests_above_a_peer_s_limit_wait_their_turn,
+    a_machine_that_shares_nothing_answers_nobody,
 );
 
 /// Two machines on the LAN that both serve `m`, each saying who it is.
@@ -65,7 +65,7 @@ async fn a_server_for_itself_asks_peers_only_where_a_request_says_so() {
 }
 
 #[tokio::test]
-async fn what_a_peer_asks_goes_to_no_second_peer() {
+async fn a_peer_s_request_goes_to_no_second_peer() {
     let third = Machine::lending(listening(), 1).await;
     let second = Machine::start(listening().set("--mesh-peer", &third.lan().await)).await;
     second.is_linked(&third.id).await;
@@ -86,7 +86,7 @@ async fn what_a_peer_asks_goes_to_no_second_peer() {
     assert_eq!(whole(&second.ask(&saying("3", false)).await), "third");
 }
 
-async fn what_a_peer_used_is_in_the_ledger_under_its_id(way: Way) {
+async fn a_peer_s_use_is_in_the_ledger_under_its_id(way: Way) {
     let pair = Pair::new(way, 1).await;
     let usage = json!({"choices": [], "usage": {"prompt_tokens": 7, "completion_tokens": 5}});
     let stream = super::kit::delta("a") + &super::kit::sse(&usage) + "data: [DONE]\n\n";
@@ -110,7 +110,7 @@ async fn row(machine: &Machine, key: &str) -> Option<Value> {
     usage["rows"].as_array()?.iter().find(|row| row["key"] == key).cloned()
 }
 
-async fn what_is_more_than_a_peer_may_have_at_once_waits_its_turn(way: Way) {
+async fn requests_above_a_peer_s_limit_wait_their_turn(way: Way) {
     let toml = "[mesh.share]\nwith = 'anyone'\njobs_per_peer = 1\nmodels = ['m']\n";
     let pair = Pair::of(way, with_file(serve(), toml), serve(), 4).await;
     let gate = Gate::closed();
@@ -126,7 +126,7 @@ async fn what_is_more_than_a_peer_may_have_at_once_waits_its_turn(way: Way) {
     assert_eq!(whole(&second.await.unwrap()), "two");
 }
 
-async fn who_shares_nothing_answers_nobody(way: Way) {
+async fn a_machine_that_shares_nothing_answers_nobody(way: Way) {
     let relay = super::kit::RelayProcess::start(&[]).await;
     let (lender, asker) = match way {
         Way::Lan => {

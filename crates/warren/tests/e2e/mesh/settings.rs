@@ -4,7 +4,7 @@ use super::servers::node;
 use crate::{cli::warren, common::serve};
 
 #[tokio::test]
-async fn whoever_says_hello_is_not_answered_unless_that_is_meant() {
+async fn a_stranger_s_hello_is_not_answered_unless_allowed() {
     let refused = warren(&["serve", "--mesh-listen", "0.0.0.0:0", "--mesh-share", "peers"]).await;
     assert_eq!(refused.code, Some(2), "{refused:?}");
     assert!(refused.err.contains("--mesh-passcode"), "{refused:?}");

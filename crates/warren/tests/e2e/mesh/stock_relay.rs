@@ -199,7 +199,7 @@ async fn a_stock_relay_reads_nothing_of_what_warrens_say_and_cannot_change_it() 
 }
 
 #[tokio::test]
-async fn who_forges_messages_at_our_relay_is_not_believed_and_the_relay_stays() {
+async fn forged_messages_at_our_relay_are_not_believed_and_the_relay_stays() {
     let relay = RelayProcess::start(&[]).await;
     let (lender, _door) = lender_at(relay.address).await;
     let key = MeshKey::new([3; 32]);

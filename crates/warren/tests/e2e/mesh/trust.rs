@@ -13,7 +13,7 @@ use super::kit::{
 };
 use crate::{cli::warren, common::serve};
 
-both_ways!(who_knows_the_passcode_is_answered, who_is_trusted_need_not_know_the_passcode);
+both_ways!(a_peer_with_the_passcode_is_answered, a_trusted_peer_need_not_know_the_passcode);
 
 fn knowing(passcode: &str) -> Serve {
     serve().set("--mesh-passcode", passcode)
@@ -26,13 +26,13 @@ async fn answers(pair: &Pair, way: Way) {
     assert_eq!((peer["link"].as_str(), &peer["sealed"]), (Some(way.link()), &json!(true)));
 }
 
-async fn who_knows_the_passcode_is_answered(way: Way) {
+async fn a_peer_with_the_passcode_is_answered(way: Way) {
     let lender = knowing("open sesame").set("--mesh-share", "peers");
     let pair = Pair::of(way, lender, knowing("open sesame"), 1).await;
     answers(&pair, way).await;
 }
 
-async fn who_is_trusted_need_not_know_the_passcode(way: Way) {
+async fn a_trusted_peer_need_not_know_the_passcode(way: Way) {
     let asker = serve();
     let id = id_in(asker.data_dir()).await;
     let toml = format!("[mesh]\ntrusted = ['{id}']\nshare = 'peers'\n");
@@ -52,7 +52,7 @@ async fn id_in(directory: &Path) -> String {
 const ONE_HAS_NONE: &str = "one of the two nodes has a passcode (--mesh-passcode)";
 
 #[tokio::test]
-async fn who_knows_another_passcode_or_none_gets_no_link_and_both_ends_say_why() {
+async fn a_wrong_or_missing_passcode_gives_no_link_and_both_ends_say_why() {
     let lender = Machine::start(knowing("open sesame").set("--mesh-listen", "127.0.0.1:0")).await;
     let lan = lender.lan().await;
     for (asker, here, there) in [
@@ -167,7 +167,7 @@ async fn two_nodes_with_one_key_are_told_so() {
 }
 
 #[tokio::test]
-async fn what_a_stock_peers_clock_says_does_not_matter() {
+async fn a_stock_peer_s_clock_does_not_matter() {
     let lender = Machine::lending(listening(), 1).await;
     always(&lender.mock, "yes");
     let (mut stock, _) = LanPeer::greeted(lender.lan_address().await, &["theirs"]).await;
