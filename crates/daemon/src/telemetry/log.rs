@@ -105,6 +105,7 @@ impl<W: Write> Write for Batches<W> {
         self.out.write(line)
     }
 
+    #[expect(clippy::disallowed_methods, reason = "the log's own thread sleeps, no runtime's")]
     fn flush(&mut self) -> io::Result<()> {
         let dropped = self.dropped.get().map_or(0, ErrorCounter::dropped_lines);
         let new = dropped - self.reported;
