@@ -4,7 +4,7 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use session::screen::{Screen, Size};
+use session::terminal::screen::{Screen, Size};
 
 fuzz_target!(|data: &[u8]| {
     let [cols, rows, cut, at, stream @ ..] = data else { return };

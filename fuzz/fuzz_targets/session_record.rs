@@ -4,7 +4,7 @@
 
 use bytes::BytesMut;
 use libfuzzer_sys::fuzz_target;
-use session::log::{
+use session::terminal::log::{
     Chunk,
     record::{Reader, encode, header},
 };
@@ -44,7 +44,7 @@ fn written(first: u64, chunks: &[Chunk]) -> BytesMut {
 /// One more record behind the sound ones is read, too.
 fn goes_on(first: u64, mut chunks: Vec<Chunk>) {
     let seq = chunks.last().map_or(first, |chunk| chunk.seq + 1);
-    if seq > session::log::MAX_SEQ {
+    if seq > session::terminal::log::MAX_SEQ {
         return;
     }
     chunks.push(Chunk { seq, text: "one more".into() });

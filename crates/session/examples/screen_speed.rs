@@ -10,7 +10,7 @@
 use std::fmt::Write as _;
 use std::time::{Duration, Instant};
 
-use session::screen::{Screen, Size};
+use session::terminal::screen::{Screen, Size};
 
 const LEN: usize = 32 << 20;
 

@@ -6,7 +6,7 @@
 
 use bytes::Bytes;
 use futures_util::future::BoxFuture;
-use session::size::Size;
+use session::terminal::size::Size;
 
 use crate::{refusal::Refusal, teams::delivery::Ticket};
 

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use futures_util::{FutureExt as _, future::BoxFuture};
 use protocol::workspace::{Project, ProjectId, SessionId, SessionKind, SessionMode};
-use session::size::Size;
+use session::terminal::size::Size;
 
 use crate::{
     adopted, agents,

@@ -8,7 +8,7 @@ use std::{
 };
 
 use base::Secret;
-use session::viewer::PATIENCE;
+use session::terminal::viewer::PATIENCE;
 
 /// The settings of the workspace.
 #[derive(Debug, Clone)]

@@ -14,7 +14,7 @@ use futures_util::{FutureExt as _, future::BoxFuture};
 use process::{
     Child, ChildIo, Command, Exit, Handle, MOST_PER_READ, Stdio, TerminalReader, TerminalWriter,
 };
-use session::size::Size;
+use session::terminal::size::Size;
 use tokio::{
     sync::{mpsc, watch},
     task::JoinHandle,

@@ -15,7 +15,7 @@
 #![allow(clippy::expect_used, reason = "a tool that stops at the first surprise")]
 
 mod agreed;
-#[path = "../../src/screen/tests/streams.rs"]
+#[path = "../../src/terminal/screen/tests/streams.rs"]
 #[allow(dead_code, reason = "the tests of the crate use all of it")]
 mod streams;
 
@@ -27,7 +27,7 @@ use proptest::prelude::*;
 use proptest::strategy::ValueTree as _;
 use proptest::test_runner::{Config, RngAlgorithm, TestRng, TestRunner};
 use serde::{Deserialize, Serialize};
-use session::screen::{Screen, Size};
+use session::terminal::screen::{Screen, Size};
 
 const RECORDINGS: [(&str, &[u8]); 5] = [
     ("vim", include_bytes!("recordings/vim.vt")),

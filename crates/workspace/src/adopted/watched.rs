@@ -5,7 +5,7 @@ use std::{sync::Arc, time::Duration};
 use bytes::Bytes;
 use futures_util::{FutureExt as _, future::BoxFuture};
 use process::Adopted;
-use session::size::Size;
+use session::terminal::size::Size;
 use tokio::task::JoinHandle;
 use tracing::Instrument as _;
 

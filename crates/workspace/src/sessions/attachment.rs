@@ -4,7 +4,7 @@ use std::{collections::VecDeque, sync::Arc};
 
 use bytes::Bytes;
 use protocol::workspace::{ServerMessage, SessionId};
-use session::viewer::ViewerId;
+use session::terminal::viewer::ViewerId;
 
 use super::{client_id::ClientId, clock::now, session::Session, stream::Turn, viewers::Asking};
 

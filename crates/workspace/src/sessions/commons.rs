@@ -9,7 +9,7 @@ use std::{
     time::Duration,
 };
 
-use session::log::Retention;
+use session::terminal::log::Retention;
 use store::WorkspaceStore;
 
 use super::{

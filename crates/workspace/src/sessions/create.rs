@@ -7,7 +7,7 @@ use protocol::workspace::{
     SessionId, SessionInfo, SessionKind, SessionMode,
     session::{DEFAULT_PROVIDER, DEV_SERVER_TAG},
 };
-use session::size::Size;
+use session::terminal::size::Size;
 use tracing::Instrument as _;
 
 use super::{

@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use session::input::Applied;
+use session::terminal::input::Applied;
 
 use crate::refusal::Refusal;
 

@@ -48,7 +48,7 @@ use std::{
     sync::{Arc, Mutex, MutexGuard, PoisonError, Weak, atomic::Ordering},
 };
 
-use ::session::size::Size;
+use ::session::terminal::size::Size;
 use futures_util::StreamExt as _;
 use protocol::workspace::{
     ServerMessage, SessionId, SessionInfo, SessionStatus, client::OfSession,

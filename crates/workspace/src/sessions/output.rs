@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
-use session::{
+use session::terminal::{
     log::{Chunk, Log},
     text::Decoder,
 };
@@ -55,7 +55,7 @@ impl Output {
 
     /// Goes on after output of an earlier life, which is on the disk.
     pub(super) fn go_on_after(&mut self, seq: u64) {
-        self.log.resume_at(seq + session::log::RESTART_GAP);
+        self.log.resume_at(seq + session::terminal::log::RESTART_GAP);
         self.written = self.log.last_seq();
     }
 

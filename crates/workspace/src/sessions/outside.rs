@@ -2,7 +2,7 @@
 
 use futures_util::future::BoxFuture;
 use protocol::workspace::{Project, ProjectId, SessionId};
-use session::size::Size;
+use session::terminal::size::Size;
 
 use super::{facts::Facts, feed::Feed};
 use crate::{engine::Engine, refusal::Refusal};

@@ -3,7 +3,7 @@
 //! As long as the log holds all that a terminal ever wrote, and that is little, nothing is kept but the
 //! log: a snapshot is painted when somebody asks for it. So idle sessions cost next to nothing.
 
-use session::{
+use session::terminal::{
     log::{Chunk, Chunks, Log},
     screen::{Screen, Size as Cells},
     size::Size,

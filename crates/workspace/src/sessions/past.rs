@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use session::log::{Gather, History};
+use session::terminal::log::{Gather, History};
 use tokio::task;
 
 use super::{painter::Painter, session::Session};

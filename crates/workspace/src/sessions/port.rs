@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use protocol::workspace::session::DEV_SERVER_TAG;
-use session::port::Detector;
+use session::terminal::port::Detector;
 
 use super::facts::Facts;
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use jiff::Timestamp;
 use process::end_leftovers;
 use protocol::workspace::SessionMode;
-use session::size::Size;
+use session::terminal::size::Size;
 use store::{Fact, StoreError, WorkspaceStore};
 use tokio::task;
 

@@ -12,7 +12,7 @@ use jiff::Timestamp;
 use protocol::workspace::{
     ServerMessage, SessionId, SessionInfo, SessionMode, SessionStatus, client::WithSession,
 };
-use session::size::Size;
+use session::terminal::size::Size;
 use tokio::sync::Notify;
 use tracing::Span;
 

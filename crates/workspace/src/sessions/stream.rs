@@ -13,7 +13,7 @@ use protocol::workspace::{
     },
     frame,
 };
-use session::{
+use session::terminal::{
     log::Chunk,
     viewer::{Step, ViewerId},
 };

@@ -4,7 +4,7 @@ use std::{sync::Arc, time::Instant};
 
 use bytes::Bytes;
 use protocol::workspace::SessionId;
-use session::viewer::ViewerId;
+use session::terminal::viewer::ViewerId;
 
 use super::{
     Attachment, ClientId, Past, Sessions,

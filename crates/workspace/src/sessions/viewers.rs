@@ -6,7 +6,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use session::{
+use session::terminal::{
     log::Log,
     viewer::{Start, Viewer, ViewerId},
 };

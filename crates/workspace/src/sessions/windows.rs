@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeSet, time::Instant};
 
-use session::{
+use session::terminal::{
     size::{Size, Sizes},
     viewer::ViewerId,
 };

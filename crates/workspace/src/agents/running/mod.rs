@@ -17,7 +17,7 @@ use std::{sync::Arc, time::Duration};
 
 use bytes::Bytes;
 use futures_util::{FutureExt as _, future::BoxFuture};
-use session::{agent::Input, size::Size};
+use session::{agent::Input, terminal::size::Size};
 use tokio::time::timeout;
 use tracing::Instrument as _;
 

@@ -13,7 +13,7 @@ use std::{
 };
 
 use bytes::BytesMut;
-use session::log::{
+use session::terminal::log::{
     Chunk, Gather, Retention,
     record::{self, Reader},
     retention::{segment_name, segment_number},

@@ -1,7 +1,7 @@
 //! What is written is found again, whatever happened in between.
 
 use bytes::Bytes;
-use session::log::history::MAX_HISTORY;
+use session::terminal::log::history::MAX_HISTORY;
 use tempfile::TempDir;
 
 use super::*;

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, Weak};
 use bytes::Bytes;
 use futures_util::{FutureExt as _, future::BoxFuture};
 use protocol::workspace::{SessionId, SessionKind, SessionMode};
-use session::size::Size;
+use session::terminal::size::Size;
 use store::{VolatileStore, WorkspaceStore};
 use tempfile::TempDir;
 

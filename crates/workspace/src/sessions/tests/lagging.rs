@@ -6,7 +6,7 @@ use bytes::Bytes;
 use futures_util::FutureExt as _;
 use proptest::{collection::vec, prelude::*};
 use protocol::workspace::{ServerMessage, SessionMode, client::ClientNotice};
-use session::{size::DEBOUNCE, viewer::PATIENCE};
+use session::terminal::{size::DEBOUNCE, viewer::PATIENCE};
 use tokio::time;
 
 use super::{bare::Bare, seen::Seen};

@@ -6,7 +6,7 @@ use bytes::Bytes;
 use protocol::workspace::{
     ServerMessage, SessionId, SessionStatus, client::SessionSnapshot, frame,
 };
-use session::screen::{Screen, Size};
+use session::terminal::screen::{Screen, Size};
 use tokio::time::timeout;
 
 use crate::{

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use protocol::workspace::{ServerMessage, SessionMode};
-use session::size::DEBOUNCE;
+use session::terminal::size::DEBOUNCE;
 use tokio::time;
 
 use super::{bare::Bare, seen::Seen};

@@ -1,7 +1,7 @@
 //! The output of a session: numbered chunks of text, the newest of them kept.
 //!
 //! There is one log for each session, and one copy of what is in it: whoever watches is a place in
-//! it ([`crate::viewer`]).
+//! it ([`crate::terminal::viewer`]).
 //!
 //! - [`history`]: what is older than a number, from the disk and from here
 //! - [`record`]: the form in which chunks are kept on disk

@@ -11,7 +11,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use crate::viewer::ViewerId;
+use crate::terminal::viewer::ViewerId;
 
 /// For so long a size must have been wanted.
 pub const DEBOUNCE: Duration = Duration::from_millis(50);

@@ -6,7 +6,7 @@
 
 use std::time::{Duration, Instant};
 
-use crate::log::{Chunks, Log};
+use crate::terminal::log::{Chunks, Log};
 
 /// Whoever has no room, and this many bytes to come, lags.
 pub const BACKLOG: u64 = 256 * 1024;
