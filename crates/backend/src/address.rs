@@ -69,7 +69,7 @@ impl BaseUrl {
         Ok(Self { scheme: scheme.clone(), authority: authority.clone(), prefix })
     }
 
-    /// The full address of a path and query below this URL; `None` when it is none.
+    /// The full address of a path and query below this URL; `None` when there is none.
     pub fn join(&self, path_and_query: &str) -> Option<Uri> {
         if !path_and_query.starts_with('/') {
             return None;

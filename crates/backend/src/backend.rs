@@ -72,7 +72,7 @@ impl Backend {
 
     /// The endpoints that it serves. A model server that was not told of is asked at each, which
     /// takes [`crate::probe::DEADLINE`] at most; an endpoint that gives no clear answer is taken to be
-    /// there. `None`: it answers, but what it says does not tell.
+    /// there. `None`: its answers do not tell.
     ///
     /// # Errors
     /// [`BackendError`] when it cannot be reached.

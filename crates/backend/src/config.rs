@@ -21,7 +21,7 @@ pub struct BackendConfig {
     pub models: Option<Vec<ModelEntry>>,
     /// The endpoints that it serves, if they are known; else it is asked.
     pub endpoints: Option<Endpoints>,
-    /// How many requests it serves at once, whoever sends them; 0 counts as 1.
+    /// How many requests it serves at once, from all senders together; 0 counts as 1.
     pub max_concurrent: u32,
     /// How long to wait for what.
     pub timeouts: Timeouts,

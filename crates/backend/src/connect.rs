@@ -26,12 +26,12 @@ use wire::tls::http_client_config;
 
 use crate::{
     address::{BaseUrl, NotABackend},
-    connection::Noted,
+    connection::TrackedStream,
 };
 
 type Failure = Box<dyn Error + Send + Sync>;
 type Plain = MaybeHttpsStream<TokioIo<TcpStream>>;
-type Stream = TokioIo<Noted<TokioIo<Plain>>>;
+type Stream = TokioIo<TrackedStream<TokioIo<Plain>>>;
 
 /// The time for a connection was over.
 #[derive(Debug, thiserror::Error)]
@@ -52,7 +52,7 @@ impl Connector {
         only: Option<IpAddr>,
         deadline: Duration,
     ) -> Result<Self, NotABackend> {
-        // What is written as an address is not looked up.
+        // An IP address needs no lookup.
         let other = base.ip().zip(only).filter(|(written, only)| written != only);
         if other.is_some() {
             let reason = "it is another address than the one that may be connected to";
@@ -90,7 +90,7 @@ impl Service<Uri> for Connector {
         let deadline = self.deadline;
         Box::pin(async move {
             let stream = timeout(deadline, connecting).await.map_err(|_| TooLate)??;
-            Ok(TokioIo::new(Noted::new(TokioIo::new(stream))))
+            Ok(TokioIo::new(TrackedStream::new(TokioIo::new(stream))))
         })
     }
 }

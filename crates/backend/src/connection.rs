@@ -67,27 +67,26 @@ impl Progress {
 
 /// A stream that notes its progress.
 #[derive(Debug)]
-pub(crate) struct Noted<S> {
+pub(crate) struct TrackedStream<S> {
     stream: S,
     progress: Progress,
 }
 
-impl<S> Noted<S> {
+impl<S> TrackedStream<S> {
     /// A stream that is about to be used.
     pub(crate) fn new(stream: S) -> Self {
         Self { stream, progress: Progress::fresh() }
     }
 }
 
-/// Its progress is an extra beside what else is known of the connection: whoever gets an answer or an
-/// error from it finds it there.
-impl<S: Connection> Connection for Noted<S> {
+/// The progress travels as an extra of the connection, so that every answer and error carries it.
+impl<S: Connection> Connection for TrackedStream<S> {
     fn connected(&self) -> Connected {
         self.stream.connected().extra(self.progress.clone())
     }
 }
 
-impl<S: AsyncRead + Unpin> AsyncRead for Noted<S> {
+impl<S: AsyncRead + Unpin> AsyncRead for TrackedStream<S> {
     fn poll_read(
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,
@@ -102,7 +101,7 @@ impl<S: AsyncRead + Unpin> AsyncRead for Noted<S> {
     }
 }
 
-impl<S: AsyncWrite + Unpin> AsyncWrite for Noted<S> {
+impl<S: AsyncWrite + Unpin> AsyncWrite for TrackedStream<S> {
     fn poll_write(
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,
@@ -141,9 +140,9 @@ mod tests {
     use super::*;
 
     /// A connection with a server's end that has answered once.
-    async fn used() -> (Noted<tokio::io::DuplexStream>, tokio::io::DuplexStream) {
+    async fn used() -> (TrackedStream<tokio::io::DuplexStream>, tokio::io::DuplexStream) {
         let (ours, mut theirs) = duplex(64);
-        let mut ours = Noted::new(ours);
+        let mut ours = TrackedStream::new(ours);
         ours.write_all(b"one").await.unwrap();
         theirs.write_all(b"head").await.unwrap();
         ours.read_exact(&mut [0; 4]).await.unwrap();

@@ -16,7 +16,6 @@ pub const MAX_LIST: usize = 4 * 1024 * 1024;
 /// The header by which a Warren tells itself from a model server.
 const WARREN_HEADER: &str = "x-warren-version";
 
-/// What is in a list.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct ModelList {
     /// The names, as they come.

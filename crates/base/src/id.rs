@@ -65,7 +65,7 @@ impl fmt::Debug for ProviderId {
     }
 }
 
-/// What was not an id of the kind asked for.
+/// A text that is not an id of the wanted kind.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NotAnId {
     prefix: &'static str,
@@ -157,7 +157,7 @@ names! {
     Scope,
     /// A model as consumers ask for it. `*`, offered by a provider, stands for every model.
     ModelName,
-    /// Whoever a request is counted for: a key's id, or `local` for requests that need none.
+    /// The consumer that a request is counted for: a key's id, or `local` for requests that need none.
     KeyId,
     /// A room, by the id that no person types.
     RoomId,

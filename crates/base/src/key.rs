@@ -91,7 +91,7 @@ pub struct Budget {
     pub per: Period,
 }
 
-/// How much may be done with a key. What is `None` is not limited.
+/// How much may be done with a key. `None` means no limit.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct KeyLimits {
@@ -197,7 +197,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_budget_is_refused() {
+    fn a_malformed_budget_is_refused() {
         for text in ["", "5", "5/", "/day", "-1/day", "5/week", "5/day/month"] {
             assert!(text.parse::<Budget>().is_err(), "{text}");
         }

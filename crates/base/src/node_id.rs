@@ -9,7 +9,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct NodeId([u8; 32]);
 
-/// What was not the id of a node.
+/// A text that is not the id of a node.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct NotANodeId;
 
@@ -22,7 +22,7 @@ impl fmt::Display for NotANodeId {
 impl std::error::Error for NotANodeId {}
 
 impl NodeId {
-    /// The id of who has this public key.
+    /// The id of the node with this public key.
     pub const fn new(public_key: [u8; 32]) -> Self {
         Self(public_key)
     }

@@ -38,7 +38,7 @@ mod tests {
     const SECOND: Duration = Duration::from_secs(1);
 
     #[test]
-    fn who_keeps_to_the_rate_has_all_the_time_there_is() {
+    fn a_sender_that_keeps_the_rate_is_never_late() {
         let mut pace = Pace::new(1000, 5 * SECOND);
         (0..100).for_each(|_| pace.came(1000, SECOND));
         assert_eq!(pace.left(), 5 * SECOND);
@@ -47,7 +47,7 @@ mod tests {
     }
 
     #[test]
-    fn what_came_in_one_go_is_no_leave_to_trickle() {
+    fn a_burst_does_not_allow_a_trickle() {
         let mut pace = Pace::new(1000, 5 * SECOND);
         pace.came(usize::MAX, SECOND);
         assert_eq!(pace.left(), 5 * SECOND);

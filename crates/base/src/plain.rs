@@ -67,7 +67,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_escaped_is_the_same_to_programs() {
+    fn escaped_text_is_the_same_to_programs() {
         assert_eq!(escaped("{\n \"a\": \"b\\u001b\"}"), "{\n \"a\": \"b\\u001b\"}");
         assert_eq!(escaped("\"é\u{9b}\u{7f}\u{202e}\""), "\"é\\u009b\\u007f\\u202e\"");
         assert_eq!(

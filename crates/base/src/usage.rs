@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum UsageBy {
-    /// Whom it is counted for.
+    /// The key it is counted for.
     Key,
     /// The model that was asked for.
     Model,

@@ -21,7 +21,7 @@ pub struct Config {
     /// How long nothing may move in an answer that has begun.
     pub idle_timeout: Duration,
     /// How often a job may be requeued for one model: it is tried at most once more than this,
-    /// with each of its fallbacks anew.
+    /// again with each of its fallbacks.
     pub max_requeue_count: u32,
     /// How many faults in a row send a provider to rest; 0 for never.
     pub faults_to_rest: u32,
@@ -29,7 +29,7 @@ pub struct Config {
     pub rest_first: Duration,
     /// The longest rest.
     pub rest_last: Duration,
-    /// Of so many choices in which a peer was left out as too slow, one goes to such a one, so that
+    /// One in this many choices that leave a peer out as too slow goes to such a peer, so that
     /// it is measured again; 0 for never.
     pub try_slow_every: u32,
 }

@@ -26,7 +26,7 @@ impl Distance {
     }
 }
 
-/// How far a job may go, and what it is to prefer.
+/// How far a job may go, and which providers it prefers.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Route {
     /// To providers that are [`Distance::Here`]; to it the others do not exist.
@@ -34,7 +34,7 @@ pub enum Route {
     /// To the nearest that are free for it; farther ones are asked only when no nearer one is free.
     #[default]
     PreferLocal,
-    /// To whoever is best for it, wherever that is.
+    /// To the best provider, wherever it is.
     Mesh,
 }
 

@@ -57,7 +57,7 @@ pub(crate) fn candidate(number: u64) -> Candidate {
     }
 }
 
-/// An offer of model `m` for so many jobs at once.
+/// An offer of model `m` for this many jobs at once.
 pub(crate) fn offer(max_concurrent: u32) -> Offer {
     let models = vec![ModelName::from("m")];
     Offer {
@@ -166,7 +166,7 @@ impl Bench {
         self.input(Input::Finished { job, provider, verdict, tokens: None })
     }
 
-    /// An answer of so many tokens.
+    /// An answer of this many tokens.
     pub(crate) fn answered(&mut self, number: u128, by: u64, tokens: u64) -> Vec<Output> {
         let (job, provider, verdict) = (job(number), provider(by), Verdict::Answered);
         self.input(Input::Finished { job, provider, verdict, tokens: Some(tokens) })

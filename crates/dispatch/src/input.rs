@@ -8,18 +8,13 @@ use crate::distance::{Distance, Route};
 
 /// One event. Inputs about jobs or providers that are no longer known are ignored: the ends of a
 /// link may cross.
+#[expect(missing_docs, reason = "ids and reasons are what their types say")]
 #[derive(Debug, Clone)]
 pub enum Input {
     /// A provider is connected and may be given jobs.
-    Join {
-        /// The new provider.
-        provider: ProviderId,
-        /// What it offers.
-        offer: Offer,
-    },
+    Join { provider: ProviderId, offer: Offer },
     /// A provider serves another set of models from now on. Jobs it holds are not touched.
     Models {
-        /// The provider.
         provider: ProviderId,
         /// All that it serves now.
         models: Vec<ModelName>,
@@ -28,77 +23,61 @@ pub enum Input {
     },
     /// A provider serves other endpoints than it was taken to. Jobs it holds are not touched.
     Endpoints {
-        /// The provider.
         provider: ProviderId,
         /// All that it serves now.
         endpoints: Endpoints,
     },
     /// A provider reports its load.
     Load {
-        /// The provider.
         provider: ProviderId,
         /// Its load as it counts it itself, in jobs; other servers' jobs count too.
         load: u32,
     },
     /// A provider takes another number of jobs at once from now on. Jobs it holds are not touched.
     Capacity {
-        /// The provider.
         provider: ProviderId,
         /// How many jobs it takes at once; 0 counts as 1.
         max_concurrent: u32,
     },
     /// A provider is nearer or farther than it was. Jobs it holds are not touched.
     Moved {
-        /// The provider.
         provider: ProviderId,
         /// How far away it is now.
         distance: Distance,
     },
     /// A provider tells of itself how it is doing. Jobs it holds are not touched.
     Condition {
-        /// The provider.
         provider: ProviderId,
         /// How fast it says it is, in thousandths of a token a second. Believed only until its
         /// own answers tell.
         speed: Option<u32>,
         /// How much of its speed it gives, in per cent; above 100 counts as 100. At 0 it is paused:
-        /// it is given nothing, as if it were full, and what is there for it waits.
+        /// it gets no jobs, as if it were full, and jobs for it wait.
         throttle: u8,
     },
-    /// A provider is given nothing more; what it holds may finish within `grace`.
+    /// A provider gets no more jobs; those that it holds may finish within `grace`.
     Drain {
-        /// The provider.
         provider: ProviderId,
         /// How long its jobs may go on before they are cancelled.
         grace: Duration,
     },
     /// A provider is gone, with all that it held.
-    Leave {
-        /// The provider.
-        provider: ProviderId,
-        /// Why.
-        why: LeaveReason,
-    },
+    Leave { provider: ProviderId, why: LeaveReason },
     /// A consumer asks.
     Submit(JobSpec),
     /// The head of a job's answer has come: from now on it is never moved to another provider. The
     /// driver sends this only for a head from the provider that the job was last assigned to.
-    Begun {
-        /// The job.
-        job: JobId,
-    },
+    Begun { job: JobId },
     /// The answer to [`Output::AskProgress`](crate::Output::AskProgress).
     Progress {
-        /// The job.
         job: JobId,
         /// When bytes of its answer last moved.
         at: Instant,
-        /// Whom it has been waiting for since.
+        /// Which side it has been waiting for since.
         waiting: BlockedOn,
     },
     /// A provider is done with a job.
     Finished {
-        /// The job.
         job: JobId,
         /// The provider that says so; ignored when the job is no longer its.
         provider: ProviderId,
@@ -109,28 +88,14 @@ pub enum Input {
     },
     /// A provider that lingers ([`Offer::lingers`]) has finished with a cancelled job: its slot is
     /// free.
-    Ceased {
-        /// The job.
-        job: JobId,
-        /// The provider.
-        provider: ProviderId,
-    },
+    Ceased { job: JobId, provider: ProviderId },
     /// The consumer left before its job ended.
-    ClientGone {
-        /// The job.
-        job: JobId,
-    },
+    ClientGone { job: JobId },
     /// A key was revoked: each of its jobs ends.
-    Revoked {
-        /// The key.
-        key: KeyId,
-    },
+    Revoked { key: KeyId },
     /// A scope is no more: each of its jobs ends.
-    Closed {
-        /// The scope.
-        scope: Scope,
-    },
-    /// The server stops: queued jobs end, new ones are refused, what is assigned may finish.
+    Closed { scope: Scope },
+    /// The server stops: queued jobs end, new ones are refused, assigned jobs may finish.
     Shutdown,
     /// The time for finishing is over: every job ends now.
     Abort,
@@ -141,7 +106,7 @@ pub enum Input {
 pub struct Offer {
     /// Where its jobs come from.
     pub scope: Scope,
-    /// What it serves; `*` stands for every model.
+    /// The models; `*` stands for every model.
     pub models: Vec<ModelName>,
     /// How many jobs it takes at once; 0 counts as 1.
     pub max_concurrent: u32,
@@ -165,9 +130,9 @@ pub struct JobSpec {
     pub id: JobId,
     /// Where its providers are looked for.
     pub scope: Scope,
-    /// What it asks for.
+    /// The model it asks for.
     pub model: ModelName,
-    /// What it asks for when that cannot be had, in order. A job that nobody has begun goes on to
+    /// The models it asks for instead, in order. A job that nobody has begun goes on to
     /// the next of them where it would otherwise end for want of a provider
     /// ([`NoProvider`](crate::Ending::NoProvider), [`NotServed`](crate::Ending::NotServed),
     /// [`TooLarge`](crate::Ending::TooLarge), [`QueueFull`](crate::Ending::QueueFull),
@@ -193,7 +158,7 @@ pub struct JobSpec {
     pub endpoint: Endpoint,
     /// The shapes that it can be served in, its own among them where a provider could have it.
     pub serve_as: Endpoints,
-    /// Whom it is counted for: queues are fair between keys.
+    /// The key it is counted for: queues are fair between keys.
     pub key: KeyId,
     /// How large it is on the wire, in bytes.
     pub size: u64,
@@ -246,12 +211,12 @@ pub enum Verdict {
     Unserved,
 }
 
-/// Whom a job's answer waits for.
+/// The side that a job's answer waits for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum BlockedOn {
     /// The provider sends nothing.
     Provider,
-    /// The consumer reads nothing, and what was sent for it is held back.
+    /// The consumer reads nothing, and the answer is held back.
     Client,
 }
 

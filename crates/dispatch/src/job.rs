@@ -25,11 +25,11 @@ pub(crate) struct Job {
     /// Who failed or declined it, asked for its present model. At most one more than the requeues
     /// a job may have.
     pub(crate) avoided: Vec<ProviderId>,
-    pub(crate) state: State,
+    pub(crate) state: JobState,
 }
 
 #[derive(Debug, Clone, Copy)]
-pub(crate) enum State {
+pub(crate) enum JobState {
     /// In its queue, this time since then.
     Queued { since: Instant },
     /// At a provider.
@@ -69,7 +69,7 @@ impl Job {
             unserved: 0,
             fallen_back: 0,
             avoided: Vec::new(),
-            state: State::Queued { since: now },
+            state: JobState::Queued { since: now },
         }
     }
 
@@ -92,7 +92,7 @@ impl Job {
         true
     }
 
-    /// Goes on by so many models.
+    /// Goes on by this many models.
     pub(crate) fn go_on(&mut self, models_on: usize) {
         (0..models_on).for_each(|_| _ = self.next_model());
     }
@@ -104,8 +104,8 @@ impl Job {
 
     pub(crate) fn hold(&self) -> Option<Hold> {
         match self.state {
-            State::Held(hold) => Some(hold),
-            State::Queued { .. } => None,
+            JobState::Held(hold) => Some(hold),
+            JobState::Queued { .. } => None,
         }
     }
 

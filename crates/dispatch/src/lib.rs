@@ -12,7 +12,7 @@
 //! conversation is a hash that the caller made.
 //!
 //! - [`Config`]: limits and delays
-//! - [`input`](Input), [`output`](Output): what happens, what is to be done
+//! - [`input`](Input), [`output`](Output): events in, actions out
 //! - [`Dispatcher`]: the state machine; [`view`](ProviderView): looking into it
 //! - [`route`]: who of several free providers gets a job
 

@@ -5,17 +5,17 @@ use std::time::Duration;
 use base::{Endpoints, JobId, ModelName, ProviderId};
 
 /// One effect, to be carried out in order.
+#[expect(missing_docs, reason = "ids and reasons are what their types say")]
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Output {
     /// Send the job to the provider.
     Assign {
-        /// The job.
         job: JobId,
         /// Who serves it.
         provider: ProviderId,
         /// The model that it is asked for: the job's own, or one of its fallbacks.
         model: ModelName,
-        /// What it is known to serve.
+        /// The endpoints that it is known to serve.
         endpoints: Endpoints,
         /// How often the job was assigned before.
         attempt: u32,
@@ -23,30 +23,23 @@ pub enum Output {
     /// Tell the provider to stop working on the job. No reply is waited for: its slot is free, unless
     /// the provider lingers ([`Offer::lingers`](crate::Offer::lingers)).
     Cancel {
-        /// The job.
         job: JobId,
-        /// Who has it.
+        /// The provider that has it.
         provider: ProviderId,
-        /// Why.
         reason: CancelReason,
     },
     /// The job has ended without an answer, or in the middle of one: tell the consumer. Jobs that
     /// finish with their answer, or whose consumer left, have no such output.
     End {
-        /// The job.
         job: JobId,
         /// How.
         ending: Ending,
     },
     /// Say when bytes of the job's answer last moved, with
     /// [`Input::Progress`](crate::Input::Progress), before anything else.
-    AskProgress {
-        /// The job.
-        job: JobId,
-    },
+    AskProgress { job: JobId },
     /// The provider was drained and holds nothing any more: close its link.
     Retire {
-        /// The provider.
         provider: ProviderId,
         /// Whether all it held was finished, rather than cancelled at the end of its grace.
         clean: bool,

@@ -28,7 +28,7 @@ pub(crate) struct Provider {
     pub(crate) speed: Speed,
     /// How much of its speed it gives, in per cent; 0 while it is paused.
     pub(crate) throttle: u8,
-    /// Its own count, moved along with what it is given and what ends.
+    /// Its own count, updated with the jobs given and ended since.
     pub(crate) reported: u32,
     /// The jobs it holds.
     pub(crate) jobs: BTreeSet<JobId>,
@@ -148,7 +148,7 @@ impl Provider {
         self.settling.filter(|(_, until)| now < *until).map_or(0, |(count, _)| count)
     }
 
-    /// Counts a job that took this long into the averages: its answer had so many tokens.
+    /// Counts a job that took this long into the averages: its answer had this many tokens.
     pub(crate) fn took(&mut self, time: Duration, tokens: Option<u64>) {
         self.speed.measured(time, tokens);
         let new = time.as_secs_f64();

@@ -5,7 +5,7 @@ use std::time::Duration;
 /// Answers with fewer tokens say more about the way to the first than about speed.
 const FEWEST_TOKENS: u64 = 8;
 
-/// How much a new answer weighs: one in so many parts.
+/// The weight of a new answer in the average: one part in this many.
 const WEIGHT: i64 = 4;
 
 /// The speed that a provider says it has, and the one that its answers have shown.
@@ -22,14 +22,14 @@ impl Speed {
         self.told = speed;
     }
 
-    /// A whole answer of so many tokens took it this long, waiting for its turn there included.
+    /// A whole answer of `tokens` took this long, including its wait at the provider.
     pub(crate) fn measured(&mut self, time: Duration, tokens: Option<u64>) {
         let Some(tokens) = tokens.filter(|tokens| *tokens >= FEWEST_TOKENS) else { return };
         let new = speed_of(tokens, time);
         self.measured = Some(self.measured.map_or(new, |old| moved(old, new)));
     }
 
-    /// What it counts for.
+    /// The speed that it counts with.
     pub(crate) fn now(&self) -> Option<u32> {
         self.measured.or(self.told)
     }

@@ -30,7 +30,7 @@ pub(crate) struct Timers {
 
 impl Timers {
     /// Arms `timer` for `after` from `since`, instead of what was armed for it. A deadline too far
-    /// away to be a point in time is none.
+    /// away for the clock never comes.
     pub(crate) fn arm(&mut self, timer: Timer, since: Instant, after: Duration, why: &'static str) {
         self.disarm(timer);
         if let Some(at) = since.checked_add(after) {
@@ -51,7 +51,7 @@ impl Timers {
         self.armed.get(&timer).map(|(at, _)| *at)
     }
 
-    /// The next deadline and what it is for.
+    /// The next deadline and its timer.
     pub(crate) fn next(&self) -> Option<(Instant, &'static str)> {
         self.due.first().map(|(at, _, why)| (*at, *why))
     }

@@ -27,7 +27,7 @@ pub struct ProviderView<'a> {
     pub speed: Option<u32>,
     /// How much of its speed it gives, in per cent; 0 while it is paused.
     pub throttle: u8,
-    /// Its load as it counts it itself, moved along with what it was given since.
+    /// Its load by its own count, updated with the jobs given and ended since.
     pub reported_load: u32,
     /// How many of our jobs it holds.
     pub in_flight: u32,
@@ -60,7 +60,7 @@ impl<'a> ProviderView<'a> {
         &self.provider.scope
     }
 
-    /// What it serves, in alphabetical order; `*` stands for every model.
+    /// Its models, in alphabetical order; `*` stands for every model.
     pub fn models(&self) -> impl ExactSizeIterator<Item = &'a ModelName> + use<'a> {
         self.provider.models.iter()
     }

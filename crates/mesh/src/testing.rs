@@ -13,9 +13,8 @@ use protocol::{
     via::Marks,
 };
 use scheduler::{
-    Affinity, Answer, Assignment, CancelReason, Config, Distance, Event, Head, Job, JobEnd,
-    JobFacts, JobRequest, Membership, Meter, Observer, Offer, Provider, Route, Scheduler,
-    Untranslated, Usage,
+    Answer, Assignment, CancelReason, Config, Distance, Event, Head, Job, JobEnd, JobFacts,
+    JobRequest, Membership, Observer, Offer, Provider, Scheduler,
 };
 use tokio::sync::mpsc;
 
@@ -95,16 +94,6 @@ impl Observer for Watch {
     }
 }
 
-struct Uncounted;
-
-impl Meter for Uncounted {
-    fn feed(&mut self, _: &[u8]) {}
-
-    fn usage(&self) -> Usage {
-        Usage::default()
-    }
-}
-
 impl Server {
     pub(crate) fn new() -> Self {
         let ended = Arc::new(Mutex::new(Vec::new()));
@@ -151,23 +140,8 @@ impl Server {
             headers: HeaderMap::new(),
             body: Bytes::from(body),
         };
-        Job {
-            id: JobId::from_random(self.next),
-            scope: Scope::server(),
-            model: "m".into(),
-            targets: vec!["m".into()],
-            endpoint: Endpoint::ChatCompletions,
-            serve_as: Endpoints::only(Endpoint::ChatCompletions),
-            translator: Arc::new(Untranslated(Endpoint::ChatCompletions)),
-            key: "local".into(),
-            size: 2,
-            affinity: Affinity::default(),
-            pinned: None,
-            route: Route::default(),
-            known: true,
-            request,
-            meter: Box::new(Uncounted),
-        }
+        let id = JobId::from_random(self.next);
+        Job::new(id, Endpoint::ChatCompletions, request, Box::new(()))
     }
 
     /// Waits until there are `count` providers.

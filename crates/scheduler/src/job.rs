@@ -1,4 +1,4 @@
-//! What is asked for, and how it can fail.
+//! Jobs: what a consumer asks for, and how it can fail.
 
 use std::sync::Arc;
 
@@ -7,7 +7,7 @@ use bytes::Bytes;
 use dispatch::{Affinity, Ending, Route};
 use http::{HeaderMap, Method};
 
-use crate::translate::Translator;
+use crate::translate::{Translator, Untranslated};
 
 /// One inference request, as an API hands it over.
 pub struct Job {
@@ -26,7 +26,7 @@ pub struct Job {
     pub serve_as: Endpoints,
     /// Makes of it what a provider is sent.
     pub translator: Arc<dyn Translator>,
-    /// Whom it is counted for.
+    /// The key it is counted for.
     pub key: KeyId,
     /// How large it is on the wire in its largest form, in bytes.
     pub size: u64,
@@ -42,6 +42,30 @@ pub struct Job {
     pub request: JobRequest,
     /// Counts tokens as the answer passes.
     pub meter: Box<dyn Meter>,
+}
+
+impl Job {
+    /// A job for whatever provider of the server has the model that the request names, sent as it is, and
+    /// counted for the local user. Its builder changes what is different.
+    pub fn new(id: JobId, endpoint: Endpoint, request: JobRequest, meter: Box<dyn Meter>) -> Self {
+        Self {
+            id,
+            scope: Scope::server(),
+            model: request.model.clone(),
+            targets: vec![request.model.clone()],
+            endpoint,
+            serve_as: Endpoints::only(endpoint),
+            translator: Arc::new(Untranslated(endpoint)),
+            key: "local".into(),
+            size: request.body.len() as u64,
+            affinity: Affinity::default(),
+            pinned: None,
+            route: Route::default(),
+            known: true,
+            request,
+            meter,
+        }
+    }
 }
 
 /// What the provider is sent: the bytes of the client.
@@ -69,9 +93,18 @@ pub trait Meter: Send {
     /// What the answer says has been used so far.
     fn usage(&self) -> Usage;
 
-    /// What has been used so far by this meter's own count, for what no provider tells. Asked only
-    /// of answers that began well.
+    /// The usage so far by this meter's own count, for counts that no provider gives. Used only for
+    /// answers that began well.
     fn estimate(&self) -> Usage {
+        Usage::default()
+    }
+}
+
+/// Counts nothing.
+impl Meter for () {
+    fn feed(&mut self, _: &[u8]) {}
+
+    fn usage(&self) -> Usage {
         Usage::default()
     }
 }
@@ -135,7 +168,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_known_counts_more_than_what_another_says() {
+    fn known_counts_win_over_reported_ones() {
         let told = usage(false, Some(7), None);
         assert_eq!(told.or(usage(false, Some(1), Some(2))), usage(false, Some(7), Some(2)));
         assert_eq!(Usage::default().or(told), told);

@@ -5,27 +5,32 @@
 //! the [`Scheduler`] is the only driver of the pure [`dispatch::Dispatcher`]: one short lock for
 //! each event, no task hop, no polling. Bytes of answers never pass through it.
 //!
-//! - [`job`]: what is asked for, and how it ended
+//! - [`job`]: what a consumer asks for, and how it can fail
 //! - [`exchange`]: the two ends of a job's answer
 //! - [`provider`]: what a provider connection must be able to do
-//! - [`observer`]: who is told of each job
+//! - [`terms`]: the terms on which a provider serves a job
+//! - [`observer`]: receives the steps of each job
 //! - [`service`]: the scheduler itself
 //! - [`translate`]: what stands between a job and a provider of another shape
 //! - [`status`]: what there is to know now about queues and providers
 
+mod claim;
+mod clock;
 pub mod exchange;
 pub mod job;
 pub mod observer;
 pub mod provider;
 pub mod service;
 pub mod status;
+pub mod terms;
 pub mod translate;
 
 pub use dispatch::{Affinity, CancelReason, Config, Distance, Ending, LeaveReason, NoRoute, Route};
 pub use exchange::{Answer, AnswerWriter, Event, Head, WriteError};
 pub use job::{Failure, Job, JobRequest, Meter, Usage};
 pub use observer::{JobEnd, JobFacts, Observer, Outcome};
-pub use provider::{Assignment, Membership, Offer, Provider, RequestEdit, Terms};
+pub use provider::{Assignment, Membership, Offer, Provider};
 pub use service::Scheduler;
 pub use status::{QueueStatus, Status, WorkerStatus};
+pub use terms::{RequestEdit, Terms};
 pub use translate::{AnswerMap, ProviderRequest, Translator, Untranslatable, Untranslated};

@@ -1,4 +1,4 @@
-//! Who is told of each job: metrics, the request log, later the ledger and room events.
+//! Observers of every job: metrics, the request log, the ledger, room events.
 
 use std::{sync::Arc, time::Duration};
 
@@ -16,7 +16,7 @@ pub trait Observer: Send + Sync {
     fn accepted(&self, job: &JobFacts) {}
     /// A job was sent to a provider, after waiting this long.
     fn assigned(&self, job: &JobFacts, provider: ProviderId, waited: Duration) {}
-    /// A job is assigned anew: its last provider did not begin its answer.
+    /// A job is assigned again: its last provider did not begin its answer.
     fn requeued(&self, job: &JobFacts) {}
     /// The head of an answer came, this long after the job.
     fn first_byte(&self, job: &JobFacts, after: Duration) {}
@@ -24,7 +24,7 @@ pub trait Observer: Send + Sync {
     fn canceled(&self, job: &JobFacts, reason: CancelReason) {}
     /// A job ended.
     fn ended(&self, job: &JobFacts, ended: &JobEnd) {}
-    /// A provider joined, or says anew what it serves.
+    /// A provider joined, or announces its models again.
     fn offers(&self, scope: &Scope, models: &[ModelName]) {}
     /// A provider left.
     fn left(&self, provider: ProviderId, why: LeaveReason) {}
@@ -41,7 +41,7 @@ pub struct JobFacts {
     pub model: ModelName,
     /// The shape that it has.
     pub endpoint: Endpoint,
-    /// Whom it is counted for.
+    /// The key it is counted for.
     pub key: KeyId,
     /// The path it was posted to, without its query.
     pub path: Arc<str>,
@@ -70,7 +70,7 @@ pub struct JobEnd {
     pub first_byte: Option<Duration>,
     /// From acceptance to the end.
     pub total: Duration,
-    /// How often it was assigned anew: to another provider, in another shape, or for another model.
+    /// How often it was assigned again: to another provider, in another shape, or for another model.
     pub requeues: u32,
 }
 

@@ -1,4 +1,4 @@
-//! What a provider connection must be able to do, and what it is given.
+//! The interface of a provider connection.
 
 use std::{sync::Arc, time::Duration};
 
@@ -6,7 +6,7 @@ use base::{Endpoint, Endpoints, JobId, ModelName, ProviderId};
 pub use dispatch::Offer;
 use dispatch::{CancelReason, Distance, Input, LeaveReason};
 
-use crate::{exchange::AnswerWriter, job::JobRequest, service::Scheduler};
+use crate::{exchange::writer::AnswerWriter, job::JobRequest, service::Scheduler, terms::Terms};
 
 /// A provider connection. Its methods are called under the scheduler's lock: they put a message
 /// somewhere and return, and never call the scheduler back.
@@ -21,34 +21,19 @@ pub trait Provider: Send + Sync {
     /// ([`Offer::lingers`]): then it is free once [`Membership::ceased`] says so.
     fn cancel(&self, job: JobId, reason: CancelReason);
 
-    /// Nothing more will be assigned; what is in flight may finish within `grace`.
+    /// No more jobs will be assigned; those in flight may finish within `grace`.
     fn drain(&self, reason: &str, grace: Duration);
 
     /// The drain is over: close the connection. `clean`: nothing had to be cancelled.
     fn retire(&self, clean: bool);
 
-    /// Say anew which models there are.
+    /// Announce the models again.
     fn refresh(&self, reason: &str);
 
     /// On which terms it serves jobs for this model, one of those it offers.
     fn terms(&self, model: ModelName) -> Terms {
         Terms { model, edit: None }
     }
-}
-
-/// On which terms a provider serves a job.
-pub struct Terms {
-    /// The model by the provider's own name: one may be offered under several.
-    pub model: ModelName,
-    /// What else is changed in what it is sent.
-    pub edit: Option<Arc<dyn RequestEdit>>,
-}
-
-/// A change that a provider wants in the requests that it is sent. Made when a job is assigned,
-/// after any translation; the job keeps the bytes of its client.
-pub trait RequestEdit: Send + Sync {
-    /// The request as the provider gets it, at this endpoint.
-    fn apply(&self, request: Arc<JobRequest>, endpoint: Endpoint) -> Arc<JobRequest>;
 }
 
 /// A job for one provider.
@@ -94,7 +79,7 @@ impl Membership {
         self.scheduler.handle(Input::Load { provider: self.id, load });
     }
 
-    /// It takes so many jobs at once from now on; what it has, it keeps.
+    /// It takes this many jobs at once from now on. Jobs that it has stay.
     pub fn capacity(&self, max_concurrent: u32) {
         self.scheduler.handle(Input::Capacity { provider: self.id, max_concurrent });
     }

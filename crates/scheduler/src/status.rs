@@ -35,7 +35,7 @@ pub struct WorkerStatus {
     pub name: String,
     /// Where its jobs come from.
     pub scope: Scope,
-    /// What it serves.
+    /// Its models.
     pub models: Vec<ModelName>,
     /// The shapes of request that it serves.
     pub endpoints: Endpoints,

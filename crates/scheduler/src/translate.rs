@@ -5,14 +5,14 @@ use std::sync::Arc;
 use base::{Endpoint, Endpoints, ModelName};
 use bytes::Bytes;
 
-use crate::{exchange::Head, job::JobRequest};
+use crate::{exchange::traffic::Head, job::JobRequest};
 
 /// Makes of a job's request what a provider is sent, and of its answer what the client gets. The
 /// job keeps the bytes of its client, so that another provider may get those.
 ///
 /// Called under the scheduler's lock, but for what takes its time.
 pub trait Translator: Send + Sync {
-    /// Whether [`Translator::translate`] would take next to no time, because little is to be done
+    /// Whether [`Translator::translate`] would take next to no time, because there is little to do
     /// or it was done before. If not, it is called on a thread of its own, with no lock held.
     fn is_quick(&self, _: &JobRequest, _: &ModelName, _: Endpoints) -> bool {
         true
@@ -32,7 +32,7 @@ pub trait Translator: Send + Sync {
 
 /// What one provider is sent, and how its answer is read.
 pub struct ProviderRequest {
-    /// What it is sent.
+    /// The request it is sent.
     pub request: Arc<JobRequest>,
     /// The endpoint that this asks for.
     pub endpoint: Endpoint,

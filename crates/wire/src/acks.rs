@@ -118,7 +118,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn what_is_read_is_acknowledged_at_once_when_it_is_asked_for() {
+    async fn reads_are_acknowledged_at_once_when_asked_for() {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let mut far = TcpStream::connect(listener.local_addr().unwrap()).await.unwrap();
         let (mut near, acks) = Acknowledging::new(listener.accept().await.unwrap().0);

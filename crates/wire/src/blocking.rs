@@ -24,7 +24,7 @@ impl Blocking {
         Self { io, waker: Waker::noop().clone(), heard: Instant::now() }
     }
 
-    /// Who is to be woken from now on.
+    /// The waker to use from now on.
     pub(crate) fn wake(&mut self, cx: &Context<'_>) {
         self.waker.clone_from(cx.waker());
     }

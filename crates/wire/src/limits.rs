@@ -1,14 +1,14 @@
 //! How much memory a link may take.
 
 /// How much a link reads and writes at once, in bytes. A link keeps its buffers for as long as it
-/// stands, so who has thousands of idle ones wants them small.
+/// stands, so a server with thousands of idle links wants them small.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limits {
     /// The largest message that is taken.
     pub max_message: usize,
     /// Asked of the socket at once.
     pub read_buffer: usize,
-    /// Gathered before the socket is tried, when there is so much.
+    /// How many bytes are gathered before the socket is tried.
     pub write_buffer: usize,
     /// Longer messages are written in fragments of this size. Stock peers take no frame over
     /// 16 MiB.

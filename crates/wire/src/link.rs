@@ -64,7 +64,7 @@ pub struct Link {
     socket: WebSocket<Blocking>,
     outbox: Outbox,
     fragment: usize,
-    /// What is left of a long message, to be written before the next one.
+    /// The rest of a long message, which is written before the next one.
     rest: Option<Fragments>,
     blocked: bool,
     unflushed: bool,
@@ -141,7 +141,7 @@ impl Link {
         });
     }
 
-    /// Writes what is queued, and reads nothing: for who must not take more from the far end now.
+    /// Writes the queue and reads nothing: for callers that must not take more from the far end now.
     /// It ends only with the link. May be dropped at any await.
     pub async fn write_only(&mut self) -> LinkError {
         poll_fn(|cx| match self.poll_write(cx) {
@@ -229,7 +229,7 @@ impl Link {
         self.last_words.take().map_or(Poll::Pending, |(error, _)| Poll::Ready(error))
     }
 
-    /// One frame; `None` for what is none of the caller's business.
+    /// One frame; `None` for a control frame.
     fn read(&mut self) -> Result<Option<Frame>, WsError> {
         if let Some(error) = self.broken.take() {
             return Err(error);
@@ -385,7 +385,7 @@ fn pass_would_block(error: WsError) -> Result<(), LinkError> {
     }
 }
 
-/// What is left of a message that is written in fragments.
+/// The rest of a message that is written in fragments.
 struct Fragments {
     kind: Data,
     rest: Bytes,

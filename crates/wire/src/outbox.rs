@@ -14,7 +14,7 @@ use tungstenite::Utf8Bytes;
 const SOFT_BOUND: usize = 256 * 1024;
 
 /// [`Outbox::push`] gives the link up when more than this many bytes are queued: the far end has
-/// not read for so long that it is as good as gone.
+/// stopped reading and is as good as gone.
 const HARD_BOUND: usize = 128 * 1024 * 1024;
 
 /// What a waiting source counts for in those bounds, in bytes: about what it takes itself. The
@@ -76,12 +76,12 @@ pub struct Outbox(Arc<Shared>);
 
 #[derive(Debug)]
 struct Shared {
-    state: Mutex<State>,
+    state: Mutex<WriteQueue>,
     space: Notify,
 }
 
 #[derive(Default)]
-struct State {
+struct WriteQueue {
     queue: VecDeque<Item>,
     bytes: usize,
     closed: bool,
@@ -91,7 +91,7 @@ struct State {
     blocked: Option<Waker>,
 }
 
-impl State {
+impl WriteQueue {
     fn close(&mut self) -> [Option<Waker>; 2] {
         self.closed = true;
         self.queue.clear();
@@ -100,7 +100,7 @@ impl State {
     }
 }
 
-impl std::fmt::Debug for State {
+impl std::fmt::Debug for WriteQueue {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "{} items, {} bytes, closed: {}", self.queue.len(), self.bytes, self.closed)
     }
@@ -255,7 +255,7 @@ impl Outbox {
     }
 
     /// So many bytes are no longer queued.
-    fn leaves(&self, mut state: MutexGuard<'_, State>, len: usize) {
+    fn leaves(&self, mut state: MutexGuard<'_, WriteQueue>, len: usize) {
         let was_full = state.bytes > SOFT_BOUND;
         // A close in between has set this to nothing.
         state.bytes = state.bytes.saturating_sub(len);
@@ -266,7 +266,7 @@ impl Outbox {
         }
     }
 
-    fn lock(&self) -> MutexGuard<'_, State> {
+    fn lock(&self) -> MutexGuard<'_, WriteQueue> {
         self.0.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

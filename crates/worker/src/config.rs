@@ -7,7 +7,7 @@ use base::{Secret, redact_url};
 use protocol::{node, room::tunnel::CANCELS};
 use url::Url;
 
-use crate::room::JoinRoom;
+use crate::room::join::JoinRoom;
 
 /// All that a worker needs to know.
 #[derive(Debug, Clone)]
@@ -59,6 +59,20 @@ pub enum Protocol {
     Auto,
 }
 
+/// What one link speaks.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum LinkProtocol {
+    Relay,
+    /// The node protocol, for one model.
+    Node {
+        model: String,
+    },
+    /// The protocol of a stock participant.
+    Tunnel,
+    /// In a room: what the server understands best.
+    Any,
+}
+
 /// A backend to lend.
 #[derive(Debug, Clone)]
 pub enum Lend {
@@ -79,12 +93,12 @@ pub struct ServerTarget {
     pub room: Option<Arc<JoinRoom>>,
     /// The provider of a stock relay server to lend under; `None`: its own.
     pub provider: Option<Arc<str>>,
-    connects: Connects,
+    client: ClientKind,
 }
 
 /// What connects there.
 #[derive(Clone)]
-enum Connects {
+enum ClientKind {
     /// A relay worker.
     Worker,
     /// A node, which tells all in this query, its secret included.
@@ -110,8 +124,8 @@ impl ServerTarget {
         if !known || !parsed.has_host() {
             return Err(bad());
         }
-        let connects = Connects::Worker;
-        Ok(Self { url: parsed, secret, room: None, provider: None, connects })
+        let client = ClientKind::Worker;
+        Ok(Self { url: parsed, secret, room: None, provider: None, client })
     }
 
     /// The same server, for one of its rooms. Its secret is the room's password then, none where the
@@ -127,7 +141,7 @@ impl ServerTarget {
         Self { provider: Some(name.into()), ..self }
     }
 
-    /// The same server, where a node of this model and name connects for one task at a time. Its
+    /// The same server, where a node of this model and name client for one task at a time. Its
     /// token is the server's secret.
     #[must_use]
     pub fn for_node(&self, model: &str, name: &str) -> Self {
@@ -137,7 +151,7 @@ impl ServerTarget {
             max_concurrency: 1,
             name: name.to_owned(),
         };
-        Self { connects: Connects::Node(query.encode()), ..self.clone() }
+        Self { client: ClientKind::Node(query.encode()), ..self.clone() }
     }
 
     /// The same server, for a participant's tunnel that is opened with this token. `cancels` tells the
@@ -147,7 +161,7 @@ impl ServerTarget {
         if cancels {
             url.query_pairs_mut().append_pair(CANCELS, "true");
         }
-        Self { secret: Some(token.into()), connects: Connects::Tunnel(url), ..self.clone() }
+        Self { secret: Some(token.into()), client: ClientKind::Tunnel(url), ..self.clone() }
     }
 
     /// A text without the server's secret, should it hold it in some form.
@@ -162,26 +176,26 @@ impl ServerTarget {
 
     /// Whether nodes connect there, and not relay workers.
     pub fn is_for_node(&self) -> bool {
-        matches!(self.connects, Connects::Node(_))
+        matches!(self.client, ClientKind::Node(_))
     }
 
     /// Whether relay workers connect there.
     pub fn is_for_worker(&self) -> bool {
-        matches!(self.connects, Connects::Worker)
+        matches!(self.client, ClientKind::Worker)
     }
 
     /// Where to connect. For a node or a tunnel it holds the token: log it only redacted.
     pub fn connect_url(&self) -> Url {
         let mut url = self.url.clone();
-        match &self.connects {
-            Connects::Tunnel(url) => return url.clone(),
-            Connects::Node(query) => {
+        match &self.client {
+            ClientKind::Tunnel(url) => return url.clone(),
+            ClientKind::Node(query) => {
                 if matches!(url.path(), "" | "/") {
                     url.set_path("/ws");
                 }
                 url.set_query(Some(query));
             }
-            Connects::Worker => {
+            ClientKind::Worker => {
                 let path = format!("{}/v1/worker/connect", url.path().trim_end_matches('/'));
                 url.set_path(&path);
                 if let Some(provider) = &self.provider {
@@ -276,7 +290,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_server_is_refused_and_secrets_are_not_shown() {
+    fn a_malformed_server_is_refused_and_secrets_are_not_shown() {
         for url in ["", "host:9178", "ftp://host", "http://", "/v1", "x://u:pw@h"] {
             let error = ServerTarget::new(url, None).unwrap_err().to_string();
             assert!(!error.contains("pw"), "{error}");

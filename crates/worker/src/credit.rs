@@ -31,6 +31,7 @@ impl Credit {
             if taken > 0 || most == 0 {
                 return taken;
             }
+            // `notify_one` stores a permit, so a grant between the two lines is not lost.
             self.more.notified().await;
         }
     }

@@ -1,12 +1,12 @@
-//! What there is to tell people.
+//! What happens to a worker, for people.
 
 use std::{sync::Arc, time::Duration};
 
 use base::Secret;
 
-use crate::room::GiveUpReason;
+use crate::room::gave_up::GiveUpReason;
 
-/// Something that whoever runs the worker wants to know.
+/// Something that happened to a worker.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Event {
     /// A server has accepted a backend.
@@ -31,7 +31,7 @@ pub enum Event {
         /// The model that it serves.
         model: String,
     },
-    /// A backend is in a room. Told with each connection.
+    /// A backend is in a room. Sent for each connection.
     Joined {
         /// The server's address.
         server: String,
@@ -106,12 +106,12 @@ pub enum Event {
 /// Called with each event; must return at once.
 pub type Observer = Arc<dyn Fn(&Event) + Send + Sync>;
 
-/// Tells the log, and the observer if there is one.
+/// Passes events to the log, and to the observer if there is one.
 #[derive(Clone, Default)]
-pub(crate) struct Teller(pub(crate) Option<Observer>);
+pub(crate) struct EventSink(pub(crate) Option<Observer>);
 
-impl Teller {
-    pub(crate) fn tell(&self, event: &Event) {
+impl EventSink {
+    pub(crate) fn send(&self, event: &Event) {
         log(event);
         if let Some(observer) = &self.0 {
             observer(event);
@@ -119,9 +119,9 @@ impl Teller {
     }
 }
 
-impl std::fmt::Debug for Teller {
+impl std::fmt::Debug for EventSink {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("Teller")
+        f.write_str("EventSink")
     }
 }
 

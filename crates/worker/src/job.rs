@@ -4,16 +4,16 @@ use protocol::relay::JobFailure;
 use tokio::sync::oneshot;
 
 use crate::{
-    lent::{Counted, Lent},
+    lent::{LentBackend, LoadGuard},
     order::Order,
-    reply::{Broken, Reply},
+    reply::{Reply, ReplyError},
 };
 
 /// A job in its own task. Dropping it closes the backend's connection at once.
 #[derive(Debug)]
 pub(crate) struct Job {
     pub(crate) order: Order,
-    pub(crate) lent: Counted,
+    pub(crate) lent: LoadGuard,
     pub(crate) reply: Reply,
     /// Brings the reason to stop, if there is one.
     pub(crate) stop: oneshot::Receiver<JobFailure>,
@@ -25,18 +25,20 @@ impl Job {
         let Self { order, lent, mut reply, stop } = self;
         let request_id = order.request_id.clone();
         let ending = tokio::select! {
+            // A cancellation wins over an answer that is ready: nobody would read it.
             biased;
-            why = told_to_stop(stop) => Err(Broken::Failed(why)),
+            why = told_to_stop(stop) => Err(ReplyError::Failed(why)),
             done = serve(order, &lent, &mut reply) => done,
         };
-        if let Err(Broken::Failed(failure)) = ending {
+        if let Err(ReplyError::Failed(failure)) = ending {
             tracing::debug!(request_id, code = %failure.code, "{}", failure.message);
             reply.fail(failure);
         }
     }
 }
 
-async fn serve(mut order: Order, lent: &Lent, reply: &mut Reply) -> Result<(), Broken> {
+async fn serve(mut order: Order, lent: &LentBackend, reply: &mut Reply) -> Result<(), ReplyError> {
+    // Several servers may send more than the backend takes at once: the rest waits here.
     let _slot = lent.slot().await;
     let mut answer = lent.send(&mut order).await?;
     reply.head(answer.status, answer.headers).await?;

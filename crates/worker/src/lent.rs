@@ -26,20 +26,20 @@ pub(crate) struct Offer {
     pub(crate) endpoints: Option<Endpoints>,
     /// How often the backend has been asked so far.
     pub(crate) polls: u64,
-    /// How often it has had room again after it had none, told where several links wait for it.
+    /// How often it has had room again after being full; counted only while several links share it.
     pub(crate) eased: u64,
 }
 
 impl Offer {
-    /// Whether a server that was told the other need not be told this.
-    pub(crate) fn is_as_told(&self, told: &Self) -> bool {
-        self.models == told.models && self.endpoints == told.endpoints
+    /// Whether a server that knows the other offer knows this one, too.
+    pub(crate) fn is_as_announced(&self, announced: &Self) -> bool {
+        self.models == announced.models && self.endpoints == announced.endpoints
     }
 }
 
 /// One backend with what all links share: its slots, its load, its offer.
 #[derive(Debug)]
-pub(crate) struct Lent {
+pub(crate) struct LentBackend {
     backend: Backend,
     max_concurrent: u32,
     slots: Semaphore,
@@ -55,7 +55,7 @@ pub(crate) struct Lent {
     refresh: Notify,
 }
 
-impl Lent {
+impl LentBackend {
     pub(crate) fn new(lend: &Lend) -> Result<Self, NotABackend> {
         let (backend, max_concurrent, entries) = match lend {
             Lend::Http(config) => {
@@ -92,7 +92,7 @@ impl Lent {
         self.fixed.as_deref()
     }
 
-    /// How many jobs it has, whoever sent them.
+    /// How many jobs it has, from all servers.
     pub(crate) fn load(&self) -> u32 {
         self.load.load(Ordering::Relaxed)
     }
@@ -107,20 +107,18 @@ impl Lent {
         self.answer_bytes.load(Ordering::Relaxed)
     }
 
-    /// So many bytes of an answer came.
     pub(crate) fn count_bytes(&self, bytes: usize) {
         self.answer_bytes.fetch_add(bytes as u64, Ordering::Relaxed);
     }
 
-    /// A job was answered to its end.
     pub(crate) fn count_answer(&self) {
         self.answered.fetch_add(1, Ordering::Relaxed);
     }
 
     /// Counts a job while the guard lives.
-    pub(crate) fn count(self: &Arc<Self>) -> Counted {
+    pub(crate) fn count(self: &Arc<Self>) -> LoadGuard {
         self.load.fetch_add(1, Ordering::Relaxed);
-        Counted(Arc::clone(self))
+        LoadGuard(Arc::clone(self))
     }
 
     /// A slot of the backend, once there is one.
@@ -129,14 +127,14 @@ impl Lent {
         self.slots.acquire().await.ok()
     }
 
-    /// The offer, now and whenever it was asked for again.
+    /// The current offer, and each new one.
     pub(crate) fn offers(&self) -> watch::Receiver<Offer> {
         self.offer.subscribe()
     }
 
-    /// Says what the backend offers now.
     pub(crate) fn publish(&self, models: &[String], endpoints: Option<Endpoints>) {
         self.offer.send_modify(|offer| {
+            // The list is shared with each link: an equal one is not replaced.
             if *offer.models != *models {
                 offer.models = models.into();
             }
@@ -145,7 +143,7 @@ impl Lent {
         });
     }
 
-    /// Has the backend asked at once.
+    /// Has the backend asked for its models at once.
     pub(crate) fn ask_to_refresh(&self) {
         self.refresh.notify_one();
     }
@@ -158,7 +156,7 @@ impl Lent {
     pub(crate) async fn send(&self, order: &mut Order) -> Result<Answer, BackendError> {
         let method = order.method.clone();
         let answer = self.backend.ask(method, self.ask(order)).await;
-        // A restart shows in either way: nobody listens yet, or what was being asked broke off.
+        // A restart of the backend looks like either: nobody listens yet, or a running answer breaks off.
         if matches!(answer, Err(BackendError::Unreachable { .. } | BackendError::Broke { .. })) {
             self.lost.store(true, Ordering::Relaxed);
         }
@@ -170,7 +168,6 @@ impl Lent {
         self.lost.swap(false, Ordering::Relaxed)
     }
 
-    /// What to ask of the backend for an order.
     fn ask(&self, order: &mut Order) -> BackendRequest {
         let body = std::mem::take(&mut order.body);
         BackendRequest {
@@ -184,22 +181,22 @@ impl Lent {
     }
 }
 
-/// A backend as one job has it, which counts as load.
+/// A backend in use by one job, which counts as load.
 #[derive(Debug)]
-pub(crate) struct Counted(Arc<Lent>);
+pub(crate) struct LoadGuard(Arc<LentBackend>);
 
-impl Deref for Counted {
-    type Target = Lent;
+impl Deref for LoadGuard {
+    type Target = LentBackend;
 
-    fn deref(&self) -> &Lent {
+    fn deref(&self) -> &LentBackend {
         &self.0
     }
 }
 
-impl Drop for Counted {
+impl Drop for LoadGuard {
     fn drop(&mut self) {
         let before = self.0.load.fetch_sub(1, Ordering::Relaxed);
-        // The server whose job this was has heard of its end. Others have not.
+        // The server whose job this was knows of its end. The others do not.
         if before == self.0.max_concurrent && self.0.offer.receiver_count() > 1 {
             self.0.offer.send_modify(|offer| offer.eased += 1);
         }
@@ -211,8 +208,8 @@ fn renamed(entries: &[ModelEntry]) -> HashMap<String, String> {
     renamed.map(|entry| (entry.offered.clone(), entry.real.clone())).collect()
 }
 
-/// The body with another model. What has no model to replace stays as it is: the backend will
-/// say what it thinks of it.
+/// The body with another model. A body without a model stays as it is: the backend answers with its own
+/// error.
 fn rename(body: Vec<Bytes>, real: &str) -> Vec<Bytes> {
     let whole = match <[Bytes; 1]>::try_from(body) {
         Ok([whole]) => whole,
@@ -230,11 +227,11 @@ mod tests {
 
     use super::*;
 
-    fn lent() -> Lent {
+    fn lent() -> LentBackend {
         let models = ["fast=llama3:8b", "same"].map(|entry| entry.parse().unwrap()).to_vec();
         let config =
             BackendConfig { models: Some(models), ..BackendConfig::new("http://127.0.0.1:1") };
-        Lent::new(&Lend::Http(config)).unwrap()
+        LentBackend::new(&Lend::Http(config)).unwrap()
     }
 
     fn body(model: &str, pieces: &[&'static str]) -> String {
@@ -252,7 +249,7 @@ mod tests {
     }
 
     #[test]
-    fn the_load_counts_who_is_there() {
+    fn the_load_counts_live_guards() {
         let lent = Arc::new(lent());
         let (one, two) = (lent.count(), lent.count());
         assert_eq!(lent.load(), 2);
@@ -261,10 +258,10 @@ mod tests {
     }
 
     #[test]
-    fn who_shares_the_backend_is_told_when_it_is_no_longer_full() {
+    fn links_that_share_a_backend_learn_when_it_is_no_longer_full() {
         let config =
             BackendConfig { max_concurrent: 2, ..BackendConfig::new("http://127.0.0.1:1") };
-        let lent = Arc::new(Lent::new(&Lend::Http(config)).unwrap());
+        let lent = Arc::new(LentBackend::new(&Lend::Http(config)).unwrap());
         let first = lent.offers();
         drop([lent.count(), lent.count()]);
         assert!(!first.has_changed().unwrap(), "nobody else is there");

@@ -1,26 +1,27 @@
 //! Lends a machine's backends to servers.
 //!
 //! A [`Worker`] keeps one link for each server and backend, so that a server knows each backend's
-//! own concurrency. What a server says is judged by a pure session; the link only carries out
-//! what the session decides, and every job runs in a task of its own, which closes its backend's
-//! connection the moment it is dropped.
+//! own concurrency. One driver serves every link; a codec for each protocol says what frames mean, with a
+//! pure part that judges what the server sends. Every job runs in a task of its own, which closes its
+//! backend's connection the moment it is dropped.
 //!
 //! - [`worker`]: all links together, from start to drain
 //! - [`config`]: which servers, which backends
 //! - [`dialer`]: how a link to a server comes about
-//! - [`event`]: what there is to tell people
+//! - [`event`]: what happens to a worker, for people
 //! - `lent`, `models`: one backend, shared by all links, and what it offers
-//! - `link`, `serving`: one link to one server: again and again, and while it stands
-//! - `session`, `order`: what a server's messages mean (pure)
-//! - `job`, `reply`, `credit`: one request, from the backend's answer to the frames of the link
-//! - `node`: the same for a stock API server, whose protocol has one task a connection
+//! - `context`, `link`: what the links of one backend to one server share, and how they follow each other
+//! - `driver`: the driver of a link that stands, and what a protocol must bring
+//! - `relay`, `node`, `tunnel`: the protocols: workers', nodes', stock participants'
+//! - `tasks`, `job`, `order`, `reply`, `credit`: the jobs of a link, from a request to the frames of its answer
 //! - [`room`]: a room that a backend is lent to, and what there is to ask of its server over HTTP
-//! - `tunnel`: the same for a stock server of rooms
-//! - `reconnect`: how long to wait for the next try (pure)
+//! - `outcome`, `reconnect`: how links end, and how long to wait for the next try (pure)
 
 pub mod config;
+mod context;
 mod credit;
 pub mod dialer;
+mod driver;
 pub mod event;
 mod job;
 mod lent;
@@ -28,11 +29,12 @@ mod link;
 mod models;
 mod node;
 mod order;
+mod outcome;
 mod reconnect;
+mod relay;
 mod reply;
 pub mod room;
-mod serving;
-mod session;
+mod tasks;
 mod tunnel;
 pub mod worker;
 
@@ -42,5 +44,6 @@ pub use backend::{
 pub use config::{Lend, NotAServer, Protocol, ServerTarget, WorkerConfig};
 pub use dialer::{Dialer, Dialing, NetDialer, PipeDialer};
 pub use event::{Event, Observer};
+pub use outcome::WorkerEnd;
 pub use room::{GiveUpReason, JoinRoom};
-pub use worker::{Activity, NotAWorker, Worker, WorkerEnd};
+pub use worker::{Activity, NotAWorker, Worker};

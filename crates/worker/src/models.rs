@@ -8,22 +8,22 @@ use protocol::relay::normalise_models;
 use tokio::time::{MissedTickBehavior, interval};
 
 use crate::{
-    event::{Event, Teller},
-    lent::Lent,
+    event::{Event, EventSink},
+    lent::LentBackend,
 };
 
-/// A backend that cannot be reached so often in a row offers nothing until it is back: one
-/// failure may be a restart.
+/// After this many failures in a row a backend offers nothing until it is back: one failure may be a
+/// restart.
 const MISSES: u32 = 2;
 
 /// Backends are not asked more often than this.
 const SHORTEST: Duration = Duration::from_millis(10);
 
 /// Keeps a backend's offer up to date for ever: every so often, and when somebody asks for it.
-pub(crate) async fn watch(lent: Arc<Lent>, every: Duration, teller: Teller) {
+pub(crate) async fn watch(lent: Arc<LentBackend>, every: Duration, events: EventSink) {
     let mut ticks = interval(every.max(SHORTEST));
     ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
-    let (mut known, mut served) = (Known::default(), Served::default());
+    let (mut known, mut served) = (ModelWatch::default(), EndpointWatch::default());
     loop {
         tokio::select! {
             _ = ticks.tick() => {}
@@ -39,8 +39,8 @@ pub(crate) async fn watch(lent: Arc<Lent>, every: Duration, teller: Teller) {
         if polled.is_ok() {
             served.learn(lent.backend()).await;
         }
-        let news = known.observe(polled);
-        tell(&lent, &known, news, &teller);
+        let change = known.observe(polled);
+        report(&lent, &known, change, &events);
         lent.publish(&known.models, served.endpoints);
     }
 }
@@ -49,25 +49,25 @@ fn is_unreachable(polled: &Result<Vec<String>, BackendError>) -> bool {
     matches!(polled, Err(BackendError::Unreachable { .. }))
 }
 
-fn tell(lent: &Lent, known: &Known, news: News, teller: &Teller) {
+fn report(lent: &LentBackend, known: &ModelWatch, change: Change, events: &EventSink) {
     let backend = lent.backend().label().to_owned();
-    match news {
-        News::Nothing => {}
-        News::Models => teller.tell(&Event::Models { backend, models: known.models.clone() }),
-        News::Failed(reason) => teller.tell(&Event::BackendFailed { backend, reason }),
+    match change {
+        Change::Nothing => {}
+        Change::Models => events.send(&Event::Models { backend, models: known.models.clone() }),
+        Change::Failed(reason) => events.send(&Event::BackendFailed { backend, reason }),
     }
 }
 
-/// What is known of a backend's endpoints. They are asked for when it is first reached, and again
-/// when it is back after it was not: it may be another one then, or started otherwise.
+/// A backend's endpoints. They are asked for when it is first reached, and again when it comes back: it may
+/// be another program then, or started with other options.
 #[derive(Debug, Default)]
-struct Served {
+struct EndpointWatch {
     endpoints: Option<Endpoints>,
     /// Whether it was asked since it was last lost.
     fresh: bool,
 }
 
-impl Served {
+impl EndpointWatch {
     fn lost(&mut self) {
         self.fresh = false;
     }
@@ -86,9 +86,9 @@ impl Served {
     }
 }
 
-/// What is known of a backend's models.
+/// A backend's models, as last seen.
 #[derive(Debug, Default)]
-struct Known {
+struct ModelWatch {
     models: Vec<String>,
     /// How often in a row it could not be reached.
     misses: u32,
@@ -97,16 +97,16 @@ struct Known {
 }
 
 #[derive(Debug, PartialEq, Eq)]
-enum News {
+enum Change {
     Nothing,
-    /// The models are others now.
+    /// There are other models now.
     Models,
-    /// It fails since now.
+    /// It has begun to fail.
     Failed(String),
 }
 
-impl Known {
-    fn observe(&mut self, polled: Result<Vec<String>, BackendError>) -> News {
+impl ModelWatch {
+    fn observe(&mut self, polled: Result<Vec<String>, BackendError>) -> Change {
         match polled {
             Ok(names) => {
                 (self.misses, self.failing) = (0, false);
@@ -116,25 +116,25 @@ impl Known {
         }
     }
 
-    fn failed(&mut self, error: &BackendError) -> News {
+    fn failed(&mut self, error: &BackendError) -> Change {
         let unreachable = matches!(error, BackendError::Unreachable { .. });
         self.misses = if unreachable { self.misses.saturating_add(1) } else { 0 };
         if !std::mem::replace(&mut self.failing, true) {
-            return News::Failed(error.to_string());
+            return Change::Failed(error.to_string());
         }
-        if self.misses >= MISSES { self.take(&[]) } else { News::Nothing }
+        if self.misses >= MISSES { self.take(&[]) } else { Change::Nothing }
     }
 
     /// Takes a list. Sorted, since some backends list what was used last first.
-    fn take(&mut self, names: &[String]) -> News {
+    fn take(&mut self, names: &[String]) -> Change {
         let (mut models, warnings) = normalise_models(names);
         warnings.iter().for_each(|warning| tracing::debug!("{warning}"));
         models.sort_unstable();
         if models == self.models {
-            return News::Nothing;
+            return Change::Nothing;
         }
         self.models = models;
-        News::Models
+        Change::Models
     }
 }
 
@@ -155,35 +155,35 @@ mod tests {
     }
 
     #[test]
-    fn only_a_change_is_news_and_order_is_none() {
-        let mut known = Known::default();
-        assert_eq!(known.observe(list(&["b", "a"])), News::Models);
-        assert_eq!(known.observe(list(&["a", "b", "a"])), News::Nothing);
+    fn only_a_changed_set_is_a_change() {
+        let mut known = ModelWatch::default();
+        assert_eq!(known.observe(list(&["b", "a"])), Change::Models);
+        assert_eq!(known.observe(list(&["a", "b", "a"])), Change::Nothing);
         assert_eq!(known.models, ["a", "b"]);
     }
 
     #[test]
-    fn two_misses_in_a_row_take_the_offer_away_until_it_is_back() {
-        let mut known = Known::default();
+    fn two_misses_in_a_row_withdraw_the_offer_until_the_backend_is_back() {
+        let mut known = ModelWatch::default();
         known.observe(list(&["a"]));
-        assert!(matches!(known.observe(unreachable()), News::Failed(_)));
-        assert_eq!(known.observe(list(&["a"])), News::Nothing);
-        assert!(matches!(known.observe(unreachable()), News::Failed(_)));
+        assert!(matches!(known.observe(unreachable()), Change::Failed(_)));
+        assert_eq!(known.observe(list(&["a"])), Change::Nothing);
+        assert!(matches!(known.observe(unreachable()), Change::Failed(_)));
         assert_eq!(known.models, ["a"]);
-        assert_eq!(known.observe(unreachable()), News::Models);
+        assert_eq!(known.observe(unreachable()), Change::Models);
         assert!(known.models.is_empty());
-        assert_eq!(known.observe(unreachable()), News::Nothing);
-        assert_eq!(known.observe(list(&["a"])), News::Models);
+        assert_eq!(known.observe(unreachable()), Change::Nothing);
+        assert_eq!(known.observe(list(&["a"])), Change::Models);
     }
 
     #[test]
     fn a_backend_that_answers_badly_keeps_its_offer() {
-        let mut known = Known::default();
+        let mut known = ModelWatch::default();
         known.observe(list(&["a"]));
-        assert!(matches!(known.observe(broken()), News::Failed(_)));
+        assert!(matches!(known.observe(broken()), Change::Failed(_)));
         for _ in 0..5 {
-            assert_eq!(known.observe(broken()), News::Nothing);
-            assert_eq!(known.observe(unreachable()), News::Nothing);
+            assert_eq!(known.observe(broken()), Change::Nothing);
+            assert_eq!(known.observe(unreachable()), Change::Nothing);
         }
         assert_eq!(known.models, ["a"]);
     }

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use base::Backoff;
 
-use crate::room::GiveUpReason;
+use crate::outcome::Outcome;
 
 const FIRST: Duration = Duration::from_secs(1);
 const LAST: Duration = Duration::from_secs(30);
@@ -15,29 +15,8 @@ const AFTER_REFUSAL: Duration = Duration::from_secs(30);
 /// A server that drained takes a moment to come back.
 const AFTER_DRAIN: Duration = Duration::from_secs(2);
 
-/// A link that stood so long was a good one: the next failure starts from the shortest wait.
+/// After a link that stood this long, the next failure starts from the shortest wait.
 const GOOD: Duration = Duration::from_secs(10);
-
-/// How a link, or the try for one, ended.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Outcome {
-    /// It is not to be tried again.
-    Over(GiveUpReason),
-    /// The server does not want this worker.
-    Refused(String),
-    /// The server lets nobody in for a moment, whatever their secret.
-    Throttled(String),
-    /// The server drained, as it had said it would.
-    Drained(String),
-    /// The link was given up over a job that was wrong in itself: nobody is at fault.
-    Spent(String),
-    /// The link broke or never came about.
-    Lost {
-        reason: String,
-        /// How long it stood after the registration.
-        stood: Option<Duration>,
-    },
-}
 
 /// The waits between the links to one server.
 #[derive(Debug)]

@@ -7,14 +7,15 @@ use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
 use crate::{
-    config::{Protocol, ServerTarget, WorkerConfig},
+    config::{LinkProtocol, Protocol, ServerTarget, WorkerConfig},
+    context::LinkContext,
     dialer::Dialer,
-    event::{Observer, Teller},
-    lent::Lent,
-    link::{LinkLoop, Speaks},
-    models,
+    event::{EventSink, Observer},
+    lent::LentBackend,
+    link, models,
     node::slots,
-    room::{GiveUpReason, InRoom, JoinRoom},
+    outcome::WorkerEnd,
+    room::{JoinRoom, member::RoomMember},
 };
 
 /// Why a worker cannot begin.
@@ -43,21 +44,12 @@ pub enum NotAWorker {
     TunnelToNoRoom,
 }
 
-/// How a worker ended.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct WorkerEnd {
-    /// How many requests were not finished when the time to drain was over.
-    pub cut_off: usize,
-    /// Why a room was given up, if one was; the last one, if there were several.
-    pub gave_up: Option<GiveUpReason>,
-}
-
 /// What goes on at a worker's backends.
 #[derive(Debug, Clone)]
-pub struct Activity(Vec<Arc<Lent>>);
+pub struct Activity(Vec<Arc<LentBackend>>);
 
 impl Activity {
-    /// How many requests there are at the moment.
+    /// How many requests are in flight.
     pub fn in_flight(&self) -> u64 {
         self.0.iter().map(|lent| u64::from(lent.load())).sum()
     }
@@ -73,17 +65,17 @@ impl Activity {
     }
 }
 
-/// Tunnels do not show more often than this that they are alive.
+/// The shortest interval between two heartbeats of a tunnel.
 const SHORTEST_HEARTBEAT: Duration = Duration::from_millis(10);
 
 /// Lends backends to servers.
 pub struct Worker {
     config: WorkerConfig,
-    lent: Vec<Arc<Lent>>,
-    /// The servers, with what there is to know of the rooms in them.
-    servers: Vec<(ServerTarget, Option<Arc<InRoom>>)>,
+    lent: Vec<Arc<LentBackend>>,
+    /// Each server, with the room to join there.
+    servers: Vec<(ServerTarget, Option<Arc<RoomMember>>)>,
     dialer: Arc<dyn Dialer>,
-    teller: Teller,
+    events: EventSink,
 }
 
 impl Worker {
@@ -98,7 +90,7 @@ impl Worker {
         if config.backends.is_empty() {
             return Err(NotAWorker::NoBackend);
         }
-        let lent = config.backends.iter().map(|lend| Lent::new(lend).map(Arc::new));
+        let lent = config.backends.iter().map(|lend| LentBackend::new(lend).map(Arc::new));
         let lent = lent.collect::<Result<_, _>>()?;
         let servers = config.servers.iter().map(|server| {
             let room = server.room.as_ref().map(|join| in_room(&config, server, join));
@@ -109,11 +101,11 @@ impl Worker {
         if config.protocol == Protocol::Tunnel && !in_rooms {
             return Err(NotAWorker::TunnelToNoRoom);
         }
-        let (dialer, teller) = (Arc::new(dialer), Teller::default());
-        Ok(Self { config, lent, servers, dialer, teller })
+        let (dialer, events) = (Arc::new(dialer), EventSink::default());
+        Ok(Self { config, lent, servers, dialer, events })
     }
 
-    /// What goes on at the backends, for whoever shows it.
+    /// What goes on at the backends, to be shown to people.
     pub fn activity(&self) -> Activity {
         Activity(self.lent.clone())
     }
@@ -121,7 +113,7 @@ impl Worker {
     /// Has this observer told of each event, beside the log.
     #[must_use]
     pub fn observed_by(self, observer: Observer) -> Self {
-        Self { teller: Teller(Some(observer)), ..self }
+        Self { events: EventSink(Some(observer)), ..self }
     }
 
     /// Lends until `shutdown`; then takes nothing new, finishes what is in flight within the
@@ -130,14 +122,14 @@ impl Worker {
         // Dropped, and so ended, when the links are.
         let mut keepers = JoinSet::new();
         for lent in &self.lent {
-            let (lent, teller) = (Arc::clone(lent), self.teller.clone());
-            keepers.spawn(models::watch(lent, self.config.poll_interval, teller));
+            let (lent, events) = (Arc::clone(lent), self.events.clone());
+            keepers.spawn(models::watch(lent, self.config.poll_interval, events));
         }
         let mut links = JoinSet::new();
         for link in self.links(&shutdown) {
             match self.config.protocol {
                 Protocol::Node => links.spawn(slots::run(link)),
-                _ => links.spawn(link.run()),
+                _ => links.spawn(link::run(link)),
             };
         }
         let mut all = WorkerEnd::default();
@@ -150,33 +142,33 @@ impl Worker {
         all
     }
 
-    fn links(&self, shutdown: &CancellationToken) -> impl Iterator<Item = LinkLoop> {
+    fn links(&self, shutdown: &CancellationToken) -> impl Iterator<Item = LinkContext> {
         let pairs =
             self.servers.iter().flat_map(|server| self.lent.iter().map(move |l| (server, l)));
-        pairs.map(|((server, room), lent)| LinkLoop {
+        pairs.map(|((server, room), lent)| LinkContext {
             server: server.clone(),
             room: room.clone(),
-            speaks: self.speaks(room.is_some()),
+            protocol: self.link_protocol(room.is_some()),
             name: self.link_name(lent),
             lent: Arc::clone(lent),
             dialer: Arc::clone(&self.dialer),
-            teller: self.teller.clone(),
+            events: self.events.clone(),
             drain_timeout: self.config.drain_timeout,
             heartbeat: self.config.heartbeat.max(SHORTEST_HEARTBEAT),
             shutdown: shutdown.clone(),
         })
     }
 
-    fn speaks(&self, in_room: bool) -> Speaks {
+    fn link_protocol(&self, in_room: bool) -> LinkProtocol {
         match self.config.protocol {
-            Protocol::Tunnel => Speaks::Tunnel,
-            Protocol::Auto if in_room => Speaks::Any,
-            _ => Speaks::Relay,
+            Protocol::Tunnel => LinkProtocol::Tunnel,
+            Protocol::Auto if in_room => LinkProtocol::Any,
+            _ => LinkProtocol::Relay,
         }
     }
 
     /// The worker's name; with several backends also which one it is.
-    fn link_name(&self, lent: &Lent) -> String {
+    fn link_name(&self, lent: &LentBackend) -> String {
         match self.lent.len() {
             1 => self.config.name.clone(),
             _ => format!("{}/{}", self.config.name, lent.backend().label()),
@@ -194,12 +186,12 @@ fn in_room(
     config: &WorkerConfig,
     server: &ServerTarget,
     join: &Arc<JoinRoom>,
-) -> Result<Arc<InRoom>, NotAWorker> {
+) -> Result<Arc<RoomMember>, NotAWorker> {
     match config.protocol {
         Protocol::Node => return Err(NotAWorker::NodeInRoom),
         _ if config.backends.len() > 1 => return Err(NotAWorker::SeveralInRoom),
         _ => {}
     }
-    let room = InRoom::new(Arc::clone(join), server).map_err(NotAWorker::Server)?;
+    let room = RoomMember::new(Arc::clone(join), server).map_err(NotAWorker::Server)?;
     Ok(Arc::new(room))
 }

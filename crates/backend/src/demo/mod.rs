@@ -3,7 +3,7 @@
 //! It answers in the exact shapes of the APIs with a fixed text that says that it is a demo. The
 //! same prompt always gets the same words.
 //!
-//! - `question`: what is asked, in any of the APIs
+//! - `question`: a request in any of the APIs
 //! - `text`: the words
 //! - `script`: an answer as it is sent, and its pace
 //! - `chat`, `completions`, `messages`, `responses`: one API each

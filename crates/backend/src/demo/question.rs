@@ -1,4 +1,4 @@
-//! What is asked, in any of the APIs.
+//! A request in any of the APIs.
 
 use base::Endpoint;
 use bytes::Bytes;
@@ -44,7 +44,7 @@ pub(super) struct Question {
 }
 
 impl Question {
-    /// Reads a body, or tells what is wrong with it.
+    /// Reads a body.
     pub(super) fn read(api: Api, body: &[Bytes]) -> Result<Self, String> {
         if body.iter().map(Bytes::len).sum::<usize>() > MAX_ASK {
             return Err("the request is too large for the demo model".to_owned());
@@ -135,7 +135,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_too_large_is_refused_unread() {
+    fn a_body_that_is_too_large_is_refused_unread() {
         let piece = Bytes::from(vec![b' '; MAX_ASK / 2]);
         let pieces = [piece.clone(), piece, Bytes::from_static(b" ")];
         let problem = Question::read(Api::Chat, &pieces).unwrap_err();

@@ -5,12 +5,12 @@ use serde_json::{Value, json};
 use super::{Reply, script::Script};
 
 pub(super) fn whole(reply: &Reply) -> Value {
-    response(reply, State::Over)
+    response(reply, ResponseState::Over)
 }
 
 pub(super) fn script(reply: &Reply) -> Script {
     let mut events = Events::default();
-    let begun = response(reply, State::Begun);
+    let begun = response(reply, ResponseState::Begun);
     events.add(json!({"type": "response.created", "response": begun}));
     events.add(json!({"type": "response.in_progress", "response": begun}));
     let item = item(reply, "in_progress", &json!([]));
@@ -34,7 +34,7 @@ fn end(reply: &Reply, events: &mut Events) {
     let item = finished_item(reply);
     events.add(json!({"type": "response.output_item.done", "output_index": 0, "item": item}));
     let kind = format!("response.{}", status(reply));
-    events.add(json!({"type": kind, "response": response(reply, State::Over)}));
+    events.add(json!({"type": kind, "response": response(reply, ResponseState::Over)}));
 }
 
 /// Events of this API are numbered.
@@ -63,13 +63,13 @@ impl Events {
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum State {
+enum ResponseState {
     Begun,
     Over,
 }
 
-fn response(reply: &Reply, state: State) -> Value {
-    let over = state == State::Over;
+fn response(reply: &Reply, state: ResponseState) -> Value {
+    let over = state == ResponseState::Over;
     let incomplete = (over && reply.cut).then(|| json!({"reason": "max_output_tokens"}));
     json!({
         "id": format!("resp_{}", reply.id),

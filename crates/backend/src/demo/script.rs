@@ -70,7 +70,7 @@ impl DemoBody {
         let step = self.steps.front()?;
         if step.word && !self.gap.is_zero() {
             sleep_until(self.next).await;
-            // A reader that was away does not get in a burst what it missed.
+            // A reader that was away does not get the missed text in a burst.
             self.next = Instant::now() + self.gap;
         }
         self.steps.pop_front().map(|step| step.bytes)

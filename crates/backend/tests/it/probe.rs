@@ -30,7 +30,7 @@ async fn probed(answer: impl Fn(Endpoint) -> (&'static str, &'static str)) -> Op
 }
 
 #[tokio::test]
-async fn what_is_not_found_is_not_served() {
+async fn a_missing_endpoint_is_not_served() {
     let chat = Endpoints::only(Endpoint::ChatCompletions);
     let told = probed(|endpoint| match endpoint {
         Endpoint::ChatCompletions => ("400 Bad Request", r#"{"error":"'messages' is required"}"#),
@@ -46,7 +46,7 @@ async fn what_is_not_found_is_not_served() {
 }
 
 #[tokio::test]
-async fn what_gives_no_clear_answer_is_taken_to_be_there() {
+async fn an_unclear_answer_counts_as_served() {
     let told = probed(|endpoint| match endpoint {
         Endpoint::ChatCompletions => ("401 Unauthorized", "{}"),
         Endpoint::Completions => ("503 Service Unavailable", "{}"),
@@ -90,7 +90,7 @@ async fn a_body_without_end_is_not_read_to_its_end() {
 }
 
 #[tokio::test]
-async fn what_is_known_is_not_asked_for() {
+async fn known_credentials_are_not_asked_for() {
     let chat = Endpoints::only(Endpoint::ChatCompletions);
     let config =
         BackendConfig { endpoints: Some(chat), ..BackendConfig::new("http://127.0.0.1:1") };

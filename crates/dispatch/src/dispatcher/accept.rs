@@ -137,7 +137,7 @@ mod tests {
     }
 
     #[test]
-    fn who_drains_still_counts_as_serving() {
+    fn a_draining_provider_still_counts_as_serving() {
         let mut bench = Bench::new();
         bench.join(1, offer(1));
         bench.drain(1, SECOND);
@@ -241,7 +241,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_served_now_goes_before_what_may_come() {
+    fn a_served_model_goes_before_one_that_may_come() {
         let mut bench = Bench::new();
         bench.join(1, offer_of(&["n"]));
         assert_eq!(bench.submit(or_else(1, &["o", "n"])), [assign_for(1, 1, "n", 0)]);
@@ -256,7 +256,7 @@ mod tests {
     }
 
     #[test]
-    fn who_drains_is_passed_over_for_another_model() {
+    fn a_draining_provider_is_passed_over_for_another_model() {
         let mut bench = Bench::new();
         bench.join(1, offer(1));
         bench.drain(1, SECOND);

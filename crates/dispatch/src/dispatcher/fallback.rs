@@ -99,7 +99,7 @@ mod tests {
     }
 
     #[test]
-    fn who_loses_the_last_of_a_model_goes_on_to_one_that_is_served() {
+    fn a_job_whose_model_is_lost_goes_on_to_a_served_one() {
         let mut bench = Bench::new();
         bench.join(1, offer(1));
         bench.join(2, offer_of(&["n"]));
@@ -108,7 +108,7 @@ mod tests {
     }
 
     #[test]
-    fn what_waits_goes_on_when_its_model_is_gone_drained_or_changed() {
+    fn waiting_jobs_go_on_when_their_model_is_gone_drained_or_changed() {
         let unserved = Input::Endpoints { provider: provider(1), endpoints: Endpoints::NONE };
         let changed = Input::Models { provider: provider(1), models: vec!["x".into()], load: 1 };
         let gone = Input::Leave { provider: provider(1), why: LeaveReason::Closed };
@@ -128,7 +128,7 @@ mod tests {
     }
 
     #[test]
-    fn who_comes_for_a_later_model_takes_what_waits_for_nobody() {
+    fn a_provider_of_a_later_model_takes_unserved_jobs() {
         for models in [&["n"], &["*"]] {
             let mut bench = Bench::new();
             bench.submit(or_else(1, &["o", "n"]));
@@ -203,7 +203,7 @@ mod tests {
     }
 
     #[test]
-    fn who_goes_on_keeps_its_age_and_its_time_out_and_is_not_refused_a_place() {
+    fn a_requeued_job_keeps_its_age_its_time_out_and_its_place() {
         let mut bench = Bench::with(Config { max_queue_len: 2, ..Config::default() });
         bench.join(1, Offer { load: 1, ..offer(1) });
         bench.submit(or_else(1, &["n"]));
@@ -221,7 +221,7 @@ mod tests {
     }
 
     #[test]
-    fn who_goes_on_does_not_cost_its_key_the_turn() {
+    fn a_requeued_job_does_not_cost_its_key_the_turn() {
         let mut bench = Bench::new();
         bench.join(1, Offer { load: 1, ..offer(1) });
         bench.join(2, Offer { load: 1, ..offer_of(&["n"]) });
@@ -294,7 +294,7 @@ mod tests {
     }
 
     #[test]
-    fn what_has_begun_or_is_nobodys_fault_does_not_fall_back() {
+    fn a_begun_or_blameless_job_does_not_fall_back() {
         let mut bench = Bench::new();
         let two = || Offer { max_concurrent: 9, ..offer_of(&["m", "n"]) };
         bench.join(1, two());

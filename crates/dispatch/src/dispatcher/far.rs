@@ -70,7 +70,7 @@ mod tests {
         Input::Condition { provider: provider(number), speed, throttle }
     }
 
-    /// To whom the job goes, if it goes to anybody.
+    /// The provider that the job goes to, if any.
     fn taker(outputs: &[Output], number: u128) -> Option<base::ProviderId> {
         outputs.iter().find_map(|output| match output {
             Output::Assign { job: id, provider, .. } if *id == job(number) => Some(*provider),
@@ -149,7 +149,7 @@ mod tests {
     }
 
     #[test]
-    fn who_is_at_rest_here_is_the_last_for_jobs_that_stay_here() {
+    fn a_resting_local_provider_is_the_last_choice_for_local_jobs() {
         let mut bench = Bench::with(Config { faults_to_rest: 1, ..Config::default() });
         bench.join(1, at(HERE, 1));
         bench.join(2, at(NEAR, 1));
@@ -210,7 +210,7 @@ mod tests {
     }
 
     #[test]
-    fn who_was_slow_once_is_measured_again() {
+    fn a_slow_provider_is_measured_again() {
         let mut bench = Bench::with(Config { try_slow_every: 3, ..Config::default() });
         bench.join(1, at(NEAR, 1));
         bench.join(2, at(NEAR, 1));
@@ -228,7 +228,7 @@ mod tests {
     }
 
     #[test]
-    fn who_is_paused_is_given_nothing_and_what_is_there_for_it_waits() {
+    fn a_paused_provider_gets_no_job_and_its_jobs_wait() {
         let mut bench = Bench::new();
         bench.join(1, at(NEAR, 2));
         bench.join(2, offer_of(&["n"]));
@@ -244,7 +244,7 @@ mod tests {
     }
 
     #[test]
-    fn who_comes_here_takes_what_stays_here() {
+    fn a_new_local_provider_takes_local_jobs() {
         let mut bench = Bench::new();
         bench.submit(stays(1));
         assert_eq!(bench.join(1, at(FAR, 1)), []);

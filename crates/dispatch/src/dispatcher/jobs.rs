@@ -7,7 +7,7 @@ use base::{JobId, ProviderId};
 use super::{Dispatcher, links::in_order};
 use crate::{
     input::{BlockedOn, JobSpec, Verdict},
-    job::{Hold, Job, Phase, State},
+    job::{Hold, Job, JobState, Phase},
     output::{CancelReason, Ending, Output},
     timers::Timer,
 };
@@ -105,11 +105,11 @@ impl Dispatcher {
     /// The job's deadline has come.
     pub(super) fn job_due(&mut self, now: Instant, id: JobId) {
         match self.jobs.get(&id).map(|job| job.state) {
-            Some(State::Queued { .. }) => self.waited_too_long(now, id),
-            Some(State::Held(Hold { phase: Phase::Unbegun, .. })) => {
+            Some(JobState::Queued { .. }) => self.waited_too_long(now, id),
+            Some(JobState::Held(Hold { phase: Phase::Unbegun, .. })) => {
                 self.timed_out(now, id, Ending::RequestTimeout);
             }
-            Some(State::Held(_)) => {
+            Some(JobState::Held(_)) => {
                 self.set_phase(id, Phase::Begun, Phase::Asked);
                 self.outputs.push_back(Output::AskProgress { job: id });
             }
@@ -178,7 +178,7 @@ impl Dispatcher {
     /// Moves a job at a provider on to another phase, if it is in the one expected.
     fn set_phase(&mut self, id: JobId, from: Phase, to: Phase) -> bool {
         match self.jobs.get_mut(&id).map(|job| &mut job.state) {
-            Some(State::Held(hold)) if hold.phase == from => {
+            Some(JobState::Held(hold)) if hold.phase == from => {
                 hold.phase = to;
                 true
             }

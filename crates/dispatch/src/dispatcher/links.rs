@@ -17,7 +17,7 @@ impl Dispatcher {
     pub(super) fn join(&mut self, now: Instant, id: ProviderId, offer: Offer) {
         if self.providers.get(id).is_none() {
             self.providers.insert(id, Provider::new(offer));
-            // Whoever goes on now goes to this provider: filling it places them.
+            // Jobs that go on now go to this provider: filling it places them.
             self.go_on(self.concerned(id));
             self.fill(now, id);
         }
@@ -164,7 +164,7 @@ impl Dispatcher {
         self.fill(now, id);
     }
 
-    /// The provider answered well, with so many tokens if that is known. Returns false: it does not
+    /// The provider answered well, with this many tokens if that is known. Returns false: it does not
     /// go to rest.
     pub(super) fn answered(&mut self, now: Instant, hold: Hold, tokens: Option<u64>) -> bool {
         let Some(provider) = self.providers.get_mut(hold.provider) else { return false };

@@ -7,7 +7,7 @@ use base::{Endpoints, JobId, ModelName, ProviderId};
 use super::Dispatcher;
 use crate::{
     input::JobSpec,
-    job::{Hold, Job, Phase, State},
+    job::{Hold, Job, JobState, Phase},
     output::Output,
     provider::Provider,
     timers::Timer,
@@ -41,7 +41,7 @@ impl Dispatcher {
             endpoints = provider.endpoints;
         }
         let phase = Phase::Unbegun;
-        job.state = State::Held(Hold { provider, since: now, endpoints, rests, phase });
+        job.state = JobState::Held(Hold { provider, since: now, endpoints, rests, phase });
         self.timers.arm(Timer::Job(id), now, self.config.request_timeout, "request time-out");
         self.policy.placed(&job.spec, provider);
         self.outputs.push_back(Output::Assign {
@@ -54,9 +54,9 @@ impl Dispatcher {
         self.jobs.insert(id, job);
     }
 
-    /// Lets the job wait, for what is left of its queue time-out.
+    /// Lets the job wait, for the rest of its queue time-out.
     pub(super) fn enqueue(&mut self, now: Instant, mut job: Job) {
-        job.state = State::Queued { since: now };
+        job.state = JobState::Queued { since: now };
         let left = self.config.queue_timeout.saturating_sub(job.waited);
         self.timers.arm(Timer::Job(job.id()), now, left, "queue time-out");
         self.queues.push(&job);
@@ -73,8 +73,8 @@ impl Dispatcher {
         jobs.into_iter().for_each(|job| self.place(now, job));
     }
 
-    /// The same for one job. Whoever is free for it takes first
-    /// what is before it.
+    /// The same for one job. A provider that is free for it first
+    /// takes the jobs before it.
     pub(super) fn place(&mut self, now: Instant, id: JobId) {
         while let Some(provider) = self.choose_for_queued(id)
             && self.give_next(now, provider)
@@ -142,7 +142,7 @@ impl Dispatcher {
     fn choose_for_queued(&mut self, id: JobId) -> Option<ProviderId> {
         let job = self.jobs.remove(&id)?;
         let queued = job.hold().is_none();
-        // It may be another job that is given to who is chosen: nobody slow is tried for it.
+        // The chosen provider may get another job: no slow one is tried for that.
         let chosen = if queued { self.choose_trying(&job, 0) } else { None };
         self.jobs.insert(id, job);
         chosen
@@ -218,7 +218,7 @@ impl Dispatcher {
 
 /// The job with its present wait counted.
 pub(super) fn waited(mut job: Job, now: Instant) -> Job {
-    if let State::Queued { since } = job.state {
+    if let JobState::Queued { since } = job.state {
         job.waited = job.waited.saturating_add(now.saturating_duration_since(since));
     }
     job

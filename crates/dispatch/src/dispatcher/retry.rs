@@ -11,7 +11,7 @@ use crate::{
     output::{CancelReason, Ending},
 };
 
-/// How often a job is tried anew, beside its requeues, because a provider does not serve the
+/// How often a job is tried again, beside its requeues, because a provider does not serve the
 /// endpoint that it was taken to serve. Each time that provider is known better, so only
 /// providers that keep changing their word, or a crowd of new ones, get this far.
 const MAX_UNSERVED: u32 = 100;
@@ -206,7 +206,7 @@ mod tests {
     }
 
     #[test]
-    fn who_declines_once_too_often_is_told() {
+    fn the_last_decline_is_told() {
         let mut bench = Bench::with(Config { max_requeue_count: 0, ..Config::default() });
         bench.join(1, offer(1));
         bench.submit(spec(1));
@@ -411,7 +411,7 @@ mod tests {
             let id = job(1);
             bench.dispatcher.jobs.entry(id).and_modify(|job| {
                 let hold = job.hold().map(|hold| Hold { endpoints: Endpoints::ASSUMED, ..hold });
-                job.state = hold.map_or(job.state, crate::job::State::Held);
+                job.state = hold.map_or(job.state, crate::job::JobState::Held);
             });
         }
         bench.input(serves(1, CHAT));
@@ -420,7 +420,7 @@ mod tests {
     }
 
     #[test]
-    fn who_serves_the_shape_itself_comes_first() {
+    fn a_provider_of_the_jobs_own_shape_comes_first() {
         let mut bench = Bench::new();
         bench.join(1, Offer { endpoints: CHAT, ..offer(2) });
         bench.join(2, Offer { endpoints: BOTH, ..offer(2) });

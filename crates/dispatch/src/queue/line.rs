@@ -97,7 +97,7 @@ impl Line {
         self.requeued(there).chain(lanes)
     }
 
-    /// All jobs, in no order that matters to who is served.
+    /// All jobs, in no particular order.
     pub(crate) fn all(&self) -> impl Iterator<Item = JobId> {
         self.kinds.values().flat_map(|waiting| {
             let lanes = waiting.lanes.values().flat_map(BTreeMap::values);
@@ -281,7 +281,7 @@ mod tests {
     }
 
     #[test]
-    fn what_stays_here_is_not_offered_elsewhere() {
+    fn a_local_job_is_not_offered_elsewhere() {
         let stays = JobSpec { route: Route::LocalOnly, ..of_key(1, "a") };
         let goes = JobSpec { route: Route::Mesh, ..of_key(2, "a") };
         let mut line = Line::default();

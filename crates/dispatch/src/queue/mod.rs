@@ -15,7 +15,7 @@ use crate::{config::Config, input::JobSpec, job::Job};
 pub(crate) use line::{Line, Reach};
 use outlooks::Outlooks;
 
-/// Whom a line waits for: anybody, or the pinned provider.
+/// The provider that a line waits for: any, or the pinned one.
 type Pin = Option<ProviderId>;
 
 /// All queues that hold a job.

@@ -2,7 +2,7 @@
 
 use crate::{distance::Distance, route::Candidate};
 
-/// Whoever is at least this fast, in tenths of the fastest, is as fast.
+/// A provider with at least this speed, in tenths of the best, counts as equally fast.
 const AS_FAST: u64 = 8;
 
 /// Narrows candidates down as soon as one of them is another machine. Between providers that are
@@ -11,7 +11,7 @@ const AS_FAST: u64 = 8;
 /// **Fast** is what a provider's speed comes to at its throttle. Those that have nearly the speed
 /// of the fastest stay, and of these the nearest.
 ///
-/// **Nobody is judged unseen.** Whoever nothing is known of, and who never had a job, comes first,
+/// **Nobody is judged unseen.** A provider without a known speed that never had a job comes first,
 /// for one job. What its answer does not tell (it was too short) does not speak against it either:
 /// it stays, while it has nothing from here.
 ///
@@ -21,7 +21,7 @@ const AS_FAST: u64 = 8;
 /// no more.
 #[derive(Debug, Default)]
 pub(crate) struct Fastest {
-    /// How many times somebody was left out since the last who was tried again.
+    /// In how many choices a provider was left out since one was last tried again.
     left_out: u32,
 }
 
@@ -126,7 +126,7 @@ mod tests {
     }
 
     #[test]
-    fn who_has_eight_tenths_of_the_fastest_stays() {
+    fn a_provider_with_eight_tenths_of_the_best_speed_stays() {
         let all = [(1, 1_000), (2, 800), (3, 799)];
         assert_eq!(kept(&all.map(|(number, speed)| peer(number, NEAR, Some(speed)))), [1, 2]);
     }
@@ -139,7 +139,7 @@ mod tests {
     }
 
     #[test]
-    fn of_the_fast_ones_the_nearest_stay() {
+    fn among_fast_providers_the_nearest_stay() {
         let slow = peer(1, HERE, Some(100));
         let fast = [peer(2, FAR, Some(1_000)), peer(3, NEAR, Some(900)), peer(4, NEAR, Some(850))];
         assert_eq!(kept(&[slow, fast[0], fast[1], fast[2]]), [3, 4]);
@@ -147,7 +147,7 @@ mod tests {
     }
 
     #[test]
-    fn who_is_unseen_comes_first_the_nearest_of_them() {
+    fn unmeasured_providers_come_first_the_nearest_of_them() {
         let unseen = |number, distance| Candidate { last_given: 0, ..peer(number, distance, None) };
         let mut all = vec![peer(1, HERE, Some(9_000)), unseen(2, FAR), unseen(3, NEAR)];
         Fastest::default().narrow(&mut all, 0);
@@ -155,7 +155,7 @@ mod tests {
     }
 
     #[test]
-    fn who_says_how_fast_it_is_is_not_unseen() {
+    fn a_provider_with_a_reported_speed_counts_as_measured() {
         let told = Candidate { last_given: 0, ..peer(2, NEAR, Some(100)) };
         assert_eq!(kept(&[peer(1, NEAR, Some(1_000)), told]), [1]);
     }
@@ -171,7 +171,7 @@ mod tests {
     }
 
     #[test]
-    fn who_is_left_out_is_tried_again_each_so_many_choices_the_longest_idle_first() {
+    fn a_provider_left_out_is_tried_again_now_and_then_the_longest_idle_first() {
         let mut fastest = Fastest::default();
         let mut slow = [peer(2, NEAR, Some(1)), peer(3, FAR, Some(2))];
         let mut tried = Vec::new();

@@ -20,13 +20,13 @@ use crate::{
 #[derive(Debug)]
 pub struct PrefixAffinity {
     capacity: usize,
-    places: BTreeMap<u64, Place>,
+    last_uses: BTreeMap<u64, LastUse>,
     by_use: BTreeMap<u64, u64>,
     uses: u64,
 }
 
 #[derive(Debug, Clone, Copy)]
-struct Place {
+struct LastUse {
     provider: ProviderId,
     used: u64,
 }
@@ -38,23 +38,23 @@ impl PrefixAffinity {
     /// A memory of at most `capacity` heads; 0 counts as 1.
     pub fn new(capacity: usize) -> Self {
         let capacity = capacity.max(1);
-        Self { capacity, places: BTreeMap::new(), by_use: BTreeMap::new(), uses: 0 }
+        Self { capacity, last_uses: BTreeMap::new(), by_use: BTreeMap::new(), uses: 0 }
     }
 
     /// How many heads are remembered now.
     pub fn len(&self) -> usize {
-        self.places.len()
+        self.last_uses.len()
     }
 
     /// Whether nothing is remembered.
     pub fn is_empty(&self) -> bool {
-        self.places.is_empty()
+        self.last_uses.is_empty()
     }
 
     fn warm(&self, job: &JobSpec, candidates: &[Candidate]) -> Option<usize> {
         let least = candidates.iter().map(|candidate| candidate.load).min()?;
         job.affinity.longest_first().find_map(|head| {
-            let place = self.places.get(&head)?;
+            let place = self.last_uses.get(&head)?;
             let known = |candidate: &Candidate| candidate.provider == place.provider;
             let position = candidates.iter().position(known)?;
             within_guard(candidates.get(position)?, least).then_some(position)
@@ -63,14 +63,14 @@ impl PrefixAffinity {
 
     fn remember(&mut self, head: u64, provider: ProviderId) {
         self.uses += 1;
-        if let Some(old) = self.places.insert(head, Place { provider, used: self.uses }) {
+        if let Some(old) = self.last_uses.insert(head, LastUse { provider, used: self.uses }) {
             self.by_use.remove(&old.used);
         }
         self.by_use.insert(self.uses, head);
-        if self.places.len() > self.capacity
+        if self.last_uses.len() > self.capacity
             && let Some((_, oldest)) = self.by_use.pop_first()
         {
-            self.places.remove(&oldest);
+            self.last_uses.remove(&oldest);
         }
     }
 }

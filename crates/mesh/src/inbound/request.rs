@@ -1,8 +1,6 @@
 //! A message as a job.
 
-use std::sync::Arc;
-
-use base::{Endpoint, Endpoints, JobId, KeyId, ModelName, Scope};
+use base::{Endpoint, JobId, KeyId, ModelName, Scope};
 use bytes::Bytes;
 use http::{HeaderMap, HeaderName, HeaderValue, Method, header};
 use protocol::{
@@ -13,7 +11,7 @@ use protocol::{
     via::{Marks, VIA},
 };
 use rand::RngExt;
-use scheduler::{Affinity, Job, JobRequest, Route, Scheduler, Untranslated};
+use scheduler::{Affinity, Job, JobRequest, Route, Scheduler};
 
 use super::{meter::Cost, model, refusal::Refused};
 use crate::{facts::Served, peer::PeerId, share::Share};
@@ -84,22 +82,14 @@ impl Prepared {
             headers: headers(&self.via),
             body: self.body,
         };
+        let id = JobId::from_random(rand::rng().random());
+        let meter = cost.meter(self.prompt_tokens);
         Job {
-            id: JobId::from_random(rand::rng().random()),
-            scope: Scope::server(),
-            targets: vec![self.model.clone()],
-            model: self.model,
-            endpoint: CHAT,
-            serve_as: Endpoints::only(CHAT),
-            translator: Arc::new(Untranslated(CHAT)),
             key: KeyId::from(key(peer)),
-            size: request.body.len() as u64,
             affinity: self.affinity,
-            pinned: None,
             route: Route::LocalOnly,
             known: false,
-            request,
-            meter: cost.meter(self.prompt_tokens),
+            ..Job::new(id, CHAT, request, meter)
         }
     }
 }

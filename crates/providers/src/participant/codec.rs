@@ -190,6 +190,7 @@ impl TunnelCodec {
                 let _ = self.outbox.push(ToParticipant::Pong(tick).encode());
             }
             FromParticipant::Start(start) => self.start(&start),
+            // The link's own bound is higher: a frame of this size costs its request, not the tunnel.
             FromParticipant::Chunk(chunk) if len > MAX_FRAME => {
                 self.spoil(&chunk.request_id, "it sent a chunk over 16 MiB");
             }

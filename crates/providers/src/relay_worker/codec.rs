@@ -200,6 +200,7 @@ impl RelayCodec {
     }
 
     fn models_update(&mut self, update: &ModelsUpdate) {
+        // Endpoints before models: new models dispatch queued jobs at once, in the right shape.
         if let Some(endpoints) = update.endpoints {
             self.served.announce(endpoints);
             self.membership.endpoints(endpoints);

@@ -8,10 +8,11 @@ use std::{
 
 use base::{JobId, ProviderId};
 use dispatch::Ending;
+use tracing::Span;
 
 use super::{
-    Event, Head,
     state::{Exchange, give},
+    traffic::{Event, Head},
 };
 use crate::{job::Failure, service::Scheduler};
 
@@ -20,17 +21,28 @@ pub struct Answer {
     exchange: Arc<Exchange>,
     scheduler: Scheduler,
     job: JobId,
+    span: Span,
     ended: bool,
 }
 
 impl Answer {
-    pub(crate) fn new(exchange: Arc<Exchange>, scheduler: Scheduler, job: JobId) -> Self {
-        Self { exchange, scheduler, job, ended: false }
+    pub(crate) fn new(
+        exchange: Arc<Exchange>,
+        scheduler: Scheduler,
+        job: JobId,
+        span: Span,
+    ) -> Self {
+        Self { exchange, scheduler, job, span, ended: false }
     }
 
     /// The job it answers.
     pub fn job(&self) -> JobId {
         self.job
+    }
+
+    /// The span of the job's log lines.
+    pub fn span(&self) -> &Span {
+        &self.span
     }
 
     /// Who answers; known from the head on.
@@ -69,7 +81,7 @@ impl Answer {
         }
     }
 
-    /// Whether nothing is to be read before the provider's answer is complete. Only once all of it
+    /// Whether nothing can be read before the provider's answer is complete. Only once all of it
     /// is there is it known whether it makes sense, whatever the head says.
     pub fn comes_whole(&self) -> bool {
         self.exchange.lock().map.as_ref().is_some_and(|map| map.gathers())

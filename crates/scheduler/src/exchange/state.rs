@@ -12,10 +12,11 @@ use bytes::{Bytes, BytesMut};
 use dispatch::{BlockedOn, Ending};
 use http::StatusCode;
 
-use super::{CreditSink, ESTIMATED, Head, USAGE_HEADER, WriteError};
+use super::traffic::{CreditSink, ESTIMATED, Head, USAGE_HEADER, WriteError};
 use crate::{
+    claim::Claim,
+    clock::now,
     job::{Failure, Meter, Usage},
-    service::{Claim, now},
     translate::AnswerMap,
 };
 
@@ -41,10 +42,10 @@ pub(super) struct Credit {
 }
 
 pub(crate) struct Exchange {
-    state: Mutex<State>,
+    state: Mutex<ExchangeState>,
 }
 
-pub(super) struct State {
+pub(super) struct ExchangeState {
     /// The attempt whose writer may write, if there is one.
     pub(super) attempt: Option<u32>,
     /// Makes the client's answer of the provider's.
@@ -55,7 +56,7 @@ pub(super) struct State {
     pub(super) status: Option<StatusCode>,
     chunks: VecDeque<Piece>,
     /// The small chunks that came last.
-    gathered: Gathered,
+    gathered: SmallChunks,
     pub(super) held_back: usize,
     /// The reader has all it wants: further bytes are nobody's.
     pub(super) discarding: bool,
@@ -65,7 +66,7 @@ pub(super) struct State {
     pub(super) reader: Option<Waker>,
     pub(super) meter: Box<dyn Meter>,
     pub(super) reported: Usage,
-    /// The provider can only guess what it used.
+    /// The provider only estimates its usage.
     estimated: bool,
     pub(super) credit: Option<Credit>,
 }
@@ -80,7 +81,7 @@ pub(super) struct Piece {
 
 /// Small chunks that become one piece.
 #[derive(Default)]
-struct Gathered {
+struct SmallChunks {
     bytes: BytesMut,
     cost: usize,
 }
@@ -98,14 +99,14 @@ pub(crate) struct Account {
 impl Exchange {
     pub(crate) fn new(meter: Box<dyn Meter>) -> Arc<Self> {
         Arc::new(Self {
-            state: Mutex::new(State {
+            state: Mutex::new(ExchangeState {
                 attempt: None,
                 map: None,
                 head: None,
                 provider: None,
                 status: None,
                 chunks: VecDeque::new(),
-                gathered: Gathered::default(),
+                gathered: SmallChunks::default(),
                 held_back: 0,
                 discarding: false,
                 passed: 0,
@@ -123,6 +124,7 @@ impl Exchange {
     /// Only the writer of `attempt` may write from now on.
     pub(crate) fn begin_attempt(&self, attempt: u32, map: Option<Box<dyn AnswerMap>>) {
         let mut state = self.lock();
+        // An earlier attempt's credit and usage must not leak into this one.
         state.map = map;
         state.attempt = Some(attempt);
         state.credit = None;
@@ -167,7 +169,7 @@ impl Exchange {
         if state.end.is_none() {
             let stalled = matches!(&end, Err(failure) if failure.ending == Ending::ClientStalled);
             if stalled {
-                // Whoever did not read them will not: they would be kept as long as it stays.
+                // The stalled client will not read them, and they would be kept as long as it stays connected.
                 state.forget_chunks();
             }
             state.end = Some(end);
@@ -176,7 +178,7 @@ impl Exchange {
         }
     }
 
-    /// When bytes last moved, and whom the exchange has been waiting for since.
+    /// When bytes last moved, and which side the exchange has been waiting for since.
     pub(crate) fn progress(&self) -> (Instant, BlockedOn) {
         let state = self.lock();
         let waiting = if state.is_read() { BlockedOn::Provider } else { BlockedOn::Client };
@@ -188,7 +190,7 @@ impl Exchange {
         Account { usage: state.usage(), bytes: state.passed, status: state.status }
     }
 
-    pub(super) fn lock(&self) -> MutexGuard<'_, State> {
+    pub(super) fn lock(&self) -> MutexGuard<'_, ExchangeState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -210,7 +212,7 @@ impl Credit {
     }
 }
 
-impl State {
+impl ExchangeState {
     /// What the answer tells, or else the provider, or else, for answers that began well, the meter
     /// by its own count.
     fn usage(&self) -> Usage {
@@ -230,7 +232,7 @@ impl State {
 
     pub(super) fn forget_chunks(&mut self) {
         self.chunks = VecDeque::new();
-        self.gathered = Gathered::default();
+        self.gathered = SmallChunks::default();
         self.held_back = 0;
     }
 
@@ -242,7 +244,7 @@ impl State {
         }
     }
 
-    /// Keeps a piece for the reader. What is empty costs nothing.
+    /// Keeps a piece for the reader. An empty one is not kept, but its cost is given back.
     pub(super) fn put(&mut self, piece: Piece) -> Due {
         if piece.bytes.is_empty() {
             return self.spent(piece.cost);
@@ -265,6 +267,7 @@ impl State {
             self.end_gathering();
         }
         let piece = self.chunks.pop_front()?;
+        // A queue that grew once would keep its memory for as long as the stream lives.
         if self.chunks.is_empty() && self.chunks.capacity() > ROOM {
             self.chunks = VecDeque::new();
         }
@@ -274,6 +277,7 @@ impl State {
     }
 
     fn queue(&mut self, piece: Piece) {
+        // A reader that keeps up gets each piece as it came, without a copy.
         if self.is_read() || piece.bytes.len() > SMALL {
             self.end_gathering();
             self.chunks.push_back(piece);
@@ -288,7 +292,7 @@ impl State {
 
     fn end_gathering(&mut self) {
         if !self.gathered.bytes.is_empty() {
-            let Gathered { bytes, cost } = std::mem::take(&mut self.gathered);
+            let SmallChunks { bytes, cost } = std::mem::take(&mut self.gathered);
             self.chunks.push_back(Piece { bytes: bytes.freeze(), cost });
         }
     }
@@ -297,6 +301,7 @@ impl State {
     fn spent(&mut self, cost: usize) -> Due {
         let credit = self.credit.as_mut()?;
         credit.owed = credit.owed.saturating_add(u32::try_from(cost).unwrap_or(u32::MAX));
+        // Small reads are gathered: each grant is a message on the link.
         if credit.owed < credit.portion {
             return None;
         }

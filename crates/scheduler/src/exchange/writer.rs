@@ -8,14 +8,10 @@ use dispatch::Verdict;
 use http::StatusCode;
 
 use super::{
-    CreditSink, HELD_BACK, Head, WriteError,
     state::{Credit, Exchange, Piece, give},
+    traffic::{CreditSink, HELD_BACK, Head, WriteError},
 };
-use crate::{
-    job::Usage,
-    service::{Claim, Scheduler, now},
-    translate::Untranslatable,
-};
+use crate::{claim::Claim, clock::now, job::Usage, service::Scheduler, translate::Untranslatable};
 
 /// The provider's end, for one attempt at a job.
 pub struct AnswerWriter {
@@ -23,7 +19,7 @@ pub struct AnswerWriter {
     scheduler: Scheduler,
     claim: Claim,
     status: Option<StatusCode>,
-    /// The status for which another provider is to be asked, if there was one.
+    /// The refusal for which another provider is asked, if there was one.
     refused: Option<StatusCode>,
     /// Why the answer has no form in the client's shape, if it has none.
     unreadable: Option<String>,
@@ -87,6 +83,7 @@ impl AnswerWriter {
         if self.unreadable.is_some() {
             return Err(WriteError::Unreadable);
         }
+        // A protocol without credit cannot be told to pause: what it sends ahead of its reader is bounded here.
         if state.held_back > HELD_BACK {
             return Err(WriteError::Stalled);
         }
@@ -95,6 +92,7 @@ impl AnswerWriter {
         }
         state.meter.feed(&chunk);
         state.moved = now();
+        // Credit counts the provider's bytes. A translated answer has another length.
         let cost = chunk.len();
         let bytes = match &mut state.map {
             Some(map) => map.chunk(chunk).map_err(|Untranslatable(why)| {
@@ -105,12 +103,13 @@ impl AnswerWriter {
         };
         let due = state.put(Piece { bytes, cost });
         let held_back = state.held_back;
+        // The sink pushes into an outbox, which has a lock of its own.
         drop(state);
         give(due);
         Ok(held_back)
     }
 
-    /// What the provider itself says was used. What is read in the answer counts more.
+    /// The usage that the provider reports. Counts in the answer itself take precedence.
     pub fn report(&self, usage: Usage) {
         let mut state = self.exchange.lock();
         if state.writable(self.claim.attempt).is_ok() {
@@ -128,6 +127,7 @@ impl AnswerWriter {
             return self.fail(&why);
         }
         self.done = true;
+        // The reader first: it need not wait for the scheduler's lock.
         self.exchange.finish_attempt(self.claim.attempt);
         let fault = verdict_of(status) == Some(Verdict::Failed);
         let verdict = if fault { Verdict::AnsweredWithFault } else { Verdict::Answered };
@@ -154,8 +154,7 @@ impl AnswerWriter {
     /// The provider cannot take a job of this kind: another one is asked.
     ///
     /// # Errors
-    /// The writer, when there is no other that could be: what is wrong with the job is this
-    /// provider's to tell.
+    /// The writer, when there is no other provider: this one then answers with the error itself.
     pub fn pass_on(mut self) -> Result<(), Self> {
         self.done = self.scheduler.pass_on(self.claim);
         if self.done { Ok(()) } else { Err(self) }
@@ -168,8 +167,8 @@ impl AnswerWriter {
         self.scheduler.finished(self.claim, Verdict::Unserved, None);
     }
 
-    /// The client does not read what was sent for it: the job ends, and nobody is to blame but
-    /// the client.
+    /// The client does not read what was sent for it: the job ends, and only
+    /// the client is to blame.
     pub fn stalled(mut self) {
         self.done = true;
         self.scheduler.stalled(self.claim.job);
@@ -181,7 +180,7 @@ impl AnswerWriter {
         self.done = true;
     }
 
-    /// Writes what is left in the map of the answer.
+    /// Writes the rest of a mapped answer.
     fn flush(&self) -> Result<(), Untranslatable> {
         if let Some(why) = &self.unreadable {
             return Err(Untranslatable(why.clone()));

@@ -1,4 +1,4 @@
-//! What the scheduler's lock guards: the dispatcher, and whom its effects concern.
+//! The state behind the scheduler's lock: the dispatcher, the jobs and the providers.
 
 use std::{collections::HashMap, sync::Arc, time::Instant};
 
@@ -10,12 +10,13 @@ use http::StatusCode;
 use tokio::runtime::Handle;
 
 use super::{
-    Claim, Scheduler,
-    entry::{Entry, Note, Ready},
-    now,
+    Scheduler,
+    entry::{Entry, Note, PreparedRequest},
 };
 use crate::{
-    exchange::{AnswerWriter, verdict_of},
+    claim::Claim,
+    clock::now,
+    exchange::writer::{AnswerWriter, verdict_of},
     job::Failure,
     observer::Outcome,
     provider::{Assignment, Provider},
@@ -26,7 +27,7 @@ pub(super) struct Core {
     pub(super) dispatcher: Dispatcher,
     pub(super) jobs: HashMap<JobId, Entry>,
     pub(super) providers: HashMap<ProviderId, Arc<dyn Provider>>,
-    /// When [`Scheduler::run`] wakes up by itself. It may wake up for nothing, but never late.
+    /// When [`Scheduler::run`] wakes up unasked. It may wake up for nothing, but never late.
     pub(super) armed: Option<Instant>,
 }
 
@@ -78,7 +79,7 @@ impl Core {
             return self.dispatcher.handle(now(), Input::Ceased { job, provider: id });
         };
         entry.release();
-        notes.push(Note::Canceled(Arc::clone(&entry.facts), reason));
+        notes.push(Note::Canceled(Arc::clone(&entry.job), reason));
         if let Some(provider) = self.providers.get(&id) {
             provider.cancel(job, reason);
         }
@@ -98,12 +99,13 @@ impl Core {
         let (Some(entry), Some(wanted), Some(terms)) = (entry, wanted, terms) else {
             return self.give_up(claim.job, Ending::ProviderFailed, notes);
         };
-        // Without a runtime there are no other threads, nor anybody whom it would hold up.
+        // Without a runtime there are no other threads, so the work delays nothing.
         let runtime = Handle::try_current().ok().filter(|_| !wanted.is_quick(&terms, endpoints));
         let Some(runtime) = runtime else {
             let ready = wanted.ready(claim, terms, endpoints);
             return self.hand_over(scheduler, ready, notes);
         };
+        // A large body takes milliseconds for each MiB: other jobs must not wait for the lock meanwhile.
         entry.prepare(claim);
         let scheduler = scheduler.clone();
         runtime.spawn_blocking(move || {
@@ -113,7 +115,7 @@ impl Core {
     }
 
     /// Goes on with an assignment, unless the job has been taken back meanwhile.
-    fn prepared(&mut self, scheduler: &Scheduler, ready: Ready, notes: &mut Vec<Note>) {
+    fn prepared(&mut self, scheduler: &Scheduler, ready: PreparedRequest, notes: &mut Vec<Note>) {
         let entry = self.jobs.get_mut(&ready.claim.job);
         if entry.is_some_and(|entry| entry.prepared(ready.claim)) {
             self.hand_over(scheduler, ready, notes);
@@ -121,8 +123,8 @@ impl Core {
         }
     }
 
-    fn hand_over(&mut self, scheduler: &Scheduler, ready: Ready, notes: &mut Vec<Note>) {
-        let Ready { claim, model, translated } = ready;
+    fn hand_over(&mut self, scheduler: &Scheduler, ready: PreparedRequest, notes: &mut Vec<Note>) {
+        let PreparedRequest { claim, model, translated } = ready;
         let Claim { job, provider: id, attempt } = claim;
         let (Some(entry), Some(provider)) = (self.jobs.get_mut(&job), self.providers.get(&id))
         else {
@@ -136,6 +138,7 @@ impl Core {
             }
         };
         entry.give(claim, provider.name(), &model, notes);
+        // Before the provider has the writer: it may write at once, from another thread.
         entry.exchange.begin_attempt(attempt, answer);
         let alternatives = entry.has_alternatives(endpoint);
         let exchange = Arc::clone(&entry.exchange);

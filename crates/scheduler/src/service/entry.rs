@@ -6,25 +6,33 @@ use std::{
 };
 
 use base::{Endpoint, Endpoints, ModelName, ProviderId};
+use tracing::Span;
 
-use super::{Claim, now};
 use crate::{
-    exchange::Exchange,
+    claim::Claim,
+    clock::now,
+    exchange::state::Exchange,
     job::JobRequest,
     observer::{JobEnd, JobFacts, Outcome},
-    provider::Terms,
+    terms::Terms,
     translate::{ProviderRequest, Translator, Untranslatable},
 };
 
 /// Bodies up to this size, in bytes, are edited under the lock.
 const EDITED_AT_ONCE: usize = 64 * 1024;
 
+/// A job's facts, and the span of all log lines about it.
+pub(super) struct TracedJob {
+    pub(super) facts: JobFacts,
+    pub(super) span: Span,
+}
+
 /// A job that has not ended.
 pub(super) struct Entry {
-    pub(super) facts: Arc<JobFacts>,
+    pub(super) job: Arc<TracedJob>,
     pub(super) exchange: Arc<Exchange>,
     /// Kept until the answer begins, for another provider.
-    pub(super) wanted: Option<Wanted>,
+    pub(super) wanted: Option<KeptRequest>,
     pub(super) accepted: Instant,
     pub(super) begun: Option<Instant>,
     /// The last provider that it was given to.
@@ -43,56 +51,61 @@ pub(super) struct Entry {
 
 /// What providers are asked for.
 #[derive(Clone)]
-pub(super) struct Wanted {
+pub(super) struct KeptRequest {
     pub(super) request: Arc<JobRequest>,
     pub(super) translator: Arc<dyn Translator>,
     pub(super) serve_as: Endpoints,
 }
 
-impl Wanted {
-    /// Whether [`Wanted::ready`] takes next to no time.
+impl KeptRequest {
+    /// Whether [`KeptRequest::ready`] takes next to no time.
     pub(super) fn is_quick(&self, terms: &Terms, endpoints: Endpoints) -> bool {
         let edits_much = terms.edit.is_some() && self.request.body.len() > EDITED_AT_ONCE;
         !edits_much && self.translator.is_quick(&self.request, &terms.model, endpoints)
     }
 
     /// Makes what a provider of these endpoints is sent, on its terms.
-    pub(super) fn ready(&self, claim: Claim, terms: Terms, endpoints: Endpoints) -> Ready {
+    pub(super) fn ready(
+        &self,
+        claim: Claim,
+        terms: Terms,
+        endpoints: Endpoints,
+    ) -> PreparedRequest {
         let Terms { model, edit } = terms;
         let mut translated = self.translator.translate(&self.request, &model, endpoints);
         if let (Ok(translated), Some(edit)) = (&mut translated, edit) {
             let request = Arc::clone(&translated.request);
             translated.request = edit.apply(request, translated.endpoint);
         }
-        Ready { claim, model, translated }
+        PreparedRequest { claim, model, translated }
     }
 }
 
-/// What the provider of a claim is to be sent, asked for this model.
-pub(super) struct Ready {
+/// The request for the provider of a claim, under its name for the model.
+pub(super) struct PreparedRequest {
     pub(super) claim: Claim,
     pub(super) model: ModelName,
     pub(super) translated: Result<ProviderRequest, Untranslatable>,
 }
 
-/// What observers are to be told, once the lock is free.
+/// A step for the observers, once the lock is free.
 pub(super) enum Note {
-    Assigned(Arc<JobFacts>, ProviderId, Duration),
-    Requeued(Arc<JobFacts>),
-    FirstByte(Arc<JobFacts>, Duration),
-    Canceled(Arc<JobFacts>, dispatch::CancelReason),
-    Ended(Arc<JobFacts>, Box<JobEnd>),
+    Assigned(Arc<TracedJob>, ProviderId, Duration),
+    Requeued(Arc<TracedJob>),
+    FirstByte(Arc<TracedJob>, Duration),
+    Canceled(Arc<TracedJob>, dispatch::CancelReason),
+    Ended(Arc<TracedJob>, Box<JobEnd>),
 }
 
 impl Entry {
     pub(super) fn new(
-        facts: Arc<JobFacts>,
+        job: Arc<TracedJob>,
         exchange: Arc<Exchange>,
-        wanted: Wanted,
+        wanted: KeptRequest,
         accepted: Instant,
     ) -> Self {
         Self {
-            facts,
+            job,
             exchange,
             wanted: Some(wanted),
             accepted,
@@ -138,16 +151,16 @@ impl Entry {
     ) {
         let at = now();
         if claim.attempt > self.attempt {
-            notes.push(Note::Requeued(Arc::clone(&self.facts)));
+            notes.push(Note::Requeued(Arc::clone(&self.job)));
         }
         self.assigned = Some(at);
         self.provider = Some(claim.provider);
         self.provider_name = Some(name.into());
-        self.served_model = (*model != self.facts.model).then(|| model.clone());
+        self.served_model = (*model != self.job.facts.model).then(|| model.clone());
         self.held = true;
         self.attempt = claim.attempt;
-        let facts = Arc::clone(&self.facts);
-        notes.push(Note::Assigned(facts, claim.provider, at - self.accepted));
+        let job = Arc::clone(&self.job);
+        notes.push(Note::Assigned(job, claim.provider, at - self.accepted));
     }
 
     /// Whether it is where and what the claim says.
@@ -184,6 +197,6 @@ impl Entry {
             total: at - self.accepted,
             requeues: self.attempt,
         };
-        Note::Ended(Arc::clone(&self.facts), Box::new(ended))
+        Note::Ended(Arc::clone(&self.job), Box::new(ended))
     }
 }

@@ -21,20 +21,21 @@ use tokio::sync::Notify;
 
 use self::{
     core::Core,
-    entry::{Entry, Note, Wanted},
+    entry::{Entry, KeptRequest, Note, TracedJob},
 };
 use crate::{
-    exchange::{Answer, Exchange, Head, WriteError},
+    claim::Claim,
+    clock::now,
+    exchange::{
+        answer::Answer,
+        state::Exchange,
+        traffic::{Head, WriteError},
+    },
     job::{Job, Meter},
     observer::{JobFacts, Observer, Outcome},
     provider::{Membership, Offer, Provider},
     status::Status,
 };
-
-/// The current time, as the runtime counts it: tests can pause it.
-pub(crate) fn now() -> Instant {
-    tokio::time::Instant::now().into_std()
-}
 
 /// A handle to the scheduler; clones share it.
 #[derive(Clone)]
@@ -47,14 +48,6 @@ struct Inner {
     /// Wakes [`Scheduler::run`] when there is something earlier to do than it sleeps for.
     wake: Notify,
     observers: Vec<Arc<dyn Observer>>,
-}
-
-/// One provider's try at a job.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Claim {
-    pub(crate) job: JobId,
-    pub(crate) provider: ProviderId,
-    pub(crate) attempt: u32,
 }
 
 impl Scheduler {
@@ -89,18 +82,21 @@ impl Scheduler {
 
     /// Accepts a job. Its answer tells of every refusal, too.
     pub fn submit(&self, job: Job) -> Answer {
-        let (id, facts) = (job.id, Arc::new(facts(&job)));
+        let id = job.id;
+        let traced = Arc::new(traced(&job));
         let (spec, wanted, meter) = parts(job);
         let exchange = Exchange::new(meter);
-        let entry = Entry::new(Arc::clone(&facts), Arc::clone(&exchange), wanted, now());
-        for observer in &self.0.observers {
-            observer.accepted(&facts);
-        }
+        let entry = Entry::new(Arc::clone(&traced), Arc::clone(&exchange), wanted, now());
+        traced.span.in_scope(|| {
+            for observer in &self.0.observers {
+                observer.accepted(&traced.facts);
+            }
+        });
         self.with(|core, notes| {
             core.jobs.insert(id, entry);
             core.handle(self, Input::Submit(spec), notes);
         });
-        Answer::new(exchange, self.clone(), id)
+        Answer::new(exchange, self.clone(), id, traced.span.clone())
     }
 
     /// Takes a provider in.
@@ -123,7 +119,7 @@ impl Scheduler {
         })
     }
 
-    /// Asks a provider for its models anew. Whether it was there.
+    /// Asks a provider for its models again. Returns whether it was there.
     pub fn refresh(&self, id: ProviderId, reason: &str) -> bool {
         let core = self.lock();
         let provider = core.providers.get(&id);
@@ -135,6 +131,7 @@ impl Scheduler {
         self.with(|core, notes| {
             core.handle(self, Input::Shutdown, notes);
             let all: Vec<_> = core.providers.keys().copied().collect();
+            // Each is told before the dispatcher retires it, which may happen at once.
             for id in all {
                 if let Some(provider) = core.providers.get(&id) {
                     provider.drain(reason, grace);
@@ -210,6 +207,7 @@ impl Scheduler {
     pub(crate) fn leave(&self, id: ProviderId, why: LeaveReason) {
         self.with(|core, notes| {
             core.providers.remove(&id);
+            // Before the dispatcher assigns them to others: the old writers must not write any more.
             let jobs = core.jobs.values_mut();
             jobs.filter(|entry| entry.is_with(id)).for_each(Entry::release);
             core.handle(self, Input::Leave { provider: id, why }, notes);
@@ -231,8 +229,9 @@ impl Scheduler {
             entry.exchange.begin_answer(claim, head)?;
             let at = now();
             entry.begun = Some(at);
+            // The job cannot move any more, so its body need not be kept.
             entry.wanted = None;
-            notes.push(Note::FirstByte(Arc::clone(&entry.facts), at - entry.accepted));
+            notes.push(Note::FirstByte(Arc::clone(&entry.job), at - entry.accepted));
             core.handle(self, Input::Begun { job }, notes);
             Ok(())
         })
@@ -246,6 +245,7 @@ impl Scheduler {
             let answered = matches!(verdict, Verdict::Answered | Verdict::AnsweredWithFault);
             let mut tokens = None;
             if !answered {
+                // The dispatcher may assign it again at once: nothing of this attempt may come after that.
                 entry.release();
             } else if let Some(entry) = core.jobs.remove(&job) {
                 let account = entry.exchange.account();
@@ -303,6 +303,7 @@ impl Scheduler {
     }
 
     fn fail_dropped(&self) {
+        // Taken out first: failing them takes the scheduler's lock.
         let dropped =
             std::mem::take(&mut *self.0.dropped.lock().unwrap_or_else(PoisonError::into_inner));
         for claim in dropped {
@@ -338,6 +339,7 @@ impl Scheduler {
         let mut core = self.lock();
         let result = act(&mut core, &mut notes);
         let earlier = core.deadline_moved_up();
+        // Observers may take their time, and may call the scheduler.
         drop(core);
         if earlier {
             self.0.wake.notify_one();
@@ -349,13 +351,22 @@ impl Scheduler {
     }
 
     fn tell(&self, note: &Note) {
+        let (Note::Assigned(job, ..)
+        | Note::Requeued(job)
+        | Note::FirstByte(job, _)
+        | Note::Canceled(job, _)
+        | Note::Ended(job, _)) = note;
+        // Only here, not with each chunk of the answer: a span costs little, but not nothing.
+        let _span = job.span.enter();
         for observer in &self.0.observers {
             match note {
-                Note::Assigned(job, provider, waited) => observer.assigned(job, *provider, *waited),
-                Note::Requeued(job) => observer.requeued(job),
-                Note::FirstByte(job, after) => observer.first_byte(job, *after),
-                Note::Canceled(job, reason) => observer.canceled(job, *reason),
-                Note::Ended(job, ended) => observer.ended(job, ended),
+                Note::Assigned(job, provider, waited) => {
+                    observer.assigned(&job.facts, *provider, *waited);
+                }
+                Note::Requeued(job) => observer.requeued(&job.facts),
+                Note::FirstByte(job, after) => observer.first_byte(&job.facts, *after),
+                Note::Canceled(job, reason) => observer.canceled(&job.facts, *reason),
+                Note::Ended(job, end) => observer.ended(&job.facts, end),
             }
         }
     }
@@ -365,9 +376,11 @@ impl Scheduler {
     }
 }
 
-fn facts(job: &Job) -> JobFacts {
+fn traced(job: &Job) -> TracedJob {
     let path = job.request.path_and_query.split('?').next().unwrap_or_default();
-    JobFacts {
+    let span =
+        tracing::debug_span!("job", request_id = %job.id, model = %job.model, key = %job.key);
+    let facts = JobFacts {
         id: job.id,
         scope: job.scope.clone(),
         model: job.model.clone(),
@@ -375,11 +388,12 @@ fn facts(job: &Job) -> JobFacts {
         key: job.key.clone(),
         path: path.into(),
         streaming: job.request.streaming,
-    }
+    };
+    TracedJob { facts, span }
 }
 
 /// What the dispatcher, the job's providers and its exchange need of it.
-fn parts(job: Job) -> (JobSpec, Wanted, Box<dyn Meter>) {
+fn parts(job: Job) -> (JobSpec, KeptRequest, Box<dyn Meter>) {
     let mut targets = job.targets.into_iter();
     let spec = JobSpec {
         id: job.id,
@@ -396,6 +410,6 @@ fn parts(job: Job) -> (JobSpec, Wanted, Box<dyn Meter>) {
         known: job.known,
     };
     let request = Arc::new(job.request);
-    let wanted = Wanted { request, translator: job.translator, serve_as: job.serve_as };
+    let wanted = KeptRequest { request, translator: job.translator, serve_as: job.serve_as };
     (spec, wanted, job.meter)
 }

@@ -10,9 +10,8 @@ use bytes::Bytes;
 use dispatch::route::LeastLoaded;
 use http::{HeaderMap, StatusCode};
 use scheduler::{
-    Affinity, Answer, Assignment, CancelReason, Config, Distance, Head, Job, JobEnd, JobFacts,
-    JobRequest, Membership, Meter, Observer, Offer, Provider, Route, Scheduler, Untranslated,
-    Usage,
+    Answer, Assignment, CancelReason, Config, Distance, Head, Job, JobEnd, JobFacts, JobRequest,
+    Membership, Meter, Observer, Offer, Provider, Scheduler, Usage,
 };
 use tokio::sync::mpsc;
 
@@ -23,7 +22,7 @@ pub(crate) struct Kit {
 }
 
 /// What a provider is told.
-pub(crate) enum Told {
+pub(crate) enum ProviderCall {
     Assigned(Assignment),
     Canceled(JobId, CancelReason),
     Retired(bool),
@@ -31,7 +30,7 @@ pub(crate) enum Told {
 
 pub(crate) struct TestProvider {
     name: &'static str,
-    told: mpsc::Sender<Told>,
+    told: mpsc::Sender<ProviderCall>,
 }
 
 impl Provider for TestProvider {
@@ -40,17 +39,17 @@ impl Provider for TestProvider {
     }
 
     fn assign(&self, assignment: Assignment) {
-        self.told.try_send(Told::Assigned(assignment)).ok();
+        self.told.try_send(ProviderCall::Assigned(assignment)).ok();
     }
 
     fn cancel(&self, job: JobId, reason: CancelReason) {
-        self.told.try_send(Told::Canceled(job, reason)).ok();
+        self.told.try_send(ProviderCall::Canceled(job, reason)).ok();
     }
 
     fn drain(&self, _: &str, _: Duration) {}
 
     fn retire(&self, clean: bool) {
-        self.told.try_send(Told::Retired(clean)).ok();
+        self.told.try_send(ProviderCall::Retired(clean)).ok();
     }
 
     fn refresh(&self, _: &str) {}
@@ -59,20 +58,20 @@ impl Provider for TestProvider {
 /// A joined provider, and what it is told.
 pub(crate) struct Joined {
     pub(crate) membership: Membership,
-    pub(crate) told: mpsc::Receiver<Told>,
+    pub(crate) told: mpsc::Receiver<ProviderCall>,
 }
 
 impl Joined {
     pub(crate) async fn assigned(&mut self) -> Assignment {
         match self.told.recv().await {
-            Some(Told::Assigned(assignment)) => assignment,
+            Some(ProviderCall::Assigned(assignment)) => assignment,
             _ => panic!("expected an assignment"),
         }
     }
 
     pub(crate) async fn canceled(&mut self) -> (JobId, CancelReason) {
         match self.told.recv().await {
-            Some(Told::Canceled(job, reason)) => (job, reason),
+            Some(ProviderCall::Canceled(job, reason)) => (job, reason),
             _ => panic!("expected a cancellation"),
         }
     }
@@ -123,23 +122,8 @@ impl Kit {
             headers: HeaderMap::new(),
             body: Bytes::from_static(b"{}"),
         };
-        Job {
-            id: JobId::from_random(self.next),
-            scope: Scope::server(),
-            model: "m".into(),
-            targets: vec!["m".into()],
-            endpoint: Endpoint::ChatCompletions,
-            serve_as: Endpoints::only(Endpoint::ChatCompletions),
-            translator: Arc::new(Untranslated(Endpoint::ChatCompletions)),
-            key: "local".into(),
-            size: 2,
-            affinity: Affinity::default(),
-            pinned: None,
-            route: Route::default(),
-            known: true,
-            request,
-            meter: Box::new(CountBytes(0)),
-        }
+        let id = JobId::from_random(self.next);
+        Job::new(id, Endpoint::ChatCompletions, request, Box::new(CountBytes(0)))
     }
 
     pub(crate) fn join(&mut self, max_concurrent: u32) -> Joined {

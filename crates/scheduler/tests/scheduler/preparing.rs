@@ -109,7 +109,7 @@ async fn a_server_that_ends_meanwhile_tells_the_client_alone() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_cannot_be_translated_ends_with_the_reason_and_frees_its_slot() {
+async fn an_untranslatable_job_ends_with_the_reason_and_frees_its_slot() {
     let mut kit = Kit::new(Config::default());
     let mut provider = kit.join(1);
     let (mut answer, say) = submit(&mut kit);

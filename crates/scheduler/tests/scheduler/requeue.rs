@@ -7,7 +7,7 @@ use dispatch::{Ending, LeaveReason};
 use http::StatusCode;
 use scheduler::{CancelReason, Config, Event, Head, Outcome, WriteError};
 
-use crate::kit::{Kit, Told, ok};
+use crate::kit::{Kit, ProviderCall, ok};
 
 #[tokio::test(start_paused = true)]
 async fn moves_unseen_before_its_answer_begins() {
@@ -103,7 +103,7 @@ async fn goes_to_another_when_its_provider_fails_it_and_says_why_when_there_is_n
 }
 
 #[tokio::test(start_paused = true)]
-async fn who_cannot_take_a_job_passes_it_on_or_tells_why_itself() {
+async fn a_provider_passes_on_a_job_that_it_cannot_take_or_refuses_it() {
     let mut kit = Kit::new(Config::default());
     let (mut first, mut second) = (kit.join(1), kit.join(1));
     let mut answer = kit.submit();
@@ -163,7 +163,7 @@ async fn a_drained_provider_finishes_and_is_retired() {
     assert_eq!(kit.slots(), (1, 1), "nothing more is assigned");
     assignment.answer.head(ok()).unwrap();
     assignment.answer.end();
-    assert!(matches!(provider.told.recv().await, Some(Told::Retired(true))));
+    assert!(matches!(provider.told.recv().await, Some(ProviderCall::Retired(true))));
 }
 
 #[tokio::test(start_paused = true)]

@@ -157,7 +157,7 @@ async fn an_endpoint_that_is_nowhere_ends_the_job() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_cannot_be_translated_ends_with_the_reason_and_frees_its_slot() {
+async fn an_untranslatable_job_ends_with_the_reason_and_frees_its_slot() {
     let mut kit = Kit::new(Config::default());
     let embeddings = Endpoints::only(Endpoint::Embeddings);
     let mut provider = serving(&mut kit, CHAT.union(embeddings));

@@ -51,7 +51,7 @@ async fn account(head: Head, read: Usage, reported: Option<Usage>) -> Usage {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_the_answer_says_counts_then_what_the_provider_says_then_a_guess() {
+async fn usage_comes_from_the_answer_then_the_provider_then_an_estimate() {
     let none = Usage::default();
     let half = Usage { prompt_tokens: Some(1), ..none };
     assert_eq!(account(ok(), tokens(1, 2), Some(tokens(8, 9))).await, tokens(1, 2));

@@ -35,7 +35,7 @@ async fn frames_that_are_here_are_taken_without_waiting_and_errors_are_not_lost(
 }
 
 #[tokio::test]
-async fn what_came_before_the_far_end_went_is_read_though_nothing_can_be_written() {
+async fn frames_before_the_far_end_went_are_read_although_writing_fails() {
     let (near, mut far) = duplex(1024);
     let (mut link, outbox) = Link::new(Box::pin(near), Role::Client);
     for letter in 0..2 * READS_BETWEEN_WRITES {
@@ -87,7 +87,7 @@ impl AsyncWrite for Reset {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_came_before_a_reset_is_read_though_the_reset_shows_first() {
+async fn frames_before_a_reset_are_read_although_the_reset_shows_first() {
     let reset = Reset { came: &[0x81, 1, b'a', 0x88, 0], waits: true };
     let (mut link, outbox) = Link::new(Box::pin(reset), Role::Client);
     outbox.push("nobody hears this".to_owned()).unwrap();
@@ -149,7 +149,7 @@ async fn messages_over_15_mib_travel_in_fragments() {
 }
 
 #[tokio::test]
-async fn of_a_long_message_no_more_is_copied_than_the_socket_takes() {
+async fn a_long_message_is_copied_only_as_the_socket_takes_it() {
     let limits = Limits { write_buffer: 1024, fragment: 1024, ..Limits::default() };
     let (near, far) = duplex(512);
     let (mut link, outbox) = Link::within(Box::pin(near), Role::Server, limits);
@@ -206,7 +206,7 @@ async fn a_message_over_the_bound_breaks_the_link() {
 }
 
 #[tokio::test]
-async fn what_gathers_while_the_socket_is_busy_leaves_in_one_write() {
+async fn frames_that_gather_while_the_socket_is_busy_leave_in_one_write() {
     let (near, mut far) = duplex(1 << 16);
     let (mut link, outbox) = Link::new(Box::pin(near), Role::Server);
     for _ in 0..100 {

@@ -14,7 +14,7 @@ use translate::{
 /// Where the backend is asked.
 pub(super) const PATH: &str = "/v1/chat/completions";
 
-/// A backend's words are cut to so many bytes before they are logged.
+/// How many bytes of a backend's own text are logged.
 const MAX_WORDS: usize = 300;
 
 /// The body of a streamed chat request for a task.
@@ -22,7 +22,7 @@ pub(super) fn request(model: &str, task: &Task) -> Vec<u8> {
     let Task { system, messages, max_new_tokens, temperature, .. } = task;
     let leading = Message { role: Role::System, content: system.clone() };
     let leading = Some(&leading).filter(|_| !system.is_empty());
-    let request = Request {
+    let request = ChatRequest {
         model,
         stream: true,
         messages: leading.into_iter().chain(messages).collect(),
@@ -34,7 +34,7 @@ pub(super) fn request(model: &str, task: &Task) -> Vec<u8> {
 }
 
 #[derive(Serialize)]
-struct Request<'a> {
+struct ChatRequest<'a> {
     model: &'a str,
     stream: bool,
     messages: Vec<&'a Message>,
@@ -152,14 +152,14 @@ mod tests {
     }
 
     #[test]
-    fn what_a_task_does_not_say_is_not_asked_for() {
+    fn fields_that_a_task_leaves_out_are_not_sent() {
         let bare = Task { system: String::new(), max_new_tokens: 0, ..task() };
         let body = asked(&bare);
         assert!(!body.contains("system") && !body.contains("max_tokens"), "{body}");
     }
 
     #[test]
-    fn only_what_the_model_says_is_text() {
+    fn only_the_models_own_text_is_forwarded() {
         let stream = [
             "data: {\"choices\":[{\"delta\":{\"role\":\"assistant\",\"reasoning_content\":\"hm\"}}]}\n\n",
             "data: {\"choices\":[{\"delta\":{\"content\":\"gr\u{fc}",
@@ -172,7 +172,7 @@ mod tests {
     }
 
     #[test]
-    fn errors_and_cut_answers_are_no_text() {
+    fn errors_and_cut_answers_fail() {
         let begun = "data: {\"choices\":[{\"delta\":{\"content\":\"a\"}}]}\n\n";
         let error = "data: {\"error\":{\"message\":\"out of memory\"}}\n\n";
         assert_eq!(read(Body::Events, &[begun, error]).unwrap_err().0, "out of memory");
@@ -182,7 +182,7 @@ mod tests {
     }
 
     #[test]
-    fn a_refusal_says_what_the_backend_said_and_not_all_of_it() {
+    fn a_refusal_repeats_the_backends_words_within_a_bound() {
         let told = refusal(503, br#"{"error":{"message":"Loading model"}}"#);
         assert_eq!(told, "the backend answered 503: Loading model");
         assert!(refusal(500, &[b'x'; 9000]).len() < 2 * MAX_WORDS);

@@ -13,50 +13,45 @@ use super::{
     chat::{self, TextOf},
     reply::Reply,
 };
-use crate::{lent::Counted, order::Order};
+use crate::{lent::LoadGuard, order::Order};
 
 /// The most that is read of a backend's refusal, in bytes.
 const MAX_REFUSAL: usize = 16 * 1024;
 
-/// How long a task holds its slot while nobody reads its answer, either because the server does not
-/// read or because it is not connected.
+/// How long a task holds its slot while nobody reads its answer: the server does not read, or is not
+/// connected.
 const UNREAD: Duration = Duration::from_secs(5 * 60);
 
 /// A task in its own future. Dropping it closes the backend's connection at once.
 #[derive(Debug)]
-pub(super) struct Job {
+pub(super) struct TaskJob {
     pub(super) model: String,
     pub(super) task: Task,
-    pub(super) lent: Counted,
+    pub(super) lent: LoadGuard,
     pub(super) reply: Reply,
 }
 
 /// Why a task was not done.
 #[derive(Debug, thiserror::Error)]
-pub(super) enum Failed {
+pub(crate) enum TaskFailure {
     /// The backend gave no answer, or not the whole of it.
     #[error(transparent)]
     Backend(#[from] BackendError),
     /// The backend does not want to answer.
     #[error("{words}")]
-    Refused {
-        /// Its status.
-        status: StatusCode,
-        /// What is said about it.
-        words: String,
-    },
+    Refused { status: StatusCode, words: String },
     /// What the backend sends is no answer.
     #[error("{0}")]
     Answer(#[from] BadAnswer),
     /// The server takes nothing of the answer.
     #[error("the server took nothing of the answer for {UNREAD:?}")]
     Unread,
-    /// The fault lies in this program.
+    /// The task panicked.
     #[error("the worker failed at it")]
-    Here,
+    Panicked,
 }
 
-impl Failed {
+impl TaskFailure {
     /// Whether the task itself is wrong, such as one that is too long for the model.
     pub(super) fn is_the_tasks_own(&self) -> bool {
         use StatusCode as Status;
@@ -70,18 +65,18 @@ impl Failed {
     }
 }
 
-impl Job {
+impl TaskJob {
     /// Runs to the end of the task.
     ///
     /// # Errors
-    /// [`Failed`], of which the server has not heard.
-    pub(super) async fn run(self) -> Result<(), Failed> {
+    /// [`TaskFailure`], which the server has not been told.
+    pub(super) async fn run(self) -> Result<(), TaskFailure> {
         let _slot = self.lent.slot().await;
         let Answer { status, headers, body } = self.lent.send(&mut self.order()).await?;
         if !status.is_success() {
             let beginning = beginning(body).await;
             let words = chat::refusal(status.as_u16(), &beginning);
-            return Err(Failed::Refused { status, words });
+            return Err(TaskFailure::Refused { status, words });
         }
         self.forward(TextOf::new(kind(&headers)), body).await?;
         self.reply.end(self.task.id);
@@ -101,12 +96,12 @@ impl Job {
         }
     }
 
-    async fn forward(&self, mut reader: TextOf, mut body: AnswerBody) -> Result<(), Failed> {
+    async fn forward(&self, mut reader: TextOf, mut body: AnswerBody) -> Result<(), TaskFailure> {
         while let Some(bytes) = body.next().await {
             let (bytes, mut text) = (bytes?, Vec::new());
             self.lent.count_bytes(bytes.len());
             let read = reader.feed(&bytes, &mut text);
-            // What came before a fault is the server's all the same.
+            // The text before a fault is sent, too.
             self.say(&text).await?;
             read?;
         }
@@ -116,10 +111,10 @@ impl Job {
     }
 
     /// Sends text at once, as the backend brought it.
-    async fn say(&self, text: &[u8]) -> Result<(), Failed> {
+    async fn say(&self, text: &[u8]) -> Result<(), TaskFailure> {
         let text = str::from_utf8(text).map_err(|error| BadAnswer(error.to_string()))?;
         let saying = self.reply.say(self.task.id, text);
-        timeout(UNREAD, saying).await.map_err(|_| Failed::Unread)
+        timeout(UNREAD, saying).await.map_err(|_| TaskFailure::Unread)
     }
 }
 
@@ -146,14 +141,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_what_is_wrong_with_the_task_is_the_tasks_own() {
-        let own = |status| Failed::Refused { status, words: String::new() }.is_the_tasks_own();
+    fn only_refusals_of_the_request_are_the_tasks_own_fault() {
+        let own = |status| TaskFailure::Refused { status, words: String::new() }.is_the_tasks_own();
         for status in [400, 413, 422] {
             assert!(own(StatusCode::from_u16(status).unwrap()), "{status}");
         }
         for status in [401, 404, 429, 500, 503] {
             assert!(!own(StatusCode::from_u16(status).unwrap()), "{status}");
         }
-        assert!(!Failed::Unread.is_the_tasks_own());
+        assert!(!TaskFailure::Unread.is_the_tasks_own());
     }
 }

@@ -7,20 +7,20 @@
 //! The life of a connection, from dialling to the next try, is that of any link.
 //!
 //! - `slots`: the connections of one backend to one server, a set for each model
-//! - `serving`: one connection while it stands
-//! - `work`: the one task of a slot, over all its connections
+//! - `codec`: the protocol on one connection
+//! - `slot`: the one task of a slot, over all its connections
 //! - `session`: what a server's frames mean (pure)
 //! - `job`: one task, from the backend's answer to text
 //! - `reply`: text on its way to the server, as binary frames
 //! - `chat`: a task as a chat request, and the text of its answer (pure)
 
 mod chat;
+mod codec;
 mod job;
 mod reply;
-mod serving;
 mod session;
+mod slot;
 pub(crate) mod slots;
-mod work;
 
-pub(crate) use serving::Serving;
-pub(crate) use work::Work;
+pub(crate) use codec::NodeCodec;
+pub(crate) use slot::TaskSlot;

@@ -16,19 +16,19 @@ const BOUND: usize = 256 * 1024;
 /// The longest text in one frame, in bytes.
 const FRAME: usize = 64 * 1024;
 
-/// What is still to be sent of one task. A connection takes a frame when its socket has room for
-/// it; what it has not taken when it ends waits for the next one.
+/// The unsent frames of one task. A connection takes a frame when its socket has room for it; frames that
+/// it has not taken when it ends wait for the next connection.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Reply(Arc<Shared>);
+pub(super) struct Reply(Arc<SharedQueue>);
 
 #[derive(Debug, Default)]
-struct Shared {
-    state: Mutex<State>,
+struct SharedQueue {
+    state: Mutex<ReplyQueue>,
     room: Notify,
 }
 
 #[derive(Debug, Default)]
-struct State {
+struct ReplyQueue {
     frames: VecDeque<Bytes>,
     bytes: usize,
     /// Whether there has been text of this task.
@@ -36,7 +36,7 @@ struct State {
     /// The connection that takes the frames, if there is one.
     outbox: Option<Outbox>,
     /// Whether that connection knows that there are frames.
-    told: bool,
+    notified: bool,
 }
 
 impl Reply {
@@ -64,7 +64,7 @@ impl Reply {
         self.end(task);
     }
 
-    /// Drops what is queued: another task begins, or nobody wants this one any more.
+    /// Drops the queue: another task begins, or nobody wants this one any more.
     pub(super) fn clear(&self) {
         let mut state = self.lock();
         state.frames.clear();
@@ -83,8 +83,8 @@ impl Reply {
     pub(super) fn attach(&self, outbox: Outbox) {
         let mut state = self.lock();
         state.outbox = Some(outbox);
-        state.told = false;
-        self.tell(state);
+        state.notified = false;
+        self.notify(state);
     }
 
     /// The connection is gone.
@@ -97,18 +97,18 @@ impl Reply {
         state.begun = true;
         state.bytes += frame.len();
         state.frames.push_back(frame);
-        self.tell(state);
+        self.notify(state);
     }
 
-    /// Tells the connection, unless it knows.
-    fn tell(&self, mut state: MutexGuard<'_, State>) {
-        if state.told || state.frames.is_empty() {
+    /// Tells the connection that there are frames, unless it knows.
+    fn notify(&self, mut state: MutexGuard<'_, ReplyQueue>) {
+        if state.notified || state.frames.is_empty() {
             return;
         }
         let Some(outbox) = state.outbox.clone() else { return };
-        state.told = true;
+        state.notified = true;
         drop(state);
-        // A connection that is closed takes nothing; the next one is told when it is attached.
+        // A connection that is closed takes nothing; the next one is notified when it is attached.
         let _ = outbox.push_source(Box::new(self.clone()));
     }
 
@@ -118,7 +118,7 @@ impl Reply {
         }
     }
 
-    fn lock(&self) -> MutexGuard<'_, State> {
+    fn lock(&self) -> MutexGuard<'_, ReplyQueue> {
         self.0.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -128,8 +128,8 @@ impl FrameSource for Reply {
         let mut state = self.lock();
         let frame = state.frames.pop_front();
         state.bytes -= frame.as_ref().map_or(0, Bytes::len);
-        state.told = !state.frames.is_empty();
-        let more = state.told;
+        state.notified = !state.frames.is_empty();
+        let more = state.notified;
         drop(state);
         self.0.room.notify_one();
         frame.map(|frame| (frame.into(), more))

@@ -11,17 +11,17 @@ pub(super) enum Action {
     Stop,
 }
 
-/// The one task that a connection may have. What cannot be processed is warned about, and nothing
-/// else: the server ends it when its time is over.
+/// The one task that a connection may have. A task that cannot be processed is only logged: the server ends
+/// it when its time is over.
 #[derive(Debug, Default)]
-pub(super) struct Session {
+pub(super) struct TaskSession {
     running: Option<i32>,
     /// The task that runs is of an earlier connection.
     carried: bool,
     draining: bool,
 }
 
-impl Session {
+impl TaskSession {
     /// Whether a task runs.
     pub(super) fn is_busy(&self) -> bool {
         self.running.is_some()
@@ -109,8 +109,8 @@ mod tests {
         }
     }
 
-    fn busy_with(id: i32) -> Session {
-        let mut session = Session::default();
+    fn busy_with(id: i32) -> TaskSession {
+        let mut session = TaskSession::default();
         started(session.on_text(&task(id, 0)));
         session
     }
@@ -137,9 +137,9 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_pending_is_not_processed() {
+    fn a_task_that_is_not_pending_is_ignored() {
         for state in [1, -1, 2] {
-            assert_eq!(Session::default().on_text(&task(1, state)), None, "{state}");
+            assert_eq!(TaskSession::default().on_text(&task(1, state)), None, "{state}");
         }
     }
 
@@ -163,7 +163,7 @@ mod tests {
     }
 
     #[test]
-    fn who_drains_takes_nothing_new_and_can_still_be_stopped() {
+    fn a_draining_connection_takes_no_new_task_and_can_still_be_stopped() {
         let mut session = busy_with(7);
         session.drain();
         assert_eq!(session.on_text(r#"{"id":7,"stop":true}"#), Some(Action::Stop));
@@ -175,7 +175,7 @@ mod tests {
         /// Against a list of what runs: a start only when nothing does, a stop only of what does.
         #[test]
         fn never_more_than_one(steps in proptest::collection::vec((0..3u8, 0..4i32), 0..40)) {
-            let mut session = Session::default();
+            let mut session = TaskSession::default();
             let mut running = Vec::new();
             for (kind, id) in steps {
                 match kind {

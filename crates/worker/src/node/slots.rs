@@ -6,17 +6,14 @@ use std::collections::HashMap;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
-use crate::{
-    link::{LinkLoop, Speaks},
-    worker::WorkerEnd,
-};
+use crate::{config::LinkProtocol, context::LinkContext, link, outcome::WorkerEnd};
 
 /// The most connections of one backend to one server.
 pub(crate) const MAX_CONNECTIONS: usize = 1024;
 
 /// Keeps the connections of `backend`, which stands for all of them, until its shutdown. Returns how
 /// many tasks were cut off.
-pub(crate) async fn run(backend: LinkLoop) -> WorkerEnd {
+pub(crate) async fn run(backend: LinkContext) -> WorkerEnd {
     let mut offers = backend.lent.offers();
     let mut slots = Slots { backend, models: HashMap::new(), tasks: JoinSet::new() };
     let mut cut_off = 0;
@@ -38,7 +35,7 @@ pub(crate) async fn run(backend: LinkLoop) -> WorkerEnd {
 }
 
 struct Slots {
-    backend: LinkLoop,
+    backend: LinkContext,
     /// The models that are lent, each with what ends its connections.
     models: HashMap<String, CancellationToken>,
     tasks: JoinSet<WorkerEnd>,
@@ -59,6 +56,7 @@ impl Slots {
             if self.models.contains_key(model) {
                 continue;
             }
+            // Each model costs a connection for each slot: a long list must not flood the server.
             if (self.models.len() + 1) * each > MAX_CONNECTIONS {
                 tracing::warn!(model, "not lent: more than {MAX_CONNECTIONS} connections");
                 return;
@@ -70,16 +68,16 @@ impl Slots {
     fn open(&mut self, model: &str, slots: usize) {
         let stop = self.backend.shutdown.child_token();
         for number in 1..=slots {
-            self.tasks.spawn(self.slot(model, number, stop.clone()).run());
+            self.tasks.spawn(link::run(self.slot(model, number, stop.clone())));
         }
         self.models.insert(model.to_owned(), stop);
     }
 
-    fn slot(&self, model: &str, number: usize, shutdown: CancellationToken) -> LinkLoop {
+    fn slot(&self, model: &str, number: usize, shutdown: CancellationToken) -> LinkContext {
         let name = format!("{}-{number}", self.backend.name);
-        LinkLoop {
+        LinkContext {
             server: self.backend.server.for_node(model, &name),
-            speaks: Speaks::Node { model: model.to_owned() },
+            protocol: LinkProtocol::Node { model: model.to_owned() },
             name,
             shutdown,
             ..self.backend.clone()

@@ -10,7 +10,7 @@ use protocol::relay::{
 use tokio::time::timeout;
 use wire::{Outbox, OutboxClosed};
 
-use super::Broken;
+use super::ReplyError;
 use crate::credit::Credit;
 
 /// How long a job holds its slot for a server that takes nothing of it. The server has shorter
@@ -43,7 +43,7 @@ impl BinaryReply {
     }
 
     /// While there is no credit this waits, and the backend's stream is simply not read.
-    pub(super) async fn chunk(&self, mut bytes: Bytes) -> Result<(), Broken> {
+    pub(super) async fn chunk(&self, mut bytes: Bytes) -> Result<(), ReplyError> {
         while !bytes.is_empty() {
             let credit = self.credit.take(bytes.len().min(BODY_PIECE));
             let length = timeout(CREDIT_DEADLINE, credit).await.map_err(|_| forgotten())?;
@@ -66,9 +66,9 @@ impl BinaryReply {
     }
 }
 
-fn forgotten() -> Broken {
+fn forgotten() -> ReplyError {
     let message = format!("the server took nothing of the answer for {CREDIT_DEADLINE:?}");
-    Broken::Failed(JobFailure { code: FailureCode::Canceled, message })
+    ReplyError::Failed(JobFailure { code: FailureCode::Canceled, message })
 }
 
 #[cfg(test)]
@@ -84,7 +84,7 @@ mod tests {
         let (_link, outbox) = Link::new(Box::pin(near), Role::Client);
         let reply = BinaryReply::new(outbox, 1, Arc::new(Credit::new(2)));
         let start = Instant::now();
-        let Err(Broken::Failed(failure)) = reply.chunk(Bytes::from_static(b"abc")).await else {
+        let Err(ReplyError::Failed(failure)) = reply.chunk(Bytes::from_static(b"abc")).await else {
             panic!();
         };
         assert_eq!((failure.code, start.elapsed()), (FailureCode::Canceled, CREDIT_DEADLINE));

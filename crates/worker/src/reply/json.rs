@@ -15,7 +15,7 @@ use protocol::{
 };
 use wire::{Outbox, OutboxClosed};
 
-use super::{Broken, utf8::Utf8Joiner};
+use super::{ReplyError, utf8::Utf8Joiner};
 
 /// The longest answer, in bytes of JSON text, that fits into one message.
 const MAX_WHOLE: usize = STOCK_MAX_REQUEST as usize;
@@ -58,17 +58,18 @@ impl JsonReply {
     pub(super) fn head(&mut self, status: StatusCode, mut headers: HeaderMap) {
         // As text the length may be another, and a stock server would pass the wrong one on.
         headers.remove(header::CONTENT_LENGTH);
+        // A refusal goes as one message: only that carries its status to the client.
         self.streaming &= status.is_success();
         self.status = status.as_u16();
         self.headers = joined(&headers);
     }
 
-    pub(super) async fn chunk(&mut self, bytes: &[u8]) -> Result<(), Broken> {
+    pub(super) async fn chunk(&mut self, bytes: &[u8]) -> Result<(), ReplyError> {
         let text = self.text.push(bytes);
         self.pass_on(text).await
     }
 
-    pub(super) async fn end(&mut self) -> Result<(), Broken> {
+    pub(super) async fn end(&mut self) -> Result<(), ReplyError> {
         let rest = self.text.finish();
         self.pass_on(rest).await?;
         let complete = ResponseComplete {
@@ -98,7 +99,7 @@ impl JsonReply {
         self.outbox.push(WorkerMessage::ResponseComplete(complete).encode())
     }
 
-    async fn pass_on(&mut self, chunk: String) -> Result<(), Broken> {
+    async fn pass_on(&mut self, chunk: String) -> Result<(), ReplyError> {
         if chunk.is_empty() {
             return Ok(());
         }
@@ -119,11 +120,14 @@ impl JsonReply {
         Some(failure::last_event(&self.path, &self.request_id, failure, sent))
     }
 
-    fn gather(&mut self, chunk: &str) -> Result<(), Broken> {
+    fn gather(&mut self, chunk: &str) -> Result<(), ReplyError> {
         self.escaped += json_escaped_len(chunk);
         if self.escaped > MAX_WHOLE {
             let message = format!("the backend's answer is longer than {MAX_WHOLE} bytes");
-            return Err(Broken::Failed(JobFailure { code: FailureCode::BackendBroke, message }));
+            return Err(ReplyError::Failed(JobFailure {
+                code: FailureCode::BackendBroke,
+                message,
+            }));
         }
         self.whole.push_str(chunk);
         Ok(())
@@ -176,7 +180,7 @@ mod tests {
         // Six bytes each in JSON.
         let control = vec![1; MAX_WHOLE / 6];
         reply.chunk(&control).await.unwrap();
-        let Err(Broken::Failed(failure)) = reply.chunk(b"x").await else { panic!() };
+        let Err(ReplyError::Failed(failure)) = reply.chunk(b"x").await else { panic!() };
         assert_eq!((failure.code, reply.whole.len()), (FailureCode::BackendBroke, control.len()));
     }
 

@@ -17,20 +17,20 @@ pub(crate) use tunnel::{TunnelReply, failed};
 
 /// Why an answer is not sent to its end.
 #[derive(Debug)]
-pub(crate) enum Broken {
+pub(crate) enum ReplyError {
     /// The job has failed; the server wants to know.
     Failed(JobFailure),
     /// There is no link any more.
     LinkGone,
 }
 
-impl From<OutboxClosed> for Broken {
+impl From<OutboxClosed> for ReplyError {
     fn from(_: OutboxClosed) -> Self {
         Self::LinkGone
     }
 }
 
-impl From<BackendError> for Broken {
+impl From<BackendError> for ReplyError {
     fn from(error: BackendError) -> Self {
         let code = match error {
             BackendError::Unreachable { .. } => FailureCode::BackendUnreachable,
@@ -42,7 +42,7 @@ impl From<BackendError> for Broken {
     }
 }
 
-/// The way of an answer in any form. Exactly one of `end` and `fail` comes last.
+/// An answer on its way to the server, in any form. Exactly one of `end` and `fail` comes last.
 #[derive(Debug)]
 pub(crate) enum Reply {
     Json(JsonReply),
@@ -51,12 +51,11 @@ pub(crate) enum Reply {
 }
 
 impl Reply {
-    /// The head of the answer.
     pub(crate) async fn head(
         &mut self,
         status: StatusCode,
         headers: HeaderMap,
-    ) -> Result<(), Broken> {
+    ) -> Result<(), ReplyError> {
         match self {
             Self::Json(reply) => reply.head(status, headers),
             Self::Binary(reply) => reply.head(status, &headers).await?,
@@ -65,8 +64,7 @@ impl Reply {
         Ok(())
     }
 
-    /// The next bytes of the answer.
-    pub(crate) async fn chunk(&mut self, bytes: Bytes) -> Result<(), Broken> {
+    pub(crate) async fn chunk(&mut self, bytes: Bytes) -> Result<(), ReplyError> {
         match self {
             Self::Json(reply) => reply.chunk(&bytes).await,
             Self::Binary(reply) => reply.chunk(bytes).await,
@@ -74,8 +72,7 @@ impl Reply {
         }
     }
 
-    /// The end of the answer.
-    pub(crate) async fn end(&mut self) -> Result<(), Broken> {
+    pub(crate) async fn end(&mut self) -> Result<(), ReplyError> {
         match self {
             Self::Json(reply) => reply.end().await,
             Self::Binary(reply) => Ok(reply.end().await?),
@@ -93,7 +90,6 @@ impl Reply {
         };
     }
 
-    /// The answer to a job in the JSON form.
     pub(crate) fn json(outbox: Outbox, request_id: String, path: &str, streaming: bool) -> Self {
         Self::Json(JsonReply::new(outbox, request_id, path, streaming))
     }

@@ -62,7 +62,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_text_is_replaced_and_holds_nothing_up() {
+    fn invalid_text_is_replaced_and_delays_nothing() {
         assert_eq!(joined(&[b"a\xff\xfe", b"b"]), ["a\u{fffd}\u{fffd}", "b", ""]);
         assert_eq!(joined(&[b"a\xe2\x82"]), ["a", "\u{fffd}"]);
         assert_eq!(joined(&[b"\x80\x80\x80\x80"]).concat(), "\u{fffd}".repeat(4));

@@ -2,7 +2,7 @@
 
 use protocol::room::tunnel::close;
 
-/// Why a room is given up, for whoever runs the worker.
+/// Why a room is given up.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum GiveUpReason {
     /// There is no room of this code, or no longer.
@@ -27,11 +27,11 @@ pub enum GiveUpReason {
     Refused(String),
 }
 
-/// Closed because the server does not want whom it closed.
+/// Close code: the server does not want this participant.
 const POLICY: u16 = 1008;
 
 impl GiveUpReason {
-    /// What a server's closing means, if there is no use in coming back.
+    /// The reason that a close code gives, if it makes coming back useless.
     pub(crate) fn by_close(code: u16, reason: &str) -> Option<Self> {
         match code {
             code if code == close::SUPERSEDED.0 && reason.contains("superseded") => {

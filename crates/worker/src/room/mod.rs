@@ -2,15 +2,13 @@
 //!
 //! - [`join`]: who a backend is in a room
 //! - [`gave_up`]: why a room is given up
-//! - `in_room`: one room of one server, over all its connections
+//! - `member`: a backend as a member of one room, over all its connections
 //! - `plane`: what is asked of the room's server over HTTP
 
 pub mod gave_up;
-mod in_room;
 pub mod join;
-mod plane;
+pub(crate) mod member;
+pub(crate) mod plane;
 
 pub use gave_up::GiveUpReason;
-pub(crate) use in_room::InRoom;
 pub use join::JoinRoom;
-pub(crate) use plane::HeartbeatFailed;

@@ -17,8 +17,8 @@ use serde::{Deserialize, de::DeserializeOwned};
 use tokio::time::timeout;
 use url::{Url, form_urlencoded::byte_serialize};
 
-use super::GiveUpReason;
-use crate::{config::ServerTarget, reconnect::Outcome};
+use super::gave_up::GiveUpReason;
+use crate::{config::ServerTarget, outcome::Outcome};
 
 /// How long a server may take to connect, and for a whole answer.
 const CONNECT: Duration = Duration::from_secs(5);
@@ -27,7 +27,7 @@ const DEADLINE: Duration = Duration::from_secs(10);
 /// The longest answer that is read, in bytes.
 const MAX_ANSWER: usize = 256 * 1024;
 
-/// A server's words are cut to so many bytes.
+/// How many bytes of a server's own text are repeated.
 const MAX_WORDS: usize = 300;
 
 /// One room of a server, over HTTP.
@@ -40,16 +40,16 @@ pub(super) struct Plane {
     room: String,
 }
 
-/// What a participant is told when it has joined.
+/// The answer to a participant that has joined.
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub(crate) struct Joined {
+pub(crate) struct JoinAnswer {
     pub(crate) tunnel: TunnelPlace,
     #[serde(default)]
     pub(crate) session_token: Option<Secret>,
 }
 
-/// What a room says of itself, as far as it matters here.
+/// The part of a room's description that matters here.
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct Summary {
@@ -59,7 +59,7 @@ pub(super) struct Summary {
 
 /// Why a heartbeat had no good answer.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum HeartbeatFailed {
+pub(crate) enum HeartbeatFailure {
     /// The server knows the participant, or the room, no longer.
     Forgotten,
     /// Anything else, which may be over with the next one.
@@ -67,7 +67,7 @@ pub(crate) enum HeartbeatFailed {
 }
 
 /// Why there is no good answer.
-enum Failed {
+enum AskFailure {
     /// The server says why.
     Refused(StatusCode, Option<PlaneError>),
     /// There is none.
@@ -89,30 +89,30 @@ impl Plane {
     /// What the room says of itself.
     pub(super) async fn summary(&self) -> Result<Summary, Outcome> {
         let asked = ask(&self.server, Method::GET, self.room.clone(), Vec::new()).await;
-        read(asked).map_err(Failed::outcome)
+        read(asked).map_err(AskFailure::outcome)
     }
 
     /// Joins, or changes what was said before.
-    pub(super) async fn put(&self, id: &str, body: &PutParticipant) -> Result<Joined, Outcome> {
+    pub(super) async fn put(&self, id: &str, body: &PutParticipant) -> Result<JoinAnswer, Outcome> {
         let json = serde_json::to_vec(body).unwrap_or_default();
         let asked = ask(&self.server, Method::PUT, self.participant(id), json).await;
-        read(asked).map_err(Failed::outcome)
+        read(asked).map_err(AskFailure::outcome)
     }
 
     /// Says that the participant is there.
-    pub(super) async fn heartbeat(&self, id: &str) -> Result<(), HeartbeatFailed> {
+    pub(super) async fn heartbeat(&self, id: &str) -> Result<(), HeartbeatFailure> {
         let path = format!("{}/heartbeat", self.participant(id));
         let asked = ask(&self.server, Method::POST, path, Vec::new()).await;
         match read::<serde::de::IgnoredAny>(asked) {
             Ok(_) => Ok(()),
-            Err(Failed::Refused(StatusCode::NOT_FOUND, _)) => Err(HeartbeatFailed::Forgotten),
-            Err(failed) => Err(HeartbeatFailed::Missed(failed.words())),
+            Err(AskFailure::Refused(StatusCode::NOT_FOUND, _)) => Err(HeartbeatFailure::Forgotten),
+            Err(failed) => Err(HeartbeatFailure::Missed(failed.words())),
         }
     }
 
     /// Takes the participant out of the room.
-    pub(super) async fn leave(&self, id: &str, session: Option<&Secret>) -> Result<(), String> {
-        let own = session.map(|session| client(&self.url, Some(session.clone()))).transpose();
+    pub(super) async fn leave(&self, id: &str, token: Option<&Secret>) -> Result<(), String> {
+        let own = token.map(|token| client(&self.url, Some(token.clone()))).transpose();
         let own = own.map_err(|error| error.to_string())?;
         let server = own.as_ref().unwrap_or(&self.server);
         let asked = ask(server, Method::DELETE, self.participant(id), Vec::new()).await;
@@ -129,7 +129,7 @@ fn client(url: &str, api_key: Option<Secret>) -> Result<HttpBackend, NotABackend
     HttpBackend::new(&BackendConfig { api_key, timeouts, ..BackendConfig::new(url) })
 }
 
-/// The server's address as one of HTTP, without what is no part of it.
+/// The server's address with a scheme of HTTP, without query and fragment.
 fn over_http(url: &Url) -> String {
     let mut url = url.clone();
     let secure = matches!(url.scheme(), "https" | "wss");
@@ -150,7 +150,7 @@ async fn ask(
     method: Method,
     path: String,
     body: Vec<u8>,
-) -> Result<(StatusCode, Vec<u8>), Failed> {
+) -> Result<(StatusCode, Vec<u8>), AskFailure> {
     let json = (header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
     let headers = if body.is_empty() { HeaderMap::new() } else { HeaderMap::from_iter([json]) };
     let body = if body.is_empty() { Vec::new() } else { vec![Bytes::from(body)] };
@@ -160,8 +160,10 @@ async fn ask(
         Ok::<_, BackendError>((status, whole(body).await?))
     };
     match timeout(DEADLINE, asking).await {
-        Ok(answer) => answer.map_err(|error| Failed::NoAnswer(unanswered(error))),
-        Err(_) => Err(Failed::NoAnswer(format!("the server did not answer within {DEADLINE:?}"))),
+        Ok(answer) => answer.map_err(|error| AskFailure::NoAnswer(unanswered(error))),
+        Err(_) => {
+            Err(AskFailure::NoAnswer(format!("the server did not answer within {DEADLINE:?}")))
+        }
     }
 }
 
@@ -193,21 +195,23 @@ async fn whole(mut body: AnswerBody) -> Result<Vec<u8>, BackendError> {
     Ok(read)
 }
 
-fn read<T: DeserializeOwned>(asked: Result<(StatusCode, Vec<u8>), Failed>) -> Result<T, Failed> {
+fn read<T: DeserializeOwned>(
+    asked: Result<(StatusCode, Vec<u8>), AskFailure>,
+) -> Result<T, AskFailure> {
     let (status, body) = asked?;
     if !status.is_success() {
         let told = serde_json::from_slice::<ErrorEnvelope>(&body).ok();
-        return Err(Failed::Refused(status, told.map(|envelope| envelope.error)));
+        return Err(AskFailure::Refused(status, told.map(|envelope| envelope.error)));
     }
     match serde_json::from_slice::<Data<T>>(&body) {
         Ok(Data { data }) => Ok(data),
         Err(error) => {
-            Err(Failed::NoAnswer(format!("what the server answered is no answer: {error}")))
+            Err(AskFailure::NoAnswer(format!("what the server answered is no answer: {error}")))
         }
     }
 }
 
-impl Failed {
+impl AskFailure {
     fn words(&self) -> String {
         match self {
             Self::NoAnswer(words) => words.clone(),
@@ -220,7 +224,7 @@ impl Failed {
         }
     }
 
-    /// What it means for who wants to join.
+    /// What it means for a participant that wants to join.
     fn outcome(self) -> Outcome {
         let code = match &self {
             Self::Refused(_, Some(error)) => Some(error.code),
@@ -267,7 +271,7 @@ mod tests {
     }
 
     #[test]
-    fn what_will_not_change_by_itself_is_given_up() {
+    fn permanent_errors_give_the_room_up() {
         let over = |status, code: &str| match refused(status, &envelope(code)) {
             Outcome::Over(why) => why,
             other => panic!("{other:?}"),
@@ -280,7 +284,7 @@ mod tests {
     }
 
     #[test]
-    fn what_may_change_is_tried_again() {
+    fn temporary_errors_are_tried_again() {
         assert!(matches!(refused(429, &envelope("TOO_MANY")), Outcome::Refused(_)));
         assert!(matches!(refused(502, "<html>"), Outcome::Lost { .. }));
         assert!(matches!(refused(200, "{}"), Outcome::Lost { .. }), "no envelope");

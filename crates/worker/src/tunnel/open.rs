@@ -6,13 +6,13 @@ use wire::DialedLink;
 
 use crate::{
     config::ServerTarget,
-    link::{LinkLoop, with_cause},
-    reconnect::Outcome,
-    room::{GiveUpReason, InRoom},
+    context::{LinkContext, with_cause},
+    outcome::Outcome,
+    room::{gave_up::GiveUpReason, member::RoomMember},
 };
 
 /// A tunnel that stands, and the model that is lent through it.
-pub(super) struct Open {
+pub(crate) struct OpenTunnel {
     pub(super) dialed: DialedLink,
     pub(super) model: String,
     /// Whether the server is a Warren.
@@ -20,7 +20,7 @@ pub(super) struct Open {
 }
 
 /// Joins, and opens the tunnel that the server has told of.
-pub(super) async fn open(link: &LinkLoop, room: &InRoom) -> Result<Open, Outcome> {
+pub(crate) async fn open(link: &LinkContext, room: &RoomMember) -> Result<OpenTunnel, Outcome> {
     let offer = link.lent.offers().borrow().clone();
     let Some(model) = offer.models.first().cloned() else {
         return Err(lost("the backend offers no model yet".to_owned()));
@@ -32,8 +32,9 @@ pub(super) async fn open(link: &LinkLoop, room: &InRoom) -> Result<Open, Outcome
     let dialed = link.dialer.dial(&target).await;
     // A token that came too late, or was used up, is as good as none: the next try has a new one.
     let dialed = dialed.map_err(|error| lost(target.without_secret(with_cause(&error))))?;
-    link.teller.tell(&room.event(link, room.code().to_owned(), None, true));
-    Ok(Open { dialed, model, is_warren })
+    let (server, name) = (link.server.to_string(), link.name.clone());
+    link.events.send(&room.joined_event(server, name, room.code().to_owned(), None, true));
+    Ok(OpenTunnel { dialed, model, is_warren })
 }
 
 /// Where the server wants the tunnel. One that is reached by TLS may not know it, behind a proxy: its
@@ -74,14 +75,14 @@ mod tests {
     }
 
     #[test]
-    fn a_tunnel_is_where_the_server_says_and_no_less_safe() {
+    fn a_tunnel_is_where_the_server_says_and_keeps_tls() {
         assert_eq!(place("http://h:1", "ws://h:1/t").unwrap(), "ws://h:1/t?token=t");
         assert_eq!(place("https://h", "ws://h/t").unwrap(), "wss://h/t?token=t");
         assert_eq!(place("https://h", "ws://other/t").unwrap(), "ws://other/t?token=t");
     }
 
     #[test]
-    fn what_is_no_place_of_a_tunnel_is_refused() {
+    fn a_tunnel_url_of_another_kind_is_refused() {
         for url in ["", "/v1/rooms/X/tunnel", "ftp://h/t", "file:///t"] {
             assert!(matches!(place("http://h", url), Err(Outcome::Over(_))), "{url}");
         }

@@ -25,7 +25,7 @@ async fn it_finishes_what_it_has_and_takes_nothing_new() {
 }
 
 #[tokio::test]
-async fn what_takes_too_long_is_cut_off() {
+async fn a_slow_drain_is_cut_off() {
     let bench = Bench::new(true).await;
     bench.server.request(1, false, "{}");
     let (mut connection, _) = bench.raw.request().await;

@@ -171,7 +171,7 @@ async fn a_task_is_stopped_before_the_backend_has_begun_to_answer() {
 }
 
 #[tokio::test]
-async fn what_cannot_be_processed_is_ignored() {
+async fn an_invalid_task_is_ignored() {
     let mut bench = Bench::new().await;
     bench.node.say(&json!({"state": 1, "id": 3, "messages": ["not pending"]})).await;
     bench.node.task(1, "hi").await;
@@ -331,7 +331,7 @@ async fn a_server_that_has_given_a_task_up_gets_its_next_one_done() {
 }
 
 #[tokio::test]
-async fn who_ends_without_a_connection_gives_its_task_up() {
+async fn an_ending_node_without_a_connection_gives_its_task_up() {
     let mut bench = Bench::new().await;
     let mut connection = bench.half_way(1).await;
     bench.node.vanish().await;
@@ -378,7 +378,7 @@ async fn a_node_whose_place_is_taken_does_not_fight_for_it() {
 }
 
 #[tokio::test]
-async fn who_ends_finishes_its_task_and_takes_no_other() {
+async fn an_ending_node_finishes_its_task_and_takes_no_other() {
     let mut bench = Bench::with(2).await;
     let mut idle = bench.server.node().await;
     bench.node.task(1, "last").await;
@@ -394,7 +394,7 @@ async fn who_ends_finishes_its_task_and_takes_no_other() {
 }
 
 #[tokio::test]
-async fn what_takes_too_long_at_the_end_is_cut_off_and_counted() {
+async fn jobs_beyond_the_drain_are_cut_off_and_counted() {
     let (server, raw) = (NodeServer::start(TOKEN).await, RawServer::start().await);
     let backend = BackendConfig { models: models(&["m"]), max_concurrent: 1, ..known(&raw) };
     let config = WorkerConfig {

@@ -147,7 +147,7 @@ async fn an_id_that_is_taken_ends_it_with_the_servers_words() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn who_is_removed_or_superseded_does_not_come_back() {
+async fn a_removed_or_superseded_participant_does_not_come_back() {
     let cases = [
         (1008, "the participant was removed", GiveUpReason::Removed),
         (1000, "superseded by a newer tunnel", GiveUpReason::Superseded),
@@ -185,7 +185,7 @@ async fn a_server_that_knows_no_rooms_is_not_lent_to() {
 }
 
 #[test]
-fn what_makes_no_participant_is_said_at_once() {
+fn an_invalid_participant_is_reported_at_once() {
     let refused = |config: WorkerConfig| Worker::new(config, NetDialer).unwrap_err();
     let several = WorkerConfig { backends: vec![demo(), demo()], ..in_room(ann()) };
     assert_eq!(refused(several), NotAWorker::SeveralInRoom);

@@ -245,7 +245,7 @@ async fn a_server_that_cancels_stops_the_backend_and_tells_of_failures_itself() 
 }
 
 #[tokio::test]
-async fn what_is_not_lent_is_declined_and_bad_frames_cost_no_tunnel() {
+async fn a_foreign_path_is_declined_and_bad_frames_cost_no_tunnel() {
     let mut bench = Bench::new().await;
     for text in ["", "no json", "[]", r#"{"type":"novelty"}"#] {
         bench.tunnel.text(text).await;
@@ -302,7 +302,7 @@ async fn a_hub_that_closes_gets_its_participant_back() {
 }
 
 #[tokio::test]
-async fn who_is_superseded_ends_and_stays_in_the_room() {
+async fn a_superseded_link_ends_and_the_participant_stays() {
     let bench = Bench::new().await;
     bench.tunnel.close(1000, "superseded by a newer tunnel").await;
     assert_eq!(bench.gave_up().await, (GiveUpReason::Superseded, 0));
@@ -320,7 +320,7 @@ async fn a_heartbeat_or_two_may_fail_and_three_lead_to_a_new_tunnel() {
 }
 
 #[tokio::test]
-async fn who_leaves_finishes_what_it_has_and_is_deleted() {
+async fn a_leaving_participant_finishes_its_jobs_and_is_deleted() {
     let mut bench = Bench::new().await;
     bench.ask("R1", false).await;
     let (mut connection, _) = bench.raw.request().await;
@@ -337,7 +337,7 @@ async fn who_leaves_finishes_what_it_has_and_is_deleted() {
 }
 
 #[tokio::test]
-async fn who_stays_is_not_deleted() {
+async fn a_staying_participant_is_not_deleted() {
     let bench = Bench::as_who(JoinRoom { stay: true, ..ann() }).await;
     bench.worker.shutdown.cancel();
     bench.worker.ended().await;

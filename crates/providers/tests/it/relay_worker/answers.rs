@@ -1,0 +1,129 @@
+//! Answers, in both forms.
+
+use bytes::Bytes;
+use dispatch::Ending;
+use protocol::relay::binary::{
+    FailureCode, JobFailure, ResponseEnd, ResponseHead, ServerFrame, WorkerFrame,
+};
+use scheduler::Event;
+use serde_json::json;
+use wire::Frame;
+
+use super::kit::{Kit, Worker, read};
+
+#[tokio::test(start_paused = true)]
+async fn a_stream_of_a_stock_worker_begins_with_its_first_event() {
+    let mut kit = Kit::new();
+    let mut worker = kit.worker(false).await;
+    let mut answer = kit.submit(true);
+    let id = worker.request().await;
+    worker.chunk(&id, "da");
+    worker.chunk(&id, "ta: 1\n\n");
+    worker.chunk(&id, "data: [DONE]\n\n");
+    worker.complete(&id, 200, "");
+    let _driver = worker.drive();
+    let head = answer.head().await.unwrap();
+    assert_eq!(head.headers["content-type"], "text/event-stream");
+    let mut chunks = Vec::new();
+    while let Event::Chunk(chunk) = answer.next().await {
+        chunks.push(chunk);
+    }
+    assert_eq!(chunks, ["data: 1\n\n", "data: [DONE]\n\n"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_error_that_a_stock_worker_sends_as_a_chunk_keeps_its_status() {
+    let mut kit = Kit::new();
+    let mut worker = kit.worker(false).await;
+    let mut answer = kit.submit(true);
+    let id = worker.request().await;
+    worker.chunk(&id, "{\"error\":");
+    worker.chunk(&id, "{}}");
+    worker.say(&json!({"type": "response_complete", "request_id": id, "status_code": 429,
+        "headers": {"retry-after": "7"}, "body": ""}));
+    let _driver = worker.drive();
+    let head = answer.head().await.unwrap();
+    assert_eq!((head.status.as_u16(), &head.headers["retry-after"]), (429, &"7".parse().unwrap()));
+    assert_eq!(head.headers["content-length"], "12");
+    assert!(matches!(answer.next().await, Event::Chunk(body) if body == "{\"error\":{}}"));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_whole_answer_has_the_length_it_has() {
+    let mut kit = Kit::new();
+    let mut worker = kit.worker(false).await;
+    let mut answer = kit.submit(false);
+    let id = worker.request().await;
+    worker.say(&json!({"type": "response_complete", "request_id": id, "status_code": 200,
+        "headers": {"content-length": "9999", "transfer-encoding": "chunked"}, "body": "{}"}));
+    let _driver = worker.drive();
+    let head = answer.head().await.unwrap();
+    assert_eq!(head.headers["content-length"], "2");
+    assert!(!head.headers.contains_key("transfer-encoding"));
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_error_of_the_worker_ends_only_its_job() {
+    let mut kit = Kit::new();
+    let mut worker = kit.worker(false).await;
+    let (mut failed, mut served) = (kit.submit(false), kit.submit(false));
+    let (first, second) = (worker.request().await, worker.request().await);
+    worker.say(&json!({"type": "error", "code": "odd", "message": "about nothing"}));
+    worker.say(&json!({"type": "error", "request_id": first, "code": "oom", "message": "no room"}));
+    worker.complete(&second, 200, "{}");
+    let _driver = worker.drive();
+    let failure = read(&mut failed).await.2.unwrap();
+    assert_eq!(failure.ending, Ending::ProviderFailed);
+    assert_eq!(failure.detail.as_deref(), Some("oom: no room"));
+    assert_eq!(read(&mut served).await.0, 200);
+}
+
+async fn number(worker: &mut Worker) -> u32 {
+    let Some(Frame::Binary(bytes)) = worker.frame().await else { panic!("no frame") };
+    let ServerFrame::Request { job, head, body } = ServerFrame::decode(bytes).unwrap() else {
+        panic!("no request")
+    };
+    assert_eq!((&*head.endpoint_path, &*body), ("/v1/chat/completions", &b"{\"model\":\"m\"}"[..]));
+    job
+}
+
+fn send(worker: &Worker, frame: &WorkerFrame) {
+    worker.send(frame.encode());
+}
+
+#[tokio::test(start_paused = true)]
+async fn binary_answers_pass_whatever_their_bytes_and_give_credit_back() {
+    let mut kit = Kit::new();
+    let mut worker = kit.worker(true).await;
+    let mut answer = kit.submit(true);
+    let job = number(&mut worker).await;
+    let headers = vec![("x-back".to_owned(), "1".to_owned())];
+    send(&worker, &WorkerFrame::Head { job, head: ResponseHead { status_code: 200, headers } });
+    let bytes = Bytes::from(vec![0xff; 70_000]);
+    send(&worker, &WorkerFrame::Chunk { job, bytes: bytes.clone() });
+    let credit = tokio::spawn(async move {
+        let Some(Frame::Binary(frame)) = worker.frame().await else { panic!("no credit") };
+        send(&worker, &WorkerFrame::End { job, end: ResponseEnd::default() });
+        let _driver = worker.drive();
+        ServerFrame::decode(frame).unwrap()
+    });
+    assert_eq!(answer.head().await.unwrap().headers["x-back"], "1");
+    assert!(matches!(answer.next().await, Event::Chunk(chunk) if chunk == bytes));
+    assert_eq!(credit.await.unwrap(), ServerFrame::Credit { job, bytes: 70_000 });
+    assert!(matches!(answer.next().await, Event::End));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_binary_failure_says_why() {
+    let mut kit = Kit::new();
+    let mut worker = kit.worker(true).await;
+    let mut answer = kit.submit(true);
+    let job = number(&mut worker).await;
+    let failure =
+        JobFailure { code: FailureCode::BackendUnreachable, message: "connection refused".into() };
+    send(&worker, &WorkerFrame::Fail { job, failure });
+    let _driver = worker.drive();
+    let failure = read(&mut answer).await.2.unwrap();
+    assert_eq!(failure.ending, Ending::ProviderFailed);
+    assert_eq!(failure.detail.as_deref(), Some("connection refused"));
+}

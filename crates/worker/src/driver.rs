@@ -1,0 +1,161 @@
+//! One driver for every link that stands, whatever it speaks.
+//!
+//! It reads frames, keeps time, and drains the link when the worker ends. What frames mean is up to a
+//! [`Codec`]: each protocol has its own. The codec is a type parameter, so nothing is dispatched at run
+//! time.
+
+use tokio::time::{Instant, Interval, sleep_until};
+use wire::{Frame, Link, LinkError};
+
+use crate::{
+    context::LinkContext,
+    outcome::{LinkEnd, Outcome},
+};
+
+/// How many frames are taken in one go before anything else is looked at.
+const AT_ONCE: usize = 32;
+
+/// A protocol on one link that stands. Methods that return an [`Outcome`] end the link with it.
+pub(crate) trait Codec {
+    /// Something else than a frame that the protocol waits for, such as the end of a job.
+    type Event;
+
+    /// Waits for the next event. Cancel safe.
+    fn event(&mut self) -> impl Future<Output = Self::Event> + Send;
+
+    fn on_event(&mut self, event: Self::Event) -> Option<Outcome>;
+
+    fn on_frame(&mut self, frame: Frame) -> Option<Outcome>;
+
+    /// When [`Codec::on_beat`] is called.
+    fn beats(&self) -> Interval;
+
+    /// The server's last frame came at `heard`.
+    fn on_beat(&mut self, heard: Instant) -> Option<Outcome>;
+
+    /// By when the server has to do what the link waits for.
+    fn deadline(&self) -> Option<Instant> {
+        None
+    }
+
+    /// The link has no job. It may have a reason not to go on.
+    fn on_idle(&mut self) -> Option<Outcome> {
+        None
+    }
+
+    /// How many jobs are not over.
+    fn jobs(&self) -> usize;
+
+    /// The worker ends: nothing new is taken.
+    fn drain(&mut self);
+
+    /// The server closed the link, with this code and reason.
+    fn closed(&self, reason: Option<(u16, String)>) -> Outcome;
+
+    /// The link broke, or the server did not keep a deadline.
+    fn lost(&self, reason: String) -> Outcome;
+
+    /// [`Codec::deadline`] has passed.
+    fn too_late(&self) -> Outcome {
+        self.lost("the server is late".to_owned())
+    }
+
+    /// Gives up the jobs that are left, and closes the link where it still stands.
+    fn end(self, link: Link, cause: Cause) -> impl Future<Output = ()> + Send;
+}
+
+/// Why a link ends.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Cause {
+    /// The worker ends, and the link is drained or late.
+    Shutdown,
+    /// The server closed it, or it broke.
+    Gone,
+    /// The codec gave it up.
+    GivenUp,
+}
+
+/// What wakes the driver.
+enum Wake<E> {
+    Frame(Result<Option<Frame>, LinkError>),
+    Event(E),
+    Beat,
+    Deadline,
+    Shutdown,
+}
+
+/// Serves a link until it ends.
+pub(crate) async fn drive<C: Codec>(
+    context: &LinkContext,
+    mut link: Link,
+    mut codec: C,
+) -> LinkEnd {
+    let mut beats = codec.beats();
+    // When jobs that still run are cut off, once the worker ends.
+    let mut leave_by = None;
+    let (cause, outcome) = loop {
+        if codec.jobs() == 0 {
+            if leave_by.is_some() {
+                break (Cause::Shutdown, None);
+            }
+            if let Some(outcome) = codec.on_idle() {
+                break (Cause::GivenUp, Some(outcome));
+            }
+        }
+        let deadline = leave_by.or_else(|| codec.deadline());
+        let wake = tokio::select! {
+            // A flood of frames must delay neither a shutdown nor a deadline.
+            biased;
+            () = context.shutdown.cancelled(), if leave_by.is_none() => Wake::Shutdown,
+            event = codec.event() => Wake::Event(event),
+            _ = beats.tick() => Wake::Beat,
+            () = until(deadline), if deadline.is_some() => Wake::Deadline,
+            frame = link.next() => Wake::Frame(frame),
+        };
+        let outcome = match wake {
+            Wake::Frame(Ok(Some(frame))) => on_frames(&mut link, &mut codec, frame),
+            Wake::Frame(Ok(None)) => {
+                break (Cause::Gone, Some(codec.closed(link.close_reason())));
+            }
+            Wake::Frame(Err(error)) => break (Cause::Gone, Some(codec.lost(error.to_string()))),
+            Wake::Event(event) => codec.on_event(event),
+            Wake::Beat => codec.on_beat(link.heard()),
+            Wake::Deadline if leave_by.is_some() => break (Cause::Shutdown, None),
+            Wake::Deadline => Some(codec.too_late()),
+            Wake::Shutdown => {
+                codec.drain();
+                leave_by = Some(Instant::now() + context.drain_timeout);
+                None
+            }
+        };
+        if outcome.is_some() {
+            break (Cause::GivenUp, outcome);
+        }
+    };
+    let cut_off = codec.jobs();
+    codec.end(link, cause).await;
+    match outcome.filter(|_| leave_by.is_none()) {
+        Some(outcome) => LinkEnd::Again(outcome),
+        None => LinkEnd::Left(cut_off),
+    }
+}
+
+/// Takes in a frame, and those that came with it: waiting again costs more than most frames.
+fn on_frames<C: Codec>(link: &mut Link, codec: &mut C, first: Frame) -> Option<Outcome> {
+    let mut outcome = codec.on_frame(first);
+    for _ in 0..AT_ONCE {
+        if outcome.is_some() {
+            break;
+        }
+        let Some(frame) = link.ready() else { break };
+        outcome = codec.on_frame(frame);
+    }
+    outcome
+}
+
+async fn until(deadline: Option<Instant>) {
+    match deadline {
+        Some(at) => sleep_until(at).await,
+        None => std::future::pending().await,
+    }
+}

@@ -1,0 +1,376 @@
+//! The relay protocol on one link.
+
+use std::{collections::HashMap, sync::Arc, time::Duration};
+
+use protocol::relay::{
+    INITIAL_CREDIT, JobFailure, ModelsUpdate, Pong, Register, RegisterAck, STOCK_THROTTLED,
+    STOCK_VERSION, SUBPROTOCOL, ServerFrame, ServerMessage, WorkerFrame, WorkerMessage,
+};
+use tokio::{
+    sync::watch,
+    time::{Instant, Interval, MissedTickBehavior, interval_at},
+};
+use wire::{DialedLink, Frame, Link, Outbox};
+
+use super::requests::{Action, Form, Requests};
+use crate::{
+    context::LinkContext,
+    credit::Credit,
+    driver::{Cause, Codec},
+    event::Event,
+    lent::{LentBackend, Offer},
+    order::Order,
+    outcome::Outcome,
+    reply::{BinaryReply, Reply},
+    room::gave_up::GiveUpReason,
+    tasks::{JobTasks, TaskEnd},
+};
+
+/// How long a server may take to accept a registration.
+const REGISTER_DEADLINE: Duration = Duration::from_secs(10);
+
+/// How often the load is reported unasked, which makes a stock server hand out queued work.
+const BEAT: Duration = Duration::from_secs(10);
+
+/// A server that is silent for this long is gone.
+const SILENCE: Duration = Duration::from_secs(90);
+
+/// How long a server may take to drain, if it does not say; and what it gets beyond that to close.
+const SERVER_DRAIN: Duration = Duration::from_secs(30);
+const SERVER_CLOSE: Duration = Duration::from_secs(10);
+
+/// What the link waits for beside frames.
+pub(crate) enum LinkEvent {
+    JobEnded(TaskEnd),
+    Offer,
+}
+
+/// What the server must do by a deadline.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Due {
+    Registration,
+    Drain,
+}
+
+/// What the link keeps of a running job.
+struct RunningJob {
+    request_id: String,
+    path: String,
+    credit: Arc<Credit>,
+}
+
+/// A link of the relay protocol, with its jobs.
+pub(crate) struct RelayCodec<'a> {
+    context: &'a LinkContext,
+    lent: &'a Arc<LentBackend>,
+    outbox: Outbox,
+    form: Form,
+    requests: Requests,
+    tasks: JobTasks,
+    running: HashMap<u32, RunningJob>,
+    offers: watch::Receiver<Offer>,
+    /// The offer when it was last looked at.
+    seen: Offer,
+    /// The offer as the server knows it.
+    announced: Offer,
+    /// Whether the server waits for a fresh list.
+    refresh: bool,
+    registered: Option<Instant>,
+    deadline: Option<(Instant, Due)>,
+}
+
+impl<'a> RelayCodec<'a> {
+    /// Registers at the server.
+    pub(crate) fn new(context: &'a LinkContext, dialed: DialedLink) -> (Link, Self) {
+        let DialedLink { link, outbox, subprotocol, .. } = dialed;
+        let binary = subprotocol.as_deref() == Some(SUBPROTOCOL);
+        let form = if binary { Form::Binary } else { Form::Json };
+        let lent = &context.lent;
+        let mut codec = Self {
+            context,
+            lent,
+            outbox,
+            form,
+            requests: Requests::new(form, lent.max_concurrent()),
+            tasks: JobTasks::default(),
+            running: HashMap::new(),
+            offers: lent.offers(),
+            seen: Offer::default(),
+            announced: Offer::default(),
+            refresh: false,
+            registered: None,
+            deadline: Some((Instant::now() + REGISTER_DEADLINE, Due::Registration)),
+        };
+        codec.register();
+        (link, codec)
+    }
+
+    fn register(&mut self) {
+        self.look_at_offer();
+        self.announced = self.seen.clone();
+        self.send_message(WorkerMessage::Register(Register {
+            worker_name: self.context.name.clone(),
+            models: self.announced.models.to_vec(),
+            max_concurrent: self.lent.max_concurrent(),
+            protocol_version: Some(STOCK_VERSION.to_owned()),
+            current_load: self.lent.load(),
+            endpoints: self.announced.endpoints,
+            participant: self.context.room.as_ref().map(|room| Box::new(room.participant())),
+        }));
+    }
+
+    fn start(&mut self, order: Order) {
+        let credit = Arc::new(Credit::new(INITIAL_CREDIT));
+        let Order { number, ref request_id, ref path, streaming, .. } = order;
+        let reply = match self.form {
+            Form::Json => Reply::json(self.outbox.clone(), request_id.clone(), path, streaming),
+            Form::Binary => {
+                Reply::Binary(BinaryReply::new(self.outbox.clone(), number, Arc::clone(&credit)))
+            }
+        };
+        let (request_id, path) = (request_id.clone(), path.clone());
+        // Kept here as well: a task that panics can tell the server nothing.
+        self.running.insert(number, RunningJob { request_id, path, credit });
+        self.tasks.start(order, self.lent.count(), reply);
+    }
+
+    fn decline(&self, job: u32, request_id: String, path: &str, why: JobFailure) {
+        match self.form {
+            Form::Json => Reply::json(self.outbox.clone(), request_id, path, false).fail(why),
+            Form::Binary => self.send(WorkerFrame::Fail { job, failure: why }.encode()),
+        }
+    }
+
+    fn pong(&self, timestamp_unix_ms: Option<u64>) {
+        self.send_message(WorkerMessage::Pong(Pong {
+            current_load: self.lent.load(),
+            timestamp_unix_ms,
+        }));
+    }
+
+    /// The server has accepted the registration.
+    fn on_registered(&mut self, ack: RegisterAck) -> Option<Outcome> {
+        if self.context.room.is_some() && ack.room.is_none() {
+            // It would send this worker the requests of the whole server.
+            return Some(Outcome::Over(GiveUpReason::NoRooms));
+        }
+        self.registered = Some(Instant::now());
+        if matches!(self.deadline, Some((_, Due::Registration))) {
+            self.deadline = None;
+        }
+        // A stock server hands out what is queued on an update, not on a registration.
+        if !self.requests.is_draining() {
+            self.report_models();
+        }
+        self.context.events.send(&Event::Connected {
+            server: self.context.server.to_string(),
+            name: self.context.name.clone(),
+            worker_id: ack.worker_id.clone(),
+            binary: self.form == Form::Binary,
+            warnings: ack.warnings.clone(),
+        });
+        self.joined(ack);
+        None
+    }
+
+    fn joined(&self, ack: RegisterAck) {
+        let Some((room, code)) = self.context.room.as_ref().zip(ack.room) else { return };
+        room.joined(ack.session_token.map(Into::into));
+        let (server, name) = (self.context.server.to_string(), self.context.name.clone());
+        let event = room.joined_event(server, name, code, ack.participant_id, false);
+        self.context.events.send(&event);
+    }
+
+    fn on_drain(&mut self, reason: Option<String>, timeout: Option<Duration>) {
+        let wait = timeout.unwrap_or(SERVER_DRAIN).saturating_add(SERVER_CLOSE);
+        // A wait that no clock can hold is as good as none.
+        self.deadline = Instant::now().checked_add(wait).map(|at| (at, Due::Drain));
+        self.context.events.send(&Event::Draining {
+            server: self.context.server.to_string(),
+            name: self.context.name.clone(),
+            reason: reason.unwrap_or_default(),
+        });
+    }
+
+    fn on_ended(&mut self, TaskEnd { number, panicked }: TaskEnd) {
+        let Some(RunningJob { request_id, path, .. }) = self.running.remove(&number) else {
+            return;
+        };
+        self.requests.ended(number);
+        if panicked {
+            let code = "worker_broke".to_owned().into();
+            let message = "the worker failed at this request".to_owned();
+            self.decline(number, request_id, &path, JobFailure { code, message });
+        }
+    }
+
+    fn on_offer(&mut self) {
+        let Offer { polls, eased, .. } = self.seen;
+        self.look_at_offer();
+        if self.registered.is_none() || self.requests.is_draining() {
+            return;
+        }
+        let asked_for = self.refresh && self.seen.polls != polls;
+        if !self.seen.is_as_announced(&self.announced) || asked_for {
+            self.report_models();
+        } else if self.seen.eased != eased {
+            self.pong(None);
+        }
+    }
+
+    fn look_at_offer(&mut self) {
+        self.seen = self.offers.borrow_and_update().clone();
+    }
+
+    fn report_models(&mut self) {
+        self.refresh = false;
+        self.look_at_offer();
+        self.announced = self.seen.clone();
+        let Offer { ref models, endpoints, .. } = self.announced;
+        let (models, current_load) = (models.to_vec(), self.lent.load());
+        self.send_message(WorkerMessage::ModelsUpdate(ModelsUpdate {
+            models,
+            current_load,
+            endpoints,
+        }));
+    }
+
+    #[expect(clippy::needless_pass_by_value, reason = "the message goes nowhere else")]
+    fn send_message(&self, message: WorkerMessage) {
+        self.send(message.encode());
+    }
+
+    fn send(&self, frame: impl Into<Frame>) {
+        // A link that is closed says so when it is read next.
+        let _ = self.outbox.push(frame);
+    }
+}
+
+impl Codec for RelayCodec<'_> {
+    type Event = LinkEvent;
+
+    async fn event(&mut self) -> LinkEvent {
+        tokio::select! {
+            biased;
+            end = self.tasks.ended() => LinkEvent::JobEnded(end),
+            Ok(()) = self.offers.changed() => LinkEvent::Offer,
+        }
+    }
+
+    fn on_event(&mut self, event: LinkEvent) -> Option<Outcome> {
+        match event {
+            LinkEvent::Offer => self.on_offer(),
+            LinkEvent::JobEnded(end) => {
+                self.on_ended(end);
+                // Those that ended with it cost no wake-up of their own.
+                while let Some(end) = self.tasks.try_ended() {
+                    self.on_ended(end);
+                }
+            }
+        }
+        None
+    }
+
+    fn on_frame(&mut self, frame: Frame) -> Option<Outcome> {
+        let action = match frame {
+            Frame::Text(text) => self.requests.on_message(ServerMessage::decode(&text)),
+            Frame::Binary(bytes) => self.requests.on_frame(ServerFrame::decode(bytes)),
+        };
+        match action? {
+            Action::Start(order) => self.start(order),
+            Action::Stop { number, why } => self.tasks.stop(number, why),
+            Action::Decline { number, request_id, path, why } => {
+                self.decline(number, request_id, &path, why);
+            }
+            Action::Credit { number, bytes } => {
+                if let Some(job) = self.running.get(&number) {
+                    job.credit.grant(bytes);
+                }
+            }
+            Action::Pong { timestamp } => self.pong(timestamp),
+            Action::Registered(ack) => return self.on_registered(ack),
+            Action::Refresh => {
+                self.refresh = true;
+                self.lent.ask_to_refresh();
+            }
+            Action::Drain { reason, timeout } => self.on_drain(reason, timeout),
+        }
+        None
+    }
+
+    fn beats(&self) -> Interval {
+        let mut beats = interval_at(Instant::now() + BEAT, BEAT);
+        beats.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        beats
+    }
+
+    fn on_beat(&mut self, heard: Instant) -> Option<Outcome> {
+        let silent = heard.elapsed();
+        if silent >= SILENCE {
+            return Some(self.lost(format!("the server was silent for {} s", silent.as_secs())));
+        }
+        if self.form == Form::Json && self.registered.is_some() {
+            self.pong(None);
+        }
+        None
+    }
+
+    fn deadline(&self) -> Option<Instant> {
+        self.deadline.map(|(at, _)| at)
+    }
+
+    fn jobs(&self) -> usize {
+        self.requests.jobs()
+    }
+
+    /// Takes nothing new, and has the server send nothing new: an empty list of models is the protocol's
+    /// only way to say so.
+    fn drain(&mut self) {
+        self.requests.drain();
+        if self.registered.is_some() {
+            let current_load = self.lent.load();
+            let nothing = ModelsUpdate { current_load, ..ModelsUpdate::default() };
+            self.send_message(WorkerMessage::ModelsUpdate(nothing));
+        }
+    }
+
+    fn closed(&self, reason: Option<(u16, String)>) -> Outcome {
+        match reason {
+            Some((code, reason)) if self.context.room.is_some() => {
+                match GiveUpReason::by_close(code, &reason) {
+                    Some(why) => Outcome::Over(why),
+                    None => self.lost(format!("the server closed: {code} {reason}")),
+                }
+            }
+            Some((1008, reason)) if reason == STOCK_THROTTLED => Outcome::Throttled(reason),
+            Some((1008, reason)) => Outcome::Refused(reason),
+            Some((code, reason)) => self.lost(format!("the server closed: {code} {reason}")),
+            None => self.lost("the server went away".to_owned()),
+        }
+    }
+
+    fn lost(&self, reason: String) -> Outcome {
+        if self.requests.is_draining() {
+            return Outcome::Drained(reason);
+        }
+        Outcome::Lost { reason, stood: self.registered.map(|at| at.elapsed()) }
+    }
+
+    fn too_late(&self) -> Outcome {
+        match self.deadline {
+            Some((_, Due::Registration)) => {
+                self.lost("the server did not answer the registration".to_owned())
+            }
+            _ => Outcome::Drained("the server drained and did not close".to_owned()),
+        }
+    }
+
+    async fn end(mut self, link: Link, cause: Cause) {
+        self.tasks.shut_down().await;
+        if cause == Cause::Shutdown {
+            link.close(1000, "worker shutting down").await;
+        } else if !self.outbox.is_closed() {
+            link.close(1000, "worker reconnects").await;
+        }
+    }
+}

@@ -1,0 +1,9 @@
+//! Lends a backend over the relay protocol: many jobs at once on one link.
+//!
+//! - `codec`: the protocol on one link
+//! - `requests`: what a server's messages mean (pure)
+
+mod codec;
+mod requests;
+
+pub(crate) use codec::RelayCodec;
