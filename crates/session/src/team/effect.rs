@@ -36,7 +36,7 @@ pub enum Effect {
     },
     /// No worker of this team has anything left to do.
     Completed(Uuid),
-    /// Whoever waited has its answer, and waits no more.
+    /// The answer to a wait, which ends it.
     WaitAnswered {
         /// This one.
         caller: Caller,

@@ -1,4 +1,4 @@
-//! Why something is refused; the texts are meant for whoever asked.
+//! Why something is refused; the texts are meant for the asker.
 
 use uuid::Uuid;
 
@@ -59,9 +59,9 @@ pub enum TeamError {
     TooLong {
         /// Which text.
         what: &'static str,
-        /// So many bytes it has.
+        /// Its length, in bytes.
         len: usize,
-        /// So many it may have.
+        /// The most it may have.
         max: usize,
     },
     /// There are too many teams.

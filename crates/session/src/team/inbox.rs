@@ -21,7 +21,7 @@ pub struct Page {
     pub more: bool,
 }
 
-/// A message that is to be.
+/// A message before it is stored.
 struct Draft {
     from: Uuid,
     to: Vec<Uuid>,

@@ -67,7 +67,7 @@ pub struct Teams {
     held: usize,
 }
 
-/// A team that is to be.
+/// The request for a new team.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NewTeam {
     /// Its id.

@@ -37,7 +37,7 @@ pub struct Report {
     pub result: String,
 }
 
-/// A result that is to be.
+/// A result before it is stored.
 struct Found {
     turn: Option<u64>,
     answers: u64,

@@ -24,7 +24,7 @@ pub struct WaitFor {
     /// For a result of each of these workers; without them, of all that have been given something
     /// to do. A worker that has done what it was given counts at once, with its newest result.
     pub workers: Option<Vec<Uuid>>,
-    /// For so long, 24 hours at most.
+    /// The longest wait, 24 hours at most.
     pub timeout: Duration,
     /// The wait that is resumed, of which everything but the time-out stays as it was.
     pub resume: Option<Uuid>,

@@ -19,7 +19,7 @@ const BEFORE: u64 = 256 * 1024;
 const READ: u64 = 256 * 1024;
 /// A conversation that is longer is not gone on with, in bytes.
 const LONGEST: u64 = 256 * 1024 * 1024;
-/// So many files of a folder are looked at.
+/// The most files of a folder that are examined.
 const MOST_FILES: usize = 10_000;
 /// How much older than its process a transcript may seem: clocks of file systems are coarse.
 const COARSE: Duration = Duration::from_secs(2);

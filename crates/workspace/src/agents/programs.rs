@@ -26,7 +26,7 @@ const BELOW_HOME: [&str; 7] = [
 ];
 /// Where the versions of Node.js are that its version manager installs, each with a `bin`.
 const NODE_VERSIONS: &str = ".nvm/versions/node";
-/// So many of these are looked at.
+/// The most of these that are examined.
 const MOST_VERSIONS: usize = 64;
 
 /// Where programs are looked for.

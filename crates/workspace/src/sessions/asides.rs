@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 
 use protocol::workspace::{PermissionId, ServerMessage};
 
-/// So many are kept, and so many bytes of them; the oldest are dropped first.
+/// The most asides that are kept, and the most bytes of them; the oldest are dropped first.
 const MOST: usize = 4096;
 const MOST_BYTES: usize = 2 * 1024 * 1024;
 

@@ -53,7 +53,7 @@ pub(crate) struct Followed {
     pub(crate) conversation: String,
     /// Which file that was: its device, and its number there.
     pub(crate) file: (u64, u64),
-    /// So many bytes of it are read: whole lines.
+    /// The bytes of it that are read: whole lines.
     pub(crate) at: u64,
     /// The number of the newest output when they were.
     pub(crate) seq: u64,

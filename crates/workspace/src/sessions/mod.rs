@@ -73,7 +73,7 @@ use crate::{
     settings::Settings,
 };
 
-/// So many sessions are ended at the same time.
+/// The most sessions that are ended at the same time.
 const ENDED_AT_ONCE: usize = 64;
 
 /// All sessions.

@@ -2,7 +2,7 @@
 
 use protocol::workspace::{ProjectId, TeamId};
 
-/// A session to be made. Whoever asks has been found to be allowed all that is in it.
+/// A session to be made. The asker may have all that is in it: that has been checked.
 #[derive(Debug, Clone)]
 pub(crate) struct NewSession {
     pub(crate) what: What,

@@ -8,9 +8,9 @@ use session::terminal::{
     text::Decoder,
 };
 
-/// For so long output has paused when it is painted.
+/// The pause in the output after which it is painted.
 const PAUSE: Duration = Duration::from_millis(20);
-/// A character whose end does not come for so long has no end.
+/// The longest wait for the rest of a character that was cut in two.
 const LONGEST_CHARACTER: Duration = Duration::from_millis(200);
 /// What a chunk costs beside its text, roughly.
 const OVERHEAD: usize = 64;

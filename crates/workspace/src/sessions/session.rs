@@ -23,7 +23,7 @@ use super::{
 };
 use crate::{engine::Engine, events::Event, refusal::Refusal};
 
-/// That a session has changed is told so often, and no more often.
+/// The shortest time between two messages that a session has changed.
 const BETWEEN_TELLING: Duration = Duration::from_millis(100);
 /// So long after a terminal has ended and nobody looks at it any more, its output is no longer kept in
 /// memory.
@@ -77,7 +77,7 @@ impl Session {
         let segments = Segments::new(commons.history_dir(id), commons.retention());
         Arc::new(Self {
             id,
-            // Whoever makes it is not its parent: it outlives them.
+            // No parent: a session outlives the connection that made it.
             span: tracing::info_span!(parent: None, "session", %id),
             is_terminal: facts.mode == SessionMode::Pty,
             engine: OnceLock::new(),

@@ -10,7 +10,7 @@ use std::{
 
 use protocol::workspace::ServerMessage;
 
-/// So many are remembered.
+/// The most messages that are remembered.
 const REMEMBERED: usize = 64;
 
 /// What one client was answered and told, as long as it waits for answers.

@@ -12,9 +12,9 @@ use wire::{Frame, FrameSource, Outbox, OutboxClosed};
 
 use super::policy::Memory;
 
-/// So much of all connections' together, in KiB.
+/// The memory for long answers of all connections together, in KiB.
 pub(super) const IN_ALL: usize = 256 * 1024;
-/// So many long answers of one connection.
+/// The most long answers of one connection at the same time.
 const EACH: usize = 2;
 /// An answer that is not longer, in bytes, needs no share.
 const SHORT: usize = 64 * 1024;

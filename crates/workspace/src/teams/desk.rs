@@ -385,7 +385,7 @@ fn check_prompt(prompt: &str) -> Result<(), Refusal> {
     Ok(())
 }
 
-/// Goes on to its end, whether or not whoever waits for it goes away.
+/// Runs work to its end, even if the caller stops waiting for it.
 async fn undisturbed<T: Send + 'static>(
     work: impl Future<Output = Result<T, Refusal>> + Send + 'static,
 ) -> Result<T, Refusal> {

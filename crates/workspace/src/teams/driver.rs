@@ -28,9 +28,9 @@ use super::{
 };
 use crate::events::Event;
 
-/// So long after the store has failed it is tried again.
+/// The pause before the store is tried again after a failure.
 const PAUSE: Duration = Duration::from_secs(1);
-/// So long after somebody had no room for a message it is offered again, if no turn ended before.
+/// The pause before a message is offered again to a session that had no room, unless a turn ends first.
 const OFFER_AGAIN: Duration = Duration::from_secs(5);
 
 /// The one that speaks to the machine.

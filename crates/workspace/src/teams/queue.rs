@@ -18,9 +18,9 @@ use uuid::Uuid;
 use super::core::{Core, Moment, refusal};
 use crate::refusal::Refusal;
 
-/// So many questions may wait for the machine; each has somebody who waits for it.
+/// The most questions that may wait for the machine. A caller waits for each.
 pub(super) const ASKS: usize = 256;
-/// So many events of sessions may wait while the store does not take any.
+/// The most events of sessions that may wait while the store takes none.
 pub(super) const TOLD: usize = 16 * 1024;
 /// The most bytes of texts in them. A text that does not fit is left out.
 pub(super) const TEXT: usize = 64 << 20;

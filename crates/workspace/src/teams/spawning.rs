@@ -12,7 +12,7 @@ use crate::{
     sessions::{Facts, NewSession, What},
 };
 
-/// What is said of a team worker that is to be.
+/// The request for a new team worker.
 #[derive(Debug, Default)]
 pub(super) struct Worker {
     pub(super) working_dir: Option<String>,

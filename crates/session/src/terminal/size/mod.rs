@@ -13,7 +13,7 @@ use std::{
 
 use crate::terminal::viewer::ViewerId;
 
-/// For so long a size must have been wanted.
+/// How long a size must have been wanted before it is taken.
 pub const DEBOUNCE: Duration = Duration::from_millis(50);
 /// However often it changes what is wanted, it is not put off for longer.
 pub const MOST_DELAY: Duration = Duration::from_millis(500);

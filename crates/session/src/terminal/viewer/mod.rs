@@ -8,14 +8,14 @@ use std::time::{Duration, Instant};
 
 use crate::terminal::log::{Chunks, Log};
 
-/// Whoever has no room, and this many bytes to come, lags.
+/// A viewer without room and with this many bytes to come lags.
 pub const BACKLOG: u64 = 256 * 1024;
-/// Whoever lags and has no room for so long is let go, unless the daemon says otherwise.
+/// How long a lagging viewer may have no room until it is dropped, unless the daemon says otherwise.
 pub const PATIENCE: Duration = Duration::from_secs(30);
 /// How many bytes one step has, at most; a chunk that is longer comes alone.
 pub const STEP: u64 = 64 * 1024;
 
-/// Which viewer: given by whoever attaches it, and never given twice in the life of a session.
+/// The id of a viewer, chosen by the caller that attaches it and never used twice in a session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ViewerId(pub u64);
 
