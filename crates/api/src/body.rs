@@ -34,7 +34,6 @@ impl std::fmt::Display for BrokenOff {
 
 impl std::error::Error for BrokenOff {}
 
-/// An answer as a response body.
 pub(crate) struct AnswerBody {
     answer: Answer,
     shape: &'static dyn Shape,
@@ -47,7 +46,6 @@ pub(crate) struct AnswerBody {
     done: bool,
 }
 
-/// What is known of a stream of events.
 struct Events {
     boundary: Boundary,
     keepalive: Option<Keepalive>,

@@ -123,7 +123,6 @@ pub(crate) async fn refuse(
     error.response(shape, id)
 }
 
-/// A request that was found good.
 pub(crate) struct Accepted {
     pub(crate) job: Job,
     pub(crate) admission: Admission,

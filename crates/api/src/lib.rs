@@ -78,7 +78,6 @@ pub fn router(api: Api) -> Router {
         .with_state(api)
 }
 
-/// The operator's paths.
 fn administration() -> Router<Api> {
     use admin::{audit, keys, requests, usage, workers};
     Router::new()
@@ -94,7 +93,6 @@ fn administration() -> Router<Api> {
         .route("/admin/audit", get(audit::list))
 }
 
-/// What answers at the path of a shape.
 fn consumer(shape: &'static dyn shape::Shape) -> MethodRouter<Api> {
     post(move |api, request| consume::consume(shape, api, request))
 }

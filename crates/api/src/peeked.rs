@@ -19,7 +19,6 @@ pub(crate) const INLINE_LIMIT: usize = 256 * 1024;
 /// 60 MiB of a stock worker in any case, since no byte of JSON takes more than two there.
 const SURELY_FITS: usize = 29 * 1024 * 1024;
 
-/// What a job's body says of itself.
 pub(crate) struct PeekedRequest {
     /// What routing needs of it.
     pub(crate) peek: Peek,

@@ -83,7 +83,6 @@ pub(crate) async fn discard(headers: &HeaderMap, mut body: Body) {
     let _ = timeout(within, reading).await;
 }
 
-/// The next piece of a body.
 async fn next(body: &mut Body, pace: &mut Pace) -> Result<Option<Bytes>, ApiError> {
     loop {
         let late = |_| {

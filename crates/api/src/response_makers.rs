@@ -18,7 +18,6 @@ const REMEMBERED: Duration = Duration::from_secs(24 * 60 * 60);
 /// The longest id that is remembered, in bytes.
 const LONGEST_ID: usize = 128;
 
-/// Who made a response.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Maker {
     /// A participant.
@@ -27,7 +26,6 @@ pub(crate) enum Maker {
     Translation,
 }
 
-/// The responses that passed.
 #[derive(Default)]
 pub(crate) struct ResponseMakers(Mutex<All>);
 
@@ -35,7 +33,6 @@ pub(crate) struct ResponseMakers(Mutex<All>);
 struct All {
     rooms: HashMap<RoomId, OfRoom>,
     by_age: BTreeMap<u64, RoomId>,
-    /// The number of the next.
     next: u64,
 }
 
@@ -67,7 +64,6 @@ impl ResponseMakers {
         }
     }
 
-    /// Who made the response of this id.
     pub(crate) fn maker(&self, room: &RoomId, id: &str, now: Instant) -> Option<Maker> {
         let all = self.lock();
         let entry = all.rooms.get(room)?.by_id.get(id)?;

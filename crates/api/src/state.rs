@@ -224,7 +224,6 @@ impl Api {
         &self.0.response_makers
     }
 
-    /// Those who watch events now.
     pub(crate) fn watchers(&self) -> &Arc<Watchers> {
         &self.0.watchers
     }

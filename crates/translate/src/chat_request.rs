@@ -6,7 +6,6 @@ use std::{borrow::Cow, sync::LazyLock};
 use serde::Serialize;
 use serde_json::value::RawValue;
 
-/// The body of `POST /v1/chat/completions`.
 #[derive(Debug, Default, Serialize)]
 pub(crate) struct ChatRequest<'a> {
     pub(crate) model: Cow<'a, str>,
@@ -93,14 +92,12 @@ impl<'a> Message<'a> {
         }
     }
 
-    /// The result of a tool call.
     pub(crate) fn tool(call_id: Cow<'a, str>, content: Cow<'a, str>) -> Self {
         let message = Self::new(Role::Tool, Content::Text(content));
         Self { tool_call_id: Some(call_id), ..message }
     }
 }
 
-/// Whose message it is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum Role {
@@ -110,7 +107,6 @@ pub(crate) enum Role {
     Tool,
 }
 
-/// What a message says.
 #[derive(Debug, Serialize)]
 #[serde(untagged)]
 pub(crate) enum Content<'a> {
@@ -139,7 +135,6 @@ pub(crate) fn join<'a>(first: Cow<'a, str>, between: &str, second: &str) -> Cow<
     Cow::Owned(first)
 }
 
-/// A piece of a message's content.
 #[derive(Debug, Serialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
 pub(crate) enum Part<'a> {
@@ -164,7 +159,6 @@ pub(crate) struct ImageUrl<'a> {
     pub(crate) detail: Option<Cow<'a, str>>,
 }
 
-/// A call that an assistant made.
 #[derive(Debug, Serialize)]
 pub(crate) struct ToolCall<'a> {
     id: Cow<'a, str>,
@@ -187,7 +181,6 @@ impl<'a> ToolCall<'a> {
     }
 }
 
-/// A function that may be called.
 #[derive(Debug, Serialize)]
 pub(crate) struct Tool<'a> {
     #[serde(rename = "type")]
@@ -196,7 +189,6 @@ pub(crate) struct Tool<'a> {
 }
 
 impl<'a> Tool<'a> {
-    /// A function to be offered.
     pub(crate) fn new(function: FunctionTool<'a>) -> Self {
         Self { kind: "function", function }
     }
@@ -214,7 +206,6 @@ pub(crate) struct FunctionTool<'a> {
     pub(crate) strict: Option<bool>,
 }
 
-/// The schema of an object without properties.
 pub(crate) fn no_parameters() -> &'static RawValue {
     static SCHEMA: LazyLock<Box<RawValue>> =
         LazyLock::new(|| constant(r#"{"type":"object","properties":{}}"#));
@@ -236,7 +227,6 @@ fn constant(json: &str) -> Box<RawValue> {
     RawValue::from_string(json.to_owned()).expect("a constant is JSON")
 }
 
-/// What an answer must look like.
 #[derive(Debug, Serialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
 pub(crate) enum ResponseFormat<'a> {
@@ -255,17 +245,14 @@ pub(crate) struct JsonSchema<'a> {
     pub(crate) strict: Option<bool>,
 }
 
-/// Whether tools are to be called.
 #[derive(Debug, Serialize)]
 #[serde(untagged)]
 pub(crate) enum ToolChoice<'a> {
     /// `auto`, `none` or `required`.
     Mode(&'static str),
-    /// This one.
     Function(ForcedFunction<'a>),
 }
 
-/// The tool that is to be called.
 #[derive(Debug, Serialize)]
 pub(crate) struct ForcedFunction<'a> {
     #[serde(rename = "type")]
@@ -279,7 +266,6 @@ struct FunctionName<'a> {
 }
 
 impl<'a> ToolChoice<'a> {
-    /// The function of this name, and no other.
     pub(crate) fn function(name: Cow<'a, str>) -> Self {
         Self::Function(ForcedFunction { kind: "function", function: FunctionName { name } })
     }

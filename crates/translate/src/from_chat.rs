@@ -24,7 +24,6 @@ pub(super) struct Message<'a> {
 }
 
 impl<'a> Message<'a> {
-    /// Reads the message that stands at `path`.
     pub(super) fn read(raw: &'a RawValue, path: &str) -> Result<Self, BadRequest> {
         let message: Self = fields::value(raw, path)?;
         fields::refuse(
@@ -43,7 +42,6 @@ impl<'a> Message<'a> {
     }
 }
 
-/// A piece of a message's content.
 pub(super) enum Part<'a> {
     /// Text, or what an assistant said when it refused.
     Text(Cow<'a, str>),
@@ -54,7 +52,6 @@ pub(super) enum Part<'a> {
 }
 
 impl<'a> Part<'a> {
-    /// Reads the piece that stands at `path`.
     pub(super) fn read(raw: &'a RawValue, path: &str) -> Result<Self, BadRequest> {
         let part: RawPart<'a> = fields::value(raw, path)?;
         match &*part.kind.0 {
@@ -112,7 +109,6 @@ impl<'a> RawFile<'a> {
     }
 }
 
-/// A call that the assistant made.
 pub(super) struct Call<'a> {
     pub(super) id: Cow<'a, str>,
     pub(super) name: Cow<'a, str>,
@@ -121,7 +117,6 @@ pub(super) struct Call<'a> {
 }
 
 impl<'a> Call<'a> {
-    /// Reads the call that stands at `path`.
     pub(super) fn read(raw: &'a RawValue, path: &str) -> Result<Self, BadRequest> {
         let call: RawCall<'a> = fields::value(raw, path)?;
         let id = fields::text(call.id, format!("{path}.id"))?;
@@ -151,7 +146,6 @@ struct CalledFunction<'a> {
     arguments: Option<Text<'a>>,
 }
 
-/// A function that may be called.
 pub(super) struct Function<'a> {
     pub(super) name: Cow<'a, str>,
     pub(super) description: Option<Cow<'a, str>>,
@@ -161,7 +155,6 @@ pub(super) struct Function<'a> {
 }
 
 impl<'a> Function<'a> {
-    /// Reads `tools`, all of which must be functions.
     pub(super) fn all<T>(
         tools: &[&'a RawValue],
         carried: impl Fn(Self) -> T,
@@ -239,7 +232,6 @@ pub(super) struct JsonSchema<'a> {
 }
 
 impl<'a> ResponseFormat<'a> {
-    /// Reads `response_format`.
     pub(super) fn read(raw: &'a RawValue) -> Result<Self, BadRequest> {
         fields::value(raw, "response_format")
     }

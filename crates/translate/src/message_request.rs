@@ -5,7 +5,6 @@ use std::borrow::Cow;
 use serde::Serialize;
 use serde_json::value::RawValue;
 
-/// The body of `POST /v1/messages`.
 #[derive(Debug, Default, Serialize)]
 pub(crate) struct MessageRequest<'a> {
     pub(crate) model: Cow<'a, str>,
@@ -33,14 +32,12 @@ pub(crate) struct MessageRequest<'a> {
     pub(crate) stream: bool,
 }
 
-/// One turn.
 #[derive(Debug, Serialize)]
 pub(crate) struct Message<'a> {
     pub(crate) role: Role,
     pub(crate) content: Vec<Block<'a>>,
 }
 
-/// Whose turn it is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum Role {
@@ -48,7 +45,6 @@ pub(crate) enum Role {
     Assistant,
 }
 
-/// A piece of a turn.
 #[derive(Debug, Serialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
 pub(crate) enum Block<'a> {
@@ -59,7 +55,6 @@ pub(crate) enum Block<'a> {
     ToolResult { tool_use_id: Cow<'a, str>, content: Vec<Block<'a>> },
 }
 
-/// Where a picture or a document comes from.
 #[derive(Debug, Serialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
 pub(crate) enum Source<'a> {
@@ -67,7 +62,6 @@ pub(crate) enum Source<'a> {
     Url { url: Cow<'a, str> },
 }
 
-/// A tool that may be called.
 #[derive(Debug, Serialize)]
 pub(crate) struct Tool<'a> {
     pub(crate) name: Cow<'a, str>,
@@ -77,7 +71,6 @@ pub(crate) struct Tool<'a> {
     pub(crate) input_schema: &'a RawValue,
 }
 
-/// Whether tools are to be called.
 #[derive(Debug, Serialize)]
 pub(crate) struct ToolChoice<'a> {
     /// `auto`, `any`, `none` or `tool`.
@@ -89,7 +82,6 @@ pub(crate) struct ToolChoice<'a> {
     pub(crate) disable_parallel_tool_use: bool,
 }
 
-/// What an answer must look like.
 #[derive(Debug, Serialize)]
 pub(crate) struct OutputConfig<'a> {
     pub(crate) format: Format<'a>,
@@ -103,7 +95,6 @@ pub(crate) struct Format<'a> {
     pub(crate) schema: &'a RawValue,
 }
 
-/// Who asks.
 #[derive(Debug, Serialize)]
 pub(crate) struct Metadata<'a> {
     pub(crate) user_id: Cow<'a, str>,

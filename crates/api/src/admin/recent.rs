@@ -17,13 +17,13 @@ pub struct RecentRequests(Mutex<Ring>);
 
 struct Ring {
     /// The oldest first, [`KEPT`] at most.
-    kept: VecDeque<Kept>,
+    kept: VecDeque<EndedRequest>,
     /// How many there ever were.
     count: u64,
 }
 
 /// A request that ended. Texts in it are shared, so that keeping it allocates nothing.
-struct Kept {
+struct EndedRequest {
     /// Its number, from 1.
     n: u64,
     at_ms: u64,
@@ -46,10 +46,10 @@ impl RecentRequests {
         let ring = self.lock();
         let after = if after > ring.count { 0 } else { after };
         let newer = ring.kept.iter().rev().take_while(|kept| kept.n > after);
-        newer.take(limit).map(Kept::shown).collect()
+        newer.take(limit).map(EndedRequest::shown).collect()
     }
 
-    fn keep(&self, mut new: Kept) {
+    fn keep(&self, mut new: EndedRequest) {
         let mut ring = self.lock();
         ring.count += 1;
         new.n = ring.count;
@@ -73,11 +73,11 @@ impl Default for RecentRequests {
 
 impl Observer for RecentRequests {
     fn ended(&self, job: &JobFacts, ended: &JobEnd) {
-        self.keep(Kept::new(job, ended, Moment::now()));
+        self.keep(EndedRequest::new(job, ended, Moment::now()));
     }
 }
 
-impl Kept {
+impl EndedRequest {
     fn new(job: &JobFacts, ended: &JobEnd, now: Moment) -> Self {
         Self {
             n: 0,

@@ -25,7 +25,6 @@ pub(crate) async fn list(
     Ok(Json(RequestList { requests: api.administration().requests.list(after, limit) }))
 }
 
-/// What is asked for in a query.
 struct ListQuery {
     after: u64,
     limit: usize,

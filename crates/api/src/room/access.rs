@@ -64,7 +64,6 @@ pub(super) fn find(api: &Api, parts: &Parts, code: &str) -> Result<Arc<Room>, Re
     api.rooms().rooms.find(code, from(parts))
 }
 
-/// The address that a request came from.
 pub(super) fn from(parts: &Parts) -> IpAddr {
     Peer::of(&parts.extensions)
 }

@@ -26,7 +26,6 @@ use super::{
 };
 use crate::state::Api;
 
-/// The code of a room in a path.
 type Code = Result<Path<String>, PathRejection>;
 
 /// After how long one who found no place may try again.

@@ -6,7 +6,6 @@ use protocol::sse::Boundary;
 
 use crate::error::ApiError;
 
-/// One API.
 pub(crate) trait Shape: Send + Sync {
     /// The shape of its requests, and with it where they are posted to.
     fn endpoint(&self) -> Endpoint;

@@ -11,16 +11,13 @@ use serde_json::json;
 use super::contract::Shape;
 use crate::error::ApiError;
 
-/// An API in a room.
 pub(crate) struct InRoom(pub(super) &'static dyn Shape);
 
-/// Every API in a room.
 pub(crate) static ALL: [InRoom; 7] = {
     let [a, b, c, d, e, f, g] = super::ALL;
     [InRoom(a), InRoom(b), InRoom(c), InRoom(d), InRoom(e), InRoom(f), InRoom(g)]
 };
 
-/// The Responses API in a room.
 pub(crate) static RESPONSES: InRoom = InRoom(&super::openai::Responses);
 
 impl Shape for InRoom {

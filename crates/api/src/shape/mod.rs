@@ -10,7 +10,6 @@ use base::Endpoint;
 
 pub(crate) use contract::Shape;
 
-/// Every API there is.
 pub(crate) const ALL: [&'static dyn Shape; 7] = [
     &openai::OpenAi(Endpoint::ChatCompletions),
     &openai::OpenAi(Endpoint::Completions),

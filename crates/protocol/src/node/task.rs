@@ -128,8 +128,8 @@ fn conversation(messages: Vec<WireMessage>) -> Vec<Message> {
     let mut turn = Role::User;
     let spoken = |message| {
         let message = match message {
-            WireMessage::Said(content) => Message { role: turn, content },
-            WireMessage::Told(message) => message,
+            WireMessage::Text(content) => Message { role: turn, content },
+            WireMessage::Object(message) => message,
         };
         turn = if message.role == Role::User { Role::Assistant } else { Role::User };
         message
@@ -159,8 +159,8 @@ struct Wire {
 #[derive(Deserialize)]
 #[serde(untagged, expecting = "each message must be a string, or a role and a content")]
 enum WireMessage {
-    Said(String),
-    Told(Message),
+    Text(String),
+    Object(Message),
 }
 
 #[derive(Deserialize)]

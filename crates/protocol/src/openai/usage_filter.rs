@@ -99,7 +99,6 @@ fn has_no_choices(piece: &[u8]) -> bool {
     })
 }
 
-/// A piece of a stream, filtered.
 struct Filtered {
     /// The whole events that do not only tell usage.
     pass: Bytes,

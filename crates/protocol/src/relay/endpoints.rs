@@ -31,7 +31,6 @@ fn is_told(endpoint: Endpoint) -> bool {
     Endpoints::ASSUMED.contains(endpoint)
 }
 
-/// One entry of the list.
 struct Entry(Option<Endpoint>);
 
 impl<'de> Deserialize<'de> for Entry {

@@ -46,7 +46,7 @@ pub fn complete(body: &[u8], endpoint: Endpoint, defaults: &RuntimeConfig) -> Op
         return None;
     }
     let text = str::from_utf8(body).ok()?;
-    let given = Given::read(text, &parameters)?;
+    let given = GivenBody::read(text, &parameters)?;
     let message = instructions.and_then(|text| given.system_message(text));
     let edits: Vec<Edit> = given.lacking(&parameters, body).into_iter().chain(message).collect();
     // The one copy of the body is the new one.
@@ -86,13 +86,11 @@ struct StreamOptions {
     include_usage: bool,
 }
 
-/// A parameter that a body may get.
 struct Parameter {
     /// The name that it gets it under.
     name: &'static str,
     /// The name under which it may have it already, beside that one.
     alias: &'static str,
-    /// The value as JSON text.
     value: String,
 }
 
@@ -163,7 +161,7 @@ fn parameter(
 }
 
 /// What a body has already.
-struct Given<'a> {
+struct GivenBody<'a> {
     text: &'a str,
     /// For each parameter, whether it is there.
     there: Vec<bool>,
@@ -174,7 +172,7 @@ struct Given<'a> {
     messages_twice: bool,
 }
 
-impl<'a> Given<'a> {
+impl<'a> GivenBody<'a> {
     fn read(text: &'a str, parameters: &[Parameter]) -> Option<Self> {
         let there = vec![false; parameters.len()];
         let mut given = Self { text, there, any: false, messages: None, messages_twice: false };
@@ -209,9 +207,8 @@ impl<'a> Given<'a> {
     }
 }
 
-/// Reads the members of a body.
 struct Members<'b, 'a> {
-    given: &'b mut Given<'a>,
+    given: &'b mut GivenBody<'a>,
     parameters: &'b [Parameter],
 }
 
@@ -247,7 +244,6 @@ impl<'a> Visitor<'a> for Members<'_, 'a> {
     }
 }
 
-/// What matters of a list of messages.
 struct List {
     is_empty: bool,
     has_system: bool,
@@ -281,11 +277,11 @@ impl<'de> Visitor<'de> for ListVisitor {
 /// Whether a message is one that tells the model how to be. What is no message is none.
 fn is_system(message: &RawValue) -> bool {
     #[derive(Deserialize)]
-    struct Said<'a> {
+    struct RoleOnly<'a> {
         #[serde(borrow)]
         role: Cow<'a, str>,
     }
-    serde_json::from_str::<Said<'_>>(message.get())
+    serde_json::from_str::<RoleOnly<'_>>(message.get())
         .is_ok_and(|said| matches!(&*said.role, "system" | "developer"))
 }
 

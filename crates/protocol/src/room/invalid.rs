@@ -56,7 +56,6 @@ impl Invalid {
         if self == Self::default() { Ok(value) } else { Err(self) }
     }
 
-    /// One more field that is wrong.
     pub(super) fn add(&mut self, path: &str, words: &str) {
         let words = clip(words, MAX_WORDS).to_owned();
         self.field_errors.entry(path.to_owned()).or_default().push(words);

@@ -10,13 +10,13 @@ pub const KEEPALIVE: &[u8] = b": keep-alive\n\n";
 /// the same whatever its length: only its last bytes are looked at.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Boundary {
-    place: Place,
+    position: Position,
     /// The last byte was `\r`, so that a `\n` now would belong to it.
     after_cr: bool,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Place {
+enum Position {
     EventStart,
     LineStart,
     InLine,
@@ -28,14 +28,14 @@ const TAIL: usize = 4;
 impl Boundary {
     /// The boundary before the first byte of a stream.
     pub const fn new() -> Self {
-        Self { place: Place::EventStart, after_cr: false }
+        Self { position: Position::EventStart, after_cr: false }
     }
 
     /// Takes the next bytes of the stream.
     pub fn feed(&mut self, chunk: &[u8]) {
         let tail = &chunk[chunk.len().saturating_sub(TAIL)..];
         if tail.len() < chunk.len() {
-            *self = Self { place: Place::InLine, after_cr: false };
+            *self = Self { position: Position::InLine, after_cr: false };
         }
         tail.iter().for_each(|&byte| self.step(byte));
     }
@@ -43,33 +43,33 @@ impl Boundary {
     /// Whether something may be written here without landing inside an event. Also true before
     /// the first byte.
     pub fn at_event_start(&self) -> bool {
-        self.place == Place::EventStart
+        self.position == Position::EventStart
     }
 
     /// Whether the stream so far ends with a whole line, for those whose unit is the line. Also true
     /// before the first byte.
     pub fn at_line_start(&self) -> bool {
-        self.place != Place::InLine
+        self.position != Position::InLine
     }
 
     /// What to write to end a half event; nothing between events.
     pub fn closing(&self) -> &'static [u8] {
-        match self.place {
-            Place::EventStart => b"",
-            Place::LineStart if !self.after_cr => b"\n",
+        match self.position {
+            Position::EventStart => b"",
+            Position::LineStart if !self.after_cr => b"\n",
             // After `\r` the first `\n` would only complete the line end that is there already.
-            Place::LineStart | Place::InLine => b"\n\n",
+            Position::LineStart | Position::InLine => b"\n\n",
         }
     }
 
     fn step(&mut self, byte: u8) {
         let completes_cr = byte == b'\n' && self.after_cr;
         self.after_cr = byte == b'\r';
-        self.place = match (byte, self.place) {
-            _ if completes_cr => self.place,
-            (b'\n' | b'\r', Place::InLine) => Place::LineStart,
-            (b'\n' | b'\r', _) => Place::EventStart,
-            _ => Place::InLine,
+        self.position = match (byte, self.position) {
+            _ if completes_cr => self.position,
+            (b'\n' | b'\r', Position::InLine) => Position::LineStart,
+            (b'\n' | b'\r', _) => Position::EventStart,
+            _ => Position::InLine,
         };
     }
 }

@@ -20,9 +20,7 @@ pub struct EventTooLong;
 /// Lines may end with `\n`, `\r\n` or `\r`.
 #[derive(Debug, Clone, Default)]
 pub struct EventReader {
-    /// The line that is not complete yet.
     line: Vec<u8>,
-    /// The data of the event so far.
     data: Vec<u8>,
     has_data: bool,
     /// The last `id:`, which stands for all that came up to the event that it was in.

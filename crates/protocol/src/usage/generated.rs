@@ -13,7 +13,7 @@ const LONGEST_KEY: usize = 17;
 #[derive(Debug, Clone, Default)]
 pub struct GeneratedCounter {
     kind: Kind,
-    place: Place,
+    position: Position,
     /// The last string that ended, up to its bound: a key, if a colon follows.
     last: Word,
     /// What lies between the last string and here.
@@ -32,7 +32,7 @@ enum Kind {
 }
 
 #[derive(Debug, Clone, Copy, Default)]
-enum Place {
+enum Position {
     #[default]
     Outside,
     /// In a string, which is text of the model or is not, and so long yet.
@@ -43,7 +43,6 @@ enum Place {
     Skipping,
 }
 
-/// The bytes between two strings.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 enum Gap {
     /// White space at most.
@@ -61,7 +60,6 @@ struct Line {
     has_choices: bool,
 }
 
-/// The beginning of a string.
 #[derive(Debug, Clone, Copy, Default)]
 struct Word {
     bytes: [u8; LONGEST_KEY],
@@ -74,21 +72,21 @@ impl GeneratedCounter {
     pub fn feed(&mut self, chunk: &[u8]) {
         let mut rest = chunk;
         while let Some(&first) = rest.first() {
-            let taken = match self.place {
-                Place::Outside => {
+            let taken = match self.position {
+                Position::Outside => {
                     self.outside(first);
                     1
                 }
-                Place::Inside { is_text, len } => self.inside(rest, is_text, len),
-                Place::Escaped { is_text, len } => {
+                Position::Inside { is_text, len } => self.inside(rest, is_text, len),
+                Position::Escaped { is_text, len } => {
                     self.last.push(&rest[..1]);
-                    self.place = Place::Inside { is_text, len: len + 1 };
+                    self.position = Position::Inside { is_text, len: len + 1 };
                     1
                 }
-                Place::Skipping => {
+                Position::Skipping => {
                     let end = memchr::memchr2(b'\n', b'\r', rest);
                     if end.is_some() {
-                        self.place = Place::Outside;
+                        self.position = Position::Outside;
                     }
                     end.unwrap_or(rest.len())
                 }
@@ -124,7 +122,7 @@ impl GeneratedCounter {
 
     fn open(&mut self) {
         let is_text = self.gap == Gap::Colon && self.holds_text();
-        self.place = Place::Inside { is_text, len: 0 };
+        self.position = Position::Inside { is_text, len: 0 };
         self.last = Word::default();
         self.gap = Gap::Nothing;
     }
@@ -133,7 +131,7 @@ impl GeneratedCounter {
     fn inside(&mut self, rest: &[u8], is_text: bool, len: u64) -> usize {
         let Some(at) = memchr::memchr3(b'"', b'\\', b'\n', rest) else {
             self.last.push(rest);
-            self.place = Place::Inside { is_text, len: len + rest.len() as u64 };
+            self.position = Position::Inside { is_text, len: len + rest.len() as u64 };
             return rest.len();
         };
         self.last.push(&rest[..at]);
@@ -141,7 +139,7 @@ impl GeneratedCounter {
         match rest[at] {
             b'\\' => {
                 self.last.push(b"\\");
-                self.place = Place::Escaped { is_text, len };
+                self.position = Position::Escaped { is_text, len };
             }
             b'"' => self.close(is_text, len),
             // No JSON: a line of something else.
@@ -151,14 +149,14 @@ impl GeneratedCounter {
     }
 
     fn close(&mut self, is_text: bool, len: u64) {
-        self.place = Place::Outside;
+        self.position = Position::Outside;
         if !is_text || len == 0 {
             return;
         }
         self.bytes += len;
         if self.kind == Kind::Stream {
             self.events += 1;
-            self.place = Place::Skipping;
+            self.position = Position::Skipping;
         }
     }
 
@@ -172,7 +170,7 @@ impl GeneratedCounter {
     }
 
     fn end_line(&mut self) {
-        self.place = Place::Outside;
+        self.position = Position::Outside;
         if self.kind == Kind::Stream {
             self.line = Line::default();
             self.gap = Gap::Other;

@@ -16,7 +16,7 @@ use super::Usage;
 #[derive(Debug, Clone, Default)]
 pub struct UsageScanner {
     usage: Usage,
-    state: State,
+    search: Search,
     /// The last byte before the current one.
     previous: u8,
 }
@@ -29,7 +29,7 @@ const KEY: &[u8] = b"\"usage\"";
 static KEY_FINDER: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new(KEY));
 
 #[derive(Debug, Clone)]
-enum State {
+enum Search {
     /// Looking for the key, of which this many bytes are there.
     Key(usize),
     /// After the key, before the colon.
@@ -40,7 +40,7 @@ enum State {
     Inside(Object),
 }
 
-impl Default for State {
+impl Default for Search {
     fn default() -> Self {
         Self::Key(0)
     }
@@ -64,7 +64,7 @@ impl UsageScanner {
     pub fn feed(&mut self, chunk: &[u8]) {
         let mut at = 0;
         while at < chunk.len() {
-            at = if matches!(self.state, State::Key(0)) {
+            at = if matches!(self.search, Search::Key(0)) {
                 self.skip_to_key(chunk, at)
             } else {
                 self.step(chunk[at]);
@@ -95,39 +95,39 @@ impl UsageScanner {
     }
 
     fn step(&mut self, byte: u8) {
-        match &mut self.state {
-            State::Inside(object) => {
+        match &mut self.search {
+            Search::Inside(object) => {
                 object.push(byte);
                 if object.depth == 0 || object.text.len() >= MAX_OBJECT {
                     self.leave_object();
                 }
             }
-            &mut State::Key(matched) => self.state = self.match_key(matched, byte),
-            State::Colon if byte == b':' => self.state = State::Object,
-            State::Object if byte == b'{' => {
+            &mut Search::Key(matched) => self.search = self.match_key(matched, byte),
+            Search::Colon if byte == b':' => self.search = Search::Object,
+            Search::Object if byte == b'{' => {
                 let mut object = Object::default();
                 object.push(byte);
-                self.state = State::Inside(object);
+                self.search = Search::Inside(object);
             }
-            State::Colon | State::Object if byte.is_ascii_whitespace() => {}
-            State::Colon | State::Object => self.state = self.match_key(0, byte),
+            Search::Colon | Search::Object if byte.is_ascii_whitespace() => {}
+            Search::Colon | Search::Object => self.search = self.match_key(0, byte),
         }
         self.previous = byte;
     }
 
-    fn match_key(&self, matched: usize, byte: u8) -> State {
+    fn match_key(&self, matched: usize, byte: u8) -> Search {
         match (matched, byte) {
             // An escaped quote is inside some string.
-            (0, b'"') if self.previous == b'\\' => State::Key(0),
-            (6, b'"') => State::Colon,
-            _ if byte == KEY[matched] => State::Key(matched + 1),
-            (_, b'"') => State::Key(1),
-            _ => State::Key(0),
+            (0, b'"') if self.previous == b'\\' => Search::Key(0),
+            (6, b'"') => Search::Colon,
+            _ if byte == KEY[matched] => Search::Key(matched + 1),
+            (_, b'"') => Search::Key(1),
+            _ => Search::Key(0),
         }
     }
 
     fn leave_object(&mut self) {
-        if let State::Inside(object) = std::mem::take(&mut self.state)
+        if let Search::Inside(object) = std::mem::take(&mut self.search)
             && object.depth == 0
         {
             self.take(&object.text);
@@ -255,7 +255,7 @@ mod tests {
         let mut scanner = UsageScanner::new();
         scanner.feed(b"\"usage\":{");
         scanner.feed(&[b'{'; 100_000]);
-        assert!(matches!(scanner.state, State::Key(0)));
+        assert!(matches!(scanner.search, Search::Key(0)));
     }
 
     fn piece() -> impl Strategy<Value = String> {

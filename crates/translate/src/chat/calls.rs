@@ -19,7 +19,6 @@ struct Call {
 }
 
 impl Calls {
-    /// How many there are.
     pub(super) fn len(&self) -> usize {
         self.0.len()
     }

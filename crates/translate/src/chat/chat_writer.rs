@@ -29,7 +29,7 @@ pub struct ChatStream {
 impl ChatStream {
     /// Before the first chunk. `request` is the client's own body.
     pub fn new(context: &Context, request: &[u8]) -> Self {
-        let asked: Asked = serde_json::from_slice(request).unwrap_or_default();
+        let asked: RequestOptions = serde_json::from_slice(request).unwrap_or_default();
         let (id, created, model) = (&context.id, context.created, json::write(&context.model));
         Self {
             prefix: format!(
@@ -202,7 +202,7 @@ fn reason(finish: Finish) -> &'static str {
 }
 
 #[derive(Default, Deserialize)]
-struct Asked {
+struct RequestOptions {
     #[serde(default)]
     stream_options: Option<StreamOptions>,
 }

@@ -85,12 +85,10 @@ pub struct FromProvider<R, W> {
     events: EventReader,
     /// An answer that is no stream, as far as it has come.
     kept: Vec<u8>,
-    /// How much has come.
     taken: usize,
     reading: R,
 }
 
-/// What comes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Kind {
     Answer(Body),

@@ -15,7 +15,6 @@ use super::{
 /// an error.
 pub type FromChat<W> = FromProvider<Reading, W>;
 
-/// What ends a stream.
 const DONE: &[u8] = b"[DONE]";
 
 /// How far an answer has been read.

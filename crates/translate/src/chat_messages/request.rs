@@ -19,7 +19,6 @@ use crate::{
 /// How many tokens an answer may have when the client does not say.
 pub const DEFAULT_TOKENS: u64 = 4096;
 
-/// Why a parameter is refused.
 const NOT_IN_MESSAGES: &str = "cannot be carried over to the Messages API of the model server";
 
 /// The request in the provider's shape.

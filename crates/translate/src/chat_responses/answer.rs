@@ -15,7 +15,6 @@ use crate::chat::{
     parts::Parts,
 };
 
-/// The most items of an answer.
 pub(super) const MAX_ITEMS: usize = 4096;
 
 /// What is between two summaries of thoughts.

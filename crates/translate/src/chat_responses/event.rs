@@ -11,7 +11,6 @@ use crate::chat::{
     chunk::{CompletionDetails, PromptDetails},
 };
 
-/// An event of a stream.
 #[derive(Debug, Default, Deserialize)]
 #[serde(bound(deserialize = "'de: 'a"))]
 pub(super) struct Event<'a> {
@@ -21,13 +20,11 @@ pub(super) struct Event<'a> {
     pub(super) output_index: Count,
     #[serde(default)]
     pub(super) summary_index: Count,
-    /// A piece of text, or of a call's arguments.
     pub(super) delta: Option<&'a RawValue>,
     pub(super) item: Option<Item<'a>>,
     pub(super) response: Option<&'a RawValue>,
 }
 
-/// The `response` object.
 #[derive(Debug, Default, Deserialize)]
 #[serde(bound(deserialize = "'de: 'a"))]
 pub(super) struct Response<'a> {
@@ -46,7 +43,6 @@ pub(super) struct Details<'a> {
     pub(super) reason: Text<'a>,
 }
 
-/// An item of the output.
 #[derive(Debug, Default, Deserialize)]
 #[serde(bound(deserialize = "'de: 'a"))]
 pub(super) struct Item<'a> {
@@ -61,7 +57,6 @@ pub(super) struct Item<'a> {
     pub(super) arguments: Option<&'a RawValue>,
 }
 
-/// A piece of an item's content.
 #[derive(Debug, Default, Deserialize)]
 pub(super) struct Piece<'a> {
     #[serde(borrow, default)]
@@ -70,7 +65,6 @@ pub(super) struct Piece<'a> {
     pub(super) refusal: Text<'a>,
 }
 
-/// `usage`.
 #[derive(Debug, Clone, Copy, Default, Deserialize)]
 pub(super) struct ResponseUsage {
     #[serde(default)]

@@ -14,16 +14,24 @@ use crate::{
     from_chat::{self, Call, Message},
 };
 
-/// An item of `input`.
 #[derive(Debug, Serialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
 pub(super) enum Item<'a> {
     /// A message of any role but `tool`.
-    Message { role: &'static str, content: Content<'a> },
-    /// A call that the assistant made.
-    FunctionCall { call_id: Cow<'a, str>, name: Cow<'a, str>, arguments: Cow<'a, str> },
+    Message {
+        role: &'static str,
+        content: Content<'a>,
+    },
+    FunctionCall {
+        call_id: Cow<'a, str>,
+        name: Cow<'a, str>,
+        arguments: Cow<'a, str>,
+    },
     /// What came of it.
-    FunctionCallOutput { call_id: Cow<'a, str>, output: Content<'a> },
+    FunctionCallOutput {
+        call_id: Cow<'a, str>,
+        output: Content<'a>,
+    },
 }
 
 /// What a message says: a string where it is all text.
@@ -34,7 +42,6 @@ pub(super) enum Content<'a> {
     Parts(Vec<Part<'a>>),
 }
 
-/// A piece of content.
 #[derive(Debug, Serialize)]
 #[serde(tag = "type")]
 pub(super) enum Part<'a> {

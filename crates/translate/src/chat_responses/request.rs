@@ -48,7 +48,6 @@ pub fn request(body: &[u8], _: &Context) -> Result<Vec<u8>, BadRequest> {
     Ok(json::write(&request).into_bytes())
 }
 
-/// Why a parameter is refused.
 const NOT_IN_RESPONSES: &str = "cannot be carried over to the Responses API of the model server";
 
 /// The body of `POST /v1/responses`.

@@ -24,14 +24,13 @@ pub(super) struct TextCompletion {
     is_text: bool,
     /// The text of an answer that is one object.
     kept: String,
-    /// The event that is being written.
     line: String,
 }
 
 impl TextCompletion {
     /// Before the first byte. `request` is the client's own body.
     pub(super) fn new(context: &Context, request: &[u8]) -> Self {
-        let asked: Asked = serde_json::from_slice(request).unwrap_or_default();
+        let asked: RequestOptions = serde_json::from_slice(request).unwrap_or_default();
         let model = json::write(&context.model);
         Self {
             streaming: context.streaming,
@@ -128,7 +127,7 @@ fn reason(finish: Finish) -> &'static str {
 }
 
 #[derive(Default, Deserialize)]
-struct Asked {
+struct RequestOptions {
     stream_options: Option<StreamOptions>,
 }
 

@@ -35,13 +35,11 @@ pub(super) struct Block<'a> {
     is_error: Option<bool>,
 }
 
-/// Reads a block, whatever it is.
 pub(super) fn block<'a>(raw: &'a RawValue, path: &str) -> Result<Block<'a>, BadRequest> {
     fields::value(raw, path)
 }
 
 impl<'a> Block<'a> {
-    /// Whether it is of this type.
     pub(super) fn is(&self, kind: &str) -> bool {
         self.kind.0 == kind
     }
@@ -176,7 +174,6 @@ fn unknown(kind: &str, path: &str) -> BadRequest {
     BadRequest::new(path, message)
 }
 
-/// Where a picture or a document comes from.
 #[derive(Deserialize)]
 #[serde(bound(deserialize = "'de: 'a"))]
 struct Source<'a> {

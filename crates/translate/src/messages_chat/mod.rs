@@ -98,7 +98,6 @@ impl MessageUsage {
     }
 }
 
-/// The id of a message.
 fn message_id(context: &Context) -> String {
     format!("msg_{}", context.id)
 }

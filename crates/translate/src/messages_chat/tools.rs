@@ -17,7 +17,6 @@ pub(super) fn tools<'a>(asked: &[&'a RawValue]) -> Result<Vec<Tool<'a>>, BadRequ
     read.filter_map(Result::transpose).collect()
 }
 
-/// Whether tools are to be called.
 #[derive(Default)]
 pub(super) struct Choice<'a> {
     pub(super) mode: Option<ToolChoice<'a>>,

@@ -43,7 +43,7 @@ struct Request<'a> {
 /// A message as an object.
 #[derive(Deserialize)]
 #[serde(bound(deserialize = "'de: 'a"))]
-struct Said<'a> {
+struct WireMessage<'a> {
     role: Text<'a>,
     content: Option<&'a RawValue>,
 }
@@ -103,7 +103,7 @@ fn message<'a>(at: usize, raw: &'a RawValue) -> Result<Message<'a>, BadRequest> 
         let role = if at.is_multiple_of(2) { Role::User } else { Role::Assistant };
         return Ok(Message::new(role, Content::Text(fields::text(Some(raw), path)?)));
     }
-    let said: Said<'a> = fields::value(raw, &path)?;
+    let said: WireMessage<'a> = fields::value(raw, &path)?;
     let role = match said.role.0.as_ref() {
         "user" => Role::User,
         "assistant" => Role::Assistant,

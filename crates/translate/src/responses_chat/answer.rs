@@ -30,7 +30,6 @@ pub(super) struct Response {
     streaming: bool,
     /// The items that are complete, as JSON, separated by commas.
     output: String,
-    /// How many there are.
     items: usize,
     open: Option<Item>,
     /// What a delta of the open item begins with, up to its sequence number.
@@ -41,7 +40,6 @@ pub(super) struct Response {
     text: String,
     /// The last event is written.
     over: bool,
-    /// The event that is being written.
     line: String,
 }
 

@@ -19,7 +19,7 @@ use protocol::json::{
 use serde_json::value::RawValue;
 
 use super::{
-    asked::Item,
+    request_item::Item,
     tools::{Tools, chat_name},
 };
 use crate::{

@@ -21,11 +21,11 @@
 //! `response.failed`.
 
 mod answer;
-mod asked;
 mod echo;
 mod input;
 mod item;
 mod request;
+mod request_item;
 mod tools;
 
 pub use request::request;

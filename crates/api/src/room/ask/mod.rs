@@ -29,7 +29,7 @@ use scheduler::{Answer, Event, Failure, Head};
 use tokio::time::Instant;
 use translate::{Answer as _, BadAnswer, Body, chat::FromChat};
 
-use self::tokens::{Tokens, Told};
+use self::tokens::{AnswerFacts, Tokens};
 use super::{
     message_jobs::{InFlight, MessageJobs},
     stream::Frames,
@@ -51,7 +51,6 @@ pub(super) struct Ask {
     request: Request,
     reading: FromChat<Tokens>,
     has_begun: bool,
-    /// Who answers.
     participant: String,
     began: Instant,
     first_token: Option<Duration>,
@@ -61,10 +60,8 @@ pub(super) struct Ask {
     told: VecDeque<ServerMessage>,
 }
 
-/// What was asked.
 pub(super) struct Request {
     pub(super) id: String,
-    /// Of whom.
     pub(super) target: String,
 }
 
@@ -127,7 +124,6 @@ impl Ask {
         }
     }
 
-    /// Reads on.
     fn poll_read(&mut self, cx: &mut Context<'_>) -> Poll<()> {
         if !self.has_begun {
             match ready!(self.answer.poll_head(cx)) {
@@ -166,7 +162,6 @@ impl Ask {
         self.jobs.holder(job).or_else(|| self.room.holder(job)).unwrap_or_default()
     }
 
-    /// Tells what was read.
     fn tell(&mut self, read: Result<(), BadAnswer>) {
         let tokens = self.reading.writer();
         let (said, end) = (std::mem::take(&mut tokens.said), tokens.end.take());
@@ -206,7 +201,7 @@ impl Ask {
         self.told.push_back(message);
     }
 
-    fn complete(&mut self, told: Told) {
+    fn complete(&mut self, told: AnswerFacts) {
         let took = self.began.elapsed();
         let first = self.first_token.unwrap_or(took);
         let tokens = told.tokens.unwrap_or(self.seq);
@@ -235,7 +230,6 @@ impl Ask {
         }));
     }
 
-    /// Tells the last message.
     fn end(&mut self, last: ServerMessage) {
         self.room.concluded(self.answer.job(), last.clone(), Moment::now().wall_ms);
         self.told.push_back(last);

@@ -12,14 +12,14 @@ pub(super) struct Tokens {
     /// Pieces of text.
     pub(super) said: Vec<String>,
     /// How it ended, if it has.
-    pub(super) end: Option<Result<Told, String>>,
+    pub(super) end: Option<Result<AnswerFacts, String>>,
     /// Whether what comes is text: thoughts and calls of tools are no tokens.
     is_text: bool,
 }
 
 /// What a whole answer tells of itself.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(super) struct Told {
+pub(super) struct AnswerFacts {
     /// Tokens that it was made of.
     pub(super) tokens: Option<u64>,
 }
@@ -46,7 +46,7 @@ impl Writer for Tokens {
     }
 
     fn finish(&mut self, outcome: &Outcome, _: &mut Vec<u8>) -> Result<(), BadAnswer> {
-        self.end = Some(Ok(Told { tokens: outcome.usage.completion_tokens.0 }));
+        self.end = Some(Ok(AnswerFacts { tokens: outcome.usage.completion_tokens.0 }));
         Ok(())
     }
 
@@ -66,7 +66,11 @@ mod tests {
     use super::*;
 
     /// What is said, and how it ends.
-    fn read(status: u16, body: Body, answer: &str) -> (Vec<String>, Option<Result<Told, String>>) {
+    fn read(
+        status: u16,
+        body: Body,
+        answer: &str,
+    ) -> (Vec<String>, Option<Result<AnswerFacts, String>>) {
         let mut reading = FromChat::new(Tokens::default());
         reading.head(status, body);
         let mut nothing = Vec::new();
@@ -89,14 +93,14 @@ mod tests {
         let stream = format!("{thought}{one}{two}{usage}data: [DONE]\n\n");
         let (said, end) = read(200, Body::Events, &stream);
         assert_eq!(said, ["Hel", "lo"]);
-        assert_eq!(end, Some(Ok(Told { tokens: Some(7) })));
+        assert_eq!(end, Some(Ok(AnswerFacts { tokens: Some(7) })));
     }
 
     #[test]
     fn an_answer_that_comes_whole_is_one_token() {
         let whole = r#"{"choices":[{"message":{"content":"Hello"},"finish_reason":"stop"}]}"#;
         let (said, end) = read(200, Body::Json, whole);
-        assert_eq!((said, end), (vec!["Hello".to_owned()], Some(Ok(Told::default()))));
+        assert_eq!((said, end), (vec!["Hello".to_owned()], Some(Ok(AnswerFacts::default()))));
     }
 
     #[test]

@@ -43,7 +43,6 @@ pub(super) fn routes() -> Router<Api> {
 
 type Code = Result<Path<String>, PathRejection>;
 
-/// What answers at the path of an API.
 fn consumer(shape: &'static InRoom) -> MethodRouter<Api> {
     post(async move |State(api): State<Api>, code: Code, request: Request| {
         consume_in_room(shape, &api, code, request).await

@@ -12,7 +12,6 @@ use serde::Serialize;
 use super::{Code, request_scope};
 use crate::{consume::refuse, error::ApiError, head::new_id, shape::in_room::ALL, state::Api};
 
-/// The list, as OpenAI has it.
 #[derive(Serialize)]
 struct List {
     object: &'static str,

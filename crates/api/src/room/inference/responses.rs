@@ -67,7 +67,6 @@ async fn ask_maker(
     }
 }
 
-/// A response that a participant made.
 struct StoredResponse {
     request_scope: RequestScope,
     room: Arc<Room>,

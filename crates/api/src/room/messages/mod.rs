@@ -37,7 +37,6 @@ use crate::state::Api;
 /// The most participants that are told of at once, of all rooms together.
 const TOLD: usize = 10_000;
 
-/// The code of a room in a path.
 type Code = Result<Path<String>, PathRejection>;
 
 pub(super) fn routes() -> Router<Api> {

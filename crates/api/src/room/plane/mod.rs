@@ -21,13 +21,10 @@ use serde::Serialize;
 use super::failure::Failure;
 use crate::state::Api;
 
-/// An answer in its envelope.
 type Answer = Result<Response, Failure>;
 
-/// The code of a room in a path.
 type Code = Result<Path<String>, PathRejection>;
 
-/// The code of a room and the id of a participant in a path.
 type Ids = Result<Path<(String, String)>, PathRejection>;
 
 pub(super) fn routes() -> Router<Api> {

@@ -21,7 +21,6 @@ use crate::{
     state::Api,
 };
 
-/// `POST /v1/rooms`.
 pub(super) async fn create(State(api): State<Api>, request: Request) -> Answer {
     let (parts, body) = request.into_parts();
     let body = read_body(&api, &parts, body).await?;
@@ -49,7 +48,6 @@ pub(in crate::room) async fn make(
     Ok(created)
 }
 
-/// `GET /v1/rooms`.
 pub(super) async fn list(State(api): State<Api>, request: Request) -> Answer {
     let (parts, _) = request.into_parts();
     check_key(&api, &parts)?;

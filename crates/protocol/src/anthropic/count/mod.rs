@@ -1,10 +1,10 @@
 //! Estimates how many tokens a Messages request has while it is read. Nothing of the request is kept:
 //! the parsed tree of a body of small messages would take many times the body's memory.
 //!
-//! - `place`: how a value is read where a certain type is expected
+//! - `estimator`: how a value is read where a certain type is expected
 //! - `text`: how the text of a value is counted
 
-mod place;
+mod estimator;
 #[cfg(test)]
 mod tests;
 mod text;
@@ -16,7 +16,7 @@ use serde::{
 use serde_json::{Deserializer, Error};
 
 use self::{
-    place::{At, Key, List, Place, skip, tokens, value},
+    estimator::{At, Estimator, Key, List, skip, tokens, value},
     text::Text,
 };
 use crate::{
@@ -62,7 +62,7 @@ struct Request {
     tools: u64,
 }
 
-impl Place for Request {
+impl Estimator for Request {
     fn field<'de, M: MapAccess<'de>>(&mut self, key: Key, map: &mut M) -> Result<(), M::Error> {
         match key {
             Key::System => self.system = tokens::<Content, _>(map)?,
@@ -81,7 +81,7 @@ impl Place for Request {
 #[derive(Default)]
 struct Message(u64);
 
-impl Place for Message {
+impl Estimator for Message {
     fn field<'de, M: MapAccess<'de>>(&mut self, key: Key, map: &mut M) -> Result<(), M::Error> {
         match key {
             Key::Content => self.0 = tokens::<Content, _>(map)?,
@@ -102,7 +102,7 @@ struct Tool {
     schema: u64,
 }
 
-impl Place for Tool {
+impl Estimator for Tool {
     fn field<'de, M: MapAccess<'de>>(&mut self, key: Key, map: &mut M) -> Result<(), M::Error> {
         match key {
             Key::Name => self.name = map.next_value::<Text>()?.tokens,
@@ -122,7 +122,7 @@ impl Place for Tool {
 #[derive(Default)]
 struct Content(u64);
 
-impl Place for Content {
+impl Estimator for Content {
     fn string(&mut self, text: &str) {
         self.0 = estimate_tokens(text);
     }
@@ -150,7 +150,7 @@ struct Block {
     source: Source,
 }
 
-impl Place for Block {
+impl Estimator for Block {
     fn field<'de, M: MapAccess<'de>>(&mut self, key: Key, map: &mut M) -> Result<(), M::Error> {
         match key {
             Key::Type => self.kind = value(map)?,
@@ -176,7 +176,6 @@ impl Place for Block {
     }
 }
 
-/// The source of a document.
 #[derive(Default)]
 struct Source {
     kind: Kind,
@@ -184,7 +183,7 @@ struct Source {
     content: u64,
 }
 
-impl Place for Source {
+impl Estimator for Source {
     fn field<'de, M: MapAccess<'de>>(&mut self, key: Key, map: &mut M) -> Result<(), M::Error> {
         match key {
             Key::Type => self.kind = value(map)?,
@@ -218,7 +217,7 @@ enum Kind {
     Other,
 }
 
-impl Place for Kind {
+impl Estimator for Kind {
     fn string(&mut self, text: &str) {
         *self = match text {
             "text" => Self::Text,

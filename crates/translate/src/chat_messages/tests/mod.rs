@@ -5,7 +5,6 @@ mod request;
 
 use crate::context::Context;
 
-/// A job's context.
 fn context(streaming: bool) -> Context {
     let (id, model) = ("0123456789abcdef0123456789abcdef".into(), "fast".into());
     Context { id, created: 1_700_000_000, model, streaming }

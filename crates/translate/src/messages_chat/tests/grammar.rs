@@ -4,7 +4,7 @@ use serde_json::Value;
 
 /// What a well-formed stream told.
 #[derive(Debug, Default, PartialEq)]
-pub(super) struct Told {
+pub(super) struct ParsedStream {
     /// Each block: its start, with the text of its deltas.
     pub(super) blocks: Vec<(Value, String)>,
     /// The `message_delta`, or the error.
@@ -17,8 +17,8 @@ pub(super) struct Told {
 /// Where it is not well-formed: `message_start`, blocks numbered from 0 that never overlap, with
 /// deltas of their kind, then `message_delta` and `message_stop`; or an `error` anywhere, and
 /// nothing after it.
-pub(super) fn read(stream: &str) -> Told {
-    let mut told = Told::default();
+pub(super) fn read(stream: &str) -> ParsedStream {
+    let mut told = ParsedStream::default();
     let mut events = stream.split_terminator("\n\n").map(event).peekable();
     assert!(stream.is_empty() || stream.ends_with("\n\n"), "{stream:?}");
     if events.peek().is_some_and(|event| event["type"] == "error") {

@@ -14,7 +14,6 @@ use crate::{
     context::Context,
 };
 
-/// A job's context.
 fn context(streaming: bool) -> Context {
     let (id, model) = ("0123456789abcdef0123456789abcdef".into(), "claude-x".into());
     Context { id, created: 1_700_000_000, model, streaming }

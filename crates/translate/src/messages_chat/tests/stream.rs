@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 use super::{
     answered, delta, events, finish,
-    grammar::{self, Told},
+    grammar::{self, ParsedStream},
 };
 use crate::{
     answer::Body,
@@ -14,12 +14,12 @@ use crate::{
 
 const DONE: &str = "data: [DONE]\n\n";
 
-fn streamed(stream: &str) -> Told {
+fn streamed(stream: &str) -> ParsedStream {
     let request = json!({"stop_sequences": ["END"]});
     grammar::read(&answered(true, &request, 200, Body::Events, &[stream.as_bytes()]).unwrap())
 }
 
-fn texts(told: &Told) -> Vec<(&str, &str)> {
+fn texts(told: &ParsedStream) -> Vec<(&str, &str)> {
     told.blocks.iter().map(|(start, text)| (start["type"].as_str().unwrap(), &**text)).collect()
 }
 

@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use protocol::json::BadRequest;
 use serde_json::{Value, json};
 
-use super::super::{asked::IMAGES_FOLLOW, input::messages, tools::Tools};
+use super::super::{input::messages, request_item::IMAGES_FOLLOW, tools::Tools};
 
 fn read(instructions: Option<&str>, input: &Value) -> Result<Value, BadRequest> {
     let raw = serde_json::value::to_raw_value(input).unwrap();

@@ -16,7 +16,6 @@ use crate::{
     context::Context,
 };
 
-/// A job's context.
 fn context(streaming: bool) -> Context {
     Context {
         id: "0123456789abcdef0123456789abcdef".into(),

@@ -42,7 +42,6 @@ struct Piece<'a> {
 }
 
 impl<'a> Item<'a> {
-    /// A message's content.
     pub(super) fn content_parts(&self, path: &str) -> Result<Vec<Part<'a>>, BadRequest> {
         let path = format!("{path}.content");
         let missing = || BadRequest::new(path.clone(), format!("`{path}` is missing"));

@@ -9,11 +9,9 @@ use serde::{
 };
 
 /// A reader for one place in the request.
-pub(super) trait Place: Default {
-    /// A string stands there.
+pub(super) trait Estimator: Default {
     fn string(&mut self, _text: &str) {}
 
-    /// A list stands there.
     fn list<'de, S: SeqAccess<'de>>(&mut self, mut list: S) -> Result<(), S::Error> {
         while list.next_element::<IgnoredAny>()?.is_some() {}
         Ok(())
@@ -25,7 +23,6 @@ pub(super) trait Place: Default {
         skip(map)
     }
 
-    /// How many tokens it counts.
     fn tokens(&self) -> u64;
 }
 
@@ -49,18 +46,15 @@ pub(super) enum Key {
     Other,
 }
 
-/// Skips a field's value.
 pub(super) fn skip<'de, M: MapAccess<'de>>(map: &mut M) -> Result<(), M::Error> {
     map.next_value::<IgnoredAny>().map(drop)
 }
 
-/// A field's value.
-pub(super) fn value<'de, P: Place, M: MapAccess<'de>>(map: &mut M) -> Result<P, M::Error> {
+pub(super) fn value<'de, P: Estimator, M: MapAccess<'de>>(map: &mut M) -> Result<P, M::Error> {
     map.next_value().map(|At(place)| place)
 }
 
-/// How many tokens a field's value counts.
-pub(super) fn tokens<'de, P: Place, M: MapAccess<'de>>(map: &mut M) -> Result<u64, M::Error> {
+pub(super) fn tokens<'de, P: Estimator, M: MapAccess<'de>>(map: &mut M) -> Result<u64, M::Error> {
     value::<P, M>(map).map(|place| place.tokens())
 }
 
@@ -76,7 +70,7 @@ impl<P> Default for List<P> {
     }
 }
 
-impl<P: Place> Place for List<P> {
+impl<P: Estimator> Estimator for List<P> {
     fn list<'de, S: SeqAccess<'de>>(&mut self, mut list: S) -> Result<(), S::Error> {
         let mut total = 0;
         while let Some(At(place)) = list.next_element::<At<P>>()? {
@@ -91,10 +85,9 @@ impl<P: Place> Place for List<P> {
     }
 }
 
-/// Reads a place.
 pub(super) struct At<P>(pub(super) P);
 
-impl<'de, P: Place> Deserialize<'de> for At<P> {
+impl<'de, P: Estimator> Deserialize<'de> for At<P> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         deserializer.deserialize_any(Reader(P::default()))
     }
@@ -102,7 +95,7 @@ impl<'de, P: Place> Deserialize<'de> for At<P> {
 
 struct Reader<P>(P);
 
-impl<'de, P: Place> Visitor<'de> for Reader<P> {
+impl<'de, P: Estimator> Visitor<'de> for Reader<P> {
     type Value = At<P>;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
