@@ -25,7 +25,7 @@ use crate::{
 pub(crate) async fn show(State(api): State<Api>, request: Request) -> Result<Response, ApiError> {
     operator(&api, request.headers())?;
     let bad = |words| ApiError::new(StatusCode::BAD_REQUEST, Kind::Invalid, words);
-    let asked = UsageQuery::parse(request.uri().query(), Timestamp::now()).map_err(bad)?;
+    let asked = UsageParameters::parse(request.uri().query(), Timestamp::now()).map_err(bad)?;
     let (ledger, query) = (Arc::clone(&api.administration().usage), asked.query.clone());
     let answer = blocking(move || ledger.usage(&query)).await?.map_err(|error| failed(&error))?;
     let report = report(answer, &asked.query.by);
@@ -40,14 +40,14 @@ pub(crate) async fn show(State(api): State<Api>, request: Request) -> Result<Res
 
 /// What is asked for in a query.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub struct UsageQuery {
+pub struct UsageParameters {
     /// Of the ledger.
     pub query: UsageQuery,
     /// Whether the answer is to be CSV.
     pub csv: bool,
 }
 
-impl UsageQuery {
+impl UsageParameters {
     /// Reads `by`, `since`, `until`, `key`, `model`, `provider` and `format` of a query.
     ///
     /// # Errors
@@ -131,8 +131,8 @@ pub(super) fn parameters(
 mod tests {
     use super::*;
 
-    fn parse(query: &str) -> Result<UsageQuery, String> {
-        UsageQuery::parse(Some(query), "2026-11-20T16:00:00Z".parse().unwrap())
+    fn parse(query: &str) -> Result<UsageParameters, String> {
+        UsageParameters::parse(Some(query), "2026-11-20T16:00:00Z".parse().unwrap())
     }
 
     #[test]
@@ -144,7 +144,10 @@ mod tests {
         assert_eq!(asked.query.until_ms, Some(1_795_186_800_000));
         assert_eq!((asked.query.model.as_deref(), asked.query.provider), (Some("a b"), None));
         assert!(asked.csv);
-        assert_eq!(UsageQuery::parse(None, Timestamp::UNIX_EPOCH), Ok(UsageQuery::default()));
+        assert_eq!(
+            UsageParameters::parse(None, Timestamp::UNIX_EPOCH),
+            Ok(UsageParameters::default())
+        );
     }
 
     #[test]
