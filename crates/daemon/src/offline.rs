@@ -9,7 +9,7 @@ use api::admin::{
     action,
     bound::{RoomName, RoomNames},
     keys::{made, revoked, rotated, shown},
-    usage::{Asked, report},
+    usage::{UsageParameters, report},
 };
 use base::KeyId;
 use jiff::Timestamp;
@@ -25,8 +25,8 @@ const ACTOR: &str = "command-line";
 ///
 /// # Errors
 /// What is wrong with it.
-pub fn usage_query(query: &str) -> anyhow::Result<Asked> {
-    Asked::parse(Some(query), Timestamp::now()).map_err(anyhow::Error::msg)
+pub fn usage_query(query: &str) -> anyhow::Result<UsageParameters> {
+    UsageParameters::parse(Some(query), Timestamp::now()).map_err(anyhow::Error::msg)
 }
 
 /// The data directory of a server that is not running. No server can use it until this is dropped.
@@ -121,7 +121,7 @@ impl OfflineServer {
     ///
     /// # Errors
     /// When the ledger cannot be read.
-    pub fn usage(&self, asked: &Asked) -> anyhow::Result<UsageReport> {
+    pub fn usage(&self, asked: &UsageParameters) -> anyhow::Result<UsageReport> {
         Ok(report(self.store.usage(&asked.query)?, &asked.query.by))
     }
 
