@@ -245,15 +245,21 @@ impl Driver {
     /// Closes the socket, waits for the end of the supervisor, and ends leftover processes.
     async fn end(self) {
         let Self { socket, mut helper, mut asked, living, groups, sessions, .. } = self;
+        // Known only until it has been waited for.
+        let supervisor = helper.id();
         asked.close();
         drop(socket);
         let ended = time::timeout(LAST_BREATH, helper.wait()).await;
         if !matches!(ended, Ok(Ok(status)) if status.success()) {
-            tracing::error!(?ended, "the supervisor of processes was lost; ending what it left");
+            tracing::error!(
+                supervisor,
+                ?ended,
+                "the supervisor of processes was lost; ending what it left"
+            );
             let _ = helper.start_kill();
             let left = leftovers::end(sessions.keys().copied().collect(), groups).await;
             if left > 0 {
-                tracing::error!(left, "processes that cannot be ended");
+                tracing::error!(supervisor, left, "processes that cannot be ended");
             }
         }
         for session in sessions.into_values() {

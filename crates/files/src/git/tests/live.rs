@@ -1,4 +1,4 @@
-//! What git says of real repositories.
+//! Status and diff of real repositories.
 
 use std::os::unix::ffi::OsStrExt;
 
@@ -25,7 +25,7 @@ async fn a_directory_without_a_repository_is_no_error() {
 }
 
 #[tokio::test]
-async fn a_bare_repository_has_no_files_to_speak_of() {
+async fn a_bare_repository_has_no_status() {
     let repository = Repository::without();
     repository.run(&["init", "-q", "--bare"]);
     let none = repository.git.status(&repository.root(), &repository.runner).await;
@@ -33,14 +33,14 @@ async fn a_bare_repository_has_no_files_to_speak_of() {
 }
 
 #[tokio::test]
-async fn a_directory_that_is_not_there_is_an_error() {
+async fn a_missing_directory_is_an_error() {
     let repository = Repository::without();
     let gone = repository.git.status(&repository.at("gone"), &repository.runner).await;
     assert!(matches!(gone, Err(GitError::Failed(_))), "{gone:?}");
 }
 
 #[tokio::test]
-async fn an_unborn_branch_has_a_name_and_what_is_staged() {
+async fn an_unborn_branch_has_a_name_and_staged_files() {
     let repository = Repository::new();
     repository.write("f", "text");
     repository.run(&["add", "f"]);
@@ -84,7 +84,7 @@ async fn staged_unstaged_and_untracked_are_told_apart() {
 }
 
 #[tokio::test]
-async fn a_rename_says_what_it_was() {
+async fn a_rename_has_its_old_name() {
     let repository = Repository::new();
     repository.write("old name", &"a line\n".repeat(50));
     repository.commit("one");
@@ -142,7 +142,7 @@ async fn ahead_and_behind_of_the_upstream_are_counted() {
 }
 
 #[tokio::test]
-async fn odd_names_are_as_they_are() {
+async fn odd_names_are_kept() {
     let repository = Repository::new();
     let odd = ["-dash", "a b", "a\nb", "a\tb", "\"q\"", "*", ":(top)x", "é", "a\\b", " ", "->"];
     for name in odd {
@@ -168,7 +168,7 @@ async fn odd_names_are_as_they_are() {
 }
 
 #[tokio::test]
-async fn a_project_in_a_part_of_a_work_tree_is_told_of_that_part() {
+async fn a_project_in_a_part_of_a_work_tree_gets_the_status_of_that_part() {
     let repository = Repository::new();
     repository.write("f", "one\n");
     repository.write("part/deep/f", "one\n");
@@ -205,7 +205,7 @@ async fn a_submodule_on_another_commit_is_modified() {
 }
 
 #[tokio::test]
-async fn what_is_not_utf8_in_a_diff_is_replaced() {
+async fn a_diff_replaces_bytes_that_are_not_utf8() {
     let repository = Repository::new();
     repository.write("f", "one\n");
     repository.commit("one");
@@ -214,7 +214,7 @@ async fn what_is_not_utf8_in_a_diff_is_replaced() {
 }
 
 #[tokio::test]
-async fn how_people_like_their_diffs_does_not_matter() {
+async fn the_users_own_settings_of_diffs_have_no_effect() {
     let repository = Repository::new();
     for (name, value) in [
         ("color.ui", "always"),
@@ -244,7 +244,7 @@ async fn a_status_takes_no_lock_and_leaves_the_index_alone() {
     let repository = Repository::new();
     repository.write("f", "one\n");
     repository.commit("one");
-    // Another time of the same content: a plain status would write it down.
+    // The same content with another time: a plain status would update the index.
     let later = std::time::SystemTime::now() + Duration::from_secs(5);
     fs::File::options().write(true).open(repository.at("f")).unwrap().set_modified(later).unwrap();
     let index = fs::read(repository.at(".git/index")).unwrap();
