@@ -35,7 +35,7 @@ pub struct WorkspaceClient {
     by: Credential,
 }
 
-/// Credential what somebody was let in.
+/// The credential that a client was admitted with.
 #[derive(Debug, Clone)]
 enum Credential {
     /// A token of this name.
