@@ -1,5 +1,7 @@
 //! The three parts of the crate do not use each other.
 
+#![allow(clippy::unwrap_used, reason = "helpers of tests may stop, too")]
+
 use std::{
     fs,
     path::{Path, PathBuf},

@@ -95,7 +95,7 @@ impl Workspace {
         prepare(&settings.dir)?;
         let supervisor = supervise(&parts, &settings).await?;
         let store = Arc::clone(&parts.store);
-        let (whole, outside) = Whole::new(Arc::new(settings), parts, supervisor);
+        let (whole, outside) = Whole::new(&Arc::new(settings), parts, supervisor);
         // Sessions need the projects' environments, and teams their sessions.
         let projects = Arc::clone(&whole.projects);
         task::spawn_blocking(move || projects.restore()).await.unwrap_or(Ok(()))?;
@@ -141,7 +141,7 @@ impl Workspace {
 impl Whole {
     /// Builds the parts from the ground up; each is given what it uses.
     fn new(
-        settings: Arc<Settings>,
+        settings: &Arc<Settings>,
         parts: Parts,
         supervisor: process::Supervisor,
     ) -> (Self, Outside) {
@@ -158,7 +158,7 @@ impl Whole {
         ));
         let teams = Arc::new(Teams::default());
         let host = Arc::new(EngineHost {
-            settings: Arc::clone(&settings),
+            settings: Arc::clone(settings),
             supervisor,
             keys: keys.clone(),
             projects: Arc::clone(&projects),
@@ -171,7 +171,7 @@ impl Whole {
             teams: Arc::clone(&teams),
         });
         let weak_engines = Arc::downgrade(&engines);
-        let sessions = Sessions::new(&settings, &store, &events, weak_engines);
+        let sessions = Sessions::new(settings, &store, &events, weak_engines);
         let outside = Outside {
             sessions: sessions.downgrade(),
             arg_rules: arg_rules.clone(),
@@ -190,7 +190,7 @@ impl Whole {
             watches: WatchBudget::default(),
             node: Node { id: node_id(&settings.dir), gateway },
         };
-        let admission = Arc::new(Admission::new(&settings, &keys, local, services));
+        let admission = Arc::new(Admission::new(settings, &keys, local, services));
         let whole = Self { host, audit, projects, sessions, teams, admission, _engines: engines };
         (whole, outside)
     }

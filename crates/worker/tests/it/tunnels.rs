@@ -371,7 +371,7 @@ async fn a_refused_join_ends_it_with_words_and_a_failed_one_is_tried_again() {
     let taken = Running::start(as_participant(&hub, ann(), lends(&raw)), NetDialer);
     match taken.ended().await.gave_up {
         Some(GiveUpReason::Refused(words)) => {
-            assert!(words.contains("Refused by the test"), "{words}")
+            assert!(words.contains("Refused by the test"), "{words}");
         }
         other => panic!("{other:?}"),
     }

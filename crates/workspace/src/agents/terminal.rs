@@ -30,7 +30,7 @@ pub(crate) fn command(
     plan.private.write(&launch.files)?;
     let env = plan.env(&launch);
     if key.is_some() || !launch.files.is_empty() {
-        let cleanup = Cleanup { feed: feed.clone(), key, private: plan.private.clone() };
+        let cleanup = Cleanup { feed: feed.clone(), key, private: plan.private };
         tokio::spawn(cleanup.run(events.subscribe()));
     }
     Ok(CommandLine { program: launch.program, args: launch.args, env })

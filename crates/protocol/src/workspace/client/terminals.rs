@@ -54,7 +54,7 @@ pub struct OpenTerminal {
 }
 
 /// `resize`: how large the client's terminal is. Ours.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Resize {
     /// Which session.
     pub session_id: SessionId,
