@@ -3,7 +3,10 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use translate::{Context, chat_node::{Next, Order, answer, request}};
+use translate::{
+    Context,
+    chat_node::{Next, Order, answer, request},
+};
 
 fuzz_target!(|data: (&[u8], &str, u8)| {
     let (body, text, size) = data;

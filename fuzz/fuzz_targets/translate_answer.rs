@@ -5,8 +5,8 @@
 
 use base::Endpoint;
 use libfuzzer_sys::fuzz_target;
-use translate::{BadAnswer, Body, Context, answer, served_as};
 use serde_json::value::RawValue;
+use translate::{BadAnswer, Body, Context, answer, served_as};
 
 fuzz_target!(|data: &[u8]| {
     let [choice, kind, piece, given @ ..] = data else { return };

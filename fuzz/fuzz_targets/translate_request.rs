@@ -4,8 +4,8 @@
 
 use base::Endpoint;
 use libfuzzer_sys::fuzz_target;
-use translate::{Context, request, served_as};
 use serde_json::{Value, value::RawValue};
+use translate::{Context, request, served_as};
 
 fuzz_target!(|data: &[u8]| {
     let Some((&choice, body)) = data.split_first() else { return };
