@@ -16,7 +16,9 @@ const MOST: u64 = 6_000;
 /// It has failed when it takes longer for each cut.
 const EACH: Duration = Duration::from_millis(500);
 
-const SCRIPT: &str = "stty -echo; read x; i=0; while :; do j=0; \
+/// What the script prints, without a line's end, once no key is echoed any more.
+const READY: &str = "ready>";
+const SCRIPT: &str = "stty -echo; printf 'ready>'; read x; i=0; while :; do j=0; \
     while [ $j -lt 20 ]; do echo \"line $i of many\"; i=$((i+1)); j=$((j+1)); done; \
     sleep 0.01; done";
 
@@ -39,7 +41,7 @@ async fn cut(place: &Place, cuts: u64, seed: u64, report: &Report) -> Result<(),
     let opened = place.ask(open, "terminal_opened").await?;
     let id = opened["session"]["id"].as_str().ok_or("no id")?.to_owned();
     let mut look = Look { follow: Follow::new(&id), lines: Lines::default() };
-    // The first look is before anything is printed, so that every line has to come.
+    // The first look is before any line is printed, so that every line has to come.
     let mut first = place.client(Knock::at(place.address)).await.ok_or("no connection")?;
     look.begin(&mut first).await?;
     drop(first);
@@ -68,11 +70,16 @@ struct Look {
 }
 
 impl Look {
+    /// Looks until the script is ready: a key that comes before is echoed, as a line of no number.
     async fn begin(&mut self, client: &mut WorkspaceClient) -> Result<(), String> {
         client.say(self.follow.attach()).await;
-        while self.follow.snapshots() == 0 {
+        let mut shown = String::new();
+        while !shown.contains(READY) {
             let heard = client.next().await.ok_or("the connection ended")?;
-            self.follow.take(&heard)?;
+            match self.follow.take(&heard)? {
+                Step::Write(text) | Step::Paint(_, _, text) => shown.push_str(&text),
+                Step::Nothing => {}
+            }
         }
         Ok(())
     }
