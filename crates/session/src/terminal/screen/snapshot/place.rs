@@ -2,6 +2,7 @@
 
 use alacritty_terminal::grid::{Cursor, Dimensions as _, Grid};
 use alacritty_terminal::index::Column;
+use alacritty_terminal::term::TermMode;
 use alacritty_terminal::term::cell::{Cell, Flags};
 use alacritty_terminal::vte::ansi::{CharsetIndex, StandardCharset};
 
@@ -35,7 +36,9 @@ pub(super) fn printed<'a>(
     let same = cell.c == cursor.charsets[emulator.charset].map(character)
         && Pen::of(cell) == Pen::of(&cursor.template)
         && !cells::is_wrapped(cell);
-    same.then_some((column, cell))
+    // Inserting it again would move the mark of a wrapped line away from the row's end, and lose it.
+    let moves_a_mark = emulator.has(TermMode::INSERT) && row.last().is_some_and(cells::is_wrapped);
+    (same && !moves_a_mark).then_some((column, cell))
 }
 
 impl Painter {

@@ -84,6 +84,11 @@ fn in_insert_mode_too_what_was_printed_is_repeated_and_marked() {
 }
 
 #[test]
+fn a_row_that_goes_on_stays_one_where_its_character_was_inserted() {
+    assert_repaints(&mut fed(4, 3, "\x1b[4haaa漢漢a\r\x1b[da漢漢"));
+}
+
+#[test]
 fn margins_tab_stops_modes_and_saved_cursors_are_there() {
     assert_repaints(&mut fed(
         30,
