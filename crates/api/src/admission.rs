@@ -85,7 +85,7 @@ const ANTHROPIC_TOKENS: Names = [
 pub(crate) fn put_standing(headers: &mut HeaderMap, endpoint: Endpoint, standing: &Standing) {
     let anthropic = matches!(endpoint, Endpoint::Messages | Endpoint::CountTokens);
     let limits = usize::from(standing.requests.is_some()) + usize::from(standing.tokens.is_some());
-    // In one step: a map that grows by one header after the other is made anew twice.
+    // In one step: a map that grows by one header after the other is allocated twice more.
     headers.reserve(limits * if anthropic { 6 } else { 3 });
     if let Some(gauge) = &standing.requests {
         put(headers, REQUESTS, gauge, span(gauge.reset));

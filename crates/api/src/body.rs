@@ -52,7 +52,7 @@ struct Events {
 }
 
 /// When to send a sign of life. The timer is not moved with each chunk, which would cost more
-/// than the chunk: it fires, looks when something was last sent, and is set anew.
+/// than the chunk: it fires, looks when something was last sent, and is set again.
 struct Keepalive {
     every: Duration,
     sent: Instant,
@@ -107,7 +107,7 @@ impl AnswerBody {
     }
 }
 
-/// Whoever writes it out stops at the announced length, or has nothing to write at all: it is not
+/// The writer stops at the announced length, or has nothing to write at all: it is not
 /// the client that left, though the answer's end has yet to come.
 impl Drop for AnswerBody {
     fn drop(&mut self) {

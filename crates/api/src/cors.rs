@@ -1,6 +1,6 @@
 //! Pages of other origins, in browsers: what they may ask, and which answers they may read.
 //!
-//! What a page shows in its request is what counts, not where the page comes from: whoever has a key
+//! What a page shows in its request is what counts, not where the page comes from: a client with a key
 //! or the code of a room may use it from any page. Without either, being local is what lets a request
 //! in, and a page of another origin is not local; nor may it read what it is answered.
 //!

@@ -31,7 +31,7 @@ pub struct Limits {
     pub max_body: usize,
     /// Bodies that are being read or wait for the head of their answer, all together, in bytes.
     pub bodies: u64,
-    /// A stream silent for so long gets a sign of life; zero: never.
+    /// After this much silence a stream gets a sign of life; zero: never.
     pub keepalive: Duration,
     /// How long a drained worker may go on with what it has.
     pub drain: Duration,

@@ -275,7 +275,7 @@ mod tests {
         let (announces, _) = watch::channel(false);
         let keeper = Keeper { services, announced: first, bounds, announces };
         let kept = tokio::spawn(keeper.run(stop.clone()));
-        // Whoever is started anew ends the thread that it was.
+        // A new start ends the earlier thread.
         within("a new start", async { while ended.recv_async().await.is_ok() {} }).await;
         assert!(!kept.is_finished(), "it announces again");
         stop.cancel();

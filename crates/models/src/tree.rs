@@ -161,7 +161,7 @@ impl TreeBuilder {
 
     fn close(&mut self) {
         self.values.push(self.open.finalize_non_root());
-        // Anew, as a reset hasher keeps where it began.
+        // A new hasher: one that is reset keeps its starting offset.
         self.open = blake3::Hasher::new();
         self.open.set_input_offset(self.size);
         self.filled = 0;

@@ -41,7 +41,7 @@ struct EndedRequest {
 
 impl RecentRequests {
     /// The newest first, `limit` at most: those with a number above `after`, or all when it is a
-    /// number that was not given yet. Whoever has it knows another run of this server.
+    /// number that was not given yet. A caller with such a number knows another run of this server.
     pub fn list(&self, after: u64, limit: usize) -> Vec<RequestJson> {
         let ring = self.lock();
         let after = if after > ring.count { 0 } else { after };

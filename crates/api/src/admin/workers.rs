@@ -104,7 +104,7 @@ pub(crate) async fn drain(
     answer
 }
 
-/// Asks one worker to list its models anew.
+/// Asks one worker to list its models again.
 pub(crate) async fn refresh(
     State(api): State<Api>,
     id: Result<Path<String>, PathRejection>,

@@ -166,7 +166,7 @@ pub(super) struct Viewer {
 }
 
 impl Viewer {
-    /// Whoever sends this request.
+    /// The client that sends this request.
     pub(super) fn of(api: &Api, parts: &Parts) -> Self {
         let key = key(api, parts).ok().flatten().map(|key| key.id().clone());
         let administers = admin::operator_if_any(api, &parts.headers).is_some();

@@ -1,6 +1,6 @@
 //! Jobs that came as the spec's `llm:request`.
 //!
-//! Whoever reads the answer of such a job tells its room of the tokens and of the end, so that the
+//! The reader of such a job's answer tells its room of the tokens and of the end, so that the
 //! end never overtakes a token. The observer of jobs asks here which jobs those are, and says here
 //! who was given them.
 

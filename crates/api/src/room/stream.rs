@@ -1,4 +1,4 @@
-//! Streams of events as response bodies. No task and no channel stands behind one: whoever writes it
+//! Streams of events as response bodies. No task and no channel stands behind one: the connection that writes it
 //! out polls what it is made of.
 
 use std::{

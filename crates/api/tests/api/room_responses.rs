@@ -1,4 +1,4 @@
-//! Responses asked for again: of whom made them, of nobody else.
+//! Responses asked for again: only their maker gets them.
 
 use std::sync::Arc;
 

@@ -115,7 +115,7 @@ async fn a_client_that_leaves_is_seen_by_the_provider() {
     assert!(kit.scheduler.is_idle());
 }
 
-/// Whoever writes a response out stops at the announced length, or before a body that may not be:
+/// The writer of a response stops at the announced length, or before a body that may not be:
 /// the answer's end may come after that.
 #[tokio::test(start_paused = true)]
 async fn a_response_that_is_out_before_its_end_was_not_left() {

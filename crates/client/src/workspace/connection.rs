@@ -24,7 +24,7 @@ use crate::error::ClientError;
 const DIAL: Duration = Duration::from_secs(10);
 /// How often the server is asked for a sign of life.
 const BEAT: Duration = Duration::from_secs(15);
-/// A server that was not heard for so long is lost.
+/// After this much silence the server counts as lost.
 const SILENCE: Duration = Duration::from_secs(45);
 /// So many messages that nobody asked for are kept while an answer is waited for, and so many
 /// bytes of output among them.
@@ -84,8 +84,8 @@ impl Workspace {
         Ok(workspace)
     }
 
-    /// Asks, and waits for the answer for so long: `take` says of each message what it is. One request
-    /// at a time: an `error` of the server is taken for the answer to the one that is open.
+    /// Asks, and waits for the answer until the time is over: `take` says of each message what it is. One request
+    /// at a time: an `error` of the server is taken for the answer to the open request.
     ///
     /// # Errors
     /// [`ClientError::NotFound`] and [`ClientError::Declined`] when the server says no,

@@ -26,7 +26,7 @@ use crate::error::ClientError;
 const QUIET: Duration = Duration::from_millis(300);
 /// How long output that is known to be coming is waited for.
 const STALLED: Duration = Duration::from_secs(30);
-/// A connection that held for so long was a good one: the next is tried for at once.
+/// A connection that held this long was a good one: the next is tried for at once.
 const GOOD: Duration = Duration::from_secs(10);
 
 /// How a session is followed.

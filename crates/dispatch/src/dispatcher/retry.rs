@@ -122,7 +122,7 @@ impl Dispatcher {
     }
 
     /// Lets the job be tried again, unless that was once too often; place it afterwards. `told` is
-    /// the provider it comes from, if that is to be told then.
+    /// the provider it comes from, if the provider has to be told then.
     fn requeue(&mut self, now: Instant, mut job: Job, told: Option<ProviderId>) {
         if self.stopping || job.requeued < self.config.max_requeue_count {
             job.requeued += 1;

@@ -12,7 +12,7 @@ use crate::{
 /// Keeps conversations where their cache is warm.
 ///
 /// It remembers which provider last served each head of a prompt
-/// ([`Affinity`](crate::Affinity)) and sends a job to the one that shares the longest head with
+/// ([`Affinity`](crate::Affinity)) and sends a job to the provider that shares the longest head with
 /// it, as long as that one's load is at most the least load among the candidates plus 2, or plus a
 /// quarter of its capacity if that is more. Otherwise the least loaded one gets the job, and is
 /// remembered from then on. The memory holds a fixed number of heads; the longest unused goes

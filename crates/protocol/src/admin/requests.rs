@@ -16,7 +16,7 @@ pub struct RequestList {
 /// One request that became a job and ended.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RequestJson {
-    /// A running number, from 1 at the server's start. Whoever asks for those after the largest
+    /// A running number, from 1 at the server's start. A caller that asks for those after the largest
     /// that it knows, before [`KEPT`] more have ended, gets each once. After a number that was not
     /// given yet come all: the server has been restarted.
     pub n: u64,
@@ -55,7 +55,7 @@ pub struct RequestJson {
     pub total_ms: u64,
     /// Whether it asked for a stream.
     pub streaming: bool,
-    /// How often it was given to a provider anew.
+    /// How often it was given to a provider again.
     pub requeues: u32,
 }
 

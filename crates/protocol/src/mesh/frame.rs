@@ -29,7 +29,7 @@ pub fn take(read: &mut BytesMut, max: usize) -> Result<Option<Bytes>, TooLong> {
     let size = usize::try_from(length).ok().filter(|size| *size <= max);
     let Some(size) = size else { return Err(TooLong { length, max }) };
     if read.len() < HEAD + size {
-        // For one that is large, room is made as it comes: whoever only says so gets none.
+        // For one that is large, room is made as it comes: a length that is only announced reserves no memory.
         return Ok(None);
     }
     read.advance(HEAD);

@@ -21,7 +21,7 @@ pub struct Register {
     /// The protocol version it speaks.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub protocol_version: Option<String>,
-    /// How many requests it is serving already, whoever sent them.
+    /// How many requests it is serving already, from any server.
     #[serde(default, deserialize_with = "or_default")]
     pub current_load: u32,
     /// What its backend serves; absent when it does not know. Not part of the specification.

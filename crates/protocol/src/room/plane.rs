@@ -108,7 +108,7 @@ pub struct CreateRoom {
 pub struct CreatedRoom {
     /// The room.
     pub room: RoomSummary,
-    /// The id of whoever made it. Means nothing.
+    /// The id of its maker. Means nothing.
     pub host_id: String,
     /// What closing and changing it need; told here, and nowhere else. Ours; stock servers have none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -125,7 +125,7 @@ pub struct ChangeRoom {
     /// What joining and using it need.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub password: Option<String>,
-    /// How its participants generate by default, all anew.
+    /// How its participants generate by default; replaces all earlier ones.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub defaults: Option<RuntimeConfig>,
 }

@@ -134,7 +134,7 @@ pub struct RoomInfo {
     pub code: String,
     /// What people call it.
     pub name: String,
-    /// The id of whoever made it.
+    /// The id of its maker.
     pub host_id: String,
     /// When it was made.
     pub created_at: u64,

@@ -1,13 +1,13 @@
 //! Teams: a leader and its team workers, what they say to each other, and what comes of it.
 //!
-//! A plain state machine without clock, task or file. Whoever drives it
+//! A plain state machine without clock, task or file. Its driver
 //!
 //! 1. calls one method at a time,
 //! 2. makes each [`Effect::Keep`] of what that gave durable: all of them, or none,
 //! 3. carries out the other effects in order, and only then acknowledges.
 //!
-//! When keeping fails, nothing else of that call is done: whoever asked and whoever still waits is
-//! told so, and the machine is made anew from what is kept ([`Teams::restore`],
+//! When keeping fails, nothing else of that call is done: the caller and all that still wait are
+//! told so, and the machine is rebuilt from the store ([`Teams::restore`],
 //! [`Teams::restarted`]). A message's seq that was never acknowledged may then be given once more.
 //!
 //! - [`Teams`]: all teams: created, joined, listed, deleted
@@ -177,7 +177,7 @@ impl Teams {
         Ok(self.finish(out))
     }
 
-    /// Deletes a team with all that is kept of it. Its sessions are to be killed; whoever waits for
+    /// Deletes a team with all that is kept of it. Its sessions are to be killed; a caller that waits for
     /// it is told.
     ///
     /// # Errors
@@ -264,7 +264,7 @@ impl Teams {
         self.teams.get_mut(&place.team)?.seats.get_mut(&place.session)
     }
 
-    /// What one call has come to: first all that is to be kept, as it is now.
+    /// The effects of one call: first every record to be kept, in its present state.
     fn finish(&self, out: Out) -> Vec<Effect> {
         let changes = out.changed.into_iter().filter_map(|key| self.change(key));
         changes.map(Effect::Keep).chain(out.said).collect()

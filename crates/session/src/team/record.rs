@@ -7,7 +7,7 @@ use uuid::Uuid;
 
 use super::member::Member;
 
-/// One thing that is kept, small enough to be written anew whenever it changes. Times are in
+/// One thing that is kept, small enough to be written whole whenever it changes. Times are in
 /// milliseconds since 1970.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]

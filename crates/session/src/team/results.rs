@@ -95,7 +95,7 @@ impl Teams {
         Ok((kept.ok_or(TeamError::Gone(worker))?, self.finish(out)))
     }
 
-    /// A session has ended. Whoever waits for it waits no more, and what it had not finished has
+    /// A session has ended. Its waiters wait no more, and what it had not finished has
     /// failed. A team without its leader is inactive.
     pub fn session_gone(&mut self, session: Uuid, at: u64) -> Vec<Effect> {
         let mut out = Out::default();

@@ -73,7 +73,7 @@ impl Team {
         self.seat(session)
     }
 
-    /// Who is to have a message: whoever is named, or the leader from a worker, or all workers
+    /// The receivers of a message: the worker that is named, or the leader from a worker, or all workers
     /// from the leader.
     pub(super) fn addressees(&self, from: Uuid, to: Option<Uuid>) -> Result<Vec<Uuid>, TeamError> {
         self.living(from)?;

@@ -80,7 +80,7 @@ impl Answer {
 }
 
 impl Teams {
-    /// Waits for results. A wait that times out tells its id: whoever resumes it by that gets all
+    /// Waits for results. A wait that times out tells its id: a caller that resumes it by that id gets all
     /// results since it began, as often as it asks. It is kept until it is one of the oldest of
     /// more than may be kept; those whose results were collected go first.
     ///

@@ -21,7 +21,7 @@ const RESTS: u64 = 4_000;
 /// How long it is waited for a machine that is away, at each look.
 const LOOK: Duration = Duration::from_millis(100);
 
-/// A pull that says nothing for so long hangs: whom it comes from may be frozen, and it may be frozen
+/// A pull that is silent this long hangs: whom it comes from may be frozen, and it may be frozen
 /// itself.
 const SILENT: Duration = rules::FROZEN.saturating_mul(2).saturating_add(rules::BUSY);
 

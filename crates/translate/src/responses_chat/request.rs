@@ -75,7 +75,7 @@ struct Reasoning<'a> {
     effort: Option<Text<'a>>,
 }
 
-/// A tool that is to be called, or a list of those that may be.
+/// The tool that must be called, or a list of those that may be.
 #[derive(Deserialize)]
 #[serde(bound(deserialize = "'de: 'a"))]
 struct Choice<'a> {

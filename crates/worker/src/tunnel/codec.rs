@@ -172,7 +172,7 @@ impl Codec for TunnelCodec<'_> {
         too_long.then(|| self.lost(format!("the server was silent for {} s", silent.as_secs())))
     }
 
-    /// A tunnel is for one model. When the backend has another one the participant joins anew.
+    /// A tunnel is for one model. When the backend has another one the participant joins again.
     fn on_idle(&mut self) -> Option<Outcome> {
         self.is_stale().then(|| self.lost("it offers another model now".to_owned()))
     }

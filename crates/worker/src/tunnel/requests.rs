@@ -19,7 +19,7 @@ use crate::{
 /// over, so its next request may arrive before that one has ended.
 const SLACK: usize = 8;
 
-/// After this many heartbeats in a row without a good answer the participant joins anew.
+/// After this many heartbeats in a row without a good answer the participant joins again.
 const MISSES: u32 = 3;
 
 /// What the codec has to do.
@@ -117,7 +117,7 @@ impl Requests {
         Some(Action::Decline { request_id, why: format!("the request is bad: {}", bad.problem) })
     }
 
-    /// A heartbeat was answered, or not. Why the participant has to join anew, if it has to.
+    /// A heartbeat was answered, or not. Returns why the participant has to join again, if it has to.
     pub(super) fn on_heartbeat(&mut self, answer: Result<(), HeartbeatFailure>) -> Option<String> {
         match answer {
             Ok(()) => {

@@ -81,7 +81,7 @@ fn size(asked: Option<(u16, u16)>) -> Result<Size, Refusal> {
     Ok(size.unwrap_or(Size::DEFAULT))
 }
 
-/// All that is to be known of a new session, found to be possible.
+/// The facts of a new session, after they were checked.
 async fn facts(outside: &dyn Outside, new: NewSession) -> Result<Facts, Refusal> {
     let project = new.project_id.map(|id| outside.project(id)).transpose()?;
     let own = project.as_ref().and_then(|project| project.run_as_user.clone());

@@ -33,7 +33,7 @@ pub(crate) struct Facts {
     pub(crate) used: Option<TurnUsage>,
     /// Turns so far.
     pub(crate) turn: u64,
-    /// Of an adopted process: its pid, and when it started, in ticks since boot; 0 if that is to be
+    /// Of an adopted process: its pid, and when it started, in ticks since boot; 0 if that has to be
     /// found out.
     pub(crate) adopted: Option<(u32, u64)>,
     /// Of an adopted process, how far its transcript is read.

@@ -154,7 +154,7 @@ impl Feed {
         session.map_or(0, |session| session.lock().output.log.last_seq())
     }
 
-    /// How far a transcript is read. Kept when this returns, after what was fed: so whoever goes on from
+    /// How far a transcript is read. Kept when this returns, after what was fed: so a reader that goes on from
     /// there has lost nothing, and finds what was fed already in [`Feed::lines_after`].
     pub(crate) async fn followed(&self, followed: Followed) {
         let Some(session) = self.session.upgrade() else { return };

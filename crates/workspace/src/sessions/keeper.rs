@@ -1,4 +1,4 @@
-//! Facts on their way into the store: whoever waits, waits for one write that has all.
+//! Facts on their way into the store: all that wait share one write.
 
 use std::{
     collections::BTreeMap,
@@ -17,7 +17,7 @@ pub(super) struct Keeper {
     store: Arc<dyn WorkspaceStore>,
     /// Those whose facts are not yet as they are in the store.
     changed: Mutex<BTreeMap<SessionId, Arc<Session>>>,
-    /// Whoever has it writes for all who wait for it; so each fact reaches the store as it is then, and
+    /// Its holder writes for all that wait for it; so each fact reaches the store as it is then, and
     /// none is overtaken by an older one of its own.
     turn: Mutex<()>,
 }

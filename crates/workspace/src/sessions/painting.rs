@@ -1,7 +1,7 @@
 //! When screens are painted, and by whom: threads of their own, so that a terminal that floods holds up
 //! nobody but itself.
 //!
-//! Whoever reads a terminal waits in [`Session::room`] until so little is unpainted that the log still
+//! The reader of a terminal waits in [`Session::room`] until so little is unpainted that the log still
 //! keeps it; so a program writes no faster than its screen can be painted.
 
 use std::{
@@ -26,7 +26,7 @@ use crate::refusal::Refusal;
 const MUCH: usize = 256 * 1024;
 /// So much waits to be painted, at most.
 const MOST: usize = 1024 * 1024;
-/// So little is painted at once by whoever wants it; more by a thread that may take its time.
+/// Up to this much the caller paints itself; more is left to a painting thread.
 const LITTLE: usize = 16 * 1024;
 /// So much is painted before somebody else may have the screen, in bytes.
 const STEP: u64 = 128 * 1024;
@@ -109,7 +109,7 @@ impl Session {
         }
     }
 
-    /// Paints at once, if it must be: whoever gave the output did not wait for room.
+    /// Paints at once, if it must be: the source of the output did not wait for room.
     pub(super) fn make_room(&self, bytes: usize) {
         if self.is_terminal && self.lock().output.is_too_much(bytes, self.commons.log_bytes) {
             self.catch_up();
@@ -182,7 +182,7 @@ impl Session {
         last
     }
 
-    /// Paints for the thread, which must outlive what no test has foreseen: then the screen begins anew.
+    /// Paints for the thread, which must outlive a panic: the screen is blank then.
     fn paint_or_begin_anew(&self) {
         self.lock().output.is_to_be_painted = false;
         if catch_unwind(AssertUnwindSafe(|| self.catch_up())).is_err() {

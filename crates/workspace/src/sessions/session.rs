@@ -1,7 +1,7 @@
 //! One session.
 //!
 //! What is short is under one lock; nothing waits under it. Beside it are the screen and the files,
-//! which take longer, each under its own. Whoever takes several takes the screen's or the files' first.
+//! which take longer, each under its own. A caller that takes several takes the screen's or the files' first.
 
 use std::{
     sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError},

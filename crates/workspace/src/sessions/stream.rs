@@ -235,7 +235,7 @@ fn history(session_id: SessionId, last_seq: u64, snapshot: Option<SessionSnapsho
     ServerMessage::SessionHistory(SessionHistory { session_id, last_seq, snapshot }).into()
 }
 
-/// Whether it is something else than what lines mean: whoever missed the lines needs that no more.
+/// Whether it is something else than what lines mean: a client that missed the lines needs it no more.
 fn is_no_event(streamed: &Streamed) -> bool {
     !matches!(streamed, Streamed::Message(ServerMessage::AgentEvent(_)))
 }

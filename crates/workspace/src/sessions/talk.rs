@@ -198,10 +198,9 @@ impl Session {
         self.tell(now);
     }
 
-    /// Its terminal gets another size, if that is due. Who follows it is told, and painted the screen
-    /// anew.
+    /// Its terminal gets another size, if that is due. Its followers are told, and get the screen painted again.
     pub(super) fn resize_if_due(self: &Arc<Self>, now: Instant) {
-        // The screen's lock is held from before until after: whoever knows of the size has it.
+        // The screen's lock is held from before until after: a client that hears of the size has that screen.
         let mut painter = self.painter();
         let mut state = self.lock();
         let Some(size) = state.windows.due(now) else { return };

@@ -13,7 +13,7 @@ use session::terminal::{
 
 use super::{client_id::ClientId, output::Output, windows::Windows};
 
-/// A client that has not asked for more for so long has no room for more.
+/// A client that asks for nothing this long has no room for more.
 const BUSY: Duration = Duration::from_millis(50);
 
 /// All who look at one session.

@@ -130,13 +130,13 @@ impl Core {
         waits.then(|| now + LOOK_AGAIN)
     }
 
-    /// Whoever waited has its answer. Whether it is there to hear it.
+    /// Gives a waiter its answer. Whether the waiter is still there.
     pub(super) fn answer(&mut self, caller: Caller, answer: Result<Answer, TeamError>) -> bool {
         let waited = self.waiting.remove(&caller);
         waited.is_some_and(|waited| waited.send(answer.map_err(refusal)).is_ok())
     }
 
-    /// The machine is made anew: nobody waits any more.
+    /// The machine is rebuilt: nobody waits any more.
     pub(super) fn fail_waits(&mut self, why: &str) {
         for (_, waited) in std::mem::take(&mut self.waiting) {
             let _gone = waited.send(Err(Refusal::Failed(not_kept(why))));

@@ -20,7 +20,7 @@ use uuid::Uuid;
 
 use super::queue::{Queue, Told};
 
-/// A prompt of a team's on its way. Whoever has it says when its turn begins; when it is dropped
+/// A prompt of a team on its way. Its holder says when its turn begins; when it is dropped
 /// instead, the message is offered again later.
 pub(crate) struct Ticket {
     queue: Arc<Queue>,

@@ -1,6 +1,6 @@
 //! The one task that speaks to the machine: it makes durable what that gave, carries out the rest, and
-//! only then acknowledges. What cannot be made durable is not done: whoever asked is told so, and the
-//! machine is made anew from what is in the store.
+//! only then acknowledges. What cannot be made durable is not done: the caller is told so, and the
+//! machine is rebuilt from the store.
 
 use std::{
     collections::BTreeMap,

@@ -53,9 +53,9 @@ pub(super) enum Input {
     Told(Told),
 }
 
-/// A question: what it changes, and how whoever asked is told when that is kept, or cannot be.
+/// A question: what it changes, and how its caller is told that it is kept, or cannot be.
 pub(super) type Ask = Box<dyn FnOnce(&mut Core, Moment) -> (Vec<Effect>, Tell) + Send>;
-/// Tells whoever asked; `Err` has why it cannot be kept.
+/// Tells the caller; `Err` says why it cannot be kept.
 pub(super) type Tell = Box<dyn FnOnce(Result<(), &str>) + Send>;
 
 /// What happened in a session. It is said again, should it not be kept. Times are in milliseconds

@@ -78,7 +78,7 @@ impl Posted<'_> {
         let in_flight = self.api.rooms().by_message.take(room.id(), &request.request_id, id)?;
         let begun = self.submit(room, request_scope, request, id, in_flight).await;
         if let Err(failure) = &begun {
-            // Its id is its own: whoever watches the room for its answer is told that there is none.
+            // Its id is its own: a watcher that waits for its answer learns that none will come.
             room.tell(None, Some(error(&request.request_id, failure)), Moment::now().wall_ms);
         }
         begun

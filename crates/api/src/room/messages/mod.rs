@@ -173,7 +173,7 @@ impl Posted<'_> {
         Ok(told(StatusCode::OK, ServerMessage::TuiRegistered(registered)))
     }
 
-    /// The rooms that are listed for whoever asks, and who is in them as far as it is shown.
+    /// The rooms that are listed for the caller, and who is in them as far as it is shown.
     fn seen(&self) -> (Vec<protocol::room::RoomInfo>, Vec<ParticipantInfo>) {
         let viewer = Viewer::of(self.api, self.parts);
         let rooms = viewer.listed(self.api);

@@ -35,7 +35,7 @@ pub(super) async fn create(State(api): State<Api>, request: Request) -> Answer {
     Ok(good(StatusCode::CREATED, CreatedRoom { room, host_id, host_token }))
 }
 
-/// Makes a room. Whoever made it counts as knowing it, whatever codes are tried from there later.
+/// Makes a room. Its maker counts as knowing it, whatever codes are tried from there later.
 pub(in crate::room) async fn make(
     api: &Api,
     parts: &Parts,
@@ -56,7 +56,7 @@ pub(super) async fn list(State(api): State<Api>, request: Request) -> Answer {
     Ok(good(StatusCode::OK, summaries))
 }
 
-/// `GET /v1/rooms/{code}`: open to whoever knows the code, so that it can be seen that there is a
+/// `GET /v1/rooms/{code}`: open to everybody who knows the code, so that it can be seen that there is a
 /// password.
 pub(super) async fn show(State(api): State<Api>, code: Code, request: Request) -> Answer {
     let (parts, _) = request.into_parts();

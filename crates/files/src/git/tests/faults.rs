@@ -76,7 +76,7 @@ async fn a_request_that_is_given_up_ends_its_git() {
     assert_ends(child).await;
 }
 
-/// Killed, it is gone, or waits as a zombie for whoever inherited it.
+/// Killed, it is gone, or waits as a zombie for its new parent.
 async fn assert_ends(pid: i32) {
     until(|| {
         let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();

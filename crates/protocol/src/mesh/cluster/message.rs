@@ -26,7 +26,7 @@ pub enum ClusterMessage {
     HelloAck(Box<Hello>),
     /// How it is doing.
     Heartbeat(Box<Heartbeat>),
-    /// The same of whoever was told.
+    /// The same facts of the node that received the heartbeat.
     HeartbeatAck(Box<Heartbeat>),
     /// Answer this.
     InferenceRequest(InferenceRequest),

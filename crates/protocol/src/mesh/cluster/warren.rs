@@ -1,6 +1,6 @@
 //! What two Warrens tell each other beyond the spec, over sealed links only.
 //!
-//! A model is fetched by whoever wants it: it asks for the [`ModelManifest`], for the hash tree of each
+//! The node that wants a model fetches it: it asks for the [`ModelManifest`], for the hash tree of each
 //! file, and then for pieces, from as many peers as have the same files. Trees and pieces come as
 //! binary payloads ([`Piece`]), cut so that an answer never waits long behind one.
 

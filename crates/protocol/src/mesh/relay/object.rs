@@ -29,7 +29,7 @@ impl<'a> Object<'a> {
         let outer = Self::read(kind, raw)?;
         let Some(inner) = outer.get("_0") else { return Ok((outer, raw.get())) };
         let object = Self::read(kind, inner)?;
-        // Whoever takes that off as well would read another message than was checked here.
+        // A reader that removes that as well would read another message than was checked here.
         if object.get("_0").is_some() {
             return Err(Fault::Field { kind, field: "_0" });
         }

@@ -63,7 +63,7 @@ impl Register {
     }
 }
 
-/// A key that is not the id's own would be believed by whoever finds it in a list.
+/// A key that is not the id's own would be believed by every peer that finds it in a list.
 fn public_key(object: &Object<'_>, node: &RelayNodeId) -> Result<String, Fault> {
     match short(object, "publicKey")? {
         Some(key) if node.key().is_some() && !node.is(&key) => Err(Fault::Register("publicKey")),

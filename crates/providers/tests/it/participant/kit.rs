@@ -139,7 +139,7 @@ impl Kit {
         self.ask_for(selector::ANY)
     }
 
-    /// Asks whoever is found under this name.
+    /// Asks the participant that is found under this name.
     pub(crate) fn ask_for(&mut self, name: &str) -> Answer {
         let body = json!({"model": "*", "messages": [{"role": "user", "content": "hi"}]});
         self.submit(name, Endpoint::ChatCompletions, Method::POST, "", body.to_string())

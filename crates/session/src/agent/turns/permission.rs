@@ -1,6 +1,6 @@
 //! What the agent asks to be allowed.
 //!
-//! A request is the session's, not a connection's: whoever is there later finds it.
+//! A request is the session's, not a connection's: a client that comes later finds it.
 
 use std::time::Instant;
 

@@ -434,7 +434,7 @@ impl Model {
             self.look_at(&set, &answer.unwrap());
         }
         if self.waiting.is_empty() {
-            // Callers begin anew after a restart.
+            // Callers begin again after a restart.
             self.stopped.clear();
         }
     }
@@ -455,7 +455,7 @@ impl Model {
         self.same_as_before(set, answer);
     }
 
-    /// Whoever resumes a wait that was answered whole gets the same.
+    /// A caller that resumes an answered wait gets the same answer.
     fn same_as_before(&mut self, set: &BTreeSet<Uuid>, answer: &Answer) {
         if answer.timed_out() {
             return;

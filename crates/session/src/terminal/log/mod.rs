@@ -1,6 +1,6 @@
 //! The output of a session: numbered chunks of text, the newest of them kept.
 //!
-//! There is one log for each session, and one copy of what is in it: whoever watches is a place in
+//! There is one log for each session, and one copy of its contents: a viewer is a position in
 //! it ([`crate::terminal::viewer`]).
 //!
 //! - [`history`]: what is older than a number, from the disk and from here

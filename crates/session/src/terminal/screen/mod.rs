@@ -79,7 +79,7 @@ impl Screen {
         self.skimming = skimming;
     }
 
-    /// Changes the size: the primary page is wrapped anew, the alternate one cut or extended, and
+    /// Changes the size: the primary page is wrapped again, the alternate one cut or extended, and
     /// the margins go to the edges.
     pub fn resize(&mut self, size: Size) {
         self.emulator.resize(Size::new(size.cols, size.rows));

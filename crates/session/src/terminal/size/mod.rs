@@ -4,7 +4,7 @@
 //! or, where none of them has typed, the one that told its size last. Taking control is being used
 //! without typing: the next one who types takes it back. Who is hidden never counts; when nobody is
 //! visible, the size stays. Nothing changes before it has been wanted for a moment, since every
-//! change makes the program in the terminal draw anew.
+//! change makes the program in the terminal redraw.
 
 use std::{
     collections::{BTreeMap, btree_map::Entry},

@@ -40,8 +40,8 @@ pub enum Step<'a> {
     },
     /// These chunks are to be sent, each with its number. They count as sent.
     Frames(Chunks<'a>),
-    /// A snapshot is to be sent: with the history to whoever comes, with the notice `output_lagged` to
-    /// whoever lagged. [`Viewer::resynced`] says that it was; until then this step is repeated.
+    /// A snapshot is to be sent: with the history to a new viewer, with the notice `output_lagged` to
+    /// a viewer that lagged. [`Viewer::resynced`] says that it was; until then this step is repeated.
     Resync {
         /// How many chunks it will have missed, up to the end of the log; 0 for who has just come.
         skipped_chunks: u64,

@@ -36,7 +36,7 @@ impl Place {
     }
 
     /// Where it is, and what it is shown: what was said, or what a server of this machine keeps for its
-    /// administrator. Whoever may not read that is told how to get a token when the server asks.
+    /// administrator. A user who may not read that learns how to get a token when the server asks.
     pub(crate) fn address(&self, file: &ConfigFile) -> anyhow::Result<Address> {
         let address = self.at(self.token.as_ref())?;
         let is_ours = address.is_on_this_machine() || self.data_dir.is_some();

@@ -100,7 +100,7 @@ async fn without_room_for_its_data_the_server_refuses_what_it_cannot_keep_and_go
     viewer.shows("heard before").await;
 
     disk.fill();
-    // What runs goes on, and whoever looks sees it, though it cannot be kept now.
+    // What runs goes on, and viewers see it, though it cannot be kept now.
     viewer.prompts("meanwhile").await;
     viewer.shows("heard meanwhile").await;
     let (saved, words) = projects_until_refused(&mut client, &place.dir()).await;

@@ -21,7 +21,7 @@ async fn a_thousand_strangers_keep_nobody_out_for_long_and_cost_little() {
     while let Some(opened) = knocks.join_next().await {
         strangers.extend(opened.unwrap());
     }
-    // Whoever is in stays in, and is served.
+    // Admitted clients stay, and are served.
     known.ask(json!({"type": "list_sessions"}), "session_list").await;
     let more = place.daemon.resident_bytes().saturating_sub(before);
     assert!(more < 100 * 1024 * 1024, "{} strangers cost {more} bytes", strangers.len());

@@ -1,4 +1,4 @@
-//! Sessions, files and git of another user, and whoever may not be one. The tests need root.
+//! Sessions, files and git of another user, and refusals. The tests need root.
 
 use std::{
     fs,

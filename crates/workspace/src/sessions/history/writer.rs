@@ -11,7 +11,7 @@ use tokio::sync::oneshot;
 
 use crate::sessions::session::Session;
 
-/// For so long output is gathered before it is written: what is lost at most when the daemon is
+/// Output is gathered for this long before it is written: it is what is lost at most when the daemon is
 /// killed.
 const GATHER: Duration = Duration::from_millis(40);
 /// So much of one session's is written at once, in bytes, however long it has gathered.

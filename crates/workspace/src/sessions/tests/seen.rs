@@ -15,7 +15,7 @@ use crate::{
     testing::soon,
 };
 
-/// When nothing comes for so long, that was all.
+/// After this much silence that was all.
 const MOMENT: Duration = Duration::from_millis(1);
 
 /// A client that looks at a session.

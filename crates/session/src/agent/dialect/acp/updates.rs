@@ -17,7 +17,7 @@ pub(super) struct Updates {
     /// Whether history is being told.
     is_muted: bool,
     answer: Answer,
-    /// Of the conversation so far, in US dollars: as it was told last, and when the last turn ended.
+    /// The cost of the conversation so far, in US dollars: as last reported, and at the end of the last turn.
     cost: Option<f64>,
     cost_before: f64,
     /// Tools that are begun.
@@ -59,7 +59,7 @@ impl Updates {
         self.started.clear();
     }
 
-    /// The turn is over: its answer, and what it cost. Who says less than before counts anew.
+    /// The turn is over: its answer, and what it cost. An agent that reports less than before has begun a new count.
     pub(super) fn end(&mut self) -> (Option<String>, Usage) {
         let before = self.cost_before;
         let cost_usd = self.cost.map(|cost| if cost < before { cost } else { cost - before });

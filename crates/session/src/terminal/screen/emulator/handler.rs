@@ -442,7 +442,7 @@ impl Handler for Emulator {
         };
     }
 
-    // What asks for an answer: whoever looks at the terminal has one that answers.
+    // Queries stay unanswered here: the viewer's own terminal answers them.
     fn identify_terminal(&mut self, _: Option<char>) {}
     fn device_status(&mut self, _: usize) {}
     fn report_mode(&mut self, _: Mode) {}

@@ -13,7 +13,7 @@ use crate::commands::table::plain;
 
 /// The longest that is shown of what a tool is used on, and of what came of it.
 const SHOWN: usize = 400;
-/// More questions than these are not kept: the server asks again whoever attaches anew.
+/// More questions than these are not kept: the server asks them again at the next attachment.
 const QUESTIONS: usize = 64;
 
 /// What a typed line means.

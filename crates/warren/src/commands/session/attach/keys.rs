@@ -16,7 +16,7 @@ impl FromStr for DetachKey {
         }
         let name = lower.strip_prefix("ctrl-").or_else(|| lower.strip_prefix('^'));
         match name.map(str::as_bytes) {
-            // Enter, tab and escape are the same bytes; whoever took these could hardly type.
+            // Enter, tab and escape are the same bytes; a user without these could hardly type.
             Some(b"m" | b"j" | b"i" | b"[") => Err(format!("{text} is needed for typing")),
             Some(&[key @ (b'a'..=b'z' | b']' | b'\\' | b'^' | b'_' | b'@')]) => {
                 Ok(Self(Some(key.to_ascii_uppercase() & 0x1f)))
