@@ -4,6 +4,7 @@ mod manifests;
 mod pages;
 mod settings;
 mod sources;
+mod words;
 
 use anyhow::{Result, bail};
 
@@ -15,6 +16,7 @@ pub(crate) fn run(workspace: &Workspace) -> Result<()> {
     findings.extend(manifests::check(workspace)?);
     findings.extend(pages::check(workspace)?);
     findings.extend(settings::check(workspace)?);
+    findings.extend(words::check(workspace)?);
     if !findings.is_empty() {
         bail!("the house is not tidy:\n  {}", findings.join("\n  "));
     }
