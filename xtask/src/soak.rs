@@ -1,6 +1,10 @@
 //! The long tests: each runs for minutes, from a fixed seed, and is one command.
 
-use std::{env, path::Path, process::Command};
+use std::{
+    env,
+    path::{Path, PathBuf},
+    process::Command,
+};
 
 use anyhow::{Context, Result, ensure};
 use clap::{Args, ValueEnum};
@@ -67,7 +71,8 @@ pub(crate) fn run(workspace: &Workspace, arguments: &Arguments) -> Result<()> {
 }
 
 fn dispatch(workspace: &Workspace, minutes: Option<u32>) -> Command {
-    let mut soak = example(workspace, "dispatch", "soak");
+    let mut soak =
+        workspace.cargo(&["run", "--release", "--package", "dispatch", "--example", "soak", "--"]);
     match minutes {
         Some(minutes) => soak.args(["--minutes", &minutes.to_string()]),
         // The time is only so that it ends on any machine.
@@ -77,10 +82,8 @@ fn dispatch(workspace: &Workspace, minutes: Option<u32>) -> Command {
 }
 
 fn stress(workspace: &Workspace, minutes: Option<u32>) -> Result<()> {
-    command::run(workspace.cargo(&["build", "--release", "--package", "warren"]))?;
-    let mut stress = example(workspace, "testkit", "stress");
-    stress.args(["--requests", "20000", "--workers", "4", "--seed", "1", "--binary"]);
-    stress.arg(workspace.binary("release")?);
+    let mut stress = driver(workspace, "stress")?;
+    stress.args(["--requests", "20000", "--workers", "4"]);
     if let Some(minutes) = minutes {
         stress.args(["--minutes", &minutes.to_string()]);
     }
@@ -88,18 +91,14 @@ fn stress(workspace: &Workspace, minutes: Option<u32>) -> Result<()> {
 }
 
 fn ledger(workspace: &Workspace) -> Result<()> {
-    command::run(workspace.cargo(&["build", "--release", "--package", "warren"]))?;
-    let mut ledger = example(workspace, "testkit", "ledger");
-    ledger.args(["--requests", "10000", "--seed", "1", "--binary"]);
-    ledger.arg(workspace.binary("release")?);
+    let mut ledger = driver(workspace, "ledger")?;
+    ledger.args(["--requests", "10000"]);
     command::run(ledger)
 }
 
 fn mesh(workspace: &Workspace, arguments: &Arguments) -> Result<()> {
-    command::run(workspace.cargo(&["build", "--release", "--package", "warren"]))?;
-    let mut mesh = example(workspace, "testkit", "mesh");
-    mesh.args(["--clients", "32", "--seed", "1", "--binary"]);
-    mesh.arg(workspace.binary("release")?);
+    let mut mesh = driver(workspace, "mesh")?;
+    mesh.args(["--clients", "32"]);
     match arguments.pull_gib {
         Some(gib) => {
             let interrupts = arguments.interrupts.to_string();
@@ -111,29 +110,34 @@ fn mesh(workspace: &Workspace, arguments: &Arguments) -> Result<()> {
 }
 
 fn rooms(workspace: &Workspace, minutes: u32) -> Result<()> {
-    command::run(workspace.cargo(&["build", "--release", "--package", "warren"]))?;
-    let mut rooms = example(workspace, "testkit", "rooms");
-    rooms.args(["--participants", "50", "--clients", "64", "--seed", "1", "--binary"]);
-    rooms.arg(workspace.binary("release")?);
-    rooms.args(["--minutes", &minutes.to_string()]);
+    let mut rooms = driver(workspace, "rooms")?;
+    rooms.args(["--participants", "50", "--clients", "64", "--minutes", &minutes.to_string()]);
     command::run(rooms)
 }
 
 fn sessions(workspace: &Workspace, minutes: u32) -> Result<()> {
-    const AGENTS: &str = "fake-agent";
-    command::run(workspace.cargo(&["build", "--release", "--package", "warren"]))?;
-    let agents = ["build", "--release", "--package", "workspace", "--example", AGENTS];
-    command::run(workspace.cargo(&agents))?;
-    let binary = workspace.binary("release")?;
-    let mut soak = example(workspace, "testkit", "workspace");
-    soak.arg("--binary").arg(&binary);
-    soak.arg("--agents").arg(binary.with_file_name("examples").join(AGENTS));
-    soak.args(["--seed", "1", "--minutes", &minutes.to_string()]);
+    let mut soak = driver(workspace, "workspace")?;
+    soak.args(["--minutes", &minutes.to_string(), "--agents"]);
+    soak.arg(examples(workspace)?.join("fake-agent"));
     command::run(soak)
 }
 
-fn example(workspace: &Workspace, package: &str, name: &str) -> Command {
-    workspace.cargo(&["run", "--release", "--package", package, "--example", name, "--"])
+/// The program that drives `warren` in a soak, built with it.
+fn driver(workspace: &Workspace, name: &str) -> Result<Command> {
+    // All programs at once: a build of one package alone gives shared libraries other features, and compiles them again.
+    let packages = ["--package", "warren", "--package", "testkit", "--package", "workspace"];
+    let mut build = workspace.cargo(&["build", "--release", "--bin", "warren", "--examples"]);
+    build.args(packages);
+    command::run(build)?;
+    let mut driver = Command::new(examples(workspace)?.join(name));
+    driver.current_dir(workspace.root()).args(["--seed", "1", "--binary"]);
+    driver.arg(workspace.binary("release")?);
+    Ok(driver)
+}
+
+/// Where the examples of all packages are once they are built.
+fn examples(workspace: &Workspace) -> Result<PathBuf> {
+    Ok(workspace.binary("release")?.with_file_name("examples"))
 }
 
 fn fuzz(workspace: &Workspace, minutes: u32) -> Result<()> {
