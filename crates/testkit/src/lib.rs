@@ -17,6 +17,7 @@
 //! - [`daemon`]: `warren serve` and `warren worker`, the real binary
 //! - [`client`]: an HTTP client that sees bytes as they arrive and hangs up where a test wants
 //! - [`http1`]: just enough HTTP/1.1 to read either side of a connection
+//! - [`lab`]: the harness of the soak programs
 //! - [`lossy`]: a pipe in memory that delays, loses and reorders, mended by a small resend layer
 //! - [`random`]: numbers from a seed
 //! - [`raw`]: a server of raw bytes: a test writes exactly what the network brings
@@ -36,6 +37,7 @@ pub mod client;
 pub mod daemon;
 pub mod http1;
 pub mod hub;
+pub mod lab;
 pub mod lossy;
 pub mod mesh;
 pub mod node;

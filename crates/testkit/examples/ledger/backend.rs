@@ -7,8 +7,6 @@ use std::{fmt::Write, sync::Arc};
 use serde_json::{Value, json};
 use testkit::{Gate, MockBackend, Received, Reply};
 
-use crate::{load::Wrong, settings::Settings};
-
 /// The model of requests whose answer is read to its end.
 pub(crate) const WHOLE: &str = "whole";
 
@@ -18,7 +16,6 @@ pub(crate) const LEFT: &str = "left";
 /// The text of every token.
 pub(crate) const WORD: &str = " w";
 
-/// What the backend has counted.
 #[derive(Debug, Default)]
 pub(crate) struct Tally {
     whole: Sums,
@@ -143,7 +140,7 @@ fn event(choice: &Value) -> String {
 
 impl Tally {
     /// What differs between the ledger and this.
-    pub(crate) fn compare(&self, report: &Value) -> Vec<Wrong> {
+    pub(crate) fn compare(&self, ledger: &Value) -> Vec<String> {
         let mut wrong = Vec::new();
         let mut same = |what: &str, ledger: u64, backend: &AtomicU64| {
             let backend = backend.load(Relaxed);
@@ -151,23 +148,22 @@ impl Tally {
                 wrong.push(format!("{what}: {ledger} in the ledger, {backend} at the backend"));
             }
         };
-        let whole = row(report, WHOLE);
+        let whole = row(ledger, WHOLE);
         same("requests", count(whole, "requests"), &self.whole.requests);
         same("prompt tokens", count(whole, "prompt_tokens"), &self.whole.prompt);
         same("completion tokens", count(whole, "completion_tokens"), &self.whole.completion);
         same("estimated", count(whole, "estimated"), &AtomicU64::new(0));
-        let left = row(report, LEFT);
+        let left = row(ledger, LEFT);
         same("requests left", count(left, "requests"), &self.left.requests);
         same("completion tokens left", count(left, "completion_tokens"), &self.left.completion);
         same("estimated left", count(left, "estimated"), &self.left.requests);
         wrong
     }
 
-    /// One line for people.
-    pub(crate) fn account(&self, settings: &Settings, report: &Value) -> String {
-        let mut line = format!("seed {}: {} requests", settings.seed, settings.requests);
+    pub(crate) fn account(&self, seed: u64, requests: u64, ledger: &Value) -> String {
+        let mut line = format!("seed {seed}: {requests} requests");
         for (name, sums) in [(WHOLE, &self.whole), (LEFT, &self.left)] {
-            let row = row(report, name);
+            let row = row(ledger, name);
             let _ = write!(
                 line,
                 "; {name}: {} requests, {} prompt and {} completion tokens at the backend, \
@@ -185,8 +181,8 @@ impl Tally {
     }
 }
 
-fn row<'a>(report: &'a Value, model: &str) -> &'a Value {
-    let rows = report["rows"].as_array().into_iter().flatten();
+fn row<'a>(ledger: &'a Value, model: &str) -> &'a Value {
+    let rows = ledger["rows"].as_array().into_iter().flatten();
     rows.into_iter().find(|row| row["model"] == model).unwrap_or(&Value::Null)
 }
 

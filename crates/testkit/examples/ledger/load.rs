@@ -7,7 +7,7 @@ use std::{
 };
 
 use serde_json::{Value, json};
-use testkit::{Client, Random, Streaming};
+use testkit::{Client, Random, Streaming, lab};
 use tokio::time::timeout;
 
 use crate::backend::{LEFT, WHOLE, WORD};
@@ -21,17 +21,14 @@ const LEAVERS: f64 = 0.25;
 /// The most words that a client waits for before it leaves.
 const MOST_WORDS: u64 = 30;
 
-/// What went wrong.
-pub(crate) type Wrong = String;
+pub(crate) type Report = lab::Report<()>;
 
-/// What all clients share.
 pub(crate) struct Load {
     requests: u64,
     next: AtomicU64,
     client: Client,
 }
 
-/// The ways to ask.
 #[derive(Debug, Clone, Copy)]
 enum Api {
     Chat,
@@ -75,23 +72,22 @@ impl Load {
     }
 
     /// One client: request after request, until there are no more to make.
-    pub(crate) async fn client(self: Arc<Self>, mut random: Random) -> Vec<Wrong> {
-        let mut wrong = Vec::new();
+    pub(crate) async fn client(self: Arc<Self>, mut random: Random, report: Report) {
         loop {
             let number = self.next.fetch_add(1, Ordering::Relaxed);
             if number >= self.requests {
-                return wrong;
+                return;
             }
             let asked = self.ask(number, &mut random);
             match timeout(LOST_AFTER, asked).await {
                 Ok(Ok(())) => {}
-                Ok(Err(why)) => wrong.push(format!("request {number}: {why}")),
-                Err(_) => wrong.push(format!("request {number} was neither answered nor failed")),
+                Ok(Err(why)) => report.wrong(format!("request {number}: {why}")),
+                Err(_) => report.wrong(format!("request {number} was neither answered nor failed")),
             }
         }
     }
 
-    async fn ask(&self, number: u64, random: &mut Random) -> Result<(), Wrong> {
+    async fn ask(&self, number: u64, random: &mut Random) -> Result<(), String> {
         let api = APIS[random.below(APIS.len() as u64) as usize];
         let stream = !matches!(api, Api::Embeddings) && random.chance(0.6);
         if stream && random.chance(LEAVERS) {
@@ -110,7 +106,7 @@ impl Load {
     }
 
     /// Waits for `words` words of a stream, and leaves.
-    async fn leave(&self, api: Api, number: u64, words: u64) -> Result<(), Wrong> {
+    async fn leave(&self, api: Api, number: u64, words: u64) -> Result<(), String> {
         let body = api.body(LEFT, true, &format!("n={number} words={words}"));
         let mut answer = self.start(api, &body).await?;
         let word = format!("\"{WORD}\"");
@@ -123,7 +119,7 @@ impl Load {
         Ok(())
     }
 
-    async fn start(&self, api: Api, body: &Value) -> Result<Streaming, Wrong> {
+    async fn start(&self, api: Api, body: &Value) -> Result<Streaming, String> {
         let connection = self.client.post(api.path(), body).open().await;
         let answer = connection.try_answer().await.map_err(|error| format!("{api:?}: {error}"))?;
         match answer.status {

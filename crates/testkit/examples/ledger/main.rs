@@ -5,50 +5,47 @@
 //!
 //! It ends with one line of account; the exit code is 1 when something was wrong.
 
-#![expect(
-    clippy::expect_used,
-    clippy::print_stdout,
-    clippy::print_stderr,
-    reason = "a tool for the terminal, whose failures are its results"
-)]
-
 mod backend;
 mod load;
-mod settings;
 
-use std::{process::ExitCode, sync::Arc, time::Duration};
+use std::{path::PathBuf, process::ExitCode, sync::Arc, time::Duration};
 
+use clap::Parser;
 use serde_json::Value;
-use testkit::{Daemon, MockBackend, Random, Serve, WorkerProcess, eventually};
-use tokio::task::JoinSet;
+use testkit::{
+    Daemon, MockBackend, Random, Serve, WorkerProcess, eventually,
+    lab::{self, Crew, Outcome},
+};
 
 use crate::{
     backend::{LEFT, Tally, WHOLE},
-    load::{Load, Wrong},
-    settings::Settings,
+    load::{Load, Report},
 };
 
 /// How long the last rows may take to be in the ledger.
 const WRITTEN: Duration = Duration::from_secs(20);
 
-#[tokio::main]
-async fn main() -> ExitCode {
-    let settings = match Settings::parse(std::env::args().skip(1)) {
-        Ok(settings) => settings,
-        Err(problem) => {
-            eprintln!("{problem}");
-            return ExitCode::from(2);
-        }
-    };
-    let wrong = run(&settings).await;
-    for wrong in &wrong {
-        eprintln!("wrong: {wrong}");
-    }
-    if wrong.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+/// What to do.
+#[derive(Debug, Parser)]
+struct Settings {
+    /// The warren binary to be tested
+    #[arg(long)]
+    binary: PathBuf,
+    #[arg(long, default_value_t = 1)]
+    seed: u64,
+    #[arg(long, default_value_t = 10_000)]
+    requests: u64,
+    #[arg(long, default_value_t = 64, value_parser = lab::at_least_one)]
+    clients: usize,
 }
 
-async fn run(settings: &Settings) -> Vec<Wrong> {
-    let tally = Arc::new(Tally::default());
+#[tokio::main]
+async fn main() -> ExitCode {
+    lab::run(soak).await
+}
+
+async fn soak(settings: Settings) -> Outcome {
+    let (tally, report) = (Arc::new(Tally::default()), Report::default());
     let backend = MockBackend::start(&[WHOLE, LEFT]).await;
     backend::script(&backend, &tally);
     let daemon = Serve::new(&settings.binary).set("--max-queue-len", "1000").start().await;
@@ -58,27 +55,22 @@ async fn run(settings: &Settings) -> Vec<Wrong> {
     };
     let _workers = [lend("one"), lend("two")];
     daemon.has_workers(2).await;
-    let mut wrong = drive(settings, &daemon).await;
+    drive(&settings, &daemon, &report).await;
     daemon.is_idle().await;
-    let report = written(&daemon, settings.requests).await;
-    println!("{}", tally.account(settings, &report));
-    wrong.extend(tally.compare(&report));
-    wrong
+    let ledger = written(&daemon, settings.requests).await;
+    tally.compare(&ledger).into_iter().for_each(|wrong| report.wrong(wrong));
+    report.outcome(tally.account(settings.seed, settings.requests, &ledger))
 }
 
 /// Sends all requests, from several clients at once.
-async fn drive(settings: &Settings, daemon: &Daemon) -> Vec<Wrong> {
+async fn drive(settings: &Settings, daemon: &Daemon, report: &Report) {
     let mut random = Random::new(settings.seed);
     let load = Arc::new(Load::new(settings.requests, daemon.client()));
-    let mut clients = JoinSet::new();
+    let mut clients = Crew::of("a client");
     for _ in 0..settings.clients {
-        clients.spawn(Arc::clone(&load).client(random.fork()));
+        clients.spawn(Arc::clone(&load).client(random.fork(), report.clone()));
     }
-    let mut wrong = Vec::new();
-    while let Some(client) = clients.join_next().await {
-        wrong.extend(client.expect("a client ends"));
-    }
-    wrong
+    clients.join(report).await;
 }
 
 /// The ledger by models, once every request is in it.

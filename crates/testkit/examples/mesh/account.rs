@@ -1,21 +1,11 @@
 //! What became of everything.
 
-use std::{
-    collections::BTreeMap,
-    fmt,
-    sync::{Arc, Mutex},
-    time::Duration,
-};
+use std::{collections::BTreeMap, fmt, time::Duration};
 
-use crate::{
-    judge::{Ask, Fate},
-    settings::Settings,
-};
+use testkit::lab;
 
-/// How many wrong things are told one by one.
-const MAX_TOLD: usize = 20;
+use crate::judge::{Ask, Fate};
 
-/// What became of all requests.
 #[derive(Debug, Default)]
 struct Fates {
     all: u64,
@@ -27,11 +17,9 @@ struct Fates {
     cut: u64,
     gone: u64,
     refused: BTreeMap<u16, u64>,
-    /// How long the longest took.
     longest: Duration,
 }
 
-/// What became of machines.
 #[derive(Debug, Default)]
 pub(crate) struct Lives {
     pub(crate) started: u64,
@@ -42,7 +30,6 @@ pub(crate) struct Lives {
     pub(crate) relays: u64,
 }
 
-/// What became of pulls.
 #[derive(Debug, Default)]
 pub(crate) struct Pulls {
     pub(crate) done: u64,
@@ -53,78 +40,41 @@ pub(crate) struct Pulls {
 }
 
 #[derive(Debug, Default)]
-struct Inner {
+pub(crate) struct Tally {
     fates: Fates,
-    lives: Lives,
-    pulls: Pulls,
-    wrongs: u64,
-    wrong: Vec<String>,
+    pub(crate) lives: Lives,
+    pub(crate) pulls: Pulls,
 }
 
-/// Where everybody reports.
-#[derive(Clone, Default)]
-pub(crate) struct Report(Arc<Mutex<Inner>>);
+pub(crate) type Report = lab::Report<Tally>;
 
-impl Report {
-    fn with<T>(&self, change: impl FnOnce(&mut Inner) -> T) -> T {
-        change(&mut self.0.lock().expect("nobody panics with it"))
+impl Tally {
+    /// Counts a request that took so long. What is wrong with its end, if anything is.
+    pub(crate) fn request(&mut self, ask: Ask, fate: Fate, took: Duration) -> Option<String> {
+        self.fates.add(ask, fate, took)
     }
 
-    /// Something is not as it should be.
-    pub(crate) fn wrong(&self, what: String) {
-        self.with(|inner| {
-            inner.wrongs += 1;
-            if inner.wrong.len() < MAX_TOLD {
-                inner.wrong.push(what);
-            }
-        });
+    /// A run in which hardly anything was answered, or hardly anything by others, or in which no machine was killed, has
+    /// tested nothing.
+    pub(crate) fn too_few(&self, clients: usize) -> Option<String> {
+        let Self { fates, lives, .. } = self;
+        let clients = clients as u64;
+        let few = fates.here < clients || fates.elsewhere < clients || lives.killed == 0;
+        few.then(|| format!("too little has happened to tell anything: {fates}; {lives:?}"))
     }
+}
 
-    pub(crate) fn lived(&self, add: impl FnOnce(&mut Lives)) {
-        self.with(|inner| add(&mut inner.lives));
-    }
-
-    pub(crate) fn pulled(&self, add: impl FnOnce(&mut Pulls)) {
-        self.with(|inner| add(&mut inner.pulls));
-    }
-
-    /// What became of a request, and how long it took.
-    pub(crate) fn request(&self, ask: Ask, fate: Fate, took: Duration) {
-        let wrong = self.with(|inner| inner.fates.add(ask, fate, took));
-        wrong.into_iter().for_each(|what| self.wrong(what));
-    }
-
-    /// What was wrong, the first of it.
-    pub(crate) fn wrongs(&self) -> Vec<String> {
-        self.with(|inner| inner.wrong.clone())
-    }
-
-    /// A run in which hardly anything was answered, or hardly anything by others, or in which nobody
-    /// came and went, has tested nothing.
-    pub(crate) fn check_that_it_counts(&self, settings: &Settings) {
-        let clients = settings.clients as u64;
-        let few = self.with(|inner| {
-            let (fates, lives) = (&inner.fates, &inner.lives);
-            let few = fates.here < clients || fates.elsewhere < clients || lives.killed == 0;
-            few.then(|| format!("too little has happened to tell anything: {fates}; {lives:?}"))
-        });
-        few.into_iter().for_each(|few| self.wrong(few));
-    }
-
-    /// One line for people.
-    pub(crate) fn line(&self, seed: u64, seconds: f64, resident_mib: u64) -> String {
-        self.with(|inner| {
-            let Inner { fates, lives, pulls, wrongs, .. } = inner;
-            let Lives { started, killed, stopped, frozen, relays } = lives;
-            let Pulls { done, resumed, failed } = pulls;
-            format!(
-                "seed {seed}: {seconds:.1} s; requests {fates}; machines were killed {killed} times, \
-                 stopped {stopped} times, started again {started} times, frozen {frozen} times; the \
-                 relay was killed {relays} times; models fetched {done} times, {resumed} of them \
-                 after an interruption, and failed {failed:?}; the largest occupies {resident_mib} \
-                 MiB; {wrongs} wrong"
-            )
-        })
+impl fmt::Display for Tally {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { fates, lives, pulls } = self;
+        let Lives { started, killed, stopped, frozen, relays } = lives;
+        let Pulls { done, resumed, failed } = pulls;
+        write!(
+            f,
+            "requests {fates}; machines were killed {killed} times, stopped {stopped} times, started again {started} \
+             times, frozen {frozen} times; the relay was killed {relays} times; models fetched {done} times, {resumed} of \
+             them after an interruption, and failed {failed:?}"
+        )
     }
 }
 
@@ -134,7 +84,7 @@ impl Fates {
         self.all += 1;
         self.longest = self.longest.max(took);
         match fate {
-            Fate::Answered(by) if by == ask.nonce.asked => self.here += 1,
+            Fate::Answered(by) if by == ask.nonce.at => self.here += 1,
             Fate::Answered(_) => self.elsewhere += 1,
             Fate::HungUp => self.hung_up += 1,
             Fate::EndedByEvent => self.ended_by_event += 1,

@@ -4,12 +4,15 @@
 use std::{sync::Mutex, time::Duration};
 
 use serde_json::{Value, json};
-use testkit::{Gate, MockBackend, Random, Received, Reply};
+use testkit::{
+    Gate, MockBackend, Random, Received, Reply,
+    lab::{Nonce, cut},
+};
 
 use crate::{
     account::Report,
     plan::{self, Model},
-    script::{self, Manner, Nonce},
+    script::{self, Manner},
 };
 
 /// The only path that it has.
@@ -51,12 +54,12 @@ fn check(machine: usize, received: &Received) -> Result<Nonce, String> {
     if !known {
         return Err(format!("machine {machine} was asked for {}", body["model"]));
     }
-    if nonce.asked != machine && !plan::linked(nonce.asked, machine) {
+    if nonce.at != machine && !plan::linked(nonce.at, machine) {
         let text = nonce.text();
         return Err(format!("{text} came to machine {machine}, to which its own has no link"));
     }
     let marked = received.header("x-warren-route") == Some("local-only");
-    if nonce.asked != machine && !marked {
+    if nonce.at != machine && !marked {
         let head = &received.head;
         return Err(format!("{} of a peer came to a backend unmarked: {head:?}", nonce.text()));
     }
@@ -65,7 +68,7 @@ fn check(machine: usize, received: &Received) -> Result<Nonce, String> {
 
 fn reply(nonce: Nonce, machine: usize, body: &Value, random: &mut Random) -> Reply {
     let failure = |status, why: &str| Reply::json(status, &json!({"error": {"message": why}}));
-    match nonce.manner() {
+    match Manner::of(nonce) {
         Manner::Errs => failure(500, OUT_OF_ORDER),
         Manner::Refuses => failure(400, TOO_LONG),
         Manner::Sound => answer(nonce, machine, body, random),
@@ -82,26 +85,13 @@ pub(crate) const TOO_LONG: &str = "this prompt is too long";
 
 fn answer(nonce: Nonce, machine: usize, body: &Value, random: &mut Random) -> Reply {
     let model = &body["model"];
-    let (kind, whole) = match body["stream"] == true {
-        true => ("text/event-stream", nonce.stream(machine, model)),
-        false => ("application/json", nonce.whole(machine, model).to_string()),
-    };
+    let stream = body["stream"] == true;
+    let kind = if stream { "text/event-stream" } else { "application/json" };
+    let whole = script::answer(nonce, machine, model, stream);
     // One that goes wrong does so in the middle: the rest is never sent.
-    let half = if nonce.manner() == Manner::Sound { whole.len() } else { whole.len() / 2 };
-    let pieces = cut(&whole.as_bytes()[..half], random);
+    let half = if Manner::of(nonce) == Manner::Sound { whole.len() } else { whole.len() / 2 };
+    let longest = if random.chance(0.1) { PIECE.1 } else { PIECE.0 };
+    let pieces = cut(&whole.as_bytes()[..half], longest, random);
     let reply = Reply::stream_with(200, &[("content-type", kind)], pieces, &Gate::opened());
     reply.thinking(Duration::from_millis(random.below(THINKS)))
-}
-
-/// Bytes in pieces of any length.
-fn cut(bytes: &[u8], random: &mut Random) -> Vec<Vec<u8>> {
-    let longest = if random.chance(0.1) { PIECE.1 } else { PIECE.0 };
-    let (mut pieces, mut rest) = (Vec::new(), bytes);
-    while !rest.is_empty() {
-        let length = (1 + random.below(longest) as usize).min(rest.len());
-        let (piece, after) = rest.split_at(length);
-        pieces.push(piece.to_vec());
-        rest = after;
-    }
-    pieces
 }

@@ -3,6 +3,7 @@
 
 use std::{collections::HashSet, sync::Arc, time::Duration};
 
+use testkit::lab::settles;
 use tokio::task::JoinSet;
 
 use crate::{
@@ -11,7 +12,6 @@ use crate::{
     load,
     mesh::Mesh,
     plan::{self, MACHINES, Model},
-    settle::eventually,
 };
 
 /// How long machines may take to find each other again: who was away often is tried again after a
@@ -22,7 +22,7 @@ const FOUND: Duration = Duration::from_secs(180);
 pub(crate) async fn linked(mesh: &Mesh, report: &Report) {
     for number in 0..MACHINES {
         let what = format!("machine {number} misses peers");
-        eventually(report, &what, FOUND, async || missing(mesh, number).await).await;
+        settles(report, &what, FOUND, async || missing(mesh, number).await).await;
     }
 }
 

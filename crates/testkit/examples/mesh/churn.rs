@@ -2,8 +2,8 @@
 
 use std::{sync::Arc, time::Duration};
 
-use testkit::Random;
-use tokio::{task::JoinSet, time::sleep};
+use testkit::{Random, lab::Crew};
+use tokio::time::sleep;
 use tokio_util::sync::CancellationToken;
 
 use crate::{account::Report, machine::Machine, mesh::Mesh, plan::MACHINES, rules};
@@ -23,12 +23,6 @@ const RELAYS: (u64, u64) = (15_000, 20_000);
 /// The longest that it is away then, in milliseconds.
 const RELAY_AWAY: u64 = 3_000;
 
-/// The machines and the relay that are stopped and started.
-pub(crate) struct Churn {
-    stop: CancellationToken,
-    tasks: JoinSet<()>,
-}
-
 /// Something that comes and goes.
 struct Going {
     mesh: Arc<Mesh>,
@@ -37,34 +31,21 @@ struct Going {
     stop: CancellationToken,
 }
 
-impl Churn {
-    /// From now on every machine comes and goes, and so does the relay.
-    pub(crate) fn start(mesh: &Arc<Mesh>, random: &mut Random, report: &Report) -> Self {
-        let mut churn = Self { stop: CancellationToken::new(), tasks: JoinSet::new() };
-        let mut going = || Going {
-            mesh: Arc::clone(mesh),
-            report: report.clone(),
-            random: random.fork(),
-            stop: churn.stop.clone(),
-        };
-        let relay = going();
-        let machines: Vec<_> = (0..MACHINES).map(|number| (number, going())).collect();
-        churn.tasks.spawn(relay.relay());
-        for (number, going) in machines {
-            churn.tasks.spawn(going.machine(number));
-        }
-        churn
+/// From now on every machine comes and goes, and so does the relay.
+pub(crate) fn start(mesh: &Arc<Mesh>, random: &mut Random, report: &Report) -> Crew {
+    let mut crew = Crew::of("what comes and goes");
+    let stop = crew.stop_token();
+    let mut going = || Going {
+        mesh: Arc::clone(mesh),
+        report: report.clone(),
+        random: random.fork(),
+        stop: stop.clone(),
+    };
+    crew.spawn(going().relay());
+    for number in 0..MACHINES {
+        crew.spawn(going().machine(number));
     }
-
-    /// Ends it; everything runs then.
-    pub(crate) async fn stop(mut self, report: &Report) {
-        self.stop.cancel();
-        while let Some(ended) = self.tasks.join_next().await {
-            if let Err(error) = ended {
-                report.wrong(format!("what comes and goes: {error}"));
-            }
-        }
-    }
+    crew
 }
 
 impl Going {
@@ -81,7 +62,7 @@ impl Going {
             }
             self.away(AWAY).await;
             machine.start().await;
-            self.report.lived(|lives| lives.started += 1);
+            self.report.tally(|tally| tally.lives.started += 1);
         }
     }
 
@@ -90,18 +71,18 @@ impl Going {
         match self.random.below(100) {
             0..50 => {
                 machine.kill().await;
-                self.report.lived(|lives| lives.killed += 1);
+                self.report.tally(|tally| tally.lives.killed += 1);
             }
             50..85 => {
                 let stopped = machine.stop().await;
-                self.report.lived(|lives| lives.stopped += 1);
+                self.report.tally(|tally| tally.lives.stopped += 1);
                 stopped.unwrap_or_else(|wrong| self.report.wrong(wrong));
             }
             some => {
                 let shortly = Duration::from_millis(self.random.below(FROZEN));
                 let time = if some < 97 { shortly } else { rules::FROZEN };
                 machine.freeze(time).await;
-                self.report.lived(|lives| lives.frozen += 1);
+                self.report.tally(|tally| tally.lives.frozen += 1);
                 return false;
             }
         }
@@ -113,7 +94,7 @@ impl Going {
             self.mesh.relay.kill().await;
             self.away(RELAY_AWAY).await;
             self.mesh.relay.start().await;
-            self.report.lived(|lives| lives.relays += 1);
+            self.report.tally(|tally| tally.lives.relays += 1);
         }
     }
 

@@ -10,13 +10,10 @@ use tempfile::TempDir;
 use testkit::Random;
 use tokio::task::spawn_blocking;
 
-/// Its name.
 pub(crate) const MODEL: &str = "soak/blob";
 
-/// Its large file, and a small one.
 const FILES: [&str; 2] = ["weights.safetensors", "config.json"];
 
-/// What the small one says.
 const CONFIG: &str = r#"{"model_type": "noise"}"#;
 
 /// The bytes that are compared at once.
@@ -39,7 +36,6 @@ impl Offered {
         Self(folder)
     }
 
-    /// Where models are.
     pub(crate) fn directory(&self) -> &Path {
         self.0.path()
     }

@@ -3,18 +3,18 @@
 use std::io;
 
 use serde_json::Value;
+use testkit::lab::Nonce;
 
 use crate::{
     backend::{OUT_OF_ORDER, TOO_LONG},
     machine::State,
     plan::{self, MACHINES, Model},
-    script::{Manner, Nonce},
+    script::{self, Manner},
 };
 
 /// What a server sends into a stream that is silent.
 const KEEPALIVE: &str = ": keep-alive\n\n";
 
-/// What became of a request.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Fate {
     /// Answered whole and right, by this machine.
@@ -33,7 +33,6 @@ pub(crate) enum Fate {
     Wrong(String),
 }
 
-/// A request.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Ask {
     pub(crate) nonce: Nonce,
@@ -104,14 +103,14 @@ impl Ask {
 
     /// An answer of a backend of this machine passes as it comes, and so does its break.
     fn may_be_cut(self) -> bool {
-        let breaks = matches!(self.nonce.manner(), Manner::Breaks | Manner::Stalls);
-        breaks && !self.stream && self.model.is_at(self.nonce.asked)
+        let breaks = matches!(Manner::of(self.nonce), Manner::Breaks | Manner::Stalls);
+        breaks && !self.stream && self.model.is_at(self.nonce.at)
     }
 
     /// Whether this fate is one that it may have.
     fn may(self, fate: &Fate, has: Happened) -> bool {
         if let Fate::Answered(by) = fate {
-            return self.nonce.manner() == Manner::Sound && self.may_reach(*by);
+            return Manner::of(self.nonce) == Manner::Sound && self.may_reach(*by);
         }
         if has.anything || matches!(fate, Fate::HungUp | Fate::Wrong(_)) {
             return true;
@@ -127,18 +126,18 @@ impl Ask {
 
     /// Whether a machine may be the one that answers it.
     pub(crate) fn may_reach(self, by: usize) -> bool {
-        let asked = self.nonce.asked;
+        let asked = self.nonce.at;
         let local = self.route == Some("local-only");
         self.model.is_at(by) && (by == asked || !local && plan::linked(asked, by))
     }
 
     /// The end that it must have while its machine runs, whatever happens to the others.
     fn must(self) -> Option<Must> {
-        let here = self.model.is_at(self.nonce.asked);
+        let here = self.model.is_at(self.nonce.at);
         match (0..MACHINES).any(|machine| self.may_reach(machine)) {
             false => Some(Must::BeNotFound),
             true if !here || self.route != Some("local-only") => None,
-            true => (self.nonce.manner() == Manner::Sound).then_some(Must::BeAnswered),
+            true => (Manner::of(self.nonce) == Manner::Sound).then_some(Must::BeAnswered),
         }
     }
 
@@ -170,7 +169,7 @@ impl Ask {
     /// Whose answer it is, or the beginning of whose.
     fn by(self, content: &str, whole: bool) -> Option<usize> {
         (0..MACHINES).find(|machine| {
-            let answer = self.nonce.answer(*machine);
+            let answer = script::pieces(self.nonce, *machine).collect::<String>();
             if whole { answer == content } else { answer.starts_with(content) }
         })
     }
@@ -178,7 +177,7 @@ impl Ask {
     /// A refusal, judged by its status and its body.
     fn refused(self, status: u16, text: &str) -> Fate {
         let body: Value = serde_json::from_str(text).unwrap_or_default();
-        let own = match (self.nonce.manner(), status) {
+        let own = match (Manner::of(self.nonce), status) {
             (Manner::Errs, 500) => text.contains(OUT_OF_ORDER),
             (Manner::Refuses, 400) => text.contains(TOO_LONG),
             _ => matches!(status, 404 | 429 | 502..=504),
@@ -196,7 +195,6 @@ enum Must {
     BeNotFound,
 }
 
-/// How a stream ended.
 #[derive(Debug, PartialEq, Eq)]
 enum Last {
     Done,

@@ -2,12 +2,9 @@
 
 use protocol::admin::mesh::MeshTransfer;
 use serde_json::json;
+use testkit::lab::http::{self, Answer};
 
-use crate::{
-    file::MODEL,
-    http::{self, Answer},
-    machine::Machine,
-};
+use crate::{file::MODEL, machine::Machine};
 
 /// What a machine says of a pull, line by line.
 pub(crate) struct Lines {

@@ -2,19 +2,18 @@
 
 use std::{sync::Arc, time::Duration};
 
-use testkit::Random;
+use testkit::{Random, lab::http};
 use tokio::time::{Instant, sleep, timeout};
 
 use crate::{
+    Settings,
     account::Report,
-    http,
     judge::{Ask, Fate, Outcome, judge},
     machine::Machine,
     mesh::Mesh,
     plan::{self, MACHINES, Model},
     rules::HANGS,
     script,
-    settings::Settings,
 };
 
 /// The share of requests whose client hangs up, and the longest that it reads before, in milliseconds.
@@ -23,6 +22,9 @@ const READS: u64 = 300;
 
 /// The longest that a client thinks between two requests, in milliseconds.
 const THINKS: u64 = 600;
+
+/// The least number of requests for each minute; a slow machine takes longer for them.
+const REQUESTS_A_MINUTE: u64 = 1_000;
 
 /// What clients ask, and for how long.
 pub(crate) struct Load {
@@ -36,8 +38,8 @@ pub(crate) struct Load {
 impl Load {
     /// For as long as the settings say.
     pub(crate) fn new(mesh: Arc<Mesh>, report: Report, settings: &Settings) -> Self {
-        let until = Instant::now() + settings.time();
-        Self { mesh, report, until, least: settings.requests() }
+        let until = Instant::now() + settings.time;
+        Self { mesh, report, until, least: settings.time.as_secs() * REQUESTS_A_MINUTE / 60 }
     }
 
     fn goes_on(&self) -> bool {
@@ -55,7 +57,7 @@ pub(crate) async fn client(load: Arc<Load>, mut random: Random) {
             let patience = hangs_up.then(|| Duration::from_millis(random.below(READS)));
             let begun = Instant::now();
             let fate = send(machine, ask, patience).await;
-            load.report.request(ask, fate, begun.elapsed());
+            load.report.check(|tally| tally.request(ask, fate, begun.elapsed()));
         }
         sleep(Duration::from_millis(random.below(THINKS))).await;
     }

@@ -6,12 +6,12 @@ use testkit::Random;
 use tokio::time::{sleep, timeout};
 
 use crate::{
+    Settings,
     account::Report,
     backend,
     file::Offered,
     lines::Lines,
     machine::{Machine, Start},
-    settings::Settings,
 };
 
 /// A pull that is silent for longer hangs.
@@ -58,7 +58,7 @@ pub(crate) async fn run(settings: &Settings, gib: f64, report: &Report) -> Strin
     for machine in three.sources.iter().chain([&three.puller]) {
         machine.keep_current_log().await;
     }
-    let wrongs = report.wrongs().len();
+    let wrongs = report.wrongs();
     format!(
         "{gib} GiB in {seconds:.1} s: {told}; who fetched it occupies {resident} MiB; {wrongs} wrong"
     )

@@ -11,10 +11,10 @@ use std::{
 
 use serde_json::Value;
 use tempfile::TempDir;
-use testkit::{ChildProcess, Client, MockBackend};
+use testkit::{ChildProcess, Client, MockBackend, lab::http};
 use tokio::time::{Instant, sleep, timeout};
 
-use crate::{http, plan::Model, rules};
+use crate::{plan::Model, rules};
 
 /// What says where a server listens.
 const LISTENS: &str = "listening on http://";
@@ -31,15 +31,12 @@ pub(crate) struct State {
     pub(crate) address: SocketAddr,
     /// Whether it runs, and serves its own models.
     pub(crate) up: bool,
-    /// How often it was killed.
     pub(crate) killed: u64,
-    /// How often it was told to stop.
     pub(crate) stopped: u64,
     /// How often it was frozen, or has gone on then.
     pub(crate) frozen: u64,
 }
 
-/// How a machine is started.
 pub(crate) struct Start<'a> {
     pub(crate) binary: &'a Path,
     pub(crate) logs: Option<&'a Path>,
@@ -47,11 +44,9 @@ pub(crate) struct Start<'a> {
     pub(crate) flags: Vec<String>,
 }
 
-/// One machine.
 pub(crate) struct Machine {
     pub(crate) number: usize,
     pub(crate) backend: MockBackend,
-    /// Its id in the mesh.
     pub(crate) id: String,
     binary: PathBuf,
     logs: Option<PathBuf>,
@@ -134,7 +129,6 @@ impl Machine {
         }
     }
 
-    /// How it is.
     pub(crate) fn state(&self) -> State {
         *self.state.lock().expect("no panic")
     }
@@ -143,12 +137,10 @@ impl Machine {
         change(&mut self.state.lock().expect("no panic"));
     }
 
-    /// Its data directory.
     pub(crate) fn data_dir(&self) -> PathBuf {
         self.data.path().join("data")
     }
 
-    /// A client of it.
     pub(crate) fn client(&self) -> Client {
         Client::new(self.state().address)
     }
@@ -165,7 +157,6 @@ impl Machine {
         answer.ok().filter(|(status, _)| *status == 200).map(|(_, body)| body)
     }
 
-    /// What it says as text.
     pub(crate) async fn text(&self, path: &str) -> String {
         let answer = http::send(self.state().address, &self.admin().request("GET", path)).await;
         match answer {
@@ -174,7 +165,6 @@ impl Machine {
         }
     }
 
-    /// Kills it.
     pub(crate) async fn kill(&self) {
         self.change(|state| (state.up, state.killed) = (false, state.killed + 1));
         let mut process = self.process.lock().await.take().expect("it runs");
@@ -203,7 +193,6 @@ impl Machine {
         }
     }
 
-    /// Freezes it for a while.
     pub(crate) async fn freeze(&self, time: Duration) {
         let process = self.process.lock().await;
         let process = process.as_ref().expect("it runs");
@@ -214,7 +203,6 @@ impl Machine {
         self.change(|state| state.frozen += 1);
     }
 
-    /// The memory that it occupies, in MiB.
     pub(crate) async fn resident_mib(&self) -> u64 {
         let process = self.process.lock().await;
         process.as_ref().map_or(0, |process| process.resident_bytes() >> 20)

@@ -23,19 +23,13 @@
 //! - `rules`: how long a machine lets a request wait
 //! - `account`: what became of all
 
-#![expect(
-    clippy::expect_used,
-    clippy::print_stdout,
-    clippy::print_stderr,
-    reason = "a tool for the terminal, whose failures are its results"
-)]
+#![expect(clippy::expect_used, reason = "a tool for the terminal, whose failures are its results")]
 
 mod account;
 mod backend;
 mod calm;
 mod churn;
 mod file;
-mod http;
 mod judge;
 mod lines;
 mod load;
@@ -47,43 +41,66 @@ mod pull;
 mod relay;
 mod rules;
 mod script;
-mod settings;
 mod settle;
 
-use std::{process::ExitCode, sync::Arc, time::Instant};
+use std::{
+    path::PathBuf,
+    process::ExitCode,
+    sync::Arc,
+    time::{Duration, Instant},
+};
 
-use testkit::Random;
-use tokio::task::JoinSet;
+use clap::Parser;
+use testkit::{
+    Random,
+    lab::{self, Crew, Outcome},
+};
 
-use crate::{account::Report, churn::Churn, load::Load, mesh::Mesh, settings::Settings};
+use crate::{account::Report, load::Load, mesh::Mesh};
+
+/// What to do.
+#[derive(Debug, Parser)]
+struct Settings {
+    /// The warren binary to be tested
+    #[arg(long)]
+    binary: PathBuf,
+    #[arg(long, default_value_t = 1)]
+    seed: u64,
+    #[arg(long, default_value_t = 32, value_parser = lab::at_least_one)]
+    clients: usize,
+    /// How long, in minutes
+    #[arg(long = "minutes", default_value = "2", value_parser = lab::minutes)]
+    time: Duration,
+    /// If given, only a file of this many GiB is pulled
+    #[arg(long)]
+    pull_gib: Option<f64>,
+    /// How often that pull is interrupted
+    #[arg(long, default_value_t = 3)]
+    interrupts: u32,
+    /// Where what the machines print is kept
+    #[arg(long)]
+    logs: Option<PathBuf>,
+}
 
 #[tokio::main]
 async fn main() -> ExitCode {
-    let settings = match Settings::parse(std::env::args().skip(1)) {
-        Ok(settings) => settings,
-        Err(problem) => {
-            eprintln!("{problem}");
-            return ExitCode::from(2);
-        }
-    };
+    lab::run(soak).await
+}
+
+async fn soak(settings: Settings) -> Outcome {
     let report = Report::default();
     let account = match settings.pull_gib {
         Some(gib) => long::run(&settings, gib, &report).await,
         None => run(&settings, &report).await,
     };
-    println!("{account}");
-    let wrong = report.wrongs();
-    for wrong in &wrong {
-        eprintln!("wrong: {wrong}");
-    }
-    if wrong.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+    report.outcome(account)
 }
 
 async fn run(settings: &Settings, report: &Report) -> String {
     let mut random = Random::new(settings.seed);
     let mesh = Arc::new(Mesh::start(settings, &mut random, report).await);
     let found = timed(calm::linked(&mesh, report)).await;
-    let churn = Churn::start(&mesh, &mut random, report);
+    let churn = churn::start(&mesh, &mut random, report);
     let pulls = pull::start(&mesh, &mut random, report);
     let driven = timed(drive(settings, &mesh, &mut random, report)).await;
     churn.stop(report).await;
@@ -93,14 +110,15 @@ async fn run(settings: &Settings, report: &Report) -> String {
     settle::settle(&mesh, report).await;
     let mib = settle::memory(&mesh, report).await;
     settle::end(&mesh, report).await;
-    report.check_that_it_counts(settings);
-    let line = report.line(settings.seed, driven, mib);
+    report.check(|tally| tally.too_few(settings.clients));
+    let (seed, wrongs) = (settings.seed, report.wrongs());
+    let tally = report.tally(|tally| tally.to_string());
     format!(
-        "{line}; all had found each other after {found:.1} s, and again after {found_again:.1} s"
+        "seed {seed}: {driven:.1} s; {tally}; the largest occupies {mib} MiB; {wrongs} wrong; all had found each other \
+         after {found:.1} s, and again after {found_again:.1} s"
     )
 }
 
-/// How many seconds it took.
 async fn timed(work: impl Future<Output = ()>) -> f64 {
     let begun = Instant::now();
     work.await;
@@ -110,13 +128,9 @@ async fn timed(work: impl Future<Output = ()>) -> f64 {
 /// Lets all clients ask until the time is over, and their last requests have ended.
 async fn drive(settings: &Settings, mesh: &Arc<Mesh>, random: &mut Random, report: &Report) {
     let load = Arc::new(Load::new(Arc::clone(mesh), report.clone(), settings));
-    let mut clients = JoinSet::new();
+    let mut clients = Crew::of("a client");
     for _ in 0..settings.clients {
         clients.spawn(load::client(Arc::clone(&load), random.fork()));
     }
-    while let Some(ended) = clients.join_next().await {
-        if let Err(error) = ended {
-            report.wrong(format!("a client: {error}"));
-        }
-    }
+    clients.join(report).await;
 }

@@ -5,17 +5,17 @@ use std::{
     sync::atomic::{AtomicU64, Ordering},
 };
 
-use testkit::Random;
+use testkit::{Random, lab::Nonce};
 
 use crate::{
+    Settings,
     account::Report,
     backend,
     file::Offered,
     machine::{Machine, Start},
     plan::{self, MACHINES},
     relay::Relay,
-    script::{Manner, Nonce},
-    settings::Settings,
+    script::Manner,
 };
 
 /// What all machines prove to each other.
@@ -36,7 +36,6 @@ pub(crate) struct Mesh {
 }
 
 impl Mesh {
-    /// Starts all of it.
     pub(crate) async fn start(settings: &Settings, random: &mut Random, report: &Report) -> Self {
         let relay = Relay::new(&settings.binary).await;
         let offered = Offered::make(MODEL_SIZE, random.fork()).await;
@@ -54,20 +53,19 @@ impl Mesh {
 
     /// The next prompt for a machine.
     pub(crate) fn nonce(&self, asked: usize) -> Nonce {
-        Nonce { asked, number: self.next.fetch_add(1, Ordering::Relaxed) }
+        Nonce { at: asked, number: self.next.fetch_add(1, Ordering::Relaxed) }
     }
 
     /// The next prompt for a machine whose answer is sound.
     pub(crate) fn sound(&self, asked: usize) -> Nonce {
         loop {
             let nonce = self.nonce(asked);
-            if nonce.manner() == Manner::Sound {
+            if Manner::of(nonce) == Manner::Sound {
                 return nonce;
             }
         }
     }
 
-    /// How many prompts there were.
     pub(crate) fn asked(&self) -> u64 {
         self.next.load(Ordering::Relaxed)
     }

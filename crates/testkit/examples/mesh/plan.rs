@@ -4,7 +4,6 @@
 //! to 7 everything goes over the relay. 8 and 9 are on the local network only: each knows one machine, so
 //! that what they ask for reaches nobody else, unless a request goes over two links.
 
-/// The machines.
 pub(crate) const MACHINES: usize = 10;
 
 /// The model that every machine has.
@@ -46,7 +45,6 @@ pub(crate) fn peers(of: usize) -> impl Iterator<Item = usize> {
     (0..MACHINES).filter(move |other| linked(of, *other))
 }
 
-/// A model, by who has it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Model {
     All,
@@ -64,7 +62,6 @@ impl Model {
         }
     }
 
-    /// Whether a machine has it.
     pub(crate) const fn is_at(self, machine: usize) -> bool {
         match self {
             Self::All => true,
@@ -73,7 +70,6 @@ impl Model {
         }
     }
 
-    /// The models of a machine.
     pub(crate) fn of(machine: usize) -> Vec<String> {
         let all = [Self::All, Self::Half, Self::Only(machine)];
         all.into_iter().filter(|model| model.is_at(machine)).map(Self::name).collect()

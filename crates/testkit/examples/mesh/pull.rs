@@ -2,11 +2,8 @@
 
 use std::{sync::Arc, time::Duration};
 
-use testkit::Random;
-use tokio::{
-    task::JoinSet,
-    time::{sleep, timeout},
-};
+use testkit::{Random, lab::Crew};
+use tokio::time::{sleep, timeout};
 use tokio_util::sync::CancellationToken;
 
 use crate::{account::Report, file, lines::Lines, machine::Machine, mesh::Mesh, rules};
@@ -28,7 +25,6 @@ const SILENT: Duration = rules::FROZEN.saturating_mul(2).saturating_add(rules::B
 /// How a pull may fail while those that it comes from come and go.
 const FAILS: [&str; 2] = ["not_found", "lost"];
 
-/// How an attempt ended.
 #[derive(Debug)]
 enum Attempt {
     Done,
@@ -36,12 +32,6 @@ enum Attempt {
     Failed(String),
     /// The machine has ended.
     Gone,
-}
-
-/// All that fetch it.
-pub(crate) struct Pulling {
-    stop: CancellationToken,
-    tasks: JoinSet<()>,
 }
 
 /// One that fetches it.
@@ -53,27 +43,15 @@ struct Puller {
     stop: CancellationToken,
 }
 
-/// From now on it is fetched.
-pub(crate) fn start(mesh: &Arc<Mesh>, random: &mut Random, report: &Report) -> Pulling {
-    let mut pulling = Pulling { stop: CancellationToken::new(), tasks: JoinSet::new() };
+/// From now on it is fetched. When that is stopped, every puller fetches it once more: no machine comes or goes any more.
+pub(crate) fn start(mesh: &Arc<Mesh>, random: &mut Random, report: &Report) -> Crew {
+    let mut crew = Crew::of("what fetches a model");
     for number in PULLERS {
-        let (random, report, stop) = (random.fork(), report.clone(), pulling.stop.clone());
+        let (random, report, stop) = (random.fork(), report.clone(), crew.stop_token());
         let puller = Puller { mesh: Arc::clone(mesh), number, random, report, stop };
-        pulling.tasks.spawn(puller.run());
+        crew.spawn(puller.run());
     }
-    pulling
-}
-
-impl Pulling {
-    /// Ends it, after it has been fetched once more by everybody: nobody comes and goes any more.
-    pub(crate) async fn stop(mut self, report: &Report) {
-        self.stop.cancel();
-        while let Some(ended) = self.tasks.join_next().await {
-            if let Err(error) = ended {
-                report.wrong(format!("what fetches a model: {error}"));
-            }
-        }
-    }
+    crew
 }
 
 impl Puller {
@@ -102,7 +80,7 @@ impl Puller {
                     if calm || !FAILS.contains(&code.as_str()) {
                         return self.wrong(&format!("failed: {code}"));
                     }
-                    self.report.pulled(|pulls| *pulls.failed.entry(code).or_default() += 1);
+                    self.report.tally(|tally| *tally.pulls.failed.entry(code).or_default() += 1);
                 }
                 Err(wrong) => return self.wrong(&wrong),
             }
@@ -111,9 +89,9 @@ impl Puller {
         if let Err(differs) = self.mesh.offered.compare(&machine.data_dir()).await {
             return self.wrong(&differs);
         }
-        self.report.pulled(|pulls| {
-            pulls.done += 1;
-            pulls.resumed += u64::from(interrupted);
+        self.report.tally(|tally| {
+            tally.pulls.done += 1;
+            tally.pulls.resumed += u64::from(interrupted);
         });
     }
 

@@ -3,14 +3,11 @@
 use std::path::{Path, PathBuf};
 
 use tempfile::TempDir;
-use testkit::{ChildProcess, Client};
-
-use crate::http;
+use testkit::{ChildProcess, Client, lab::http};
 
 /// What says where a relay listens.
 const LISTENS: &str = "listening on ws://";
 
-/// A relay.
 pub(crate) struct Relay {
     binary: PathBuf,
     data: TempDir,
@@ -33,7 +30,6 @@ impl Relay {
         format!("ws://{}", self.address)
     }
 
-    /// Kills it.
     pub(crate) async fn kill(&self) {
         self.process.lock().await.kill9().await;
     }
@@ -54,7 +50,6 @@ impl Relay {
         line.trim().parse().ok()
     }
 
-    /// The memory that it occupies, in MiB.
     pub(crate) async fn resident_mib(&self) -> u64 {
         self.process.lock().await.resident_bytes() >> 20
     }

@@ -2,13 +2,7 @@
 //! knows what it may get, and that nobody else's answer is it, nor one that two machines made.
 
 use serde_json::{Value, json};
-
-/// A client's unique prompt: the machine that it asked, and a rising number.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Nonce {
-    pub(crate) asked: usize,
-    pub(crate) number: u64,
-}
+use testkit::lab::{Nonce, chat_stream, chat_whole};
 
 /// How a backend behaves.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -25,62 +19,30 @@ pub(crate) enum Manner {
     Stalls,
 }
 
-impl Nonce {
-    /// As a prompt.
-    pub(crate) fn text(self) -> String {
-        format!("n{}-{}", self.asked, self.number)
-    }
-
-    /// Reads it again.
-    pub(crate) fn parse(text: &str) -> Option<Self> {
-        let (asked, number) = text.strip_prefix('n')?.split_once('-')?;
-        Some(Self { asked: asked.parse().ok()?, number: number.parse().ok()? })
-    }
-
-    /// How the answering backend behaves.
-    pub(crate) const fn manner(self) -> Manner {
-        match (self.number % 100, self.number % 200) {
-            (11, _) => Manner::Errs,
-            (31, _) => Manner::Refuses,
-            (51, _) => Manner::Breaks,
-            (_, 171) => Manner::Stalls,
-            _ => Manner::Sound,
+impl Manner {
+    /// How the backend behaves that answers this prompt.
+    pub(crate) const fn of(nonce: Nonce) -> Self {
+        match (nonce.number % 100, nonce.number % 200) {
+            (11, _) => Self::Errs,
+            (31, _) => Self::Refuses,
+            (51, _) => Self::Breaks,
+            (_, 171) => Self::Stalls,
+            _ => Self::Sound,
         }
     }
+}
 
-    /// The pieces of text of its answer by a machine. They have characters of several bytes in them.
-    pub(crate) fn pieces(self, by: usize) -> Vec<String> {
-        let piece = |part| format!("{}.{part}é🦫{by};", self.text());
-        (0..=self.number % 24).map(piece).collect()
-    }
+/// The pieces of text of a machine's answer. They have characters of several bytes in them.
+pub(crate) fn pieces(nonce: Nonce, by: usize) -> impl Iterator<Item = String> {
+    nonce.pieces(format!("é🦫{by}"))
+}
 
-    /// Its whole text by a machine.
-    pub(crate) fn answer(self, by: usize) -> String {
-        self.pieces(by).concat()
-    }
-
-    /// Its whole answer by a machine, as a stream.
-    pub(crate) fn stream(self, by: usize, model: &Value) -> String {
-        let delta = |piece: String| json!({"content": piece});
-        let deltas = self.pieces(by).into_iter().map(delta).map(|delta| (delta, Value::Null));
-        let events = deltas.chain([(json!({}), json!("stop"))]).map(|(delta, reason)| {
-            let choice = json!({"index": 0, "delta": delta, "finish_reason": reason});
-            let chunk = json!({
-                "id": "chatcmpl-s", "object": "chat.completion.chunk", "created": 1, "model": model,
-                "choices": [choice],
-            });
-            format!("data: {chunk}\n\n")
-        });
-        events.collect::<String>() + "data: [DONE]\n\n"
-    }
-
-    /// Its whole answer by a machine, in one.
-    pub(crate) fn whole(self, by: usize, model: &Value) -> Value {
-        let message = json!({"role": "assistant", "content": self.answer(by)});
-        json!({
-            "id": "chatcmpl-s", "object": "chat.completion", "created": 1, "model": model,
-            "choices": [{"index": 0, "message": message, "finish_reason": "stop"}],
-        })
+/// A machine's whole answer, as a stream or in one.
+pub(crate) fn answer(nonce: Nonce, by: usize, model: &Value, stream: bool) -> String {
+    let fields = json!({"id": "chatcmpl-s", "created": 1, "model": model});
+    match stream {
+        true => chat_stream(pieces(nonce, by), &fields),
+        false => chat_whole(&pieces(nonce, by).collect::<String>(), &fields).to_string(),
     }
 }
 
@@ -98,7 +60,7 @@ pub(crate) fn request(nonce: Nonce, model: &str, stream: bool) -> Value {
 
 /// The nonce of a request, if it is as it was sent.
 pub(crate) fn asked(body: &Value) -> Option<Nonce> {
-    let nonce = Nonce::parse(body["messages"].as_array()?.last()?["content"].as_str()?)?;
+    let nonce = Nonce::in_chat(body)?;
     let sent = request(nonce, body["model"].as_str()?, body["stream"] == true);
     let kept = |(name, value): (&String, &Value)| body[name] == *value;
     sent.as_object()?.iter().all(kept).then_some(nonce)

@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use serde_json::json;
-use tokio::time::{Instant, sleep};
+use testkit::lab::{not_zero, settles};
 
 use crate::{
     account::Report,
@@ -17,9 +17,6 @@ use crate::{
 /// is lost stays lost.
 const SETTLE: Duration = Duration::from_secs(60);
 
-/// How often a machine is looked at meanwhile.
-const LOOK: Duration = Duration::from_millis(100);
-
 /// The most that a machine may occupy when nothing goes on, in MiB.
 const MOST_MIB: u64 = 200;
 
@@ -31,26 +28,10 @@ const NEVER: [&str; 3] =
 pub(crate) async fn settle(mesh: &Mesh, report: &Report) {
     for machine in &mesh.machines {
         let what = format!("machine {} is not idle", machine.number);
-        eventually(report, &what, SETTLE, async || busy(machine).await).await;
+        settles(report, &what, SETTLE, async || busy(machine).await).await;
         metrics(machine, report).await;
     }
     relay(mesh, report).await;
-}
-
-/// Looks until nothing is wrong, or until the time is over.
-pub(crate) async fn eventually(
-    report: &Report,
-    what: &str,
-    within: Duration,
-    look: impl AsyncFn() -> Option<String>,
-) {
-    let until = Instant::now() + within;
-    while let Some(wrong) = look().await {
-        if Instant::now() > until {
-            return report.wrong(format!("{what}: {wrong}"));
-        }
-        sleep(LOOK).await;
-    }
 }
 
 async fn busy(machine: &Machine) -> Option<String> {
@@ -77,12 +58,12 @@ async fn metrics(machine: &Machine, report: &Report) {
     if !text.contains("warren_mesh_peers") {
         report.wrong(format!("machine {number} tells nothing of the mesh in /metrics: {text}"));
     }
-    for line in text.lines().filter(|line| !line.starts_with('#')) {
+    let is_meant = |line: &str| {
         let held = line.contains("in_flight") || line.starts_with("warren_mesh_lent");
-        let never = NEVER.iter().any(|name| line.starts_with(name));
-        if (held || never) && !line.ends_with(" 0") && !line.ends_with(" 0.0") {
-            report.wrong(format!("in /metrics of machine {number} at the end: {line}"));
-        }
+        held || NEVER.iter().any(|name| line.starts_with(name))
+    };
+    for line in not_zero(&text, is_meant) {
+        report.wrong(format!("in /metrics of machine {number} at the end: {line}"));
     }
 }
 

@@ -1,20 +1,9 @@
 //! What became of everything, and whether all that was taken was given back.
 
-use std::{
-    collections::BTreeMap,
-    fmt,
-    sync::{Arc, Mutex},
-    time::Duration,
-};
+use std::{collections::BTreeMap, fmt, time::Duration};
 
-use testkit::FakeParticipant;
+use testkit::{FakeParticipant, lab};
 
-use crate::settings::Settings;
-
-/// How many wrong things are told one by one.
-const MAX_TOLD: usize = 20;
-
-/// What became of a request.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Fate {
     /// Answered whole and right.
@@ -44,11 +33,9 @@ pub(crate) struct Fates {
     cut: u64,
     missed: u64,
     refused: BTreeMap<u16, u64>,
-    /// How long the longest took.
     longest: Duration,
 }
 
-/// What became of participants.
 #[derive(Debug, Default)]
 pub(crate) struct Lives {
     pub(crate) joined: u64,
@@ -59,7 +46,6 @@ pub(crate) struct Lives {
     pub(crate) killed: u64,
 }
 
-/// What watchers have seen.
 #[derive(Debug, Default)]
 pub(crate) struct Sights {
     pub(crate) events: u64,
@@ -68,109 +54,34 @@ pub(crate) struct Sights {
     pub(crate) resumed: u64,
 }
 
-/// The sum of a run.
 #[derive(Debug, Default)]
-pub(crate) struct Account {
-    seed: u64,
-    pub(crate) seconds: f64,
-    pub(crate) resident_mib: u64,
+pub(crate) struct Tally {
+    /// Chats.
     pub(crate) requests: Fates,
+    /// `llm:request`s.
     pub(crate) messages: Fates,
-    lives: Lives,
-    sights: Sights,
-    wrongs: u64,
-    pub(crate) wrong: Vec<String>,
-}
-
-/// Where everybody reports.
-#[derive(Clone)]
-pub(crate) struct Report(Arc<Mutex<Inner>>);
-
-#[derive(Default)]
-struct Inner {
-    account: Account,
+    pub(crate) lives: Lives,
+    pub(crate) sights: Sights,
     /// Participants that are still connected when all have stopped.
-    kept: Vec<FakeParticipant>,
+    pub(crate) kept: Vec<FakeParticipant>,
 }
 
-impl Report {
-    pub(crate) fn new(settings: &Settings) -> Self {
-        let account = Account { seed: settings.seed, ..Account::default() };
-        Self(Arc::new(Mutex::new(Inner { account, kept: Vec::new() })))
-    }
+pub(crate) type Report = lab::Report<Tally>;
 
-    fn with<T>(&self, change: impl FnOnce(&mut Inner) -> T) -> T {
-        change(&mut self.0.lock().expect("nobody panics with it"))
-    }
-
-    /// Something is not as it should be.
-    pub(crate) fn wrong(&self, what: String) {
-        self.with(|inner| inner.account.tell(what));
-    }
-
-    pub(crate) fn lived(&self, add: impl FnOnce(&mut Lives)) {
-        self.with(|inner| add(&mut inner.account.lives));
-    }
-
-    pub(crate) fn saw(&self, add: impl FnOnce(&mut Sights)) {
-        self.with(|inner| add(&mut inner.account.sights));
-    }
-
-    /// What became of a request for a chat, and how long it took.
-    pub(crate) fn request(&self, fate: Fate, took: Duration) {
-        self.with(|inner| {
-            let wrong = inner.account.requests.add(fate, took);
-            wrong.into_iter().for_each(|what| inner.account.tell(what));
-        });
-    }
-
-    /// What became of an `llm:request`, and how long it took.
-    pub(crate) fn message(&self, fate: Fate, took: Duration) {
-        self.with(|inner| {
-            let wrong = inner.account.messages.add(fate, took);
-            wrong.into_iter().for_each(|what| inner.account.tell(what));
-        });
-    }
-
-    /// Keeps a participant connected.
-    pub(crate) fn keep(&self, participant: FakeParticipant) {
-        self.with(|inner| inner.kept.push(participant));
-    }
-
-    /// Those that were kept.
-    pub(crate) fn kept(&self) -> Vec<FakeParticipant> {
-        self.with(|inner| std::mem::take(&mut inner.kept))
-    }
-
-    /// The sum so far.
-    pub(crate) fn account(&self) -> Account {
-        self.with(|inner| std::mem::take(&mut inner.account))
-    }
-}
-
-impl Account {
-    fn tell(&mut self, what: String) {
-        self.wrongs += 1;
-        if self.wrong.len() < MAX_TOLD {
-            self.wrong.push(what);
-        }
-    }
-
-    /// A run in which hardly anything was answered has tested nothing. These are the clients of
-    /// each sort.
-    pub(crate) fn check_that_it_counts(&mut self, clients: usize, message_clients: usize) {
+impl Tally {
+    /// A run in which hardly anything was answered has tested nothing. These are the clients of each kind.
+    pub(crate) fn too_few(&self, clients: usize, message_clients: usize) -> Vec<String> {
         let requests = ("requests", &self.requests, clients);
         let messages = ("llm:requests", &self.messages, message_clients);
         let few =
             [requests, messages].into_iter().filter(|(_, fates, clients)| fates.are_few(*clients));
-        let told = few.map(|(what, fates, _)| format!("too few {what} were answered, of {fates}"));
-        told.collect::<Vec<_>>().into_iter().for_each(|few| self.tell(few));
+        few.map(|(what, fates, _)| format!("too few {what} were answered, of {fates}")).collect()
     }
 }
 
 impl Fates {
     /// Counts one. What is wrong with it, if anything is.
-    fn add(&mut self, fate: Fate, took: Duration) -> Option<String> {
+    pub(crate) fn add(&mut self, fate: Fate, took: Duration) -> Option<String> {
         self.all += 1;
         self.longest = self.longest.max(took);
         match fate {
@@ -213,16 +124,15 @@ impl fmt::Display for Fates {
     }
 }
 
-impl fmt::Display for Account {
+impl fmt::Display for Tally {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { seed, seconds, requests, messages, lives, sights, .. } = self;
+        let Self { requests, messages, lives, sights, .. } = self;
         let Lives { joined, left, died, superseded, froze, killed } = lives;
         let Sights { events, tokens, lagged, resumed } = sights;
-        write!(f, "seed {seed}: {seconds:.1} s; requests {requests}; llm:requests {messages}; ")?;
+        write!(f, "requests {requests}; llm:requests {messages}; ")?;
         write!(f, "participants joined {joined} times, {left} left, {died} died, ")?;
         write!(f, "{superseded} were superseded, {froze} froze, {killed} were killed; ")?;
         write!(f, "watchers saw {events} events and {tokens} tokens, {lagged} lagged, ")?;
-        write!(f, "{resumed} resumed; the server occupies {} MiB; ", self.resident_mib)?;
-        write!(f, "{} wrong", self.wrongs)
+        write!(f, "{resumed} resumed")
     }
 }

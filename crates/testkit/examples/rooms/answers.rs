@@ -8,7 +8,10 @@ use std::{
 
 use base64::{Engine, prelude::BASE64_STANDARD};
 use serde_json::{Value, json};
-use testkit::{Random, TunnelAsk};
+use testkit::{
+    Random, TunnelAsk,
+    lab::{Nonce, cut},
+};
 use tokio::{
     sync::mpsc::{self, Receiver, Sender},
     task::JoinSet,
@@ -36,7 +39,6 @@ const MEDDLING: f64 = 0.05;
 #[derive(Default)]
 pub(crate) struct Overheard(Mutex<Vec<(String, String)>>);
 
-/// One step of an answer.
 enum Step {
     Start(u16, &'static str),
     Chunk(Vec<u8>),
@@ -64,13 +66,13 @@ impl Answers {
     /// Begins to answer. What is wrong with the request, if anything is.
     pub(crate) fn begin(&mut self, place: &Place, ask: TunnelAsk) -> Result<(), String> {
         let body = &ask.json["body"];
-        let nonce = script::asked(body).filter(|nonce| nonce.room == place.number);
+        let nonce = Nonce::in_chat(body).filter(|nonce| nonce.at == place.number);
         let Some(nonce) = nonce.filter(|_| is_complete(body)) else {
             return Err(format!("a participant of room {} was sent {}", place.number, ask.text));
         };
         let whole = match body["stream"] == true {
-            true => ("text/event-stream", nonce.stream()),
-            false => ("application/json", nonce.whole().to_string()),
+            true => ("text/event-stream", script::stream(nonce)),
+            false => ("application/json", script::whole(nonce).to_string()),
         };
         let steps = self.steps(&ask.id, whole);
         let (random, frames) = (self.random.fork(), self.frames.0.clone());
@@ -79,7 +81,6 @@ impl Answers {
         Ok(())
     }
 
-    /// The next frame to be sent.
     pub(crate) async fn frame(&mut self) -> Value {
         self.frames.1.recv().await.expect("it has a sender itself")
     }
@@ -98,7 +99,7 @@ impl Answers {
             ];
         }
         let mut steps = vec![Step::Start(200, kind)];
-        steps.extend(cut(whole.as_bytes(), random).map(Step::Chunk));
+        steps.extend(cut(whole.as_bytes(), 400, random).into_iter().map(Step::Chunk));
         if random.chance(FAILURES) {
             steps.truncate(1 + random.below(steps.len() as u64) as usize);
             steps.push(Step::Fail);
@@ -118,18 +119,6 @@ impl Answers {
 pub(crate) fn is_complete(body: &Value) -> bool {
     let instructed = body["messages"][0]["role"] == "system";
     body["model"] == "m" && body["temperature"] == TEMPERATURE && instructed
-}
-
-/// Bytes in pieces of any length, but not too many.
-fn cut(bytes: &[u8], random: &mut Random) -> impl Iterator<Item = Vec<u8>> {
-    let (mut pieces, mut rest) = (Vec::new(), bytes);
-    while !rest.is_empty() {
-        let length = (1 + random.below(400) as usize).min(rest.len());
-        let (piece, after) = rest.split_at(length);
-        pieces.push(piece.to_vec());
-        rest = after;
-    }
-    pieces.into_iter()
 }
 
 async fn answer(id: String, steps: Vec<Step>, mut random: Random, frames: Sender<Value>) {

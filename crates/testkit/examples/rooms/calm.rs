@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use serde_json::json;
-use testkit::{FakeParticipant, Put, TunnelAsk};
+use testkit::{FakeParticipant, Put, TunnelAsk, lab::Nonce};
 
 use crate::{
     account::{Fate, Report},
@@ -68,12 +68,12 @@ async fn answer_all(participant: &mut FakeParticipant) {
 
 async fn answer(participant: &mut FakeParticipant, ask: &TunnelAsk) {
     let body = &ask.json["body"];
-    let nonce = script::asked(body).expect("a prompt of ours");
+    let nonce = Nonce::in_chat(body).expect("a prompt of ours");
     if body["stream"] == true {
         participant.start(ask, 200, "text/event-stream").await;
-        participant.chunk(ask, nonce.stream()).await;
+        participant.chunk(ask, script::stream(nonce)).await;
         participant.end(ask).await;
     } else {
-        participant.answer(ask, 200, &nonce.whole()).await;
+        participant.answer(ask, 200, &script::whole(nonce)).await;
     }
 }

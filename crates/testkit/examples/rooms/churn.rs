@@ -3,17 +3,16 @@
 use std::{sync::Arc, time::Duration};
 
 use serde_json::json;
-use testkit::{FakeParticipant, Put, Random};
-use tokio::{
-    task::JoinSet,
-    time::{Instant, sleep, sleep_until},
+use testkit::{
+    FakeParticipant, Put, Random,
+    lab::{Crew, http},
 };
+use tokio::time::{Instant, sleep, sleep_until};
 use tokio_util::sync::CancellationToken;
 
 use crate::{
-    account::{Lives, Report},
+    account::Report,
     answers::{Answers, Overheard},
-    http,
     place::Place,
 };
 
@@ -57,48 +56,29 @@ enum End {
     Freezes,
 }
 
-/// All places.
-pub(crate) struct Churn {
-    stop: CancellationToken,
-    slots: JoinSet<()>,
-}
-
-impl Churn {
-    /// Fills `count` places, spread over the rooms.
-    pub(crate) fn start(
-        places: &[Arc<Place>],
-        slots: usize,
-        random: &mut Random,
-        report: &Report,
-    ) -> Self {
-        let (stop, overheard) = (CancellationToken::new(), Arc::<Overheard>::default());
-        let mut churn = Self { stop: stop.clone(), slots: JoinSet::new() };
-        for number in 0..slots {
-            let slot = Slot {
-                place: Arc::clone(&places[number % places.len()]),
-                overheard: Arc::clone(&overheard),
-                report: report.clone(),
-                number,
-                random: random.fork(),
-                life: 0,
-                shows_token: false,
-                session: None,
-                stop: stop.clone(),
-            };
-            churn.slots.spawn(slot.run());
-        }
-        churn
+/// Fills `count` places, spread over the rooms. When that is stopped, every participant finishes as it is.
+pub(crate) fn start(
+    places: &[Arc<Place>],
+    count: usize,
+    random: &mut Random,
+    report: &Report,
+) -> Crew {
+    let (mut crew, overheard) = (Crew::of("a participant"), Arc::<Overheard>::default());
+    for number in 0..count {
+        let slot = Slot {
+            place: Arc::clone(&places[number % places.len()]),
+            overheard: Arc::clone(&overheard),
+            report: report.clone(),
+            number,
+            random: random.fork(),
+            life: 0,
+            shows_token: false,
+            session: None,
+            stop: crew.stop_token(),
+        };
+        crew.spawn(slot.run());
     }
-
-    /// Lets everybody finish as they are.
-    pub(crate) async fn stop(mut self, report: &Report) {
-        self.stop.cancel();
-        while let Some(ended) = self.slots.join_next().await {
-            if let Err(error) = ended {
-                report.wrong(format!("a participant: {error}"));
-            }
-        }
-    }
+    crew
 }
 
 impl Slot {
@@ -140,7 +120,7 @@ impl Slot {
         let participant = put.join().await;
         self.session = participant.joined["sessionToken"].as_str().map(str::to_owned);
         self.place.is_in(&self.id(), true);
-        self.report.lived(|lives| lives.joined += 1);
+        self.report.tally(|tally| tally.lives.joined += 1);
         participant
     }
 
@@ -150,7 +130,7 @@ impl Slot {
             self.serve(&mut participant).await;
             if self.stop.is_cancelled() && self.random.chance(0.5) {
                 // Those that are left at the end: one half is connected, until all are sent away.
-                return self.report.keep(participant);
+                return self.report.tally(|tally| tally.kept.push(participant));
             }
             match self.end() {
                 End::IsSuperseded => participant = self.supersede(participant).await,
@@ -196,7 +176,7 @@ impl Slot {
         if close.as_ref().is_none_or(|(code, _)| *code != 1000) {
             self.report.wrong(format!("{} was superseded and told {close:?}", self.id()));
         }
-        self.report.lived(|lives| lives.superseded += 1);
+        self.report.tally(|tally| tally.lives.superseded += 1);
         new
     }
 
@@ -225,18 +205,18 @@ impl Slot {
             self.report.wrong(format!("{} could not leave: {status}", self.id()));
         }
         self.place.is_out(&self.id());
-        self.report.lived(|lives| lives.left += 1);
+        self.report.tally(|tally| tally.lives.left += 1);
     }
 
     fn die(&self, participant: FakeParticipant) {
         drop(participant);
         self.place.is_in(&self.id(), false);
-        self.report.lived(|lives| lives.died += 1);
+        self.report.tally(|tally| tally.lives.died += 1);
     }
 
     async fn freeze(&self, participant: FakeParticipant) {
         participant.fall_silent();
-        self.report.lived(|lives: &mut Lives| lives.froze += 1);
+        self.report.tally(|tally| tally.lives.froze += 1);
         self.stop.run_until_cancelled(sleep(FROZEN)).await;
         drop(participant);
         self.place.is_in(&self.id(), false);

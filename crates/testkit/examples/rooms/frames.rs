@@ -4,9 +4,10 @@ use std::collections::{HashMap, HashSet};
 
 use serde_json::Value;
 
-use crate::{place::Place, script::Nonce};
+use testkit::lab::Nonce;
 
-/// One frame.
+use crate::{place::Place, script::pieces};
+
 #[derive(Debug, Default)]
 pub(crate) struct Frame {
     pub(crate) id: Option<u64>,
@@ -82,7 +83,7 @@ impl Tokens {
     /// A token. What is wrong with it, if anything is.
     pub(crate) fn token(&mut self, place: &Place, token: &Value) -> Result<(), String> {
         let id = token["requestId"].as_str().unwrap_or_default();
-        let nonce = Nonce::parse(id).filter(|nonce| nonce.room == place.number);
+        let nonce = Nonce::parse(id).filter(|nonce| nonce.at == place.number);
         let nonce = nonce.ok_or_else(|| format!("a token of nobody in the room: {token}"))?;
         let seq = token["seq"].as_u64().ok_or_else(|| format!("a token without seq: {token}"))?;
         let next = self.open.get(id).copied();
@@ -94,7 +95,7 @@ impl Tokens {
             let ended = self.ended.contains(id);
             return Err(format!("{token} where {next:?} is next (ended: {ended})"));
         }
-        let piece = nonce.pieces().into_iter().nth(usize::try_from(seq).unwrap_or(usize::MAX));
+        let piece = pieces(nonce).nth(usize::try_from(seq).unwrap_or(usize::MAX));
         if token["token"].as_str() != piece.as_deref() {
             return Err(format!("{token} where {piece:?} is its text"));
         }
@@ -107,7 +108,7 @@ impl Tokens {
         let id = message["requestId"].as_str().unwrap_or_default();
         let Some(nonce) = Nonce::parse(id) else { return Ok(()) };
         let seen = self.open.remove(id);
-        let whole = nonce.pieces().len() as u64;
+        let whole = pieces(nonce).count() as u64;
         let complete = message["type"] == "llm:complete";
         let short = seen.unwrap_or(0) != whole && nonce.number >= self.since;
         if !self.ended.insert(id.to_owned()) {
@@ -122,5 +123,5 @@ pub(crate) fn belongs(place: &Place, said: &Value) -> bool {
     let participant = [&said["participantId"], &said["participant"]["id"]];
     let mut ids = participant.into_iter().filter_map(Value::as_str).filter(|id| !id.is_empty());
     let request = said["requestId"].as_str().and_then(Nonce::parse);
-    ids.all(|id| place.owns(id)) && request.is_none_or(|nonce| nonce.room == place.number)
+    ids.all(|id| place.owns(id)) && request.is_none_or(|nonce| nonce.at == place.number)
 }

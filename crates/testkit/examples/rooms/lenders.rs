@@ -4,11 +4,11 @@ use std::{path::PathBuf, sync::Arc, time::Duration};
 
 use serde_json::{Value, json};
 use tempfile::TempDir;
-use testkit::{ChildProcess, Gate, MockBackend, Random, Reply};
-use tokio::{
-    task::JoinSet,
-    time::{Instant, sleep},
+use testkit::{
+    ChildProcess, Gate, MockBackend, Random, Reply,
+    lab::{Crew, Nonce},
 };
+use tokio::time::{Instant, sleep};
 use tokio_util::sync::CancellationToken;
 
 use crate::{account::Report, answers::is_complete, place::Place, script};
@@ -25,10 +25,8 @@ const LOOK: Duration = Duration::from_millis(100);
 /// The share of them that are asked to end; the others are killed.
 const ENDS: f64 = 0.3;
 
-/// All of them.
 pub(crate) struct Lenders {
-    stop: CancellationToken,
-    tasks: JoinSet<()>,
+    crew: Crew,
     backend: Arc<MockBackend>,
 }
 
@@ -55,8 +53,7 @@ impl Lenders {
     ) -> Self {
         let backend = MockBackend::start(&["m"]).await;
         script(&backend, random.next());
-        let (stop, backend) = (CancellationToken::new(), Arc::new(backend));
-        let mut tasks = JoinSet::new();
+        let (mut crew, backend) = (Crew::of("a lender"), Arc::new(backend));
         for number in 0..count {
             let place = Arc::clone(&places[number % places.len()]);
             let id = format!("r{}-w{number}", place.number);
@@ -67,22 +64,17 @@ impl Lenders {
                 report: report.clone(),
                 id,
                 random: random.fork(),
-                stop: stop.clone(),
+                stop: crew.stop_token(),
                 state: TempDir::new().expect("a directory"),
             };
-            tasks.spawn(lender.run());
+            crew.spawn(lender.run());
         }
-        Self { stop, tasks, backend }
+        Self { crew, backend }
     }
 
     /// Ends them all, one way or the other; then their backend must have nothing left to do.
-    pub(crate) async fn stop(mut self, report: &Report) {
-        self.stop.cancel();
-        while let Some(ended) = self.tasks.join_next().await {
-            if let Err(error) = ended {
-                report.wrong(format!("a lender: {error}"));
-            }
-        }
+    pub(crate) async fn stop(self, report: &Report) {
+        self.crew.stop(report).await;
         self.backend.reaches("no request at the backend", |counts| counts.in_flight() == 0).await;
     }
 }
@@ -94,13 +86,14 @@ fn script(backend: &MockBackend, seed: u64) {
     backend.answer_with(move |received| {
         let each = Duration::from_millis(random.lock().expect("no panic").below(25));
         let body = received.json();
-        let Some(nonce) = script::asked(&body).filter(|_| is_complete(&body)) else {
+        let Some(nonce) = Nonce::in_chat(&body).filter(|_| is_complete(&body)) else {
             return Reply::json(418, &json!({"not as it should be": body}));
         };
         if body["stream"] == true {
-            return Reply::stream(nonce.stream().split_inclusive("\n\n"), &gate).thinking(each);
+            return Reply::stream(script::stream(nonce).split_inclusive("\n\n"), &gate)
+                .thinking(each);
         }
-        Reply::json(200, &nonce.whole()).after(&gate).thinking(each * 8)
+        Reply::json(200, &script::whole(nonce)).after(&gate).thinking(each * 8)
     });
 }
 
@@ -148,7 +141,7 @@ impl Lender {
             sleep(LOOK).await;
         }
         self.place.is_in(&self.id, true);
-        self.report.lived(|lives| lives.joined += 1);
+        self.report.tally(|tally| tally.lives.joined += 1);
         true
     }
 
@@ -173,13 +166,13 @@ impl Lender {
             self.report.wrong(format!("{} was asked to end: {code:?}\n{log}", self.id));
         }
         self.place.is_out(&self.id);
-        self.report.lived(|lives| lives.left += 1);
+        self.report.tally(|tally| tally.lives.left += 1);
     }
 
     async fn kill(&self, mut process: ChildProcess) {
         process.kill9().await;
         self.place.is_in(&self.id, false);
-        self.report.lived(|lives| lives.killed += 1);
+        self.report.tally(|tally| tally.lives.killed += 1);
         // Until the room has seen that it is gone, it would be taken for the next one.
         let until = Instant::now() + JOINS;
         while self.is_listed().await {

@@ -7,15 +7,20 @@ use std::{
 };
 
 use serde_json::{Value, json};
-use testkit::{Random, Request};
+use testkit::{
+    Random, Request,
+    lab::{
+        Nonce,
+        http::{self, Answer},
+    },
+};
 use tokio::time::{Instant, sleep, timeout};
 
 use crate::{
+    HANGS,
     account::{Fate, Report},
-    http::{self, Answer},
     place::Place,
-    rules::HANGS,
-    script::Nonce,
+    script,
 };
 
 /// The share of requests whose client hangs up.
@@ -49,7 +54,7 @@ pub(crate) async fn client(
         let (begun, nonce) = (Instant::now(), place.nonce());
         let fate = timeout(HANGS, ask(place, nonce, &mut random)).await;
         let fate = fate.unwrap_or_else(|_| Fate::Wrong(format!("{} hangs", nonce.text())));
-        report.request(fate, begun.elapsed());
+        report.check(|tally| tally.requests.add(fate, begun.elapsed()));
         sleep(Duration::from_millis(random.below(THINKS))).await;
     }
 }
@@ -95,7 +100,7 @@ pub(crate) async fn hang_up(place: &Place, request: &Request, random: &mut Rando
     let patience = Duration::from_millis(random.below(300));
     let reading = async {
         // However it ends: nobody is there to mind.
-        let _ended = http::send(place.address, request).await?.text().await;
+        let _ended = http::send(place.address, request).await?.whole().await;
         io::Result::Ok(())
     };
     let _left = timeout(patience, reading).await;
@@ -104,14 +109,15 @@ pub(crate) async fn hang_up(place: &Place, request: &Request, random: &mut Rando
 
 async fn judge(nonce: Nonce, answer: Answer) -> Fate {
     let status = answer.status;
-    match answer.text().await {
+    match answer.whole().await {
         Ok(text) => judge_whole(nonce, status, &text),
         Err(_) => Fate::Cut,
     }
 }
 
 fn judge_whole(nonce: Nonce, status: u16, text: &str) -> Fate {
-    let is_whole = serde_json::from_str::<Value>(text).is_ok_and(|body| body == nonce.whole());
+    let is_whole =
+        serde_json::from_str::<Value>(text).is_ok_and(|body| body == script::whole(nonce));
     if status == 200 && is_whole { Fate::Answered } else { refused(status, text) }
 }
 
@@ -127,12 +133,12 @@ pub(crate) fn refused(status: u16, text: &str) -> Fate {
 }
 
 async fn judge_stream(nonce: Nonce, answer: Answer) -> Fate {
-    let text = match answer.text().await {
+    let text = match answer.whole().await {
         // Signs of life stand between events, while a participant is frozen.
         Ok(text) => text.replace(KEEPALIVE, ""),
         Err(error) => return Fate::Wrong(format!("a stream was cut: {error}")),
     };
-    let whole = nonce.stream();
+    let whole = script::stream(nonce);
     if text == whole {
         return Fate::Answered;
     }

@@ -13,45 +13,37 @@
 //! - `watch`, `frames`: its watchers
 //! - `settle`: what is left at the end
 //! - `calm`: whether all is well then
-//! - `rules`: how long the server lets a request wait
 //! - `account`: what became of all
 
-#![expect(
-    clippy::expect_used,
-    clippy::print_stdout,
-    clippy::print_stderr,
-    reason = "a tool for the terminal, whose failures are its results"
-)]
+#![expect(clippy::expect_used, reason = "a tool for the terminal, whose failures are its results")]
 
 mod account;
 mod answers;
 mod calm;
 mod churn;
 mod frames;
-mod http;
 mod lenders;
 mod load;
 mod messages;
 mod place;
-mod rules;
 mod script;
-mod settings;
 mod settle;
 mod watch;
 
-use std::{process::ExitCode, sync::Arc, time::Instant};
-
-use testkit::{Random, Serve};
-use tokio::task::JoinSet;
-
-use crate::{
-    account::{Account, Report},
-    churn::Churn,
-    lenders::Lenders,
-    place::Place,
-    settings::Settings,
-    watch::Watchers,
+use std::{
+    path::PathBuf,
+    process::ExitCode,
+    sync::Arc,
+    time::{Duration, Instant},
 };
+
+use clap::Parser;
+use testkit::{
+    Random, Serve,
+    lab::{self, Crew, Outcome, Patience},
+};
+
+use crate::{account::Report, lenders::Lenders, place::Place};
 
 /// Clients of the spec's messages, beside the others.
 const MESSAGE_CLIENTS: usize = 12;
@@ -59,62 +51,86 @@ const MESSAGE_CLIENTS: usize = 12;
 /// One of this many participants is a process of its own.
 const LENDERS: usize = 8;
 
-#[tokio::main]
-async fn main() -> ExitCode {
-    let settings = match Settings::parse(std::env::args().skip(1)) {
-        Ok(settings) => settings,
-        Err(problem) => {
-            eprintln!("{problem}");
-            return ExitCode::from(2);
-        }
-    };
-    let account = run(&settings).await;
-    println!("{account}");
-    for wrong in &account.wrong {
-        eprintln!("wrong: {wrong}");
-    }
-    if account.wrong.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+/// Requests that may wait in a queue: few, so that some are refused.
+const QUEUE_LEN: &str = "12";
+
+/// How long the server lets a request wait. A participant may take longer to begin an answer than a silent one takes to be
+/// lost.
+const PATIENCE: Patience = Patience {
+    queue: Duration::from_secs(10),
+    request: Duration::from_secs(40),
+    idle: Duration::from_secs(40),
+    requeues: 3,
+};
+
+/// A request that has not ended by then hangs. The last minute is for a busy machine.
+const HANGS: Duration = PATIENCE.longest().saturating_add(Duration::from_secs(60));
+
+/// What to do.
+#[derive(Debug, Parser)]
+struct Settings {
+    /// The warren binary to be tested
+    #[arg(long)]
+    binary: PathBuf,
+    #[arg(long, default_value_t = 1)]
+    seed: u64,
+    #[arg(long, default_value_t = 3, value_parser = lab::at_least_one)]
+    rooms: usize,
+    #[arg(long, default_value_t = 50, value_parser = lab::at_least_one)]
+    participants: usize,
+    #[arg(long, default_value_t = 64, value_parser = lab::at_least_one)]
+    clients: usize,
+    /// How long, in minutes
+    #[arg(long = "minutes", default_value = "1", value_parser = lab::minutes)]
+    time: Duration,
 }
 
-async fn run(settings: &Settings) -> Account {
-    let (mut random, report) = (Random::new(settings.seed), Report::new(settings));
-    let daemon = rules::keep_to(Serve::new(&settings.binary)).start().await;
+#[tokio::main]
+async fn main() -> ExitCode {
+    lab::run(soak).await
+}
+
+async fn soak(settings: Settings) -> Outcome {
+    let (mut random, report) = (Random::new(settings.seed), Report::default());
+    let serve = Serve::new(&settings.binary).set("--max-queue-len", QUEUE_LEN);
+    let serve =
+        PATIENCE.flags().into_iter().fold(serve, |serve, (flag, value)| serve.set(flag, &value));
+    let daemon = serve.start().await;
     let mut places = Vec::new();
     for number in 0..settings.rooms {
         places.push(Arc::new(Place::make(&daemon, number).await));
     }
-    let watchers = Watchers::start(&places, &mut random, &report);
+    let watchers = watch::start(&places, &mut random, &report);
     let lenders = settings.participants / LENDERS;
-    let churn = Churn::start(&places, settings.participants - lenders, &mut random, &report);
+    let churn = churn::start(&places, settings.participants - lenders, &mut random, &report);
     let lenders = Lenders::start(&settings.binary, &places, lenders, &mut random, &report).await;
     let begun = Instant::now();
-    drive(settings, &places, &mut random, &report).await;
+    drive(&settings, &places, &mut random, &report).await;
     let seconds = begun.elapsed().as_secs_f64();
     churn.stop(&report).await;
     lenders.stop(&report).await;
     settle::settle(&daemon, &places, &report).await;
     calm::serve(&places, &report).await;
     watchers.stop(&report).await;
-    let resident_mib = settle::memory(&daemon, &report);
-    let mut account = report.account();
-    (account.seconds, account.resident_mib) = (seconds, resident_mib);
-    account.check_that_it_counts(settings.clients, MESSAGE_CLIENTS);
-    account
+    let mib = settle::memory(&daemon, &report);
+    let few = report.tally(|tally| tally.too_few(settings.clients, MESSAGE_CLIENTS));
+    few.into_iter().for_each(|few| report.wrong(few));
+    let (seed, wrongs) = (settings.seed, report.wrongs());
+    let tally = report.tally(|tally| tally.to_string());
+    report.outcome(format!(
+        "seed {seed}: {seconds:.1} s; {tally}; the server occupies {mib} MiB; {wrongs} wrong"
+    ))
 }
 
 /// Lets all clients ask until the time is over, and their last requests have ended.
 async fn drive(settings: &Settings, places: &[Arc<Place>], random: &mut Random, report: &Report) {
     let until = tokio::time::Instant::now() + settings.time;
-    let mut clients = JoinSet::new();
+    let mut clients = Crew::of("a client");
     for _ in 0..settings.clients {
         clients.spawn(load::client(places.to_vec(), random.fork(), report.clone(), until));
     }
     for _ in 0..MESSAGE_CLIENTS {
         clients.spawn(messages::client(places.to_vec(), random.fork(), report.clone(), until));
     }
-    while let Some(ended) = clients.join_next().await {
-        if let Err(error) = ended {
-            report.wrong(format!("a client: {error}"));
-        }
-    }
+    clients.join(report).await;
 }

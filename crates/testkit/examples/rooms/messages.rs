@@ -4,17 +4,21 @@
 use std::{sync::Arc, time::Duration};
 
 use serde_json::{Value, json};
-use testkit::{Random, Request};
+use testkit::{
+    Random, Request,
+    lab::{
+        Nonce,
+        http::{self, Answer},
+    },
+};
 use tokio::time::{Instant, sleep, timeout};
 
 use crate::{
+    HANGS,
     account::{Fate, Report},
     frames::{Frame, Frames, Tokens, belongs},
-    http::{self, Answer},
     load::{HANG_UPS, hang_up, named, refused, selector},
     place::Place,
-    rules::HANGS,
-    script::Nonce,
 };
 
 /// The longest that a client thinks between two requests, in milliseconds.
@@ -35,7 +39,8 @@ pub(crate) async fn client(
         let (begun, nonce) = (Instant::now(), place.nonce());
         let fate = timeout(HANGS, ask(place, nonce, &mut random)).await;
         let hangs = |_| Fate::Wrong(format!("the llm:request {} hangs", nonce.text()));
-        report.message(fate.unwrap_or_else(hangs), begun.elapsed());
+        let fate = fate.unwrap_or_else(hangs);
+        report.check(|tally| tally.messages.add(fate, begun.elapsed()));
         sleep(Duration::from_millis(random.below(THINKS))).await;
     }
 }
@@ -90,7 +95,7 @@ async fn in_own_stream(place: &Place, nonce: Nonce, request: &Request) -> Fate {
 
 async fn not_taken(answer: Answer) -> Fate {
     let status = answer.status;
-    match answer.text().await {
+    match answer.whole().await {
         Ok(text) => refused(status, &text),
         Err(error) => Fate::Wrong(format!("{status}, then {error}")),
     }

@@ -10,9 +10,10 @@ use std::{
 };
 
 use serde_json::{Value, json};
-use testkit::{Client, Daemon, Random, Request};
-
-use crate::{http, script::Nonce};
+use testkit::{
+    Client, Daemon, Random, Request,
+    lab::{Nonce, http},
+};
 
 /// The temperature that every request of a room gets, unless it says another.
 pub(crate) const TEMPERATURE: f64 = 0.25;
@@ -23,7 +24,6 @@ const PASSWORD: &str = "open-sesame";
 /// Ids that were seen lately, of participants or of requests.
 const LATELY: usize = 64;
 
-/// One room.
 pub(crate) struct Place {
     pub(crate) number: usize,
     pub(crate) code: String,
@@ -32,13 +32,11 @@ pub(crate) struct Place {
     password: Option<&'static str>,
     host_token: String,
     next: AtomicU64,
-    /// The participants that should be listed, and whether as connected.
     expected: Mutex<BTreeMap<String, bool>>,
     lately: Mutex<Vec<String>>,
 }
 
 impl Place {
-    /// Makes a room.
     pub(crate) async fn make(daemon: &Daemon, number: usize) -> Self {
         let password = (number == 1).then_some(PASSWORD);
         let defaults = json!({"temperature": TEMPERATURE, "instructions": "Be brief."});
@@ -78,14 +76,12 @@ impl Place {
         request.header("x-warren-host-token", &self.host_token)
     }
 
-    /// Its password, if it has one.
     pub(crate) fn password(&self) -> Option<&'static str> {
         self.password
     }
 
-    /// The next prompt.
     pub(crate) fn nonce(&self) -> Nonce {
-        Nonce { room: self.number, number: self.next.fetch_add(1, Ordering::Relaxed) }
+        Nonce { at: self.number, number: self.next.fetch_add(1, Ordering::Relaxed) }
     }
 
     /// The number of the next prompt: what began before has a lower one.
@@ -118,7 +114,6 @@ impl Place {
         self.expected.lock().expect("no panic").remove(id);
     }
 
-    /// The participants that should be listed, and whether as connected.
     pub(crate) fn expected(&self) -> BTreeMap<String, bool> {
         self.expected.lock().expect("no panic").clone()
     }

@@ -4,17 +4,16 @@
 use std::{sync::Arc, time::Duration};
 
 use serde_json::{Value, json};
-use testkit::{Daemon, FakeParticipant};
-use tokio::time::{Instant, sleep};
+use testkit::{
+    Daemon, FakeParticipant,
+    lab::{http, not_zero, settles},
+};
 
-use crate::{account::Report, http, place::Place};
+use crate::{account::Report, place::Place};
 
 /// How long the last slots may take to be free after the last request, on a machine that is busy:
 /// what is lost stays lost.
 const SETTLE: Duration = Duration::from_secs(60);
-
-/// How often the server is looked at meanwhile.
-const LOOK: Duration = Duration::from_millis(100);
 
 /// The most that the server may occupy when all have left, in MiB.
 const MOST_MIB: u64 = 200;
@@ -22,19 +21,22 @@ const MOST_MIB: u64 = 200;
 /// Checks at the end that nothing is held any more, and that it is known who is there; then sends
 /// all away.
 pub(crate) async fn settle(daemon: &Daemon, places: &[Arc<Place>], report: &Report) {
-    eventually(report, "slots are lost", async || idle(daemon).await).await;
+    settles(report, "slots are lost", SETTLE, async || idle(daemon).await).await;
     for place in places {
-        eventually(report, "who is there", async || listed(place).await).await;
+        settles(report, "who is there", SETTLE, async || listed(place).await).await;
     }
-    gauges(daemon, report).await;
-    let kept = report.kept();
+    let in_flight = |line: &str| line.starts_with("warren_") && line.contains("in_flight");
+    for line in not_zero(&daemon.metrics().await, in_flight) {
+        report.wrong(format!("in /metrics after the end: {line}"));
+    }
+    let kept = report.tally(|tally| std::mem::take(&mut tally.kept));
     for place in places {
         empty(place, report).await;
     }
     for participant in kept {
         removed(participant, report).await;
     }
-    eventually(report, "providers are left", async || gone(daemon).await).await;
+    settles(report, "providers are left", SETTLE, async || gone(daemon).await).await;
 }
 
 /// The memory that the server occupies, in MiB.
@@ -44,17 +46,6 @@ pub(crate) fn memory(daemon: &Daemon, report: &Report) -> u64 {
         report.wrong(format!("the server occupies {resident} MiB when all have left"));
     }
     resident
-}
-
-/// Looks until nothing is wrong, or until the time is over.
-async fn eventually(report: &Report, what: &str, look: impl AsyncFn() -> Option<String>) {
-    let until = Instant::now() + SETTLE;
-    while let Some(wrong) = look().await {
-        if Instant::now() > until {
-            return report.wrong(format!("{what}: {wrong}"));
-        }
-        sleep(LOOK).await;
-    }
 }
 
 async fn stats(daemon: &Daemon) -> Value {
@@ -88,15 +79,6 @@ async fn listed(place: &Place) -> Option<String> {
     let (missing, wrong) = (differ(&expected, &listed), differ(&listed, &expected));
     let room = place.number;
     (expected != listed).then(|| format!("room {room} lists {wrong:?} and not {missing:?}"))
-}
-
-async fn gauges(daemon: &Daemon, report: &Report) {
-    for line in daemon.metrics().await.lines() {
-        let gauge = line.starts_with("warren_") && line.contains("in_flight");
-        if gauge && !line.ends_with(" 0") && !line.ends_with(" 0.0") {
-            report.wrong(format!("in /metrics after the end: {line}"));
-        }
-    }
 }
 
 /// Everybody is removed, by the host or by somebody at the same address.

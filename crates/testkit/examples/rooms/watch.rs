@@ -4,17 +4,19 @@
 use std::{sync::Arc, time::Duration};
 
 use serde_json::Value;
-use testkit::Random;
-use tokio::{
-    task::JoinSet,
-    time::{Instant, sleep, sleep_until, timeout},
+use testkit::{
+    Random,
+    lab::{
+        Crew,
+        http::{self, Answer},
+    },
 };
+use tokio::time::{Instant, sleep, sleep_until, timeout};
 use tokio_util::sync::CancellationToken;
 
 use crate::{
     account::Report,
     frames::{Frame, Frames, Tokens, belongs},
-    http::{self, Answer},
     place::Place,
 };
 
@@ -40,37 +42,19 @@ enum Form {
     All,
 }
 
-/// All watchers.
-pub(crate) struct Watchers {
-    stop: CancellationToken,
-    tasks: JoinSet<()>,
-}
-
-impl Watchers {
-    /// A quick one and a slow one for each form, in each room.
-    pub(crate) fn start(places: &[Arc<Place>], random: &mut Random, report: &Report) -> Self {
-        let mut watchers = Self { stop: CancellationToken::new(), tasks: JoinSet::new() };
-        for place in places {
-            for form in [Form::Messages, Form::Named, Form::NamedWithIds, Form::All] {
-                for slow in [false, true] {
-                    let (place, report) = (Arc::clone(place), report.clone());
-                    let watcher = Watcher { place, form, slow, random: random.fork(), report };
-                    watchers.tasks.spawn(watcher.run(watchers.stop.clone()));
-                }
-            }
-        }
-        watchers
-    }
-
-    /// Ends them, and lets them say what they have missed.
-    pub(crate) async fn stop(mut self, report: &Report) {
-        self.stop.cancel();
-        while let Some(ended) = self.tasks.join_next().await {
-            if let Err(error) = ended {
-                report.wrong(format!("a watcher: {error}"));
+/// Starts a quick one and a slow one for each form, in each room.
+pub(crate) fn start(places: &[Arc<Place>], random: &mut Random, report: &Report) -> Crew {
+    let mut crew = Crew::of("a watcher");
+    for place in places {
+        for form in [Form::Messages, Form::Named, Form::NamedWithIds, Form::All] {
+            for slow in [false, true] {
+                let (place, report) = (Arc::clone(place), report.clone());
+                let watcher = Watcher { place, form, slow, random: random.fork(), report };
+                crew.spawn(watcher.run(crew.stop_token()));
             }
         }
     }
+    crew
 }
 
 struct Watcher {
@@ -119,7 +103,7 @@ impl Watcher {
         let mut answer = self.open(last_id).await?;
         let mut seen = match before.filter(|seen| seen.last_id.is_some() && !seen.lagged) {
             Some(seen) => {
-                self.report.saw(|sights| sights.resumed += 1);
+                self.report.tally(|tally| tally.sights.resumed += 1);
                 seen
             }
             None => Seen { tokens: Tokens::since(self.place.now()), last_id, lagged: false },
@@ -181,7 +165,7 @@ impl Watcher {
 
     fn frame(&self, seen: &mut Seen, frame: &Frame) -> Result<(), String> {
         if frame.tells_of_loss() {
-            self.report.saw(|sights| sights.lagged += 1);
+            self.report.tally(|tally| tally.sights.lagged += 1);
             seen.lagged = true;
             // Whatever comes may have begun before.
             seen.tokens = Tokens::since(u64::MAX);
@@ -190,7 +174,7 @@ impl Watcher {
         if frame.data.is_null() {
             return Ok(());
         }
-        self.report.saw(|sights| sights.events += 1);
+        self.report.tally(|tally| tally.sights.events += 1);
         match self.form {
             Form::All => Ok(()),
             Form::Messages => self.message(seen, &frame.data),
@@ -227,7 +211,7 @@ impl Watcher {
     }
 
     fn token(&self, seen: &mut Seen, token: &Value) -> Result<(), String> {
-        self.report.saw(|sights| sights.tokens += 1);
+        self.report.tally(|tally| tally.sights.tokens += 1);
         seen.tokens.token(&self.place, token)
     }
 

@@ -3,17 +3,17 @@
 use std::{
     io,
     sync::{
-        Mutex,
+        Arc, Mutex,
         atomic::{AtomicU64, Ordering},
     },
     time::{Duration, Instant},
 };
 
 use serde_json::{Value, json};
-use testkit::{Client, Gate, MockBackend, Random, Reply, Response, Streaming};
+use testkit::{Client, Gate, MockBackend, Random, Reply, Response, Streaming, lab};
 use tokio::time::timeout;
 
-use crate::settings::Settings;
+use crate::Settings;
 
 const PATH: &str = "/v1/chat/completions";
 
@@ -23,7 +23,6 @@ const LOST_AFTER: Duration = Duration::from_secs(90);
 /// The share of requests whose client hangs up.
 const HANG_UPS: f64 = 0.1;
 
-/// What became of a request.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Fate {
     /// Answered whole and right.
@@ -38,6 +37,33 @@ pub(crate) enum Fate {
     Exhausted,
     /// None of these.
     Wrong(String),
+}
+
+#[derive(Debug, Default, Clone, Copy)]
+pub(crate) struct Tally {
+    pub(crate) requests: u64,
+    pub(crate) answered: u64,
+    pub(crate) hung_up: u64,
+    pub(crate) ended_by_event: u64,
+    pub(crate) cut: u64,
+    pub(crate) exhausted: u64,
+}
+
+pub(crate) type Report = lab::Report<Tally>;
+
+impl Tally {
+    fn add(&mut self, fate: Fate) -> Option<String> {
+        self.requests += 1;
+        match fate {
+            Fate::Answered => self.answered += 1,
+            Fate::HungUp => self.hung_up += 1,
+            Fate::EndedByEvent => self.ended_by_event += 1,
+            Fate::Cut => self.cut += 1,
+            Fate::Exhausted => self.exhausted += 1,
+            Fate::Wrong(what) => return Some(what),
+        }
+        None
+    }
 }
 
 /// Lets the backend answer each request with what its number asks for.
@@ -65,7 +91,6 @@ fn chunks(number: u64) -> Vec<String> {
     chunks
 }
 
-/// What all clients share.
 pub(crate) struct Load {
     client: Client,
     next: AtomicU64,
@@ -80,14 +105,12 @@ impl Load {
     }
 
     /// One client: request after request, until there are no more to make.
-    pub(crate) async fn client(self: std::sync::Arc<Self>, mut random: Random) -> Vec<Fate> {
-        let mut fates = Vec::new();
+    pub(crate) async fn client(self: Arc<Self>, mut random: Random, report: Report) {
         while let Some(number) = self.take() {
             let ended = timeout(LOST_AFTER, self.ask(number, &mut random)).await;
             let lost = |_| Fate::Wrong(format!("{number} was neither answered nor failed"));
-            fates.push(ended.unwrap_or_else(lost));
+            report.check(|tally| tally.add(ended.unwrap_or_else(lost)));
         }
-        fates
     }
 
     fn take(&self) -> Option<u64> {

@@ -6,75 +6,104 @@
 //! With `--minutes` it goes on for that time, whatever `--requests` says. It ends with one line of
 //! account; the exit code is 1 when something was wrong.
 
-#![expect(
-    clippy::expect_used,
-    clippy::print_stdout,
-    clippy::print_stderr,
-    reason = "a tool for the terminal, whose failures are its results"
-)]
+#![expect(clippy::expect_used, reason = "a tool for the terminal, whose failures are its results")]
 
-mod account;
 mod load;
-mod settings;
 mod workers;
 
-use std::{process::ExitCode, sync::Arc, time::Instant};
+use std::{
+    path::PathBuf,
+    process::ExitCode,
+    sync::Arc,
+    time::{Duration, Instant},
+};
 
-use testkit::{Daemon, MockBackend, Random, Serve};
-use tokio::task::JoinSet;
+use clap::Parser;
+use testkit::{
+    Daemon, MockBackend, Random, Serve,
+    lab::{self, Crew, Outcome, not_zero},
+};
+use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 
 use crate::{
-    account::Account,
-    load::Load,
-    settings::Settings,
+    load::{Load, Report, Tally},
     workers::{Killed, kill_and_restart},
 };
 
-#[tokio::main]
-async fn main() -> ExitCode {
-    let settings = match Settings::parse(std::env::args().skip(1)) {
-        Ok(settings) => settings,
-        Err(problem) => {
-            eprintln!("{problem}");
-            return ExitCode::from(2);
-        }
-    };
-    let account = run(&settings).await;
-    println!("{account}");
-    for wrong in &account.wrong {
-        eprintln!("wrong: {wrong}");
-    }
-    if account.wrong.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+/// How long the last slots may take to be free after the last request.
+const SETTLE: Duration = Duration::from_secs(15);
+
+/// What to do.
+#[derive(Debug, Parser)]
+struct Settings {
+    /// The warren binary to be tested
+    #[arg(long)]
+    binary: PathBuf,
+    #[arg(long, default_value_t = 1)]
+    seed: u64,
+    #[arg(long, default_value_t = 20_000)]
+    requests: u64,
+    #[arg(long, default_value_t = 4, value_parser = lab::at_least_one)]
+    workers: usize,
+    #[arg(long, default_value_t = 64, value_parser = lab::at_least_one)]
+    clients: usize,
+    /// How long, in minutes, whatever the number of requests
+    #[arg(long = "minutes", value_parser = lab::minutes)]
+    time: Option<Duration>,
 }
 
-async fn run(settings: &Settings) -> Account {
-    let mut random = Random::new(settings.seed);
+#[tokio::main]
+async fn main() -> ExitCode {
+    lab::run(soak).await
+}
+
+async fn soak(settings: Settings) -> Outcome {
+    let (mut random, report) = (Random::new(settings.seed), Report::default());
     let backend = MockBackend::start(&["m"]).await;
     load::script(&backend, random.next());
     let daemon = Serve::new(&settings.binary).set("--max-queue-len", "1000").start().await;
     let stop = CancellationToken::new();
-    let killing = kill_and_restart(settings, &daemon, &backend, random.fork(), stop.clone()).await;
+    let killing = kill_and_restart(&settings, &daemon, &backend, random.fork(), stop.clone()).await;
     let begun = Instant::now();
-    let mut account = drive(settings, &daemon, &mut random).await;
-    account.seconds = begun.elapsed().as_secs_f64();
+    drive(&settings, &daemon, &mut random, &report).await;
+    let seconds = begun.elapsed().as_secs_f64();
     stop.cancel();
     let Killed { times, workers } = killing.await.expect("the killer ends");
-    account.kills = times;
-    account.settle(&daemon, &backend, workers.len()).await;
-    account
+    settle(&daemon, &backend, workers.len(), &report).await;
+    let Tally { requests, answered, hung_up, ended_by_event, cut, exhausted } =
+        report.tally(|tally| *tally);
+    let (seed, wrongs, counts) = (settings.seed, report.wrongs(), backend.counts());
+    report.outcome(format!(
+        "seed {seed}: {requests} requests in {seconds:.1} s, {times} workers killed: {answered} answered, {hung_up} hung \
+         up, {ended_by_event} ended by an error event, {cut} cut, {exhausted} with their requeues exhausted, {wrongs} \
+         wrong; the backend was asked {} times and saw {} aborts",
+        counts.started, counts.aborted,
+    ))
 }
 
-/// Sends all requests from several clients at once, and adds up their ends.
-async fn drive(settings: &Settings, daemon: &Daemon, random: &mut Random) -> Account {
+/// Sends all requests from several clients at once.
+async fn drive(settings: &Settings, daemon: &Daemon, random: &mut Random, report: &Report) {
     let load = Arc::new(Load::new(settings, daemon.client()));
-    let mut clients = JoinSet::new();
+    let mut clients = Crew::of("a client");
     for _ in 0..settings.clients {
-        clients.spawn(Arc::clone(&load).client(random.fork()));
+        clients.spawn(Arc::clone(&load).client(random.fork(), report.clone()));
     }
-    let mut account = Account::new(settings);
-    while let Some(client) = clients.join_next().await {
-        account.add(client.expect("a client ends"));
+    clients.join(report).await;
+}
+
+/// Checks at the end that nothing is held any more: not by the server, not by the backend.
+async fn settle(daemon: &Daemon, backend: &MockBackend, workers: usize, report: &Report) {
+    let settled = async {
+        daemon.has_workers(workers).await;
+        daemon.is_idle().await;
+        backend.reaches("no request at the backend", |counts| counts.in_flight() == 0).await;
+    };
+    if timeout(SETTLE, settled).await.is_err() {
+        report.wrong(format!("slots are lost: {:?}, {:?}", daemon.workers().await, backend));
     }
-    account
+    let in_flight = |line: &str| line.starts_with("warren_") && line.contains("in_flight");
+    for line in not_zero(&daemon.metrics().await, in_flight) {
+        report.wrong(format!("in /metrics after the end: {line}"));
+    }
 }

@@ -6,7 +6,7 @@ use testkit::{Daemon, MockBackend, Random, WorkerProcess};
 use tokio::{task::JoinHandle, time::interval};
 use tokio_util::sync::CancellationToken;
 
-use crate::settings::Settings;
+use crate::Settings;
 
 /// How often one of them is killed.
 const KILL_EVERY: Duration = Duration::from_secs(1);
@@ -14,7 +14,6 @@ const KILL_EVERY: Duration = Duration::from_secs(1);
 /// Requests that each takes at once.
 const SLOTS: &str = "16";
 
-/// What the killer has done.
 pub(crate) struct Killed {
     pub(crate) times: u64,
     pub(crate) workers: Vec<WorkerProcess>,

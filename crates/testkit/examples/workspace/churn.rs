@@ -19,7 +19,6 @@ pub(crate) async fn fill(place: &Place, count: usize, random: &mut Random, repor
     }
 }
 
-/// Kills one now and then, and opens another.
 pub(crate) async fn churn(
     place: Arc<Place>,
     count: usize,
@@ -45,7 +44,7 @@ async fn open_one(place: &Place, random: &mut Random, report: &Report) -> Result
     let opened = place.ask(open, "terminal_opened").await?;
     let id = opened["session"]["id"].as_str().ok_or("a session without an id")?.to_owned();
     place.sessions.lock().expect("nobody panics with it").opened(id, mark);
-    report.count(|counts| counts.opened += 1);
+    report.tally(|counts| counts.opened += 1);
     Ok(())
 }
 
@@ -59,6 +58,6 @@ async fn kill_one(place: &Place, random: &mut Random, report: &Report) -> Result
     let Some((terminal, id)) = killed else { return Ok(()) };
     place.ask(json!({"type": "kill_session", "session_id": id}), "session_killed").await?;
     terminal.mark.is_gone().await;
-    report.count(|counts| counts.killed += 1);
+    report.tally(|counts| counts.killed += 1);
     Ok(())
 }

@@ -53,7 +53,7 @@ async fn cut(place: &Place, cuts: u64, seed: u64, report: &Report) -> Result<(),
             look.on(&mut client).await?;
         }
     }
-    report.count(|counts| {
+    report.tally(|counts| {
         counts.cuts += way.cuts();
         counts.lines += look.lines.count;
     });

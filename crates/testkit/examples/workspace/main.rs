@@ -16,12 +16,7 @@
 //! - `settle`: what is left at the end
 //! - `account`: what became of all
 
-#![expect(
-    clippy::expect_used,
-    clippy::print_stdout,
-    clippy::print_stderr,
-    reason = "a tool for the terminal, whose failures are its results"
-)]
+#![expect(clippy::expect_used, reason = "a tool for the terminal, whose failures are its results")]
 
 mod account;
 mod churn;
@@ -30,56 +25,71 @@ mod numbers;
 mod place;
 mod restart;
 mod sessions;
-mod settings;
 mod settle;
 mod talks;
 mod viewers;
 
-use std::{process::ExitCode, sync::Arc, time::Duration};
+use std::{path::PathBuf, process::ExitCode, sync::Arc, time::Duration};
 
-use testkit::Random;
-use tokio::{task::JoinSet, time::Instant};
+use clap::Parser;
+use testkit::{
+    Random,
+    lab::{self, Crew, Outcome},
+};
+use tokio::time::Instant;
 
-use crate::{account::Report, place::Place, settings::Settings};
+use crate::{account::Report, place::Place};
 
 /// After so long the server is killed, or stopped, and started again.
 const EPOCH: Duration = Duration::from_secs(20);
 
-#[tokio::main]
-async fn main() -> ExitCode {
-    let settings = match Settings::parse(std::env::args().skip(1)) {
-        Ok(settings) => settings,
-        Err(problem) => {
-            eprintln!("{problem}");
-            return ExitCode::from(2);
-        }
-    };
-    let report = Report::default();
-    let line = run(&settings, &report).await;
-    println!("{line}");
-    let wrong = report.wrongs();
-    for wrong in &wrong {
-        eprintln!("wrong: {wrong}");
-    }
-    if wrong.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+/// What to do.
+#[derive(Debug, Parser)]
+struct Settings {
+    /// The warren binary to be tested
+    #[arg(long)]
+    binary: PathBuf,
+    #[arg(long, default_value_t = 1)]
+    seed: u64,
+    /// The program of the fake agents; without it there are none
+    #[arg(long)]
+    agents: Option<PathBuf>,
+    #[arg(long, default_value_t = 1_000)]
+    cuts: u64,
+    #[arg(long, default_value_t = 12, value_parser = lab::at_least_one)]
+    terminals: usize,
+    #[arg(long, default_value_t = 24, value_parser = lab::at_least_one)]
+    clients: usize,
+    /// How long, in minutes
+    #[arg(long = "minutes", default_value = "2", value_parser = lab::minutes)]
+    time: Duration,
 }
 
-async fn run(settings: &Settings, report: &Report) -> String {
-    let mut random = Random::new(settings.seed);
-    let place = Arc::new(Place::start(settings, &mut random).await);
+#[tokio::main]
+async fn main() -> ExitCode {
+    lab::run(soak).await
+}
+
+async fn soak(settings: Settings) -> Outcome {
+    let (mut random, report) = (Random::new(settings.seed), Report::default());
+    let place = Arc::new(Place::start(&settings, &mut random).await);
     let begun = Instant::now();
-    cuts::run(&place, settings.cuts, &mut random, report).await;
+    cuts::run(&place, settings.cuts, &mut random, &report).await;
     let end = Instant::now() + settings.time;
-    let mut agents = talks::begin(&place, report).await;
+    let mut agents = talks::begin(&place, &report).await;
     while Instant::now() < end {
         let until = end.min(Instant::now() + EPOCH);
-        epoch(settings, &place, &agents, until, &mut random, report).await;
-        restart::restart(&place, &agents, &mut random, report).await;
-        talks::remember(&place, &mut agents, report).await;
+        epoch(&settings, &place, &agents, until, &mut random, &report).await;
+        restart::restart(&place, &agents, &mut random, &report).await;
+        talks::remember(&place, &mut agents, &report).await;
     }
-    let mib = settle::settle(&place, report).await;
-    report.check_that_it_counts(settings);
-    report.line(settings.seed, begun.elapsed(), mib)
+    let mib = settle::settle(&place, &report).await;
+    report.check(|counts| counts.too_few(&settings));
+    let (seed, took, wrongs) = (settings.seed, begun.elapsed().as_secs_f64(), report.wrongs());
+    let counts = report.tally(|counts| counts.to_string());
+    report.outcome(format!(
+        "seed {seed}: {took:.1} s; {counts}; the server occupies {mib} MiB; {wrongs} wrong"
+    ))
 }
 
 /// Everything at once, for a while.
@@ -92,7 +102,7 @@ async fn epoch(
     report: &Report,
 ) {
     churn::fill(place, settings.terminals, random, report).await;
-    let mut tasks = JoinSet::new();
+    let mut tasks = Crew::of("a client");
     let own = || (Arc::clone(place), report.clone());
     let (there, reports) = own();
     tasks.spawn(churn::churn(there, settings.terminals, random.fork(), reports, until));
@@ -105,9 +115,5 @@ async fn epoch(
         let (there, reports) = own();
         tasks.spawn(talks::talk(there, agent.clone(), random.fork(), reports, until));
     }
-    while let Some(ended) = tasks.join_next().await {
-        if let Err(error) = ended {
-            report.wrong(format!("a client: {error}"));
-        }
-    }
+    tasks.join(report).await;
 }

@@ -11,7 +11,7 @@ use testkit::{
 };
 use tokio::time::timeout;
 
-use crate::{sessions::Sessions, settings::Settings};
+use crate::{Settings, sessions::Sessions};
 
 /// What clients show.
 const TOKEN: &str = "the-token-of-this-soak";
@@ -20,7 +20,6 @@ const MOST: u64 = 60_000;
 /// No answer takes longer, however busy the machine is.
 const ANSWER: Duration = Duration::from_secs(60);
 
-/// A server with a workspace.
 pub(crate) struct Place {
     pub(crate) daemon: tokio::sync::Mutex<Daemon>,
     pub(crate) address: SocketAddr,
@@ -51,7 +50,6 @@ impl Place {
         self.dir.path()
     }
 
-    /// The directory to work in.
     pub(crate) fn dir(&self) -> String {
         self.path().display().to_string()
     }
@@ -74,7 +72,6 @@ impl Place {
         ask(&mut client, message, kind).await
     }
 
-    /// The sessions as they are listed.
     pub(crate) async fn listed(&self) -> Result<Vec<Value>, String> {
         let list = json!({"type": "list_sessions", "include_hidden": true});
         let list = self.ask(list, "session_list").await?;

@@ -24,7 +24,7 @@ pub(crate) async fn restart(place: &Place, agents: &[Agent], random: &mut Random
             false => daemon.stop_and_restart().await,
         }
     }
-    report.count(|counts| counts.restarts += 1);
+    report.tally(|counts| counts.restarts += 1);
     let terminals = place.sessions.lock().expect("nobody panics with it").take();
     for terminal in terminals.values() {
         terminal.mark.is_gone().await;

@@ -5,7 +5,6 @@ use std::collections::BTreeMap;
 use testkit::{Random, workspace::Mark};
 use tokio::time::Instant;
 
-/// Terminals that are open.
 #[derive(Default)]
 pub(crate) struct Sessions {
     terminals: BTreeMap<String, Terminal>,

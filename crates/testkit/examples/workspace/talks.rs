@@ -93,7 +93,7 @@ async fn converse(
         if text != expected {
             return Err(format!("it answered {prompt:?} with {text:?}"));
         }
-        report.count(|counts| {
+        report.tally(|counts| {
             counts.turns += 1;
             counts.questions += u64::from(asks);
         });

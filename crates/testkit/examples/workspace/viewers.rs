@@ -11,10 +11,8 @@ use tokio::time::{Instant, sleep, timeout_at};
 
 use crate::{account::Report, numbers::Lines, place::Place};
 
-/// How a client behaves.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Habits {
-    /// Its connections are cut.
     is_cut: bool,
     /// It stops reading now and then, and holds little that it has not read.
     naps: bool,
@@ -55,7 +53,7 @@ pub(crate) async fn view(
         let mut look = Look { follow: Follow::new(&id), lines: Lines::default(), id };
         for number in 0..1 + random.below(6) {
             let Some(mut client) = place.client(habits.knock(&place)).await else { continue };
-            report.count(|counts| {
+            report.tally(|counts| {
                 counts.connections += 1;
                 counts.resumed += u64::from(number > 0 && look.follow.snapshots() > 0);
             });
@@ -70,7 +68,7 @@ pub(crate) async fn view(
                 }
             }
         }
-        report.count(|counts| {
+        report.tally(|counts| {
             counts.lines += look.lines.count;
             counts.snapshots += look.follow.snapshots() as u64;
         });

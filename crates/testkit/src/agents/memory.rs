@@ -10,7 +10,6 @@ use serde_json::{Value, json};
 
 use super::setting::{Setting, new_id};
 
-/// One conversation.
 #[derive(Debug)]
 pub(super) struct Memory {
     pub(super) id: String,
@@ -19,7 +18,6 @@ pub(super) struct Memory {
 }
 
 impl Memory {
-    /// A new conversation.
     pub(super) fn begin(setting: &Setting, id: Option<&str>) -> Self {
         let id = id.map_or_else(new_id, str::to_owned);
         Self { file: file(setting, &id), id, cwd: setting.cwd.clone() }
@@ -41,7 +39,6 @@ impl Memory {
         self.of("assistant")
     }
 
-    /// It is told something.
     pub(super) fn tell(&self, text: &str) {
         self.write(&json!({
             "type": "user", "message": { "role": "user", "content": text },
@@ -49,7 +46,6 @@ impl Memory {
         }));
     }
 
-    /// It says something.
     pub(super) fn say(&self, text: &str) {
         self.write(&json!({
             "type": "assistant",

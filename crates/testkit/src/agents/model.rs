@@ -13,7 +13,6 @@ use super::setting::{Setting, variable};
 /// No answer takes longer.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// A request to a model.
 struct Request {
     base: String,
     path: &'static str,

@@ -20,7 +20,6 @@ pub(super) trait Voice {
     /// A text that is whole when it is said.
     fn say(&mut self, text: &str);
 
-    /// It uses a tool.
     fn uses(&mut self, tool: &str, input: &Value, ok: bool, output: &str);
 
     /// It asks for a tool. Who cannot ask refuses itself.
@@ -41,7 +40,6 @@ pub(super) trait Voice {
     fn server(&self, setting: &Setting) -> Option<tools::Server>;
 }
 
-/// How a question ended.
 #[derive(Debug)]
 pub(super) enum Answer {
     Allowed,
@@ -49,7 +47,6 @@ pub(super) enum Answer {
     Interrupted,
 }
 
-/// How a turn ended.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum End {
     /// With this as the answer.

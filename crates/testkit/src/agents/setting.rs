@@ -4,7 +4,6 @@ use std::{env, fs, path::PathBuf};
 
 use serde_json::Value;
 
-/// Arguments, environment and working directory.
 #[derive(Debug)]
 pub(super) struct Setting {
     /// The name that it was started under.

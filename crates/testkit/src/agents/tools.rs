@@ -94,13 +94,11 @@ fn text(result: &Value) -> String {
     texts.join("\n").replace('\n', " ")
 }
 
-/// An array of text.
 pub(super) fn texts(value: &Value) -> Vec<String> {
     let values = value.as_array().map(Vec::as_slice).unwrap_or_default();
     values.iter().filter_map(|value| Some(value.as_str()?.to_owned())).collect()
 }
 
-/// An object of text.
 pub(super) fn pairs(value: &Value) -> Vec<(String, String)> {
     let pairs = value.as_object().into_iter().flatten();
     pairs.filter_map(|(name, value)| Some((name.clone(), value.as_str()?.to_owned()))).collect()

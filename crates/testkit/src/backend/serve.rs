@@ -15,7 +15,6 @@ use tokio::{
 use super::{Counts, Received, Reply, Shared, Step, is_probe};
 use crate::http1::{Framing, Reader};
 
-/// How a reply ended.
 enum Outcome {
     /// As scripted; the connection may be used again.
     Done,

@@ -62,7 +62,6 @@ pub struct FakeHub {
     accepting: JoinHandle<()>,
 }
 
-/// What all connections share.
 #[derive(Debug)]
 struct Shared {
     address: SocketAddr,
@@ -173,7 +172,6 @@ impl Asked {
         serde_json::from_slice(&self.body).unwrap_or_default()
     }
 
-    /// The parts of the path.
     fn parts(&self) -> Vec<&str> {
         self.path.split('/').filter(|part| !part.is_empty()).collect()
     }

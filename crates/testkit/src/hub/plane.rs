@@ -10,10 +10,8 @@ use super::{
     rooms::{frame, now_ms},
 };
 
-/// A status and a body.
 type Answer = (u16, Value);
 
-/// Answers one request.
 pub(super) async fn answer(asked: &Asked, shared: &Arc<Shared>, out: &mut WriteHalf<'_>) {
     let parts = asked.parts();
     match (asked.method.as_str(), &parts[..]) {
@@ -159,7 +157,6 @@ async fn events(code: &str, shared: &Arc<Shared>, out: &mut WriteHalf<'_>) {
     }
 }
 
-/// Writes a whole answer.
 pub(super) async fn write(out: &mut WriteHalf<'_>, status: u16, body: &Value) {
     let body = body.to_string();
     let head = format!(

@@ -138,7 +138,6 @@ impl HubTunnel {
     }
 }
 
-/// A request for a chat.
 pub(super) fn chat(id: &str, body: &Value, stream: bool) -> Value {
     json!({
         "type": "tunnel.request", "requestId": id, "operation": "chat.completions.create",
@@ -147,7 +146,6 @@ pub(super) fn chat(id: &str, body: &Value, stream: bool) -> Value {
     })
 }
 
-/// The bytes of a chunk.
 pub(super) fn decoded(chunk: &Value) -> Vec<u8> {
     BASE64_STANDARD.decode(chunk["chunk"].as_str().expect("a chunk")).expect("base64")
 }

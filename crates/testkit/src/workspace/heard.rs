@@ -26,12 +26,10 @@ pub struct Output {
 }
 
 impl Heard {
-    /// A text frame.
     pub(super) fn text(text: &str) -> Self {
         Self::Message(serde_json::from_str(text).unwrap_or_else(|_| panic!("no JSON: {text}")))
     }
 
-    /// A binary frame.
     pub(super) fn binary(bytes: &[u8]) -> Self {
         assert!(bytes.len() >= HEADER && bytes[0] == 1, "no output frame: {bytes:?}");
         let hex = hex::encode(&bytes[1..17]);

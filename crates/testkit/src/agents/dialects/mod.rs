@@ -55,7 +55,6 @@ fn prompt() -> String {
     prompt
 }
 
-/// A text in two pieces.
 fn pieces(text: &str) -> [&str; 2] {
     let (one, other) = text.split_at(text.floor_char_boundary(text.len() / 2));
     [one, other]
@@ -68,7 +67,6 @@ struct Inbox {
     later: VecDeque<Value>,
 }
 
-/// What an inbox brings.
 enum Came {
     Line(Value),
     /// Nothing in time.
@@ -115,7 +113,6 @@ impl Inbox {
     }
 }
 
-/// When a time is over.
 fn deadline(time: Option<Duration>) -> Option<Instant> {
     time.map(|time| Instant::now() + time)
 }

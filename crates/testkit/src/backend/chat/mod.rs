@@ -111,7 +111,6 @@ impl ChatScript {
     }
 }
 
-/// An answer in the making.
 #[derive(Debug, Default, PartialEq, Eq)]
 struct Said {
     thought: Option<String>,
@@ -121,7 +120,6 @@ struct Said {
     finish: &'static str,
 }
 
-/// One call of a tool.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Call {
     id: String,

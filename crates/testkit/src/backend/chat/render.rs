@@ -8,7 +8,6 @@ use crate::backend::{Gate, Reply};
 /// How many characters a streamed piece has. Odd, so that pieces and words do not coincide.
 const PIECE: usize = 5;
 
-/// One JSON object.
 pub(super) fn whole(request: &Value, said: &Said) -> Reply {
     let mut message = json!({"role": "assistant", "content": said.text});
     if let Some(thought) = &said.thought {

@@ -8,7 +8,6 @@ use serde_json::{Value, json};
 use super::link::Shared;
 use crate::mesh::wire::CHUNK;
 
-/// Files that arrive.
 #[derive(Debug, Default)]
 pub(super) struct Files(BTreeMap<String, Vec<u8>>);
 

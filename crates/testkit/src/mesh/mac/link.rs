@@ -39,7 +39,6 @@ pub struct MacLink {
     tasks: [JoinHandle<()>; 2],
 }
 
-/// What a link knows.
 #[derive(Debug)]
 pub(super) struct Shared {
     pub(super) settings: Arc<MacSettings>,

@@ -39,7 +39,6 @@ pub struct Forwarded {
     pub data: Vec<u8>,
 }
 
-/// One connection.
 #[derive(Debug)]
 pub(super) struct Seat {
     number: u64,
@@ -106,7 +105,6 @@ impl State {
         Seat { number: inner.seats, out, node: None }
     }
 
-    /// What somebody says.
     pub(super) fn take(&self, seat: &mut Seat, text: &[u8]) {
         let Ok(message) = serde_json::from_slice::<Value>(text) else {
             return error(seat, "invalid_json", "Could not decode relay message");
@@ -127,7 +125,6 @@ impl State {
         }
     }
 
-    /// A connection is over.
     pub(super) fn leave(&self, seat: &Seat) {
         let mut inner = self.inner();
         let Some(id) = &seat.node else { return };

@@ -1,0 +1,46 @@
+//! Tasks that are stopped and awaited together.
+
+use tokio::task::JoinSet;
+use tokio_util::sync::CancellationToken;
+
+use super::Report;
+
+/// Tasks of one kind.
+#[derive(Debug)]
+pub struct Crew {
+    kind: &'static str,
+    stop: CancellationToken,
+    tasks: JoinSet<()>,
+}
+
+impl Crew {
+    /// None yet. `kind` names one of them in reports.
+    pub fn of(kind: &'static str) -> Self {
+        Self { kind, stop: CancellationToken::new(), tasks: JoinSet::new() }
+    }
+
+    /// Tells a task that it is to end.
+    pub fn stop_token(&self) -> CancellationToken {
+        self.stop.clone()
+    }
+
+    /// Starts one more.
+    pub fn spawn(&mut self, task: impl Future<Output = ()> + Send + 'static) {
+        self.tasks.spawn(task);
+    }
+
+    /// Tells all of them to end, and waits until they have.
+    pub async fn stop<T>(self, report: &Report<T>) {
+        self.stop.cancel();
+        self.join(report).await;
+    }
+
+    /// Waits until all of them have ended, and reports those that panicked.
+    pub async fn join<T>(mut self, report: &Report<T>) {
+        while let Some(ended) = self.tasks.join_next().await {
+            if let Err(error) = ended {
+                report.wrong(format!("{}: {error}", self.kind));
+            }
+        }
+    }
+}

@@ -1,0 +1,21 @@
+//! The harness of the soak programs: what each of them does beside its own load.
+//!
+//! - [`run`](self::run): a program from its arguments to its exit code
+//! - [`report`](self::report): what was done, and what was wrong
+//! - [`crew`](self::crew): tasks that are stopped and awaited together
+//! - [`http`](self::http): requests without a deadline
+//! - [`settle`](self::settle): conditions that hold in the end
+//! - [`script`](self::script): prompts that tell their answers, and how long one may take
+
+pub mod crew;
+pub mod http;
+pub mod report;
+pub mod run;
+pub mod script;
+pub mod settle;
+
+pub use crew::Crew;
+pub use report::Report;
+pub use run::{Outcome, at_least_one, minutes, run};
+pub use script::{Nonce, Patience, chat_stream, chat_whole, cut};
+pub use settle::{not_zero, settles};

@@ -1,0 +1,78 @@
+//! What was done, and what was wrong.
+
+use std::{
+    fmt,
+    sync::{Arc, Mutex},
+};
+
+use super::Outcome;
+
+/// How many wrong things are printed one by one.
+const MAX_PRINTED: usize = 20;
+
+/// Where all tasks of a soak report: a tally of its own type, and what was wrong.
+pub struct Report<T>(Arc<Mutex<Inner<T>>>);
+
+#[derive(Default)]
+struct Inner<T> {
+    tally: T,
+    wrongs: u64,
+    wrong: Vec<String>,
+}
+
+impl<T> Clone for Report<T> {
+    fn clone(&self) -> Self {
+        Self(Arc::clone(&self.0))
+    }
+}
+
+impl<T: Default> Default for Report<T> {
+    fn default() -> Self {
+        Self(Arc::default())
+    }
+}
+
+impl<T> fmt::Debug for Report<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Report").finish_non_exhaustive()
+    }
+}
+
+impl<T> Report<T> {
+    fn with<R>(&self, change: impl FnOnce(&mut Inner<T>) -> R) -> R {
+        change(&mut self.0.lock().expect("nobody panics with it"))
+    }
+
+    /// Something is not as it should be.
+    pub fn wrong(&self, what: impl Into<String>) {
+        let what = what.into();
+        self.with(|inner| {
+            inner.wrongs += 1;
+            if inner.wrong.len() < MAX_PRINTED {
+                inner.wrong.push(what);
+            }
+        });
+    }
+
+    /// How many things were wrong.
+    pub fn wrongs(&self) -> u64 {
+        self.with(|inner| inner.wrongs)
+    }
+
+    /// Reads or changes the tally.
+    pub fn tally<R>(&self, change: impl FnOnce(&mut T) -> R) -> R {
+        self.with(|inner| change(&mut inner.tally))
+    }
+
+    /// Reads or changes the tally, and reports what that finds wrong.
+    pub fn check(&self, change: impl FnOnce(&mut T) -> Option<String>) {
+        if let Some(wrong) = self.tally(change) {
+            self.wrong(wrong);
+        }
+    }
+
+    /// The end of the soak.
+    pub fn outcome(&self, account: String) -> Outcome {
+        Outcome { account, wrong: self.with(|inner| inner.wrong.clone()) }
+    }
+}
