@@ -1,11 +1,5 @@
 //! A machine as data.
 
-use crate::{
-    detect,
-    root::Root,
-    tools::{InstalledTools, Tools},
-};
-
 /// The share of a machine's memory that a model may take where there is no GPU of its own memory.
 const SHARE_OF_RAM: f64 = 0.75;
 
@@ -70,19 +64,6 @@ pub struct Machine {
 }
 
 impl Machine {
-    /// This machine. Blocks while files are read and tools are run: seldom more than 2 s, 6 s when
-    /// the tools of two makers hang.
-    #[must_use]
-    pub fn detect() -> Self {
-        Self::detect_at(&Root::system(), &InstalledTools::default())
-    }
-
-    /// The machine that these files and tools tell of.
-    #[must_use]
-    pub fn detect_at(root: &Root, tools: &impl Tools) -> Self {
-        detect::machine(root, tools)
-    }
-
     /// How much it can be expected to do, 1 the most, 4 the least, by the rule of stock nodes on
     /// machines that are no telephones: an Ultra or Max chip, or 64 GiB of memory and more, is 1;
     /// 16 GiB and more 2; 6 GiB and more 3; less 4.

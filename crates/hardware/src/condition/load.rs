@@ -35,6 +35,12 @@ mod tests {
     }
 
     #[test]
+    fn the_load_of_this_machine_is_told_where_the_system_has_it() {
+        let is_told = std::path::Path::new("/proc/loadavg").exists();
+        assert_eq!(read(&Root::system()).is_some(), is_told);
+    }
+
+    #[test]
     fn nonsense_is_no_load() {
         let lists = ["", "3-1", "a", "0-4294967295", "0-1,x", "0-4294967294,0-4294967294"];
         assert!(lists.iter().all(|list| count(list).is_none()));

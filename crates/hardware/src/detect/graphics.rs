@@ -33,7 +33,6 @@ fn names_by_amd(root: &Root, tools: &impl Tools, cards: &[&Card]) -> Vec<amd::To
 
 /// A card of `/sys/class/drm`.
 struct Card {
-    /// Its directory.
     device: String,
     vendor: Vendor,
     /// What maker and device are numbered: four hexadecimal digits each.

@@ -2,7 +2,6 @@
 
 use crate::{Root, root::name};
 
-/// Where systems have the list.
 const LISTS: [&str; 3] =
     ["usr/share/hwdata/pci.ids", "usr/share/misc/pci.ids", "usr/share/pci.ids"];
 

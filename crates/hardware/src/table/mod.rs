@@ -9,7 +9,6 @@ mod others;
 
 use crate::Vendor;
 
-/// What is known of a chip.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Known {
     /// Memory bandwidth in GB/s.
