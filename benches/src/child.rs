@@ -54,7 +54,6 @@ impl Process {
         self
     }
 
-    /// Its process number.
     pub(crate) fn pid(&self) -> u32 {
         self.pid
     }

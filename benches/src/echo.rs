@@ -18,7 +18,6 @@ pub(crate) async fn run() -> Result<()> {
     }
 }
 
-/// Echoes to every client.
 pub(crate) async fn serve(listener: TcpListener) {
     while let Ok((stream, _)) = listener.accept().await {
         tokio::spawn(echo(stream));

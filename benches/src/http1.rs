@@ -11,7 +11,6 @@ use hyper::{body::Incoming, client::conn::http1};
 use hyper_util::rt::TokioIo;
 use tokio::{net::TcpStream, task::JoinHandle, time::timeout};
 
-/// How long a connection may take to open.
 const CONNECT: Duration = Duration::from_secs(10);
 
 /// One kept-alive HTTP/1.1 connection. Dropping it closes the socket at once, whatever is in
@@ -24,7 +23,6 @@ pub(crate) struct Link {
 }
 
 impl Link {
-    /// Connects.
     pub(crate) async fn open(addr: SocketAddr) -> Result<Self> {
         let socket = timeout(CONNECT, TcpStream::connect(addr)).await;
         let socket = socket.map_err(|_| anyhow!("connect time-out"))?.context("connect")?;

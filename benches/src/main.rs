@@ -6,7 +6,7 @@
 //! that each one's processor time is accounted apart.
 //!
 //! - [`cli`]: the options
-//! - [`suite`]: one run, from start to report
+//! - [`suite`]: one run, from start to report; [`lab`]: what its scenarios use
 //! - [`scenarios`]: what is measured: requests, startup, cancels, slow streams, rooms, the mesh, terminals
 //! - [`targets`]: what it is measured on: direct, nginx, Warren
 //! - [`backend`]: the mock model server
@@ -24,6 +24,7 @@ mod cli;
 mod copy;
 mod echo;
 mod http1;
+mod lab;
 mod load;
 mod payload;
 mod proc;

@@ -26,14 +26,11 @@ data: [DONE]\n\n";
 pub(crate) enum Api {
     /// OpenAI's Chat Completions: the one that the backend speaks.
     Chat,
-    /// Anthropic's Messages.
     Messages,
-    /// OpenAI's Responses.
     Responses,
 }
 
 impl Api {
-    /// Where it is posted to.
     pub(crate) fn path(self) -> &'static str {
         match self {
             Self::Chat => "/v1/chat/completions",
@@ -56,12 +53,10 @@ impl Api {
     }
 }
 
-/// One request to the mock backend.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Ask {
     /// Aborts are noted under this number; 0 is not noted.
     pub(crate) id: u64,
-    /// The answer wanted.
     pub(crate) answer: Answer,
 }
 
@@ -70,10 +65,7 @@ pub(crate) struct Ask {
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Answer {
     /// One JSON object of this many bytes.
-    Plain {
-        /// Its length.
-        bytes: usize,
-    },
+    Plain { bytes: usize },
     /// A stream of events, each written on its own, and `[DONE]`.
     Stream {
         /// Events before `[DONE]`.
@@ -91,7 +83,6 @@ impl Answer {
         Self::Stream { chunks, burst: chunks, gap_ms: 0 }
     }
 
-    /// Every byte of the answer.
     pub(crate) fn expected(self) -> Bytes {
         match self {
             Self::Plain { bytes } => plain(bytes),
@@ -175,12 +166,10 @@ pub(crate) fn plain(bytes: usize) -> Bytes {
 pub(crate) struct Events {
     line: usize,
     event: bool,
-    /// Events seen so far.
     pub(crate) count: u64,
 }
 
 impl Events {
-    /// Takes the next piece.
     pub(crate) fn feed(&mut self, piece: &[u8]) {
         for &byte in piece {
             if byte == b'\n' {
@@ -200,12 +189,10 @@ impl Events {
 pub(crate) struct Words {
     /// The end of what was read, too short to be told.
     rest: Vec<u8>,
-    /// Words found so far.
     pub(crate) count: u32,
 }
 
 impl Words {
-    /// Takes the next piece.
     pub(crate) fn feed(&mut self, piece: &[u8]) {
         self.rest.extend_from_slice(piece);
         let mut from = 0;

@@ -8,37 +8,27 @@ use serde::Serialize;
 
 use crate::{cli::Kind, load::Failures};
 
-/// All numbers of a run.
 #[derive(Debug, Serialize)]
 pub(crate) struct Report {
     machine: String,
     sections: Vec<Section>,
 }
 
-/// The numbers of one scenario.
 #[derive(Debug, Serialize)]
 pub(crate) struct Section {
-    /// Its name.
     pub(crate) name: String,
-    /// What it is, in words.
     pub(crate) title: String,
-    /// What is measured.
     pub(crate) columns: Vec<Column>,
-    /// One line per target.
     pub(crate) lines: Vec<Line>,
     /// The lines that those after them are compared with.
     #[serde(skip)]
     pub(crate) bases: &'static [&'static str],
-    /// What shall be reached.
     pub(crate) goals: Vec<Goal>,
 }
 
-/// One thing measured.
 #[derive(Clone, Copy, Debug, Serialize)]
 pub(crate) struct Column {
-    /// Its name with its unit.
     pub(crate) name: &'static str,
-    /// Digits shown behind the point.
     #[serde(skip)]
     pub(crate) decimals: usize,
 }
@@ -46,13 +36,11 @@ pub(crate) struct Column {
 /// One target's numbers, in the order of the columns.
 #[derive(Debug, Serialize)]
 pub(crate) struct Line {
-    /// The target's name.
     pub(crate) target: &'static str,
     /// `None`: not measured, or without meaning here.
     pub(crate) values: Vec<Option<f64>>,
     /// Connections that the target closed and the clients opened again.
     pub(crate) reconnects: u64,
-    /// What went wrong.
     pub(crate) failures: Failures,
 }
 
@@ -62,9 +50,7 @@ pub(crate) const BACKENDS: &[&str] = &[Kind::Direct.name(), Kind::Nginx.name()];
 /// What one line shall reach in one column. Shown, never asserted.
 #[derive(Clone, Copy, Debug, Serialize)]
 pub(crate) struct Goal {
-    /// The line it is about.
     pub(crate) line: &'static str,
-    /// The column it is about.
     pub(crate) column: &'static str,
     /// As a ratio to this line, not as a value.
     pub(crate) ratio_to: Option<&'static str>,
@@ -76,16 +62,37 @@ pub(crate) struct Goal {
 #[derive(Clone, Copy, Debug, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Bound {
-    /// This or more.
     AtLeast(f64),
-    /// This or less.
     AtMost(f64),
 }
 
 impl Column {
-    /// A column.
     pub(crate) const fn new(name: &'static str, decimals: usize) -> Self {
         Self { name, decimals }
+    }
+
+    /// What a line shall reach here at least.
+    pub(crate) const fn at_least(self, line: &'static str, least: f64) -> Goal {
+        Goal { line, column: self.name, ratio_to: None, bound: Bound::AtLeast(least) }
+    }
+
+    /// What a line shall not exceed here.
+    pub(crate) const fn at_most(self, line: &'static str, most: f64) -> Goal {
+        Goal { line, column: self.name, ratio_to: None, bound: Bound::AtMost(most) }
+    }
+}
+
+impl Goal {
+    /// The same of the ratio to another line.
+    pub(crate) const fn beside(self, base: &'static str) -> Self {
+        Self { ratio_to: Some(base), ..self }
+    }
+}
+
+impl Line {
+    /// A target's numbers; none of its connections was closed.
+    pub(crate) fn new(target: &'static str, values: Vec<Option<f64>>, failures: Failures) -> Self {
+        Self { target, values, reconnects: 0, failures }
     }
 }
 
@@ -95,7 +102,6 @@ impl Report {
         Self { machine, sections: Vec::new() }
     }
 
-    /// Its first line.
     pub(crate) fn heading(&self) -> &str {
         &self.machine
     }
@@ -117,7 +123,6 @@ impl Report {
 }
 
 impl Section {
-    /// The table as text.
     fn table(&self) -> String {
         let mut rows = vec![self.header()];
         for line in &self.lines {
@@ -199,7 +204,11 @@ impl Section {
     }
 }
 
-/// Prints a part of the report.
+/// Bytes as MiB.
+pub(crate) fn mib(bytes: u64) -> f64 {
+    bytes as f64 / f64::from(1 << 20)
+}
+
 pub(crate) fn show(text: &str) -> Result<()> {
     let mut out = std::io::stdout().lock();
     writeln!(out, "{}", text.trim_end_matches('\n'))?;

@@ -9,9 +9,7 @@ use crate::http1::Link;
 
 /// What a participant says of itself that matters here.
 pub(crate) struct Participant<'a> {
-    /// Its id.
     pub(crate) id: &'a str,
-    /// What it is called.
     pub(crate) nickname: &'a str,
     /// Where its model server is said to be; nobody asks it.
     pub(crate) endpoint: &'a str,

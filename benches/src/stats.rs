@@ -9,36 +9,44 @@ use serde::{Deserialize, Serialize};
 const LONGEST: u64 = 600_000_000_000;
 
 /// Times of many events. Kept to three digits, in bounded memory.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(from = "Pairs", into = "Pairs")]
 pub(crate) struct Times(Option<Histogram<u64>>);
 
 /// The same as (nanoseconds, how often) pairs: what is sent from the load generator.
-#[derive(Clone, Debug, Default, Serialize, Deserialize)]
-pub(crate) struct Pairs(Vec<(u64, u64)>);
+type Pairs = Vec<(u64, u64)>;
 
-impl Times {
-    /// No time yet.
-    pub(crate) fn new() -> Self {
+impl Default for Times {
+    fn default() -> Self {
         Self(Histogram::new_with_bounds(1_000, LONGEST, 3).ok())
     }
+}
 
-    /// Adds one time.
+impl From<Pairs> for Times {
+    fn from(pairs: Pairs) -> Self {
+        let mut times = Self::default();
+        pairs.into_iter().for_each(|(nanos, count)| times.add_many(nanos, count));
+        times
+    }
+}
+
+impl From<Times> for Pairs {
+    fn from(times: Times) -> Self {
+        let recorded = times.0.iter().flat_map(Histogram::iter_recorded);
+        recorded.map(|at| (at.value_iterated_to(), at.count_at_value())).collect()
+    }
+}
+
+impl Times {
     pub(crate) fn add(&mut self, time: Duration) {
         let nanos = u64::try_from(time.as_nanos()).unwrap_or(LONGEST);
         self.add_many(nanos, 1);
     }
 
-    /// Adds all times of another process.
-    pub(crate) fn merge(&mut self, pairs: &Pairs) {
-        for &(nanos, count) in &pairs.0 {
-            self.add_many(nanos, count);
+    pub(crate) fn merge(&mut self, other: &Self) {
+        for at in other.0.iter().flat_map(Histogram::iter_recorded) {
+            self.add_many(at.value_iterated_to(), at.count_at_value());
         }
-    }
-
-    /// Its form for sending.
-    pub(crate) fn pairs(&self) -> Pairs {
-        let recorded = self.0.iter().flat_map(Histogram::iter_recorded);
-        Pairs(recorded.map(|at| (at.value_iterated_to(), at.count_at_value())).collect())
     }
 
     /// The time within which this share (0 to 1) of events fell, in milliseconds; `None` of none.
@@ -60,13 +68,12 @@ mod tests {
 
     #[test]
     fn quantiles_survive_the_way_between_processes() {
-        let mut here = Times::new();
+        let mut here = Times::default();
         for i in 1..=100 {
             here.add(Duration::from_millis(i));
         }
-        let mut there = Times::new();
-        let sent = serde_json::to_string(&here.pairs()).unwrap();
-        there.merge(&serde_json::from_str(&sent).unwrap());
+        let sent = serde_json::to_string(&here).unwrap();
+        let there: Times = serde_json::from_str(&sent).unwrap();
         for (share, millis) in [(0.5, 50.0), (0.99, 99.0), (1.0, 100.0)] {
             assert!((there.millis(share).unwrap() - millis).abs() < 0.2, "{share}");
         }
@@ -74,7 +81,7 @@ mod tests {
 
     #[test]
     fn of_nothing_there_is_no_quantile_and_too_long_is_the_longest() {
-        let mut times = Times::new();
+        let mut times = Times::default();
         assert_eq!(times.millis(0.5), None);
         times.add(Duration::from_secs(100_000));
         assert!(times.millis(0.5).unwrap() >= 600_000.0);

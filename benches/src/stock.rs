@@ -19,7 +19,6 @@ use crate::child;
 /// The bytes of a file in one chunk.
 const CHUNK: usize = 1 << 20;
 
-/// The longest frame taken, in bytes.
 const MAX_FRAME: usize = 16 << 20;
 
 /// What its file is called.
@@ -49,10 +48,8 @@ pub(crate) fn fetch(peer: SocketAddr, model: &str, to: &Path) -> Result<()> {
     child::say(&begun.elapsed().as_secs_f64().to_string())
 }
 
-/// The id of the device.
 const DEVICE: &str = "6FA1C2D3-0000-4ABC-8DEF-0000000000B1";
 
-/// The id of the only transfer.
 const TRANSFER: &str = "6FA1C2D3-0000-4ABC-8DEF-0000000000B2";
 
 struct Peer(TcpStream);
@@ -165,7 +162,6 @@ fn data(frame: &[u8]) -> Option<&[u8]> {
     Some(&frame[start..start + end])
 }
 
-/// Now, in seconds since 2001.
 fn now() -> f64 {
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     now.as_secs_f64() - 978_307_200.0

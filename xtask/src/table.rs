@@ -7,7 +7,6 @@ use anyhow::{Context, Result, bail, ensure};
 /// How the table's heading row begins.
 const HEADING: &str = "| Crate | Kind | May use, beside `base` |";
 
-/// One crate's row.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Row {
     /// Whether nothing of tokio may be reachable from the crate.

@@ -11,7 +11,6 @@ use serde_json::Value;
 
 use crate::command;
 
-/// A checkout of the project.
 pub(crate) struct Workspace {
     root: PathBuf,
 }
@@ -28,7 +27,6 @@ impl Workspace {
         Self { root: root.to_owned() }
     }
 
-    /// Its root directory.
     pub(crate) fn root(&self) -> &Path {
         &self.root
     }

@@ -19,7 +19,6 @@ const MOST: usize = 100_000;
 /// The longest an asker may wait.
 const LONGEST_WAIT: u64 = 60_000;
 
-/// The aborts so far.
 #[derive(Debug, Default)]
 pub(crate) struct Aborts {
     /// Number of the request → nanoseconds since 1970.
@@ -71,7 +70,6 @@ pub(crate) struct Guard {
 }
 
 impl Guard {
-    /// The answer is whole.
     pub(crate) fn finish(&mut self) {
         self.aborts = None;
     }

@@ -18,7 +18,6 @@ use crate::payload;
 /// Chunks made beforehand: longer streams make theirs as they go.
 const READY: u32 = 256;
 
-/// The texts of all answers.
 #[derive(Debug)]
 pub(crate) struct Pages {
     chunks: Arc<[Bytes]>,
@@ -26,7 +25,6 @@ pub(crate) struct Pages {
 }
 
 impl Pages {
-    /// Makes them.
     pub(crate) fn new() -> Self {
         let chunks = (0..READY).map(|index| payload::chunk(index).into()).collect();
         Self { chunks, plain: Mutex::default() }
@@ -55,16 +53,12 @@ impl Pages {
     }
 }
 
-/// What hyper writes.
 pub(crate) enum AnswerBody {
-    /// All at once.
     Whole(Option<Bytes>),
-    /// Chunk by chunk.
     Stream(Stream),
 }
 
 impl AnswerBody {
-    /// A body of these bytes.
     pub(crate) fn whole(bytes: Bytes) -> Self {
         Self::Whole(Some(bytes))
     }

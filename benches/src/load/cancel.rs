@@ -13,7 +13,7 @@ use crate::{
     backend::{self, fetch},
     http1::Link,
     payload::{Answer, Ask, Events},
-    stats::{Pairs, Times},
+    stats::Times,
 };
 
 /// Chunks read before hanging up.
@@ -29,25 +29,20 @@ const LIMIT: Duration = Duration::from_secs(20);
 /// How long after the last client the backend's aborts are waited for.
 const LATEST: Duration = Duration::from_secs(5);
 
-/// The pause between two clients.
 const PAUSE: Duration = Duration::from_millis(5);
 
-/// Clients to hang up.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct Cancel {
-    /// The target.
     pub(crate) addr: SocketAddr,
     /// The backend behind it.
     pub(crate) backend: SocketAddr,
-    /// How many.
     pub(crate) count: u32,
 }
 
-/// What was seen.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(crate) struct Outcome {
     /// Time from hanging up to the abort at the backend.
-    pub(crate) latency: Pairs,
+    pub(crate) latency: Times,
     /// Aborts seen.
     pub(crate) seen: u64,
     /// Streams that did not begin, and aborts never seen.
@@ -89,17 +84,16 @@ async fn hang_up(addr: SocketAddr, id: u64) -> Result<u64> {
 }
 
 fn compare(left: &BTreeMap<u64, u64>, seen: &BTreeMap<u64, u64>, failures: Failures) -> Outcome {
-    let (mut latency, mut outcome) = (Times::new(), Outcome { failures, ..Outcome::default() });
+    let mut outcome = Outcome { failures, ..Outcome::default() };
     for (id, when) in left {
         match seen.get(id) {
             Some(end) => {
-                latency.add(Duration::from_nanos(end.saturating_sub(*when)));
+                outcome.latency.add(Duration::from_nanos(end.saturating_sub(*when)));
                 outcome.seen += 1;
             }
             None => outcome.failures.add("the backend saw no abort"),
         }
     }
-    outcome.latency = latency.pairs();
     outcome
 }
 
@@ -112,9 +106,7 @@ mod tests {
         let addr = crate::backend::start().await;
         let outcome = run(&Cancel { addr, backend: addr, count: 20 }).await.unwrap();
         assert_eq!((outcome.seen, outcome.failures.total()), (20, 0));
-        let mut latency = Times::new();
-        latency.merge(&outcome.latency);
-        assert!(latency.millis(0.5).is_some());
+        assert!(outcome.latency.millis(0.5).is_some());
     }
 
     #[test]

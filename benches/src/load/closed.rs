@@ -24,10 +24,9 @@ use super::Failures;
 use crate::{
     http1::Link,
     payload::{Answer, Api, Ask, Words},
-    stats::{Pairs, Times},
+    stats::Times,
 };
 
-/// The longest one request may take.
 pub(crate) const LIMIT: Duration = Duration::from_secs(60);
 
 /// The pause after a failure, so that a dead target is not hammered.
@@ -36,15 +35,11 @@ const PAUSE: Duration = Duration::from_millis(10);
 /// One round of requests, all alike.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct Closed {
-    /// The target.
     pub(crate) addr: SocketAddr,
     /// Connections, each with one request in flight.
     pub(crate) connections: u32,
-    /// Bytes of each request body.
     pub(crate) body: usize,
-    /// The answer asked for.
     pub(crate) answer: Answer,
-    /// The API that it is asked through.
     pub(crate) api: Api,
     /// What stands before the API's path: that of a room, or nothing.
     pub(crate) prefix: String,
@@ -55,7 +50,6 @@ pub(crate) struct Closed {
     pub(crate) rewritten: bool,
     /// Seconds before measuring begins.
     pub(crate) warmup: f64,
-    /// Seconds measured.
     pub(crate) seconds: f64,
     /// The most requests sent, warm-up included.
     pub(crate) most: u64,
@@ -71,13 +65,31 @@ pub(crate) struct Outcome {
     /// Seconds from the begin of measuring to the last answer.
     pub(crate) seconds: f64,
     /// Time from sending to the last byte of the answer.
-    pub(crate) latency: Pairs,
+    pub(crate) latency: Times,
     /// Time from sending to the first byte of the answer's body.
-    pub(crate) first_byte: Pairs,
+    pub(crate) first_byte: Times,
     /// Connections opened again because the target had closed the old one.
     pub(crate) reconnects: u64,
     /// Requests not answered, or wrongly.
     pub(crate) failures: Failures,
+}
+
+impl Outcome {
+    /// Adds another round, or another connection.
+    pub(crate) fn add(&mut self, other: &Self) {
+        self.all += other.all;
+        self.measured += other.measured;
+        self.seconds += other.seconds;
+        self.latency.merge(&other.latency);
+        self.first_byte.merge(&other.first_byte);
+        self.reconnects += other.reconnects;
+        self.failures.merge(&other.failures);
+    }
+
+    /// Requests a second while measuring.
+    pub(crate) fn rate(&self) -> Option<f64> {
+        (self.seconds > 0.0).then(|| self.measured as f64 / self.seconds)
+    }
 }
 
 /// Sends requests until the plan's time is over or its requests are sent.
@@ -91,7 +103,7 @@ pub(crate) async fn run(plan: &Closed) -> Result<Outcome> {
     while let Some(tally) = clients.join_next().await {
         sum.merge(&tally?);
     }
-    Ok(sum.outcome(round.measure_from))
+    Ok(sum.outcome())
 }
 
 /// What an answer is held against.
@@ -158,7 +170,7 @@ async fn client(round: Arc<Round>) -> Tally {
             Ok(first) => tally.answered(sent, first, Instant::now()),
             Err(e) => {
                 link = None;
-                tally.failures.add(&format!("{e:#}"));
+                tally.outcome.failures.add(&format!("{e:#}"));
                 sleep(PAUSE).await;
             }
         }
@@ -172,7 +184,7 @@ async fn exchange(link: &mut Option<Link>, round: &Round, tally: &mut Tally) -> 
         && !open.ready().await
     {
         *link = None;
-        tally.reconnects += 1;
+        tally.outcome.reconnects += 1;
     }
     let link = match link {
         Some(link) => link,
@@ -214,62 +226,36 @@ async fn compare(mut body: Incoming, expected: &[u8]) -> Result<Instant> {
     Ok(first.unwrap_or_else(Instant::now))
 }
 
+/// What one connection, or all of them, brought so far.
 struct Tally {
     measure_from: Instant,
     last: Instant,
-    all: u64,
-    measured: u64,
-    latency: Times,
-    first_byte: Times,
-    reconnects: u64,
-    failures: Failures,
+    outcome: Outcome,
 }
 
 impl Tally {
     fn new(measure_from: Instant) -> Self {
-        Self {
-            measure_from,
-            last: measure_from,
-            all: 0,
-            measured: 0,
-            latency: Times::new(),
-            first_byte: Times::new(),
-            reconnects: 0,
-            failures: Failures::default(),
-        }
+        Self { measure_from, last: measure_from, outcome: Outcome::default() }
     }
 
     /// What was sent before measuring began would be measured only in part.
     fn answered(&mut self, sent: Instant, first: Instant, end: Instant) {
-        self.all += 1;
+        self.outcome.all += 1;
         self.last = self.last.max(end);
         if sent >= self.measure_from {
-            self.measured += 1;
-            self.latency.add(end - sent);
-            self.first_byte.add(first - sent);
+            self.outcome.measured += 1;
+            self.outcome.latency.add(end - sent);
+            self.outcome.first_byte.add(first - sent);
         }
     }
 
     fn merge(&mut self, other: &Self) {
-        self.all += other.all;
-        self.measured += other.measured;
+        self.outcome.add(&other.outcome);
         self.last = self.last.max(other.last);
-        self.latency.merge(&other.latency.pairs());
-        self.first_byte.merge(&other.first_byte.pairs());
-        self.reconnects += other.reconnects;
-        self.failures.merge(&other.failures);
     }
 
-    fn outcome(self, measure_from: Instant) -> Outcome {
-        Outcome {
-            all: self.all,
-            measured: self.measured,
-            seconds: (self.last - measure_from).as_secs_f64(),
-            latency: self.latency.pairs(),
-            first_byte: self.first_byte.pairs(),
-            reconnects: self.reconnects,
-            failures: self.failures,
-        }
+    fn outcome(self) -> Outcome {
+        Outcome { seconds: (self.last - self.measure_from).as_secs_f64(), ..self.outcome }
     }
 }
 
@@ -304,9 +290,7 @@ mod tests {
         for answer in [Answer::Plain { bytes: 1024 }, Answer::back_to_back(64)] {
             let outcome = run(&plan(addr, answer)).await.unwrap();
             assert_eq!((outcome.all, outcome.measured, outcome.failures.total()), (100, 100, 0));
-            let mut latency = Times::new();
-            latency.merge(&outcome.latency);
-            assert!(latency.millis(0.5).unwrap() > 0.0);
+            assert!(outcome.latency.millis(0.5).unwrap() > 0.0);
         }
     }
 

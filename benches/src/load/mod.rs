@@ -6,80 +6,33 @@
 //! - [`watch`]: watchers of rooms
 //! - [`mesh`]: messages and nodes at mesh relays
 //! - [`workspace`]: terminals and agents
+//! - [`failures`]: what went wrong in any of them
 
 pub(crate) mod cancel;
 pub(crate) mod closed;
+mod failures;
 pub(crate) mod mesh;
 pub(crate) mod slow;
 pub(crate) mod watch;
 pub(crate) mod workspace;
-
-use std::collections::BTreeMap;
 
 use anyhow::{Context, Result};
 use serde::{Deserialize, Serialize};
 
 use crate::child;
 
-/// What to do.
+pub(crate) use failures::Failures;
+
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Plan {
-    /// See [`closed`].
     Closed(closed::Closed),
-    /// See [`slow`].
     Slow(slow::Slow),
-    /// See [`cancel`].
     Cancel(cancel::Cancel),
-    /// See [`watch`].
     Watch(watch::Watch),
-    /// See [`mesh::frames`].
     Frames(mesh::frames::Frames),
-    /// See [`mesh::nodes`].
     Nodes(mesh::nodes::Nodes),
-    /// See [`workspace`].
     Workspace(workspace::Plan),
-}
-
-/// What went wrong, and how often.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Failures(BTreeMap<String, u64>);
-
-impl Failures {
-    /// Kinds told apart; any further kind is counted as `other`.
-    const KINDS: usize = 16;
-
-    /// Counts one.
-    pub(crate) fn add(&mut self, what: &str) {
-        self.add_many(what, 1);
-    }
-
-    /// Counts several.
-    pub(crate) fn add_many(&mut self, what: &str, count: u64) {
-        if count == 0 {
-            return;
-        }
-        let known = self.0.contains_key(what) || self.0.len() < Self::KINDS;
-        let kind = if known { what } else { "other" };
-        *self.0.entry(kind.to_owned()).or_default() += count;
-    }
-
-    /// Counts all of `others` too.
-    pub(crate) fn merge(&mut self, others: &Self) {
-        for (what, &count) in &others.0 {
-            self.add_many(what, count);
-        }
-    }
-
-    /// All together.
-    pub(crate) fn total(&self) -> u64 {
-        self.0.values().sum()
-    }
-
-    /// Kind and count of each.
-    pub(crate) fn iter(&self) -> impl Iterator<Item = (&str, u64)> {
-        self.0.iter().map(|(what, &count)| (what.as_str(), count))
-    }
 }
 
 /// Follows a plan given as JSON and prints its outcome as a line of JSON. Ends early when stdin
@@ -128,19 +81,4 @@ async fn told<T: Serialize>(work: impl Future<Output = Result<T>>) -> Result<()>
 
 fn say(outcome: &impl Serialize) -> Result<()> {
     child::say(&serde_json::to_string(outcome)?)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn kinds_of_failures_are_bounded() {
-        let mut failures = Failures::default();
-        for i in 0..100 {
-            failures.add(&format!("kind {i}"));
-        }
-        assert_eq!(failures.iter().count(), Failures::KINDS + 1);
-        assert_eq!(failures.total(), 100);
-    }
 }

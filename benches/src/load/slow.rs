@@ -25,20 +25,15 @@ use crate::{
     payload::{Answer, Ask, Events},
 };
 
-/// Streams being opened at the same time.
 const AT_ONCE: usize = 64;
 
 /// How long a stream may take to bring its first chunk.
 const LIMIT: Duration = Duration::from_secs(60);
 
-/// Streams to hold.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct Slow {
-    /// The target.
     pub(crate) addr: SocketAddr,
-    /// How many.
     pub(crate) streams: u32,
-    /// Bytes of each request body.
     pub(crate) body: usize,
     /// Milliseconds between two chunks of a stream; the first comes at once.
     pub(crate) gap_ms: u64,
@@ -66,7 +61,6 @@ pub(crate) struct Closed {
     pub(crate) ended: u64,
 }
 
-/// Streams open.
 pub(crate) struct Held {
     /// How that went.
     pub(crate) opened: Opened,
@@ -84,7 +78,6 @@ struct Shared {
     closing: watch::Sender<bool>,
 }
 
-/// Opens them all.
 pub(crate) async fn open(plan: &Slow) -> Result<Held> {
     let begun = Instant::now();
     let shared = Arc::new(Shared {

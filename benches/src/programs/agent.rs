@@ -5,10 +5,8 @@ use std::io::{self, BufRead, Write};
 use anyhow::Result;
 use serde_json::{Value, json};
 
-/// What it says that it is.
 const VERSION: &str = "2.1.197 (Claude Code)";
 
-/// What it says to everything.
 const ANSWER: &str = "pong";
 
 /// Answers each prompt until its input ends.

@@ -16,17 +16,14 @@ use super::{OVER, READY};
 /// What a page has at least, in bytes. It is written again and again.
 const PAGE: usize = 1 << 20;
 
-/// Bytes that are written at once.
 const PIECE: usize = 64 << 10;
 
 /// How often a paced flood writes.
 const BEAT: Duration = Duration::from_millis(5);
 
-/// The screen that is written for.
 const COLUMNS: usize = 80;
 const ROWS: usize = 24;
 
-/// What is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ValueEnum)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Kind {
@@ -39,10 +36,8 @@ pub(crate) enum Kind {
 }
 
 impl Kind {
-    /// All of them.
     pub(crate) const ALL: [Self; 3] = [Self::Plain, Self::Colour, Self::Repaint];
 
-    /// Its name on the command line.
     pub(crate) const fn name(self) -> &'static str {
         match self {
             Self::Plain => "plain",
@@ -94,7 +89,6 @@ pub(crate) fn run(kind: Kind, megabytes: u64, pace: Option<f64>) -> Result<()> {
     line()
 }
 
-/// Waits for the end of a line, or of the terminal.
 fn line() -> Result<()> {
     for byte in io::stdin().lock().bytes() {
         if byte? == b'\n' {
@@ -104,7 +98,6 @@ fn line() -> Result<()> {
     Ok(())
 }
 
-/// How fast it is.
 struct Pace {
     /// Bytes in a second; `None`: as fast as can be.
     rate: Option<f64>,
@@ -124,9 +117,12 @@ impl Pace {
     #[expect(clippy::disallowed_methods, reason = "there is no runtime in this program")]
     fn wrote(&mut self, bytes: usize) {
         self.written += bytes;
-        let Some(rate) = self.rate else { return };
-        let due = Duration::from_secs_f64(self.written as f64 / rate);
-        std::thread::sleep(due.saturating_sub(self.begun.elapsed()));
+        std::thread::sleep(self.due().saturating_sub(self.begun.elapsed()));
+    }
+
+    /// When what was written should have been, counted from the beginning.
+    fn due(&self) -> Duration {
+        self.rate.map_or(Duration::ZERO, |rate| Duration::from_secs_f64(self.written as f64 / rate))
     }
 }
 
@@ -220,8 +216,9 @@ mod tests {
     fn a_paced_flood_takes_its_time() {
         let mut pace = Pace::new(Some(1.0));
         assert_eq!(pace.piece(), 5_000);
-        (0..6).for_each(|_| pace.wrote(5_000));
-        assert!(pace.begun.elapsed() >= Duration::from_millis(30));
-        assert_eq!(Pace::new(None).piece(), PIECE);
+        pace.written = 30_000;
+        assert_eq!(pace.due(), Duration::from_millis(30));
+        let unpaced = Pace { written: 30_000, ..Pace::new(None) };
+        assert_eq!((unpaced.piece(), unpaced.due()), (PIECE, Duration::ZERO));
     }
 }

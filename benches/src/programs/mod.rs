@@ -14,5 +14,4 @@ pub(crate) mod keys;
 /// What a program says when it can begin.
 pub(crate) const READY: &str = "[ready]";
 
-/// What a program says last.
 pub(crate) const OVER: &str = "[over]";

@@ -5,8 +5,8 @@ use anyhow::Result;
 
 use super::requests::{COLUMNS, RATE, Row, lines};
 use crate::{
-    report::{Bound, Goal, Report, Section},
-    suite::Lab,
+    lab::Lab,
+    report::{Report, Section},
     targets::warren::Accounting,
 };
 
@@ -29,12 +29,7 @@ pub(crate) async fn measure(lab: &Lab, report: &mut Report) -> Result<()> {
             columns: COLUMNS.to_vec(),
             lines: lines(row, lab, &mut targets).await?,
             bases: &["without"],
-            goals: vec![Goal {
-                line: "with",
-                column: RATE.name,
-                ratio_to: Some("without"),
-                bound: Bound::AtLeast(LEAST),
-            }],
+            goals: vec![RATE.at_least("with", LEAST).beside("without")],
         })?;
     }
     for target in targets {

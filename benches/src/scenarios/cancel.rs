@@ -7,13 +7,12 @@ use anyhow::Result;
 
 use crate::{
     cli::Kind,
+    lab::Lab,
     load::{
         Plan,
         cancel::{Cancel, Outcome},
     },
-    report::{BACKENDS, Bound, Column, Goal, Line, Report, Section},
-    stats::Times,
-    suite::Lab,
+    report::{BACKENDS, Column, Line, Report, Section},
     targets::Target,
 };
 
@@ -43,23 +42,17 @@ pub(crate) async fn measure(lab: &Lab, report: &mut Report) -> Result<()> {
         columns: vec![SEEN, P50, P99, MAX],
         lines,
         bases: BACKENDS,
-        goals: vec![Goal {
-            line: Kind::Warren.name(),
-            column: P99.name,
-            ratio_to: None,
-            bound: Bound::AtMost(50.0),
-        }],
+        goals: vec![P99.at_most(Kind::Warren.name(), 50.0)],
     })
 }
 
 fn line(outcome: Outcome, target: &Target) -> Line {
-    let mut latency = Times::new();
-    latency.merge(&outcome.latency);
+    let latency = &outcome.latency;
     let values = vec![
         Some(outcome.seen as f64),
         latency.millis(0.5),
         latency.millis(0.99),
         latency.millis(1.0),
     ];
-    Line { target: target.name, values, reconnects: 0, failures: outcome.failures }
+    Line::new(target.name, values, outcome.failures)
 }

@@ -22,31 +22,20 @@ mod workspace;
 
 use anyhow::Result;
 
-use crate::{cli::Options, report::Report, suite::Lab};
+use crate::{cli::Options, lab::Lab, report::Report};
 use requests::Row;
 
-/// One of them.
 #[derive(Clone, Debug)]
 pub(crate) enum Scenario {
-    /// See [`startup`].
     Startup,
-    /// See [`requests`].
     Requests(Row),
-    /// See [`accounting`].
     Accounting,
-    /// See [`translate`].
     Translate,
-    /// See [`cancel`].
     Cancel,
-    /// See [`slow_streams`].
     SlowStreams,
-    /// See [`rooms::requests`].
     RoomRequests,
-    /// See [`rooms::events`].
     RoomEvents,
-    /// See [`mesh`].
     Mesh(mesh::Part),
-    /// See [`workspace`].
     Workspace(workspace::Part),
 }
 
@@ -107,11 +96,6 @@ impl Scenario {
             }
         }
     }
-}
-
-/// Bytes as MiB.
-fn mib(bytes: u64) -> f64 {
-    bytes as f64 / f64::from(1 << 20)
 }
 
 #[cfg(test)]

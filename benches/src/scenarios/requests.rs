@@ -5,25 +5,21 @@ use std::time::Duration;
 
 use anyhow::Result;
 
-use super::mib;
 use crate::{
     cli::Kind,
+    lab::Lab,
     load::{
-        Failures, Plan,
+        Plan,
         closed::{Closed, LIMIT, Outcome},
     },
     payload::{Answer, Api},
     proc,
-    report::{BACKENDS, Bound, Column, Goal, Line, Report, Section},
-    stats::Times,
-    suite::Lab,
+    report::{BACKENDS, Column, Goal, Line, Report, Section, mib},
     targets::Target,
 };
 
-/// Chunks of a streamed answer.
 const CHUNKS: u32 = 64;
 
-/// Bytes of a plain answer.
 const PLAIN: usize = 1024;
 
 /// Warm-up, as a share of a round.
@@ -41,10 +37,8 @@ const CHUNK_RATE: Column = Column::new("chunks/s", 0);
 const CPU: Column = Column::new("cpu s/1000", 3);
 const PEAK: Column = Column::new("peak MiB", 1);
 
-/// What is told of each row.
 pub(super) const COLUMNS: [Column; 8] = [RATE, P50, P99, FIRST50, FIRST99, CHUNK_RATE, CPU, PEAK];
 
-/// One kind of request.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Row {
     connections: u32,
@@ -53,7 +47,6 @@ pub(crate) struct Row {
 }
 
 impl Row {
-    /// All of them.
     pub(crate) fn all() -> impl Iterator<Item = Self> {
         let of = |body| {
             [(1, false), (1, true), (32, false), (32, true)].map(|(connections, stream)| Self {
@@ -97,17 +90,12 @@ impl Row {
     }
 
     fn goals(&self) -> Vec<Goal> {
-        let to_nginx = |column: Column, bound| Goal {
-            line: Kind::Warren.name(),
-            column: column.name,
-            ratio_to: Some(Kind::Nginx.name()),
-            bound,
-        };
-        let rate = to_nginx(RATE, Bound::AtLeast(0.5));
+        let (warren, nginx) = (Kind::Warren.name(), Kind::Nginx.name());
+        let rate = RATE.at_least(warren, 0.5).beside(nginx);
         match (self.connections, self.stream) {
-            (1, _) => vec![to_nginx(P50, Bound::AtMost(2.5))],
+            (1, _) => vec![P50.at_most(warren, 2.5).beside(nginx)],
             (_, false) => vec![rate],
-            (_, true) => vec![rate, to_nginx(CHUNK_RATE, Bound::AtLeast(0.5))],
+            (_, true) => vec![rate, CHUNK_RATE.at_least(warren, 0.5).beside(nginx)],
         }
     }
 }
@@ -137,12 +125,9 @@ async fn section(row: Row, lab: &Lab, targets: &mut [Target]) -> Result<Section>
 
 /// The numbers of each target, which take turns.
 pub(super) async fn lines(row: Row, lab: &Lab, targets: &mut [Target]) -> Result<Vec<Line>> {
-    let mut sums: Vec<Sum> = targets.iter().map(|_| Sum::new()).collect();
-    for round in 0..lab.options.rounds() as usize {
-        for turn in 0..targets.len() {
-            let at = (turn + round) % targets.len();
-            sums[at].add(&one_round(row, lab, &mut targets[at]).await?);
-        }
+    let mut sums: Vec<Sum> = targets.iter().map(|_| Sum::default()).collect();
+    for at in lab.turns(targets.len()) {
+        sums[at].add(&one_round(row, lab, &mut targets[at]).await?);
     }
     Ok(targets.iter().zip(sums).map(|(target, sum)| sum.line(row, target)).collect())
 }
@@ -179,62 +164,38 @@ async fn one_round(row: Row, lab: &Lab, target: &mut Target) -> Result<Round> {
 }
 
 /// All rounds of one row on one target.
+#[derive(Default)]
 struct Sum {
-    all: u64,
-    measured: u64,
-    seconds: f64,
-    latency: Times,
-    first_byte: Times,
+    all: Outcome,
     cpu: Duration,
     peak: u64,
-    reconnects: u64,
-    failures: Failures,
 }
 
 impl Sum {
-    fn new() -> Self {
-        Self {
-            all: 0,
-            measured: 0,
-            seconds: 0.0,
-            latency: Times::new(),
-            first_byte: Times::new(),
-            cpu: Duration::ZERO,
-            peak: 0,
-            reconnects: 0,
-            failures: Failures::default(),
-        }
-    }
-
     fn add(&mut self, round: &Round) {
-        self.all += round.outcome.all;
-        self.measured += round.outcome.measured;
-        self.seconds += round.outcome.seconds;
-        self.latency.merge(&round.outcome.latency);
-        self.first_byte.merge(&round.outcome.first_byte);
+        self.all.add(&round.outcome);
         self.cpu += round.cpu;
         self.peak = self.peak.max(round.peak);
-        self.reconnects += round.outcome.reconnects;
-        self.failures.merge(&round.outcome.failures);
     }
 
     fn line(self, row: Row, target: &Target) -> Line {
-        let rate = (self.seconds > 0.0).then(|| self.measured as f64 / self.seconds);
+        let all = self.all;
+        let rate = all.rate();
         let accounted = !target.parts.is_empty();
         let chunks = rate.filter(|_| row.stream).map(|rate| rate * f64::from(CHUNKS));
         let per_thousand =
-            (accounted && self.all > 0).then(|| self.cpu.as_secs_f64() * 1000.0 / self.all as f64);
+            (accounted && all.all > 0).then(|| self.cpu.as_secs_f64() * 1000.0 / all.all as f64);
         let values = vec![
             rate,
-            self.latency.millis(0.5),
-            self.latency.millis(0.99),
-            self.first_byte.millis(0.5),
-            self.first_byte.millis(0.99),
+            all.latency.millis(0.5),
+            all.latency.millis(0.99),
+            all.first_byte.millis(0.5),
+            all.first_byte.millis(0.99),
             chunks,
             per_thousand,
             accounted.then(|| mib(self.peak)),
         ];
-        Line { target: target.name, values, reconnects: self.reconnects, failures: self.failures }
+        Line { target: target.name, values, reconnects: all.reconnects, failures: all.failures }
     }
 }
 

@@ -8,20 +8,18 @@ use rustix::process::{Resource, getrlimit};
 
 use crate::{
     cli::Kind,
+    lab::{self, Lab},
     load::{
         Failures, Plan,
         slow::{Closed, Opened, Slow},
     },
     proc,
-    report::{self, BACKENDS, Bound, Column, Goal, Line, Report, Section},
-    suite::{self, Lab},
+    report::{self, BACKENDS, Column, Line, Report, Section},
     targets::Target,
 };
 
-/// Between two chunks of a stream.
 const GAP: Duration = Duration::from_secs(5);
 
-/// How long all streams are held.
 const HOLD: Duration = Duration::from_secs(12);
 
 /// The longest opening all of them may take.
@@ -30,7 +28,6 @@ const OPENING: Duration = Duration::from_secs(300);
 /// The longest closing all of them may take.
 const CLOSING: Duration = Duration::from_secs(60);
 
-/// Bytes of each request body.
 const BODY: usize = 1024;
 
 const OPEN: Column = Column::new("open", 0);
@@ -58,12 +55,7 @@ pub(crate) async fn measure(lab: &Lab, report: &mut Report) -> Result<()> {
         columns: vec![OPEN, OPENED, SERVER, WORKER, CHUNKS, CPU],
         lines,
         bases: BACKENDS,
-        goals: vec![Goal {
-            line: Kind::Warren.name(),
-            column: SERVER.name,
-            ratio_to: None,
-            bound: Bound::AtMost(20.0),
-        }],
+        goals: vec![SERVER.at_most(Kind::Warren.name(), 20.0)],
     })
 }
 
@@ -77,7 +69,6 @@ pub(super) fn warn_of_file_limit(streams: u32) {
     }
 }
 
-/// What one target did.
 struct Held {
     opened: Opened,
     closed: Closed,
@@ -93,13 +84,13 @@ async fn hold(streams: u32, lab: &Lab, target: &Target) -> Result<Held> {
     let plan = Slow { addr: target.addr, streams, body: BODY, gap_ms };
     let before = (target.resident("server"), target.resident("worker"));
     let mut load = lab.start_load(&Plan::Slow(plan))?;
-    let opened: Opened = suite::outcome(&mut load, OPENING).await?;
+    let opened: Opened = lab::outcome(&mut load, OPENING).await?;
     ensure!(opened.open > 0, "no stream opened: {:?}", opened.failures);
     let cpu = cpu_per_second(target).await?;
     let server = before.0.zip(target.resident("server"));
     let worker = before.1.zip(target.resident("worker"));
     load.close_stdin();
-    let closed = suite::outcome(&mut load, CLOSING).await?;
+    let closed = lab::outcome(&mut load, CLOSING).await?;
     load.stop().await;
     Ok(Held { opened, closed, server, worker, cpu })
 }
@@ -127,6 +118,6 @@ impl Held {
             Some(self.closed.chunks as f64 / self.closed.seconds),
             (!target.parts.is_empty()).then_some(self.cpu),
         ];
-        Line { target: target.name, values, reconnects: 0, failures }
+        Line::new(target.name, values, failures)
     }
 }

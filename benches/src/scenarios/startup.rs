@@ -5,14 +5,13 @@ use std::{path::Path, time::Duration};
 
 use anyhow::Result;
 
-use super::mib;
 use crate::{
     cli::Kind,
+    lab::Lab,
     load::Failures,
     proc,
-    report::{BACKENDS, Bound, Column, Goal, Line, Report, Section},
+    report::{BACKENDS, Column, Line, Report, Section, mib},
     stats::Times,
-    suite::Lab,
     targets::warren::{Started, start_server},
 };
 
@@ -24,11 +23,10 @@ const READY_MAX: Column = Column::new("ready max ms", 1);
 const IDLE: Column = Column::new("idle MiB", 1);
 const BINARY: Column = Column::new("binary MiB", 1);
 
-/// Starts and stops it several times.
 pub(crate) async fn measure(lab: &Lab, report: &mut Report) -> Result<()> {
     let Some(program) = lab.launcher.warren() else { return Ok(()) };
     let starts = if lab.options.quick { 3 } else { 10 };
-    let (mut ready, mut idle) = (Times::new(), None);
+    let (mut ready, mut idle) = (Times::default(), None);
     for start in 1..=starts {
         let started = start_server(program).await?;
         ready.add(started.ready);
@@ -49,21 +47,17 @@ async fn idle_memory(started: &Started, last: bool) -> Result<Option<u64>> {
 fn section(starts: u32, ready: &Times, idle: Option<u64>, program: &Path) -> Result<Section> {
     let binary = program.metadata()?.len();
     let values = vec![ready.millis(0.5), ready.millis(1.0), idle.map(mib), Some(mib(binary))];
-    let at_most = |column: Column, most| {
-        let bound = Bound::AtMost(most);
-        Goal { line: Kind::Warren.name(), column: column.name, ratio_to: None, bound }
-    };
+    let warren = Kind::Warren.name();
     Ok(Section {
         name: "startup".into(),
         title: format!("a server alone, started {starts} times"),
         columns: vec![READY50, READY_MAX, IDLE, BINARY],
-        lines: vec![Line {
-            target: Kind::Warren.name(),
-            values,
-            reconnects: 0,
-            failures: Failures::default(),
-        }],
+        lines: vec![Line::new(warren, values, Failures::default())],
         bases: BACKENDS,
-        goals: vec![at_most(READY50, 100.0), at_most(IDLE, 20.0), at_most(BINARY, 25.0)],
+        goals: vec![
+            READY50.at_most(warren, 100.0),
+            IDLE.at_most(warren, 20.0),
+            BINARY.at_most(warren, 25.0),
+        ],
     })
 }

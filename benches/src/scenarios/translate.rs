@@ -8,21 +8,20 @@ use anyhow::{Context, Result};
 use super::requests::RATE;
 use crate::{
     cli::Kind,
+    lab::Lab,
     load::{
-        Failures, Plan,
+        Plan,
         closed::{Closed, LIMIT, Outcome},
     },
     payload::{Answer, Api},
     proc,
-    report::{Bound, Column, Goal, Line, Report, Section},
-    suite::Lab,
+    report::{Column, Line, Report, Section},
     targets::Target,
 };
 
 /// Chunks of a stream: enough that the request hardly counts.
 const CHUNKS: u32 = 4096;
 
-/// Bytes of each request body.
 const BODY: usize = 1024;
 
 /// Time a load generator may take beside its round and its last request.
@@ -45,50 +44,38 @@ pub(crate) async fn measure(lab: &Lab, report: &mut Report) -> Result<()> {
     }
     let mut target = lab.launcher.launch(Kind::Warren, 1).await?;
     let mut sums: Vec<Sum> = APIS.iter().map(|_| Sum::default()).collect();
-    for round in 0..lab.options.rounds() as usize {
-        for turn in 0..APIS.len() {
-            let at = (turn + round) % APIS.len();
-            sums[at].add(one_round(APIS[at].1, lab, &mut target).await?);
-        }
+    for at in lab.turns(APIS.len()) {
+        sums[at].add(one_round(APIS[at].1, lab, &mut target).await?);
     }
     target.stop().await;
     report.add(section(sums))
 }
 
-/// What one API took.
 #[derive(Default)]
 struct Sum {
-    measured: u64,
-    all: u64,
-    seconds: f64,
+    all: Outcome,
     cpu: Duration,
-    reconnects: u64,
-    failures: Failures,
 }
 
 impl Sum {
     fn add(&mut self, (outcome, cpu): (Outcome, Duration)) {
-        self.measured += outcome.measured;
-        self.all += outcome.all;
-        self.seconds += outcome.seconds;
+        self.all.add(&outcome);
         self.cpu += cpu;
-        self.reconnects += outcome.reconnects;
-        self.failures.merge(&outcome.failures);
     }
 
     /// Microseconds of the server for each chunk.
     fn per_chunk(&self) -> Option<f64> {
-        let chunks = self.all as f64 * f64::from(CHUNKS);
-        (self.all > 0).then(|| self.cpu.as_secs_f64() * 1e6 / chunks)
+        let chunks = self.all.all as f64 * f64::from(CHUNKS);
+        (self.all.all > 0).then(|| self.cpu.as_secs_f64() * 1e6 / chunks)
     }
 
     fn line(self, target: &'static str, untranslated: Option<f64>) -> Line {
-        let rate = (self.seconds > 0.0).then(|| self.measured as f64 / self.seconds);
+        let rate = self.all.rate();
         let per_chunk = self.per_chunk();
         let added = untranslated.zip(per_chunk).map(|(without, with)| with - without);
         let chunks = rate.map(|rate| rate * f64::from(CHUNKS));
         let values = vec![rate, chunks, per_chunk, added];
-        Line { target, values, reconnects: self.reconnects, failures: self.failures }
+        Line { target, values, reconnects: self.all.reconnects, failures: self.all.failures }
     }
 }
 
@@ -123,7 +110,7 @@ fn section(sums: Vec<Sum>) -> Section {
         .zip(sums)
         .enumerate()
         .map(|(at, ((name, _), sum))| sum.line(name, untranslated.filter(|_| at > 0)));
-    let goal = |line| Goal { line, column: ADDED.name, ratio_to: None, bound: Bound::AtMost(MOST) };
+    let goal = |line| ADDED.at_most(line, MOST);
     Section {
         name: "translate".into(),
         title: format!("streams of {CHUNKS} chunks of a chat backend, through three APIs"),
@@ -141,11 +128,8 @@ mod tests {
     #[test]
     fn the_cost_is_what_comes_on_top() {
         let sum = |millis| Sum {
-            all: 10,
-            measured: 10,
-            seconds: 1.0,
+            all: Outcome { all: 10, measured: 10, seconds: 1.0, ..Outcome::default() },
             cpu: Duration::from_millis(millis),
-            ..Sum::default()
         };
         let section = section(vec![sum(41), sum(82), sum(123)]);
         let added = |at: usize| section.lines[at].values[3];

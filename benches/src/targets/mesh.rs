@@ -30,7 +30,6 @@ const TOLD: Duration = Duration::from_secs(7);
 /// How long a model may take to arrive.
 const ARRIVES: Duration = Duration::from_secs(300);
 
-/// A relay without a server.
 pub(crate) async fn relay(program: &Path) -> Result<Target> {
     let dir = tempfile::Builder::new().prefix("benches-relay-").tempdir()?;
     let mut command = clean(program, dir.path());
@@ -103,7 +102,6 @@ impl Node {
         Ok(Self { lan, addr, program: program.to_owned(), process, dir })
     }
 
-    /// Its process.
     pub(crate) fn pid(&self) -> u32 {
         self.process.pid()
     }
@@ -124,7 +122,6 @@ impl Node {
         Ok(took)
     }
 
-    /// Ends it.
     pub(crate) async fn stop(self) {
         self.process.stop().await;
     }

@@ -29,13 +29,11 @@ use crate::{
 /// A target that takes requests. Dropping it ends its processes.
 #[derive(Debug)]
 pub(crate) struct Target {
-    /// What its lines are called.
     pub(crate) name: &'static str,
     /// The key that it asks of its clients, if it does.
     pub(crate) key: Option<String>,
     /// What stands before the path of each request: that of a room, or nothing.
     pub(crate) prefix: String,
-    /// Where requests go.
     pub(crate) addr: SocketAddr,
     /// What consists of which processes.
     pub(crate) parts: Vec<Part>,
@@ -43,17 +41,14 @@ pub(crate) struct Target {
     _dir: Option<TempDir>,
 }
 
-/// Processes accounted together.
 #[derive(Clone, Debug)]
 pub(crate) struct Part {
     /// `server` (what the clients talk to) or `worker`.
     pub(crate) name: &'static str,
-    /// Its processes.
     pub(crate) pids: Vec<u32>,
 }
 
 impl Target {
-    /// The processes of all parts.
     pub(crate) fn pids(&self) -> Vec<u32> {
         self.parts.iter().flat_map(|part| part.pids.iter().copied()).collect()
     }
@@ -69,7 +64,6 @@ impl Target {
         self.processes.iter_mut().try_for_each(Process::check)
     }
 
-    /// Ends it, last started first.
     pub(crate) async fn stop(mut self) {
         while let Some(process) = self.processes.pop() {
             process.stop().await;
@@ -77,7 +71,6 @@ impl Target {
     }
 }
 
-/// Starts targets on one backend.
 #[derive(Debug)]
 pub(crate) struct Launcher {
     backend: SocketAddr,
@@ -108,7 +101,6 @@ impl Launcher {
         Ok(launcher)
     }
 
-    /// The targets that can be started.
     pub(crate) fn kinds(&self) -> &[Kind] {
         &self.kinds
     }
@@ -149,7 +141,6 @@ impl Launcher {
         warren::launch_alone(program).await.map(Some)
     }
 
-    /// Starts all, one after another.
     pub(crate) async fn launch_all(&self, connections: u32) -> Result<Vec<Target>> {
         let mut targets = Vec::new();
         for &kind in &self.kinds {

@@ -37,12 +37,10 @@ pub(crate) async fn find(given: Option<&Path>) -> Result<PathBuf> {
     }
 }
 
-/// What a server counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Accounting {
     /// As it is when nothing is said: a ledger, and no key on this machine.
     Usual,
-    /// Nothing.
     None,
     /// Each request has a key with limits of every kind, and is in the ledger.
     Whole,
@@ -93,7 +91,6 @@ pub(crate) async fn launch_alone(program: &Path) -> Result<Target> {
 /// A server alone, as it is right after its start.
 #[derive(Debug)]
 pub(crate) struct Started {
-    /// Its process.
     pub(crate) process: Process,
     /// From starting the program to its first answer on `/health`.
     pub(crate) ready: Duration,

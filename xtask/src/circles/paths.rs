@@ -40,7 +40,6 @@ fn module(file: &str) -> Module {
     if root { Module::new() } else { name.split('/').map(str::to_owned).collect() }
 }
 
-/// What one file says.
 #[derive(Default)]
 struct Seen {
     module: Module,

@@ -19,39 +19,33 @@ use tokio::{
 use tokio_tungstenite::tungstenite::{Message, Utf8Bytes};
 
 use super::node::{ANSWERS, Socket, connect, hear, id, register, say};
-use crate::stats::{Pairs, Times};
+use crate::stats::Times;
 
 /// The most messages on their way at once, for each pair.
 const MOST: usize = 4096;
 
-/// What is done.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct Frames {
     /// The relay or the echo.
     pub(crate) addr: SocketAddr,
-    /// Whether it is a relay.
     pub(crate) relay: bool,
     /// Connections that send, each to one that receives: with an echo, itself.
     pub(crate) pairs: u32,
     /// Messages on their way at once, of each.
     pub(crate) window: usize,
-    /// Bytes of each message, about.
     pub(crate) size: usize,
     /// Seconds before measuring begins.
     pub(crate) warmup: f64,
-    /// Seconds measured.
     pub(crate) seconds: f64,
 }
 
-/// What it brought.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(crate) struct Outcome {
     /// Messages that arrived while measuring.
     pub(crate) arrived: u64,
-    /// Seconds measured.
     pub(crate) seconds: f64,
     /// From sending to arrival, of these.
-    pub(crate) times: Pairs,
+    pub(crate) times: Times,
 }
 
 /// Sends until the time is over.
@@ -62,16 +56,16 @@ pub(crate) async fn run(plan: &Frames) -> Result<Outcome> {
     for number in 0..plan.pairs {
         pairs.spawn(pair(plan.clone(), number, from, until));
     }
-    let (mut times, mut arrived) = (Times::new(), 0);
+    let (mut times, mut arrived) = (Times::default(), 0);
     while let Some(done) = pairs.join_next().await {
         let (count, took) = done??;
         times.merge(&took);
         arrived += count;
     }
-    Ok(Outcome { arrived, seconds: plan.seconds, times: times.pairs() })
+    Ok(Outcome { arrived, seconds: plan.seconds, times })
 }
 
-async fn pair(plan: Frames, number: u32, from: Instant, until: Instant) -> Result<(u64, Pairs)> {
+async fn pair(plan: Frames, number: u32, from: Instant, until: Instant) -> Result<(u64, Times)> {
     ensure!((1..=MOST).contains(&plan.window), "a window of 1 to {MOST}");
     let (out, into, text) = match plan.relay {
         true => session(&plan, number).await?,
@@ -152,8 +146,8 @@ async fn receive(
     room: Arc<Semaphore>,
     from: Instant,
     until: Instant,
-) -> Result<(u64, Pairs)> {
-    let (mut count, mut times) = (0, Times::new());
+) -> Result<(u64, Times)> {
+    let (mut count, mut times) = (0, Times::default());
     while let Some(sent_at) = sent.recv().await {
         let message =
             timeout(ANSWERS, message_of(&mut into)).await.context("a message was lost")??;
@@ -165,7 +159,7 @@ async fn receive(
             times.add(now - sent_at);
         }
     }
-    Ok((count, times.pairs()))
+    Ok((count, times))
 }
 
 /// The next message. The other end may ping at any time.

@@ -62,7 +62,6 @@ pub(super) fn registration(id: &str) -> Value {
     }})
 }
 
-/// Says this.
 pub(super) async fn say(socket: &mut Socket, message: &Value) -> Result<()> {
     Ok(socket.send(Message::text(message.to_string())).await?)
 }

@@ -31,25 +31,19 @@ const QUIET: Duration = Duration::from_millis(400);
 /// One of this many nodes leaves and comes back.
 const LEAVES: usize = 10;
 
-/// What is done.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct Nodes {
-    /// The relay.
     pub(crate) addr: SocketAddr,
-    /// How many.
     pub(crate) nodes: u32,
 }
 
 /// Messages that the relay sent.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(crate) struct Outcome {
-    /// In this step.
     pub(crate) frames: u64,
-    /// Their bytes.
     pub(crate) bytes: u64,
 }
 
-/// Nodes that are registered.
 pub(crate) struct Held {
     plan: Nodes,
     nodes: Vec<Node>,
@@ -73,7 +67,6 @@ impl Drop for Node {
     }
 }
 
-/// Registers all of them.
 pub(crate) async fn open(plan: &Nodes) -> Result<Held> {
     let mut held = Held { plan: plan.clone(), nodes: Vec::new(), counts: Arc::default() };
     for number in 1..=plan.nodes {

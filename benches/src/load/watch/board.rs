@@ -9,12 +9,10 @@ use std::{
 use tokio::{sync::Notify, time::timeout};
 
 use super::{Told, stream::Stream};
-use crate::{backend, load::Failures, stats::Times};
+use crate::backend;
 
-/// Bytes read at once.
 const BUFFER: usize = 64 << 10;
 
-/// Shared by all who watch.
 pub(super) struct Board {
     state: Mutex<State>,
     /// One for all: they are many, and one thread reads them.
@@ -22,22 +20,18 @@ pub(super) struct Board {
     all: Notify,
 }
 
+#[derive(Default)]
 struct State {
     /// When each event on its way was sent, by its number.
     sent: BTreeMap<u32, u64>,
     /// Arrivals that are waited for.
     left: u64,
-    arrived: Times,
-    read: Times,
-    events: u64,
-    unstamped: u64,
-    failures: Failures,
+    told: Told,
 }
 
 impl Board {
     pub(super) fn new() -> Self {
-        let state = Mutex::new(State::new());
-        Self { state, buffer: Mutex::new(vec![0; BUFFER]), all: Notify::new() }
+        Self { state: Mutex::default(), buffer: Mutex::new(vec![0; BUFFER]), all: Notify::new() }
     }
 
     /// Waits for this many arrivals of the next events.
@@ -62,7 +56,7 @@ impl Board {
         if waiting.await.is_err() {
             let mut state = self.state();
             let left = std::mem::take(&mut state.left);
-            state.failures.add_many("an event did not arrive", left);
+            state.told.failures.add_many("an event did not arrive", left);
         }
     }
 
@@ -81,27 +75,19 @@ impl Board {
 
     /// A watcher has lost its stream.
     pub(super) fn lost(&self, why: &str) {
-        self.state().failures.add(why);
+        self.state().told.failures.add(why);
     }
 
     /// All times since the last call.
     pub(super) fn take(&self) -> Told {
-        let taken = std::mem::replace(&mut *self.state(), State::new());
-        Told {
-            arrived: taken.arrived.pairs(),
-            read: taken.read.pairs(),
-            events: taken.events,
-            unstamped: taken.unstamped,
-            failures: taken.failures,
-            ..Told::default()
-        }
+        std::mem::take(&mut *self.state()).told
     }
 
     /// An event was read by who saw the event `last` before.
     fn seen(&self, last: &mut Option<u32>, number: u32, arrived: Option<u64>) {
         let mut state = self.state();
         if last.replace(number).is_some_and(|last| last >= number) {
-            state.failures.add("an event twice or out of order");
+            state.told.failures.add("an event twice or out of order");
         } else if state.seen(number, arrived) {
             self.all.notify_one();
         }
@@ -113,30 +99,18 @@ impl Board {
 }
 
 impl State {
-    fn new() -> Self {
-        Self {
-            sent: BTreeMap::new(),
-            left: 0,
-            arrived: Times::new(),
-            read: Times::new(),
-            events: 0,
-            unstamped: 0,
-            failures: Failures::default(),
-        }
-    }
-
     /// Whether this was the last that was waited for.
     fn seen(&mut self, number: u32, arrived: Option<u64>) -> bool {
         let Some(&sent) = self.sent.get(&number) else {
-            self.failures.add("an event too late");
+            self.told.failures.add("an event too late");
             return false;
         };
         let now = backend::now();
-        self.events += 1;
-        self.unstamped += u64::from(arrived.is_none());
+        self.told.events += 1;
+        self.told.unstamped += u64::from(arrived.is_none());
         let since = |at: u64| Duration::from_nanos(at.saturating_sub(sent));
-        self.arrived.add(since(arrived.unwrap_or(now)));
-        self.read.add(since(now));
+        self.told.arrived.add(since(arrived.unwrap_or(now)));
+        self.told.read.add(since(now));
         self.left = self.left.saturating_sub(1);
         self.left == 0
     }

@@ -31,10 +31,9 @@ use crate::{
     backend,
     http1::Link,
     rooms::{self, ENDPOINT, Participant},
-    stats::{Pairs, Times},
+    stats::Times,
 };
 
-/// Streams being opened at the same time.
 const AT_ONCE: usize = 64;
 
 /// Between the arrival of an event and the next one.
@@ -52,11 +51,9 @@ const BURST: u32 = 8;
 /// Watchers, and what they are to be told.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct Watch {
-    /// The server.
     pub(crate) addr: SocketAddr,
     /// The codes of the rooms; each has one participant, the subject of the events.
     pub(crate) rooms: Vec<String>,
-    /// Watchers of each room.
     pub(crate) watchers: u32,
     /// Watchers of the first room that do not read, beside those.
     pub(crate) silent: u32,
@@ -70,11 +67,11 @@ pub(crate) struct Told {
     /// Events that were read, each by each watcher.
     pub(crate) events: u64,
     /// From before the request that makes an event to its arrival at each watcher's socket.
-    pub(crate) arrived: Pairs,
+    pub(crate) arrived: Times,
     /// The same, to when it was read there.
-    pub(crate) read: Pairs,
+    pub(crate) read: Times,
     /// From before that request to its answer.
-    pub(crate) made: Pairs,
+    pub(crate) made: Times,
     /// Events read without a time from the kernel; their time is when they were read.
     pub(crate) unstamped: u64,
     /// Silent watchers that found in the end that they had been dropped, and why.
@@ -85,7 +82,20 @@ pub(crate) struct Told {
     pub(crate) failures: Failures,
 }
 
-/// Watchers that watch.
+impl Told {
+    /// Adds another round.
+    pub(crate) fn add(&mut self, other: &Self) {
+        self.events += other.events;
+        self.arrived.merge(&other.arrived);
+        self.read.merge(&other.read);
+        self.made.merge(&other.made);
+        self.unstamped += other.unstamped;
+        self.dropped += other.dropped;
+        self.resumed += other.resumed;
+        self.failures.merge(&other.failures);
+    }
+}
+
 pub(crate) struct Held {
     /// How opening went.
     pub(crate) opened: Opened,
@@ -99,7 +109,6 @@ pub(crate) struct Held {
     made: Times,
 }
 
-/// Opens all of them.
 pub(crate) async fn open(plan: &Watch) -> Result<Held> {
     let begun = Instant::now();
     let (gate, board) = (Arc::new(Semaphore::new(AT_ONCE)), Arc::new(Board::new()));
@@ -119,7 +128,16 @@ pub(crate) async fn open(plan: &Watch) -> Result<Held> {
     let silent = open_silent(plan, &mut opened).await?;
     opened.seconds = begun.elapsed().as_secs_f64();
     let (link, plan) = (Link::open(plan.addr).await?, plan.clone());
-    Ok(Held { opened, plan, board, _watchers: watchers, silent, link, next: 0, made: Times::new() })
+    Ok(Held {
+        opened,
+        plan,
+        board,
+        _watchers: watchers,
+        silent,
+        link,
+        next: 0,
+        made: Times::default(),
+    })
 }
 
 async fn open_silent(plan: &Watch, opened: &mut Opened) -> Result<Vec<Silent>> {
@@ -162,7 +180,7 @@ impl Held {
             sleep(PAUSE).await;
         }
         let mut told = self.board.take();
-        told.made = std::mem::replace(&mut self.made, Times::new()).pairs();
+        told.made = std::mem::take(&mut self.made);
         if !self.silent.is_empty() {
             self.overtake(&mut told).await?;
         }

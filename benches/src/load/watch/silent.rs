@@ -28,7 +28,6 @@ const END: &[u8] = b"\r\n0\r\n\r\n";
 pub(super) struct Silent(Stream);
 
 impl Silent {
-    /// Opens one.
     pub(super) async fn open(addr: SocketAddr, room: &str) -> Result<Self> {
         Ok(Self(Stream::open(addr, &path(room), None, true).await?))
     }

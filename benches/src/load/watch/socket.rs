@@ -13,7 +13,6 @@ use tokio::{
     time::timeout,
 };
 
-/// How long a connection may take to open.
 const CONNECT: Duration = Duration::from_secs(10);
 
 /// Bytes that a narrow socket takes before it is read.

@@ -17,7 +17,6 @@ const LIMIT: Duration = Duration::from_secs(60);
 /// The most that the head of an answer and the first event may take, in bytes.
 const HEAD: usize = 16 << 10;
 
-/// An open stream.
 pub(super) struct Stream {
     socket: Socket,
     marks: Marks,

@@ -14,10 +14,8 @@ use pty_process::{
 
 use super::terminal::{COLUMNS, ROWS, Terminal};
 
-/// Bytes that are read at once, at most.
 const BUFFER: usize = 64 << 10;
 
-/// It, and what runs in it.
 pub(super) struct Bare {
     terminal: Pty,
     child: Child,
@@ -35,7 +33,6 @@ impl Bare {
         Ok(Self { terminal, child, buffer: vec![0; BUFFER] })
     }
 
-    /// What runs in it.
     pub(super) fn child(&self) -> u32 {
         self.child.id()
     }

@@ -18,17 +18,14 @@ const KILLS: usize = 32;
 /// One whose client said who it is.
 pub(super) struct Client(Socket);
 
-/// A message of the server.
 #[derive(Debug)]
 pub(super) enum Heard<'a> {
     /// What a session wrote.
     Output(&'a [u8]),
-    /// Anything else.
     Told(Value),
 }
 
 impl Client {
-    /// Connects.
     pub(super) fn open(daemon: &Daemon) -> Result<Self> {
         let mut client = Self(Socket::open(daemon.addr, None)?);
         client.say(&json!({"type": "auth", "token": daemon.token}))?;
@@ -37,12 +34,10 @@ impl Client {
         Ok(client)
     }
 
-    /// Says this.
     pub(super) fn say(&mut self, message: &Value) -> Result<()> {
         self.0.send(&Message::Text(message.to_string().as_bytes()))
     }
 
-    /// The next message.
     pub(super) fn next(&mut self) -> Result<Heard<'_>> {
         match self.0.next()? {
             Message::Binary(frame) => {
@@ -100,13 +95,11 @@ impl Client {
         Ok(history["snapshot"]["data"].as_str().unwrap_or_default().to_owned())
     }
 
-    /// Types this.
     pub(super) fn enter(&mut self, session: &str, keys: &[u8]) -> Result<()> {
         let keys = std::str::from_utf8(keys)?;
         self.say(&json!({"type": "terminal_input", "session_id": session, "data": keys}))
     }
 
-    /// Ends a session.
     pub(super) fn kill(&mut self, session: &str) -> Result<()> {
         self.say(&json!({"type": "kill_session", "session_id": session}))?;
         self.hear("session_killed").map(drop)
@@ -123,7 +116,6 @@ impl Client {
         Ok(())
     }
 
-    /// The WebSocket that it goes over.
     pub(super) fn into_socket(self) -> Socket {
         self.0
     }

@@ -21,19 +21,14 @@ use crate::{
     programs::flood::{Kind, written},
 };
 
-/// Bytes that it takes at once.
 const PIECE: usize = 64 << 10;
 
-/// What is done.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct Engine {
-    /// What was written.
     pub(crate) kind: Kind,
-    /// How much.
     pub(crate) megabytes: u64,
 }
 
-/// Feeds it all once.
 pub(super) fn run(plan: &Engine) -> Result<Outcome> {
     let own = plan.kind.page();
     let page = as_read(&own);

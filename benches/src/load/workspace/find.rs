@@ -1,6 +1,5 @@
 //! A word in a stream that arrives in pieces of any size.
 
-/// Looks for one.
 #[derive(Debug)]
 pub(super) struct Find {
     word: &'static [u8],
@@ -9,7 +8,6 @@ pub(super) struct Find {
 }
 
 impl Find {
-    /// Looks for this one.
     pub(super) fn new(word: &'static str) -> Self {
         Self { word: word.as_bytes(), rest: Vec::new() }
     }

@@ -14,18 +14,14 @@ use crate::{
     },
 };
 
-/// What is done.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct Flood {
     /// How its terminal is reached.
     pub(crate) way: Way,
-    /// What it writes.
     pub(crate) kind: Kind,
-    /// How much.
     pub(crate) megabytes: u64,
 }
 
-/// What it brought.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(crate) struct Outcome {
     /// Bytes that the program wrote.
@@ -40,7 +36,6 @@ pub(crate) struct Outcome {
     pub(crate) resyncs: u64,
 }
 
-/// Lets it write once.
 pub(super) fn run(plan: &Flood) -> Result<Outcome> {
     let megabytes = plan.megabytes.to_string();
     let mut terminal = open(&plan.way, &["flood", plan.kind.name(), &megabytes])?;

@@ -18,11 +18,8 @@ const SEQ: usize = 17;
 /// What stands before a frame's payload.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Header {
-    /// What the frame is.
     pub(super) opcode: u8,
-    /// Bytes of the header itself.
     pub(super) length: usize,
-    /// Bytes of the payload.
     pub(super) payload: usize,
 }
 

@@ -15,12 +15,9 @@ const SHELL: (&str, &[&str]) = ("/bin/sh", &["-i"]);
 /// After this much silence the daemon counts as idle.
 const QUIET: Duration = Duration::from_secs(1);
 
-/// What is done.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct Idle {
-    /// The daemon.
     pub(crate) daemon: Daemon,
-    /// How many terminals.
     pub(crate) sessions: u32,
 }
 

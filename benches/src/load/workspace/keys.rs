@@ -18,7 +18,7 @@ use super::{
 };
 use crate::{
     programs::{READY, flood::Kind},
-    stats::{Pairs, Times},
+    stats::Times,
 };
 
 /// Between two keys. A daemon limits a client's messages per second.
@@ -30,32 +30,28 @@ const WARMUP: u32 = 50;
 /// More megabytes than anybody waits for.
 const ENDLESS: &str = "10000000";
 
-/// What is done.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct Keys {
     /// How the terminal is reached, and the other one.
     pub(crate) way: Way,
     /// Whether another one floods meanwhile.
     pub(crate) flood: bool,
-    /// How many keys.
     pub(crate) keys: u32,
 }
 
-/// What it brought.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(crate) struct Outcome {
     /// From typing a key until it was read.
-    pub(crate) times: Pairs,
+    pub(crate) times: Times,
     /// How many megabytes a second the other terminal gave meanwhile.
     pub(crate) flood: Option<f64>,
 }
 
-/// Types all of them.
 pub(super) fn run(plan: &Keys) -> Result<Outcome> {
     let mut terminal = open(&plan.way, &["keys"])?;
     until(&mut *terminal, READY)?;
     let flood = if plan.flood { Some(Flood::begin(&plan.way)?) } else { None };
-    let mut times = Times::new();
+    let mut times = Times::default();
     for number in 0..WARMUP + plan.keys {
         let took = echo(&mut *terminal, b'a' + (number % 26) as u8)?;
         if number >= WARMUP {
@@ -64,10 +60,9 @@ pub(super) fn run(plan: &Keys) -> Result<Outcome> {
         pause(APART);
     }
     let flood = flood.map(Flood::end).transpose()?;
-    Ok(Outcome { times: times.pairs(), flood })
+    Ok(Outcome { times, flood })
 }
 
-/// Types one, and waits for it.
 fn echo(terminal: &mut dyn Terminal, key: u8) -> Result<Duration> {
     let (begun, mut came) = (Instant::now(), Vec::new());
     terminal.enter(&[key])?;

@@ -11,10 +11,12 @@
 //! - [`terminal`]: a terminal, however it is reached: [`bare`], [`tmux`], [`ttyd`], or [`viewer`]
 //! - [`client`]: a connection to a daemon; [`socket`]: any WebSocket; [`frames`]: its frames
 //! - [`find`]: words in a stream
+//! - [`daemon`]: what is known of a daemon, and how long anything is waited for
 
 mod bare;
 mod client;
 pub(crate) mod crowd;
+mod daemon;
 pub(crate) mod engine;
 mod find;
 pub(crate) mod flood;
@@ -29,54 +31,26 @@ mod ttyd;
 pub(crate) mod turns;
 mod viewer;
 
-use std::{net::SocketAddr, time::Duration};
+pub(crate) use daemon::Daemon;
 
 use anyhow::{Context, Result};
 use serde::{Deserialize, Serialize};
 use tokio::sync::oneshot;
 
-use crate::{child, proc};
+use crate::child;
+pub(super) use daemon::{LIMIT, pause};
 
-/// What to do.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Plan {
-    /// See [`flood`].
     Flood(flood::Flood),
-    /// See [`engine`].
     Engine(engine::Engine),
-    /// See [`keys`].
     Keys(keys::Keys),
-    /// See [`crowd`].
     Crowd(crowd::Crowd),
-    /// See [`idle`].
     Idle(idle::Idle),
-    /// See [`resync`].
     Resync(resync::Resync),
-    /// See [`turns`].
     Turns(turns::Turns),
 }
-
-/// A daemon.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-pub(crate) struct Daemon {
-    /// Where it listens.
-    pub(crate) addr: SocketAddr,
-    /// What its clients say who they are with.
-    pub(crate) token: String,
-    /// Its process.
-    pub(crate) pid: u32,
-}
-
-impl Daemon {
-    /// Its processes: itself, and its helpers, but nothing that runs in a session.
-    fn pids(&self) -> Vec<u32> {
-        [self.pid].into_iter().chain(proc::children(self.pid)).collect()
-    }
-}
-
-/// The longest wait for anything that is read.
-const LIMIT: Duration = Duration::from_secs(30);
 
 /// Follows the plan and prints its outcome as a line of JSON. Ends early when stdin does.
 pub(super) async fn run(plan: Plan) -> Result<()> {
@@ -111,10 +85,4 @@ fn apart<T: Send + 'static>(
 
 async fn done<T>(told: oneshot::Receiver<Result<T>>) -> Result<T> {
     told.await.context("the load's own thread is gone")?
-}
-
-/// Lets some time pass.
-#[expect(clippy::disallowed_methods, reason = "the loads have threads of their own")]
-fn pause(time: Duration) {
-    std::thread::sleep(time);
 }

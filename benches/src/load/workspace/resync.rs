@@ -9,34 +9,28 @@ use serde_json::json;
 use super::{Daemon, client::Client, find::Find, terminal::program};
 use crate::{
     programs::{OVER, READY, flood::Kind},
-    stats::{Pairs, Times},
+    stats::Times,
 };
 
 /// How often output is waited for until the program has ended.
 const TRIES: u32 = 2000;
 
-/// What is done.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct Resync {
-    /// The daemon.
     pub(crate) daemon: Daemon,
-    /// What is on the screen.
     pub(crate) kind: Kind,
-    /// How often it is sent.
     pub(crate) times: u32,
 }
 
-/// What it brought.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(crate) struct Outcome {
-    /// Bytes of the screen.
     pub(crate) screen: usize,
     /// Bytes of the message that it comes in.
     pub(crate) message: usize,
     /// From asking for it until it was read.
-    pub(crate) times: Pairs,
+    pub(crate) times: Times,
     /// The same of a message that costs nothing.
-    pub(crate) trips: Pairs,
+    pub(crate) trips: Times,
 }
 
 /// Fills a screen, and has it sent.
@@ -46,7 +40,7 @@ pub(super) fn run(plan: &Resync) -> Result<Outcome> {
     let session = client.run(&program, &["flood", plan.kind.name(), "1"])?;
     fill(&mut client, &session)?;
     let screen = client.attach(&session)?.len();
-    let (mut times, mut trips, mut message) = (Times::new(), Times::new(), 0);
+    let (mut times, mut trips, mut message) = (Times::default(), Times::default(), 0);
     for _ in 0..plan.times {
         let begun = Instant::now();
         client.say(&json!({"type": "keepalive"}))?;
@@ -58,7 +52,7 @@ pub(super) fn run(plan: &Resync) -> Result<Outcome> {
         times.add(begun.elapsed());
     }
     client.kill(&session)?;
-    Ok(Outcome { screen, message, times: times.pairs(), trips: trips.pairs() })
+    Ok(Outcome { screen, message, times, trips })
 }
 
 /// Lets the program write all it has to.

@@ -14,7 +14,6 @@ use super::{
     frames::{self, BINARY, CLOSE, PING, PONG, TEXT},
 };
 
-/// Bytes that are read at once, about.
 const BUFFER: usize = 256 << 10;
 
 /// The longest message that is taken, in bytes.
@@ -23,7 +22,6 @@ const MOST: usize = 16 << 20;
 /// The longest head of an answer, in bytes.
 const HEAD: usize = 16 << 10;
 
-/// A connection.
 pub(super) struct Socket {
     stream: TcpStream,
     buffer: Vec<u8>,
@@ -31,12 +29,9 @@ pub(super) struct Socket {
     unread: Range<usize>,
 }
 
-/// A message of the other end.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Message<'a> {
-    /// A text.
     Text(&'a [u8]),
-    /// Bytes.
     Binary(&'a [u8]),
 }
 
@@ -52,7 +47,6 @@ impl Socket {
         Ok(socket)
     }
 
-    /// Sends a message.
     pub(super) fn send(&mut self, message: &Message<'_>) -> Result<()> {
         let frame = match message {
             Message::Text(text) => frames::masked(TEXT, text),
@@ -61,7 +55,6 @@ impl Socket {
         self.stream.write_all(&frame).context("the other end does not read")
     }
 
-    /// The next message.
     pub(super) fn next(&mut self) -> Result<Message<'_>> {
         let (opcode, payload) = self.frame()?;
         match opcode {

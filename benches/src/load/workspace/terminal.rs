@@ -7,7 +7,6 @@ use serde::{Deserialize, Serialize};
 
 use super::{Daemon, bare, find::Find, tmux, ttyd, viewer};
 
-/// How a terminal is reached.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Way {
@@ -23,7 +22,6 @@ pub(crate) enum Way {
 
 /// One that is open. Dropping it ends what runs in it.
 pub(super) trait Terminal: Send {
-    /// Types this.
     fn enter(&mut self, keys: &[u8]) -> Result<()>;
 
     /// Waits for the next output and gives it to `take`, maybe in several pieces.
@@ -38,7 +36,6 @@ pub(super) trait Terminal: Send {
     }
 }
 
-/// The terminals' size.
 pub(super) const COLUMNS: u16 = 80;
 pub(super) const ROWS: u16 = 24;
 
@@ -56,7 +53,6 @@ pub(super) fn open(way: &Way, arguments: &[&str]) -> Result<Box<dyn Terminal>> {
     })
 }
 
-/// The suite itself.
 pub(super) fn program() -> Result<PathBuf> {
     std::env::current_exe().context("where is this program?")
 }

@@ -16,14 +16,12 @@ use super::{
 /// Nothing but the program on the screen, and no server that nobody looks at.
 const SETTINGS: &str = "set -g status off\nset -g destroy-unattached on\n";
 
-/// A client, and where its server is.
 pub(super) struct Tmux {
     client: Bare,
     dir: TempDir,
 }
 
 impl Tmux {
-    /// Runs a program.
     pub(super) fn open(program: &Path, arguments: &[&str]) -> Result<Self> {
         let dir = tempfile::Builder::new().prefix("benches-tmux-").tempdir()?;
         let (settings, socket) = (dir.path().join("settings"), dir.path().join("socket"));

@@ -23,14 +23,12 @@ const INPUT: u8 = b'0';
 /// How often it is looked whether it listens.
 const AGAIN: Duration = Duration::from_millis(20);
 
-/// Its process, and the connection to it.
 pub(super) struct Ttyd {
     child: Child,
     socket: Socket,
 }
 
 impl Ttyd {
-    /// Runs a program.
     pub(super) fn open(program: &Path, arguments: &[&str]) -> Result<Self> {
         let addr = free_address()?;
         let mut command = Command::new("ttyd");

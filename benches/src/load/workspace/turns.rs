@@ -15,31 +15,23 @@ use super::{
     client::{Client, Heard, session},
     terminal::program,
 };
-use crate::{
-    programs::agent,
-    stats::{Pairs, Times},
-};
+use crate::{programs::agent, stats::Times};
 
-/// What is done.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct Turns {
     /// The daemon; `None`: over the agent's own pipes.
     pub(crate) daemon: Option<Daemon>,
-    /// How many prompts, after the first.
     pub(crate) turns: u32,
 }
 
-/// What it brought.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(crate) struct Outcome {
     /// How long the first turn took, with starting the agent, in seconds.
     pub(crate) cold: f64,
     /// From sending a prompt until the first event.
-    pub(crate) event: Pairs,
-    /// Until the first text.
-    pub(crate) text: Pairs,
-    /// Until the turn's end.
-    pub(crate) end: Pairs,
+    pub(crate) event: Times,
+    pub(crate) text: Times,
+    pub(crate) end: Times,
 }
 
 /// Asks again and again.
@@ -50,11 +42,9 @@ pub(super) fn run(plan: &Turns) -> Result<Outcome> {
     }
 }
 
-/// Something to prompt.
 trait Agent {
     fn prompt(&mut self, text: &str) -> Result<()>;
 
-    /// The next event of the turn.
     fn event(&mut self) -> Result<Event>;
 }
 
@@ -67,14 +57,14 @@ enum Event {
 
 fn ask(agent: &mut dyn Agent, turns: u32) -> Result<Outcome> {
     let cold = turn(agent)?.end.as_secs_f64();
-    let (mut event, mut text, mut end) = (Times::new(), Times::new(), Times::new());
+    let mut outcome = Outcome { cold, ..Outcome::default() };
     for _ in 0..turns {
         let turn = turn(agent)?;
-        event.add(turn.event);
-        text.add(turn.text);
-        end.add(turn.end);
+        outcome.event.add(turn.event);
+        outcome.text.add(turn.text);
+        outcome.end.add(turn.end);
     }
-    Ok(Outcome { cold, event: event.pairs(), text: text.pairs(), end: end.pairs() })
+    Ok(outcome)
 }
 
 /// When each part of a turn came, counted from the prompt.

@@ -10,7 +10,6 @@ use super::{
     terminal::Terminal,
 };
 
-/// A session, and the connection that follows it.
 pub(super) struct Viewer {
     client: Client,
     session: String,

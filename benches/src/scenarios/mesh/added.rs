@@ -7,15 +7,15 @@ use anyhow::Result;
 
 use super::{ECHO, MARGIN, Part, echo};
 use crate::{
+    lab::Lab,
     load::{
         Failures, Plan,
         closed::{self, Closed, LIMIT},
         mesh::frames::{self, Frames},
     },
     payload::{Answer, Api},
-    report::{Bound, Column, Goal, Line, Section},
+    report::{Column, Line, Section},
     stats::Times,
-    suite::Lab,
     targets::{
         Target,
         mesh::{self, OWN, PEER},
@@ -41,7 +41,7 @@ pub(super) async fn measure(lab: &Lab, program: &Path, relay: bool) -> Result<Se
     let addr = at.as_ref().map(|relay| relay.addr);
     let mut pair = mesh::pair(program, lab.backend, addr).await?;
     let (bare, to_echo) = echo(lab, ping(lab)).await?;
-    let (mut own, mut peer, mut back) = (Sum::new(), Sum::new(), Times::new());
+    let (mut own, mut peer, mut back) = (Sum::default(), Sum::default(), Times::default());
     for _ in 0..lab.options.rounds() {
         own.add(lab, &mut pair[0]).await?;
         peer.add(lab, &mut pair[1]).await?;
@@ -62,7 +62,8 @@ pub(super) async fn measure(lab: &Lab, program: &Path, relay: bool) -> Result<Se
 fn section(relay: bool, own: Sum, peer: Sum, back: &Times) -> Section {
     let p50 = back.millis(0.5);
     let base = vec![p50, back.millis(0.99), p50, p50];
-    let added = own.latency.millis(0.5).zip(peer.latency.millis(0.5)).map(|(own, peer)| peer - own);
+    let added =
+        own.0.latency.millis(0.5).zip(peer.0.latency.millis(0.5)).map(|(own, peer)| peer - own);
     let part = if relay { Part::Relay } else { Part::Lan };
     let place = if relay { "at a relay" } else { "on the LAN" };
     Section {
@@ -72,17 +73,12 @@ fn section(relay: bool, own: Sum, peer: Sum, back: &Times) -> Section {
         ),
         columns: vec![P50, P99, FIRST, ADDED],
         lines: vec![
-            Line { target: ECHO, values: base, reconnects: 0, failures: Failures::default() },
+            Line::new(ECHO, base, Failures::default()),
             own.line(OWN, None),
             peer.line(PEER, added),
         ],
         bases: &[ECHO],
-        goals: vec![Goal {
-            line: PEER,
-            column: ADDED.name,
-            ratio_to: Some(ECHO),
-            bound: Bound::AtMost(most(relay)),
-        }],
+        goals: vec![ADDED.at_most(PEER, most(relay)).beside(ECHO)],
     }
 }
 
@@ -97,17 +93,10 @@ fn ping(lab: &Lab) -> Frames {
     Frames { addr, relay: false, pairs: 1, window: 1, size: BODY, warmup: seconds * 0.15, seconds }
 }
 
-struct Sum {
-    latency: Times,
-    first: Times,
-    failures: Failures,
-}
+#[derive(Default)]
+struct Sum(closed::Outcome);
 
 impl Sum {
-    fn new() -> Self {
-        Self { latency: Times::new(), first: Times::new(), failures: Failures::default() }
-    }
-
     async fn add(&mut self, lab: &Lab, target: &mut Target) -> Result<()> {
         let seconds = lab.options.round_seconds();
         let plan = Closed {
@@ -125,15 +114,13 @@ impl Sum {
         };
         let outcome: closed::Outcome = lab.load(&Plan::Closed(plan), limit(lab)).await?;
         target.check()?;
-        self.latency.merge(&outcome.latency);
-        self.first.merge(&outcome.first_byte);
-        self.failures.merge(&outcome.failures);
+        self.0.add(&outcome);
         Ok(())
     }
 
     fn line(self, target: &'static str, added: Option<f64>) -> Line {
-        let (latency, first) = (&self.latency, &self.first);
+        let (latency, first) = (&self.0.latency, &self.0.first_byte);
         let values = vec![latency.millis(0.5), latency.millis(0.99), first.millis(0.5), added];
-        Line { target, values, reconnects: 0, failures: self.failures }
+        Line::new(target, values, self.0.failures)
     }
 }

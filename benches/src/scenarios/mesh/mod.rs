@@ -14,12 +14,10 @@ use std::time::Duration;
 
 use anyhow::Result;
 
-use crate::{child::Process, load::mesh::frames::Frames, report::Report, suite::Lab};
+use crate::{child::Process, lab::Lab, load::mesh::frames::Frames, report::Report};
 
-/// One of them.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Part {
-    /// From a Warren to a Warren.
     Sealed,
     /// From and to a stock peer.
     Stock,
@@ -27,9 +25,7 @@ pub(crate) enum Part {
     Lan,
     /// A peer at a relay.
     Relay,
-    /// Messages.
     Frames,
-    /// Nodes.
     Nodes,
 }
 
@@ -50,7 +46,6 @@ impl Part {
         }
     }
 
-    /// Measures it.
     pub(crate) async fn measure(self, lab: &Lab, report: &mut Report) -> Result<()> {
         let Some(program) = lab.launcher.warren() else { return Ok(()) };
         let section = match self {
@@ -76,7 +71,7 @@ const MARGIN: Duration = Duration::from_secs(60);
 
 /// A bare echo, and messages to it.
 async fn echo(lab: &Lab, plan: Frames) -> Result<(Process, Frames)> {
-    let mut echo = lab.start(&["echo"], "echo")?;
+    let mut echo = lab.process(&["echo"], "echo")?;
     let addr = echo.listening(LISTENS).await?;
     Ok((echo, Frames { addr, relay: false, ..plan }))
 }

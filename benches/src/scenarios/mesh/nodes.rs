@@ -6,12 +6,12 @@ use anyhow::Result;
 
 use super::Part;
 use crate::{
+    lab::{Lab, outcome},
     load::{
         Failures, Plan,
         mesh::nodes::{Nodes, Outcome},
     },
-    report::{Bound, Column, Goal, Line, Section},
-    suite::{Lab, outcome},
+    report::{Column, Line, Section},
     targets::mesh,
 };
 
@@ -22,7 +22,6 @@ const JOIN: Column = Column::new("frames/join", 2);
 const AGAIN: Column = Column::new("frames/cycle", 2);
 const CHURN: Column = Column::new("frames/churn", 2);
 
-/// How long each step may take.
 const LIMIT: Duration = Duration::from_secs(120);
 
 /// Nodes, and what their lines are called.
@@ -30,7 +29,6 @@ const CROWDS: [(u32, &str); 3] = [(250, FEW), (500, "500 nodes"), (1000, MANY)];
 const FEW: &str = "250 nodes";
 const MANY: &str = "1000 nodes";
 
-/// The most memory, in MB.
 const MOST: f64 = 60.0;
 
 /// The most that each is told of others who come and go at once: a relay has a bound of its own, less than
@@ -46,18 +44,8 @@ pub(super) async fn measure(lab: &Lab, program: &Path) -> Result<Section> {
     for (nodes, name) in CROWDS {
         lines.push(line(lab, program, nodes, name).await?);
     }
-    let at_most = |column: Column, most| Goal {
-        line: MANY,
-        column: column.name,
-        ratio_to: None,
-        bound: Bound::AtMost(most),
-    };
-    let linear = |column: Column| Goal {
-        line: MANY,
-        column: column.name,
-        ratio_to: Some(FEW),
-        bound: Bound::AtMost(LINEAR),
-    };
+    let at_most = |column: Column, most| column.at_most(MANY, most);
+    let linear = |column: Column| column.at_most(MANY, LINEAR).beside(FEW);
     Ok(Section {
         name: Part::Nodes.name().into(),
         title: "a relay's memory, and what it sends for each node that registers, that registers again \
@@ -91,5 +79,5 @@ async fn line(lab: &Lab, program: &Path, nodes: u32, name: &'static str) -> Resu
     load.stop().await;
     let values = vec![empty, registered, listed, each(&joined), each(&again), each(&churn)];
     relay.stop().await;
-    Ok(Line { target: name, values, reconnects: 0, failures: Failures::default() })
+    Ok(Line::new(name, values, Failures::default()))
 }

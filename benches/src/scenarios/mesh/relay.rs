@@ -6,14 +6,13 @@ use anyhow::Result;
 
 use super::{ECHO, MARGIN, Part, echo};
 use crate::{
+    lab::Lab,
     load::{
         Failures, Plan,
         mesh::frames::{Frames, Outcome},
     },
     proc,
-    report::{Bound, Column, Goal, Line, Section},
-    stats::Times,
-    suite::Lab,
+    report::{Column, Line, Section},
     targets::mesh,
 };
 
@@ -27,18 +26,14 @@ const RELAY: &str = "relay";
 /// Bytes of each message: about those of a token of a stock node.
 const SIZE: usize = 607;
 
-/// Measures it.
 pub(super) async fn measure(lab: &Lab, program: &Path) -> Result<Section> {
     let relay = mesh::relay(program).await?;
     let (bare, to_echo) = echo(lab, plan(lab, relay.addr)).await?;
     let to_relay = plan(lab, relay.addr);
     let mut sums = [Sum::default(), Sum::default()];
-    for round in 0..lab.options.rounds() {
-        for turn in 0..2 {
-            let at = (turn + round as usize) % 2;
-            let (plan, pid) = [(&to_echo, bare.pid()), (&to_relay, relay.pids()[0])][at];
-            sums[at].add(lab, plan, pid).await?;
-        }
+    for at in lab.turns(2) {
+        let (plan, pid) = [(&to_echo, bare.pid()), (&to_relay, relay.pids()[0])][at];
+        sums[at].add(lab, plan, pid).await?;
     }
     bare.stop().await;
     relay.stop().await;
@@ -51,12 +46,7 @@ pub(super) async fn measure(lab: &Lab, program: &Path) -> Result<Section> {
         columns: vec![RATE, P50, CPU],
         lines,
         bases: &[ECHO],
-        goals: vec![Goal {
-            line: RELAY,
-            column: RATE.name,
-            ratio_to: Some(ECHO),
-            bound: Bound::AtLeast(0.5),
-        }],
+        goals: vec![RATE.at_least(RELAY, 0.5).beside(ECHO)],
     })
 }
 
@@ -68,7 +58,6 @@ fn plan(lab: &Lab, addr: SocketAddr) -> Frames {
 #[derive(Default)]
 struct Sum {
     all: Outcome,
-    times: Option<Times>,
     cpu: Duration,
 }
 
@@ -80,21 +69,16 @@ impl Sum {
         self.cpu += proc::cpu(&[pid])?.saturating_sub(before);
         self.all.arrived += outcome.arrived;
         self.all.seconds += outcome.seconds;
-        self.times.get_or_insert_with(Times::new).merge(&outcome.times);
+        self.all.times.merge(&outcome.times);
         Ok(())
     }
 
     fn line(self, target: &'static str) -> Line {
         let rate = self.all.arrived as f64 / self.all.seconds;
-        let p50 = self.times.and_then(|times| times.millis(0.5));
+        let p50 = self.all.times.millis(0.5);
         // Its warm-up, which costs as well, is not counted: 1.15 of the time.
         let frames = self.all.arrived as f64 * 1.15;
         let cpu = (frames > 0.0).then(|| self.cpu.as_secs_f64() * 1e6 / frames);
-        Line {
-            target,
-            values: vec![Some(rate), p50, cpu],
-            reconnects: 0,
-            failures: Failures::default(),
-        }
+        Line::new(target, vec![Some(rate), p50, cpu], Failures::default())
     }
 }

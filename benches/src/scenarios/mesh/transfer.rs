@@ -13,10 +13,10 @@ use tempfile::TempDir;
 
 use super::{LISTENS, Part};
 use crate::{
+    lab::Lab,
     load::Failures,
     proc,
-    report::{Bound, Column, Goal, Line, Section},
-    suite::Lab,
+    report::{Column, Line, Section, mib},
     targets::mesh::Node,
 };
 
@@ -24,7 +24,6 @@ const RATE: Column = Column::new("MiB/s", 0);
 const FIRST: Column = Column::new("first MiB/s", 0);
 const PEAK: Column = Column::new("peak MiB", 0);
 
-/// What the lines are called.
 const COPY: &str = "copy";
 const PULL: &str = "pull";
 const SERVE: &str = "serve";
@@ -33,15 +32,12 @@ const SERVE: &str = "serve";
 const MODEL: &str = "bench/model";
 const FILE: &str = "model.gguf";
 
-/// A file system in memory.
 const MEMORY: &str = "/dev/shm";
 
-/// How long a copy may take.
 const LIMIT: Duration = Duration::from_secs(300);
 
 const MIB: usize = 1 << 20;
 
-/// From a Warren to a Warren.
 pub(super) async fn sealed(lab: &Lab, program: &Path) -> Result<Section> {
     let place = Place::new(lab)?;
     let gives = Node::start(program, place.path(), Some(&place.offered()), None).await?;
@@ -64,7 +60,7 @@ pub(super) async fn sealed(lab: &Lab, program: &Path) -> Result<Section> {
 pub(super) async fn stock(lab: &Lab, program: &Path) -> Result<Section> {
     let place = Place::new(lab)?;
     let from = place.file().display().to_string();
-    let mut stock = lab.start(&["give", &from, MODEL], "stock")?;
+    let mut stock = lab.process(&["give", &from, MODEL], "stock")?;
     let lan = stock.listening(LISTENS).await?;
     let takes = Node::start(program, place.path(), None, Some(lan)).await?;
     let gives = Node::start(program, place.path(), Some(&place.offered()), None).await?;
@@ -87,7 +83,6 @@ pub(super) async fn stock(lab: &Lab, program: &Path) -> Result<Section> {
     Ok(place.section(Part::Stock, "in the stock form, from and to a stock peer", lines, 0.25))
 }
 
-/// Where the files are.
 struct Place {
     dir: TempDir,
     mib: usize,
@@ -119,7 +114,6 @@ impl Place {
         self.offered().join(MODEL).join(FILE)
     }
 
-    /// Bytes that repeat nowhere.
     fn fill(&self) -> std::io::Result<()> {
         std::fs::create_dir_all(self.offered().join(MODEL))?;
         let mut file = File::create(self.file())?;
@@ -134,13 +128,12 @@ impl Place {
         Ok(())
     }
 
-    /// A plain copy.
     async fn copy(&self, lab: &Lab) -> Result<Duration> {
         let to = self.path().join("copy");
         let (from, at) = (self.file().display().to_string(), to.display().to_string());
-        let mut receives = lab.start(&["receive", &at], "receive")?;
+        let mut receives = lab.process(&["receive", &at], "receive")?;
         let addr = receives.listening(LISTENS).await?.to_string();
-        let mut sends = lab.start(&["send", &from, &addr], "send")?;
+        let mut sends = lab.process(&["send", &from, &addr], "send")?;
         let took = sends.line(LIMIT).await?.parse()?;
         sends.stop().await;
         receives.stop().await;
@@ -148,11 +141,10 @@ impl Place {
         Ok(Duration::from_secs_f64(took))
     }
 
-    /// The model, by a stock peer.
     async fn fetch(&self, lab: &Lab, gives: &Node) -> Result<Duration> {
         let to = self.path().join("fetched");
         let (lan, at) = (gives.lan.to_string(), to.display().to_string());
-        let mut fetches = lab.start(&["fetch", &lan, MODEL, &at], "fetch")?;
+        let mut fetches = lab.process(&["fetch", &lan, MODEL, &at], "fetch")?;
         let took = fetches.line(LIMIT).await?.parse()?;
         fetches.stop().await;
         std::fs::remove_file(to)?;
@@ -161,12 +153,7 @@ impl Place {
 
     fn section(&self, part: Part, what: &str, lines: Vec<Line>, least: f64) -> Section {
         let place = if self.memory { "a file system in memory" } else { "a disk" };
-        let goal = |line| Goal {
-            line,
-            column: RATE.name,
-            ratio_to: Some(COPY),
-            bound: Bound::AtLeast(least),
-        };
+        let goal = |line| RATE.at_least(line, least).beside(COPY);
         let goals = lines.iter().skip(1).map(|line| goal(line.target)).collect();
         Section {
             name: part.name().into(),
@@ -179,7 +166,6 @@ impl Place {
     }
 }
 
-/// How long each round took.
 #[derive(Default)]
 struct Rates(Vec<Duration>);
 
@@ -190,13 +176,13 @@ impl Rates {
 
     /// The first round, which may include hashing the file, is reported separately.
     fn line(&self, target: &'static str, place: &Place, peak: Option<u64>) -> Line {
-        let mib = place.mib as f64;
+        let size = place.mib as f64;
         let rate = |rounds: &[Duration]| {
             let all: f64 = rounds.iter().map(Duration::as_secs_f64).sum();
-            (all > 0.0).then(|| mib * rounds.len() as f64 / all)
+            (all > 0.0).then(|| size * rounds.len() as f64 / all)
         };
         let (first, others) = self.0.split_at(1.min(self.0.len()));
-        let values = vec![rate(others), rate(first), peak.map(super::super::mib)];
-        Line { target, values, reconnects: 0, failures: Failures::default() }
+        let values = vec![rate(others), rate(first), peak.map(mib)];
+        Line::new(target, values, Failures::default())
     }
 }

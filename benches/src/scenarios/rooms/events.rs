@@ -18,16 +18,14 @@ use super::{
 };
 use crate::{
     http1::Link,
-    load::{Failures, Plan, slow::Opened, watch::Told},
+    lab::{self, Lab},
+    load::{Plan, slow::Opened, watch::Told},
     proc,
-    report::{self, Bound, Column, Goal, Line, Report, Section},
+    report::{self, Column, Goal, Line, Report, Section},
     rooms::{self, ENDPOINT, Participant},
-    stats::Times,
-    suite::{self, Lab},
     targets::Target,
 };
 
-/// Participants of each room.
 const PARTICIPANTS: u32 = 10;
 
 /// The longest opening all watchers may take.
@@ -67,12 +65,9 @@ pub(crate) async fn measure(lab: &Lab, report: &mut Report) -> Result<()> {
     }
     let count = if lab.options.quick { 50 } else { 500 };
     warn_of_file_limit(count * EACH);
-    let mut sums: Vec<Sum> = Crowd::ALL.iter().map(|_| Sum::new()).collect();
-    for round in 0..lab.options.rounds() as usize {
-        for turn in 0..sums.len() {
-            let at = (turn + round) % sums.len();
-            sums[at].add(&one_round(Crowd::ALL[at], count, lab).await?);
-        }
+    let mut sums: Vec<Sum> = Crowd::ALL.iter().map(|_| Sum::default()).collect();
+    for at in lab.turns(sums.len()) {
+        sums[at].add(&one_round(Crowd::ALL[at], count, lab).await?);
     }
     report.add(section(count, sums))
 }
@@ -94,12 +89,12 @@ async fn one_round(crowd: Crowd, count: u32, lab: &Lab) -> Result<Round> {
     let before = target.resident("server");
     let plan = crowd.watch(&target, &rooms, lab.options.quick);
     let mut load = lab.start_load(&Plan::Watch(plan))?;
-    let opened: Opened = suite::outcome(&mut load, OPENING).await?;
+    let opened: Opened = lab::outcome(&mut load, OPENING).await?;
     ensure!(opened.open > 0, "no watcher was let in: {:?}", opened.failures);
     let watched = target.resident("server");
     let begun = proc::cpu(&target.pids())?;
     load.go_on().await?;
-    let told: Told = suite::outcome(&mut load, TELLING).await?;
+    let told: Told = lab::outcome(&mut load, TELLING).await?;
     let cpu = proc::cpu(&target.pids())?.saturating_sub(begun);
     let after = target.resident("server");
     load.stop().await;
@@ -125,41 +120,17 @@ async fn furnish(target: &Target, count: u32) -> Result<Vec<String>> {
     Ok(codes)
 }
 
-/// All rounds of one crowd.
+#[derive(Default)]
 struct Sum {
     watchers: u64,
     /// KiB for each watcher: the most of all rounds.
     memory: Option<f64>,
     after: Option<f64>,
-    made: Times,
-    arrived: Times,
-    read: Times,
+    told: Told,
     cpu: Duration,
-    events: u64,
-    unstamped: u64,
-    dropped: u64,
-    resumed: u64,
-    failures: Failures,
 }
 
 impl Sum {
-    fn new() -> Self {
-        Self {
-            watchers: 0,
-            memory: None,
-            after: None,
-            made: Times::new(),
-            arrived: Times::new(),
-            read: Times::new(),
-            cpu: Duration::ZERO,
-            events: 0,
-            unstamped: 0,
-            dropped: 0,
-            resumed: 0,
-            failures: Failures::default(),
-        }
-    }
-
     fn add(&mut self, round: &Round) {
         let (opened, told) = (&round.opened, &round.told);
         self.watchers = opened.open;
@@ -168,39 +139,32 @@ impl Sum {
             self.memory = Some(self.memory.unwrap_or(0.0).max(each(watched)));
             self.after = Some(self.after.unwrap_or(0.0).max(each(after)));
         }
-        self.made.merge(&told.made);
-        self.arrived.merge(&told.arrived);
-        self.read.merge(&told.read);
         self.cpu += round.cpu;
-        self.events += told.events;
-        self.unstamped += told.unstamped;
-        self.dropped += told.dropped;
-        self.resumed += told.resumed;
-        self.failures.merge(&opened.failures);
-        self.failures.merge(&told.failures);
+        self.told.add(told);
+        self.told.failures.merge(&opened.failures);
     }
 
     fn line(self, crowd: Crowd) -> Line {
-        if self.unstamped > 0 {
-            let (name, count) = (crowd.name(), self.unstamped);
+        if self.told.unstamped > 0 {
+            let (name, count) = (crowd.name(), self.told.unstamped);
             report::note(&format!("{name}: {count} events are timed by when they were read"));
         }
-        let each = self.cpu.as_secs_f64() * 1e6 / self.events as f64;
+        let each = self.cpu.as_secs_f64() * 1e6 / self.told.events as f64;
         let silent = |count: u64| (crowd == Crowd::WithSilent).then_some(count as f64);
         let values = vec![
             Some(self.watchers as f64),
             self.memory,
             self.after,
-            self.made.millis(0.5),
-            self.arrived.millis(0.5),
-            self.arrived.millis(0.99),
-            self.arrived.millis(1.0),
-            self.read.millis(0.99),
-            (crowd != Crowd::WithSilent && self.events > 0).then_some(each),
-            silent(self.dropped),
-            silent(self.resumed),
+            self.told.made.millis(0.5),
+            self.told.arrived.millis(0.5),
+            self.told.arrived.millis(0.99),
+            self.told.arrived.millis(1.0),
+            self.told.read.millis(0.99),
+            (crowd != Crowd::WithSilent && self.told.events > 0).then_some(each),
+            silent(self.told.dropped),
+            silent(self.told.resumed),
         ];
-        Line { target: crowd.name(), values, reconnects: 0, failures: self.failures }
+        Line::new(crowd.name(), values, self.told.failures)
     }
 }
 
@@ -221,34 +185,26 @@ fn section(rooms: u32, sums: Vec<Sum>) -> Section {
 }
 
 fn goals() -> Vec<Goal> {
-    let goal = |crowd: Crowd, column: Column, bound, ratio_to| Goal {
-        line: crowd.name(),
-        column: column.name,
-        ratio_to,
-        bound,
-    };
     let quick = [Crowd::Spread, Crowd::Together].map(|crowd| {
-        let small = Bound::AtMost(MOST_MEMORY);
-        [
-            goal(crowd, MEMORY, small, None),
-            goal(crowd, AFTER, small, None),
-            goal(crowd, P99, Bound::AtMost(MOST_TIME), None),
-        ]
+        let memory = [MEMORY, AFTER].map(|column| column.at_most(crowd.name(), MOST_MEMORY));
+        let [watching, after] = memory;
+        [watching, after, P99.at_most(crowd.name(), MOST_TIME)]
     });
-    let (silent, together) = (Crowd::WithSilent, Some(Crowd::Together.name()));
+    let silent = P99.at_most(Crowd::WithSilent.name(), MOST_DELAY);
     let mut goals = quick.concat();
-    goals.push(goal(silent, P99, Bound::AtMost(MOST_DELAY), together));
+    goals.push(silent.beside(Crowd::Together.name()));
     goals
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::stats::Times;
 
     fn told(millis: u64) -> Told {
-        let mut times = Times::new();
+        let mut times = Times::default();
         times.add(Duration::from_millis(millis));
-        Told { arrived: times.pairs(), events: 100, ..Told::default() }
+        Told { arrived: times, events: 100, ..Told::default() }
     }
 
     fn round(millis: u64, memory: [u64; 3]) -> Round {
@@ -258,7 +214,7 @@ mod tests {
 
     #[test]
     fn the_most_memory_of_all_rounds_counts() {
-        let mut sum = Sum::new();
+        let mut sum = Sum::default();
         sum.add(&round(1, [10_240, 20_480, 30_720]));
         sum.add(&round(3, [10_240, 30_720, 20_480]));
         let line = sum.line(Crowd::Spread);
@@ -269,7 +225,7 @@ mod tests {
     #[test]
     fn goals_name_lines_and_columns_that_exist() {
         let sums = Crowd::ALL.map(|_| {
-            let mut sum = Sum::new();
+            let mut sum = Sum::default();
             sum.add(&round(1, [0, 1, 2]));
             sum
         });

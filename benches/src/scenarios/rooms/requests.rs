@@ -5,8 +5,8 @@ use anyhow::Result;
 
 use super::super::requests::{COLUMNS, RATE, Row, lines};
 use crate::{
-    report::{Bound, Goal, Report, Section},
-    suite::Lab,
+    lab::Lab,
+    report::{Report, Section},
     targets::rooms::{PLAIN, ROOM},
 };
 
@@ -23,12 +23,7 @@ pub(crate) async fn measure(lab: &Lab, report: &mut Report) -> Result<()> {
             columns: COLUMNS.to_vec(),
             lines: lines(row, lab, &mut targets).await?,
             bases: &[PLAIN],
-            goals: vec![Goal {
-                line: ROOM,
-                column: RATE.name,
-                ratio_to: Some(PLAIN),
-                bound: Bound::AtLeast(LEAST),
-            }],
+            goals: vec![RATE.at_least(ROOM, LEAST).beside(PLAIN)],
         })?;
     }
     let [plain, room] = targets;

@@ -6,13 +6,13 @@ use anyhow::Result;
 
 use super::{Part, WARREN, launch, line, load};
 use crate::{
+    lab::Lab,
     load::workspace::{
         Daemon, Plan,
         turns::{Outcome, Turns},
     },
-    report::{Bound, Column, Goal, Line, Section},
-    stats::{Pairs, Times},
-    suite::Lab,
+    report::{Column, Line, Section},
+    stats::Times,
 };
 
 const COLD: Column = Column::new("cold ms", 0);
@@ -28,7 +28,6 @@ const PIPES: &str = "pipes";
 /// The latest that a warm agent's first words may come, in milliseconds.
 const MOST: f64 = 50.0;
 
-/// Measures both ways.
 pub(super) async fn measure(lab: &Lab, program: &Path) -> Result<Section> {
     let turns = if lab.options.quick { 20 } else { 200 };
     let (target, daemon) = launch(lab, program).await?;
@@ -37,12 +36,7 @@ pub(super) async fn measure(lab: &Lab, program: &Path) -> Result<Section> {
         lines.push(one(lab, name, daemon, turns).await?);
     }
     target.stop().await;
-    let goal = |column: Column| Goal {
-        line: WARREN,
-        column: column.name,
-        ratio_to: None,
-        bound: Bound::AtMost(MOST),
-    };
+    let goal = |column: Column| column.at_most(WARREN, MOST);
     Ok(Section {
         name: Part::Agent.name().into(),
         title: format!(
@@ -58,11 +52,7 @@ pub(super) async fn measure(lab: &Lab, program: &Path) -> Result<Section> {
 
 async fn one(lab: &Lab, name: &'static str, daemon: Option<Daemon>, turns: u32) -> Result<Line> {
     let outcome: Outcome = load(lab, Plan::Turns(Turns { daemon, turns })).await?;
-    let millis = |pairs: &Pairs, share| {
-        let mut times = Times::new();
-        times.merge(pairs);
-        times.millis(share)
-    };
+    let millis = Times::millis;
     let values = vec![
         Some(outcome.cold * 1e3),
         millis(&outcome.event, 0.5),

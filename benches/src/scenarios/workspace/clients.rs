@@ -9,15 +9,14 @@ use anyhow::Result;
 
 use super::{Part, launch, line, load};
 use crate::{
+    lab::Lab,
     load::workspace::{
         Plan,
         crowd::{Crowd, Outcome},
     },
     programs::flood::{self, Kind},
-    report::{Bound, Column, Goal, Line, Section},
-    scenarios::mib,
+    report::{Column, Line, Section, mib},
     stats::Times,
-    suite::Lab,
 };
 
 const FINISHED: Column = Column::new("finished", 0);
@@ -32,7 +31,6 @@ const PEAK: Column = Column::new("peak MiB", 0);
 const GROWN: Column = Column::new("grown MiB", 0);
 const CPU: Column = Column::new("cpu s", 2);
 
-/// What the lines are called.
 const READING: &str = "all read";
 const STALLED: &str = "some stall";
 
@@ -53,20 +51,16 @@ const LONGER: f64 = 1.2;
 /// as much on its way out for each, and the terminal's own log.
 const BOUND: f64 = 102.0;
 
-/// Measures both.
 pub(super) async fn measure(lab: &Lab, program: &Path) -> Result<Section> {
     let seconds = if lab.options.quick { 2 } else { 6 };
     let megabytes = seconds * PACE as u64;
     let mut sums = [Sum::new(), Sum::new()];
-    for round in 0..lab.options.rounds() as usize {
-        for turn in 0..sums.len() {
-            let at = (turn + round) % sums.len();
-            let (target, daemon) = launch(lab, program).await?;
-            let stalled = [0, SILENT][at];
-            let plan = Crowd { daemon, reading: CLIENTS, stalled, megabytes, pace: PACE };
-            sums[at].add(&load(lab, Plan::Crowd(plan)).await?);
-            target.stop().await;
-        }
+    for at in lab.turns(sums.len()) {
+        let (target, daemon) = launch(lab, program).await?;
+        let stalled = [0, SILENT][at];
+        let plan = Crowd { daemon, reading: CLIENTS, stalled, megabytes, pace: PACE };
+        sums[at].add(&load(lab, Plan::Crowd(plan)).await?);
+        target.stop().await;
     }
     let [reading, stalled] = sums;
     let written = flood::written(Kind::Plain, megabytes);
@@ -92,7 +86,7 @@ impl Sum {
             bytes: (u64::MAX, 0),
             missed: 0,
             seconds: 0.0,
-            gaps: Times::new(),
+            gaps: Times::default(),
             memory: None,
             cpu: None,
         }
@@ -131,8 +125,6 @@ impl Sum {
 }
 
 fn section(lines: Vec<Line>) -> Section {
-    let goal =
-        |line, column: Column, ratio_to, bound| Goal { line, column: column.name, ratio_to, bound };
     Section {
         name: Part::Clients.name().into(),
         title: format!(
@@ -143,11 +135,11 @@ fn section(lines: Vec<Line>) -> Section {
         lines,
         bases: &[READING],
         goals: vec![
-            goal(STALLED, FINISHED, None, Bound::AtLeast(f64::from(CLIENTS))),
-            goal(STALLED, MISSED, None, Bound::AtMost(0.0)),
-            goal(STALLED, RATE, None, Bound::AtLeast(PACE * KEPT)),
-            goal(STALLED, P99, Some(READING), Bound::AtMost(LONGER)),
-            goal(STALLED, GROWN, None, Bound::AtMost(BOUND)),
+            FINISHED.at_least(STALLED, f64::from(CLIENTS)),
+            MISSED.at_most(STALLED, 0.0),
+            RATE.at_least(STALLED, PACE * KEPT),
+            P99.at_most(STALLED, LONGER).beside(READING),
+            GROWN.at_most(STALLED, BOUND),
         ],
     }
 }

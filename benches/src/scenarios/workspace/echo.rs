@@ -8,14 +8,14 @@ use anyhow::Result;
 
 use super::{Part, RAW, WARREN, launch, line, load};
 use crate::{
+    lab::Lab,
     load::workspace::{
         Daemon, Plan,
         keys::{Keys, Outcome},
         terminal::Way,
     },
-    report::{Bound, Column, Goal, Line, Section},
+    report::{Column, Line, Section},
     stats::Times,
-    suite::Lab,
 };
 
 const P50: Column = Column::new("p50 µs", 0);
@@ -31,16 +31,12 @@ const WARREN_FLOOD: &str = "warren, flood";
 /// How much later half of the keys may come back than from the bare master.
 const MOST: f64 = 100.0;
 
-/// Measures it.
 pub(super) async fn measure(lab: &Lab, program: &Path) -> Result<Section> {
     let (target, daemon) = launch(lab, program).await?;
     let mut all = lines(&daemon);
     let keys = if lab.options.quick { 200 } else { 1000 };
-    for round in 0..lab.options.rounds() as usize {
-        for turn in 0..all.len() {
-            let at = (turn + round) % all.len();
-            all[at].add(lab, keys).await?;
-        }
+    for at in lab.turns(all.len()) {
+        all[at].add(lab, keys).await?;
     }
     target.stop().await;
     Ok(section(&all))
@@ -56,7 +52,6 @@ fn lines(daemon: &Daemon) -> [Sum; 4] {
     ]
 }
 
-/// All rounds of one line.
 struct Sum {
     name: &'static str,
     way: Way,
@@ -67,7 +62,7 @@ struct Sum {
 
 impl Sum {
     fn new(name: &'static str, way: Way, flood: bool) -> Self {
-        Self { name, way, flood, times: Times::new(), rates: Vec::new() }
+        Self { name, way, flood, times: Times::default(), rates: Vec::new() }
     }
 
     async fn add(&mut self, lab: &Lab, keys: u32) -> Result<()> {
@@ -111,8 +106,7 @@ fn section(all: &[Sum; 4]) -> Section {
         raw_flood.line(raw_flood),
         warren_flood.line(raw_flood),
     ];
-    let goal =
-        |line| Goal { line, column: ADDED50.name, ratio_to: None, bound: Bound::AtMost(MOST) };
+    let goal = |line| ADDED50.at_most(line, MOST);
     Section {
         name: Part::Echo.name().into(),
         title:

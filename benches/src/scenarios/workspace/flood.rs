@@ -10,6 +10,7 @@ use tokio::process::Command;
 
 use super::{Part, RAW, WARREN, launch, line, load};
 use crate::{
+    lab::Lab,
     load::workspace::{
         Plan,
         engine::Engine,
@@ -17,8 +18,7 @@ use crate::{
         terminal::Way,
     },
     programs::flood::Kind,
-    report::{self, Bound, Column, Goal, Line, Section},
-    suite::Lab,
+    report::{self, Column, Goal, Line, Section},
 };
 
 const RATE: Column = Column::new("MB/s", 1);
@@ -26,7 +26,6 @@ const RECEIVED: Column = Column::new("MB received", 1);
 const CPU: Column = Column::new("cpu s", 2);
 const RESYNCS: Column = Column::new("resyncs", 0);
 
-/// What the other lines are called.
 const TTYD: &str = "ttyd";
 const TMUX: &str = "tmux";
 const ENGINE: &str = "engine";
@@ -51,11 +50,8 @@ pub(super) async fn measure(lab: &Lab, program: &Path, kind: Kind) -> Result<Sec
     all.push(Sum::new(WARREN, Some(Way::Warren(daemon))));
     all.push(Sum::new(ENGINE, None));
     let megabytes = if lab.options.quick { FEW } else { MEGABYTES };
-    for round in 0..lab.options.rounds() as usize {
-        for turn in 0..all.len() {
-            let at = (turn + round) % all.len();
-            all[at].add(lab, kind, megabytes).await?;
-        }
+    for at in lab.turns(all.len()) {
+        all[at].add(lab, kind, megabytes).await?;
     }
     target.stop().await;
     Ok(section(kind, megabytes, &all))
@@ -66,7 +62,6 @@ async fn is_installed(program: &str, version: &str) -> bool {
     asked.is_ok_and(|output| output.status.success())
 }
 
-/// All rounds of one line.
 struct Sum {
     name: &'static str,
     /// `None`: through the engine alone.
@@ -148,24 +143,17 @@ fn section(kind: Kind, megabytes: u64, all: &[Sum]) -> Section {
 }
 
 fn goals(kind: Kind, lines: &[Line]) -> Vec<Goal> {
-    let goal = |column: Column, ratio_to, bound| Goal {
-        line: WARREN,
-        column: column.name,
-        ratio_to,
-        bound,
-    };
-    let mut goals = vec![goal(RATE, Some(TTYD), Bound::AtLeast(1.0))];
+    let mut goals = vec![RATE.at_least(WARREN, 1.0).beside(TTYD)];
     if kind == Kind::Plain {
-        goals.push(goal(RATE, Some(RAW), Bound::AtLeast(LEAST)));
+        goals.push(RATE.at_least(WARREN, LEAST).beside(RAW));
     }
     let cpu = |name| lines.iter().find(|line| line.target == name)?.values.get(2).copied()?;
     if let Some((ttyd, engine)) = cpu(TTYD).zip(cpu(ENGINE)) {
-        goals.push(goal(CPU, None, Bound::AtMost(round(ttyd + engine))));
+        goals.push(CPU.at_most(WARREN, round(ttyd + engine)));
     }
     goals
 }
 
-/// To two digits behind the point.
 fn round(value: f64) -> f64 {
     (value * 100.0).round() / 100.0
 }
@@ -173,6 +161,7 @@ fn round(value: f64) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::report::Bound;
 
     fn sum(name: &'static str, way: Option<Way>, seconds: f64, cpu: f64) -> Sum {
         let mut sum = Sum::new(name, way);

@@ -7,13 +7,12 @@ use anyhow::Result;
 
 use super::{Part, WARREN, launch, line, load};
 use crate::{
+    lab::Lab,
     load::workspace::{
         Plan,
         idle::{Idle, Outcome},
     },
-    report::{Bound, Column, Goal, Section},
-    scenarios::mib,
-    suite::Lab,
+    report::{Column, Section, mib},
 };
 
 const BEFORE: Column = Column::new("empty MiB", 1);
@@ -25,7 +24,6 @@ const IDLE: Column = Column::new("idle cpu %", 1);
 /// What a session may cost at most, in kilobytes.
 const MOST: f64 = 150.0;
 
-/// Measures it.
 pub(super) async fn measure(lab: &Lab, program: &Path) -> Result<Section> {
     let sessions = if lab.options.quick { 100 } else { 1000 };
     let (target, daemon) = launch(lab, program).await?;
@@ -43,12 +41,7 @@ fn section(sessions: u32, outcome: &Outcome) -> Section {
         Some(outcome.opening * 1e3 / f64::from(sessions)),
         Some(outcome.idle_cpu * 100.0),
     ];
-    let goal = |column: Column| Goal {
-        line: WARREN,
-        column: column.name,
-        ratio_to: None,
-        bound: Bound::AtMost(MOST),
-    };
+    let goal = |column: Column| column.at_most(WARREN, MOST);
     Section {
         name: Part::Idle.name().into(),
         title: format!(

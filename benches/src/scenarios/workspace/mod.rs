@@ -21,30 +21,23 @@ use anyhow::Result;
 use serde::de::DeserializeOwned;
 
 use crate::{
+    lab::Lab,
     load::{
         Failures, Plan,
         workspace::{Daemon, Plan as Workspace},
     },
     programs::flood::Kind,
     report::{Line, Report},
-    suite::Lab,
     targets::{Target, workspace},
 };
 
-/// One of them.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Part {
-    /// See [`flood`].
     Flood(Kind),
-    /// See [`echo`].
     Echo,
-    /// See [`clients`].
     Clients,
-    /// See [`idle`].
     Idle,
-    /// See [`resync`].
     Resync,
-    /// See [`agent`].
     Agent,
 }
 
@@ -75,7 +68,6 @@ impl Part {
         }
     }
 
-    /// Measures it.
     pub(crate) async fn measure(self, lab: &Lab, report: &mut Report) -> Result<()> {
         let Some(program) = lab.launcher.warren() else { return Ok(()) };
         let section = match self {
@@ -96,22 +88,19 @@ const RAW: &str = "raw";
 /// What the lines of the daemon are called.
 const WARREN: &str = "warren";
 
-/// How long a load may take.
 const LIMIT: Duration = Duration::from_secs(300);
 
-/// Starts a daemon.
 async fn launch(lab: &Lab, program: &Path) -> Result<(Target, Daemon)> {
     let target = workspace::launch(program, lab.program()).await?;
     let daemon = workspace::daemon(&target)?;
     Ok((target, daemon))
 }
 
-/// Has the load do this.
 async fn load<T: DeserializeOwned>(lab: &Lab, plan: Workspace) -> Result<T> {
     lab.load(&Plan::Workspace(plan), LIMIT).await
 }
 
 /// A line without failures: what fails here ends the scenario.
 fn line(target: &'static str, values: Vec<Option<f64>>) -> Line {
-    Line { target, values, reconnects: 0, failures: Failures::default() }
+    Line::new(target, values, Failures::default())
 }

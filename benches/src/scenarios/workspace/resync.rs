@@ -8,14 +8,14 @@ use anyhow::Result;
 
 use super::{Part, launch, line, load};
 use crate::{
+    lab::Lab,
     load::workspace::{
         Plan,
         resync::{Outcome, Resync},
     },
     programs::flood::Kind,
-    report::{Bound, Column, Goal, Line, Section},
+    report::{Column, Line, Section},
     stats::Times,
-    suite::Lab,
 };
 
 const SCREEN: Column = Column::new("screen bytes", 0);
@@ -43,11 +43,7 @@ pub(super) async fn measure(lab: &Lab, program: &Path) -> Result<Section> {
 }
 
 fn one(kind: Kind, outcome: &Outcome) -> Line {
-    let micros = |pairs, share| {
-        let mut times = Times::new();
-        times.merge(pairs);
-        times.millis(share).map(|millis| millis * 1e3)
-    };
+    let micros = |times: &Times, share| times.millis(share).map(|millis| millis * 1e3);
     let (whole, trip) = (micros(&outcome.times, 0.5), micros(&outcome.trips, 0.5));
     line(
         kind.name(),
@@ -64,12 +60,8 @@ fn one(kind: Kind, outcome: &Outcome) -> Line {
 
 fn section(lines: Vec<Line>) -> Section {
     let goals = Kind::ALL.iter().flat_map(|kind| {
-        [(MESSAGE, MOST_BYTES), (ADDED, MOST_TIME)].map(|(column, most)| Goal {
-            line: kind.name(),
-            column: column.name,
-            ratio_to: None,
-            bound: Bound::AtMost(most),
-        })
+        [(MESSAGE, MOST_BYTES), (ADDED, MOST_TIME)]
+            .map(|(column, most)| column.at_most(kind.name(), most))
     });
     Section {
         name: Part::Resync.name().into(),
@@ -91,9 +83,9 @@ mod tests {
     #[test]
     fn the_way_there_and_back_is_not_counted() {
         let pairs = |micros| {
-            let mut times = Times::new();
+            let mut times = Times::default();
             times.add(Duration::from_micros(micros));
-            times.pairs()
+            times
         };
         let outcome = Outcome { screen: 4000, message: 5000, times: pairs(250), trips: pairs(50) };
         let line = one(Kind::Colour, &outcome);

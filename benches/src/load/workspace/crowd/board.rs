@@ -5,7 +5,7 @@ use std::time::Duration;
 use super::{Outcome, skim::Skim};
 use crate::stats::Times;
 
-/// The sums.
+#[derive(Default)]
 pub(super) struct Board {
     gaps: Times,
     finished: u32,
@@ -14,11 +14,6 @@ pub(super) struct Board {
 }
 
 impl Board {
-    /// Nothing yet.
-    pub(super) fn new() -> Self {
-        Self { gaps: Times::new(), finished: 0, bytes: None, missed: 0 }
-    }
-
     /// A client was sent nothing for this long.
     pub(super) fn gap(&mut self, gap: Duration) {
         self.gaps.add(gap);
@@ -38,6 +33,6 @@ impl Board {
         (outcome.least, outcome.most) = self.bytes.unwrap_or_default();
         outcome.finished = self.finished;
         outcome.missed = self.missed;
-        outcome.gaps = self.gaps.pairs();
+        outcome.gaps = self.gaps.clone();
     }
 }

@@ -31,31 +31,23 @@ use super::{Daemon, LIMIT, client::Client, terminal::program};
 use crate::{
     proc,
     programs::{READY, flood::Kind},
-    stats::Pairs,
+    stats::Times,
 };
 
-/// Bytes that are read at once.
 const BUFFER: usize = 256 << 10;
 
 /// Reads that are closer together than this belong to the same delivery.
 const APART: Duration = Duration::from_millis(1);
 
-/// What is done.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct Crowd {
-    /// The daemon.
     pub(crate) daemon: Daemon,
-    /// Clients that read.
     pub(crate) reading: u32,
-    /// Clients that never read.
     pub(crate) stalled: u32,
-    /// How much the terminal writes.
     pub(crate) megabytes: u64,
-    /// How much in a second.
     pub(crate) pace: f64,
 }
 
-/// What it brought.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(crate) struct Outcome {
     /// Clients that have seen the last word.
@@ -68,21 +60,20 @@ pub(crate) struct Outcome {
     /// Until the last of them had seen all, in seconds.
     pub(crate) seconds: f64,
     /// Between two deliveries to a client that are [`APART`] or more.
-    pub(crate) gaps: Pairs,
+    pub(crate) gaps: Times,
     /// The daemon's memory in bytes: before, and the most meanwhile.
     pub(crate) memory: Option<[u64; 2]>,
     /// The daemon's processor seconds, where they could be read.
     pub(crate) cpu: Option<f64>,
 }
 
-/// Lets it write once, to all.
 pub(super) async fn run(plan: Crowd) -> Result<Outcome> {
     let mut owner = Client::open(&plan.daemon)?;
     let session = begin(&mut owner, &plan)?;
     let pids = plan.daemon.pids();
     let resident = proc::resident(&pids).ok();
     let _stalled = clients(&plan, plan.stalled, &session)?;
-    let board = Arc::new(Mutex::new(Board::new()));
+    let board = Arc::<Mutex<Board>>::default();
     let buffer = Arc::new(Mutex::new(vec![0; BUFFER]));
     let mut reading = JoinSet::new();
     for client in clients(&plan, plan.reading, &session)? {

@@ -41,7 +41,6 @@ impl Default for Skim {
 }
 
 impl Skim {
-    /// Takes the next piece.
     pub(super) fn feed(&mut self, mut piece: &[u8]) -> Result<()> {
         while !piece.is_empty() {
             if self.left == 0 {
