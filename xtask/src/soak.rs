@@ -60,7 +60,7 @@ enum Soak {
 /// Runs one of them.
 pub(crate) fn run(workspace: &Workspace, arguments: &Arguments) -> Result<()> {
     match arguments.name {
-        Soak::Dispatch => command::run(dispatch(workspace, arguments.minutes)),
+        Soak::Dispatch => dispatch(workspace, arguments.minutes),
         Soak::Fuzz => fuzz(workspace, arguments.minutes.unwrap_or(FUZZ_MINUTES)),
         Soak::Ledger => ledger(workspace),
         Soak::Mesh => mesh(workspace, arguments),
@@ -70,15 +70,14 @@ pub(crate) fn run(workspace: &Workspace, arguments: &Arguments) -> Result<()> {
     }
 }
 
-fn dispatch(workspace: &Workspace, minutes: Option<u32>) -> Command {
-    let mut soak =
-        workspace.cargo(&["run", "--release", "--package", "dispatch", "--example", "soak", "--"]);
+fn dispatch(workspace: &Workspace, minutes: Option<u32>) -> Result<()> {
+    let mut soak = program(workspace, "soak")?;
     match minutes {
         Some(minutes) => soak.args(["--minutes", &minutes.to_string()]),
         // The time is only so that it ends on any machine.
         None => soak.args(["--seeds", "10000", "--minutes", "60"]),
     };
-    soak
+    command::run(soak)
 }
 
 fn stress(workspace: &Workspace, minutes: Option<u32>) -> Result<()> {
@@ -122,17 +121,24 @@ fn sessions(workspace: &Workspace, minutes: u32) -> Result<()> {
     command::run(soak)
 }
 
-/// The program that drives `warren` in a soak, built with it.
+/// The program that drives `warren` in a soak.
 fn driver(workspace: &Workspace, name: &str) -> Result<Command> {
-    // All programs at once: a build of one package alone gives shared libraries other features, and compiles them again.
-    let packages = ["--package", "warren", "--package", "testkit", "--package", "workspace"];
-    let mut build = workspace.cargo(&["build", "--release", "--bin", "warren", "--examples"]);
-    build.args(packages);
-    command::run(build)?;
-    let mut driver = Command::new(examples(workspace)?.join(name));
-    driver.current_dir(workspace.root()).args(["--seed", "1", "--binary"]);
-    driver.arg(workspace.binary("release")?);
+    let mut driver = program(workspace, name)?;
+    driver.args(["--seed", "1", "--binary"]).arg(workspace.binary("release")?);
     Ok(driver)
+}
+
+/// A soak program, built together with `warren` and all the others: built alone, a package would
+/// give the libraries that they share other features, and cargo would compile these again.
+fn program(workspace: &Workspace, name: &str) -> Result<Command> {
+    let mut build = workspace.cargo(&["build", "--release", "--bin", "warren", "--examples"]);
+    for package in ["warren", "testkit", "workspace", "dispatch"] {
+        build.args(["--package", package]);
+    }
+    command::run(build)?;
+    let mut program = Command::new(examples(workspace)?.join(name));
+    program.current_dir(workspace.root());
+    Ok(program)
 }
 
 /// Where the examples of all packages are once they are built.
