@@ -72,12 +72,17 @@ pub(crate) fn run(workspace: &Workspace, arguments: &Arguments) -> Result<()> {
 
 fn dispatch(workspace: &Workspace, minutes: Option<u32>) -> Result<()> {
     let mut soak = program(workspace, "soak")?;
-    match minutes {
-        Some(minutes) => soak.args(["--minutes", &minutes.to_string()]),
-        // The time is only so that it ends on any machine.
-        None => soak.args(["--seeds", "10000", "--minutes", "60"]),
-    };
+    soak.args(histories(minutes));
     command::run(soak)
+}
+
+/// How many histories the dispatcher's soak generates.
+fn histories(minutes: Option<u32>) -> Vec<String> {
+    match minutes {
+        Some(minutes) => vec!["--minutes".to_owned(), minutes.to_string()],
+        // The time is only so that it ends on any machine.
+        None => ["--seeds", "10000", "--minutes", "60"].map(str::to_owned).into(),
+    }
 }
 
 fn stress(workspace: &Workspace, minutes: Option<u32>) -> Result<()> {
@@ -204,12 +209,8 @@ mod tests {
 
     #[test]
     fn a_soak_without_minutes_does_a_fixed_amount_of_work() {
-        let words = |minutes| {
-            let command = dispatch(&Workspace::here(), minutes);
-            command.get_args().map(|word| word.to_string_lossy().into_owned()).collect::<Vec<_>>()
-        };
-        assert!(words(None).ends_with(&["--seeds", "10000", "--minutes", "60"].map(str::to_owned)));
-        assert!(words(Some(2)).ends_with(&["--", "--minutes", "2"].map(str::to_owned)));
+        assert_eq!(histories(None), ["--seeds", "10000", "--minutes", "60"]);
+        assert_eq!(histories(Some(2)), ["--minutes", "2"]);
     }
 
     #[test]

@@ -113,13 +113,13 @@ pub struct PeerFacts {
 pub struct Peer {
     /// Its id.
     pub id: PeerId,
-    state: Mutex<State>,
+    state: Mutex<PeerState>,
     /// Told when a link comes or goes.
     pub(crate) changed: Notify,
 }
 
 #[derive(Default)]
-struct State {
+struct PeerState {
     facts: PeerFacts,
     lan: Option<Arc<Link>>,
     relayed: Option<Arc<Link>>,
@@ -218,7 +218,7 @@ impl Peer {
         self.lock().relays.clone()
     }
 
-    fn lock(&self) -> MutexGuard<'_, State> {
+    fn lock(&self) -> MutexGuard<'_, PeerState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

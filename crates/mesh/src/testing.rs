@@ -36,12 +36,12 @@ pub(crate) struct Server {
 }
 
 /// What a provider is told.
-pub(crate) enum Told {
+pub(crate) enum ProviderCall {
     Assigned(Box<Assignment>),
     Canceled(JobId),
 }
 
-struct Own(mpsc::Sender<Told>);
+struct Own(mpsc::Sender<ProviderCall>);
 
 impl Provider for Own {
     fn name(&self) -> &'static str {
@@ -49,11 +49,11 @@ impl Provider for Own {
     }
 
     fn assign(&self, assignment: Assignment) {
-        self.0.try_send(Told::Assigned(Box::new(assignment))).ok();
+        self.0.try_send(ProviderCall::Assigned(Box::new(assignment))).ok();
     }
 
     fn cancel(&self, job: JobId, _: CancelReason) {
-        self.0.try_send(Told::Canceled(job)).ok();
+        self.0.try_send(ProviderCall::Canceled(job)).ok();
     }
 
     fn drain(&self, _: &str, _: Duration) {}
@@ -67,20 +67,20 @@ impl Provider for Own {
 pub(crate) struct Lent {
     /// Kept: it leaves when this is dropped.
     _membership: Membership,
-    pub(crate) told: mpsc::Receiver<Told>,
+    pub(crate) told: mpsc::Receiver<ProviderCall>,
 }
 
 impl Lent {
     pub(crate) async fn assigned(&mut self) -> Assignment {
         match testkit::within("an assignment", self.told.recv()).await {
-            Some(Told::Assigned(assignment)) => *assignment,
+            Some(ProviderCall::Assigned(assignment)) => *assignment,
             _ => panic!("expected an assignment"),
         }
     }
 
     pub(crate) async fn canceled(&mut self) -> JobId {
         match testkit::within("a cancellation", self.told.recv()).await {
-            Some(Told::Canceled(job)) => job,
+            Some(ProviderCall::Canceled(job)) => job,
             _ => panic!("expected a cancellation"),
         }
     }

@@ -21,7 +21,9 @@ use crate::{
     remember::Remember,
     settings::Settings,
     socket,
-    switchboard::{Challenge, Connection, Heard, Now, Output, Standing, Switchboard, close},
+    switchboard::{
+        Challenge, Connection, Now, Output, ReceivedMessage, Standing, Switchboard, close,
+    },
 };
 
 /// The longest message, in bytes, of who has not registered.
@@ -147,7 +149,7 @@ impl Shared {
     pub(crate) fn heard(
         &self,
         connection: Connection,
-        heard: Heard<'_>,
+        heard: ReceivedMessage<'_>,
     ) -> (Standing, Option<Delivery>) {
         let mut board = self.lock();
         let standing = board.switchboard.heard(now(), connection, heard);

@@ -18,7 +18,7 @@ use wire::{Frame, Link, LinkError, Outbox, Utf8Bytes};
 use crate::{
     port::{Delivery, Goodbye},
     relay::Shared,
-    switchboard::{Challenge, Connection, Heard, Standing},
+    switchboard::{Challenge, Connection, ReceivedMessage, Standing},
 };
 
 /// How often a node is asked for a sign of life.
@@ -73,7 +73,7 @@ pub(crate) async fn run(
         Err((code, reason)) => return link.close(code, reason).await,
     };
     // Whatever becomes of this task, its node is not here any more.
-    let _gone = Gone { shared, connection };
+    let _gone = DisconnectOnDrop { shared, connection };
     let mut ticks = interval(PING);
     ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
     let deaf_until = Instant::now();
@@ -83,12 +83,12 @@ pub(crate) async fn run(
     socket.end(end).await;
 }
 
-struct Gone<'a> {
+struct DisconnectOnDrop<'a> {
     shared: &'a Shared,
     connection: Connection,
 }
 
-impl Drop for Gone<'_> {
+impl Drop for DisconnectOnDrop<'_> {
     fn drop(&mut self) {
         self.shared.gone(self.connection);
     }
@@ -166,7 +166,7 @@ impl Socket<'_> {
         message: Result<ToRelay<'_>, Fault>,
     ) -> (Standing, Option<Delivery>) {
         let has_room = self.outbox.has_room();
-        self.shared.heard(self.connection, Heard { text, message, has_room })
+        self.shared.heard(self.connection, ReceivedMessage { text, message, has_room })
     }
 
     async fn stand(&mut self, standing: Standing) -> Result<(), End> {

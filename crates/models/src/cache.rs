@@ -169,12 +169,12 @@ mod tests {
         panic!("it was hashed again")
     }
 
-    struct Place {
+    struct CacheDir {
         dir: tempfile::TempDir,
         cache: TreeCache,
     }
 
-    impl Place {
+    impl CacheDir {
         fn new() -> Self {
             let dir = tempfile::tempdir().unwrap();
             let cache = TreeCache::open(dir.path()).unwrap();
@@ -200,7 +200,7 @@ mod tests {
 
     #[test]
     fn a_file_is_hashed_once_as_long_as_it_is_not_changed() {
-        let place = Place::new();
+        let place = CacheDir::new();
         let file = place.file("a", &content(1));
         assert!(place.cache.known(&file).is_none());
         let (tree, _) = place.cache.tree(&file, go_on).unwrap();
@@ -217,7 +217,7 @@ mod tests {
 
     #[test]
     fn entries_that_are_damaged_are_not_believed() {
-        let place = Place::new();
+        let place = CacheDir::new();
         let file = place.file("a", &content(1));
         let (tree, _) = place.cache.tree(&file, go_on).unwrap();
         let entry = place.entries().pop().unwrap();
@@ -236,7 +236,7 @@ mod tests {
 
     #[test]
     fn short_files_are_known_without_an_entry() {
-        let place = Place::new();
+        let place = CacheDir::new();
         for size in [0, 1, PIECE as usize] {
             let file = place.file("a", &vec![3; size]);
             let (tree, _) = place.cache.known(&file).unwrap();
@@ -247,7 +247,7 @@ mod tests {
 
     #[test]
     fn the_cache_is_bounded() {
-        let mut place = Place::new();
+        let mut place = CacheDir::new();
         place.cache.most = 10;
         for i in 0..25 {
             let file = place.file(&format!("f{i}"), &content(i));
@@ -261,7 +261,7 @@ mod tests {
 
     #[test]
     fn hashing_can_be_broken_off() {
-        let place = Place::new();
+        let place = CacheDir::new();
         let file = place.file("a", &content(1));
         let broken = place.cache.tree(&file, |_| ControlFlow::Break(()));
         assert_eq!(broken.unwrap_err().kind(), io::ErrorKind::Interrupted);

@@ -78,7 +78,7 @@ impl Hashed {
 }
 
 /// Called once with the result, on the hasher's thread, which must not be held up.
-pub type Told = Box<dyn FnOnce(Result<Arc<Hashed>, HashError>) + Send>;
+pub type OnHashed = Box<dyn FnOnce(Result<Arc<Hashed>, HashError>) + Send>;
 
 /// A thread that hashes models.
 pub struct Hasher {
@@ -97,7 +97,7 @@ struct Shared {
 
 #[derive(Default)]
 struct Queue {
-    waiting: VecDeque<(Offered, Told)>,
+    waiting: VecDeque<(Offered, OnHashed)>,
     stopped: bool,
 }
 
@@ -123,7 +123,7 @@ impl Hasher {
 
     /// Hashes a model and tells of it. One that waits already is hashed once, and all are told in turn: the
     /// second time it comes from the cache.
-    pub fn hash(&self, offered: Offered, told: Told) {
+    pub fn hash(&self, offered: Offered, told: OnHashed) {
         let mut queue = self.shared.lock();
         if queue.waiting.len() >= MAX_WAITING {
             drop(queue);
@@ -164,7 +164,7 @@ impl Shared {
     }
 
     /// The next model, or `None` when there will be none.
-    fn next(&self) -> Option<(Offered, Told)> {
+    fn next(&self) -> Option<(Offered, OnHashed)> {
         let mut queue = self.lock();
         loop {
             if queue.stopped {

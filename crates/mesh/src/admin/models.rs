@@ -19,7 +19,7 @@ impl Mesh {
     /// most.
     pub async fn models(&self) -> MeshModels {
         let node = &self.0;
-        let mut found = Found::default();
+        let mut found = ModelsByName::default();
         for peer in node.peers.all() {
             for model in peer.facts().models {
                 found.model(&model).served_by.push(peer.id.to_string());
@@ -38,7 +38,7 @@ impl Mesh {
         MeshModels { models: found.0.into_values().collect() }
     }
 
-    fn serve_here(&self, found: &mut Found) {
+    fn serve_here(&self, found: &mut ModelsByName) {
         for worker in self.0.scheduler.status().workers {
             if worker.distance != Distance::Here || worker.scope != Scope::server() {
                 continue;
@@ -52,9 +52,9 @@ impl Mesh {
 
 /// Models by name.
 #[derive(Default)]
-struct Found(BTreeMap<String, MeshModel>);
+struct ModelsByName(BTreeMap<String, MeshModel>);
 
-impl Found {
+impl ModelsByName {
     fn model(&mut self, id: &str) -> &mut MeshModel {
         let new = || MeshModel { id: id.to_owned(), ..MeshModel::default() };
         self.0.entry(id.to_owned()).or_insert_with(new)
@@ -96,7 +96,7 @@ mod tests {
 
     #[test]
     fn a_model_is_told_once_with_all_who_have_it() {
-        let mut found = Found::default();
+        let mut found = ModelsByName::default();
         let peer = |byte: u8| PeerId::Node(base::NodeId::new([byte; 32]));
         let listed =
             |id: &str, bytes| ListedModel { model_id: id.to_owned(), total_size_bytes: bytes };

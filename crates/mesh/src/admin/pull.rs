@@ -46,12 +46,12 @@ impl From<PullError> for NoPull {
 #[derive(Debug)]
 pub struct Pulling {
     pull: Pull,
-    told: Told,
+    told: LastReport,
 }
 
 /// What was told last.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Told {
+enum LastReport {
     Nothing,
     Step,
     End,
@@ -61,11 +61,11 @@ impl Pulling {
     /// How it is now, and then whenever there is news; `None` after the last. Cancel safe.
     pub async fn next(&mut self) -> Option<MeshTransfer> {
         let step = match self.told {
-            Told::Nothing => self.pull.now(),
-            Told::Step => self.pull.next().await?,
-            Told::End => return None,
+            LastReport::Nothing => self.pull.now(),
+            LastReport::Step => self.pull.next().await?,
+            LastReport::End => return None,
         };
-        self.told = if has_ended(&step) { Told::End } else { Told::Step };
+        self.told = if has_ended(&step) { LastReport::End } else { LastReport::Step };
         Some(step)
     }
 }
@@ -82,7 +82,7 @@ impl Mesh {
     pub fn pull(&self, asked: &MeshPull) -> Result<Pulling, NoPull> {
         let from = asked.from.as_deref().map(|meant| self.meant(meant)).transpose()?;
         let pull = self.0.transfers.pull(&self.0, asked.model.trim(), from)?;
-        Ok(Pulling { pull, told: Told::Nothing })
+        Ok(Pulling { pull, told: LastReport::Nothing })
     }
 
     /// Stops the transfer of this id and returns its state; `None` when no such transfer runs.

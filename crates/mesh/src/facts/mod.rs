@@ -28,7 +28,7 @@ use serde_json::Map;
 use tokio_util::sync::CancellationToken;
 
 pub(crate) use device::device_id;
-pub(crate) use served::Served;
+pub(crate) use served::ServedModels;
 
 use crate::{
     settings::Settings,
@@ -54,17 +54,17 @@ pub(crate) struct Facts {
     /// Requests of peers that are being answered here.
     lent: Arc<AtomicU32>,
     started: AppleTime,
-    machine: OnceLock<Made>,
-    state: Mutex<State>,
+    machine: OnceLock<MachineFacts>,
+    state: Mutex<FactsState>,
 }
 
 /// What it is made of.
-struct Made {
+struct MachineFacts {
     hardware: Hardware,
     max_model_size_gb: f64,
 }
 
-struct State {
+struct FactsState {
     condition: Condition,
     /// Where its LAN listener is bound.
     listens: Option<SocketAddr>,
@@ -98,13 +98,13 @@ impl Facts {
             lent,
             started: now(),
             machine: OnceLock::new(),
-            state: Mutex::new(State { condition, listens: None, addresses: Vec::new() }),
+            state: Mutex::new(FactsState { condition, listens: None, addresses: Vec::new() }),
         }
     }
 
     /// Finds out what this machine is made of, which may take seconds, and how it is doing.
     pub(crate) async fn detect(&self) {
-        let made = tokio::task::spawn_blocking(|| Made::of(&Machine::detect())).await;
+        let made = tokio::task::spawn_blocking(|| MachineFacts::of(&Machine::detect())).await;
         if let Ok(made) = made {
             // A second time finds the same.
             let _ = self.machine.set(made);
@@ -222,12 +222,12 @@ impl Facts {
         self.machine.get().map(|made| made.hardware.clone()).unwrap_or_default()
     }
 
-    fn served(&self) -> Served {
-        Served::of(&self.scheduler.status(), &self.share)
+    fn served(&self) -> ServedModels {
+        ServedModels::of(&self.scheduler.status(), &self.share)
     }
 
     /// 0 when a rule lets nothing in now.
-    fn throttle(&self, served: &Served) -> u8 {
+    fn throttle(&self, served: &ServedModels) -> u8 {
         let throttle = self.throttle_of_machine();
         let doing = Doing { own_load: self.own_load(served), throttle };
         if self.share.pauses(Moment::now(), doing).is_some() { 0 } else { throttle }
@@ -239,7 +239,7 @@ impl Facts {
         self.lock().condition.throttle(rules)
     }
 
-    fn own_load(&self, served: &Served) -> f64 {
+    fn own_load(&self, served: &ServedModels) -> f64 {
         served.own_load(self.lent.load(Ordering::Relaxed))
     }
 
@@ -259,12 +259,12 @@ impl Facts {
         };
     }
 
-    fn lock(&self) -> MutexGuard<'_, State> {
+    fn lock(&self) -> MutexGuard<'_, FactsState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl Made {
+impl MachineFacts {
     fn of(machine: &Machine) -> Self {
         let max_model_size_gb = machine.max_model_size_gb();
         Self { hardware: device::hardware(machine), max_model_size_gb }

@@ -10,7 +10,7 @@ const MAX_MODELS: usize = 1_024;
 
 /// What this machine's own providers serve to peers now, and what they have to do.
 #[derive(Debug, Clone, PartialEq, Default)]
-pub(crate) struct Served {
+pub(crate) struct ServedModels {
     /// The models that peers may ask for, in order.
     pub(crate) models: Vec<String>,
     /// How many requests of a peer are taken at once; at least 1.
@@ -25,7 +25,7 @@ pub(crate) struct Served {
     pub(crate) speed: Option<f64>,
 }
 
-impl Served {
+impl ServedModels {
     /// Of peers nothing is counted: what they serve is theirs to tell.
     pub(crate) fn of(status: &Status, share: &Share) -> Self {
         let own: Vec<_> = status.workers.iter().filter(|worker| is_own(worker)).collect();

@@ -4,7 +4,7 @@ use std::sync::{Arc, atomic::Ordering};
 
 use base::NodeId;
 use discovery::Reach;
-use protocol::mesh::cluster::Thermal as Told;
+use protocol::mesh::cluster::Thermal as WireThermal;
 
 use super::*;
 use crate::{share::Hours, testing::Server};
@@ -85,7 +85,7 @@ async fn heartbeats_tell_heat_and_what_goes_on() {
     facts.lock().condition = condition(Thermal::Serious, true);
     let beat = facts.heartbeat();
     assert_eq!((beat.is_generating, beat.queue_depth, beat.throttle_level), (true, 1, 25));
-    assert_eq!((beat.thermal_level, beat.ewma_tokens_per_second), (Told::Serious, None));
+    assert_eq!((beat.thermal_level, beat.ewma_tokens_per_second), (WireThermal::Serious, None));
 }
 
 #[tokio::test]

@@ -120,7 +120,7 @@ impl Inbound {
             Ok(stop) => stop,
             Err(refused) => return refused.tell(link, id),
         };
-        let place = Place { running: Arc::clone(&self.running), link: link.number, id };
+        let place = RunningRequest { running: Arc::clone(&self.running), link: link.number, id };
         let (shared, link) = (Arc::clone(&self.shared), Arc::clone(link));
         tasks.spawn(async move {
             let place = place;
@@ -187,13 +187,13 @@ impl Running {
 }
 
 /// A request that is noted down; taken off when this is dropped.
-struct Place {
+struct RunningRequest {
     running: Arc<Running>,
     link: u64,
     id: WireId,
 }
 
-impl Drop for Place {
+impl Drop for RunningRequest {
     fn drop(&mut self) {
         let mut running = self.running.lock();
         if let Some(of_link) = running.get_mut(&self.link) {
@@ -260,8 +260,8 @@ impl Shared {
     }
 
     /// Reserves `bytes` bytes for a request, while there is room.
-    fn hold(self: &Arc<Self>, bytes: usize) -> Result<Held, Refused> {
-        let held = Held { shared: Arc::clone(self), bytes };
+    fn hold(self: &Arc<Self>, bytes: usize) -> Result<HeldBytes, Refused> {
+        let held = HeldBytes { shared: Arc::clone(self), bytes };
         let before = self.held.fetch_add(bytes, Ordering::Relaxed);
         if before.saturating_add(bytes) > MAX_HELD {
             let words = "this machine holds as many requests of peers as it can";
@@ -276,12 +276,12 @@ impl Shared {
 }
 
 /// Bytes that are held.
-struct Held {
+struct HeldBytes {
     shared: Arc<Shared>,
     bytes: usize,
 }
 
-impl Drop for Held {
+impl Drop for HeldBytes {
     fn drop(&mut self) {
         self.shared.held.fetch_sub(self.bytes, Ordering::Relaxed);
     }

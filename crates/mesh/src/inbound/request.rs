@@ -14,7 +14,7 @@ use rand::RngExt;
 use scheduler::{Affinity, Job, JobRequest, Route, Scheduler};
 
 use super::{meter::Cost, model, refusal::Refused};
-use crate::{facts::Served, peer::PeerId, share::Share};
+use crate::{facts::ServedModels, peer::PeerId, share::Share};
 
 /// Tells a backend that is a Warren itself not to send the request on.
 const ROUTE: HeaderName = HeaderName::from_static("x-warren-route");
@@ -112,7 +112,7 @@ fn find(asked: &str, scheduler: &Scheduler, share: &Share) -> Result<ModelName, 
     if here.contains(CHAT) && share.offers(asked) && !exact.is_wildcard() {
         return Ok(exact);
     }
-    let models = Served::of(&scheduler.status(), share).models;
+    let models = ServedModels::of(&scheduler.status(), share).models;
     model::meant(asked, &models).map(ModelName::from).ok_or_else(|| not_loaded(asked, &models))
 }
 

@@ -10,7 +10,7 @@ use tokio::{
 };
 
 use super::{
-    keep::{Place, Target, keep},
+    keep::{PeerAddress, Target, keep},
     sightings::{Change, Found, Key, Sightings},
 };
 use crate::node::Node;
@@ -105,13 +105,13 @@ pub(super) async fn look(node: Arc<Node>) {
 struct Finder {
     node: Arc<Node>,
     sightings: Sightings,
-    kept: HashMap<Key, Kept>,
+    kept: HashMap<Key, KeptPeer>,
     /// Dropping it ends all of them.
     keeping: JoinSet<()>,
 }
 
 /// A peer that is kept linked to.
-struct Kept {
+struct KeptPeer {
     addresses: watch::Sender<Vec<SocketAddr>>,
     task: tokio::task::AbortHandle,
 }
@@ -156,9 +156,9 @@ impl Finder {
         let Found { name, addresses, node: expects, peer, wait } = found;
         tracing::info!(name, ?peer, "mDNS has found a peer");
         let (addresses, place) = watch::channel(addresses);
-        let target = Target { name, place: Place::Found(place), expects, peer, wait };
+        let target = Target { name, place: PeerAddress::Found(place), expects, peer, wait };
         let task = self.keeping.spawn(keep(Arc::clone(&self.node), target));
-        self.kept.insert(key, Kept { addresses, task });
+        self.kept.insert(key, KeptPeer { addresses, task });
     }
 }
 

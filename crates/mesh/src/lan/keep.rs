@@ -30,7 +30,7 @@ const LOOK: Duration = Duration::from_secs(5);
 
 /// Where a peer is.
 #[derive(Debug, Clone)]
-pub(super) enum Place {
+pub(super) enum PeerAddress {
     /// HOST:PORT, resolved again at each try.
     Named(String),
     /// As mDNS has it, which may change.
@@ -42,7 +42,7 @@ pub(super) enum Place {
 pub(super) struct Target {
     /// For people.
     pub(super) name: String,
-    pub(super) place: Place,
+    pub(super) place: PeerAddress,
     /// A Warren that is expected there.
     pub(super) expects: Option<NodeId>,
     /// Its id, if known before the greeting.
@@ -71,7 +71,7 @@ pub(super) async fn keep(node: Arc<Node>, mut target: Target) {
                 // Once, not at each try.
                 let words = failure.to_string();
                 if words != said {
-                    let named = matches!(target.place, Place::Named(_));
+                    let named = matches!(target.place, PeerAddress::Named(_));
                     report(&node, &target.name, named, &failure);
                     said = words;
                 }
@@ -113,8 +113,8 @@ impl Target {
 
     async fn addresses(&self) -> Result<Vec<SocketAddr>, Failure> {
         let name = match &self.place {
-            Place::Found(addresses) => return Ok(addresses.borrow().clone()),
-            Place::Named(name) => name,
+            PeerAddress::Found(addresses) => return Ok(addresses.borrow().clone()),
+            PeerAddress::Named(name) => name,
         };
         let resolving = timeout(RESOLVED, lookup_host(name.as_str())).await;
         let found = resolving.map_err(|_| Failure::Name(name.clone(), "no answer".to_owned()))?;

@@ -9,7 +9,7 @@
 //! - `frames`: frames over a connection
 //! - `health`: whether a link lives
 //! - [`tie`]: which of two links between the same two nodes stays
-//! - `seen`: who has been linked to sealed
+//! - `sealed_peers`: peers that had a sealed link
 //! - `limits`: how much of this machine links may take
 
 use std::{
@@ -24,9 +24,9 @@ use tokio::{net::TcpListener, task::JoinSet, time::timeout};
 
 use self::{
     handshake::Call,
-    keep::{Place, Target},
+    keep::{PeerAddress, Target},
     limits::Limits,
-    seen::Seen,
+    sealed_peers::SealedPeers,
 };
 use crate::{link::Link, node::Node, peer::PeerId};
 
@@ -38,7 +38,7 @@ mod keep;
 mod limits;
 mod open;
 mod pump;
-mod seen;
+mod sealed_peers;
 mod sightings;
 pub(crate) mod tie;
 
@@ -53,7 +53,7 @@ pub(crate) struct Lan {
     dials: AtomicU64,
     /// The passcode as stock peers hash it.
     hash: Option<String>,
-    seen: Seen,
+    seen: SealedPeers,
     limits: Arc<Limits>,
 }
 
@@ -63,7 +63,7 @@ impl Lan {
             instance: rand::rng().random(),
             dials: AtomicU64::new(1),
             hash: passcode.and_then(|passcode| seal::stock_hash(passcode.expose())),
-            seen: Seen::default(),
+            seen: SealedPeers::default(),
             limits: Arc::default(),
         }
     }
@@ -94,7 +94,7 @@ pub(crate) async fn run(node: Arc<Node>, listener: Option<TcpListener>) {
 }
 
 fn named(peer: &str) -> Target {
-    let place = Place::Named(peer.to_owned());
+    let place = PeerAddress::Named(peer.to_owned());
     Target { name: peer.to_owned(), place, expects: None, peer: None, wait: Duration::ZERO }
 }
 

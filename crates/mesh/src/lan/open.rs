@@ -177,7 +177,7 @@ fn up(
         order,
     });
     node.opened(&link, Some(&hello));
-    let home = Here { node: Arc::clone(node), link: Arc::clone(&link) };
+    let home = OpenLink { node: Arc::clone(node), link: Arc::clone(&link) };
     node.tasks.spawn(async move {
         let why = home.carry(pump::run(&home, &home.link, outgoing, frames, seals)).await;
         home.node.closed(&home.link, &why);
@@ -187,12 +187,12 @@ fn up(
 }
 
 /// A link at this node.
-struct Here {
+struct OpenLink {
     node: Arc<Node>,
     link: Arc<Link>,
 }
 
-impl Here {
+impl OpenLink {
     /// Lets a link run until it ends or the node stops. Why it ended.
     async fn carry(&self, running: impl Future<Output = String>) -> String {
         let mut running = std::pin::pin!(running);
@@ -206,7 +206,7 @@ impl Here {
     }
 }
 
-impl pump::Home for Here {
+impl pump::Home for OpenLink {
     fn received(&self, payload: Bytes) {
         self.node.received(&self.link, payload);
     }

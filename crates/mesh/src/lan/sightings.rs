@@ -54,11 +54,11 @@ pub(super) struct Found {
 pub(super) struct Sightings {
     own: NodeId,
     device: WireId,
-    found: BTreeMap<Key, Seen>,
+    found: BTreeMap<Key, SeenPeer>,
     round: u32,
 }
 
-struct Seen {
+struct SeenPeer {
     device: Option<WireId>,
     addresses: Vec<SocketAddr>,
     round: u32,
@@ -112,7 +112,8 @@ impl Sightings {
             return Vec::new();
         }
         let mut changes = self.replaced(node.and(device.as_ref()));
-        let seen = Seen { device: device.clone(), addresses: addresses.clone(), round: self.round };
+        let seen =
+            SeenPeer { device: device.clone(), addresses: addresses.clone(), round: self.round };
         self.found.insert(key.clone(), seen);
         let peer = node
             .map(PeerId::Node)
@@ -134,7 +135,7 @@ impl Sightings {
     /// A Warren that was taken for a stock device goes as such.
     fn replaced(&mut self, warren: Option<&WireId>) -> Vec<Change> {
         let Some(device) = warren else { return Vec::new() };
-        let is_it = |(key, seen): &(&Key, &Seen)| {
+        let is_it = |(key, seen): &(&Key, &SeenPeer)| {
             key.0 == Service::Teale && seen.device.as_ref() == Some(device)
         };
         let keys: Vec<_> = self.found.iter().filter(is_it).map(|(key, _)| key.clone()).collect();

@@ -6,13 +6,13 @@
 //! - `wanted`: what a peer is to the dispatcher now
 //! - `seat`: the place of one peer, `state`: the jobs that it has
 //! - `sender`: what the scheduler tells a peer's place
-//! - `asked`: one job at a peer
+//! - `peer_job`: one job at a peer
 //! - `request`: a job as a message
 //! - `reply`: the chunks of an answer as a client gets them
 //! - `fate`: what becomes of a job that a peer does not answer
 
-mod asked;
 mod fate;
+mod peer_job;
 mod reply;
 mod request;
 mod seat;

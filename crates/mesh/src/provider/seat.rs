@@ -26,10 +26,10 @@ use tokio::{
 
 use super::{
     Shared,
-    asked::Asked,
+    peer_job::PeerJob,
     request::{self, WORKED_ON_AT_ONCE},
     sender::{Note, Sender},
-    state::State,
+    state::ProviderState,
     wanted::Wanted,
 };
 use crate::{
@@ -45,7 +45,7 @@ const REACHED_WITHIN: Duration = Duration::from_secs(10);
 pub(super) struct Seat {
     shared: Arc<Shared>,
     peer: Arc<Peer>,
-    state: Mutex<State>,
+    state: Mutex<ProviderState>,
     /// Told when the peer has told its load.
     load_told: Notify,
 }
@@ -161,7 +161,7 @@ impl Seat {
 
     fn assigned(self: &Arc<Self>, assignment: Assignment) {
         let Assignment { job, request, endpoint, answer: writer, .. } = assignment;
-        let asked = Asked::new(job, writer, request.streaming);
+        let asked = PeerJob::new(job, writer, request.streaming);
         if request.method != Method::POST {
             let words = "whoever answered this cannot be asked with this method";
             let body = error_body(words, "invalid_request_error", None, None);
@@ -255,7 +255,7 @@ impl Seat {
 
     /// Has the peer stop answering. Stock peers know no word for it: a relay session that nothing
     /// else needs is closed, and on the LAN what still comes is passed over.
-    fn stop(&self, state: &State, link: &Arc<Link>, request_id: WireId) {
+    fn stop(&self, state: &ProviderState, link: &Arc<Link>, request_id: WireId) {
         if link.warren {
             // A closed link has stopped it already.
             let _ = link.tell(&ClusterMessage::InferenceCancel(InferenceCancel { request_id }));
@@ -271,7 +271,7 @@ impl Seat {
         }
     }
 
-    fn lock(&self) -> MutexGuard<'_, State> {
+    fn lock(&self) -> MutexGuard<'_, ProviderState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -7,22 +7,22 @@ use protocol::mesh::WireId;
 use scheduler::{LeaveReason, Membership};
 use tokio::time::Instant;
 
-use super::{asked::Asked, wanted::Wanted};
+use super::{peer_job::PeerJob, wanted::Wanted};
 use crate::{link::Link, peer::Peer};
 
 /// What a place has.
 #[derive(Default)]
-pub(super) struct State {
+pub(super) struct ProviderState {
     /// `None` before it has joined, and after it has left.
     pub(super) membership: Option<Membership>,
     pub(super) left: bool,
     /// What the scheduler was told last.
     pub(super) told: Option<Wanted>,
-    pub(super) asked: HashMap<WireId, Asked>,
+    pub(super) asked: HashMap<WireId, PeerJob>,
     pub(super) ids: HashMap<JobId, WireId>,
 }
 
-impl State {
+impl ProviderState {
     /// Its jobs are the scheduler's to move or to end.
     pub(super) fn leave(&mut self, peer: &Peer) {
         self.left = true;
@@ -79,16 +79,16 @@ impl State {
         }
     }
 
-    pub(super) fn on(&mut self, link: &Link, id: &WireId) -> Option<&mut Asked> {
+    pub(super) fn on(&mut self, link: &Link, id: &WireId) -> Option<&mut PeerJob> {
         self.asked.get_mut(id).filter(|asked| asked.is_on(link))
     }
 
-    pub(super) fn take_on(&mut self, link: &Link, id: &WireId) -> Option<Asked> {
+    pub(super) fn take_on(&mut self, link: &Link, id: &WireId) -> Option<PeerJob> {
         self.on(link, id)?;
         self.take(id)
     }
 
-    pub(super) fn take(&mut self, id: &WireId) -> Option<Asked> {
+    pub(super) fn take(&mut self, id: &WireId) -> Option<PeerJob> {
         let asked = self.asked.remove(id)?;
         self.ids.remove(&asked.job);
         Some(asked)

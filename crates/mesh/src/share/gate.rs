@@ -78,13 +78,13 @@ impl Refusal {
 #[derive(Debug)]
 pub(crate) struct Gate {
     share: Share,
-    peers: HashMap<PeerId, Held>,
+    peers: HashMap<PeerId, PeerUsage>,
     running: u32,
 }
 
 /// What one peer has.
 #[derive(Debug, Clone, Copy, Default)]
-struct Held {
+struct PeerUsage {
     running: u32,
     /// The midnight since which tokens are counted; 0 before the ledger was asked.
     since_ms: u64,
@@ -127,7 +127,7 @@ impl Gate {
         self.within(held)?;
         self.make_room();
         self.running += 1;
-        let held = Held { running: held.running + 1, ..held };
+        let held = PeerUsage { running: held.running + 1, ..held };
         self.peers.insert(asker.peer.clone(), held);
         Ok(())
     }
@@ -156,7 +156,7 @@ impl Gate {
         self.peers.len()
     }
 
-    fn held(&self, now: Moment, peer: &PeerId) -> Held {
+    fn held(&self, now: Moment, peer: &PeerId) -> PeerUsage {
         let mut held = self.peers.get(peer).copied().unwrap_or_default();
         if held.since_ms != now.midnight_ms() {
             (held.since_ms, held.tokens) = (now.midnight_ms(), 0);
@@ -164,7 +164,7 @@ impl Gate {
         held
     }
 
-    fn within(&self, held: Held) -> Result<(), Refusal> {
+    fn within(&self, held: PeerUsage) -> Result<(), Refusal> {
         let full = |words: &str| Err(Refusal::new(ErrorCode::QueueFull, words));
         let is_over = |limit: Option<u32>, has: u32| limit.is_some_and(|limit| has >= limit);
         if is_over(self.share.jobs, self.running) {

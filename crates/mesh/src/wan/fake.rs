@@ -19,7 +19,7 @@ use crate::{link::Link, peer::PeerId};
 
 /// What it was told.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) enum Told {
+pub(super) enum NodeEvent {
     Listed(NodeId, String),
     Unlisted(NodeId),
     Opened { peer: NodeId, sealed: bool, proved: bool, hello: Option<String> },
@@ -39,7 +39,7 @@ pub(super) struct FakeHome {
     pub(super) models: Mutex<Vec<String>>,
     /// Whether it answers each message with the same.
     pub(super) echoes: bool,
-    pub(super) told: Mutex<Vec<Told>>,
+    pub(super) told: Mutex<Vec<NodeEvent>>,
     pub(super) links: Mutex<Vec<Arc<Link>>>,
 }
 
@@ -72,20 +72,20 @@ impl FakeHome {
         WarrenNode { mesh: 2, version: "0".to_owned(), psk: self.psk.is_some() }
     }
 
-    pub(super) fn told(&self) -> Vec<Told> {
+    pub(super) fn told(&self) -> Vec<NodeEvent> {
         self.told.lock().unwrap().clone()
     }
 
     /// How often something was counted as bad.
     pub(super) fn bad(&self, what: &str) -> usize {
-        let is = |told: &&Told| matches!(told, Told::Bad(bad) if bad.contains(what));
+        let is = |told: &&NodeEvent| matches!(told, NodeEvent::Bad(bad) if bad.contains(what));
         self.told().iter().filter(is).count()
     }
 
     /// The messages that came over links.
     pub(super) fn received(&self) -> Vec<String> {
         let text = |told| match told {
-            Told::Received(_, text) => Some(text),
+            NodeEvent::Received(_, text) => Some(text),
             _ => None,
         };
         self.told().into_iter().filter_map(text).collect()
@@ -96,7 +96,7 @@ impl FakeHome {
         self.links.lock().unwrap().last().cloned()
     }
 
-    fn note(&self, told: Told) {
+    fn note(&self, told: NodeEvent) {
         self.told.lock().unwrap().push(told);
     }
 }
@@ -157,17 +157,17 @@ impl Home for FakeHome {
     }
 
     fn listed(&self, _: &Arc<str>, peer: &NodeId, name: &str, _: &Capabilities) {
-        self.note(Told::Listed(*peer, name.to_owned()));
+        self.note(NodeEvent::Listed(*peer, name.to_owned()));
     }
 
     fn unlisted(&self, _: &Arc<str>, peer: &NodeId) {
-        self.note(Told::Unlisted(*peer));
+        self.note(NodeEvent::Unlisted(*peer));
     }
 
     fn opened(&self, link: &Arc<Link>, hello: Option<&Hello>) {
         let hello = hello.map(|hello| hello.device_info.name.clone());
         let (sealed, proved) = (link.sealed, link.proved);
-        self.note(Told::Opened { peer: node(link), sealed, proved, hello });
+        self.note(NodeEvent::Opened { peer: node(link), sealed, proved, hello });
         self.links.lock().unwrap().push(Arc::clone(link));
     }
 
@@ -175,7 +175,7 @@ impl Home for FakeHome {
 
     fn closed(&self, link: &Arc<Link>, why: &str) {
         link.close(why);
-        self.note(Told::Closed(node(link), why.to_owned()));
+        self.note(NodeEvent::Closed(node(link), why.to_owned()));
     }
 
     fn received(&self, link: &Arc<Link>, payload: Bytes) {
@@ -188,12 +188,12 @@ impl Home for FakeHome {
             // A link that is closed has nobody to hear the echo.
             let _ = link.tell(&decode(&payload).unwrap().message);
         }
-        self.note(Told::Received(node(link), text));
+        self.note(NodeEvent::Received(node(link), text));
     }
 
     fn degraded(&self, link: &Arc<Link>, is: bool) {
         link.set_degraded(is);
-        self.note(Told::Degraded(node(link), is));
+        self.note(NodeEvent::Degraded(node(link), is));
     }
 
     fn is_near(&self, _: &NodeId) -> bool {
@@ -201,6 +201,6 @@ impl Home for FakeHome {
     }
 
     fn bad(&self, what: &str) {
-        self.note(Told::Bad(what.to_owned()));
+        self.note(NodeEvent::Bad(what.to_owned()));
     }
 }

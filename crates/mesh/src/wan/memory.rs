@@ -23,10 +23,10 @@ const TRIED: Duration = Duration::from_secs(60);
 
 /// What is remembered of peers and relays.
 #[derive(Debug, Default)]
-pub(super) struct Memory(Mutex<State>);
+pub(super) struct Memory(Mutex<MemoryState>);
 
 #[derive(Debug, Default)]
-struct State {
+struct MemoryState {
     /// Peers that had a sealed link. They are never spoken to in the clear again: otherwise a relay could
     /// remove the mark by which Warrens know each other.
     sealed: HashSet<NodeId>,
@@ -106,7 +106,7 @@ impl Memory {
         }
     }
 
-    fn lock(&self) -> MutexGuard<'_, State> {
+    fn lock(&self) -> MutexGuard<'_, MemoryState> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

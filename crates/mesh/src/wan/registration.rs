@@ -21,12 +21,12 @@ pub(super) struct Registration {
     /// The number of the relay's challenge, once it has come.
     nonce: Option<String>,
     /// What was told last.
-    told: Option<Told>,
+    told: Option<AnnouncedOffer>,
 }
 
 /// What others choose a peer by.
 #[derive(Debug, PartialEq)]
-struct Told {
+struct AnnouncedOffer {
     models: Vec<String>,
     available: bool,
     capacity: Option<u32>,
@@ -64,7 +64,7 @@ impl Registration {
             None => register_text(&node),
         };
         let capabilities = home.capabilities();
-        self.told = Some(Told::of(&capabilities));
+        self.told = Some(AnnouncedOffer::of(&capabilities));
         let register = Register {
             public_key: node.to_string(),
             node: RelayNodeId::from(node),
@@ -78,13 +78,13 @@ impl Registration {
 
     /// The message, if others would choose otherwise by it than by the last.
     pub(super) fn changed(&mut self, home: &dyn Home) -> Option<String> {
-        let now = Told::of(&home.capabilities());
+        let now = AnnouncedOffer::of(&home.capabilities());
         let changed = self.told.as_ref().is_some_and(|told| *told != now);
         if changed { self.message(home) } else { None }
     }
 }
 
-impl Told {
+impl AnnouncedOffer {
     fn of(capabilities: &Capabilities) -> Self {
         Self {
             models: capabilities.loaded_models.clone(),

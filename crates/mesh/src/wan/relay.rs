@@ -16,7 +16,7 @@ use super::{
     registration::Registration,
     retry::Retry,
     sort::Sort,
-    status::{RelayStatus, Shown},
+    status::{LiveStatus, RelayStatus},
 };
 use crate::{lan::NoLink, link::Link};
 use base::NodeId;
@@ -38,7 +38,7 @@ const SAME_KEY: &str = "another machine is registered there with this node's key
 pub(super) struct Relay {
     /// For people, and the name by which peers know who lists them.
     pub(super) host: Arc<str>,
-    pub(super) shown: Arc<Shown>,
+    pub(super) shown: Arc<LiveStatus>,
     asks: mpsc::Sender<Ask>,
 }
 
@@ -46,7 +46,7 @@ impl Relay {
     /// A relay, and the questions to it.
     pub(super) fn new(url: &Url) -> (Self, mpsc::Receiver<Ask>) {
         let host: Arc<str> = url[Position::BeforeHost..Position::AfterPort].into();
-        let shown = Shown::new(base::redact_url(url.as_str()), Arc::clone(&host));
+        let shown = LiveStatus::new(base::redact_url(url.as_str()), Arc::clone(&host));
         let (asks, questions) = mpsc::channel(MAX_ASKS);
         (Self { host, shown: Arc::new(shown), asks }, questions)
     }

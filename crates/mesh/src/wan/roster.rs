@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use base::NodeId;
 use protocol::mesh::WarrenNode;
 
-use super::sessions::{Seals, Who};
+use super::sessions::{RelayedPeer, Seals};
 
 /// The most peers that are taken from one relay.
 const MAX_LISTED: usize = 10_000;
@@ -63,10 +63,10 @@ impl Roster {
     }
 
     /// What is known of a peer.
-    pub(super) fn who(&self, peer: &NodeId) -> Who {
+    pub(super) fn who(&self, peer: &NodeId) -> RelayedPeer {
         match self.listed.get(peer) {
-            Some(entry) => Who { listed: true, warren: entry.warren },
-            None => Who::default(),
+            Some(entry) => RelayedPeer { listed: true, warren: entry.warren },
+            None => RelayedPeer::default(),
         }
     }
 

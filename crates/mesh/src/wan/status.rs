@@ -27,9 +27,9 @@ pub(crate) struct RelayStatus {
 
 /// A [`RelayStatus`] that changes.
 #[derive(Debug)]
-pub(super) struct Shown(Mutex<RelayStatus>);
+pub(super) struct LiveStatus(Mutex<RelayStatus>);
 
-impl Shown {
+impl LiveStatus {
     pub(super) fn new(url: String, host: Arc<str>) -> Self {
         Self(Mutex::new(RelayStatus { url, host, ..RelayStatus::default() }))
     }

@@ -39,7 +39,7 @@ pub(super) fn close(own: &NodeId, peer: &NodeId, session: &str, reason: &str) ->
 
 /// Why the other end closed a session, if it says.
 pub(super) fn reason(close: &Forward<'_>) -> Option<String> {
-    let said: Said = close.payload().ok()?;
+    let said: CloseReason = close.payload().ok()?;
     Some(protocol::json::clip(&plain::line(&said.reason?), MAX_REASON).to_owned())
 }
 
@@ -55,7 +55,7 @@ struct Close<'a> {
 }
 
 #[derive(Deserialize)]
-struct Said {
+struct CloseReason {
     reason: Option<String>,
 }
 

@@ -82,7 +82,7 @@ pub struct Challenge {
 
 /// A message of a connection.
 #[derive(Debug)]
-pub struct Heard<'a> {
+pub struct ReceivedMessage<'a> {
     /// The message as it came.
     pub text: &'a Utf8Bytes,
     /// What it says.
@@ -196,14 +196,19 @@ impl Switchboard {
     }
 
     /// A message came.
-    pub fn heard(&mut self, now: Now, connection: Connection, heard: Heard<'_>) -> Standing {
+    pub fn heard(
+        &mut self,
+        now: Now,
+        connection: Connection,
+        heard: ReceivedMessage<'_>,
+    ) -> Standing {
         self.counts.received += 1;
         let Some(line) = self.lines.get_mut(&connection) else { return Standing::default() };
         line.heard = now.instant;
         if let Some(node) = &mut line.node {
             node.heard_ms = now.unix_ms;
         }
-        let Heard { text, message, has_room } = heard;
+        let ReceivedMessage { text, message, has_room } = heard;
         let pause = match message {
             Ok(ToRelay::Forward(forward)) if !forward.is_control() => {
                 self.forward(now, connection, &forward, text)

@@ -59,8 +59,11 @@ impl Hall {
     fn text(&mut self, from: Connection, text: &str) -> Standing {
         let text = Utf8Bytes::from(text);
         let message = ToRelay::read(&text);
-        let standing =
-            self.board.heard(self.now, from, Heard { text: &text, message, has_room: true });
+        let standing = self.board.heard(
+            self.now,
+            from,
+            ReceivedMessage { text: &text, message, has_room: true },
+        );
         self.drain();
         standing
     }

@@ -14,7 +14,7 @@ use rustix::{
 
 use super::{
     error::ArrivalError,
-    place::{Place, read_manifest},
+    place::{ArrivalFolder, read_manifest},
 };
 use crate::{durable, manifest::Manifest, name::ModelId};
 
@@ -34,21 +34,21 @@ pub fn installed(store: &Path, id: &ModelId) -> Option<Manifest> {
 
 /// Moves the files of an arrival into the model's place, whole or not at all; tells the place.
 pub(super) fn install(
-    place: &Place,
+    place: &ArrivalFolder,
     store: &Path,
     manifest: &Manifest,
     replace: bool,
 ) -> Result<PathBuf, ArrivalError> {
     let target = manifest.id().below(store);
     let there = look(store, &target, manifest, replace)?;
-    if there == There::Same {
+    if there == Existing::Same {
         return Ok(target);
     }
     let model = place.path("model");
     stage(place, &model, manifest).map_err(ArrivalError::disk(&model))?;
     let swap = || {
         match there {
-            There::Other => exchange(&model, &target, &place.path("old"))?,
+            Existing::Other => exchange(&model, &target, &place.path("old"))?,
             _ => fs::rename(&model, &target)?,
         }
         target.parent().map_or(Ok(()), durable::sync_directory)
@@ -73,7 +73,7 @@ fn exchange(new: &Path, target: &Path, old: &Path) -> io::Result<()> {
 /// be replaced to its place. Tells whether there was one; what is there must be checked again then, as it
 /// may be the files of a model that was replaced.
 pub(super) fn put_back(
-    place: &Place,
+    place: &ArrivalFolder,
     store: &Path,
     manifest: &Manifest,
 ) -> Result<bool, ArrivalError> {
@@ -99,7 +99,7 @@ pub(super) fn put_back(
 
 /// What is at the model's place.
 #[derive(PartialEq, Eq)]
-enum There {
+enum Existing {
     Nothing,
     /// This very model, whole.
     Same,
@@ -112,14 +112,14 @@ fn look(
     target: &Path,
     manifest: &Manifest,
     replace: bool,
-) -> Result<There, ArrivalError> {
+) -> Result<Existing, ArrivalError> {
     make_parent(store, target)?;
     if fs::symlink_metadata(target).is_err() {
-        return Ok(There::Nothing);
+        return Ok(Existing::Nothing);
     }
     let same = |there: Manifest| there.same_content(manifest);
     if installed(store, manifest.id()).is_some_and(same) {
-        return Ok(There::Same);
+        return Ok(Existing::Same);
     }
     let recorded = target.join(RECORD).is_file() && !target.is_symlink();
     // One that lost a file is mended, not kept.
@@ -129,7 +129,7 @@ fn look(
         (true, false) => {
             Err(ArrivalError::Exists { model: manifest.id().clone(), path: target.to_owned() })
         }
-        (true, true) => Ok(There::Other),
+        (true, true) => Ok(Existing::Other),
     }
 }
 
@@ -146,7 +146,7 @@ fn make_parent(store: &Path, target: &Path) -> Result<(), ArrivalError> {
 }
 
 /// Gives the files their names below `model`, and writes all of it through to the disk.
-fn stage(place: &Place, model: &Path, manifest: &Manifest) -> io::Result<()> {
+fn stage(place: &ArrivalFolder, model: &Path, manifest: &Manifest) -> io::Result<()> {
     fs::create_dir_all(model)?;
     let mut directories = BTreeSet::from([model.to_owned()]);
     for (number, file) in (0..).zip(manifest.files()) {

@@ -24,7 +24,7 @@ pub use install::{RECORD, installed};
 pub use place::{ARRIVING, clear_stock, unfinished};
 pub use stock::{StockArrival, TOLERANCE};
 
-use self::{journal::Journal, pieces::Pieces, place::Place};
+use self::{journal::Journal, pieces::Pieces, place::ArrivalFolder};
 use crate::{
     cache::{self, TreeCache},
     durable,
@@ -40,17 +40,17 @@ pub type Free<'a> = &'a dyn Fn(&Path) -> io::Result<u64>;
 /// A model that is fetched piece by piece. Its methods can be called from several threads at once.
 #[derive(Debug)]
 pub struct Arrival {
-    place: Place,
+    place: ArrivalFolder,
     store: PathBuf,
     manifest: Manifest,
     /// By file; those of at most one piece are there from the start.
     trees: Vec<OnceLock<Arc<Tree>>>,
-    state: Mutex<State>,
+    state: Mutex<ArrivalState>,
 }
 
 /// What has arrived, in memory and on disk.
 #[derive(Debug)]
-struct State {
+struct ArrivalState {
     pieces: Pieces,
     journal: Journal,
 }
@@ -73,7 +73,7 @@ impl Arrival {
         free: Free<'_>,
         boot: Option<[u8; 16]>,
     ) -> Result<Self, ArrivalError> {
-        let place = Place::take(store, &manifest.digest_hex(), manifest.id())?;
+        let place = ArrivalFolder::take(store, &manifest.digest_hex(), manifest.id())?;
         let interrupted = install::put_back(&place, store, manifest)?;
         place.save_manifest(manifest)?;
         let trees = load_trees(&place, manifest);
@@ -91,7 +91,7 @@ impl Arrival {
         if doubtful || pieces.arrived() != before {
             journal = Journal::write_anew(&place.journal(), manifest, boot, &pieces)?;
         }
-        let state = Mutex::new(State { pieces, journal });
+        let state = Mutex::new(ArrivalState { pieces, journal });
         Ok(Self { place, store: store.to_owned(), manifest: manifest.clone(), trees, state })
     }
 
@@ -225,13 +225,13 @@ impl Arrival {
         self.trees.get(at).zip(self.manifest.files().get(at)).ok_or(outside)
     }
 
-    fn lock(&self) -> MutexGuard<'_, State> {
+    fn lock(&self) -> MutexGuard<'_, ArrivalState> {
         // Nothing panics while it is held, and each step leaves it whole.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl State {
+impl ArrivalState {
     fn note(&mut self, piece: PieceId) -> io::Result<bool> {
         if !self.pieces.wants(piece) {
             return Ok(false);
@@ -244,7 +244,7 @@ impl State {
 
 /// The trees that were saved, and those that follow from the manifest. One that is damaged is asked for
 /// again.
-fn load_trees(place: &Place, manifest: &Manifest) -> Vec<OnceLock<Arc<Tree>>> {
+fn load_trees(place: &ArrivalFolder, manifest: &Manifest) -> Vec<OnceLock<Arc<Tree>>> {
     let load = |(number, file): (u32, &crate::ManifestFile)| {
         let saved = || cache::decode(&std::fs::read(place.tree(number)).ok()?);
         let tree = Tree::of_one_piece(file.size, file.root).or_else(saved);
@@ -265,7 +265,7 @@ fn check_space(store: &Path, missing: u64, free: Free<'_>) -> Result<(), Arrival
 
 /// Drops the pieces whose bytes on disk are not what they should be.
 fn check_again(
-    place: &Place,
+    place: &ArrivalFolder,
     manifest: &Manifest,
     trees: &[OnceLock<Arc<Tree>>],
     arrived: &mut Pieces,
@@ -279,7 +279,7 @@ fn check_again(
     }
 }
 
-fn holds(place: &Place, tree: &Tree, piece: PieceId) -> bool {
+fn holds(place: &ArrivalFolder, tree: &Tree, piece: PieceId) -> bool {
     let number = u64::from(piece.piece);
     // At most a piece: it fits.
     let mut bytes = vec![0; crate::tree::piece_len(tree.size(), number) as usize];

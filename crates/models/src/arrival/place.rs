@@ -63,13 +63,13 @@ pub(super) fn read_manifest(path: &Path) -> Option<Manifest> {
 
 /// A place that this process is at.
 #[derive(Debug)]
-pub(super) struct Place {
+pub(super) struct ArrivalFolder {
     arriving: PathBuf,
     name: String,
     _lock: File,
 }
 
-impl Place {
+impl ArrivalFolder {
     /// Takes the place of this name, and makes it if it is not there.
     pub(super) fn take(store: &Path, name: &str, model: &ModelId) -> Result<Self, ArrivalError> {
         let arriving = store.join(ARRIVING);

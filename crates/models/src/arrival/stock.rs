@@ -12,7 +12,7 @@ use super::{
     Free,
     error::{ArrivalError, StockError},
     install,
-    place::{Place, STOCK},
+    place::{ArrivalFolder, STOCK},
 };
 use crate::{
     cache::TreeCache,
@@ -30,7 +30,7 @@ pub const TOLERANCE: u64 = PIECE - 1;
 /// A model that comes in the plain form.
 #[derive(Debug)]
 pub struct StockArrival {
-    place: Place,
+    place: ArrivalFolder,
     store: PathBuf,
     id: ModelId,
     total: u64,
@@ -71,7 +71,7 @@ impl StockArrival {
         }
         // Ids are the same in upper and in lower case, and may be no fit names of directories.
         let name = blake3::hash(transfer.to_ascii_lowercase().as_bytes()).to_hex();
-        let place = Place::take(store, &format!("{STOCK}{name}"), id)?;
+        let place = ArrivalFolder::take(store, &format!("{STOCK}{name}"), id)?;
         if let Err(error) = super::check_space(store, total, free) {
             place.remove()?;
             return Err(error);

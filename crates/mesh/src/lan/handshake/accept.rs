@@ -11,8 +11,8 @@ use tokio::{
 };
 
 use super::{
-    Failure, Frames, GREETED_WITHIN, Greeted, Local, MAX_OTHERS, Said, kind, proved_hello, refuse,
-    said,
+    Failure, Frames, GREETED_WITHIN, Greeted, GreetingFrame, Local, MAX_OTHERS, kind, proved_hello,
+    refuse, said,
 };
 use crate::{greeting, link::Order, peer::PeerId};
 
@@ -58,7 +58,7 @@ where
     W: AsyncWrite + Unpin,
 {
     for _ in 0..MAX_OTHERS {
-        if let Said::Hello(hello, dialect) = said(frames).await? {
+        if let GreetingFrame::Hello(hello, dialect) = said(frames).await? {
             return Ok((*hello, dialect));
         }
     }
@@ -135,11 +135,11 @@ where
 {
     for _ in 0..MAX_OTHERS {
         match said(frames).await? {
-            Said::Noise(kind::FIRST, message) => return Ok((false, message)),
-            Said::Noise(kind::FIRST_WITH_PASSCODE, message) => return Ok((true, message)),
-            Said::Hello(..) => frames.send(ack).await?,
-            Said::Noise(..) => break,
-            Said::HelloAck(..) | Said::Other => {}
+            GreetingFrame::Noise(kind::FIRST, message) => return Ok((false, message)),
+            GreetingFrame::Noise(kind::FIRST_WITH_PASSCODE, message) => return Ok((true, message)),
+            GreetingFrame::Hello(..) => frames.send(ack).await?,
+            GreetingFrame::Noise(..) => break,
+            GreetingFrame::HelloAck(..) | GreetingFrame::Other => {}
         }
     }
     Err(Failure::Seal(SealError::Malformed("something else than the beginning of a handshake")))

@@ -13,7 +13,7 @@ use tokio::{
 };
 
 use super::{
-    Broken, Call, Failure, Frames, GREETED_WITHIN, Greeted, Local, MAX_OTHERS, Said, kind,
+    Broken, Call, Failure, Frames, GREETED_WITHIN, Greeted, GreetingFrame, Local, MAX_OTHERS, kind,
     proved_hello, refuse, said,
 };
 use crate::{greeting, link::Order, peer::PeerId};
@@ -90,7 +90,7 @@ where
 {
     for _ in 0..MAX_OTHERS {
         match said(frames).await {
-            Ok(Said::HelloAck(ack, dialect)) => return Ok((*ack, dialect)),
+            Ok(GreetingFrame::HelloAck(ack, dialect)) => return Ok((*ack, dialect)),
             Ok(_) => {}
             Err(Failure::Broken(broken)) => return Err(on_hello(broken)),
             Err(failure) => return Err(failure),
@@ -183,9 +183,9 @@ where
 {
     for _ in 0..MAX_OTHERS {
         match said(frames).await? {
-            Said::Noise(kind::SECOND, message) => return Ok(message),
-            Said::Noise(..) => break,
-            Said::Hello(..) | Said::HelloAck(..) | Said::Other => {}
+            GreetingFrame::Noise(kind::SECOND, message) => return Ok(message),
+            GreetingFrame::Noise(..) => break,
+            GreetingFrame::Hello(..) | GreetingFrame::HelloAck(..) | GreetingFrame::Other => {}
         }
     }
     Err(Failure::Seal(SealError::Malformed("something else than the answer of a handshake")))

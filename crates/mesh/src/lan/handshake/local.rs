@@ -6,7 +6,7 @@ use base::NodeId;
 use protocol::mesh::cluster::{Hello, WarrenHello};
 use seal::{Identity, PasscodeKey, hashes_equal};
 
-use crate::lan::seen::Seen;
+use crate::lan::sealed_peers::SealedPeers;
 
 use super::failure::Failure;
 
@@ -22,7 +22,7 @@ pub(in crate::lan) struct Local<'a> {
     /// Whether only sealed links are taken.
     pub(in crate::lan) require_sealed: bool,
     /// Peers that had a sealed link.
-    pub(in crate::lan) seen: &'a Seen,
+    pub(in crate::lan) seen: &'a SealedPeers,
     /// What this node tells of itself in the clear. Both have `warren`.
     pub(in crate::lan) open: Hello,
     /// Its hello over a sealed link.

@@ -104,7 +104,7 @@ where
 }
 
 /// A frame of a greeting, read.
-enum Said {
+enum GreetingFrame {
     Hello(Box<Hello>, Dialect),
     HelloAck(Box<Hello>, Dialect),
     /// A message of Noise: its kind, and the message.
@@ -114,7 +114,7 @@ enum Said {
 }
 
 /// The next frame of a greeting.
-async fn said<R, W>(frames: &mut Frames<R, W>) -> Result<Said, Failure>
+async fn said<R, W>(frames: &mut Frames<R, W>) -> Result<GreetingFrame, Failure>
 where
     R: AsyncRead + Unpin,
     W: AsyncWrite + Unpin,
@@ -126,15 +126,15 @@ where
     if let Some((&kind @ (kind::FIRST | kind::SECOND | kind::FIRST_WITH_PASSCODE), message)) =
         frame.split_first()
     {
-        return Ok(Said::Noise(kind, message.to_vec()));
+        return Ok(GreetingFrame::Noise(kind, message.to_vec()));
     }
     Ok(match decode(&frame) {
         Ok(decoded) => match decoded.message {
-            ClusterMessage::Hello(hello) => Said::Hello(hello, decoded.dialect),
-            ClusterMessage::HelloAck(hello) => Said::HelloAck(hello, decoded.dialect),
-            _ => Said::Other,
+            ClusterMessage::Hello(hello) => GreetingFrame::Hello(hello, decoded.dialect),
+            ClusterMessage::HelloAck(hello) => GreetingFrame::HelloAck(hello, decoded.dialect),
+            _ => GreetingFrame::Other,
         },
-        Err(_) => Said::Other,
+        Err(_) => GreetingFrame::Other,
     })
 }
 

@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 use tokio::io::{AsyncWriteExt, DuplexStream, ReadHalf, WriteHalf, duplex, split};
 
 use super::*;
-use crate::{facts::device_id, lan::seen::Seen};
+use crate::{facts::device_id, lan::sealed_peers::SealedPeers};
 
 static SWIFT: LazyLock<PasscodeKey> = LazyLock::new(|| key("swift eagle"));
 static SLOW: LazyLock<PasscodeKey> = LazyLock::new(|| key("slow eagle"));
@@ -42,7 +42,7 @@ struct Node {
     hash: Option<String>,
     trusted: Vec<NodeId>,
     require_sealed: bool,
-    seen: Seen,
+    seen: SealedPeers,
     models: usize,
 }
 
@@ -54,7 +54,7 @@ fn node(seed: u8) -> Node {
         hash: None,
         trusted: Vec::new(),
         require_sealed: false,
-        seen: Seen::default(),
+        seen: SealedPeers::default(),
         models: 1,
     }
 }

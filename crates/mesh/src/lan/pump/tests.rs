@@ -24,14 +24,14 @@ use crate::{
 
 /// The received messages, in order.
 #[derive(Default)]
-struct Heard {
+struct Received {
     payloads: Mutex<Vec<Bytes>>,
     odd: Mutex<Vec<String>>,
     changes: Mutex<Vec<bool>>,
 }
 
 struct House {
-    heard: Arc<Heard>,
+    heard: Arc<Received>,
     link: Arc<Link>,
 }
 
@@ -57,7 +57,7 @@ fn beat() -> Heartbeat {
     serde_json::from_value(json!({"queueDepth": 3})).unwrap()
 }
 
-impl Heard {
+impl Received {
     fn count(&self) -> usize {
         self.payloads.lock().unwrap().len()
     }
@@ -72,7 +72,7 @@ impl Heard {
 /// One end of a link that runs.
 struct End {
     link: Arc<Link>,
-    heard: Arc<Heard>,
+    heard: Arc<Received>,
     why: JoinHandle<String>,
 }
 
@@ -87,7 +87,7 @@ fn end(io: DuplexStream, seals: Option<(Sealer, Opener)>) -> End {
         proved: true,
         order: Order::default(),
     });
-    let heard = Arc::new(Heard::default());
+    let heard = Arc::new(Received::default());
     let house = House { heard: Arc::clone(&heard), link: Arc::clone(&link) };
     let (reader, writer) = split(io);
     let running = {

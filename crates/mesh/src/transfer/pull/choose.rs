@@ -7,7 +7,7 @@ use tokio::{task::spawn_blocking, time::Instant};
 
 use super::{
     Failure,
-    find::{Found, What},
+    find::{Source, What},
     run::{BACK_WITHIN, Pulling},
 };
 use crate::link::Link;
@@ -94,7 +94,7 @@ impl Pulling {
     /// Of several that tell different files, those are taken that most tell. The plain form is taken when
     /// nobody else is left to answer.
     fn decide(&self, grace_is_over: bool, plain_now: bool) -> Option<Choice> {
-        let pieces = |found: &Found| match &found.what {
+        let pieces = |found: &Source| match &found.what {
             What::Pieces(manifest) => Some(Arc::clone(manifest)),
             What::Plain(_) => None,
         };
@@ -108,14 +108,14 @@ impl Pulling {
             let most = (all_told || grace_is_over).then(|| most_common(&manifests)).flatten();
             return most.map(Choice::Pieces);
         }
-        let plain = |found: &Found| match found.what {
+        let plain = |found: &Source| match found.what {
             What::Plain(total) => Some(Choice::Plain(Arc::clone(&found.link), total)),
             What::Pieces(_) => None,
         };
         self.found.iter().find_map(plain).filter(|_| all_told || plain_now)
     }
 
-    pub(super) fn keep(&mut self, found: Found) {
+    pub(super) fn keep(&mut self, found: Source) {
         self.found.retain(|other| other.link.peer != found.link.peer);
         self.found.push(found);
     }

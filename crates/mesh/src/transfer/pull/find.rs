@@ -44,7 +44,7 @@ const ASK_AGAIN: Duration = Duration::from_secs(30);
 
 /// A peer that has the model.
 #[derive(Debug, Clone)]
-pub(super) struct Found {
+pub(super) struct Source {
     /// The way to it.
     pub(super) link: Arc<Link>,
     /// What it has.
@@ -63,7 +63,7 @@ pub(super) enum What {
 /// A peer that was asked.
 struct Answer {
     peer: PeerId,
-    found: Option<Found>,
+    found: Option<Source>,
 }
 
 /// Asks peers, again and again.
@@ -112,7 +112,7 @@ impl Finder {
     }
 
     /// The next peer that has the model; never, while nobody is asked. Cancel safe.
-    pub(super) async fn next(&mut self) -> Found {
+    pub(super) async fn next(&mut self) -> Source {
         while let Some(answer) = self.asking.next().await {
             self.open.remove(&answer.peer);
             if let Some(found) = answer.found.filter(|_| !self.banned.contains(&answer.peer)) {
@@ -179,7 +179,7 @@ struct Asking {
 }
 
 impl Asking {
-    async fn at(self, peer: Arc<Peer>) -> Option<Found> {
+    async fn at(self, peer: Arc<Peer>) -> Option<Source> {
         let room = Arc::clone(&self.room);
         let place = room.acquire().await.ok()?;
         let link = match peer.link() {
@@ -197,7 +197,7 @@ impl Asking {
         } else {
             What::Plain(size)
         };
-        Some(Found { link, what })
+        Some(Source { link, what })
     }
 
     async fn manifest(&self, link: &Arc<Link>) -> Option<Manifest> {

@@ -9,7 +9,7 @@ use models::ArrivalError;
 use protocol::mesh::cluster::{ModelManifest, Piece};
 use tokio::sync::{mpsc, oneshot};
 
-use super::slices::{Key, MAX_EXPECTED, Slices, Taken};
+use super::slices::{Key, MAX_EXPECTED, SliceOutcome, Slices};
 use crate::{link::Link, peer::PeerId};
 
 /// The most peers that one pull fetches from at once.
@@ -115,9 +115,9 @@ impl Inbox {
     pub(super) fn slice(&self, link: &Arc<Link>, piece: &Piece) -> bool {
         let mut receiving = self.receiving();
         match receiving.slices.take(link.number, piece) {
-            Taken::Unasked => false,
-            Taken::Part => true,
-            Taken::Whole(key, bytes) => {
+            SliceOutcome::Unasked => false,
+            SliceOutcome::Part => true,
+            SliceOutcome::Whole(key, bytes) => {
                 let write = Write { from: link.peer.clone(), key, bytes };
                 receiving.writer.as_ref().is_some_and(|writer| writer.try_send(write).is_ok())
             }

@@ -179,14 +179,14 @@ impl Pulls {
 }
 
 /// A job, and its first watcher.
-type Begun = (Job, watch::Receiver<MeshTransfer>);
+type StartedJob = (Job, watch::Receiver<MeshTransfer>);
 
 impl Job {
     fn new(
         model: ModelId,
         from: Option<PeerId>,
         cancel: CancellationToken,
-    ) -> (Begun, tokio::sync::mpsc::Receiver<inbox::Event>) {
+    ) -> (StartedJob, tokio::sync::mpsc::Receiver<inbox::Event>) {
         let id = WireId::from_random(rand::rng().random());
         // Made as a UUID just now.
         let uuid = id.uuid().unwrap_or_default();

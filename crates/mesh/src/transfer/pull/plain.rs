@@ -155,7 +155,7 @@ fn write(
 }
 
 /// A transfer that has begun.
-struct Begun {
+struct PlainTransfer {
     result: oneshot::Receiver<Result<PathBuf, Failure>>,
     arrived: Arc<AtomicU64>,
     broken: Arc<Mutex<Option<String>>>,
@@ -198,7 +198,11 @@ impl Pulling {
         Ok(())
     }
 
-    async fn begin_plain(&mut self, link: &Arc<Link>, total: u64) -> Result<Begun, Failure> {
+    async fn begin_plain(
+        &mut self,
+        link: &Arc<Link>,
+        total: u64,
+    ) -> Result<PlainTransfer, Failure> {
         let arrival = self.open_plain(total).await?;
         let cache = self.inner.shelf.trees().await.ok();
         let (sender, steps) = mpsc::channel(MAX_WAITING);
@@ -217,7 +221,7 @@ impl Pulling {
         let request = ModelTransferRequest { transfer_id, model_id };
         // One that is closed is found closed a moment later.
         let _ = link.tell(&ClusterMessage::ModelTransferRequest(request));
-        Ok(Begun { result, arrived, broken })
+        Ok(PlainTransfer { result, arrived, broken })
     }
 
     async fn open_plain(&mut self, total: u64) -> Result<StockArrival, Failure> {
@@ -235,7 +239,7 @@ impl Pulling {
         &mut self,
         link: &Link,
         total: u64,
-        begun: &mut Begun,
+        begun: &mut PlainTransfer,
     ) -> Result<PathBuf, Failure> {
         loop {
             tokio::select! {

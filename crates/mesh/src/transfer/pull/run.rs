@@ -17,7 +17,7 @@ use super::{
     Failure, Job,
     choose::{Choice, FOUND_WITHIN},
     fetch::Fetch,
-    find::{Finder, Found, What},
+    find::{Finder, Source, What},
     inbox::Event,
     writer,
 };
@@ -76,7 +76,7 @@ pub(super) struct Pulling {
     pub(super) finder: Finder,
     pub(super) events: mpsc::Receiver<Event>,
     pub(super) tick: Interval,
-    pub(super) found: Vec<Found>,
+    pub(super) found: Vec<Source>,
     /// The files of an earlier pull that was interrupted.
     pub(super) unfinished: Vec<[u8; 32]>,
     /// Why the last attempt failed.
@@ -236,7 +236,7 @@ impl Pulling {
     /// Nobody can be asked since then. Whether other files are looked for: where all sent what is wrong, or
     /// one that had these files tells others now.
     fn gives_up(&mut self, since: Instant, wrong: bool) -> Result<bool, Failure> {
-        let had = |found: &Found| self.fetch.as_ref().is_some_and(|it| it.had(&found.link.peer));
+        let had = |found: &Source| self.fetch.as_ref().is_some_and(|it| it.had(&found.link.peer));
         if since.elapsed() >= FOUND_WITHIN && self.found.iter().any(had) {
             self.unfinished.clear();
             return Ok(true);
@@ -360,7 +360,7 @@ fn clear_others(store: &std::path::Path, done: &Manifest) {
 }
 
 /// Gives the fetch those that have its files.
-fn take_matching(found: &mut Vec<Found>, fetch: &mut Fetch) {
+fn take_matching(found: &mut Vec<Source>, fetch: &mut Fetch) {
     found.retain(|found| match &found.what {
         What::Pieces(manifest) if manifest.same_content(&fetch.manifest) => {
             fetch.join(Arc::clone(&found.link));

@@ -26,7 +26,7 @@ pub(super) enum Key {
 
 /// What a slice brought.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Taken {
+pub(super) enum SliceOutcome {
     /// Nothing that was asked for, or out of order: it is not looked at.
     Unasked,
     /// More has to follow.
@@ -74,21 +74,21 @@ impl Slices {
     }
 
     /// A slice came over a link.
-    pub(super) fn take(&mut self, link: u64, piece: &Piece) -> Taken {
+    pub(super) fn take(&mut self, link: u64, piece: &Piece) -> SliceOutcome {
         let key = match piece.kind {
             PieceKind::Tree => Key::Tree(piece.file),
             PieceKind::Data => Key::Data(PieceId { file: piece.file, piece: piece.piece }),
         };
-        let Some(of_link) = self.links.get_mut(&link) else { return Taken::Unasked };
-        let Some(part) = of_link.parts.get_mut(&key) else { return Taken::Unasked };
+        let Some(of_link) = self.links.get_mut(&link) else { return SliceOutcome::Unasked };
+        let Some(part) = of_link.parts.get_mut(&key) else { return SliceOutcome::Unasked };
         if !part.add(piece) {
-            return Taken::Unasked;
+            return SliceOutcome::Unasked;
         }
         if part.bytes.len() as u64 != u64::from(part.length) {
-            return Taken::Part;
+            return SliceOutcome::Part;
         }
         let whole = of_link.parts.remove(&key).map(|part| part.bytes).unwrap_or_default();
-        Taken::Whole(key, whole)
+        SliceOutcome::Whole(key, whole)
     }
 
     /// Nothing more is expected over this link.
@@ -149,10 +149,10 @@ mod tests {
     #[test]
     fn slices_in_order_are_put_together() {
         let mut slices = expecting();
-        assert_eq!(slices.take(7, &slice(0, 5, b"abc")), Taken::Part);
-        let whole = Taken::Whole(Key::Data(PIECE), b"abcde".to_vec());
+        assert_eq!(slices.take(7, &slice(0, 5, b"abc")), SliceOutcome::Part);
+        let whole = SliceOutcome::Whole(Key::Data(PIECE), b"abcde".to_vec());
         assert_eq!(slices.take(7, &slice(3, 5, b"de")), whole);
-        assert_eq!(slices.take(7, &slice(0, 5, b"abc")), Taken::Unasked, "it is there");
+        assert_eq!(slices.take(7, &slice(0, 5, b"abc")), SliceOutcome::Unasked, "it is there");
     }
 
     #[test]
@@ -161,15 +161,15 @@ mod tests {
         let tree = Piece { kind: PieceKind::Tree, ..slice(0, 5, b"abc") };
         let other = Piece { piece: 3, ..slice(0, 5, b"abc") };
         for odd in [tree, other, slice(0, 6, b"abc"), slice(1, 5, b"abc"), slice(0, 5, b"")] {
-            assert_eq!(slices.take(7, &odd), Taken::Unasked, "{odd:?}");
+            assert_eq!(slices.take(7, &odd), SliceOutcome::Unasked, "{odd:?}");
         }
-        assert_eq!(slices.take(8, &slice(0, 5, b"abc")), Taken::Unasked, "another link");
-        assert_eq!(slices.take(7, &slice(0, 5, b"abc")), Taken::Part);
+        assert_eq!(slices.take(8, &slice(0, 5, b"abc")), SliceOutcome::Unasked, "another link");
+        assert_eq!(slices.take(7, &slice(0, 5, b"abc")), SliceOutcome::Part);
         for odd in [slice(0, 5, b"abc"), slice(2, 5, b"cde"), slice(4, 5, b"e")] {
-            assert_eq!(slices.take(7, &odd), Taken::Unasked, "{odd:?}");
+            assert_eq!(slices.take(7, &odd), SliceOutcome::Unasked, "{odd:?}");
         }
-        assert_eq!(slices.take(7, &slice(3, 5, b"def")), Taken::Unasked, "too long");
-        assert!(matches!(slices.take(7, &slice(3, 5, b"de")), Taken::Whole(..)));
+        assert_eq!(slices.take(7, &slice(3, 5, b"def")), SliceOutcome::Unasked, "too long");
+        assert!(matches!(slices.take(7, &slice(3, 5, b"de")), SliceOutcome::Whole(..)));
     }
 
     #[test]

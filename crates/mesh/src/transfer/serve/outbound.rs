@@ -33,10 +33,10 @@ pub(super) struct Outbound {
     model: String,
     /// In bytes; 0 while it is not known.
     total: AtomicU64,
-    state: Mutex<State>,
+    state: Mutex<OutboundState>,
 }
 
-struct State {
+struct OutboundState {
     sent: u64,
     rate: Rate,
     last: Instant,
@@ -54,7 +54,11 @@ impl Outbound {
             stop: CancellationToken::new(),
             model: model.to_owned(),
             total: AtomicU64::new(0),
-            state: Mutex::new(State { sent: 0, rate: Rate::default(), last: Instant::now() }),
+            state: Mutex::new(OutboundState {
+                sent: 0,
+                rate: Rate::default(),
+                last: Instant::now(),
+            }),
         }
     }
 
@@ -117,7 +121,7 @@ impl Outbound {
         inner.ended(MeshTransfer { state, detail, code, rate: 0, eta_secs: None, ..told });
     }
 
-    fn lock(&self) -> MutexGuard<'_, State> {
+    fn lock(&self) -> MutexGuard<'_, OutboundState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -66,7 +66,7 @@ impl Wanted {
 }
 
 /// Something that was read, or could not be.
-type Read = (Ask, io::Result<Vec<u8>>);
+type ReadResult = (Ask, io::Result<Vec<u8>>);
 
 /// Sends what is asked for, until nothing more can be.
 pub(super) async fn send(inner: Arc<Inner>, link: Arc<Link>, mut asks: mpsc::Receiver<Ask>) {
@@ -100,7 +100,7 @@ pub(super) async fn send(inner: Arc<Inner>, link: Arc<Link>, mut asks: mpsc::Rec
     }
 }
 
-async fn read(ask: Ask) -> Read {
+async fn read(ask: Ask) -> ReadResult {
     let (outbound, wanted) = (Arc::clone(&ask.outbound), ask.wanted);
     let read = spawn_blocking(move || {
         let hashed = outbound.hashed.get().filter(|_| !outbound.stop.is_cancelled());

@@ -110,12 +110,12 @@ fn complete(id: &WireId) -> M {
 }
 
 /// A chunk: of which file, where, and in base64.
-type Sent<'a> = (&'a str, u64, &'a str);
+type SentChunk<'a> = (&'a str, u64, &'a str);
 
 #[tokio::test(start_paused = true)]
 async fn whatever_a_stock_peer_sends_stays_in_the_transfers_own_folder_and_within_its_bounds() {
     let long = "A".repeat(3 * MIB);
-    let cases: [(&str, &[Sent<'_>]); 9] = [
+    let cases: [(&str, &[SentChunk<'_>]); 9] = [
         ("above", &[("../a", 0, "eA==")]),
         ("absolute", &[("/tmp/a", 0, "eA==")]),
         ("a hole", &[("a", 1, "eA==")]),

@@ -26,7 +26,7 @@ use super::{
     roster::Roster,
     sessions::{Handle, Sessions},
     sort::Sort,
-    status::Shown,
+    status::LiveStatus,
 };
 use crate::{lan::NoLink, link::Link};
 
@@ -70,7 +70,7 @@ pub(super) struct Parts {
     pub(super) memory: Arc<Memory>,
     /// The relay's host, for people.
     pub(super) relay: Arc<str>,
-    pub(super) shown: Arc<Shown>,
+    pub(super) shown: Arc<LiveStatus>,
     /// What runs for sessions.
     pub(super) tasks: TaskTracker,
     pub(super) stop: CancellationToken,

@@ -27,7 +27,7 @@ use protocol::mesh::{
 use seal::Sealer;
 use tokio::time::Instant;
 
-use self::session::{Context, End, Session};
+use self::session::{Context, End, RelaySession};
 use super::{home::Home, memory::Memory, words};
 use crate::link::Order;
 
@@ -54,7 +54,7 @@ pub(super) struct Handle {
 
 /// What a relay tells of a peer.
 #[derive(Debug, Clone, Copy, Default)]
-pub(super) struct Who {
+pub(super) struct RelayedPeer {
     /// Whether it is listed.
     pub(super) listed: bool,
     /// How it seals its sessions, if it is a Warren.
@@ -98,7 +98,7 @@ pub(super) enum Output {
 pub(super) struct Sessions {
     home: Arc<dyn Home>,
     memory: Arc<Memory>,
-    by_peer: HashMap<NodeId, Vec<Session>>,
+    by_peer: HashMap<NodeId, Vec<RelaySession>>,
     count: usize,
     next: u64,
     deadlines: BTreeSet<(Instant, Handle)>,
@@ -130,13 +130,13 @@ impl Sessions {
 
     /// Opens a session with a peer, unless one is being opened: `Opened` or `Failed` tells what becomes
     /// of it. `id` is fresh.
-    pub(super) fn open(&mut self, now: Instant, peer: NodeId, who: Who, id: &str) {
+    pub(super) fn open(&mut self, now: Instant, peer: NodeId, who: RelayedPeer, id: &str) {
         let sessions = self.by_peer.get(&peer).map_or(&[][..], Vec::as_slice);
         if let Some(waiting) = sessions.iter().find(|session| !session.is_live()) {
             let handle = waiting.handle;
             if waiting.is_awaiting() && !self.is_warren(&peer, who) {
                 // It has opened one itself, and takes no second.
-                let plain = |session: &mut Session, cx: &mut Context<'_>| {
+                let plain = |session: &mut RelaySession, cx: &mut Context<'_>| {
                     session.begin_plain(cx, Dialect::Wrapped)
                 };
                 self.step(handle, who, plain);
@@ -154,12 +154,18 @@ impl Sessions {
     }
 
     /// A message of another node has come.
-    pub(super) fn forward(&mut self, now: Instant, peer: NodeId, who: Who, message: &Forward<'_>) {
+    pub(super) fn forward(
+        &mut self,
+        now: Instant,
+        peer: NodeId,
+        who: RelayedPeer,
+        message: &Forward<'_>,
+    ) {
         let handle = self.find(&peer, &message.session);
         match (message.kind, handle) {
             (ForwardKind::RelayOpen, Some(handle)) => self.opened_again(handle, who),
             (ForwardKind::RelayOpen, None) => self.opened(now, peer, who, &message.session),
-            (ForwardKind::RelayReady, Some(handle)) => self.step(handle, who, Session::ready),
+            (ForwardKind::RelayReady, Some(handle)) => self.step(handle, who, RelaySession::ready),
             (ForwardKind::RelayData, Some(handle)) => self.data(handle, who, message),
             (ForwardKind::RelayData, None) => self.data_of_none(now, peer, who, message),
             (ForwardKind::RelayClose, Some(handle)) => {
@@ -182,7 +188,7 @@ impl Sessions {
 
     /// The relay says that a session does not exist, or ends it.
     pub(super) fn refused(&mut self, id: &str, why: &str) {
-        let is = |session: &&Session| session.id.eq_ignore_ascii_case(id);
+        let is = |session: &&RelaySession| session.id.eq_ignore_ascii_case(id);
         let found: Vec<_> =
             self.by_peer.values().flatten().filter(is).map(|session| session.handle).collect();
         for handle in found {
@@ -224,7 +230,7 @@ impl Sessions {
         self.get(handle).map(|session| session.id.clone())
     }
 
-    fn opened(&mut self, now: Instant, peer: NodeId, who: Who, id: &str) {
+    fn opened(&mut self, now: Instant, peer: NodeId, who: RelayedPeer, id: &str) {
         let warren = self.is_warren(&peer, who);
         if who.listed && !warren && self.home.requires_sealed() {
             return self.refuse(peer, id, session::SEALED_ONLY);
@@ -254,14 +260,14 @@ impl Sessions {
     }
 
     /// An open session is opened again: the peer may have lost the answer.
-    fn opened_again(&mut self, handle: Handle, who: Who) {
+    fn opened_again(&mut self, handle: Handle, who: RelayedPeer) {
         match self.get(handle) {
             Some(session) if !session.ours => self.say(handle, who, ForwardKind::RelayReady),
             _ => self.home.bad("relayOpen of a session that this node opened"),
         }
     }
 
-    fn data(&mut self, handle: Handle, who: Who, message: &Forward<'_>) {
+    fn data(&mut self, handle: Handle, who: RelayedPeer, message: &Forward<'_>) {
         match message.data() {
             Ok(data) => self.step(handle, who, |session, cx| session.data(cx, data)),
             Err(_) => self.home.bad("relayData without data"),
@@ -269,7 +275,13 @@ impl Sessions {
     }
 
     /// Stock nodes answer in sessions that were never opened, and some open none.
-    fn data_of_none(&mut self, now: Instant, peer: NodeId, who: Who, message: &Forward<'_>) {
+    fn data_of_none(
+        &mut self,
+        now: Instant,
+        peer: NodeId,
+        who: RelayedPeer,
+        message: &Forward<'_>,
+    ) {
         let Ok(data) = message.data() else { return self.home.bad("relayData without data") };
         let plain = data.first() == Some(&b'{');
         if !plain || !who.listed || self.is_warren(&peer, who) || self.home.requires_sealed() {
@@ -286,8 +298,8 @@ impl Sessions {
     fn step(
         &mut self,
         handle: Handle,
-        who: Who,
-        take: impl FnOnce(&mut Session, &mut Context<'_>) -> Result<(), End>,
+        who: RelayedPeer,
+        take: impl FnOnce(&mut RelaySession, &mut Context<'_>) -> Result<(), End>,
     ) {
         let warren = self.is_warren(&handle.peer, who);
         let sessions = self.by_peer.get_mut(&handle.peer);
@@ -310,8 +322,8 @@ impl Sessions {
         }
     }
 
-    fn say(&mut self, handle: Handle, who: Who, kind: ForwardKind) {
-        let say = move |session: &mut Session, cx: &mut Context<'_>| {
+    fn say(&mut self, handle: Handle, who: RelayedPeer, kind: ForwardKind) {
+        let say = move |session: &mut RelaySession, cx: &mut Context<'_>| {
             session.say(cx, kind);
             Ok(())
         };
@@ -352,11 +364,11 @@ impl Sessions {
         self.count += 1;
         let (handle, until) = (Handle { peer, number: self.next }, now + within);
         self.deadlines.insert((until, handle));
-        self.by_peer.entry(peer).or_default().push(Session::new(handle, id, ours, until));
+        self.by_peer.entry(peer).or_default().push(RelaySession::new(handle, id, ours, until));
         Some(handle)
     }
 
-    fn remove(&mut self, handle: Handle) -> Option<Session> {
+    fn remove(&mut self, handle: Handle) -> Option<RelaySession> {
         let sessions = self.by_peer.get_mut(&handle.peer)?;
         let at = sessions.iter().position(|session| session.handle == handle)?;
         let session = sessions.swap_remove(at);
@@ -376,7 +388,7 @@ impl Sessions {
         Some(found.handle)
     }
 
-    fn get(&self, handle: Handle) -> Option<&Session> {
+    fn get(&self, handle: Handle) -> Option<&RelaySession> {
         self.by_peer.get(&handle.peer)?.iter().find(|session| session.handle == handle)
     }
 
@@ -385,7 +397,7 @@ impl Sessions {
         sessions.iter().map(|session| session.handle).collect()
     }
 
-    fn is_warren(&self, peer: &NodeId, who: Who) -> bool {
+    fn is_warren(&self, peer: &NodeId, who: RelayedPeer) -> bool {
         who.warren.is_some() || self.memory.was_sealed(peer)
     }
 }

@@ -37,7 +37,7 @@ pub(super) struct Context<'a> {
 }
 
 /// A relay session.
-pub(super) struct Session {
+pub(super) struct RelaySession {
     pub(super) handle: Handle,
     /// The id, as the opening end wrote it.
     pub(super) id: Box<str>,
@@ -45,7 +45,7 @@ pub(super) struct Session {
     pub(super) ours: bool,
     /// It has to be a link by then.
     pub(super) until: Option<Instant>,
-    state: State,
+    state: SessionState,
 }
 
 /// Why a session ends; its other end is told.
@@ -57,7 +57,7 @@ impl From<SealError> for End {
     }
 }
 
-enum State {
+enum SessionState {
     /// This end opened it and waits for the other.
     Opening,
     /// This end has sent the first message of a handshake, and whether with the passcode.
@@ -77,25 +77,25 @@ struct Proving {
     proved: bool,
 }
 
-impl Session {
+impl RelaySession {
     pub(super) fn new(handle: Handle, id: &str, ours: bool, until: Instant) -> Self {
-        let state = if ours { State::Opening } else { State::Awaiting };
+        let state = if ours { SessionState::Opening } else { SessionState::Awaiting };
         Self { handle, id: id.into(), ours, until: Some(until), state }
     }
 
     /// Whether it is a link.
     pub(super) fn is_live(&self) -> bool {
-        matches!(self.state, State::Live(_))
+        matches!(self.state, SessionState::Live(_))
     }
 
     /// Whether it was opened by the other end, which has said nothing in it yet.
     pub(super) fn is_awaiting(&self) -> bool {
-        matches!(self.state, State::Awaiting)
+        matches!(self.state, SessionState::Awaiting)
     }
 
     /// The other end is ready.
     pub(super) fn ready(&mut self, cx: &mut Context<'_>) -> Result<(), End> {
-        if !matches!(self.state, State::Opening) {
+        if !matches!(self.state, SessionState::Opening) {
             cx.home.bad("relayReady of a session that was not waited for");
             return Ok(());
         }
@@ -105,16 +105,20 @@ impl Session {
     /// Bytes of the other end.
     pub(super) fn data(&mut self, cx: &mut Context<'_>, data: Vec<u8>) -> Result<(), End> {
         match (&mut self.state, data.split_first()) {
-            (State::Greeting(..), Some((&kind::SECOND, message))) => self.finish(cx, message),
-            (State::Greeting(..), Some((b'{', _))) => Err(End(PLAIN_ANSWER.to_owned())),
-            (State::Awaiting, Some((b'{', _))) => self.first_plain(cx, data),
-            (State::Awaiting, Some((&kind::FIRST, message))) => self.answer(cx, message, false),
-            (State::Awaiting, Some((&kind::FIRST_WITH_PASSCODE, message))) => {
+            (SessionState::Greeting(..), Some((&kind::SECOND, message))) => {
+                self.finish(cx, message)
+            }
+            (SessionState::Greeting(..), Some((b'{', _))) => Err(End(PLAIN_ANSWER.to_owned())),
+            (SessionState::Awaiting, Some((b'{', _))) => self.first_plain(cx, data),
+            (SessionState::Awaiting, Some((&kind::FIRST, message))) => {
+                self.answer(cx, message, false)
+            }
+            (SessionState::Awaiting, Some((&kind::FIRST_WITH_PASSCODE, message))) => {
                 self.answer(cx, message, true)
             }
-            (State::Proving(_), Some((&kind::SEALED, record))) => self.prove(cx, record),
-            (State::Live(Some(_)), Some((&kind::SEALED, record))) => self.record(cx, record),
-            (State::Live(None), Some((b'{', _))) => {
+            (SessionState::Proving(_), Some((&kind::SEALED, record))) => self.prove(cx, record),
+            (SessionState::Live(Some(_)), Some((&kind::SEALED, record))) => self.record(cx, record),
+            (SessionState::Live(None), Some((b'{', _))) => {
                 cx.out.push_back(Output::Payload(self.handle, data.into()));
                 Ok(())
             }
@@ -167,13 +171,13 @@ impl Session {
         let first = noise.write(&greeting::write(cx.home.hello(), ClusterMessage::Hello))?;
         let kind = if psk.is_some() { kind::FIRST_WITH_PASSCODE } else { kind::FIRST };
         self.send(cx, kind, &first);
-        self.state = State::Greeting(Box::new(noise), psk.is_some());
+        self.state = SessionState::Greeting(Box::new(noise), psk.is_some());
         Ok(())
     }
 
     /// The second message has come.
     fn finish(&mut self, cx: &mut Context<'_>, message: &[u8]) -> Result<(), End> {
-        let State::Greeting(noise, with_passcode) = self.take() else { return Ok(()) };
+        let SessionState::Greeting(noise, with_passcode) = self.take() else { return Ok(()) };
         let (sealed, payload) = noise.finish(message)?;
         let hello = greeting::read(&payload, &self.handle.peer)?;
         let (mut sealer, opener) = sealed.split();
@@ -203,15 +207,15 @@ impl Session {
         self.send(cx, kind::SECOND, &second);
         let (sealer, opener) = sealed.split();
         let proved = with_passcode || no_proof_wanted(cx, &peer);
-        self.state = State::Proving(Box::new(Proving { sealer, opener, hello, proved }));
+        self.state = SessionState::Proving(Box::new(Proving { sealer, opener, hello, proved }));
         Ok(())
     }
 
     /// A record has come that only who made the handshake just now can have sealed, or another.
     fn prove(&mut self, cx: &mut Context<'_>, record: &[u8]) -> Result<(), End> {
-        let State::Proving(proving) = &mut self.state else { return Ok(()) };
+        let SessionState::Proving(proving) = &mut self.state else { return Ok(()) };
         let Some(payload) = open(cx.home, &mut proving.opener, record)? else { return Ok(()) };
-        let State::Proving(proving) = self.take() else { return Ok(()) };
+        let SessionState::Proving(proving) = self.take() else { return Ok(()) };
         let Proving { sealer, opener, hello, proved } = *proving;
         self.begin_sealed(cx, hello, sealer, opener, proved);
         if !payload.is_empty() {
@@ -221,7 +225,7 @@ impl Session {
     }
 
     fn record(&mut self, cx: &mut Context<'_>, record: &[u8]) -> Result<(), End> {
-        let State::Live(Some(opener)) = &mut self.state else { return Ok(()) };
+        let SessionState::Live(Some(opener)) = &mut self.state else { return Ok(()) };
         match open(cx.home, opener, record)? {
             Some(payload) if !payload.is_empty() => {
                 cx.out.push_back(Output::Payload(self.handle, payload));
@@ -259,12 +263,12 @@ impl Session {
     }
 
     fn live(&mut self, opener: Option<Opener>) {
-        self.state = State::Live(opener.map(Box::new));
+        self.state = SessionState::Live(opener.map(Box::new));
         self.until = None;
     }
 
-    fn take(&mut self) -> State {
-        std::mem::replace(&mut self.state, State::Awaiting)
+    fn take(&mut self) -> SessionState {
+        std::mem::replace(&mut self.state, SessionState::Awaiting)
     }
 
     fn send(&self, cx: &mut Context<'_>, kind: u8, content: &[u8]) {

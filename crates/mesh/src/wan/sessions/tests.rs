@@ -9,7 +9,7 @@ use crate::wan::fake::FakeHome;
 struct End {
     home: Arc<FakeHome>,
     sessions: Sessions,
-    who: Who,
+    who: RelayedPeer,
     opened: Vec<Opened>,
     payloads: Vec<Bytes>,
     ended: Vec<String>,
@@ -19,7 +19,7 @@ struct End {
 impl End {
     fn new(home: FakeHome, other: &FakeHome, other_is_warren: bool) -> Self {
         let home = Arc::new(home);
-        let who = Who {
+        let who = RelayedPeer {
             listed: true,
             warren: other_is_warren.then(|| Seals { psk: other.psk.is_some() }),
         };

@@ -6,12 +6,12 @@ use testkit::{DEADLINE, eventually, mesh::FakeStockRelay, within};
 use tokio::{net::TcpListener, sync::oneshot, task::JoinHandle};
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
-use super::served::Served;
+use super::served::RunningRelay;
 use crate::{
     lan::NoLink,
     wan::{
         connection::Parts,
-        fake::{FakeHome, Told},
+        fake::{FakeHome, NodeEvent},
         home::Home,
         relay::{self, Relay},
         status::RelayStatus,
@@ -53,13 +53,13 @@ impl Dialler {
     }
 
     fn listed(&self) -> usize {
-        self.home.told().iter().filter(|told| matches!(told, Told::Listed(..))).count()
+        self.home.told().iter().filter(|told| matches!(told, NodeEvent::Listed(..))).count()
     }
 }
 
 #[tokio::test]
 async fn nodes_come_back_to_a_relay_that_was_restarted() {
-    let served = Served::anywhere().await;
+    let served = RunningRelay::anywhere().await;
     let (one, other) = (Dialler::of(1, served.address), Dialler::of(2, served.address));
     one.shows("the other", |status| status.listed == 1).await;
     let link = within("a link", one.relay.link(other.home.id())).await.unwrap();
@@ -70,7 +70,7 @@ async fn nodes_come_back_to_a_relay_that_was_restarted() {
     assert!(link.is_closed());
     let no_link = within("an answer", one.relay.link(other.home.id())).await.unwrap_err();
     assert!(!no_link.0.is_empty());
-    let served = Served::at(address).await;
+    let served = RunningRelay::at(address).await;
     one.shows("the other again", |status| status.registered && status.listed == 1).await;
     assert!(one.listed() >= 2 && one.relay.status().problem.is_none());
     let again = within("a link", one.relay.link(other.home.id())).await.unwrap();
@@ -101,7 +101,7 @@ async fn a_stock_relay_that_agrees_to_the_subprotocol_takes_a_node_and_again_wit
 
 #[tokio::test]
 async fn a_relay_that_was_a_warrens_is_not_taken_for_a_stock_one_afterwards() {
-    let served = Served::anywhere().await;
+    let served = RunningRelay::anywhere().await;
     let one = Dialler::of(1, served.address);
     one.shows("a registration", |status| status.registered && status.challenged).await;
     let stock = FakeStockRelay::start_at(served.killed().await).await;
@@ -114,7 +114,7 @@ async fn a_relay_that_was_a_warrens_is_not_taken_for_a_stock_one_afterwards() {
 
 #[tokio::test]
 async fn two_machines_with_one_key_are_told_so() {
-    let served = Served::anywhere().await;
+    let served = RunningRelay::anywhere().await;
     let one = Dialler::of(1, served.address);
     one.shows("a registration", |status| status.registered).await;
     let other = Dialler::of(1, served.address);

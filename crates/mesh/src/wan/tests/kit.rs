@@ -21,12 +21,12 @@ use crate::{
     link::Link,
     wan::{
         connection::{Ask, Connection, Ended, Parts},
-        fake::{FakeHome, Told},
+        fake::{FakeHome, NodeEvent},
         home::Home,
         memory::Memory,
         registration::Registration,
         sort::Sort,
-        status::Shown,
+        status::LiveStatus,
     },
 };
 
@@ -43,7 +43,7 @@ pub(super) fn relay() -> MeshRelay {
 pub(super) struct Machine {
     pub(super) home: Arc<FakeHome>,
     memory: Arc<Memory>,
-    pub(super) shown: Arc<Shown>,
+    pub(super) shown: Arc<LiveStatus>,
     asks: mpsc::Sender<Ask>,
     pub(super) stop: CancellationToken,
     pub(super) ended: JoinHandle<Ended>,
@@ -82,7 +82,7 @@ impl Machine {
     fn over(home: Arc<FakeHome>, link: Socket, outbox: Outbox, sort: Sort) -> Self {
         let how = Registration::new(sort, HOST.to_owned());
         let memory: Arc<Memory> = Arc::default();
-        let shown = Arc::new(Shown::new(HOST.to_owned(), HOST.into()));
+        let shown = Arc::new(LiveStatus::new(HOST.to_owned(), HOST.into()));
         let stop = CancellationToken::new();
         let (asks, mut questions) = mpsc::channel(16);
         let parts = Parts {
@@ -122,7 +122,11 @@ impl Machine {
 
     /// Waits until it was told something.
     #[track_caller]
-    pub(super) fn hears(&self, what: &str, is: impl Fn(&Told) -> bool) -> impl Future<Output = ()> {
+    pub(super) fn hears(
+        &self,
+        what: &str,
+        is: impl Fn(&NodeEvent) -> bool,
+    ) -> impl Future<Output = ()> {
         let home = Arc::clone(&self.home);
         eventually(what, DEADLINE, move || {
             let heard = home.told().iter().any(&is);
@@ -132,18 +136,24 @@ impl Machine {
 
     #[track_caller]
     pub(super) fn lists(&self, peer: NodeId) -> impl Future<Output = ()> {
-        self.hears("a peer listed", move |told| matches!(told, Told::Listed(id, _) if *id == peer))
+        self.hears(
+            "a peer listed",
+            move |told| matches!(told, NodeEvent::Listed(id, _) if *id == peer),
+        )
     }
 
     #[track_caller]
     pub(super) fn loses(&self, peer: NodeId) -> impl Future<Output = ()> {
-        self.hears("a link closed", move |told| matches!(told, Told::Closed(id, _) if *id == peer))
+        self.hears(
+            "a link closed",
+            move |told| matches!(told, NodeEvent::Closed(id, _) if *id == peer),
+        )
     }
 
     /// Why links have closed.
     pub(super) fn closed(&self) -> Vec<String> {
         let why = |told| match told {
-            Told::Closed(_, why) => Some(why),
+            NodeEvent::Closed(_, why) => Some(why),
             _ => None,
         };
         self.home.told().into_iter().filter_map(why).collect()
@@ -151,7 +161,7 @@ impl Machine {
 
     /// How many links have opened.
     pub(super) fn opened(&self) -> usize {
-        self.home.told().iter().filter(|told| matches!(told, Told::Opened { .. })).count()
+        self.home.told().iter().filter(|told| matches!(told, NodeEvent::Opened { .. })).count()
     }
 }
 

@@ -11,7 +11,7 @@ use testkit::{DEADLINE, eventually, within};
 use tokio::{net::TcpListener, task::JoinHandle};
 use tokio_util::sync::CancellationToken;
 
-use super::served::Served;
+use super::served::RunningRelay;
 use crate::{
     lan::NoLink,
     link::{Carrier, Link},
@@ -34,7 +34,7 @@ struct Running {
 
 impl Running {
     /// At these relays; with a listener on the local network, or without.
-    async fn at(seed: u8, relays: &[&Served], listens: bool) -> Self {
+    async fn at(seed: u8, relays: &[&RunningRelay], listens: bool) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let data = tempfile::tempdir().unwrap();
         let settings = Settings {
@@ -102,7 +102,7 @@ fn host(link: &Link) -> &str {
 
 #[tokio::test]
 async fn a_request_is_answered_by_a_peer_behind_a_relay() {
-    let relay = Served::anywhere().await;
+    let relay = RunningRelay::anywhere().await;
     let mut one = Running::at(1, &[&relay], false).await;
     let mut other = Running::at(2, &[&relay], false).await;
     let mut lent = other.server.lend(&["m"], 1);
@@ -123,7 +123,7 @@ async fn a_request_is_answered_by_a_peer_behind_a_relay() {
 
 #[tokio::test]
 async fn peers_that_can_reach_each_other_leave_the_relay() {
-    let relay = Served::anywhere().await;
+    let relay = RunningRelay::anywhere().await;
     let one = Running::at(1, &[&relay], true).await;
     let other = Running::at(2, &[&relay], true).await;
     let addresses = async || {
@@ -145,7 +145,7 @@ async fn peers_that_can_reach_each_other_leave_the_relay() {
 
 #[tokio::test]
 async fn a_peer_at_two_relays_is_reached_when_one_of_them_dies() {
-    let (first, second) = (Served::anywhere().await, Served::anywhere().await);
+    let (first, second) = (RunningRelay::anywhere().await, RunningRelay::anywhere().await);
     let one = Running::at(1, &[&first, &second], false).await;
     let other = Running::at(2, &[&first, &second], false).await;
     let peer = one.finds(&other, 2).await;
@@ -162,7 +162,7 @@ async fn a_peer_at_two_relays_is_reached_when_one_of_them_dies() {
 
 #[tokio::test]
 async fn many_that_want_the_same_peer_wait_for_one_link() {
-    let relay = Served::anywhere().await;
+    let relay = RunningRelay::anywhere().await;
     let one = Running::at(1, &[&relay], false).await;
     let other = Running::at(2, &[&relay], false).await;
     let peer = one.finds(&other, 1).await;
@@ -176,7 +176,7 @@ async fn many_that_want_the_same_peer_wait_for_one_link() {
 
 #[tokio::test]
 async fn nobody_is_reached_whom_no_relay_lists() {
-    let relay = Served::anywhere().await;
+    let relay = RunningRelay::anywhere().await;
     let one = Running::at(1, &[&relay, &relay], false).await;
     let registered = async || one.node.relays.status().iter().any(|status| status.registered);
     eventually("a registration", DEADLINE, registered).await;

@@ -10,13 +10,13 @@ use tokio::{net::TcpListener, task::JoinHandle};
 use super::kit::relay;
 
 /// A relay on a port of its own.
-pub(super) struct Served {
+pub(super) struct RunningRelay {
     pub(super) relay: MeshRelay,
     pub(super) address: SocketAddr,
     serving: JoinHandle<()>,
 }
 
-impl Served {
+impl RunningRelay {
     pub(super) async fn at(address: SocketAddr) -> Self {
         let listener = TcpListener::bind(address).await.unwrap();
         let address = listener.local_addr().unwrap();

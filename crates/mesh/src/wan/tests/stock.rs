@@ -11,7 +11,7 @@ use tokio::time::{Instant, sleep};
 use super::kit::{Machine, bytes_of};
 use crate::wan::{
     connection::Ended,
-    fake::{FakeHome, Told},
+    fake::{FakeHome, NodeEvent},
 };
 
 fn stock_node() -> (base::NodeId, Value) {
@@ -122,7 +122,7 @@ async fn a_stock_node_is_asked_in_one_session_in_the_wrapped_form() {
     machine
         .hears(
             "the answer",
-            |told| matches!(told, Told::Received(_, text) if text.contains("e1ec2fdc")),
+            |told| matches!(told, NodeEvent::Received(_, text) if text.contains("e1ec2fdc")),
         )
         .await;
     link.close("nothing else runs on it");
@@ -154,7 +154,7 @@ async fn a_stock_macs_offer_is_answered_and_its_session_taken() {
     relay.forwards_data(&mac, session, br#"{"heartbeat":{"_0":{}}}"#);
     machine
         .hears("the session", |told| {
-            matches!(told, Told::Opened { sealed: false, proved: false, .. })
+            matches!(told, NodeEvent::Opened { sealed: false, proved: false, .. })
         })
         .await;
 }
@@ -172,7 +172,7 @@ async fn a_peer_that_is_not_there_is_told_at_once_and_taken_off_the_list() {
     ));
     let why = within("an answer", wanted).await.unwrap().unwrap_err();
     assert!(why.0.contains("not connected"), "{why}");
-    machine.hears("that it is gone", |told| *told == Told::Unlisted(node)).await;
+    machine.hears("that it is gone", |told| *told == NodeEvent::Unlisted(node)).await;
 }
 
 #[tokio::test(start_paused = true)]
@@ -197,7 +197,7 @@ async fn a_relay_that_freezes_is_noticed_within_thirty_seconds() {
     let ended = machine.ended.await.unwrap();
     assert!(matches!(&ended, Ended::Broken(why) if why.contains("says nothing")), "{ended:?}");
     assert!((20..30).contains(&start.elapsed().as_secs()), "{:?}", start.elapsed());
-    assert!(machine.home.told().contains(&Told::Unlisted(stock_node().0)));
+    assert!(machine.home.told().contains(&NodeEvent::Unlisted(stock_node().0)));
 }
 
 #[tokio::test(start_paused = true)]
@@ -338,7 +338,7 @@ async fn everybody_that_comes_at_once_is_asked_for_once() {
     relay.says(format!(r#"{{"peerLeft":{{"nodeID":"{}","displayName":"B"}}}}"#, stock_node().0));
     let shown = std::sync::Arc::clone(&machine.home);
     eventually("that it left", DEADLINE, || async {
-        shown.told().contains(&Told::Unlisted(stock_node().0))
+        shown.told().contains(&NodeEvent::Unlisted(stock_node().0))
     })
     .await;
 }

@@ -14,7 +14,7 @@ use crate::{
     link::Carrier,
     wan::{
         connection::Ended,
-        fake::{FakeHome, Told},
+        fake::{FakeHome, NodeEvent},
     },
 };
 
@@ -38,17 +38,17 @@ async fn two_nodes_find_each_other_and_speak_sealed() {
     other
         .hears(
             "what was said",
-            |told| matches!(told, Told::Received(_, text) if text.contains("r-1")),
+            |told| matches!(told, NodeEvent::Received(_, text) if text.contains("r-1")),
         )
         .await;
     other.home.link().unwrap().tell(&cancel("r-2")).unwrap();
     one.hears(
         "what was said",
-        |told| matches!(told, Told::Received(_, text) if text.contains("r-2")),
+        |told| matches!(told, NodeEvent::Received(_, text) if text.contains("r-2")),
     )
     .await;
     let hello = Some(
-        one.home.told().iter().any(|told| matches!(told, Told::Opened { hello: Some(_), .. })),
+        one.home.told().iter().any(|told| matches!(told, NodeEvent::Opened { hello: Some(_), .. })),
     );
     assert_eq!(hello, Some(true));
     assert_eq!((one.shown.get().sessions, one.shown.get().listed), (1, 1));
@@ -62,7 +62,9 @@ async fn a_peer_whose_models_change_is_listed_anew_within_seconds() {
     sleep(Duration::from_secs(30)).await;
     let listed = || {
         let told = one.home.told();
-        told.iter().filter(|told| matches!(told, Told::Listed(id, _) if *id == other.id())).count()
+        told.iter()
+            .filter(|told| matches!(told, NodeEvent::Listed(id, _) if *id == other.id()))
+            .count()
     };
     let before = listed();
     *other.home.models.lock().unwrap() = vec!["brand-new".to_owned()];
@@ -97,7 +99,7 @@ async fn when_both_ends_open_at_once_both_get_the_one_session() {
     other
         .hears(
             "what was said",
-            |told| matches!(told, Told::Received(_, text) if text.contains("r-1")),
+            |told| matches!(told, NodeEvent::Received(_, text) if text.contains("r-1")),
         )
         .await;
 }
@@ -142,8 +144,10 @@ async fn when_the_relay_ends_so_does_all_that_went_over_it() {
     assert!(matches!(&ended, Ended::Broken(why) if why.contains("1001")), "{ended:?}");
     assert!(link.is_closed());
     let told = one.home.told();
-    assert!(told.contains(&Told::Unlisted(other.id())), "{told:?}");
-    assert!(told.iter().any(|told| matches!(told, Told::Closed(_, why) if why.contains("relay"))));
+    assert!(told.contains(&NodeEvent::Unlisted(other.id())), "{told:?}");
+    assert!(
+        told.iter().any(|told| matches!(told, NodeEvent::Closed(_, why) if why.contains("relay")))
+    );
 }
 
 #[tokio::test(start_paused = true)]
@@ -151,12 +155,12 @@ async fn a_peer_that_stops_says_goodbye() {
     let relay = relay();
     let (one, other) = two(&relay).await;
     one.link(other.id()).await.unwrap();
-    other.hears("the link", |told| matches!(told, Told::Opened { .. })).await;
+    other.hears("the link", |told| matches!(told, NodeEvent::Opened { .. })).await;
     other.stop.cancel();
     assert_eq!(within("the end", other.ended).await.unwrap(), Ended::Stopped);
     one.loses(other.home.id()).await;
     assert!(one.closed()[0].contains("this node stops"), "{:?}", one.closed());
-    one.hears("that it left", |told| matches!(told, Told::Unlisted(_))).await;
+    one.hears("that it left", |told| matches!(told, NodeEvent::Unlisted(_))).await;
 }
 
 #[tokio::test(start_paused = true)]

@@ -16,17 +16,17 @@ const MAX_SEEN: usize = 4_096;
 
 /// Peers that had a sealed link.
 #[derive(Debug, Default)]
-pub(super) struct Seen(Mutex<State>);
+pub(super) struct SealedPeers(Mutex<SealedPeersState>);
 
 #[derive(Debug, Default)]
-struct State {
+struct SealedPeersState {
     /// By the UUID in lower case that it tells stock peers.
     devices: HashMap<String, NodeId>,
     /// By where it was dialled.
     addresses: HashMap<SocketAddr, NodeId>,
 }
 
-impl Seen {
+impl SealedPeers {
     /// A link to a node is sealed; `dialled` is where it was dialled, if this end did.
     pub(super) fn sealed(&self, node: &NodeId, dialled: Option<SocketAddr>) {
         let mut state = self.lock();
@@ -46,7 +46,7 @@ impl Seen {
         self.lock().addresses.get(address).copied()
     }
 
-    fn lock(&self) -> MutexGuard<'_, State> {
+    fn lock(&self) -> MutexGuard<'_, SealedPeersState> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -63,7 +63,7 @@ mod tests {
 
     #[test]
     fn a_node_is_known_again_by_its_uuid_in_either_case_and_by_its_address() {
-        let (seen, node) = (Seen::default(), NodeId::new([7; 32]));
+        let (seen, node) = (SealedPeers::default(), NodeId::new([7; 32]));
         let address = "192.0.2.7:1".parse().unwrap();
         seen.sealed(&node, Some(address));
         let uuid = device_id(&node);
@@ -75,7 +75,7 @@ mod tests {
 
     #[test]
     fn only_so_many_are_remembered() {
-        let seen = Seen::default();
+        let seen = SealedPeers::default();
         for number in 0..=MAX_SEEN {
             let mut id = [0; 32];
             id[..8].copy_from_slice(&number.to_be_bytes());

@@ -16,7 +16,7 @@ use crate::link::Link;
 const REFUSED: &str = "its backend refused, and another is asked";
 
 /// A job that a peer has, or is to have.
-pub(super) struct Asked {
+pub(super) struct PeerJob {
     pub(super) job: JobId,
     writer: AnswerWriter,
     reply: Reply,
@@ -39,7 +39,7 @@ impl From<WriteError> for Trouble {
     }
 }
 
-impl Asked {
+impl PeerJob {
     pub(super) fn new(job: JobId, writer: AnswerWriter, streaming: bool) -> Self {
         Self { job, writer, reply: Reply::new(streaming), link: None }
     }
