@@ -29,7 +29,7 @@ use crate::{
     shape::{self, Shape},
     state::Api,
     translation::Translation,
-    uploads::Held,
+    uploads::HeldBody,
 };
 
 /// The header by which a consumer names the only provider that may serve it.
@@ -88,7 +88,7 @@ pub(crate) async fn chat(
     request_scope: RequestScope,
     id: JobId,
     body: Bytes,
-    held: &mut Held<'_>,
+    held: &mut HeldBody<'_>,
 ) -> Result<Answer, ApiError> {
     let shape = shape::of_path(Endpoint::ChatCompletions.path());
     let via = head::via(api.marks(), request_scope.scope(), &HeaderMap::new())?;
@@ -142,7 +142,7 @@ async fn accept(
     request_scope: RequestScope,
     parts: &mut Parts,
     body: &mut axum::body::Body,
-    held: &mut Held<'_>,
+    held: &mut HeldBody<'_>,
     id: JobId,
 ) -> Result<Accepted, ApiError> {
     if shape.says_json() {
@@ -216,7 +216,7 @@ impl JobDraft {
         self,
         api: &Api,
         mut request: JobRequest,
-        held: &mut Held<'_>,
+        held: &mut HeldBody<'_>,
     ) -> Result<Accepted, ApiError> {
         let targets = self.request_scope.resolve(api, &request.model)?;
         let admission =

@@ -12,7 +12,7 @@ use tokio::time::{Instant, timeout};
 
 use crate::{
     error::{ApiError, Kind},
-    uploads::Held,
+    uploads::HeldBody,
 };
 
 /// How long a client may be behind [`SLOWEST`] while it sends its body. Having sent faster earlier
@@ -38,7 +38,7 @@ pub(crate) async fn read(
     headers: &HeaderMap,
     body: &mut Body,
     limit: usize,
-    held: &mut Held<'_>,
+    held: &mut HeldBody<'_>,
 ) -> Result<Bytes, ApiError> {
     expect_uncompressed(headers)?;
     let announced = announced_length(headers);

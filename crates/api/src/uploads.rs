@@ -20,7 +20,7 @@ pub(crate) struct Uploads {
 }
 
 /// The room that one body takes, until this is dropped.
-pub(crate) struct Held<'a> {
+pub(crate) struct HeldBody<'a> {
     uploads: &'a Uploads,
     permit: Option<OwnedSemaphorePermit>,
 }
@@ -34,12 +34,12 @@ impl Uploads {
     }
 
     /// A body of which nothing has come yet.
-    pub(crate) fn hold(&self) -> Held<'_> {
-        Held { uploads: self, permit: None }
+    pub(crate) fn hold(&self) -> HeldBody<'_> {
+        HeldBody { uploads: self, permit: None }
     }
 }
 
-impl Held<'_> {
+impl HeldBody<'_> {
     /// Takes room for a body that has grown to `len` bytes. One that is larger than all the room
     /// there is takes it all.
     ///

@@ -23,6 +23,6 @@ pub use error::ClientError;
 pub use events::{Answering, Watching};
 pub use mesh::Pulling;
 pub use protocol::{admin, room};
-pub use rooms::{RoomClient, Shown};
+pub use rooms::{RemovalToken, RoomClient};
 pub use server::Warren;
 pub use workspace::Workspace;

@@ -107,10 +107,14 @@ impl RoomClient {
     ///
     /// # Errors
     /// When the server cannot be reached, or says no.
-    pub async fn remove(&self, participant: &str, shown: Shown<'_>) -> Result<(), ClientError> {
+    pub async fn remove(
+        &self,
+        participant: &str,
+        shown: RemovalToken<'_>,
+    ) -> Result<(), ClientError> {
         let room = match shown {
-            Shown::Host(token) => self.showing_too(HOST_TOKEN, token)?,
-            Shown::Session(token) => self.showing_too(SESSION, token)?,
+            RemovalToken::Host(token) => self.showing_too(HOST_TOKEN, token)?,
+            RemovalToken::Session(token) => self.showing_too(SESSION, token)?,
         };
         let path = format!("/participants/{}", segment(participant));
         room.plane::<Success>(Method::DELETE, &path, None::<&()>).await.map(drop)
@@ -195,7 +199,7 @@ impl RoomClient {
 
 /// What is shown to remove a participant.
 #[derive(Debug, Clone, Copy)]
-pub enum Shown<'a> {
+pub enum RemovalToken<'a> {
     /// The token of the room's host.
     Host(&'a Secret),
     /// The participant's own.

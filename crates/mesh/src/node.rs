@@ -9,7 +9,7 @@ use protocol::{
     mesh::{
         ClusterMessage,
         cluster::{
-            Asked, BadMessage, ErrorCode, Hello, InferenceError, ModelLoadError,
+            BadMessage, ErrorCode, FailedRequest, Hello, InferenceError, ModelLoadError,
             ModelQueryResponse, ModelTransferError, Piece, decode,
         },
     },
@@ -274,27 +274,31 @@ impl Node {
         let why = bad.to_string();
         let answer = match bad.asked {
             None => return,
-            Some(Asked::Nothing(request_id)) => return self.seats.garbled(link, &request_id, &why),
-            Some(Asked::Inference(request_id)) => ClusterMessage::InferenceError(InferenceError {
-                request_id,
-                error_message: why,
-                code: Some(ErrorCode::InternalError),
-                status: None,
-                body: None,
-            }),
-            Some(Asked::Model(model_id)) => {
+            Some(FailedRequest::Nothing(request_id)) => {
+                return self.seats.garbled(link, &request_id, &why);
+            }
+            Some(FailedRequest::Inference(request_id)) => {
+                ClusterMessage::InferenceError(InferenceError {
+                    request_id,
+                    error_message: why,
+                    code: Some(ErrorCode::InternalError),
+                    status: None,
+                    body: None,
+                })
+            }
+            Some(FailedRequest::Model(model_id)) => {
                 ClusterMessage::ModelQueryResponse(ModelQueryResponse {
                     model_id,
                     available: false,
                     total_size_bytes: None,
                 })
             }
-            Some(Asked::Transfer(transfer_id)) => {
+            Some(FailedRequest::Transfer(transfer_id)) => {
                 let error_message = why;
                 let error = ModelTransferError { transfer_id, error_message };
                 ClusterMessage::ModelTransferError(error)
             }
-            Some(Asked::Load(request_id, model_id)) => {
+            Some(FailedRequest::Load(request_id, model_id)) => {
                 ClusterMessage::ModelLoadError(ModelLoadError { request_id, model_id, reason: why })
             }
         };

@@ -9,7 +9,7 @@ use access::Moment;
 use base::{Endpoint, ModelName};
 use http::Method;
 use protocol::room::{RuntimeConfig, defaults, selector, tunnel::close};
-use rooms::{Connection, Room, participant::Ended, room::Served};
+use rooms::{Connection, Room, participant::Ended, room::ServedParticipant};
 use scheduler::{JobRequest, RequestEdit, Terms};
 use tokio::time::Instant;
 
@@ -34,7 +34,7 @@ impl Member {
     }
 
     /// What the room knows about it; `None` once it has left.
-    pub(crate) fn served(&self) -> Option<Served> {
+    pub(crate) fn served(&self) -> Option<ServedParticipant> {
         self.room.served(&self.id)
     }
 

@@ -19,7 +19,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::{
     participant::Ended,
-    room::Served,
+    room::ServedParticipant,
     stored::{StoredKind, StoredParticipant, record},
     token,
 };
@@ -275,9 +275,9 @@ impl Member {
     }
 
     /// Its data for the connection that serves it.
-    pub(crate) fn served(&self, room_defaults: &RuntimeConfig) -> Served {
+    pub(crate) fn served(&self, room_defaults: &RuntimeConfig) -> ServedParticipant {
         let about = self.kept.about.clone();
-        Served {
+        ServedParticipant {
             id: self.id.clone(),
             nickname: about.nickname,
             models: about.models,

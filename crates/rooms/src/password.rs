@@ -35,7 +35,7 @@ pub(crate) struct Password {
 
 /// What is known of a text without verifying it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Known {
+pub(crate) enum PasswordCheck {
     Right,
     Wrong,
     /// It has to be verified: the password was not shown since the start.
@@ -71,11 +71,11 @@ impl Password {
 
     /// What is known of a text. As soon as the password itself is remembered, all others are known
     /// to be wrong.
-    pub(crate) fn known(&self, text: &str) -> Known {
+    pub(crate) fn known(&self, text: &str) -> PasswordCheck {
         match &self.verified {
-            None => Known::Not,
-            Some(verified) if self.salted(text).ct_eq(verified).into() => Known::Right,
-            Some(_) => Known::Wrong,
+            None => PasswordCheck::Not,
+            Some(verified) if self.salted(text).ct_eq(verified).into() => PasswordCheck::Right,
+            Some(_) => PasswordCheck::Wrong,
         }
     }
 
@@ -146,12 +146,12 @@ mod tests {
     #[test]
     fn a_password_that_was_shown_is_known_and_so_are_wrong_ones() {
         let password = Password::new(&"swordfish".into()).unwrap();
-        assert_eq!(password.known("swordfish"), Known::Right);
-        assert_eq!(password.known("sword"), Known::Wrong);
+        assert_eq!(password.known("swordfish"), PasswordCheck::Right);
+        assert_eq!(password.known("sword"), PasswordCheck::Wrong);
         let mut kept = Password::kept(password.phc());
-        assert_eq!(kept.known("swordfish"), Known::Not);
+        assert_eq!(kept.known("swordfish"), PasswordCheck::Not);
         kept.remember("swordfish");
-        assert_eq!(kept.known("swordfish"), Known::Right);
+        assert_eq!(kept.known("swordfish"), PasswordCheck::Right);
     }
 
     #[test]

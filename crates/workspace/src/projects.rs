@@ -276,7 +276,7 @@ mod tests {
 
     #[tokio::test]
     async fn a_project_is_made_changed_kept_and_removed() {
-        let place = testing::Place::new();
+        let place = testing::Site::new();
         let workspace = place.start().await;
         let projects = &workspace.0.projects;
         let dir = place.dir.path().to_str().unwrap();
@@ -309,7 +309,7 @@ mod tests {
 
     #[tokio::test]
     async fn an_unusable_project_is_refused_and_not_kept() {
-        let place = testing::Place::new();
+        let place = testing::Site::new();
         let workspace = place.start().await;
         let projects = &workspace.0.projects;
         for dir in ["src", "/no/such/directory", "/etc/passwd"] {

@@ -16,13 +16,13 @@ use crate::{
 pub(crate) const PATIENCE: Duration = Duration::from_secs(20);
 
 /// A place where a workspace can be started, again and again.
-pub(crate) struct Place {
+pub(crate) struct Site {
     pub(crate) dir: TempDir,
     pub(crate) store: Arc<VolatileStore>,
     pub(crate) settings: Settings,
 }
 
-impl Place {
+impl Site {
     pub(crate) fn new() -> Self {
         let dir = tempfile::tempdir().unwrap();
         let mut settings = Settings::new(dir.path().join("workspace"));

@@ -50,7 +50,7 @@ fn models(worker: &WorkerStatus) -> Vec<String> {
 }
 
 #[derive(Serialize)]
-struct Done {
+struct ActionDone {
     worker_id: String,
     done: &'static str,
 }
@@ -127,9 +127,9 @@ fn answer(
     id: ProviderId,
     there: bool,
     done: &'static str,
-) -> Result<(StatusCode, Json<Done>), ApiError> {
+) -> Result<(StatusCode, Json<ActionDone>), ApiError> {
     if there {
-        return Ok((StatusCode::ACCEPTED, Json(Done { worker_id: id.to_string(), done })));
+        return Ok((StatusCode::ACCEPTED, Json(ActionDone { worker_id: id.to_string(), done })));
     }
     let words = format!("no worker {id} is connected");
     Err(ApiError::new(StatusCode::NOT_FOUND, Kind::NotFound, words))

@@ -117,9 +117,9 @@ mod tests {
 
     use super::*;
 
-    struct Given(VecDeque<Option<&'static str>>);
+    struct GivenFrames(VecDeque<Option<&'static str>>);
 
-    impl Frames for Given {
+    impl Frames for GivenFrames {
         fn poll_frames(&mut self, _: &mut Context<'_>) -> Poll<Option<Bytes>> {
             match self.0.pop_front() {
                 Some(frames) => Poll::Ready(frames.map(|text| Bytes::from_static(text.as_bytes()))),
@@ -128,11 +128,11 @@ mod tests {
         }
     }
 
-    fn stream<const N: usize>(frames: [Option<&'static str>; N]) -> EventStream<Given> {
-        EventStream::new(Given(frames.into()))
+    fn stream<const N: usize>(frames: [Option<&'static str>; N]) -> EventStream<GivenFrames> {
+        EventStream::new(GivenFrames(frames.into()))
     }
 
-    async fn next(stream: &mut EventStream<Given>) -> Option<Bytes> {
+    async fn next(stream: &mut EventStream<GivenFrames>) -> Option<Bytes> {
         Some(stream.frame().await?.unwrap().into_data().unwrap())
     }
 

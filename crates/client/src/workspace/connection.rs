@@ -37,7 +37,7 @@ pub struct Workspace {
     outbox: Outbox,
     shown: String,
     /// What came while an answer was waited for.
-    early: VecDeque<Told>,
+    early: VecDeque<ServerFrame>,
     early_bytes: usize,
     /// Whether the server was asked to tell something of its own accord; else what it tells so is
     /// passed over.
@@ -48,7 +48,7 @@ pub struct Workspace {
 
 /// What a server says.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Told {
+pub enum ServerFrame {
     /// A message.
     Message(Box<ServerMessage>),
     /// Output of the session that this connection is attached to.
@@ -118,7 +118,7 @@ impl Workspace {
     /// # Errors
     /// [`ClientError::Unreachable`] or [`ClientError::Late`] when it is lost,
     /// [`ClientError::Strange`] when it says what no workspace says.
-    pub async fn next(&mut self) -> Result<Option<Told>, ClientError> {
+    pub async fn next(&mut self) -> Result<Option<ServerFrame>, ClientError> {
         match self.take_early() {
             Some(told) => Ok(Some(told)),
             None => self.hear().await,
@@ -129,7 +129,7 @@ impl Workspace {
     ///
     /// # Errors
     /// As [`Workspace::next`].
-    pub fn ready(&mut self) -> Result<Option<Told>, ClientError> {
+    pub fn ready(&mut self) -> Result<Option<ServerFrame>, ClientError> {
         if let Some(told) = self.take_early() {
             return Ok(Some(told));
         }
@@ -184,7 +184,7 @@ impl Workspace {
         loop {
             let told = self.hear().await?;
             match told.ok_or_else(|| self.lost(&self.goodbye()))? {
-                Told::Message(message) => match *message {
+                ServerFrame::Message(message) => match *message {
                     ServerMessage::Error(error) => return Err(refusal(error.message)),
                     ServerMessage::SessionUnknown(of) => {
                         return Err(refusal(format!("there is no session {}", of.session_id)));
@@ -192,7 +192,7 @@ impl Workspace {
                     message => match take(message) {
                         Answer::Is(answer) => return Ok(answer),
                         Answer::No(words) => return Err(refusal(words)),
-                        Answer::Other(message) => self.keep(Told::Message(message))?,
+                        Answer::Other(message) => self.keep(ServerFrame::Message(message))?,
                     },
                 },
                 output => self.keep(output)?,
@@ -200,7 +200,7 @@ impl Workspace {
         }
     }
 
-    async fn hear(&mut self) -> Result<Option<Told>, ClientError> {
+    async fn hear(&mut self) -> Result<Option<ServerFrame>, ClientError> {
         loop {
             let next = tokio::select! {
                 biased;
@@ -231,22 +231,24 @@ impl Workspace {
     }
 
     /// What a frame says; nothing, if that is of a newer kind than this client knows.
-    fn read(&self, frame: Frame) -> Result<Option<Told>, ClientError> {
+    fn read(&self, frame: Frame) -> Result<Option<ServerFrame>, ClientError> {
         match frame {
             Frame::Binary(bytes) => self.read_output(bytes).map(Some),
             Frame::Text(text) => match decode_reply(text.as_str()) {
-                Ok(message) => Ok(Some(Told::Message(Box::new(message)))),
+                Ok(message) => Ok(Some(ServerFrame::Message(Box::new(message)))),
                 Err(bad) if matches!(bad.problem, Problem::UnknownType(_)) => Ok(None),
                 Err(bad) => Err(self.strange(bad.to_string())),
             },
         }
     }
 
-    fn read_output(&self, bytes: Bytes) -> Result<Told, ClientError> {
-        frame::decode(bytes).map(Told::Output).map_err(|error| self.strange(error.to_string()))
+    fn read_output(&self, bytes: Bytes) -> Result<ServerFrame, ClientError> {
+        frame::decode(bytes)
+            .map(ServerFrame::Output)
+            .map_err(|error| self.strange(error.to_string()))
     }
 
-    fn keep(&mut self, told: Told) -> Result<(), ClientError> {
+    fn keep(&mut self, told: ServerFrame) -> Result<(), ClientError> {
         if !self.listens {
             return Ok(());
         }
@@ -258,7 +260,7 @@ impl Workspace {
         Ok(())
     }
 
-    fn take_early(&mut self) -> Option<Told> {
+    fn take_early(&mut self) -> Option<ServerFrame> {
         let told = self.early.pop_front()?;
         self.early_bytes -= output_bytes(&told);
         Some(told)
@@ -281,10 +283,10 @@ impl Workspace {
     }
 }
 
-fn output_bytes(told: &Told) -> usize {
+fn output_bytes(told: &ServerFrame) -> usize {
     match told {
-        Told::Output(output) => output.data.len(),
-        Told::Message(_) => 0,
+        ServerFrame::Output(output) => output.data.len(),
+        ServerFrame::Message(_) => 0,
     }
 }
 

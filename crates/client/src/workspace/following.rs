@@ -15,9 +15,9 @@ use wire::dial::jitter;
 use super::{
     address::Address,
     answer::{is_too_late, refusal},
-    connection::{Told, Workspace},
+    connection::{ServerFrame, Workspace},
     inputs::{Inputs, unique},
-    place::{Ending, Place, Seen, Step},
+    place::{Ending, SessionPosition, SessionView, Step},
 };
 use crate::error::ClientError;
 
@@ -61,14 +61,14 @@ impl Default for FollowingSettings {
 pub struct Following {
     address: Address,
     settings: FollowingSettings,
-    place: Place,
+    place: SessionPosition,
     inputs: Inputs,
-    state: State,
+    state: FollowingState,
     backoff: Backoff,
     /// When the last connection stood, or was lost.
     since: Instant,
     exited: Option<Exited>,
-    ready: VecDeque<Seen>,
+    ready: VecDeque<SessionView>,
 }
 
 /// Its process has ended.
@@ -82,7 +82,7 @@ struct Exited {
 
 type Connecting = Pin<Box<dyn Future<Output = Result<Workspace, ClientError>> + Send>>;
 
-enum State {
+enum FollowingState {
     Connected(Box<Workspace>),
     Connecting(Connecting),
     Over,
@@ -103,9 +103,13 @@ impl Following {
         let (first, last) = settings.backoff;
         let mut following = Self {
             address: address.clone(),
-            place: Place::new(session, settings.is_agent, settings.from_start.then_some(0)),
+            place: SessionPosition::new(
+                session,
+                settings.is_agent,
+                settings.from_start.then_some(0),
+            ),
             inputs: Inputs::new(session, unique()),
-            state: State::Connected(Box::new(workspace)),
+            state: FollowingState::Connected(Box::new(workspace)),
             backoff: Backoff::new(first, last),
             since: Instant::now(),
             exited: None,
@@ -120,19 +124,19 @@ impl Following {
     ///
     /// # Errors
     /// When the server refuses, or stays lost for longer than the settings' patience.
-    pub async fn next(&mut self) -> Result<Option<Seen>, ClientError> {
+    pub async fn next(&mut self) -> Result<Option<SessionView>, ClientError> {
         loop {
             if let Some(seen) = self.ready.pop_front() {
                 return Ok(Some(seen));
             }
             let over_at = self.over_at();
             match &mut self.state {
-                State::Over => return Ok(None),
-                State::Connecting(connecting) => {
+                FollowingState::Over => return Ok(None),
+                FollowingState::Connecting(connecting) => {
                     let connected = connecting.await;
                     self.connected(connected)?;
                 }
-                State::Connected(workspace) => {
+                FollowingState::Connected(workspace) => {
                     let told = tokio::select! {
                         biased;
                         told = workspace.next() => told,
@@ -151,9 +155,9 @@ impl Following {
     ///
     /// # Errors
     /// As [`Following::next`].
-    pub fn ready(&mut self) -> Result<Option<Seen>, ClientError> {
+    pub fn ready(&mut self) -> Result<Option<SessionView>, ClientError> {
         while self.ready.is_empty() {
-            let State::Connected(workspace) = &mut self.state else { return Ok(None) };
+            let FollowingState::Connected(workspace) = &mut self.state else { return Ok(None) };
             match workspace.ready() {
                 Ok(None) => return Ok(None),
                 told => self.told(told)?,
@@ -164,7 +168,7 @@ impl Following {
 
     /// Whether there is a connection now.
     pub fn is_connected(&self) -> bool {
-        matches!(self.state, State::Connected(_))
+        matches!(self.state, FollowingState::Connected(_))
     }
 
     /// Whether more may be typed now; else it waits for the server.
@@ -180,7 +184,7 @@ impl Following {
     }
 
     /// Gives it a whole prompt. Without a connection it is sent when there is one again.
-    /// [`Seen::Taken`] tells that it was taken.
+    /// [`SessionView::Taken`] tells that it was taken.
     pub fn prompt(&mut self, text: String) {
         let message = self.inputs.prompt(text);
         self.say(&message);
@@ -200,7 +204,7 @@ impl Following {
     /// [`ClientError::Unreachable`] when there is no connection now.
     pub fn tell(&mut self, message: &ClientMessage) -> Result<(), ClientError> {
         match &mut self.state {
-            State::Connected(workspace) => workspace.send(message),
+            FollowingState::Connected(workspace) => workspace.send(message),
             _ => Err(ClientError::Unreachable {
                 url: self.address.shown().to_owned(),
                 reason: "the connection is lost, and another is tried for".to_owned(),
@@ -210,7 +214,7 @@ impl Following {
 
     /// Follows no more; what is on its way to the server still leaves.
     pub async fn close(self) {
-        if let State::Connected(workspace) = self.state {
+        if let FollowingState::Connected(workspace) = self.state {
             workspace.close().await;
         }
     }
@@ -236,12 +240,12 @@ impl Following {
 
     /// Says it, if it can be said now. If not, the loss shows in what is heard next.
     fn say(&mut self, message: &ClientMessage) {
-        if let State::Connected(workspace) = &mut self.state {
+        if let FollowingState::Connected(workspace) = &mut self.state {
             let _ = workspace.send(message);
         }
     }
 
-    fn told(&mut self, told: Result<Option<Told>, ClientError>) -> Result<(), ClientError> {
+    fn told(&mut self, told: Result<Option<ServerFrame>, ClientError>) -> Result<(), ClientError> {
         let lost = match told {
             Ok(Some(told)) => return self.step(told),
             Ok(None) => ClientError::Unreachable {
@@ -262,31 +266,31 @@ impl Following {
             self.backoff.reset();
         }
         self.since = Instant::now();
-        self.ready.push_back(Seen::Lost(lost.to_string()));
+        self.ready.push_back(SessionView::Lost(lost.to_string()));
         self.try_again();
         Ok(())
     }
 
-    fn step(&mut self, told: Told) -> Result<(), ClientError> {
+    fn step(&mut self, told: ServerFrame) -> Result<(), ClientError> {
         let step = self.place.take(told);
         if let Some(exited) = self.exited.as_mut().filter(|_| matches!(step, Step::Show(_))) {
             exited.since = Instant::now();
         }
         match step {
-            Step::Show(Seen::Ended(ending)) => self.end(ending),
+            Step::Show(SessionView::Ended(ending)) => self.end(ending),
             // Its output is still to come, and then its end.
-            Step::Show(Seen::Refused(words)) if is_too_late(&words) => self.inputs.refused(),
-            Step::Show(Seen::Refused(words)) if !self.place.has_begun() => {
+            Step::Show(SessionView::Refused(words)) if is_too_late(&words) => self.inputs.refused(),
+            Step::Show(SessionView::Refused(words)) if !self.place.has_begun() => {
                 return Err(refusal(words));
             }
-            Step::Show(Seen::Refused(words)) => {
+            Step::Show(SessionView::Refused(words)) => {
                 self.inputs.refused();
-                self.ready.push_back(Seen::Refused(words));
+                self.ready.push_back(SessionView::Refused(words));
             }
             Step::Show(seen) => self.ready.push_back(seen),
             Step::Acknowledged(ack) => {
                 if self.inputs.acknowledged(&ack.input_id) {
-                    self.ready.push_back(Seen::Taken { turn: ack.turn });
+                    self.ready.push_back(SessionView::Taken { turn: ack.turn });
                 }
             }
             Step::Attach => {
@@ -327,13 +331,13 @@ impl Following {
     }
 
     fn end(&mut self, ending: Ending) {
-        self.state = State::Over;
-        self.ready.push_back(Seen::Ended(ending));
+        self.state = FollowingState::Over;
+        self.ready.push_back(SessionView::Ended(ending));
     }
 
     fn try_again(&mut self) {
         let (address, wait) = (self.address.clone(), self.backoff.next(jitter()));
-        self.state = State::Connecting(Box::pin(async move {
+        self.state = FollowingState::Connecting(Box::pin(async move {
             sleep(wait).await;
             Workspace::connect(&address).await
         }));
@@ -342,12 +346,12 @@ impl Following {
     fn connected(&mut self, connected: Result<Workspace, ClientError>) -> Result<(), ClientError> {
         match connected {
             Ok(workspace) => {
-                self.state = State::Connected(Box::new(workspace));
+                self.state = FollowingState::Connected(Box::new(workspace));
                 self.since = Instant::now();
                 if let Some(exited) = &mut self.exited {
                     exited.since = self.since;
                 }
-                self.ready.push_back(Seen::Back);
+                self.ready.push_back(SessionView::Back);
                 // A loss in this moment shows in what is heard next.
                 let _ = self.hello();
                 Ok(())

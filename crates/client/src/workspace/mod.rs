@@ -24,9 +24,9 @@ mod teams;
 
 pub use address::Address;
 pub use answer::Answer;
-pub use connection::{Told, Workspace};
+pub use connection::{ServerFrame, Workspace};
 pub use following::{Following, FollowingSettings};
-pub use place::{Ending, Place, Seen};
+pub use place::{Ending, SessionPosition, SessionView};
 pub use teams::Reported;
 
 #[cfg(test)]

@@ -11,11 +11,11 @@ use protocol::workspace::{
     },
 };
 
-use super::connection::Told;
+use super::connection::ServerFrame;
 
 /// What is to be shown of a session.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Seen {
+pub enum SessionView {
     /// Its screen, in place of all that was shown before. For an agent: its newest lines.
     Screen(SessionSnapshot),
     /// Output that follows what was shown.
@@ -65,7 +65,7 @@ pub enum Ending {
 #[derive(Debug, Clone, PartialEq)]
 pub enum Step {
     /// It is to be shown.
-    Show(Seen),
+    Show(SessionView),
     /// It is an input's acknowledgement.
     Acknowledged(InputAck),
     /// The server sends nothing any more until it is asked to again.
@@ -83,7 +83,7 @@ pub enum Step {
 
 /// A place in one session.
 #[derive(Debug)]
-pub struct Place {
+pub struct SessionPosition {
     session: SessionId,
     is_agent: bool,
     /// The newest output that was shown.
@@ -99,7 +99,7 @@ pub struct Place {
     has_begun: bool,
 }
 
-impl Place {
+impl SessionPosition {
     /// The beginning: first comes a snapshot, or the output that follows a given number. For an agent
     /// the events count, not just the lines.
     pub fn new(session: SessionId, is_agent: bool, after_seq: Option<u64>) -> Self {
@@ -144,10 +144,10 @@ impl Place {
     }
 
     /// What something that the server said means.
-    pub fn take(&mut self, told: Told) -> Step {
+    pub fn take(&mut self, told: ServerFrame) -> Step {
         match told {
-            Told::Output(output) => self.output(output),
-            Told::Message(message) => self.message(*message),
+            ServerFrame::Output(output) => self.output(output),
+            ServerFrame::Message(message) => self.message(*message),
         }
     }
 
@@ -158,7 +158,7 @@ impl Place {
         }
         (self.last, self.last_has_events) = (Some(output.seq), true);
         (self.events, self.again) = (0, 0);
-        Step::Show(Seen::Output(output.data))
+        Step::Show(SessionView::Output(output.data))
     }
 
     fn message(&mut self, message: ServerMessage) -> Step {
@@ -168,26 +168,30 @@ impl Place {
             ServerMessage::SessionSnapshot(it) if it.session_id == ours => self.screen(it),
             ServerMessage::AgentEvent(it) if it.session_id == ours => self.event(it),
             ServerMessage::PermissionRequest(it) if it.session_id == ours => {
-                Step::Show(Seen::Asked(it))
+                Step::Show(SessionView::Asked(it))
             }
             ServerMessage::PermissionResolved(it) if it.session_id == ours => {
-                Step::Show(Seen::Resolved(it))
+                Step::Show(SessionView::Resolved(it))
             }
             ServerMessage::Usage(it) if it.session_id == ours => self.usage(it),
-            ServerMessage::TerminalSize(it) if it.session_id == ours => Step::Show(Seen::Size(it)),
+            ServerMessage::TerminalSize(it) if it.session_id == ours => {
+                Step::Show(SessionView::Size(it))
+            }
             ServerMessage::InputAck(ack) => Step::Acknowledged(ack),
             ServerMessage::ClientNotice(it) => self.notice(it.notice),
             ServerMessage::SessionStatusChanged(it) if it.session.id == ours => status(it.session),
             ServerMessage::SessionList(list) => {
                 let found = list.sessions.into_iter().find(|session| session.id == ours);
-                found.map_or(Step::Show(Seen::Ended(Ending::Killed)), |it| status(Box::new(it)))
+                found.map_or(Step::Show(SessionView::Ended(Ending::Killed)), |it| {
+                    status(Box::new(it))
+                })
             }
             ServerMessage::SessionKilled(it) | ServerMessage::SessionUnknown(it)
                 if it.session_id == ours =>
             {
-                Step::Show(Seen::Ended(Ending::Killed))
+                Step::Show(SessionView::Ended(Ending::Killed))
             }
-            ServerMessage::Error(error) => Step::Show(Seen::Refused(error.message)),
+            ServerMessage::Error(error) => Step::Show(SessionView::Refused(error.message)),
             _ => Step::Nothing,
         }
     }
@@ -207,7 +211,7 @@ impl Place {
     fn screen(&mut self, snapshot: SessionSnapshot) -> Step {
         (self.last, self.last_has_events) = (Some(snapshot.seq), false);
         (self.events, self.again) = (0, 0);
-        Step::Show(Seen::Screen(snapshot))
+        Step::Show(SessionView::Screen(snapshot))
     }
 
     fn event(&mut self, event: AgentEventMessage) -> Step {
@@ -219,7 +223,7 @@ impl Place {
             return Step::Nothing;
         }
         self.events += 1;
-        Step::Show(Seen::Event(event.event))
+        Step::Show(SessionView::Event(event.event))
     }
 
     fn usage(&mut self, usage: Usage) -> Step {
@@ -227,14 +231,14 @@ impl Place {
             return Step::Nothing;
         }
         self.used = usage.turn;
-        Step::Show(Seen::Used(usage))
+        Step::Show(SessionView::Used(usage))
     }
 
     fn notice(&mut self, notice: Notice) -> Step {
         match notice.session_id {
             Some(session) if session != self.session => Step::Nothing,
             Some(_) if notice.code == OUTPUT_BACKPRESSURE => Step::Attach,
-            _ => Step::Show(Seen::Notice(notice)),
+            _ => Step::Show(SessionView::Notice(notice)),
         }
     }
 }
@@ -244,6 +248,6 @@ fn status(session: Box<SessionInfo>) -> Step {
         SessionStatus::Exited => {
             Step::Exited { code: session.exit_code, last_seq: session.last_seq }
         }
-        _ => Step::Show(Seen::Status(session)),
+        _ => Step::Show(SessionView::Status(session)),
     }
 }

@@ -4,7 +4,7 @@ use base::{JobId, ProviderId};
 use dispatch::{Distance, Route};
 
 use super::{
-    known::{Known, Peer},
+    known::{JobRecord, Peer},
     oracle::Oracle,
     rules::{Verdict, ensure},
 };
@@ -54,7 +54,7 @@ impl Oracle {
         Ok(())
     }
 
-    fn near_and_native<'a>(&self, job: &Known, mut free: Vec<&'a Peer>) -> Vec<&'a Peer> {
+    fn near_and_native<'a>(&self, job: &JobRecord, mut free: Vec<&'a Peer>) -> Vec<&'a Peer> {
         if job.spec.route != Route::Mesh {
             free = nearest(free);
         }

@@ -46,7 +46,7 @@ pub(crate) enum Standing {
 
 /// What is known of a job.
 #[derive(Debug, Clone)]
-pub(crate) struct Known {
+pub(crate) struct JobRecord {
     pub(crate) spec: JobSpec,
     pub(crate) seq: u64,
     pub(crate) accepted_at: Instant,
@@ -56,19 +56,19 @@ pub(crate) struct Known {
     /// How often it was requeued for its present model.
     pub(crate) requeues: u32,
     pub(crate) avoided: Vec<ProviderId>,
-    pub(crate) place: Place,
+    pub(crate) place: JobState,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Place {
+pub(crate) enum JobState {
     /// Just submitted, and somebody is free for it.
     AtTheDoor,
     Queued(Instant),
-    Held(Held),
+    Held(HeldJob),
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Held {
+pub(crate) struct HeldJob {
     pub(crate) by: ProviderId,
     pub(crate) since: Instant,
     pub(crate) begun: bool,
@@ -83,7 +83,7 @@ pub(crate) struct Held {
 /// A scope, a model and whom its jobs are pinned to.
 pub(crate) type LineName = (Scope, ModelName, Option<ProviderId>);
 
-impl Known {
+impl JobRecord {
     pub(crate) fn new(spec: &JobSpec, seq: u64, now: Instant) -> Self {
         Self {
             spec: spec.clone(),
@@ -93,7 +93,7 @@ impl Known {
             attempt: 0,
             requeues: 0,
             avoided: Vec::new(),
-            place: Place::AtTheDoor,
+            place: JobState::AtTheDoor,
         }
     }
 
@@ -140,7 +140,7 @@ impl Peer {
         self.offer.scope == *scope && self.offer.models.iter().any(offered)
     }
 
-    pub(crate) fn fits(&self, job: &Known) -> bool {
+    pub(crate) fn fits(&self, job: &JobRecord) -> bool {
         self.serves(&job.spec.scope, &job.spec.model)
             && job.spec.size <= self.offer.max_size
             && job.spec.serve_as.iter().any(|shape| self.offer.endpoints.contains(shape))

@@ -15,7 +15,7 @@ use dispatch::{
     Offer, Output, Route, Verdict,
 };
 
-use known::Place;
+use known::JobState;
 use oracle::Oracle;
 
 /// One event, as bytes that are read against the state it meets.
@@ -196,7 +196,7 @@ impl History {
     fn check_promise(&self, input: &Input) -> Result<(), String> {
         let Input::Finished { job, provider, .. } = input else { return Ok(()) };
         let held = self.oracle.jobs.get(job).filter(
-            |known| matches!(known.place, Place::Held(held) if held.by == *provider && !held.begun),
+            |known| matches!(known.place, JobState::Held(held) if held.by == *provider && !held.begun),
         );
         let told = self.dispatcher.has_alternative(*job);
         let own = held.is_some_and(|known| self.oracle.has_alternative(known, *provider));
@@ -314,7 +314,7 @@ impl History {
             [Answered, Answered, AnsweredWithFault, Failed, overloaded, Declined, Unserved];
         let job = if b == 255 { self.any_job(a) } else { self.held(a) };
         let holder = match self.oracle.jobs.get(&job).map(|job| job.place) {
-            Some(Place::Held(held)) if b < 250 => held.by,
+            Some(JobState::Held(held)) if b < 250 => held.by,
             _ => self.provider(a),
         };
         let verdict = verdicts[usize::from(b) % verdicts.len()];
@@ -359,7 +359,7 @@ impl History {
 
     /// One of the jobs at providers, if there is one.
     fn held(&self, choice: u8) -> JobId {
-        let held = |place: Place| matches!(place, Place::Held(_));
+        let held = |place: JobState| matches!(place, JobState::Held(_));
         let jobs: Vec<_> = self.oracle.jobs.values().filter(|job| held(job.place)).collect();
         match jobs.len() {
             0 => self.any_job(choice),

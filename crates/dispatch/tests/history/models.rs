@@ -4,7 +4,7 @@ use base::ProviderId;
 use dispatch::{Ending, JobSpec};
 
 use super::{
-    known::{Known, Peer, Place, Standing},
+    known::{JobRecord, JobState, Peer, Standing},
     oracle::Oracle,
 };
 
@@ -18,7 +18,7 @@ enum Outlook {
 
 impl Oracle {
     /// A job that nobody has begun cannot be had of its model.
-    pub(crate) fn fall_back(&mut self, mut job: Known, ending: Ending) {
+    pub(crate) fn fall_back(&mut self, mut job: JobRecord, ending: Ending) {
         while !self.stopping && job.go_on() {
             self.fell_back += 1;
             if self.outlook(&job.spec) != Outlook::Now {
@@ -50,7 +50,7 @@ impl Oracle {
 
     /// The waiting job as it asks for the first later model that is served, if nobody is left for
     /// its present one.
-    pub(crate) fn better_served(&self, job: &Known) -> Option<Known> {
+    pub(crate) fn better_served(&self, job: &JobRecord) -> Option<JobRecord> {
         let mut later = job.clone();
         while self.nobody_is_left(job) && later.go_on() {
             if self.outlook(&later.spec) == Outlook::Now {
@@ -69,7 +69,7 @@ impl Oracle {
     }
 
     /// Whether a job would go elsewhere if its provider failed it now.
-    pub(crate) fn has_alternative(&self, job: &Known, by: ProviderId) -> bool {
+    pub(crate) fn has_alternative(&self, job: &JobRecord, by: ProviderId) -> bool {
         let mut asked = job.clone();
         asked.avoided.push(by);
         let requeues = job.requeues < self.config.max_requeue_count;
@@ -86,7 +86,7 @@ impl Oracle {
     }
 
     /// The job as it asks for the first of its models that is served, or else can be waited for.
-    pub(crate) fn first_model(&mut self, job: &Known) -> Result<Known, Ending> {
+    pub(crate) fn first_model(&mut self, job: &JobRecord) -> Result<JobRecord, Ending> {
         let mut stages = vec![job.clone()];
         while let Some(mut next) = stages.last().cloned()
             && next.go_on()
@@ -105,9 +105,9 @@ impl Oracle {
     }
 
     /// A job that nobody had yet is assigned or waits; it is given back if there is no room.
-    pub(crate) fn take_in(&mut self, mut job: Known) -> Option<Known> {
+    pub(crate) fn take_in(&mut self, mut job: JobRecord) -> Option<JobRecord> {
         if self.peers.iter().any(|peer| self.may_take(peer, &job)) {
-            job.place = Place::AtTheDoor;
+            job.place = JobState::AtTheDoor;
             self.jobs.insert(job.spec.id, job);
         } else if self.has_room(&job.spec) {
             self.queue(job);
@@ -143,7 +143,7 @@ impl Oracle {
 
     fn has_room(&self, spec: &JobSpec) -> bool {
         let queued: Vec<_> = self.queued().iter().filter_map(|id| self.jobs.get(id)).collect();
-        let same = |job: &&&Known| job.spec.scope == spec.scope && job.spec.model == spec.model;
+        let same = |job: &&&JobRecord| job.spec.scope == spec.scope && job.spec.model == spec.model;
         let here: Vec<_> = queued.iter().filter(same).collect();
         let of_key = here.iter().filter(|job| job.spec.key == spec.key).count();
         let bytes: u64 = queued.iter().map(|job| job.spec.size).sum();
@@ -157,7 +157,7 @@ impl Oracle {
             && (!here.is_empty() || queues.len() < self.config.max_queues)
     }
 
-    pub(crate) fn nobody_is_left(&self, job: &Known) -> bool {
+    pub(crate) fn nobody_is_left(&self, job: &JobRecord) -> bool {
         !self.peers.iter().any(|peer| !peer.draining && peer.fits(job))
     }
 }

@@ -8,14 +8,14 @@ use std::{
 use base::{JobId, KeyId, ProviderId};
 use dispatch::{BlockedOn, CancelReason, Config, Ending, Input, JobSpec, Offer, Output, Verdict};
 
-use super::known::{Held, Known, LineName, Peer, Place, Standing};
+use super::known::{HeldJob, JobRecord, JobState, LineName, Peer, Standing};
 
 #[derive(Debug)]
 pub(crate) struct Oracle {
     pub(crate) config: Config,
     pub(crate) now: Instant,
     pub(crate) peers: Vec<Peer>,
-    pub(crate) jobs: BTreeMap<JobId, Known>,
+    pub(crate) jobs: BTreeMap<JobId, JobRecord>,
     /// The keys of each line, whose turn is next first.
     pub(crate) turns: BTreeMap<LineName, Vec<KeyId>>,
     /// What must be put out before the call is over.
@@ -135,12 +135,12 @@ impl Oracle {
 
     /// The jobs at a provider, oldest first.
     pub(crate) fn held_by(&self, id: ProviderId) -> Vec<JobId> {
-        self.sorted(|job| matches!(job.place, Place::Held(held) if held.by == id))
+        self.sorted(|job| matches!(job.place, JobState::Held(held) if held.by == id))
     }
 
     /// The jobs in queues, oldest first.
     pub(crate) fn queued(&self) -> Vec<JobId> {
-        self.sorted(|job| matches!(job.place, Place::Queued(_)))
+        self.sorted(|job| matches!(job.place, JobState::Queued(_)))
     }
 
     pub(crate) fn owe_end(&mut self, job: JobId, ending: Ending) {
@@ -148,8 +148,10 @@ impl Oracle {
     }
 
     /// Takes a job from its provider and out of the model.
-    pub(crate) fn release(&mut self, id: JobId) -> Option<(Known, Held)> {
-        let Some(Place::Held(held)) = self.jobs.get(&id).map(|job| job.place) else { return None };
+    pub(crate) fn release(&mut self, id: JobId) -> Option<(JobRecord, HeldJob)> {
+        let Some(JobState::Held(held)) = self.jobs.get(&id).map(|job| job.place) else {
+            return None;
+        };
         let job = self.jobs.remove(&id)?;
         if let Some(peer) = self.peer_mut(held.by) {
             peer.reported = peer.reported.saturating_sub(1);
@@ -190,13 +192,13 @@ impl Oracle {
     }
 
     /// Lets a job wait from now on, for a later model if it is better served there.
-    pub(crate) fn queue(&mut self, job: Known) {
+    pub(crate) fn queue(&mut self, job: JobRecord) {
         let job = self.better_served(&job).unwrap_or(job);
-        self.enter_queue(Known { place: Place::Queued(self.now), ..job });
+        self.enter_queue(JobRecord { place: JobState::Queued(self.now), ..job });
     }
 
     /// Puts a job into its queue.
-    pub(crate) fn enter_queue(&mut self, job: Known) {
+    pub(crate) fn enter_queue(&mut self, job: JobRecord) {
         if job.attempt == 0 {
             let turns = self.turns.entry(job.line()).or_default();
             if !turns.contains(&job.spec.key) {
@@ -207,13 +209,13 @@ impl Oracle {
     }
 
     /// Takes a job out of its queue. `served` costs its key the turn.
-    pub(crate) fn unqueue(&mut self, id: JobId, served: bool) -> Option<Known> {
+    pub(crate) fn unqueue(&mut self, id: JobId, served: bool) -> Option<JobRecord> {
         let job = self.jobs.remove(&id)?;
-        if job.attempt > 0 || !matches!(job.place, Place::Queued(_)) {
+        if job.attempt > 0 || !matches!(job.place, JobState::Queued(_)) {
             return Some(job);
         }
-        let mine = |other: &Known| {
-            let fresh = other.attempt == 0 && matches!(other.place, Place::Queued(_));
+        let mine = |other: &JobRecord| {
+            let fresh = other.attempt == 0 && matches!(other.place, JobState::Queued(_));
             fresh && other.line() == job.line() && other.spec.key == job.spec.key
         };
         let more = self.jobs.values().any(mine);
@@ -228,7 +230,7 @@ impl Oracle {
     }
 
     /// A job that was not begun, and is to be tried again.
-    pub(crate) fn requeue(&mut self, mut job: Known, told: Option<ProviderId>) {
+    pub(crate) fn requeue(&mut self, mut job: JobRecord, told: Option<ProviderId>) {
         let id = job.spec.id;
         if self.stopping {
             return self.owe_end(id, Ending::ShuttingDown);
@@ -245,7 +247,7 @@ impl Oracle {
     }
 
     /// What becomes of a job whose provider is gone or drained to the end.
-    pub(crate) fn lost(&mut self, job: Known, held: Held) {
+    pub(crate) fn lost(&mut self, job: JobRecord, held: HeldJob) {
         if held.begun || job.spec.pinned.is_some() {
             self.owe_end(job.spec.id, Ending::ProviderLost);
         } else {
@@ -253,7 +255,7 @@ impl Oracle {
         }
     }
 
-    pub(crate) fn fault(&mut self, held: Held) {
+    pub(crate) fn fault(&mut self, held: HeldJob) {
         let (now, config) = (self.now, self.config.clone());
         let Some(peer) = self.peer_mut(held.by) else { return };
         let healthy = peer.standing == Standing::Healthy;
@@ -274,7 +276,7 @@ impl Oracle {
         self.peer(id).map_or(0, |peer| peer.rests)
     }
 
-    fn answered(&mut self, held: Held, tokens: Option<u64>) {
+    fn answered(&mut self, held: HeldJob, tokens: Option<u64>) {
         let now = self.now;
         let Some(peer) = self.peer_mut(held.by) else { return };
         peer.took(now - held.since, tokens);
@@ -334,7 +336,7 @@ impl Oracle {
         if self.stopping {
             return self.owe_end(spec.id, Ending::ShuttingDown);
         }
-        let job = Known::new(spec, self.accepted, self.now);
+        let job = JobRecord::new(spec, self.accepted, self.now);
         match self.first_model(&job) {
             Ok(job) => {
                 if let Some(refused) = self.take_in(job) {
@@ -348,7 +350,7 @@ impl Oracle {
 
     fn begun(&mut self, id: JobId) {
         let deadline = self.now + self.config.idle_timeout;
-        if let Some(Place::Held(held)) = self.jobs.get_mut(&id).map(|job| &mut job.place)
+        if let Some(JobState::Held(held)) = self.jobs.get_mut(&id).map(|job| &mut job.place)
             && !held.begun
         {
             held.begun = true;
@@ -358,7 +360,7 @@ impl Oracle {
 
     fn progress(&mut self, id: JobId, at: Instant, waiting: BlockedOn) {
         let (now, idle) = (self.now, self.config.idle_timeout);
-        let Some(Place::Held(held)) = self.jobs.get_mut(&id).map(|job| &mut job.place) else {
+        let Some(JobState::Held(held)) = self.jobs.get_mut(&id).map(|job| &mut job.place) else {
             return;
         };
         if !held.asked {
@@ -385,7 +387,7 @@ impl Oracle {
 
     fn finish(&mut self, id: JobId, by: ProviderId, verdict: Verdict, tokens: Option<u64>) {
         let place = self.jobs.get(&id).map(|job| job.place);
-        if !matches!(place, Some(Place::Held(held)) if held.by == by) {
+        if !matches!(place, Some(JobState::Held(held)) if held.by == by) {
             return;
         }
         let Some((mut job, held)) = self.release(id) else { return };
@@ -422,7 +424,7 @@ impl Oracle {
 
     /// The job as it goes to a free provider, if there is one: for its present model, or else for the
     /// first later one.
-    fn idle(&mut self, job: &Known, by: ProviderId) -> Option<Known> {
+    fn idle(&mut self, job: &JobRecord, by: ProviderId) -> Option<JobRecord> {
         let mut asked = job.clone();
         asked.avoided.push(by);
         asked.requeues += 1;
@@ -442,7 +444,7 @@ impl Oracle {
     }
 
     /// Its provider does not serve its shape, but perhaps another.
-    fn unserved(&mut self, job: Known) {
+    fn unserved(&mut self, job: JobRecord) {
         self.unserved += 1;
         if self.nobody_is_left(&job) {
             self.fall_back(job, Ending::NotServed);
@@ -502,7 +504,7 @@ impl Oracle {
         all.into_iter().for_each(|id| self.retire_if_idle(id, false));
     }
 
-    fn sorted(&self, which: impl Fn(&Known) -> bool) -> Vec<JobId> {
+    fn sorted(&self, which: impl Fn(&JobRecord) -> bool) -> Vec<JobId> {
         let mut jobs: Vec<_> = self.jobs.values().filter(|job| which(job)).collect();
         jobs.sort_by_key(|job| job.seq);
         jobs.iter().map(|job| job.spec.id).collect()

@@ -6,7 +6,7 @@ use base::{Endpoints, JobId, ModelName, ProviderId};
 use dispatch::{CancelReason, Dispatcher, Ending, Output};
 
 use super::{
-    known::{Held, Known, LineName, Peer, Place, Standing},
+    known::{HeldJob, JobRecord, JobState, LineName, Peer, Standing},
     oracle::Oracle,
 };
 
@@ -82,12 +82,12 @@ impl Oracle {
     }
 
     /// Whether the provider may be given the job now.
-    pub(crate) fn may_take(&self, peer: &Peer, job: &Known) -> bool {
+    pub(crate) fn may_take(&self, peer: &Peer, job: &JobRecord) -> bool {
         self.allowed(peer, job, false)
     }
 
     /// The same; `lenient` where it cannot be known.
-    fn allowed(&self, peer: &Peer, job: &Known, lenient: bool) -> bool {
+    fn allowed(&self, peer: &Peer, job: &JobRecord, lenient: bool) -> bool {
         let free = peer.throttle > 0 && self.load(peer) < peer.capacity();
         let trusted = match peer.standing {
             Standing::Healthy | Standing::Trial(None) => true,
@@ -126,7 +126,7 @@ impl Oracle {
     fn assigned(&mut self, id: JobId, by: ProviderId, attempt: u32) -> Result<ModelName, String> {
         let job = self.known(id)?;
         ensure(job.attempt == attempt, || format!("{id} is at attempt {}", job.attempt))?;
-        ensure(!matches!(job.place, Place::Held(_)), || format!("{id} is at a provider"))?;
+        ensure(!matches!(job.place, JobState::Held(_)), || format!("{id} is at a provider"))?;
         self.check_standing(id, by)?;
         let held = self.held_by(by).len();
         let (job, peer) = self.pair(id, by)?;
@@ -134,7 +134,7 @@ impl Oracle {
         ensure(held < peer.capacity() as usize, || format!("{by} has {held} jobs already"))?;
         let model = job.spec.model.clone();
         match job.place {
-            Place::AtTheDoor => self.check_choice(id, by)?,
+            JobState::AtTheDoor => self.check_choice(id, by)?,
             _ if peer.standing == Standing::Healthy => self.check_is_next(job, peer)?,
             _ => self.check_order(job, peer)?,
         }
@@ -146,16 +146,16 @@ impl Oracle {
     /// before it.
     fn waited_too_long(&mut self, id: JobId, model: &ModelName) -> Verdict {
         let job = self.known(id)?;
-        let queued = matches!(job.place, Place::Queued(_));
+        let queued = matches!(job.place, JobState::Queued(_));
         if !queued || !self.is_due(job) || job.spec.model == *model {
             return Ok(());
         }
         let since = self.now;
         let Some(mut job) = self.unqueue(id, false) else { return Ok(()) };
-        if let Place::Queued(from) = job.place {
+        if let JobState::Queued(from) = job.place {
             job.waited += since - from;
         }
-        job.place = Place::AtTheDoor;
+        job.place = JobState::AtTheDoor;
         while job.spec.model != *model {
             let before = job.spec.model.clone();
             ensure(job.go_on(), || format!("{id} was never to be asked of {model}"))?;
@@ -167,11 +167,11 @@ impl Oracle {
         Ok(())
     }
 
-    pub(crate) fn somebody_may_take(&self, job: &Known) -> bool {
+    pub(crate) fn somebody_may_take(&self, job: &JobRecord) -> bool {
         self.peers.iter().any(|peer| self.may_take(peer, job))
     }
 
-    fn is_due(&self, job: &Known) -> bool {
+    fn is_due(&self, job: &JobRecord) -> bool {
         self.deadline(job).is_some_and(|at| at <= self.now)
     }
 
@@ -197,11 +197,18 @@ impl Oracle {
         let shapes = self.peer(by).map_or(Endpoints::NONE, |peer| peer.offer.endpoints);
         let Some(mut job) = self.unqueue(id, true) else { return };
         job.attempt += 1;
-        if let Place::Queued(from) = job.place {
+        if let JobState::Queued(from) = job.place {
             job.waited += since - from;
         }
-        job.place =
-            Place::Held(Held { by, since, begun: false, asked: false, deadline, rests, shapes });
+        job.place = JobState::Held(HeldJob {
+            by,
+            since,
+            begun: false,
+            asked: false,
+            deadline,
+            rests,
+            shapes,
+        });
         self.jobs.insert(id, job);
         self.given += 1;
         let given = self.given;
@@ -215,7 +222,7 @@ impl Oracle {
     }
 
     /// Of all that waits, a healthy provider takes what is next for it.
-    fn check_is_next(&self, job: &Known, peer: &Peer) -> Verdict {
+    fn check_is_next(&self, job: &JobRecord, peer: &Peer) -> Verdict {
         let next = self.next_for(peer);
         ensure(next == Some(job.spec.id), || format!("{next:?} was next, not {:?}", job.spec))
     }
@@ -237,7 +244,7 @@ impl Oracle {
 
     /// The jobs of a line as they are offered.
     fn in_order(&self, line: &LineName) -> Vec<JobId> {
-        let here = |job: &&Known| job.line() == *line;
+        let here = |job: &&JobRecord| job.line() == *line;
         let queued = self.queued();
         let jobs: Vec<_> = queued.iter().filter_map(|id| self.jobs.get(id)).filter(here).collect();
         let mut order: Vec<_> = jobs.iter().filter(|job| job.attempt > 0).collect();
@@ -248,8 +255,8 @@ impl Oracle {
     }
 
     /// Within a line: requeued jobs first, oldest first; then each key's in their order.
-    fn check_order(&self, job: &Known, peer: &Peer) -> Verdict {
-        let before = |other: &Known| {
+    fn check_order(&self, job: &JobRecord, peer: &Peer) -> Verdict {
+        let before = |other: &JobRecord| {
             let older = other.seq < job.seq;
             let same_key = other.spec.key == job.spec.key;
             match (other.attempt > 0, job.attempt > 0) {
@@ -270,7 +277,7 @@ impl Oracle {
     fn asked(&mut self, id: JobId) -> Verdict {
         let now = self.now;
         match self.jobs.get_mut(&id).map(|job| &mut job.place) {
-            Some(Place::Held(held)) if held.begun && !held.asked && held.deadline <= now => {
+            Some(JobState::Held(held)) if held.begun && !held.asked && held.deadline <= now => {
                 held.asked = true;
                 Ok(())
             }
@@ -280,7 +287,7 @@ impl Oracle {
 
     fn queue_timed_out(&mut self, id: JobId) -> Verdict {
         let job = self.known(id)?;
-        let queued = matches!(job.place, Place::Queued(_));
+        let queued = matches!(job.place, JobState::Queued(_));
         ensure(self.is_due(job) && queued, || format!("{id} has not waited too long"))?;
         let mut other = job.clone();
         while other.go_on() {
@@ -293,9 +300,9 @@ impl Oracle {
 
     fn request_timed_out(&mut self, id: JobId, by: ProviderId) -> Verdict {
         let now = self.now;
-        let due = |held: Held| held.by == by && !held.begun && held.deadline <= now;
+        let due = |held: HeldJob| held.by == by && !held.begun && held.deadline <= now;
         let place = self.known(id)?.place;
-        ensure(matches!(place, Place::Held(held) if due(held)), || {
+        ensure(matches!(place, JobState::Held(held) if due(held)), || {
             format!("{id} has not taken too long")
         })?;
         if let Some((job, held)) = self.release(id) {
@@ -322,7 +329,7 @@ impl Oracle {
     }
 
     fn check_nobody_waits_in_vain(&self) -> Verdict {
-        for job in self.jobs.values().filter(|job| !matches!(job.place, Place::Held(_))) {
+        for job in self.jobs.values().filter(|job| !matches!(job.place, JobState::Held(_))) {
             if let Some(peer) = self.peers.iter().find(|peer| self.may_take(peer, job)) {
                 return Err(format!("{:?} waits, and {peer:?} is free", job.spec));
             }
@@ -364,7 +371,7 @@ impl Oracle {
         for view in dispatcher.queues() {
             let jobs = queued.iter().filter_map(|id| self.jobs.get(id));
             let here =
-                |job: &&Known| job.spec.scope == *view.scope && job.spec.model == *view.model;
+                |job: &&JobRecord| job.spec.scope == *view.scope && job.spec.model == *view.model;
             let jobs: Vec<_> = jobs.filter(here).collect();
             let oldest = jobs.iter().map(|job| job.accepted_at).min();
             let same = jobs.len() == view.len && oldest == Some(view.oldest);
@@ -386,20 +393,20 @@ impl Oracle {
         jobs.chain(graces).chain(rests).chain(lingering).min()
     }
 
-    fn deadline(&self, job: &Known) -> Option<Instant> {
+    fn deadline(&self, job: &JobRecord) -> Option<Instant> {
         match job.place {
-            Place::AtTheDoor => None,
-            Place::Queued(since) => Some(since + self.config.queue_timeout - job.waited),
-            Place::Held(held) => (!held.asked).then_some(held.deadline),
+            JobState::AtTheDoor => None,
+            JobState::Queued(since) => Some(since + self.config.queue_timeout - job.waited),
+            JobState::Held(held) => (!held.asked).then_some(held.deadline),
         }
     }
 
-    pub(crate) fn pair(&self, id: JobId, by: ProviderId) -> Result<(&Known, &Peer), String> {
+    pub(crate) fn pair(&self, id: JobId, by: ProviderId) -> Result<(&JobRecord, &Peer), String> {
         let peer = self.peer(by).ok_or_else(|| format!("{by} is not connected"))?;
         Ok((self.known(id)?, peer))
     }
 
-    fn known(&self, id: JobId) -> Result<&Known, String> {
+    fn known(&self, id: JobId) -> Result<&JobRecord, String> {
         self.jobs.get(&id).ok_or_else(|| format!("{id} is not known"))
     }
 }

@@ -25,7 +25,7 @@ use rustix::{
     io::Errno,
 };
 
-pub use self::unfinished::{Left, Unfinished};
+pub use self::unfinished::{LeftFile, Unfinished};
 pub(crate) use self::{
     temporary::{PLAIN, Temporary},
     unfinished::is_temporary,

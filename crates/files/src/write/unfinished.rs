@@ -52,7 +52,7 @@ pub struct Unfinished {
 
 /// A file that an earlier process left behind, and its place in the list.
 #[derive(Debug)]
-pub struct Left {
+pub struct LeftFile {
     slot: usize,
     record: Record,
 }
@@ -71,12 +71,12 @@ impl Unfinished {
     ///
     /// # Errors
     /// The system's error.
-    pub fn open(path: &Path) -> io::Result<(Self, Vec<Left>)> {
+    pub fn open(path: &Path) -> io::Result<(Self, Vec<LeftFile>)> {
         let mut options = OpenOptions::new();
         options.read(true).write(true).create(true).truncate(false).mode(0o600);
         let list = options.custom_flags(OFlags::NOFOLLOW.bits().cast_signed()).open(path)?;
         let left: Vec<_> = (0..SLOTS)
-            .filter_map(|slot| Some(Left { slot, record: Record::read(&list, slot)? }))
+            .filter_map(|slot| Some(LeftFile { slot, record: Record::read(&list, slot)? }))
             .collect();
         let mut slots = [false; SLOTS];
         // A leftover file stays on the list until it has been looked for.
@@ -87,8 +87,8 @@ impl Unfinished {
     /// Removes the leftover files, and returns how many. It only removes plain files with a name that
     /// was drawn here, in the same directory in which they were created, and follows no links. It
     /// blocks if a directory lies on a machine that is gone.
-    pub fn remove(&self, left: Vec<Left>) -> usize {
-        let removed = left.into_iter().filter(|Left { slot, record }| {
+    pub fn remove(&self, left: Vec<LeftFile>) -> usize {
+        let removed = left.into_iter().filter(|LeftFile { slot, record }| {
             let removed = record.remove();
             self.free(*slot);
             removed.unwrap_or_else(|error| {

@@ -10,7 +10,7 @@ use std::sync::{Arc, Weak};
 
 use protocol::mesh::{
     ClusterMessage, Dialect, WireId,
-    cluster::{BadMessage, ErrorCode, InferenceRequest, PeerJob, decode},
+    cluster::{BadMessage, ErrorCode, FailedRequest, InferenceRequest, decode},
 };
 use scheduler::{Distance, Ending};
 use serde_json::{Value, json};
@@ -54,7 +54,7 @@ impl Bench {
     fn says(&self, link: &Arc<Link>, message: &Value) {
         match decode(message.to_string().as_bytes()) {
             Ok(decoded) => self.seats.answered(link, decoded.message),
-            Err(BadMessage { asked: Some(PeerJob::Nothing(request)), why, .. }) => {
+            Err(BadMessage { asked: Some(FailedRequest::Nothing(request)), why, .. }) => {
                 self.seats.garbled(link, &request, &why);
             }
             Err(bad) => panic!("{bad}"),

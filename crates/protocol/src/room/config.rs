@@ -36,7 +36,7 @@ pub struct GenerationConfig {
 /// Parameters of generation, and what the model is told first: the defaults of a room or of a
 /// participant. Never shown whole: others see a [`PublicConfig`].
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-#[serde(from = "Written")]
+#[serde(from = "RawConfig")]
 pub struct RuntimeConfig {
     /// The parameters.
     #[serde(flatten)]
@@ -48,7 +48,7 @@ pub struct RuntimeConfig {
 
 /// A [`RuntimeConfig`] as it is written. Flat, so that an error names the field.
 #[derive(Deserialize)]
-struct Written {
+struct RawConfig {
     temperature: Option<f64>,
     top_p: Option<f64>,
     max_tokens: Option<u64>,
@@ -59,10 +59,10 @@ struct Written {
     instructions: Option<String>,
 }
 
-impl From<Written> for RuntimeConfig {
-    fn from(written: Written) -> Self {
-        let Written { temperature, top_p, max_tokens, stop, seed, .. } = written;
-        let Written { frequency_penalty, presence_penalty, instructions, .. } = written;
+impl From<RawConfig> for RuntimeConfig {
+    fn from(written: RawConfig) -> Self {
+        let RawConfig { temperature, top_p, max_tokens, stop, seed, .. } = written;
+        let RawConfig { frequency_penalty, presence_penalty, instructions, .. } = written;
         Self {
             generation: GenerationConfig {
                 temperature,

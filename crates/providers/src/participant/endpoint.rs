@@ -6,7 +6,7 @@ use backend::{BackendConfig, BackendError, HttpBackend};
 use base::{Backoff, ProviderId, RoomId};
 use protocol::json::clip;
 use rand::RngExt;
-use rooms::{Kind, room::Served as Participant};
+use rooms::{Kind, room::ServedParticipant as Participant};
 use scheduler::{LeaveReason, Provider, Scheduler};
 use tokio::time::sleep;
 use tracing::Instrument;

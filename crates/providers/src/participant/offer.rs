@@ -2,7 +2,7 @@
 
 use base::{Endpoint, Endpoints};
 use protocol::room::{Capabilities, Capability};
-use rooms::room::Served as Participant;
+use rooms::room::ServedParticipant as Participant;
 use scheduler::{Distance, Offer};
 
 use crate::{member::Member, served::ServedEndpoints};

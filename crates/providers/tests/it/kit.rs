@@ -93,13 +93,13 @@ impl FarEnd {
 }
 
 /// The whole answer, and how it failed if it did.
-pub(crate) struct Read {
+pub(crate) struct WholeAnswer {
     pub(crate) head: Option<Head>,
     pub(crate) body: String,
     pub(crate) failure: Option<Failure>,
 }
 
-impl Read {
+impl WholeAnswer {
     pub(crate) fn status(&self) -> u16 {
         self.head.as_ref().map_or(0, |head| head.status.as_u16())
     }
@@ -135,10 +135,12 @@ impl Read {
     }
 }
 
-pub(crate) async fn read(answer: &mut Answer) -> Read {
+pub(crate) async fn read(answer: &mut Answer) -> WholeAnswer {
     let head = match answer.head().await {
         Ok(head) => head,
-        Err(failure) => return Read { head: None, body: String::new(), failure: Some(failure) },
+        Err(failure) => {
+            return WholeAnswer { head: None, body: String::new(), failure: Some(failure) };
+        }
     };
     let (head, mut body) = (Some(head), Vec::new());
     let failure = loop {
@@ -148,5 +150,5 @@ pub(crate) async fn read(answer: &mut Answer) -> Read {
             Event::Failed(failure) => break Some(failure),
         }
     };
-    Read { head, body: String::from_utf8(body).unwrap(), failure }
+    WholeAnswer { head, body: String::from_utf8(body).unwrap(), failure }
 }

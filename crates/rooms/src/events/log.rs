@@ -11,7 +11,7 @@ use tokio::runtime::Handle;
 use super::{
     Form, Next,
     announcement::{Encoded, Sight, Source},
-    ring::{Batch, Bounds, MaySee, Read, Ring, StartPosition},
+    ring::{Batch, Bounds, MaySee, Ring, RingRead, StartPosition},
     subscription::Subscription,
     watchers::Watchers,
 };
@@ -169,13 +169,13 @@ impl Log {
             return Poll::Ready(Next::Closed);
         }
         match state.ring.read(watcher.form, watcher.after, watcher.may_see.as_deref()) {
-            Read::Frames(Batch { frames, last }) => {
+            RingRead::Frames(Batch { frames, last }) => {
                 watcher.after = last;
                 Poll::Ready(Next::Frames(frames))
             }
-            Read::Missed => Poll::Ready(Next::Lagged(watcher.form.lagged())),
-            Read::Nothing(_) if state.closed => Poll::Ready(Next::Closed),
-            Read::Nothing(last) => {
+            RingRead::Missed => Poll::Ready(Next::Lagged(watcher.form.lagged())),
+            RingRead::Nothing(_) if state.closed => Poll::Ready(Next::Closed),
+            RingRead::Nothing(last) => {
                 watcher.after = last;
                 let old = state.watchers.wait(watcher.form, watcher.slot, cx.waker());
                 drop(state);

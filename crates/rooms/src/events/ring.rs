@@ -57,7 +57,7 @@ pub(super) struct Batch {
 
 /// What there is after an event.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Read {
+pub(super) enum RingRead {
     /// Frames.
     Frames(Batch),
     /// Nothing, up to the event of this id.
@@ -126,12 +126,12 @@ impl Ring {
     }
 
     /// What somebody gets who has seen the event of the id `after`.
-    pub(super) fn read(&mut self, form: Form, after: u64, may_see: Option<&MaySee>) -> Read {
+    pub(super) fn read(&mut self, form: Form, after: u64, may_see: Option<&MaySee>) -> RingRead {
         if after < self.dropped[form.index()] {
-            return Read::Missed;
+            return RingRead::Missed;
         }
         if after >= self.last {
-            return Read::Nothing(after);
+            return RingRead::Nothing(after);
         }
         match may_see {
             None => self.read_shared(form, after),
@@ -140,20 +140,20 @@ impl Ring {
     }
 
     /// As `read_for`, with the work done once for all who are at the same place.
-    fn read_shared(&mut self, form: Form, after: u64) -> Read {
+    fn read_shared(&mut self, form: Form, after: u64) -> RingRead {
         if let Some(joined) = &self.joined[form.index()]
             && joined.after == after
         {
-            return Read::Frames(joined.batch.clone());
+            return RingRead::Frames(joined.batch.clone());
         }
         let read = self.read_for(form, after, |_| Sight::All);
-        if let Read::Frames(batch) = &read {
+        if let RingRead::Frames(batch) = &read {
             self.joined[form.index()] = Some(Joined { after, batch: batch.clone() });
         }
         read
     }
 
-    fn read_for(&self, form: Form, after: u64, may_see: impl Fn(&Source) -> Sight) -> Read {
+    fn read_for(&self, form: Form, after: u64, may_see: impl Fn(&Source) -> Sight) -> RingRead {
         let mut frames = Frames::default();
         let mut last = after;
         for entry in self.entries.range(self.index_after(after)..) {
@@ -168,8 +168,8 @@ impl Ring {
             last = entry.id;
         }
         match frames.join() {
-            Some(frames) => Read::Frames(Batch { frames, last }),
-            None => Read::Nothing(last),
+            Some(frames) => RingRead::Frames(Batch { frames, last }),
+            None => RingRead::Nothing(last),
         }
     }
 

@@ -13,7 +13,7 @@ use crate::{
     check,
     error::RoomError,
     events::Announcement,
-    password::{Known, Password},
+    password::{Password, PasswordCheck},
 };
 
 /// When a room was last used is written after as many milliseconds.
@@ -80,7 +80,7 @@ impl Room {
     }
 
     /// What is known of a password without verifying it, and its hash; `None` where none is needed.
-    pub(crate) fn known(&self, shown: &str) -> Option<(Known, Arc<str>)> {
+    pub(crate) fn known(&self, shown: &str) -> Option<(PasswordCheck, Arc<str>)> {
         let state = self.state();
         let password = state.password.as_ref()?;
         Some((password.known(shown), Arc::clone(password.phc())))

@@ -88,7 +88,7 @@ pub enum Available {
 
 /// A participant's data for the connection that serves it.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Served {
+pub struct ServedParticipant {
     /// Its id.
     pub id: String,
     /// What people call it.
@@ -199,7 +199,7 @@ impl Room {
     }
 
     /// One participant, for the connection that serves it.
-    pub fn served(&self, id: &str) -> Option<Served> {
+    pub fn served(&self, id: &str) -> Option<ServedParticipant> {
         self.state().served(id)
     }
 

@@ -3,7 +3,7 @@
 use std::{net::IpAddr, sync::Arc, time::Duration};
 
 use super::Rooms;
-use crate::{attempts::Knows, error::Refused, password::Known, room::Room};
+use crate::{attempts::Knows, error::Refused, password::PasswordCheck, room::Room};
 
 /// When it is worth trying again after too many wanted a password verified.
 const VERIFYING: Duration = Duration::from_secs(1);
@@ -58,16 +58,16 @@ impl Rooms {
     /// not.
     fn try_known(&self, room: &Room, shown: &str, from: IpAddr) -> Result<Option<()>, Refused> {
         let now = self.0.house.clock.now();
-        let known = room.known(shown).map_or(Known::Right, |(known, _)| known);
+        let known = room.known(shown).map_or(PasswordCheck::Right, |(known, _)| known);
         let mut attempts = self.attempts();
         may_try(attempts.wait_for(room.id(), Knows::Password, from, now))?;
         match known {
-            Known::Not => Ok(None),
-            Known::Right => {
+            PasswordCheck::Not => Ok(None),
+            PasswordCheck::Right => {
                 attempts.right(room.id(), Knows::Password, from, now);
                 Ok(Some(()))
             }
-            Known::Wrong => {
+            PasswordCheck::Wrong => {
                 attempts.wrong(from, now);
                 Err(Refused::PasswordWrong)
             }

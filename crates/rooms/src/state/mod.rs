@@ -21,7 +21,7 @@ use crate::{
     events::Announcement,
     member::Member,
     password::Password,
-    room::{Available, Served},
+    room::{Available, ServedParticipant},
     stored::About,
 };
 
@@ -117,7 +117,7 @@ impl RoomState {
         self.member(id).map(|member| self.info(member))
     }
 
-    pub(crate) fn served(&self, id: &str) -> Option<Served> {
+    pub(crate) fn served(&self, id: &str) -> Option<ServedParticipant> {
         self.member(id).map(|member| member.served(&self.defaults))
     }
 

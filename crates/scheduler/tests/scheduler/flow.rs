@@ -15,9 +15,9 @@ use scheduler::{
 use crate::kit::{Joined, Kit, ok};
 
 #[derive(Default)]
-struct Given(AtomicU32);
+struct GivenCredit(AtomicU32);
 
-impl CreditSink for Given {
+impl CreditSink for GivenCredit {
     fn credit(&self, number: u32, bytes: u32) {
         assert_eq!(number, 7);
         self.0.fetch_add(bytes, Ordering::Relaxed);
@@ -30,7 +30,7 @@ struct Stream {
     provider: Joined,
     answer: Answer,
     writer: AnswerWriter,
-    given: Arc<Given>,
+    given: Arc<GivenCredit>,
 }
 
 /// A stream whose provider gets credit in these portions of bytes, if at all.
@@ -39,9 +39,9 @@ async fn stream(portion: Option<u32>) -> Stream {
     let mut provider = kit.join(1);
     let answer = kit.submit();
     let mut writer = provider.assigned().await.answer;
-    let given = Arc::new(Given::default());
+    let given = Arc::new(GivenCredit::default());
     if let Some(portion) = portion {
-        let sink: Arc<dyn CreditSink> = Arc::<Given>::clone(&given);
+        let sink: Arc<dyn CreditSink> = Arc::<GivenCredit>::clone(&given);
         writer.give_credit(sink, 7, portion);
     }
     writer.head(ok()).unwrap();

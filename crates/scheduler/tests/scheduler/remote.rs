@@ -13,7 +13,7 @@ use crate::kit::{Kit, ok};
 
 /// What goes to the far server.
 #[derive(Debug, Clone)]
-enum There {
+enum FarEvent {
     Serve(JobId, Bytes),
     Stop(JobId),
 }
@@ -52,7 +52,7 @@ impl Provider for Remote {
 }
 
 /// The near end: notes of the scheduler become messages, messages become calls of writers.
-async fn near(mut notes: mpsc::Receiver<Note>, mut pipe: LossyEnd<There, Back>) {
+async fn near(mut notes: mpsc::Receiver<Note>, mut pipe: LossyEnd<FarEvent, Back>) {
     let mut writers: HashMap<JobId, AnswerWriter> = HashMap::new();
     loop {
         tokio::select! {
@@ -60,13 +60,13 @@ async fn near(mut notes: mpsc::Receiver<Note>, mut pipe: LossyEnd<There, Back>) 
                 Some(Note::Assigned(assignment)) => {
                     let body = assignment.request.body.clone();
                     writers.insert(assignment.job, assignment.answer);
-                    pipe.sender.send(There::Serve(assignment.job, body)).await.unwrap();
+                    pipe.sender.send(FarEvent::Serve(assignment.job, body)).await.unwrap();
                 }
                 Some(Note::Canceled(job)) => {
                     if let Some(writer) = writers.remove(&job) {
                         writer.abandon();
                     }
-                    pipe.sender.send(There::Stop(job)).await.unwrap();
+                    pipe.sender.send(FarEvent::Stop(job)).await.unwrap();
                 }
                 None => return,
             },
@@ -89,14 +89,14 @@ async fn near(mut notes: mpsc::Receiver<Note>, mut pipe: LossyEnd<There, Back>) 
 }
 
 /// The far end: each job repeats its body and counts to ten, until it is stopped, which is told.
-async fn far(mut pipe: LossyEnd<Back, There>, stopped: mpsc::Sender<JobId>) {
+async fn far(mut pipe: LossyEnd<Back, FarEvent>, stopped: mpsc::Sender<JobId>) {
     let mut running = HashMap::new();
     while let Some(message) = pipe.receiver.recv().await {
         match message {
-            There::Serve(job, body) => {
+            FarEvent::Serve(job, body) => {
                 running.insert(job, tokio::spawn(count(job, body, pipe.sender.clone())));
             }
-            There::Stop(job) => {
+            FarEvent::Stop(job) => {
                 if let Some(task) = running.remove(&job) {
                     task.abort();
                     stopped.send(job).await.unwrap();

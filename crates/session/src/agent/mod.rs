@@ -17,8 +17,8 @@ mod turns;
 mod usage;
 
 pub use dialect::{
-    AcpCommand, Decision, Dialect, Ended, Halt, Heard, KNOWN, Known, Said, Start, interactive,
-    known, open,
+    AcpCommand, AgentOutput, BuiltIn, Decision, Dialect, Ended, Halt, KNOWN, ParsedLine, Start,
+    interactive, known, open,
 };
 pub use launch::{Exit, Launch, PrivateFile, Signal};
 pub use settings::{BadSettings, Gateway, McpServer, PermissionMode, Settings};

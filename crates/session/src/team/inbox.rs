@@ -5,7 +5,7 @@ use std::sync::Arc;
 use uuid::Uuid;
 
 use super::{
-    Done, Effect, Place, TeamError, Teams, check_length,
+    Called, Effect, Membership, TeamError, Teams, check_length,
     effect::{Delivery, Out},
     record::{Key, Kind, Message},
 };
@@ -42,7 +42,7 @@ impl Teams {
         to: Option<Uuid>,
         payload: impl Into<Arc<str>>,
         at: u64,
-    ) -> Done<u64> {
+    ) -> Called<u64> {
         let to = self.team(team)?.addressees(from, to)?;
         let draft = Draft { from, to, kind: Kind::Message, payload: payload.into() };
         self.post(team, draft, at)
@@ -59,7 +59,7 @@ impl Teams {
         worker: Uuid,
         prompt: impl Into<Arc<str>>,
         at: u64,
-    ) -> Done<u64> {
+    ) -> Called<u64> {
         let found = self.team(team)?;
         found.check_active()?;
         found.worker(worker)?;
@@ -74,10 +74,10 @@ impl Teams {
     ///
     /// # Errors
     /// When the session is not in this team.
-    pub fn inbox(&mut self, team: Uuid, session: Uuid, since: Option<u64>) -> Done<Page> {
+    pub fn inbox(&mut self, team: Uuid, session: Uuid, since: Option<u64>) -> Called<Page> {
         self.team(team)?.seat(session)?;
         let mut out = Out::default();
-        self.has_read(Place { team, session }, since.unwrap_or(0), &mut out);
+        self.has_read(Membership { team, session }, since.unwrap_or(0), &mut out);
         Ok((self.page(team, session, since.unwrap_or(0))?, self.finish(out)))
     }
 
@@ -99,14 +99,14 @@ impl Teams {
             return Err(TeamError::NotOffered { seq, session });
         }
         let mut out = Out::default();
-        self.reach(Place { team, session }, seq, &mut out);
+        self.reach(Membership { team, session }, seq, &mut out);
         Ok(self.finish(out))
     }
 
     /// There was no room for a message that was to be delivered: it is offered again when a turn
     /// of its addressee ends, or when that [has room](Self::has_room).
     pub fn not_taken(&mut self, team: Uuid, seq: u64, session: Uuid) {
-        let seat = self.seat_mut(Place { team, session });
+        let seat = self.seat_mut(Membership { team, session });
         if let Some(seat) = seat.filter(|seat| seat.offered == Some(seq)) {
             seat.offered = None;
             seat.full = true;
@@ -122,7 +122,7 @@ impl Teams {
 
     pub(super) fn offer_again(&mut self, session: Uuid, out: &mut Out) {
         let Some(&team) = self.team_of.get(&session) else { return };
-        let place = Place { team, session };
+        let place = Membership { team, session };
         if let Some(seat) = self.seat_mut(place) {
             seat.full = false;
         }
@@ -130,7 +130,7 @@ impl Teams {
     }
 
     /// Hands a member the next message, if it has none in its hands.
-    pub(super) fn offer(&mut self, place: Place, out: &mut Out) {
+    pub(super) fn offer(&mut self, place: Membership, out: &mut Out) {
         let Some(team) = self.teams.get_mut(&place.team) else { return };
         let Some(seat) = team.seats.get_mut(&place.session) else { return };
         if seat.full || seat.offered.is_some() || seat.is_gone() {
@@ -143,7 +143,7 @@ impl Teams {
         }
     }
 
-    fn post(&mut self, id: Uuid, draft: Draft, at: u64) -> Done<u64> {
+    fn post(&mut self, id: Uuid, draft: Draft, at: u64) -> Called<u64> {
         let size = draft.payload.len();
         check_length("message", size, self.limits.payload)?;
         let to_go = self.team(id)?.to_go(size, self.held, &self.limits)?;
@@ -166,7 +166,7 @@ impl Teams {
             out.say(Effect::Show(Delivery::new(id, to, message)));
         }
         for &session in &message.to {
-            self.offer(Place { team: id, session }, out);
+            self.offer(Membership { team: id, session }, out);
         }
     }
 
@@ -178,7 +178,7 @@ impl Teams {
         }
     }
 
-    fn has_read(&mut self, place: Place, below: u64, out: &mut Out) {
+    fn has_read(&mut self, place: Membership, below: u64, out: &mut Out) {
         let Some(team) = self.teams.get_mut(&place.team) else { return };
         // Nobody has read what has not been said.
         let below = below.min(team.kept.next_seq);
@@ -206,7 +206,7 @@ impl Teams {
         Ok(page)
     }
 
-    fn reach(&mut self, place: Place, seq: u64, out: &mut Out) {
+    fn reach(&mut self, place: Membership, seq: u64, out: &mut Out) {
         let Some(seat) = self.seat_mut(place) else { return };
         seat.waiting.remove(&seq);
         seat.offered = None;

@@ -8,7 +8,9 @@ use std::{collections::BTreeMap, sync::Arc};
 
 use uuid::Uuid;
 
-use super::{Effect, Finished, Place, TeamError, Teams, effect::Out, member::Seat, record::Key};
+use super::{
+    Effect, Finished, Membership, TeamError, Teams, effect::Out, member::Seat, record::Key,
+};
 
 impl Teams {
     /// The leader's agent itself has given work to this worker: it is to hear of each result.
@@ -18,7 +20,7 @@ impl Teams {
     pub fn works_for_leader(&mut self, team: Uuid, worker: Uuid) -> Result<Vec<Effect>, TeamError> {
         self.team(team)?.worker(worker)?;
         let mut out = Out::default();
-        let place = Place { team, session: worker };
+        let place = Membership { team, session: worker };
         if let Some(seat) = self.seat_mut(place) {
             seat.kept.for_leader = true;
             out.change(Key::member(team, worker));
@@ -47,7 +49,7 @@ impl Teams {
     /// nothing.
     pub fn heard(&mut self, worker: Uuid, number: u64) -> Vec<Effect> {
         let mut out = Out::default();
-        let place = self.team_of.get(&worker).map(|&team| Place { team, session: worker });
+        let place = self.team_of.get(&worker).map(|&team| Membership { team, session: worker });
         if let Some(place) = place
             && let Some(seat) = self.seat_mut(place).filter(|seat| seat.kept.heard < number)
         {
@@ -66,7 +68,7 @@ impl Teams {
     }
 
     /// Whether there is a result of this worker that its leader has not heard of is as it is now.
-    pub(super) fn note_news(&mut self, place: Place) {
+    pub(super) fn note_news(&mut self, place: Membership) {
         let of = (place.team, place.session);
         match self.seat_mut(place).is_some_and(|seat| seat.is_news()) {
             true => self.untold.insert(of),
@@ -103,7 +105,7 @@ impl Teams {
     }
 
     /// What a leader was handed in a turn that the daemon's death ended is handed to it again.
-    pub(super) fn hand_again(&mut self, place: Place, out: &mut Out) {
+    pub(super) fn hand_again(&mut self, place: Membership, out: &mut Out) {
         let Some(team) = self.teams.get_mut(&place.team) else { return };
         let Some(seat) = team.seats.get_mut(&place.session).filter(|seat| !seat.is_gone()) else {
             return;
@@ -121,10 +123,10 @@ impl Teams {
         out.change(Key::member(place.team, place.session));
     }
 
-    fn place_of_leader(&self, session: Uuid) -> Option<Place> {
+    fn place_of_leader(&self, session: Uuid) -> Option<Membership> {
         let team = *self.team_of.get(&session)?;
         let found = self.teams.get(&team)?;
-        (found.kept.leader == session && found.is_active()).then_some(Place { team, session })
+        (found.kept.leader == session && found.is_active()).then_some(Membership { team, session })
     }
 }
 

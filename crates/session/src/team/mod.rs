@@ -51,7 +51,7 @@ pub use self::{
 };
 
 /// What a call gave: its answer, and what is to be done before that is told.
-pub type Done<T> = Result<(T, Vec<Effect>), TeamError>;
+pub type Called<T> = Result<(T, Vec<Effect>), TeamError>;
 
 /// All teams of a daemon.
 #[derive(Debug)]
@@ -82,7 +82,7 @@ pub struct NewTeam {
 
 /// A team, as it is shown.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Shown {
+pub struct TeamView {
     /// Its id.
     pub id: Uuid,
     /// Its name.
@@ -114,7 +114,7 @@ pub struct ShownWorker {
 
 /// A session, where its team is known.
 #[derive(Debug, Clone, Copy)]
-struct Place {
+struct Membership {
     team: Uuid,
     session: Uuid,
 }
@@ -202,12 +202,12 @@ impl Teams {
     ///
     /// # Errors
     /// When there is no such team.
-    pub fn get(&self, id: Uuid) -> Result<Shown, TeamError> {
+    pub fn get(&self, id: Uuid) -> Result<TeamView, TeamError> {
         self.team(id).map(shown)
     }
 
     /// All teams, the oldest first.
-    pub fn list(&self) -> Vec<Shown> {
+    pub fn list(&self) -> Vec<TeamView> {
         let mut all: Vec<_> = self.teams.values().map(shown).collect();
         all.sort_by_key(|team| (team.created_at, team.id));
         all
@@ -248,7 +248,7 @@ impl Teams {
         self.team_of.remove(&gone);
         self.untold.remove(&(id, gone));
         out.change(Key::member(id, gone));
-        self.release(Place { team: id, session: gone }, last, out);
+        self.release(Membership { team: id, session: gone }, last, out);
         Ok(())
     }
 
@@ -260,7 +260,7 @@ impl Teams {
         self.teams.get_mut(&id).ok_or(TeamError::NoTeam(id))
     }
 
-    fn seat_mut(&mut self, place: Place) -> Option<&mut Seat> {
+    fn seat_mut(&mut self, place: Membership) -> Option<&mut Seat> {
         self.teams.get_mut(&place.team)?.seats.get_mut(&place.session)
     }
 
@@ -281,7 +281,7 @@ impl Teams {
     }
 }
 
-fn shown(team: &Team) -> Shown {
+fn shown(team: &Team) -> TeamView {
     let TeamRecord { id, ref name, leader, project, created_at, last_active, .. } = team.kept;
     let mut seats: Vec<_> = team.workers().collect();
     seats.sort_by_key(|seat| (seat.kept.joined_at, seat.kept.session));
@@ -291,7 +291,7 @@ fn shown(team: &Team) -> Shown {
         pending: seat.is_pending(),
     });
     let (workers, active, name) = (workers.collect(), team.is_active(), name.clone());
-    Shown { id, name, leader, workers, active, created_at, last_active, project }
+    TeamView { id, name, leader, workers, active, created_at, last_active, project }
 }
 
 fn check_length(what: &'static str, len: usize, max: usize) -> Result<(), TeamError> {

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use uuid::Uuid;
 
 use super::{
-    Effect, Limits, Place, Teams,
+    Effect, Limits, Membership, Teams,
     effect::Out,
     member::Seat,
     record::{Key, Part, Record},
@@ -72,10 +72,11 @@ impl Teams {
         }
     }
 
-    fn places(&self) -> impl Iterator<Item = (Place, bool)> {
+    fn places(&self) -> impl Iterator<Item = (Membership, bool)> {
         self.teams.iter().flat_map(|(&team, found)| {
             let sessions = found.seats.keys();
-            sessions.map(move |&session| (Place { team, session }, session == found.kept.leader))
+            sessions
+                .map(move |&session| (Membership { team, session }, session == found.kept.leader))
         })
     }
 

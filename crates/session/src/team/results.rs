@@ -6,7 +6,7 @@ use protocol::workspace::TurnOutcome;
 use uuid::Uuid;
 
 use super::{
-    Done, Effect, Place, TeamError, Teams, check_length,
+    Called, Effect, Membership, TeamError, Teams, check_length,
     effect::Out,
     member::Seat,
     record::{Key, TeamResult},
@@ -38,7 +38,7 @@ pub struct Report {
 }
 
 /// A result before it is stored.
-struct Found {
+struct UnstoredResult {
     turn: Option<u64>,
     answers: u64,
     success: bool,
@@ -82,11 +82,11 @@ impl Teams {
         worker: Uuid,
         report: Report,
         at: u64,
-    ) -> Done<(bool, Arc<str>)> {
+    ) -> Called<(bool, Arc<str>)> {
         self.team(team)?.worker(worker)?;
         check_length("result", report.result.len(), self.limits.result)?;
         let mut out = Out::default();
-        let place = Place { team, session: worker };
+        let place = Membership { team, session: worker };
         if self.is_new(place, &report) {
             self.take_report(place, report, at, &mut out);
         }
@@ -100,13 +100,13 @@ impl Teams {
     pub fn session_gone(&mut self, session: Uuid, at: u64) -> Vec<Effect> {
         let mut out = Out::default();
         if let Some(&team) = self.team_of.get(&session) {
-            self.leave(Place { team, session }, at, &mut out);
+            self.leave(Membership { team, session }, at, &mut out);
         }
         self.finish(out)
     }
 
     /// What had begun when the daemon stopped, and has no result, has failed.
-    pub(super) fn fail_begun(&mut self, place: Place, at: u64, out: &mut Out) {
+    pub(super) fn fail_begun(&mut self, place: Membership, at: u64, out: &mut Out) {
         let Some(seat) = self.seat_mut(place).filter(|seat| !seat.is_gone()) else { return };
         let (owes, answers) = (seat.kept.owes(), seat.kept.reached);
         let turn = seat.kept.turn.take();
@@ -116,12 +116,12 @@ impl Teams {
         if owes {
             let turn = turn.filter(|turn| !turn.reported).map(|turn| turn.number);
             let text = "the daemon stopped before this was finished".to_owned();
-            self.add_result(place, Found { turn, answers, success: false, text }, at, out);
+            self.add_result(place, UnstoredResult { turn, answers, success: false, text }, at, out);
         }
     }
 
     /// A result that is neither its worker's newest nor part of a wait's answer is forgotten.
-    pub(super) fn release(&mut self, place: Place, number: u64, out: &mut Out) {
+    pub(super) fn release(&mut self, place: Membership, number: u64, out: &mut Out) {
         let Some(team) = self.teams.get_mut(&place.team) else { return };
         let newest = team.seats.get(&place.session).map(|seat| seat.kept.results);
         if newest == Some(number) || self.waits.need(place.session, number) {
@@ -133,14 +133,14 @@ impl Teams {
         }
     }
 
-    fn place_of_worker(&self, session: Uuid) -> Option<Place> {
+    fn place_of_worker(&self, session: Uuid) -> Option<Membership> {
         let team = *self.team_of.get(&session)?;
         let found = self.teams.get(&team)?;
         let worker = found.worker(session).ok().filter(|seat| !seat.is_gone());
-        worker.map(|_| Place { team, session })
+        worker.map(|_| Membership { team, session })
     }
 
-    fn start(&mut self, place: Place, turn: u64, at: u64, out: &mut Out) {
+    fn start(&mut self, place: Membership, turn: u64, at: u64, out: &mut Out) {
         let Some(seat) = self.seat_mut(place) else { return };
         if turn <= seat.kept.last_turn {
             return;
@@ -160,20 +160,20 @@ impl Teams {
         }
     }
 
-    fn end(&mut self, place: Place, ended: Ended, at: u64, out: &mut Out) {
+    fn end(&mut self, place: Membership, ended: Ended, at: u64, out: &mut Out) {
         let Some(seat) = self.seat_mut(place) else { return };
         let Some(turn) = seat.kept.turn.take_if(|turn| turn.number == ended.turn) else { return };
         out.change(Key::member(place.team, place.session));
         if !turn.reported {
             let success = ended.outcome == TurnOutcome::Completed;
             let (turn, answers, text) = (Some(turn.number), turn.answers, ended.text);
-            self.add_result(place, Found { turn, answers, success, text }, at, out);
+            self.add_result(place, UnstoredResult { turn, answers, success, text }, at, out);
         }
     }
 
     /// Whether a report is the first of what it is about. Where there are no turns, that is whatever
     /// came since the last one, or says something else.
-    fn is_new(&self, place: Place, report: &Report) -> bool {
+    fn is_new(&self, place: Membership, report: &Report) -> bool {
         let Ok(team) = self.team(place.team) else { return false };
         let Ok(seat) = team.living(place.session) else { return false };
         if seat.kept.last_turn > 0 {
@@ -184,7 +184,7 @@ impl Teams {
         seat.kept.owes() || !team.newest_result(place.session).is_some_and(same)
     }
 
-    fn take_report(&mut self, place: Place, report: Report, at: u64, out: &mut Out) {
+    fn take_report(&mut self, place: Membership, report: Report, at: u64, out: &mut Out) {
         let Some(seat) = self.seat_mut(place) else { return };
         let turn = seat.kept.turn.as_mut().filter(|turn| !turn.reported);
         let about = turn.map(|turn| {
@@ -193,10 +193,10 @@ impl Teams {
         });
         let (turn, answers) = about.unwrap_or((None, seat.kept.reached));
         let Report { success, result: text } = report;
-        self.add_result(place, Found { turn, answers, success, text }, at, out);
+        self.add_result(place, UnstoredResult { turn, answers, success, text }, at, out);
     }
 
-    fn leave(&mut self, place: Place, at: u64, out: &mut Out) {
+    fn leave(&mut self, place: Membership, at: u64, out: &mut Out) {
         let Some(seat) = self.seat_mut(place).filter(|seat| !seat.is_gone()) else { return };
         let (pending, answers) = (seat.is_pending(), seat.newest());
         let turn = seat.kept.turn.take().map(|turn| turn.number);
@@ -207,17 +207,17 @@ impl Teams {
         out.say(Effect::Updated(place.team));
         if pending && self.team_of(place.session).is_some_and(|(_, leads)| !leads) {
             let text = "the session ended before it gave a result".to_owned();
-            self.add_result(place, Found { turn, answers, success: false, text }, at, out);
+            self.add_result(place, UnstoredResult { turn, answers, success: false, text }, at, out);
         } else {
             self.fill(place, out);
         }
     }
 
-    fn add_result(&mut self, place: Place, found: Found, at: u64, out: &mut Out) {
+    fn add_result(&mut self, place: Membership, found: UnstoredResult, at: u64, out: &mut Out) {
         let text = self.fitted(found.text);
         let Some(seat) = self.seat_mut(place) else { return };
         let number = seat.note_result(found.answers);
-        let Found { turn, success, .. } = found;
+        let UnstoredResult { turn, success, .. } = found;
         let result = TeamResult { worker: place.session, number, turn, success, text, at };
         self.keep_result(place, result, at, out);
         self.fill(place, out);
@@ -227,7 +227,7 @@ impl Teams {
         }
     }
 
-    fn keep_result(&mut self, place: Place, result: TeamResult, at: u64, out: &mut Out) {
+    fn keep_result(&mut self, place: Membership, result: TeamResult, at: u64, out: &mut Out) {
         let Some(team) = self.teams.get_mut(&place.team) else { return };
         team.kept.last_active = at;
         self.held += result.text.len();

@@ -187,7 +187,7 @@ impl Shell {
         self.did(effects);
     }
 
-    fn answered<T>(&mut self, done: Done<T>) -> Result<T, TeamError> {
+    fn answered<T>(&mut self, done: Called<T>) -> Result<T, TeamError> {
         let (answer, effects) = done?;
         self.did(effects);
         Ok(answer)

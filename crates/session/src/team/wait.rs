@@ -8,7 +8,7 @@ use std::{
 use uuid::Uuid;
 
 use super::{
-    Done, Effect, Place, TeamError, Teams,
+    Called, Effect, Membership, TeamError, Teams,
     effect::Out,
     record::{Key, Slot, WaitRecord},
 };
@@ -86,7 +86,7 @@ impl Teams {
     ///
     /// # Errors
     /// When there is no such team, worker or wait, or too many wait.
-    pub fn wait(&mut self, ask: &WaitFor, now: Instant, at: u64) -> Done<Waiting> {
+    pub fn wait(&mut self, ask: &WaitFor, now: Instant, at: u64) -> Called<Waiting> {
         let mut out = Out::default();
         let waiting = match ask.resume {
             Some(id) => self.resume(ask, id, now, &mut out)?,
@@ -121,7 +121,7 @@ impl Teams {
     }
 
     /// A worker has a new result, or has ended: its waits go on, and some end.
-    pub(super) fn fill(&mut self, place: Place, out: &mut Out) {
+    pub(super) fn fill(&mut self, place: Membership, out: &mut Out) {
         for id in self.waits.open_for(place.session) {
             self.refresh(id, out);
             self.answer_if_complete(id, out);
@@ -241,7 +241,7 @@ impl Teams {
         out.change(Key::wait(dropped.team, dropped.id));
         for (&session, slot) in &dropped.slots {
             if let Slot::Done(number) = slot {
-                self.release(Place { team: dropped.team, session }, *number, out);
+                self.release(Membership { team: dropped.team, session }, *number, out);
             }
         }
     }

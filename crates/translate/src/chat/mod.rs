@@ -1,6 +1,6 @@
 //! Answers on their way from any provider's shape to any client's.
 //!
-//! [`FromProvider`] is the whole way: a [`Read`] reads one provider's shape, whole or as a stream,
+//! [`FromProvider`] is the whole way: a [`ProviderReader`] reads one provider's shape, whole or as a stream,
 //! and tells a [`Writer`], which knows one client's shape, what the answer is made of:
 //!
 //! ```text
@@ -28,6 +28,6 @@ mod writer;
 pub use chat_writer::{ChatStream, ChatWhole};
 pub use chunk::Usage;
 pub(crate) use provider::Progress;
-pub use provider::{FromProvider, Read};
+pub use provider::{FromProvider, ProviderReader};
 pub use reader::FromChat;
 pub use writer::{Finish, Outcome, Part, Writer};

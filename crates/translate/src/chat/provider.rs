@@ -9,7 +9,7 @@ use super::writer::Writer;
 use crate::answer::{Answer, Body};
 
 /// Reads an answer in one provider's shape, and tells a [`Writer`] what it is made of.
-pub trait Read: Default + Send {
+pub trait ProviderReader: Default + Send {
     /// Reads the data of an event of a stream. What follows the end of the answer is passed over.
     ///
     /// # Errors
@@ -24,7 +24,7 @@ pub trait Read: Default + Send {
     /// Reads an answer that is one JSON value.
     ///
     /// # Errors
-    /// As [`Read::event`].
+    /// As [`ProviderReader::event`].
     fn whole<W: Writer>(
         &mut self,
         data: &[u8],
@@ -35,7 +35,7 @@ pub trait Read: Default + Send {
     /// The stream is over, whether it was complete or not.
     ///
     /// # Errors
-    /// As [`Read::event`].
+    /// As [`ProviderReader::event`].
     fn end<W: Writer>(&mut self, writer: &mut W, out: &mut Vec<u8>) -> Result<(), BadAnswer>;
 }
 
@@ -95,7 +95,7 @@ enum Kind {
     Error(u16),
 }
 
-impl<R: Read, W: Writer> FromProvider<R, W> {
+impl<R: ProviderReader, W: Writer> FromProvider<R, W> {
     /// Before the head of the answer.
     pub fn new(writer: W) -> Self {
         Self {
@@ -151,7 +151,7 @@ impl<R: Read, W: Writer> FromProvider<R, W> {
     }
 }
 
-impl<R: Read, W: Writer> Answer for FromProvider<R, W> {
+impl<R: ProviderReader, W: Writer> Answer for FromProvider<R, W> {
     fn head(&mut self, status: u16, body: Body) -> (u16, Body) {
         if status >= 400 {
             self.kind = Kind::Error(status);

@@ -5,7 +5,7 @@ use protocol::failure::{BadAnswer, Failure};
 use super::{
     chunk::{Choice, Completion, Message, Usage},
     parts::Parts,
-    provider::{FromProvider, Progress, Read},
+    provider::{FromProvider, Progress, ProviderReader},
     writer::{Finish, Outcome, Part, Writer},
 };
 
@@ -27,7 +27,7 @@ pub struct Reading {
     usage: Usage,
 }
 
-impl Read for Reading {
+impl ProviderReader for Reading {
     fn event<W: Writer>(
         &mut self,
         data: &[u8],

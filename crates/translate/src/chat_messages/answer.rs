@@ -6,7 +6,9 @@ use protocol::{
 };
 
 use super::event::{Block, Delta, Event, Message, MessageUsage};
-use crate::chat::{Finish, Outcome, Part, Progress, Read, Usage, Writer, chunk::PromptDetails};
+use crate::chat::{
+    Finish, Outcome, Part, Progress, ProviderReader, Usage, Writer, chunk::PromptDetails,
+};
 
 /// How far an answer has been read.
 #[derive(Debug, Default)]
@@ -29,7 +31,7 @@ struct Open {
     any: bool,
 }
 
-impl Read for Reading {
+impl ProviderReader for Reading {
     fn event<W: Writer>(
         &mut self,
         data: &[u8],

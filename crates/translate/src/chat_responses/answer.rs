@@ -10,7 +10,7 @@ use serde_json::value::RawValue;
 
 use super::event::{Event, Item, Response};
 use crate::chat::{
-    Finish, Outcome, Part, Progress, Read, Usage, Writer,
+    Finish, Outcome, Part, Progress, ProviderReader, Usage, Writer,
     chunk::{Function, ToolCall},
     parts::Parts,
 };
@@ -32,7 +32,7 @@ pub(super) struct Reading {
     told: HashSet<u64>,
 }
 
-impl Read for Reading {
+impl ProviderReader for Reading {
     fn event<W: Writer>(
         &mut self,
         data: &[u8],

@@ -40,14 +40,14 @@ async fn one_that_leaves_before_the_head(form: Form) {
 }
 
 /// A server with one slot, whose backend's next reply is held back.
-struct Held {
+struct BlockedServer {
     daemon: Daemon,
     backend: MockBackend,
     gate: Gate,
     _worker: WorkerProcess,
 }
 
-impl Held {
+impl BlockedServer {
     async fn new() -> Self {
         let daemon = serve().start().await;
         let backend = MockBackend::start(&["m"]).await;
@@ -71,7 +71,7 @@ impl Held {
 
 #[tokio::test]
 async fn the_backend_sees_a_plain_request_being_left() {
-    let held = Held::new().await;
+    let held = BlockedServer::new().await;
     held.backend.then(Reply::completion("late").after(&held.gate));
     let asked = held.ask(false).await;
     held.backend.request().await;
@@ -81,7 +81,7 @@ async fn the_backend_sees_a_plain_request_being_left() {
 
 #[tokio::test]
 async fn the_backend_sees_a_stream_being_left_before_its_head() {
-    let held = Held::new().await;
+    let held = BlockedServer::new().await;
     held.backend.then(Reply::stream(["data: 1\n\n"], &held.gate).after(&held.gate));
     let asked = held.ask(true).await;
     held.backend.request().await;
@@ -91,7 +91,7 @@ async fn the_backend_sees_a_stream_being_left_before_its_head() {
 
 #[tokio::test]
 async fn the_backend_sees_a_stream_being_left_after_its_head() {
-    let held = Held::new().await;
+    let held = BlockedServer::new().await;
     held.backend.then(Reply::stream(["data: 1\n\n"], &held.gate));
     let asked = held.ask(true).await;
     let answer = asked.answer().await;
@@ -102,7 +102,7 @@ async fn the_backend_sees_a_stream_being_left_after_its_head() {
 
 #[tokio::test]
 async fn the_backend_sees_a_stream_being_reset_in_its_middle() {
-    let held = Held::new().await;
+    let held = BlockedServer::new().await;
     held.backend.then(Reply::stream(["data: 1\n\n", "data: 2\n\n"], &held.gate));
     let asked = held.ask(true).await;
     held.gate.open(1);
@@ -116,7 +116,7 @@ async fn the_backend_sees_a_stream_being_reset_in_its_middle() {
 /// written to it. It counts as gone, so that a hang-up is seen at once.
 #[tokio::test]
 async fn half_closing_is_hanging_up() {
-    let held = Held::new().await;
+    let held = BlockedServer::new().await;
     held.backend.then(Reply::completion("late").after(&held.gate));
     let mut asked = held.ask(false).await;
     held.backend.request().await;
@@ -128,7 +128,7 @@ async fn half_closing_is_hanging_up() {
 /// A request whose body never comes holds no slot and nobody up.
 #[tokio::test]
 async fn a_body_that_stops_half_way_holds_nothing() {
-    let held = Held::new().await;
+    let held = BlockedServer::new().await;
     let mut half = held.daemon.client().connect().await;
     let head = "POST /v1/chat/completions HTTP/1.1\r\nhost: localhost\r\n\
         content-type: application/json\r\ncontent-length: 1000\r\n\r\n{\"model\":";

@@ -10,33 +10,33 @@ use std::{
 };
 
 use protocol::workspace::AgentEvent;
-use session::agent::{Said, open};
+use session::agent::{AgentOutput, open};
 use tokio::{task, time::sleep};
 
 use super::{subject::Subject, transcript::Transcript};
-use crate::sessions::{Facts, Feed, Followed};
+use crate::sessions::{Facts, Feed, TranscriptPosition};
 
 /// How often it is looked for what is new in a transcript.
 const BETWEEN: Duration = Duration::from_millis(300);
 
 /// The conversation that is followed, once it is found.
-pub(super) type Found = Arc<OnceLock<String>>;
+pub(super) type FollowedConversation = Arc<OnceLock<String>>;
 
 /// Reads what a process says to its transcript.
 pub(super) struct Follower {
     feed: Feed,
     subject: Subject,
     /// What an earlier daemon had read.
-    before: Option<Followed>,
+    before: Option<TranscriptPosition>,
     /// The copy, which is no transcript of the process.
     copy: Option<String>,
-    found: Found,
+    found: FollowedConversation,
     /// Lines that an earlier daemon fed after it had written down how far it was, and how often each.
     fed: HashMap<String, usize>,
 }
 
 /// What a look at the transcript has found.
-struct Looked {
+struct TranscriptRead {
     transcript: Option<Transcript>,
     lines: Vec<String>,
     /// Whether all is read that is there.
@@ -46,7 +46,7 @@ struct Looked {
 impl Follower {
     pub(super) fn new(facts: &Facts, feed: Feed, subject: Subject) -> Self {
         let (before, copy) = (facts.transcript.clone(), facts.conversation.clone());
-        let found = Found::default();
+        let found = FollowedConversation::default();
         if let Some(before) = &before {
             // Nobody else has set it yet.
             let _first = found.set(before.conversation.clone());
@@ -54,7 +54,7 @@ impl Follower {
         Self { feed, subject, before, copy, found, fed: HashMap::new() }
     }
 
-    pub(super) fn found(&self) -> Found {
+    pub(super) fn found(&self) -> FollowedConversation {
         Arc::clone(&self.found)
     }
 
@@ -93,7 +93,7 @@ impl Follower {
         let before = self.before.as_ref().filter(|_| !self.fed.is_empty());
         let seq = before.map_or_else(|| self.feed.last_seq(), |before| before.seq);
         let conversation = transcript.id.clone();
-        self.feed.followed(Followed { conversation, file, at, seq }).await;
+        self.feed.followed(TranscriptPosition { conversation, file, at, seq }).await;
     }
 
     /// What a line of the transcript says is as what it would have printed.
@@ -110,9 +110,9 @@ impl Follower {
     }
 }
 
-fn event(said: Said) -> Option<AgentEvent> {
+fn event(said: AgentOutput) -> Option<AgentEvent> {
     match said {
-        Said::Event(event) => Some(event),
+        AgentOutput::Event(event) => Some(event),
         _ => None,
     }
 }
@@ -121,10 +121,10 @@ fn event(said: Said) -> Option<AgentEvent> {
 fn look(
     subject: &Subject,
     transcript: Option<Transcript>,
-    before: Option<&Followed>,
+    before: Option<&TranscriptPosition>,
     copy: Option<&str>,
-) -> Looked {
-    let nothing = || Looked { transcript: None, lines: Vec::new(), is_at_end: true };
+) -> TranscriptRead {
+    let nothing = || TranscriptRead { transcript: None, lines: Vec::new(), is_at_end: true };
     let Some(claude) = &subject.claude else { return nothing() };
     let looked = subject.as_its_user(|| {
         let found = || match before {
@@ -137,7 +137,7 @@ fn look(
             lines = transcript.read().ok()?;
         }
         let is_at_end = transcript.is_at_end();
-        Some(Looked { transcript: Some(transcript), lines, is_at_end })
+        Some(TranscriptRead { transcript: Some(transcript), lines, is_at_end })
     });
     looked.ok().flatten().unwrap_or_else(nothing)
 }

@@ -6,7 +6,7 @@ use protocol::workspace::AgentEvent;
 use tokio::{sync::mpsc, task};
 use tracing::Instrument as _;
 
-use super::{following::Found, subject::Subject, transcript::Transcript};
+use super::{following::FollowedConversation, subject::Subject, transcript::Transcript};
 use crate::{
     agents::{plan::Plan, running::Running},
     engine::Engine as _,
@@ -30,7 +30,7 @@ struct Listener {
     facts: Facts,
     feed: Feed,
     subject: Subject,
-    followed: Found,
+    followed: FollowedConversation,
     agent: Arc<OnceLock<Running>>,
 }
 
@@ -40,7 +40,7 @@ impl Talk {
         facts: &Facts,
         feed: Feed,
         subject: Subject,
-        followed: Found,
+        followed: FollowedConversation,
     ) -> Self {
         let (prompts, prompted) = mpsc::channel(WAITING);
         let agent = Arc::default();

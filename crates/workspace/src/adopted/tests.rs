@@ -12,7 +12,7 @@ use testkit::agents::{FakeAgents, program};
 
 use crate::{
     Workspace,
-    agents::tests::rig::{Rig, Seen, prompt},
+    agents::tests::rig::{Rig, Watcher, prompt},
     sessions::{NewSession, What, facts::KIND},
 };
 
@@ -140,7 +140,7 @@ async fn what_claude_writes_down_is_its_output_and_its_conversation_goes_on_in_a
     let mut foreign = Foreign::claude(&rig);
     foreign.tell("say I am claude");
     let id = adopt(&workspace, &rig, foreign.0.id()).await.unwrap();
-    let mut seen = Seen::attach(&workspace, id);
+    let mut seen = Watcher::attach(&workspace, id);
     seen.until_shown("I am claude").await;
     foreign.tell("say I go on");
     seen.until(|event| matches!(event, AgentEvent::Text { text, .. } if text == "I go on")).await;
@@ -228,14 +228,14 @@ async fn the_copy_of_a_conversation_is_gone_on_with_after_a_restart() {
     let mut foreign = Foreign::claude(&rig);
     foreign.tell("say I am claude");
     let id = adopt(&workspace, &rig, foreign.0.id()).await.unwrap();
-    let mut seen = Seen::attach(&workspace, id);
+    let mut seen = Watcher::attach(&workspace, id);
     seen.until_shown("I am claude").await;
     assert_eq!(seen.answer(&workspace, "say mine").await, "mine");
     drop(seen);
     workspace.shut_down().await;
     drop(workspace);
     let workspace = rig.place.start().await;
-    let mut seen = Seen::attach(&workspace, id);
+    let mut seen = Watcher::attach(&workspace, id);
     let ended = seen.turn(&workspace, "recall").await;
     assert_eq!((ended.turn, ended.text.as_deref()), (2, Some("say I am claude | say mine")));
     foreign.tell("say still here");

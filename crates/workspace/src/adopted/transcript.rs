@@ -11,7 +11,7 @@ use std::{
 use session::agent::MAX_LINE;
 
 use super::subject::{Claude, is_id};
-use crate::sessions::Followed;
+use crate::sessions::TranscriptPosition;
 
 /// So much of what was there before is shown, in bytes.
 const BEFORE: u64 = 256 * 1024;
@@ -59,7 +59,7 @@ impl Transcript {
     }
 
     /// One that was followed before, from where it was read to.
-    pub(super) fn again(claude: &Claude, before: &Followed) -> Option<Self> {
+    pub(super) fn again(claude: &Claude, before: &TranscriptPosition) -> Option<Self> {
         let found = Self::of(claude, &before.conversation)?;
         Some(Self { file: Some(before.file), at: before.at, skips: false, ..found })
     }
@@ -255,7 +255,7 @@ mod tests {
         assert_eq!(transcript.place(), None, "nothing is read");
         transcript.read().unwrap();
         let (file, at) = transcript.place().unwrap();
-        let before = Followed { conversation: ID.to_owned(), file, at, seq: 2 };
+        let before = TranscriptPosition { conversation: ID.to_owned(), file, at, seq: 2 };
         add(dir.path(), ID, "ee\nfour\n");
         let again = || Transcript::again(&claude(dir.path()), &before);
         assert_eq!(again().unwrap().read().unwrap(), ["three", "four"]);

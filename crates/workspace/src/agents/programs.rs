@@ -9,7 +9,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use session::agent::{KNOWN, Known, known};
+use session::agent::{BuiltIn, KNOWN, known};
 
 use crate::refusal::Refusal;
 
@@ -116,7 +116,7 @@ fn unknown(provider: &str) -> Refusal {
     ))
 }
 
-fn missing(of: &Known) -> Refusal {
+fn missing(of: &BuiltIn) -> Refusal {
     Refusal::Failed(format!(
         "{} is not installed here: no program {:?} is in PATH or where it is usually put; \
          install it with: {}",
@@ -144,12 +144,12 @@ mod tests {
         path
     }
 
-    struct Place {
+    struct Installed {
         dir: tempfile::TempDir,
         set: BTreeMap<String, PathBuf>,
     }
 
-    impl Place {
+    impl Installed {
         fn new() -> Self {
             Self { dir: tempfile::tempdir().unwrap(), set: BTreeMap::new() }
         }
@@ -164,7 +164,7 @@ mod tests {
 
     #[test]
     fn what_is_in_the_path_goes_before_what_is_below_the_home() {
-        let place = Place::new();
+        let place = Installed::new();
         let below = put(&place.dir.path().join(".local/bin"), "claude");
         assert_eq!(place.known("claude").unwrap(), below);
         let first = put(&place.dir.path().join("path"), "claude");
@@ -173,7 +173,7 @@ mod tests {
 
     #[test]
     fn the_newest_version_of_node_is_looked_at_first() {
-        let place = Place::new();
+        let place = Installed::new();
         let versions = place.dir.path().join(NODE_VERSIONS);
         put(&versions.join("v9.1.0/bin"), "codex");
         let newest = put(&versions.join("v22.3.0/bin"), "codex");
@@ -183,7 +183,7 @@ mod tests {
 
     #[test]
     fn one_that_is_missing_is_told_with_how_to_install_it() {
-        let place = Place::new();
+        let place = Installed::new();
         for (provider, install) in [
             ("claude", "npm install -g @anthropic-ai/claude-code"),
             ("codex", "npm install -g @openai/codex"),
@@ -202,7 +202,7 @@ mod tests {
 
     #[test]
     fn what_cannot_be_executed_is_no_program() {
-        let place = Place::new();
+        let place = Installed::new();
         let path = put(&place.dir.path().join("path"), "opencode");
         fs::set_permissions(&path, fs::Permissions::from_mode(0o644)).unwrap();
         fs::create_dir_all(place.dir.path().join(".local/bin/opencode")).unwrap();
@@ -211,7 +211,7 @@ mod tests {
 
     #[test]
     fn the_configuration_has_the_last_word() {
-        let mut place = Place::new();
+        let mut place = Installed::new();
         put(&place.dir.path().join("path"), "gemini");
         let set = put(&place.dir.path().join("opt"), "gemini");
         place.set.insert("gemini".to_owned(), place.dir.path().join("opt"));

@@ -38,7 +38,7 @@ pub(crate) struct Facts {
     pub(crate) adopted: Option<(u32, u64)>,
     /// Of an adopted process, how far its transcript is read.
     #[serde(default)]
-    pub(crate) transcript: Option<Followed>,
+    pub(crate) transcript: Option<TranscriptPosition>,
     /// How it ended, in words, once it has.
     pub(crate) ended: Option<String>,
     /// How its process ended: its exit code, or 128 plus the number of a signal.
@@ -48,7 +48,7 @@ pub(crate) struct Facts {
 
 /// How far a transcript is read.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Followed {
+pub(crate) struct TranscriptPosition {
     /// The conversation that it is of.
     pub(crate) conversation: String,
     /// Which file that was: its device, and its number there.
@@ -61,14 +61,14 @@ pub(crate) struct Followed {
 
 /// The facts, and the size that its terminal had, columns and rows.
 #[derive(Serialize)]
-struct Written<'a> {
+struct FactsRecord<'a> {
     #[serde(flatten)]
     facts: &'a Facts,
     size: (u16, u16),
 }
 
 #[derive(Deserialize)]
-pub(super) struct Kept {
+pub(super) struct StoredFacts {
     #[serde(flatten)]
     pub(super) facts: Facts,
     #[serde(default)]
@@ -77,6 +77,6 @@ pub(super) struct Kept {
 
 /// What is kept in the store. `None` hardly ever: all of it can be JSON.
 pub(super) fn write(facts: &Facts, size: (u16, u16)) -> Option<String> {
-    let written = serde_json::to_string(&Written { facts, size });
+    let written = serde_json::to_string(&FactsRecord { facts, size });
     written.inspect_err(|error| tracing::error!(%error, "cannot write a session down")).ok()
 }

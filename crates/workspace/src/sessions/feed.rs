@@ -10,7 +10,9 @@ use protocol::workspace::{
 use session::agent::Usage as TurnUsage;
 use tracing::Span;
 
-use super::{activity::Activity, clock::now, facts::Followed, outside::Outside, session::Session};
+use super::{
+    activity::Activity, clock::now, facts::TranscriptPosition, outside::Outside, session::Session,
+};
 
 /// How much of the newest output is looked through for lines that were fed before, in bytes.
 const NEWEST_LINES: usize = 8 * 1024 * 1024;
@@ -156,7 +158,7 @@ impl Feed {
 
     /// How far a transcript is read. Kept when this returns, after what was fed: so a reader that goes on from
     /// there has lost nothing, and finds what was fed already in [`Feed::lines_after`].
-    pub(crate) async fn followed(&self, followed: Followed) {
+    pub(crate) async fn followed(&self, followed: TranscriptPosition) {
         let Some(session) = self.session.upgrade() else { return };
         session.commons.writer.flush().await;
         session.lock().facts.transcript = Some(followed);
@@ -214,7 +216,7 @@ impl Feed {
 
 impl Session {
     /// Changes facts, which are kept before this returns.
-    fn keep_change(self: &Arc<Self>, change: impl FnOnce(&mut super::session::State)) {
+    fn keep_change(self: &Arc<Self>, change: impl FnOnce(&mut super::session::SessionState)) {
         change(&mut self.lock());
         if let Err(error) = self.commons.keeper.keep_now(self) {
             let error = base::error::chain(&error);

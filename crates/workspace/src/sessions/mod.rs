@@ -60,7 +60,7 @@ pub(crate) use self::{
     activity::Activity,
     attachment::{Attachment, Streamed},
     client_id::ClientId,
-    facts::{Facts, Followed},
+    facts::{Facts, TranscriptPosition},
     feed::Feed,
     new::{NewSession, What},
     outside::{Outside, Started},

@@ -11,7 +11,7 @@ use protocol::workspace::ServerMessage;
 use super::{
     clock::now,
     history::{Segments, writer::AT_ONCE},
-    session::{Session, State},
+    session::{Session, SessionState},
 };
 
 impl Session {
@@ -47,26 +47,31 @@ impl Session {
     }
 
     /// What stands for a character that will have no end, if one has begun.
-    pub(super) fn end_character_if_due(self: &Arc<Self>, state: &mut State, now: Instant) {
+    pub(super) fn end_character_if_due(self: &Arc<Self>, state: &mut SessionState, now: Instant) {
         if state.output.end_character_at().is_some_and(|at| at <= now) {
             self.end_character(state, now);
         }
     }
 
-    pub(super) fn end_character(self: &Arc<Self>, state: &mut State, now: Instant) {
+    pub(super) fn end_character(self: &Arc<Self>, state: &mut SessionState, now: Instant) {
         if let Some(text) = state.output.decoder.flush() {
             state.output.append(text, now);
             self.news.notify_waiters();
         }
     }
 
-    fn append(self: &Arc<Self>, mut state: MutexGuard<'_, State>, text: Bytes, now: Instant) {
+    fn append(
+        self: &Arc<Self>,
+        mut state: MutexGuard<'_, SessionState>,
+        text: Bytes,
+        now: Instant,
+    ) {
         let length = text.len();
         if length > 0 {
             state.port.read(&text, now);
             state.output.append(text, now);
             state.touch();
-            let State { viewers, output, .. } = &mut *state;
+            let SessionState { viewers, output, .. } = &mut *state;
             viewers.look_at_backlogs(&output.log, now);
         }
         let queued = std::mem::replace(&mut state.output.is_queued, true);

@@ -13,7 +13,7 @@ use super::{
     Sessions,
     clock::now,
     ending::WITH_THE_DAEMON,
-    facts::{KIND, Kept},
+    facts::{KIND, StoredFacts},
     output::Output,
     session::Session,
 };
@@ -24,7 +24,8 @@ impl Sessions {
     pub(crate) async fn restore(&self, store: Arc<dyn WorkspaceStore>) -> Result<(), StoreError> {
         self.begin();
         let facts = task::spawn_blocking(move || store.load_facts(KIND)).await;
-        let kept: Vec<Kept> = facts.unwrap_or(Ok(Vec::new()))?.iter().filter_map(read).collect();
+        let kept: Vec<StoredFacts> =
+            facts.unwrap_or(Ok(Vec::new()))?.iter().filter_map(read).collect();
         self.end_leftovers(&kept).await;
         for kept in kept {
             self.take_up(kept).await;
@@ -33,7 +34,7 @@ impl Sessions {
     }
 
     /// A supervisor that was killed, too, may have left something.
-    async fn end_leftovers(&self, kept: &[Kept]) {
+    async fn end_leftovers(&self, kept: &[StoredFacts]) {
         let lived = kept.iter().filter(|kept| kept.facts.ended.is_none());
         let owned = lived.filter(|kept| kept.facts.mode != SessionMode::Adopted);
         let ids: Vec<_> = owned.map(|kept| kept.facts.id.uuid()).collect();
@@ -43,7 +44,7 @@ impl Sessions {
         }
     }
 
-    async fn take_up(&self, kept: Kept) {
+    async fn take_up(&self, kept: StoredFacts) {
         let size = kept.size.and_then(|(cols, rows)| Size::new(cols, rows).ok());
         let session =
             Session::new(&self.0.commons, kept.facts, size.unwrap_or(Size::DEFAULT), now());
@@ -106,7 +107,7 @@ impl Session {
     }
 }
 
-fn read(fact: &Fact) -> Option<Kept> {
+fn read(fact: &Fact) -> Option<StoredFacts> {
     let read = serde_json::from_str(&fact.json);
     read.inspect_err(|error| tracing::error!(id = fact.id, %error, "a session cannot be read")).ok()
 }

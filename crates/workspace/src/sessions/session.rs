@@ -40,7 +40,7 @@ pub(crate) struct Session {
     pub(super) engine: OnceLock<Box<dyn Engine>>,
     pub(super) painter: Mutex<Painter>,
     pub(super) segments: Mutex<Segments>,
-    pub(super) state: Mutex<State>,
+    pub(super) state: Mutex<SessionState>,
     /// Rung when there is something new for viewers.
     pub(super) news: Notify,
     /// Rung when some of the output was painted.
@@ -48,7 +48,7 @@ pub(crate) struct Session {
 }
 
 /// All of a session that is short.
-pub(super) struct State {
+pub(super) struct SessionState {
     pub(super) facts: Facts,
     pub(super) activity: Activity,
     pub(super) output: Output,
@@ -83,14 +83,14 @@ impl Session {
             engine: OnceLock::new(),
             painter: Mutex::new(Painter::new(size)),
             segments: Mutex::new(segments),
-            state: Mutex::new(State::new(facts, size, commons.log_bytes, now)),
+            state: Mutex::new(SessionState::new(facts, size, commons.log_bytes, now)),
             news: Notify::new(),
             painted: Notify::new(),
             commons: Arc::clone(commons),
         })
     }
 
-    pub(super) fn lock(&self) -> MutexGuard<'_, State> {
+    pub(super) fn lock(&self) -> MutexGuard<'_, SessionState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -111,7 +111,7 @@ impl Session {
     pub(super) fn change<T>(
         self: &Arc<Self>,
         now: Instant,
-        change: impl FnOnce(&mut State) -> T,
+        change: impl FnOnce(&mut SessionState) -> T,
     ) -> T {
         let mut state = self.lock();
         let changed = change(&mut state);
@@ -128,7 +128,7 @@ impl Session {
     }
 
     /// Sets the alarm, if something is due before the one that is set.
-    pub(super) fn rearm(self: &Arc<Self>, state: &mut State, now: Instant) {
+    pub(super) fn rearm(self: &Arc<Self>, state: &mut SessionState, now: Instant) {
         let Some(due) = state.due(self.is_terminal) else { return };
         if state.alarm.is_none_or(|alarm| due < alarm) {
             state.alarm = Some(due);
@@ -165,7 +165,7 @@ impl Session {
         self.rearm(&mut state, now);
     }
 
-    fn tell_if_due(&self, state: &mut State, now: Instant) {
+    fn tell_if_due(&self, state: &mut SessionState, now: Instant) {
         if state.tell_at().is_none_or(|at| at > now) || state.is_gone {
             return;
         }
@@ -177,7 +177,7 @@ impl Session {
     }
 }
 
-impl State {
+impl SessionState {
     fn new(facts: Facts, size: Size, log_bytes: usize, now: Instant) -> Self {
         let port = PortSearch::new(&facts, now);
         Self {

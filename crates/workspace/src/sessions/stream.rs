@@ -22,7 +22,7 @@ use super::{
     Streamed,
     asides::Asides,
     questions::Questions,
-    session::{Session, State},
+    session::{Session, SessionState},
     viewers::Watching,
 };
 use crate::refusal::Refusal;
@@ -65,7 +65,7 @@ impl Session {
     /// What is to be done for a viewer now, which has room.
     pub(super) fn turn(&self, id: ViewerId, now: Instant) -> Turn {
         let mut state = self.lock();
-        let State { viewers, output, asides, questions, windows, is_gone, .. } = &mut *state;
+        let SessionState { viewers, output, asides, questions, windows, is_gone, .. } = &mut *state;
         let Some(watching) = viewers.get(id).filter(|_| !*is_gone) else {
             return Turn::End(Vec::new());
         };
@@ -145,7 +145,7 @@ impl Session {
     fn painted(&self, behind: Behind, snapshot: SessionSnapshot) -> Vec<Streamed> {
         let seq = snapshot.seq;
         let mut state = self.lock();
-        let State { viewers, output, asides, questions, .. } = &mut *state;
+        let SessionState { viewers, output, asides, questions, .. } = &mut *state;
         let Some(watching) = viewers.get(behind.id) else { return Vec::new() };
         let (place, cols, rows) = (watching.place(), snapshot.cols, snapshot.rows);
         watching.resynced(seq);

@@ -9,7 +9,7 @@ use session::terminal::viewer::ViewerId;
 use super::{
     Attachment, ClientId, Past, Sessions,
     clock::now,
-    session::{Session, State},
+    session::{Session, SessionState},
 };
 use crate::{engine::PermissionAnswer, refusal::Refusal, teams::delivery::Ticket};
 
@@ -173,7 +173,7 @@ impl Session {
     fn change_windows<T>(
         self: &Arc<Self>,
         now: Instant,
-        change: impl FnOnce(&mut State) -> T,
+        change: impl FnOnce(&mut SessionState) -> T,
     ) -> T {
         let (changed, is_in_vain) = self.change(now, |state| {
             let changed = change(state);

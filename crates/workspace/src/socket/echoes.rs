@@ -15,10 +15,10 @@ const REMEMBERED: usize = 64;
 
 /// What one client was answered and told, as long as it waits for answers.
 #[derive(Clone, Default)]
-pub(super) struct Echoes(Arc<Mutex<State>>);
+pub(super) struct Echoes(Arc<Mutex<PendingAnswers>>);
 
 #[derive(Default)]
-struct State {
+struct PendingAnswers {
     /// Answers that are waited for.
     awaited: usize,
     answered: VecDeque<ServerMessage>,
@@ -38,7 +38,7 @@ impl Echoes {
     /// Whether the client has this as an answer already; else it is going to be told.
     pub(super) fn was_answered(&self, message: &ServerMessage) -> bool {
         let mut state = self.lock();
-        let State { awaited, answered, told } = &mut *state;
+        let PendingAnswers { awaited, answered, told } = &mut *state;
         if take(answered, message) {
             return true;
         }
@@ -48,7 +48,7 @@ impl Echoes {
         false
     }
 
-    fn lock(&self) -> MutexGuard<'_, State> {
+    fn lock(&self) -> MutexGuard<'_, PendingAnswers> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -57,7 +57,7 @@ impl Awaited {
     /// Whether the client was told this already; else it is going to be answered.
     pub(super) fn was_told(&self, message: &ServerMessage) -> bool {
         let mut state = self.0.lock();
-        let State { answered, told, .. } = &mut *state;
+        let PendingAnswers { answered, told, .. } = &mut *state;
         let was_told = take(told, message);
         if !was_told {
             remember(answered, message);

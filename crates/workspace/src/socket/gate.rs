@@ -21,7 +21,7 @@ use tokio::{
 };
 use wire::Io;
 
-use super::places::{Claim, Taken};
+use super::places::{Claim, TakenPlace};
 
 /// A message longer than this, in bytes, needs a place before the rest of it is read.
 pub(super) const LARGE: usize = 1024 * 1024;
@@ -41,12 +41,12 @@ const BEHIND: Duration = Duration::from_secs(5);
 
 /// What is known of the bytes of one connection.
 pub(super) struct Gate {
-    state: Mutex<State>,
+    state: Mutex<GateState>,
     /// Notified when a large message has got its place.
     begun: Notify,
 }
 
-struct State {
+struct GateState {
     /// What the connection may claim, once its client is known.
     claim: Option<Claim>,
     /// Bytes since the last message was complete; before it is admitted, all.
@@ -55,13 +55,13 @@ struct State {
     looked: usize,
     /// When it last took something.
     wrote: Instant,
-    asking: Option<BoxFuture<'static, io::Result<Taken>>>,
+    asking: Option<BoxFuture<'static, io::Result<TakenPlace>>>,
     large: Option<Large>,
 }
 
 /// A large message that is being read.
 struct Large {
-    place: Taken,
+    place: TakenPlace,
     begun: Instant,
     /// When some of it last came, and how long it may then be silent.
     heard: Instant,
@@ -70,7 +70,7 @@ struct Large {
 
 /// The byte stream behind a gate.
 pub(super) fn gated(io: Io) -> (Io, Arc<Gate>) {
-    let state = State {
+    let state = GateState {
         claim: None,
         since: 0,
         looked: 0,
@@ -90,7 +90,7 @@ impl Gate {
     }
 
     /// A message is complete; its place goes with it, if it needed one.
-    pub(super) fn message_is_here(&self) -> Option<Taken> {
+    pub(super) fn message_is_here(&self) -> Option<TakenPlace> {
         let mut state = self.lock();
         (state.since, state.looked, state.asking) = (0, 0, None);
         state.large.take().map(|large| large.place)
@@ -152,12 +152,12 @@ impl Gate {
         Ok(())
     }
 
-    fn lock(&self) -> MutexGuard<'_, State> {
+    fn lock(&self) -> MutexGuard<'_, GateState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl State {
+impl GateState {
     /// Whether the large message being read takes longer than it may; `None` if there is none.
     fn is_late(&self) -> Option<bool> {
         self.large.as_ref().map(Large::is_late)
@@ -165,7 +165,7 @@ impl State {
 }
 
 impl Large {
-    fn new(place: Taken) -> Self {
+    fn new(place: TakenPlace) -> Self {
         let now = Instant::now();
         Self { place, begun: now, heard: now, pace: Pace::new(SLOWEST, BEHIND) }
     }

@@ -47,7 +47,7 @@ pub(super) struct Claim {
 }
 
 /// A place that stays taken until this is dropped.
-pub(super) struct Taken {
+pub(super) struct TakenPlace {
     key: Arc<Line>,
     line: Arc<Line>,
     _permits: [OwnedSemaphorePermit; 3],
@@ -85,13 +85,13 @@ impl Places {
 
 impl Claim {
     /// Waits for a place.
-    pub(super) async fn take(self) -> io::Result<Taken> {
+    pub(super) async fn take(self) -> io::Result<TakenPlace> {
         // First the connection's own share, then the key's: a client that has used up its share keeps
         // no others waiting.
         let own = self.own.take().await?;
         let share = self.key.take().await?;
         let (line, permit) = self.any().await?;
-        Ok(Taken { key: self.key, line, _permits: [own, share, permit] })
+        Ok(TakenPlace { key: self.key, line, _permits: [own, share, permit] })
     }
 
     async fn any(&self) -> io::Result<(Arc<Line>, OwnedSemaphorePermit)> {
@@ -106,7 +106,7 @@ impl Claim {
     }
 }
 
-impl Taken {
+impl TakenPlace {
     /// Whether somebody waits for it.
     pub(super) fn is_wanted(&self) -> bool {
         self.key.is_wanted() || self.line.is_wanted()
@@ -146,13 +146,13 @@ mod tests {
 
     use super::*;
 
-    async fn taken(claim: &Claim) -> Option<Taken> {
+    async fn taken(claim: &Claim) -> Option<TakenPlace> {
         let taking = timeout(Duration::from_millis(50), claim.clone().take()).await;
         taking.ok().map(Result::unwrap)
     }
 
     /// Takes all places that these claims can get.
-    async fn all(claims: impl Iterator<Item = Claim>) -> Vec<Taken> {
+    async fn all(claims: impl Iterator<Item = Claim>) -> Vec<TakenPlace> {
         let mut all = Vec::new();
         for claim in claims {
             match taken(&claim).await {

@@ -13,7 +13,7 @@ use uuid::Uuid;
 
 use super::{
     news::{LOOK_AGAIN, News},
-    queue::{Told, not_kept},
+    queue::{SessionNotice, not_kept},
 };
 use crate::refusal::Refusal;
 
@@ -68,30 +68,32 @@ impl Core {
     }
 
     /// Something happened in a session.
-    pub(super) fn told(&mut self, told: &Told) -> Vec<Effect> {
+    pub(super) fn told(&mut self, told: &SessionNotice) -> Vec<Effect> {
         match *told {
-            Told::Begun { team, seq, session } => {
+            SessionNotice::Begun { team, seq, session } => {
                 let done = self.machine.delivered(team, seq, session);
                 done.unwrap_or_else(|error| {
                     tracing::debug!(%error, "a message was delivered that was not offered");
                     Vec::new()
                 })
             }
-            Told::NewsBegun { leader } => {
+            SessionNotice::NewsBegun { leader } => {
                 self.news.begins(leader);
                 Vec::new()
             }
-            Told::NewsNotTaken { leader } => {
+            SessionNotice::NewsNotTaken { leader } => {
                 self.news.not_taken(leader, now().now);
                 Vec::new()
             }
-            Told::Heard(ref results) => self.heard(results),
-            Told::NotTaken { team, seq, session } => {
+            SessionNotice::Heard(ref results) => self.heard(results),
+            SessionNotice::NotTaken { team, seq, session } => {
                 self.machine.not_taken(team, seq, session);
                 Vec::new()
             }
-            Told::Started { session, turn, at } => self.machine.turn_started(session, turn, at),
-            Told::Ended { session, turn, outcome, ref text, at } => {
+            SessionNotice::Started { session, turn, at } => {
+                self.machine.turn_started(session, turn, at)
+            }
+            SessionNotice::Ended { session, turn, outcome, ref text, at } => {
                 let ended = Ended { turn, outcome, text: text.clone() };
                 let mut effects = self.machine.turn_ended(session, ended, at);
                 for (worker, number) in self.news.heard(session) {
@@ -99,8 +101,8 @@ impl Core {
                 }
                 effects
             }
-            Told::Gone { session, at } => self.machine.session_gone(session, at),
-            Told::Left => self.let_go(),
+            SessionNotice::Gone { session, at } => self.machine.session_gone(session, at),
+            SessionNotice::Left => self.let_go(),
         }
     }
 

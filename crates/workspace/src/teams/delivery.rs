@@ -18,7 +18,7 @@ use ::session::{
 use protocol::workspace::SessionId;
 use uuid::Uuid;
 
-use super::queue::{Queue, Told};
+use super::queue::{Queue, SessionNotice};
 
 /// A prompt of a team on its way. Its holder says when its turn begins; when it is dropped
 /// instead, the message is offered again later.
@@ -49,12 +49,12 @@ impl Ticket {
     /// The turn with this prompt begins now.
     pub(crate) fn turn_begins(mut self) {
         self.tell(|offer| match offer {
-            Offer::Message { team, seq, session } => Told::Begun { team, seq, session },
-            Offer::News { leader } => Told::NewsBegun { leader },
+            Offer::Message { team, seq, session } => SessionNotice::Begun { team, seq, session },
+            Offer::News { leader } => SessionNotice::NewsBegun { leader },
         });
     }
 
-    fn tell(&mut self, told: impl FnOnce(Offer) -> Told) {
+    fn tell(&mut self, told: impl FnOnce(Offer) -> SessionNotice) {
         if let Some(offer) = self.open.take() {
             self.queue.tell(told(offer));
         }
@@ -64,8 +64,8 @@ impl Ticket {
 impl Drop for Ticket {
     fn drop(&mut self) {
         self.tell(|offer| match offer {
-            Offer::Message { team, seq, session } => Told::NotTaken { team, seq, session },
-            Offer::News { leader } => Told::NewsNotTaken { leader },
+            Offer::Message { team, seq, session } => SessionNotice::NotTaken { team, seq, session },
+            Offer::News { leader } => SessionNotice::NewsNotTaken { leader },
         });
     }
 }

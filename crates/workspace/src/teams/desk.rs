@@ -2,7 +2,7 @@
 
 use std::{sync::Arc, time::Duration};
 
-use ::session::team::{Effect, NewTeam, Report, Shown, TeamError, WaitFor};
+use ::session::team::{Effect, NewTeam, Report, TeamError, TeamView, WaitFor};
 use protocol::workspace::{
     Role, ServerMessage, SessionId, SessionInfo, Team, TeamId, WaitId,
     client::{
@@ -230,7 +230,7 @@ impl Desk {
         &self,
         team: TeamId,
         worker: Worker,
-        join: impl FnOnce(&mut Core, Seat, Moment) -> Given<T> + Send + 'static,
+        join: impl FnOnce(&mut Core, Seat, Moment) -> CallResult<T> + Send + 'static,
     ) -> Result<(SessionInfo, T), Refusal> {
         let new = spawning::worker(worker, &self.leader(team).await?, team)?;
         let desk = self.clone();
@@ -260,11 +260,11 @@ impl Desk {
         facts.filter(|_| shown.active).ok_or_else(inactive)
     }
 
-    async fn team(&self, team: TeamId) -> Result<Shown, Refusal> {
+    async fn team(&self, team: TeamId) -> Result<TeamView, Refusal> {
         ask(&self.queue, move |core, _| (core.machine.get(team.uuid()), Vec::new())).await
     }
 
-    fn shown(&self, team: Shown) -> Team {
+    fn shown(&self, team: TeamView) -> Team {
         shown::team(team, |session| self.world.facts(session).is_some())
     }
 
@@ -282,7 +282,7 @@ impl Pending {
 }
 
 /// What a call of the machine gave, and what it changed although it may have failed.
-type Given<T> = (Result<T, TeamError>, Vec<Effect>);
+type CallResult<T> = (Result<T, TeamError>, Vec<Effect>);
 
 /// A session in its team.
 #[derive(Debug, Clone, Copy)]
@@ -291,14 +291,14 @@ struct Seat {
     session: Uuid,
 }
 
-fn done<T>(done: ::session::team::Done<T>) -> Given<T> {
+fn done<T>(done: ::session::team::Called<T>) -> CallResult<T> {
     match done {
         Ok((given, effects)) => (Ok(given), effects),
         Err(error) => (Err(error), Vec::new()),
     }
 }
 
-fn created(core: &mut Core, new: NewTeam, Moment { at, .. }: Moment) -> Given<Shown> {
+fn created(core: &mut Core, new: NewTeam, Moment { at, .. }: Moment) -> CallResult<TeamView> {
     let id = new.id;
     match core.machine.create(new, at) {
         Ok(effects) => (core.machine.get(id), effects),
@@ -306,7 +306,7 @@ fn created(core: &mut Core, new: NewTeam, Moment { at, .. }: Moment) -> Given<Sh
     }
 }
 
-fn joined(core: &mut Core, place: Seat, Moment { at, .. }: Moment) -> Given<Shown> {
+fn joined(core: &mut Core, place: Seat, Moment { at, .. }: Moment) -> CallResult<TeamView> {
     match core.machine.worker_joined(place.team, place.session, at) {
         Ok(effects) => (core.machine.get(place.team), effects),
         Err(error) => (Err(error), Vec::new()),
@@ -319,7 +319,7 @@ fn assigned(
     prompt: &str,
     is_leaders: bool,
     moment: Moment,
-) -> Given<()> {
+) -> CallResult<()> {
     let (team, mut effects) = joined(core, place, moment);
     let given = team.and_then(|_| {
         let assigned = core.machine.assign(place.team, place.session, prompt, moment.at);
@@ -334,11 +334,11 @@ fn assigned(
 
 fn and_wait(
     core: &mut Core,
-    (given, mut effects): Given<()>,
+    (given, mut effects): CallResult<()>,
     ask: &WaitFor,
     moment: Moment,
     tell: oneshot::Sender<Waited>,
-) -> Given<()> {
+) -> CallResult<()> {
     let waits = given.and_then(|()| {
         let (waits, more) = core.wait(ask, moment, tell);
         effects.extend(more);
@@ -347,7 +347,7 @@ fn and_wait(
     (waits, effects)
 }
 
-fn deleted(core: &mut Core, team: Uuid) -> Given<Vec<SessionId>> {
+fn deleted(core: &mut Core, team: Uuid) -> CallResult<Vec<SessionId>> {
     let mut sessions = Vec::new();
     match core.machine.delete(team) {
         Ok(mut effects) => {

@@ -20,9 +20,9 @@ use uuid::Uuid;
 use super::{
     core::{Core, Moment, now, results, sorted},
     delivery::{Speaker, Ticket, prompt},
-    facts::{Found, Records},
+    facts::{Records, StoredTeams},
     news,
-    queue::{Input, Queue, Tell, Told},
+    queue::{Input, Queue, SessionNotice, Tell},
     shown,
     world::World,
 };
@@ -56,7 +56,7 @@ struct Call {
     changes: Vec<team::Change>,
     rest: Vec<Effect>,
     tell: Option<Tell>,
-    told: Option<Told>,
+    told: Option<SessionNotice>,
 }
 
 impl Driver {
@@ -94,7 +94,7 @@ impl Driver {
     /// gone and what had begun has failed; later, sessions go on meanwhile. What has not reached its
     /// addressee is delivered.
     async fn find(&mut self) -> Result<bool, StoreError> {
-        let Found { records, all_read } = self.records.load().await?;
+        let StoredTeams { records, all_read } = self.records.load().await?;
         let (machine, left_out) = Machine::restore(self.core.limits, records);
         self.core.machine = machine;
         let removals = left_out.into_iter().map(|key| Effect::Keep(team::Change::Remove(key)));
@@ -167,7 +167,7 @@ impl Driver {
                 let (effects, tell) = ask(&mut self.core, moment);
                 Call { tell: Some(tell), ..Call::of(effects) }
             }
-            Input::Told(told) => {
+            Input::SessionNotice(told) => {
                 let effects = self.core.told(&told);
                 Call { told: Some(told), ..Call::of(effects) }
             }
@@ -194,14 +194,14 @@ impl Driver {
 
     fn finish(&mut self, queue: &Arc<Queue>, call: Call) {
         match call.told {
-            Some(Told::Begun { session, .. }) => {
+            Some(SessionNotice::Begun { session, .. }) => {
                 self.in_hand.remove(&session);
             }
-            Some(Told::NotTaken { session, .. }) => {
+            Some(SessionNotice::NotTaken { session, .. }) => {
                 self.in_hand.remove(&session);
                 self.again.insert(session, now().now + OFFER_AGAIN);
             }
-            Some(Told::Gone { session, .. }) => {
+            Some(SessionNotice::Gone { session, .. }) => {
                 self.in_hand.remove(&session);
                 self.again.remove(&session);
                 self.core.news.gone(session);
@@ -231,7 +231,7 @@ impl Driver {
             Effect::WaitAnswered { caller, answer } => {
                 let told = answer.as_ref().map(results).unwrap_or_default();
                 if self.core.answer(caller, answer) && !told.is_empty() {
-                    queue.tell(Told::Heard(told));
+                    queue.tell(SessionNotice::Heard(told));
                 }
             }
             Effect::Updated(team) => self.tell_updated(team),

@@ -22,7 +22,7 @@ pub(super) struct Records {
 
 /// What was found in the store.
 #[derive(Default)]
-pub(super) struct Found {
+pub(super) struct StoredTeams {
     pub(super) records: Vec<Record>,
     /// Whether all that was there could be read.
     pub(super) all_read: bool,
@@ -37,7 +37,7 @@ impl Records {
     }
 
     /// All records. One that cannot be read is left alone, and the log says so.
-    pub(super) async fn load(&mut self) -> Result<Found, StoreError> {
+    pub(super) async fn load(&mut self) -> Result<StoredTeams, StoreError> {
         let store = Arc::clone(&self.store);
         let facts = task::spawn_blocking(move || store.load_facts(KIND)).await;
         // It fails only if the process ends or the store panicked.
@@ -49,7 +49,7 @@ impl Records {
         let all_read = records.len() == facts.len();
         self.parts.clear();
         records.iter().for_each(|record| self.note(record.key()));
-        Ok(Found { records, all_read })
+        Ok(StoredTeams { records, all_read })
     }
 
     /// Writes what these calls changed: of each all that is of one team, or nothing.

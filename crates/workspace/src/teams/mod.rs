@@ -39,7 +39,7 @@ use tokio::{task::JoinHandle, time::timeout};
 use self::{
     core::now,
     driver::Driver,
-    queue::{Queue, Told},
+    queue::{Queue, SessionNotice},
     tokens::Tokens,
     world::World,
 };
@@ -93,18 +93,18 @@ impl Teams {
     }
 
     pub(crate) fn turn_started(&self, session: SessionId, turn: u64) {
-        self.queue.tell(Told::Started { session: session.uuid(), turn, at: now().at });
+        self.queue.tell(SessionNotice::Started { session: session.uuid(), turn, at: now().at });
     }
 
     /// A turn of a session has ended, with its final text.
     pub(crate) fn turn_ended(&self, session: SessionId, turn: u64, ok: bool, text: Option<String>) {
-        self.queue.tell(Told::ended(session, turn, ok, text, now().at));
+        self.queue.tell(SessionNotice::ended(session, turn, ok, text, now().at));
     }
 
     /// A session was killed, or has ended.
     pub(crate) fn session_gone(&self, session: SessionId) {
         self.tokens.forget(session);
-        self.queue.tell(Told::Gone { session: session.uuid(), at: now().at });
+        self.queue.tell(SessionNotice::Gone { session: session.uuid(), at: now().at });
     }
 
     fn drive(&self, driver: Driver) {

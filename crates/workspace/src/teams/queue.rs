@@ -50,7 +50,7 @@ struct Waiting {
 /// Something to be said to the machine.
 pub(super) enum Input {
     Ask(Ask),
-    Told(Told),
+    SessionNotice(SessionNotice),
 }
 
 /// A question: what it changes, and how its caller is told that it is kept, or cannot be.
@@ -61,7 +61,7 @@ pub(super) type Tell = Box<dyn FnOnce(Result<(), &str>) + Send>;
 /// What happened in a session. It is said again, should it not be kept. Times are in milliseconds
 /// since 1970.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Told {
+pub(super) enum SessionNotice {
     /// The turn begins with which a message was to be delivered.
     Begun {
         team: Uuid,
@@ -104,7 +104,7 @@ pub(super) enum Told {
     Left,
 }
 
-impl Told {
+impl SessionNotice {
     pub(super) fn ended(
         session: SessionId,
         turn: u64,
@@ -154,7 +154,7 @@ pub(super) fn not_kept(why: &str) -> String {
 
 impl Queue {
     /// Something happened.
-    pub(super) fn tell(&self, told: Told) {
+    pub(super) fn tell(&self, told: SessionNotice) {
         let mut waiting = self.lock();
         if waiting.told >= TOLD {
             tracing::error!(?told, "teams are not told: too much waits to be written down");
@@ -162,7 +162,7 @@ impl Queue {
         }
         let told = fitted(told, TEXT.saturating_sub(waiting.bytes));
         waiting.count(&told);
-        waiting.inputs.push_back(Input::Told(told));
+        waiting.inputs.push_back(Input::SessionNotice(told));
         drop(waiting);
         self.rung.notify_one();
     }
@@ -181,11 +181,11 @@ impl Queue {
     }
 
     /// Puts back what was taken and could not be kept, in its order, before all else.
-    pub(super) fn put_back(&self, told: Vec<Told>) {
+    pub(super) fn put_back(&self, told: Vec<SessionNotice>) {
         let mut waiting = self.lock();
         for told in told.into_iter().rev() {
             waiting.count(&told);
-            waiting.inputs.push_front(Input::Told(told));
+            waiting.inputs.push_front(Input::SessionNotice(told));
         }
         drop(waiting);
         self.rung.notify_one();
@@ -215,7 +215,7 @@ impl Queue {
 }
 
 impl Waiting {
-    fn count(&mut self, told: &Told) {
+    fn count(&mut self, told: &SessionNotice) {
         self.told += 1;
         self.bytes += told.bytes();
     }
@@ -226,7 +226,7 @@ impl Waiting {
         for input in &taken {
             match input {
                 Input::Ask(_) => self.asks -= 1,
-                Input::Told(told) => {
+                Input::SessionNotice(told) => {
                     self.told -= 1;
                     self.bytes -= told.bytes();
                 }
@@ -236,8 +236,8 @@ impl Waiting {
     }
 }
 
-fn fitted(mut told: Told, room: usize) -> Told {
-    if let Told::Ended { text, .. } = &mut told
+fn fitted(mut told: SessionNotice, room: usize) -> SessionNotice {
+    if let SessionNotice::Ended { text, .. } = &mut told
         && text.len() > room
     {
         *text = LEFT_OUT.to_owned();
@@ -250,6 +250,6 @@ pub(super) struct Leaving(pub(super) Arc<Queue>);
 
 impl Drop for Leaving {
     fn drop(&mut self) {
-        self.0.tell(Told::Left);
+        self.0.tell(SessionNotice::Left);
     }
 }

@@ -1,6 +1,6 @@
 //! Teams, results and messages, as clients are told of them.
 
-use ::session::team::{Answer, Message, Page, Shown};
+use ::session::team::{Answer, Message, Page, TeamView};
 use jiff::Timestamp;
 use protocol::workspace::{
     InboxMessage, ProjectId, SessionId, Team, TeamId, TeamStatus, WaitId,
@@ -12,7 +12,7 @@ use uuid::Uuid;
 const RESULTS: usize = 16 << 20;
 
 /// A team. Of workers that have ended those are listed whose session is still known.
-pub(super) fn team(shown: Shown, known: impl Fn(SessionId) -> bool) -> Team {
+pub(super) fn team(shown: TeamView, known: impl Fn(SessionId) -> bool) -> Team {
     let workers = shown.workers.iter().map(|worker| (SessionId::from_uuid(worker.session), worker));
     let listed = workers.filter(|(session, worker)| worker.living || known(*session));
     Team {

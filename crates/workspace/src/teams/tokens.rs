@@ -27,10 +27,10 @@ static PROGRAM: LazyLock<PathBuf> =
 
 /// The tokens of all members whose sessions live.
 #[derive(Default)]
-pub(crate) struct Tokens(Mutex<HashMap<SessionId, Given>>);
+pub(crate) struct Tokens(Mutex<HashMap<SessionId, MemberToken>>);
 
 /// A token that a member was given: the same again when its agent is started again.
-struct Given {
+struct MemberToken {
     member: Member,
     secret: Secret,
     token: Token,
@@ -74,11 +74,11 @@ impl Tokens {
         }
         let secret = new_token(&format!("{PREFIX}{}_", member.session.uuid().simple()));
         let token = Token::new(&secret);
-        all.insert(member.session, Given { member, secret: secret.clone(), token });
+        all.insert(member.session, MemberToken { member, secret: secret.clone(), token });
         secret
     }
 
-    fn lock(&self) -> MutexGuard<'_, HashMap<SessionId, Given>> {
+    fn lock(&self) -> MutexGuard<'_, HashMap<SessionId, MemberToken>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -14,7 +14,7 @@ use tokio::{io::AsyncWriteExt, join, net::TcpListener};
 use super::double::{Double, Peer, info, session};
 use crate::{
     ClientError,
-    workspace::{Address, Told, Workspace},
+    workspace::{Address, ServerFrame, Workspace},
 };
 
 async fn pair(double: &Double) -> (Workspace, Peer) {
@@ -100,8 +100,8 @@ async fn messages_that_come_before_an_answer_are_kept_for_a_listener() {
         peer.list(SessionStatus::Running).await;
     });
     assert_eq!(sessions.unwrap().len(), 1);
-    assert!(matches!(workspace.ready(), Ok(Some(Told::Message(_)))));
-    let Ok(Some(Told::Output(output))) = workspace.next().await else { panic!() };
+    assert!(matches!(workspace.ready(), Ok(Some(ServerFrame::Message(_)))));
+    let Ok(Some(ServerFrame::Output(output))) = workspace.next().await else { panic!() };
     assert_eq!((output.seq, &output.data[..]), (2, &b"a"[..]));
 }
 

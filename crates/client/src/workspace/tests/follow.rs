@@ -11,7 +11,7 @@ use tokio::join;
 use super::double::{Double, Peer, info, session};
 use crate::{
     ClientError,
-    workspace::{Ending, Following, FollowingSettings, Seen, Workspace},
+    workspace::{Ending, Following, FollowingSettings, SessionView, Workspace},
 };
 
 async fn follow(double: &Double) -> (Following, Peer) {
@@ -28,12 +28,12 @@ async fn follow_by(double: &Double, settings: FollowingSettings) -> (Following, 
     (Following::begin(workspace, &double.address, session(), settings).unwrap(), peer)
 }
 
-async fn next(following: &mut Following) -> Seen {
+async fn next(following: &mut Following) -> SessionView {
     following.next().await.unwrap().unwrap()
 }
 
-fn output(text: &str) -> Seen {
-    Seen::Output(text.to_owned().into())
+fn output(text: &str) -> SessionView {
+    SessionView::Output(text.to_owned().into())
 }
 
 #[tokio::test]
@@ -45,13 +45,13 @@ async fn a_lost_connection_costs_nothing_and_repeats_nothing() {
         peer.history(3, Some("screen")).await;
         peer.output(4, "a").await;
     });
-    assert!(matches!(screen, Seen::Screen(it) if it.data == "screen"));
+    assert!(matches!(screen, SessionView::Screen(it) if it.data == "screen"));
     assert_eq!(next(&mut following).await, output("a"));
     drop(peer);
-    assert!(matches!(next(&mut following).await, Seen::Lost(_)));
+    assert!(matches!(next(&mut following).await, SessionView::Lost(_)));
     assert!(!following.is_connected());
     let (back, mut peer) = join!(next(&mut following), double.admit());
-    assert_eq!(back, Seen::Back);
+    assert_eq!(back, SessionView::Back);
     let (more, ()) = join!(next(&mut following), async {
         assert_eq!(peer.attached().await, Some(4));
         peer.history(4, None).await;
@@ -83,7 +83,7 @@ async fn keys_that_were_not_acknowledged_are_sent_again_with_their_ids() {
         second.0
     });
     drop(peer);
-    assert!(matches!(next(&mut following).await, Seen::Lost(_)));
+    assert!(matches!(next(&mut following).await, SessionView::Lost(_)));
     following.type_in(b"c");
     let (_, mut peer) = join!(next(&mut following), double.admit());
     let (_, ()) = join!(next(&mut following), async {
@@ -111,7 +111,7 @@ async fn a_prompt_that_was_not_acknowledged_is_sent_again_with_its_id_and_its_tu
     });
     assert_eq!(first.0, "look");
     drop(peer);
-    assert!(matches!(next(&mut following).await, Seen::Lost(_)));
+    assert!(matches!(next(&mut following).await, SessionView::Lost(_)));
     let (_, mut peer) = join!(next(&mut following), double.admit());
     let (taken, ()) = join!(next(&mut following), async {
         peer.attached().await;
@@ -119,7 +119,7 @@ async fn a_prompt_that_was_not_acknowledged_is_sent_again_with_its_id_and_its_tu
         let ack = InputAck { input_id: first.1.clone(), turn: Some(7) };
         peer.tell(ServerMessage::InputAck(ack)).await;
     });
-    assert_eq!(taken, Seen::Taken { turn: Some(7) });
+    assert_eq!(taken, SessionView::Taken { turn: Some(7) });
 }
 
 #[tokio::test]
@@ -135,7 +135,7 @@ async fn the_last_output_of_a_process_is_shown_before_its_end() {
     let (seen, ()) =
         join!(async { [next(&mut following).await, next(&mut following).await] }, tell);
     assert_eq!(seen[1], output("last words"));
-    assert_eq!(next(&mut following).await, Seen::Ended(Ending::Exited { code: None }));
+    assert_eq!(next(&mut following).await, SessionView::Ended(Ending::Exited { code: None }));
     assert_eq!(following.next().await, Ok(None));
 }
 
@@ -162,7 +162,7 @@ async fn the_maker_of_a_session_sees_all_output_and_then_its_exit_code_however_l
     assert!(nothing.is_err(), "{nothing:?}");
     peer.output(2, "last").await;
     assert_eq!(next(&mut following).await, output("last"));
-    assert_eq!(next(&mut following).await, Seen::Ended(Ending::Exited { code: Some(7) }));
+    assert_eq!(next(&mut following).await, SessionView::Ended(Ending::Exited { code: Some(7) }));
 }
 
 #[tokio::test]
@@ -178,7 +178,7 @@ async fn keys_that_come_after_the_end_cost_nothing_of_the_output() {
     peer.history(0, None).await;
     peer.output(1, "all").await;
     assert_eq!(next(&mut following).await, output("all"));
-    assert_eq!(next(&mut following).await, Seen::Ended(Ending::Exited { code: Some(0) }));
+    assert_eq!(next(&mut following).await, SessionView::Ended(Ending::Exited { code: Some(0) }));
 }
 
 #[tokio::test]
@@ -186,10 +186,10 @@ async fn a_session_that_is_gone_after_a_loss_has_ended() {
     let double = Double::start().await;
     let (mut following, peer) = follow(&double).await;
     drop(peer);
-    assert!(matches!(next(&mut following).await, Seen::Lost(_)));
+    assert!(matches!(next(&mut following).await, SessionView::Lost(_)));
     let (_, mut peer) = join!(next(&mut following), double.admit());
     peer.tell(ServerMessage::SessionList(SessionList::default())).await;
-    assert_eq!(next(&mut following).await, Seen::Ended(Ending::Killed));
+    assert_eq!(next(&mut following).await, SessionView::Ended(Ending::Killed));
 }
 
 #[tokio::test]
@@ -225,7 +225,7 @@ async fn a_stream_that_the_server_dropped_is_asked_for_again() {
         assert_eq!(attach.after_seq, Some(9));
         peer.history(12, Some("later")).await;
     });
-    assert!(matches!(seen, Seen::Screen(it) if it.data == "later"));
+    assert!(matches!(seen, SessionView::Screen(it) if it.data == "later"));
 }
 
 #[tokio::test]
@@ -234,7 +234,7 @@ async fn a_server_that_stays_lost_is_an_error_when_patience_ends() {
     let settings = FollowingSettings { patience: Duration::ZERO, ..FollowingSettings::default() };
     let (mut following, peer) = follow_by(&double, settings).await;
     drop((peer, double));
-    assert!(matches!(next(&mut following).await, Seen::Lost(_)));
+    assert!(matches!(next(&mut following).await, SessionView::Lost(_)));
     assert!(following.next().await.unwrap_err().is_unreachable());
 }
 
@@ -243,7 +243,7 @@ async fn a_token_that_was_revoked_meanwhile_is_an_error_at_once() {
     let double = Double::start().await;
     let (mut following, peer) = follow(&double).await;
     drop(peer);
-    assert!(matches!(next(&mut following).await, Seen::Lost(_)));
+    assert!(matches!(next(&mut following).await, SessionView::Lost(_)));
     let (error, _) = join!(following.next(), async {
         let mut peer = double.accept().await;
         peer.next().await;

@@ -7,14 +7,14 @@ use protocol::workspace::{
 };
 
 use super::double::{history, session};
-use crate::workspace::{Place, Seen, Told, place::Step};
+use crate::workspace::{ServerFrame, SessionPosition, SessionView, place::Step};
 
 /// What a server has: chunk `n` is followed by so many events.
 struct Log(Vec<usize>);
 
 impl Log {
     /// All that it says to who attaches, in order. It keeps so many of its newest chunks.
-    fn stream(&self, attach: &ClientMessage, kept: usize) -> Vec<Told> {
+    fn stream(&self, attach: &ClientMessage, kept: usize) -> Vec<ServerFrame> {
         let ClientMessage::Attach(Attach { after_seq, .. }) = attach else { panic!() };
         let newest = self.0.len() as u64;
         let first_kept = newest.saturating_sub(kept as u64) + 1;
@@ -31,12 +31,12 @@ impl Log {
         told
     }
 
-    fn chunk(&self, seq: u64) -> Told {
+    fn chunk(&self, seq: u64) -> ServerFrame {
         let data = format!("{seq};").into();
-        Told::Output(OutputFrame { session_id: session(), seq, data })
+        ServerFrame::Output(OutputFrame { session_id: session(), seq, data })
     }
 
-    fn events(&self, seq: u64) -> impl Iterator<Item = Told> {
+    fn events(&self, seq: u64) -> impl Iterator<Item = ServerFrame> {
         (0..self.0[seq as usize - 1]).map(move |at| {
             let event = AgentEvent::Notice { message: format!("{seq}.{at}") };
             let session_id = session();
@@ -45,15 +45,15 @@ impl Log {
     }
 }
 
-fn message(message: ServerMessage) -> Told {
-    Told::Message(Box::new(message))
+fn message(message: ServerMessage) -> ServerFrame {
+    ServerFrame::Message(Box::new(message))
 }
 
 fn shown(step: Step) -> Option<String> {
     match step {
-        Step::Show(Seen::Output(data)) => Some(String::from_utf8(data.to_vec()).unwrap()),
-        Step::Show(Seen::Event(AgentEvent::Notice { message })) => Some(message),
-        Step::Show(Seen::Screen(screen)) => Some(screen.data),
+        Step::Show(SessionView::Output(data)) => Some(String::from_utf8(data.to_vec()).unwrap()),
+        Step::Show(SessionView::Event(AgentEvent::Notice { message })) => Some(message),
+        Step::Show(SessionView::Screen(screen)) => Some(screen.data),
         _ => None,
     }
 }
@@ -69,7 +69,7 @@ proptest! {
     ) {
         let mut log = Log(before);
         let first = log.0.len() as u64;
-        let mut place = Place::new(session(), is_agent, None);
+        let mut place = SessionPosition::new(session(), is_agent, None);
         let mut seen = Vec::new();
         let mut has_begun = false;
         for (new, cut) in cuts {
@@ -103,7 +103,7 @@ proptest! {
         kept in 1..4_usize,
     ) {
         let mut log = Log(Vec::new());
-        let mut place = Place::new(session(), false, None);
+        let mut place = SessionPosition::new(session(), false, None);
         let mut at = 0;
         for (new, cut) in cuts {
             log.0.extend(vec![0; new]);

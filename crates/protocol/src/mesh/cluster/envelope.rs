@@ -37,7 +37,7 @@ pub struct Decoded {
 
 /// What a message that cannot be understood asked for, so that it can be told so.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Asked {
+pub enum FailedRequest {
     /// An answer to this request.
     Inference(WireId),
     /// Whether a model is to be had.
@@ -59,7 +59,7 @@ pub struct BadMessage {
     /// What is wrong with it.
     pub why: String,
     /// What it asked for, if it asked for anything.
-    pub asked: Option<Asked>,
+    pub asked: Option<FailedRequest>,
     /// The form that it had.
     pub dialect: Dialect,
 }
@@ -243,18 +243,18 @@ fn not_json(error: &serde_json::Error) -> BadMessage {
     BadMessage { kind: String::new(), why, asked: None, dialect: Dialect::default() }
 }
 
-fn asked(kind: &str, inner: &str) -> Option<Asked> {
+fn asked(kind: &str, inner: &str) -> Option<FailedRequest> {
     let text = |name, most| text(inner, name).filter(|text| text.len() <= most);
     let id = |name| text(name, 2 * MAX_ID).map(|text| WireId::from(text.as_str()));
     let model = || text("modelID", MAX_ASKED);
     match kind {
-        "inferenceRequest" => id("requestID").map(Asked::Inference),
-        "modelQuery" => model().map(Asked::Model),
-        "loadModel" => Some(Asked::Load(id("requestID")?, model().unwrap_or_default())),
+        "inferenceRequest" => id("requestID").map(FailedRequest::Inference),
+        "modelQuery" => model().map(FailedRequest::Model),
+        "loadModel" => Some(FailedRequest::Load(id("requestID")?, model().unwrap_or_default())),
         "inferenceChunk" | "inferenceComplete" | "inferenceError" => {
-            id("requestID").map(Asked::Nothing)
+            id("requestID").map(FailedRequest::Nothing)
         }
-        _ if kind.ends_with("Request") => id("transferID").map(Asked::Transfer),
+        _ if kind.ends_with("Request") => id("transferID").map(FailedRequest::Transfer),
         _ => None,
     }
 }

@@ -8,7 +8,7 @@ pub mod envelope;
 pub mod message;
 pub mod warren;
 
-pub use envelope::{Asked, BadMessage, Decoded, Dialect, decode, encode};
+pub use envelope::{BadMessage, Decoded, Dialect, FailedRequest, decode, encode};
 pub use message::{
     ClusterMessage, ErrorCode, Heartbeat, Hello, InferenceChunk, InferenceComplete, InferenceError,
     InferenceRequest, LoadModel, ModelLoadError, ModelLoaded, ModelQuery, ModelQueryResponse,

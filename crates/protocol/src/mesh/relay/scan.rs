@@ -19,7 +19,7 @@ const BETWEEN: &str = "\",";
 /// A `relayData` in the usual form.
 pub(super) fn relay_data(text: &str) -> Option<Forward<'_>> {
     let mut rest = text.strip_prefix(BEGIN)?;
-    let mut found = Found::default();
+    let mut found = RelayFields::default();
     loop {
         let name;
         (name, rest) = quoted(rest)?;
@@ -36,14 +36,14 @@ pub(super) fn relay_data(text: &str) -> Option<Forward<'_>> {
 }
 
 #[derive(Default)]
-struct Found<'a> {
+struct RelayFields<'a> {
     from: Option<&'a str>,
     to: Option<&'a str>,
     session: Option<&'a str>,
     data: Option<&'a str>,
 }
 
-impl<'a> Found<'a> {
+impl<'a> RelayFields<'a> {
     /// `None` for a field that there is already, or that is none of the four.
     fn put(&mut self, name: &str, value: &'a str, quoted: &'a str) -> Option<()> {
         let (slot, value) = match name {

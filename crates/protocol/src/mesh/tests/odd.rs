@@ -4,7 +4,9 @@ use serde_json::{Value, json};
 
 use crate::mesh::{
     WireId,
-    cluster::{Asked, BadMessage, ClusterMessage, Dialect, ErrorCode, Thermal, decode, encode},
+    cluster::{
+        BadMessage, ClusterMessage, Dialect, ErrorCode, FailedRequest, Thermal, decode, encode,
+    },
     frame::MAX_FRAME,
 };
 
@@ -52,7 +54,7 @@ fn the_wrapped_form_is_seen_beside_other_members_and_the_first_counts() {
 fn a_field_that_appears_twice_is_told_and_what_was_asked_as_well() {
     let twice = bad(r#"{"inferenceRequest":{"requestID":"a","requestID":"b","request":{}}}"#);
     assert!(twice.why.contains("duplicate field"), "{twice}");
-    assert_eq!(twice.asked, Some(Asked::Inference("a".into())));
+    assert_eq!(twice.asked, Some(FailedRequest::Inference("a".into())));
 }
 
 #[test]
@@ -139,9 +141,9 @@ fn an_error_with_an_unknown_code_is_still_an_error() {
 fn requests_and_chunks_are_objects_and_kept_word_for_word() {
     for value in ["null", "[]", "\"{}\"", "7"] {
         let text = format!("{{\"inferenceRequest\":{{\"requestID\":\"R\",\"request\":{value}}}}}");
-        assert_eq!(bad(&text).asked, Some(Asked::Inference("r".into())), "{value}");
+        assert_eq!(bad(&text).asked, Some(FailedRequest::Inference("r".into())), "{value}");
         let text = format!("{{\"inferenceChunk\":{{\"requestID\":\"R\",\"chunk\":{value}}}}}");
-        assert_eq!(bad(&text).asked, Some(Asked::Nothing("r".into())), "{value}");
+        assert_eq!(bad(&text).asked, Some(FailedRequest::Nothing("r".into())), "{value}");
     }
     let body = r#"{ "b":1.10, "a":"\/\u00e9", "b":2, "n":123456789012345678901234567890 }"#;
     for text in [
@@ -176,7 +178,7 @@ fn what_should_be_short_is_refused_when_it_is_not_and_says_what_it_asked() {
     let long = "x".repeat(256 * 1024);
     assert!(bad(&json!({"heartbeat": {"x": long}}).to_string()).why.contains("at most 262144"));
     let query = json!({"modelQuery": {"modelID": "m", "x": long}}).to_string();
-    assert_eq!(bad(&query).asked, Some(Asked::Model("m".into())));
+    assert_eq!(bad(&query).asked, Some(FailedRequest::Model("m".into())));
     let large = json!({"inferenceRequest": {"requestID": "r", "request": {"x": long}}});
     read(&large.to_string());
 }

@@ -51,12 +51,12 @@ fn ids_after(ring: &mut Ring, form: Form, mut after: u64) -> Option<Vec<u64>> {
     let mut ids = Vec::new();
     loop {
         match ring.read(form, after, None) {
-            Read::Missed => return None,
-            Read::Nothing(last) => {
+            RingRead::Missed => return None,
+            RingRead::Nothing(last) => {
                 assert!(last >= after);
                 return Some(ids);
             }
-            Read::Frames(batch) => {
+            RingRead::Frames(batch) => {
                 assert!(batch.last > after);
                 after = batch.last;
                 ids.extend(ids_of(&batch.frames));
@@ -133,16 +133,16 @@ fn nobody_is_told_of_missing_what_has_no_form_for_him() {
     ring.push(&said("hello"), None);
     (0..100).for_each(|_| ring.push(&token("x"), None));
     assert!(!ring.place(Form::Named, Some(START + 1)).missed);
-    assert_eq!(ring.read(Form::Named, START + 1, None), Read::Nothing(START + 101));
-    assert_eq!(ring.read(Form::NamedWithIds, START + 1, None), Read::Missed);
-    assert_eq!(ring.read(Form::Named, START, None), Read::Missed);
+    assert_eq!(ring.read(Form::Named, START + 1, None), RingRead::Nothing(START + 101));
+    assert_eq!(ring.read(Form::NamedWithIds, START + 1, None), RingRead::Missed);
+    assert_eq!(ring.read(Form::Named, START, None), RingRead::Missed);
 }
 
 #[test]
 fn one_frame_is_handed_out_as_it_is_kept_and_several_are_joined_once_for_all() {
     let mut ring = told((10, 100_000), 3);
     let mut read = |after| match ring.read(Form::Named, after, None) {
-        Read::Frames(batch) => batch.frames,
+        RingRead::Frames(batch) => batch.frames,
         other => panic!("{other:?}"),
     };
     let (one, again) = (read(START + 2), read(START + 2));
@@ -163,7 +163,7 @@ fn joined_frames_are_bounded_and_a_larger_frame_goes_alone() {
         ring.push(&said(text), None);
     }
     let (mut after, mut sizes) = (START, Vec::new());
-    while let Read::Frames(batch) = ring.read(Form::Messages, after, None) {
+    while let RingRead::Frames(batch) = ring.read(Form::Messages, after, None) {
         sizes.push(ids_of(&batch.frames).len());
         assert!(batch.frames.len() <= BATCH || sizes.last() == Some(&1));
         after = batch.last;
@@ -178,14 +178,14 @@ fn a_watcher_that_may_not_see_a_room_gets_none_of_its_events() {
     ring.push(&said("secret"), source("a", false));
     ring.push(&said("open"), source("b", true));
     ring.push(&said("secret"), source("a", false));
-    let Read::Frames(batch) = ring.read(Form::Messages, START, Some(&if_public)) else {
+    let RingRead::Frames(batch) = ring.read(Form::Messages, START, Some(&if_public)) else {
         panic!("the public room's event is missing")
     };
     assert_eq!((ids_of(&batch.frames), batch.last), (vec![2], START + 3));
     let read = ring.read(Form::Messages, START + 2, Some(&if_public));
-    assert_eq!(read, Read::Nothing(START + 3));
+    assert_eq!(read, RingRead::Nothing(START + 3));
     let own = |source: &Source| seen(source.id().as_str() == "a");
-    let Read::Frames(batch) = ring.read(Form::Messages, START, Some(&own)) else {
+    let RingRead::Frames(batch) = ring.read(Form::Messages, START, Some(&own)) else {
         panic!("the own room's events are missing")
     };
     assert_eq!(ids_of(&batch.frames), [1, 3]);
@@ -226,15 +226,15 @@ proptest! {
                     let unread = had[form].iter().find(|id| **id > after).copied();
                     let kept = ring.entries.front().map_or(u64::MAX, |entry| entry.id);
                     match ring.read(Form::ALL[form], after, None) {
-                        Read::Missed => {
+                        RingRead::Missed => {
                             prop_assert!(unread.is_some_and(|id| id < kept));
                             cursors[form] = None;
                         }
-                        Read::Nothing(last) => {
+                        RingRead::Nothing(last) => {
                             prop_assert_eq!(unread, None);
                             cursors[form] = Some(last);
                         }
-                        Read::Frames(batch) => {
+                        RingRead::Frames(batch) => {
                             prop_assert!(unread.is_some_and(|id| id >= kept));
                             seen[form].extend(
                                 had[form].iter().filter(|id| (after + 1..=batch.last).contains(id)),
@@ -282,7 +282,7 @@ fn a_discreet_watcher_learns_that_something_happens_but_not_what() {
     for count in 1..=2 {
         ring.push(&token(count), Some(Arc::clone(&source)));
         let read = ring.read(Form::Messages, 0, Some(&|_: &Source| Sight::Stirrings));
-        let Read::Frames(batch) = read else { panic!("{read:?}") };
+        let RingRead::Frames(batch) = read else { panic!("{read:?}") };
         let text = String::from_utf8(batch.frames.to_vec()).unwrap();
         assert_eq!(text.matches("\"token\":\"\"").count() as u64, count, "{text}");
         assert!(!text.contains("swordfish") && text.contains(&format!("id: {count}\n")), "{text}");

@@ -13,7 +13,7 @@ use super::{
     words::{self, Answer},
 };
 use crate::agent::{
-    dialect::contract::{Dialect, Ended, Halt, Heard, Said, Start, settle_id},
+    dialect::contract::{AgentOutput, Dialect, Ended, Halt, ParsedLine, Start, settle_id},
     launch::{Exit, Launch, Signal},
     settings::{BadSettings, McpServer, PermissionMode, Settings},
     usage::Usage,
@@ -134,17 +134,17 @@ impl Codex {
         env
     }
 
-    fn item(&mut self, line: &Value, is_done: bool) -> Vec<Said> {
+    fn item(&mut self, line: &Value, is_done: bool) -> Vec<AgentOutput> {
         let item = part(line, "/item");
         let said = text(&item, "/text");
         match (text(&item, "/type"), is_done) {
             ("agent_message", true) => {
                 self.answer.set(said);
-                vec![Said::text(said, false)]
+                vec![AgentOutput::text(said, false)]
             }
-            ("reasoning", true) => vec![Said::thinking(said)],
+            ("reasoning", true) => vec![AgentOutput::thinking(said)],
             ("error", true) if self.is_known(text(&item, "/message")) => Vec::new(),
-            ("error", true) => vec![Said::notice(text(&item, "/message"))],
+            ("error", true) => vec![AgentOutput::notice(text(&item, "/message"))],
             ("agent_message" | "reasoning" | "error" | "todo_list" | "", _) => Vec::new(),
             (kind, _) => self.tool(&item, kind, is_done),
         }
@@ -156,17 +156,17 @@ impl Codex {
     }
 
     /// Some tools are only told of when they are done.
-    fn tool(&mut self, item: &Value, kind: &str, is_done: bool) -> Vec<Said> {
+    fn tool(&mut self, item: &Value, kind: &str, is_done: bool) -> Vec<AgentOutput> {
         let id = owned(item, "/id");
         let mut said = Vec::new();
         if !self.started.contains(&id) {
-            said.push(Said::tool_started(&id, &tool_name(item, kind), tool_input(item)));
+            said.push(AgentOutput::tool_started(&id, &tool_name(item, kind), tool_input(item)));
             self.started.truncate(MAX_STARTED - 1);
             self.started.insert(0, id.clone());
         }
         if is_done {
             self.started.retain(|started| *started != id);
-            said.push(Said::tool_finished(&id, went_well(item), tool_output(item)));
+            said.push(AgentOutput::tool_finished(&id, went_well(item), tool_output(item)));
         }
         said
     }
@@ -212,27 +212,29 @@ impl Dialect for Codex {
         }
     }
 
-    fn heard(&mut self, line: &Value) -> Heard {
+    fn heard(&mut self, line: &Value) -> ParsedLine {
         let kind = text(line, "/type");
         self.has_begun |= matches!(kind, "thread.started" | "turn.started");
         match kind {
             "thread.started" => {
                 let named = settle_id(&mut self.thread, text(line, "/thread_id"));
-                Heard::progress(named.into_iter().collect())
+                ParsedLine::progress(named.into_iter().collect())
             }
-            "turn.started" => Heard::progress(Vec::new()),
-            "item.started" | "item.updated" => Heard::progress(self.item(line, false)),
-            "item.completed" => Heard::progress(self.item(line, true)),
-            "turn.completed" => Heard::progress(vec![Said::Ended(self.completed(line))]),
+            "turn.started" => ParsedLine::progress(Vec::new()),
+            "item.started" | "item.updated" => ParsedLine::progress(self.item(line, false)),
+            "item.completed" => ParsedLine::progress(self.item(line, true)),
+            "turn.completed" => {
+                ParsedLine::progress(vec![AgentOutput::Ended(self.completed(line))])
+            }
             "turn.failed" => {
                 let ended = Ended::failed(text(line, "/error/message"), Usage::default());
-                Heard::progress(vec![Said::Ended(ended)])
+                ParsedLine::progress(vec![AgentOutput::Ended(ended)])
             }
             "error" => {
                 self.complaint = words::notice(text(line, "/message"));
-                Heard::waiting(vec![Said::notice(&self.complaint)])
+                ParsedLine::waiting(vec![AgentOutput::notice(&self.complaint)])
             }
-            _ => Heard::default(),
+            _ => ParsedLine::default(),
         }
     }
 
@@ -240,16 +242,16 @@ impl Dialect for Codex {
         Halt::Signal(Signal::Int)
     }
 
-    fn exited(&mut self, exit: Exit, tail: &str) -> Vec<Said> {
+    fn exited(&mut self, exit: Exit, tail: &str) -> Vec<AgentOutput> {
         let said = format!("{}\n{tail}", self.complaint);
         if self.was_resumed && !self.has_begun && words::says_unknown_conversation(&said) {
-            return vec![Said::ResumeRefused];
+            return vec![AgentOutput::ResumeRefused];
         }
         match self.complaint.is_empty() {
             true => Vec::new(),
             false => {
                 let error = format!("{} (it ended with {exit})", self.complaint);
-                vec![Said::Ended(Ended::failed(&error, Usage::default()))]
+                vec![AgentOutput::Ended(Ended::failed(&error, Usage::default()))]
             }
         }
     }

@@ -41,24 +41,24 @@ pub trait Dialect: fmt::Debug + Send {
     }
 
     /// What a line of its output means: a JSON object.
-    fn heard(&mut self, line: &Value) -> Heard;
+    fn heard(&mut self, line: &Value) -> ParsedLine;
 
     /// What a line means that is too long to be read, by its beginning.
-    fn heard_overlong(&mut self, _beginning: &str) -> Vec<Said> {
+    fn heard_overlong(&mut self, _beginning: &str) -> Vec<AgentOutput> {
         Vec::new()
     }
 
     /// How it is told to end its turn.
     fn interrupt(&mut self) -> Halt;
 
-    /// What it reads as the answer to a [`Said::Ask`]. Each gets one.
+    /// What it reads as the answer to a [`AgentOutput::Ask`]. Each gets one.
     fn answer(&mut self, _key: &str, _decision: Decision<'_>) -> Vec<u8> {
         Vec::new()
     }
 
     /// What it means that the process ended within a turn; `tail` is the last of what it printed
     /// that was not JSON. Where nothing is said of the turn's end, it has failed.
-    fn exited(&mut self, exit: Exit, tail: &str) -> Vec<Said>;
+    fn exited(&mut self, exit: Exit, tail: &str) -> Vec<AgentOutput>;
 }
 
 /// How a process is started.
@@ -72,9 +72,9 @@ pub struct Start<'a> {
 
 /// What a line means.
 #[derive(Debug, Default)]
-pub struct Heard {
+pub struct ParsedLine {
     /// In order.
-    pub said: Vec<Said>,
+    pub said: Vec<AgentOutput>,
     /// Whether the agent is getting on. What is unknown, or only says that something else is
     /// waited for, does not keep a turn alive.
     pub is_progress: bool,
@@ -82,7 +82,7 @@ pub struct Heard {
 
 /// What a program says.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Said {
+pub enum AgentOutput {
     /// Something that it did.
     Event(AgentEvent),
     /// The conversation's id from here on.
@@ -98,7 +98,7 @@ pub enum Said {
     },
     /// It no longer wants to know.
     AskCancelled {
-        /// As in [`Said::Ask`].
+        /// As in [`AgentOutput::Ask`].
         key: String,
     },
     /// It is to be told this.
@@ -144,19 +144,19 @@ pub enum Decision<'a> {
     Cancelled,
 }
 
-impl Heard {
+impl ParsedLine {
     /// The agent is getting on.
-    pub(crate) fn progress(said: Vec<Said>) -> Self {
+    pub(crate) fn progress(said: Vec<AgentOutput>) -> Self {
         Self { said, is_progress: true }
     }
 
     /// The agent waits for something.
-    pub(crate) fn waiting(said: Vec<Said>) -> Self {
+    pub(crate) fn waiting(said: Vec<AgentOutput>) -> Self {
         Self { said, is_progress: false }
     }
 }
 
-impl Said {
+impl AgentOutput {
     pub(crate) fn text(text: &str, delta: bool) -> Self {
         Self::Event(AgentEvent::Text { text: text.to_owned(), delta })
     }
@@ -190,10 +190,10 @@ impl Ended {
 
 /// Keeps the id that a program names as its conversation's, unless it contradicts one that is
 /// known: a version of one program names an id on resume that does not exist on disk.
-pub(crate) fn settle_id(known: &mut Option<String>, named: &str) -> Option<Said> {
+pub(crate) fn settle_id(known: &mut Option<String>, named: &str) -> Option<AgentOutput> {
     if known.is_some() || !words::is_id(named) {
         return None;
     }
     *known = Some(named.to_owned());
-    Some(Said::Conversation(named.to_owned()))
+    Some(AgentOutput::Conversation(named.to_owned()))
 }

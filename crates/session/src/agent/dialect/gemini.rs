@@ -10,7 +10,7 @@ use super::{
     words::{self, Answer},
 };
 use crate::agent::{
-    dialect::contract::{Dialect, Ended, Halt, Heard, Said, Start, settle_id},
+    dialect::contract::{AgentOutput, Dialect, Ended, Halt, ParsedLine, Start, settle_id},
     launch::{Exit, Launch, PrivateFile, Signal},
     settings::{BadSettings, PermissionMode, Settings},
     usage::Usage,
@@ -88,7 +88,7 @@ impl Gemini {
         launch
     }
 
-    fn message(&mut self, line: &Value) -> Vec<Said> {
+    fn message(&mut self, line: &Value) -> Vec<AgentOutput> {
         let content = text(line, "/content");
         if text(line, "/role") != "assistant" || content.is_empty() {
             return Vec::new();
@@ -98,14 +98,14 @@ impl Gemini {
             true => self.answer.push(content),
             false => self.answer.set(content),
         }
-        vec![Said::text(content, delta)]
+        vec![AgentOutput::text(content, delta)]
     }
 
     /// What was said before a tool was used is not the answer.
-    fn tool_use(&mut self, line: &Value) -> Vec<Said> {
+    fn tool_use(&mut self, line: &Value) -> Vec<AgentOutput> {
         self.answer.clear();
         let input = part(line, "/parameters");
-        vec![Said::tool_started(text(line, "/tool_id"), text(line, "/tool_name"), input)]
+        vec![AgentOutput::tool_started(text(line, "/tool_id"), text(line, "/tool_name"), input)]
     }
 
     fn result(&mut self, line: &Value) -> Ended {
@@ -135,23 +135,23 @@ impl Dialect for Gemini {
         Launch { stdin: Some(start.prompt.as_bytes().to_vec()), ..self.with(self.args()) }
     }
 
-    fn heard(&mut self, line: &Value) -> Heard {
+    fn heard(&mut self, line: &Value) -> ParsedLine {
         let kind = text(line, "/type");
         match kind {
             "init" => {
                 self.has_begun = true;
                 let named = settle_id(&mut self.conversation, text(line, "/session_id"));
-                Heard::progress(named.into_iter().collect())
+                ParsedLine::progress(named.into_iter().collect())
             }
-            "message" => Heard::progress(self.message(line)),
-            "tool_use" => Heard::progress(self.tool_use(line)),
-            "tool_result" => Heard::progress(vec![tool_result(line)]),
-            "result" => Heard::progress(vec![Said::Ended(self.result(line))]),
+            "message" => ParsedLine::progress(self.message(line)),
+            "tool_use" => ParsedLine::progress(self.tool_use(line)),
+            "tool_result" => ParsedLine::progress(vec![tool_result(line)]),
+            "result" => ParsedLine::progress(vec![AgentOutput::Ended(self.result(line))]),
             "error" => {
                 self.complaint = words::notice(text(line, "/message"));
-                Heard::waiting(vec![Said::notice(&self.complaint)])
+                ParsedLine::waiting(vec![AgentOutput::notice(&self.complaint)])
             }
-            _ => Heard::default(),
+            _ => ParsedLine::default(),
         }
     }
 
@@ -159,16 +159,16 @@ impl Dialect for Gemini {
         Halt::Signal(Signal::Int)
     }
 
-    fn exited(&mut self, exit: Exit, tail: &str) -> Vec<Said> {
+    fn exited(&mut self, exit: Exit, tail: &str) -> Vec<AgentOutput> {
         let said = format!("{}\n{tail}", self.complaint);
         if self.was_resumed && !self.has_begun && words::says_unknown_conversation(&said) {
-            return vec![Said::ResumeRefused];
+            return vec![AgentOutput::ResumeRefused];
         }
         match self.complaint.is_empty() {
             true => Vec::new(),
             false => {
                 let error = format!("{} (it ended with {exit})", self.complaint);
-                vec![Said::Ended(Ended::failed(&error, Usage::default()))]
+                vec![AgentOutput::Ended(Ended::failed(&error, Usage::default()))]
             }
         }
     }
@@ -206,11 +206,11 @@ pub(super) fn mode(permissions: PermissionMode) -> &'static str {
     }
 }
 
-fn tool_result(line: &Value) -> Said {
+fn tool_result(line: &Value) -> AgentOutput {
     let ok = text(line, "/status") == "success";
     let outputs = ["/output", "/error/message"].map(|pointer| readable(&part(line, pointer)));
     let output = outputs.into_iter().find(|output| !output.is_empty()).unwrap_or_default();
-    Said::tool_finished(text(line, "/tool_id"), ok, output)
+    AgentOutput::tool_finished(text(line, "/tool_id"), ok, output)
 }
 
 fn failure(line: &Value, status: &str) -> String {

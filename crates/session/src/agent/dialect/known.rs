@@ -11,7 +11,7 @@ use crate::agent::{
 
 /// A provider that needs no configuration.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Known {
+pub struct BuiltIn {
     /// What it is asked for by.
     pub name: &'static str,
     /// What is looked for in the path.
@@ -21,13 +21,13 @@ pub struct Known {
 }
 
 /// All that need no configuration.
-pub const KNOWN: [Known; 6] = [
-    Known { name: "claude", program: "claude", install: CLAUDE },
-    Known { name: "codex", program: "codex", install: "npm install -g @openai/codex" },
-    Known { name: "gemini", program: "gemini", install: GEMINI },
-    Known { name: "opencode", program: "opencode", install: OPENCODE },
-    Known { name: "gemini-acp", program: "gemini", install: GEMINI },
-    Known { name: "opencode-acp", program: "opencode", install: OPENCODE },
+pub const KNOWN: [BuiltIn; 6] = [
+    BuiltIn { name: "claude", program: "claude", install: CLAUDE },
+    BuiltIn { name: "codex", program: "codex", install: "npm install -g @openai/codex" },
+    BuiltIn { name: "gemini", program: "gemini", install: GEMINI },
+    BuiltIn { name: "opencode", program: "opencode", install: OPENCODE },
+    BuiltIn { name: "gemini-acp", program: "gemini", install: GEMINI },
+    BuiltIn { name: "opencode-acp", program: "opencode", install: OPENCODE },
 ];
 
 const CLAUDE: &str = "npm install -g @anthropic-ai/claude-code";
@@ -35,7 +35,7 @@ const GEMINI: &str = "npm install -g @google/gemini-cli";
 const OPENCODE: &str = "npm install -g opencode-ai";
 
 /// What is known of a provider.
-pub fn known(name: &str) -> Option<&'static Known> {
+pub fn known(name: &str) -> Option<&'static BuiltIn> {
     KNOWN.iter().find(|known| known.name == name)
 }
 

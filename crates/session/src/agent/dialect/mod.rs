@@ -1,6 +1,6 @@
 //! What kinds of agents are started with, say and want to hear.
 //!
-//! - `contract`: what a dialect is; [`Dialect`]: one running session's; [`Said`]: what a line of it means
+//! - `contract`: what a dialect is; [`Dialect`]: one running session's; [`AgentOutput`]: what a line of it means
 //! - [`open`]: a dialect by its provider's name; [`KNOWN`]: the names, and how to install them;
 //!   [`interactive`]: the same programs for a person at a terminal
 //! - `claude`, `codex`, `gemini`, `opencode`: one kind of program each
@@ -21,6 +21,6 @@ pub(crate) mod words;
 
 pub use self::{
     acp::AcpCommand,
-    contract::{Decision, Dialect, Ended, Halt, Heard, Said, Start},
-    known::{KNOWN, Known, interactive, known, open},
+    contract::{AgentOutput, Decision, Dialect, Ended, Halt, ParsedLine, Start},
+    known::{BuiltIn, KNOWN, interactive, known, open},
 };

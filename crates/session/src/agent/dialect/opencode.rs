@@ -11,7 +11,7 @@ use super::{
     words::{self, Answer},
 };
 use crate::agent::{
-    dialect::contract::{Dialect, Ended, Halt, Heard, Said, Start, settle_id},
+    dialect::contract::{AgentOutput, Dialect, Ended, Halt, ParsedLine, Start, settle_id},
     launch::{Exit, Launch, PrivateFile, Signal},
     settings::{BadSettings, PermissionMode, Settings},
     usage::Usage,
@@ -84,18 +84,18 @@ impl Opencode {
     }
 
     /// Every line names the conversation.
-    fn named(&mut self, line: &Value) -> Vec<Said> {
+    fn named(&mut self, line: &Value) -> Vec<AgentOutput> {
         settle_id(&mut self.conversation, text(line, "/sessionID")).into_iter().collect()
     }
 
-    fn text(&mut self, line: &Value) -> Option<Said> {
+    fn text(&mut self, line: &Value) -> Option<AgentOutput> {
         let said = text(line, "/part/text");
         self.answer.set(said);
-        (!said.is_empty()).then(|| Said::text(said, false))
+        (!said.is_empty()).then(|| AgentOutput::text(said, false))
     }
 
     /// Of one request to the model; a turn has as many as it needs.
-    fn step(&mut self, line: &Value) -> Option<Said> {
+    fn step(&mut self, line: &Value) -> Option<AgentOutput> {
         let tokens = ["input", "cache/read", "cache/write"]
             .map(|name| number(line, &format!("/part/tokens/{name}")));
         let written =
@@ -107,7 +107,7 @@ impl Opencode {
             used.cost_usd = Some(used.cost_usd.unwrap_or(0.0) + cost);
         }
         self.is_done = text(line, "/part/reason") == "stop";
-        self.is_done.then_some(Said::Leaving)
+        self.is_done.then_some(AgentOutput::Leaving)
     }
 }
 
@@ -127,32 +127,32 @@ impl Dialect for Opencode {
         Launch { stdin: Some(start.prompt.as_bytes().to_vec()), ..self.with(self.args()) }
     }
 
-    fn heard(&mut self, line: &Value) -> Heard {
+    fn heard(&mut self, line: &Value) -> ParsedLine {
         if text(line, "/type") == "error" {
             self.complaint = complaint(line);
-            return Heard::waiting(vec![Said::notice(&self.complaint)]);
+            return ParsedLine::waiting(vec![AgentOutput::notice(&self.complaint)]);
         }
         let mut said = self.named(line);
         self.has_begun = true;
         said.extend(match text(line, "/type") {
             "text" => self.text(line).into_iter().collect(),
-            "reasoning" => vec![Said::thinking(text(line, "/part/text"))],
+            "reasoning" => vec![AgentOutput::thinking(text(line, "/part/text"))],
             "tool_use" => tool(line),
             "step_finish" => self.step(line).into_iter().collect(),
             "step_start" => Vec::new(),
-            _ => return Heard::waiting(said),
+            _ => return ParsedLine::waiting(said),
         });
-        Heard::progress(said)
+        ParsedLine::progress(said)
     }
 
     fn interrupt(&mut self) -> Halt {
         Halt::Signal(Signal::Int)
     }
 
-    fn exited(&mut self, exit: Exit, tail: &str) -> Vec<Said> {
+    fn exited(&mut self, exit: Exit, tail: &str) -> Vec<AgentOutput> {
         let heard = format!("{}\n{tail}", self.complaint);
         if self.was_resumed && !self.has_begun && words::says_unknown_conversation(&heard) {
-            return vec![Said::ResumeRefused];
+            return vec![AgentOutput::ResumeRefused];
         }
         let answer = self.answer.take();
         let ended = match (self.complaint.as_str(), exit.is_success()) {
@@ -163,7 +163,7 @@ impl Dialect for Opencode {
                 Ended::failed(&format!("{complaint} (it ended with {exit})"), self.used)
             }
         };
-        vec![Said::Ended(ended)]
+        vec![AgentOutput::Ended(ended)]
     }
 }
 
@@ -217,7 +217,7 @@ fn servers(settings: &Settings) -> Value {
 }
 
 /// A tool is only told of when it is done.
-fn tool(line: &Value) -> Vec<Said> {
+fn tool(line: &Value) -> Vec<AgentOutput> {
     let id = match text(line, "/part/callID") {
         "" => text(line, "/part/id"),
         id => id,
@@ -229,8 +229,8 @@ fn tool(line: &Value) -> Vec<Said> {
         false => owned(&state, "/error"),
     };
     vec![
-        Said::tool_started(id, text(line, "/part/tool"), part(&state, "/input")),
-        Said::tool_finished(id, ok, output),
+        AgentOutput::tool_started(id, text(line, "/part/tool"), part(&state, "/input")),
+        AgentOutput::tool_finished(id, ok, output),
     ]
 }
 

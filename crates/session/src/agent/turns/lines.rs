@@ -5,7 +5,7 @@ use std::time::Instant;
 use serde_json::Value;
 
 use super::{Turns, limits::MAX_LINE, output::Output};
-use crate::agent::{dialect::contract::Said, dialect::words};
+use crate::agent::{dialect::contract::AgentOutput, dialect::words};
 
 /// How much of a line that is too long is looked at.
 const BEGINNING: usize = 4 * 1024;
@@ -61,17 +61,17 @@ impl Turns {
         }
     }
 
-    pub(super) fn said(&mut self, now: Instant, said: Said) {
+    pub(super) fn said(&mut self, now: Instant, said: AgentOutput) {
         match said {
-            Said::Event(event) => self.event(event),
-            Said::Conversation(id) => self.talks_in(id),
-            Said::Ask { key, tool, input } => self.ask(now, key, &tool, input),
-            Said::AskCancelled { key } => self.asks_no_more(&key),
-            Said::Write(bytes) => self.write(bytes),
-            Said::Leaving => self.leaves(now),
-            Said::Ended(ended) if self.is_running() => self.end(now, ended),
-            Said::Ended(_) => {}
-            Said::ResumeRefused => self.begin_anew(now),
+            AgentOutput::Event(event) => self.event(event),
+            AgentOutput::Conversation(id) => self.talks_in(id),
+            AgentOutput::Ask { key, tool, input } => self.ask(now, key, &tool, input),
+            AgentOutput::AskCancelled { key } => self.asks_no_more(&key),
+            AgentOutput::Write(bytes) => self.write(bytes),
+            AgentOutput::Leaving => self.leaves(now),
+            AgentOutput::Ended(ended) if self.is_running() => self.end(now, ended),
+            AgentOutput::Ended(_) => {}
+            AgentOutput::ResumeRefused => self.begin_anew(now),
         }
     }
 

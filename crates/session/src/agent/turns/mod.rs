@@ -35,7 +35,7 @@ pub use output::{Input, Output, TurnEnd, TurnsError};
 pub use permission::Pending;
 use protocol::workspace::{AgentEvent, TurnOutcome};
 
-use self::{permission::Asked, process::Process, tail::Tail};
+use self::{permission::OpenPermission, process::Process, tail::Tail};
 use super::dialect::words;
 use crate::agent::{
     dialect::contract::{Dialect, Ended},
@@ -55,7 +55,7 @@ pub struct Turns {
     process: Process,
     /// When the process last did something outside of a turn.
     idle_since: Option<Instant>,
-    asked: Vec<Asked>,
+    asked: Vec<OpenPermission>,
     /// Requests of this turn so far.
     requests: u64,
     tail: Tail,

@@ -27,7 +27,7 @@ pub struct Pending {
 
 /// The same, and what the dialect calls it.
 #[derive(Debug)]
-pub(super) struct Asked {
+pub(super) struct OpenPermission {
     pending: Pending,
     key: String,
     bytes: usize,
@@ -59,7 +59,7 @@ impl Turns {
         let pending = Pending { request_id: request_id.clone(), tool: tool.clone(), input };
         self.outputs.push_back(Output::Ask { request_id, tool, input: pending.input.clone() });
         let expires = now + self.config.permission_timeout;
-        self.asked.push(Asked { pending, key, bytes, expires });
+        self.asked.push(OpenPermission { pending, key, bytes, expires });
     }
 
     /// The agent no longer wants to know.
@@ -128,7 +128,12 @@ impl Turns {
         }
     }
 
-    fn resolved(&mut self, asked: Asked, outcome: PermissionOutcome, message: Option<String>) {
+    fn resolved(
+        &mut self,
+        asked: OpenPermission,
+        outcome: PermissionOutcome,
+        message: Option<String>,
+    ) {
         let request_id = asked.pending.request_id;
         self.outputs.push_back(Output::Resolved { request_id, outcome, message });
     }

@@ -51,7 +51,7 @@ pub struct Chunk {
     "the output after {after} is not here: of this session it is kept from {first} to {last}; \
      ask for a snapshot"
 )]
-pub struct Gone {
+pub struct OutputGone {
     /// What was asked for is what follows this number.
     pub after: u64,
     /// The number of the first chunk that is kept.
@@ -116,10 +116,10 @@ impl Log {
     ///
     /// # Errors
     /// When not all of them are kept, or the number was never given.
-    pub fn after(&self, seq: u64) -> Result<Chunks<'_>, Gone> {
+    pub fn after(&self, seq: u64) -> Result<Chunks<'_>, OutputGone> {
         let (first, last) = (self.first, self.last_seq());
         if seq.saturating_add(1) < first || seq > last {
-            return Err(Gone { after: seq, first, last });
+            return Err(OutputGone { after: seq, first, last });
         }
         Ok(Chunks { log: self, next: seq + 1, end: last + 1 })
     }

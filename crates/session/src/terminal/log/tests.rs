@@ -28,7 +28,7 @@ fn numbers_begin_at_one_and_rise_by_one() {
 fn what_was_never_given_is_gone() {
     let mut log = Log::default();
     assert!(log.after(0).is_ok());
-    assert_eq!(log.after(1).unwrap_err(), Gone { after: 1, first: 1, last: 0 });
+    assert_eq!(log.after(1).unwrap_err(), OutputGone { after: 1, first: 1, last: 0 });
     log.append(text("a"));
     assert!(log.after(1).is_ok());
     assert!(log.after(u64::MAX).is_err());
@@ -44,7 +44,7 @@ fn the_oldest_are_dropped_at_the_bound_and_the_newest_is_always_kept() {
     assert_eq!(seqs(log.all()), (991..=1000).collect::<Vec<_>>());
     assert!(log.size() <= 10 * (OVERHEAD + 6));
     assert!(log.after(990).is_ok());
-    assert_eq!(log.after(989).unwrap_err(), Gone { after: 989, first: 991, last: 1000 });
+    assert_eq!(log.after(989).unwrap_err(), OutputGone { after: 989, first: 991, last: 1000 });
     log.append(Bytes::from(vec![b'x'; 100_000]));
     assert_eq!(seqs(log.all()), [1001]);
 }

@@ -14,7 +14,8 @@ const FAILING: [&str; 6] =
 /// The ports that a line in small letters names as being listened on, in order; without its end, only
 /// those that something follows, since digits may be missing.
 pub(super) fn ports(line: &str, ended: bool) -> Vec<u16> {
-    let places: Vec<_> = numbers(line).filter_map(|digits| Place::at(line, digits)).collect();
+    let places: Vec<_> =
+        numbers(line).filter_map(|digits| PortCandidate::at(line, digits)).collect();
     if places.is_empty() {
         return Vec::new();
     }
@@ -25,7 +26,7 @@ pub(super) fn ports(line: &str, ended: bool) -> Vec<u16> {
 
 /// Where digits begin that may be a port.
 #[derive(Debug, Clone, Copy)]
-struct Place {
+struct PortCandidate {
     digits: usize,
     /// Where the word before them begins, if it is one of [`WORDS`].
     word: Option<usize>,
@@ -53,7 +54,7 @@ impl Mood {
     }
 }
 
-impl Place {
+impl PortCandidate {
     fn at(line: &str, digits: usize) -> Option<Self> {
         let word = word_before(&line[..digits]);
         (word.is_some() || line[..digits].ends_with(':')).then_some(Self { digits, word })

@@ -10,7 +10,7 @@ const TAIL: usize = 256;
 #[derive(Debug, Default)]
 pub(super) struct Plain {
     line: String,
-    state: State,
+    state: EscapeState,
 }
 
 /// How far the line has come.
@@ -26,7 +26,7 @@ pub(super) enum Ended {
 
 /// Where in an escape sequence the output is.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-enum State {
+enum EscapeState {
     #[default]
     Text,
     /// After ESC.
@@ -70,7 +70,7 @@ impl Plain {
 
     /// Takes what is printed at the beginning, as much as there is room for.
     fn run<'a>(&mut self, text: &'a str) -> &'a str {
-        if self.state != State::Text {
+        if self.state != EscapeState::Text {
             return text;
         }
         let is_printed = |byte: &u8| matches!(byte, b' '..=b'~');
@@ -87,23 +87,25 @@ impl Plain {
         let ends = matches!(character, '\n' | '\r');
         self.state = match (self.state, character) {
             // No sequence has more than a line: one that never ends would hide everything.
-            _ if ends => State::Text,
-            (_, '\x1b') => State::Escape,
-            (State::Text, _) => self.space(),
-            (State::Escape, '[') => State::Control,
-            (State::Escape, ']' | 'P' | '_' | '^' | 'X') => State::Told,
+            _ if ends => EscapeState::Text,
+            (_, '\x1b') => EscapeState::Escape,
+            (EscapeState::Text, _) => self.space(),
+            (EscapeState::Escape, '[') => EscapeState::Control,
+            (EscapeState::Escape, ']' | 'P' | '_' | '^' | 'X') => EscapeState::Told,
             // As in `ESC ( B`, which resets with colours: one more letter follows.
-            (State::Escape, ' '..='/') => State::Escape,
+            (EscapeState::Escape, ' '..='/') => EscapeState::Escape,
             // A colour changes nothing; whatever else moves the cursor, or erases.
-            (State::Control, 'm') | (State::Escape, _) | (State::Told, '\x07') => State::Text,
-            (State::Control, '@'..='~') => self.space(),
-            (State::Control | State::Told, _) => self.state,
+            (EscapeState::Control, 'm')
+            | (EscapeState::Escape, _)
+            | (EscapeState::Told, '\x07') => EscapeState::Text,
+            (EscapeState::Control, '@'..='~') => self.space(),
+            (EscapeState::Control | EscapeState::Told, _) => self.state,
         };
         ends
     }
 
-    fn space(&mut self) -> State {
+    fn space(&mut self) -> EscapeState {
         self.line.push(' ');
-        State::Text
+        EscapeState::Text
     }
 }

@@ -18,7 +18,7 @@ const INERT_STRING: &str = "\x1bX";
 const CLIPBOARD: &str = "\x1b]52;";
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-enum State {
+enum ScanState {
     #[default]
     Rest,
     Escape,
@@ -48,7 +48,7 @@ enum Step {
 /// Reads control sequences.
 #[derive(Debug, Default)]
 pub(super) struct Scanner {
-    state: State,
+    state: ScanState,
     /// How long the sequence is so far.
     len: usize,
     /// What of it came in earlier calls, unless it is void.
@@ -60,7 +60,7 @@ pub(super) struct Scanner {
 impl Scanner {
     /// Whether no sequence is begun.
     pub(super) fn at_rest(&self) -> bool {
-        self.state == State::Rest
+        self.state == ScanState::Rest
     }
 
     /// Reads on; at rest, `text` begins with `ESC`. Returns how many bytes were read, and a
@@ -69,16 +69,16 @@ impl Scanner {
         for (at, byte) in text.bytes().enumerate() {
             match self.step(byte) {
                 Step::More => {}
-                Step::End => return (at + 1, self.end(&text[..=at], "", State::Rest)),
+                Step::End => return (at + 1, self.end(&text[..=at], "", ScanState::Rest)),
                 Step::Cancel => {
                     self.void = true;
-                    return (at + 1, self.end("", "", State::Rest));
+                    return (at + 1, self.end("", "", ScanState::Rest));
                 }
                 Step::Restart => {
-                    let broken = self.end(&text[..at], "\x18", State::Escape);
+                    let broken = self.end(&text[..at], "\x18", ScanState::Escape);
                     return (at + 1, broken);
                 }
-                Step::Cut => return (at, self.end(&text[..at], "\x07", State::Escape)),
+                Step::Cut => return (at, self.end(&text[..at], "\x07", ScanState::Escape)),
             }
         }
         self.hold(text);
@@ -88,25 +88,25 @@ impl Scanner {
     /// What brings another scanner to the same place.
     pub(super) fn tail(&self) -> Cow<'_, str> {
         let inert = match self.state {
-            State::Ignored => INERT_STRING,
-            State::IgnoredEscape => "\x1bX\x1b",
+            ScanState::Ignored => INERT_STRING,
+            ScanState::IgnoredEscape => "\x1bX\x1b",
             _ if !self.void => return Cow::Borrowed(&self.held),
-            State::Rest => "",
-            State::Escape | State::Intermediate => INERT_ESCAPE,
-            State::Control => INERT_CONTROL,
-            State::Command => INERT_COMMAND,
-            State::CommandEscape => "\x1b]9999;\x1b",
+            ScanState::Rest => "",
+            ScanState::Escape | ScanState::Intermediate => INERT_ESCAPE,
+            ScanState::Control => INERT_CONTROL,
+            ScanState::Command => INERT_COMMAND,
+            ScanState::CommandEscape => "\x1b]9999;\x1b",
         };
         Cow::Borrowed(inert)
     }
 
     fn step(&mut self, byte: u8) -> Step {
-        use State::{
+        use ScanState::{
             Command, CommandEscape, Control, Escape, Ignored, IgnoredEscape, Intermediate,
         };
         self.len += 1;
         let next = match (self.state, byte) {
-            (State::Rest, _) => Escape,
+            (ScanState::Rest, _) => Escape,
             (Command, 0x07) | (CommandEscape | IgnoredEscape, b'\\') => return Step::End,
             (CommandEscape | IgnoredEscape, _) => return Step::Cut,
             (_, 0x18 | 0x1a) => return Step::Cancel,
@@ -128,19 +128,20 @@ impl Scanner {
     fn bound(&mut self) {
         if self.len > LONGEST && !self.void {
             self.void = true;
-            if self.state == State::Escape {
-                self.state = State::Intermediate;
+            if self.state == ScanState::Escape {
+                self.state = ScanState::Intermediate;
             }
         }
     }
 
     /// Ends the sequence with `part`, made whole by `close`; a next one may have begun.
-    fn end<'a>(&mut self, part: &'a str, close: &str, next: State) -> Option<Cow<'a, str>> {
-        let unwanted = self.void || matches!(self.state, State::Ignored | State::IgnoredEscape);
+    fn end<'a>(&mut self, part: &'a str, close: &str, next: ScanState) -> Option<Cow<'a, str>> {
+        let unwanted =
+            self.void || matches!(self.state, ScanState::Ignored | ScanState::IgnoredEscape);
         let held = std::mem::take(&mut self.held);
         self.void = false;
         self.state = next;
-        if next == State::Escape {
+        if next == ScanState::Escape {
             self.held.push('\x1b');
         }
         self.len = self.held.len();
@@ -148,7 +149,7 @@ impl Scanner {
     }
 
     fn hold(&mut self, part: &str) {
-        if matches!(self.state, State::Ignored | State::IgnoredEscape) {
+        if matches!(self.state, ScanState::Ignored | ScanState::IgnoredEscape) {
             self.held.clear();
         } else if !self.void {
             self.held.push_str(part);

@@ -27,14 +27,14 @@ fn check(events: &[Value]) {
     assert_eq!(events[1]["type"], "response.in_progress");
     assert_eq!(events[0]["response"]["status"], "in_progress");
     let (last, middle) = events[2..].split_last().unwrap();
-    let mut state = State::default();
+    let mut state = GrammarState::default();
     middle.iter().for_each(|event| state.take(event));
     state.end(last, &events[0]["response"]);
 }
 
 /// What is open, and what was.
 #[derive(Default)]
-struct State {
+struct GrammarState {
     open: Option<Open>,
     done: Vec<Value>,
 }
@@ -49,7 +49,7 @@ struct Open {
     text: String,
 }
 
-impl State {
+impl GrammarState {
     fn take(&mut self, event: &Value) {
         let kind = event["type"].as_str().unwrap();
         assert_eq!(event["output_index"], self.done.len(), "{event}");

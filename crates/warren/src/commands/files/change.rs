@@ -9,7 +9,7 @@ use serde_json::json;
 
 use super::{ProjectPath, find};
 use crate::{
-    commands::{say, say_json_line, table::plain, workspace::Place},
+    commands::{say, say_json_line, table::plain, workspace::WorkspaceServer},
     exit::usage,
 };
 
@@ -26,7 +26,7 @@ pub(super) struct Rm {
     #[arg(long)]
     json: bool,
     #[command(flatten)]
-    place: Place,
+    place: WorkspaceServer,
 }
 
 /// Move or rename a file or directory
@@ -42,7 +42,7 @@ pub(super) struct Mv {
     #[arg(long)]
     json: bool,
     #[command(flatten)]
-    place: Place,
+    place: WorkspaceServer,
 }
 
 /// Copy a file or directory
@@ -58,7 +58,7 @@ pub(super) struct Cp {
     #[arg(long)]
     json: bool,
     #[command(flatten)]
-    place: Place,
+    place: WorkspaceServer,
 }
 
 /// Make a directory
@@ -71,7 +71,7 @@ pub(super) struct Mkdir {
     #[arg(long)]
     json: bool,
     #[command(flatten)]
-    place: Place,
+    place: WorkspaceServer,
 }
 
 impl Rm {

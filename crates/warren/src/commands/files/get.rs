@@ -15,7 +15,7 @@ use serde_json::json;
 
 use super::{ProjectPath, find, progress::bar};
 use crate::{
-    commands::{say, say_json_line, table::plain, words::bytes, workspace::Place},
+    commands::{say, say_json_line, table::plain, words::bytes, workspace::WorkspaceServer},
     exit::usage,
 };
 
@@ -35,7 +35,7 @@ pub(super) struct Get {
     #[arg(long)]
     json: bool,
     #[command(flatten)]
-    place: Place,
+    place: WorkspaceServer,
 }
 
 /// Print a file
@@ -45,7 +45,7 @@ pub(super) struct Cat {
     #[arg(value_name = "PROJECT:PATH")]
     path: ProjectPath,
     #[command(flatten)]
-    place: Place,
+    place: WorkspaceServer,
 }
 
 impl Cat {

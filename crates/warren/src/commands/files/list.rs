@@ -10,7 +10,7 @@ use crate::commands::{
     say, say_json,
     table::{plain, table},
     words::bytes,
-    workspace::Place,
+    workspace::WorkspaceServer,
 };
 
 /// List a directory
@@ -23,7 +23,7 @@ pub(super) struct Ls {
     #[arg(long)]
     json: bool,
     #[command(flatten)]
-    place: Place,
+    place: WorkspaceServer,
 }
 
 impl Ls {

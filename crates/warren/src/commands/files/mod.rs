@@ -19,7 +19,7 @@ pub(crate) use path::ProjectPath;
 
 use super::{
     worker_runtime,
-    workspace::{Place, named},
+    workspace::{WorkspaceServer, named},
 };
 
 /// List, fetch, send and change files of projects
@@ -81,7 +81,7 @@ impl Command {
 
 /// A connection, and the project that a path is in.
 async fn find(
-    place: &Place,
+    place: &WorkspaceServer,
     file: &ConfigFile,
     path: &ProjectPath,
 ) -> anyhow::Result<(Workspace, ProjectId)> {

@@ -18,7 +18,7 @@ use serde_json::json;
 
 use super::{ProjectPath, find, progress::bar};
 use crate::{
-    commands::{say, say_json_line, table::plain, words::bytes, workspace::Place},
+    commands::{say, say_json_line, table::plain, words::bytes, workspace::WorkspaceServer},
     exit::usage,
 };
 
@@ -38,7 +38,7 @@ pub(super) struct Put {
     #[arg(long)]
     json: bool,
     #[command(flatten)]
-    place: Place,
+    place: WorkspaceServer,
 }
 
 impl Put {

@@ -12,7 +12,7 @@ use super::{
     table::plain,
     words::count,
     worker_runtime,
-    workspace::{Place, named},
+    workspace::{WorkspaceServer, named},
 };
 
 /// See what changed in a project since the last commit
@@ -42,7 +42,7 @@ struct Status {
     #[arg(long)]
     json: bool,
     #[command(flatten)]
-    place: Place,
+    place: WorkspaceServer,
 }
 
 #[derive(Args)]
@@ -57,7 +57,7 @@ struct Diff {
     #[arg(long)]
     json: bool,
     #[command(flatten)]
-    place: Place,
+    place: WorkspaceServer,
 }
 
 impl Git {

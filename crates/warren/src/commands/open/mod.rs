@@ -14,7 +14,7 @@ use super::{
     say, say_json,
     session::attach::{Keys, has_terminal, size, use_session},
     worker_runtime,
-    workspace::{Place, named},
+    workspace::{WorkspaceServer, named},
 };
 use crate::exit::usage;
 
@@ -63,7 +63,7 @@ pub(crate) struct Open {
     #[command(flatten)]
     keys: Keys,
     #[command(flatten)]
-    place: Place,
+    place: WorkspaceServer,
     /// The command and its arguments [default: the user's shell]
     #[arg(trailing_var_arg = true, value_name = "CMD")]
     command: Vec<String>,

@@ -14,7 +14,7 @@ use super::{
     say, say_json, say_json_line,
     table::{plain, table},
     worker_runtime,
-    workspace::{Place, named, short, terms::ago},
+    workspace::{WorkspaceServer, named, short, terms::ago},
 };
 
 /// Make, list and change projects: working directories that the workspace knows
@@ -49,7 +49,7 @@ struct Output {
     #[arg(long)]
     json: bool,
     #[command(flatten)]
-    place: Place,
+    place: WorkspaceServer,
 }
 
 #[derive(Args)]

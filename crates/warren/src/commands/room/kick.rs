@@ -2,7 +2,7 @@
 
 use anyhow::anyhow;
 use clap::Args;
-use client::{RoomClient, Shown, room::ParticipantInfo};
+use client::{RemovalToken, RoomClient, room::ParticipantInfo};
 use daemon::ConfigFile;
 
 use super::{Password, close::Host, hosts::Hosts, room_name::RoomName};
@@ -34,7 +34,7 @@ impl Kick {
         let token = self.host.token(&found)?;
         let room = found.room(self.password.get())?;
         let id = self.participant_id(&room).await?;
-        room.remove(&id, Shown::Host(&token)).await?;
+        room.remove(&id, RemovalToken::Host(&token)).await?;
         Ok(say(&format!("{} is removed.", plain(&self.participant)))?)
     }
 

@@ -3,7 +3,7 @@
 use anyhow::{anyhow, bail};
 use base::Secret;
 use clap::Args;
-use client::{ClientError, Shown};
+use client::{ClientError, RemovalToken};
 use daemon::ConfigFile;
 
 use super::{
@@ -36,7 +36,7 @@ impl Leave {
         let who = self.who(&found, &kept)?;
         // A stock server ignores the token.
         let token = Secret::from(who.session_token.clone().unwrap_or_default());
-        let left = found.room(None)?.remove(&who.id, Shown::Session(&token)).await;
+        let left = found.room(None)?.remove(&who.id, RemovalToken::Session(&token)).await;
         if left.is_ok() || matches!(left, Err(ClientError::NotFound { .. })) {
             kept.forget_session(&who).await?;
         }

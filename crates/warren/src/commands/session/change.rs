@@ -7,7 +7,7 @@ use serde_json::json;
 use super::show::tell;
 use crate::commands::{
     say, say_json_line,
-    workspace::{Place, named},
+    workspace::{WorkspaceServer, named},
 };
 
 /// End a session, and all that it started
@@ -20,7 +20,7 @@ pub(super) struct Kill {
     #[arg(long)]
     json: bool,
     #[command(flatten)]
-    place: Place,
+    place: WorkspaceServer,
 }
 
 impl Kill {
@@ -52,7 +52,7 @@ pub(super) struct Rename {
     #[arg(long)]
     json: bool,
     #[command(flatten)]
-    place: Place,
+    place: WorkspaceServer,
 }
 
 impl Rename {

@@ -12,7 +12,7 @@ use protocol::workspace::{
 
 use crate::commands::{
     say_json_line,
-    workspace::{Place, named},
+    workspace::{WorkspaceServer, named},
 };
 
 /// So much is asked for at once.
@@ -43,7 +43,7 @@ pub(super) struct PrintHistory {
     #[arg(long)]
     json: bool,
     #[command(flatten)]
-    place: Place,
+    place: WorkspaceServer,
 }
 
 impl PrintHistory {

@@ -9,7 +9,7 @@ use crate::commands::{
     say, say_json,
     table::{plain, table},
     workspace::{
-        Place, short,
+        WorkspaceServer, short,
         terms::{ago, runs, status},
     },
 };
@@ -24,7 +24,7 @@ pub(super) struct List {
     #[arg(long)]
     json: bool,
     #[command(flatten)]
-    place: Place,
+    place: WorkspaceServer,
 }
 
 impl List {

@@ -12,7 +12,7 @@ use crate::{
         answer::prompt,
         say, say_json_line,
         table::plain,
-        workspace::{Place, named, terms::runs},
+        workspace::{WorkspaceServer, named, terms::runs},
     },
     exit::usage,
 };
@@ -64,7 +64,7 @@ pub(super) struct New {
     #[arg(long)]
     json: bool,
     #[command(flatten)]
-    place: Place,
+    place: WorkspaceServer,
 }
 
 /// How a session is driven.

@@ -12,7 +12,7 @@ use crate::{
     commands::{
         answer::prompt,
         say_json_line,
-        workspace::{Place, named, terms::called},
+        workspace::{WorkspaceServer, named, terms::called},
     },
     exit::usage,
 };
@@ -36,7 +36,7 @@ pub(super) struct Send {
     #[arg(long)]
     json: bool,
     #[command(flatten)]
-    place: Place,
+    place: WorkspaceServer,
 }
 
 impl Send {

@@ -8,7 +8,7 @@ use crate::commands::{
     say, say_json,
     table::plain,
     workspace::{
-        Place, named,
+        WorkspaceServer, named,
         terms::{ago, runs, status},
     },
 };
@@ -22,7 +22,7 @@ pub(super) struct Show {
     #[arg(long)]
     json: bool,
     #[command(flatten)]
-    place: Place,
+    place: WorkspaceServer,
 }
 
 impl Show {

@@ -14,7 +14,7 @@ mod work;
 use clap::{Args, Subcommand};
 use daemon::ConfigFile;
 
-use super::{worker_runtime, workspace::Place};
+use super::{worker_runtime, workspace::WorkspaceServer};
 
 /// Make teams of agents, give them work, and hear what came of it
 #[derive(Args)]
@@ -68,7 +68,7 @@ struct Output {
     #[arg(long)]
     json: bool,
     #[command(flatten)]
-    place: Place,
+    place: WorkspaceServer,
 }
 
 impl TeamCommand {

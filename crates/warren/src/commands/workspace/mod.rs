@@ -1,6 +1,6 @@
 //! What the commands of the workspace share.
 //!
-//! - [`Place`]: which workspace, and what it is shown
+//! - [`WorkspaceServer`]: which workspace, and what it is shown
 //! - [`mod@named`]: which session, project or team is meant
 //! - [`terms`]: words for their states and times
 
@@ -9,4 +9,4 @@ mod place;
 pub(crate) mod terms;
 
 pub(crate) use named::{named, short};
-pub(crate) use place::Place;
+pub(crate) use place::WorkspaceServer;

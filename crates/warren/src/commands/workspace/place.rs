@@ -16,7 +16,7 @@ use crate::{commands::target::DEFAULT_SERVER, exit::usage};
 
 /// Which workspace to speak to
 #[derive(Args)]
-pub(crate) struct Place {
+pub(crate) struct WorkspaceServer {
     /// The server [default: http://127.0.0.1:9178]
     #[arg(long, env = "WARREN_SERVER", value_name = "URL")]
     server: Option<String>,
@@ -29,7 +29,7 @@ pub(crate) struct Place {
     data_dir: Option<PathBuf>,
 }
 
-impl Place {
+impl WorkspaceServer {
     /// Connects.
     pub(crate) async fn connect(&self, file: &ConfigFile) -> anyhow::Result<Workspace> {
         Ok(Workspace::connect(&self.address(file)?).await?)
@@ -102,8 +102,8 @@ fn absolute_path(path: &str) -> anyhow::Result<String> {
 mod tests {
     use super::*;
 
-    fn place(server: &str) -> Place {
-        Place { server: Some(server.to_owned()), token: None, data_dir: None }
+    fn place(server: &str) -> WorkspaceServer {
+        WorkspaceServer { server: Some(server.to_owned()), token: None, data_dir: None }
     }
 
     #[test]

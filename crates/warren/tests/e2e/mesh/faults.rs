@@ -5,7 +5,9 @@ use std::time::Duration;
 use serde_json::Value;
 use testkit::{DEADLINE, Gate, eventually};
 
-use super::kit::{Pair, Way, always, both_ways, events, saying, serves, streamed, whole, words};
+use super::kit::{
+    LinkKind, Pair, always, both_ways, events, saying, serves, streamed, whole, words,
+};
 use crate::common::{CHAT, post};
 
 both_ways!(
@@ -20,7 +22,7 @@ fn broken(answer: &str) -> (String, String) {
     (streamed(answer), message.unwrap_or_else(|| panic!("no error: {answer}")).to_owned())
 }
 
-async fn a_peer_that_is_killed_ends_its_answers_with_an_error_and_no_others(way: Way) {
+async fn a_peer_that_is_killed_ends_its_answers_with_an_error_and_no_others(way: LinkKind) {
     let mut pair = Pair::new(way, 4).await;
     let (lost, kept) = (Gate::closed(), Gate::closed());
     pair.asker.mock.then(words(&["c", "d"], &kept));
@@ -44,7 +46,7 @@ async fn a_peer_that_is_killed_ends_its_answers_with_an_error_and_no_others(way:
     pair.asker.is_healthy().await;
 }
 
-async fn a_peer_that_was_restarted_is_linked_to_again(way: Way) {
+async fn a_peer_that_was_restarted_is_linked_to_again(way: LinkKind) {
     let mut pair = Pair::new(way, 1).await;
     let id = pair.lender.id.clone();
     pair.restart_lender().await;
@@ -56,7 +58,7 @@ async fn a_peer_that_was_restarted_is_linked_to_again(way: Way) {
 
 #[tokio::test]
 async fn a_link_that_is_cut_comes_again_and_its_answers_end_with_an_error() {
-    let Pair { asker, lender, wire, .. } = Pair::new(Way::Lan, 2).await;
+    let Pair { asker, lender, wire, .. } = Pair::new(LinkKind::Lan, 2).await;
     let gate = Gate::closed();
     lender.mock.then(words(&["a", "b"], &gate));
     let asked = asker.client().post(CHAT, &saying("1", true)).open().await;
@@ -76,7 +78,7 @@ async fn a_link_that_is_cut_comes_again_and_its_answers_end_with_an_error() {
 
 #[tokio::test]
 async fn a_link_that_stands_still_for_a_while_loses_nothing() {
-    let Pair { asker, lender, wire, .. } = Pair::new(Way::Lan, 2).await;
+    let Pair { asker, lender, wire, .. } = Pair::new(LinkKind::Lan, 2).await;
     let gate = Gate::closed();
     lender.mock.then(words(&["a", "b", "c"], &gate));
     let asked = asker.client().post(CHAT, &saying("1", true)).open().await;
@@ -96,7 +98,7 @@ async fn a_link_that_stands_still_for_a_while_loses_nothing() {
 
 #[tokio::test]
 async fn a_link_that_is_cut_for_forty_seconds_without_a_word_is_given_up_and_comes_again() {
-    let Pair { asker, lender, wire, .. } = Pair::new(Way::Lan, 2).await;
+    let Pair { asker, lender, wire, .. } = Pair::new(LinkKind::Lan, 2).await;
     let gate = Gate::closed();
     lender.mock.then(words(&["a", "b"], &gate));
     let asked = asker.client().post(CHAT, &saying("1", true)).open().await;
@@ -123,7 +125,7 @@ async fn a_link_that_is_cut_for_forty_seconds_without_a_word_is_given_up_and_com
 
 #[tokio::test]
 async fn a_relay_that_was_killed_and_restarted_has_its_nodes_again() {
-    let mut pair = Pair::new(Way::Relay, 2).await;
+    let mut pair = Pair::new(LinkKind::Relay, 2).await;
     let gate = Gate::closed();
     pair.lender.mock.then(words(&["a", "b"], &gate));
     let asked = pair.asker.client().post(CHAT, &saying("1", true)).open().await;

@@ -3,11 +3,11 @@
 use serde_json::{Value, json};
 use testkit::mesh::LanPeer;
 
-use super::kit::{Machine, Pair, Way, always, listening, saying, whole};
+use super::kit::{LinkKind, Machine, Pair, always, listening, saying, whole};
 
 #[tokio::test]
 async fn whatever_a_stranger_sends_the_server_goes_on() {
-    let pair = Pair::new(Way::Lan, 2).await;
+    let pair = Pair::new(LinkKind::Lan, 2).await;
     always(&pair.lender.mock, "yes");
     let address = pair.lender.lan_address().await;
     for greeted in [false, true] {
@@ -45,7 +45,7 @@ async fn whatever_a_stranger_sends_the_server_goes_on() {
 
 #[tokio::test]
 async fn nobody_is_another_node_by_saying_so() {
-    let pair = Pair::new(Way::Lan, 2).await;
+    let pair = Pair::new(LinkKind::Lan, 2).await;
     always(&pair.lender.mock, "yes");
     let address = pair.lender.lan_address().await;
     let real = pair.lender.is_healthy();

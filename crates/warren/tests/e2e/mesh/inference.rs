@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 use testkit::{DEADLINE, Gate, Reply, eventually};
 
 use super::kit::{
-    Pair, Way, always, both_ways, delta, done, events, saying, streamed, whole, words,
+    LinkKind, Pair, always, both_ways, delta, done, events, saying, streamed, whole, words,
 };
 use crate::common::{CHAT, openai_error, post};
 
@@ -33,7 +33,7 @@ fn odd_request() -> Value {
     request
 }
 
-async fn a_stream_comes_word_by_word_and_the_request_as_it_was_asked(way: Way) {
+async fn a_stream_comes_word_by_word_and_the_request_as_it_was_asked(way: LinkKind) {
     let pair = Pair::new(way, 2).await;
     let gate = Gate::closed();
     // A letter of two bytes comes in two reads.
@@ -75,7 +75,7 @@ async fn a_stream_comes_word_by_word_and_the_request_as_it_was_asked(way: Way) {
     assert_eq!((peer["link"].as_str(), &peer["sealed"]), (Some(way.link()), &json!(true)));
 }
 
-async fn a_request_without_stream_gets_one_answer(way: Way) {
+async fn a_request_without_stream_gets_one_answer(way: LinkKind) {
     let pair = Pair::new(way, 2).await;
     pair.lender.mock.answer_with(|_| words(&["Hel", "lo"], &Gate::opened()));
     let answer = pair.asker.ask(&saying("hi", false)).await;
@@ -83,7 +83,7 @@ async fn a_request_without_stream_gets_one_answer(way: Way) {
     assert_eq!(pair.lender.mock.request().await.json()["stream"], true);
 }
 
-async fn hanging_up_aborts_the_backend_and_nothing_else(way: Way) {
+async fn hanging_up_aborts_the_backend_and_nothing_else(way: LinkKind) {
     let pair = Pair::new(way, 2).await;
     let (first, second) = (Gate::closed(), Gate::closed());
     pair.lender.mock.then(words(&["a", "b"], &first));
@@ -103,7 +103,7 @@ async fn hanging_up_aborts_the_backend_and_nothing_else(way: Way) {
     pair.lender.daemon.is_idle().await;
 }
 
-async fn the_backends_own_errors_reach_the_client(way: Way) {
+async fn the_backends_own_errors_reach_the_client(way: LinkKind) {
     let pair = Pair::new(way, 2).await;
     let too_long = json!({"error": {
         "message": "too many tokens", "type": "invalid_request_error", "param": null, "code": "x",
@@ -118,7 +118,7 @@ async fn the_backends_own_errors_reach_the_client(way: Way) {
     assert_eq!(empty.status, 200, "{}", empty.text());
 }
 
-async fn a_backend_that_breaks_off_ends_the_stream_with_an_error(way: Way) {
+async fn a_backend_that_breaks_off_ends_the_stream_with_an_error(way: LinkKind) {
     let pair = Pair::new(way, 2).await;
     let broken = || Reply::stream([delta("a"), delta("b")], &Gate::opened()).broken();
     pair.lender.mock.then(broken());

@@ -14,18 +14,18 @@ use crate::{
     common::{CHAT, binary, lend, serve},
 };
 
-/// Makes of each function that takes a [`Way`] two tests, one for each.
+/// Makes of each function that takes a [`LinkKind`] two tests, one for each.
 macro_rules! both_ways {
     ($($name:ident),+ $(,)?) => {$(
         mod $name {
             #[tokio::test]
             async fn lan() {
-                super::$name(crate::mesh::kit::Way::Lan).await;
+                super::$name(crate::mesh::kit::LinkKind::Lan).await;
             }
 
             #[tokio::test]
             async fn relay() {
-                super::$name(crate::mesh::kit::Way::Relay).await;
+                super::$name(crate::mesh::kit::LinkKind::Relay).await;
             }
         }
     )+};
@@ -34,12 +34,12 @@ pub(super) use both_ways;
 
 /// How two machines are connected.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Way {
+pub(super) enum LinkKind {
     Lan,
     Relay,
 }
 
-impl Way {
+impl LinkKind {
     /// As `/admin/mesh/peers` has it.
     pub(super) fn link(self) -> &'static str {
         match self {
@@ -248,15 +248,15 @@ pub(super) struct Pair {
 
 impl Pair {
     /// The two, once the one that asks knows what the other one lends.
-    pub(super) async fn new(way: Way, slots: u32) -> Self {
+    pub(super) async fn new(way: LinkKind, slots: u32) -> Self {
         Self::of(way, serve().set("--mesh-share", "anyone"), serve(), slots).await
     }
 
     /// The same with settings of their own.
-    pub(super) async fn of(way: Way, lender: Serve, asker: Serve, slots: u32) -> Self {
+    pub(super) async fn of(way: LinkKind, lender: Serve, asker: Serve, slots: u32) -> Self {
         match way {
-            Way::Lan => Self::on_lan(lender, asker, slots).await,
-            Way::Relay => Self::at_relay(lender, asker, slots).await,
+            LinkKind::Lan => Self::on_lan(lender, asker, slots).await,
+            LinkKind::Relay => Self::at_relay(lender, asker, slots).await,
         }
     }
 

@@ -4,8 +4,8 @@ use serde_json::{Value, json};
 use testkit::{DEADLINE, Gate, eventually};
 
 use super::kit::{
-    Machine, Pair, Way, always, both_ways, listening, saying, serves, streamed, whole, with_file,
-    words,
+    LinkKind, Machine, Pair, always, both_ways, listening, saying, serves, streamed, whole,
+    with_file, words,
 };
 use crate::common::{CHAT, openai_error, post, serve};
 
@@ -17,7 +17,7 @@ both_ways!(
 
 /// Two machines on the LAN that both serve `m`, each saying who it is.
 async fn two_that_serve() -> Pair {
-    let mut pair = Pair::new(Way::Lan, 2).await;
+    let mut pair = Pair::new(LinkKind::Lan, 2).await;
     pair.asker.lend(1).await;
     always(&pair.asker.mock, "here");
     always(&pair.lender.mock, "there");
@@ -86,7 +86,7 @@ async fn a_peer_s_request_goes_to_no_second_peer() {
     assert_eq!(whole(&second.ask(&saying("3", false)).await), "third");
 }
 
-async fn a_peer_s_use_is_in_the_ledger_under_its_id(way: Way) {
+async fn a_peer_s_use_is_in_the_ledger_under_its_id(way: LinkKind) {
     let pair = Pair::new(way, 1).await;
     let usage = json!({"choices": [], "usage": {"prompt_tokens": 7, "completion_tokens": 5}});
     let stream = super::kit::delta("a") + &super::kit::sse(&usage) + "data: [DONE]\n\n";
@@ -110,7 +110,7 @@ async fn row(machine: &Machine, key: &str) -> Option<Value> {
     usage["rows"].as_array()?.iter().find(|row| row["key"] == key).cloned()
 }
 
-async fn requests_above_a_peer_s_limit_wait_their_turn(way: Way) {
+async fn requests_above_a_peer_s_limit_wait_their_turn(way: LinkKind) {
     let toml = "[mesh.share]\nwith = 'anyone'\njobs_per_peer = 1\nmodels = ['m']\n";
     let pair = Pair::of(way, with_file(serve(), toml), serve(), 4).await;
     let gate = Gate::closed();
@@ -126,15 +126,15 @@ async fn requests_above_a_peer_s_limit_wait_their_turn(way: Way) {
     assert_eq!(whole(&second.await.unwrap()), "two");
 }
 
-async fn a_machine_that_shares_nothing_answers_nobody(way: Way) {
+async fn a_machine_that_shares_nothing_answers_nobody(way: LinkKind) {
     let relay = super::kit::RelayProcess::start(&[]).await;
     let (lender, asker) = match way {
-        Way::Lan => {
+        LinkKind::Lan => {
             let lender = Machine::lending(serve().set("--mesh-listen", "127.0.0.1:0"), 1).await;
             let lan = lender.lan().await;
             (lender, serve().set("--mesh-peer", &lan))
         }
-        Way::Relay => {
+        LinkKind::Relay => {
             let lender = Machine::lending(serve().set("--mesh-relay", &relay.url()), 1).await;
             lender.is_registered().await;
             (lender, serve().set("--mesh-relay", &relay.url()))

@@ -7,7 +7,7 @@ use testkit::{
 };
 
 use super::kit::{
-    Machine, Pair, Way, always, delta, done, listening, saying, streamed, whole, words,
+    LinkKind, Machine, Pair, always, delta, done, listening, saying, streamed, whole, words,
 };
 use crate::common::{CHAT, openai_error, post, serve};
 
@@ -178,7 +178,7 @@ async fn a_mac_with_as_many_requests_as_it_takes_is_given_no_more() {
 #[tokio::test]
 async fn full_queues_are_told_by_their_names() {
     let lender = serve().set("--mesh-share", "anyone").set("--max-queue-len", "1");
-    let pair = Pair::of(Way::Lan, lender, serve().set("--max-queue-len", "1"), 1).await;
+    let pair = Pair::of(LinkKind::Lan, lender, serve().set("--max-queue-len", "1"), 1).await;
     pair.lender.mock.answer_with(|_| Reply::hang());
     let _first = post(&pair.asker.client(), CHAT, saying("1", true));
     pair.lender.mock.request().await;

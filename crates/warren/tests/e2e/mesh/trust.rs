@@ -9,7 +9,7 @@ use testkit::{
 };
 
 use super::kit::{
-    Machine, Pair, Way, always, both_ways, listening, saying, serves, whole, with_file,
+    LinkKind, Machine, Pair, always, both_ways, listening, saying, serves, whole, with_file,
 };
 use crate::{cli::warren, common::serve};
 
@@ -19,20 +19,20 @@ fn knowing(passcode: &str) -> Serve {
     serve().set("--mesh-passcode", passcode)
 }
 
-async fn answers(pair: &Pair, way: Way) {
+async fn answers(pair: &Pair, way: LinkKind) {
     always(&pair.lender.mock, "yes");
     assert_eq!(whole(&pair.asker.ask(&saying("hi", false)).await), "yes");
     let peer = pair.asker.is_linked(&pair.lender.id).await;
     assert_eq!((peer["link"].as_str(), &peer["sealed"]), (Some(way.link()), &json!(true)));
 }
 
-async fn a_peer_with_the_passcode_is_answered(way: Way) {
+async fn a_peer_with_the_passcode_is_answered(way: LinkKind) {
     let lender = knowing("open sesame").set("--mesh-share", "peers");
     let pair = Pair::of(way, lender, knowing("open sesame"), 1).await;
     answers(&pair, way).await;
 }
 
-async fn a_trusted_peer_need_not_know_the_passcode(way: Way) {
+async fn a_trusted_peer_need_not_know_the_passcode(way: LinkKind) {
     let asker = serve();
     let id = id_in(asker.data_dir()).await;
     let toml = format!("[mesh]\ntrusted = ['{id}']\nshare = 'peers'\n");
@@ -75,7 +75,7 @@ async fn a_wrong_or_missing_passcode_gives_no_link_and_both_ends_say_why() {
 async fn a_wrong_passcode_at_a_relay_is_an_error_that_says_so() {
     let asker = knowing("open barley");
     let lender = knowing("open sesame").set("--mesh-share", "anyone");
-    let pair = Pair::of(Way::Relay, lender, asker, 1).await;
+    let pair = Pair::of(LinkKind::Relay, lender, asker, 1).await;
     let refused = pair.asker.ask(&saying("hi", false)).await;
     assert!([502, 503].contains(&refused.status), "{}", refused.text());
     assert!(refused.text().contains("passcode"), "{}", refused.text());
@@ -138,17 +138,17 @@ async fn only_sealed_links_are_taken_where_that_is_wanted() {
 
 #[tokio::test]
 async fn two_nodes_with_one_key_are_told_so() {
-    for way in [Way::Lan, Way::Relay] {
+    for way in [LinkKind::Lan, LinkKind::Relay] {
         let relay = super::kit::RelayProcess::start(&[]).await;
         let first = match way {
-            Way::Lan => Machine::start(listening()).await,
-            Way::Relay => Machine::start(serve().set("--mesh-relay", &relay.url())).await,
+            LinkKind::Lan => Machine::start(listening()).await,
+            LinkKind::Relay => Machine::start(serve().set("--mesh-relay", &relay.url())).await,
         };
         let settings = match way {
-            Way::Lan => serve().set("--mesh-peer", &first.lan().await),
-            Way::Relay => serve().set("--mesh-relay", &relay.url()),
+            LinkKind::Lan => serve().set("--mesh-peer", &first.lan().await),
+            LinkKind::Relay => serve().set("--mesh-relay", &relay.url()),
         };
-        if way == Way::Relay {
+        if way == LinkKind::Relay {
             first.is_registered().await;
         }
         let key = first.daemon.data_dir().join("mesh.key");

@@ -6,12 +6,12 @@ use testkit::{
     workspace::{WorkspaceClient, client_messages, sample},
 };
 
-use super::kit::{Place, TOKEN, serving};
+use super::kit::{TOKEN, WorkspaceHost, serving};
 use crate::common::serve;
 
 #[tokio::test]
 async fn auth_with_the_token_lets_in_and_with_a_wrong_one_ends() {
-    let place = Place::start().await;
+    let place = WorkspaceHost::start().await;
     let mut client = WorkspaceClient::open(place.daemon.address()).await;
     let result = client.ask(json!({"type": "auth", "token": TOKEN}), "auth_result").await;
     assert_eq!(result["success"], true, "{result}");
@@ -30,7 +30,7 @@ async fn auth_with_the_token_lets_in_and_with_a_wrong_one_ends() {
 
 #[tokio::test]
 async fn keepalive_is_answered_whatever_else_goes_on() {
-    let place = Place::start().await;
+    let place = WorkspaceHost::start().await;
     let mut client = place.client().await;
     for _ in 0..3 {
         client.ask(json!({"type": "keepalive"}), "keepalive_ack").await;
@@ -39,7 +39,7 @@ async fn keepalive_is_answered_whatever_else_goes_on() {
 
 #[tokio::test]
 async fn every_message_before_auth_is_an_error_and_the_end() {
-    let place = Place::start().await;
+    let place = WorkspaceHost::start().await;
     for name in client_messages().iter().filter(|name| **name != "auth") {
         let mut client = WorkspaceClient::open(place.daemon.address()).await;
         let words = client.refused(sample(name)).await;
@@ -50,7 +50,7 @@ async fn every_message_before_auth_is_an_error_and_the_end() {
 
 #[tokio::test]
 async fn what_is_no_message_before_auth_is_an_error_and_the_end() {
-    let place = Place::start().await;
+    let place = WorkspaceHost::start().await;
     for text in ["", "hello", "{", "[]", "{}", r#"{"type":"auth"}"#, r#"{"type":"auth","token":7}"#]
     {
         let mut client = WorkspaceClient::open(place.daemon.address()).await;
@@ -66,7 +66,7 @@ async fn what_is_no_message_before_auth_is_an_error_and_the_end() {
 
 #[tokio::test]
 async fn who_says_too_much_or_nothing_at_all_before_auth_is_cut() {
-    let place = Place::start().await;
+    let place = WorkspaceHost::start().await;
     let mut silent = WorkspaceClient::open(place.daemon.address()).await;
     let mut loud = WorkspaceClient::open(place.daemon.address()).await;
     let long = json!({"type": "auth", "token": TOKEN, "more": "x".repeat(200_000)});
@@ -81,7 +81,7 @@ async fn who_says_too_much_or_nothing_at_all_before_auth_is_cut() {
 
 #[tokio::test]
 async fn who_guesses_has_to_wait_and_is_then_let_in() {
-    let place = Place::start().await;
+    let place = WorkspaceHost::start().await;
     for _ in 0..5 {
         let mut client = WorkspaceClient::open(place.daemon.address()).await;
         assert_eq!(client.auth("a guess").await["success"], false);
@@ -99,7 +99,7 @@ async fn who_guesses_has_to_wait_and_is_then_let_in() {
 
 #[tokio::test]
 async fn a_server_without_tokens_says_how_to_make_one_and_takes_it_at_once() {
-    let place = Place::of(serve()).await;
+    let place = WorkspaceHost::of(serve()).await;
     let mut client = WorkspaceClient::open(place.daemon.address()).await;
     let result = client.auth("anything").await;
     assert!(result["message"].as_str().unwrap().contains("warren key create"), "{result}");
@@ -110,7 +110,7 @@ async fn a_server_without_tokens_says_how_to_make_one_and_takes_it_at_once() {
 
 #[tokio::test]
 async fn pages_of_other_origins_and_other_hosts_are_refused_before_they_can_speak() {
-    let place = Place::of(serving()).await;
+    let place = WorkspaceHost::of(serving()).await;
     let knock = || testkit::workspace::Knock::at(place.daemon.address());
     let refused = knock().header("origin", "https://evil.example").open().await.err();
     assert_eq!(refused, Some(403));

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 use testkit::workspace::{Heard, WorkspaceClient, client_messages, sample};
 
-use super::kit::{Place, Viewer, about};
+use super::kit::{Viewer, WorkspaceHost, about};
 
 /// Values of every sort, of which any is wrong in most places.
 fn values() -> [Value; 9] {
@@ -41,7 +41,7 @@ async fn answers(client: &mut WorkspaceClient, text: &str) -> Vec<Heard> {
 
 #[tokio::test]
 async fn every_message_with_any_field_wrong_leaves_the_connection_and_the_server_as_they_were() {
-    let place = Place::start().await;
+    let place = WorkspaceHost::start().await;
     let mut client = place.client().await;
     for name in client_messages().iter().filter(|name| **name != "auth") {
         let good = sample(name);
@@ -64,7 +64,7 @@ async fn every_message_with_any_field_wrong_leaves_the_connection_and_the_server
 
 #[tokio::test]
 async fn what_is_no_message_is_told_so_and_the_connection_goes_on() {
-    let place = Place::start().await;
+    let place = WorkspaceHost::start().await;
     let mut client = place.client().await;
     let deep = format!("{}{}", "[".repeat(100_000), "]".repeat(100_000));
     for (text, words) in [
@@ -97,7 +97,7 @@ async fn what_is_no_message_is_told_so_and_the_connection_goes_on() {
 
 #[tokio::test]
 async fn every_message_about_what_is_not_there_is_refused() {
-    let place = Place::start().await;
+    let place = WorkspaceHost::start().await;
     let mut client = place.client().await;
     let no_ids = [
         "auth",
@@ -124,7 +124,7 @@ async fn every_message_about_what_is_not_there_is_refused() {
 
 #[tokio::test]
 async fn a_message_that_is_too_long_ends_its_connection_and_no_other() {
-    let place = Place::start().await;
+    let place = WorkspaceHost::start().await;
     let (mut client, mut other) = (place.client().await, place.client().await);
     let long =
         json!({"type": "send_input", "session_id": "x", "input": "x".repeat(49 * 1024 * 1024)});
@@ -143,7 +143,7 @@ async fn a_message_that_is_too_long_ends_its_connection_and_no_other() {
 
 #[tokio::test]
 async fn a_flood_of_messages_is_answered_whole_and_in_order() {
-    let place = Place::start().await;
+    let place = WorkspaceHost::start().await;
     let mut client = place.client().await;
     let id = place
         .runs(&mut client, "stty -echo; echo ready; while read x; do echo \"<$x>\"; done")

@@ -7,7 +7,7 @@ use testkit::{Serve, agents::NAMES, workspace::Mark};
 use tokio::task::JoinSet;
 
 use super::{
-    kit::{Place, TOKEN, about},
+    kit::{TOKEN, WorkspaceHost, about},
     talk::Agents,
 };
 use crate::common::binary;
@@ -24,7 +24,7 @@ async fn an_agent_that_is_not_installed_is_refused_with_how_to_install_it() {
     );
     std::fs::write(&wrapper, script).unwrap();
     std::fs::set_permissions(&wrapper, std::fs::Permissions::from_mode(0o755)).unwrap();
-    let place = Place::of(Serve::new(&wrapper).set("--workspace-token", TOKEN)).await;
+    let place = WorkspaceHost::of(Serve::new(&wrapper).set("--workspace-token", TOKEN)).await;
     let mut client = place.client().await;
     for (name, package) in [
         ("claude", "@anthropic-ai/claude-code"),

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 use testkit::workspace::WorkspaceClient;
 
-use super::kit::Place;
+use super::kit::WorkspaceHost;
 
 async fn acknowledged(client: &mut WorkspaceClient, message: Value, ok: bool) {
     let action = message["type"].clone();
@@ -20,7 +20,7 @@ async fn node_id(client: &mut WorkspaceClient) -> String {
 
 #[tokio::test]
 async fn cluster_status_shows_this_machine_alone_under_an_id_that_stays() {
-    let mut place = Place::start().await;
+    let mut place = WorkspaceHost::start().await;
     let mut client = place.client().await;
     let status = client.ask(json!({"type": "cluster_status"}), "cluster_status").await;
     let cluster = &status["cluster"];
@@ -35,7 +35,7 @@ async fn cluster_status_shows_this_machine_alone_under_an_id_that_stays() {
 
 #[tokio::test]
 async fn get_cluster_config_tells_what_there_is() {
-    let place = Place::start().await;
+    let place = WorkspaceHost::start().await;
     let mut client = place.client().await;
     let config = client.ask(json!({"type": "get_cluster_config"}), "cluster_config").await;
     assert_eq!(config["node_id"], node_id(&mut client).await);
@@ -50,13 +50,13 @@ async fn get_cluster_config_tells_what_there_is() {
 
 #[tokio::test]
 async fn force_election_does_nothing_and_says_so() {
-    let place = Place::start().await;
+    let place = WorkspaceHost::start().await;
     acknowledged(&mut place.client().await, json!({"type": "force_election"}), true).await;
 }
 
 #[tokio::test]
 async fn promote_node_does_nothing_and_says_so() {
-    let place = Place::start().await;
+    let place = WorkspaceHost::start().await;
     let mut client = place.client().await;
     let id = node_id(&mut client).await;
     acknowledged(&mut client, json!({"type": "promote_node", "node_id": id}), true).await;
@@ -64,13 +64,13 @@ async fn promote_node_does_nothing_and_says_so() {
 
 #[tokio::test]
 async fn trigger_sync_does_nothing_and_says_so() {
-    let place = Place::start().await;
+    let place = WorkspaceHost::start().await;
     acknowledged(&mut place.client().await, json!({"type": "trigger_sync"}), true).await;
 }
 
 #[tokio::test]
 async fn rename_node_is_acknowledged() {
-    let place = Place::start().await;
+    let place = WorkspaceHost::start().await;
     let mut client = place.client().await;
     let id = node_id(&mut client).await;
     let rename = json!({"type": "rename_node", "node_id": id, "name": "production-1"});
@@ -81,7 +81,7 @@ async fn rename_node_is_acknowledged() {
 
 #[tokio::test]
 async fn update_cluster_config_is_acknowledged() {
-    let place = Place::start().await;
+    let place = WorkspaceHost::start().await;
     let mut client = place.client().await;
     let update = json!({
         "type": "update_cluster_config", "peers": ["10.0.0.2:9179"], "heartbeat_interval_ms": 1000,

@@ -9,7 +9,7 @@ use std::{
 use serde_json::{Value, json};
 use testkit::workspace::{WorkspaceClient, decode, encode, samples::NOBODY};
 
-use super::kit::Place;
+use super::kit::WorkspaceHost;
 
 /// What leads out of a project, in every way that there is.
 const OUT: [&str; 7] =
@@ -17,14 +17,14 @@ const OUT: [&str; 7] =
 
 /// A project with a few files, and who uses it.
 struct Files {
-    place: Place,
+    place: WorkspaceHost,
     client: WorkspaceClient,
     project: String,
 }
 
 impl Files {
     async fn new() -> Self {
-        let place = Place::start().await;
+        let place = WorkspaceHost::start().await;
         let mut client = place.client().await;
         let project = place.project(&mut client).await;
         fs::create_dir_all(place.path().join("src/deep")).unwrap();

@@ -11,7 +11,7 @@ use std::{
 use serde_json::{Value, json};
 use testkit::workspace::WorkspaceClient;
 
-use super::kit::{Place, Viewer, about, id_of, listed, serving, skipped};
+use super::kit::{Viewer, WorkspaceHost, about, id_of, listed, serving, skipped};
 
 /// A small file system in memory, unmounted when dropped.
 struct Small(PathBuf);
@@ -73,7 +73,7 @@ async fn projects_until_refused(client: &mut WorkspaceClient, dir: &str) -> (Vec
 }
 
 /// Whether the history on the disk has this text.
-fn is_kept(place: &Place, text: &str) -> bool {
+fn is_kept(place: &WorkspaceHost, text: &str) -> bool {
     let sessions = fs::read_dir(place.daemon.data_dir().join("workspace/history"));
     let segments =
         sessions.into_iter().flatten().flatten().filter_map(|dir| fs::read_dir(dir.path()).ok());
@@ -92,7 +92,7 @@ async fn ids_of_projects(client: &mut WorkspaceClient) -> Vec<String> {
 async fn without_room_for_its_data_the_server_refuses_what_it_cannot_keep_and_goes_on() {
     let serve = serving();
     let Some(disk) = Small::over(serve.data_dir(), "8m") else { return };
-    let mut place = Place::of(serve).await;
+    let mut place = WorkspaceHost::of(serve).await;
     let mut client = place.client().await;
     let id = place.runs(&mut client, "while read line; do echo \"heard $line\"; done").await;
     let mut viewer = Viewer::of(place.client().await, &id).await;
@@ -137,7 +137,7 @@ async fn without_room_for_its_data_the_server_refuses_what_it_cannot_keep_and_go
 async fn a_server_that_is_killed_on_a_full_disk_starts_on_it_with_all_that_it_had_acknowledged() {
     let serve = serving();
     let Some(disk) = Small::over(serve.data_dir(), "8m") else { return };
-    let mut place = Place::of(serve).await;
+    let mut place = WorkspaceHost::of(serve).await;
     let mut client = place.client().await;
     disk.fill();
     let (mut saved, _) = projects_until_refused(&mut client, &place.dir()).await;
@@ -153,7 +153,7 @@ async fn a_server_that_is_killed_on_a_full_disk_starts_on_it_with_all_that_it_ha
 
 #[tokio::test]
 async fn without_room_in_a_project_files_stay_as_they_are_and_its_clients_are_told() {
-    let place = Place::start().await;
+    let place = WorkspaceHost::start().await;
     let Some(disk) = Small::over(place.path(), "1m") else { return };
     let mut client = place.client().await;
     let id = place.project(&mut client).await;

@@ -5,18 +5,18 @@ use std::{fs, path::Path, process::Command};
 use serde_json::{Value, json};
 use testkit::workspace::{WorkspaceClient, samples::NOBODY};
 
-use super::kit::Place;
+use super::kit::WorkspaceHost;
 
 /// A project that is a repository with one commit, and who asks about it.
 struct Repository {
-    place: Place,
+    place: WorkspaceHost,
     client: WorkspaceClient,
     project: String,
 }
 
 impl Repository {
     async fn new() -> Self {
-        let place = Place::start().await;
+        let place = WorkspaceHost::start().await;
         let mut client = place.client().await;
         let project = place.project(&mut client).await;
         let repository = Self { place, client, project };
@@ -85,7 +85,7 @@ async fn git_status_tells_what_is_staged_changed_and_new() {
 
 #[tokio::test]
 async fn git_status_of_what_is_no_repository_is_no_error() {
-    let place = Place::start().await;
+    let place = WorkspaceHost::start().await;
     let mut client = place.client().await;
     let project = place.project(&mut client).await;
     let ask = json!({"type": "git_status", "project_id": project});

@@ -20,12 +20,12 @@ pub(super) fn serving() -> Serve {
 }
 
 /// A server with a workspace, and a directory to work in.
-pub(super) struct Place {
+pub(super) struct WorkspaceHost {
     pub(super) daemon: Daemon,
     dir: TempDir,
 }
 
-impl Place {
+impl WorkspaceHost {
     pub(super) async fn start() -> Self {
         Self::of(serving()).await
     }

@@ -5,7 +5,7 @@ use vt100::{Cell, Color, Parser, Screen};
 
 use serde_json::json;
 
-use super::kit::{Place, Viewer, about, serving};
+use super::kit::{Viewer, WorkspaceHost, about, serving};
 
 /// Draws all over the screen, in colours, wide characters and both screens, and much of it; then rests.
 const DRAWS: &str = r#"stty -echo; echo ready; read x; LC_ALL=C awk 'BEGIN {
@@ -22,13 +22,13 @@ const DRAWS: &str = r#"stty -echo; echo ready; read x; LC_ALL=C awk 'BEGIN {
 /// What is to be seen in a cell: its text, colours and attributes. Of a blank one only the ground is,
 /// whether it was written or erased.
 #[derive(Debug, Clone, PartialEq)]
-struct Seen {
+struct VisibleCell {
     text: String,
     ground: Color,
     ink: Option<(Color, bool, bool, bool)>,
 }
 
-impl Seen {
+impl VisibleCell {
     fn of(cell: &Cell) -> Self {
         let text = cell.contents().trim_end().to_owned();
         let (ink, ground) = match cell.inverse() {
@@ -49,7 +49,7 @@ fn assert_same(one: &Parser, other: &Parser) {
     assert_eq!(one.cursor_position(), other.cursor_position());
     let (rows, cols) = one.size();
     for (row, col) in (0..rows.get()).flat_map(|row| (0..cols.get()).map(move |col| (row, col))) {
-        let seen = |screen: &Screen| screen.cell(row, col).map(Seen::of);
+        let seen = |screen: &Screen| screen.cell(row, col).map(VisibleCell::of);
         assert_eq!(seen(one), seen(other), "in row {row}, column {col}");
     }
 }
@@ -98,7 +98,7 @@ fn parser(cols: u16, rows: u16) -> Parser {
 
 #[tokio::test]
 async fn the_screen_of_one_who_was_too_slow_is_the_sessions_own() {
-    let place = Place::start().await;
+    let place = WorkspaceHost::start().await;
     let mut client = place.client().await;
     let id = place.runs(&mut client, DRAWS).await;
     let mut slow = Eye::of(place.slow_client().await, &id).await;
@@ -129,7 +129,7 @@ const GOES_ON: &str = r#"stty -echo; echo ready; read x
 async fn who_takes_nothing_for_too_long_loses_the_stream_and_keeps_the_connection() {
     let config = tempfile::NamedTempFile::new().unwrap();
     std::fs::write(config.path(), "[workspace]\nlag_timeout_secs = 0.5\n").unwrap();
-    let place = Place::of(serving().set("--config", config.path().to_str().unwrap())).await;
+    let place = WorkspaceHost::of(serving().set("--config", config.path().to_str().unwrap())).await;
     let mut client = place.client().await;
     let id = place.runs(&mut client, GOES_ON).await;
     let mut slow = Viewer::of(place.slow_client().await, &id).await;
@@ -160,7 +160,7 @@ async fn who_takes_nothing_for_too_long_loses_the_stream_and_keeps_the_connectio
 
 #[tokio::test]
 async fn who_looks_on_shows_the_same_as_the_session_after_its_size_has_changed() {
-    let place = Place::start().await;
+    let place = WorkspaceHost::start().await;
     let mut client = place.client().await;
     let script = "stty -echo; for i in 1 2 3 4 5 6 7 8 9; do echo \
         \"$i: a line that is longer than the smaller of the windows, and broken there. It has colours: \

@@ -5,12 +5,12 @@ use std::time::{Duration, Instant};
 use serde_json::json;
 use testkit::workspace::WorkspaceClient;
 
-use super::kit::Place;
+use super::kit::WorkspaceHost;
 use crate::cli::make_key;
 
 const MIB: usize = 1024 * 1024;
 
-impl Place {
+impl WorkspaceHost {
     /// Uploads 3 MiB, and returns how long that took.
     async fn uploads(&self, project: &str, name: &str) -> Duration {
         let mut client = self.client().await;
@@ -24,7 +24,7 @@ impl Place {
 
 #[tokio::test]
 async fn a_reader_who_begins_messages_and_ends_none_keeps_no_administrator_waiting() {
-    let place = Place::start().await;
+    let place = WorkspaceHost::start().await;
     let mut client = place.client().await;
     let project = place.project(&mut client).await;
     let (_, key) = make_key(&place.daemon, json!({"scopes": ["workspace:read"]})).await;

@@ -3,11 +3,11 @@
 use serde_json::{Value, json};
 use testkit::workspace::samples::NOBODY;
 
-use super::kit::{Place, id_of};
+use super::kit::{WorkspaceHost, id_of};
 
 #[tokio::test]
 async fn create_project_is_saved_and_told_to_everybody() {
-    let place = Place::start().await;
+    let place = WorkspaceHost::start().await;
     let (mut client, mut other) = (place.client().await, place.client().await);
     let create = json!({
         "type": "create_project", "name": "mine", "working_dir": place.dir(), "env": {"A": "b"},
@@ -31,7 +31,7 @@ async fn create_project_is_saved_and_told_to_everybody() {
 
 #[tokio::test]
 async fn list_projects_tells_all_by_name() {
-    let place = Place::start().await;
+    let place = WorkspaceHost::start().await;
     let mut client = place.client().await;
     for name in ["b", "a", "c"] {
         let create = json!({"type": "create_project", "name": name, "working_dir": place.dir()});
@@ -45,7 +45,7 @@ async fn list_projects_tells_all_by_name() {
 
 #[tokio::test]
 async fn update_project_changes_what_is_said_and_nothing_else() {
-    let place = Place::start().await;
+    let place = WorkspaceHost::start().await;
     let mut client = place.client().await;
     let id = place.project(&mut client).await;
     let update = json!({"type": "update_project", "project_id": id, "env": {"X": "y"}});
@@ -61,7 +61,7 @@ async fn update_project_changes_what_is_said_and_nothing_else() {
 
 #[tokio::test]
 async fn delete_project_forgets_it_and_leaves_its_files() {
-    let place = Place::start().await;
+    let place = WorkspaceHost::start().await;
     let (mut client, mut other) = (place.client().await, place.client().await);
     let id = place.project(&mut client).await;
     std::fs::write(place.path().join("kept"), "x").unwrap();
@@ -79,7 +79,7 @@ async fn delete_project_forgets_it_and_leaves_its_files() {
 
 #[tokio::test]
 async fn a_session_of_a_project_starts_in_it() {
-    let place = Place::start().await;
+    let place = WorkspaceHost::start().await;
     let mut client = place.client().await;
     let project = place.project(&mut client).await;
     let open = json!({"type": "open_terminal", "command": "sh", "project_id": project});

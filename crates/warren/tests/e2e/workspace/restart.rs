@@ -5,7 +5,7 @@ use std::{fs, path::Path};
 use serde_json::{Value, json};
 use testkit::workspace::Mark;
 
-use super::kit::{Place, Viewer, about, id_of, listed};
+use super::kit::{Viewer, WorkspaceHost, about, id_of, listed};
 
 /// Whether a file beneath this directory has this text.
 fn is_on_disk(directory: &Path, text: &str) -> bool {
@@ -22,7 +22,7 @@ fn is_on_disk(directory: &Path, text: &str) -> bool {
 
 #[tokio::test]
 async fn a_server_that_is_killed_leaves_no_process_and_lists_all_that_there_was() {
-    let mut place = Place::start().await;
+    let mut place = WorkspaceHost::start().await;
     let mut client = place.client().await;
     let mark = Mark::new();
     let word = mark.word();
@@ -71,7 +71,7 @@ async fn a_server_that_is_killed_leaves_no_process_and_lists_all_that_there_was(
 
 #[tokio::test]
 async fn a_client_that_had_seen_everything_is_not_shown_it_again_after_a_restart() {
-    let mut place = Place::start().await;
+    let mut place = WorkspaceHost::start().await;
     let mut client = place.client().await;
     let id = place.runs(&mut client, "echo one; echo two; echo and three; read x").await;
     let mut viewer = Viewer::of(client, &id).await;
@@ -92,7 +92,7 @@ async fn a_client_that_had_seen_everything_is_not_shown_it_again_after_a_restart
 
 #[tokio::test]
 async fn an_adopted_process_outlives_the_server_and_is_known_again() {
-    let mut place = Place::start().await;
+    let mut place = WorkspaceHost::start().await;
     let mut client = place.client().await;
     let mark = Mark::new();
     let start = || {
@@ -116,7 +116,7 @@ async fn an_adopted_process_outlives_the_server_and_is_known_again() {
 
 #[tokio::test]
 async fn a_server_that_stops_ends_all_that_runs_in_it() {
-    let mut place = Place::start().await;
+    let mut place = WorkspaceHost::start().await;
     let mut client = place.client().await;
     let mark = Mark::new();
     let word = mark.word();
@@ -139,7 +139,7 @@ fn unfinished(directory: &Path) -> usize {
 
 #[tokio::test]
 async fn a_server_that_is_killed_in_the_middle_of_writes_removes_what_it_left_at_its_next_start() {
-    let mut place = Place::start().await;
+    let mut place = WorkspaceHost::start().await;
     let project = place.project(&mut place.client().await).await;
     let own = place.path().join(".warren-of-a-user");
     fs::write(&own, "not ours").unwrap();

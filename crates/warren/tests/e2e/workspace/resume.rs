@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use testkit::workspace::{Cutter, Follow, Knock, WorkspaceClient};
 
-use super::kit::{Place, TOKEN};
+use super::kit::{TOKEN, WorkspaceHost};
 
 /// How often the connection is cut. The soak cuts it more often.
 const CUTS: u64 = 100;
@@ -44,7 +44,7 @@ async fn look(client: &mut WorkspaceClient, follow: &mut Follow) -> bool {
 
 #[tokio::test]
 async fn output_over_connections_that_are_cut_at_any_byte_is_whole_and_comes_once() {
-    let place = Place::start().await;
+    let place = WorkspaceHost::start().await;
     let mut client = place.client().await;
     let id = place.runs(&mut client, NUMBERS).await;
     let mut watched = super::kit::Viewer::of(client, &id).await;

@@ -3,11 +3,11 @@
 use serde_json::json;
 use testkit::workspace::{Heard, WorkspaceClient, client_messages, sample};
 
-use super::kit::{Place, about};
+use super::kit::{WorkspaceHost, about};
 use crate::cli::{make_key, revoke};
 
 /// Somebody with a key of this scope, and the key's id.
-async fn with_scope(place: &Place, scope: &str) -> (WorkspaceClient, String) {
+async fn with_scope(place: &WorkspaceHost, scope: &str) -> (WorkspaceClient, String) {
     let (id, key) = make_key(&place.daemon, json!({"scopes": [scope]})).await;
     (WorkspaceClient::connect(place.daemon.address(), &key).await, id)
 }
@@ -76,7 +76,7 @@ const REACHES: [&str; 10] = [
 
 #[tokio::test]
 async fn each_scope_may_what_the_lower_ones_may_and_no_more() {
-    let place = Place::start().await;
+    let place = WorkspaceHost::start().await;
     for scope in ["workspace:read", "workspace:write", "workspace:admin"] {
         let (mut may_not, _) = with_scope(&place, scope).await;
         let (mut may, _) = with_scope(&place, scope).await;
@@ -96,7 +96,7 @@ async fn each_scope_may_what_the_lower_ones_may_and_no_more() {
 
 #[tokio::test]
 async fn who_may_only_look_sees_what_others_do_and_changes_nothing() {
-    let place = Place::start().await;
+    let place = WorkspaceHost::start().await;
     let (mut reader, _) = with_scope(&place, "workspace:read").await;
     let mut writer = place.client().await;
     let id = place.runs(&mut writer, "echo ready; read x; echo got $x; read y").await;
@@ -113,7 +113,7 @@ async fn who_may_only_look_sees_what_others_do_and_changes_nothing() {
 
 #[tokio::test]
 async fn a_key_that_is_revoked_ends_its_connections() {
-    let place = Place::start().await;
+    let place = WorkspaceHost::start().await;
     let (mut client, id) = with_scope(&place, "workspace:write").await;
     let (mut other, _) = with_scope(&place, "workspace:write").await;
     assert_eq!(revoke(&place.daemon, &id).await.status / 100, 2);
@@ -123,7 +123,7 @@ async fn a_key_that_is_revoked_ends_its_connections() {
 
 #[tokio::test]
 async fn a_key_of_another_scope_is_not_let_in() {
-    let place = Place::start().await;
+    let place = WorkspaceHost::start().await;
     for scope in ["inference", "admin", "metrics"] {
         let (_, key) = make_key(&place.daemon, json!({"scopes": [scope]})).await;
         let mut client = WorkspaceClient::open(place.daemon.address()).await;

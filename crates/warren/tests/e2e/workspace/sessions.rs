@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 use testkit::workspace::{Mark, WorkspaceClient, samples::NOBODY};
 
-use super::kit::{Place, Viewer, about, id_of, listed};
+use super::kit::{Viewer, WorkspaceHost, about, id_of, listed};
 
 /// The ids of the sessions that a plain list has.
 async fn ids(client: &mut WorkspaceClient) -> Vec<String> {
@@ -13,7 +13,7 @@ async fn ids(client: &mut WorkspaceClient) -> Vec<String> {
 
 #[tokio::test]
 async fn list_sessions_tells_all_but_those_that_are_hidden() {
-    let place = Place::start().await;
+    let place = WorkspaceHost::start().await;
     let mut client = place.client().await;
     let none = client.ask(json!({"type": "list_sessions"}), "session_list").await;
     assert_eq!(none["sessions"], json!([]));
@@ -33,7 +33,7 @@ async fn list_sessions_tells_all_but_those_that_are_hidden() {
 
 #[tokio::test]
 async fn attach_shows_the_screen_then_the_output_and_counts_who_looks() {
-    let place = Place::start().await;
+    let place = WorkspaceHost::start().await;
     let mut client = place.client().await;
     let id = place.runs(&mut client, "echo before; read x; echo after; read x").await;
     let mut first = Viewer::of(place.client().await, &id).await;
@@ -66,7 +66,7 @@ async fn attach_shows_the_screen_then_the_output_and_counts_who_looks() {
 
 #[tokio::test]
 async fn health_counts_sessions_and_clients() {
-    let place = Place::start().await;
+    let place = WorkspaceHost::start().await;
     let mut client = place.client().await;
     let ended = place.runs(&mut client, "true").await;
     place.is(&ended, "exited").await;
@@ -76,13 +76,13 @@ async fn health_counts_sessions_and_clients() {
     let counted = async || place.daemon.health().await["workspace"] == counts;
     testkit::eventually("the counts", testkit::DEADLINE, counted).await;
     let none = crate::common::serve().flag("--workspace=false");
-    let none = Place::of(none).await;
+    let none = WorkspaceHost::of(none).await;
     assert_eq!(none.daemon.health().await.get("workspace"), None);
 }
 
 #[tokio::test]
 async fn attach_takes_the_place_of_what_was_attached_before() {
-    let place = Place::start().await;
+    let place = WorkspaceHost::start().await;
     let mut client = place.client().await;
     let one = place.runs(&mut client, "while read x; do echo one $x; done").await;
     let two = place.runs(&mut client, "while read x; do echo two $x; done").await;
@@ -99,7 +99,7 @@ async fn attach_takes_the_place_of_what_was_attached_before() {
 
 #[tokio::test]
 async fn detach_ends_the_output_and_nothing_else() {
-    let place = Place::start().await;
+    let place = WorkspaceHost::start().await;
     let mut client = place.client().await;
     let id = place.runs(&mut client, "while read x; do echo got $x; done").await;
     let mut viewer = Viewer::of(place.client().await, &id).await;
@@ -115,7 +115,7 @@ async fn detach_ends_the_output_and_nothing_else() {
 
 #[tokio::test]
 async fn rename_session_tells_everybody() {
-    let place = Place::start().await;
+    let place = WorkspaceHost::start().await;
     let (mut client, mut other) = (place.client().await, place.client().await);
     let id = place.runs(&mut client, "read x").await;
     let rename = json!({"type": "rename_session", "session_id": id, "name": "new name"});
@@ -135,7 +135,7 @@ async fn rename_session_tells_everybody() {
 
 #[tokio::test]
 async fn kill_session_leaves_no_process_and_tells_everybody() {
-    let place = Place::start().await;
+    let place = WorkspaceHost::start().await;
     let (mut client, mut other) = (place.client().await, place.client().await);
     let mark = Mark::new();
     // The shell; one in the foreground, one in the background, one that hides, one that does not want to go.
@@ -157,7 +157,7 @@ async fn kill_session_leaves_no_process_and_tells_everybody() {
 
 #[tokio::test]
 async fn a_session_that_ends_by_itself_stays_listed_with_its_output_until_it_is_killed() {
-    let place = Place::start().await;
+    let place = WorkspaceHost::start().await;
     let mut client = place.client().await;
     let id = place.runs(&mut client, "echo the last words").await;
     place.is(&id, "exited").await;
@@ -172,7 +172,7 @@ async fn a_session_that_ends_by_itself_stays_listed_with_its_output_until_it_is_
 
 #[tokio::test]
 async fn adopt_session_watches_a_process_of_somebody_else_and_ends_it() {
-    let place = Place::start().await;
+    let place = WorkspaceHost::start().await;
     let mut client = place.client().await;
     let mark = Mark::new();
     let mut process =
@@ -209,7 +209,7 @@ async fn sessions_have_a_bound_and_the_oldest_that_has_ended_makes_room() {
     let config = tempfile::NamedTempFile::new().unwrap();
     std::fs::write(config.path(), "[workspace]\nmax_sessions = 3\n").unwrap();
     let config_path = config.path().display().to_string();
-    let place = Place::of(super::kit::serving().set("--config", &config_path)).await;
+    let place = WorkspaceHost::of(super::kit::serving().set("--config", &config_path)).await;
     let mut client = place.client().await;
     let ended = place.runs(&mut client, "true").await;
     place.is(&ended, "exited").await;

@@ -9,11 +9,11 @@ use testkit::{
     workspace::{Mark, WorkspaceClient},
 };
 
-use super::kit::{Place, Viewer, id_of, serving};
+use super::kit::{Viewer, WorkspaceHost, id_of, serving};
 
 /// A server whose agents are fakes: every dialect has its own, as the provider of its name.
 pub(super) struct Agents {
-    pub(super) place: Place,
+    pub(super) place: WorkspaceHost,
     pub(super) dir: TempDir,
 }
 
@@ -29,7 +29,7 @@ impl Agents {
         let config = dir.path().join("warren.toml");
         std::fs::write(&config, settings(&fakes, more)).expect("it can be written");
         let serve = serving().set("--config", config.to_str().expect("text"));
-        Self { place: Place::of(serve).await, dir }
+        Self { place: WorkspaceHost::of(serve).await, dir }
     }
 
     /// Where the fakes are, which their processes' command lines have.
@@ -65,7 +65,7 @@ fn settings(fakes: &FakeAgents, more: &str) -> String {
 
 /// What an agent said in a turn, and how that ended.
 #[derive(Debug)]
-pub(super) struct Said {
+pub(super) struct Turn {
     pub(super) text: String,
     pub(super) outcome: String,
     pub(super) error: Value,
@@ -74,14 +74,14 @@ pub(super) struct Said {
 
 impl Viewer {
     /// One turn, to its end.
-    pub(super) async fn turn(&mut self, prompt: &str) -> Said {
+    pub(super) async fn turn(&mut self, prompt: &str) -> Turn {
         self.prompts(prompt).await;
         self.turn_ends().await
     }
 
     /// The rest of a turn.
-    pub(super) async fn turn_ends(&mut self) -> Said {
-        let mut said = Said {
+    pub(super) async fn turn_ends(&mut self) -> Turn {
+        let mut said = Turn {
             text: String::new(),
             outcome: String::new(),
             error: Value::Null,

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 use testkit::workspace::samples::NOBODY;
 
-use super::kit::{Place, Viewer, about, id_of};
+use super::kit::{Viewer, WorkspaceHost, about, id_of};
 use crate::common::binary;
 
 /// Prints its size whenever that changes.
@@ -12,7 +12,7 @@ const SIZES: &str =
 
 #[tokio::test]
 async fn open_terminal_runs_a_command_with_its_arguments_in_its_directory() {
-    let place = Place::start().await;
+    let place = WorkspaceHost::start().await;
     let mut client = place.client().await;
     let script = "pwd; stty size; echo \"$0 $1\"; echo TERM=$TERM; tty; read x";
     let open = json!({
@@ -38,7 +38,7 @@ async fn open_terminal_runs_a_command_with_its_arguments_in_its_directory() {
 
 #[tokio::test]
 async fn open_terminal_says_what_is_wrong_with_what_cannot_be_run() {
-    let place = Place::start().await;
+    let place = WorkspaceHost::start().await;
     let mut client = place.client().await;
     let open = |dir: &str, command: &str| json!({"type": "open_terminal", "working_dir": dir, "command": command});
     let dir = place.dir();
@@ -64,7 +64,7 @@ async fn open_terminal_says_what_is_wrong_with_what_cannot_be_run() {
 
 #[tokio::test]
 async fn terminal_input_is_applied_once_for_each_id_and_acknowledged_every_time() {
-    let place = Place::start().await;
+    let place = WorkspaceHost::start().await;
     let mut client = place.client().await;
     let script = "stty -echo; echo ready; while read x; do echo \"<$x>\"; done";
     let id = place.runs(&mut client, script).await;
@@ -105,7 +105,7 @@ async fn terminal_input_is_applied_once_for_each_id_and_acknowledged_every_time(
 
 #[tokio::test]
 async fn send_input_with_an_id_is_taken_once_and_acknowledged_every_time() {
-    let place = Place::start().await;
+    let place = WorkspaceHost::start().await;
     let mut client = place.client().await;
     let script = "stty -echo; echo ready; while read x; do echo \"<$x>\"; done";
     let id = place.runs(&mut client, script).await;
@@ -125,7 +125,7 @@ async fn send_input_with_an_id_is_taken_once_and_acknowledged_every_time() {
 
 #[tokio::test]
 async fn send_input_to_a_terminal_is_the_text_and_one_enter() {
-    let place = Place::start().await;
+    let place = WorkspaceHost::start().await;
     let mut client = place.client().await;
     let id = place
         .runs(&mut client, "stty -echo; echo ready; while read x; do echo \"<$x>\"; done")
@@ -142,7 +142,7 @@ async fn send_input_to_a_terminal_is_the_text_and_one_enter() {
 
 #[tokio::test]
 async fn interrupt_of_a_terminal_is_its_key() {
-    let place = Place::start().await;
+    let place = WorkspaceHost::start().await;
     let mut client = place.client().await;
     let script = "trap 'echo caught; exit' INT; echo ready; while :; do sleep 0.02; done";
     let id = place.runs(&mut client, script).await;
@@ -155,7 +155,7 @@ async fn interrupt_of_a_terminal_is_its_key() {
 
 #[tokio::test]
 async fn resize_follows_who_typed_last_and_tells_the_others() {
-    let place = Place::start().await;
+    let place = WorkspaceHost::start().await;
     let mut client = place.client().await;
     let id = place.runs(&mut client, SIZES).await;
     let mut one = Viewer::of(place.client().await, &id).await;
@@ -189,7 +189,7 @@ async fn resize_follows_who_typed_last_and_tells_the_others() {
 
 #[tokio::test]
 async fn take_control_makes_the_size_ones_own() {
-    let place = Place::start().await;
+    let place = WorkspaceHost::start().await;
     let mut client = place.client().await;
     let id = place.runs(&mut client, SIZES).await;
     let mut one = Viewer::of(place.client().await, &id).await;
@@ -208,7 +208,7 @@ async fn take_control_makes_the_size_ones_own() {
 
 #[tokio::test]
 async fn get_history_goes_back_piece_by_piece_to_the_beginning() {
-    let place = Place::start().await;
+    let place = WorkspaceHost::start().await;
     let mut client = place.client().await;
     let script =
         "i=0; while [ $i -lt 2000 ]; do echo \"line $i.\"; i=$((i+1)); done; echo the end; read x";
@@ -239,7 +239,7 @@ async fn get_history_goes_back_piece_by_piece_to_the_beginning() {
 
 #[tokio::test]
 async fn a_development_server_is_found_by_its_port() {
-    let place = Place::start().await;
+    let place = WorkspaceHost::start().await;
     let mut client = place.client().await;
     let data = place.path().join("data").display().to_string();
     let command =
@@ -261,7 +261,7 @@ async fn a_development_server_is_found_by_its_port() {
 
 #[tokio::test]
 async fn what_a_terminal_gets_to_see_is_clean() {
-    let place = Place::start().await;
+    let place = WorkspaceHost::start().await;
     let mut client = place.client().await;
     let project = place.project(&mut client).await;
     let env = json!({

@@ -3,7 +3,7 @@
 use serde_json::json;
 use testkit::{DEADLINE, eventually};
 
-use super::kit::Place;
+use super::kit::WorkspaceHost;
 
 const MIB: u64 = 1024 * 1024;
 
@@ -18,7 +18,7 @@ const CLIENTS: usize = 30;
 
 #[tokio::test]
 async fn unread_answers_take_what_the_book_says_and_give_it_back() {
-    let place = Place::start().await;
+    let place = WorkspaceHost::start().await;
     std::fs::write(place.path().join("large"), vec![7; 8 << 20]).unwrap();
     let mut first = place.client().await;
     let project = place.project(&mut first).await;

@@ -9,7 +9,7 @@ use std::{
 use serde_json::{Value, json};
 use testkit::workspace::{Mark, WorkspaceClient};
 
-use super::kit::{Place, Viewer, about, id_of, listed, serving, skipped};
+use super::kit::{Viewer, WorkspaceHost, about, id_of, listed, serving, skipped};
 
 /// Who is in the list of the settings.
 const USER: &str = "nobody";
@@ -22,7 +22,7 @@ fn id(args: &[&str]) -> u32 {
 
 /// A server of root's that lets sessions run as nobody, in a directory of nobody's; `None`, with
 /// words, where these tests are not root's.
-async fn place(more: &str) -> Option<(Place, tempfile::TempDir)> {
+async fn place(more: &str) -> Option<(WorkspaceHost, tempfile::TempDir)> {
     if id(&["-u"]) != 0 {
         skipped("only a server of root runs sessions as another user");
         return None;
@@ -30,13 +30,13 @@ async fn place(more: &str) -> Option<(Place, tempfile::TempDir)> {
     let dir = tempfile::TempDir::new().expect("a directory");
     let config = dir.path().join("warren.toml");
     fs::write(&config, format!("[workspace]\nrun_as_users = [{USER:?}]\n{more}\n")).unwrap();
-    let place = Place::of(serving().set("--config", config.to_str().unwrap())).await;
+    let place = WorkspaceHost::of(serving().set("--config", config.to_str().unwrap())).await;
     chown(place.path(), Some(id(&["-u", USER])), Some(id(&["-g", USER]))).unwrap();
     Some((place, dir))
 }
 
 /// A project of nobody's; its id.
-async fn project(place: &Place, client: &mut WorkspaceClient) -> String {
+async fn project(place: &WorkspaceHost, client: &mut WorkspaceClient) -> String {
     let create = json!({
         "type": "create_project", "name": "p", "working_dir": place.dir(), "run_as_user": USER,
         "env": {"OF_PROJECT": "set"},
@@ -148,7 +148,7 @@ const BOMB: &str = "exec perl -e 'for (1..5000) { my $pid = fork; last unless de
     exec qw(sleep MARK) unless $pid } print qq(that many\\n); <STDIN>'";
 
 /// A bomb is held by its bound, harms nobody else, and is gone whole with its session.
-async fn is_held(place: &Place, session: &str, mark: &Mark, most: usize) {
+async fn is_held(place: &WorkspaceHost, session: &str, mark: &Mark, most: usize) {
     let reached = async || mark.processes().len() + 10 >= most;
     testkit::eventually("the bound", testkit::DEADLINE, reached).await;
     // Others get on with it, in sessions of their own.

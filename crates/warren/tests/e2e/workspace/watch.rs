@@ -5,13 +5,13 @@ use std::fs;
 use serde_json::{Value, json};
 use testkit::workspace::samples::NOBODY;
 
-use super::kit::{Place, id_of};
+use super::kit::{WorkspaceHost, id_of};
 
 const CHANGED: &str = "project_files_changed";
 
 #[tokio::test]
 async fn watch_project_files_tells_of_changes_and_unwatching_ends_it() {
-    let place = Place::start().await;
+    let place = WorkspaceHost::start().await;
     let mut client = place.client().await;
     fs::create_dir(place.path().join("src")).unwrap();
     let project = place.project(&mut client).await;
@@ -37,7 +37,7 @@ async fn watch_project_files_tells_of_changes_and_unwatching_ends_it() {
 
 #[tokio::test]
 async fn watch_project_files_takes_the_place_of_what_was_watched_before() {
-    let place = Place::start().await;
+    let place = WorkspaceHost::start().await;
     let mut client = place.client().await;
     let first = place.project(&mut client).await;
     let second = tempfile::tempdir().unwrap();
@@ -69,7 +69,7 @@ async fn watch_project_files_takes_the_place_of_what_was_watched_before() {
 
 #[tokio::test]
 async fn unwatch_project_files_ends_it_and_is_no_error_without_a_watch() {
-    let place = Place::start().await;
+    let place = WorkspaceHost::start().await;
     let (mut client, mut other) = (place.client().await, place.client().await);
     let project = place.project(&mut client).await;
     let unwatch = json!({"type": "unwatch_project_files", "project_id": project});

@@ -7,7 +7,7 @@ use protocol::workspace::{
     client::{PermissionOutcome, PermissionRequest},
 };
 
-use super::rig::{Rig, Seen, open, prompt};
+use super::rig::{Rig, Watcher, open, prompt};
 use crate::engine::PermissionAnswer;
 
 /// Those who can ask.
@@ -22,7 +22,7 @@ fn deny(question: &PermissionRequest, why: &str) -> PermissionAnswer {
     PermissionAnswer { allow: false, message: Some(why.to_owned()), ..allow(question) }
 }
 
-async fn outcome(seen: &mut Seen, of: &PermissionRequest) -> PermissionOutcome {
+async fn outcome(seen: &mut Watcher, of: &PermissionRequest) -> PermissionOutcome {
     seen.told(|message| match message {
         ServerMessage::PermissionResolved(end) if end.request_id == of.request_id => {
             Some(end.outcome)
@@ -82,12 +82,12 @@ async fn a_question_is_there_for_who_comes_later() {
     prompt(&workspace, id, "ask Bash").unwrap();
     let question = first.question().await;
     drop(first);
-    let mut second = Seen::attach(&workspace, id);
+    let mut second = Watcher::attach(&workspace, id);
     assert_eq!(second.question().await, question);
     workspace.0.sessions.permit(id, allow(&question)).unwrap();
     assert_eq!(second.end().await.text.as_deref(), Some("Bash was allowed"));
     drop(second);
-    let mut third = Seen::attach(&workspace, id);
+    let mut third = Watcher::attach(&workspace, id);
     third.answer(&workspace, "say on").await;
     let asked = |message: &ServerMessage| matches!(message, ServerMessage::PermissionRequest(_));
     assert!(!third.messages.iter().any(asked), "it is answered");
@@ -120,7 +120,7 @@ async fn who_may_do_all_unasked_does_not_ask() {
         let crate::sessions::What::Agent { extra_args, .. } = &mut new.what else { panic!() };
         extra_args.push("--dangerously-skip-permissions".to_owned());
         let id = super::rig::create(&workspace, new).await.unwrap();
-        let mut seen = Seen::attach(&workspace, id);
+        let mut seen = Watcher::attach(&workspace, id);
         assert_eq!(seen.answer(&workspace, "ask Bash").await, "Bash was allowed", "{provider}");
     }
     workspace.shut_down().await;

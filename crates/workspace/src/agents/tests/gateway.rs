@@ -7,7 +7,7 @@ use base::KeyScope;
 use serde_json::json;
 use testkit::{RawConnection, RawRequest, RawServer};
 
-use super::rig::{Rig, Seen, create};
+use super::rig::{Rig, Watcher, create};
 use crate::{
     Gateway, Workspace,
     host::EngineHost,
@@ -71,7 +71,7 @@ async fn each_agent_finds_the_server_and_is_known_there_by_its_session() {
     ] {
         let new = agent(&rig, provider, Some("warren:tiny"));
         let id = create(&workspace, new).await.unwrap();
-        let mut seen = Seen::attach(&workspace, id);
+        let mut seen = Watcher::attach(&workspace, id);
         let said = seen.answer(&workspace, "gateway").await;
         assert_eq!(said, format!("{request} \"tiny\" for session:{id}"), "{provider}");
     }
@@ -85,7 +85,7 @@ async fn a_key_is_for_inference_only_and_gone_after_its_session() {
     serve(&workspace).await;
     let new = agent(&rig, "claude", Some("warren:tiny"));
     let id = create(&workspace, new).await.unwrap();
-    let mut seen = Seen::attach(&workspace, id);
+    let mut seen = Watcher::attach(&workspace, id);
     let key = seen.answer(&workspace, "env ANTHROPIC_AUTH_TOKEN").await;
     let host = Arc::clone(&workspace.0.host);
     assert_eq!(whose(&host, &key), Some(format!("session:{id}")));
@@ -108,7 +108,7 @@ async fn a_terminals_key_is_gone_after_its_session_too() {
         extra_args: Vec::new(),
     };
     let id = create(&workspace, NewSession { what, ..rig.place.shell("") }).await.unwrap();
-    let mut seen = Seen::attach(&workspace, id);
+    let mut seen = Watcher::attach(&workspace, id);
     super::rig::prompt(&workspace, id, "gateway; env ANTHROPIC_AUTH_TOKEN; pid").unwrap();
     seen.until_shown(&format!("\"tiny\" for session:{id}")).await;
     seen.until_shown("\nws_").await;
@@ -129,7 +129,7 @@ async fn without_the_gateway_an_agent_is_told_of_no_server() {
     let workspace = rig.place.start().await;
     serve(&workspace).await;
     let id = create(&workspace, agent(&rig, "claude", Some("opus"))).await.unwrap();
-    let mut seen = Seen::attach(&workspace, id);
+    let mut seen = Watcher::attach(&workspace, id);
     assert_eq!(seen.answer(&workspace, "gateway").await, "no gateway");
     assert_eq!(seen.answer(&workspace, "env ANTHROPIC_AUTH_TOKEN").await, "unset");
     workspace.shut_down().await;
@@ -144,14 +144,14 @@ async fn where_all_agents_use_the_gateway_a_model_must_be_named_once() {
     assert!(refused.contains("no model is named"), "{refused}");
     serve(&workspace).await;
     let id = create(&workspace, agent(&rig, "claude", Some("small"))).await.unwrap();
-    let said = Seen::attach(&workspace, id).answer(&workspace, "gateway").await;
+    let said = Watcher::attach(&workspace, id).answer(&workspace, "gateway").await;
     assert!(said.contains("\"small\" for session:"), "{said}");
     workspace.shut_down().await;
     rig.place.settings.agents.model = Some("warren:tiny".to_owned());
     let workspace = rig.place.start().await;
     serve(&workspace).await;
     let id = create(&workspace, agent(&rig, "claude", None)).await.unwrap();
-    let said = Seen::attach(&workspace, id).answer(&workspace, "gateway").await;
+    let said = Watcher::attach(&workspace, id).answer(&workspace, "gateway").await;
     assert!(said.contains("\"tiny\" for session:"), "{said}");
     workspace.shut_down().await;
 }
@@ -170,6 +170,6 @@ async fn who_cannot_use_the_gateway_is_refused_in_words() {
     let refused = super::rig::prompt(&workspace, id, "say x").unwrap_err().to_string();
     assert!(refused.contains("not known yet"), "{refused}");
     serve(&workspace).await;
-    assert_eq!(Seen::attach(&workspace, id).answer(&workspace, "say x").await, "x");
+    assert_eq!(Watcher::attach(&workspace, id).answer(&workspace, "say x").await, "x");
     workspace.shut_down().await;
 }

@@ -17,18 +17,18 @@ use crate::{
     Workspace,
     refusal::Refusal,
     sessions::{Attachment, ClientId, NewSession, Streamed, What},
-    testing::{Place, soon},
+    testing::{Site, soon},
 };
 
 /// A workspace with the fake command lines.
 pub(crate) struct Rig {
-    pub(crate) place: Place,
+    pub(crate) place: Site,
     pub(crate) agents: FakeAgents,
 }
 
 impl Rig {
     pub(crate) fn new() -> Self {
-        let mut place = Place::new();
+        let mut place = Site::new();
         let agents = FakeAgents::install(&program(), &place.dir.path().join("agents"));
         place.settings.agents.programs = agents.all();
         let acp = vec!["acp".to_owned(), "--stdio".to_owned()];
@@ -52,9 +52,9 @@ pub(crate) async fn create(workspace: &Workspace, new: NewSession) -> Result<Ses
 }
 
 /// A session of a provider's agent, looked at.
-pub(crate) async fn open(workspace: &Workspace, rig: &Rig, provider: &str) -> Seen {
+pub(crate) async fn open(workspace: &Workspace, rig: &Rig, provider: &str) -> Watcher {
     let id = create(workspace, rig.new_session(provider)).await.unwrap();
-    Seen::attach(workspace, id)
+    Watcher::attach(workspace, id)
 }
 
 pub(crate) fn prompt(workspace: &Workspace, id: SessionId, text: &str) -> Result<(), Refusal> {
@@ -62,7 +62,7 @@ pub(crate) fn prompt(workspace: &Workspace, id: SessionId, text: &str) -> Result
 }
 
 /// A client that looks at an agent's session.
-pub(crate) struct Seen {
+pub(crate) struct Watcher {
     pub(crate) id: SessionId,
     attachment: Attachment,
     /// The output so far.
@@ -83,7 +83,7 @@ pub(crate) struct Ended {
     pub(crate) text: Option<String>,
 }
 
-impl Seen {
+impl Watcher {
     pub(crate) fn attach(workspace: &Workspace, id: SessionId) -> Self {
         let attachment = workspace.0.sessions.attach(id, ClientId(1), None).unwrap();
         let (text, events, messages) = (String::new(), Vec::new(), Vec::new());

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use super::rig::{Rig, Seen, create, open, prompt};
+use super::rig::{Rig, Watcher, create, open, prompt};
 use crate::sessions::{NewSession, What};
 
 fn with_args(rig: &Rig, provider: &str, args: &[&str]) -> NewSession {
@@ -52,7 +52,7 @@ async fn arguments_and_the_model_reach_the_program() {
     let rig = Rig::new();
     let workspace = rig.place.start().await;
     let new = with_args(&rig, "claude", &["--verbose", "--max-turns", "3"]);
-    let mut seen = Seen::attach(&workspace, create(&workspace, new).await.unwrap());
+    let mut seen = Watcher::attach(&workspace, create(&workspace, new).await.unwrap());
     let args = seen.answer(&workspace, "args").await;
     for arg in ["--max-turns=3", "--model=opus", "--permission-mode=default"] {
         assert!(args.contains(arg), "{args}");
@@ -84,7 +84,7 @@ async fn an_agents_own_interface_runs_in_a_terminal() {
         let (provider_name, extra_args) = (provider.to_owned(), vec!["--effort=high".to_owned()]);
         let what = What::Interactive { provider: provider_name, model: None, extra_args };
         let id = create(&workspace, NewSession { what, ..rig.place.shell("") }).await.unwrap();
-        let mut seen = Seen::attach(&workspace, id);
+        let mut seen = Watcher::attach(&workspace, id);
         seen.until_shown(&format!("fake {provider}")).await;
         prompt(&workspace, id, "env TERM").unwrap();
         seen.until_shown("xterm-256color").await;
@@ -107,7 +107,7 @@ async fn private_files_are_gone_when_the_session_is() {
         extra_args: Vec::new(),
     };
     let id = create(&workspace, NewSession { what, ..rig.place.shell("") }).await.unwrap();
-    let mut seen = Seen::attach(&workspace, id);
+    let mut seen = Watcher::attach(&workspace, id);
     let path = seen.answer(&workspace, "env OPENCODE_CONFIG").await;
     assert!(Path::new(&path).starts_with(rig.place.settings.dir.join("agents")), "{path}");
     workspace.0.sessions.kill(id).await.unwrap();

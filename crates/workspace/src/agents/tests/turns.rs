@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use protocol::workspace::{AgentEvent, SessionStatus, TurnOutcome};
 
-use super::rig::{Rig, Seen, create, gone, open, prompt};
+use super::rig::{Rig, Watcher, create, gone, open, prompt};
 
 /// One provider for each way in which an agent is driven.
 const ALL: [&str; 7] =
@@ -43,7 +43,7 @@ async fn a_conversation_goes_on_after_a_restart_and_turns_are_counted_on() {
     drop(workspace);
     let workspace = rig.place.start().await;
     for (provider, id) in ids {
-        let mut seen = Seen::attach(&workspace, id);
+        let mut seen = Watcher::attach(&workspace, id);
         let info = workspace.0.sessions.info(id).unwrap();
         assert_eq!(info.status, SessionStatus::Idle, "{provider}");
         let ended = seen.turn(&workspace, "recall").await;
@@ -154,7 +154,7 @@ async fn what_a_thread_took_before_a_restart_is_not_told_again() {
     workspace.shut_down().await;
     drop(workspace);
     let workspace = rig.place.start().await;
-    let mut seen = Seen::attach(&workspace, id);
+    let mut seen = Watcher::attach(&workspace, id);
     seen.answer(&workspace, "say two").await;
     let usage = seen.usage(2).await;
     assert_eq!((usage.input_tokens, usage.output_tokens), (100, 10));
@@ -190,7 +190,7 @@ async fn prompts_that_are_none_and_keys_are_refused_in_words() {
     let typed = workspace.0.sessions.type_in(id, crate::sessions::ClientId(1), "x".into(), None);
     assert!(typed.unwrap_err().to_string().contains("send_input"));
     assert!(workspace.0.sessions.interrupt(id).unwrap_err().to_string().contains("no turn"));
-    let mut seen = Seen::attach(&workspace, id);
+    let mut seen = Watcher::attach(&workspace, id);
     assert_eq!(seen.turn(&workspace, "say fine").await.outcome, TurnOutcome::Completed);
     workspace.shut_down().await;
 }

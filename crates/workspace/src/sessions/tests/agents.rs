@@ -6,7 +6,7 @@ use protocol::workspace::{
 use serde_json::json;
 use session::agent::Usage;
 
-use super::{bare::Bare, seen::Seen};
+use super::{bare::Bare, seen::Watcher};
 use crate::{
     engine::PermissionAnswer,
     sessions::{Activity, ClientId, Feed},
@@ -21,7 +21,7 @@ fn line(feed: &Feed, number: usize) {
 }
 
 /// The texts of the events that a client was told.
-fn told(seen: &Seen) -> Vec<String> {
+fn told(seen: &Watcher) -> Vec<String> {
     let texts = seen.messages.iter().filter_map(|message| match message {
         ServerMessage::AgentEvent(told) => match &told.event {
             AgentEvent::Text { text, .. } => Some(text.clone()),
@@ -36,7 +36,7 @@ fn told(seen: &Seen) -> Vec<String> {
 async fn what_a_line_means_comes_after_the_line_and_once_whoever_comes_back() {
     let bare = Bare::new();
     let (session, feed, _) = bare.session(SessionMode::Sdk);
-    let mut first = Seen::begun(bare.attach(session.id, 1, None)).await;
+    let mut first = Watcher::begun(bare.attach(session.id, 1, None)).await;
     line(&feed, 1);
     line(&feed, 2);
     feed.event(AgentEvent::Notice { message: "no line said this".to_owned() });
@@ -49,7 +49,7 @@ async fn what_a_line_means_comes_after_the_line_and_once_whoever_comes_back() {
         _ => None,
     });
     assert!(seqs.eq([1, 2, 2, 3]));
-    let mut again = Seen::of(bare.attach(session.id, 2, Some(2)));
+    let mut again = Watcher::of(bare.attach(session.id, 2, Some(2)));
     again.catch_up().await;
     assert_eq!((told(&again), again.snapshots), (vec!["3".to_owned()], 0));
 }
@@ -82,10 +82,10 @@ async fn a_question_waits_for_whoever_comes_and_is_answered_once() {
     let bare = Bare::new();
     let (session, feed, heard) = bare.session(SessionMode::Sdk);
     feed.ask("toolu_1".to_owned(), "Bash".to_owned(), json!({"command": "ls"}));
-    let mut seen = Seen::begun(bare.attach(session.id, 1, None)).await;
+    let mut seen = Watcher::begun(bare.attach(session.id, 1, None)).await;
     seen.catch_up().await;
     drop(seen);
-    let mut seen = Seen::begun(bare.attach(session.id, 2, None)).await;
+    let mut seen = Watcher::begun(bare.attach(session.id, 2, None)).await;
     seen.catch_up().await;
     let requests = seen.messages.iter().filter_map(|message| match message {
         ServerMessage::PermissionRequest(request) => Some(request.request_id),
@@ -115,7 +115,7 @@ async fn who_has_come_misses_nothing_that_is_said_before_its_history() {
         feed.event(AgentEvent::TurnStarted { turn: 1 });
         feed.ask("toolu_1".to_owned(), "Bash".to_owned(), json!({}));
         line(&feed, 2);
-        let mut seen = Seen::begun(attachment).await;
+        let mut seen = Watcher::begun(attachment).await;
         seen.catch_up().await;
         let is_start = |message: &&ServerMessage| {
             matches!(message, ServerMessage::AgentEvent(it)
@@ -134,7 +134,7 @@ async fn a_turn_is_seen_in_the_status_and_its_use_after_its_last_line() {
     let bare = Bare::new();
     let (session, feed, _) = bare.session(SessionMode::Sdk);
     assert_eq!(session.info().status, SessionStatus::Idle);
-    let mut seen = Seen::begun(bare.attach(session.id, 1, None)).await;
+    let mut seen = Watcher::begun(bare.attach(session.id, 1, None)).await;
     feed.turn_started(1);
     feed.activity(Activity::Working);
     assert_eq!(session.info().status, SessionStatus::Running);

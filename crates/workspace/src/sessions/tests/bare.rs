@@ -44,9 +44,9 @@ impl Bare {
     }
 
     /// A session in which nothing runs but what the test says.
-    pub(super) fn session(&self, mode: SessionMode) -> (Arc<Session>, Feed, Arc<Heard>) {
+    pub(super) fn session(&self, mode: SessionMode) -> (Arc<Session>, Feed, Arc<EngineCalls>) {
         let session = self.sessions.add(facts(mode), Size::DEFAULT).unwrap();
-        let heard = Arc::new(Heard::default());
+        let heard = Arc::new(EngineCalls::default());
         let _first = session.engine.set(Box::new(Listens(Arc::clone(&heard))));
         let feed = Feed::new(&session);
         (session, feed, heard)
@@ -88,14 +88,14 @@ pub(super) fn facts(mode: SessionMode) -> Facts {
 
 /// What an engine was told.
 #[derive(Default)]
-pub(super) struct Heard {
+pub(super) struct EngineCalls {
     pub(super) typed: Mutex<Vec<Bytes>>,
     pub(super) answers: Mutex<Vec<PermissionAnswer>>,
     pub(super) sizes: Mutex<Vec<Size>>,
     pub(super) refuses: std::sync::atomic::AtomicBool,
 }
 
-struct Listens(Arc<Heard>);
+struct Listens(Arc<EngineCalls>);
 
 impl Engine for Listens {
     fn type_in(&self, keys: Bytes) -> Result<(), Refusal> {

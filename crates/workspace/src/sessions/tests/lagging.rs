@@ -9,10 +9,10 @@ use protocol::workspace::{ServerMessage, SessionMode, client::ClientNotice};
 use session::terminal::{size::DEBOUNCE, viewer::PATIENCE};
 use tokio::time;
 
-use super::{bare::Bare, seen::Seen};
+use super::{bare::Bare, seen::Watcher};
 use crate::{
     sessions::{ClientId, clock::now},
-    testing::Place,
+    testing::Site,
 };
 
 fn is_notice(message: &ServerMessage, code: &str) -> bool {
@@ -29,15 +29,15 @@ fn flood(bytes: usize) -> Vec<u8> {
 
 #[tokio::test]
 async fn who_does_not_take_a_flood_is_told_and_then_sees_what_the_terminal_shows() {
-    let place = Place::new();
+    let place = Site::new();
     let workspace = place.start().await;
     std::fs::write(place.dir.path().join("flood"), flood(5_000_000)).unwrap();
     let script =
         "stty raw -echo; printf 'ready\\r\\n'; read go; cat flood; printf '\\r\\ndone'; cat";
     let info = workspace.0.sessions.create(place.shell(script)).await.unwrap();
-    let mut slow = Seen::attach(&workspace, info.id, 1);
+    let mut slow = Watcher::attach(&workspace, info.id, 1);
     slow.step().await;
-    let mut quick = Seen::attach(&workspace, info.id, 2);
+    let mut quick = Watcher::attach(&workspace, info.id, 2);
     quick.until("ready").await;
     super::seen::type_in(&workspace, info.id, 2, "\n");
     quick.until("done").await;
@@ -53,14 +53,14 @@ async fn who_does_not_take_a_flood_is_told_and_then_sees_what_the_terminal_shows
 async fn who_takes_nothing_for_too_long_is_let_go_with_a_notice() {
     let bare = Bare::new();
     let (session, feed, _) = bare.session(SessionMode::Pty);
-    let mut slow = Seen::of(bare.attach(session.id, 1, None));
+    let mut slow = Watcher::of(bare.attach(session.id, 1, None));
     slow.step().await;
     time::advance(Duration::from_secs(1)).await;
     (0..10).for_each(|_| feed.output(flood(50_000).into()));
     let moment = Duration::from_secs(1);
     time::advance(PATIENCE - moment).await;
     feed.output(Bytes::from_static(b"more"));
-    let mut patient = Seen::of(bare.attach(session.id, 2, None));
+    let mut patient = Watcher::of(bare.attach(session.id, 2, None));
     patient.catch_up().await;
     time::advance(moment).await;
     feed.output(Bytes::from_static(b"more"));
@@ -75,7 +75,7 @@ async fn who_takes_nothing_for_too_long_is_let_go_with_a_notice() {
 async fn who_is_busy_for_a_moment_gets_everything() {
     let bare = Bare::new();
     let (session, feed, _) = bare.session(SessionMode::Pty);
-    let mut seen = Seen::of(bare.attach(session.id, 1, Some(0)));
+    let mut seen = Watcher::of(bare.attach(session.id, 1, Some(0)));
     seen.catch_up().await;
     for _ in 0..20 {
         (0..4).for_each(|_| feed.output(flood(60_000).into()));
@@ -107,7 +107,7 @@ async fn who_comes_back_a_thousand_times_misses_nothing_and_sees_nothing_twice()
         for line in 0..3 {
             feed.output(format!("{client}.{line}\r\n").into());
         }
-        let mut seen = Seen::of(bare.attach(session.id, client, Some(seq)));
+        let mut seen = Watcher::of(bare.attach(session.id, client, Some(seq)));
         for _ in 0..1 + client % 5 {
             if seen.seq.is_none_or(|seq| seq < 3 * client + 3) {
                 assert!(seen.step().await);
@@ -117,7 +117,7 @@ async fn who_comes_back_a_thousand_times_misses_nothing_and_sees_nothing_twice()
         text.push_str(&seen.text);
         seq = seen.seq.unwrap_or(seq);
     }
-    let mut last = Seen::of(bare.attach(session.id, 1000, Some(seq)));
+    let mut last = Watcher::of(bare.attach(session.id, 1000, Some(seq)));
     last.catch_up().await;
     text.push_str(&last.text);
     let lines = (0..1000).flat_map(|client| (0..3).map(move |line| format!("{client}.{line}\r\n")));
@@ -129,7 +129,7 @@ async fn who_comes_back_a_thousand_times_misses_nothing_and_sees_nothing_twice()
 async fn a_character_cut_by_reads_comes_whole_and_one_without_an_end_is_replaced() {
     let bare = Bare::new();
     let (session, feed, _) = bare.session(SessionMode::Pty);
-    let mut seen = Seen::of(bare.attach(session.id, 1, Some(0)));
+    let mut seen = Watcher::of(bare.attach(session.id, 1, Some(0)));
     let crab = "🦀".as_bytes();
     feed.output(Bytes::copy_from_slice(&crab[..2]));
     feed.output(Bytes::copy_from_slice(&crab[2..]));
@@ -180,8 +180,8 @@ proptest! {
         runtime.enable_all().start_paused(true).build().unwrap().block_on(async {
             let bare = Bare::with(|settings| settings.log_bytes = 100_000);
             let (session, feed, _) = bare.session(SessionMode::Pty);
-            let mut quick = Seen::of(bare.attach(session.id, 1, Some(0)));
-            let mut slow = Seen::of(bare.attach(session.id, 2, None));
+            let mut quick = Watcher::of(bare.attach(session.id, 1, Some(0)));
+            let mut slow = Watcher::of(bare.attach(session.id, 2, None));
             for event in events {
                 match event {
                     Event::Output(bytes) => feed.output(bytes.into()),
@@ -199,7 +199,7 @@ proptest! {
             time::advance(Duration::from_secs(1)).await;
             quick.catch_up().await;
             slow.catch_up().await;
-            let mut last = Seen::of(bare.attach(session.id, 3, None));
+            let mut last = Watcher::of(bare.attach(session.id, 3, None));
             last.catch_up().await;
             assert_eq!(slow.screen.text(), last.screen.text());
             assert_eq!(slow.screen.snapshot(), last.screen.snapshot());

@@ -2,19 +2,19 @@
 
 use protocol::workspace::{SessionMode, SessionStatus};
 
-use super::seen::{Seen, type_in, until_status};
+use super::seen::{Watcher, type_in, until_status};
 use crate::{
     refusal::Refusal,
-    testing::{Place, soon},
+    testing::{Site, soon},
 };
 
 #[tokio::test]
 async fn after_a_restart_sessions_are_listed_as_they_are_with_what_they_showed() {
-    let place = Place::new();
+    let place = Site::new();
     let workspace = place.start().await;
     let new = place.shell("printf '\\033[31mred words'; exec cat");
     let info = workspace.0.sessions.create(new).await.unwrap();
-    let mut seen = Seen::attach(&workspace, info.id, 1);
+    let mut seen = Watcher::attach(&workspace, info.id, 1);
     seen.until("red words").await;
     type_in(&workspace, info.id, 1, "typed\n");
     seen.until("typed").await;
@@ -32,13 +32,13 @@ async fn after_a_restart_sessions_are_listed_as_they_are_with_what_they_showed()
     let past = sessions.history(info.id, u64::MAX, 1 << 20).await.unwrap();
     assert!(past.data.contains("red words") && past.data.contains("typed"), "{}", past.data);
     assert!(past.from_seq == 1 && !past.more);
-    let mut restored = Seen::attach(&workspace, info.id, 1);
+    let mut restored = Watcher::attach(&workspace, info.id, 1);
     restored.until("typed").await;
     assert!(
         restored.screen.snapshot().contains("\x1b[31m")
             || restored.screen.snapshot().contains(";31")
     );
-    let mut resumed = Seen::resume(&workspace, info.id, 2, seen.seq);
+    let mut resumed = Watcher::resume(&workspace, info.id, 2, seen.seq);
     resumed.step().await;
     assert_eq!((resumed.snapshots, resumed.seq), (0, seen.seq));
     workspace.shut_down().await;
@@ -46,13 +46,13 @@ async fn after_a_restart_sessions_are_listed_as_they_are_with_what_they_showed()
 
 #[test]
 fn after_the_daemon_was_killed_nothing_runs_on_and_all_is_listed() {
-    let place = Place::new();
+    let place = Site::new();
     let first = tokio::runtime::Runtime::new().unwrap();
     let (id, pids) = first.block_on(async {
         let workspace = place.start().await;
         let new = place.shell("echo here; setsid sleep 1000 & sleep 1000");
         let info = workspace.0.sessions.create(new).await.unwrap();
-        Seen::attach(&workspace, info.id, 1).until("here").await;
+        Watcher::attach(&workspace, info.id, 1).until("here").await;
         workspace.0.sessions.0.commons.writer.flush().await;
         let session = workspace.0.sessions.get(info.id).unwrap();
         let pids = session.live().unwrap().processes().await;
@@ -67,7 +67,7 @@ fn after_the_daemon_was_killed_nothing_runs_on_and_all_is_listed() {
         let workspace = place.start().await;
         let [info] = &workspace.0.sessions.list(true)[..] else { panic!("it is not listed") };
         assert_eq!((info.id, info.status), (id, SessionStatus::Exited));
-        Seen::attach(&workspace, id, 1).until("here").await;
+        Watcher::attach(&workspace, id, 1).until("here").await;
         for pid in pids {
             if let Ok(process) = process::Adopted::open(pid) {
                 soon(process.wait()).await.unwrap();
@@ -79,7 +79,7 @@ fn after_the_daemon_was_killed_nothing_runs_on_and_all_is_listed() {
 
 #[tokio::test]
 async fn a_session_is_kept_before_it_is_told_of_and_not_made_where_it_cannot_be() {
-    let place = Place::new();
+    let place = Site::new();
     let workspace = place.start().await;
     place.store.fail_writes(true);
     let refused = workspace.0.sessions.create(place.shell("cat")).await;
@@ -101,7 +101,7 @@ async fn a_session_is_kept_before_it_is_told_of_and_not_made_where_it_cannot_be(
 
 #[tokio::test]
 async fn what_was_killed_does_not_come_back() {
-    let place = Place::new();
+    let place = Site::new();
     let workspace = place.start().await;
     let info = workspace.0.sessions.create(place.shell("exec cat")).await.unwrap();
     workspace.0.sessions.kill(info.id).await.unwrap();
@@ -119,7 +119,7 @@ async fn a_terminal_that_has_ended_gives_its_memory_back_and_is_read_again() {
     feed.output("words".into());
     feed.ended("exited with 0".to_owned(), Some(0));
     bare.sessions.0.commons.writer.flush().await;
-    let mut seen = Seen::of(bare.attach(session.id, 1, None));
+    let mut seen = Watcher::of(bare.attach(session.id, 1, None));
     seen.until("words").await;
     tokio::time::sleep(std::time::Duration::from_secs(60)).await;
     assert!(!session.lock().output.is_napping(), "somebody looks at it");
@@ -128,7 +128,7 @@ async fn a_terminal_that_has_ended_gives_its_memory_back_and_is_read_again() {
     assert!(session.lock().output.is_napping());
     let info = session.info();
     assert_eq!((info.exit_code, info.last_seq), (Some(0), Some(1)));
-    let mut again = Seen::of(bare.attach(session.id, 2, Some(0)));
+    let mut again = Watcher::of(bare.attach(session.id, 2, Some(0)));
     again.until("words").await;
     assert_eq!((again.snapshots, again.text.as_str()), (0, "words"));
 }

@@ -19,7 +19,7 @@ use crate::{
 const MOMENT: Duration = Duration::from_millis(1);
 
 /// A client that looks at a session.
-pub(super) struct Seen {
+pub(super) struct Watcher {
     pub(super) attachment: Attachment,
     /// The number of the last output that it has.
     pub(super) seq: Option<u64>,
@@ -30,7 +30,7 @@ pub(super) struct Seen {
     pub(super) snapshots: usize,
 }
 
-impl Seen {
+impl Watcher {
     pub(super) fn attach(workspace: &Workspace, id: SessionId, client: u64) -> Self {
         Self::resume(workspace, id, client, None)
     }

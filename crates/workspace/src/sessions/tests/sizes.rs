@@ -6,7 +6,7 @@ use protocol::workspace::{ServerMessage, SessionMode};
 use session::terminal::size::DEBOUNCE;
 use tokio::time;
 
-use super::{bare::Bare, seen::Seen};
+use super::{bare::Bare, seen::Watcher};
 use crate::sessions::{ClientId, clock::now, session::Session};
 
 /// A client has a window of this size; then a moment passes.
@@ -17,7 +17,7 @@ async fn resize(bare: &Bare, session: &Arc<Session>, client: u64, size: (u16, u1
 }
 
 /// The sizes that a client was told.
-fn told(seen: &Seen) -> Vec<(u16, u16)> {
+fn told(seen: &Watcher) -> Vec<(u16, u16)> {
     let size = |message: &ServerMessage| match message {
         ServerMessage::TerminalSize(size) => Some((size.cols, size.rows)),
         _ => None,
@@ -29,8 +29,8 @@ fn told(seen: &Seen) -> Vec<(u16, u16)> {
 async fn who_looks_on_is_told_the_size_and_painted_the_screen_after_all_that_came_before() {
     let bare = Bare::new();
     let (session, feed, heard) = bare.session(SessionMode::Pty);
-    let mut one = Seen::begun(bare.attach(session.id, 1, None)).await;
-    let mut other = Seen::begun(bare.attach(session.id, 2, None)).await;
+    let mut one = Watcher::begun(bare.attach(session.id, 1, None)).await;
+    let mut other = Watcher::begun(bare.attach(session.id, 2, None)).await;
     // A line that the emulators of the world break in different ways.
     let line = "words that go on ".repeat(9);
     feed.output(line.clone().into());
@@ -40,7 +40,7 @@ async fn who_looks_on_is_told_the_size_and_painted_the_screen_after_all_that_cam
     assert_eq!((told(&one), one.snapshots), (vec![], 1), "its own window has that size");
     assert_eq!((told(&other), other.snapshots), (vec![(60, 20)], 2));
     assert_eq!(other.text, line, "nothing is left out");
-    let mut fresh = Seen::begun(bare.attach(session.id, 3, None)).await;
+    let mut fresh = Watcher::begun(bare.attach(session.id, 3, None)).await;
     fresh.catch_up().await;
     assert_eq!(other.screen.snapshot(), fresh.screen.snapshot());
     assert_eq!(heard.sizes.lock().unwrap().len(), 1);
@@ -54,10 +54,10 @@ async fn who_looks_on_is_told_the_size_and_painted_the_screen_after_all_that_cam
 async fn who_wishes_for_a_size_in_vain_is_told_which_it_is_and_again_when_it_gets_its_own() {
     let bare = Bare::new();
     let (session, _feed, heard) = bare.session(SessionMode::Pty);
-    let mut one = Seen::begun(bare.attach(session.id, 1, None)).await;
+    let mut one = Watcher::begun(bare.attach(session.id, 1, None)).await;
     resize(&bare, &session, 1, (60, 20)).await;
     bare.sessions.type_in(session.id, ClientId(1), "x".into(), None).unwrap();
-    let mut other = Seen::begun(bare.attach(session.id, 2, None)).await;
+    let mut other = Watcher::begun(bare.attach(session.id, 2, None)).await;
     resize(&bare, &session, 2, (100, 30)).await;
     other.catch_up().await;
     assert_eq!((told(&other), other.snapshots), (vec![(60, 20)], 2));
@@ -77,11 +77,11 @@ async fn who_goes_on_after_a_loss_is_told_the_size_and_nothing_is_painted_again(
     let (session, feed, _) = bare.session(SessionMode::Pty);
     feed.output("before".into());
     resize(&bare, &session, 1, (60, 20)).await;
-    let mut seen = Seen::begun(bare.attach(session.id, 2, Some(1))).await;
+    let mut seen = Watcher::begun(bare.attach(session.id, 2, Some(1))).await;
     seen.catch_up().await;
     assert_eq!((told(&seen), seen.snapshots), (vec![(60, 20)], 0));
     let (agent, _, _) = bare.session(SessionMode::Sdk);
-    let mut seen = Seen::begun(bare.attach(agent.id, 1, Some(0))).await;
+    let mut seen = Watcher::begun(bare.attach(agent.id, 1, Some(0))).await;
     seen.catch_up().await;
     assert_eq!(told(&seen), [], "an agent has no terminal");
 }

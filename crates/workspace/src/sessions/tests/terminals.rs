@@ -3,22 +3,22 @@
 use bytes::Bytes;
 use protocol::workspace::{ServerMessage, SessionKind, SessionMode, SessionStatus};
 
-use super::seen::{Seen, type_in, until_status};
+use super::seen::{Watcher, type_in, until_status};
 use crate::{
     refusal::Refusal,
     sessions::{ClientId, NewSession},
-    testing::{Place, soon},
+    testing::{Site, soon},
 };
 
 #[tokio::test]
 async fn a_shell_is_opened_typed_into_and_seen() {
-    let place = Place::new();
+    let place = Site::new();
     let workspace = place.start().await;
     let sessions = &workspace.0.sessions;
     let info = sessions.create(place.command("sh", &[])).await.unwrap();
     assert_eq!((info.mode, info.status), (SessionMode::Pty, SessionStatus::Running));
     assert!(matches!(&info.kind, SessionKind::Shell { command, .. } if command == "sh"));
-    let mut seen = Seen::attach(&workspace, info.id, 1);
+    let mut seen = Watcher::attach(&workspace, info.id, 1);
     type_in(&workspace, info.id, 1, "echo $((6 * 7))-is-it\n");
     seen.until("42-is-it").await;
     assert_eq!(sessions.info(info.id).unwrap().status, SessionStatus::Running);
@@ -29,13 +29,13 @@ async fn a_shell_is_opened_typed_into_and_seen() {
 
 #[tokio::test]
 async fn what_a_command_showed_before_anybody_came_is_painted_for_who_comes() {
-    let place = Place::new();
+    let place = Site::new();
     let workspace = place.start().await;
     let script = "printf 'one\\033[31mred\\n'; read line; echo got $line; cat";
     let info = workspace.0.sessions.create(place.shell(script)).await.unwrap();
-    let mut first = Seen::attach(&workspace, info.id, 1);
+    let mut first = Watcher::attach(&workspace, info.id, 1);
     first.until("red").await;
-    let mut second = Seen::attach(&workspace, info.id, 2);
+    let mut second = Watcher::attach(&workspace, info.id, 2);
     second.step().await;
     assert_eq!(second.snapshots, 1);
     second.until("red").await;
@@ -49,27 +49,27 @@ async fn what_a_command_showed_before_anybody_came_is_painted_for_who_comes() {
 
 #[tokio::test]
 async fn an_end_is_seen_and_told_with_its_last_words() {
-    let place = Place::new();
+    let place = Site::new();
     let workspace = place.start().await;
     let info = workspace.0.sessions.create(place.shell("echo last words; exit 3")).await.unwrap();
-    let mut seen = Seen::attach(&workspace, info.id, 1);
+    let mut seen = Watcher::attach(&workspace, info.id, 1);
     seen.until("last words").await;
     until_status(&workspace, info.id, SessionStatus::Exited).await;
     let facts = workspace.0.sessions.facts(info.id).unwrap();
     assert_eq!(facts.ended.as_deref(), Some("exited with 3"));
     let typed = workspace.0.sessions.type_in(info.id, ClientId(1), Bytes::from_static(b"x"), None);
     assert!(matches!(typed, Err(Refusal::Ended(how)) if how == "exited with 3"));
-    Seen::attach(&workspace, info.id, 2).until("last words").await;
+    Watcher::attach(&workspace, info.id, 2).until("last words").await;
     workspace.shut_down().await;
 }
 
 #[tokio::test]
 async fn a_session_that_is_killed_leaves_neither_processes_nor_files() {
-    let place = Place::new();
+    let place = Site::new();
     let workspace = place.start().await;
     let script = "setsid sleep 1000 & trap '' HUP; echo ready; sleep 1000";
     let info = workspace.0.sessions.create(place.shell(script)).await.unwrap();
-    let mut seen = Seen::attach(&workspace, info.id, 1);
+    let mut seen = Watcher::attach(&workspace, info.id, 1);
     seen.until("ready").await;
     workspace.0.sessions.0.commons.writer.flush().await;
     let history = workspace.0.sessions.0.commons.history_dir(info.id);
@@ -94,14 +94,14 @@ async fn a_session_that_is_killed_leaves_neither_processes_nor_files() {
 
 #[tokio::test]
 async fn the_terminal_gets_the_size_of_who_uses_it_and_the_others_are_told() {
-    let place = Place::new();
+    let place = Site::new();
     let workspace = place.start().await;
     let sessions = &workspace.0.sessions;
     let script = "trap 'stty size' WINCH; stty size; while :; do sleep 0.1; done";
     let size = Some((100, 30));
     let info = sessions.create(NewSession { size, ..place.shell(script) }).await.unwrap();
-    let mut one = Seen::attach(&workspace, info.id, 1);
-    let mut other = Seen::attach(&workspace, info.id, 2);
+    let mut one = Watcher::attach(&workspace, info.id, 1);
+    let mut other = Watcher::attach(&workspace, info.id, 2);
     one.until("30 100").await;
     other.until("30 100").await;
     sessions.resize(info.id, ClientId(1), 90, 20, true).unwrap();
@@ -124,10 +124,10 @@ async fn the_terminal_gets_the_size_of_who_uses_it_and_the_others_are_told() {
 
 #[tokio::test]
 async fn input_with_an_id_is_applied_once_and_again_if_it_was_refused() {
-    let place = Place::new();
+    let place = Site::new();
     let workspace = place.start().await;
     let info = workspace.0.sessions.create(place.shell("stty -echo; echo on; cat")).await.unwrap();
-    let mut seen = Seen::attach(&workspace, info.id, 1);
+    let mut seen = Watcher::attach(&workspace, info.id, 1);
     seen.until("on").await;
     let send = |client, text: &'static str, id| {
         let keys = Bytes::from_static(text.as_bytes());
@@ -143,12 +143,12 @@ async fn input_with_an_id_is_applied_once_and_again_if_it_was_refused() {
 
 #[tokio::test]
 async fn a_program_that_reads_nothing_has_what_is_typed_refused_at_the_bound() {
-    let place = Place::new();
+    let place = Site::new();
     let workspace = place.start().await;
     let script = "stty raw -echo; echo raw; until [ -e go ]; do sleep 0.02; done; \
                   head -c 4194304 >/dev/null; echo read all";
     let info = workspace.0.sessions.create(place.shell(script)).await.unwrap();
-    let mut seen = Seen::attach(&workspace, info.id, 1);
+    let mut seen = Watcher::attach(&workspace, info.id, 1);
     seen.until("raw").await;
     let keys = Bytes::from(vec![b'x'; 1024 * 1024]);
     let type_in = || workspace.0.sessions.type_in(info.id, ClientId(1), keys.clone(), None);
@@ -161,11 +161,11 @@ async fn a_program_that_reads_nothing_has_what_is_typed_refused_at_the_bound() {
 
 #[tokio::test]
 async fn a_prompt_is_pasted_where_the_program_says_that_it_wants_to_know() {
-    let place = Place::new();
+    let place = Site::new();
     let workspace = place.start().await;
     let script = "stty -echo; printf 'on\\033[?2004h'; cat -v";
     let info = workspace.0.sessions.create(place.shell(script)).await.unwrap();
-    let mut seen = Seen::attach(&workspace, info.id, 1);
+    let mut seen = Watcher::attach(&workspace, info.id, 1);
     seen.until("on").await;
     workspace.0.sessions.prompt(info.id, Some(ClientId(1)), "a\nb".to_owned(), None).unwrap();
     seen.until("^[[201~").await;
@@ -177,7 +177,7 @@ async fn a_prompt_is_pasted_where_the_program_says_that_it_wants_to_know() {
 
 #[tokio::test]
 async fn what_cannot_be_started_is_refused_by_name_and_leaves_nothing() {
-    let place = Place::new();
+    let place = Site::new();
     let workspace = place.start().await;
     let refused =
         async |new: NewSession| workspace.0.sessions.create(new).await.unwrap_err().to_string();
@@ -201,21 +201,21 @@ async fn what_cannot_be_started_is_refused_by_name_and_leaves_nothing() {
 
 #[tokio::test]
 async fn home_is_where_the_tilde_leads_and_the_environment_is_clean() {
-    let place = Place::new();
+    let place = Site::new();
     let workspace = place.start().await;
     let script = "echo in $PWD with $TERM and ${WARREN_ADMIN_TOKEN-nothing}; cat";
     let new = NewSession { working_dir: "~".to_owned(), ..place.shell(script) };
     let info = workspace.0.sessions.create(new).await.unwrap();
     let home = crate::users::home(None).unwrap().to_str().unwrap().to_owned();
     assert_eq!(info.working_dir, home);
-    let mut seen = Seen::attach(&workspace, info.id, 1);
+    let mut seen = Watcher::attach(&workspace, info.id, 1);
     seen.until(&format!("in {home} with xterm-256color and nothing")).await;
     workspace.shut_down().await;
 }
 
 #[tokio::test]
 async fn at_the_bound_the_oldest_that_has_ended_makes_room_and_else_there_is_none() {
-    let mut place = Place::new();
+    let mut place = Site::new();
     place.settings.max_sessions = 2;
     let workspace = place.start().await;
     let sessions = &workspace.0.sessions;
@@ -232,7 +232,7 @@ async fn at_the_bound_the_oldest_that_has_ended_makes_room_and_else_there_is_non
 
 #[tokio::test]
 async fn a_development_server_is_hidden_and_its_port_is_found_again_when_that_is_another() {
-    let place = Place::new();
+    let place = Site::new();
     let workspace = place.start().await;
     // It listens elsewhere each time that it is told something.
     let script = "import socket\nwhile True:\n s=socket.socket(); s.bind(('127.0.0.1',0)); s.listen()\n \
@@ -244,7 +244,7 @@ async fn a_development_server_is_hidden_and_its_port_is_found_again_when_that_is
     assert!(info.hidden && workspace.0.sessions.list(false).is_empty());
     let mut events = workspace.0.admission.services.events.subscribe();
     let found = || workspace.0.sessions.info(info.id).unwrap().dev_server_port;
-    let mut seen = Seen::attach(&workspace, info.id, 1);
+    let mut seen = Watcher::attach(&workspace, info.id, 1);
     let mut before = None;
     for _ in 0..2 {
         while found().is_none() || found() == before {

@@ -31,7 +31,7 @@ use super::{
     gate::Gate,
     greeting::{Admitted, Credential},
     lanes::{Lane, Lanes},
-    places::Taken,
+    places::TakenPlace,
     policy::{Audience, Memory, Policy},
     reading,
     shares::{Share, Shares},
@@ -235,7 +235,11 @@ impl Client {
         }
     }
 
-    async fn request(&mut self, message: ClientMessage, place: Option<Taken>) -> Result<(), End> {
+    async fn request(
+        &mut self,
+        message: ClientMessage,
+        place: Option<TakenPlace>,
+    ) -> Result<(), End> {
         let policy = Policy::of(&message);
         if let Err(refusal) = allowed(&self.asker.me, message.kind(), &policy) {
             return self.say(&policy.family.refused(&refusal));
@@ -260,7 +264,7 @@ impl Client {
         lane: Lane,
         policy: Policy,
         answering: BoxFuture<'static, Answer>,
-        place: Option<Taken>,
+        place: Option<TakenPlace>,
     ) -> Answer {
         let (outbox, gone) = (self.asker.outbox.clone(), self.gone.clone());
         let place = place.filter(|_| policy.memory == Memory::Request);

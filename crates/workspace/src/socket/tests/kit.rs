@@ -15,7 +15,7 @@ use wire::{Frame, Link, Outbox, link::Role};
 use crate::{
     Workspace,
     socket::{accept::serve, strangers::Strangers},
-    testing::{Place, soon},
+    testing::{Site, soon},
 };
 
 /// What administrators present in these tests.
@@ -24,7 +24,7 @@ pub(super) const FAR: &str = "10.0.0.1";
 
 /// A workspace whose administrators present [`TOKEN`].
 pub(super) struct Kit {
-    pub(super) place: Place,
+    pub(super) place: Site,
     pub(super) workspace: Workspace,
 }
 
@@ -34,7 +34,7 @@ impl Kit {
     }
 
     pub(super) async fn with(change: impl FnOnce(&mut crate::Settings)) -> Self {
-        let mut place = Place::new();
+        let mut place = Site::new();
         place.settings.token = Some(TOKEN.into());
         change(&mut place.settings);
         let workspace = place.start().await;

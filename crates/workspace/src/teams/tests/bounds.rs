@@ -9,15 +9,15 @@ use protocol::workspace::TurnOutcome;
 use super::rig::Rig;
 use crate::{
     refusal::Refusal,
-    teams::queue::{ASKS, Input, LEFT_OUT, Queue, TEXT, TOLD, Told, ask},
+    teams::queue::{ASKS, Input, LEFT_OUT, Queue, SessionNotice, TEXT, TOLD, ask},
 };
 
-fn ended(turn: u64, bytes: usize) -> Told {
+fn ended(turn: u64, bytes: usize) -> SessionNotice {
     let text = Some("x".repeat(bytes));
-    Told::ended(SessionId::from_random(1), turn, true, text, 0)
+    SessionNotice::ended(SessionId::from_random(1), turn, true, text, 0)
 }
 
-async fn all(queue: &Queue) -> Vec<Told> {
+async fn all(queue: &Queue) -> Vec<SessionNotice> {
     let mut all = Vec::new();
     loop {
         let taken = queue.next(Some(std::time::Instant::now())).await;
@@ -25,7 +25,7 @@ async fn all(queue: &Queue) -> Vec<Told> {
             return all;
         }
         all.extend(taken.into_iter().filter_map(|input| match input {
-            Input::Told(told) => Some(told),
+            Input::SessionNotice(told) => Some(told),
             Input::Ask(_) => None,
         }));
     }
@@ -68,8 +68,8 @@ async fn texts_that_do_not_fit_are_left_out_and_their_turns_end_all_the_same() {
     queue.tell(ended(2, 11));
     queue.tell(ended(3, 10));
     let waiting = all(&queue).await;
-    let text = |told: &Told| match told {
-        Told::Ended { text, outcome: TurnOutcome::Completed, .. } => text.clone(),
+    let text = |told: &SessionNotice| match told {
+        SessionNotice::Ended { text, outcome: TurnOutcome::Completed, .. } => text.clone(),
         other => panic!("{other:?}"),
     };
     assert_eq!(text(&waiting[0]).len(), TEXT - 10);

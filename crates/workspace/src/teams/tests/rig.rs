@@ -24,7 +24,7 @@ use crate::{
         delivery::Ticket,
         driver::Driver,
         facts::KIND,
-        queue::{Queue, Told, ask},
+        queue::{Queue, SessionNotice, ask},
         world::World,
     },
 };
@@ -58,11 +58,11 @@ pub(super) struct Rig {
 
 /// The sessions, and what clients were told.
 #[derive(Default)]
-pub(super) struct Sessions(Mutex<State>);
+pub(super) struct Sessions(Mutex<FakeSessions>);
 
 #[derive(Default)]
-pub(super) struct State {
-    pub(super) all: BTreeMap<SessionId, Session>,
+pub(super) struct FakeSessions {
+    pub(super) all: BTreeMap<SessionId, FakeSession>,
     pub(super) events: Vec<Event>,
     /// No session is made any more.
     pub(super) refuses: bool,
@@ -70,7 +70,7 @@ pub(super) struct State {
 }
 
 /// One session.
-pub(super) struct Session {
+pub(super) struct FakeSession {
     pub(super) facts: Facts,
     /// What it was given and has not begun.
     pub(super) prompts: VecDeque<(String, Ticket)>,
@@ -195,7 +195,7 @@ impl Rig {
         };
         ticket.turn_begins();
         let turn = self.turn(id);
-        self.queue.tell(Told::Started { session: id.uuid(), turn, at: turn });
+        self.queue.tell(SessionNotice::Started { session: id.uuid(), turn, at: turn });
         self.settle().await;
         text
     }
@@ -208,13 +208,13 @@ impl Rig {
 
     pub(super) fn end_unheard(&self, id: SessionId, ok: bool, text: &str) {
         self.sessions.lock().all.get_mut(&id).unwrap().is_idle = true;
-        self.queue.tell(Told::ended(id, self.turn(id), ok, Some(text.to_owned()), 0));
+        self.queue.tell(SessionNotice::ended(id, self.turn(id), ok, Some(text.to_owned()), 0));
     }
 
     /// It dies.
     pub(super) async fn die(&self, id: SessionId) {
         self.sessions.lock().all.get_mut(&id).unwrap().facts.ended = Some("killed".to_owned());
-        self.queue.tell(Told::Gone { session: id.uuid(), at: 0 });
+        self.queue.tell(SessionNotice::Gone { session: id.uuid(), at: 0 });
         self.settle().await;
     }
 
@@ -256,7 +256,7 @@ impl Drop for Rig {
 }
 
 impl Sessions {
-    pub(super) fn lock(&self) -> MutexGuard<'_, State> {
+    pub(super) fn lock(&self) -> MutexGuard<'_, FakeSessions> {
         self.0.lock().unwrap()
     }
 }
@@ -288,7 +288,7 @@ impl World for Sessions {
         state.last += 1;
         let facts = facts(SessionId::from_random(state.last), new);
         let (info, prompts) = (info(&facts), VecDeque::new());
-        let session = Session { facts, prompts, is_full: false, is_idle: true, turn: 0 };
+        let session = FakeSession { facts, prompts, is_full: false, is_idle: true, turn: 0 };
         state.all.insert(info.id, session);
         async { Ok(info) }.boxed()
     }

@@ -19,11 +19,11 @@ use crate::{
     identity::{Identity, Member},
     refusal::Refusal,
     teams::{facts::KIND, tests::rig::answer},
-    testing::{Place, soon},
+    testing::{Site, soon},
 };
 
-fn place() -> Place {
-    let mut place = Place::new();
+fn place() -> Site {
+    let mut place = Site::new();
     let agents = FakeAgents::install(&program(), &place.dir.path().join("agents"));
     place.settings.agents.programs = agents.all();
     place.settings.agents.silence = Duration::from_secs(3600);
@@ -36,7 +36,7 @@ async fn say(workspace: &Workspace, message: &str) -> Result<ServerMessage, Refu
     soon(answer(desk, decode_request(message).unwrap())).await
 }
 
-async fn create(workspace: &Workspace, place: &Place) -> TeamCreated {
+async fn create(workspace: &Workspace, place: &Site) -> TeamCreated {
     let dir = place.dir.path().to_str().unwrap();
     let create = format!(r#"{{"type":"create_team","name":"crew","working_dir":"{dir}"}}"#);
     match say(workspace, &create).await.unwrap() {

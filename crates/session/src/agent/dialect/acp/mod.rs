@@ -24,7 +24,7 @@ use super::{
     words,
 };
 use crate::agent::{
-    dialect::contract::{Decision, Dialect, Ended, Halt, Heard, Said, Start},
+    dialect::contract::{AgentOutput, Decision, Dialect, Ended, Halt, ParsedLine, Start},
     launch::{Exit, Launch, Signal},
     settings::{BadSettings, Settings},
     usage::Usage,
@@ -150,22 +150,24 @@ impl Acp {
     }
 
     /// The program answered.
-    fn answered(&mut self, line: &Value) -> Heard {
+    fn answered(&mut self, line: &Value) -> ParsedLine {
         let id = number(line, "/id");
         let Some(at) = self.waiting.iter().position(|(waiting, _)| *waiting == id) else {
-            return Heard::default();
+            return ParsedLine::default();
         };
         let (_, what) = self.waiting.remove(at);
         let answer = match line.get("error") {
             Some(error) => Err(fault(error)),
             None => Ok(part(line, "/result")),
         };
-        Heard::progress(match what {
+        ParsedLine::progress(match what {
             Request::Initialize => self.initialized(answer),
             Request::New => self.opened(answer),
             Request::Load => self.loaded(answer),
-            Request::Choice => answer.err().map(|why| Said::notice(&why)).into_iter().collect(),
-            Request::Prompt => vec![Said::Ended(self.ended(answer))],
+            Request::Choice => {
+                answer.err().map(|why| AgentOutput::notice(&why)).into_iter().collect()
+            }
+            Request::Prompt => vec![AgentOutput::Ended(self.ended(answer))],
         })
     }
 
@@ -185,28 +187,28 @@ impl Acp {
     }
 
     /// The program asks something.
-    fn asked(&mut self, request: &Value) -> Heard {
+    fn asked(&mut self, request: &Value) -> ParsedLine {
         match text(request, "/method") {
-            "session/request_permission" => Heard::progress(self.permissions.ask(request)),
+            "session/request_permission" => ParsedLine::progress(self.permissions.ask(request)),
             method => {
                 let message = format!("this client has no method {}", words::cut(method, 100));
                 let error = json!({ "code": METHOD_NOT_FOUND, "message": message });
                 let answer =
                     json!({ "jsonrpc": "2.0", "id": part(request, "/id"), "error": error });
-                Heard::waiting(vec![Said::Write(line(&answer))])
+                ParsedLine::waiting(vec![AgentOutput::Write(line(&answer))])
             }
         }
     }
 
     /// The program tells something.
-    fn told(&mut self, notification: &Value) -> Heard {
+    fn told(&mut self, notification: &Value) -> ParsedLine {
         match text(notification, "/method") {
             "session/update" => self.updates.told(&part(notification, "/params/update")),
             "$/cancel_request" => {
                 let key = part(notification, "/params/requestId").to_string();
-                Heard::progress(vec![Said::AskCancelled { key }])
+                ParsedLine::progress(vec![AgentOutput::AskCancelled { key }])
             }
-            _ => Heard::default(),
+            _ => ParsedLine::default(),
         }
     }
 }
@@ -249,12 +251,12 @@ impl Dialect for Acp {
         }
     }
 
-    fn heard(&mut self, line: &Value) -> Heard {
+    fn heard(&mut self, line: &Value) -> ParsedLine {
         match (line.get("method").is_some(), line.get("id").is_some()) {
             (true, true) => self.asked(line),
             (true, false) => self.told(line),
             (false, true) => self.answered(line),
-            (false, false) => Heard::default(),
+            (false, false) => ParsedLine::default(),
         }
     }
 
@@ -270,9 +272,9 @@ impl Dialect for Acp {
         self.permissions.answer(key, decision)
     }
 
-    fn exited(&mut self, _exit: Exit, _tail: &str) -> Vec<Said> {
+    fn exited(&mut self, _exit: Exit, _tail: &str) -> Vec<AgentOutput> {
         match &self.stage {
-            Stage::Closed(why) => vec![Said::Ended(Ended::failed(why, Usage::default()))],
+            Stage::Closed(why) => vec![AgentOutput::Ended(Ended::failed(why, Usage::default()))],
             Stage::Opening | Stage::Open(_) => Vec::new(),
         }
     }

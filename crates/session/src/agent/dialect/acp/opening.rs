@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use super::{
     super::{
-        contract::{Ended, Said},
+        contract::{AgentOutput, Ended},
         json::{list, number, owned, text},
         words,
     },
@@ -28,7 +28,7 @@ impl Acp {
     }
 
     /// It said what it can: a session is asked for.
-    pub(super) fn initialized(&mut self, answer: Result<Value, String>) -> Vec<Said> {
+    pub(super) fn initialized(&mut self, answer: Result<Value, String>) -> Vec<AgentOutput> {
         let result = match answer {
             Ok(result) => result,
             Err(why) => return self.close(&why),
@@ -47,9 +47,9 @@ impl Acp {
         self.go_on_or_anew()
     }
 
-    fn go_on_or_anew(&mut self) -> Vec<Said> {
+    fn go_on_or_anew(&mut self) -> Vec<AgentOutput> {
         let Some(conversation) = self.conversation.clone() else {
-            return vec![Said::Write(self.open_anew())];
+            return vec![AgentOutput::Write(self.open_anew())];
         };
         let method = match (self.can.resume, self.can.load) {
             (true, _) => "session/resume",
@@ -58,14 +58,14 @@ impl Acp {
         };
         let params = json!({ "sessionId": conversation, "cwd": self.settings.working_dir, "mcpServers": self.servers() });
         self.updates.mute();
-        vec![Said::Write(self.request(Request::Load, method, &params))]
+        vec![AgentOutput::Write(self.request(Request::Load, method, &params))]
     }
 
     /// The conversation is lost; the turn goes on in a new one.
-    fn forget(&mut self, why: &str) -> Vec<Said> {
+    fn forget(&mut self, why: &str) -> Vec<AgentOutput> {
         self.conversation = None;
-        let notice = Said::notice(&format!("{why} A new one begins."));
-        vec![notice, Said::Write(self.open_anew())]
+        let notice = AgentOutput::notice(&format!("{why} A new one begins."));
+        vec![notice, AgentOutput::Write(self.open_anew())]
     }
 
     /// Asks for a new session.
@@ -76,7 +76,7 @@ impl Acp {
     }
 
     /// The old session is open again. Its history was told while it was loaded.
-    pub(super) fn loaded(&mut self, answer: Result<Value, String>) -> Vec<Said> {
+    pub(super) fn loaded(&mut self, answer: Result<Value, String>) -> Vec<AgentOutput> {
         self.updates.unmute();
         let Some(session) = self.conversation.clone() else { return Vec::new() };
         match answer {
@@ -86,7 +86,7 @@ impl Acp {
     }
 
     /// A new session is open.
-    pub(super) fn opened(&mut self, answer: Result<Value, String>) -> Vec<Said> {
+    pub(super) fn opened(&mut self, answer: Result<Value, String>) -> Vec<AgentOutput> {
         let result = match answer {
             Ok(result) => result,
             Err(why) => return self.close(&why),
@@ -99,60 +99,68 @@ impl Acp {
         let mut said = Vec::new();
         if words::is_id(&session) {
             self.conversation = Some(session.clone());
-            said.push(Said::Conversation(session.clone()));
+            said.push(AgentOutput::Conversation(session.clone()));
         }
         said.extend(self.open(&session, &result));
         said
     }
 
-    fn open(&mut self, session: &str, result: &Value) -> Vec<Said> {
+    fn open(&mut self, session: &str, result: &Value) -> Vec<AgentOutput> {
         self.stage = Stage::Open(session.to_owned());
-        let mut said: Vec<Said> = self.choose_model(session, result).into_iter().collect();
+        let mut said: Vec<AgentOutput> = self.choose_model(session, result).into_iter().collect();
         said.extend(self.choose_mode(session, result));
-        said.extend(self.prompt_now(session).map(Said::Write));
+        said.extend(self.prompt_now(session).map(AgentOutput::Write));
         said
     }
 
     /// It will not work; the turn that waits for it has failed. The next one tries again.
-    fn close(&mut self, why: &str) -> Vec<Said> {
+    fn close(&mut self, why: &str) -> Vec<AgentOutput> {
         self.stage = Stage::Closed(why.to_owned());
         self.prompt = None;
-        vec![Said::Ended(Ended::failed(why, Usage::default()))]
+        vec![AgentOutput::Ended(Ended::failed(why, Usage::default()))]
     }
 
     /// A model that the command line could not name is chosen among those that the session offers.
-    fn choose_model(&mut self, session: &str, result: &Value) -> Option<Said> {
+    fn choose_model(&mut self, session: &str, result: &Value) -> Option<AgentOutput> {
         let model = self.settings.model().filter(|_| !self.program.sets_model())?.to_owned();
         let offered = list(result, "/models/availableModels");
         if offered.iter().any(|offer| text(offer, "/modelId") == model) {
             let params = json!({ "sessionId": session, "modelId": model });
-            return Some(Said::Write(self.request(Request::Choice, "session/set_model", &params)));
+            return Some(AgentOutput::Write(self.request(
+                Request::Choice,
+                "session/set_model",
+                &params,
+            )));
         }
         let options = list(result, "/configOptions").iter();
         let found = options.clone().find(|option| text(option, "/category") == "model");
         let Some(option) = found.filter(|option| offers(option, &model)) else {
-            return Some(Said::notice(&format!(
+            return Some(AgentOutput::notice(&format!(
                 "This agent offers no model \"{model}\"; it uses its own."
             )));
         };
         let params =
             json!({ "sessionId": session, "configId": owned(option, "/id"), "value": model });
-        Some(Said::Write(self.request(Request::Choice, "session/set_config_option", &params)))
+        Some(AgentOutput::Write(self.request(
+            Request::Choice,
+            "session/set_config_option",
+            &params,
+        )))
     }
 
     /// Without a mode for planning, whatever would change something is refused when it asks.
-    fn choose_mode(&mut self, session: &str, result: &Value) -> Option<Said> {
+    fn choose_mode(&mut self, session: &str, result: &Value) -> Option<AgentOutput> {
         if !launch::wants_plan(&self.settings, &self.program) {
             return None;
         }
         let modes = list(result, "/modes/availableModes");
         if !modes.iter().any(|mode| text(mode, "/id") == launch::PLAN) {
-            return Some(Said::notice(
+            return Some(AgentOutput::notice(
                 "This agent has no mode for planning only; what asks to change something is refused.",
             ));
         }
         let params = json!({ "sessionId": session, "modeId": launch::PLAN });
-        Some(Said::Write(self.request(Request::Choice, "session/set_mode", &params)))
+        Some(AgentOutput::Write(self.request(Request::Choice, "session/set_mode", &params)))
     }
 
     fn servers(&self) -> Value {

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use super::super::json::{line, list, owned, part, text};
 use crate::agent::{
-    dialect::contract::{Decision, Said},
+    dialect::contract::{AgentOutput, Decision},
     settings::PermissionMode,
 };
 
@@ -37,15 +37,15 @@ impl Permissions {
     }
 
     /// Some requests answer themselves, by what the agent may do unasked.
-    pub(super) fn ask(&mut self, request: &Value) -> Vec<Said> {
+    pub(super) fn ask(&mut self, request: &Value) -> Vec<AgentOutput> {
         let open = Open::read(request);
         let call = part(request, "/params/toolCall");
         if let Some(allow) = self.decided(text(&call, "/kind")) {
-            return vec![Said::Write(open.answer(allow))];
+            return vec![AgentOutput::Write(open.answer(allow))];
         }
         let key = open.id.to_string();
         self.open.insert(key.clone(), open);
-        vec![Said::Ask { key, tool: tool(&call), input: input(&call) }]
+        vec![AgentOutput::Ask { key, tool: tool(&call), input: input(&call) }]
     }
 
     pub(super) fn answer(&mut self, key: &str, decision: Decision<'_>) -> Vec<u8> {

@@ -7,7 +7,7 @@ use super::super::{
     words::Answer,
 };
 use crate::agent::{
-    dialect::contract::{Heard, Said},
+    dialect::contract::{AgentOutput, ParsedLine},
     usage::Usage,
 };
 
@@ -67,22 +67,22 @@ impl Updates {
         (self.answer.take(), Usage { cost_usd, ..Usage::default() })
     }
 
-    pub(super) fn told(&mut self, update: &Value) -> Heard {
+    pub(super) fn told(&mut self, update: &Value) -> ParsedLine {
         let kind = text(update, "/sessionUpdate");
         if kind == "usage_update" {
             self.costs(update);
         }
         if self.is_muted {
-            return Heard::progress(Vec::new());
+            return ParsedLine::progress(Vec::new());
         }
         match kind {
-            "agent_message_chunk" => Heard::progress(self.chunk(&part(update, "/content"))),
+            "agent_message_chunk" => ParsedLine::progress(self.chunk(&part(update, "/content"))),
             "agent_thought_chunk" => {
-                Heard::progress(vec![Said::thinking(text(update, "/content/text"))])
+                ParsedLine::progress(vec![AgentOutput::thinking(text(update, "/content/text"))])
             }
-            "tool_call" | "tool_call_update" => Heard::progress(self.tool(update)),
-            "plan" | "usage_update" => Heard::progress(Vec::new()),
-            _ => Heard::default(),
+            "tool_call" | "tool_call_update" => ParsedLine::progress(self.tool(update)),
+            "plan" | "usage_update" => ParsedLine::progress(Vec::new()),
+            _ => ParsedLine::default(),
         }
     }
 
@@ -92,18 +92,18 @@ impl Updates {
         self.cost = amount.filter(|_| in_dollars).or(self.cost);
     }
 
-    fn chunk(&mut self, content: &Value) -> Vec<Said> {
+    fn chunk(&mut self, content: &Value) -> Vec<AgentOutput> {
         let said = text(content, "/text");
         if said.is_empty() {
             return Vec::new();
         }
         self.answer.push(said);
-        vec![Said::text(said, true)]
+        vec![AgentOutput::text(said, true)]
     }
 
     /// What was said before a tool was used is not the answer. Some agents tell nothing of a tool that
     /// they have to ask for until it is done.
-    fn tool(&mut self, update: &Value) -> Vec<Said> {
+    fn tool(&mut self, update: &Value) -> Vec<AgentOutput> {
         let id = owned(update, "/toolCallId");
         let status = text(update, "/status");
         let is_done = matches!(status, "completed" | "failed");
@@ -113,11 +113,11 @@ impl Updates {
             self.answer.clear();
             self.started.truncate(MAX_STARTED - 1);
             self.started.insert(0, id.clone());
-            said.push(Said::tool_started(&id, name(update), part(update, "/rawInput")));
+            said.push(AgentOutput::tool_started(&id, name(update), part(update, "/rawInput")));
         }
         if is_done {
             self.started.retain(|started| *started != id);
-            said.push(Said::tool_finished(&id, status == "completed", output(update)));
+            said.push(AgentOutput::tool_finished(&id, status == "completed", output(update)));
         }
         said
     }

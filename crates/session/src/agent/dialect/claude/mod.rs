@@ -19,7 +19,9 @@ use super::{
     words::{self, Answer},
 };
 use crate::agent::{
-    dialect::contract::{Decision, Dialect, Ended, Halt, Heard, Said, Start, settle_id},
+    dialect::contract::{
+        AgentOutput, Decision, Dialect, Ended, Halt, ParsedLine, Start, settle_id,
+    },
     launch::{Exit, Launch},
     settings::{BadSettings, Settings},
     usage::Usage,
@@ -58,80 +60,80 @@ impl Claude {
         })
     }
 
-    fn system(&mut self, line: &Value) -> Heard {
+    fn system(&mut self, line: &Value) -> ParsedLine {
         match text(line, "/subtype") {
-            "init" => Heard::progress(self.named(text(line, "/session_id"))),
-            "api_retry" => Heard::waiting(vec![Said::notice(&retry(line))]),
+            "init" => ParsedLine::progress(self.named(text(line, "/session_id"))),
+            "api_retry" => ParsedLine::waiting(vec![AgentOutput::notice(&retry(line))]),
             "compact_boundary" => {
-                Heard::progress(vec![Said::notice("The conversation was compacted.")])
+                ParsedLine::progress(vec![AgentOutput::notice("The conversation was compacted.")])
             }
-            "" => Heard::default(),
-            _ => Heard::progress(Vec::new()),
+            "" => ParsedLine::default(),
+            _ => ParsedLine::progress(Vec::new()),
         }
     }
 
-    fn named(&mut self, id: &str) -> Vec<Said> {
+    fn named(&mut self, id: &str) -> Vec<AgentOutput> {
         settle_id(&mut self.conversation, id).into_iter().collect()
     }
 
     /// A piece of what it is saying. What its helpers say is not the session's answer.
-    fn piece(&mut self, line: &Value) -> Heard {
+    fn piece(&mut self, line: &Value) -> ParsedLine {
         let mut said = Vec::new();
         if is_own(line) {
             let delta = part(line, "/event/delta");
             match text(&delta, "/type") {
                 "text_delta" => {
                     self.said_in_pieces = true;
-                    said.push(Said::text(text(&delta, "/text"), true));
+                    said.push(AgentOutput::text(text(&delta, "/text"), true));
                 }
                 "thinking_delta" => {
                     self.thought_in_pieces = true;
-                    said.push(Said::thinking(text(&delta, "/thinking")));
+                    said.push(AgentOutput::thinking(text(&delta, "/thinking")));
                 }
                 _ => {}
             }
         }
-        Heard::progress(said)
+        ParsedLine::progress(said)
     }
 
-    fn assistant(&mut self, line: &Value) -> Heard {
+    fn assistant(&mut self, line: &Value) -> ParsedLine {
         let own = is_own(line);
         let blocks = list(line, "/message/content").iter();
-        Heard::progress(blocks.filter_map(|block| self.block(block, own)).collect())
+        ParsedLine::progress(blocks.filter_map(|block| self.block(block, own)).collect())
     }
 
-    fn block(&mut self, block: &Value, own: bool) -> Option<Said> {
+    fn block(&mut self, block: &Value, own: bool) -> Option<AgentOutput> {
         match text(block, "/type") {
             "text" if own => {
                 self.answer.set(text(block, "/text"));
                 let again = std::mem::take(&mut self.said_in_pieces);
-                (!again).then(|| Said::text(text(block, "/text"), false))
+                (!again).then(|| AgentOutput::text(text(block, "/text"), false))
             }
             "thinking" if own => {
                 let again = std::mem::take(&mut self.thought_in_pieces);
-                (!again).then(|| Said::thinking(text(block, "/thinking")))
+                (!again).then(|| AgentOutput::thinking(text(block, "/thinking")))
             }
             "tool_use" => {
                 let input = part(block, "/input");
-                Some(Said::tool_started(text(block, "/id"), text(block, "/name"), input))
+                Some(AgentOutput::tool_started(text(block, "/id"), text(block, "/name"), input))
             }
             _ => None,
         }
     }
 
-    fn result(&mut self, line: &Value) -> Vec<Said> {
+    fn result(&mut self, line: &Value) -> Vec<AgentOutput> {
         let errors = errors(line);
         let usage = self.usage(line);
         let answer = self.answer.take();
         self.said_in_pieces = false;
         self.thought_in_pieces = false;
         if self.was_resumed && errors.to_ascii_lowercase().contains("no conversation found") {
-            return vec![Said::ResumeRefused];
+            return vec![AgentOutput::ResumeRefused];
         }
         let failed = line.pointer("/is_error") == Some(&Value::Bool(true))
             || text(line, "/subtype") != "success";
         let mut said = self.named(text(line, "/session_id"));
-        said.push(Said::Ended(match (was_interrupted(line), failed) {
+        said.push(AgentOutput::Ended(match (was_interrupted(line), failed) {
             (true, _) => {
                 Ended { outcome: TurnOutcome::Interrupted, text: answer, error: None, usage }
             }
@@ -157,24 +159,24 @@ impl Claude {
         }
     }
 
-    fn asks(&mut self, line: &Value) -> Vec<Said> {
+    fn asks(&mut self, line: &Value) -> Vec<AgentOutput> {
         let key = owned(line, "/request_id");
         if text(line, "/request/subtype") != "can_use_tool" {
-            return vec![Said::Write(unsupported(&key))];
+            return vec![AgentOutput::Write(unsupported(&key))];
         }
         let input = part(line, "/request/input");
         self.asked.insert(key.clone(), input.clone());
-        vec![Said::Ask { key, tool: owned(line, "/request/tool_name"), input }]
+        vec![AgentOutput::Ask { key, tool: owned(line, "/request/tool_name"), input }]
     }
 
-    fn asks_no_more(&mut self, line: &Value) -> Vec<Said> {
+    fn asks_no_more(&mut self, line: &Value) -> Vec<AgentOutput> {
         let key = owned(line, "/request_id");
         self.asked.remove(&key);
-        vec![Said::AskCancelled { key }]
+        vec![AgentOutput::AskCancelled { key }]
     }
 
     /// The conversation goes on under another id.
-    fn reset(&mut self, line: &Value) -> Vec<Said> {
+    fn reset(&mut self, line: &Value) -> Vec<AgentOutput> {
         let id = text(line, "/new_conversation_id");
         if !words::is_id(id) {
             return Vec::new();
@@ -220,29 +222,29 @@ impl Dialect for Claude {
         }))
     }
 
-    fn heard(&mut self, line: &Value) -> Heard {
+    fn heard(&mut self, line: &Value) -> ParsedLine {
         match text(line, "/type") {
             "system" => self.system(line),
             "stream_event" => self.piece(line),
             "assistant" => self.assistant(line),
-            "user" => Heard::progress(results(line)),
-            "result" => Heard::progress(self.result(line)),
-            "control_request" => Heard::progress(self.asks(line)),
-            "control_cancel_request" => Heard::progress(self.asks_no_more(line)),
-            "control_response" => Heard::progress(Vec::new()),
-            "conversation_reset" => Heard::progress(self.reset(line)),
-            "rate_limit_event" => Heard::waiting(rate_limit(line)),
-            _ => Heard::default(),
+            "user" => ParsedLine::progress(results(line)),
+            "result" => ParsedLine::progress(self.result(line)),
+            "control_request" => ParsedLine::progress(self.asks(line)),
+            "control_cancel_request" => ParsedLine::progress(self.asks_no_more(line)),
+            "control_response" => ParsedLine::progress(Vec::new()),
+            "conversation_reset" => ParsedLine::progress(self.reset(line)),
+            "rate_limit_event" => ParsedLine::waiting(rate_limit(line)),
+            _ => ParsedLine::default(),
         }
     }
 
     /// A final answer of over a megabyte still ends its turn.
-    fn heard_overlong(&mut self, beginning: &str) -> Vec<Said> {
+    fn heard_overlong(&mut self, beginning: &str) -> Vec<AgentOutput> {
         if !beginning.starts_with(r#"{"type":"result""#) {
             return Vec::new();
         }
         let answer = self.answer.take();
-        vec![Said::Ended(match beginning.contains(r#""subtype":"success""#) {
+        vec![AgentOutput::Ended(match beginning.contains(r#""subtype":"success""#) {
             true => Ended::completed(answer, Usage::default()),
             false => Ended::failed("The agent's report was too long to read.", Usage::default()),
         })]
@@ -267,10 +269,10 @@ impl Dialect for Claude {
         }
     }
 
-    fn exited(&mut self, _exit: Exit, tail: &str) -> Vec<Said> {
+    fn exited(&mut self, _exit: Exit, tail: &str) -> Vec<AgentOutput> {
         let unknown = tail.to_ascii_lowercase().contains("no conversation found");
         match self.was_resumed && unknown {
-            true => vec![Said::ResumeRefused],
+            true => vec![AgentOutput::ResumeRefused],
             false => Vec::new(),
         }
     }
@@ -281,14 +283,14 @@ fn is_own(line: &Value) -> bool {
 }
 
 /// What the tools brought.
-fn results(line: &Value) -> Vec<Said> {
+fn results(line: &Value) -> Vec<AgentOutput> {
     let blocks = list(line, "/message/content").iter();
     let results = blocks.filter(|block| text(block, "/type") == "tool_result");
     results
         .map(|block| {
             let ok = block.pointer("/is_error") != Some(&Value::Bool(true));
             let output = readable(&part(block, "/content"));
-            Said::tool_finished(text(block, "/tool_use_id"), ok, output)
+            AgentOutput::tool_finished(text(block, "/tool_use_id"), ok, output)
         })
         .collect()
 }
@@ -322,11 +324,11 @@ fn retry(line: &Value) -> String {
     )
 }
 
-fn rate_limit(line: &Value) -> Vec<Said> {
+fn rate_limit(line: &Value) -> Vec<AgentOutput> {
     let status = text(line, "/rate_limit_info/status");
     match status {
         "" | "allowed" => Vec::new(),
-        _ => vec![Said::notice(&format!("The account's rate limit: {status}."))],
+        _ => vec![AgentOutput::notice(&format!("The account's rate limit: {status}."))],
     }
 }
 

@@ -8,8 +8,8 @@ use super::rig::{
     MINUTE, Rig, SECOND, asks, end, ends, events, failure, launch_in, notices, settings, written,
 };
 use crate::agent::{
-    Config, Dialect, Exit, Halt, Heard, Input, Launch, Output, Said, Signal, Start, TurnsError,
-    open,
+    AgentOutput, Config, Dialect, Exit, Halt, Input, Launch, Output, ParsedLine, Signal, Start,
+    TurnsError, open,
 };
 
 const DONE: &str = r#"{"type":"result","subtype":"success","is_error":false,"result":"Done.","session_id":"id-1","usage":{}}"#;
@@ -175,16 +175,16 @@ impl Dialect for Forgetful {
         Launch::default()
     }
 
-    fn heard(&mut self, _line: &serde_json::Value) -> Heard {
-        Heard { said: vec![Said::ResumeRefused], is_progress: true }
+    fn heard(&mut self, _line: &serde_json::Value) -> ParsedLine {
+        ParsedLine { said: vec![AgentOutput::ResumeRefused], is_progress: true }
     }
 
     fn interrupt(&mut self) -> Halt {
         Halt::Signal(Signal::Int)
     }
 
-    fn exited(&mut self, _exit: Exit, _tail: &str) -> Vec<Said> {
-        vec![Said::ResumeRefused]
+    fn exited(&mut self, _exit: Exit, _tail: &str) -> Vec<AgentOutput> {
+        vec![AgentOutput::ResumeRefused]
     }
 }
 

@@ -4,7 +4,7 @@ use proptest::prelude::*;
 
 use super::super::Screen;
 use super::repainted;
-use super::state::State;
+use super::state::ScreenState;
 use super::streams::{cuts, happenings, play, sizes, text_and_pens};
 
 proptest! {
@@ -15,7 +15,7 @@ proptest! {
         let mut screen = Screen::new(size);
         play(&mut screen, &past, &cuts);
         let other = repainted(&mut screen);
-        prop_assert_eq!(State::of(&screen), State::of(&other));
+        prop_assert_eq!(ScreenState::of(&screen), ScreenState::of(&other));
     }
 
     #[test]
@@ -29,7 +29,7 @@ proptest! {
         let mut other = repainted(&mut screen);
         play(&mut screen, &future, &first);
         play(&mut other, &future, &second);
-        prop_assert_eq!(State::of(&screen), State::of(&other));
+        prop_assert_eq!(ScreenState::of(&screen), ScreenState::of(&other));
     }
 
     #[test]
@@ -45,7 +45,7 @@ proptest! {
         let (mut whole, mut split) = (Screen::new(size), Screen::new(size));
         play(&mut whole, &past, &[usize::MAX]);
         play(&mut split, &past, &cuts);
-        prop_assert_eq!(State::of(&whole), State::of(&split));
+        prop_assert_eq!(ScreenState::of(&whole), ScreenState::of(&split));
     }
 
     #[test]
@@ -68,7 +68,7 @@ proptest! {
         for screen in [&mut skimming, &mut plain] {
             play(screen, &future, &cuts);
         }
-        prop_assert_eq!(State::of(&skimming), State::of(&plain));
+        prop_assert_eq!(ScreenState::of(&skimming), ScreenState::of(&plain));
     }
 }
 

@@ -13,7 +13,7 @@ mod state;
 mod streams;
 
 use super::{Screen, Size};
-use state::State;
+use state::ScreenState;
 
 fn screen(cols: u16, rows: u16) -> Screen {
     Screen::new(Size::new(cols, rows))
@@ -37,5 +37,5 @@ fn repainted(screen: &mut Screen) -> Screen {
 #[track_caller]
 fn assert_repaints(screen: &mut Screen) {
     let other = repainted(screen);
-    assert_eq!(State::of(screen), State::of(&other), "{:?}", screen.snapshot());
+    assert_eq!(ScreenState::of(screen), ScreenState::of(&other), "{:?}", screen.snapshot());
 }

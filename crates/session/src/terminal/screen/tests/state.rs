@@ -10,7 +10,7 @@ use super::super::emulator::{Keys, Titles};
 use super::super::{Screen, Size, cells};
 
 #[derive(Debug, PartialEq)]
-pub(super) struct State {
+pub(super) struct ScreenState {
     size: Size,
     shown: Page,
     hidden: Option<(Page, Keys)>,
@@ -30,7 +30,7 @@ pub(super) struct State {
     printed: Option<char>,
 }
 
-impl State {
+impl ScreenState {
     pub(super) fn of(screen: &Screen) -> Self {
         let emulator = &screen.emulator;
         let colours = emulator.term().colors();
@@ -59,8 +59,8 @@ impl State {
 #[derive(Debug, PartialEq)]
 pub(super) struct Page {
     rows: Vec<Vec<Look>>,
-    pub(super) cursor: Place,
-    saved: Place,
+    pub(super) cursor: CursorState,
+    saved: CursorState,
 }
 
 impl Page {
@@ -68,14 +68,14 @@ impl Page {
         let row = |line| cells::row(grid, line).iter().map(Look::of).collect();
         Self {
             rows: (0..grid.screen_lines()).map(row).collect(),
-            cursor: Place::of(&grid.cursor),
-            saved: Place::of(&grid.saved_cursor),
+            cursor: CursorState::of(&grid.cursor),
+            saved: CursorState::of(&grid.saved_cursor),
         }
     }
 }
 
 #[derive(Debug, PartialEq)]
-pub(super) struct Place {
+pub(super) struct CursorState {
     line: i32,
     column: usize,
     pub(super) wraps: bool,
@@ -83,7 +83,7 @@ pub(super) struct Place {
     charsets: [StandardCharset; 4],
 }
 
-impl Place {
+impl CursorState {
     fn of(cursor: &Cursor<Cell>) -> Self {
         use CharsetIndex::{G0, G1, G2, G3};
         Self {

@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use client::workspace::{Ending, Seen};
+use client::workspace::{Ending, SessionView};
 use protocol::workspace::{
     AgentEvent, ClientMessage, SessionId, TurnOutcome,
     client::{OfSession, PermissionRequest, PermissionResponse},
@@ -53,35 +53,37 @@ impl Chat {
     }
 
     /// What something that is seen adds to what is shown.
-    pub(super) fn take(&mut self, seen: Seen) -> String {
+    pub(super) fn take(&mut self, seen: SessionView) -> String {
         match seen {
-            Seen::Event(event) => self.event(event),
-            Seen::Asked(asked) => self.asked(asked),
-            Seen::Resolved(resolved) => {
+            SessionView::Event(event) => self.event(event),
+            SessionView::Asked(asked) => self.asked(asked),
+            SessionView::Resolved(resolved) => {
                 let was_open = self.questions.iter().any(|it| it.request_id == resolved.request_id);
                 self.questions.retain(|it| it.request_id != resolved.request_id);
                 if was_open { self.line("  (that question is answered)") } else { String::new() }
             }
-            Seen::Used(usage) => {
+            SessionView::Used(usage) => {
                 let cost = usage.cost_usd.map_or_else(String::new, |usd| format!(", ${usd:.4}"));
                 let (read, written) = (usage.input_tokens, usage.output_tokens);
                 self.line(&format!("  [{read} tokens read, {written} written{cost}]"))
             }
-            Seen::Notice(notice) => {
+            SessionView::Notice(notice) => {
                 self.line(&format!("  ! {}", base::plain::lines(&notice.message)))
             }
-            Seen::Refused(words) => self.line(&format!("  ! {}", base::plain::lines(&words))),
-            Seen::Lost(_) => self.line("  ! the connection is lost, another is tried for"),
-            Seen::Back => self.line("  ! the connection is back"),
-            Seen::Ended(ending) => {
+            SessionView::Refused(words) => {
+                self.line(&format!("  ! {}", base::plain::lines(&words)))
+            }
+            SessionView::Lost(_) => self.line("  ! the connection is lost, another is tried for"),
+            SessionView::Back => self.line("  ! the connection is back"),
+            SessionView::Ended(ending) => {
                 self.ended = Some(ending);
                 String::new()
             }
-            Seen::Screen(_)
-            | Seen::Output(_)
-            | Seen::Size(_)
-            | Seen::Status(_)
-            | Seen::Taken { .. } => String::new(),
+            SessionView::Screen(_)
+            | SessionView::Output(_)
+            | SessionView::Size(_)
+            | SessionView::Status(_)
+            | SessionView::Taken { .. } => String::new(),
         }
     }
 
@@ -217,17 +219,17 @@ mod tests {
         Chat::new(ID, false)
     }
 
-    fn said(text: &str, delta: bool) -> Seen {
-        Seen::Event(AgentEvent::Text { text: text.to_owned(), delta })
+    fn said(text: &str, delta: bool) -> SessionView {
+        SessionView::Event(AgentEvent::Text { text: text.to_owned(), delta })
     }
 
-    fn ended(outcome: TurnOutcome, text: &str) -> Seen {
+    fn ended(outcome: TurnOutcome, text: &str) -> SessionView {
         let text = Some(text.to_owned());
-        Seen::Event(AgentEvent::TurnEnded { turn: 1, outcome, error: None, text })
+        SessionView::Event(AgentEvent::TurnEnded { turn: 1, outcome, error: None, text })
     }
 
-    fn asked(number: u128) -> Seen {
-        Seen::Asked(PermissionRequest {
+    fn asked(number: u128) -> SessionView {
+        SessionView::Asked(PermissionRequest {
             session_id: ID,
             request_id: PermissionId::from_random(number),
             tool: "Bash".to_owned(),
@@ -235,7 +237,7 @@ mod tests {
         })
     }
 
-    fn shown(chat: &mut Chat, seen: Vec<Seen>) -> String {
+    fn shown(chat: &mut Chat, seen: Vec<SessionView>) -> String {
         seen.into_iter().map(|seen| chat.take(seen)).collect()
     }
 
@@ -247,10 +249,10 @@ mod tests {
             input: json!({"command": "ls\n-l"}),
         };
         let turn = vec![
-            Seen::Event(AgentEvent::TurnStarted { turn: 1 }),
+            SessionView::Event(AgentEvent::TurnStarted { turn: 1 }),
             said("Let me ", false),
             said("look.", true),
-            Seen::Event(tool),
+            SessionView::Event(tool),
             said("Done\u{1b}[2J.", true),
             ended(TurnOutcome::Completed, "Done."),
         ];
@@ -285,7 +287,7 @@ mod tests {
     fn a_question_that_somebody_else_answered_is_open_no_more() {
         let mut chat = chat();
         chat.take(asked(1));
-        let told = chat.take(Seen::Resolved(PermissionResolved {
+        let told = chat.take(SessionView::Resolved(PermissionResolved {
             session_id: ID,
             request_id: PermissionId::from_random(1),
             outcome: PermissionOutcome::Deny,
@@ -299,7 +301,7 @@ mod tests {
     fn only_a_turn_that_runs_is_interrupted() {
         let mut chat = chat();
         assert_eq!(chat.interrupt(), None);
-        chat.take(Seen::Event(AgentEvent::TurnStarted { turn: 1 }));
+        chat.take(SessionView::Event(AgentEvent::TurnStarted { turn: 1 }));
         assert!(matches!(chat.interrupt(), Some(ClientMessage::Interrupt(_))));
         chat.take(ended(TurnOutcome::Completed, ""));
         assert_eq!(chat.interrupt(), None);

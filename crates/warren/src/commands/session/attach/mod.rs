@@ -26,7 +26,7 @@ pub(crate) use keys::DetachKey;
 pub(crate) use terminal::{has_terminal, size};
 
 use crate::{
-    commands::workspace::{Place, named, short, terms::called},
+    commands::workspace::{WorkspaceServer, named, short, terms::called},
     exit::usage,
 };
 
@@ -48,7 +48,7 @@ pub(super) struct Attach {
     #[command(flatten)]
     keys: Keys,
     #[command(flatten)]
-    place: Place,
+    place: WorkspaceServer,
 }
 
 /// What is not for the session

@@ -1,7 +1,7 @@
 //! What comes of a terminal's session, as bytes for this terminal.
 
 use base::plain;
-use client::workspace::{Ending, Seen};
+use client::workspace::{Ending, SessionView};
 
 use super::rest::Rest;
 
@@ -42,9 +42,9 @@ impl Painter {
     }
 
     /// Adds what something brings to `out`.
-    pub(super) fn take(&mut self, seen: Seen, out: &mut Vec<u8>) {
+    pub(super) fn take(&mut self, seen: SessionView, out: &mut Vec<u8>) {
         match seen {
-            Seen::Output(data) => {
+            SessionView::Output(data) => {
                 if !self.has_painted {
                     // For a session shown from its beginning, this is when there was nothing on its
                     // screen.
@@ -53,23 +53,23 @@ impl Painter {
                 self.rest.read(&data);
                 out.extend_from_slice(&data);
             }
-            Seen::Screen(snapshot) => self.paint(&snapshot.data, out),
-            Seen::Lost(_) => self.say("the connection is lost, another is tried for", out),
-            Seen::Back => self.say_no_more(out),
-            Seen::Refused(words) => {
+            SessionView::Screen(snapshot) => self.paint(&snapshot.data, out),
+            SessionView::Lost(_) => self.say("the connection is lost, another is tried for", out),
+            SessionView::Back => self.say_no_more(out),
+            SessionView::Refused(words) => {
                 self.say(&words, out);
                 self.last_words = Some(plain::lines(&words));
             }
-            Seen::Ended(ending) => self.ended = Some(ending),
-            Seen::Notice(notice) => self.last_words = Some(plain::lines(&notice.message)),
+            SessionView::Ended(ending) => self.ended = Some(ending),
+            SessionView::Notice(notice) => self.last_words = Some(plain::lines(&notice.message)),
             // What is for agents, and what the program itself paints when it hears of it.
-            Seen::Event(_)
-            | Seen::Asked(_)
-            | Seen::Resolved(_)
-            | Seen::Used(_)
-            | Seen::Taken { .. }
-            | Seen::Size(_)
-            | Seen::Status(_) => {}
+            SessionView::Event(_)
+            | SessionView::Asked(_)
+            | SessionView::Resolved(_)
+            | SessionView::Used(_)
+            | SessionView::Taken { .. }
+            | SessionView::Size(_)
+            | SessionView::Status(_) => {}
         }
     }
 
@@ -124,8 +124,8 @@ mod tests {
 
     use super::*;
 
-    fn screen(data: &str) -> Seen {
-        Seen::Screen(SessionSnapshot {
+    fn screen(data: &str) -> SessionView {
+        SessionView::Screen(SessionSnapshot {
             session_id: SessionId::from_random(1),
             seq: 1,
             cols: 20,
@@ -134,12 +134,12 @@ mod tests {
         })
     }
 
-    fn output(text: &str) -> Seen {
-        Seen::Output(text.to_owned().into())
+    fn output(text: &str) -> SessionView {
+        SessionView::Output(text.to_owned().into())
     }
 
     /// What a terminal shows after all that.
-    fn shown(painter: &mut Painter, seen: Vec<Seen>) -> vt100::Parser {
+    fn shown(painter: &mut Painter, seen: Vec<SessionView>) -> vt100::Parser {
         let [rows, cols] = [5, 20].map(|size| NonZeroU16::new(size).unwrap());
         let mut terminal = vt100::Parser::new(rows, cols, 100);
         terminal.process(b"before\r\n");
@@ -200,8 +200,8 @@ mod tests {
 
     #[test]
     fn a_loss_is_told_in_the_title_and_never_in_the_midst_of_a_sequence() {
-        let lost = || Seen::Lost("why".to_owned());
-        let told = |seen: Vec<Seen>| {
+        let lost = || SessionView::Lost("why".to_owned());
+        let told = |seen: Vec<SessionView>| {
             let (mut painter, mut out) = (Painter::new(5), Vec::new());
             // Nothing is painted before the first output, or once the terminal is given back.
             painter.has_painted = true;
@@ -209,10 +209,10 @@ mod tests {
             painter.has_painted = false;
             (String::from_utf8(out).unwrap(), painter)
         };
-        let (text, _) = told(vec![output("a"), lost(), Seen::Back, output("b")]);
+        let (text, _) = told(vec![output("a"), lost(), SessionView::Back, output("b")]);
         assert!(text.starts_with(&format!("a{PUSH_TITLE}\x1b]2;warren: the connection")));
         assert!(text.ends_with(&format!("\x1b\\{POP_TITLE}b")));
-        let (text, _) = told(vec![output("\x1b[3"), lost(), Seen::Back, output("1m")]);
+        let (text, _) = told(vec![output("\x1b[3"), lost(), SessionView::Back, output("1m")]);
         assert_eq!(text, "\x1b[31m");
         let (_, mut painter) = told(vec![lost()]);
         assert!(String::from_utf8(painter.leave()).unwrap().ends_with(POP_TITLE));
@@ -221,7 +221,7 @@ mod tests {
     #[test]
     fn a_refusal_cannot_write_to_the_terminal() {
         let (mut painter, mut out) = (Painter::new(5), Vec::new());
-        painter.take(Seen::Refused("no\x1b]0;x\x07\u{9b}2J\u{2066}".to_owned()), &mut out);
+        painter.take(SessionView::Refused("no\x1b]0;x\x07\u{9b}2J\u{2066}".to_owned()), &mut out);
         let text = String::from_utf8(out).unwrap();
         assert!(
             text.contains("warren: no\u{fffd}]0;x\u{fffd}\u{fffd}2J\u{fffd}\x1b\\"),

@@ -90,8 +90,8 @@ impl Using {
             tokio::select! {
                 biased;
                 signal = self.signals.next() => match signal {
-                    Told::Resized => self.resize(),
-                    Told::End => return Ok(End::Detached),
+                    Notice::Resized => self.resize(),
+                    Notice::End => return Ok(End::Detached),
                 },
                 keys = self.keys.recv(), if takes_keys => match keys {
                     Some(keys) if !self.type_in(&keys) => {}
@@ -154,7 +154,7 @@ impl Using {
 }
 
 /// What the system tells this process.
-enum Told {
+enum Notice {
     /// The terminal has another size.
     Resized,
     /// It is to end.
@@ -176,13 +176,13 @@ impl Signals {
         })
     }
 
-    async fn next(&mut self) -> Told {
+    async fn next(&mut self) -> Notice {
         let [terminate, hangup, interrupt] = &mut self.ending;
         tokio::select! {
-            _ = terminate.recv() => Told::End,
-            _ = hangup.recv() => Told::End,
-            _ = interrupt.recv() => Told::End,
-            _ = self.resized.recv() => Told::Resized,
+            _ = terminate.recv() => Notice::End,
+            _ = hangup.recv() => Notice::End,
+            _ = interrupt.recv() => Notice::End,
+            _ = self.resized.recv() => Notice::Resized,
         }
     }
 }

@@ -10,14 +10,14 @@ use std::time::Duration;
 use anyhow::{anyhow, bail};
 use client::{
     ClientError, Workspace,
-    workspace::{Address, Following, FollowingSettings, Seen},
+    workspace::{Address, Following, FollowingSettings, SessionView},
 };
 use protocol::workspace::SessionInfo;
 use tokio::time::{Instant, timeout_at};
 
 use self::{
-    own::{Heard, Own},
-    shown::Shown,
+    own::{Own, TurnOutput},
+    shown::PrintedAnswer,
 };
 use crate::commands::{note, say_json_line};
 
@@ -37,20 +37,20 @@ pub(super) async fn ask(
     let settings =
         FollowingSettings { is_agent: true, patience: PATIENCE, ..FollowingSettings::default() };
     let mut following = Following::begin(workspace, address, session.id, settings)?;
-    let (mut own, mut shown) = (Own::of(session), Shown::default());
+    let (mut own, mut shown) = (Own::of(session), PrintedAnswer::default());
     let mut prompt = Some(text);
     while let Some(seen) = next(&mut following, own.rests_since()).await? {
         // Whatever comes after the first screen is told. A prompt before it could be answered in it.
-        if matches!(seen, Seen::Screen(_))
+        if matches!(seen, SessionView::Screen(_))
             && let Some(prompt) = prompt.take()
         {
             following.prompt(prompt);
         }
         for heard in own.take(seen, Instant::now())? {
             match heard {
-                Heard::Event(event) if json => say_json_line(&event)?,
-                Heard::Event(event) => shown.print(&event)?,
-                Heard::Aside(words) => note(&words),
+                TurnOutput::Event(event) if json => say_json_line(&event)?,
+                TurnOutput::Event(event) => shown.print(&event)?,
+                TurnOutput::Aside(words) => note(&words),
             }
         }
         if let Some(ended) = own.ended() {
@@ -65,7 +65,7 @@ pub(super) async fn ask(
 async fn next(
     following: &mut Following,
     rests_since: Option<Instant>,
-) -> anyhow::Result<Option<Seen>> {
+) -> anyhow::Result<Option<SessionView>> {
     let Some(since) = rests_since else { return Ok(following.next().await?) };
     let seen: Result<Result<_, ClientError>, _> = timeout_at(since + RESTS, following.next()).await;
     match seen {

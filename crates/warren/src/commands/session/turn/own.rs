@@ -1,7 +1,7 @@
 //! Which of an agent's turns answers a prompt, and how it ends.
 
 use anyhow::bail;
-use client::workspace::{Ending, Seen};
+use client::workspace::{Ending, SessionView};
 use protocol::workspace::{AgentEvent, SessionInfo, SessionStatus, TurnOutcome};
 use tokio::time::Instant;
 
@@ -12,7 +12,7 @@ use crate::commands::{
 
 /// What is heard of the turn.
 #[derive(Debug, PartialEq)]
-pub(super) enum Heard {
+pub(super) enum TurnOutput {
     Event(AgentEvent),
     Aside(String),
 }
@@ -65,28 +65,32 @@ impl<'a> Own<'a> {
     }
 
     /// What something that is seen tells of the turn.
-    pub(super) fn take(&mut self, seen: Seen, now: Instant) -> anyhow::Result<Vec<Heard>> {
+    pub(super) fn take(
+        &mut self,
+        seen: SessionView,
+        now: Instant,
+    ) -> anyhow::Result<Vec<TurnOutput>> {
         let name = || called(self.session);
         let aside = match seen {
-            Seen::Event(event) => return Ok(self.heard(event).into_iter().collect()),
-            Seen::Taken { turn } => return Ok(self.taken(turn)),
-            Seen::Used(usage) => return Ok(self.used(usage.turn).into_iter().collect()),
-            Seen::Asked(asked) => format!(
+            SessionView::Event(event) => return Ok(self.heard(event).into_iter().collect()),
+            SessionView::Taken { turn } => return Ok(self.taken(turn)),
+            SessionView::Used(usage) => return Ok(self.used(usage.turn).into_iter().collect()),
+            SessionView::Asked(asked) => format!(
                 "{} asks whether it may use {}: warren session attach {} answers",
                 name(),
                 plain(&asked.tool),
                 short(self.session.id),
             ),
-            Seen::Lost(words) => format!("{words}; trying again"),
-            Seen::Notice(notice) => notice.message,
-            Seen::Refused(words) => bail!("{words}"),
-            Seen::Ended(Ending::Exited { .. }) => bail!("{} has ended", name()),
-            Seen::Ended(Ending::Killed) => bail!("{} was killed", name()),
-            Seen::Back => {
+            SessionView::Lost(words) => format!("{words}; trying again"),
+            SessionView::Notice(notice) => notice.message,
+            SessionView::Refused(words) => bail!("{words}"),
+            SessionView::Ended(Ending::Exited { .. }) => bail!("{} has ended", name()),
+            SessionView::Ended(Ending::Killed) => bail!("{} was killed", name()),
+            SessionView::Back => {
                 self.is_back = true;
                 return Ok(Vec::new());
             }
-            Seen::Status(session) => {
+            SessionView::Status(session) => {
                 let is_first = std::mem::take(&mut self.is_back);
                 if is_first && session.status == SessionStatus::Idle {
                     self.rests_since = Some(now);
@@ -95,17 +99,17 @@ impl<'a> Own<'a> {
             }
             _ => return Ok(Vec::new()),
         };
-        Ok(vec![Heard::Aside(aside)])
+        Ok(vec![TurnOutput::Aside(aside)])
     }
 
-    fn taken(&mut self, turn: Option<u64>) -> Vec<Heard> {
+    fn taken(&mut self, turn: Option<u64>) -> Vec<TurnOutput> {
         let waits = self.session.status == SessionStatus::Running;
         self.which = turn.map_or(Which::Next { waits }, Which::Number);
         let early = std::mem::take(&mut self.early);
         early.into_iter().filter_map(|event| self.heard(event)).collect()
     }
 
-    fn heard(&mut self, event: AgentEvent) -> Option<Heard> {
+    fn heard(&mut self, event: AgentEvent) -> Option<TurnOutput> {
         self.rests_since = None;
         match (self.which, &event) {
             (Which::Unknown, _) => {
@@ -132,22 +136,22 @@ impl<'a> Own<'a> {
             }
             _ => {}
         }
-        self.has_begun.then_some(Heard::Event(event))
+        self.has_begun.then_some(TurnOutput::Event(event))
     }
 
     /// What a turn used is told even to who fell behind and has missed its end.
-    fn used(&mut self, turn: u64) -> Option<Heard> {
+    fn used(&mut self, turn: u64) -> Option<TurnOutput> {
         match self.which {
             Which::Number(own) if turn >= own && self.ended.is_none() => self.was_missed(),
             _ => None,
         }
     }
 
-    fn was_missed(&mut self) -> Option<Heard> {
+    fn was_missed(&mut self) -> Option<TurnOutput> {
         self.ended = Some(Ok(()));
         let id = short(self.session.id);
         let words = format!("some of the answer was missed: warren session history {id} has it");
-        Some(Heard::Aside(words))
+        Some(TurnOutput::Aside(words))
     }
 }
 
@@ -167,31 +171,34 @@ mod tests {
 
     use super::{super::tests::session, *};
 
-    fn started(turn: u64) -> Seen {
-        Seen::Event(AgentEvent::TurnStarted { turn })
+    fn started(turn: u64) -> SessionView {
+        SessionView::Event(AgentEvent::TurnStarted { turn })
     }
 
-    fn said(text: &str) -> Seen {
-        Seen::Event(AgentEvent::Text { text: text.to_owned(), delta: false })
+    fn said(text: &str) -> SessionView {
+        SessionView::Event(AgentEvent::Text { text: text.to_owned(), delta: false })
     }
 
-    fn ended(turn: u64, outcome: TurnOutcome) -> Seen {
-        Seen::Event(AgentEvent::TurnEnded { turn, outcome, error: None, text: None })
+    fn ended(turn: u64, outcome: TurnOutcome) -> SessionView {
+        SessionView::Event(AgentEvent::TurnEnded { turn, outcome, error: None, text: None })
     }
 
-    fn done(turn: u64) -> Seen {
+    fn done(turn: u64) -> SessionView {
         ended(turn, TurnOutcome::Completed)
     }
 
     /// What was said in the turn, and how it ended.
-    fn answer(status: SessionStatus, seen: Vec<Seen>) -> (Vec<String>, Option<Result<(), String>>) {
+    fn answer(
+        status: SessionStatus,
+        seen: Vec<SessionView>,
+    ) -> (Vec<String>, Option<Result<(), String>>) {
         let session = SessionInfo { status, ..session() };
         let mut own = Own::of(&session);
         let heard = seen.into_iter().flat_map(|seen| own.take(seen, Instant::now()).unwrap());
         let said = heard.filter_map(|heard| match heard {
-            Heard::Event(AgentEvent::Text { text, .. }) => Some(text),
-            Heard::Event(_) => None,
-            Heard::Aside(words) => Some(words),
+            TurnOutput::Event(AgentEvent::Text { text, .. }) => Some(text),
+            TurnOutput::Event(_) => None,
+            TurnOutput::Aside(words) => Some(words),
         });
         (said.collect(), own.ended())
     }
@@ -213,7 +220,7 @@ mod tests {
                 said("mine"),
                 done(3),
             ];
-            seen.insert(taken, Seen::Taken { turn: Some(3) });
+            seen.insert(taken, SessionView::Taken { turn: Some(3) });
             seen
         };
         // The acknowledgement goes another way than events do.
@@ -225,12 +232,12 @@ mod tests {
     #[test]
     fn where_the_server_names_none_it_is_the_one_after_what_runs() {
         let own = || vec![started(2), said("mine"), done(2)];
-        let before = vec![Seen::Taken { turn: None }, said("of before"), done(1)];
+        let before = vec![SessionView::Taken { turn: None }, said("of before"), done(1)];
         assert_eq!(
             answer(SessionStatus::Running, [before, own()].into_iter().flatten().collect()),
             mine()
         );
-        let taken = vec![Seen::Taken { turn: None }];
+        let taken = vec![SessionView::Taken { turn: None }];
         assert_eq!(
             answer(SessionStatus::Idle, [taken, own()].into_iter().flatten().collect()),
             mine()
@@ -240,13 +247,15 @@ mod tests {
     #[test]
     fn a_turn_that_fails_is_a_failure() {
         for outcome in [TurnOutcome::Failed, TurnOutcome::Interrupted] {
-            let seen = vec![Seen::Taken { turn: Some(1) }, started(1), ended(1, outcome)];
+            let seen = vec![SessionView::Taken { turn: Some(1) }, started(1), ended(1, outcome)];
             assert!(matches!(answer(SessionStatus::Idle, seen).1, Some(Err(_))));
         }
         let session = session();
         let mut own = Own::of(&session);
-        assert!(own.take(Seen::Ended(Ending::Killed), Instant::now()).is_err());
-        assert!(own.take(Seen::Refused("32 prompts wait".to_owned()), Instant::now()).is_err());
+        assert!(own.take(SessionView::Ended(Ending::Killed), Instant::now()).is_err());
+        assert!(
+            own.take(SessionView::Refused("32 prompts wait".to_owned()), Instant::now()).is_err()
+        );
     }
 
     #[test]
@@ -255,10 +264,10 @@ mod tests {
             let session_id = SessionId::from_random(1);
             let usage =
                 Usage { session_id, turn, input_tokens: 1, output_tokens: 1, cost_usd: None };
-            Seen::Used(usage)
+            SessionView::Used(usage)
         };
         for later in [used(2), started(3)] {
-            let seen = vec![Seen::Taken { turn: Some(2) }, used(1), later];
+            let seen = vec![SessionView::Taken { turn: Some(2) }, used(1), later];
             let (said, ended) = answer(SessionStatus::Idle, seen);
             assert!(said.len() == 1 && said[0].contains("missed"), "{said:?}");
             assert_eq!(ended, Some(Ok(())));
@@ -274,12 +283,13 @@ mod tests {
             own.take(seen, now).unwrap();
             own.rests_since()
         };
-        let status = |status| Seen::Status(Box::new(SessionInfo { status, ..session.clone() }));
+        let status =
+            |status| SessionView::Status(Box::new(SessionInfo { status, ..session.clone() }));
         assert_eq!(take(status(SessionStatus::Idle)), None);
-        take(Seen::Back);
+        take(SessionView::Back);
         assert_eq!(take(status(SessionStatus::Running)), None);
         assert_eq!(take(status(SessionStatus::Idle)), None, "its turn has just ended");
-        take(Seen::Back);
+        take(SessionView::Back);
         assert_eq!(take(status(SessionStatus::Idle)), Some(now));
         assert_eq!(take(said("more")), None);
     }

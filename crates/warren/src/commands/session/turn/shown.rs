@@ -7,13 +7,13 @@ use protocol::workspace::AgentEvent;
 
 /// How far an answer has been printed.
 #[derive(Debug, Default)]
-pub(super) struct Shown {
+pub(super) struct PrintedAnswer {
     has_text: bool,
     /// Whether the last of it has not ended its line.
     in_line: bool,
 }
 
-impl Shown {
+impl PrintedAnswer {
     pub(super) fn print(&mut self, event: &AgentEvent) -> std::io::Result<()> {
         let mut out = stdout().lock();
         out.write_all(self.text(event).as_bytes())?;
@@ -64,7 +64,7 @@ mod tests {
     }
 
     fn shown(events: &[AgentEvent]) -> String {
-        let mut shown = Shown::default();
+        let mut shown = PrintedAnswer::default();
         events.iter().map(|event| shown.text(event)).collect()
     }
 

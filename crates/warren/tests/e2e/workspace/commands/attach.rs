@@ -5,7 +5,7 @@ use testkit::workspace::Cutter;
 use crate::{
     terminal::Terminal,
     workspace::{
-        kit::{Place, TOKEN},
+        kit::{TOKEN, WorkspaceHost},
         talk::Agents,
     },
 };
@@ -16,7 +16,7 @@ const DETACH: &str = "\u{1d}";
 /// Says back what it is told, line by line.
 const ECHO: &str = "stty -echo; echo hello; while read x; do echo \"<$x>\"; done";
 
-impl Place {
+impl WorkspaceHost {
     fn terminal(&self, words: &[&str], args: &[&str]) -> Terminal {
         Terminal::start(&[words, &self.access().each_ref().map(String::as_str), args].concat())
     }
@@ -24,7 +24,7 @@ impl Place {
 
 #[tokio::test]
 async fn a_terminal_is_opened_typed_into_detached_from_and_come_back_to() {
-    let place = Place::start().await;
+    let place = WorkspaceHost::start().await;
     let dir = place.dir();
     let mut terminal =
         place.terminal(&["open"], &["--name", "echo", "--dir", &dir, "--", "sh", "-c", ECHO]);
@@ -53,7 +53,7 @@ async fn a_terminal_is_opened_typed_into_detached_from_and_come_back_to() {
 
 #[tokio::test]
 async fn the_session_has_the_size_of_the_window_that_is_typed_in() {
-    let place = Place::start().await;
+    let place = WorkspaceHost::start().await;
     let dir = place.dir();
     let script = "trap 'echo size $(stty size) end' WINCH; stty size; while :; do sleep 0.02; done";
     let mut terminal = place.terminal(&["open"], &["--dir", &dir, "--", "sh", "-c", script]);
@@ -66,7 +66,7 @@ async fn the_session_has_the_size_of_the_window_that_is_typed_in() {
 
 #[tokio::test]
 async fn who_opens_a_command_that_ends_at_once_sees_all_of_it_and_its_exit_code() {
-    let place = Place::start().await;
+    let place = WorkspaceHost::start().await;
     let dir = place.dir();
     let expected: Vec<String> = (1..=3000).map(|line| line.to_string()).collect();
     // Four at a time, so that they compete with each other.
@@ -86,7 +86,7 @@ async fn who_opens_a_command_that_ends_at_once_sees_all_of_it_and_its_exit_code(
 
 #[tokio::test]
 async fn a_lost_connection_is_found_again_and_nothing_is_shown_or_typed_twice() {
-    let place = Place::start().await;
+    let place = WorkspaceHost::start().await;
     let dir = place.dir();
     let opened = place
         .cli(&["open"], &["--detached", "--name", "echo", "--dir", &dir, "--", "sh", "-c", ECHO])
@@ -117,7 +117,7 @@ async fn a_lost_connection_is_found_again_and_nothing_is_shown_or_typed_twice() 
 
 #[tokio::test]
 async fn the_terminal_is_given_back_as_it_was_whatever_was_on_it_and_however_it_ends() {
-    let place = Place::start().await;
+    let place = WorkspaceHost::start().await;
     let dir = place.dir();
     let script =
         "printf '\\033[?1049h\\033[?25l\\033[?2004h\\033[?1000h\\033[31mfull screen'; read x";

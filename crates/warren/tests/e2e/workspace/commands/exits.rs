@@ -4,7 +4,7 @@ use testkit::RefusingPort;
 
 use crate::{
     cli::warren,
-    workspace::kit::{Place, serving},
+    workspace::kit::{WorkspaceHost, serving},
 };
 
 #[tokio::test]
@@ -22,7 +22,7 @@ async fn a_server_that_is_not_there_is_3_and_what_is_not_there_is_4() {
         let ran = warren(&[args, &["--server", &url, "--token", "t"]].concat()).await;
         assert_eq!(ran.code, Some(3), "{args:?}: {ran:?}");
     }
-    let place = Place::start().await;
+    let place = WorkspaceHost::start().await;
     for (words, args) in [
         (["session", "show"], &["nobody"][..]),
         (["session", "kill"], &["nobody"]),
@@ -46,7 +46,7 @@ async fn a_server_that_is_not_there_is_3_and_what_is_not_there_is_4() {
 
 #[tokio::test]
 async fn a_wrong_token_is_1_and_told_how_to_get_one_and_wrong_usage_is_2() {
-    let place = Place::start().await;
+    let place = WorkspaceHost::start().await;
     let url = place.daemon.url();
     let ran = warren(&["session", "list", "--server", &url, "--token", "wrong"]).await;
     assert!(ran.code == Some(1) && ran.err.contains("warren key create"), "{ran:?}");
@@ -65,7 +65,7 @@ async fn a_wrong_token_is_1_and_told_how_to_get_one_and_wrong_usage_is_2() {
 
 #[tokio::test]
 async fn on_ones_own_machine_no_token_has_to_be_given() {
-    let place = Place::of(serving().bare()).await;
+    let place = WorkspaceHost::of(serving().bare()).await;
     let (url, data) = (place.daemon.url(), place.daemon.data_dir().display().to_string());
     let ran = warren(&["session", "list", "--json", "--server", &url, "--data-dir", &data]).await;
     assert_eq!(ran.json(), serde_json::json!({"sessions": []}));

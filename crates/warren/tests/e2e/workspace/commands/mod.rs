@@ -10,10 +10,10 @@ mod projects;
 mod sessions;
 mod teams;
 
-use super::kit::{Place, TOKEN};
+use super::kit::{TOKEN, WorkspaceHost};
 use crate::cli::{Ran, warren};
 
-impl Place {
+impl WorkspaceHost {
     /// Runs a command of the workspace against it: `words` are its name, then come its arguments.
     async fn cli(&self, words: &[&str], args: &[&str]) -> Ran {
         warren(&[words, &self.access().each_ref().map(String::as_str), args].concat()).await

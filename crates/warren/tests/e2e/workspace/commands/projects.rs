@@ -4,11 +4,11 @@ use std::{fs, process::Command};
 
 use serde_json::json;
 
-use crate::workspace::kit::Place;
+use crate::workspace::kit::WorkspaceHost;
 
 /// A server with the project `site`.
-async fn with_project() -> Place {
-    let place = Place::start().await;
+async fn with_project() -> WorkspaceHost {
+    let place = WorkspaceHost::start().await;
     let made = place
         .cli(&["project", "create"], &["site", "--dir", &place.dir(), "--env", "A=b", "--json"])
         .await

@@ -2,10 +2,10 @@
 
 use serde_json::{Value, json};
 
-use crate::workspace::{kit::Place, talk::Agents};
+use crate::workspace::{kit::WorkspaceHost, talk::Agents};
 
 /// Opens a terminal without attaching; the session's id.
-async fn opened(place: &Place, name: &str, script: &str) -> String {
+async fn opened(place: &WorkspaceHost, name: &str, script: &str) -> String {
     let dir = place.dir();
     let args = ["--detached", "--json", "--name", name, "--dir", &dir, "--", "sh", "-c", script];
     let session = place.cli(&["open"], &args).await.json();
@@ -14,7 +14,7 @@ async fn opened(place: &Place, name: &str, script: &str) -> String {
 
 #[tokio::test]
 async fn terminals_are_opened_listed_shown_renamed_and_killed() {
-    let place = Place::start().await;
+    let place = WorkspaceHost::start().await;
     let empty = place.cli(&["session", "list"], &[]).await;
     assert!(empty.code == Some(0) && empty.out.contains("warren open"), "{empty:?}");
     let id = opened(&place, "build", "echo it runs; read x; echo got $x; read x").await;
