@@ -6,7 +6,7 @@ use std::mem::discriminant;
 
 use libfuzzer_sys::fuzz_target;
 use protocol::mesh::{
-    cluster::{Asked, BadMessage, ClusterMessage, Dialect, decode, encode},
+    cluster::{BadMessage, ClusterMessage, Dialect, FailedRequest, decode, encode},
     wire_id::MAX_ID,
 };
 
@@ -53,9 +53,11 @@ fn word_for_word(one: &ClusterMessage, other: &ClusterMessage) {
 fn short(bad: &BadMessage) {
     assert!(bad.kind.len() <= 64 && bad.why.len() <= 256);
     let length = match &bad.asked {
-        Some(Asked::Inference(id) | Asked::Transfer(id) | Asked::Nothing(id)) => id.as_str().len(),
-        Some(Asked::Model(model)) => model.len(),
-        Some(Asked::Load(id, model)) => id.as_str().len().max(model.len()),
+        Some(
+            FailedRequest::Inference(id) | FailedRequest::Transfer(id) | FailedRequest::Nothing(id),
+        ) => id.as_str().len(),
+        Some(FailedRequest::Model(model)) => model.len(),
+        Some(FailedRequest::Load(id, model)) => id.as_str().len().max(model.len()),
         None => 0,
     };
     assert!(length <= 4 * MAX_ID);
