@@ -208,7 +208,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_too_long_is_left_out() {
+    fn an_overlong_value_is_left_out() {
         let short = Short::default().text(&"x".repeat(31)).number(12).number(3).number(4);
         assert_eq!(written(&short), format!("{}3", "x".repeat(31)));
     }

@@ -140,7 +140,7 @@ mod tests {
     }
 
     #[test]
-    fn what_could_never_be_served_is_refused() {
+    fn an_alias_that_could_never_be_served_is_refused() {
         let long = "m".repeat(MAX_MODEL_NAME + 1);
         let many = vec!["m"; MAX_TARGETS + 1];
         let refused: [(List<'_>, &str); 8] = [

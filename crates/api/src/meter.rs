@@ -43,7 +43,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_told_counts_and_only_gaps_are_estimated() {
+    fn reported_usage_counts_and_only_gaps_are_estimated() {
         let chat = Endpoint::ChatCompletions;
         let delta = "data: {\"choices\":[{\"delta\":{\"content\":\"a\"}}]}\n\n";
         assert_eq!(used(chat, &delta.repeat(3)), (Some(9), Some(3), true));

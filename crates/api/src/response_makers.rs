@@ -165,7 +165,7 @@ mod tests {
     }
 
     #[test]
-    fn what_would_be_another_path_is_no_id() {
+    fn text_that_would_change_the_path_is_no_id() {
         let (made, now) = (ResponseMakers::default(), Instant::now());
         let long = "x".repeat(LONGEST_ID + 1);
         for id in ["", "..", "a/b", "a?b", "a%2fb", "a b", "é", "a\n", &long] {

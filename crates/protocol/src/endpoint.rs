@@ -117,7 +117,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_about_the_model_or_the_request_says_nothing_about_the_path() {
+    fn an_error_about_the_model_or_the_request_says_nothing_about_the_path() {
         let cases = [
             (
                 404,

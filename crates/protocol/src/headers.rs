@@ -86,7 +86,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_said_of_the_origin_stays_at_the_provider() {
+    fn headers_about_the_origin_stay_at_the_provider() {
         let stay = ["set-cookie", "access-control-allow-origin", "clear-site-data", "x-warren-a"];
         assert!(stay.iter().all(|name| stays_at_provider(name)));
         let leads = ["location", "link", "refresh", "content-security-policy"];

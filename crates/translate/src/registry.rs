@@ -175,7 +175,7 @@ mod tests {
     const CHAT: Endpoint = Endpoint::ChatCompletions;
 
     #[test]
-    fn what_is_served_natively_is_asked_natively() {
+    fn a_native_endpoint_is_asked_natively() {
         for from in Endpoint::ALL.into_iter().filter(|from| *from != Endpoint::NodeChat) {
             assert_eq!(route(from, Endpoints::ASSUMED), Some(from));
             assert_eq!(request(from, from, b"x", &context()).as_deref(), Ok(&b"x"[..]));

@@ -142,7 +142,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_done_is_written_in_order() {
+    fn actions_are_recorded_in_order() {
         let store = Arc::new(VolatileStore::default());
         let audit = Audit::new(store.clone());
         audit.note("key-1", "session.open", "s", "done");

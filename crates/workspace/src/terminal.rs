@@ -321,7 +321,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_pasted_cannot_end_the_paste() {
+    fn pasted_text_cannot_end_the_paste() {
         assert_eq!(typed("a\n\x1b[201~rm", true), "\x1b[200~a\rrm\x1b[201~\r");
     }
 }

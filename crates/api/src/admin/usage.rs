@@ -151,7 +151,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_with_a_query_is_named() {
+    fn a_querys_fault_is_named() {
         for (query, named) in
             [("by=week", "week"), ("since=soon", "soon"), ("format=xml", "csv"), ("b=key", "b=key")]
         {

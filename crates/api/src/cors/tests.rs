@@ -68,7 +68,7 @@ async fn on_the_paths_of_rooms_every_options_is_answered_as_stock_programs_know_
 }
 
 #[tokio::test]
-async fn whoever_shows_a_credential_may_read_the_answer_on_any_page() {
+async fn a_page_that_presents_a_credential_may_read_the_answer() {
     for path in ["/v1/models", "/v1/rooms", "/nowhere"] {
         assert_eq!(reader(path, &[FOREIGN, KEY]).await.as_deref(), Some("*"), "{path}");
         let key = ("x-api-key", "wk_1");

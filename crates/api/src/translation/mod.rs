@@ -246,7 +246,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_made_ready_is_sent_and_made_again_for_others() {
+    fn a_prepared_body_is_sent_and_made_again_for_other_providers() {
         let (translation, request) = request();
         let ready = translation.prepare(&request, &"m".into(), CHAT).unwrap().unwrap();
         let sent = |model: &str| {
@@ -260,7 +260,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_made_ready_for_another_model_is_not_sent() {
+    fn a_body_prepared_for_another_model_is_not_sent() {
         let (translation, request) = request();
         translation.prepare(&request, &"other".into(), CHAT).unwrap();
         let translated = translation.translate(&request, &"m".into(), CHAT).unwrap();
@@ -292,7 +292,7 @@ mod tests {
     }
 
     #[test]
-    fn what_has_no_form_there_is_told() {
+    fn a_field_without_a_counterpart_is_reported() {
         let (translation, request) = request();
         let embeddings = Endpoints::only(Endpoint::Embeddings);
         assert!(translation.translate(&request, &"m".into(), embeddings).is_err());

@@ -47,7 +47,7 @@ async fn each_selector_reaches_whom_it_means_by_either_code() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_finds_nobody_is_told_in_the_stock_words() {
+async fn a_selector_without_a_match_gets_the_stock_error() {
     let kit = Kit::new();
     let room = kit.room(None);
     let _lent = kit.lends(&room, "one", &["a"], CHAT);
@@ -165,7 +165,7 @@ async fn a_password_is_asked_for_use_and_for_the_list() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn who_is_connected_is_listed_as_a_model() {
+async fn connected_participants_are_listed_as_models() {
     let kit = Kit::new();
     let room = kit.room(None);
     let _lent = kit.lends(&room, "one", &["a", "b"], CHAT);
@@ -210,7 +210,7 @@ async fn a_busy_participant_is_waited_for_and_a_full_queue_is_told() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_waits_in_a_room_that_is_closed_ends_at_once() {
+async fn waiting_requests_end_at_once_when_their_room_closes() {
     let mut kit = Kit::new();
     let room = kit.room(None);
     let _lent = kit.lends(&room, "one", &["a"], CHAT);

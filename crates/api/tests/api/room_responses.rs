@@ -63,7 +63,7 @@ async fn a_response_is_asked_for_again_of_the_participant_that_made_it() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_did_not_pass_here_is_not_found_nor_what_is_another_rooms() {
+async fn unknown_responses_and_those_of_other_rooms_are_not_found() {
     let mut kit = Kit::new();
     let (room, other) = (kit.room(None), kit.room(None));
     let _one = kit.lends(&room, "one", &["a"], NATIVE);

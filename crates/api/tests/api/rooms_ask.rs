@@ -113,7 +113,7 @@ async fn a_request_is_accepted_and_its_tokens_are_told_to_the_room() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn who_asks_for_a_stream_gets_its_own_which_ends() {
+async fn an_asker_gets_a_stream_of_its_own_that_ends() {
     let mut kit = Kit::new();
     let (room, _lent) = room_with_p1(&kit);
     let mut watching = room.subscribe(Form::Messages, None);
@@ -166,7 +166,7 @@ async fn a_client_that_leaves_its_stream_cancels_the_request() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_goes_wrong_is_told_in_an_error() {
+async fn failures_are_reported_as_errors() {
     let mut kit = Kit::new();
     let (room, _lent) = room_with_p1(&kit);
     let stream = |id: &str| with_stream(ask(&room, id, "p1"));
@@ -211,7 +211,7 @@ async fn an_answer_that_is_no_stream_is_told_in_pieces_of_a_bounded_length() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_cannot_be_asked_is_told_at_once() {
+async fn an_impossible_question_is_answered_at_once() {
     let kit = Kit::new();
     let room = kit.room(None);
     kit.joins(&room, "away", &["m1"]);

@@ -96,7 +96,7 @@ async fn stock_watchers_get_named_events_and_first_that_they_are_connected() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn who_comes_back_gets_what_it_has_missed() {
+async fn a_returning_watcher_gets_the_missed_events() {
     let kit = Kit::new();
     let room = kit.room(None);
     let mut body = watch(&kit, &events_of(&room)).await;

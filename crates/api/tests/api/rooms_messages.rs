@@ -83,7 +83,7 @@ async fn a_room_is_made_and_joined_and_told_of() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_is_no_message_is_told_what_is_wrong_with_it() {
+async fn a_bad_message_gets_an_error_that_names_its_fault() {
     let kit = Kit::new();
     let cases = [
         (json!({ "type": "room:destroy" }), "room:destroy"),

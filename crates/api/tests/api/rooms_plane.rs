@@ -125,7 +125,7 @@ async fn the_operator_may_close_any_room() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_is_wrong_with_a_room_to_be_made_is_told_and_nothing_is_kept() {
+async fn a_bad_room_is_refused_by_name_and_not_stored() {
     let kit = Kit::new();
     let cases = [
         (json!({}), "required"),
@@ -266,7 +266,7 @@ async fn the_tunnels_url_is_the_one_that_the_client_can_reach() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_is_wrong_with_a_participant_is_told() {
+async fn a_bad_participant_gets_an_error_that_names_its_fault() {
     let kit = Kit::new();
     let room = kit.room(Some("sesame"));
     let path = format!("/v1/rooms/{}/participants/a", room.short_code());

@@ -64,7 +64,7 @@ async fn a_request_that_says_nothing_goes_as_far_as_the_setting_lets_it() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_only_a_peer_serves_is_served_by_nobody_to_a_request_that_stays_here() {
+async fn a_local_only_request_is_never_served_by_a_peer() {
     let mut kit = Kit::new();
     let _far = far(&kit, &["n"]);
     let (status, message) = refused(kit.send(request("n", "local-only")).await).await;
@@ -85,7 +85,7 @@ async fn a_route_that_is_none_is_refused_with_what_there_is() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_a_client_says_of_routes_stays_here() {
+async fn a_clients_route_header_stays_at_the_server() {
     let mut kit = Kit::new();
     let (_, assignment) = kit.send_for(request("m", "mesh"), head(&[])).await;
     let names = assignment.request.headers.keys().map(|name| name.as_str());

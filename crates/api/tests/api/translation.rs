@@ -121,7 +121,7 @@ async fn a_plain_answer_without_sense_is_an_error_with_a_status() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_cannot_be_carried_over_is_refused_by_name_and_nobody_is_asked() {
+async fn unsupported_fields_are_refused_by_name_before_any_provider_is_asked() {
     let kit = chat_only();
     let body = r#"{"model":"m","input":"hi","previous_response_id":"resp_1"}"#;
     let request = Request::post("/v1/responses").body(Body::from(body)).unwrap();
@@ -163,7 +163,7 @@ async fn a_job_that_moves_to_another_sort_of_provider_is_made_anew() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_no_provider_has_in_any_shape_is_not_served() {
+async fn a_model_without_a_provider_of_any_shape_is_not_served() {
     let kit = Kit::new();
     kit.serves(&["m"], &[Endpoint::Embeddings]);
     let request = Request::post("/v1/messages").body(Body::from(ASK)).unwrap();

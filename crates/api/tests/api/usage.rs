@@ -44,7 +44,7 @@ async fn a_client_that_asks_gets_what_it_asked_for() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_tells_usage_anyway_is_not_asked() {
+async fn a_shape_that_always_reports_usage_is_not_asked_for_it() {
     let cases = [
         ("/v1/chat/completions", r#"{"model":"m"}"#),
         ("/v1/chat/completions", r#"{"model":"m","stream":true,"stream_options":"x"}"#),

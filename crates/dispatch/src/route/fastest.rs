@@ -161,7 +161,7 @@ mod tests {
     }
 
     #[test]
-    fn whose_answers_told_nothing_stays_while_it_has_nothing_from_here() {
+    fn an_unmeasured_peer_stays_while_it_has_no_job_from_here() {
         let fast = peer(1, NEAR, Some(1_000));
         let unmeasured = peer(2, NEAR, None);
         assert_eq!(kept(&[fast, unmeasured]), [1, 2]);

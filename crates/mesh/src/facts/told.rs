@@ -189,7 +189,7 @@ mod tests {
     }
 
     #[test]
-    fn whatever_a_peer_claims_is_bounded_and_cleaned() {
+    fn a_peers_claims_are_bounded_and_cleaned() {
         let many: Vec<String> = (0..3_000).map(|number| format!("m{number}")).collect();
         let mut facts = PeerFacts::default();
         let long = "é".repeat(300);

@@ -100,7 +100,7 @@ mod tests {
     }
 
     #[test]
-    fn whatever_is_heard_counts_and_mends_a_degraded_link() {
+    fn any_message_counts_and_mends_a_degraded_link() {
         let steps = history(&[14, 28, 50, 60]);
         let of = |wanted| steps.iter().filter(move |(_, step)| *step == wanted);
         let degraded: Vec<_> = of(Step::Degraded).map(|(second, _)| *second).collect();

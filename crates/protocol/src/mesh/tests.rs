@@ -34,7 +34,7 @@ fn the_flat_form_is_read_as_well() {
 }
 
 #[test]
-fn what_is_unknown_or_of_another_type_costs_no_message() {
+fn unknown_or_mistyped_fields_cost_no_message() {
     let odd = json!({"heartbeat": {"thermalLevel": "tepid", "throttleLevel": 74.6, "queueDepth": "3",
         "loadedModels": ["a", 1], "timestamp": 1, "colour": "red"}});
     let ClusterMessage::Heartbeat(heartbeat) = decode(odd.to_string().as_bytes()).unwrap().message

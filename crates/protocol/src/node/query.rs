@@ -147,7 +147,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_missing_or_empty_is_told_in_the_stock_words() {
+    fn missing_or_empty_parameters_get_the_stock_error() {
         let whole = ["token=t", "model=m", "max_concurrency=1", "name=n"];
         for (at, parameter) in whole.into_iter().enumerate() {
             let mut lacking = whole.to_vec();
@@ -199,7 +199,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_is_written_is_read(
+        fn a_written_query_is_read_the_same(
             token in "\\S{1,20}", model in "[^\\s*]{1,20}", name in "\\S{1,20}",
             max_concurrency in 1..=MAX_CONCURRENCY,
         ) {

@@ -143,7 +143,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_text_is_an_error_at_once_or_at_the_end() {
+    fn invalid_utf8_is_an_error_at_once_or_at_the_end() {
         assert_eq!(ResultReader::default().feed(b"a\xffb"), Err(NotText));
         let mut reader = ResultReader::default();
         assert_eq!(reader.feed(b"\xe2\x82").unwrap(), "");
@@ -162,7 +162,7 @@ mod tests {
         }
 
         #[test]
-        fn what_is_no_text_never_passes(bytes: Vec<u8>, size in 1..6usize) {
+        fn invalid_utf8_never_passes(bytes: Vec<u8>, size in 1..6usize) {
             let mut reader = ResultReader::default();
             let fed: Result<String, _> =
                 bytes.chunks(size).map(|piece| reader.feed(piece).map(Cow::into_owned)).collect();

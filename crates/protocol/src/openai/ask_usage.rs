@@ -123,7 +123,7 @@ mod tests {
     }
 
     #[test]
-    fn who_asks_already_is_left_alone_and_nonsense_is_the_backends() {
+    fn a_request_for_usage_stays_and_a_bad_one_is_the_backends() {
         assert_eq!(asked(r#"{"model":"m","stream_options":{"include_usage":true}}"#), "asked");
         for nonsense in
             ["\"yes\"", "[]", "[true]", "1", "{\"include_usage\":1,\"include_usage\":2}"]

@@ -119,7 +119,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_a_chunk_is_for_is_seen() {
+    fn the_purpose_of_a_chunk_is_recognised() {
         let text =
             r#" {"model":"a\/b","choices":[{"delta":{"content":"x"},"finish_reason":null}]}"#;
         let seen = look(text).unwrap();

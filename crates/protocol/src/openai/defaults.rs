@@ -108,7 +108,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_absent_is_added_and_what_is_there_stays() {
+    fn absent_fields_are_added_and_present_ones_stay() {
         let defaults = json!({"temperature": 0.2, "stop": ["a\n"], "x\"y": null});
         assert_eq!(
             complete(&defaults, "{\"model\":\"m\", \"t\":{\"temperature\":1} }\n"),
@@ -123,7 +123,7 @@ mod tests {
     }
 
     #[test]
-    fn what_makes_the_request_has_no_default() {
+    fn essential_fields_have_no_default() {
         for name in RESERVED {
             let refused = Defaults::new([(name.to_owned(), Value::Null)]);
             assert_eq!(refused, Err(Reserved(name.to_owned())));

@@ -51,7 +51,7 @@ mod tests {
     }
 
     #[test]
-    fn what_comes_later_does_not_change_a_head() {
+    fn later_text_does_not_change_a_head() {
         let one = vec![b'a'; 2000];
         let mut other = one.clone();
         other[1024] = b'b';

@@ -131,7 +131,7 @@ mod tests {
         event: response.output_item.added\ndata: {\"item\":{\"id\":\"msg_1\"}}\n\n";
 
     #[test]
-    fn what_has_no_id_has_none() {
+    fn an_answer_without_an_id_has_none() {
         for answer in
             ["", "x", "{", "[]", "{}", r#"{"id":1}"#, r#"{"response":{"response":{"id":"a"}}}"#]
         {

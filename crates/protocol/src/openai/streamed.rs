@@ -72,13 +72,13 @@ mod tests {
     }
 
     #[test]
-    fn what_asks_for_both_is_left_as_it_is() {
+    fn a_request_for_both_is_left_as_it_is() {
         let body = r#"{"model":"m","stream": true,"stream_options":{"include_usage":true}}"#;
         assert_eq!(asking(body, Some("m")), (body.to_owned(), true));
     }
 
     #[test]
-    fn what_is_no_request_is_refused() {
+    fn a_body_that_is_no_request_is_refused() {
         assert_eq!(streamed(&Bytes::from_static(b"[]"), None), Err(BadBody::NotAnObject));
     }
 }

@@ -185,7 +185,7 @@ mod tests {
     }
 
     #[test]
-    fn what_only_looks_alike_stays() {
+    fn similar_text_stays() {
         let alike = [
             "data: {\"choices\":[],\"prompt_filter_results\":[]}\n\n",
             "data: {\"choices\":[],\"usage\":null}\n\n",

@@ -263,7 +263,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_is_read_from_near_json_is_stable(text in "[{}\\[\\]\":,a-z_0-9\\\\ ]{0,60}") {
+        fn reading_near_json_is_stable(text in "[{}\\[\\]\":,a-z_0-9\\\\ ]{0,60}") {
             let text = format!("{{\"type\":\"pong\",\"current_load\":1{text}");
             if let Ok(message) = WorkerMessage::decode(&text) {
                 prop_assert_eq!(WorkerMessage::decode(&message.encode()), Ok(message));

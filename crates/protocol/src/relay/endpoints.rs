@@ -145,7 +145,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_known_is_passed_over() {
+    fn unknown_paths_are_ignored() {
         let chat = Endpoints::only(Endpoint::ChatCompletions);
         let odd = r#"["/v1/rerank",1,null,[["/v1/messages"]],{"a":[1]},-1,0.5,true,"/v1/chat/completions","/api/chat"]"#;
         assert_eq!(told(odd), Some(chat));

@@ -193,7 +193,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_terminal_would_act_upon_is_refused() {
+    fn control_characters_are_refused() {
         let shown: [Check; 4] = [id, nickname, model, room_name];
         for check in shown {
             for bad in ["a\u{1b}[2J", "a\nb", "a\u{7f}", "a\u{202e}b", "a\u{9b}b", "a\0"] {

@@ -53,7 +53,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_base64_is_told() {
+    fn text_that_is_not_base64_is_refused() {
         for text in ["a", "ab=", "@@@@", "YQ", "YQ==YQ=="] {
             assert!(matches!(decode(text, 100), Err(BadBytes::NotBase64(_))), "{text}");
         }

@@ -121,7 +121,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_is_read_is_written_again(bytes: Vec<u8>, bits: u128, seq: u64, text: String) {
+        fn a_frame_that_was_read_is_written_the_same(bytes: Vec<u8>, bits: u128, seq: u64, text: String) {
             let frame = encode(SessionId::from_random(bits), seq, text.as_bytes());
             let read = decode(frame.clone()).unwrap();
             prop_assert_eq!(encode(read.session_id, read.seq, &read.data), frame);

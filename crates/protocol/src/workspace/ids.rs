@@ -124,7 +124,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_id_is_told_in_short() {
+    fn a_bad_id_gets_a_short_error() {
         let long = format!("\"{}\"", "x".repeat(100_000));
         let error = serde_json::from_str::<ProjectId>(&long).unwrap_err().to_string();
         assert!(error.contains("expected an id such as") && error.len() < 300, "{error}");

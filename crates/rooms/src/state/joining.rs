@@ -39,7 +39,7 @@ impl RoomState {
         let (id, shown) = (joining.id.clone(), joining.session.clone());
         let about = About::of(joining);
         let is_new = self.member(&id).is_none();
-        let leaves = if is_new { self.who_makes_room(now)? } else { None };
+        let leaves = if is_new { self.participant_to_evict(now)? } else { None };
         let there = self.member(&id);
         let known = there.is_some_and(|member| member.is_session(shown.as_deref()));
         if there.is_some_and(|member| !known && !may_replace(member, &about, from, now)) {
@@ -53,7 +53,7 @@ impl RoomState {
     }
 
     /// The participant that leaves a full room for a new one: the one that has been silent the longest.
-    fn who_makes_room(&mut self, now: u64) -> Result<Option<String>, RoomError> {
+    fn participant_to_evict(&mut self, now: u64) -> Result<Option<String>, RoomError> {
         if self.members.len() < MAX_PARTICIPANTS {
             return Ok(None);
         }

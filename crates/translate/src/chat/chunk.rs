@@ -201,7 +201,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_odd_is_no_text_and_no_count() {
+    fn odd_values_are_neither_text_nor_count() {
         for odd in ["null", "7", "-7", "0.5", "true", "{\"a\":1}", "[]", "[{\"type\":\"x\"},3]"] {
             let text = format!(r#"{{"choices":[{{"delta":{{"content":{odd}}}}}],"usage":null}}"#);
             assert!(read(&text).choices[0].delta.content.is_empty(), "{odd}");

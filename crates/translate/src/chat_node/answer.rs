@@ -250,7 +250,7 @@ mod tests {
     }
 
     #[test]
-    fn who_wants_no_stream_gets_one_object_at_the_end() {
+    fn a_request_without_a_stream_gets_one_object_at_the_end() {
         let mut answer = start(&json!({}));
         let mut out = String::new();
         assert_eq!(answer.feed(b"Hi\n", &mut out), Ok(Next::More));
@@ -279,14 +279,14 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_text_is_no_answer() {
+    fn invalid_utf8_is_no_answer() {
         let asked = |stream| start(&json!({"stream": stream}));
         assert!(whole(asked(true), &[b"a\xff"]).is_err());
         assert!(whole(asked(false), &[b"a\xe2\x82"]).is_err(), "not finished");
     }
 
     #[test]
-    fn what_must_be_kept_is_bounded() {
+    fn the_held_text_is_bounded() {
         let (mut answer, mut out) = (start(&json!({})), String::new());
         let piece = vec![b'x'; MAX_KEPT / 4];
         let fed: Result<Vec<Next>, _> = (0..5).map(|_| answer.feed(&piece, &mut out)).collect();

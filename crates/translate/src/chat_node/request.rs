@@ -263,7 +263,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_client_does_not_say_has_defaults() {
+    fn absent_fields_have_defaults() {
         let order = order(&json!({"max_tokens": null, "stream": null})).unwrap();
         assert_eq!((order.max_new_tokens, order.temperature), (DEFAULT_TOKENS, 0.0));
         assert!(!order.streaming && !order.include_usage && order.stops.is_empty());
@@ -289,7 +289,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_carried_is_named() {
+    fn unsupported_fields_are_named() {
         let tool = json!([{"type": "function", "function": {"name": "f"}}]);
         let cases = [
             (json!({"tools": tool}), "tools"),
@@ -327,7 +327,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_harmless_passes() {
+    fn harmless_fields_pass() {
         let harmless = json!({
             "tools": [], "n": 1, "logprobs": false, "response_format": {"type": "text"},
             "modalities": ["text"], "top_p": 0.5, "audio": null,

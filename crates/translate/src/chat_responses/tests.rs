@@ -115,7 +115,7 @@ fn parameters_are_carried_under_their_responses_names() {
 }
 
 #[test]
-fn what_responses_cannot_do_is_named() {
+fn fields_unknown_to_responses_are_named() {
     let message = |message: Value| json!({"messages": [message]});
     for (fields, param) in [
         (json!({"stop": ["x"]}), "stop"),

@@ -58,7 +58,7 @@ fn a_prompt_is_the_users_message() {
 }
 
 #[test]
-fn what_chat_cannot_do_is_named() {
+fn fields_unknown_to_chat_are_named() {
     for (name, value) in [
         ("prompt", json!(["a", "b"])),
         ("prompt", json!([])),

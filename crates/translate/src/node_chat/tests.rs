@@ -62,7 +62,7 @@ fn a_temperature_out_of_range_is_none() {
 }
 
 #[test]
-fn what_cannot_be_read_is_named() {
+fn unreadable_fields_are_named() {
     for (fields, param) in [
         (json!({"messages": []}), "messages"),
         (json!({"messages": null}), "messages"),

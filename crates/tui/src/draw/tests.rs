@@ -328,7 +328,7 @@ fn an_answer_that_did_not_come() {
 }
 
 #[test]
-fn whom_to_ask() {
+fn ask_targets() {
     snapshots("ask_whom", |app| {
         lively(app);
         press(app, "4⎋m");

@@ -134,7 +134,7 @@ async fn one_that_is_not_there_or_is_the_daemons_own_is_refused() {
 }
 
 #[tokio::test]
-async fn what_claude_writes_down_is_its_output_and_its_conversation_goes_on_in_a_copy() {
+async fn claudes_transcript_is_its_output_and_the_conversation_continues_in_a_copy() {
     let rig = Rig::new();
     let workspace = rig.place.start().await;
     let mut foreign = Foreign::claude(&rig);

@@ -171,7 +171,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_done_unasked_is_set_for_all_agents_in_one_way() {
+    fn unasked_permissions_are_set_alike_for_all_agents() {
         let of = |given: &[&str]| read(&args(given)).unwrap();
         assert_eq!(of(&[]).permissions, PermissionMode::Ask);
         assert_eq!(of(&["--permission-mode", "plan"]).permissions, PermissionMode::Plan);
@@ -183,7 +183,7 @@ mod tests {
     }
 
     #[test]
-    fn what_an_error_shows_is_bounded() {
+    fn an_errors_text_is_bounded() {
         assert!(refused(&["ä".repeat(5000).as_str()], &[], true).len() < 300);
     }
 }

@@ -165,7 +165,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_daemon_that_was_killed_left_of_another_user_is_removed_and_its_name_used_again() {
+    fn leftovers_of_another_users_killed_daemon_are_removed_and_the_name_is_reused() {
         if !User::current().unwrap().name.eq("root") {
             return;
         }

@@ -163,7 +163,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_in_the_path_goes_before_what_is_below_the_home() {
+    fn programs_in_the_path_go_before_those_below_the_home() {
         let place = Installed::new();
         let below = put(&place.dir.path().join(".local/bin"), "claude");
         assert_eq!(place.known("claude").unwrap(), below);
@@ -201,7 +201,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_executed_is_no_program() {
+    fn a_file_that_cannot_be_executed_is_no_program() {
         let place = Installed::new();
         let path = put(&place.dir.path().join("path"), "opencode");
         fs::set_permissions(&path, fs::Permissions::from_mode(0o644)).unwrap();

@@ -58,7 +58,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_was_refused_may_come_again_and_is_then_applied_once() {
+    fn a_refused_input_may_be_repeated_and_is_applied_once() {
         let mut inputs = Inputs::default();
         assert!(inputs.first_time("a").unwrap());
         inputs.take_back("a");

@@ -125,7 +125,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_named_and_listened_on_wins_and_stays() {
+    fn a_named_port_that_is_listened_on_wins_and_stays() {
         let now = Instant::now();
         let mut search = searching(now);
         search.read(b"API at http://localhost:9999/, UI at http://localhost:5173/\r\n", now);

@@ -107,7 +107,7 @@ impl Sessions {
     }
 
     /// The session whose agent asks this, if one does.
-    pub(crate) fn who_asks(&self, request_id: &str) -> Option<SessionId> {
+    pub(crate) fn asker(&self, request_id: &str) -> Option<SessionId> {
         let asks = |session: &&Arc<Session>| session.lock().questions.own(request_id).is_some();
         self.all().iter().find(asks).map(|session| session.id)
     }

@@ -97,7 +97,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_told_is_not_answered_and_what_was_answered_is_not_told() {
+    fn a_change_is_either_an_answer_or_an_announcement() {
         let echoes = Echoes::default();
         assert!(!echoes.was_answered(&message("before")));
         let awaited = echoes.awaited();

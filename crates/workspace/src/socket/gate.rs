@@ -321,7 +321,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn who_keeps_others_waiting_and_sends_next_to_nothing_is_overdue_after_seconds() {
+    async fn a_trickling_sender_is_overdue_after_seconds_while_others_wait() {
         let places = Arc::new(Places::default());
         let (mut io, gate) = sending(&places, "k");
         read(&mut io, 2 * LARGE).await;

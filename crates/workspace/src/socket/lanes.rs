@@ -147,7 +147,7 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn what_is_in_one_lane_is_done_in_order_and_does_not_hold_up_the_others() {
+    async fn a_lane_keeps_its_order_and_does_not_hold_up_others() {
         let (mut lanes, done) = (Lanes::default(), Arc::<Mutex<Vec<usize>>>::default());
         let first = Arc::new(Notify::new());
         for number in 0..5 {
@@ -192,7 +192,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn what_ends_badly_does_not_block_what_comes_after_it() {
+    async fn a_failed_request_does_not_block_the_next() {
         let mut lanes = Lanes::default();
         lanes.put(Lane::Git, async { panic!("on purpose") }.boxed()).unwrap();
         lanes.put(Lane::Git, async {}.boxed()).unwrap();
@@ -202,7 +202,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn what_goes_on_without_its_client_is_waited_for_and_not_for_ever() {
+    async fn work_of_a_vanished_client_is_awaited_for_a_bounded_time() {
         let mut lanes = Lanes::default();
         lanes.put(Lane::Kill, tokio::time::sleep(LEFT_OVER / 2).boxed()).unwrap();
         lanes.put(Lane::Make, std::future::pending().boxed()).unwrap();
@@ -227,14 +227,14 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn what_waits_when_its_client_has_gone_is_done_in_its_order() {
+    async fn waiting_requests_of_a_vanished_client_are_done_in_order() {
         let (lanes, done) = three();
         lanes.finish(std::future::pending()).await;
         assert_eq!(*done.lock().unwrap(), [0, 1, 2]);
     }
 
     #[tokio::test(start_paused = true)]
-    async fn what_waits_is_not_begun_once_its_client_may_nothing_any_more() {
+    async fn waiting_requests_are_not_begun_after_their_clients_rights_ended() {
         let (lanes, done) = three();
         lanes.finish(tokio::time::sleep(Duration::from_secs(4))).await;
         assert_eq!(*done.lock().unwrap(), [0, 1]);

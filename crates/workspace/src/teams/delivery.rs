@@ -128,7 +128,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_worker_is_to_do_is_its_prompt_word_for_word() {
+    fn a_workers_task_is_its_prompt_word_for_word() {
         let leader = Speaker { name: None, leads: true };
         assert_eq!(prompt(&delivery(Kind::Assignment, "audit auth.rs"), &leader), "audit auth.rs");
     }

@@ -169,7 +169,7 @@ mod tests {
     }
 
     #[test]
-    fn what_belongs_together_is_written_together() {
+    fn related_records_are_written_together() {
         let atoms = vec![vec![kept(0); MAX_CHANGES - 1], vec![kept(1); 2], vec![kept(2)]];
         let steps = packed(atoms);
         let sizes: Vec<_> = steps.iter().map(Vec::len).collect();

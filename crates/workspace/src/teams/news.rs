@@ -140,7 +140,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_told_is_heard_when_the_turn_is_over_and_what_had_no_room_is_told_again() {
+    fn news_count_as_heard_after_the_turn_and_are_repeated_if_they_had_no_room() {
         let (mut news, now) = (News::default(), Instant::now());
         news.tells(LEADER, &[result(ANN, true, "fine")]);
         assert!(!news.may_tell(LEADER, now) && news.heard(LEADER).is_empty());

@@ -114,7 +114,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_token_speaks_for_nobody() {
+    fn an_unknown_token_speaks_for_nobody() {
         let tokens = Tokens::default();
         let token = variable(&tokens.mcp(None, member(1)), "WARREN_TOKEN");
         let shorter = &token[..token.len() - 1];

@@ -113,7 +113,7 @@ fn complete(id: &WireId) -> M {
 type SentChunk<'a> = (&'a str, u64, &'a str);
 
 #[tokio::test(start_paused = true)]
-async fn whatever_a_stock_peer_sends_stays_in_the_transfers_own_folder_and_within_its_bounds() {
+async fn files_of_a_stock_peer_stay_in_the_transfers_folder_and_bounds() {
     let long = "A".repeat(3 * MIB);
     let cases: [(&str, &[SentChunk<'_>]); 9] = [
         ("above", &[("../a", 0, "eA==")]),

@@ -65,7 +65,7 @@ fn a_block_may_say_last_what_it_is() {
 }
 
 #[test]
-fn what_comes_after_the_request_is_refused() {
+fn bytes_after_the_request_are_refused() {
     assert_eq!(count_tokens(br#"{"messages":[]} 1"#).unwrap_err().param, None);
 }
 

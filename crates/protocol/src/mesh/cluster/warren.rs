@@ -270,7 +270,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_short_unknown_or_lies_outside_is_no_piece() {
+    fn short_unknown_and_outlying_slices_are_no_pieces() {
         let whole = bytes(&piece());
         for length in 0..Piece::HEAD {
             assert_eq!(Piece::decode(whole.slice(..length)), None);

@@ -26,7 +26,7 @@ fn told(text: &str) -> (String, String) {
 }
 
 #[test]
-fn what_stock_relays_refuse_is_refused_with_their_words() {
+fn messages_that_stock_relays_refuse_are_refused_in_their_words() {
     let is = |text: &str, code: &str, words: &str| {
         assert_eq!(told(text), (code.to_owned(), words.to_owned()), "{text}");
     };
@@ -47,7 +47,7 @@ fn what_stock_relays_refuse_is_refused_with_their_words() {
 }
 
 #[test]
-fn what_crashes_stock_relays_is_an_error() {
+fn a_message_that_crashes_stock_relays_is_an_error() {
     let payloads = ["null", "5", "[]", "\"x\"", "{}", r#"{"_0":null}"#, r#"{"_0":{"_0":{}}}"#];
     let kinds = ["relayData", "relayOpen", "relayClose", "offer", "iceCandidate"];
     for (kind, payload) in kinds.iter().flat_map(|kind| payloads.map(|payload| (kind, payload))) {
@@ -164,7 +164,7 @@ fn data_is_read_in_each_form_that_stock_nodes_take() {
 }
 
 #[test]
-fn what_a_client_writes_is_what_stock_nodes_write() {
+fn clients_write_as_stock_nodes_do() {
     assert_eq!(relay_data("N", "G", "39bd-a", br#"{"a":1}"#), DATA);
     assert_eq!(
         relay_session(ForwardKind::RelayReady, "N", "G", "39bd-a"),
@@ -269,7 +269,7 @@ fn a_peer_that_cannot_be_read_costs_only_itself() {
 }
 
 #[test]
-fn what_relays_say_is_read_as_captured() {
+fn captured_messages_of_relays_are_read() {
     let read = |text: &str| format!("{:?}", FromRelay::read(text).unwrap());
     let ack = r#"{"registerAck":{"nodeID":"N","registeredAt":816863163.4879999,"ttlSeconds":300}}"#;
     let Ok(FromRelay::RegisterAck(read_ack)) = FromRelay::read(ack) else { panic!("{ack}") };
@@ -316,7 +316,7 @@ proptest! {
     }
 
     #[test]
-    fn whatever_the_quick_way_takes_the_parser_takes_too(
+    fn the_parser_accepts_all_that_the_quick_scan_accepts(
         text in r#"\{"relayData":\{("(data|fromNodeID|toNodeID|sessionID|x)":"[ab\\/"]{0,3}",?){3,5}\}\}"#,
     ) {
         if let Some(quick) = scan::relay_data(&text) {

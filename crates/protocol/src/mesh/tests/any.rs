@@ -288,7 +288,7 @@ proptest! {
     }
 
     #[test]
-    fn what_is_near_a_message_is_read_or_told_shortly(text in near()) {
+    fn near_messages_are_read_or_get_a_short_error(text in near()) {
         match decode(text.as_bytes()) {
             Ok(read) => {
                 let written = encode(&read.message, read.dialect);

@@ -174,7 +174,7 @@ fn lists_of_models_are_bounded() {
 }
 
 #[test]
-fn what_should_be_short_is_refused_when_it_is_not_and_says_what_it_asked() {
+fn an_overlong_message_is_refused_with_the_request_it_belongs_to() {
     let long = "x".repeat(256 * 1024);
     assert!(bad(&json!({"heartbeat": {"x": long}}).to_string()).why.contains("at most 262144"));
     let query = json!({"modelQuery": {"modelID": "m", "x": long}}).to_string();
@@ -202,7 +202,7 @@ fn depth_and_length_do_no_harm() {
 }
 
 #[test]
-fn what_repeats_a_stranger_is_cut() {
+fn text_repeated_from_a_stranger_is_cut() {
     let long = "é".repeat(1_000);
     let odd = bad(&json!({ long.as_str(): {} }).to_string());
     assert_eq!(odd.kind, "é".repeat(32));
@@ -211,7 +211,7 @@ fn what_repeats_a_stranger_is_cut() {
 }
 
 #[test]
-fn what_macs_say_beyond_this_is_an_unknown_kind_and_says_so() {
+fn further_messages_of_macs_are_an_unknown_kind() {
     for kind in ["agentMessage", "usdcTransferRequest", "groupMessage", "ptnJoinRequest"] {
         let bad = bad(&json!({ kind: {"_0": {"data": "eyJ9"}} }).to_string());
         assert_eq!((bad.kind.as_str(), bad.asked), (kind, None));

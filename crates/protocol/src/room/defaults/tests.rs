@@ -38,7 +38,7 @@ fn a_chat_gets_what_it_lacks_and_instructions_first() {
 }
 
 #[test]
-fn what_a_request_says_wins() {
+fn a_requests_own_values_win() {
     let said = r#""temp\u0065rature":0,"top_p":1,"max_completion_tokens":5,"stop":null,"frequency_penalty":0,"presence_penalty":0,"seed":1"#;
     for role in ["system", "developer", "syst\\u0065m"] {
         let body = format!(
@@ -99,7 +99,7 @@ fn an_empty_conversation_gets_the_instructions_alone() {
 }
 
 #[test]
-fn what_is_no_object_or_needs_nothing_is_left_alone() {
+fn a_body_that_is_no_object_or_needs_nothing_is_left_alone() {
     for body in ["", "{}", " { } ", "[]", "7", "{\"model\":", "{\"a\":1} x", "\u{feff}{\"a\":1}"] {
         assert_eq!(completed(body, Endpoint::ChatCompletions), "unchanged", "{body}");
     }

@@ -156,7 +156,7 @@ proptest! {
     }
 
     #[test]
-    fn what_is_read_is_written_and_read_the_same(at in 0..9usize, text in "\\PC{0,20}", eighths in -32..32i32) {
+    fn messages_survive_a_round_trip(at in 0..9usize, text in "\\PC{0,20}", eighths in -32..32i32) {
         // Numbers whose last digit does not depend on who reads them.
         let number = f64::from(eighths) / 8.0;
         for new in [json!(text), json!(number), json!({ "temperature": number })] {

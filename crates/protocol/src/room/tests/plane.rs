@@ -92,7 +92,7 @@ fn a_participant_of_a_stock_client_is_read() {
 }
 
 #[test]
-fn what_is_missing_wrong_or_forbidden_is_told_in_the_details() {
+fn missing_wrong_and_forbidden_fields_are_listed_in_the_details() {
     let details = |body: &str| put(body).unwrap_err().details();
     assert_eq!(details(r#"{"model":"m"}"#), json!({"required": ["nickname", "endpoint"]}));
     assert_eq!(

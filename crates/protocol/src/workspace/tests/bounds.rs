@@ -122,7 +122,7 @@ fn names_are_not_empty_and_do_nothing_to_a_terminal() {
 }
 
 #[test]
-fn what_a_process_is_given_holds_no_nul() {
+fn arguments_of_a_process_hold_no_nul() {
     let why = "must not hold a NUL character";
     refuses("open_terminal", "command", json!("a\0b"), why);
     refuses("open_terminal", "args", json!(["a\0b"]), why);

@@ -42,7 +42,7 @@ fn every_reply_is_written_as_it_was_read() {
 /// The specification leaves out fields of sessions and teams; those that are there stay the same,
 /// and the others get their defaults.
 #[test]
-fn what_the_specification_shows_of_a_reply_is_written() {
+fn replies_are_written_as_in_the_specification() {
     for (line, value) in super::examples(REPLIES, "") {
         let again = written(&decode_reply(line).unwrap());
         assert!(holds(&again, &value), "{line}\n{again}");

@@ -71,7 +71,7 @@ fn refusals(value: &Value, name: &str, decode: impl Fn(&str) -> Option<BadMessag
 }
 
 #[test]
-fn what_is_missing_is_named_or_has_a_default() {
+fn missing_fields_are_named_or_have_a_default() {
     for (_, value) in requests() {
         for (name, wrong, text) in mutations(&value) {
             let error = match (wrong, decode_request(&text)) {
@@ -85,7 +85,7 @@ fn what_is_missing_is_named_or_has_a_default() {
 }
 
 #[test]
-fn what_must_be_there_is_refused_when_it_is_not() {
+fn missing_required_fields_are_refused() {
     let needed = [
         ("auth", "token"),
         ("attach", "session_id"),
@@ -162,7 +162,7 @@ fn an_error_says_whose_request_it_was() {
 }
 
 #[test]
-fn what_follows_a_message_is_an_error() {
+fn bytes_after_a_message_are_an_error() {
     for text in [r#"{"type":"detach"}}"#, r#"{"type":"detach"} {}"#, r#"{"type":"detach""#] {
         let error = decode_request(text).unwrap_err();
         assert!(matches!(error.problem, Problem::NotJson(_)), "{text}: {error}");

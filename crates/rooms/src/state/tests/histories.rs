@@ -152,7 +152,7 @@ impl Watched {
 
 proptest! {
     #[test]
-    fn whatever_happens_a_room_agrees_with_itself_and_its_watchers(
+    fn a_room_agrees_with_itself_and_its_watchers_in_every_history(
         steps in proptest::collection::vec(step(), 0..60)
     ) {
         let mut watched = Watched {

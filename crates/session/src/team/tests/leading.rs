@@ -23,7 +23,7 @@ impl Shell {
 }
 
 #[test]
-fn what_was_said_to_a_leader_is_said_again_unless_its_turn_was_over() {
+fn news_to_a_leader_are_repeated_unless_its_turn_was_over() {
     let mut shell = Shell::with_team(Limits::default());
     for text in ["one", "two", "three"] {
         shell.say(ANN, None, text).unwrap();

@@ -58,7 +58,7 @@ fn messages_are_handed_over_one_after_the_other_in_order() {
 }
 
 #[test]
-fn what_an_addressee_had_no_room_for_is_offered_again_when_its_turn_ends() {
+fn a_message_without_room_is_offered_again_when_the_turn_ends() {
     let mut shell = Shell::with_team(Limits::default());
     shell.start(ANN, 1);
     shell.say(LEADER, Some(ANN), "one").unwrap();
@@ -89,7 +89,7 @@ fn a_leader_is_offered_its_messages_again_when_its_turn_ends() {
 }
 
 #[test]
-fn what_had_not_reached_its_addressee_is_delivered_after_a_restart() {
+fn undelivered_messages_are_delivered_after_a_restart() {
     let mut shell = Shell::with_team(Limits::default());
     for text in ["one", "two", "three"] {
         shell.say(LEADER, Some(ANN), text).unwrap();
@@ -217,7 +217,7 @@ fn bytes_of_a_team_and_of_all_teams_are_bounded() {
 }
 
 #[test]
-fn what_was_read_and_forgotten_is_not_handed_over_any_more() {
+fn a_read_message_is_not_delivered_again() {
     let limits = Limits { messages: 2, ..Limits::default() };
     let mut shell = Shell::with_team(limits);
     shell.say(LEADER, Some(ANN), "one").unwrap();

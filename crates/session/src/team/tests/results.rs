@@ -105,7 +105,7 @@ fn a_worker_without_turns_has_a_result_for_all_that_reached_it() {
 }
 
 #[test]
-fn what_a_session_had_not_finished_when_it_ended_has_failed_once() {
+fn unfinished_work_of_an_ended_session_fails_once() {
     let mut shell = Shell::with_team(Limits::default());
     shell.assign(ANN, "audit");
     shell.gone(ANN);
@@ -134,7 +134,7 @@ fn a_session_that_ends_after_its_report_has_not_failed() {
 }
 
 #[test]
-fn what_had_begun_when_the_daemon_stopped_has_failed() {
+fn work_in_progress_at_the_daemons_stop_has_failed() {
     let mut shell = Shell::with_team(Limits::default());
     shell.join(id(103)).unwrap();
     shell.join(id(104)).unwrap();

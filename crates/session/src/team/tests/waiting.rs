@@ -186,7 +186,7 @@ fn several_callers_of_a_wait_each_have_their_time_and_the_same_answer() {
 }
 
 #[test]
-fn whoever_stops_waiting_is_not_answered_and_leaves_nothing() {
+fn a_cancelled_wait_is_not_answered_and_leaves_nothing() {
     let mut shell = Shell::with_team(Limits::default());
     shell.assign(ANN, "a");
     let Waiting::Until(caller) = shell.wait_for(None, 60).unwrap() else { panic!() };

@@ -25,7 +25,7 @@ fn numbers_begin_at_one_and_rise_by_one() {
 }
 
 #[test]
-fn what_was_never_given_is_gone() {
+fn output_that_never_existed_is_gone() {
     let mut log = Log::default();
     assert!(log.after(0).is_ok());
     assert_eq!(log.after(1).unwrap_err(), OutputGone { after: 1, first: 1, last: 0 });

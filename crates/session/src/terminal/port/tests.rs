@@ -12,7 +12,7 @@ fn found(text: &str) -> Vec<u16> {
 }
 
 #[test]
-fn what_servers_print_is_found() {
+fn ports_that_servers_print_are_found() {
     for (text, port) in [
         ("  ➜  Local:   http://localhost:5173/\n", 5173),
         (
@@ -47,7 +47,7 @@ fn what_servers_print_is_found() {
 }
 
 #[test]
-fn what_is_no_port_of_a_server_is_not_found() {
+fn numbers_that_are_no_servers_port_are_not_found() {
     for text in [
         "",
         "localhost:\n",

@@ -58,7 +58,7 @@ fn pair(size: Size) -> (u16, u16) {
 }
 
 #[test]
-fn who_typed_last_counts() {
+fn the_last_typist_counts() {
     let mut world = World::with_both();
     world.typed(DESK);
     assert_eq!(world.settled(), Some(DESK_SIZE));
@@ -79,7 +79,7 @@ fn where_nobody_has_typed_who_told_its_size_last_counts() {
 }
 
 #[test]
-fn who_tells_its_size_does_not_take_it_from_who_typed() {
+fn a_reported_size_does_not_replace_the_typists() {
     let mut world = World::with_both();
     world.typed(DESK);
     assert_eq!(world.settled(), Some(DESK_SIZE));
@@ -88,7 +88,7 @@ fn who_tells_its_size_does_not_take_it_from_who_typed() {
 }
 
 #[test]
-fn who_typed_before_it_told_its_size_counts_then() {
+fn an_early_typist_counts_once_its_size_is_known() {
     let mut world = World::with_both();
     let tablet = ViewerId(3);
     world.typed(tablet);
@@ -108,7 +108,7 @@ fn taking_control_counts_until_another_types() {
 }
 
 #[test]
-fn who_is_hidden_or_gone_does_not_count_and_counts_again_when_seen() {
+fn a_hidden_or_absent_viewer_does_not_count_until_it_is_visible_again() {
     let mut world = World::with_both();
     world.typed(DESK);
     assert_eq!(world.settled(), Some(DESK_SIZE));

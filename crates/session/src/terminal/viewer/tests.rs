@@ -105,7 +105,7 @@ impl World {
 }
 
 #[test]
-fn who_comes_first_gets_a_snapshot_and_then_what_follows() {
+fn a_new_viewer_gets_a_snapshot_and_then_the_output() {
     let mut world = World::with(Start::Snapshot, BOUND, &[10, 20]);
     world.catch_up();
     world.output(5);
@@ -115,7 +115,7 @@ fn who_comes_first_gets_a_snapshot_and_then_what_follows() {
 }
 
 #[test]
-fn who_comes_back_gets_what_it_has_not_seen_and_no_snapshot() {
+fn a_returning_viewer_gets_the_missed_output_and_no_snapshot() {
     let mut world = World::with(Start::After(1), BOUND, &[10, 20, 30]);
     world.catch_up();
     assert_eq!(world.steps(), ["resumed", "frames", "wait"]);
@@ -123,7 +123,7 @@ fn who_comes_back_gets_what_it_has_not_seen_and_no_snapshot() {
 }
 
 #[test]
-fn who_has_seen_everything_before_the_first_output_resumes() {
+fn a_viewer_that_saw_everything_before_the_first_output_resumes() {
     let mut world = World::new(Start::After(0));
     world.catch_up();
     world.output(1);
@@ -132,7 +132,7 @@ fn who_has_seen_everything_before_the_first_output_resumes() {
 }
 
 #[test]
-fn who_comes_back_too_late_or_from_another_life_gets_a_snapshot() {
+fn a_viewer_that_returns_late_or_from_another_life_gets_a_snapshot() {
     for seq in [0, 1, 101, u64::MAX] {
         let mut world = World::with(Start::After(seq), 10_000, &[1000; 100]);
         world.catch_up();
@@ -162,7 +162,7 @@ fn a_snapshot_is_asked_for_until_it_was_sent() {
 }
 
 #[test]
-fn who_takes_everything_never_lags_however_much_it_is() {
+fn a_viewer_that_takes_everything_never_lags() {
     let mut world = World::new(Start::After(0));
     for _ in 0..200 {
         (0..10).for_each(|_| world.output(60_000));
@@ -173,7 +173,7 @@ fn who_takes_everything_never_lags_however_much_it_is() {
 }
 
 #[test]
-fn who_has_no_room_lags_only_beyond_its_backlog() {
+fn a_viewer_without_room_lags_only_beyond_its_backlog() {
     let mut world = World::new(Start::After(0));
     world.catch_up();
     world.output(BACKLOG as usize - 1);
@@ -185,7 +185,7 @@ fn who_has_no_room_lags_only_beyond_its_backlog() {
 }
 
 #[test]
-fn who_lags_is_sent_nothing_until_it_has_room_and_then_a_snapshot() {
+fn a_lagging_viewer_gets_nothing_until_it_has_room_and_then_a_snapshot() {
     let mut world = World::new(Start::After(0));
     world.catch_up();
     (0..3).for_each(|_| world.output(100_000));
@@ -200,7 +200,7 @@ fn who_lags_is_sent_nothing_until_it_has_room_and_then_a_snapshot() {
 }
 
 #[test]
-fn who_was_not_asked_while_the_log_passed_it_lags_and_has_room_at_once() {
+fn a_viewer_that_the_log_overtook_lags_and_has_room_at_once() {
     let mut world = World::with(Start::After(0), 200_000, &[]);
     world.catch_up();
     (0..10).for_each(|_| world.output(60_000));
@@ -210,7 +210,7 @@ fn who_was_not_asked_while_the_log_passed_it_lags_and_has_room_at_once() {
 }
 
 #[test]
-fn who_has_no_room_for_too_long_is_let_go_for_good() {
+fn a_viewer_without_room_for_too_long_is_dropped_for_good() {
     let mut world = World::new(Start::After(0));
     world.catch_up();
     (0..3).for_each(|_| world.output(100_000));
@@ -228,7 +228,7 @@ fn who_has_no_room_for_too_long_is_let_go_for_good() {
 }
 
 #[test]
-fn who_takes_a_snapshot_in_time_may_lag_again() {
+fn a_viewer_that_takes_its_snapshot_in_time_may_lag_again() {
     let mut world = World::new(Start::After(0));
     world.catch_up();
     for _ in 0..5 {
@@ -241,7 +241,7 @@ fn who_takes_a_snapshot_in_time_may_lag_again() {
 }
 
 #[test]
-fn who_comes_and_never_has_room_is_let_go() {
+fn a_new_viewer_that_never_has_room_is_dropped() {
     let mut world = World::new(Start::After(0));
     world.step(false);
     world.now = world.viewer.poll_timeout().unwrap();

@@ -45,7 +45,7 @@ fn parameters_are_carried() {
 }
 
 #[test]
-fn what_is_absent_has_the_documented_default() {
+fn absent_fields_have_the_documented_defaults() {
     let expected =
         json!({"model": "m", "max_tokens": 4096, "stream": false, "messages": [user("Hi")]});
     assert_eq!(request(&with(&json!({}))).unwrap(), expected);
@@ -55,7 +55,7 @@ fn what_is_absent_has_the_documented_default() {
 }
 
 #[test]
-fn what_changes_little_is_dropped() {
+fn fields_of_little_effect_are_dropped() {
     let harmless = json!({"seed": 1, "frequency_penalty": 0.5, "presence_penalty": 0.5,
         "reasoning_effort": "low", "n": 1, "logprobs": false, "logit_bias": {}, "modalities": ["text"],
         "response_format": {"type": "text"}, "store": true, "metadata": {"a": "b"}, "tools": [],
@@ -167,7 +167,7 @@ fn a_schema_for_the_answer_is_carried() {
 }
 
 #[test]
-fn what_cannot_be_carried_is_named() {
+fn unsupported_fields_are_named() {
     for (name, value) in [
         ("n", json!(2)),
         ("logprobs", json!(true)),

@@ -50,7 +50,7 @@ fn parameters_are_carried() {
 }
 
 #[test]
-fn what_changes_no_answer_is_dropped() {
+fn fields_without_effect_are_dropped() {
     let harmless = json!({
         "thinking": {"type": "enabled", "budget_tokens": 1024}, "service_tier": "auto",
         "context_management": {"edits": []}, "container": "c", "mcp_servers": [],
@@ -232,7 +232,7 @@ fn a_schema_for_the_answer_is_carried_from_both_places() {
 }
 
 #[test]
-fn what_cannot_be_carried_is_named() {
+fn unsupported_fields_are_named() {
     assert_eq!(refused(&json!({"messages": []})), "messages");
     assert_eq!(refused(&json!({"messages": null})), "messages");
     assert_eq!(refused(&json!({"messages": "Hi"})), "messages");

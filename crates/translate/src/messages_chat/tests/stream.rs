@@ -216,7 +216,7 @@ fn every_end_has_its_reason() {
 }
 
 #[test]
-fn what_follows_the_end_is_passed_over() {
+fn events_after_the_end_are_ignored() {
     let stream = events(&[delta(&json!({"content": "x"})), finish("stop"), finish("stop")]) + DONE;
     let told = streamed(&(stream.clone() + &events(&[delta(&json!({"content": "y"}))]) + DONE));
     assert_eq!(told, streamed(&stream));
@@ -278,7 +278,7 @@ fn a_whole_answer_becomes_the_events_of_a_stream() {
 }
 
 #[test]
-fn what_is_no_chunk_is_the_providers_fault() {
+fn an_event_that_is_no_chunk_is_the_providers_fault() {
     for nonsense in ["data: {\n\n", "data: <html>\n\n", "data: 5\n\n"] {
         let answer = answered(true, &json!({}), 200, Body::Events, &[nonsense.as_bytes()]);
         assert!(matches!(answer, Err(BadAnswer(why)) if why.contains("not understood")));

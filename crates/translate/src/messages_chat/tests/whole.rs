@@ -151,7 +151,7 @@ fn a_kept_answer_is_bounded() {
 }
 
 #[test]
-fn what_waits_is_bounded() {
+fn held_events_are_bounded() {
     let mut map = super::answer(&context(true), b"{}");
     map.head(200, Body::Events);
     let begin = |index: usize| {

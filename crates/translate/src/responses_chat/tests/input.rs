@@ -102,7 +102,7 @@ fn traces_and_thoughts_alone_are_no_messages() {
 }
 
 #[test]
-fn what_cannot_be_carried_over_is_named() {
+fn unsupported_input_is_named() {
     let cases = [
         (json!([]), "input"),
         (json!(5), "input"),

@@ -139,7 +139,7 @@ fn tools_among_the_items_are_offered() {
 }
 
 #[test]
-fn what_needs_a_store_is_refused() {
+fn requests_that_need_a_store_are_refused() {
     for (name, value) in [
         ("previous_response_id", json!("resp_1")),
         ("conversation", json!({"id": "conv_1"})),

@@ -55,7 +55,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_an_entry_is_shows_in_its_name() {
+    fn an_entrys_kind_shows_in_its_name() {
         let entry = |kind| FileEntry { name: "a\n".into(), path: "a".into(), kind, size: 2048 };
         assert_eq!(row(&entry(FileKind::Dir)), ["a\u{fffd}/", ""]);
         assert_eq!(row(&entry(FileKind::Symlink)), ["a\u{fffd}@", ""]);

@@ -165,7 +165,7 @@ mod tests {
     }
 
     #[test]
-    fn what_makes_no_sense_is_refused_before_anything_is_made() {
+    fn senseless_options_are_refused_before_anything_is_made() {
         assert!(check(&[]));
         assert!(check(&["--prompt", "hi", "--wait"]));
         assert!(!check(&["--wait"]));

@@ -6,7 +6,7 @@ use testkit::mesh::LanPeer;
 use super::kit::{LinkKind, Machine, Pair, always, listening, saying, whole};
 
 #[tokio::test]
-async fn whatever_a_stranger_sends_the_server_goes_on() {
+async fn the_server_survives_any_input_of_a_stranger() {
     let pair = Pair::new(LinkKind::Lan, 2).await;
     always(&pair.lender.mock, "yes");
     let address = pair.lender.lan_address().await;

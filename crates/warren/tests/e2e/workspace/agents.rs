@@ -182,7 +182,7 @@ async fn agents_go_on_with_their_conversations_after_the_server_was_killed() {
 }
 
 #[tokio::test]
-async fn who_prompts_before_it_has_its_history_sees_its_turn_begin() {
+async fn a_prompt_before_the_history_still_shows_its_turn() {
     let agents = Agents::start().await;
     for _ in 0..10 {
         let mut client = agents.place.client().await;

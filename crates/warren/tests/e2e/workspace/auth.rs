@@ -49,7 +49,7 @@ async fn every_message_before_auth_is_an_error_and_the_end() {
 }
 
 #[tokio::test]
-async fn what_is_no_message_before_auth_is_an_error_and_the_end() {
+async fn a_bad_message_before_auth_ends_the_connection_with_an_error() {
     let place = WorkspaceHost::start().await;
     for text in ["", "hello", "{", "[]", "{}", r#"{"type":"auth"}"#, r#"{"type":"auth","token":7}"#]
     {
@@ -65,7 +65,7 @@ async fn what_is_no_message_before_auth_is_an_error_and_the_end() {
 }
 
 #[tokio::test]
-async fn who_says_too_much_or_nothing_at_all_before_auth_is_cut() {
+async fn a_flooding_or_silent_stranger_is_cut_off() {
     let place = WorkspaceHost::start().await;
     let mut silent = WorkspaceClient::open(place.daemon.address()).await;
     let mut loud = WorkspaceClient::open(place.daemon.address()).await;
@@ -80,7 +80,7 @@ async fn who_says_too_much_or_nothing_at_all_before_auth_is_cut() {
 }
 
 #[tokio::test]
-async fn who_guesses_has_to_wait_and_is_then_let_in() {
+async fn a_guessing_address_has_to_wait_and_is_then_admitted() {
     let place = WorkspaceHost::start().await;
     for _ in 0..5 {
         let mut client = WorkspaceClient::open(place.daemon.address()).await;

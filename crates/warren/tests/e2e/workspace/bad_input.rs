@@ -63,7 +63,7 @@ async fn every_message_with_any_field_wrong_leaves_the_connection_and_the_server
 }
 
 #[tokio::test]
-async fn what_is_no_message_is_told_so_and_the_connection_goes_on() {
+async fn a_bad_message_gets_an_error_and_the_connection_stays() {
     let place = WorkspaceHost::start().await;
     let mut client = place.client().await;
     let deep = format!("{}{}", "[".repeat(100_000), "]".repeat(100_000));

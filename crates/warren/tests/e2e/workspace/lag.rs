@@ -126,7 +126,7 @@ const GOES_ON: &str = r#"stty -echo; echo ready; read x
     for word in one two three; do sleep 0.5; echo "word $word"; done; read x; echo after"#;
 
 #[tokio::test]
-async fn who_takes_nothing_for_too_long_loses_the_stream_and_keeps_the_connection() {
+async fn a_client_that_takes_nothing_for_too_long_loses_the_stream_only() {
     let config = tempfile::NamedTempFile::new().unwrap();
     std::fs::write(config.path(), "[workspace]\nlag_timeout_secs = 0.5\n").unwrap();
     let place = WorkspaceHost::of(serving().set("--config", config.path().to_str().unwrap())).await;
@@ -159,7 +159,7 @@ async fn who_takes_nothing_for_too_long_loses_the_stream_and_keeps_the_connectio
 }
 
 #[tokio::test]
-async fn who_looks_on_shows_the_same_as_the_session_after_its_size_has_changed() {
+async fn an_onlooker_shows_the_sessions_screen_after_a_resize() {
     let place = WorkspaceHost::start().await;
     let mut client = place.client().await;
     let script = "stty -echo; for i in 1 2 3 4 5 6 7 8 9; do echo \

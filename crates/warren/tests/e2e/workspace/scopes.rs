@@ -95,7 +95,7 @@ async fn each_scope_may_what_the_lower_ones_may_and_no_more() {
 }
 
 #[tokio::test]
-async fn who_may_only_look_sees_what_others_do_and_changes_nothing() {
+async fn a_reader_sees_what_others_do_and_changes_nothing() {
     let place = WorkspaceHost::start().await;
     let (mut reader, _) = with_scope(&place, "workspace:read").await;
     let mut writer = place.client().await;

@@ -260,7 +260,7 @@ async fn a_development_server_is_found_by_its_port() {
 }
 
 #[tokio::test]
-async fn what_a_terminal_gets_to_see_is_clean() {
+async fn terminal_output_is_clean() {
     let place = WorkspaceHost::start().await;
     let mut client = place.client().await;
     let project = place.project(&mut client).await;

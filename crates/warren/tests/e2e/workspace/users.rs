@@ -124,7 +124,7 @@ async fn files_and_git_of_a_project_are_used_as_its_user() {
 }
 
 #[tokio::test]
-async fn who_is_not_in_the_list_is_nobody_that_anything_runs_as() {
+async fn nothing_runs_as_a_user_who_is_not_listed() {
     let Some((place, _dir)) = place("").await else { return };
     let mut client = place.client().await;
     for other in ["daemon", "no-such-user"] {

@@ -134,7 +134,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn what_is_no_text_makes_no_line_longer_than_the_bound() {
+    async fn invalid_utf8_makes_no_line_longer_than_the_bound() {
         let lines = all(Cursor::new(vec![0xff; 2 * MAX_LINE])).await;
         assert!(lines[0].len() > MAX_LINE && lines[0].len() <= MAX_LINE + 4);
     }

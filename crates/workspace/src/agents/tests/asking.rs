@@ -33,7 +33,7 @@ async fn outcome(seen: &mut Watcher, of: &PermissionRequest) -> PermissionOutcom
 }
 
 #[tokio::test]
-async fn what_is_allowed_is_done_and_what_is_refused_is_not() {
+async fn an_allowed_tool_runs_and_a_refused_one_does_not() {
     let rig = Rig::new();
     let workspace = rig.place.start().await;
     for provider in ASKING {
@@ -112,7 +112,7 @@ async fn an_interrupt_answers_what_was_asked() {
 }
 
 #[tokio::test]
-async fn who_may_do_all_unasked_does_not_ask() {
+async fn an_agent_with_all_permissions_does_not_ask() {
     let rig = Rig::new();
     let workspace = rig.place.start().await;
     for provider in ["claude", "own"] {

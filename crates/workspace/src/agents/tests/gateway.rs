@@ -157,7 +157,7 @@ async fn where_all_agents_use_the_gateway_a_model_must_be_named_once() {
 }
 
 #[tokio::test]
-async fn who_cannot_use_the_gateway_is_refused_in_words() {
+async fn an_agent_that_cannot_use_the_gateway_is_refused_in_words() {
     let rig = Rig::new();
     let workspace = rig.place.start().await;
     for provider in ["gemini", "gemini-acp", "own"] {

@@ -109,7 +109,7 @@ async fn an_agent_that_will_not_end_is_killed_with_its_session() {
 }
 
 #[tokio::test]
-async fn what_an_agent_left_in_the_background_ends_with_it() {
+async fn background_processes_end_with_their_agent() {
     let rig = Rig::new();
     let workspace = rig.place.start().await;
     for provider in ["codex", "claude"] {

@@ -123,7 +123,7 @@ async fn prompts_wait_in_order_and_only_so_many() {
 }
 
 #[tokio::test]
-async fn what_a_turn_took_is_told_for_each_turn_alone() {
+async fn usage_is_reported_for_each_turn_alone() {
     let rig = Rig::new();
     let workspace = rig.place.start().await;
     for (provider, input, output, cost) in [
@@ -144,7 +144,7 @@ async fn what_a_turn_took_is_told_for_each_turn_alone() {
 }
 
 #[tokio::test]
-async fn what_a_thread_took_before_a_restart_is_not_told_again() {
+async fn a_threads_usage_before_a_restart_is_not_reported_again() {
     let rig = Rig::new();
     let workspace = rig.place.start().await;
     let mut seen = open(&workspace, &rig, "codex").await;

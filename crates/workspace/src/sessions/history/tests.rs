@@ -32,7 +32,7 @@ fn nothing_is_there_before_the_first_output() {
 }
 
 #[test]
-fn what_was_written_is_found_by_the_next_life_which_goes_on_behind_it() {
+fn the_next_life_finds_written_output_and_appends_to_it() {
     let dir = tempfile::tempdir().unwrap();
     segments(&dir).append(&[chunk(1, 50), chunk(2, 50)]).unwrap();
     let mut next = segments(&dir);
@@ -65,7 +65,7 @@ fn many_chunks_at_once_are_divided_among_segments() {
 }
 
 #[test]
-fn what_failed_in_the_middle_is_written_the_next_time_and_nothing_twice() {
+fn an_interrupted_write_is_completed_later_without_duplicates() {
     let dir = tempfile::tempdir().unwrap();
     let mut segments = segments(&dir);
     let chunks: Vec<_> = (1..=4).map(|seq| chunk(seq, 50)).collect();

@@ -33,7 +33,7 @@ fn told(seen: &Watcher) -> Vec<String> {
 }
 
 #[tokio::test]
-async fn what_a_line_means_comes_after_the_line_and_once_whoever_comes_back() {
+async fn a_lines_events_follow_it_once_for_every_returning_viewer() {
     let bare = Bare::new();
     let (session, feed, _) = bare.session(SessionMode::Sdk);
     let mut first = Watcher::begun(bare.attach(session.id, 1, None)).await;
@@ -92,7 +92,7 @@ async fn a_question_waits_for_whoever_comes_and_is_answered_once() {
         _ => None,
     });
     let [id] = requests.collect::<Vec<_>>()[..] else { panic!("it is asked once") };
-    assert_eq!(bare.sessions.who_asks(&id.to_string()), Some(session.id));
+    assert_eq!(bare.sessions.asker(&id.to_string()), Some(session.id));
     let answer = PermissionAnswer { request_id: id.to_string(), allow: true, message: None };
     bare.sessions.permit(session.id, answer.clone()).unwrap();
     assert_eq!(heard.answers.lock().unwrap()[0].request_id, "toolu_1");
@@ -106,7 +106,7 @@ async fn a_question_waits_for_whoever_comes_and_is_answered_once() {
 }
 
 #[tokio::test]
-async fn who_has_come_misses_nothing_that_is_said_before_its_history() {
+async fn a_new_viewer_misses_no_event_before_its_history() {
     for after in [None, Some(1)] {
         let bare = Bare::new();
         let (session, feed, _) = bare.session(SessionMode::Sdk);

@@ -28,7 +28,7 @@ fn flood(bytes: usize) -> Vec<u8> {
 }
 
 #[tokio::test]
-async fn who_does_not_take_a_flood_is_told_and_then_sees_what_the_terminal_shows() {
+async fn a_viewer_that_lags_in_a_flood_is_told_and_then_sees_the_screen() {
     let place = Site::new();
     let workspace = place.start().await;
     std::fs::write(place.dir.path().join("flood"), flood(5_000_000)).unwrap();
@@ -50,7 +50,7 @@ async fn who_does_not_take_a_flood_is_told_and_then_sees_what_the_terminal_shows
 }
 
 #[tokio::test(start_paused = true)]
-async fn who_takes_nothing_for_too_long_is_let_go_with_a_notice() {
+async fn a_viewer_that_takes_nothing_for_too_long_is_dropped_with_a_notice() {
     let bare = Bare::new();
     let (session, feed, _) = bare.session(SessionMode::Pty);
     let mut slow = Watcher::of(bare.attach(session.id, 1, None));
@@ -72,7 +72,7 @@ async fn who_takes_nothing_for_too_long_is_let_go_with_a_notice() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn who_is_busy_for_a_moment_gets_everything() {
+async fn a_viewer_that_is_busy_for_a_moment_gets_everything() {
     let bare = Bare::new();
     let (session, feed, _) = bare.session(SessionMode::Pty);
     let mut seen = Watcher::of(bare.attach(session.id, 1, Some(0)));
@@ -86,7 +86,7 @@ async fn who_is_busy_for_a_moment_gets_everything() {
 }
 
 #[tokio::test]
-async fn who_reads_a_terminal_waits_until_most_of_what_was_read_is_painted() {
+async fn reading_a_terminal_waits_until_most_of_it_is_painted() {
     let bare = Bare::new();
     let (session, feed, _) = bare.session(SessionMode::Pty);
     let painter = session.painter();
@@ -99,7 +99,7 @@ async fn who_reads_a_terminal_waits_until_most_of_what_was_read_is_painted() {
 }
 
 #[tokio::test]
-async fn who_comes_back_a_thousand_times_misses_nothing_and_sees_nothing_twice() {
+async fn a_viewer_that_returns_a_thousand_times_sees_everything_once() {
     let bare = Bare::new();
     let (session, feed, _) = bare.session(SessionMode::Pty);
     let (mut text, mut seq) = (String::new(), 0);

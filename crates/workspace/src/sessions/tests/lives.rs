@@ -100,7 +100,7 @@ async fn a_session_is_kept_before_it_is_told_of_and_not_made_where_it_cannot_be(
 }
 
 #[tokio::test]
-async fn what_was_killed_does_not_come_back() {
+async fn a_killed_session_does_not_come_back() {
     let place = Site::new();
     let workspace = place.start().await;
     let info = workspace.0.sessions.create(place.shell("exec cat")).await.unwrap();

@@ -26,7 +26,7 @@ fn told(seen: &Watcher) -> Vec<(u16, u16)> {
 }
 
 #[tokio::test(start_paused = true)]
-async fn who_looks_on_is_told_the_size_and_painted_the_screen_after_all_that_came_before() {
+async fn an_onlooker_gets_the_size_and_the_screen_after_all_earlier_output() {
     let bare = Bare::new();
     let (session, feed, heard) = bare.session(SessionMode::Pty);
     let mut one = Watcher::begun(bare.attach(session.id, 1, None)).await;
@@ -51,7 +51,7 @@ async fn who_looks_on_is_told_the_size_and_painted_the_screen_after_all_that_cam
 }
 
 #[tokio::test(start_paused = true)]
-async fn who_wishes_for_a_size_in_vain_is_told_which_it_is_and_again_when_it_gets_its_own() {
+async fn a_refused_size_is_answered_with_the_real_one_and_later_with_its_own() {
     let bare = Bare::new();
     let (session, _feed, heard) = bare.session(SessionMode::Pty);
     let mut one = Watcher::begun(bare.attach(session.id, 1, None)).await;
@@ -72,7 +72,7 @@ async fn who_wishes_for_a_size_in_vain_is_told_which_it_is_and_again_when_it_get
 }
 
 #[tokio::test(start_paused = true)]
-async fn who_goes_on_after_a_loss_is_told_the_size_and_nothing_is_painted_again() {
+async fn a_resumed_viewer_is_told_the_size_and_nothing_is_painted_again() {
     let bare = Bare::new();
     let (session, feed, _) = bare.session(SessionMode::Pty);
     feed.output("before".into());

@@ -28,7 +28,7 @@ async fn a_shell_is_opened_typed_into_and_seen() {
 }
 
 #[tokio::test]
-async fn what_a_command_showed_before_anybody_came_is_painted_for_who_comes() {
+async fn output_before_the_first_viewer_is_painted_for_it() {
     let place = Site::new();
     let workspace = place.start().await;
     let script = "printf 'one\\033[31mred\\n'; read line; echo got $line; cat";
@@ -176,7 +176,7 @@ async fn a_prompt_is_pasted_where_the_program_says_that_it_wants_to_know() {
 }
 
 #[tokio::test]
-async fn what_cannot_be_started_is_refused_by_name_and_leaves_nothing() {
+async fn a_command_that_cannot_start_is_refused_by_name_and_leaves_nothing() {
     let place = Site::new();
     let workspace = place.start().await;
     let refused =

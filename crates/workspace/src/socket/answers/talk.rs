@@ -51,7 +51,7 @@ pub(in crate::socket) fn resize(asker: &Asker, asked: Resize) -> Answer {
 pub(in crate::socket) fn permit(asker: &Asker, asked: PermissionResponse) -> Answer {
     let PermissionResponse { session_id, request_id, allow, message } = asked;
     let (sessions, request_id) = (&asker.services.sessions, request_id.to_string());
-    let id = session_id.or_else(|| sessions.who_asks(&request_id));
+    let id = session_id.or_else(|| sessions.asker(&request_id));
     let id = id.ok_or_else(|| Refusal::Invalid(format!("nobody asks {request_id} any more")))?;
     sessions.permit(id, PermissionAnswer { request_id, allow, message })?;
     let what = if allow { "permission.allow" } else { "permission.deny" };

@@ -92,7 +92,7 @@ async fn when_many_keys_hold_all_places_administrators_have_their_own_and_the_ot
 }
 
 #[tokio::test]
-async fn what_is_no_upload_keeps_its_place_no_longer_than_it_is_read() {
+async fn only_an_upload_keeps_its_place_after_it_was_read() {
     let kit = Kit::new().await;
     let reader = kit.key(KeyScope::WorkspaceRead).1;
     let mut administrator = kit.client().await;

@@ -54,7 +54,7 @@ async fn a_session_is_killed_by_who_says_so_and_closes_at_once() {
 }
 
 #[tokio::test]
-async fn what_waits_for_its_turn_when_a_client_closes_is_done_in_its_order() {
+async fn waiting_requests_of_a_closed_client_are_done_in_order() {
     let kit = Kit::new().await;
     let mut client = kit.client().await;
     let project = kit.project(&mut client).await;
@@ -68,7 +68,7 @@ async fn what_waits_for_its_turn_when_a_client_closes_is_done_in_its_order() {
 }
 
 #[tokio::test]
-async fn what_is_still_to_be_read_when_a_client_vanishes_is_done_as_slowly_as_ever() {
+async fn unread_requests_of_a_vanished_client_keep_their_rate_limit() {
     let kit = Kit::with(|settings| settings.message_rate = 20).await;
     let mut client = kit.client().await;
     let project = kit.project(&mut client).await;
@@ -91,7 +91,7 @@ async fn what_is_still_to_be_read_when_a_client_vanishes_is_done_as_slowly_as_ev
 }
 
 #[tokio::test]
-async fn what_waits_is_not_done_once_the_key_is_revoked() {
+async fn waiting_requests_are_dropped_once_the_key_is_revoked() {
     let kit = Kit::new().await;
     let mut administrator = kit.client().await;
     let project = kit.project(&mut administrator).await;

@@ -17,7 +17,7 @@ use crate::testing::soon;
 const NOBODY: &str = "00000000-0000-4000-8000-000000000001";
 
 #[tokio::test]
-async fn what_cannot_be_read_is_answered_and_the_connection_stays() {
+async fn an_unreadable_message_is_answered_and_the_connection_stays() {
     let kit = Kit::new().await;
     let mut client = kit.client().await;
     for text in [
@@ -82,7 +82,7 @@ async fn each_role_may_do_its_own_and_is_told_what_it_lacks() {
 }
 
 #[tokio::test]
-async fn who_sends_too_fast_is_slowed_down_and_loses_nothing() {
+async fn a_fast_sender_is_slowed_down_and_loses_nothing() {
     let kit = Kit::with(|settings| settings.message_rate = 10).await;
     let mut client = kit.client().await;
     tokio::time::pause();
@@ -170,7 +170,7 @@ async fn bytes_that_are_no_websocket_end_the_connection() {
 }
 
 #[tokio::test]
-async fn who_does_not_read_a_long_answer_is_let_go_when_others_wait_for_its_room() {
+async fn a_client_that_leaves_a_long_answer_unread_is_dropped_when_others_wait() {
     let kit = Kit::new().await;
     let mut client = kit.client().await;
     let id = kit.project(&mut client).await;
@@ -202,7 +202,7 @@ async fn who_does_not_read_a_long_answer_is_let_go_when_others_wait_for_its_room
 }
 
 #[tokio::test]
-async fn who_reads_nothing_is_not_heard_once_much_waits_for_it_and_loses_nothing() {
+async fn a_client_that_reads_nothing_is_paused_and_loses_nothing() {
     let kit = Kit::with(|settings| settings.message_rate = 1_000_000).await;
     let (mut deaf, outbox) = deaf_with_outbox(&kit).await;
     let ask = json!({"type": "get_cluster_config"}).to_string();

@@ -12,7 +12,7 @@ use super::kit::{FAR, Kit, TOKEN};
 use crate::{Settings, testing::soon};
 
 #[tokio::test]
-async fn whatever_comes_before_auth_is_answered_with_an_error_and_the_end() {
+async fn any_message_before_auth_ends_the_connection_with_an_error() {
     let kit = Kit::new().await;
     for name in RequestKind::NAMES.iter().filter(|name| **name != "auth") {
         let mut stranger = kit.stranger(FAR);
@@ -26,7 +26,7 @@ async fn whatever_comes_before_auth_is_answered_with_an_error_and_the_end() {
 }
 
 #[tokio::test]
-async fn what_is_no_message_at_all_is_answered_so_too() {
+async fn bytes_that_are_no_message_are_answered_too() {
     let kit = Kit::new().await;
     for text in ["", "auth", "[]", "{\"type\":\"auth\"}", "{\"type\":\"auth\",\"token\":7}"] {
         let mut stranger = kit.stranger(FAR);
@@ -85,7 +85,7 @@ async fn a_stranger_that_sends_too_much_is_ended_unheard() {
 }
 
 #[tokio::test]
-async fn who_says_nothing_is_ended_after_the_deadline() {
+async fn a_silent_connection_ends_after_the_deadline() {
     let kit = Kit::new().await;
     tokio::time::pause();
     let began = Instant::now();

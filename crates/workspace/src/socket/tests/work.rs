@@ -102,7 +102,7 @@ async fn of_a_hidden_session_only_its_viewers_and_who_killed_it_hear() {
 }
 
 #[tokio::test]
-async fn what_a_client_changes_it_is_told_once_and_the_others_too() {
+async fn a_change_is_announced_once_to_every_client() {
     let kit = Kit::new().await;
     let (mut client, mut other) = (kit.client().await, kit.client().await);
     let id = kit.project(&mut client).await;
@@ -165,7 +165,7 @@ async fn files_are_listed_written_read_and_changed_in_order() {
 }
 
 #[tokio::test]
-async fn what_goes_wrong_with_files_is_said_by_the_message_of_its_family() {
+async fn errors_of_files_use_their_familys_message() {
     let kit = Kit::new().await;
     let mut client = kit.client().await;
     let id = kit.project(&mut client).await;

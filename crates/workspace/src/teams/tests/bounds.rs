@@ -77,7 +77,7 @@ async fn texts_that_do_not_fit_are_left_out_and_their_turns_end_all_the_same() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_is_put_back_comes_first_and_in_its_order() {
+async fn returned_inputs_come_first_in_their_order() {
     let queue = Queue::default();
     queue.tell(ended(3, 0));
     queue.put_back(vec![ended(1, 5), ended(2, 5)]);

@@ -99,7 +99,7 @@ async fn a_leader_that_has_no_room_for_its_news_is_told_later() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_a_leader_was_told_in_a_turn_that_the_daemons_death_ended_is_told_again() {
+async fn news_of_a_turn_that_the_daemons_death_ended_are_delivered_again() {
     let rig = Rig::start().await;
     let team = rig.create().await;
     let leader = team.leader_session_id;

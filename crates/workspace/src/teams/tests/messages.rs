@@ -40,7 +40,7 @@ async fn a_message_is_kept_shown_to_the_addressees_viewers_and_is_its_next_promp
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_cannot_be_kept_is_not_acknowledged_and_nobody_hears_of_it() {
+async fn a_message_that_cannot_be_stored_is_neither_acknowledged_nor_delivered() {
     let rig = Rig::start().await;
     let team = rig.create().await;
     let ann = rig.spawn(team.id).await;
@@ -72,7 +72,7 @@ async fn the_next_message_is_delivered_when_the_turn_with_the_last_one_begins() 
 }
 
 #[tokio::test(start_paused = true)]
-async fn who_has_no_room_is_given_the_message_when_its_turn_ends() {
+async fn a_full_session_gets_the_message_when_its_turn_ends() {
     let rig = Rig::start().await;
     let team = rig.create().await;
     let ann = rig.assign(team.id, "work").await;
@@ -87,7 +87,7 @@ async fn who_has_no_room_is_given_the_message_when_its_turn_ends() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn who_has_no_room_and_no_turns_is_given_the_message_later() {
+async fn a_full_session_without_turns_gets_the_message_later() {
     let rig = Rig::start().await;
     let team = rig.create().await;
     let ann = rig.spawn(team.id).await;

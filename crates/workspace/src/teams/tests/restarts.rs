@@ -25,7 +25,7 @@ async fn teams_messages_and_results_are_there_after_a_restart() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_has_not_reached_its_addressee_is_delivered_after_a_restart() {
+async fn an_undelivered_message_is_delivered_after_a_restart() {
     let rig = Rig::start().await;
     let team = rig.create().await;
     let ann = rig.assign(team.id, "work").await;

@@ -146,7 +146,7 @@ async fn deleting_a_team_ends_its_sessions_and_its_waits() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn who_goes_away_waits_no_more() {
+async fn a_caller_that_leaves_waits_no_more() {
     let rig = Arc::new(Rig::start().await);
     let team = rig.create().await;
     let asked = say_beside(&rig, handoff(team.id, 60_000));
@@ -183,7 +183,7 @@ async fn those_who_wait_are_told_when_the_store_fails() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_a_session_has_in_its_hands_is_not_given_to_it_twice_when_the_store_fails() {
+async fn a_message_in_work_is_not_delivered_twice_when_the_store_fails() {
     let rig = Rig::start().await;
     let team = rig.create().await;
     let ann = rig.assign(team.id, "work").await;

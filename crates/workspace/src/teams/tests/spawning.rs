@@ -42,7 +42,7 @@ async fn a_worker_starts_as_its_leader_did_unless_it_is_told_otherwise() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_makes_no_member_is_refused() {
+async fn a_bad_member_is_refused() {
     let rig = Rig::start().await;
     let refused = rig.say(r#"{"type":"create_team","name":"x","mode":"adopted"}"#).await;
     assert!(refused.unwrap_err().to_string().contains("adopted"));

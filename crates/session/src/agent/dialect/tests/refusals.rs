@@ -18,7 +18,7 @@ fn an_unknown_provider_is_named_with_those_that_are_known() {
 }
 
 #[test]
-fn what_is_no_flag_is_refused_so_that_it_is_never_a_prompt() {
+fn an_argument_that_is_no_flag_is_refused_and_never_becomes_a_prompt() {
     for of in KNOWN {
         for argument in ["", "-", "--", "-s", "x", "--=x", "---x", "-- x", "--a\0b", "a=--b"] {
             let error = refused(of.name, with_argument(argument));

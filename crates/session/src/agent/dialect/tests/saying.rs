@@ -12,7 +12,7 @@ use crate::agent::{
 };
 
 #[test]
-fn what_a_tool_brought_is_readable() {
+fn a_tools_result_is_readable() {
     assert_eq!(readable(&json!(null)), "");
     assert_eq!(readable(&json!("a")), "a");
     assert_eq!(readable(&json!([{"type":"text","text":"a"},{"type":"text","text":"b"}])), "a\nb");

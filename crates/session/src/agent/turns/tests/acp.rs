@@ -245,7 +245,7 @@ fn a_permission_is_answered_with_an_option_that_holds_once() {
 }
 
 #[test]
-fn what_the_agent_may_do_decides_without_asking() {
+fn granted_permissions_decide_without_asking() {
     let decided = [
         (PermissionMode::Bypass, "execute", Some("once")),
         (PermissionMode::AcceptEdits, "edit", Some("once")),

@@ -129,7 +129,7 @@ fn a_text_that_came_in_pieces_does_not_come_again_whole() {
 }
 
 #[test]
-fn what_a_helper_says_is_not_the_sessions_text() {
+fn a_helpers_text_is_not_the_sessions() {
     let mut rig = Rig::new("claude");
     rig.start("hello");
     let own = assistant(r#"{"type":"text","text":"inner"}"#);

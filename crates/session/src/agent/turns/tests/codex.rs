@@ -102,7 +102,7 @@ fn usage_of_a_thread_from_before_a_restart_counts_from_what_was_known() {
 }
 
 #[test]
-fn what_a_thread_has_taken_is_kept_before_its_turn_ends_and_forgotten_with_it() {
+fn a_threads_usage_is_stored_before_its_turn_ends_and_cleared_with_it() {
     let mut rig = Rig::new("codex");
     rig.start("one");
     let outputs = rig.lines(&whole_turn(500, 20));

@@ -152,7 +152,7 @@ fn permissions_asked_between_turns_end_with_their_process_too() {
 }
 
 #[test]
-fn what_an_old_process_still_says_is_not_the_next_turns() {
+fn late_output_of_an_old_process_is_not_the_next_turns() {
     let mut rig = claude();
     rig.interrupt();
     rig.interrupt();
@@ -234,7 +234,7 @@ fn a_turn_that_waits_for_an_old_process_can_be_interrupted() {
 }
 
 #[test]
-fn what_waits_goes_on_after_an_interrupt() {
+fn a_waiting_prompt_runs_after_an_interrupt() {
     let mut rig = claude();
     rig.prompt("two");
     rig.interrupt();
@@ -282,7 +282,7 @@ fn a_process_that_dies_by_a_signal_says_which() {
 }
 
 #[test]
-fn what_a_warm_process_tells_between_turns_keeps_it_warm() {
+fn output_between_turns_keeps_a_process_warm() {
     let mut rig = claude();
     rig.line(DONE);
     rig.pass(14 * MINUTE);

@@ -155,7 +155,7 @@ const MENDED: [(&str, &str); 9] = [
 ];
 
 #[test]
-fn what_the_engine_does_otherwise_is_done_as_other_terminals_do_it() {
+fn deviations_of_the_engine_follow_other_terminals() {
     for (text, rows) in MENDED {
         let shown = super::fed(8, 5, text).text();
         let shown: Vec<&str> = shown.split('\n').map(str::trim).collect();

@@ -75,7 +75,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_typed_before_the_detach_key_is_the_sessions() {
+    fn input_before_the_detach_key_goes_to_the_session() {
         let split = |typed: &'static [u8]| key("ctrl-]").split(typed);
         assert_eq!(split(b"ls\r"), (&b"ls\r"[..], false));
         assert_eq!(split(b"ls\x1dmore"), (&b"ls"[..], true));

@@ -259,7 +259,7 @@ mod tests {
     }
 
     #[test]
-    fn who_missed_the_end_of_the_turn_does_not_wait_for_it() {
+    fn a_client_that_missed_the_turns_end_does_not_wait_for_it() {
         let used = |turn| {
             let session_id = SessionId::from_random(1);
             let usage =

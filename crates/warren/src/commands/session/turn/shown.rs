@@ -80,7 +80,7 @@ mod tests {
     }
 
     #[test]
-    fn what_an_agent_says_does_nothing_to_the_terminal() {
+    fn an_agents_text_cannot_control_the_terminal() {
         assert_eq!(shown(&[said("a\u{1b}[2J", false)]), "a\u{fffd}[2J");
     }
 }

@@ -65,7 +65,7 @@ async fn the_session_has_the_size_of_the_window_that_is_typed_in() {
 }
 
 #[tokio::test]
-async fn who_opens_a_command_that_ends_at_once_sees_all_of_it_and_its_exit_code() {
+async fn a_command_that_ends_at_once_shows_all_its_output_and_its_exit_code() {
     let place = WorkspaceHost::start().await;
     let dir = place.dir();
     let expected: Vec<String> = (1..=3000).map(|line| line.to_string()).collect();
