@@ -25,7 +25,6 @@ pub struct Client {
 }
 
 impl Client {
-    /// A client of the server at `address`.
     pub fn new(address: SocketAddr) -> Self {
         Self { address, headers: Vec::new() }
     }
@@ -57,12 +56,10 @@ impl Client {
         request.body(body.to_string())
     }
 
-    /// Posts JSON and reads the whole answer.
     pub async fn post_json(&self, path: &str, body: &Value) -> Response {
         self.post(path, body).send().await
     }
 
-    /// Gets a path and reads the whole answer.
     pub async fn get(&self, path: &str) -> Response {
         self.request("GET", path).send().await
     }
@@ -73,7 +70,6 @@ impl Client {
     }
 }
 
-/// A request to be sent.
 #[derive(Debug, Clone)]
 pub struct Request {
     address: SocketAddr,
@@ -100,7 +96,6 @@ impl Request {
         self
     }
 
-    /// Sends it and reads the whole answer.
     pub async fn send(self) -> Response {
         self.start().await.finish().await
     }
@@ -117,7 +112,6 @@ impl Request {
         connection
     }
 
-    /// The bytes of the request.
     pub fn bytes(&self) -> Vec<u8> {
         let mut text = format!("{}\r\n", self.line);
         for (name, value) in &self.headers {
@@ -142,7 +136,6 @@ pub struct Connection {
 }
 
 impl Connection {
-    /// Connects.
     pub async fn open(address: SocketAddr) -> Self {
         Self::try_open(address).await.expect("the server takes connections")
     }
@@ -163,7 +156,6 @@ impl Connection {
         let _closed = within("writing a request", self.writer.write_all(bytes)).await;
     }
 
-    /// Sends another request on this connection.
     pub async fn send(&mut self, request: &Request) {
         self.write(&request.bytes()).await;
     }
@@ -178,7 +170,6 @@ impl Connection {
         let _unset = self.writer.as_ref().set_zero_linger();
     }
 
-    /// The head of the answer.
     pub async fn answer(self) -> Streaming {
         self.try_answer().await.expect("an answer")
     }
@@ -195,7 +186,6 @@ impl Connection {
         Ok(Streaming { status, head, framing, connection: self })
     }
 
-    /// Waits until the server closes the connection.
     pub async fn closed(&mut self) {
         within("the server closing the connection", self.reader.closed()).await;
     }
@@ -204,16 +194,13 @@ impl Connection {
 /// An answer whose body is still coming. Dropping it hangs up.
 #[derive(Debug)]
 pub struct Streaming {
-    /// The status.
     pub status: u16,
-    /// The head.
     pub head: Head,
     framing: Framing,
     connection: Connection,
 }
 
 impl Streaming {
-    /// The value of a header.
     pub fn header(&self, name: &str) -> Option<&str> {
         self.head.header(name)
     }
@@ -248,7 +235,6 @@ impl Streaming {
         }
     }
 
-    /// Reads the rest of the body.
     pub async fn finish(self) -> Response {
         self.try_finish().await.expect("a body that is not cut")
     }
@@ -276,29 +262,22 @@ impl Streaming {
     }
 }
 
-/// A whole answer.
 #[derive(Debug, Clone)]
 pub struct Response {
-    /// The status.
     pub status: u16,
-    /// The head.
     pub head: Head,
-    /// The body.
     pub body: Bytes,
 }
 
 impl Response {
-    /// The value of a header.
     pub fn header(&self, name: &str) -> Option<&str> {
         self.head.header(name)
     }
 
-    /// The body as text.
     pub fn text(&self) -> String {
         String::from_utf8_lossy(&self.body).into_owned()
     }
 
-    /// The body as JSON.
     #[track_caller]
     pub fn json(&self) -> Value {
         let parsed = serde_json::from_slice(&self.body);

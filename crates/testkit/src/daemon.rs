@@ -18,7 +18,6 @@ use crate::{
 /// The secret by which workers of a [`Daemon`] are let in.
 pub const WORKER_SECRET: &str = "let-me-in";
 
-/// How a server is to be started.
 #[derive(Debug)]
 pub struct Serve {
     binary: PathBuf,
@@ -39,21 +38,18 @@ impl Serve {
         }
     }
 
-    /// Adds a flag with its value.
     #[must_use]
     pub fn set(mut self, flag: &str, value: &str) -> Self {
         self.args.extend([flag.to_owned(), value.to_owned()]);
         self
     }
 
-    /// Adds a flag without a value.
     #[must_use]
     pub fn flag(mut self, flag: &str) -> Self {
         self.args.push(flag.to_owned());
         self
     }
 
-    /// Listens elsewhere.
     #[must_use]
     pub fn listen(mut self, address: &str) -> Self {
         address.clone_into(&mut self.listen);
@@ -67,7 +63,6 @@ impl Serve {
         self
     }
 
-    /// Its data directory.
     pub fn data_dir(&self) -> &Path {
         self.data_dir.path()
     }
@@ -82,7 +77,6 @@ impl Serve {
         ChildProcess::start("server", &self.binary, &args)
     }
 
-    /// Starts it and waits until it listens.
     pub async fn start(self) -> Daemon {
         let process = self.spawn();
         let address = listening(&process).await;
@@ -107,22 +101,18 @@ pub struct Daemon {
 }
 
 impl Daemon {
-    /// Where it listens.
     pub fn address(&self) -> SocketAddr {
         self.address
     }
 
-    /// Its URL, without a slash at the end.
     pub fn url(&self) -> String {
         format!("http://{}", self.address)
     }
 
-    /// Its data directory.
     pub fn data_dir(&self) -> &Path {
         self.serve.data_dir()
     }
 
-    /// A local client without credentials.
     pub fn client(&self) -> Client {
         Client::new(self.address)
     }
@@ -133,29 +123,24 @@ impl Daemon {
         self.client().with_token(token.expect("an admin token").trim())
     }
 
-    /// What `/health` says to a local client.
     pub async fn health(&self) -> Value {
         self.client().get("/health").await.json()
     }
 
-    /// What `/metrics` says to a local client.
     pub async fn metrics(&self) -> String {
         self.client().get("/metrics").await.text()
     }
 
-    /// What `/admin/workers` lists.
     pub async fn workers(&self) -> Vec<Value> {
         let answer = self.admin().get("/admin/workers").await.json();
         answer["workers"].as_array().cloned().unwrap_or_default()
     }
 
-    /// Waits until `count` workers are connected.
     pub async fn has_workers(&self, count: usize) {
         eventually("the number of workers", DEADLINE, async || self.workers().await.len() == count)
             .await;
     }
 
-    /// Waits until `count` requests are queued.
     pub async fn has_queued(&self, count: u64) {
         let queued = async || self.health().await["queue_depth"].as_u64() == Some(count);
         eventually("the queue depth", DEADLINE, queued).await;

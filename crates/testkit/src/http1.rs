@@ -24,7 +24,6 @@ impl Head {
         Some(value)
     }
 
-    /// The words of the first line.
     pub fn words(&self) -> [&str; 3] {
         let mut words = self.line.splitn(3, ' ');
         std::array::from_fn(|_| words.next().unwrap_or_default())
@@ -45,11 +44,8 @@ impl Head {
 /// Where a body ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Framing {
-    /// After this many more bytes.
     Length(u64),
-    /// With the last of its chunks.
     Chunked,
-    /// With the connection.
     UntilClose,
     /// Here.
     Over,

@@ -22,8 +22,13 @@
 //! - [`random`]: numbers from a seed
 //! - [`raw`]: a server of raw bytes: a test writes exactly what the network brings
 //! - [`workspace`]: a client of the workspace, and output that is cut and found whole
+//! - `sockets`: what all these servers and WebSockets have in common
 //! - [`wait`]: deadlines, and conditions that come true
 
+#![expect(
+    missing_docs,
+    reason = "only tests use this crate: a doc comment stands where a name does not say enough"
+)]
 #![expect(
     clippy::expect_used,
     clippy::unwrap_used,
@@ -47,6 +52,7 @@ pub mod process;
 pub mod random;
 pub mod raw;
 pub mod relay_server;
+mod sockets;
 pub mod wait;
 pub mod worker;
 pub mod workspace;

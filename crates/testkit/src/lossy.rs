@@ -43,7 +43,6 @@ impl<T> LossySender<T> {
     }
 }
 
-/// The receiving end.
 #[derive(Debug)]
 pub struct LossyReceiver<T>(Receiver<T>);
 
@@ -57,9 +56,7 @@ impl<T> LossyReceiver<T> {
 /// One side of a pipe that goes both ways: it sends `A` and receives `B`.
 #[derive(Debug)]
 pub struct LossyEnd<A, B> {
-    /// The way out.
     pub sender: LossySender<A>,
-    /// The way in.
     pub receiver: LossyReceiver<B>,
 }
 
@@ -82,7 +79,6 @@ where
     (LossySender(to_sender), LossyReceiver(to_receiver))
 }
 
-/// A pipe both ways.
 pub fn lossy_pair<A, B>(seed: u64, loss: f64) -> (LossyEnd<A, B>, LossyEnd<B, A>)
 where
     A: Clone + Send + 'static,

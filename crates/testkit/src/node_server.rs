@@ -13,9 +13,8 @@ use std::{
 use futures_util::{SinkExt, StreamExt};
 use serde_json::{Value, json};
 use tokio::{
-    net::{TcpListener, TcpStream},
+    net::TcpStream,
     sync::{Mutex as AsyncMutex, mpsc},
-    task::{JoinHandle, JoinSet},
 };
 use tokio_tungstenite::{
     WebSocketStream, accept_hdr_async,
@@ -27,7 +26,10 @@ use tokio_tungstenite::{
     },
 };
 
-use crate::wait::within;
+use crate::{
+    sockets::{Task, accept, agree, any_port, listen, reason, stop},
+    wait::within,
+};
 
 /// Frames that are kept until the test takes them; one that takes none fails there.
 const MAX_FRAMES: usize = 10_000;
@@ -35,16 +37,12 @@ const MAX_FRAMES: usize = 10_000;
 /// Connections that are kept until the test takes them.
 const MAX_NODES: usize = 1_000;
 
-/// What a node said.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Said {
     /// The empty text frame that keeps the connection.
     KeepAlive,
-    /// Any other text.
     Text(String),
-    /// More text of a task.
     Piece(u32, String),
-    /// A task is finished.
     End(u32),
     /// It closed the connection, with this code and reason.
     Closed(Option<(u16, String)>),
@@ -65,17 +63,14 @@ type Names = Mutex<HashMap<(String, String), mpsc::Sender<Do>>>;
 pub struct NodeServer {
     address: SocketAddr,
     nodes: AsyncMutex<mpsc::Receiver<NodeLink>>,
-    accepting: JoinHandle<()>,
+    accepting: Task,
 }
 
-/// A node that was let in.
 #[derive(Debug)]
 pub struct NodeLink {
-    /// The path that it asked for.
     pub path: String,
     /// Its parameters, but for the token.
     pub model: String,
-    /// Its name.
     pub name: String,
     /// How many tasks it says it takes.
     pub max_concurrency: String,
@@ -86,7 +81,7 @@ pub struct NodeLink {
 impl NodeServer {
     /// A server that lets nodes with this token in.
     pub async fn start(token: &str) -> Self {
-        Self::start_at("127.0.0.1:0".parse().expect("an address"), token).await
+        Self::start_at(any_port(), token).await
     }
 
     /// The same at a given address, such as that of a server that was stopped.
@@ -96,49 +91,41 @@ impl NodeServer {
 
     /// A server that says in its answer that it is a Warren.
     pub async fn start_as_warren(token: &str) -> Self {
-        Self::listen("127.0.0.1:0".parse().expect("an address"), token, true).await
+        Self::listen(any_port(), token, true).await
     }
 
     async fn listen(address: SocketAddr, token: &str, warren: bool) -> Self {
-        let listener = TcpListener::bind(address).await.expect("a port for the server");
-        let address = listener.local_addr().expect("its address");
-        let (joined, nodes) = mpsc::channel(MAX_NODES);
-        let accepting = tokio::spawn(accept(listener, token.to_owned(), warren, joined));
+        let (listener, address) = listen(address).await;
+        let ((joined, nodes), names) = (mpsc::channel(MAX_NODES), Arc::<Names>::default());
+        let token = token.to_owned();
+        let accepting = accept(listener, move |stream| {
+            let (token, joined, names) = (token.clone(), joined.clone(), Arc::clone(&names));
+            connection(stream, token, warren, joined, names)
+        });
         Self { address, nodes: AsyncMutex::new(nodes), accepting }
     }
 
-    /// Where it listens.
     pub fn address(&self) -> SocketAddr {
         self.address
     }
 
-    /// Its URL, without a path.
     pub fn url(&self) -> String {
         format!("ws://{}", self.address)
     }
 
-    /// The next node that is let in.
     pub async fn node(&self) -> NodeLink {
         let mut nodes = self.nodes.lock().await;
         within("a node", nodes.recv()).await.expect("the server is there")
     }
 
     /// Ends it: when this returns, its port is free and every connection is reset.
-    pub async fn stop(mut self) {
-        self.accepting.abort();
-        // It was aborted, and says so.
-        let _aborted = (&mut self.accepting).await;
+    pub async fn stop(self) {
+        stop(self.accepting).await;
     }
 
     /// Whether no node is there that the test has not taken.
     pub async fn is_deserted(&self) -> bool {
         self.nodes.lock().await.is_empty()
-    }
-}
-
-impl Drop for NodeServer {
-    fn drop(&mut self) {
-        self.accepting.abort();
     }
 }
 
@@ -154,12 +141,10 @@ impl NodeLink {
         .await;
     }
 
-    /// Stops a task.
     pub async fn stop(&self, id: u32) {
         self.say(&json!({"id": id, "stop": true})).await;
     }
 
-    /// Sends JSON.
     pub async fn say(&self, message: &Value) {
         self.raw(Message::text(message.to_string())).await;
     }
@@ -169,7 +154,6 @@ impl NodeLink {
         self.order(Do::Send(frame)).await;
     }
 
-    /// Closes the connection.
     pub async fn close(&self, code: u16, reason: &'static str) {
         self.order(Do::Close(code, reason)).await;
     }
@@ -179,7 +163,6 @@ impl NodeLink {
         self.order(Do::Vanish).await;
     }
 
-    /// What the node says next.
     pub async fn said(&mut self) -> Said {
         within("a frame of the node", self.said.recv()).await.expect("the node is there")
     }
@@ -211,25 +194,6 @@ impl NodeLink {
     }
 }
 
-async fn accept(
-    listener: TcpListener,
-    token: String,
-    warren: bool,
-    joined: mpsc::Sender<NodeLink>,
-) {
-    let names = Arc::new(Names::default());
-    let mut connections = JoinSet::new();
-    loop {
-        tokio::select! {
-            Ok((stream, _)) = listener.accept() => {
-                let (token, joined, names) = (token.clone(), joined.clone(), Arc::clone(&names));
-                connections.spawn(connection(stream, token, warren, joined, names));
-            }
-            Some(_) = connections.join_next() => {}
-        }
-    }
-}
-
 async fn connection(
     stream: TcpStream,
     token: String,
@@ -239,13 +203,9 @@ async fn connection(
 ) {
     let mut target = String::new();
     #[expect(clippy::result_large_err, reason = "the library's callback")]
-    let look = |request: &Request, mut response: Response| {
+    let look = |request: &Request, response: Response| {
         target = request.uri().to_string();
-        if let Some(offered) = request.headers().get("sec-websocket-protocol") {
-            let first = offered.to_str().unwrap_or_default().split(',').next().unwrap_or_default();
-            let first = HeaderValue::from_str(first.trim()).expect("a part of a header");
-            response.headers_mut().insert("sec-websocket-protocol", first);
-        }
+        let mut response = agree(request, response)?;
         if warren {
             response.headers_mut().insert("x-warren-node", HeaderValue::from_static("1"));
         }
@@ -327,9 +287,7 @@ fn said(message: Option<Result<Message, tokio_tungstenite::tungstenite::Error>>)
             let text = str::from_utf8(text).expect("whole characters").to_owned();
             if text.is_empty() { Said::End(id) } else { Said::Piece(id, text) }
         }
-        Some(Ok(Message::Close(frame))) => {
-            Said::Closed(frame.map(|frame| (frame.code.into(), frame.reason.to_string())))
-        }
+        Some(Ok(Message::Close(frame))) => Said::Closed(reason(frame)),
         Some(Ok(_)) => return None,
         Some(Err(_)) | None => Said::Closed(None),
     })

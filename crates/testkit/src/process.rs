@@ -80,12 +80,10 @@ impl ChildProcess {
         Self { name: name.to_owned(), child, pid, log, grown, outputs }
     }
 
-    /// Its process id.
     pub fn pid(&self) -> u32 {
         self.pid
     }
 
-    /// All it has printed so far.
     pub fn log(&self) -> String {
         let log = self.log.lock().unwrap();
         log.lines.iter().map(|line| format!("{line}\n")).collect()
@@ -124,17 +122,14 @@ impl ChildProcess {
         within(&format!("{count} times {text:?} in the log of {}", self.name), found).await;
     }
 
-    /// Asks it to end.
     pub fn sigterm(&self) {
         self.signal("TERM");
     }
 
-    /// Freezes it.
     pub fn sigstop(&self) {
         self.signal("STOP");
     }
 
-    /// Lets it go on.
     pub fn sigcont(&self) {
         self.signal("CONT");
     }
@@ -154,7 +149,6 @@ impl ChildProcess {
         ended.expect("its status").code()
     }
 
-    /// Whether it still runs.
     pub fn is_running(&mut self) -> bool {
         matches!(self.child.try_wait(), Ok(None))
     }

@@ -10,7 +10,6 @@ use tokio::{
 
 use crate::wait::DEADLINE;
 
-/// A listening socket.
 #[derive(Debug)]
 pub struct RawServer {
     listener: TcpListener,
@@ -19,7 +18,6 @@ pub struct RawServer {
 }
 
 impl RawServer {
-    /// A server on a port of its own.
     pub async fn start() -> Self {
         Self::with_spare().0
     }
@@ -45,12 +43,10 @@ impl RawServer {
         Self { listener, port }
     }
 
-    /// Its URL, without a slash at the end.
     pub fn url(&self) -> String {
         format!("http://127.0.0.1:{}", self.port)
     }
 
-    /// Takes one connection.
     pub async fn accept(&self) -> RawConnection {
         let (stream, _) = timeout(DEADLINE, self.listener.accept()).await.unwrap().unwrap();
         stream.set_nodelay(true).unwrap();
@@ -65,10 +61,8 @@ impl RawServer {
     }
 }
 
-/// A request as it came.
 #[derive(Debug)]
 pub struct RawRequest {
-    /// Method, path and query.
     pub line: String,
     /// Lower-cased header lines.
     pub headers: Vec<String>,
@@ -76,14 +70,12 @@ pub struct RawRequest {
     pub body: Vec<u8>,
 }
 
-/// One connection of a client.
 #[derive(Debug)]
 pub struct RawConnection {
     stream: TcpStream,
 }
 
 impl RawConnection {
-    /// Reads one request.
     pub async fn request(&mut self) -> RawRequest {
         let mut head = Vec::new();
         while !head.ends_with(b"\r\n\r\n") {
@@ -99,7 +91,6 @@ impl RawConnection {
         RawRequest { line, headers, body }
     }
 
-    /// Writes these bytes, at once.
     pub async fn write(&mut self, bytes: impl AsRef<[u8]>) {
         self.stream.write_all(bytes.as_ref()).await.unwrap();
     }
@@ -120,7 +111,6 @@ impl RawConnection {
         .await;
     }
 
-    /// Waits until the other end has closed.
     pub async fn closed(&mut self) {
         let mut rest = Vec::new();
         // A reset is a close as well.

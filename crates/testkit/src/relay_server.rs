@@ -46,25 +46,18 @@ struct Door {
     reasons: Vec<&'static str>,
 }
 
-/// A worker that was let in.
 #[derive(Debug)]
 pub struct RelayLink {
     socket: WebSocketStream<TcpStream>,
-    /// The provider that it came for.
     pub provider: String,
-    /// What it registered with.
     pub register: Value,
     requests: u32,
 }
 
-/// What a client of the server gets.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RelayAnswer {
-    /// Its status.
     pub status: u64,
-    /// Its content type.
     pub content_type: String,
-    /// Its body.
     pub body: String,
 }
 
@@ -75,7 +68,6 @@ impl RelayServer {
         Self { listener, providers: providers.to_vec(), door: Mutex::default() }
     }
 
-    /// Its URL, without a path.
     pub fn url(&self) -> String {
         format!("http://{}", self.address())
     }

@@ -45,13 +45,11 @@ use std::{
 
 pub use dialects::main;
 
-/// The names that it goes by.
 pub const NAMES: [&str; 5] = ["claude", "codex", "gemini", "opencode", "acp"];
 
 /// The file name of the program, as an example of the crate `workspace`.
 pub const PROGRAM: &str = "fake-agent";
 
-/// The fake command lines in a directory.
 #[derive(Debug)]
 pub struct FakeAgents {
     dir: PathBuf,
@@ -70,17 +68,14 @@ impl FakeAgents {
         Self { dir: dir.to_owned() }
     }
 
-    /// The program of this name.
     pub fn path(&self, name: &str) -> PathBuf {
         self.dir.join(name)
     }
 
-    /// All of them, by name.
     pub fn all(&self) -> BTreeMap<String, PathBuf> {
         NAMES.iter().map(|name| ((*name).to_owned(), self.path(name))).collect()
     }
 
-    /// Where conversations are kept.
     pub fn state(&self) -> PathBuf {
         self.dir.join("state")
     }

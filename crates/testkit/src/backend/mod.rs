@@ -13,17 +13,17 @@ use std::{
 
 use bytes::Bytes;
 use serde_json::Value;
-use tokio::{
-    net::{TcpListener, TcpSocket},
-    sync::watch,
-    task::JoinHandle,
-};
+use tokio::{net::TcpSocket, sync::watch};
 
 pub use self::{
     chat::{CHAT_MODELS, ChatScript},
     reply::{Gate, Reply, Step},
 };
-use crate::{http1::Head, wait::within};
+use crate::{
+    http1::Head,
+    sockets::{Task, accept, any_port, listen},
+    wait::within,
+};
 
 /// How many requests are kept for [`MockBackend::request`]; the oldest are dropped.
 const MAX_KEPT: usize = 1_024;
@@ -47,21 +47,16 @@ impl Counts {
     }
 }
 
-/// A request as the backend got it.
 #[derive(Debug, Clone)]
 pub struct Received {
     /// `POST` or the like.
     pub method: String,
-    /// Path and query as sent.
     pub target: String,
-    /// The whole head.
     pub head: Head,
-    /// The body.
     pub body: Bytes,
 }
 
 impl Received {
-    /// The value of a header.
     pub fn header(&self, name: &str) -> Option<&str> {
         self.head.header(name)
     }
@@ -123,7 +118,7 @@ impl Shared {
 pub struct MockBackend {
     address: SocketAddr,
     shared: Arc<Shared>,
-    server: JoinHandle<()>,
+    _server: Task,
 }
 
 impl fmt::Debug for MockBackend {
@@ -139,13 +134,12 @@ impl fmt::Debug for MockBackend {
 impl MockBackend {
     /// A backend with these models that answers every request with [`Reply::completion`].
     pub async fn start(models: &[&str]) -> Self {
-        Self::start_at("127.0.0.1:0".parse().unwrap(), models).await
+        Self::start_at(any_port(), models).await
     }
 
     /// The same at a given address, such as that of a backend that was stopped.
     pub async fn start_at(address: SocketAddr, models: &[&str]) -> Self {
-        let listener = TcpListener::bind(address).await.expect("a port for the backend");
-        let address = listener.local_addr().expect("the backend's address");
+        let (listener, address) = listen(address).await;
         let shared = Arc::new(Shared {
             counts: watch::Sender::new(Counts::default()),
             arrivals: watch::Sender::new(0),
@@ -155,16 +149,21 @@ impl MockBackend {
             models: Mutex::new(models.iter().map(|&model| model.to_owned()).collect()),
             only: Mutex::default(),
         });
-        let server = tokio::spawn(serve::accept(listener, Arc::clone(&shared)));
-        Self { address, shared, server }
+        let own = Arc::clone(&shared);
+        let server = accept(listener, move |stream| {
+            let shared = Arc::clone(&own);
+            async move {
+                // A connection that breaks is a matter of the test, not of the backend.
+                let _broken = serve::connection(stream, &shared).await;
+            }
+        });
+        Self { address, shared, _server: server }
     }
 
-    /// Where it listens.
     pub fn address(&self) -> SocketAddr {
         self.address
     }
 
-    /// Its URL, without a slash at the end.
     pub fn url(&self) -> String {
         format!("http://{}", self.address)
     }
@@ -186,7 +185,6 @@ impl MockBackend {
         *self.shared.only.lock().unwrap() = Some(paths);
     }
 
-    /// Changes the model list.
     pub fn set_models(&self, models: &[&str]) {
         let models = models.iter().map(|&model| model.to_owned()).collect();
         *self.shared.models.lock().unwrap() = models;
@@ -208,27 +206,18 @@ impl MockBackend {
         .await
     }
 
-    /// What has become of its requests so far.
     pub fn counts(&self) -> Counts {
         *self.shared.counts.borrow()
     }
 
-    /// Waits until the counts are as wished.
     pub async fn reaches(&self, what: &str, wished: impl Fn(Counts) -> bool) -> Counts {
         let mut counts = self.shared.counts.subscribe();
         let reached = counts.wait_for(|counts| wished(*counts));
         *within(what, reached).await.expect("the backend is there")
     }
 
-    /// Waits until `times` requests were aborted in all.
     pub async fn aborted(&self, times: u64) {
         self.reaches("an abort at the backend", |counts| counts.aborted >= times).await;
-    }
-}
-
-impl Drop for MockBackend {
-    fn drop(&mut self) {
-        self.server.abort();
     }
 }
 
@@ -237,19 +226,16 @@ impl Drop for MockBackend {
 pub struct RefusingPort(TcpSocket);
 
 impl RefusingPort {
-    /// Takes a port.
     pub fn take() -> Self {
         let socket = TcpSocket::new_v4().expect("a socket");
-        socket.bind("127.0.0.1:0".parse().unwrap()).expect("a port");
+        socket.bind(any_port()).expect("a port");
         Self(socket)
     }
 
-    /// Its address.
     pub fn address(&self) -> SocketAddr {
         self.0.local_addr().expect("it is bound")
     }
 
-    /// Its URL, without a slash at the end.
     pub fn url(&self) -> String {
         format!("http://{}", self.address())
     }

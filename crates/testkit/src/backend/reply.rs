@@ -31,24 +31,19 @@ impl Gate {
     }
 }
 
-/// One step of a reply.
 #[derive(Debug, Clone)]
 pub enum Step {
     /// Write these bytes to the socket, in one write.
     Write(Bytes),
-    /// Wait for the gate.
     Wait(Gate),
     /// Take time, as a model does. For load only: a test opens a gate.
     Think(Duration),
-    /// Close the connection.
     Close,
-    /// Reset the connection.
     Reset,
     /// Do nothing more until the far end leaves.
     Hang,
 }
 
-/// What a backend does about one request.
 #[derive(Debug, Clone, Default)]
 pub struct Reply {
     pub(crate) steps: Vec<Step>,
@@ -65,7 +60,6 @@ impl Reply {
         Self::steps([Step::Write(bytes.into())])
     }
 
-    /// A status with headers and a body.
     pub fn full(status: u16, headers: &[(&str, &str)], body: impl AsRef<[u8]>) -> Self {
         let body = body.as_ref();
         let mut message = head(status, headers);
@@ -73,7 +67,6 @@ impl Reply {
         Self::raw([message.as_bytes(), body].concat())
     }
 
-    /// A status with a JSON body.
     pub fn json(status: u16, body: &Value) -> Self {
         Self::full(status, &[("content-type", "application/json")], body.to_string())
     }

@@ -1,15 +1,14 @@
 //! The sockets of a backend.
 
-use std::{io, sync::Arc};
+use std::io;
 
 use serde_json::json;
 use tokio::{
     io::AsyncWriteExt,
     net::{
-        TcpListener, TcpStream,
+        TcpStream,
         tcp::{OwnedReadHalf, OwnedWriteHalf},
     },
-    task::JoinSet,
 };
 
 use super::{Counts, Received, Reply, Shared, Step, is_probe};
@@ -24,24 +23,7 @@ enum Outcome {
     Aborted,
 }
 
-/// Takes connections until it is aborted, which closes them all.
-pub(super) async fn accept(listener: TcpListener, shared: Arc<Shared>) {
-    let mut connections = JoinSet::new();
-    loop {
-        tokio::select! {
-            Ok((stream, _)) = listener.accept() => {
-                let shared = Arc::clone(&shared);
-                connections.spawn(async move {
-                    // A connection that breaks is a matter of the test, not of the backend.
-                    let _broken = connection(stream, &shared).await;
-                });
-            }
-            Some(_) = connections.join_next() => {}
-        }
-    }
-}
-
-async fn connection(stream: TcpStream, shared: &Shared) -> io::Result<()> {
+pub(super) async fn connection(stream: TcpStream, shared: &Shared) -> io::Result<()> {
     stream.set_nodelay(true)?;
     let (reader, mut writer) = stream.into_split();
     let mut reader = Reader::new(reader);

@@ -24,15 +24,15 @@ use bytes::Bytes;
 use serde_json::Value;
 use tokio::{
     io::AsyncWriteExt,
-    net::{TcpListener, TcpStream},
+    net::TcpStream,
     sync::{Mutex as AsyncMutex, mpsc},
-    task::{JoinHandle, JoinSet},
 };
 
 use self::rooms::State;
 pub use self::tunnel::HubTunnel;
 use crate::{
     http1::{Framing, Reader},
+    sockets::{Task, accept, any_port, listen},
     wait::{DEADLINE, eventually, within},
 };
 
@@ -42,14 +42,11 @@ const MAX_TUNNELS: usize = 1_000;
 /// The most of a head that is looked at before it is taken.
 const MAX_PEEK: usize = 16 * 1024;
 
-/// A request that the hub has heard.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Heard {
-    /// Method and path with its query.
     pub line: String,
     /// The credential in `Authorization`, if there was one.
     pub authorization: Option<String>,
-    /// The body, if it was JSON.
     pub body: Value,
 }
 
@@ -59,7 +56,7 @@ pub struct FakeHub {
     address: SocketAddr,
     shared: Arc<Shared>,
     tunnels: AsyncMutex<mpsc::Receiver<HubTunnel>>,
-    accepting: JoinHandle<()>,
+    _accepting: Task,
 }
 
 #[derive(Debug)]
@@ -77,14 +74,14 @@ impl FakeHub {
 
     /// A hub with one room, of this code and this password.
     pub async fn start_with(code: &str, password: Option<&str>) -> Self {
-        let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port for the hub");
-        let address = listener.local_addr().expect("its address");
+        let (listener, address) = listen(any_port()).await;
         let (opened, tunnels) = mpsc::channel(MAX_TUNNELS);
         let shared = Shared { address, state: Mutex::default(), opened };
         shared.state().add_room(code, "Room", password);
         let shared = Arc::new(shared);
-        let accepting = tokio::spawn(accept(listener, Arc::clone(&shared)));
-        Self { address, shared, tunnels: AsyncMutex::new(tunnels), accepting }
+        let own = Arc::clone(&shared);
+        let accepting = accept(listener, move |stream| connection(stream, Arc::clone(&own)));
+        Self { address, shared, tunnels: AsyncMutex::new(tunnels), _accepting: accepting }
     }
 
     /// Gives a session token to every participant that joins, as only a Warren does.
@@ -94,23 +91,19 @@ impl FakeHub {
         self
     }
 
-    /// Where it listens.
     pub fn address(&self) -> SocketAddr {
         self.address
     }
 
-    /// Its URL, without a path.
     pub fn url(&self) -> String {
         format!("http://{}", self.address)
     }
 
-    /// The next tunnel that is opened.
     pub async fn tunnel(&self) -> HubTunnel {
         let mut tunnels = self.tunnels.lock().await;
         within("a tunnel", tunnels.recv()).await.expect("the hub is there")
     }
 
-    /// What it has heard so far, in order.
     pub fn heard(&self) -> Vec<Heard> {
         self.shared.state().heard.clone()
     }
@@ -137,7 +130,6 @@ impl FakeHub {
         self.shared.state().refusing_joins = (times, status, code);
     }
 
-    /// Forgets the room, as after a restart.
     pub fn forget_room(&self, code: &str) {
         self.shared.state().rooms.remove(code);
     }
@@ -145,12 +137,6 @@ impl FakeHub {
     /// Whether this participant is in a room, and if so whether its tunnel is.
     pub fn has(&self, code: &str, participant: &str) -> Option<bool> {
         self.shared.state().rooms.get(code)?.connected(participant)
-    }
-}
-
-impl Drop for FakeHub {
-    fn drop(&mut self) {
-        self.accepting.abort();
     }
 }
 
@@ -174,18 +160,6 @@ impl Asked {
 
     fn parts(&self) -> Vec<&str> {
         self.path.split('/').filter(|part| !part.is_empty()).collect()
-    }
-}
-
-async fn accept(listener: TcpListener, shared: Arc<Shared>) {
-    let mut connections = JoinSet::new();
-    loop {
-        tokio::select! {
-            Ok((stream, _)) = listener.accept() => {
-                connections.spawn(connection(stream, Arc::clone(&shared)));
-            }
-            Some(_) = connections.join_next() => {}
-        }
     }
 }
 

@@ -39,10 +39,8 @@ pub(super) enum Do {
 
 pub(super) type Orders = mpsc::Sender<Do>;
 
-/// A tunnel that was opened.
 #[derive(Debug)]
 pub struct HubTunnel {
-    /// The participant's id.
     pub participant: String,
     orders: Orders,
     said: mpsc::Receiver<Value>,
@@ -54,14 +52,12 @@ impl HubTunnel {
         self.say(&chat(id, body, stream)).await;
     }
 
-    /// Sends the same at another path.
     pub async fn ask_at(&self, path: &str, id: &str, body: &Value, stream: bool) {
         let mut request = chat(id, body, stream);
         request["path"] = json!(path);
         self.say(&request).await;
     }
 
-    /// Sends JSON.
     pub async fn say(&self, message: &Value) {
         self.text(&message.to_string()).await;
     }
@@ -71,12 +67,10 @@ impl HubTunnel {
         self.order(Do::Send(Message::text(text))).await;
     }
 
-    /// Sends a binary frame.
     pub async fn binary(&self, bytes: &'static [u8]) {
         self.order(Do::Send(Message::binary(bytes))).await;
     }
 
-    /// Closes the tunnel.
     pub async fn close(&self, code: u16, reason: &'static str) {
         self.order(Do::Close(code, reason)).await;
     }

@@ -5,7 +5,6 @@ use tokio_util::sync::CancellationToken;
 
 use super::Report;
 
-/// Tasks of one kind.
 #[derive(Debug)]
 pub struct Crew {
     kind: &'static str,
@@ -24,7 +23,6 @@ impl Crew {
         self.stop.clone()
     }
 
-    /// Starts one more.
     pub fn spawn(&mut self, task: impl Future<Output = ()> + Send + 'static) {
         self.tasks.spawn(task);
     }

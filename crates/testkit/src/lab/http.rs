@@ -23,9 +23,7 @@ const SMALL: u32 = 2048;
 /// An answer whose body is still to be read. Dropping it hangs up.
 #[derive(Debug)]
 pub struct Answer {
-    /// Its status.
     pub status: u16,
-    /// Its status line and headers.
     pub head: Head,
     framing: Framing,
     reader: Reader<OwnedReadHalf>,
@@ -104,7 +102,6 @@ impl Answer {
         ended.map(|()| text)
     }
 
-    /// Whether it is a stream of events.
     pub fn is_stream(&self) -> bool {
         self.head.header("content-type").is_some_and(|kind| kind.starts_with("text/event-stream"))
     }

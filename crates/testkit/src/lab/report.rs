@@ -54,7 +54,6 @@ impl<T> Report<T> {
         });
     }
 
-    /// How many things were wrong.
     pub fn wrongs(&self) -> u64 {
         self.with(|inner| inner.wrongs)
     }

@@ -4,10 +4,8 @@ use std::{num::ParseIntError, process::ExitCode, time::Duration};
 
 use clap::Parser;
 
-/// How a soak ended.
 #[derive(Debug)]
 pub struct Outcome {
-    /// One line for people.
     pub account: String,
     /// What was wrong, the first of it.
     pub wrong: Vec<String>,

@@ -11,7 +11,6 @@ use crate::Random;
 pub struct Nonce {
     /// The number of the room, or of the machine.
     pub at: usize,
-    /// The number of the prompt there.
     pub number: u64,
 }
 
@@ -21,13 +20,11 @@ impl Nonce {
         format!("n{}-{}", self.at, self.number)
     }
 
-    /// Reads it again.
     pub fn parse(text: &str) -> Option<Self> {
         let (at, number) = text.strip_prefix('n')?.split_once('-')?;
         Some(Self { at: at.parse().ok()?, number: number.parse().ok()? })
     }
 
-    /// The last message of a chat.
     pub fn in_chat(body: &Value) -> Option<Self> {
         Self::parse(body["messages"].as_array()?.last()?["content"].as_str()?)
     }
@@ -71,7 +68,6 @@ pub fn cut(bytes: &[u8], longest: u64, random: &mut Random) -> Vec<Vec<u8>> {
     pieces
 }
 
-/// How long a server lets a request wait.
 #[derive(Debug)]
 pub struct Patience {
     /// In queues, in all.

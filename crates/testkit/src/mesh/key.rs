@@ -15,7 +15,6 @@ impl fmt::Debug for MeshKey {
 }
 
 impl MeshKey {
-    /// The key of this seed.
     pub fn new(seed: [u8; 32]) -> Self {
         Self(SigningKey::from_bytes(&seed))
     }
@@ -25,7 +24,6 @@ impl MeshKey {
         hex::encode(self.0.verifying_key().as_bytes())
     }
 
-    /// The signature over a text, in hex digits.
     pub fn sign(&self, text: &str) -> String {
         hex::encode(self.0.sign(text.as_bytes()).to_bytes())
     }

@@ -18,18 +18,15 @@ use crate::wait::within;
 #[derive(Debug)]
 pub struct LanPeer {
     stream: TcpStream,
-    /// The id of its device.
     pub device: String,
 }
 
 impl LanPeer {
-    /// Connects to a listener, and says nothing.
     pub async fn dial(address: SocketAddr) -> Self {
         let stream = within("connecting", TcpStream::connect(address)).await;
         Self::on(stream.expect("the listener takes connections"))
     }
 
-    /// Accepts the next connection.
     pub async fn accept(listener: &TcpListener) -> Self {
         let accepted = within("a connection", listener.accept()).await;
         Self::on(accepted.expect("the listener is there").0)
@@ -63,12 +60,10 @@ impl LanPeer {
         (peer, ack)
     }
 
-    /// Says JSON in a frame.
     pub async fn say(&mut self, message: &Value) {
         self.frame(message.to_string().as_bytes()).await;
     }
 
-    /// Says these bytes in a frame.
     pub async fn frame(&mut self, bytes: &[u8]) {
         // The other end may have closed, which is what some tests are about.
         let _gone = write_frame(&mut self.stream, bytes).await;

@@ -14,7 +14,6 @@ use futures_util::SinkExt;
 use serde_json::{Value, json};
 use tokio::{
     sync::mpsc,
-    task::JoinHandle,
     time::{Instant, interval_at},
 };
 use tokio_tungstenite::tungstenite::Message;
@@ -27,7 +26,10 @@ use super::{
     strict,
     wire::{uuid, wrapped},
 };
-use crate::wait::{DEADLINE, eventually};
+use crate::{
+    sockets::{self, Task},
+    wait::{DEADLINE, eventually},
+};
 
 /// Messages that wait for the one that is being answered.
 const MAX_WAITING: usize = 10_000;
@@ -35,12 +37,9 @@ const MAX_WAITING: usize = 10_000;
 /// Messages that are remembered.
 const MAX_HEARD: usize = 100_000;
 
-/// What a node is and has.
 #[derive(Debug, Clone)]
 pub struct NodeSettings {
-    /// Its identity.
     pub key: MeshKey,
-    /// Its name.
     pub name: String,
     /// The models that it says it serves, and does.
     pub models: Vec<String>,
@@ -67,7 +66,7 @@ impl NodeSettings {
 #[derive(Debug)]
 pub struct FakeMeshNode {
     shared: Arc<Shared>,
-    tasks: [JoinHandle<()>; 2],
+    _tasks: [Task; 2],
 }
 
 #[derive(Debug)]
@@ -86,7 +85,6 @@ struct State {
 }
 
 impl FakeMeshNode {
-    /// A node at this relay.
     pub async fn start(relay: SocketAddr, settings: NodeSettings) -> Self {
         let id = settings.key.id();
         let mut socket = RelaySocket::open(relay, &id).await;
@@ -96,12 +94,11 @@ impl FakeMeshNode {
         let (sink, stream) = socket.split();
         let shared = Arc::new(shared);
         let (read, waiting) = mpsc::channel(MAX_WAITING);
-        let reading = tokio::spawn(read_all(stream, Arc::clone(&shared), read));
-        let serving = tokio::spawn(serve(sink, Arc::clone(&shared), waiting));
-        Self { shared, tasks: [reading, serving] }
+        let reading = sockets::spawn(read_all(stream, Arc::clone(&shared), read));
+        let serving = sockets::spawn(serve(sink, Arc::clone(&shared), waiting));
+        Self { shared, _tasks: [reading, serving] }
     }
 
-    /// Its id.
     pub fn id(&self) -> &str {
         &self.shared.id
     }
@@ -111,7 +108,6 @@ impl FakeMeshNode {
         self.shared.state().heard.clone()
     }
 
-    /// The bodies of messages of this kind.
     pub fn heard_of(&self, kind: &str) -> Vec<Value> {
         self.heard().into_iter().filter(|(name, _)| name == kind).map(|(_, body)| body).collect()
     }
@@ -131,12 +127,6 @@ impl FakeMeshNode {
     /// Everything that the relay said, but for data.
     pub fn relay_said(&self) -> Vec<Value> {
         self.shared.state().relay.clone()
-    }
-}
-
-impl Drop for FakeMeshNode {
-    fn drop(&mut self) {
-        self.tasks.iter().for_each(JoinHandle::abort);
     }
 }
 

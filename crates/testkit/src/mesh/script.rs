@@ -15,7 +15,6 @@ pub struct Script {
 }
 
 impl Script {
-    /// An answer in words.
     pub fn text(text: &str) -> Self {
         let pieces = text.split_inclusive(' ').map(str::to_owned).collect();
         Self { pieces, gate: None, failure: None, refuses: false, dies: false }

@@ -15,7 +15,7 @@ use tokio_tungstenite::{
 };
 
 use super::{facts, key::MeshKey};
-use crate::wait::within;
+use crate::{sockets, wait::within};
 
 /// Stock relays and nodes take as much.
 const MAX_MESSAGE: usize = 16 * 1024 * 1024;
@@ -57,7 +57,6 @@ impl RelaySocket {
         socket
     }
 
-    /// Says JSON.
     pub async fn say(&mut self, message: &Value) {
         self.text(&message.to_string()).await;
     }
@@ -111,15 +110,7 @@ impl RelaySocket {
 
     /// Waits until the relay has closed; the code and reason with which it did, if any.
     pub async fn closed(&mut self) -> Option<(u16, String)> {
-        loop {
-            match within("the end", self.stream.next()).await {
-                Some(Ok(Message::Close(frame))) => {
-                    return frame.map(|frame| (frame.code.into(), frame.reason.to_string()));
-                }
-                Some(Ok(_)) => {}
-                Some(Err(_)) | None => return None,
-            }
-        }
+        sockets::closed(&mut self.stream).await
     }
 
     pub(super) fn split(self) -> (Sink, Stream) {

@@ -27,7 +27,6 @@ pub fn passcode_hash(passcode: &str) -> String {
     sha256_hex(passcode.as_bytes())
 }
 
-/// The SHA-256 of bytes, in hex digits.
 pub fn sha256_hex(bytes: &[u8]) -> String {
     hex::encode(Sha256::digest(bytes))
 }

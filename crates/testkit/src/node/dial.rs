@@ -2,11 +2,8 @@
 
 use std::net::SocketAddr;
 
-use tokio::net::TcpStream;
-use tokio_tungstenite::{client_async, tungstenite::Error};
-
 use super::FakeNode;
-use crate::{wait::within, worker::Refused};
+use crate::{sockets::upgrade, worker::Refused};
 
 /// What a node says of itself as it dials.
 #[derive(Debug, Clone)]
@@ -34,28 +31,24 @@ impl Knock {
         }
     }
 
-    /// Sets the token.
     #[must_use]
     pub fn token(mut self, token: &str) -> Self {
         token.clone_into(&mut self.token);
         self
     }
 
-    /// Sets the model.
     #[must_use]
     pub fn model(mut self, model: &str) -> Self {
         model.clone_into(&mut self.model);
         self
     }
 
-    /// Sets the name.
     #[must_use]
     pub fn name(mut self, name: &str) -> Self {
         name.clone_into(&mut self.name);
         self
     }
 
-    /// Sets how many tasks it takes at once.
     #[must_use]
     pub fn slots(mut self, slots: u32) -> Self {
         self.max_concurrency = slots;
@@ -86,18 +79,8 @@ impl Knock {
     /// # Errors
     /// When the server answers with something other than a WebSocket.
     pub async fn try_open(self) -> Result<FakeNode, Refused> {
-        let stream = within("connecting", TcpStream::connect(self.address)).await;
-        let stream = stream.expect("the server takes connections");
-        stream.set_nodelay(true).expect("a TCP connection");
-        match within("the upgrade", client_async(self.url(), stream)).await {
-            Ok((socket, _)) => Ok(FakeNode::on(socket)),
-            Err(Error::Http(response)) => Err(Refused {
-                status: response.status().as_u16(),
-                body: String::from_utf8_lossy(response.body().as_deref().unwrap_or_default())
-                    .into_owned(),
-            }),
-            Err(error) => panic!("the upgrade failed: {error}"),
-        }
+        let (socket, _) = upgrade(self.address, self.url(), true).await?;
+        Ok(FakeNode::on(socket))
     }
 
     /// As stock nodes write it: nothing is escaped.

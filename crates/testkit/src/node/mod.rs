@@ -10,35 +10,26 @@ mod speak;
 use std::fmt;
 
 use serde_json::Value;
-use tokio::task::JoinHandle;
 
 pub use self::dial::Knock;
 use self::speak::Socket;
+use crate::sockets::Task;
 
-/// A task that a node was given.
 #[derive(Debug, Clone)]
 pub struct NodeTask {
-    /// Its id.
     pub id: i64,
-    /// The whole message.
     pub json: Value,
 }
 
 /// A node's link to a server. Dropping it ends the connection without a word.
 pub struct FakeNode {
     socket: Socket,
-    keep_alive: JoinHandle<()>,
+    keep_alive: Task,
 }
 
 impl fmt::Debug for FakeNode {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("FakeNode").finish_non_exhaustive()
-    }
-}
-
-impl Drop for FakeNode {
-    fn drop(&mut self) {
-        self.keep_alive.abort();
     }
 }
 

@@ -11,7 +11,7 @@ use tokio::{net::TcpStream, sync::Mutex};
 use tokio_tungstenite::{WebSocketStream, tungstenite::Message};
 
 use super::{FakeNode, NodeTask};
-use crate::wait::within;
+use crate::{sockets, wait::within};
 
 /// How often it says that it is there.
 const KEEP_ALIVE: Duration = Duration::from_secs(10);
@@ -31,7 +31,7 @@ impl FakeNode {
     pub(super) fn on(socket: WebSocketStream<TcpStream>) -> Self {
         let (out, into) = socket.split();
         let out = Arc::new(Mutex::new(out));
-        let keep_alive = tokio::spawn(keep_alive(Arc::clone(&out)));
+        let keep_alive = sockets::spawn(keep_alive(Arc::clone(&out)));
         Self { socket: Socket { out, into }, keep_alive }
     }
 
@@ -51,15 +51,7 @@ impl FakeNode {
     /// Waits for the server to close: the code and the reason, if it said any. What it says before
     /// that is passed over.
     pub async fn expect_close(&mut self) -> Option<(u16, String)> {
-        loop {
-            match within("the server closing the link", self.socket.into.next()).await {
-                Some(Ok(Message::Close(frame))) => {
-                    return frame.map(|frame| (frame.code.into(), frame.reason.to_string()));
-                }
-                Some(Ok(_)) => {}
-                Some(Err(_)) | None => return None,
-            }
-        }
+        sockets::closed(&mut self.socket.into).await
     }
 
     /// Answers a task whole, in the pieces that a stock node makes of it.

@@ -16,12 +16,16 @@ use std::{
 };
 
 use serde_json::{Value, json};
-use tokio::{net::TcpStream, task::JoinHandle};
+use tokio::net::TcpStream;
 use tokio_tungstenite::{client_async, tungstenite::Error};
 
 use self::speak::Socket;
 pub use self::speak::TunnelAsk;
-use crate::{Client, Response, wait::within};
+use crate::{
+    Client, Response,
+    sockets::{self, Task},
+    wait::within,
+};
 
 /// How often a stock participant pings, and how often it sends a heartbeat.
 pub const STOCK_BEAT: Duration = Duration::from_secs(10);
@@ -44,7 +48,7 @@ pub struct FakeParticipant {
     path: String,
     client: Client,
     socket: Socket,
-    beating: JoinHandle<()>,
+    beating: Task,
     ended: Arc<AtomicBool>,
 }
 
@@ -56,20 +60,17 @@ impl Put {
         Self { address, code, id, body, beat: STOCK_BEAT }
     }
 
-    /// Sets the id.
     #[must_use]
     pub fn id(mut self, id: &str) -> Self {
         id.clone_into(&mut self.id);
         self
     }
 
-    /// Sets the model.
     #[must_use]
     pub fn model(self, model: &str) -> Self {
         self.field("model", json!(model))
     }
 
-    /// Sets a field of the body.
     #[must_use]
     pub fn field(mut self, name: &str, value: Value) -> Self {
         self.body[name] = value;
@@ -83,14 +84,12 @@ impl Put {
         self
     }
 
-    /// Joins, and opens no tunnel.
     pub async fn put(&self) -> Response {
         let path = format!("/v1/rooms/{}/participants/{}", self.code, self.id);
         let request = Client::new(self.address).request("PUT", &path);
         request.header("content-type", "application/json").body(self.body.to_string()).send().await
     }
 
-    /// Joins and opens the tunnel.
     pub async fn join(self) -> FakeParticipant {
         let response = self.put().await;
         assert!(matches!(response.status, 200 | 201), "{}", response.text());
@@ -102,7 +101,7 @@ impl Put {
         let client = Client::new(self.address);
         let ended = Arc::new(AtomicBool::new(false));
         let beating = beat(&socket, self.beat, (client.clone(), path.clone()), Arc::clone(&ended));
-        let beating = tokio::spawn(beating);
+        let beating = sockets::spawn(beating);
         FakeParticipant { joined, path, client, socket, beating, ended }
     }
 
@@ -125,7 +124,6 @@ impl Put {
 }
 
 impl FakeParticipant {
-    /// Sends a heartbeat.
     pub async fn heartbeat(&self) -> Response {
         self.client.request("POST", &format!("{}/heartbeat", self.path)).send().await
     }
@@ -145,12 +143,6 @@ impl FakeParticipant {
 
     /// Pings and sends heartbeats no more.
     pub fn fall_silent(&self) {
-        self.beating.abort();
-    }
-}
-
-impl Drop for FakeParticipant {
-    fn drop(&mut self) {
         self.beating.abort();
     }
 }

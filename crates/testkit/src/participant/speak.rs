@@ -15,7 +15,7 @@ use tokio::{net::TcpStream, sync::Mutex};
 use tokio_tungstenite::{WebSocketStream, tungstenite::Message};
 
 use super::FakeParticipant;
-use crate::wait::within;
+use crate::{sockets, wait::within};
 
 type Out = Arc<Mutex<SplitSink<WebSocketStream<TcpStream>, Message>>>;
 
@@ -25,12 +25,9 @@ pub(super) struct Socket {
     into: SplitStream<WebSocketStream<TcpStream>>,
 }
 
-/// A request that a participant was given.
 #[derive(Debug, Clone)]
 pub struct TunnelAsk {
-    /// Its id.
     pub id: String,
-    /// The whole frame.
     pub json: Value,
     /// The frame as it came.
     pub text: String,
@@ -68,7 +65,6 @@ impl FakeParticipant {
         TunnelAsk { id: json["requestId"].as_str().expect("an id").to_owned(), json, text }
     }
 
-    /// The next pong.
     pub async fn expect_pong(&mut self) -> Value {
         self.next_json("a pong", |kind| kind == "tunnel.pong").await.1
     }
@@ -76,18 +72,9 @@ impl FakeParticipant {
     /// Waits for the server to close: the code and the reason, if it said any. What it says before
     /// that is passed over.
     pub async fn expect_close(&mut self) -> Option<(u16, String)> {
-        loop {
-            match within("the server closing the tunnel", self.socket.into.next()).await {
-                Some(Ok(Message::Close(frame))) => {
-                    return frame.map(|frame| (frame.code.into(), frame.reason.to_string()));
-                }
-                Some(Ok(_)) => {}
-                Some(Err(_)) | None => return None,
-            }
-        }
+        sockets::closed(&mut self.socket.into).await
     }
 
-    /// Sends the head of an answer.
     pub async fn start(&mut self, ask: &TunnelAsk, status: u16, content_type: &str) {
         let headers = json!({"content-type": content_type});
         self.say(&json!({
@@ -97,14 +84,12 @@ impl FakeParticipant {
         .await;
     }
 
-    /// Sends bytes of an answer.
     pub async fn chunk(&mut self, ask: &TunnelAsk, bytes: impl AsRef<[u8]>) {
         let chunk = BASE64_STANDARD.encode(bytes);
         self.say(&json!({"type": "tunnel.response.chunk", "requestId": ask.id, "chunk": chunk}))
             .await;
     }
 
-    /// Ends an answer.
     pub async fn end(&mut self, ask: &TunnelAsk) {
         self.say(&json!({"type": "tunnel.response.end", "requestId": ask.id})).await;
     }
@@ -118,14 +103,12 @@ impl FakeParticipant {
         .await;
     }
 
-    /// Gives a whole JSON answer.
     pub async fn answer(&mut self, ask: &TunnelAsk, status: u16, body: &Value) {
         self.start(ask, status, "application/json").await;
         self.chunk(ask, body.to_string()).await;
         self.end(ask).await;
     }
 
-    /// Sends JSON.
     pub async fn say(&mut self, message: &Value) {
         self.send(Message::text(message.to_string())).await;
     }
@@ -136,7 +119,6 @@ impl FakeParticipant {
         within("a frame being sent", out.send(frame)).await.expect("the server is there");
     }
 
-    /// Pings.
     pub async fn ping(&mut self, timestamp: u64) {
         self.say(&json!({"type": "tunnel.ping", "timestamp": timestamp})).await;
     }

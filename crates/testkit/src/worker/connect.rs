@@ -2,26 +2,20 @@
 
 use std::net::SocketAddr;
 
-use tokio::net::TcpStream;
-use tokio_tungstenite::{
-    client_async,
-    tungstenite::{
-        Error,
-        client::IntoClientRequest,
-        http::{HeaderMap, HeaderName, HeaderValue},
-    },
+use tokio_tungstenite::tungstenite::{
+    client::IntoClientRequest,
+    http::{HeaderMap, HeaderName, HeaderValue},
 };
 
 use super::{FakeWorker, Form};
 use crate::{
     daemon::{Daemon, WORKER_SECRET},
-    wait::within,
+    sockets::upgrade,
 };
 
 /// A server that answered with something other than a WebSocket.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Refused {
-    /// Its status.
     pub status: u16,
     /// What it said, as far as it came with the head.
     pub body: String,
@@ -46,7 +40,6 @@ impl Connect {
         Self::new(daemon.address()).header("x-worker-secret", WORKER_SECRET)
     }
 
-    /// Adds a header.
     #[must_use]
     pub fn header(mut self, name: &'static str, value: &str) -> Self {
         let value = HeaderValue::from_str(value).expect("a header value");
@@ -54,7 +47,6 @@ impl Connect {
         self
     }
 
-    /// Sets the query, without its question mark.
     #[must_use]
     pub fn query(mut self, query: &str) -> Self {
         self.query = format!("?{query}");
@@ -78,27 +70,13 @@ impl Connect {
         let url = format!("ws://{}/v1/worker/connect{}", self.address, self.query);
         let mut request = url.into_client_request().expect("a URL");
         request.headers_mut().extend(self.headers);
-        let stream = within("connecting", TcpStream::connect(self.address)).await;
-        let stream = stream.expect("the server takes connections");
         // Stock workers leave Nagle's algorithm on.
         let is_stock = !request.headers().contains_key("sec-websocket-protocol");
-        stream.set_nodelay(!is_stock).expect("a TCP connection");
-        match within("the upgrade", client_async(request, stream)).await {
-            Ok((socket, response)) => {
-                let agreed = response.headers().contains_key("sec-websocket-protocol");
-                let form = if agreed { Form::Binary } else { Form::Stock };
-                Ok(FakeWorker::on(socket, form))
-            }
-            Err(Error::Http(response)) => Err(Refused {
-                status: response.status().as_u16(),
-                body: String::from_utf8_lossy(response.body().as_deref().unwrap_or_default())
-                    .into_owned(),
-            }),
-            Err(error) => panic!("the upgrade failed: {error}"),
-        }
+        let (socket, response) = upgrade(self.address, request, !is_stock).await?;
+        let agreed = response.headers().contains_key("sec-websocket-protocol");
+        Ok(FakeWorker::on(socket, if agreed { Form::Binary } else { Form::Stock }))
     }
 
-    /// Connects, upgrades and registers.
     pub async fn join(self, name: &str, models: &[&str], max_concurrent: u32) -> FakeWorker {
         let mut worker = self.open().await.expect("the worker is let in");
         worker.register(name, models, max_concurrent).await;

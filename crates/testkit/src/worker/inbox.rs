@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use tokio_tungstenite::tungstenite::Message;
 
 use super::{FakeWorker, Form, Job};
-use crate::wait::within;
+use crate::{sockets::reason, wait::within};
 
 /// What was heard and not yet asked for.
 #[derive(Debug, Default)]
@@ -89,8 +89,7 @@ impl FakeWorker {
             Some(Ok(Message::Text(text))) => self.hear_text(&text).await,
             Some(Ok(Message::Binary(bytes))) => self.hear_frame(bytes),
             Some(Ok(Message::Close(frame))) => {
-                let said = frame.map(|frame| (frame.code.into(), frame.reason.to_string()));
-                self.inbox.closed.get_or_insert(said);
+                self.inbox.closed.get_or_insert(reason(frame));
             }
             Some(Ok(_)) => {}
             Some(Err(_)) | None => {

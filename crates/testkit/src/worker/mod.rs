@@ -30,27 +30,19 @@ pub enum Form {
     Binary,
 }
 
-/// A request that a worker was given.
 #[derive(Debug, Clone)]
 pub struct Job {
-    /// Its `request_id`.
     pub request_id: String,
     /// Its number on this link; 0 in the stock form.
     pub number: u32,
-    /// The model.
     pub model: String,
-    /// The endpoint's path, with its query.
     pub path: String,
-    /// Whether a stream is asked for.
     pub streaming: bool,
-    /// Headers for the backend.
     pub headers: Vec<(String, String)>,
-    /// The body as the client sent it.
     pub body: Bytes,
 }
 
 impl Job {
-    /// The value of a header.
     pub fn header(&self, name: &str) -> Option<&str> {
         let (_, value) = self.headers.iter().find(|(known, _)| known == name)?;
         Some(value)
@@ -92,7 +84,6 @@ impl FakeWorker {
         ack
     }
 
-    /// Its `worker_id`, once it is registered.
     pub fn id(&self) -> &str {
         &self.id
     }

@@ -37,7 +37,6 @@ impl FakeWorker {
         }
     }
 
-    /// Sends a JSON message.
     pub async fn send(&mut self, message: &Value) {
         self.send_text(&message.to_string()).await;
     }
@@ -58,12 +57,10 @@ impl FakeWorker {
         self.put(Message::Frame(frame)).await;
     }
 
-    /// Reports a load without being asked.
     pub async fn pong(&mut self, load: u32) {
         self.send(&json!({"type": "pong", "current_load": load})).await;
     }
 
-    /// Serves other models from now on.
     pub async fn update_models(&mut self, models: &[&str], load: u32) {
         let message = json!({"type": "models_update", "models": models, "current_load": load});
         self.send(&message).await;
@@ -98,7 +95,6 @@ impl FakeWorker {
         }
     }
 
-    /// Ends a stream.
     pub async fn finish(&mut self, job: &Job) {
         match self.form {
             Form::Stock => self.respond(job, 200, &[EVENT_STREAM], "").await,
@@ -106,12 +102,10 @@ impl FakeWorker {
         }
     }
 
-    /// Gives a whole JSON answer.
     pub async fn complete(&mut self, job: &Job, status: u16, body: &Value) {
         self.complete_with(job, status, &[JSON], &body.to_string()).await;
     }
 
-    /// Gives a whole answer.
     pub async fn complete_with(
         &mut self,
         job: &Job,

@@ -27,7 +27,6 @@ use crate::wait::within;
 /// No message of a server is longer.
 const MAX_MESSAGE: usize = 48 * 1024 * 1024;
 
-/// How a connection is asked for.
 #[derive(Debug, Clone)]
 pub struct Knock {
     address: SocketAddr,
@@ -41,7 +40,6 @@ impl Knock {
         Self { address, headers: HeaderMap::new(), receive_buffer: None }
     }
 
-    /// Adds a header.
     #[must_use]
     pub fn header(mut self, name: &'static str, value: &str) -> Self {
         let value = HeaderValue::from_str(value).expect("a header value");
@@ -129,7 +127,6 @@ impl WorkspaceClient {
         drop(said);
     }
 
-    /// Says bytes.
     pub async fn say_bytes(&mut self, bytes: &[u8]) {
         let said = within("saying it", self.socket.send(Message::binary(bytes.to_vec()))).await;
         drop(said);
@@ -177,7 +174,6 @@ impl WorkspaceClient {
         self.hear_at(kind, wished, caller)
     }
 
-    /// Asks, and hears the answer of this `type`.
     #[track_caller]
     pub fn ask(&mut self, message: Value, kind: &str) -> impl Future<Output = Value> {
         let caller = std::panic::Location::caller();
@@ -217,7 +213,6 @@ impl WorkspaceClient {
         heard
     }
 
-    /// Says goodbye.
     pub async fn close(mut self) {
         let closed = within("closing", self.socket.close(None)).await;
         drop(closed);

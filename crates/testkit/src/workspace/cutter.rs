@@ -10,19 +10,21 @@ use std::{
 
 use tokio::{
     io::{AsyncReadExt, AsyncWriteExt, copy},
-    net::{TcpListener, TcpStream},
+    net::TcpStream,
     sync::watch,
-    task::{JoinHandle, JoinSet},
 };
 
-use crate::random::Random;
+use crate::{
+    random::Random,
+    sockets::{Task, accept, any_port, listen},
+};
 
 /// A way that is cut. Dropping it cuts all that is left.
 #[derive(Debug)]
 pub struct Cutter {
     address: SocketAddr,
     state: Arc<State>,
-    task: JoinHandle<()>,
+    _task: Task,
 }
 
 #[derive(Debug)]
@@ -41,8 +43,7 @@ impl Cutter {
     /// To this server. Each connection is cut at a byte of the server's that the seed chooses, at the
     /// latest after `most`.
     pub async fn to(target: SocketAddr, seed: u64, most: u64) -> Self {
-        let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
-        let address = listener.local_addr().expect("its address");
+        let (listener, address) = listen(any_port()).await;
         let state = Arc::new(State {
             target: Mutex::new(target),
             random: Mutex::new(Random::new(seed)),
@@ -51,21 +52,19 @@ impl Cutter {
             cuts: AtomicU64::new(0),
             now: watch::Sender::new(()),
         });
-        let task = tokio::spawn(carry(listener, Arc::clone(&state)));
-        Self { address, state, task }
+        let own = Arc::clone(&state);
+        let task = accept(listener, move |near| connection(near, Arc::clone(&own)));
+        Self { address, state, _task: task }
     }
 
-    /// Where it begins.
     pub fn address(&self) -> SocketAddr {
         self.address
     }
 
-    /// How often it was cut.
     pub fn cuts(&self) -> u64 {
         self.state.cuts.load(Ordering::SeqCst)
     }
 
-    /// Leads elsewhere from the next connection on.
     pub fn lead_to(&self, target: SocketAddr) {
         *self.state.target.lock().unwrap() = target;
     }
@@ -77,7 +76,6 @@ impl Cutter {
         cutter
     }
 
-    /// Cuts all connections that there are.
     pub fn cut(&self) {
         self.state.now.send_replace(());
     }
@@ -85,24 +83,6 @@ impl Cutter {
     /// Cuts no connection any more that begins from now on.
     pub fn calm_down(&self) {
         self.state.is_calm.store(true, Ordering::SeqCst);
-    }
-}
-
-impl Drop for Cutter {
-    fn drop(&mut self) {
-        self.task.abort();
-    }
-}
-
-async fn carry(listener: TcpListener, state: Arc<State>) {
-    let mut connections = JoinSet::new();
-    loop {
-        tokio::select! {
-            Ok((near, _)) = listener.accept() => {
-                connections.spawn(connection(near, Arc::clone(&state)));
-            }
-            Some(_) = connections.join_next() => {}
-        }
     }
 }
 

@@ -18,7 +18,6 @@ pub struct Follow {
 /// What something that was heard means for a terminal.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Step {
-    /// Any other message.
     Nothing,
     /// Reset the screen to these columns and rows, and paint this on it.
     Paint(u16, u16, String),
@@ -49,7 +48,6 @@ impl Follow {
         }
     }
 
-    /// The number of the last output.
     pub fn seq(&self) -> u64 {
         self.seq.unwrap_or_default()
     }
@@ -59,7 +57,6 @@ impl Follow {
         &self.text
     }
 
-    /// How many snapshots there were.
     pub fn snapshots(&self) -> usize {
         self.snapshots
     }

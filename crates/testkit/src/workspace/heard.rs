@@ -5,23 +5,16 @@ use serde_json::Value;
 /// How long the part of a binary frame before its text is.
 const HEADER: usize = 25;
 
-/// Something that a server said.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Heard {
-    /// A message.
     Message(Value),
-    /// Output.
     Output(Output),
 }
 
-/// One chunk of output.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Output {
-    /// Whose.
     pub session: String,
-    /// Its number.
     pub seq: u64,
-    /// What was written.
     pub text: String,
 }
 
@@ -47,7 +40,6 @@ impl Heard {
         }
     }
 
-    /// Its `type`.
     pub fn kind(&self) -> &str {
         match self {
             Self::Message(message) => message["type"].as_str().unwrap_or_default(),

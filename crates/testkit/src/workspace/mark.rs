@@ -20,7 +20,6 @@ impl Default for Mark {
 }
 
 impl Mark {
-    /// A new one.
     pub fn new() -> Self {
         static LAST: AtomicU64 = AtomicU64::new(0);
         let number = LAST.fetch_add(1, Ordering::Relaxed);
@@ -32,26 +31,22 @@ impl Mark {
         Self(word.to_owned())
     }
 
-    /// The word.
     pub fn word(&self) -> &str {
         &self.0
     }
 
-    /// The processes that have it.
     pub fn processes(&self) -> Vec<u32> {
         let all = fs::read_dir("/proc").expect("processes").flatten();
         let ids = all.filter_map(|entry| entry.file_name().to_str()?.parse::<u32>().ok());
         ids.filter(|id| self.is_in(*id)).collect()
     }
 
-    /// Waits until there are `count` of them.
     pub async fn has_processes(&self, count: usize) {
         let what = format!("{count} processes with {}", self.0);
         let deadline = Duration::from_secs(30);
         eventually(&what, deadline, async || self.processes().len() == count).await;
     }
 
-    /// Waits until all are gone.
     pub async fn is_gone(&self) {
         self.has_processes(0).await;
     }

@@ -30,12 +30,10 @@ pub fn client_messages() -> &'static [&'static str] {
     protocol::workspace::RequestKind::NAMES
 }
 
-/// Bytes, as messages have them.
 pub fn encode(bytes: &[u8]) -> String {
     BASE64_STANDARD.encode(bytes)
 }
 
-/// The bytes that a message has.
 pub fn decode(text: &str) -> Vec<u8> {
     BASE64_STANDARD.decode(text).expect("base64")
 }

@@ -18,7 +18,6 @@ use futures_util::SinkExt;
 use serde_json::{Value, json};
 use tokio::{
     sync::{Mutex as AsyncMutex, mpsc},
-    task::JoinHandle,
     time::timeout,
 };
 use tokio_tungstenite::tungstenite::Message;
@@ -31,7 +30,10 @@ use super::{
     strict,
     wire::uuid,
 };
-use crate::wait::within;
+use crate::{
+    sockets::{self, Task},
+    wait::within,
+};
 
 /// How long a node has to be ready.
 const READY: Duration = Duration::from_secs(4);
@@ -42,31 +44,25 @@ const MAX_WAITING: usize = 10_000;
 /// Answers to `discover` that wait for the test.
 const MAX_FOUND: usize = 100;
 
-/// An answer that was complete.
 #[derive(Debug, Clone, PartialEq)]
 pub struct GatewayAnswer {
-    /// Its chunks.
     pub chunks: Vec<Value>,
-    /// The body of `inferenceComplete`.
     pub complete: Value,
 }
 
 impl GatewayAnswer {
-    /// Its text.
     pub fn text(&self) -> String {
         let texts = self.chunks.iter();
         texts.filter_map(|chunk| chunk["choices"][0]["delta"]["content"].as_str()).collect()
     }
 }
 
-/// Why there is no whole answer.
 #[derive(Debug, Clone, PartialEq)]
 pub enum GatewayFailure {
     /// The relay does not know the node, in the very words that are looked for.
     NotConnected,
     /// No relayReady in time: the node would be put aside.
     NotReady,
-    /// No first chunk in time.
     NoFirstChunk,
     /// The session or the node went away after this many chunks.
     Lost(usize),
@@ -95,7 +91,7 @@ pub struct FakeGateway {
     out: AsyncMutex<Sink>,
     shared: Arc<Shared>,
     found: AsyncMutex<mpsc::Receiver<Value>>,
-    reading: JoinHandle<()>,
+    _reading: Task,
 }
 
 #[derive(Debug)]
@@ -118,12 +114,11 @@ impl FakeGateway {
         let (sink, stream) = socket.split();
         let (told, found) = mpsc::channel(MAX_FOUND);
         let shared = Arc::new(Shared { sessions: Mutex::default(), found: told });
-        let reading = tokio::spawn(read_all(stream, Arc::clone(&shared)));
+        let reading = sockets::spawn(read_all(stream, Arc::clone(&shared)));
         let (out, found) = (AsyncMutex::new(sink), AsyncMutex::new(found));
-        Self { id, out, shared, found, reading }
+        Self { id, out, shared, found, _reading: reading }
     }
 
-    /// Its id.
     pub fn id(&self) -> &str {
         &self.id
     }
@@ -182,12 +177,6 @@ impl FakeGateway {
     async fn say(&self, message: &Value) {
         // The relay may have gone.
         let _gone = self.out.lock().await.send(Message::text(message.to_string())).await;
-    }
-}
-
-impl Drop for FakeGateway {
-    fn drop(&mut self) {
-        self.reading.abort();
     }
 }
 

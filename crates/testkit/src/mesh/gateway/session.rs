@@ -27,7 +27,6 @@ pub struct GatewaySession<'a> {
 }
 
 impl GatewaySession<'_> {
-    /// Its id.
     pub fn id(&self) -> &str {
         &self.session
     }
@@ -41,12 +40,10 @@ impl GatewaySession<'_> {
         self.say("inferenceRequest", &body).await;
     }
 
-    /// Sends a message, wrapped.
     pub async fn say(&self, kind: &str, body: &Value) {
         self.bytes(wrapped(kind, body).to_string().as_bytes()).await;
     }
 
-    /// Sends these bytes.
     pub async fn bytes(&self, bytes: &[u8]) {
         let message = data(&self.gateway.id, &self.node, &self.session, bytes);
         self.gateway.say(&message).await;
@@ -83,7 +80,6 @@ impl GatewaySession<'_> {
         Err(GatewayFailure::Lost(chunks.len()))
     }
 
-    /// Closes it.
     pub async fn close(self) {
         let close = forwarded("relayClose", &self.gateway.id, &self.node, &self.session);
         self.gateway.say(&close).await;

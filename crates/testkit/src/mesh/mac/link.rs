@@ -12,7 +12,6 @@ use tokio::{
         tcp::{OwnedReadHalf, OwnedWriteHalf},
     },
     sync::{Mutex as AsyncMutex, mpsc},
-    task::JoinHandle,
 };
 
 use super::{MacSettings, files::Files, serve};
@@ -21,6 +20,7 @@ use crate::{
         strict,
         wire::{read_frame, swift, uuid, wrapped, write_frame},
     },
+    sockets::{self, Task},
     wait::{DEADLINE, eventually},
 };
 
@@ -36,7 +36,7 @@ pub struct MacLink {
     /// What the other end said of itself.
     pub hello: Value,
     pub(super) shared: Arc<Shared>,
-    tasks: [JoinHandle<()>; 2],
+    _tasks: [Task; 2],
 }
 
 #[derive(Debug)]
@@ -62,9 +62,9 @@ impl MacLink {
         let out = AsyncMutex::new(writing);
         let shared = Arc::new(Shared { settings, out, state: Mutex::default() });
         let (read, waiting) = mpsc::channel(MAX_WAITING);
-        let reading = tokio::spawn(read_all(reading, Arc::clone(&shared), read));
-        let serving = tokio::spawn(serve::serve(Arc::clone(&shared), waiting));
-        Self { hello, shared, tasks: [reading, serving] }
+        let reading = sockets::spawn(read_all(reading, Arc::clone(&shared), read));
+        let serving = sockets::spawn(serve::serve(Arc::clone(&shared), waiting));
+        Self { hello, shared, _tasks: [reading, serving] }
     }
 
     /// Kind and body of all messages that were understood, but for pieces of models.
@@ -72,7 +72,6 @@ impl MacLink {
         self.shared.state().heard.clone()
     }
 
-    /// The bodies of messages of this kind.
     pub fn heard_of(&self, kind: &str) -> Vec<Value> {
         self.heard().into_iter().filter(|(name, _)| name == kind).map(|(_, body)| body).collect()
     }
@@ -89,7 +88,6 @@ impl MacLink {
         self.heard_of(kind)
     }
 
-    /// Says this.
     pub async fn say(&self, kind: &str, body: &Value) {
         self.shared.say(kind, body).await;
     }
@@ -148,26 +146,17 @@ impl MacLink {
         self.shared.state().arriving.remove(&id).unwrap_or_default().into_files()
     }
 
-    /// How many pieces of models have come.
     pub fn pieces(&self) -> usize {
         self.shared.state().taken
     }
 
-    /// Waits until the other end has closed.
     pub async fn closed(&self) {
         let closed = async || self.shared.state().closed;
         eventually("the end of the Mac's link", DEADLINE, closed).await;
     }
 
-    /// Whether the other end has closed.
     pub fn is_closed(&self) -> bool {
         self.shared.state().closed
-    }
-}
-
-impl Drop for MacLink {
-    fn drop(&mut self) {
-        self.tasks.iter().for_each(JoinHandle::abort);
     }
 }
 

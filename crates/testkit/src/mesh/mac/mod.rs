@@ -17,9 +17,8 @@ use std::{collections::BTreeMap, net::SocketAddr, sync::Arc, time::Duration};
 
 use serde_json::{Value, json};
 use tokio::{
-    net::{TcpListener, TcpStream},
+    net::TcpStream,
     sync::{Mutex as AsyncMutex, mpsc},
-    task::{JoinHandle, JoinSet},
 };
 
 pub use self::link::MacLink;
@@ -29,15 +28,16 @@ use super::{
     strict,
     wire::{passcode_hash, read_frame, swift, uuid, wrapped, write_frame},
 };
-use crate::wait::within;
+use crate::{
+    sockets::{self, Task, accept, any_port},
+    wait::within,
+};
 
 /// Links that are kept until the test takes them.
 const MAX_LINKS: usize = 1_000;
 
-/// What a Mac is and has.
 #[derive(Debug, Clone)]
 pub struct MacSettings {
-    /// Its name.
     pub name: String,
     /// The id of its device: a UUID in upper case.
     pub device: String,
@@ -49,7 +49,6 @@ pub struct MacSettings {
     pub script: Script,
     /// The models that it sends: for each its files, in order.
     pub files: BTreeMap<String, Vec<(String, Vec<u8>)>>,
-    /// How often it sends a heartbeat.
     pub heartbeat: Duration,
 }
 
@@ -102,26 +101,29 @@ pub struct FakeMac {
     settings: Arc<MacSettings>,
     address: SocketAddr,
     links: AsyncMutex<mpsc::Receiver<MacLink>>,
-    accepting: JoinHandle<()>,
+    _accepting: Task,
 }
 
 impl FakeMac {
-    /// A Mac.
     pub async fn start(settings: MacSettings) -> Self {
-        let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port for the Mac");
-        let address = listener.local_addr().expect("its address");
-        let settings = Arc::new(settings);
-        let (greeted, links) = mpsc::channel(MAX_LINKS);
-        let accepting = tokio::spawn(accept(listener, Arc::clone(&settings), greeted));
-        Self { settings, address, links: AsyncMutex::new(links), accepting }
+        let (listener, address) = sockets::listen(any_port()).await;
+        let (settings, (greeted, links)) = (Arc::new(settings), mpsc::channel(MAX_LINKS));
+        let own = Arc::clone(&settings);
+        let accepting = accept(listener, move |stream| {
+            let (settings, greeted) = (Arc::clone(&own), greeted.clone());
+            async move {
+                if let Some(link) = listen(stream, settings).await {
+                    greeted.send(link).await.expect("the Mac is there");
+                }
+            }
+        });
+        Self { settings, address, links: AsyncMutex::new(links), _accepting: accepting }
     }
 
-    /// Where it listens.
     pub fn address(&self) -> SocketAddr {
         self.address
     }
 
-    /// The next link that was accepted.
     pub async fn link(&self) -> MacLink {
         let mut links = self.links.lock().await;
         within("a link to the Mac", links.recv()).await.expect("the Mac is there")
@@ -133,29 +135,6 @@ impl FakeMac {
         let stream = within("connecting", TcpStream::connect(address)).await;
         let stream = stream.expect("the listener takes connections");
         within("the answer to hello", connect(stream, Arc::clone(&self.settings))).await
-    }
-}
-
-impl Drop for FakeMac {
-    fn drop(&mut self) {
-        self.accepting.abort();
-    }
-}
-
-async fn accept(listener: TcpListener, settings: Arc<MacSettings>, greeted: mpsc::Sender<MacLink>) {
-    let mut connections = JoinSet::new();
-    loop {
-        tokio::select! {
-            Ok((stream, _)) = listener.accept() => {
-                let (settings, greeted) = (Arc::clone(&settings), greeted.clone());
-                connections.spawn(async move {
-                    if let Some(link) = listen(stream, settings).await {
-                        greeted.send(link).await.expect("the Mac is there");
-                    }
-                });
-            }
-            Some(_) = connections.join_next() => {}
-        }
     }
 }
 

@@ -6,22 +6,16 @@ use serde_json::{Value, json};
 /// What is done to every `relayData` that passes.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub enum Hostile {
-    /// Nothing.
     #[default]
     Honest,
     /// A bit of its last byte is changed.
     Flip,
-    /// Its last byte is cut off.
     Truncate,
-    /// It is said twice.
     Replay,
     /// It is held back until after the next one.
     Reorder,
-    /// It is lost.
     Lose,
-    /// It comes from another node.
     From(String),
-    /// It is of another session.
     Session(String),
 }
 

@@ -17,23 +17,20 @@ use std::{net::SocketAddr, sync::Arc};
 use futures_util::{SinkExt, StreamExt};
 use serde_json::Value;
 use tokio::{
-    net::{TcpListener, TcpStream},
+    net::TcpStream,
     sync::{mpsc, watch},
-    task::{JoinHandle, JoinSet},
 };
 use tokio_tungstenite::{
     accept_hdr_async_with_config,
-    tungstenite::{
-        Message,
-        handshake::server::{ErrorResponse, Request, Response},
-        http::{HeaderValue, header::SEC_WEBSOCKET_PROTOCOL},
-        protocol::WebSocketConfig,
-    },
+    tungstenite::{Message, protocol::WebSocketConfig},
 };
 
 use self::state::State;
 pub use self::{meddle::Hostile, state::Forwarded};
-use crate::wait::{DEADLINE, eventually};
+use crate::{
+    sockets::{Task, accept, agree, any_port, listen, stop},
+    wait::{DEADLINE, eventually},
+};
 
 /// Messages for one receiver; more are lost.
 const MAX_WAITING: usize = 10_000;
@@ -47,7 +44,7 @@ pub struct FakeStockRelay {
     address: SocketAddr,
     state: Arc<State>,
     mode: watch::Sender<Mode>,
-    accepting: JoinHandle<()>,
+    accepting: Task,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -58,27 +55,25 @@ enum Mode {
 }
 
 impl FakeStockRelay {
-    /// A relay.
     pub async fn start() -> Self {
-        Self::start_at("127.0.0.1:0".parse().expect("an address")).await
+        Self::start_at(any_port()).await
     }
 
     /// A relay at a given address, such as that of one that was stopped.
     pub async fn start_at(address: SocketAddr) -> Self {
-        let listener = TcpListener::bind(address).await.expect("a port for the relay");
-        let address = listener.local_addr().expect("its address");
+        let (listener, address) = listen(address).await;
         let state = Arc::new(State::default());
         let (mode, watched) = watch::channel(Mode::Running);
-        let accepting = tokio::spawn(accept(listener, Arc::clone(&state), watched));
+        let own = Arc::clone(&state);
+        let accepting =
+            accept(listener, move |stream| connection(stream, Arc::clone(&own), watched.clone()));
         Self { address, state, mode, accepting }
     }
 
-    /// Where it listens.
     pub fn address(&self) -> SocketAddr {
         self.address
     }
 
-    /// Its URL.
     pub fn url(&self) -> String {
         format!("ws://{}/ws", self.address)
     }
@@ -93,7 +88,6 @@ impl FakeStockRelay {
         self.state.say_to(node, message);
     }
 
-    /// What it has forwarded so far, as it came.
     pub fn forwarded(&self) -> Vec<Forwarded> {
         self.state.forwarded()
     }
@@ -103,7 +97,6 @@ impl FakeStockRelay {
         self.state.knows(node)
     }
 
-    /// How often anybody has registered.
     pub fn registrations(&self) -> usize {
         self.state.registrations()
     }
@@ -113,13 +106,11 @@ impl FakeStockRelay {
         self.state.registration(node)
     }
 
-    /// Waits until a node is registered.
     pub async fn has(&self, node: &str) {
         let has = async || self.knows(node).is_some();
         eventually("a node at the relay", DEADLINE, has).await;
     }
 
-    /// Waits until a node is not registered.
     pub async fn lacks(&self, node: &str) {
         let lacks = async || self.knows(node).is_none();
         eventually("the end of a node at the relay", DEADLINE, lacks).await;
@@ -130,34 +121,13 @@ impl FakeStockRelay {
         self.mode.send_replace(Mode::Frozen);
     }
 
-    /// Goes on where it stood still.
     pub fn thaw(&self) {
         self.mode.send_replace(Mode::Running);
     }
 
     /// Ends it: when this returns, its port is free and every connection is reset.
-    pub async fn stop(mut self) {
-        self.accepting.abort();
-        // It was aborted, and says so.
-        let _aborted = (&mut self.accepting).await;
-    }
-}
-
-impl Drop for FakeStockRelay {
-    fn drop(&mut self) {
-        self.accepting.abort();
-    }
-}
-
-async fn accept(listener: TcpListener, state: Arc<State>, mode: watch::Receiver<Mode>) {
-    let mut connections = JoinSet::new();
-    loop {
-        tokio::select! {
-            Ok((stream, _)) = listener.accept() => {
-                connections.spawn(connection(stream, Arc::clone(&state), mode.clone()));
-            }
-            Some(_) = connections.join_next() => {}
-        }
+    pub async fn stop(self) {
+        stop(self.accepting).await;
     }
 }
 
@@ -192,14 +162,4 @@ async fn connection(stream: TcpStream, state: Arc<State>, mut mode: watch::Recei
         }
     }
     state.leave(&seat);
-}
-
-#[expect(clippy::result_large_err, clippy::unnecessary_wraps, reason = "the handshake's own form")]
-fn agree(request: &Request, mut response: Response) -> Result<Response, ErrorResponse> {
-    let offered = request.headers().get(SEC_WEBSOCKET_PROTOCOL);
-    let first = offered.and_then(|names| names.to_str().ok()?.split(',').next());
-    if let Some(first) = first.and_then(|name| HeaderValue::from_str(name.trim()).ok()) {
-        response.headers_mut().insert(SEC_WEBSOCKET_PROTOCOL, first);
-    }
-    Ok(response)
 }

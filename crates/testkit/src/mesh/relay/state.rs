@@ -27,13 +27,9 @@ const FORWARDS: [&str; 7] =
 /// A message that went from one node to another.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Forwarded {
-    /// Which message.
     pub kind: String,
-    /// The sender that it names.
     pub from: String,
-    /// Whom it was for.
     pub to: String,
-    /// Of which session.
     pub session: String,
     /// What a `relayData` carried; empty once too much is remembered.
     pub data: Vec<u8>,
