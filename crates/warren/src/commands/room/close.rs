@@ -10,15 +10,14 @@ use daemon::{
 };
 
 use super::{
-    count,
     hosts::{Hosts, LocatedRoom},
     invitation::is_loopback,
-    note, prompt,
+    prompt,
     room_name::RoomName,
     tokens::RoomTokens,
 };
 use crate::{
-    commands::{say, table::plain},
+    commands::{note, say, table::plain, words::count},
     exit::usage,
 };
 

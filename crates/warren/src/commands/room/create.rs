@@ -20,14 +20,13 @@ use jiff::Timestamp;
 use serde_json::{Value, json};
 
 use super::{
-    Password,
     hosts::{Hosts, codes},
     invitation::Invitation,
-    note,
+    password::Password,
     tokens::{HostedRoom, RoomTokens},
 };
 use crate::{
-    commands::{qr, say, say_json, table::plain},
+    commands::{note, qr, say, say_json, table::plain},
     exit::usage,
 };
 

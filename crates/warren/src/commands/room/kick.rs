@@ -5,7 +5,7 @@ use clap::Args;
 use client::{RemovalToken, RoomClient, room::ParticipantInfo};
 use daemon::ConfigFile;
 
-use super::{Password, close::Host, hosts::Hosts, room_name::RoomName};
+use super::{close::Host, hosts::Hosts, password::Password, room_name::RoomName};
 use crate::{
     commands::{say, table::plain},
     exit::usage,

@@ -7,9 +7,9 @@ use daemon::ConfigFile;
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
-use super::{hosts::Hosts, note};
+use super::hosts::Hosts;
 use crate::commands::{
-    say, say_json,
+    note, say, say_json,
     table::{plain, table},
 };
 

@@ -1,7 +1,7 @@
 //! `warren room`: a file for each command. What they share:
 //!
 //! - `hosts`: finds the server of a room
-//! - `room_name`: a room's code or URL
+//! - `room_name`: a room's code or URL; `password`: its password
 //! - `tokens`: this machine's tokens of rooms
 //! - `follow`: a room's events, across broken connections; `narrator` puts them into words
 //! - `invitation`: how others reach a room
@@ -19,17 +19,17 @@ mod kick;
 mod leave;
 mod list;
 mod narrator;
+mod password;
 mod prompt;
 mod room_name;
 mod show;
 mod tokens;
 mod watch;
 
-use base::Secret;
-use clap::{Args, Subcommand};
+use clap::Subcommand;
 use daemon::ConfigFile;
 
-use super::{note, words::count, worker_runtime};
+use super::worker_runtime;
 
 #[derive(Subcommand)]
 pub(crate) enum Room {
@@ -71,19 +71,5 @@ impl Room {
                 Self::Change(change) => change.run(file).await,
             }
         })
-    }
-}
-
-/// The password of a room
-#[derive(Args)]
-struct Password {
-    /// The room's password, if it has one
-    #[arg(long, env = "WARREN_ROOM_PASSWORD", value_name = "PASSWORD", hide_env_values = true)]
-    password: Option<Secret>,
-}
-
-impl Password {
-    fn get(&self) -> Option<&Secret> {
-        self.password.as_ref().filter(|password| !password.expose().is_empty())
     }
 }

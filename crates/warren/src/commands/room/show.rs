@@ -10,14 +10,13 @@ use daemon::ConfigFile;
 use serde_json::json;
 
 use super::{
-    Password,
     hosts::{Hosts, LocatedRoom},
     list::time,
-    note,
+    password::Password,
     room_name::RoomName,
 };
 use crate::commands::{
-    say, say_json,
+    note, say, say_json,
     table::{plain, table},
 };
 

@@ -5,14 +5,13 @@ use client::RoomClient;
 use daemon::{ConfigFile, signals};
 
 use super::{
-    Password,
     follow::{Follow, Next, is_last},
     hosts::Hosts,
     narrator::Narrator,
-    note,
+    password::Password,
     room_name::RoomName,
 };
-use crate::commands::{say, say_json_line};
+use crate::commands::{note, say, say_json_line};
 
 /// Show the events of a room live, until it is closed
 #[derive(Args)]

@@ -6,8 +6,8 @@ use clap::Args;
 use daemon::options::{BackendOptions, WorkerOptions};
 use worker::{Lend, LocalBackend, find_local};
 
-use super::super::{note, prompt};
-use crate::commands::{table::plain, worker as lending};
+use super::super::prompt;
+use crate::commands::{note, table::plain, worker as lending};
 
 /// What to lend
 #[derive(Args)]

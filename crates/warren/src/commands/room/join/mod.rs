@@ -28,14 +28,16 @@ use worker::{JoinRoom, Protocol, ServerTarget};
 
 use self::{backend::Backend, lending::Lending};
 use super::{
-    Password,
     create::defaults,
     hosts::{Hosts, LocatedRoom},
-    note,
+    password::Password,
     room_name::RoomName,
     tokens::{OwnParticipant, RoomTokens},
 };
-use crate::{commands::worker as lend, exit::usage};
+use crate::{
+    commands::{note, worker as lend},
+    exit::usage,
+};
 
 /// Lend a model of this machine to a room, until you stop it
 #[derive(Args)]
