@@ -2,7 +2,7 @@
 
 use client::{
     Workspace,
-    workspace::{Address, Following, FollowingSettings, Seen},
+    workspace::{Address, Following, FollowingSettings, SessionView},
 };
 use protocol::workspace::{
     AgentEvent, ClientMessage, SessionId, TurnOutcome,
@@ -40,7 +40,7 @@ impl Talk {
         let settings = FollowingSettings { is_agent: true, ..FollowingSettings::default() };
         let following = Following::begin(client, address, id, settings).unwrap();
         let mut talk = Self { id, following, events: Vec::new(), log: String::new() };
-        while !matches!(talk.next().await, Seen::Screen(_)) {}
+        while !matches!(talk.next().await, SessionView::Screen(_)) {}
         talk
     }
 
@@ -70,12 +70,12 @@ impl Talk {
     pub(super) async fn ends(&mut self) -> Turn {
         let ended = loop {
             let seen = self.next().await;
-            if let Seen::Event(AgentEvent::TurnEnded { outcome, error, text, .. }) = seen {
+            if let SessionView::Event(AgentEvent::TurnEnded { outcome, error, text, .. }) = seen {
                 break (outcome, error.unwrap_or_default(), text.unwrap_or_default());
             }
         };
         let usage = loop {
-            if let Seen::Used(usage) = self.next().await {
+            if let SessionView::Used(usage) = self.next().await {
                 break usage;
             }
         };
@@ -93,7 +93,7 @@ impl Talk {
     /// Waits for a question.
     pub(super) async fn question(&mut self) -> PermissionRequest {
         loop {
-            if let Seen::Asked(asked) = self.next().await {
+            if let SessionView::Asked(asked) = self.next().await {
                 return asked;
             }
         }
@@ -110,7 +110,7 @@ impl Talk {
         self.says(&ClientMessage::PermissionResponse(response));
         let expected = if allow { PermissionOutcome::Allow } else { PermissionOutcome::Deny };
         loop {
-            if let Seen::Resolved(resolved) = self.next().await {
+            if let SessionView::Resolved(resolved) = self.next().await {
                 assert_eq!(resolved.outcome, expected);
                 return;
             }
@@ -121,18 +121,18 @@ impl Talk {
         self.following.tell(message).unwrap();
     }
 
-    async fn next(&mut self) -> Seen {
+    async fn next(&mut self) -> SessionView {
         let seen = timeout(DEADLINE, self.following.next()).await;
         let seen = seen.unwrap_or_else(|_| panic!("nothing is heard in {DEADLINE:?}")).unwrap();
         let seen = seen.expect("the session stays");
         match &seen {
-            Seen::Screen(screen) => self.log.push_str(&screen.data),
-            Seen::Output(output) => self.log.push_str(&String::from_utf8_lossy(output)),
-            Seen::Event(event) => {
+            SessionView::Screen(screen) => self.log.push_str(&screen.data),
+            SessionView::Output(output) => self.log.push_str(&String::from_utf8_lossy(output)),
+            SessionView::Event(event) => {
                 self.log.push_str(&format!("  {event:?}\n"));
                 self.events.push(event.clone());
             }
-            Seen::Refused(words) => panic!("refused: {words}"),
+            SessionView::Refused(words) => panic!("refused: {words}"),
             other => self.log.push_str(&format!("  {other:?}\n")),
         }
         seen
