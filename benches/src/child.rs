@@ -58,7 +58,6 @@ impl Process {
         self.pid
     }
 
-    /// Its next line on stdout.
     pub(crate) async fn line(&mut self, limit: Duration) -> Result<String> {
         let lines = self.lines.as_mut().context("stdout is read elsewhere")?;
         match timeout(limit, lines.next_line()).await {
@@ -139,12 +138,10 @@ impl Drop for Process {
     }
 }
 
-/// Tells the parent where this process listens.
 pub(crate) fn announce(addr: SocketAddr) -> Result<()> {
     say(&format!("listening on http://{addr}"))
 }
 
-/// Writes one line to stdout at once.
 pub(crate) fn say(line: &str) -> Result<()> {
     let mut out = std::io::stdout().lock();
     writeln!(out, "{line}")?;

@@ -13,7 +13,6 @@ use tokio::process::Command;
 
 use crate::{child::Process, cli::Options, load::Plan, targets::Launcher};
 
-/// How long the mock backend may take to listen.
 const LISTENS: Duration = Duration::from_secs(20);
 
 pub(crate) struct Lab {
@@ -42,7 +41,6 @@ impl Lab {
         rounds.flat_map(move |round| (0..lines).map(move |turn| (turn + round) % lines))
     }
 
-    /// Runs the load generator and returns its outcome.
     pub(crate) async fn load<T: DeserializeOwned>(
         &self,
         plan: &Plan,
@@ -58,7 +56,6 @@ impl Lab {
         &self.program
     }
 
-    /// Starts another of the suite's own processes.
     pub(crate) fn process(&self, arguments: &[&str], name: &str) -> Result<Process> {
         own(&self.program, arguments, name, &self.dir)
     }
@@ -68,7 +65,6 @@ impl Lab {
     }
 }
 
-/// The next outcome a load generator prints.
 pub(crate) async fn outcome<T: DeserializeOwned>(
     process: &mut Process,
     limit: Duration,
@@ -76,7 +72,6 @@ pub(crate) async fn outcome<T: DeserializeOwned>(
     serde_json::from_str(&process.line(limit).await?).context("an odd outcome of the load")
 }
 
-/// Starts one of the suite's own processes.
 fn own(program: &PathBuf, arguments: &[&str], name: &str, dir: &TempDir) -> Result<Process> {
     let mut command = Command::new(program);
     command.args(arguments);

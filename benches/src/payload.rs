@@ -9,18 +9,15 @@ use std::ops::Range;
 use bytes::Bytes;
 use serde::{Deserialize, Serialize};
 
-/// The one model the mock backend has.
 pub(crate) const MODEL: &str = "bench";
 
 /// How far into a body the backend looks for what is asked.
 pub(crate) const HEAD: usize = 1024;
 
-/// The events that end a stream.
 pub(crate) const DONE: &[u8] = b"data: {\"id\":\"chatcmpl-bench\",\"object\":\"chat.completion.chunk\",\
 \"created\":0,\"model\":\"bench\",\"choices\":[{\"index\":0,\"delta\":{},\"finish_reason\":\"stop\"}]}\n\n\
 data: [DONE]\n\n";
 
-/// The API that a request is written for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Api {
@@ -60,12 +57,12 @@ pub(crate) struct Ask {
     pub(crate) answer: Answer,
 }
 
-/// What the mock backend shall answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Answer {
-    /// One JSON object of this many bytes.
-    Plain { bytes: usize },
+    Plain {
+        bytes: usize,
+    },
     /// A stream of events, each written on its own, and `[DONE]`.
     Stream {
         /// Events before `[DONE]`.
@@ -222,7 +219,6 @@ fn fill(body: &mut Vec<u8>, bytes: usize) {
     body.resize(body.len() + bytes % PHRASE.len(), b'x');
 }
 
-/// Where the value of `bench` stands.
 fn field(head: &[u8]) -> Option<Range<usize>> {
     const KEY: &[u8] = b"bench=";
     let start = head.windows(KEY.len()).position(|at| at == KEY)? + KEY.len();

@@ -23,7 +23,6 @@ pub(crate) fn id(number: u32) -> String {
     format!("p{number}")
 }
 
-/// Makes a room; returns its code.
 pub(crate) async fn make(link: &mut Link) -> Result<String> {
     #[derive(Deserialize)]
     struct Made {

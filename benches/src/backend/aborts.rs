@@ -16,7 +16,6 @@ use crate::http1;
 /// Aborts remembered; with more, those of the lowest numbers are forgotten.
 const MOST: usize = 100_000;
 
-/// The longest an asker may wait.
 const LONGEST_WAIT: u64 = 60_000;
 
 #[derive(Debug, Default)]
@@ -108,7 +107,6 @@ pub(crate) async fn fetch(
     Ok(serde_json::from_slice(&body)?)
 }
 
-/// Nanoseconds since 1970.
 pub(crate) fn now() -> u64 {
     let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
     u64::try_from(since.as_nanos()).unwrap_or(u64::MAX)

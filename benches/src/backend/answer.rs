@@ -127,7 +127,6 @@ impl Stream {
     }
 }
 
-/// When which chunk comes.
 struct Pace {
     burst: u32,
     gap: Duration,

@@ -29,7 +29,6 @@ use aborts::Aborts;
 pub(crate) use aborts::{fetch, now};
 use answer::{AnswerBody, Pages};
 
-/// The longest a request body may pause.
 const BODY_IDLE: Duration = Duration::from_secs(60);
 
 /// Serves on a free port, told on stdout, until stdin ends.

@@ -34,7 +34,6 @@ const PAUSE: Duration = Duration::from_millis(5);
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct Cancel {
     pub(crate) addr: SocketAddr,
-    /// The backend behind it.
     pub(crate) backend: SocketAddr,
     pub(crate) count: u32,
 }
@@ -43,7 +42,6 @@ pub(crate) struct Cancel {
 pub(crate) struct Outcome {
     /// Time from hanging up to the abort at the backend.
     pub(crate) latency: Times,
-    /// Aborts seen.
     pub(crate) seen: u64,
     /// Streams that did not begin, and aborts never seen.
     pub(crate) failures: Failures,

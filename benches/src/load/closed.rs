@@ -43,19 +43,16 @@ pub(crate) struct Closed {
     pub(crate) api: Api,
     /// What stands before the API's path: that of a room, or nothing.
     pub(crate) prefix: String,
-    /// The key that is sent along.
     pub(crate) key: Option<String>,
     /// Whether events are serialised again on the way, so that only their words are compared.
     #[serde(default)]
     pub(crate) rewritten: bool,
-    /// Seconds before measuring begins.
     pub(crate) warmup: f64,
     pub(crate) seconds: f64,
     /// The most requests sent, warm-up included.
     pub(crate) most: u64,
 }
 
-/// What one round brought.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(crate) struct Outcome {
     /// Requests answered rightly, warm-up included.
@@ -75,7 +72,6 @@ pub(crate) struct Outcome {
 }
 
 impl Outcome {
-    /// Adds another round, or another connection.
     pub(crate) fn add(&mut self, other: &Self) {
         self.all += other.all;
         self.measured += other.measured;
@@ -106,7 +102,6 @@ pub(crate) async fn run(plan: &Closed) -> Result<Outcome> {
     Ok(sum.outcome())
 }
 
-/// What an answer is held against.
 enum Expected {
     /// Every byte, where nothing is translated.
     Bytes(Bytes),

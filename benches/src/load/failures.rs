@@ -25,7 +25,6 @@ impl Failures {
         *self.0.entry(kind.to_owned()).or_default() += count;
     }
 
-    /// Counts all of `others` too.
     pub(crate) fn merge(&mut self, others: &Self) {
         for (what, &count) in &others.0 {
             self.add_many(what, count);

@@ -44,25 +44,20 @@ pub(crate) struct Slow {
 pub(crate) struct Opened {
     /// Streams that brought their first chunk.
     pub(crate) open: u64,
-    /// Seconds it took.
     pub(crate) seconds: f64,
-    /// Streams that could not be opened.
     pub(crate) failures: Failures,
 }
 
-/// Told at the end.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(crate) struct Closed {
     /// Chunks that came since all were open.
     pub(crate) chunks: u64,
-    /// Seconds since then.
     pub(crate) seconds: f64,
     /// Streams that ended by themselves.
     pub(crate) ended: u64,
 }
 
 pub(crate) struct Held {
-    /// How that went.
     pub(crate) opened: Opened,
     shared: Arc<Shared>,
     streams: JoinSet<()>,
@@ -106,7 +101,6 @@ pub(crate) async fn open(plan: &Slow) -> Result<Held> {
 }
 
 impl Held {
-    /// Hangs up on all of them.
     pub(crate) async fn close(mut self) -> Closed {
         let closed = Closed {
             chunks: self.shared.chunks.load(Ordering::Relaxed) - self.chunks_before,

@@ -18,7 +18,6 @@ const PAGE: usize = 1 << 20;
 
 const PIECE: usize = 64 << 10;
 
-/// How often a paced flood writes.
 const BEAT: Duration = Duration::from_millis(5);
 
 const COLUMNS: usize = 80;
@@ -27,7 +26,6 @@ const ROWS: usize = 24;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ValueEnum)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Kind {
-    /// Lines of text, a terminal wide.
     Plain,
     /// The same, each word in a colour of its own.
     Colour,
@@ -46,7 +44,6 @@ impl Kind {
         }
     }
 
-    /// What is written again and again.
     pub(crate) fn page(self) -> Vec<u8> {
         let mut words = Words(1);
         let mut page = Vec::with_capacity(PAGE + PAGE / 8);

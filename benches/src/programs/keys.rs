@@ -9,7 +9,6 @@ use rustix::{
 
 use super::READY;
 
-/// Runs until the terminal is gone.
 pub(crate) fn run() -> Result<()> {
     let mut modes = tcgetattr(stdin())?;
     modes.make_raw();

@@ -24,7 +24,6 @@ const P50: Column = Column::new("abort p50 ms", 3);
 const P99: Column = Column::new("abort p99 ms", 3);
 const MAX: Column = Column::new("abort max ms", 3);
 
-/// Measures it on one target after another.
 pub(crate) async fn measure(lab: &Lab, report: &mut Report) -> Result<()> {
     let count = if lab.options.quick { 50 } else { 500 };
     let mut lines = Vec::new();

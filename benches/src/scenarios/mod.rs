@@ -52,7 +52,6 @@ impl Scenario {
         all
     }
 
-    /// Its name in tables and for `--only`.
     pub(crate) fn name(&self) -> String {
         match self {
             Self::Startup => "startup".into(),

@@ -100,7 +100,6 @@ impl Row {
     }
 }
 
-/// Measures all rows on targets started once.
 pub(crate) async fn measure(rows: &[Row], lab: &Lab, report: &mut Report) -> Result<()> {
     let mut targets = lab.launcher.launch_all(64).await?;
     for row in rows {
@@ -123,7 +122,6 @@ async fn section(row: Row, lab: &Lab, targets: &mut [Target]) -> Result<Section>
     })
 }
 
-/// The numbers of each target, which take turns.
 pub(super) async fn lines(row: Row, lab: &Lab, targets: &mut [Target]) -> Result<Vec<Line>> {
     let mut sums: Vec<Sum> = targets.iter().map(|_| Sum::default()).collect();
     for at in lab.turns(targets.len()) {
@@ -132,7 +130,6 @@ pub(super) async fn lines(row: Row, lab: &Lab, targets: &mut [Target]) -> Result
     Ok(targets.iter().zip(sums).map(|(target, sum)| sum.line(row, target)).collect())
 }
 
-/// What one target did in one round.
 struct Round {
     outcome: Outcome,
     cpu: Duration,
@@ -163,7 +160,6 @@ async fn one_round(row: Row, lab: &Lab, target: &mut Target) -> Result<Round> {
     Ok(Round { outcome, cpu: proc::cpu(&pids)?.saturating_sub(before), peak: proc::peak(&pids)? })
 }
 
-/// All rounds of one row on one target.
 #[derive(Default)]
 struct Sum {
     all: Outcome,

@@ -37,7 +37,6 @@ const WORKER: Column = Column::new("worker KiB/stream", 1);
 const CHUNKS: Column = Column::new("chunks/s", 0);
 const CPU: Column = Column::new("cpu s/s", 3);
 
-/// Measures it on one target after another.
 pub(crate) async fn measure(lab: &Lab, report: &mut Report) -> Result<()> {
     let streams = lab.options.streams();
     warn_of_file_limit(streams);
@@ -95,7 +94,6 @@ async fn hold(streams: u32, lab: &Lab, target: &Target) -> Result<Held> {
     Ok(Held { opened, closed, server, worker, cpu })
 }
 
-/// Waits out the time all streams are held.
 async fn cpu_per_second(target: &Target) -> Result<f64> {
     let pids = target.pids();
     let before = proc::cpu(&pids)?;

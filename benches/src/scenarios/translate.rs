@@ -37,7 +37,6 @@ const CHUNK_RATE: Column = Column::new("chunks/s", 0);
 const SERVER: Column = Column::new("server µs/chunk", 2);
 const ADDED: Column = Column::new("added µs/chunk", 2);
 
-/// Measures all APIs in turns, on one target.
 pub(crate) async fn measure(lab: &Lab, report: &mut Report) -> Result<()> {
     if lab.launcher.warren().is_none() {
         return Ok(());

@@ -73,7 +73,6 @@ pub(crate) async fn pair(
 /// A server that takes part in the mesh, and has neither worker nor peers.
 #[derive(Debug)]
 pub(crate) struct Node {
-    /// Where its peers connect to.
     pub(crate) lan: SocketAddr,
     addr: SocketAddr,
     program: PathBuf,

@@ -53,7 +53,6 @@ impl Target {
         self.parts.iter().flat_map(|part| part.pids.iter().copied()).collect()
     }
 
-    /// Memory in use by one part, in bytes; `None` when there is no such part.
     pub(crate) fn resident(&self, part: &str) -> Option<u64> {
         let part = self.parts.iter().find(|at| at.name == part)?;
         proc::resident(&part.pids).ok()
@@ -105,7 +104,6 @@ impl Launcher {
         &self.kinds
     }
 
-    /// The Warren binary, when it is measured.
     pub(crate) fn warren(&self) -> Option<&PathBuf> {
         self.warren.as_ref()
     }

@@ -78,7 +78,6 @@ pub(crate) async fn launch(
     Ok(Target { name, key, prefix, addr, parts, processes, _dir: Some(dir) })
 }
 
-/// Starts a server with no worker.
 pub(crate) async fn launch_alone(program: &Path) -> Result<Target> {
     let dir = directory()?;
     let mut server = serve(program, dir.path(), &secret(), Accounting::Usual)?;

@@ -26,7 +26,6 @@ const MOST: usize = 4096;
 
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct Frames {
-    /// The relay or the echo.
     pub(crate) addr: SocketAddr,
     pub(crate) relay: bool,
     /// Connections that send, each to one that receives: with an echo, itself.
@@ -34,7 +33,6 @@ pub(crate) struct Frames {
     /// Messages on their way at once, of each.
     pub(crate) window: usize,
     pub(crate) size: usize,
-    /// Seconds before measuring begins.
     pub(crate) warmup: f64,
     pub(crate) seconds: f64,
 }
@@ -48,7 +46,6 @@ pub(crate) struct Outcome {
     pub(crate) times: Times,
 }
 
-/// Sends until the time is over.
 pub(crate) async fn run(plan: &Frames) -> Result<Outcome> {
     let mut pairs = JoinSet::new();
     let from = Instant::now() + Duration::from_secs_f64(plan.warmup);

@@ -32,7 +32,6 @@ pub(super) async fn connect(addr: SocketAddr, node: &str) -> Result<Socket> {
     timeout(ANSWERS, open).await.context("no WebSocket in time")?
 }
 
-/// Connects and registers as the node of this number.
 pub(super) async fn register(addr: SocketAddr, number: u32) -> Result<Socket> {
     let id = id(number);
     let mut socket = connect(addr, &id).await?;
@@ -46,7 +45,6 @@ pub(super) fn id(number: u32) -> String {
     format!("{number:064x}")
 }
 
-/// What a stock node registers.
 pub(super) fn registration(id: &str) -> Value {
     json!({"register": {
         "nodeID": id, "publicKey": id, "displayName": "bench", "signature": "",

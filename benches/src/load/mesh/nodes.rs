@@ -37,7 +37,6 @@ pub(crate) struct Nodes {
     pub(crate) nodes: u32,
 }
 
-/// Messages that the relay sent.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(crate) struct Outcome {
     pub(crate) frames: u64,
@@ -88,7 +87,6 @@ impl Held {
         Outcome { frames: take(frames), bytes: take(bytes) }
     }
 
-    /// All register again, and ask who is there.
     pub(crate) async fn again(&mut self) -> Result<()> {
         for (number, node) in (1..).zip(&mut self.nodes) {
             let id = id(number);

@@ -41,7 +41,6 @@ impl Board {
         state.left = arrivals;
     }
 
-    /// An event is sent at this time.
     pub(super) fn sent(&self, number: u32, at: u64) {
         self.state().sent.insert(number, at);
     }
@@ -73,7 +72,6 @@ impl Board {
         }
     }
 
-    /// A watcher has lost its stream.
     pub(super) fn lost(&self, why: &str) {
         self.state().told.failures.add(why);
     }

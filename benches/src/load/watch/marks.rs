@@ -3,10 +3,8 @@
 /// What stands before the number.
 const BEFORE: &[u8] = b"\"nickname\":\"event-";
 
-/// Digits of a number.
 const DIGITS: usize = 6;
 
-/// Bytes of a mark.
 const LENGTH: usize = BEFORE.len() + DIGITS;
 
 /// The nickname that marks the event of this number.

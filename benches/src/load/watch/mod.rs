@@ -61,7 +61,6 @@ pub(crate) struct Watch {
     pub(crate) events: u32,
 }
 
-/// How the events went.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(crate) struct Told {
     /// Events that were read, each by each watcher.
@@ -83,7 +82,6 @@ pub(crate) struct Told {
 }
 
 impl Told {
-    /// Adds another round.
     pub(crate) fn add(&mut self, other: &Self) {
         self.events += other.events;
         self.arrived.merge(&other.arrived);
@@ -97,14 +95,12 @@ impl Told {
 }
 
 pub(crate) struct Held {
-    /// How opening went.
     pub(crate) opened: Opened,
     plan: Watch,
     board: Arc<Board>,
     _watchers: JoinSet<()>,
     silent: Vec<Silent>,
     link: Link,
-    /// The number of the next event.
     next: u32,
     made: Times,
 }

@@ -21,7 +21,6 @@ const NARROW: u32 = 4096;
 /// A connection whose bytes the kernel stamps with the time they arrived.
 pub(super) struct Socket(TcpStream);
 
-/// Bytes that were read.
 pub(super) struct Received {
     /// How many; none at the end.
     pub(super) bytes: usize,

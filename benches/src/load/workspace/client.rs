@@ -20,7 +20,6 @@ pub(super) struct Client(Socket);
 
 #[derive(Debug)]
 pub(super) enum Heard<'a> {
-    /// What a session wrote.
     Output(&'a [u8]),
     Told(Value),
 }
@@ -105,7 +104,6 @@ impl Client {
         self.hear("session_killed").map(drop)
     }
 
-    /// Ends sessions, many at once.
     pub(super) fn kill_all(&mut self, sessions: &[String]) -> Result<()> {
         for some in sessions.chunks(KILLS) {
             for session in some {
@@ -121,7 +119,6 @@ impl Client {
     }
 }
 
-/// The session that a message is about.
 pub(super) fn session(told: &Value) -> Result<String> {
     let id = told["session"]["id"].as_str().context("a session without an id")?;
     Ok(id.to_owned())

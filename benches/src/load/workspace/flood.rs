@@ -16,7 +16,6 @@ use crate::{
 
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct Flood {
-    /// How its terminal is reached.
     pub(crate) way: Way,
     pub(crate) kind: Kind,
     pub(crate) megabytes: u64,
@@ -24,7 +23,6 @@ pub(crate) struct Flood {
 
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(crate) struct Outcome {
-    /// Bytes that the program wrote.
     pub(crate) written: u64,
     /// From the key that began it until its last word was seen.
     pub(crate) seconds: f64,
@@ -32,7 +30,6 @@ pub(crate) struct Outcome {
     pub(crate) received: u64,
     /// Processor seconds of what stands between, where they could be read.
     pub(crate) cpu: Option<f64>,
-    /// How often the screen was sent again.
     pub(crate) resyncs: u64,
 }
 

@@ -2,7 +2,6 @@
 
 use anyhow::{Result, ensure};
 
-/// What a frame is.
 pub(super) const TEXT: u8 = 1;
 pub(super) const BINARY: u8 = 2;
 pub(super) const CLOSE: u8 = 8;
@@ -15,7 +14,6 @@ pub(super) const OUTPUT: usize = 25;
 /// Where the number stands in it.
 const SEQ: usize = 17;
 
-/// What stands before a frame's payload.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Header {
     pub(super) opcode: u8,

@@ -30,13 +30,11 @@ pub(crate) struct Outcome {
     pub(crate) opened: u64,
     /// When each has been seen once.
     pub(crate) seen: u64,
-    /// How long opening all took, in seconds.
     pub(crate) opening: f64,
     /// The daemon's processor seconds in a second when nothing happens.
     pub(crate) idle_cpu: f64,
 }
 
-/// Opens all of them, and looks at each.
 pub(super) fn run(plan: &Idle) -> Result<Outcome> {
     let mut client = Client::open(&plan.daemon)?;
     // The first also starts what all share.

@@ -32,7 +32,6 @@ const ENDLESS: &str = "10000000";
 
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct Keys {
-    /// How the terminal is reached, and the other one.
     pub(crate) way: Way,
     /// Whether another one floods meanwhile.
     pub(crate) flood: bool,

@@ -33,7 +33,6 @@ pub(crate) struct Outcome {
     pub(crate) trips: Times,
 }
 
-/// Fills a screen, and has it sent.
 pub(super) fn run(plan: &Resync) -> Result<Outcome> {
     let mut client = Client::open(&plan.daemon)?;
     let program = program()?.display().to_string();

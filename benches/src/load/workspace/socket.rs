@@ -16,10 +16,8 @@ use super::{
 
 const BUFFER: usize = 256 << 10;
 
-/// The longest message that is taken, in bytes.
 const MOST: usize = 16 << 20;
 
-/// The longest head of an answer, in bytes.
 const HEAD: usize = 16 << 10;
 
 pub(super) struct Socket {

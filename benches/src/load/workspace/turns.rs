@@ -34,7 +34,6 @@ pub(crate) struct Outcome {
     pub(crate) end: Times,
 }
 
-/// Asks again and again.
 pub(super) fn run(plan: &Turns) -> Result<Outcome> {
     match &plan.daemon {
         None => ask(&mut Pipes::start()?, plan.turns),

@@ -35,7 +35,6 @@ const fn most(relay: bool) -> f64 {
     if relay { 8.0 } else { 4.0 }
 }
 
-/// Measures it, on the LAN or at a relay.
 pub(super) async fn measure(lab: &Lab, program: &Path, relay: bool) -> Result<Section> {
     let at = if relay { Some(mesh::relay(program).await?) } else { None };
     let addr = at.as_ref().map(|relay| relay.addr);

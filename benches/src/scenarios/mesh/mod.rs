@@ -30,11 +30,9 @@ pub(crate) enum Part {
 }
 
 impl Part {
-    /// All of them, in the order they are measured.
     pub(crate) const ALL: [Self; 6] =
         [Self::Sealed, Self::Stock, Self::Lan, Self::Relay, Self::Frames, Self::Nodes];
 
-    /// Its name in tables and for `--only`.
     pub(crate) fn name(self) -> &'static str {
         match self {
             Self::Sealed => "mesh/transfer/sealed",

@@ -11,16 +11,13 @@ pub(super) const SILENT: u32 = 50;
 /// Where the watchers are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Crowd {
-    /// Some in each room.
     Spread,
-    /// All in one.
     Together,
     /// The same, with some that never read.
     WithSilent,
 }
 
 impl Crowd {
-    /// All of them, in the order they are shown.
     pub(super) const ALL: [Self; 3] = [Self::Spread, Self::Together, Self::WithSilent];
 
     /// What its line is called.
@@ -32,7 +29,6 @@ impl Crowd {
         }
     }
 
-    /// What they watch, of these rooms.
     pub(super) fn watch(self, target: &Target, rooms: &[String], quick: bool) -> Watch {
         let all = u32::try_from(rooms.len()).unwrap_or(u32::MAX).saturating_mul(EACH);
         let events = if quick { 40 } else { 200 };

@@ -58,7 +58,6 @@ const RESUMED: Column = Column::new("resumed", 0);
 const COLUMNS: [Column; 11] =
     [WATCHERS, MEMORY, AFTER, MADE, P50, P99, MAX, READ, CPU, DROPPED, RESUMED];
 
-/// Measures all of them in turns.
 pub(crate) async fn measure(lab: &Lab, report: &mut Report) -> Result<()> {
     if lab.launcher.warren().is_none() {
         return Ok(());
@@ -72,7 +71,6 @@ pub(crate) async fn measure(lab: &Lab, report: &mut Report) -> Result<()> {
     report.add(section(count, sums))
 }
 
-/// What one crowd did in one round.
 struct Round {
     opened: Opened,
     told: Told,

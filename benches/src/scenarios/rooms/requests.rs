@@ -13,7 +13,6 @@ use crate::{
 /// What the rate in the room shall be at least, as a share of that of the plain API.
 const LEAST: f64 = 0.9;
 
-/// Measures small requests of each kind.
 pub(crate) async fn measure(lab: &Lab, report: &mut Report) -> Result<()> {
     let Some(mut targets) = lab.launcher.warren_with_room().await? else { return Ok(()) };
     for row in Row::small() {

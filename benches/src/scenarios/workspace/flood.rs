@@ -37,7 +37,6 @@ const FEW: u64 = 21;
 /// How much of the raw loop's rate shall be reached with plain text.
 const LEAST: f64 = 0.85;
 
-/// Measures one kind of text.
 pub(super) async fn measure(lab: &Lab, program: &Path, kind: Kind) -> Result<Section> {
     let (target, daemon) = launch(lab, program).await?;
     let mut all = vec![Sum::new(RAW, Some(Way::Bare))];

@@ -42,7 +42,6 @@ pub(crate) enum Part {
 }
 
 impl Part {
-    /// All of them, in the order they are measured.
     pub(crate) const ALL: [Self; 8] = [
         Self::Flood(Kind::Plain),
         Self::Flood(Kind::Colour),
@@ -54,7 +53,6 @@ impl Part {
         Self::Agent,
     ];
 
-    /// Its name in tables and for `--only`.
     pub(crate) fn name(self) -> &'static str {
         match self {
             Self::Flood(Kind::Plain) => "workspace/flood/plain",

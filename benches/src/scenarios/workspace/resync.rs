@@ -29,7 +29,6 @@ const ADDED: Column = Column::new("p50 over trip µs", 0);
 const MOST_BYTES: f64 = 10.0 * 1024.0;
 const MOST_TIME: f64 = 1000.0;
 
-/// Measures a screen of each kind.
 pub(super) async fn measure(lab: &Lab, program: &Path) -> Result<Section> {
     let times = if lab.options.quick { 50 } else { 500 };
     let (target, daemon) = launch(lab, program).await?;

@@ -19,7 +19,6 @@ impl Board {
         self.gaps.add(gap);
     }
 
-    /// Somebody has seen the last word.
     pub(super) fn finished(&mut self, skim: &Skim) {
         let bytes = skim.bytes();
         let (least, most) = self.bytes.unwrap_or((bytes, bytes));

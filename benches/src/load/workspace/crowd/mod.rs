@@ -122,7 +122,6 @@ fn clients(plan: &Crowd, count: u32, session: &str) -> Result<Vec<Attached>> {
     (0..count).map(|_| Attached::open(&plan.daemon, session)).collect()
 }
 
-/// A client that follows the terminal.
 struct Attached {
     stream: Blocking,
     early: Vec<u8>,

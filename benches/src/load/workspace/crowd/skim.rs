@@ -18,7 +18,6 @@ const END: usize = 64;
 /// How much of a text tells what it is.
 const KIND: usize = 64;
 
-/// A stream of frames, in pieces of any size.
 pub(super) struct Skim {
     /// The beginning of a frame that is not whole.
     head: Vec<u8>,
@@ -68,17 +67,14 @@ impl Skim {
         if self.opcode == BINARY { self.left.saturating_sub(END) } else { 0 }
     }
 
-    /// Bytes of output so far.
     pub(super) fn bytes(&self) -> u64 {
         self.bytes
     }
 
-    /// How often output was missing.
     pub(super) fn missed(&self) -> u64 {
         self.missed
     }
 
-    /// Whether the last word has come.
     pub(super) fn is_over(&self) -> bool {
         self.over
     }
